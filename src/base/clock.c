@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+
+#include <errno.h>
+#include <time.h>
+
+int64_t ash__clock_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int64_t ash__clock_ms(void)
+{
+    return ash__clock_us() / 1000;
+}
+
+int64_t ash__clock_wall_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void ash__clock_sleep_ms(int64_t ms)
+{
+    struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
+    while (nanosleep(&wait, &wait) == -1 && errno == EINTR) {
+    }
+}
+
+int64_t ash__clock_deadline(int64_t timeout_ms)
+{
+    int64_t now = ash__clock_ms();
+    if (timeout_ms <= 0)
+        return 0;
+    return timeout_ms > INT64_MAX - now ? INT64_MAX : now + timeout_ms;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BASE_CLOCK_H
+#define ASH_BASE_CLOCK_H
+
+#include <stdint.h>
+
+int64_t ash__clock_ms(void);      /* monotonic; deadlines are points on this clock */
+int64_t ash__clock_us(void);      /* monotonic */
+int64_t ash__clock_wall_ms(void); /* milliseconds since 1970, UTC */
+void ash__clock_sleep_ms(int64_t ms);
+
+/* The point on the monotonic clock timeout_ms from now; 0 (no deadline) for timeout_ms <= 0. */
+int64_t ash__clock_deadline(int64_t timeout_ms);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE /* fallocate and sync_file_range where the system has them */
+#include "base/file.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int system_open(const char *path, int flags, mode_t mode)
+{
+    return open(path, flags, mode);
+}
+
+static int system_fallocate(int fd, off_t offset, off_t len)
+{
+#ifdef __linux__
+    if (fallocate(fd, 0, offset, len) == 0)
+        return 0;
+    if (errno != EOPNOTSUPP && errno != ENOSYS)
+        return -1;
+#endif
+    int result = posix_fallocate(fd, offset, len);
+    errno = result;
+    return result == 0 ? 0 : -1;
+}
+
+static int system_punch(int fd, off_t offset, off_t len)
+{
+#ifdef FALLOC_FL_PUNCH_HOLE
+    return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len);
+#else
+    (void)fd, (void)offset, (void)len;
+    errno = EOPNOTSUPP;
+    return -1;
+#endif
+}
+
+static int system_start_writeback(int fd, off_t offset, off_t len)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+    return sync_file_range(fd, offset, len, SYNC_FILE_RANGE_WRITE);
+#else
+    (void)fd, (void)offset, (void)len;
+    return 0;
+#endif
+}
+
+const ash_io ash__io_system = {
+    .open = system_open,
+    .close = close,
+    .pread = pread,
+    .pwritev = pwritev,
+    .fdatasync = fdatasync,
+    .fsync = fsync,
+    .ftruncate = ftruncate,
+    .fallocate = system_fallocate,
+    .punch = system_punch,
+    .start_writeback = system_start_writeback,
+    .rename = rename,
+    .unlink = unlink,
+};
+
+static const ash_io *current = &ash__io_system;
+
+const ash_io *ash__io(void)
+{
+    return current;
+}
+
+void ash__io_set(const ash_io *io)
+{
+    current = io != NULL ? io : &ash__io_system;
+}
+
+int ash__file_open(const char *path, int flags, int *fd, ash_error *err)
+{
+    *fd = current->open(path, flags | O_CLOEXEC, 0600);
+    if (*fd < 0)
+        return ash__fail_errno(err, errno, "cannot open %s", path);
+    return 0;
+}
+
+void ash__file_close(int fd)
+{
+    if (fd >= 0)
+        current->close(fd);
+}
+
+int ash__file_read(int fd, void *buf, size_t len, off_t offset, ash_error *err)
+{
+    uint8_t *at = buf;
+    while (len > 0) {
+        ssize_t got = current->pread(fd, at, len, offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return ash__fail_errno(err, errno, "cannot read at offset %lld", (long long)offset);
+        if (got == 0)
+            return ash__fail(err, ASH_EIO, "file ends at offset %lld", (long long)offset);
+        at += got;
+        offset += got;
+        len -= (size_t)got;
+    }
+    return 0;
+}
+
+int ash__file_writev(int fd, struct iovec *iov, int count, off_t offset, ash_error *err)
+{
+    while (count > 0) {
+        if (iov->iov_len == 0) {
+            iov++, count--;
+            continue;
+        }
+        ssize_t put = current->pwritev(fd, iov, count, offset);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            return ash__fail_errno(err, errno, "cannot write at offset %lld", (long long)offset);
+        offset += put;
+        while (count > 0 && (size_t)put >= iov->iov_len) {
+            put -= (ssize_t)iov->iov_len;
+            iov++, count--;
+        }
+        if (put > 0) {
+            iov->iov_base = (uint8_t *)iov->iov_base + put;
+            iov->iov_len -= (size_t)put;
+        }
+    }
+    return 0;
+}
+
+int ash__file_write(int fd, const void *buf, size_t len, off_t offset, ash_error *err)
+{
+    struct iovec iov = {.iov_base = (void *)(uintptr_t)buf, .iov_len = len};
+    return ash__file_writev(fd, &iov, 1, offset, err);
+}
+
+int ash__file_sync(int fd, ash_error *err)
+{
+    if (current->fdatasync(fd) != 0)
+        return ash__fail_errno(err, errno, "cannot sync");
+    return 0;
+}
+
+int ash__dir_sync(const char *path, ash_error *err)
+{
+    int fd;
+    int result = ash__file_open(path, O_RDONLY | O_DIRECTORY, &fd, err);
+    if (result != 0)
+        return result;
+    if (current->fsync(fd) != 0)
+        result = ash__fail_errno(err, errno, "cannot sync folder %s", path);
+    ash__file_close(fd);
+    return result;
+}
+
+static int make_one(const char *path, ash_error *err)
+{
+    struct stat st;
+    if (mkdir(path, 0700) == 0)
+        return 0;
+    int reason = errno;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    return ash__fail_errno(err, reason, "cannot make folder %s", path);
+}
+
+int ash__dir_make(const char *path, ash_error *err)
+{
+    char *copy = ash__strdup(path);
+    int result = 0;
+    for (char *slash = strchr(copy + 1, '/'); slash != NULL && result == 0;
+         slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        result = make_one(copy, err);
+        *slash = '/';
+    }
+    if (result == 0)
+        result = make_one(copy, err);
+    ash__free(copy);
+    return result;
+}
+
+char *ash__path_join(const char *folder, const char *name)
+{
+    return ash__sprintf("%s/%s", folder, name);
+}
+
+static int sync_parent(const char *path, ash_error *err)
+{
+    char *folder = ash__strdup(path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL)
+        strcpy(folder, ".");
+    else
+        slash[slash == folder] = 0;
+    int result = ash__dir_sync(folder, err);
+    ash__free(folder);
+    return result;
+}
+
+int ash__file_replace(const char *path, const void *data, size_t len, ash_error *err)
+{
+    int fd = -1;
+    char *temp = ash__sprintf("%s.new", path);
+    int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC, &fd, err);
+    if (result == 0)
+        result = ash__file_write(fd, data, len, 0, err);
+    if (result == 0 && current->fsync(fd) != 0)
+        result = ash__fail_errno(err, errno, "cannot sync %s", temp);
+    ash__file_close(fd);
+    if (result == 0 && current->rename(temp, path) != 0)
+        result = ash__fail_errno(err, errno, "cannot rename %s", temp);
+    if (result == 0)
+        result = sync_parent(path, err);
+    ash__free(temp);
+    return result;
+}
+
+int ash__file_load(const char *path, size_t max_bytes, uint8_t **out, size_t *len, ash_error *err)
+{
+    struct stat st;
+    int fd;
+    *out = NULL;
+    int result = ash__file_open(path, O_RDONLY, &fd, err);
+    if (result != 0)
+        return result;
+    if (fstat(fd, &st) != 0)
+        result = ash__fail_errno(err, errno, "cannot stat %s", path);
+    else if (st.st_size < 0 || (uint64_t)st.st_size > max_bytes)
+        result = ash__fail(err, ASH_ETOOBIG, "%s is larger than %zu bytes", path, max_bytes);
+    if (result == 0) {
+        *len = (size_t)st.st_size;
+        *out = ash__alloc(*len + 1);
+        result = ash__file_read(fd, *out, *len, 0, err);
+    }
+    ash__file_close(fd);
+    if (result != 0) {
+        ash__free(*out);
+        *out = NULL;
+    }
+    return result;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/hash.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <openssl/evp.h>
+#include <sys/random.h>
+#include <xxhash.h>
+
+uint64_t ash__checksum(const void *data, size_t len_bytes)
+{
+    return XXH3_64bits(data, len_bytes);
+}
+
+void ash__checksum128(const void *data, size_t len_bytes, uint8_t out[16])
+{
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, len_bytes));
+    for (int i = 0; i < 16; i++)
+        out[i] = canonical.digest[i];
+}
+
+ash_checksum *ash__checksum_new(void)
+{
+    XXH3_state_t *state = XXH3_createState();
+    ash_assert(state != NULL);
+    XXH3_64bits_reset(state);
+    return (ash_checksum *)state;
+}
+
+void ash__checksum_add(ash_checksum *c, const void *data, size_t len_bytes)
+{
+    XXH3_64bits_update((XXH3_state_t *)c, data, len_bytes);
+}
+
+uint64_t ash__checksum_value(const ash_checksum *c)
+{
+    return XXH3_64bits_digest((const XXH3_state_t *)c);
+}
+
+void ash__checksum_free(ash_checksum *c)
+{
+    XXH3_freeState((XXH3_state_t *)c);
+}
+
+ash_digest *ash__digest_new(enum ash_digest_kind kind)
+{
+    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
+    const EVP_MD *md = kind == ASH_DIGEST_MD5 ? EVP_md5() : EVP_sha256();
+    ash_assert(ctx != NULL);
+    if (EVP_DigestInit_ex(ctx, md, NULL) != 1) {
+        EVP_MD_CTX_free(ctx);
+        return NULL;
+    }
+    return (ash_digest *)ctx;
+}
+
+void ash__digest_add(ash_digest *d, const void *data, size_t len_bytes)
+{
+    ash_assert(EVP_DigestUpdate((EVP_MD_CTX *)d, data, len_bytes) == 1);
+}
+
+size_t ash__digest_finish(ash_digest *d, uint8_t out[ASH_DIGEST_MAX_BYTES])
+{
+    unsigned int len = 0;
+    ash_assert(EVP_DigestFinal_ex((EVP_MD_CTX *)d, out, &len) == 1);
+    return len;
+}
+
+void ash__digest_free(ash_digest *d)
+{
+    EVP_MD_CTX_free((EVP_MD_CTX *)d);
+}
+
+void ash__hex(const uint8_t *data, size_t len_bytes, char *out)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < len_bytes; i++) {
+        out[2 * i] = digits[data[i] >> 4];
+        out[2 * i + 1] = digits[data[i] & 15];
+    }
+    out[2 * len_bytes] = 0;
+}
+
+void ash__random(void *out, size_t len_bytes)
+{
+    uint8_t *at = out;
+    while (len_bytes > 0) {
+        ssize_t got = getrandom(at, len_bytes, 0);
+        ash_assert(got > 0 || errno == EINTR);
+        if (got > 0) {
+            at += got;
+            len_bytes -= (size_t)got;
+        }
+    }
+}

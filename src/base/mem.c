@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+_Noreturn void ash__assert_failed(const char *condition, const char *file, int line)
+{
+    fprintf(stderr, "%s:%d: assertion failed: %s\n", file, line, condition);
+    abort();
+}
+
+void *ash__alloc(size_t size_bytes)
+{
+    void *p = calloc(1, size_bytes > 0 ? size_bytes : 1);
+    ash_assert(p != NULL);
+    return p;
+}
+
+void *ash__alloc_array(size_t count, size_t item_bytes)
+{
+    void *p = calloc(count > 0 ? count : 1, item_bytes);
+    ash_assert(p != NULL);
+    return p;
+}
+
+void *ash__realloc_array(void *old, size_t count, size_t item_bytes)
+{
+    ash_assert(item_bytes > 0 && count <= SIZE_MAX / item_bytes);
+    void *p = realloc(old, count > 0 ? count * item_bytes : item_bytes);
+    ash_assert(p != NULL);
+    return p;
+}
+
+char *ash__strdup(const char *text)
+{
+    return ash__strndup(text, strlen(text));
+}
+
+char *ash__strndup(const char *text, size_t len_bytes)
+{
+    char *copy = ash__alloc(len_bytes + 1);
+    memcpy(copy, text, len_bytes);
+    return copy;
+}
+
+void *ash__memdup(const void *data, size_t len_bytes)
+{
+    void *copy = ash__alloc(len_bytes);
+    if (len_bytes > 0)
+        memcpy(copy, data, len_bytes);
+    return copy;
+}
+
+char *ash__sprintf(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    ash_assert(len >= 0);
+    char *text = ash__alloc((size_t)len + 1);
+    va_start(args, format);
+    vsnprintf(text, (size_t)len + 1, format, args);
+    va_end(args);
+    return text;
+}
+
+void *ash__try_alloc(size_t size_bytes)
+{
+    return malloc(size_bytes > 0 ? size_bytes : 1);
+}
+
+void ash__free(void *pointer)
+{
+    free(pointer);
+}

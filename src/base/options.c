@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/options.h"
+
+#include <stdint.h>
+#include <string.h>
+
+int ash__options_copy(void *ours, size_t known_bytes, const void *theirs, ash_error *err)
+{
+    size_t size;
+    memset(ours, 0, known_bytes);
+    if (theirs == NULL) {
+        memcpy(ours, &known_bytes, sizeof known_bytes);
+        return 0;
+    }
+    memcpy(&size, theirs, sizeof size);
+    if (size < sizeof size)
+        return ash__fail(err, ASH_EINVAL, "options struct was not initialised (size %zu)", size);
+    for (size_t i = known_bytes; i < size; i++) {
+        if (((const uint8_t *)theirs)[i] != 0)
+            return ash__fail(
+                err, ASH_EINVAL,
+                "options struct of a newer version sets a field this library does not know");
+    }
+    memcpy(ours, theirs, size < known_bytes ? size : known_bytes);
+    memcpy(ours, &known_bytes, sizeof known_bytes);
+    return 0;
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/thread.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+
+static _Thread_local int held_rank;
+
+void ash__mutex_init(ash_mutex *m, enum ash_lock_rank rank)
+{
+    ash_assert(pthread_mutex_init(&m->mutex, NULL) == 0);
+    m->rank = (int)rank;
+    m->rank_before = 0;
+}
+
+void ash__mutex_release(ash_mutex *m)
+{
+    pthread_mutex_destroy(&m->mutex);
+}
+
+void ash__mutex_lock(ash_mutex *m)
+{
+    ash_assert(held_rank < m->rank);
+    ash_assert(pthread_mutex_lock(&m->mutex) == 0);
+    m->rank_before = held_rank;
+    held_rank = m->rank;
+}
+
+void ash__mutex_unlock(ash_mutex *m)
+{
+    ash_assert(held_rank == m->rank);
+    held_rank = m->rank_before;
+    ash_assert(pthread_mutex_unlock(&m->mutex) == 0);
+}
+
+void ash__cond_init(ash_cond *c)
+{
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    ash_assert(pthread_cond_init(&c->cond, &attr) == 0);
+    pthread_condattr_destroy(&attr);
+}
+
+void ash__cond_release(ash_cond *c)
+{
+    pthread_cond_destroy(&c->cond);
+}
+
+void ash__cond_signal(ash_cond *c)
+{
+    pthread_cond_signal(&c->cond);
+}
+
+void ash__cond_broadcast(ash_cond *c)
+{
+    pthread_cond_broadcast(&c->cond);
+}
+
+void ash__cond_wait(ash_cond *c, ash_mutex *m)
+{
+    /* Others lock and unlock while this thread waits, so its own rank is kept here. */
+    int before = m->rank_before;
+    pthread_cond_wait(&c->cond, &m->mutex);
+    m->rank_before = before;
+}
+
+bool ash__cond_wait_until(ash_cond *c, ash_mutex *m, int64_t deadline_ms)
+{
+    if (deadline_ms == 0) {
+        ash__cond_wait(c, m);
+        return true;
+    }
+    int before = m->rank_before;
+    struct timespec at = {.tv_sec = (time_t)(deadline_ms / 1000),
+                          .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
+    int result = pthread_cond_timedwait(&c->cond, &m->mutex, &at);
+    m->rank_before = before;
+    return result != ETIMEDOUT;
+}
+
+int ash__thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *arg)
+{
+    sigset_t all, before;
+    pthread_attr_t attr;
+    pthread_attr_init(&attr);
+    if (stack_bytes > 0)
+        pthread_attr_setstacksize(&attr, stack_bytes);
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int result = pthread_create(out, &attr, run, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
+    return result;
+}

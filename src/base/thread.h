@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BASE_THREAD_H
+#define ASH_BASE_THREAD_H
+
+/* Mutexes, conditions and threads.
+ *
+ * Each mutex has a rank; a thread may lock only mutexes of a higher rank than those it holds.  The
+ * rule is checked on every lock, also in release builds (one thread-local compare), so that a
+ * deadlock in waiting shows in the first test that passes by.  No callback of the user runs, and
+ * nothing waits for a device, under a lock unless the header of that lock says so. */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum ash_lock_rank {
+    ASH_RANK_SERVER = 10,     /* wire: list of connections */
+    ASH_RANK_CONNECTION = 20, /* wire: one connection, cursor table */
+    ASH_RANK_BUCKET = 30,
+    ASH_RANK_LOCK = 40, /* gridfs-locks objects */
+    ASH_RANK_STORE = 50,
+    ASH_RANK_CATALOG = 60,
+    ASH_RANK_QUEUE = 70,    /* the writer's queue */
+    ASH_RANK_WATCH = 80,    /* who waits for changes */
+    ASH_RANK_PINS = 90,     /* extents that readers hold */
+    ASH_RANK_SEGMENT = 100, /* free extents, segment table */
+    ASH_RANK_LOG = 200      /* always last */
+};
+
+typedef struct ash_mutex {
+    pthread_mutex_t mutex;
+    int rank;
+    int rank_before; /* of the holder, restored on unlock */
+} ash_mutex;
+
+typedef struct ash_cond {
+    pthread_cond_t cond;
+} ash_cond;
+
+void ash__mutex_init(ash_mutex *m, enum ash_lock_rank rank);
+void ash__mutex_release(ash_mutex *m);
+void ash__mutex_lock(ash_mutex *m);
+void ash__mutex_unlock(ash_mutex *m);
+
+void ash__cond_init(ash_cond *c);
+void ash__cond_release(ash_cond *c);
+void ash__cond_signal(ash_cond *c);
+void ash__cond_broadcast(ash_cond *c);
+void ash__cond_wait(ash_cond *c, ash_mutex *m);
+/* false when the deadline (monotonic ms, 0 = none) passed. */
+bool ash__cond_wait_until(ash_cond *c, ash_mutex *m, int64_t deadline_ms);
+
+/* Starts a thread with all signals blocked; 0 or an errno value.  stack_bytes 0 = the default. */
+int ash__thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *arg);
+
+#endif

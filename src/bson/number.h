@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BSON_NUMBER_H
+#define ASH_BSON_NUMBER_H
+
+/* Arithmetic on BSON numbers with MongoDB's result types: int32 widens to int64 on overflow; int64
+ * overflow is an error for $inc/$mul and widens to double in expressions; a double makes the result
+ * a double, a Decimal128 makes it a Decimal128 (34 digits, round half even, by the Intel decimal
+ * library). */
+
+#include "bson/value.h"
+
+int ash__number_compare(ash_value a, ash_value b); /* exact, across types; NaN lowest */
+bool ash__number_is_negative_zero(ash_value v);
+
+enum ash_arith { ASH_ADD, ASH_SUBTRACT, ASH_MULTIPLY, ASH_DIVIDE, ASH_MOD };
+
+/* a op b into *out (memory in *box).  widen: on int64 overflow give a double instead of an error
+ * (ASH_EINVAL, code 2).  Division or mod by zero: ASH_EINVAL, code 2.  Non-numbers: ASH_EINVAL,
+ * code 14. */
+int ash__number_arith(enum ash_arith op, ash_value a, ash_value b, bool widen, ash_value_box *box,
+                      ash_value *out, ash_error *err);
+
+/* Decimal128 helpers used by expressions: the unary ones keep the type of v. */
+enum ash_unary { ASH_ABS, ASH_CEIL, ASH_FLOOR, ASH_NEGATE, ASH_SQRT, ASH_EXP, ASH_LN, ASH_LOG10 };
+int ash__number_unary(enum ash_unary op, ash_value v, ash_value_box *box, ash_value *out,
+                      ash_error *err);
+int ash__number_round(ash_value v, int64_t place, bool truncate, ash_value_box *box, ash_value *out,
+                      ash_error *err);
+int ash__number_pow(ash_value a, ash_value b, ash_value_box *box, ash_value *out, ash_error *err);
+
+/* Convert to a type (int32, int64, double, decimal128); what does not fit is ASH_EINVAL, code 241.
+ * Truncates toward zero. */
+int ash__number_convert(ash_value v, uint8_t type, ash_value_box *box, ash_value *out,
+                        ash_error *err);
+
+#endif

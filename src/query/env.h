@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_QUERY_ENV_H
+#define ASH_QUERY_ENV_H
+
+/* What a query, update or pipeline may ask of its surroundings.  All pointers are borrowed for the
+ * lifetime of whatever was compiled with them. Nothing in src/query does I/O or reads a clock. */
+
+#include "bson/compare.h"
+
+typedef struct ash_query_env {
+    ash_collation collation;       /* all zero: byte order */
+    int64_t now_ms;                /* $$NOW and $currentDate */
+    uint64_t cluster_time;         /* $$CLUSTER_TIME and timestamps: seconds << 32 | increment */
+    const bson_t *let;             /* $$variables, already constants; or NULL */
+    const volatile int *cancelled; /* non-zero: stop with ASH_EINTERRUPTED; or NULL */
+    int64_t deadline_ms;       /* on the monotonic clock, 0 = none; the caller's loop checks it, not
+                                  src/query */
+    size_t memory_limit_bytes; /* for sort and group; 0 = 100 MiB */
+} ash_query_env;
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_QUERY_PLAN_H
+#define ASH_QUERY_PLAN_H
+
+#include "query/match.h"
+#include "query/sort.h"
+
+/* Which index serves a query.  Pure: works on descriptions of indexes, returns byte ranges. */
+
+typedef struct ash_index_desc {
+    const char *name;
+    const bson_t *key; /* as given at creation */
+    const ash_key_pattern *pattern;
+    const ash_matcher *partial; /* NULL: every document */
+    bool unique;
+    bool sparse;
+    bool multikey; /* some document gave several keys */
+    bool hidden;
+    void *handle; /* the engine's own */
+} ash_index_desc;
+
+typedef struct ash_key_range { /* of index key encodings: from <= key < to (memcmp) */
+    ash_buffer from;
+    ash_buffer to;
+} ash_key_range;
+
+typedef enum ash_plan_kind {
+    ASH_PLAN_EMPTY,
+    ASH_PLAN_COLLSCAN,
+    ASH_PLAN_IXSCAN,
+    ASH_PLAN_OR
+} ash_plan_kind;
+
+typedef struct ash_plan {
+    ash_plan_kind kind;
+    const ash_index_desc *index; /* IXSCAN */
+    ash_key_range *ranges;       /* ascending, disjoint */
+    uint32_t range_count;
+    bool backward;
+    bool provides_sort;      /* scan order is the sort order: no SORT stage */
+    bool needs_fetch_filter; /* the ranges alone do not decide: test the matcher on the document */
+    bool may_repeat;         /* multikey: the same document may come up more than once */
+    struct ash_plan **branches; /* OR: one plan a branch, results united without repeats */
+    uint32_t branch_count;
+} ash_plan;
+
+/* hint: index name or key document, {$natural: ±1}, or missing.  A hint that names no index:
+ * ASH_EINVAL, 2 BadValue. */
+int ash__plan_new(const ash_matcher *filter, const ash_sort_spec *sort, ash_value hint,
+                  const ash_index_desc *indexes, uint32_t index_count, const ash_query_env *env,
+                  ash_plan **out, ash_error *err);
+void ash__plan_free(ash_plan *p);
+
+/* The winningPlan document ({stage: "FETCH", filter, inputStage: {stage: "IXSCAN", keyPattern,
+ * indexName, isMultiKey, isUnique, direction, indexBounds …}}), wrapped in SORT / SKIP / LIMIT /
+ * PROJECTION as needed. */
+typedef struct ash_plan_shape {
+    const bson_t *sort, *projection;
+    int64_t skip, limit;
+} ash_plan_shape;
+void ash__plan_explain(const ash_plan *p, const ash_matcher *filter, const ash_plan_shape *shape,
+                       bson_t *out);
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "check.h"
+
+#include "base/buffer.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/options.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct options_v2 {
+    size_t size;
+    int first;
+    int second;
+};
+
+static void test_base_error__table_maps_every_dialect(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    char name[64];
+    assert_int_equal(ash__fail(&err, ASH_ENOTFOUND, "no file called %s", "x"), ASH_ENOTFOUND);
+    assert_string_equal(err.text, "no file called x");
+    assert_int_equal(ash_error_server_code(&err), 26);
+    assert_int_equal(ash_error_http_status(err.code), 404);
+    assert_int_equal(ash_error_exit_code(err.code), 4);
+    ash_error_server_name(11000, name, sizeof name);
+    assert_string_equal(name, "DuplicateKey");
+    ash_error_server_name(40415, name, sizeof name);
+    assert_string_equal(name, "Location40415");
+}
+
+static void test_base_error__errno_text_is_appended(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    assert_int_equal(ash__fail_errno(&err, ENOSPC, "cannot write %s", "f"), ASH_ENOSPC);
+    assert_string_equal(err.text, "cannot write f: No space left on device");
+}
+
+static void test_base_options__older_and_newer_structs(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    struct options_v2 ours;
+    struct {
+        size_t size;
+        int first;
+    } older = {sizeof older, 7};
+    older.size = offsetof(struct options_v2, second);
+    assert_ok(ash__options_copy(&ours, sizeof ours, &older, &err), &err);
+    assert_int_equal(ours.first, 7);
+    assert_int_equal(ours.second, 0);
+    struct {
+        struct options_v2 known;
+        int later;
+    } newer = {{sizeof newer, 1, 2}, 0};
+    assert_ok(ash__options_copy(&ours, sizeof ours, &newer, &err), &err);
+    newer.later = 1;
+    assert_int_equal(ash__options_copy(&ours, sizeof ours, &newer, &err), ASH_EINVAL);
+}
+
+static void test_base_hash__known_digest(void **state)
+{
+    (void)state;
+    uint8_t digest[ASH_DIGEST_MAX_BYTES];
+    char hex[2 * sizeof digest + 1];
+    ash_digest *d = ash__digest_new(ASH_DIGEST_SHA256);
+    ash__digest_add(d, "abc", 3);
+    assert_int_equal(ash__digest_finish(d, digest), 32);
+    ash__digest_free(d);
+    ash__hex(digest, 32, hex);
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+
+static void test_base_thread__condition_times_out(void **state)
+{
+    (void)state;
+    ash_mutex m;
+    ash_cond c;
+    ash__mutex_init(&m, ASH_RANK_STORE);
+    ash__cond_init(&c);
+    ash__mutex_lock(&m);
+    assert_false(ash__cond_wait_until(&c, &m, ash__clock_ms() + 5));
+    ash__mutex_unlock(&m);
+    ash__cond_release(&c);
+    ash__mutex_release(&m);
+}
+
+static void test_base_bytes__orders(void **state)
+{
+    (void)state;
+    uint8_t b[8];
+    ash__put_be64(b, UINT64_C(0x0102030405060708));
+    assert_int_equal(b[0], 1);
+    assert_true(ash__get_be64(b) == UINT64_C(0x0102030405060708));
+    ash__put_le64(b, UINT64_C(0x0102030405060708));
+    assert_int_equal(b[0], 8);
+    assert_true(ash__get_le64(b) == UINT64_C(0x0102030405060708));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_error__table_maps_every_dialect),
+        cmocka_unit_test(test_base_error__errno_text_is_appended),
+        cmocka_unit_test(test_base_options__older_and_newer_structs),
+        cmocka_unit_test(test_base_hash__known_digest),
+        cmocka_unit_test(test_base_thread__condition_times_out),
+        cmocka_unit_test(test_base_bytes__orders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
