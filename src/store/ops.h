@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_OPS_H
+#define ASH_STORE_OPS_H
+
+/* What a backend is: one constant table of typed operations.
+ *
+ * The public functions in store.c check arguments, copy option structs to the current size and call
+ * one slot each; nobody else calls a slot.  No slot may be NULL.  Slots get options that are never
+ * NULL and of this version's size, `op` never NULL, results never NULL and initialised.  Contracts
+ * are those of ashlar/store.h; what is said here is what a backend owes beyond them. */
+
+#include <ashlar/store.h>
+
+typedef struct ash_backend ash_backend;
+typedef struct ash_store_ops ash_store_ops;
+typedef struct ash_cursor_ops ash_cursor_ops;
+
+/* A backend's store embeds this as its first member. */
+struct ash_store {
+    const ash_store_ops *ops;
+    char *default_db; /* owned by store.c, which sets and frees it */
+};
+
+/* Backends do not embed this: a collection is a name. */
+struct ash_collection {
+    ash_store *store;
+    char *db;
+    char *name;
+};
+
+/* A backend's cursor embeds this as its first member. */
+struct ash_cursor {
+    const ash_cursor_ops *ops;
+    ash_store *store;
+    /* store.c's own, for ash_cursor_next over batches. */
+    ash_batch batch;
+    size_t batch_at;
+};
+
+/* A backend's transaction embeds this as its first member. */
+struct ash_transaction {
+    ash_store *store;
+};
+
+struct ash_cursor_ops {
+    /* As ash_cursor_next_batch; both limits given.  Views stay valid until the next slot call on
+     * this cursor. */
+    int (*next_batch)(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_batch *out,
+                      ash_error *err);
+    void (*set_op)(ash_cursor *cursor, int64_t deadline_ms, const volatile int *cancel,
+                   int64_t await_ms);
+    void (*rest)(ash_cursor *cursor);
+    void (*free)(ash_cursor *cursor);
+};
+
+struct ash_store_ops {
+    void (*close)(ash_store *store);
+    int (*capabilities)(ash_store *store, ash_capabilities *out, ash_error *err);
+
+    int (*create)(ash_store *store, const char *db, const char *coll, const bson_t *options,
+                  const ash_op *op, ash_error *err);
+    int (*drop)(ash_store *store, const char *db, const char *coll, const ash_op *op,
+                ash_error *err);
+    int (*rename)(ash_store *store, const char *db, const char *coll, const char *to_db,
+                  const char *to_coll, bool drop_target, const ash_op *op, ash_error *err);
+    int (*modify)(ash_store *store, const char *db, const char *coll, const bson_t *changes,
+                  const ash_op *op, bson_t *old_values, ash_error *err);
+    int (*list_collections)(ash_store *store, const char *db, const bson_t *filter,
+                            const ash_op *op, ash_cursor **out, ash_error *err);
+    int (*list_databases)(ash_store *store, const ash_op *op, bson_t *out, ash_error *err);
+    int (*drop_database)(ash_store *store, const char *db, const ash_op *op, ash_error *err);
+
+    int (*find)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                const ash_find_options *opts, ash_cursor **out, ash_error *err);
+    /* coll NULL: aggregate over the database ({aggregate: 1}). */
+    int (*aggregate)(ash_store *store, const char *db, const char *coll, const bson_t *pipeline,
+                     const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
+    int (*count)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                 const ash_count_options *opts, int64_t *out, ash_error *err);
+    int (*distinct)(ash_store *store, const char *db, const char *coll, const char *key,
+                    const bson_t *filter, const bson_t *collation, const ash_op *op, bson_t *out,
+                    ash_error *err);
+    int (*explain)(ash_store *store, const char *db, const char *coll, const bson_t *command,
+                   const char *verbosity, const ash_op *op, bson_t *out, ash_error *err);
+
+    int (*insert)(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
+                  size_t count, const ash_insert_options *opts, ash_write_result *result,
+                  ash_error *err);
+    int (*update)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                  const bson_value_t *update, const ash_update_options *opts,
+                  ash_write_result *result, ash_error *err);
+    int (*remove)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                  const ash_remove_options *opts, ash_write_result *result, ash_error *err);
+    int (*find_and_modify)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                           const ash_find_and_modify_options *opts, bson_t *value, bool *found,
+                           ash_write_result *result, ash_error *err);
+
+    int (*create_indexes)(ash_store *store, const char *db, const char *coll, const bson_t *specs,
+                          const ash_op *op, bson_t *reply, ash_error *err);
+    int (*list_indexes)(ash_store *store, const char *db, const char *coll, const ash_op *op,
+                        ash_cursor **out, ash_error *err);
+    int (*drop_indexes)(ash_store *store, const char *db, const char *coll,
+                        const bson_value_t *index, const ash_op *op, ash_error *err);
+
+    int (*transact)(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                    ash_error *err);
+    int (*watch)(ash_store *store, const char *db, const char *coll, const ash_watch_options *opts,
+                 ash_cursor **out, ash_error *err);
+
+    int (*time)(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
+    int (*stats)(ash_store *store, const char *db, const char *coll, int64_t scale,
+                 const ash_op *op, bson_t *out, ash_error *err);
+    int (*flush)(ash_store *store, const ash_op *op, ash_error *err);
+    int (*maintain)(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
+                    bson_t *out, ash_error *err);
+};
+
+struct ash_backend {
+    const char *name; /* "embedded", "mongodb" */
+    /* Does this backend take the URI? */
+    bool (*accepts)(const char *uri);
+    /* opts: complete.  On success the store's ops are set; store.c fills in default_db (from opts,
+     * else from *db, which the backend may set to a name of its own to be freed by store.c). */
+    int (*open)(const char *uri, const ash_store_options *opts, ash_store **out, char **db,
+                ash_error *err);
+};
+
+/* The backends of this build, NULL-terminated: the one list outside src/store that names them
+ * (src/backends.c). */
+extern const ash_backend *const ash__backends[];
+
+/* For backends: a cursor over documents that are already there.  Takes over `docs` (a BSON array).
+ */
+ash_cursor *ash__cursor_from_array(ash_store *store, bson_t *docs);
+
+/* For decorators and backends: hand a call on with checked, complete options (the public functions
+ * do just this). */
+int ash__namespace_check(const char *db, const char *coll, ash_error *err);
+
+/* Append one entry to result->errors, from err (with details {keyPattern, keyValue} or NULL). */
+void ash__write_result_add_error(ash_write_result *r, uint32_t index, const ash_error *err,
+                                 const bson_t *details);
+
+#endif
