@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_ENGINE_ENGINE_H
+#define ASH_ENGINE_ENGINE_H
+
+/* The document engine: collections of records with indexes, on LMDB and segment files.
+ *
+ * It knows documents' bytes, keys and places, not queries.  Readers work on snapshots and never
+ * wait for the writer. All changes are functions that run on the one writer thread inside an open
+ * LMDB write transaction; the transaction is committed for several of them together.
+ *
+ * Two rules, never broken:
+ *   1. A segment record is durable before the LMDB commit that points at it.
+ *   2. A freed extent is reusable only after the commit that freed it is durable and no reader
+ * (snapshot or pin) can still see it.
+ */
+
+#include <sys/uio.h>
+
+#include "base/error.h"
+#include "bson/keycode.h"
+#include "bson/value.h"
+
+typedef struct ash_engine ash_engine;
+typedef struct ash_view
+    ash_view; /* what a transaction sees: a snapshot, or the writer's own state */
+struct ash_duplicate;
+typedef struct ash_writer ash_writer; /* the right to change things, inside an apply function */
+
+/* Filters of partial indexes and validators are compiled and tested by whoever is above. */
+typedef struct ash_filter_hooks {
+    int (*compile)(const bson_t *filter, const ash_collation *collation, void **out,
+                   ash_error *err);
+    bool (*test)(void *filter, ash_doc doc);
+    void (*free)(void *filter);
+} ash_filter_hooks;
+
+typedef struct ash_engine_options {
+    bool must_exist;
+    bool read_only;
+    int64_t busy_timeout_ms; /* wait for the folder's lock; <= 0: do not */
+    int64_t map_bytes;       /* 0 = 1 TiB */
+    int64_t segment_bytes;   /* 0 = 256 MiB */
+    int64_t oplog_bytes;     /* 0 = 64 MiB */
+    int64_t interval_ms;     /* longest time between commits; 0 = 100 */
+    int64_t pin_timeout_ms;  /* 0 = 600000 */
+    ash_filter_hooks filters;
+} ash_engine_options;
+
+/* Opens or creates the store in the folder and takes its lock (file "lock", one process).
+ * ASH_EBUSY: held elsewhere.  ASH_EVERSION: newer format.  ASH_ECORRUPT: not a store, or its
+ * superblock is damaged. ASH_ENOTFOUND with must_exist. */
+int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_engine **out,
+                     ash_error *err);
+void ash__engine_close(ash_engine *e); /* commits, syncs, marks the store as cleanly closed */
+const char *ash__engine_folder(const ash_engine *e);
+bool ash__engine_was_unclean(const ash_engine *e); /* the last process did not close it */
+uint64_t ash__engine_boot_sequence(
+    const ash_engine *e); /* record sequences at or above this were written by this process */
+
+/* ---- reading
+ * ------------------------------------------------------------------------------------- */
+
+/* A snapshot that sees every write acknowledged before the call.  One thread; keep it short, it
+ * stops LMDB from reusing pages. Closing one is cheap, its reader slot is kept for the next. */
+int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err);
+void ash__snapshot_close(ash_view *v);
+ash_engine *ash__view_engine(const ash_view *v);
+
+/* ---- catalogue
+ * ------------------------------------------------------------------------------------ */
+
+typedef struct ash_index {
+    uint32_t id;
+    const char *name;
+    bson_t spec; /* the whole specification as listIndexes shows it: {v, key, name, unique?, …} */
+    bson_t key;  /* static: the key document inside spec */
+    ash_key_pattern pattern;
+    bool unique;
+    bool sparse;
+    bool hidden;
+    bool ready;             /* false while it is being built: written to, not read from */
+    bool multikey;          /* some document gave several keys */
+    int64_t expire_after_s; /* -1: no TTL */
+    void *partial;          /* compiled filter, or NULL */
+} ash_index;
+
+typedef struct ash_coll {
+    uint32_t id;
+    const char *db;
+    const char *name;
+    uint8_t uuid[16];
+    bson_t options; /* of create, as given */
+    bool capped;
+    int64_t capped_bytes;
+    int64_t capped_docs; /* 0 = no limit */
+    void *validator;     /* compiled filter, or NULL */
+    bool has_collation;
+    ash_collation collation;
+    const ash_index *indexes; /* [0] is _id_ */
+    uint32_t index_count;
+    const struct ash_catalog_entry *entry; /* the engine's own */
+} ash_coll;
+
+/* *out NULL when there is no such collection (that is not an error).  Valid until the view closes;
+ * in a writer until the next catalogue change. */
+int ash__catalog_find(ash_view *v, const char *db, const char *name, const ash_coll **out,
+                      ash_error *err);
+int ash__catalog_find_id(ash_view *v, uint32_t coll_id, const ash_coll **out, ash_error *err);
+/* In name order; visit returns false to stop.  db NULL: all databases. */
+int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, const ash_coll *c),
+                      void *ctx, ash_error *err);
+int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), void *ctx,
+                         ash_error *err);
+/* Collections that have a TTL index, without walking the others. */
+int ash__catalog_each_ttl(ash_view *v,
+                          bool (*visit)(void *ctx, const ash_coll *c, const ash_index *index),
+                          void *ctx, ash_error *err);
+
+typedef struct ash_coll_stats {
+    uint64_t count;         /* records */
+    uint64_t data_bytes;    /* of their documents */
+    uint64_t storage_bytes; /* what they take in segments and pages, about */
+    uint64_t last_rid;
+} ash_coll_stats;
+int ash__coll_stats(ash_view *v, const ash_coll *c, ash_coll_stats *out, ash_error *err);
+int ash__index_stats(ash_view *v, const ash_index *i, uint64_t *keys, uint64_t *bytes,
+                     ash_error *err);
+
+int ash__catalog_create(ash_writer *w, const char *db, const char *name, const bson_t *options,
+                        const ash_coll **out, ash_error *err);
+/* The collection is gone at once; its records and index keys are deleted afterwards in bounded
+ * turns of the writer. */
+int ash__catalog_drop(ash_writer *w, const ash_coll *c, ash_error *err);
+int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, const char *to_name,
+                        ash_error *err);
+int ash__catalog_set_options(ash_writer *w, const ash_coll *c, const bson_t *options,
+                             ash_error *err);
+int ash__catalog_set_index(ash_writer *w, const ash_coll *c, const char *index_name,
+                           const bson_t *spec, ash_error *err); /* hidden, expireAfterSeconds */
+/* spec is complete and checked against the others by the caller.  The index starts empty and not
+ * ready. */
+int ash__index_create(ash_writer *w, const ash_coll *c, const bson_t *spec, const ash_index **out,
+                      ash_error *err);
+/* Add keys of up to max_records records from *rid on; *rid is the next to do, 0 when all are done
+ * (then call ready).  Duplicate: as insert. */
+int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint64_t *rid,
+                     uint64_t max_records, struct ash_duplicate *dup, ash_error *err);
+int ash__index_ready(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
+int ash__index_drop(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
+
+/* ---- records
+ * --------------------------------------------------------------------------------------- */
+
+/* Where a large record lies in the segments. */
+typedef struct ash_pointer {
+    uint32_t segment; /* 0: inline, not in a segment */
+    uint32_t block;
+    uint32_t len; /* payload bytes */
+    uint64_t sequence;
+} ash_pointer;
+
+typedef struct ash_record {
+    uint64_t rid; /* grows with insertion within a collection, from 1 */
+    ash_doc doc;  /* checksum verified */
+    ash_pointer place;
+} ash_record;
+
+/* *found false when there is none.  The view of an inline document is valid until the snapshot
+ * closes (or the writer changes anything); a segment document's as long as the snapshot is open or
+ * the record is pinned.  ASH_ECORRUPT names collection, record, segment and offset. */
+int ash__record_get(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
+                    ash_error *err);
+
+/* Through the unique _id index. */
+int ash__record_find_id(ash_view *v, const ash_coll *c, ash_value id, ash_record *out, bool *found,
+                        ash_error *err);
+
+/* Records that stay readable after their snapshot closed, whatever is deleted meanwhile.  Only
+ * segment records need one; inline ones are copied by the caller.  A set belongs to one thread. It
+ * lapses after pin_timeout_ms without a ash__pins_touch(); reading then is ASH_ECURSOR. */
+typedef struct ash_pins ash_pins;
+ash_pins *ash__pins_new(ash_engine *e);
+void ash__pins_add(ash_pins *p, ash_view *v, const ash_pointer *place); /* while v is open */
+bool ash__pins_touch(ash_pins *p);                                      /* false: it has lapsed */
+int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out,
+                   ash_error *err); /* verified */
+void ash__pins_clear(ash_pins *p);
+void ash__pins_free(ash_pins *p);
+
+/* ---- scans
+ * ------------------------------------------------------------------------------------------ */
+
+typedef struct ash_scan ash_scan;
+
+typedef struct ash_scan_hit {
+    uint64_t rid;
+    ash_doc key; /* index scans: the full key encoding (not BSON), also when the stored key was cut;
+                    valid until the next call */
+} ash_scan_hit;
+
+/* All records in record order.  after: start behind that rid (before it, backward); 0 = from the
+ * start (end). */
+int ash__scan_records(ash_view *v, const ash_coll *c, bool backward, uint64_t after, ash_scan **out,
+                      ash_error *err);
+
+/* Keys k with from <= k < to (to.len 0: no upper end), in key order or backward; equal keys in
+ * ascending rid order in BOTH directions. after (may be NULL): go on behind that hit, whether or
+ * not it still exists. */
+int ash__scan_index(ash_view *v, const ash_index *i, ash_doc from, ash_doc to, bool backward,
+                    const ash_scan_hit *after, ash_scan **out, ash_error *err);
+int ash__scan_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err);
+void ash__scan_free(ash_scan *s);
+
+/* ---- changing
+ * ---------------------------------------------------------------------------------------- */
+
+enum ash_ack {
+    ASH_ACK_APPLIED, /* return when applied; on disk within interval_ms */
+    ASH_ACK_DURABLE  /* return when on disk, with everything applied before it */
+};
+enum ash_apply_flags {
+    ASH_APPLY_ATOMIC =
+        1 /* undo everything fn did when it fails (a nested transaction); without it fn may fail
+             only before its first change, or between changes that may stay */
+};
+
+/* Run fn on the writer thread.  w is valid during fn only.  Several applies are committed together.
+ * When the commit itself fails, every apply since the last one fails with its error; ones that had
+ * been acknowledged as applied are lost, which ash__engine_losses() counts. deadline (monotonic ms,
+ * 0 = none) bounds waiting in the queue and for the disk: ASH_ETIMEOUT before fn ran means nothing
+ * happened; after it, the outcome is unknown to the caller but will be all or nothing. */
+typedef int (*ash_apply_fn)(ash_writer *w, void *ctx, ash_error *err);
+int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ack, int flags,
+                      int64_t deadline_ms, ash_error *err);
+int ash__engine_flush(ash_engine *e, int64_t deadline_ms, ash_error *err);
+uint64_t ash__engine_losses(const ash_engine *e);
+ash_view *ash__writer_view(ash_writer *w);
+
+/* A savepoint inside fn (nested transaction): for transactions that undo one operation. */
+int ash__writer_savepoint(ash_writer *w, ash_error *err);
+int ash__writer_savepoint_end(ash_writer *w, bool keep, ash_error *err);
+
+/* Write a large document's payload to a segment, before and outside the writer.  parts: the
+ * document in pieces (sum = its length).  Not durable yet, not visible.  Used up by a
+ * record_insert/replace that succeeds; else give it back with ash__staged_free (then its space is
+ * reusable at once). Documents of at most ash__engine_inline_max() bytes are not staged: pass NULL.
+ */
+typedef struct ash_staged ash_staged;
+size_t ash__engine_inline_max(const ash_engine *e); /* 4 KiB less overhead */
+int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int count,
+                      ash_staged **out, ash_error *err);
+void ash__staged_free(ash_engine *e, ash_staged *s);
+
+/* Which unique index refused, and the record that has the key. */
+typedef struct ash_duplicate {
+    const ash_index *index;
+    uint64_t rid;
+} ash_duplicate;
+
+/* Each is whole or not at all.  doc: validated bytes with an _id first; staged: its payload, or
+ * NULL to store it inline (a large doc without a staged payload is staged by the call, at the
+ * writer's expense).  ASH_EEXISTS with *dup filled (dup may be NULL).  Other failures of the key
+ * extraction: ASH_EINVAL. Capped collections: insert deletes the oldest records over the limits,
+ * replace must not change the length (10003). *rid: the new record's. */
+int ash__record_insert(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *staged,
+                       uint64_t *rid, ash_duplicate *dup, ash_error *err);
+int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc doc,
+                        ash_staged *staged, ash_duplicate *dup, ash_error *err);
+int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error *err);
+
+/* ---- change log and state
+ * ----------------------------------------------------------------------------- */
+
+/* Append an entry; its time (seconds << 32 | increment, always growing) is returned.  The oldest
+ * entries beyond oplog_bytes are deleted. */
+int ash__oplog_append(ash_writer *w, ash_doc entry, uint64_t *time, ash_error *err);
+/* The entry with the smallest time > after; *found false at the end.  The view of it is valid until
+ * the snapshot closes. */
+int ash__oplog_next(ash_view *v, uint64_t after, uint64_t *time, ash_doc *entry, bool *found,
+                    ash_error *err);
+int ash__oplog_bounds(ash_view *v, uint64_t *oldest, uint64_t *newest,
+                      ash_error *err); /* 0, 0 when empty */
+uint64_t ash__oplog_time(
+    ash_engine *e); /* newest committed time, or the clock's when that is later; never goes back */
+/* Wait until an entry newer than `after` is committed: true; false at the deadline or when *cancel
+ * became non-zero (polled by ash__oplog_wake). */
+bool ash__oplog_wait(ash_engine *e, uint64_t after, int64_t deadline_ms,
+                     const volatile int *cancel);
+void ash__oplog_wake(ash_engine *e); /* let waiters look at their cancel flags */
+
+/* Small named things that change together with records: results of retryable writes, resume points.
+ * Keys 1..400 bytes. */
+int ash__state_get(ash_view *v, const void *key, size_t key_len, ash_doc *value, bool *found,
+                   ash_error *err);
+int ash__state_put(ash_writer *w, const void *key, size_t key_len, const void *value, size_t len,
+                   ash_error *err);
+int ash__state_delete(ash_writer *w, const void *key, size_t key_len, ash_error *err);
+/* Keys with the prefix, in order; visit returns false to stop. */
+int ash__state_each(ash_view *v, const void *prefix, size_t prefix_len,
+                    bool (*visit)(void *ctx, const void *key, size_t key_len, ash_doc value),
+                    void *ctx, ash_error *err);
+
+/* ---- care
+ * -------------------------------------------------------------------------------------------------
+ */
+
+typedef struct ash_engine_stats {
+    uint64_t commits, applies, snapshots;
+    uint64_t segment_files, segment_blocks, used_blocks, free_blocks,
+        held_blocks; /* held: freed, not yet reusable */
+    uint64_t meta_bytes, meta_used_bytes;
+    uint64_t pins;
+    uint64_t oplog_bytes;
+} ash_engine_stats;
+int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err);
+
+/* Walk every invariant (docs/FORMAT.md numbers them): superblock, LMDB's pages (in a child
+ * process), records against checksums, indexes against documents and back, pointers against
+ * segments, block maps against both, counts.  payloads: also read every payload.  finding is called
+ * for each defect with a line and its facts
+ * ({kind, db, collection, rid, index, segment, offset, _id …}). */
+typedef struct ash_check_options {
+    bool payloads;
+    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
+    void (*finding)(void *ctx, const char *text, const bson_t *facts);
+    void *ctx;
+} ash_check_options;
+typedef struct ash_check_report {
+    uint64_t collections, records, index_keys, payload_bytes, findings;
+} ash_check_report;
+int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
+                      ash_error *err);
+
+/* Give free blocks at segments' ends and holes back to the file system. */
+int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err);
+
+#endif
