@@ -18,4 +18,11 @@ typedef struct ash_query_env {
     size_t memory_limit_bytes; /* for sort and group; 0 = 100 MiB */
 } ash_query_env;
 
+/* One row of docs/COMPATIBILITY.md.  Tables of them end with a name of NULL and are constant. */
+typedef struct ash_feature {
+    const char *name;
+    const char *support; /* "full", "partly", "refused" */
+    const char *note; /* what differs, or the code it is refused with; "" when there is nothing */
+} ash_feature;
+
 #endif

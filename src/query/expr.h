@@ -31,13 +31,7 @@ typedef struct ash_vars {
 int ash__expr_eval(const ash_expr *e, ash_doc root, const ash_vars *vars, ash_arena *arena,
                    ash_value *out, ash_error *err);
 
-/* Names of all expression operators and accumulators, for docs/COMPATIBILITY.md: NULL-terminated
- * table. */
-typedef struct ash_feature {
-    const char *name;
-    const char *support;
-    const char *note;
-} ash_feature; /* support: "full", "partly", "refused" */
+/* All expression operators and accumulators, for docs/COMPATIBILITY.md. */
 const ash_feature *ash__expr_features(void);
 
 #endif

@@ -78,4 +78,7 @@ int ash__matcher_equalities(const ash_matcher *m,
                             bool (*visit)(void *ctx, const char *path, ash_value v), void *ctx,
                             ash_error *err);
 
+/* Query operators. */
+const ash_feature *ash__match_features(void);
+
 #endif
