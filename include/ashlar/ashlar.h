@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASHLAR_ASHLAR_H
+#define ASHLAR_ASHLAR_H
+
+/* All of Ashlar. */
+
+#include <ashlar/bucket.h>
+#include <ashlar/error.h>
+#include <ashlar/log.h>
+#include <ashlar/store.h>
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASHLAR_BUCKET_H
+#define ASHLAR_BUCKET_H
+
+/* Buckets: files as documents, by the GridFS specification ("§" below names its sections), on any
+ * store.
+ *
+ * A bucket NAME in a database is two collections: NAME.files, one document a file, and NAME.chunks,
+ * its bytes in equal pieces. Ashlar's own facts about a file (digest, expiry, lock token, resume
+ * token) live in NAME.attributes, so that the files document stays exactly as the specification has
+ * it.
+ *
+ * What a bucket adds on the embedded engine: a visible file is complete and durable; finish,
+ * delete, replace and alter are one commit each; a download reads one version of its file to the
+ * end, whatever happens meanwhile.  On MongoDB they keep the specification's order, in a
+ * transaction where the deployment has them.
+ *
+ * Threads: a bucket is immutable and may be used by any number of threads; streams belong to one
+ * thread at a time.
+ *
+ * Common errors: ASH_ENOTFOUND no such file; ASH_ENOREVISION no such revision; ASH_ECHUNKMISSING,
+ * ASH_ECHUNKEXTRA, ASH_ECHUNKSIZE a file whose chunks do not fit its files document; ASH_EINVAL
+ * options or files documents out of range; ASH_ETIMEOUT past timeout_ms, which bounds the whole of
+ * the operation or, for a stream, of each call on it. */
+
+#include <ashlar/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ash_bucket ash_bucket;
+typedef struct ash_upload ash_upload;
+typedef struct ash_download ash_download;
+
+#define ASH_CHUNK_SIZE_DEFAULT (255 * 1024)
+#define ASH_CHUNK_SIZE_MAX     (16 * 1024 * 1024 - 16 * 1024) /* a chunk document must fit 16 MiB */
+
+/* ---- bytes in and out ---- */
+
+/* read: up to len bytes into buf; returns how many, 0 at the end, or a negative ASH_E… with err
+ * filled. */
+typedef struct ash_input {
+    void *ctx;
+    int64_t (*read)(void *ctx, void *buf, size_t len, ash_error *err);
+} ash_input;
+
+/* write: takes all len bytes or fails. */
+typedef struct ash_output {
+    void *ctx;
+    int (*write)(void *ctx, const void *data, size_t len, ash_error *err);
+} ash_output;
+
+/* ---- the bucket (§ Configurable GridFSBucket class) ---- */
+
+typedef struct ash_bucket_options {
+    size_t size;
+    const char *db;             /* NULL: the store's default database */
+    const char *bucket_name;    /* NULL: "fs" */
+    int32_t chunk_size_bytes;   /* 0: 255 KiB; 1 .. ASH_CHUNK_SIZE_MAX */
+    const bson_t *read_concern; /* handed to a deployment with each read; the embedded engine always
+                                   reads its newest commit */
+    const bson_t *read_preference; /* likewise */
+    const bson_t *write_concern;   /* {w, j, wtimeout}; j: true or w: "majority" make every chunk
+                                      durable as it is written */
+    bool disable_md5;              /* accepted; no MD5 is computed unless legacy_md5 asks for it */
+    bool legacy_md5;               /* fill the deprecated md5 field */
+    int64_t timeout_ms;            /* of each operation; 0 = none */
+    int64_t default_ttl_s;         /* files expire this long after their upload; 0 = never */
+} ash_bucket_options;
+#define ASH_BUCKET_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        .size = sizeof(ash_bucket_options)                                                         \
+    }
+
+/* Touches nothing in the store.  *out is yours: ash_bucket_free(); it must not outlive the store.
+ */
+int ash_bucket_open(ash_store *store, const ash_bucket_options *opts, ash_bucket **out,
+                    ash_error *err);
+void ash_bucket_free(ash_bucket *b);
+const char *ash_bucket_name(const ash_bucket *b);
+const char *ash_bucket_db(const ash_bucket *b);
+int32_t ash_bucket_chunk_size_bytes(const ash_bucket *b);
+ash_store *ash_bucket_store(const ash_bucket *b);
+
+/* ---- files ---- */
+
+/* One file, as its files document says.  Own copy: ash_file_free(). */
+typedef struct ash_file ash_file;
+void ash_file_free(ash_file *f);
+ash_doc ash_file_document(
+    const ash_file *f); /* the whole files document, older implementations' extra fields included */
+const bson_value_t *ash_file_id(const ash_file *f);
+int64_t ash_file_length(const ash_file *f);
+int32_t ash_file_chunk_size_bytes(const ash_file *f);
+int64_t ash_file_upload_date_ms(const ash_file *f);     /* since 1970, UTC */
+const char *ash_file_filename(const ash_file *f);       /* NULL when the document has none */
+bool ash_file_metadata(const ash_file *f, bson_t *out); /* static view; false when there is none */
+/* Ashlar's own facts, when the file was read with them; else empty. */
+const char *ash_file_sha256(const ash_file *f); /* 64 hex digits, or NULL when not known */
+int64_t ash_file_expires_ms(const ash_file *f); /* 0: never */
+
+/* What a lock (ashlar/lock.h) proves about its holder; checked in the commit that changes the file.
+ */
+typedef struct ash_fence {
+    const char *collection;      /* of the lock document, in the bucket's database */
+    const bson_value_t *lock_id; /* the lock document's _id */
+    int64_t writes;              /* its `writes` at the grant */
+    int64_t token;               /* never smaller than any the file was changed with before */
+} ash_fence;
+
+/* ---- upload (§ File Upload) ---- */
+
+typedef enum ash_put_condition {
+    ASH_PUT_ALWAYS = 0,
+    ASH_PUT_IF_ABSENT,   /* no file of that name exists when the file becomes visible */
+    ASH_PUT_IF_NEWEST_IS /* the newest revision of that name has the id `newest` then */
+} ash_put_condition;
+
+typedef struct ash_upload_options {
+    size_t size;
+    int32_t chunk_size_bytes; /* 0: the bucket's */
+    const bson_t *metadata;
+    const char *content_type;    /* deprecated by the specification; stored when given */
+    const bson_t *aliases;       /* deprecated; array of strings */
+    ash_put_condition condition; /* violated: ASH_ECONDITION from finish, nothing becomes visible */
+    const bson_value_t *newest;
+    bool replace; /* older revisions of the name disappear in the commit that makes this one visible
+                   */
+    const ash_fence *fence;  /* stale: ASH_ELOST from finish */
+    int64_t ttl_s;           /* 0: the bucket's default; < 0: never expires */
+    bool resumable;          /* keep the bytes when the process dies, until resume_expiry_s */
+    int64_t resume_expiry_s; /* 0: 24 hours */
+    int64_t timeout_ms;      /* 0: the bucket's */
+} ash_upload_options;
+#define ASH_UPLOAD_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        .size = sizeof(ash_upload_options)                                                         \
+    }
+
+/* The first upload of a bucket object creates the two indexes when the files collection is empty
+ * and they are absent (§ Indexes). filename: UTF-8 without NUL, may be empty.  Nothing is visible
+ * before finish.  *out is yours: ash_upload_free(). */
+int ash_bucket_open_upload_stream(ash_bucket *b, const char *filename,
+                                  const ash_upload_options *opts, ash_upload **out, ash_error *err);
+/* id: any BSON value that may be an _id.  ASH_EEXISTS from finish when the id is taken. */
+int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
+                                          const char *filename, const ash_upload_options *opts,
+                                          ash_upload **out, ash_error *err);
+
+/* Takes all bytes or fails; after a failure only abort and free are allowed (ASH_ESTATE). */
+int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err);
+const bson_value_t *ash_upload_id(const ash_upload *u); /* from the start (§ the stream's id) */
+int64_t ash_upload_position(const ash_upload *u);       /* bytes taken so far */
+/* The file exists and is durable when this returns 0 (on the embedded engine; on a deployment: as
+ * the write concern says). *file may be NULL; else yours.  After a failure no file is visible. */
+int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err);
+/* Delete the chunks written so far (§ abort); reports what could not be deleted. */
+int ash_upload_abort(ash_upload *u, ash_error *err);
+/* Before finish: as abort, errors ignored (a resumable upload is kept instead). Never commits. NULL
+ * is fine. */
+void ash_upload_free(ash_upload *u);
+
+/* Resumable uploads: the token names the upload across processes (a copy of it is enough). */
+const char *ash_upload_token(const ash_upload *u); /* NULL unless resumable */
+/* *out stands at the first byte that is not safely stored: ash_upload_position().  ASH_ENOTFOUND:
+ * unknown or expired. */
+int ash_bucket_resume_upload(ash_bucket *b, const char *token, ash_upload **out, ash_error *err);
+
+/* Read `in` to its end as one file.  *id (may be NULL): initialised on success,
+ * bson_value_destroy() by the caller.  On failure the chunks are deleted on the embedded engine; on
+ * a deployment the failure is reported at once (§). */
+int ash_bucket_upload_from_stream(ash_bucket *b, const char *filename, const ash_input *in,
+                                  const ash_upload_options *opts, bson_value_t *id, ash_error *err);
+int ash_bucket_upload_from_stream_with_id(ash_bucket *b, const bson_value_t *id,
+                                          const char *filename, const ash_input *in,
+                                          const ash_upload_options *opts, ash_error *err);
+
+/* ---- download (§ File Download) ---- */
+
+typedef struct ash_download_options {
+    size_t size;
+    bool has_revision;
+    int32_t revision; /* by name: 0 the first, 1 the second …; -1 the newest (default), -2 the one
+                         before (§ revision) */
+    int64_t start;    /* first byte (§ partial retrieval) */
+    int64_t end; /* first byte not wanted; 0 = to the end of the file.  Not 0 <= start <= end <=
+                    length: ASH_EINVAL */
+    bool with_attributes; /* ash_file_sha256() and expiry are filled in */
+    bool verify; /* compare the digest when the whole file was read: ASH_ECORRUPT from the read that
+                    reaches the end */
+    int64_t timeout_ms;
+} ash_download_options;
+#define ASH_DOWNLOAD_OPTIONS_INIT                                                                  \
+    {                                                                                              \
+        .size = sizeof(ash_download_options)                                                       \
+    }
+
+/* *out is yours: ash_download_free().  Empty files need no chunks query. */
+int ash_bucket_open_download_stream(ash_bucket *b, const bson_value_t *id,
+                                    const ash_download_options *opts, ash_download **out,
+                                    ash_error *err);
+int ash_bucket_open_download_stream_by_name(ash_bucket *b, const char *filename,
+                                            const ash_download_options *opts, ash_download **out,
+                                            ash_error *err);
+const ash_file *ash_download_file(const ash_download *d); /* borrowed until free */
+
+/* Up to len bytes; *got 0 at the end (only there). */
+int ash_download_read(ash_download *d, void *buf, size_t len, size_t *got, ash_error *err);
+/* The next piece without a copy: at most one chunk; *len 0 at the end.  Valid until the next call
+ * on the stream. */
+int ash_download_next(ash_download *d, const uint8_t **data, size_t *len, ash_error *err);
+/* Absolute position within [start, end]; only the chunks needed are read. */
+int ash_download_seek(ash_download *d, int64_t position, ash_error *err);
+int64_t ash_download_position(const ash_download *d);
+void ash_download_free(ash_download *d);
+
+int ash_bucket_download_to_stream(ash_bucket *b, const bson_value_t *id, const ash_output *out,
+                                  const ash_download_options *opts, ash_error *err);
+int ash_bucket_download_to_stream_by_name(ash_bucket *b, const char *filename,
+                                          const ash_output *out, const ash_download_options *opts,
+                                          ash_error *err);
+
+/* ---- find, rename, delete (§ Generic Find, § File Deletion, § Renaming) ---- */
+
+typedef struct ash_bucket_find_options {
+    size_t size;
+    bool allow_disk_use;
+    int32_t batch_size;
+    int64_t limit;
+    int64_t max_time_ms;
+    bool no_cursor_timeout;
+    int64_t skip;
+    const bson_t *sort;
+} ash_bucket_find_options;
+#define ASH_BUCKET_FIND_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .size = sizeof(ash_bucket_find_options)                                                    \
+    }
+/* A cursor over files documents. */
+int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_options *opts,
+                    ash_cursor **out, ash_error *err);
+
+/* One file by id, or by name and revision.  *out is yours.  with_attributes: Ashlar's own facts
+ * too. */
+int ash_bucket_get_file(ash_bucket *b, const bson_value_t *id, bool with_attributes, ash_file **out,
+                        ash_error *err);
+int ash_bucket_get_file_by_name(ash_bucket *b, const char *filename, int32_t revision,
+                                bool with_attributes, ash_file **out, ash_error *err);
+/* A file from a document that ash_bucket_find gave; copies it. */
+int ash_file_from_document(ash_doc doc, ash_file **out, ash_error *err);
+
+typedef struct ash_change_options {
+    size_t size;
+    const ash_fence *fence;
+    int64_t timeout_ms;
+} ash_change_options;
+#define ASH_CHANGE_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        .size = sizeof(ash_change_options)                                                         \
+    }
+
+/* The files document goes first, then the chunks, always both: ASH_ENOTFOUND is returned after
+ * orphaned chunks of that id were deleted too. */
+int ash_bucket_delete(ash_bucket *b, const bson_value_t *id, const ash_change_options *opts,
+                      ash_error *err);
+int ash_bucket_delete_by_name(ash_bucket *b, const char *filename, const ash_change_options *opts,
+                              ash_error *err); /* all revisions */
+int ash_bucket_rename(ash_bucket *b, const bson_value_t *id, const char *new_filename,
+                      const ash_change_options *opts, ash_error *err);
+int ash_bucket_rename_by_name(ash_bucket *b, const char *filename, const char *new_filename,
+                              const ash_change_options *opts, ash_error *err);
+int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *err);
+
+/* ---- altering a file (not in the specification) ---- */
+
+/* Append, write at an offset, truncate or extend, under the same id, as one commit at finish.
+ * Readers see the old or the new file. ASH_EUNSUPPORTED where the store has no transactions. */
+typedef struct ash_alter ash_alter;
+int ash_bucket_open_alter(ash_bucket *b, const bson_value_t *id, const ash_change_options *opts,
+                          ash_alter **out, ash_error *err);
+int ash_alter_write(ash_alter *a, int64_t offset, const void *data, size_t len,
+                    ash_error *err); /* offset <= length */
+int ash_alter_append(ash_alter *a, const void *data, size_t len, ash_error *err);
+int ash_alter_truncate(ash_alter *a, int64_t length,
+                       ash_error *err); /* shorter, or longer with zeros */
+int64_t ash_alter_length(const ash_alter *a);
+int ash_alter_finish(ash_alter *a, ash_file **file,
+                     ash_error *err); /* ASH_ECONFLICT when the file changed meanwhile */
+void ash_alter_free(ash_alter *a);
+
+/* ---- care ---- */
+
+/* A file's SHA-256, computed now if it is not known yet (and then remembered).  hex: 65 bytes. */
+int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *hex,
+                   ash_error *err);
+int ash_bucket_set_expiry(ash_bucket *b, const bson_value_t *id, int64_t expires_ms,
+                          ash_error *err); /* 0: never */
+/* Delete expired files and their chunks; bounded work, *more says whether to call again. */
+int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *more,
+                      ash_error *err);
+
+typedef struct ash_sweep_options {
+    size_t size;
+    bool dry_run;
+    int64_t min_age_s; /* chunks of an unknown file are orphans only when none is younger; 0 = 24
+                          hours */
+    ash_progress_fn progress;
+    void *progress_ctx;
+} ash_sweep_options;
+#define ASH_SWEEP_OPTIONS_INIT                                                                     \
+    {                                                                                              \
+        .size = sizeof(ash_sweep_options)                                                          \
+    }
+typedef struct ash_sweep_report {
+    int64_t files; /* ids whose chunks had no file */
+    int64_t chunks;
+    int64_t bytes;
+} ash_sweep_report;
+/* Chunks that no file and no resumable upload owns: left by clients that died.  Safe beside running
+ * uploads. */
+int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *out,
+                     ash_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
