@@ -54,6 +54,7 @@ bool ash__doc_iter_next(ash_doc_iter *it);
 
 /* First field of that exact name (no dots), or missing. */
 ash_value ash__doc_get(ash_doc doc, const char *name);
+ash_value ash__doc_get_n(ash_doc doc, const char *name, size_t name_len);
 bool ash__doc_is_empty(ash_doc doc);
 uint32_t ash__doc_count(ash_doc doc); /* number of fields */
 extern const ash_doc ash__doc_empty;  /* {} */
@@ -61,6 +62,9 @@ extern const ash_doc ash__doc_empty;  /* {} */
 ash_doc ash__doc_from_bson(const bson_t *b); /* view of b's bytes, until b changes; NULL gives {} */
 void ash__doc_to_bson(ash_doc doc,
                       bson_t *out); /* static bson_t over the same bytes; no destroy needed */
+
+/* Bytes that a value of the type, starting at `at`, takes. */
+uint32_t ash__value_size(uint8_t type, const uint8_t *at);
 
 /* Values from C, in caller-provided memory (so that constants need no allocation). */
 typedef struct ash_value_box {
@@ -109,8 +113,9 @@ bool ash__value_as_int64(ash_value v, int64_t *out); /* whole numbers in range o
 bool ash__value_as_double(ash_value v, double *out);
 bool ash__value_truthy(ash_value v); /* false, null, undefined, missing and 0 are false */
 
-/* MongoDB's alias of a type ("objectId", "bool", "missing"), and the $type numbers and aliases.
- * "number" gives -2 in *type (any numeric). */
+/* MongoDB's alias of a type ("objectId", "bool", "missing"), and the aliases $type takes: minKey
+ * gives 255, "number" gives ASH_TYPE_ANY_NUMBER, "missing" is none. */
+#define ASH_TYPE_ANY_NUMBER (-2)
 const char *ash__type_name(uint8_t type);
 bool ash__type_from_alias(const char *alias, int *type);
 

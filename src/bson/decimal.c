@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bson/decimal.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "bson/bid.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+ash_decimal ash__value_decimal(ash_value v)
+{
+    ash_decimal d;
+    d.low = ash__get_le64(v.data);
+    d.high = ash__get_le64(v.data + 8);
+    return d;
+}
+
+ash_value ash__box_decimal(ash_value_box *box, ash_decimal d)
+{
+    ash__put_le64(box->bytes, d.low);
+    ash__put_le64(box->bytes + 8, d.high);
+    box->value = (ash_value){BSON_TYPE_DECIMAL128, box->bytes, 16};
+    return box->value;
+}
+
+bool ash__decimal_is_nan(ash_decimal d)
+{
+    return (d.high >> 58 & 0x1f) == 0x1f;
+}
+
+bool ash__decimal_is_infinite(ash_decimal d)
+{
+    return (d.high >> 58 & 0x1f) == 0x1e;
+}
+
+bool ash__decimal_is_zero(ash_decimal d)
+{
+    return bid128_isZero(ash__bid(d)) != 0;
+}
+
+bool ash__decimal_is_negative(ash_decimal d)
+{
+    return d.high >> 63 != 0;
+}
+
+ash_decimal ash__decimal_from_int64(int64_t v)
+{
+    return ash__unbid(bid128_from_int64(v));
+}
+
+ash_decimal ash__decimal_from_double(double v)
+{
+    char text[40];
+    unsigned flags = 0;
+    if (isnan(v))
+        snprintf(text, sizeof text, "NaN");
+    else if (isinf(v))
+        snprintf(text, sizeof text, v < 0 ? "-Inf" : "Inf");
+    else
+        snprintf(text, sizeof text, "%.14e", v);
+    return ash__unbid(bid128_from_string(text, BID_ROUNDING_TO_NEAREST, &flags));
+}
+
+bool ash__decimal_to_int64(ash_decimal d, bool exact, int64_t *out)
+{
+    unsigned flags = 0;
+    *out = bid128_to_int64_xint(ash__bid(d), &flags);
+    if (flags & BID_INVALID_EXCEPTION)
+        return false;
+    return !exact || !(flags & BID_INEXACT_EXCEPTION);
+}
+
+double ash__decimal_to_double(ash_decimal d)
+{
+    unsigned flags = 0;
+    return bid128_to_binary64(ash__bid(d), BID_ROUNDING_TO_NEAREST, &flags);
+}
+
+double ash__decimal_truncate_to_double(ash_decimal d, bool *exact)
+{
+    unsigned flags = 0;
+    double v = bid128_to_binary64(ash__bid(d), BID_ROUNDING_TO_ZERO, &flags);
+    *exact = !(flags & BID_INEXACT_EXCEPTION);
+    return v;
+}
+
+int ash__decimal_compare(ash_decimal a, ash_decimal b)
+{
+    unsigned flags = 0;
+    if (bid128_quiet_less(ash__bid(a), ash__bid(b), &flags))
+        return -1;
+    return bid128_quiet_greater(ash__bid(a), ash__bid(b), &flags) ? 1 : 0;
+}
+
+int ash__decimal_digits(ash_decimal d, uint8_t digits[ASH_DECIMAL_DIGITS], int *exponent)
+{
+    char text[64]; /* "+<coefficient>E<exponent>", the coefficient without leading zeros */
+    unsigned flags = 0;
+    bid128_to_string(text, ash__bid(d), &flags);
+    int count = 0;
+    const char *at = text + 1;
+    for (; *at != 'E'; at++) {
+        ash_assert(count < ASH_DECIMAL_DIGITS && *at >= '0' && *at <= '9');
+        digits[count++] = (uint8_t)(*at - '0');
+    }
+    *exponent = atoi(at + 1) + count - 1;
+    while (count > 1 && digits[count - 1] == 0)
+        count--;
+    return count;
+}
