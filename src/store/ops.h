@@ -6,7 +6,9 @@
  *
  * The public functions in store.c check arguments, copy option structs to the current size and call
  * one slot each; nobody else calls a slot.  No slot may be NULL.  Slots get options that are never
- * NULL and of this version's size, `op` never NULL, results never NULL and initialised.  Contracts
+ * NULL and of this version's size; op, filter, pipeline and `create` options never NULL (nothing is
+ * {}), results never NULL and initialised; output pointers never NULL.  What cannot be right on any
+ * backend (names, negative limits, an update that is no document) was refused before.  Contracts
  * are those of ashlar/store.h; what is said here is what a backend owes beyond them. */
 
 #include <ashlar/store.h>
@@ -19,6 +21,8 @@ typedef struct ash_cursor_ops ash_cursor_ops;
 struct ash_store {
     const ash_store_ops *ops;
     char *default_db; /* owned by store.c, which sets and frees it */
+    bool read_only;   /* set by store.c from the options; store.c refuses writes, so a backend needs
+                         no check of its own */
 };
 
 /* Backends do not embed this: a collection is a name. */
@@ -35,6 +39,7 @@ struct ash_cursor {
     /* store.c's own, for ash_cursor_next over batches. */
     ash_batch batch;
     size_t batch_at;
+    void *kept; /* unread documents that ash_cursor_rest copied */
 };
 
 /* A backend's transaction embeds this as its first member. */
@@ -43,8 +48,8 @@ struct ash_transaction {
 };
 
 struct ash_cursor_ops {
-    /* As ash_cursor_next_batch; both limits given.  Views stay valid until the next slot call on
-     * this cursor. */
+    /* As ash_cursor_next_batch; both limits given.  Views, and the array `docs`, stay
+     * valid until the next next_batch, rest or free of this cursor. */
     int (*next_batch)(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_batch *out,
                       ash_error *err);
     void (*set_op)(ash_cursor *cursor, int64_t deadline_ms, const volatile int *cancel,
@@ -136,6 +141,9 @@ ash_cursor *ash__cursor_from_array(ash_store *store, bson_t *docs);
 /* For decorators and backends: hand a call on with checked, complete options (the public functions
  * do just this). */
 int ash__namespace_check(const char *db, const char *coll, ash_error *err);
+
+/* ASH_EINTERRUPTED or ASH_ETIMEOUT when op says so by now; for loops in backends. */
+int ash__op_check(const ash_op *op, ash_error *err);
 
 /* Append one entry to result->errors, from err (with details {keyPattern, keyValue} or NULL). */
 void ash__write_result_add_error(ash_write_result *r, uint32_t index, const ash_error *err,

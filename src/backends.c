@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/ops.h"
+
+#ifdef ASH_HAVE_EMBEDDED
+#include "store/embedded/embedded.h"
+#endif
+#ifdef ASH_HAVE_MONGO
+#include "store/mongo/mongo.h"
+#endif
+
+/* A folder's path is whatever no other backend takes, so the embedded one comes last. */
+const ash_backend *const ash__backends[] = {
+#ifdef ASH_HAVE_MONGO
+    &ash__backend_mongo,
+#endif
+#ifdef ASH_HAVE_EMBEDDED
+    &ash__backend_embedded,
+#endif
+    NULL,
+};

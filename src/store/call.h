@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_CALL_H
+#define ASH_STORE_CALL_H
+
+/* What the public functions do before they call a slot.  Private to src/store. */
+
+#include "store/ops.h"
+
+extern const bson_t ash__bson_empty;
+
+const ash_op *ash__op_or_default(const ash_op *op);
+
+static inline const bson_t *ash__bson_or_empty(const bson_t *b)
+{
+    return b != NULL ? b : &ash__bson_empty;
+}
+
+/* Every operation starts here: op's cancel flag and deadline, its transaction is this store's, and
+ * no writes (ASH_EREADONLY) to a store that was opened for reading. */
+int ash__call_read(const ash_store *store, const ash_op *op, ash_error *err);
+int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err);
+
+/* The name to use for db (NULL = the default), checked. */
+int ash__call_db(const ash_store *store, const char *db, const char **out, ash_error *err);
+
+#endif

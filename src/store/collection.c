@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/call.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+int ash_collection_open(ash_store *store, const char *db, const char *name, ash_collection **out,
+                        ash_error *err)
+{
+    int result;
+
+    *out = NULL;
+    if (db == NULL)
+        db = store->default_db;
+    result = ash__namespace_check(db, name, err);
+    if (result != 0)
+        return result;
+    *out = ash__new(ash_collection);
+    (*out)->store = store;
+    (*out)->db = ash__strdup(db);
+    (*out)->name = ash__strdup(name);
+    return 0;
+}
+
+void ash_collection_free(ash_collection *c)
+{
+    if (c == NULL)
+        return;
+    ash__free(c->db);
+    ash__free(c->name);
+    ash__free(c);
+}
+
+const char *ash_collection_db(const ash_collection *c)
+{
+    return c->db;
+}
+
+const char *ash_collection_name(const ash_collection *c)
+{
+    return c->name;
+}
+
+ash_store *ash_collection_store(const ash_collection *c)
+{
+    return c->store;
+}
+
+int ash_collection_create(ash_collection *c, const bson_t *options, const ash_op *op,
+                          ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_write(c->store, o, err);
+    if (result != 0)
+        return result;
+    return c->store->ops->create(c->store, c->db, c->name, ash__bson_or_empty(options), o, err);
+}
+
+int ash_collection_drop(ash_collection *c, const ash_op *op, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_write(c->store, o, err);
+    if (result != 0)
+        return result;
+    return c->store->ops->drop(c->store, c->db, c->name, o, err);
+}
+
+int ash_collection_rename(ash_collection *c, const char *to_db, const char *to_name,
+                          bool drop_target, const ash_op *op, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_write(c->store, o, err);
+    if (to_db == NULL)
+        to_db = c->db;
+    if (result == 0)
+        result = ash__namespace_check(to_db, to_name, err);
+    if (result != 0)
+        return result;
+    return c->store->ops->rename(c->store, c->db, c->name, to_db, to_name, drop_target, o, err);
+}
+
+int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op *op,
+                          bson_t *old_values, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    bson_t unwanted;
+    int result = ash__call_write(c->store, o, err);
+    if (result != 0)
+        return result;
+    result = c->store->ops->modify(c->store, c->db, c->name, ash__bson_or_empty(changes), o,
+                                   old_values != NULL ? old_values : &unwanted, err);
+    if (result == 0 && old_values == NULL)
+        bson_destroy(&unwanted);
+    return result;
+}
+
+int ash_collection_create_indexes(ash_collection *c, const bson_t *specs, const ash_op *op,
+                                  bson_t *reply, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    bson_t unwanted;
+    int result = ash__call_write(c->store, o, err);
+    if (result != 0)
+        return result;
+    if (specs == NULL || bson_empty(specs))
+        return ash__fail(err, ASH_EINVAL, "no index to create was given");
+    result = c->store->ops->create_indexes(c->store, c->db, c->name, specs, o,
+                                           reply != NULL ? reply : &unwanted, err);
+    if (result == 0 && reply == NULL)
+        bson_destroy(&unwanted);
+    return result;
+}
+
+int ash_collection_list_indexes(ash_collection *c, const ash_op *op, ash_cursor **out,
+                                ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_read(c->store, o, err);
+    *out = NULL;
+    if (result != 0)
+        return result;
+    return c->store->ops->list_indexes(c->store, c->db, c->name, o, out, err);
+}
+
+int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, const ash_op *op,
+                                ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_write(c->store, o, err);
+    if (result != 0)
+        return result;
+    if (index == NULL ||
+        (index->value_type != BSON_TYPE_UTF8 && index->value_type != BSON_TYPE_DOCUMENT &&
+         index->value_type != BSON_TYPE_ARRAY))
+        return ash__fail_server(err, ASH_EINVAL, 14,
+                                "index to drop must be a name, a key document or an array of "
+                                "names");
+    return c->store->ops->drop_indexes(c->store, c->db, c->name, index, o, err);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/ops.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+#define DB_MAX_BYTES        63
+#define NAMESPACE_MAX_BYTES 255
+#define INVALID_NAMESPACE   73
+
+static int check_db(const char *db, ash_error *err)
+{
+    if (db[0] == '\0' || strlen(db) > DB_MAX_BYTES)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                                "invalid database name: it needs 1 to %d bytes", DB_MAX_BYTES);
+    if (strpbrk(db, "/\\. \"$") != NULL)
+        return ash__fail_server(
+            err, ASH_EINVAL, INVALID_NAMESPACE,
+            "invalid database name '%s': none of / \\ . space \" $ may be in it", db);
+    return 0;
+}
+
+int ash__namespace_check(const char *db, const char *coll, ash_error *err)
+{
+    int result = check_db(db, err);
+    if (result != 0 || coll == NULL)
+        return result;
+    if (coll[0] == '\0')
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                                "invalid collection name: it is empty");
+    if (coll[0] == '.' || strchr(coll, '$') != NULL)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                                "invalid collection name '%.300s': it may neither start with . "
+                                "nor hold $",
+                                coll);
+    if (strlen(db) + 1 + strlen(coll) > NAMESPACE_MAX_BYTES)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                                "invalid collection name: with its database it is longer than %d "
+                                "bytes",
+                                NAMESPACE_MAX_BYTES);
+    return 0;
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/call.h"
+#include "store/reach.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/options.h"
+
+#include <string.h>
+
+#define DEFAULT_DB              "test"
+#define DEFAULT_BUSY_TIMEOUT_MS 5000
+#define DEFAULT_MAP_BYTES       ((int64_t)1 << 40)
+#define DEFAULT_SEGMENT_BYTES   ((int64_t)256 << 20)
+#define DEFAULT_OPLOG_BYTES     ((int64_t)64 << 20)
+#define DEFAULT_TTL_INTERVAL_MS 5000
+#define DEFAULT_SLOW_MS         100
+#define DEFAULT_PIN_TIMEOUT_MS  600000
+
+static void set_default(int64_t *field, int64_t value)
+{
+    if (*field == 0)
+        *field = value;
+}
+
+static int complete_options(ash_store_options *o, const ash_store_options *theirs, ash_error *err)
+{
+    int result = ash__options_copy(o, sizeof *o, theirs, err);
+    if (result != 0)
+        return result;
+    if (o->map_bytes < 0 || o->segment_bytes < 0 || o->oplog_bytes < 0)
+        return ash__fail(err, ASH_EINVAL, "sizes in store options must not be negative");
+    if (o->default_db != NULL && ash__namespace_check(o->default_db, NULL, err) != 0)
+        return ASH_EINVAL;
+    if (o->durability == ASH_DURABILITY_DEFAULT)
+        o->durability = ASH_DURABILITY_FILE;
+    set_default(&o->busy_timeout_ms, DEFAULT_BUSY_TIMEOUT_MS);
+    set_default(&o->map_bytes, DEFAULT_MAP_BYTES);
+    set_default(&o->segment_bytes, DEFAULT_SEGMENT_BYTES);
+    set_default(&o->oplog_bytes, DEFAULT_OPLOG_BYTES);
+    set_default(&o->ttl_interval_ms, DEFAULT_TTL_INTERVAL_MS);
+    set_default(&o->slow_ms, DEFAULT_SLOW_MS);
+    set_default(&o->pin_timeout_ms, DEFAULT_PIN_TIMEOUT_MS);
+    return 0;
+}
+
+static bool has_prefix(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+static int no_backend(const char *uri, ash_error *err)
+{
+    const char *colon = strstr(uri, "://");
+    if (uri[0] == '\0')
+        return ash__fail(err, ASH_EINVAL, "store URI is empty");
+    if (has_prefix(uri, "mongodb://") || has_prefix(uri, "mongodb+srv://") ||
+        has_prefix(uri, ASH_REACH_SCHEME))
+        return ash__fail(err, ASH_EUNSUPPORTED,
+                         "this build has no MongoDB backend (built without libmongoc)");
+    if (colon != NULL && !has_prefix(uri, "file://"))
+        return ash__fail(err, ASH_EUNSUPPORTED, "this build has no backend for %.*s:// URIs",
+                         (int)(colon - uri), uri);
+    return ash__fail(err, ASH_EUNSUPPORTED, "this build has no embedded backend");
+}
+
+static int open_by_backend(const char *uri, const ash_store_options *o, ash_store **out,
+                           ash_error *err)
+{
+    for (const ash_backend *const *b = ash__backends; *b != NULL; b++) {
+        char *db = NULL;
+        int result;
+        if (!(*b)->accepts(uri))
+            continue;
+        result = (*b)->open(uri, o, out, &db, err);
+        if (result == 0) {
+            const char *name = o->default_db != NULL ? o->default_db : db;
+            (*out)->default_db = ash__strdup(name != NULL ? name : DEFAULT_DB);
+            (*out)->read_only = o->read_only;
+        }
+        ash__free(db);
+        return result;
+    }
+    return no_backend(uri, err);
+}
+
+/* The folder is held by another process: if that one serves it, use its server.  Otherwise the
+ * first error stands, as it says who holds the folder. */
+static int open_by_server(const char *uri, const ash_store_options *o, ash_store **out,
+                          ash_error *err)
+{
+    char *folder = ash__reach_folder(uri);
+    char *server = folder != NULL ? ash__reach_server_uri(folder) : NULL;
+    int result = ASH_EBUSY;
+    ash_error why = ASH_ERROR_INIT;
+
+    if (server != NULL) {
+        result = open_by_backend(server, o, out, &why);
+        /* A socket that nobody answers is a dead server's; the holder is somebody else. */
+        if (result == ASH_ENETWORK)
+            result = ASH_EBUSY;
+        else if (result != 0 && err != NULL)
+            *err = why;
+    }
+    ash__free(server);
+    ash__free(folder);
+    return result;
+}
+
+int ash_store_open(const char *uri, const ash_store_options *opts, ash_store **out, ash_error *err)
+{
+    ash_store_options o;
+    int result = complete_options(&o, opts, err);
+
+    *out = NULL;
+    if (result == 0)
+        result = open_by_backend(uri, &o, out, err);
+    if (result == ASH_EBUSY && !o.no_server)
+        result = open_by_server(uri, &o, out, err);
+    return result;
+}

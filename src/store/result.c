@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/ops.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void ash_write_result_init(ash_write_result *r)
+{
+    memset(r, 0, sizeof *r);
+    bson_init(&r->upserted_id);
+    bson_init(&r->errors);
+}
+
+void ash_write_result_release(ash_write_result *r)
+{
+    bson_destroy(&r->upserted_id);
+    bson_destroy(&r->errors);
+}
+
+void ash__write_result_add_error(ash_write_result *r, uint32_t index, const ash_error *err,
+                                 const bson_t *details)
+{
+    char name[12];
+    bson_t entry;
+    bson_iter_t it;
+
+    snprintf(name, sizeof name, "%u", (unsigned)r->error_count++);
+    bson_append_document_begin(&r->errors, name, -1, &entry);
+    BSON_APPEND_INT32(&entry, "index", (int32_t)index);
+    BSON_APPEND_INT32(&entry, "code", ash_error_server_code(err));
+    BSON_APPEND_UTF8(&entry, "errmsg", err->text);
+    if (details != NULL && bson_iter_init_find(&it, details, "keyPattern"))
+        bson_append_iter(&entry, "keyPattern", -1, &it);
+    if (details != NULL && bson_iter_init_find(&it, details, "keyValue"))
+        bson_append_iter(&entry, "keyValue", -1, &it);
+    bson_append_document_end(&r->errors, &entry);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/call.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/options.h"
+
+#include <string.h>
+
+#define DEFAULT_AWAIT_MS 1000
+
+void ash_store_close(ash_store *store)
+{
+    char *default_db;
+    if (store == NULL)
+        return;
+    default_db = store->default_db;
+    store->ops->close(store);
+    ash__free(default_db);
+}
+
+const char *ash_store_default_db(const ash_store *store)
+{
+    return store->default_db;
+}
+
+int ash_store_capabilities(ash_store *store, ash_capabilities *out, ash_error *err)
+{
+    memset(out, 0, sizeof *out);
+    return store->ops->capabilities(store, out, err);
+}
+
+int ash_store_list_collections(ash_store *store, const char *db, const bson_t *filter,
+                               const ash_op *op, ash_cursor **out, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_read(store, o, err);
+    *out = NULL;
+    if (result == 0)
+        result = ash__call_db(store, db, &db, err);
+    if (result != 0)
+        return result;
+    return store->ops->list_collections(store, db, ash__bson_or_empty(filter), o, out, err);
+}
+
+int ash_store_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_read(store, o, err);
+    if (result != 0)
+        return result;
+    return store->ops->list_databases(store, o, out, err);
+}
+
+int ash_store_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_write(store, o, err);
+    if (result == 0)
+        result = ash__call_db(store, db, &db, err);
+    if (result != 0)
+        return result;
+    return store->ops->drop_database(store, db, o, err);
+}
+
+int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                       ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_read(store, o, err);
+    if (result != 0)
+        return result;
+    if (o->transaction != NULL)
+        return ash__fail(err, ASH_ESTATE, "transactions do not nest");
+    return store->ops->transact(store, fn, ctx, o, err);
+}
+
+static int check_watch_options(ash_watch_options *o, const char *db, ash_error *err)
+{
+    if (o->all_changes && db != NULL)
+        return ash__fail(err, ASH_EINVAL,
+                         "changes of the whole store are asked for without a "
+                         "database");
+    if ((o->resume_after != NULL) + (o->start_after != NULL) + (o->start_at_operation_time != 0) >
+        1)
+        return ash__fail_server(err, ASH_EINVAL, 72,
+                                "only one of resume_after, start_after and "
+                                "start_at_operation_time may be given");
+    if (o->batch_size < 0)
+        return ash__fail(err, ASH_EINVAL, "batch size must not be negative");
+    if (o->max_await_ms <= 0)
+        o->max_await_ms = DEFAULT_AWAIT_MS;
+    return 0;
+}
+
+int ash_store_watch(ash_store *store, const char *db, const char *collection,
+                    const ash_watch_options *opts, ash_cursor **out, ash_error *err)
+{
+    ash_watch_options o;
+    int result = ash__options_copy(&o, sizeof o, opts, err);
+    *out = NULL;
+    if (result == 0)
+        result = ash__call_read(store, &o.op, err);
+    if (result == 0)
+        result = check_watch_options(&o, db, err);
+    if (result == 0 && db == NULL && collection != NULL)
+        db = store->default_db;
+    if (result == 0 && db != NULL)
+        result = ash__namespace_check(db, collection, err);
+    if (result != 0)
+        return result;
+    return store->ops->watch(store, db, collection, &o, out, err);
+}
+
+int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err)
+{
+    int64_t wall = 0;
+    uint64_t newest = 0;
+    int result = store->ops->time(store, &wall, &newest, err);
+    if (result == 0 && wall_ms != NULL)
+        *wall_ms = wall;
+    if (result == 0 && operation_time != NULL)
+        *operation_time = newest;
+    return result;
+}
+
+int ash_store_stats(ash_store *store, const char *db, const char *collection, int64_t scale,
+                    const ash_op *op, bson_t *out, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_read(store, o, err);
+    if (result == 0 && scale < 0)
+        result = ash__fail(err, ASH_EINVAL, "scale must not be negative");
+    if (result == 0 && db == NULL && collection != NULL)
+        db = store->default_db;
+    if (result == 0 && db != NULL)
+        result = ash__namespace_check(db, collection, err);
+    if (result != 0)
+        return result;
+    return store->ops->stats(store, db, collection, scale > 0 ? scale : 1, o, out, err);
+}
+
+int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    int result = ash__call_read(store, o, err);
+    if (result != 0)
+        return result;
+    return store->ops->flush(store, o, err);
+}
+
+/* {check}, {backup} and {validate} only read. */
+static bool action_writes(const bson_t *action)
+{
+    return bson_has_field(action, "repair") || bson_has_field(action, "compact");
+}
+
+int ash_store_maintain(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
+                       bson_t *out, ash_error *err)
+{
+    if (action == NULL || bson_empty(action))
+        return ash__fail(err, ASH_EINVAL, "maintenance action is empty");
+    if (store->read_only && action_writes(action))
+        return ash__fail(err, ASH_EREADONLY, "store is open for reading only");
+    return store->ops->maintain(store, action, progress, ctx, out, err);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/call.h"
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/options.h"
+
+#define FAILED_TO_PARSE 9
+#define INVALID_BSON    22
+#define DOC_MIN_BYTES   5
+
+/* A caller that does not ask how far a write came still needs room for it. */
+static ash_write_result *result_or_own(ash_write_result *theirs, ash_write_result *own)
+{
+    ash_write_result_init(own);
+    return theirs != NULL ? theirs : own;
+}
+
+static int check_docs(const ash_doc *docs, size_t count, ash_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (docs[i].data == NULL || docs[i].len < DOC_MIN_BYTES ||
+            ash__get_le32(docs[i].data) != docs[i].len)
+            return ash__fail_server(err, ASH_EINVAL, INVALID_BSON,
+                                    "document %zu to insert has a wrong length", i);
+    }
+    return 0;
+}
+
+static int check_update(const bson_value_t *update, ash_error *err)
+{
+    if (update != NULL &&
+        (update->value_type == BSON_TYPE_DOCUMENT || update->value_type == BSON_TYPE_ARRAY))
+        return 0;
+    return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+                            "update must be a document or an array of pipeline stages");
+}
+
+int ash_collection_insert(ash_collection *c, const ash_doc *docs, size_t count,
+                          const ash_insert_options *opts, ash_write_result *result, ash_error *err)
+{
+    ash_insert_options o;
+    ash_write_result own;
+    int code = ash__options_copy(&o, sizeof o, opts, err);
+    if (code == 0)
+        code = ash__call_write(c->store, &o.op, err);
+    if (code == 0)
+        code = check_docs(docs, count, err);
+    if (code != 0 || count == 0)
+        return code;
+    result = result_or_own(result, &own);
+    code = c->store->ops->insert(c->store, c->db, c->name, docs, count, &o, result, err);
+    ash_write_result_release(&own);
+    return code;
+}
+
+int ash_collection_insert_one(ash_collection *c, const bson_t *doc, const ash_insert_options *opts,
+                              ash_error *err)
+{
+    ash_doc view = {bson_get_data(doc), doc->len};
+    return ash_collection_insert(c, &view, 1, opts, NULL, err);
+}
+
+int ash_collection_update(ash_collection *c, const bson_t *filter, const bson_value_t *update,
+                          const ash_update_options *opts, ash_write_result *result, ash_error *err)
+{
+    ash_update_options o;
+    ash_write_result own;
+    int code = ash__options_copy(&o, sizeof o, opts, err);
+    if (code == 0)
+        code = ash__call_write(c->store, &o.op, err);
+    if (code == 0)
+        code = check_update(update, err);
+    if (code != 0)
+        return code;
+    result = result_or_own(result, &own);
+    code = c->store->ops->update(c->store, c->db, c->name, ash__bson_or_empty(filter), update, &o,
+                                 result, err);
+    ash_write_result_release(&own);
+    return code;
+}
+
+int ash_collection_remove(ash_collection *c, const bson_t *filter, const ash_remove_options *opts,
+                          ash_write_result *result, ash_error *err)
+{
+    ash_remove_options o;
+    ash_write_result own;
+    int code = ash__options_copy(&o, sizeof o, opts, err);
+    if (code == 0)
+        code = ash__call_write(c->store, &o.op, err);
+    if (code != 0)
+        return code;
+    result = result_or_own(result, &own);
+    code = c->store->ops->remove(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, result,
+                                 err);
+    ash_write_result_release(&own);
+    return code;
+}
+
+static int check_find_and_modify(const ash_find_and_modify_options *o, ash_error *err)
+{
+    if (o->remove && o->update != NULL)
+        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+                                "either an update or remove may be given, not both");
+    if (o->remove && (o->upsert || o->return_new))
+        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+                                "remove goes neither with upsert nor with return_new");
+    return o->remove ? 0 : check_update(o->update, err);
+}
+
+int ash_collection_find_and_modify(ash_collection *c, const bson_t *filter,
+                                   const ash_find_and_modify_options *opts, bson_t *value,
+                                   bool *found, ash_write_result *result, ash_error *err)
+{
+    ash_find_and_modify_options o;
+    ash_write_result own;
+    bson_t own_value;
+    bool own_found;
+    int code = ash__options_copy(&o, sizeof o, opts, err);
+    if (code == 0)
+        code = ash__call_write(c->store, &o.op, err);
+    if (code == 0)
+        code = check_find_and_modify(&o, err);
+    if (code != 0)
+        return code;
+    result = result_or_own(result, &own);
+    code = c->store->ops->find_and_modify(c->store, c->db, c->name, ash__bson_or_empty(filter), &o,
+                                          value != NULL ? value : &own_value,
+                                          found != NULL ? found : &own_found, result, err);
+    if (code == 0 && value == NULL)
+        bson_destroy(&own_value);
+    ash_write_result_release(&own);
+    return code;
+}
