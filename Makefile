@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# A thin front for people; Meson and Ninja do the work.
+BUILD ?= build
+PREFIX ?= /usr/local
+STORE ?=
+ADDRESS ?= 127.0.0.1:27017
+
+.PHONY: all build run test bench check install clean
+
+all: build
+
+$(BUILD)/build.ninja:
+	@tools/deps.sh build
+	meson setup $(BUILD) --prefix $(PREFIX)
+
+build: $(BUILD)/build.ninja
+	@tools/deps.sh build
+	@ninja -C $(BUILD)
+
+# A server on an embedded store; ADDRESS=host:port and STORE=folder choose.
+run: build
+	@tools/run.sh $(BUILD)/ashlar '$(ADDRESS)' '$(STORE)'
+
+# Everything that can fail, in one command.  Ends with "N passed, N failed".
+test:
+	@tools/deps.sh test
+	@tools/test.sh $(BUILD)
+
+# What takes longer: both compilers, sanitizers, headers alone, layering, sizes.
+check:
+	@tools/deps.sh check
+	@tools/check.sh
+
+bench: build
+	@bench/run.sh $(BUILD)
+
+install: build
+	ninja -C $(BUILD) install
+
+clean:
+	rm -rf $(BUILD) build-*

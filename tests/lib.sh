@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+# For test scripts: TAP output, a scratch folder, a server.  Source it: . "$(dirname "$0")/../lib.sh"
+#
+# Needs $ASHLAR, the command under test.  Every case is a function named case_*; a case fails by returning non-zero (set -e is on
+# inside it).  skip_all REASON ends the script as a counted skip.
+set -u
+: "${ASHLAR:?set ASHLAR to the command under test}"
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/ashlar-test.XXXXXX")
+server_pid=
+
+cleanup() {
+    [ -z "$server_pid" ] || kill -9 "$server_pid" 2>/dev/null
+    rm -rf "$scratch"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+skip_all() {
+    echo "1..0 # SKIP $1"
+    exit 0
+}
+
+# start_server STORE [ARGS…]: sets $server_pid and $server_address (a free port on loopback).
+start_server() {
+    server_store=$1
+    shift
+    "$ASHLAR" -s "$server_store" serve --mongo 127.0.0.1:0 "$@" >"$scratch/server.out" 2>"$scratch/server.err" &
+    server_pid=$!
+    tries=0
+    while ! grep -q '^mongodb://' "$scratch/server.out"; do
+        tries=$((tries + 1))
+        if [ $tries -gt 200 ] || ! kill -0 "$server_pid" 2>/dev/null; then
+            echo "# the server did not start:" >&2
+            cat "$scratch/server.err" >&2
+            return 1
+        fi
+        sleep 0.05
+    done
+    server_address=$(sed -n 's|^mongodb://\([^/]*\)/.*|\1|p' "$scratch/server.out" | head -n 1)
+}
+
+stop_server() {
+    kill "$server_pid" && wait "$server_pid"
+    server_status=$?
+    server_pid=
+    return $server_status
+}
+
+# expect_status STATUS COMMAND…: passes when the command exits so; its output is in $scratch/out and $scratch/err.
+expect_status() {
+    expected=$1
+    shift
+    got=0
+    "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+    [ "$got" = "$expected" ] && return 0
+    echo "# exit status $got instead of $expected: $*" >&2
+    head -n 5 "$scratch/err" | sed 's/^/#   /' >&2
+    return 1
+}
+
+run_cases() {
+    cases=$(sed -n 's/^\(case_[A-Za-z0-9_]*\)() *{.*/\1/p' "$0")
+    set -- $cases
+    echo "1..$#"
+    number=0
+    failures=0
+    for name; do
+        number=$((number + 1))
+        # A subshell in a condition would switch set -e off inside it.
+        set +e
+        (
+            set -e
+            "$name"
+        )
+        result=$?
+        set +e
+        if [ $result = 0 ]; then
+            echo "ok $number $name"
+        else
+            echo "not ok $number $name"
+            failures=$((failures + 1))
+        fi
+    done
+    exit $((failures > 0))
+}

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Install what Ashlar needs from Debian's packages, if it is missing.
+#
+# usage: tools/deps.sh build|test|check
+#
+# Does nothing when all is there.  Installs as root or through sudo; otherwise says which line to type.
+set -eu
+
+build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-dev liblmdb-dev
+  libssl-dev libxxhash-dev libzstd-dev zlib1g-dev libsnappy-dev libpcre2-dev libunistring-dev
+  libintelrdfpmath-dev"
+test="$build libcmocka-dev git python3-pymongo python3-gridfs nodejs faketime"
+check="$test g++ clang libclang-rt-14-dev clang-format spin"
+
+case "${1:-}" in
+build) wanted=$build ;;
+test) wanted=$test ;;
+check) wanted=$check ;;
+*)
+    echo "usage: tools/deps.sh build|test|check" >&2
+    exit 2
+    ;;
+esac
+
+if ! command -v dpkg-query >/dev/null 2>&1; then
+    echo "This is not a Debian system, so nothing was installed. Ashlar needs the equivalents of:" $wanted >&2
+    exit 0
+fi
+
+missing=
+for package in $wanted; do
+    case "$package" in
+    # A Node.js that somebody installed by other means serves as well; so does any npm.
+    nodejs) command -v node >/dev/null 2>&1 && continue ;;
+    esac
+    state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
+    [ "$state" = installed ] || missing="$missing $package"
+done
+if [ "$1" != build ] && ! command -v npm >/dev/null 2>&1; then
+    missing="$missing npm"
+fi
+[ -n "$missing" ] || exit 0
+
+line="apt-get update && apt-get install -y --no-install-recommends$missing"
+if [ "$(id -u)" = 0 ]; then
+    as_root=
+elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+    as_root="sudo -n"
+else
+    echo "Some packages are missing, and this account may not install them. As root, type:" >&2
+    echo "  $line" >&2
+    exit 1
+fi
+echo "Installing missing packages:$missing" >&2
+export DEBIAN_FRONTEND=noninteractive
+$as_root apt-get update -q >&2
+$as_root apt-get install -y -q --no-install-recommends $missing >&2
