@@ -9,7 +9,8 @@ scratch=$(mktemp -d "${TMPDIR:-/tmp}/ashlar-test.XXXXXX")
 server_pid=
 
 cleanup() {
-    [ -z "$server_pid" ] || kill -9 "$server_pid" 2>/dev/null
+    # Cases run in subshells, so servers are remembered in a file.
+    [ ! -f "$scratch/pids" ] || while read -r pid; do kill -9 "$pid" 2>/dev/null; done <"$scratch/pids"
     rm -rf "$scratch"
 }
 trap cleanup EXIT
@@ -26,6 +27,7 @@ start_server() {
     shift
     "$ASHLAR" -s "$server_store" serve --mongo 127.0.0.1:0 "$@" >"$scratch/server.out" 2>"$scratch/server.err" &
     server_pid=$!
+    echo "$server_pid" >>"$scratch/pids"
     tries=0
     while ! grep -q '^mongodb://' "$scratch/server.out"; do
         tries=$((tries + 1))

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* VALUE of id:VALUE: 24 hexadecimal digits, else Extended JSON of any type; bare words are strings. */
+static int parse_id(const char *text, bson_value_t *out, ash_error *err)
+{
+    bson_iter_t iter;
+    bson_error_t ignored;
+    bson_t wrapped;
+    if (bson_oid_is_valid(text, strlen(text))) {
+        out->value_type = BSON_TYPE_OID;
+        bson_oid_init_from_string(&out->value.v_oid, text);
+        return 0;
+    }
+    char *json = ash__sprintf("{\"v\": %s}", text);
+    bool good = bson_init_from_json(&wrapped, json, -1, &ignored);
+    ash__free(json);
+    if (!good)
+        return ash__fail(err, ASH_EINVAL, "id:%s is neither an ObjectId nor Extended JSON (strings need quotes)", text);
+    if (bson_iter_init_find(&iter, &wrapped, "v"))
+        bson_value_copy(bson_iter_value(&iter), out);
+    bson_destroy(&wrapped);
+    return 0;
+}
+
+int ash__cmd_check_name(const char *name, ash_error *err)
+{
+    size_t len = strlen(name), good = 0;
+    if (bson_utf8_validate(name, len, false))
+        return 0;
+    /* A character ends at most four bytes on: whatever validates up to there is good. */
+    while (good < len) {
+        size_t step = 1;
+        while (step <= 4 && good + step <= len && !bson_utf8_validate(name + good, step, false))
+            step++;
+        if (step > 4 || good + step > len)
+            break;
+        good += step;
+    }
+    return ash__fail(err, ASH_EINVAL, "the name is not UTF-8 (byte %zu is 0x%02x); names in a bucket must be", good,
+                     (unsigned char)name[good]);
+}
+
+int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *err)
+{
+    memset(out, 0, sizeof *out);
+    if (strncmp(text, "id:", 3) == 0)
+        return parse_id(text + 3, &out->id, err);
+    int result = ash__cmd_check_name(text, err);
+    if (result != 0)
+        return result;
+    const char *at = strrchr(text, '@');
+    if (at != NULL && at[1] != 0) {
+        char *end;
+        errno = 0;
+        long revision = strtol(at + 1, &end, 10);
+        if (*end == 0 && at[1] != ' ' && at[1] != '+') {
+            if (errno != 0 || revision < INT32_MIN || revision > INT32_MAX)
+                return ash__fail(err, ASH_EINVAL, "revision %s is out of range", at + 1);
+            out->has_revision = true;
+            out->revision = (int32_t)revision;
+        }
+    }
+    out->name = out->has_revision ? ash__strndup(text, (size_t)(at - text)) : ash__strdup(text);
+    return 0;
+}
+
+void ash__cmd_address_release(ash_cmd_address *a)
+{
+    ash__free(a->name);
+    if (a->id.value_type != BSON_TYPE_EOD)
+        bson_value_destroy(&a->id);
+    memset(a, 0, sizeof *a);
+}
+
+int ash__cmd_address_file(ash_bucket *b, const ash_cmd_address *a, ash_file **out, ash_error *err)
+{
+    if (a->name == NULL)
+        return ash_bucket_get_file(b, &a->id, true, out, err);
+    return ash_bucket_get_file_by_name(b, a->name, a->has_revision ? a->revision : -1, true, out, err);
+}
+
+int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts, ash_download **out, ash_error *err)
+{
+    if (a->name == NULL)
+        return ash_bucket_open_download_stream(b, &a->id, opts, out, err);
+    opts->has_revision = a->has_revision;
+    opts->revision = a->revision;
+    return ash_bucket_open_download_stream_by_name(b, a->name, opts, out, err);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_CMD_CMD_H
+#define ASH_CMD_CMD_H
+
+/* What the verbs of the command share: options, opening, output, errors.
+ *
+ * A verb is one file with one ash_cmd_verb; verbs.c lists them.  A verb's function returns an exit
+ * code.  Results go to standard output, as text for people or with --json as one object a line; errors, warnings and progress go
+ * to standard error. */
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <ashlar/bucket.h>
+#include <ashlar/store.h>
+
+enum { ASH_EXIT_OK = 0, ASH_EXIT_OTHER = 1, ASH_EXIT_USAGE = 2, ASH_EXIT_PARTIAL = 3, ASH_EXIT_INTERRUPTED = 130 };
+
+typedef struct ash_cmd_option {
+    char letter;          /* 0: long form only */
+    const char *name;     /* long form, without dashes */
+    const char *argument; /* what the value is called in the help; NULL: a flag */
+    const char *help;
+} ash_cmd_option;
+
+#define ASH_CMD_MAX_OPTIONS 24
+
+/* Parsed command line of a verb: values by the option's place in its table. */
+typedef struct ash_cmd_args {
+    const char *values[ASH_CMD_MAX_OPTIONS]; /* last value given; "" for a flag; NULL: not given */
+    const char **words;                      /* everything that is no option */
+    int count;
+} ash_cmd_args;
+
+typedef struct ash_cmd {
+    const char *store_uri;
+    const char *db;     /* NULL: the store's default */
+    const char *bucket; /* NULL: "fs" */
+    bool json;
+    bool quiet;
+    bool dry_run;
+    int verbose;
+    enum { ASH_PROGRESS_AUTO, ASH_PROGRESS_ON, ASH_PROGRESS_OFF } progress;
+    const struct ash_cmd_verb *verb;
+} ash_cmd;
+
+typedef struct ash_cmd_verb {
+    const char *name;
+    const char *group;     /* heading in `ashlar help` */
+    const char *synopsis;  /* after the verb's name */
+    const char *summary;   /* one line */
+    const char *details;   /* for `ashlar help VERB`; NULL: none */
+    const ash_cmd_option *options; /* ends with a NULL name; or NULL */
+    int min_words, max_words;      /* max < 0: any number */
+    int (*run)(ash_cmd *cmd, const ash_cmd_args *args);
+} ash_cmd_verb;
+
+extern const ash_cmd_verb *const ash__cmd_verbs[]; /* NULL-terminated */
+extern const ash_cmd_option ash__cmd_globals[];
+const ash_cmd_verb *ash__cmd_find_verb(const char *name);
+
+/* ---- errors and output (output.c) ---- */
+
+/* Report err and return its exit code.  The text is prefixed by `what` ("put a.txt") unless that is NULL. */
+int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err);
+/* Report a mistake on the command line; returns ASH_EXIT_USAGE. */
+int ash__cmd_usage(const ash_cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* For people only: nothing with --quiet or --json. */
+void ash__cmd_say(const ash_cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* One JSON object (relaxed Extended JSON) on a line of standard output. */
+void ash__cmd_emit(const bson_t *object);
+/* Control characters as \xNN, so that a name cannot play tricks on a terminal. The caller frees. */
+char *ash__cmd_printable(const char *text);
+void ash__cmd_print_size(char *buf, size_t size, int64_t bytes); /* "1.2 GiB" */
+void ash__cmd_print_date(char *buf, size_t size, int64_t ms);    /* ISO 8601, UTC */
+/* Flush standard output; a full disk there is an error too. */
+int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
+
+/* ---- opening (open.c) ---- */
+
+enum ash_cmd_open { ASH_CMD_READ, ASH_CMD_WRITE /* creates a missing store */ };
+int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts, ash_store **out, ash_error *err);
+int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store, ash_bucket **bucket, ash_error *err);
+
+/* ---- addresses of files (address.c) ---- */
+
+/* NAME, NAME@REV or id:VALUE.  VALUE is an ObjectId's 24 digits or Extended JSON. */
+typedef struct ash_cmd_address {
+    char *name;       /* NULL: by id */
+    bool has_revision;
+    int32_t revision;
+    bson_value_t id;
+} ash_cmd_address;
+int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *err);
+void ash__cmd_address_release(ash_cmd_address *a);
+int ash__cmd_address_file(ash_bucket *b, const ash_cmd_address *a, ash_file **out, ash_error *err);
+int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts, ash_download **out, ash_error *err);
+
+/* Names must be UTF-8: ASH_EINVAL with the offset of the first bad byte. */
+int ash__cmd_check_name(const char *name, ash_error *err);
+
+/* The id as it would be typed behind "id:".  The caller frees. */
+char *ash__cmd_id_text(const bson_value_t *id);
+
+/* The file as an object: {id, name, length, chunkSize, uploadDate, …}. */
+void ash__cmd_file_object(const ash_file *f, bson_t *out);
+
+/* Files whose name begins with prefix ("" or ".": all); newest revision of each name only, unless all_revisions.  In name order; visit returns an
+ * exit code, non-zero stops. */
+int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions, int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
+
+/* ---- interruption (signals.c) ---- */
+
+/* SIGINT and SIGTERM set this flag instead of ending the process; a second SIGINT ends it. */
+void ash__cmd_catch_signals(void);
+extern volatile int ash__cmd_interrupted;
+int ash__cmd_check_interrupted(ash_error *err); /* ASH_EINTERRUPTED when it is set */
+
+/* ---- progress (progress.c) ---- */
+
+/* A line on standard error with rate and time left, redrawn ten times a second; thread-safe. */
+typedef struct ash_progress ash_progress;
+ash_progress *ash__progress_new(const ash_cmd *cmd, int64_t total_bytes, int64_t total_items); /* totals may be 0: unknown */
+void ash__progress_set_total(ash_progress *p, int64_t total_bytes, int64_t total_items);
+void ash__progress_add(ash_progress *p, int64_t bytes, int64_t items, const char *name); /* name NULL: as before */
+void ash__progress_clear(ash_progress *p); /* wipe the line, before other output */
+void ash__progress_free(ash_progress *p);
+/* An ash_progress_fn for ash_store_maintain and sweeps; ctx is an ash_progress. */
+bool ash__progress_maintain(void *ctx, const char *what, int64_t done, int64_t total);
+
+#endif

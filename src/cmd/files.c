@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files documents: as objects for --json, and lists of them. */
+#include "cmd/cmd.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+void ash__cmd_file_object(const ash_file *f, bson_t *out)
+{
+    bson_t document, metadata;
+    bson_iter_t iter;
+    BSON_APPEND_VALUE(out, "id", ash_file_id(f));
+    if (ash_file_filename(f) != NULL)
+        BSON_APPEND_UTF8(out, "name", ash_file_filename(f));
+    BSON_APPEND_INT64(out, "length", ash_file_length(f));
+    BSON_APPEND_INT32(out, "chunkSize", ash_file_chunk_size_bytes(f));
+    BSON_APPEND_DATE_TIME(out, "uploadDate", ash_file_upload_date_ms(f));
+    if (ash_file_metadata(f, &metadata))
+        BSON_APPEND_DOCUMENT(out, "metadata", &metadata);
+    if (ash_file_sha256(f) != NULL)
+        BSON_APPEND_UTF8(out, "sha256", ash_file_sha256(f));
+    if (ash_file_expires_ms(f) != 0)
+        BSON_APPEND_DATE_TIME(out, "expires", ash_file_expires_ms(f));
+    /* What older implementations or other programs put beside the specified fields. */
+    ash_doc doc = ash_file_document(f);
+    if (!bson_init_static(&document, doc.data, doc.len) || !bson_iter_init(&iter, &document))
+        return;
+    while (bson_iter_next(&iter)) {
+        static const char *const known[] = {"_id", "length", "chunkSize", "uploadDate", "filename", "metadata"};
+        bool is_known = false;
+        for (size_t i = 0; i < ASH_ARRAY_LEN(known); i++)
+            is_known = is_known || strcmp(bson_iter_key(&iter), known[i]) == 0;
+        if (!is_known)
+            BSON_APPEND_VALUE(out, bson_iter_key(&iter), bson_iter_value(&iter));
+    }
+}
+
+/* {filename: {$gte: prefix, $lt: prefix + 1}}: a range that the (filename, uploadDate) index serves. */
+static void prefix_filter(const char *prefix, bson_t *filter)
+{
+    bson_t range;
+    size_t len = strlen(prefix);
+    if (len == 0 || strcmp(prefix, ".") == 0)
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "filename", &range);
+    BSON_APPEND_UTF8(&range, "$gte", prefix);
+    /* U+10FFFF sorts behind every other character, so this is behind every name that goes on. */
+    char *last = ash__sprintf("%s\xf4\x8f\xbf\xbf", prefix);
+    BSON_APPEND_UTF8(&range, "$lte", last);
+    ash__free(last);
+    bson_append_document_end(filter, &range);
+}
+
+struct listing {
+    bool all_revisions;
+    int (*visit)(void *ctx, const ash_file *f);
+    void *ctx;
+    ash_file *newest; /* of the name we are at */
+    int status;
+};
+
+static bool same_name(const ash_file *a, const ash_file *b)
+{
+    const char *x = ash_file_filename(a), *y = ash_file_filename(b);
+    return x != NULL && y != NULL && strcmp(x, y) == 0;
+}
+
+static void flush_newest(struct listing *l)
+{
+    if (l->newest != NULL && l->status == 0)
+        l->status = l->visit(l->ctx, l->newest);
+    ash_file_free(l->newest);
+    l->newest = NULL;
+}
+
+/* Files come by (filename, uploadDate) ascending: the last of a name is its newest revision. */
+static void take_file(struct listing *l, ash_file *file)
+{
+    if (l->newest != NULL && !l->all_revisions && same_name(l->newest, file)) {
+        ash_file_free(l->newest);
+        l->newest = NULL;
+    }
+    flush_newest(l);
+    l->newest = file;
+}
+
+int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions, int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
+{
+    ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
+    bson_t filter = BSON_INITIALIZER, sort = BSON_INITIALIZER;
+    struct listing listing = {.all_revisions = all_revisions, .visit = visit, .ctx = ctx};
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {0};
+    prefix_filter(prefix, &filter);
+    BSON_APPEND_INT32(&sort, "filename", 1);
+    BSON_APPEND_INT32(&sort, "uploadDate", 1);
+    opts.sort = &sort;
+    int result = ash_bucket_find(b, &filter, &opts, &cursor, err);
+    while (result == 0 && listing.status == 0) {
+        ash_file *file = NULL;
+        result = ash_cursor_next(cursor, &doc, err);
+        if (result != 0 || doc.data == NULL)
+            break;
+        result = ash_file_from_document(doc, &file, err);
+        if (result == 0)
+            take_file(&listing, file);
+        if (result == 0)
+            result = ash__cmd_check_interrupted(err);
+    }
+    if (result == 0)
+        flush_newest(&listing);
+    ash_file_free(listing.newest);
+    ash_cursor_free(cursor);
+    bson_destroy(&filter);
+    bson_destroy(&sort);
+    return result != 0 ? result : listing.status;
+}

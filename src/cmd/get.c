@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/place.h"
+#include "cmd/verbs.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { RECURSIVE };
+static const ash_cmd_option options[] = {
+    {'r', "recursive", NULL, "every file whose name begins with NAME (\".\": all), into folder LOCAL"},
+    {0, NULL, NULL, NULL},
+};
+
+struct get {
+    ash_cmd *cmd;
+    ash_bucket *bucket;
+    ash_progress *progress;
+    int root_fd;
+    int done, failed;
+    bool count_only;
+    int64_t total_bytes, total_items;
+};
+
+static int copy_out(struct get *g, ash_download *download, const ash_output *out, ash_error *err)
+{
+    for (;;) {
+        const uint8_t *data;
+        size_t len;
+        int result = ash_download_next(download, &data, &len, err);
+        if (result != 0 || len == 0)
+            return result;
+        result = out->write(out->ctx, data, len, err);
+        if (result == 0)
+            result = ash__cmd_check_interrupted(err);
+        if (result != 0)
+            return result;
+        ash__progress_add(g->progress, (int64_t)len, 0, NULL);
+    }
+}
+
+static int copy_to_place(struct get *g, ash_download *download, ash_place *place, ash_error *err)
+{
+    ash_output out = {place, ash__place_write};
+    int result = copy_out(g, download, &out, err);
+    return result != 0 ? result : ash__place_finish(place, err);
+}
+
+static int write_stdout(void *ctx, const void *data, size_t len, ash_error *err)
+{
+    (void)ctx;
+    if (fwrite(data, 1, len, stdout) != len)
+        return ash__fail_errno(err, errno, "cannot write to standard output");
+    return 0;
+}
+
+static void report(const struct get *g, const ash_file *file)
+{
+    bson_t object = BSON_INITIALIZER;
+    if (g->cmd->json) {
+        ash__cmd_file_object(file, &object);
+        ash__cmd_emit(&object);
+    }
+    bson_destroy(&object);
+}
+
+/* ---- one file ---- */
+
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash != NULL ? slash + 1 : name;
+}
+
+/* Where a single file goes: LOCAL, LOCAL/its name, or its name here.  The caller frees. */
+static char *choose_path(const char *local, const ash_file *file, ash_error *err)
+{
+    struct stat st;
+    const char *name = ash_file_filename(file) != NULL ? last_part(ash_file_filename(file)) : "";
+    bool into_folder = local != NULL && stat(local, &st) == 0 && S_ISDIR(st.st_mode);
+    if (local != NULL && !into_folder)
+        return ash__strdup(local);
+    if (name[0] == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
+        ash__fail(err, ASH_EINVAL, "the file's name is no local name; say where it should go");
+        return NULL;
+    }
+    return local != NULL ? ash__path_join(local, name) : ash__strdup(name);
+}
+
+static int get_to_path(struct get *g, ash_download *download, const char *local, ash_error *err)
+{
+    ash_place *place = NULL;
+    const ash_file *file = ash_download_file(download);
+    char *path = choose_path(local, file, err);
+    if (path == NULL)
+        return err->code;
+    int result = 0;
+    if (g->cmd->dry_run) {
+        ash__cmd_say(g->cmd, "would get %s", path);
+    } else {
+        ash__progress_set_total(g->progress, ash_file_length(file), 1);
+        ash__progress_add(g->progress, 0, 0, path);
+        result = ash__place_open(path, &place, err);
+        if (result == 0)
+            result = copy_to_place(g, download, place, err);
+        if (result == 0)
+            report(g, file);
+    }
+    ash__place_free(place);
+    ash__free(path);
+    return result;
+}
+
+static int get_one(struct get *g, const char *word, const char *local, ash_error *err)
+{
+    ash_cmd_address address;
+    ash_download *download = NULL;
+    ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
+    ash_output standard = {NULL, write_stdout};
+    opts.verify = true;
+    opts.with_attributes = true;
+    int result = ash__cmd_address_parse(word, &address, err);
+    if (result != 0)
+        return result;
+    result = ash__cmd_address_download(g->bucket, &address, &opts, &download, err);
+    if (result == 0 && local != NULL && strcmp(local, "-") == 0)
+        result = copy_out(g, download, &standard, err);
+    else if (result == 0)
+        result = get_to_path(g, download, local, err);
+    ash_download_free(download);
+    ash__cmd_address_release(&address);
+    return result;
+}
+
+/* ---- many files ---- */
+
+static int get_below(struct get *g, const ash_file *f, ash_error *err)
+{
+    ash_place *place = NULL;
+    ash_download *download = NULL;
+    ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
+    opts.verify = true;
+    opts.with_attributes = true;
+    if (ash_file_filename(f) == NULL)
+        return ash__fail(err, ASH_EINVAL, "a file without a name cannot go into a folder");
+    int result = ash__place_open_below(g->root_fd, ash_file_filename(f), &place, err);
+    if (result == 0 && place != NULL)
+        result = ash_bucket_open_download_stream(g->bucket, ash_file_id(f), &opts, &download, err);
+    if (result == 0 && place != NULL)
+        result = copy_to_place(g, download, place, err);
+    ash_download_free(download);
+    ash__place_free(place);
+    return result;
+}
+
+static int visit_file(void *ctx, const ash_file *f)
+{
+    struct get *g = ctx;
+    ash_error err = ASH_ERROR_INIT;
+    const char *name = ash_file_filename(f) != NULL ? ash_file_filename(f) : "";
+    if (g->count_only) {
+        g->total_bytes += ash_file_length(f);
+        g->total_items++;
+        return 0;
+    }
+    ash__progress_add(g->progress, 0, 0, name);
+    int result = 0;
+    if (g->cmd->dry_run) {
+        char *shown = ash__cmd_printable(name);
+        ash__cmd_say(g->cmd, "would get %s", shown);
+        ash__free(shown);
+    } else {
+        result = get_below(g, f, &err);
+    }
+    ash__progress_add(g->progress, 0, 1, NULL);
+    if (result == ASH_EINTERRUPTED)
+        return ASH_EXIT_INTERRUPTED;
+    if (result != 0) {
+        ash__progress_clear(g->progress);
+        ash__cmd_fail(g->cmd, name, &err);
+        g->failed++;
+        /* A full disk will not get better with the next file. */
+        return result == ASH_ENOSPC ? ash_error_exit_code(result) : 0;
+    }
+    g->done++;
+    if (!g->cmd->dry_run)
+        report(g, f);
+    return 0;
+}
+
+static int get_many(struct get *g, const char *prefix, const char *folder, ash_error *err)
+{
+    int result = ash__dir_make(folder, err);
+    if (result == 0 && (g->root_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        result = ash__fail_errno(err, errno, "cannot open folder %s", folder);
+    g->count_only = true;
+    if (result == 0)
+        result = ash__cmd_each_file(g->bucket, prefix, false, visit_file, g, err);
+    g->count_only = false;
+    if (result == 0 && g->total_items == 0 && strcmp(prefix, ".") != 0)
+        result = ash__fail(err, ASH_ENOTFOUND, "no file's name begins with %s", prefix);
+    ash__progress_set_total(g->progress, g->total_bytes, g->total_items);
+    if (result == 0)
+        result = ash__cmd_each_file(g->bucket, prefix, false, visit_file, g, err);
+    if (g->root_fd >= 0)
+        close(g->root_fd);
+    if (result == 0 && g->failed > 0)
+        return ASH_EXIT_PARTIAL;
+    return result;
+}
+
+static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    struct get g = {.cmd = cmd, .root_fd = -1};
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    const char *local = args->count > 1 ? args->words[1] : NULL;
+    int result = ash__cmd_open_bucket(cmd, ASH_CMD_READ, &store, &g.bucket, &err);
+    ash__cmd_catch_signals();
+    g.progress = ash__progress_new(cmd, 0, 1);
+    if (result == 0 && args->values[RECURSIVE] != NULL)
+        result = get_many(&g, args->words[0], local != NULL ? local : ".", &err);
+    else if (result == 0)
+        result = get_one(&g, args->words[0], local, &err);
+    ash__progress_free(g.progress);
+    if (result < 0)
+        result = ash__cmd_fail(cmd, args->words[0], &err);
+    ash_bucket_free(g.bucket);
+    ash_store_close(store);
+    return result;
+}
+
+const ash_cmd_verb ash__cmd_get = {
+    .name = "get",
+    .group = "files",
+    .synopsis = "[-r] NAME [LOCAL]",
+    .summary = "have files back",
+    .details = "Writes the file to LOCAL (or into it, when it is a folder; \"-\" is standard output), else under its own name here.\n"
+               "An existing file is replaced, in one step.  With -r, the newest revision of every file whose name begins with NAME\n"
+               "(\".\": every file) goes below folder LOCAL; names that would lead out of it are refused.",
+    .options = options,
+    .min_words = 1,
+    .max_words = 2,
+    .run = run_get,
+};

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+static void print_options(const ash_cmd_option *options)
+{
+    for (int i = 0; options != NULL && options[i].name != NULL; i++) {
+        char left[64];
+        char letter[5] = "    ";
+        if (options[i].letter != 0)
+            snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name, options[i].argument != NULL ? "=" : "",
+                 options[i].argument != NULL ? options[i].argument : "");
+        printf("  %-26s %s\n", left, options[i].help);
+    }
+}
+
+static int print_overview(void)
+{
+    const char *group = "";
+    printf("usage: ashlar [-s STORE] VERB ...\n\n"
+           "Keeps files of any size as documents: in a folder, or on a MongoDB deployment.\n");
+    for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
+        const ash_cmd_verb *verb = ash__cmd_verbs[i];
+        if (strcmp(group, verb->group) != 0)
+            printf("\n%s:\n", verb->group);
+        group = verb->group;
+        printf("  %-11s %s\n", verb->name, verb->summary);
+    }
+    printf("\nA file is addressed by NAME, NAME@REV (@0 the first revision, @-1 the newest) or id:VALUE.\n\nGlobal options:\n");
+    print_options(ash__cmd_globals);
+    printf("\nExit status: 0 done; 1 other failure; 2 usage; 3 some items failed; 4 not found; 5 exists or a condition\n"
+           "failed; 6 locked or timed out; 7 corrupt data found; 8 no space; 9 not allowed; 130 interrupted.\n"
+           "`ashlar help VERB` tells more.\n");
+    return ASH_EXIT_OK;
+}
+
+static int run_help(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    if (args->count == 0)
+        return print_overview();
+    const ash_cmd_verb *verb = ash__cmd_find_verb(args->words[0]);
+    if (verb == NULL)
+        return ash__cmd_usage(cmd, "unknown verb \"%s\"; `ashlar help` lists them", args->words[0]);
+    printf("usage: ashlar %s %s\n\n%s.\n", verb->name, verb->synopsis, verb->summary);
+    if (verb->details != NULL)
+        printf("\n%s\n", verb->details);
+    if (verb->options != NULL)
+        printf("\nOptions:\n");
+    print_options(verb->options);
+    printf("\nGlobal options:\n");
+    print_options(ash__cmd_globals);
+    return ASH_EXIT_OK;
+}
+
+const ash_cmd_verb ash__cmd_help = {
+    .name = "help",
+    .group = "misc",
+    .synopsis = "[VERB]",
+    .summary = "say what the command, or one verb, can do",
+    .max_words = 1,
+    .run = run_help,
+};

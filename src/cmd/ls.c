@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LONG, ALL };
+static const ash_cmd_option options[] = {
+    {'l', "long", NULL, "size, date and id as well"},
+    {'a', "all", NULL, "every revision of a name, not just the newest"},
+    {0, NULL, NULL, NULL},
+};
+
+struct listing {
+    const ash_cmd *cmd;
+    const ash_cmd_args *args;
+};
+
+/* The id as it would be typed behind "id:".  The caller frees. */
+char *ash__cmd_id_text(const bson_value_t *id)
+{
+    char hex[25];
+    bson_t wrapped = BSON_INITIALIZER;
+    if (id->value_type == BSON_TYPE_OID) {
+        bson_oid_to_string(&id->value.v_oid, hex);
+        return ash__strdup(hex);
+    }
+    BSON_APPEND_VALUE(&wrapped, "0", id);
+    char *json = bson_array_as_json(&wrapped, NULL);
+    char *text = ash__strdup(json != NULL ? json : "");
+    bson_free(json);
+    bson_destroy(&wrapped);
+    /* "[ VALUE ]" without its brackets. */
+    size_t len = strlen(text);
+    if (len >= 4) {
+        memmove(text, text + 2, len - 4);
+        text[len - 4] = 0;
+    }
+    return text;
+}
+
+static void print_long(const ash_file *f, const char *name)
+{
+    char date[64];
+    char *id = ash__cmd_id_text(ash_file_id(f));
+    ash__cmd_print_date(date, sizeof date, ash_file_upload_date_ms(f));
+    printf("%14" PRId64 "  %s  %-24s  %s\n", ash_file_length(f), date, id, name);
+    ash__free(id);
+}
+
+static int print_file(void *ctx, const ash_file *f)
+{
+    struct listing *l = ctx;
+    if (l->cmd->json) {
+        bson_t object = BSON_INITIALIZER;
+        ash__cmd_file_object(f, &object);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+        return 0;
+    }
+    char *name = ash__cmd_printable(ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)");
+    if (l->args->values[LONG] != NULL)
+        print_long(f, name);
+    else
+        printf("%s\n", name);
+    ash__free(name);
+    return 0;
+}
+
+static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    ash_bucket *bucket = NULL;
+    struct listing listing = {cmd, args};
+    int result = ash__cmd_open_bucket(cmd, ASH_CMD_READ, &store, &bucket, &err);
+    if (result == 0)
+        result = ash__cmd_each_file(bucket, args->count > 0 ? args->words[0] : "", args->values[ALL] != NULL, print_file, &listing, &err);
+    if (result != 0)
+        result = ash__cmd_fail(cmd, NULL, &err);
+    ash_bucket_free(bucket);
+    ash_store_close(store);
+    return result;
+}
+
+const ash_cmd_verb ash__cmd_ls = {
+    .name = "ls",
+    .group = "files",
+    .synopsis = "[-l] [-a] [PREFIX]",
+    .summary = "list files",
+    .details = "Lists the files whose names begin with PREFIX, in the order of their names.",
+    .options = options,
+    .max_words = 1,
+    .run = run_ls,
+};

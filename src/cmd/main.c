@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const ash_cmd_option ash__cmd_globals[] = {
+    {'s', "store", "STORE", "folder, mongodb://… (default: $ASHLAR_STORE, else the user's data folder)"},
+    {'d', "db", "DB", "database (default: the URI's, else \"test\")"},
+    {'b', "bucket", "BUCKET", "bucket (default: fs)"},
+    {0, "json", NULL, "one JSON object a line; errors too, on standard error"},
+    {'q', "quiet", NULL, "say nothing but results and errors"},
+    {'v', "verbose", NULL, "say more; twice: even more"},
+    {'n', "dry-run", NULL, "say what would be done and do nothing"},
+    {0, "progress", "WHEN", "auto, on or off"},
+    {'h', "help", NULL, "help on the verb"},
+    {0, NULL, NULL, NULL},
+};
+enum { G_STORE, G_DB, G_BUCKET, G_JSON, G_QUIET, G_VERBOSE, G_DRY_RUN, G_PROGRESS, G_HELP };
+
+const ash_cmd_verb *ash__cmd_find_verb(const char *name)
+{
+    for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
+        if (strcmp(ash__cmd_verbs[i]->name, name) == 0)
+            return ash__cmd_verbs[i];
+    }
+    return NULL;
+}
+
+static int find_option(const ash_cmd_option *table, const char *name, size_t len, char letter)
+{
+    for (int i = 0; table != NULL && table[i].name != NULL; i++) {
+        if (letter != 0 ? table[i].letter == letter
+                        : strlen(table[i].name) == len && strncmp(table[i].name, name, len) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static int set_global(ash_cmd *cmd, int option, const char *value)
+{
+    switch (option) {
+    case G_STORE:
+        cmd->store_uri = value;
+        return 0;
+    case G_DB:
+        cmd->db = value;
+        return 0;
+    case G_BUCKET:
+        cmd->bucket = value;
+        return 0;
+    case G_JSON:
+        cmd->json = true;
+        return 0;
+    case G_QUIET:
+        cmd->quiet = true;
+        return 0;
+    case G_VERBOSE:
+        cmd->verbose++;
+        return 0;
+    case G_DRY_RUN:
+        cmd->dry_run = true;
+        return 0;
+    case G_PROGRESS:
+        if (strcmp(value, "auto") == 0)
+            cmd->progress = ASH_PROGRESS_AUTO;
+        else if (strcmp(value, "on") == 0)
+            cmd->progress = ASH_PROGRESS_ON;
+        else if (strcmp(value, "off") == 0)
+            cmd->progress = ASH_PROGRESS_OFF;
+        else
+            return ash__cmd_usage(cmd, "--progress takes auto, on or off, not \"%s\"", value);
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+/* Where the parser stands. */
+struct parser {
+    ash_cmd *cmd;
+    ash_cmd_args *args;
+    char **argv;
+    int argc;
+    int at;
+    bool help;
+    const char *verb_name;
+};
+
+/* One option, long (name, len) or short (letter).  inline_value: what followed "=" or the letter, or NULL. *used says whether it was taken. */
+static int take_option(struct parser *p, const char *name, size_t len, char letter, const char *inline_value, bool *used)
+{
+    const ash_cmd_option *own = p->cmd->verb != NULL ? p->cmd->verb->options : NULL;
+    const ash_cmd_option *table = own;
+    int option = find_option(own, name, len, letter);
+    if (option < 0) {
+        table = ash__cmd_globals;
+        option = find_option(table, name, len, letter);
+    }
+    if (option < 0) {
+        if (letter != 0)
+            return ash__cmd_usage(p->cmd, "unknown option -%c", letter);
+        return ash__cmd_usage(p->cmd, "unknown option --%.*s", (int)len, name);
+    }
+    const char *value = "";
+    *used = table[option].argument != NULL && inline_value != NULL;
+    if (table[option].argument != NULL) {
+        value = inline_value;
+        if (value == NULL && p->at + 1 < p->argc)
+            value = p->argv[++p->at];
+        if (value == NULL)
+            return ash__cmd_usage(p->cmd, "option --%s needs a value: %s", table[option].name, table[option].argument);
+    } else if (letter == 0 && inline_value != NULL) {
+        return ash__cmd_usage(p->cmd, "option --%s takes no value", table[option].name);
+    }
+    if (table == own) {
+        p->args->values[option] = value;
+        return 0;
+    }
+    p->help = p->help || option == G_HELP;
+    return set_global(p->cmd, option, value);
+}
+
+static int take_long(struct parser *p, const char *text)
+{
+    const char *equals = strchr(text, '=');
+    bool used;
+    return take_option(p, text, equals != NULL ? (size_t)(equals - text) : strlen(text), 0, equals != NULL ? equals + 1 : NULL, &used);
+}
+
+static int take_letters(struct parser *p, const char *letters)
+{
+    for (; *letters != 0; letters++) {
+        bool used = false;
+        int status = take_option(p, NULL, 0, *letters, letters[1] != 0 ? letters + 1 : NULL, &used);
+        if (status != 0 || used)
+            return status;
+    }
+    return 0;
+}
+
+static int take_word(struct parser *p, const char *word)
+{
+    if (p->verb_name != NULL) {
+        p->args->words[p->args->count++] = word;
+        return 0;
+    }
+    p->verb_name = word;
+    p->cmd->verb = ash__cmd_find_verb(word);
+    if (p->cmd->verb == NULL)
+        return ash__cmd_usage(p->cmd, "unknown verb \"%s\"; `ashlar help` lists them", word);
+    return 0;
+}
+
+static int parse(struct parser *p)
+{
+    int status = 0;
+    for (p->at = 1; p->at < p->argc && status == 0; p->at++) {
+        const char *word = p->argv[p->at];
+        if (strcmp(word, "--") == 0) {
+            while (++p->at < p->argc && status == 0)
+                status = take_word(p, p->argv[p->at]);
+        } else if (strncmp(word, "--", 2) == 0) {
+            status = take_long(p, word + 2);
+        } else if (word[0] == '-' && word[1] != 0) {
+            status = take_letters(p, word + 1);
+        } else {
+            status = take_word(p, word);
+        }
+    }
+    return status;
+}
+
+static int run_verb(struct parser *p)
+{
+    const char *help_words[] = {p->verb_name};
+    ash_cmd_args help_args = {.words = help_words, .count = p->verb_name != NULL};
+    const ash_cmd_verb *verb = p->cmd->verb;
+    if (p->help || verb == NULL) {
+        int status = ash__cmd_find_verb("help")->run(p->cmd, &help_args);
+        return p->help ? status : ASH_EXIT_USAGE;
+    }
+    if (p->args->count < verb->min_words)
+        return ash__cmd_usage(p->cmd, "too few arguments: ashlar %s %s", verb->name, verb->synopsis);
+    if (verb->max_words >= 0 && p->args->count > verb->max_words)
+        return ash__cmd_usage(p->cmd, "too many arguments: ashlar %s %s", verb->name, verb->synopsis);
+    return verb->run(p->cmd, p->args);
+}
+
+int main(int argc, char **argv)
+{
+    ash_cmd cmd = {0};
+    ash_cmd_args args = {.words = ash__alloc_array((size_t)argc + 1, sizeof(char *))};
+    struct parser parser = {.cmd = &cmd, .args = &args, .argv = argv, .argc = argc};
+    int status = parse(&parser);
+    if (status == 0)
+        status = ash__cmd_finish_output(&cmd, run_verb(&parser));
+    ash__free(args.words);
+    return status;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool is_set(const char *text)
+{
+    return text != NULL && text[0] != 0;
+}
+
+/* The store to use; the caller frees.  *is_default: it lies in the user's data folder, whose parents may have to be made. */
+static char *store_uri(const ash_cmd *cmd, bool *is_default)
+{
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *chosen = getenv("ASHLAR_STORE");
+    *is_default = false;
+    if (is_set(cmd->store_uri))
+        return ash__strdup(cmd->store_uri);
+    if (is_set(chosen))
+        return ash__strdup(chosen);
+    *is_default = true;
+    if (is_set(data) && data[0] == '/')
+        return ash__path_join(data, "ashlar");
+    return ash__path_join(is_set(home) ? home : ".", ".local/share/ashlar");
+}
+
+/* A folder whose parent is missing is most likely mistyped: do not build a tree there. */
+static int check_parent(const char *uri, ash_error *err)
+{
+    struct stat st;
+    const char *folder = strncmp(uri, "file:", 5) == 0 ? uri + 5 : uri;
+    if (strstr(uri, "://") != NULL)
+        return 0;
+    char *parent = ash__strdup(folder);
+    size_t len = strlen(parent);
+    while (len > 1 && parent[len - 1] == '/')
+        parent[--len] = 0;
+    char *slash = strrchr(parent, '/');
+    int result = 0;
+    if (slash != NULL && slash != parent) {
+        *slash = 0;
+        if (stat(parent, &st) != 0)
+            result = ash__fail(err, ASH_ENOTFOUND, "cannot make the store %s: there is no folder %s", folder, parent);
+    }
+    ash__free(parent);
+    return result;
+}
+
+int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts, ash_store **out, ash_error *err)
+{
+    ash_store_options defaults = ASH_STORE_OPTIONS_INIT;
+    bool is_default;
+    int result = 0;
+    if (opts == NULL)
+        opts = &defaults;
+    char *uri = store_uri(cmd, &is_default);
+    if (is_set(cmd->db))
+        opts->default_db = cmd->db;
+    opts->must_exist = how == ASH_CMD_READ;
+    if (how == ASH_CMD_WRITE)
+        result = is_default ? ash__dir_make(uri, err) : check_parent(uri, err);
+    if (result == 0)
+        result = ash_store_open(uri, opts, out, err);
+    if (result == ASH_ENOTFOUND && how == ASH_CMD_READ)
+        result = ash__fail(err, ASH_ENOTFOUND, "there is no store at %s; `ashlar -s %s init` makes one", uri, uri);
+    ash__free(uri);
+    return result;
+}
+
+int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store, ash_bucket **bucket, ash_error *err)
+{
+    ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
+    opts.bucket_name = cmd->bucket;
+    *bucket = NULL;
+    int result = ash__cmd_open_store(cmd, how, NULL, store, err);
+    if (result != 0)
+        return result;
+    result = ash_bucket_open(*store, &opts, bucket, err);
+    if (result != 0) {
+        ash_store_close(*store);
+        *store = NULL;
+    }
+    return result;
+}

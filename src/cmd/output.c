@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include "base/buffer.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+static void print_json(FILE *to, const bson_t *object)
+{
+    char *text = bson_as_relaxed_extended_json(object, NULL);
+    if (text != NULL)
+        fprintf(to, "%s\n", text);
+    bson_free(text);
+}
+
+static void report(const ash_cmd *cmd, const char *kind, const char *what, int code, const char *text)
+{
+    const char *verb = cmd->verb != NULL ? cmd->verb->name : NULL;
+    char *shown = ash__cmd_printable(text);
+    char *shown_what = what != NULL ? ash__cmd_printable(what) : NULL;
+    if (cmd->json) {
+        bson_t object = BSON_INITIALIZER, inner;
+        BSON_APPEND_DOCUMENT_BEGIN(&object, kind, &inner);
+        if (code != 0) {
+            BSON_APPEND_UTF8(&inner, "code", ash_error_name(code));
+            BSON_APPEND_INT32(&inner, "exit", ash_error_exit_code(code));
+        }
+        if (verb != NULL)
+            BSON_APPEND_UTF8(&inner, "verb", verb);
+        if (shown_what != NULL)
+            BSON_APPEND_UTF8(&inner, "item", shown_what);
+        BSON_APPEND_UTF8(&inner, "message", shown);
+        bson_append_document_end(&object, &inner);
+        print_json(stderr, &object);
+        bson_destroy(&object);
+    } else {
+        fprintf(stderr, "ashlar%s%s: %s%s%s%s\n", verb != NULL ? " " : "", verb != NULL ? verb : "",
+                strcmp(kind, "warning") == 0 ? "warning: " : "", shown_what != NULL ? shown_what : "",
+                shown_what != NULL ? ": " : "", shown);
+    }
+    ash__free(shown);
+    ash__free(shown_what);
+}
+
+int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
+{
+    report(cmd, "error", what, err->code, err->text[0] != 0 ? err->text : ash_error_text(err->code));
+    return ash_error_exit_code(err->code);
+}
+
+int ash__cmd_usage(const ash_cmd *cmd, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    report(cmd, "error", NULL, ASH_EINVAL, text);
+    return ASH_EXIT_USAGE;
+}
+
+void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...)
+{
+    char text[2048];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    report(cmd, "warning", NULL, 0, text);
+}
+
+void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
+{
+    va_list args;
+    if (cmd->quiet || cmd->json)
+        return;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+    putchar('\n');
+}
+
+void ash__cmd_emit(const bson_t *object)
+{
+    print_json(stdout, object);
+}
+
+char *ash__cmd_printable(const char *text)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    for (const unsigned char *at = (const unsigned char *)text; *at != 0; at++) {
+        if (*at < 0x20 || *at == 0x7f)
+            ash__buffer_printf(&out, "\\x%02x", *at);
+        else
+            ash__buffer_append_byte(&out, *at);
+    }
+    ash__buffer_append_byte(&out, 0);
+    return (char *)ash__buffer_detach(&out);
+}
+
+void ash__cmd_print_size(char *buf, size_t size, int64_t bytes)
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
+    double value = (double)bytes;
+    size_t unit = 0;
+    while (value >= 1024 && unit + 1 < ASH_ARRAY_LEN(units)) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(buf, size, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+void ash__cmd_print_date(char *buf, size_t size, int64_t ms)
+{
+    int64_t seconds = ms >= 0 ? ms / 1000 : (ms - 999) / 1000;
+    time_t when = (time_t)seconds;
+    struct tm parts;
+    if (gmtime_r(&when, &parts) == NULL || strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        snprintf(buf, size, "%" PRId64 " ms", ms);
+}
+
+int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code)
+{
+    ash_error err = ASH_ERROR_INIT;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return exit_code;
+    err.code = errno == ENOSPC ? ASH_ENOSPC : ASH_EIO;
+    snprintf(err.text, sizeof err.text, "cannot write to standard output: %s", strerror(errno));
+    int status = ash__cmd_fail(cmd, NULL, &err);
+    return exit_code != 0 ? exit_code : status;
+}

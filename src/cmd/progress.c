@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/cmd.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#define REDRAW_MS 100
+#define NAME_MAX_BYTES 256
+
+struct ash_progress {
+    ash_mutex lock; /* guards everything below */
+    bool shown;     /* draw at all */
+    bool drawn;     /* a line stands on the terminal */
+    int64_t started_ms, drawn_ms;
+    int64_t done_bytes, total_bytes, done_items, total_items;
+    char name[NAME_MAX_BYTES];
+};
+
+ash_progress *ash__progress_new(const ash_cmd *cmd, int64_t total_bytes, int64_t total_items)
+{
+    ash_progress *p = ash__new(ash_progress);
+    ash__mutex_init(&p->lock, ASH_RANK_LOG);
+    p->shown = cmd->progress == ASH_PROGRESS_ON ||
+               (cmd->progress == ASH_PROGRESS_AUTO && !cmd->quiet && !cmd->json && isatty(STDERR_FILENO));
+    p->started_ms = ash__clock_ms();
+    p->total_bytes = total_bytes;
+    p->total_items = total_items;
+    return p;
+}
+
+static int terminal_columns(void)
+{
+    struct winsize size;
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 20)
+        return size.ws_col;
+    return 80;
+}
+
+static void print_time(char *buf, size_t size, int64_t seconds)
+{
+    if (seconds >= 3600)
+        snprintf(buf, size, "%" PRId64 ":%02d:%02d", seconds / 3600, (int)(seconds / 60 % 60), (int)(seconds % 60));
+    else
+        snprintf(buf, size, "%d:%02d", (int)(seconds / 60), (int)(seconds % 60));
+}
+
+/* "[#####     ]  50%  " when the total is known. */
+static size_t print_bar(char *buf, size_t size, int64_t done, int64_t total)
+{
+    enum { CELLS = 20 };
+    char cells[CELLS + 1];
+    if (total <= 0)
+        return 0;
+    double part = done >= total ? 1 : (double)done / (double)total;
+    memset(cells, ' ', CELLS);
+    memset(cells, '#', (size_t)(part * CELLS));
+    cells[CELLS] = 0;
+    return (size_t)snprintf(buf, size, "[%s] %3d%%  ", cells, (int)(part * 100));
+}
+
+static void draw(ash_progress *p, int64_t now)
+{
+    char line[512], done[32], rate[32], left[32] = "";
+    double seconds = (double)(now - p->started_ms) / 1000;
+    double speed = seconds > 0 ? (double)p->done_bytes / seconds : 0;
+    size_t used = print_bar(line, sizeof line, p->total_bytes > 0 ? p->done_bytes : p->done_items,
+                            p->total_bytes > 0 ? p->total_bytes : p->total_items);
+    ash__cmd_print_size(done, sizeof done, p->done_bytes);
+    ash__cmd_print_size(rate, sizeof rate, (int64_t)speed);
+    if (p->total_bytes > p->done_bytes && speed > 1)
+        print_time(left, sizeof left, (int64_t)((double)(p->total_bytes - p->done_bytes) / speed + 0.5));
+    used += (size_t)snprintf(line + used, sizeof line - used, "%s  %s/s", done, rate);
+    if (left[0] != 0)
+        used += (size_t)snprintf(line + used, sizeof line - used, "  %s left", left);
+    if (p->total_items > 1)
+        used += (size_t)snprintf(line + used, sizeof line - used, "  %" PRId64 "/%" PRId64, p->done_items, p->total_items);
+    snprintf(line + used, sizeof line - used, "  %s", p->name);
+    fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
+    fflush(stderr);
+    p->drawn = true;
+    p->drawn_ms = now;
+}
+
+void ash__progress_set_total(ash_progress *p, int64_t total_bytes, int64_t total_items)
+{
+    ash__mutex_lock(&p->lock);
+    p->total_bytes = total_bytes;
+    p->total_items = total_items;
+    ash__mutex_unlock(&p->lock);
+}
+
+static void set_name(ash_progress *p, const char *name)
+{
+    char *shown = ash__cmd_printable(name);
+    snprintf(p->name, sizeof p->name, "%s", shown);
+    ash__free(shown);
+}
+
+void ash__progress_add(ash_progress *p, int64_t bytes, int64_t items, const char *name)
+{
+    ash__mutex_lock(&p->lock);
+    p->done_bytes += bytes;
+    p->done_items += items;
+    if (p->shown && name != NULL)
+        set_name(p, name);
+    int64_t now = ash__clock_ms();
+    if (p->shown && now - p->drawn_ms >= REDRAW_MS)
+        draw(p, now);
+    ash__mutex_unlock(&p->lock);
+}
+
+void ash__progress_clear(ash_progress *p)
+{
+    ash__mutex_lock(&p->lock);
+    if (p->drawn) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
+    p->drawn = false;
+    ash__mutex_unlock(&p->lock);
+}
+
+void ash__progress_free(ash_progress *p)
+{
+    if (p == NULL)
+        return;
+    ash__progress_clear(p);
+    ash__mutex_release(&p->lock);
+    ash__free(p);
+}
+
+bool ash__progress_maintain(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    ash_progress *p = ctx;
+    ash__mutex_lock(&p->lock);
+    p->done_items = done;
+    p->total_items = total;
+    if (p->shown && what != NULL)
+        set_name(p, what);
+    int64_t now = ash__clock_ms();
+    if (p->shown && now - p->drawn_ms >= REDRAW_MS)
+        draw(p, now);
+    ash__mutex_unlock(&p->lock);
+    return !ash__cmd_interrupted;
+}

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+#include "cmd/walk.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RECURSIVE, NAME, CHUNK_SIZE, METADATA, IF_ABSENT, REPLACE, TTL, ID };
+static const ash_cmd_option options[] = {
+    {'r', "recursive", NULL, "keep whole folders; each file's name is its path below the folder"},
+    {0, "name", "NAME", "name in the bucket (with -r: a prefix)"},
+    {0, "chunk-size", "BYTES", "size of the chunks (default 261120)"},
+    {0, "metadata", "JSON", "metadata document to keep with each file"},
+    {0, "if-absent", NULL, "fail when the name exists already"},
+    {0, "replace", NULL, "delete older revisions of the name in the same step"},
+    {0, "ttl", "SECONDS", "delete the file by itself after that time"},
+    {0, "id", "VALUE", "_id of the file, as behind \"id:\""},
+    {0, NULL, NULL, NULL},
+};
+
+#define WORKERS 4
+#define QUEUE_MAX 256
+#define BUFFER_BYTES (1024 * 1024)
+
+struct job {
+    char *path; /* "-": standard input */
+    char *name;
+    bool is_folder; /* an empty one: a marker without bytes */
+};
+
+/* One run of the verb.  The lock guards the queue and the counters; the rest is set before the workers start. */
+struct put {
+    ash_cmd *cmd;
+    ash_bucket *bucket;
+    ash_upload_options opts;
+    bson_value_t id; /* of the only file, with --id */
+    ash_progress *progress;
+    const char *prefix;
+    ash_mutex lock;
+    ash_cond changed;
+    struct job queue[QUEUE_MAX];
+    int head, waiting;
+    bool closed;
+    int failed, done;
+    int first_status; /* exit code of the first failure */
+};
+
+static void note_failure(struct put *p, const char *path, const ash_error *err)
+{
+    ash__progress_clear(p->progress);
+    int status = ash__cmd_fail(p->cmd, path, err);
+    ash__mutex_lock(&p->lock);
+    p->failed++;
+    if (p->first_status == 0)
+        p->first_status = status;
+    ash__mutex_unlock(&p->lock);
+}
+
+static int copy_bytes(struct put *p, int fd, ash_upload *upload, uint8_t *buf, ash_error *err)
+{
+    for (;;) {
+        ssize_t got = read(fd, buf, BUFFER_BYTES);
+        if (got < 0 && errno == EINTR) {
+            if (ash__cmd_interrupted)
+                return ash__cmd_check_interrupted(err);
+            continue;
+        }
+        if (got < 0)
+            return ash__fail_errno(err, errno, "cannot read");
+        if (got == 0)
+            return 0;
+        int result = ash_upload_write(upload, buf, (size_t)got, err);
+        if (result == 0)
+            result = ash__cmd_check_interrupted(err);
+        if (result != 0)
+            return result;
+        ash__progress_add(p->progress, got, 0, NULL);
+    }
+}
+
+static int open_upload(struct put *p, const char *name, ash_upload **out, ash_error *err)
+{
+    if (p->id.value_type != BSON_TYPE_EOD)
+        return ash_bucket_open_upload_stream_with_id(p->bucket, &p->id, name, &p->opts, out, err);
+    return ash_bucket_open_upload_stream(p->bucket, name, &p->opts, out, err);
+}
+
+static void report_done(struct put *p, const char *name, const ash_file *file)
+{
+    bson_t object = BSON_INITIALIZER;
+    ash__mutex_lock(&p->lock);
+    p->done++;
+    ash__mutex_unlock(&p->lock);
+    if (p->cmd->json) {
+        ash__cmd_file_object(file, &object);
+        ash__cmd_emit(&object);
+    } else if (p->cmd->verbose > 0) {
+        char *shown = ash__cmd_printable(name);
+        ash__progress_clear(p->progress);
+        ash__cmd_say(p->cmd, "%s", shown);
+        ash__free(shown);
+    }
+    bson_destroy(&object);
+}
+
+static int put_stream(struct put *p, int fd, const char *name, uint8_t *buf, ash_error *err)
+{
+    ash_upload *upload = NULL;
+    ash_file *file = NULL;
+    int result = open_upload(p, name, &upload, err);
+    if (result == 0 && fd >= 0)
+        result = copy_bytes(p, fd, upload, buf, err);
+    if (result == 0)
+        result = ash_upload_finish(upload, &file, err);
+    ash_upload_free(upload);
+    if (result == 0)
+        report_done(p, name, file);
+    ash_file_free(file);
+    return result;
+}
+
+static void put_one(struct put *p, const struct job *job, uint8_t *buf)
+{
+    ash_error err = ASH_ERROR_INIT;
+    int fd = -1;
+    ash__progress_add(p->progress, 0, 0, job->name);
+    int result = ash__cmd_check_name(job->name, &err);
+    if (result == 0 && p->cmd->dry_run) {
+        char *shown = ash__cmd_printable(job->name);
+        ash__cmd_say(p->cmd, "would put %s", shown);
+        ash__free(shown);
+        return;
+    }
+    if (result == 0 && strcmp(job->path, "-") == 0)
+        fd = STDIN_FILENO;
+    else if (result == 0 && !job->is_folder)
+        result = ash__file_open(job->path, O_RDONLY, &fd, &err);
+    if (result == 0)
+        result = put_stream(p, fd, job->name, buf, &err);
+    if (fd != STDIN_FILENO)
+        ash__file_close(fd);
+    if (result != 0)
+        note_failure(p, job->path, &err);
+    ash__progress_add(p->progress, 0, 1, NULL);
+}
+
+/* ---- workers: files of a folder go up side by side, so that their commits share the disk's syncs ---- */
+
+static bool take_job(struct put *p, struct job *out)
+{
+    ash__mutex_lock(&p->lock);
+    while (p->waiting == 0 && !p->closed)
+        ash__cond_wait(&p->changed, &p->lock);
+    bool found = p->waiting > 0;
+    if (found) {
+        *out = p->queue[p->head];
+        p->head = (p->head + 1) % QUEUE_MAX;
+        p->waiting--;
+        ash__cond_broadcast(&p->changed);
+    }
+    ash__mutex_unlock(&p->lock);
+    return found;
+}
+
+static void *work(void *arg)
+{
+    struct put *p = arg;
+    struct job job;
+    uint8_t *buf = ash__alloc(BUFFER_BYTES);
+    while (take_job(p, &job)) {
+        if (!ash__cmd_interrupted)
+            put_one(p, &job, buf);
+        ash__free(job.path);
+        ash__free(job.name);
+    }
+    ash__free(buf);
+    return NULL;
+}
+
+static void add_job(struct put *p, const char *path, char *name, bool is_folder)
+{
+    ash__mutex_lock(&p->lock);
+    while (p->waiting == QUEUE_MAX)
+        ash__cond_wait(&p->changed, &p->lock);
+    p->queue[(p->head + p->waiting) % QUEUE_MAX] = (struct job){ash__strdup(path), name, is_folder};
+    p->waiting++;
+    ash__cond_broadcast(&p->changed);
+    ash__mutex_unlock(&p->lock);
+}
+
+static bool queue_found(void *ctx, const char *path, const char *relative, const struct stat *st, const ash_error *err)
+{
+    struct put *p = ctx;
+    if (st == NULL) {
+        note_failure(p, path, err);
+        return !ash__cmd_interrupted;
+    }
+    bool has_prefix = p->prefix != NULL && p->prefix[0] != 0;
+    size_t len = has_prefix ? strlen(p->prefix) : 0;
+    const char *slash = has_prefix && p->prefix[len - 1] != '/' ? "/" : "";
+    char *name = ash__sprintf("%s%s%s", has_prefix ? p->prefix : "", slash, relative);
+    add_job(p, path, name, S_ISDIR(st->st_mode) != 0);
+    return !ash__cmd_interrupted;
+}
+
+static bool count_found(void *ctx, const char *path, const char *relative, const struct stat *st, const ash_error *err)
+{
+    int64_t *totals = ctx;
+    (void)path, (void)relative, (void)err;
+    if (st != NULL) {
+        totals[0] += S_ISREG(st->st_mode) ? st->st_size : 0;
+        totals[1]++;
+    }
+    return !ash__cmd_interrupted;
+}
+
+static void put_folders(struct put *p, const ash_cmd_args *args)
+{
+    pthread_t threads[WORKERS];
+    int64_t totals[2] = {0, 0};
+    int started = 0;
+    for (int i = 0; i < args->count; i++)
+        ash__walk(args->words[i], count_found, totals);
+    ash__progress_set_total(p->progress, totals[0], totals[1]);
+    while (started < WORKERS && ash__thread_start(&threads[started], 0, work, p) == 0)
+        started++;
+    ash_assert(started > 0);
+    for (int i = 0; i < args->count && !ash__cmd_interrupted; i++)
+        ash__walk(args->words[i], queue_found, p);
+    ash__mutex_lock(&p->lock);
+    p->closed = true;
+    ash__cond_broadcast(&p->changed);
+    ash__mutex_unlock(&p->lock);
+    for (int i = 0; i < started; i++)
+        pthread_join(threads[i], NULL);
+}
+
+/* ---- the verb ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+static void put_files(struct put *p, const ash_cmd_args *args, int count, const char *name)
+{
+    uint8_t *buf = ash__alloc(BUFFER_BYTES);
+    struct stat st;
+    int64_t total = 0;
+    for (int i = 0; i < count; i++)
+        total += stat(args->words[i], &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
+    ash__progress_set_total(p->progress, total, count);
+    for (int i = 0; i < count && !ash__cmd_interrupted; i++) {
+        const char *path = args->words[i];
+        ash_error err = ASH_ERROR_INIT;
+        struct job job = {(char *)(uintptr_t)path, (char *)(uintptr_t)(name != NULL ? name : base_name(path)), false};
+        if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+            ash__fail(&err, ASH_EINVAL, "is a folder; put -r keeps folders");
+            note_failure(p, path, &err);
+        } else {
+            put_one(p, &job, buf);
+        }
+    }
+    ash__free(buf);
+}
+
+/* Which words are local files, and which is the name?  Two words that both exist locally could mean either. */
+static int split_words(const ash_cmd *cmd, const ash_cmd_args *args, int *count, const char **name)
+{
+    struct stat st;
+    *count = args->count;
+    *name = args->values[NAME];
+    if (args->values[RECURSIVE] != NULL && args->count == 2 && *name == NULL && stat(args->words[1], &st) != 0) {
+        *name = args->words[1];
+        *count = 1;
+    } else if (args->values[RECURSIVE] == NULL && args->count == 2 && *name == NULL) {
+        if (stat(args->words[1], &st) == 0)
+            return ash__cmd_usage(cmd, "\"%s\" is a local file too: say --name %s to keep %s under that name, or put one at a time",
+                                  args->words[1], args->words[1], args->words[0]);
+        *name = args->words[1];
+        *count = 1;
+    }
+    if (args->values[RECURSIVE] == NULL && *name != NULL && *count > 1)
+        return ash__cmd_usage(cmd, "several files cannot have one name");
+    for (int i = 0; i < *count; i++) {
+        if (strcmp(args->words[i], "-") == 0 && (*name == NULL || args->values[RECURSIVE] != NULL))
+            return ash__cmd_usage(cmd, "standard input needs a name: put - NAME");
+    }
+    return 0;
+}
+
+static int parse_number(const ash_cmd *cmd, const char *option, const char *text, int64_t max, int64_t *out)
+{
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    if (errno != 0 || *end != 0 || end == text || value < 1 || value > max)
+        return ash__cmd_usage(cmd, "--%s takes a whole number from 1 to %lld, not \"%s\"", option, (long long)max, text);
+    *out = value;
+    return 0;
+}
+
+static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadata)
+{
+    int64_t number = 0;
+    int status = 0;
+    bson_error_t reason;
+    p->opts = (ash_upload_options)ASH_UPLOAD_OPTIONS_INIT;
+    if (args->values[CHUNK_SIZE] != NULL)
+        status = parse_number(p->cmd, "chunk-size", args->values[CHUNK_SIZE], ASH_CHUNK_SIZE_MAX, &number);
+    p->opts.chunk_size_bytes = (int32_t)number;
+    if (status == 0 && args->values[TTL] != NULL)
+        status = parse_number(p->cmd, "ttl", args->values[TTL], INT64_C(1) << 40, &p->opts.ttl_s);
+    if (status == 0 && args->values[METADATA] != NULL) {
+        bson_destroy(metadata);
+        if (!bson_init_from_json(metadata, args->values[METADATA], -1, &reason)) {
+            bson_init(metadata);
+            return ash__cmd_usage(p->cmd, "--metadata is no JSON document: %s", reason.message);
+        }
+        p->opts.metadata = metadata;
+    }
+    p->opts.condition = args->values[IF_ABSENT] != NULL ? ASH_PUT_IF_ABSENT : ASH_PUT_ALWAYS;
+    p->opts.replace = args->values[REPLACE] != NULL;
+    return status;
+}
+
+static int fill_id(struct put *p, const ash_cmd_args *args, int count)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_cmd_address address;
+    if (args->values[ID] == NULL)
+        return 0;
+    if (count > 1 || args->values[RECURSIVE] != NULL)
+        return ash__cmd_usage(p->cmd, "several files cannot have one id");
+    char *text = ash__sprintf("id:%s", args->values[ID]);
+    int result = ash__cmd_address_parse(text, &address, &err);
+    ash__free(text);
+    if (result != 0)
+        return ash__cmd_fail(p->cmd, NULL, &err);
+    p->id = address.id; /* taken over */
+    return 0;
+}
+
+static int summarise(struct put *p)
+{
+    if (ash__cmd_interrupted)
+        return ASH_EXIT_INTERRUPTED;
+    if (p->failed > 0)
+        return p->done > 0 || p->failed > 1 ? ASH_EXIT_PARTIAL : p->first_status;
+    return ASH_EXIT_OK;
+}
+
+static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    struct put p = {.cmd = cmd};
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    bson_t metadata = BSON_INITIALIZER;
+    const char *name;
+    int count;
+    int status = split_words(cmd, args, &count, &name);
+    if (status == 0)
+        status = fill_options(&p, args, &metadata);
+    if (status == 0)
+        status = fill_id(&p, args, count);
+    if (status == 0 && ash__cmd_open_bucket(cmd, cmd->dry_run ? ASH_CMD_READ : ASH_CMD_WRITE, &store, &p.bucket, &err) != 0)
+        status = ash__cmd_fail(cmd, NULL, &err);
+    if (status == 0) {
+        ash_cmd_args locals = *args;
+        locals.count = count;
+        ash__cmd_catch_signals();
+        ash__mutex_init(&p.lock, ASH_RANK_SERVER);
+        ash__cond_init(&p.changed);
+        p.progress = ash__progress_new(cmd, 0, 0);
+        p.prefix = name;
+        if (args->values[RECURSIVE] != NULL)
+            put_folders(&p, &locals);
+        else
+            put_files(&p, &locals, count, name);
+        ash__progress_free(p.progress);
+        ash__cond_release(&p.changed);
+        ash__mutex_release(&p.lock);
+        status = summarise(&p);
+    }
+    if (p.id.value_type != BSON_TYPE_EOD)
+        bson_value_destroy(&p.id);
+    bson_destroy(&metadata);
+    ash_bucket_free(p.bucket);
+    ash_store_close(store);
+    return status;
+}
+
+const ash_cmd_verb ash__cmd_put = {
+    .name = "put",
+    .group = "files",
+    .synopsis = "[-r] LOCAL... [NAME]",
+    .summary = "keep local files",
+    .details = "A file is kept under its base name, or under NAME (one file). \"-\" is standard input.  Each put makes a new\n"
+               "revision of the name.  With -r, links are followed, an empty folder is kept as a file named \"PATH/\", and NAME\n"
+               "is put in front of each path.",
+    .options = options,
+    .min_words = 1,
+    .max_words = -1,
+    .run = run_put,
+};

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include <stddef.h>
+
+const ash_cmd_verb *const ash__cmd_verbs[] = {
+#define X(name) &ash__cmd_##name,
+    ASH_CMD_VERBS(X)
+#undef X
+        NULL,
+};

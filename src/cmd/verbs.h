@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_CMD_VERBS_H
+#define ASH_CMD_VERBS_H
+
+#include "cmd/cmd.h"
+
+/* The verbs, in the order of the help. */
+#define ASH_CMD_VERBS(X)                                                                           \
+    X(put)                                                                                         \
+    X(get)                                                                                         \
+    X(cat)                                                                                         \
+    X(ls)                                                                                          \
+    X(stat)                                                                                        \
+    X(find)                                                                                        \
+    X(mv)                                                                                          \
+    X(rm)                                                                                          \
+    X(sum)                                                                                         \
+    X(init)                                                                                        \
+    X(check)                                                                                       \
+    X(df)                                                                                          \
+    X(serve)                                                                                       \
+    X(completion)                                                                                  \
+    X(version)                                                                                     \
+    X(help)
+
+#define X(name) extern const ash_cmd_verb ash__cmd_##name;
+ASH_CMD_VERBS(X)
+#undef X
+
+#endif
