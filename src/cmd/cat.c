@@ -78,12 +78,14 @@ static int write_out(ash_download *download, ash_error *err)
     }
 }
 
-static int cat_one(ash_bucket *bucket, const char *word, const struct range *range, ash_error *err)
+static int cat_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err)
 {
+    const struct range *range = ctx;
     ash_cmd_address address;
     ash_file *file = NULL;
     ash_download *download = NULL;
     ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
+    (void)cmd;
     int result = ash__cmd_address_parse(word, &address, err);
     if (result != 0)
         return result;
@@ -103,25 +105,17 @@ static int cat_one(ash_bucket *bucket, const char *word, const struct range *ran
     return result;
 }
 
+static int cat_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
+{
+    struct range range;
+    (void)err;
+    int status = parse_range(cmd, args->values[RANGE], &range);
+    return status != 0 ? status : ash__cmd_each_word(cmd, bucket, args, cat_one, &range);
+}
+
 static int run_cat(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    ash_error err = ASH_ERROR_INIT;
-    ash_store *store = NULL;
-    ash_bucket *bucket = NULL;
-    struct range range;
-    int i = 0;
-    int status = parse_range(cmd, args->values[RANGE], &range);
-    if (status != 0)
-        return status;
-    int result = ash__cmd_open_bucket(cmd, ASH_CMD_READ, &store, &bucket, &err);
-    ash__cmd_catch_signals();
-    while (result == 0 && i < args->count)
-        result = cat_one(bucket, args->words[i++], &range, &err);
-    if (result != 0)
-        result = ash__cmd_fail(cmd, i > 0 ? args->words[i - 1] : NULL, &err);
-    ash_bucket_free(bucket);
-    ash_store_close(store);
-    return result;
+    return ash__cmd_with_bucket(cmd, ASH_CMD_READ, args, cat_all);
 }
 
 const ash_cmd_verb ash__cmd_cat = {

@@ -83,6 +83,15 @@ enum ash_cmd_open { ASH_CMD_READ, ASH_CMD_WRITE /* creates a missing store */ };
 int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts, ash_store **out, ash_error *err);
 int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store, ash_bucket **bucket, ash_error *err);
 
+/* Most verbs are this: open the bucket, do the work, report what went wrong, close.  work returns a negative ASH_E… with err filled, or an
+ * exit code. */
+typedef int (*ash_cmd_work)(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err);
+int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args, ash_cmd_work work);
+
+/* Do each word by itself; failures are reported and the rest goes on.  The exit code: that of the only word, or 3 when some of several failed. */
+typedef int (*ash_cmd_item)(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err);
+int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_cmd_item item, void *ctx);
+
 /* ---- addresses of files (address.c) ---- */
 
 /* NAME, NAME@REV or id:VALUE.  VALUE is an ObjectId's 24 digits or Extended JSON. */

@@ -69,20 +69,19 @@ static int print_file(void *ctx, const ash_file *f)
     return 0;
 }
 
+static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
+{
+    struct listing listing = {cmd, args};
+    const char *prefix = args->count > 0 ? args->words[0] : "";
+    int result = ash__cmd_check_name(prefix, err);
+    if (result != 0)
+        return result;
+    return ash__cmd_each_file(bucket, prefix, args->values[ALL] != NULL, print_file, &listing, err);
+}
+
 static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    ash_error err = ASH_ERROR_INIT;
-    ash_store *store = NULL;
-    ash_bucket *bucket = NULL;
-    struct listing listing = {cmd, args};
-    int result = ash__cmd_open_bucket(cmd, ASH_CMD_READ, &store, &bucket, &err);
-    if (result == 0)
-        result = ash__cmd_each_file(bucket, args->count > 0 ? args->words[0] : "", args->values[ALL] != NULL, print_file, &listing, &err);
-    if (result != 0)
-        result = ash__cmd_fail(cmd, NULL, &err);
-    ash_bucket_free(bucket);
-    ash_store_close(store);
-    return result;
+    return ash__cmd_with_bucket(cmd, ASH_CMD_READ, args, list);
 }
 
 const ash_cmd_verb ash__cmd_ls = {

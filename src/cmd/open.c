@@ -87,3 +87,35 @@ int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **
     }
     return result;
 }
+
+int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args, ash_cmd_work work)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    ash_bucket *bucket = NULL;
+    int status = ash__cmd_open_bucket(cmd, how, &store, &bucket, &err);
+    ash__cmd_catch_signals();
+    if (status == 0)
+        status = work(cmd, bucket, args, &err);
+    if (status < 0)
+        status = ash__cmd_fail(cmd, NULL, &err);
+    ash_bucket_free(bucket);
+    ash_store_close(store);
+    return status;
+}
+
+int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_cmd_item item, void *ctx)
+{
+    int failed = 0, status = ASH_EXIT_OK;
+    for (int i = 0; i < args->count; i++) {
+        ash_error err = ASH_ERROR_INIT;
+        if (ash__cmd_interrupted)
+            return ASH_EXIT_INTERRUPTED;
+        if (item(cmd, bucket, args->words[i], ctx, &err) == 0)
+            continue;
+        int item_status = ash__cmd_fail(cmd, args->words[i], &err);
+        status = failed == 0 ? item_status : status;
+        failed++;
+    }
+    return failed > 0 && args->count > 1 ? ASH_EXIT_PARTIAL : status;
+}

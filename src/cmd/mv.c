@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { FORCE };
+static const ash_cmd_option options[] = {
+    {'f', "force", NULL, "also when files of the new name exist: theirs become revisions of it"},
+    {0, NULL, NULL, NULL},
+};
+
+static int check_target(ash_bucket *bucket, const char *name, ash_error *err)
+{
+    ash_file *there = NULL;
+    int result = ash_bucket_get_file_by_name(bucket, name, -1, false, &there, err);
+    ash_file_free(there);
+    if (result == ASH_ENOTFOUND)
+        return 0;
+    return result != 0 ? result : ash__fail(err, ASH_EEXISTS, "%s exists; mv -f makes the files revisions of it", name);
+}
+
+/* NAME means all its revisions; NAME@REV and id:VALUE one file. */
+static int rename_one(ash_bucket *bucket, const ash_cmd_address *from, const char *to, ash_error *err)
+{
+    ash_file *file = NULL;
+    if (from->name != NULL && !from->has_revision)
+        return ash_bucket_rename_by_name(bucket, from->name, to, NULL, err);
+    int result = ash__cmd_address_file(bucket, from, &file, err);
+    if (result == 0)
+        result = ash_bucket_rename(bucket, ash_file_id(file), to, NULL, err);
+    ash_file_free(file);
+    return result;
+}
+
+static int move(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
+{
+    ash_cmd_address from;
+    int result = ash__cmd_address_parse(args->words[0], &from, err);
+    if (result != 0)
+        return result;
+    result = ash__cmd_check_name(args->words[1], err);
+    if (result == 0 && args->values[FORCE] == NULL)
+        result = check_target(bucket, args->words[1], err);
+    if (result == 0 && cmd->dry_run)
+        ash__cmd_say(cmd, "would rename %s to %s", args->words[0], args->words[1]);
+    else if (result == 0)
+        result = rename_one(bucket, &from, args->words[1], err);
+    ash__cmd_address_release(&from);
+    return result;
+}
+
+static int run_mv(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_with_bucket(cmd, ASH_CMD_READ, args, move);
+}
+
+const ash_cmd_verb ash__cmd_mv = {
+    .name = "mv",
+    .group = "files",
+    .synopsis = "[-f] NAME NEWNAME",
+    .summary = "rename files",
+    .details = "Renames all revisions of NAME; NAME@REV and id:VALUE rename one file.",
+    .options = options,
+    .min_words = 2,
+    .max_words = 2,
+    .run = run_mv,
+};

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs on a whole store: init, df, check. */
+#include "cmd/verbs.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* work returns a negative ASH_E…, or an exit code. */
+static int with_store(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                      int (*work)(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err))
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    int status = ash__cmd_open_store(cmd, how, NULL, &store, &err);
+    ash__cmd_catch_signals();
+    if (status == 0)
+        status = work(cmd, store, args, &err);
+    if (status < 0)
+        status = ash__cmd_fail(cmd, NULL, &err);
+    ash_store_close(store);
+    return status;
+}
+
+static int init_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
+{
+    (void)args, (void)store, (void)err;
+    ash__cmd_say(cmd, "the store is ready");
+    return ASH_EXIT_OK;
+}
+
+static int run_init(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return with_store(cmd, ASH_CMD_WRITE, args, init_store);
+}
+
+static int64_t field(const bson_t *doc, const char *path)
+{
+    bson_iter_t iter, found;
+    if (!bson_iter_init(&iter, doc) || !bson_iter_find_descendant(&iter, path, &found) || !BSON_ITER_HOLDS_NUMBER(&found))
+        return 0;
+    return bson_iter_as_int64(&found);
+}
+
+static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
+{
+    bson_t databases;
+    bson_iter_t iter, list, db;
+    (void)args;
+    int result = ash_store_list_databases(store, NULL, &databases, err);
+    if (result != 0)
+        return result;
+    if (!cmd->json)
+        printf("%12s  %12s  %10s  %s\n", "DATA", "STORED", "DOCUMENTS", "DATABASE");
+    if (!bson_iter_init_find(&iter, &databases, "databases") || !bson_iter_recurse(&iter, &list))
+        bson_iter_init(&list, &databases);
+    while (result == 0 && bson_iter_next(&list)) {
+        bson_t stats;
+        char data[32], stored[32];
+        if (!BSON_ITER_HOLDS_DOCUMENT(&list) || !bson_iter_recurse(&list, &db) || !bson_iter_find(&db, "name"))
+            continue;
+        const char *name = bson_iter_utf8(&db, NULL);
+        result = ash_store_stats(store, name, NULL, 1, NULL, &stats, err);
+        if (result != 0)
+            break;
+        ash__cmd_print_size(data, sizeof data, field(&stats, "dataSize"));
+        ash__cmd_print_size(stored, sizeof stored, field(&stats, "storageSize") + field(&stats, "indexSize"));
+        if (cmd->json)
+            ash__cmd_emit(&stats);
+        else
+            printf("%12s  %12s  %10" PRId64 "  %s\n", data, stored, field(&stats, "objects"), name);
+        bson_destroy(&stats);
+    }
+    bson_destroy(&databases);
+    return result;
+}
+
+static int run_df(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return with_store(cmd, ASH_CMD_READ, args, show_space);
+}
+
+/* ---- check ---- */
+
+enum { QUICK, REPAIR };
+static const ash_cmd_option check_options[] = {
+    {0, "quick", NULL, "do not read the payloads, only what describes them"},
+    {0, "repair", NULL, "salvage what is whole and list what is not"},
+    {0, NULL, NULL, NULL},
+};
+
+/* The report has `findings`, an array of {text, …}, and counters beside it. */
+static void print_report(const ash_cmd *cmd, const bson_t *report)
+{
+    bson_iter_t iter, findings, finding;
+    if (cmd->json) {
+        ash__cmd_emit(report);
+        return;
+    }
+    if (bson_iter_init_find(&iter, report, "findings") && BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &findings)) {
+        while (bson_iter_next(&findings)) {
+            if (BSON_ITER_HOLDS_DOCUMENT(&findings) && bson_iter_recurse(&findings, &finding) &&
+                bson_iter_find(&finding, "text") && BSON_ITER_HOLDS_UTF8(&finding)) {
+                char *shown = ash__cmd_printable(bson_iter_utf8(&finding, NULL));
+                printf("%s\n", shown);
+                ash__free(shown);
+            }
+        }
+    }
+    ash__cmd_say(cmd, "%" PRId64 " collections, %" PRId64 " documents, %" PRId64 " index keys: %" PRId64 " problems",
+                 field(report, "collections"), field(report, "records"), field(report, "indexKeys"), field(report, "problems"));
+}
+
+static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
+{
+    bson_t action = BSON_INITIALIZER, report = BSON_INITIALIZER;
+    ash_progress *progress = ash__progress_new(cmd, 0, 0);
+    BSON_APPEND_INT32(&action, args->values[REPAIR] != NULL ? "repair" : "check", 1);
+    BSON_APPEND_BOOL(&action, "payloads", args->values[QUICK] == NULL);
+    bson_destroy(&report);
+    int result = ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, err);
+    ash__progress_free(progress);
+    if (result == 0 || result == ASH_ECORRUPT) {
+        print_report(cmd, &report);
+        bson_destroy(&report);
+    }
+    bson_destroy(&action);
+    return result;
+}
+
+static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return with_store(cmd, ASH_CMD_READ, args, check_store);
+}
+
+const ash_cmd_verb ash__cmd_init = {
+    .name = "init",
+    .group = "store",
+    .synopsis = "",
+    .summary = "make an empty store, if there is none",
+    .run = run_init,
+};
+
+const ash_cmd_verb ash__cmd_df = {
+    .name = "df",
+    .group = "store",
+    .synopsis = "",
+    .summary = "show what the databases of the store hold and take",
+    .run = run_df,
+};
+
+const ash_cmd_verb ash__cmd_check = {
+    .name = "check",
+    .group = "store",
+    .synopsis = "[--quick] [--repair]",
+    .summary = "look for damage",
+    .details = "Reads everything: metadata, indexes, free space, and every payload against its checksum.  Exit status 7 when\n"
+               "something is wrong; each finding is a line.",
+    .options = check_options,
+    .run = run_check,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include "base/mem.h"
+
+enum { RECOMPUTE };
+static const ash_cmd_option options[] = {
+    {0, "recompute", NULL, "read the bytes again, even when the sum is known"},
+    {0, NULL, NULL, NULL},
+};
+
+static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err)
+{
+    const ash_cmd_args *args = ctx;
+    ash_cmd_address address;
+    ash_file *file = NULL;
+    char hex[65];
+    int result = ash__cmd_address_parse(word, &address, err);
+    if (result != 0)
+        return result;
+    result = ash__cmd_address_file(bucket, &address, &file, err);
+    if (result == 0)
+        result = ash_bucket_sum(bucket, ash_file_id(file), args->values[RECOMPUTE] != NULL, hex, err);
+    if (result == 0 && cmd->json) {
+        bson_t object = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&object, "name", word);
+        BSON_APPEND_UTF8(&object, "sha256", hex);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+    } else if (result == 0) {
+        char *shown = ash__cmd_printable(word);
+        printf("%s  %s\n", hex, shown);
+        ash__free(shown);
+    }
+    ash_file_free(file);
+    ash__cmd_address_release(&address);
+    return result;
+}
+
+static int sum_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
+{
+    ash_cmd_args copy = *args;
+    (void)err;
+    return ash__cmd_each_word(cmd, bucket, args, sum_one, &copy);
+}
+
+static int run_sum(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_with_bucket(cmd, ASH_CMD_READ, args, sum_all);
+}
+
+const ash_cmd_verb ash__cmd_sum = {
+    .name = "sum",
+    .group = "files",
+    .synopsis = "[--recompute] NAME...",
+    .summary = "print the SHA-256 of files, as sha256sum does",
+    .options = options,
+    .min_words = 1,
+    .max_words = -1,
+    .run = run_sum,
+};
