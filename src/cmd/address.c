@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* VALUE of id:VALUE: 24 hexadecimal digits, else Extended JSON of any type; bare words are strings. */
+/* VALUE of id:VALUE: 24 hexadecimal digits, else Extended JSON of any type; bare words are strings.
+ */
 static int parse_id(const char *text, bson_value_t *out, ash_error *err)
 {
     bson_iter_t iter;
@@ -23,7 +24,9 @@ static int parse_id(const char *text, bson_value_t *out, ash_error *err)
     bool good = bson_init_from_json(&wrapped, json, -1, &ignored);
     ash__free(json);
     if (!good)
-        return ash__fail(err, ASH_EINVAL, "id:%s is neither an ObjectId nor Extended JSON (strings need quotes)", text);
+        return ash__fail(err, ASH_EINVAL,
+                         "id:%s is neither an ObjectId nor Extended JSON (strings need quotes)",
+                         text);
     if (bson_iter_init_find(&iter, &wrapped, "v"))
         bson_value_copy(bson_iter_value(&iter), out);
     bson_destroy(&wrapped);
@@ -44,7 +47,8 @@ int ash__cmd_check_name(const char *name, ash_error *err)
             break;
         good += step;
     }
-    return ash__fail(err, ASH_EINVAL, "the name is not UTF-8 (byte %zu is 0x%02x); names in a bucket must be", good,
+    return ash__fail(err, ASH_EINVAL,
+                     "the name is not UTF-8 (byte %zu is 0x%02x); names in a bucket must be", good,
                      (unsigned char)name[good]);
 }
 
@@ -84,10 +88,12 @@ int ash__cmd_address_file(ash_bucket *b, const ash_cmd_address *a, ash_file **ou
 {
     if (a->name == NULL)
         return ash_bucket_get_file(b, &a->id, true, out, err);
-    return ash_bucket_get_file_by_name(b, a->name, a->has_revision ? a->revision : -1, true, out, err);
+    return ash_bucket_get_file_by_name(b, a->name, a->has_revision ? a->revision : -1, true, out,
+                                       err);
 }
 
-int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts, ash_download **out, ash_error *err)
+int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts,
+                              ash_download **out, ash_error *err)
 {
     if (a->name == NULL)
         return ash_bucket_open_download_stream(b, &a->id, opts, out, err);

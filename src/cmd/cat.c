@@ -10,7 +10,8 @@
 
 enum { RANGE };
 static const ash_cmd_option options[] = {
-    {0, "range", "A-B", "bytes A to B, both included, from 0; \"A-\" to the end, \"-N\" the last N"},
+    {0, "range", "A-B",
+     "bytes A to B, both included, from 0; \"A-\" to the end, \"-N\" the last N"},
     {0, NULL, NULL, NULL},
 };
 
@@ -38,15 +39,18 @@ static int parse_range(const ash_cmd *cmd, const char *text, struct range *out)
     *out = (struct range){.given = text != NULL, .first = -1, .last = -1};
     if (text == NULL)
         return 0;
-    bool good = dash != NULL && (dash == text || parse_offset(text, (size_t)(dash - text), &out->first)) &&
+    bool good = dash != NULL &&
+                (dash == text || parse_offset(text, (size_t)(dash - text), &out->first)) &&
                 (dash[1] == 0 || parse_offset(dash + 1, strlen(dash + 1), &out->last));
     if (!good || (out->first < 0 && out->last < 0) || (out->last >= 0 && out->first > out->last))
         return ash__cmd_usage(cmd, "--range takes A-B, A- or -N, not \"%s\"", text);
     return 0;
 }
 
-/* As HTTP has it: a range that begins behind the end is an error, one that ends behind it is cut. */
-static int apply_range(const struct range *range, int64_t length, ash_download_options *opts, ash_error *err)
+/* As HTTP has it: a range that begins behind the end is an error, one that ends behind it is cut.
+ */
+static int apply_range(const struct range *range, int64_t length, ash_download_options *opts,
+                       ash_error *err)
 {
     if (!range->given)
         return 0;
@@ -55,8 +59,8 @@ static int apply_range(const struct range *range, int64_t length, ash_download_o
         return 0;
     }
     if (range->first >= length)
-        return ash__fail(err, ASH_EINVAL, "the range begins at byte %lld, the file has %lld", (long long)range->first,
-                         (long long)length);
+        return ash__fail(err, ASH_EINVAL, "the range begins at byte %lld, the file has %lld",
+                         (long long)range->first, (long long)length);
     opts->start = range->first;
     if (range->last >= 0 && range->last < length - 1)
         opts->end = range->last + 1;

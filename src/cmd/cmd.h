@@ -5,8 +5,8 @@
 /* What the verbs of the command share: options, opening, output, errors.
  *
  * A verb is one file with one ash_cmd_verb; verbs.c lists them.  A verb's function returns an exit
- * code.  Results go to standard output, as text for people or with --json as one object a line; errors, warnings and progress go
- * to standard error. */
+ * code.  Results go to standard output, as text for people or with --json as one object a line;
+ * errors, warnings and progress go to standard error. */
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +14,13 @@
 #include <ashlar/bucket.h>
 #include <ashlar/store.h>
 
-enum { ASH_EXIT_OK = 0, ASH_EXIT_OTHER = 1, ASH_EXIT_USAGE = 2, ASH_EXIT_PARTIAL = 3, ASH_EXIT_INTERRUPTED = 130 };
+enum {
+    ASH_EXIT_OK = 0,
+    ASH_EXIT_OTHER = 1,
+    ASH_EXIT_USAGE = 2,
+    ASH_EXIT_PARTIAL = 3,
+    ASH_EXIT_INTERRUPTED = 130
+};
 
 typedef struct ash_cmd_option {
     char letter;          /* 0: long form only */
@@ -46,10 +52,10 @@ typedef struct ash_cmd {
 
 typedef struct ash_cmd_verb {
     const char *name;
-    const char *group;     /* heading in `ashlar help` */
-    const char *synopsis;  /* after the verb's name */
-    const char *summary;   /* one line */
-    const char *details;   /* for `ashlar help VERB`; NULL: none */
+    const char *group;             /* heading in `ashlar help` */
+    const char *synopsis;          /* after the verb's name */
+    const char *summary;           /* one line */
+    const char *details;           /* for `ashlar help VERB`; NULL: none */
     const ash_cmd_option *options; /* ends with a NULL name; or NULL */
     int min_words, max_words;      /* max < 0: any number */
     int (*run)(ash_cmd *cmd, const ash_cmd_args *args);
@@ -61,13 +67,17 @@ const ash_cmd_verb *ash__cmd_find_verb(const char *name);
 
 /* ---- errors and output (output.c) ---- */
 
-/* Report err and return its exit code.  The text is prefixed by `what` ("put a.txt") unless that is NULL. */
+/* Report err and return its exit code.  The text is prefixed by `what` ("put a.txt") unless that is
+ * NULL. */
 int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err);
 /* Report a mistake on the command line; returns ASH_EXIT_USAGE. */
-int ash__cmd_usage(const ash_cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
-void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+int ash__cmd_usage(const ash_cmd *cmd, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* For people only: nothing with --quiet or --json. */
-void ash__cmd_say(const ash_cmd *cmd, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* One JSON object (relaxed Extended JSON) on a line of standard output. */
 void ash__cmd_emit(const bson_t *object);
 /* Control characters as \xNN, so that a name cannot play tricks on a terminal. The caller frees. */
@@ -80,23 +90,32 @@ int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
 /* ---- opening (open.c) ---- */
 
 enum ash_cmd_open { ASH_CMD_READ, ASH_CMD_WRITE /* creates a missing store */ };
-int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts, ash_store **out, ash_error *err);
-int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store, ash_bucket **bucket, ash_error *err);
+int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts,
+                        ash_store **out, ash_error *err);
+/* The folder of the store that the command line names; the caller frees. */
+char *ash__cmd_store_folder(const ash_cmd *cmd);
+int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store,
+                         ash_bucket **bucket, ash_error *err);
 
-/* Most verbs are this: open the bucket, do the work, report what went wrong, close.  work returns a negative ASH_E… with err filled, or an
- * exit code. */
-typedef int (*ash_cmd_work)(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err);
-int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args, ash_cmd_work work);
+/* Most verbs are this: open the bucket, do the work, report what went wrong, close.  work returns a
+ * negative ASH_E… with err filled, or an exit code. */
+typedef int (*ash_cmd_work)(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args,
+                            ash_error *err);
+int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                         ash_cmd_work work);
 
-/* Do each word by itself; failures are reported and the rest goes on.  The exit code: that of the only word, or 3 when some of several failed. */
-typedef int (*ash_cmd_item)(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err);
-int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_cmd_item item, void *ctx);
+/* Do each word by itself; failures are reported and the rest goes on.  The exit code: that of the
+ * only word, or 3 when some of several failed. */
+typedef int (*ash_cmd_item)(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx,
+                            ash_error *err);
+int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args,
+                       ash_cmd_item item, void *ctx);
 
 /* ---- addresses of files (address.c) ---- */
 
 /* NAME, NAME@REV or id:VALUE.  VALUE is an ObjectId's 24 digits or Extended JSON. */
 typedef struct ash_cmd_address {
-    char *name;       /* NULL: by id */
+    char *name; /* NULL: by id */
     bool has_revision;
     int32_t revision;
     bson_value_t id;
@@ -104,7 +123,8 @@ typedef struct ash_cmd_address {
 int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *err);
 void ash__cmd_address_release(ash_cmd_address *a);
 int ash__cmd_address_file(ash_bucket *b, const ash_cmd_address *a, ash_file **out, ash_error *err);
-int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts, ash_download **out, ash_error *err);
+int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts,
+                              ash_download **out, ash_error *err);
 
 /* Names must be UTF-8: ASH_EINVAL with the offset of the first bad byte. */
 int ash__cmd_check_name(const char *name, ash_error *err);
@@ -115,9 +135,10 @@ char *ash__cmd_id_text(const bson_value_t *id);
 /* The file as an object: {id, name, length, chunkSize, uploadDate, …}. */
 void ash__cmd_file_object(const ash_file *f, bson_t *out);
 
-/* Files whose name begins with prefix ("" or ".": all); newest revision of each name only, unless all_revisions.  In name order; visit returns an
- * exit code, non-zero stops. */
-int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions, int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
+/* Files whose name begins with prefix ("" or ".": all); newest revision of each name only, unless
+ * all_revisions.  In name order; visit returns an exit code, non-zero stops. */
+int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions,
+                       int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
 
 /* ---- interruption (signals.c) ---- */
 
@@ -130,9 +151,11 @@ int ash__cmd_check_interrupted(ash_error *err); /* ASH_EINTERRUPTED when it is s
 
 /* A line on standard error with rate and time left, redrawn ten times a second; thread-safe. */
 typedef struct ash_progress ash_progress;
-ash_progress *ash__progress_new(const ash_cmd *cmd, int64_t total_bytes, int64_t total_items); /* totals may be 0: unknown */
+ash_progress *ash__progress_new(const ash_cmd *cmd, int64_t total_bytes,
+                                int64_t total_items); /* totals may be 0: unknown */
 void ash__progress_set_total(ash_progress *p, int64_t total_bytes, int64_t total_items);
-void ash__progress_add(ash_progress *p, int64_t bytes, int64_t items, const char *name); /* name NULL: as before */
+void ash__progress_add(ash_progress *p, int64_t bytes, int64_t items,
+                       const char *name);  /* name NULL: as before */
 void ash__progress_clear(ash_progress *p); /* wipe the line, before other output */
 void ash__progress_free(ash_progress *p);
 /* An ash_progress_fn for ash_store_maintain and sweeps; ctx is an ash_progress. */

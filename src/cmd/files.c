@@ -27,7 +27,8 @@ void ash__cmd_file_object(const ash_file *f, bson_t *out)
     if (!bson_init_static(&document, doc.data, doc.len) || !bson_iter_init(&iter, &document))
         return;
     while (bson_iter_next(&iter)) {
-        static const char *const known[] = {"_id", "length", "chunkSize", "uploadDate", "filename", "metadata"};
+        static const char *const known[] = {"_id",        "length",   "chunkSize",
+                                            "uploadDate", "filename", "metadata"};
         bool is_known = false;
         for (size_t i = 0; i < ASH_ARRAY_LEN(known); i++)
             is_known = is_known || strcmp(bson_iter_key(&iter), known[i]) == 0;
@@ -36,7 +37,8 @@ void ash__cmd_file_object(const ash_file *f, bson_t *out)
     }
 }
 
-/* {filename: {$gte: prefix, $lt: prefix + 1}}: a range that the (filename, uploadDate) index serves. */
+/* {filename: {$gte: prefix, $lt: prefix + 1}}: a range that the (filename, uploadDate) index
+ * serves. */
 static void prefix_filter(const char *prefix, bson_t *filter)
 {
     bson_t range;
@@ -85,7 +87,8 @@ static void take_file(struct listing *l, ash_file *file)
     l->newest = file;
 }
 
-int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions, int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
+int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions,
+                       int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
 {
     ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
     bson_t filter = BSON_INITIALIZER, sort = BSON_INITIALIZER;

@@ -24,7 +24,8 @@ static int print_found(const ash_cmd *cmd, ash_doc doc, ash_error *err)
         ash__cmd_emit(&object);
         bson_destroy(&object);
     } else {
-        char *name = ash__cmd_printable(ash_file_filename(file) != NULL ? ash_file_filename(file) : "(no name)");
+        char *name = ash__cmd_printable(ash_file_filename(file) != NULL ? ash_file_filename(file)
+                                                                        : "(no name)");
         char *id = ash__cmd_id_text(ash_file_id(file));
         printf("%s  %s\n", id, name);
         ash__free(id);
@@ -96,8 +97,10 @@ const ash_cmd_verb ash__cmd_find = {
     .group = "files",
     .synopsis = "[--sort JSON] [--limit N] FILTER",
     .summary = "search by a MongoDB filter over files documents",
-    .details = "FILTER is Extended JSON over the fields filename, length, chunkSize, uploadDate and metadata, such as\n"
-               "'{\"metadata.author\": \"me\", \"length\": {\"$gt\": 1000000}}'. Prints id and name. Exit status 4 when nothing is found.",
+    .details = "FILTER is Extended JSON over the fields filename, length, chunkSize, uploadDate "
+               "and metadata, such as\n"
+               "'{\"metadata.author\": \"me\", \"length\": {\"$gt\": 1000000}}'. Prints id and "
+               "name. Exit status 4 when nothing is found.",
     .options = options,
     .min_words = 1,
     .max_words = 1,

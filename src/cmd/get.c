@@ -14,7 +14,8 @@
 
 enum { RECURSIVE };
 static const ash_cmd_option options[] = {
-    {'r', "recursive", NULL, "every file whose name begins with NAME (\".\": all), into folder LOCAL"},
+    {'r', "recursive", NULL,
+     "every file whose name begins with NAME (\".\": all), into folder LOCAL"},
     {0, NULL, NULL, NULL},
 };
 
@@ -241,9 +242,12 @@ const ash_cmd_verb ash__cmd_get = {
     .group = "files",
     .synopsis = "[-r] NAME [LOCAL]",
     .summary = "have files back",
-    .details = "Writes the file to LOCAL (or into it, when it is a folder; \"-\" is standard output), else under its own name here.\n"
-               "An existing file is replaced, in one step.  With -r, the newest revision of every file whose name begins with NAME\n"
-               "(\".\": every file) goes below folder LOCAL; names that would lead out of it are refused.",
+    .details =
+        "Writes the file to LOCAL (or into it, when it is a folder; \"-\" is standard output), "
+        "else under its own name here.\n"
+        "An existing file is replaced, in one step.  With -r, the newest revision of every file "
+        "whose name begins with NAME\n"
+        "(\".\": every file) goes below folder LOCAL; names that would lead out of it are refused.",
     .options = options,
     .min_words = 1,
     .max_words = 2,

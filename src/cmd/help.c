@@ -12,7 +12,8 @@ static void print_options(const ash_cmd_option *options)
         char letter[5] = "    ";
         if (options[i].letter != 0)
             snprintf(letter, sizeof letter, "-%c, ", options[i].letter);
-        snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name, options[i].argument != NULL ? "=" : "",
+        snprintf(left, sizeof left, "%s--%s%s%s", letter, options[i].name,
+                 options[i].argument != NULL ? "=" : "",
                  options[i].argument != NULL ? options[i].argument : "");
         printf("  %-26s %s\n", left, options[i].help);
     }
@@ -30,10 +31,13 @@ static int print_overview(void)
         group = verb->group;
         printf("  %-11s %s\n", verb->name, verb->summary);
     }
-    printf("\nA file is addressed by NAME, NAME@REV (@0 the first revision, @-1 the newest) or id:VALUE.\n\nGlobal options:\n");
+    printf("\nA file is addressed by NAME, NAME@REV (@0 the first revision, @-1 the newest) or "
+           "id:VALUE.\n\nGlobal options:\n");
     print_options(ash__cmd_globals);
-    printf("\nExit status: 0 done; 1 other failure; 2 usage; 3 some items failed; 4 not found; 5 exists or a condition\n"
-           "failed; 6 locked or timed out; 7 corrupt data found; 8 no space; 9 not allowed; 130 interrupted.\n"
+    printf("\nExit status: 0 done; 1 other failure; 2 usage; 3 some items failed; 4 not found; 5 "
+           "exists or a condition\n"
+           "failed; 6 locked or timed out; 7 corrupt data found; 8 no space; 9 not allowed; 130 "
+           "interrupted.\n"
            "`ashlar help VERB` tells more.\n");
     return ASH_EXIT_OK;
 }

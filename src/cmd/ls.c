@@ -60,7 +60,8 @@ static int print_file(void *ctx, const ash_file *f)
         bson_destroy(&object);
         return 0;
     }
-    char *name = ash__cmd_printable(ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)");
+    char *name =
+        ash__cmd_printable(ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)");
     if (l->args->values[LONG] != NULL)
         print_long(f, name);
     else

@@ -7,7 +7,8 @@
 #include <string.h>
 
 const ash_cmd_option ash__cmd_globals[] = {
-    {'s', "store", "STORE", "folder, mongodb://… (default: $ASHLAR_STORE, else the user's data folder)"},
+    {'s', "store", "STORE",
+     "folder, mongodb://… (default: $ASHLAR_STORE, else the user's data folder)"},
     {'d', "db", "DB", "database (default: the URI's, else \"test\")"},
     {'b', "bucket", "BUCKET", "bucket (default: fs)"},
     {0, "json", NULL, "one JSON object a line; errors too, on standard error"},
@@ -89,8 +90,10 @@ struct parser {
     const char *verb_name;
 };
 
-/* One option, long (name, len) or short (letter).  inline_value: what followed "=" or the letter, or NULL. *used says whether it was taken. */
-static int take_option(struct parser *p, const char *name, size_t len, char letter, const char *inline_value, bool *used)
+/* One option, long (name, len) or short (letter).  inline_value: what followed "=" or the letter,
+ * or NULL. *used says whether it was taken. */
+static int take_option(struct parser *p, const char *name, size_t len, char letter,
+                       const char *inline_value, bool *used)
 {
     const ash_cmd_option *own = p->cmd->verb != NULL ? p->cmd->verb->options : NULL;
     const ash_cmd_option *table = own;
@@ -111,7 +114,8 @@ static int take_option(struct parser *p, const char *name, size_t len, char lett
         if (value == NULL && p->at + 1 < p->argc)
             value = p->argv[++p->at];
         if (value == NULL)
-            return ash__cmd_usage(p->cmd, "option --%s needs a value: %s", table[option].name, table[option].argument);
+            return ash__cmd_usage(p->cmd, "option --%s needs a value: %s", table[option].name,
+                                  table[option].argument);
     } else if (letter == 0 && inline_value != NULL) {
         return ash__cmd_usage(p->cmd, "option --%s takes no value", table[option].name);
     }
@@ -127,7 +131,8 @@ static int take_long(struct parser *p, const char *text)
 {
     const char *equals = strchr(text, '=');
     bool used;
-    return take_option(p, text, equals != NULL ? (size_t)(equals - text) : strlen(text), 0, equals != NULL ? equals + 1 : NULL, &used);
+    return take_option(p, text, equals != NULL ? (size_t)(equals - text) : strlen(text), 0,
+                       equals != NULL ? equals + 1 : NULL, &used);
 }
 
 static int take_letters(struct parser *p, const char *letters)
@@ -183,9 +188,11 @@ static int run_verb(struct parser *p)
         return p->help ? status : ASH_EXIT_USAGE;
     }
     if (p->args->count < verb->min_words)
-        return ash__cmd_usage(p->cmd, "too few arguments: ashlar %s %s", verb->name, verb->synopsis);
+        return ash__cmd_usage(p->cmd, "too few arguments: ashlar %s %s", verb->name,
+                              verb->synopsis);
     if (verb->max_words >= 0 && p->args->count > verb->max_words)
-        return ash__cmd_usage(p->cmd, "too many arguments: ashlar %s %s", verb->name, verb->synopsis);
+        return ash__cmd_usage(p->cmd, "too many arguments: ashlar %s %s", verb->name,
+                              verb->synopsis);
     return verb->run(p->cmd, p->args);
 }
 

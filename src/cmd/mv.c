@@ -19,11 +19,14 @@ static int check_target(ash_bucket *bucket, const char *name, ash_error *err)
     ash_file_free(there);
     if (result == ASH_ENOTFOUND)
         return 0;
-    return result != 0 ? result : ash__fail(err, ASH_EEXISTS, "%s exists; mv -f makes the files revisions of it", name);
+    return result != 0 ? result
+                       : ash__fail(err, ASH_EEXISTS,
+                                   "%s exists; mv -f makes the files revisions of it", name);
 }
 
 /* NAME means all its revisions; NAME@REV and id:VALUE one file. */
-static int rename_one(ash_bucket *bucket, const ash_cmd_address *from, const char *to, ash_error *err)
+static int rename_one(ash_bucket *bucket, const ash_cmd_address *from, const char *to,
+                      ash_error *err)
 {
     ash_file *file = NULL;
     if (from->name != NULL && !from->has_revision)

@@ -14,10 +14,12 @@ static bool is_set(const char *text)
     return text != NULL && text[0] != 0;
 }
 
-/* The store to use; the caller frees.  *is_default: it lies in the user's data folder, whose parents may have to be made. */
+/* The store to use; the caller frees.  *is_default: it lies in the user's data folder, whose
+ * parents may have to be made. */
 static char *store_uri(const ash_cmd *cmd, bool *is_default)
 {
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME"), *chosen = getenv("ASHLAR_STORE");
+    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME"),
+               *chosen = getenv("ASHLAR_STORE");
     *is_default = false;
     if (is_set(cmd->store_uri))
         return ash__strdup(cmd->store_uri);
@@ -27,6 +29,15 @@ static char *store_uri(const ash_cmd *cmd, bool *is_default)
     if (is_set(data) && data[0] == '/')
         return ash__path_join(data, "ashlar");
     return ash__path_join(is_set(home) ? home : ".", ".local/share/ashlar");
+}
+
+char *ash__cmd_store_folder(const ash_cmd *cmd)
+{
+    bool is_default;
+    char *uri = store_uri(cmd, &is_default);
+    if (strncmp(uri, "file:", 5) == 0)
+        memmove(uri, uri + 5, strlen(uri + 5) + 1);
+    return uri;
 }
 
 /* A folder whose parent is missing is most likely mistyped: do not build a tree there. */
@@ -45,13 +56,15 @@ static int check_parent(const char *uri, ash_error *err)
     if (slash != NULL && slash != parent) {
         *slash = 0;
         if (stat(parent, &st) != 0)
-            result = ash__fail(err, ASH_ENOTFOUND, "cannot make the store %s: there is no folder %s", folder, parent);
+            result = ash__fail(err, ASH_ENOTFOUND,
+                               "cannot make the store %s: there is no folder %s", folder, parent);
     }
     ash__free(parent);
     return result;
 }
 
-int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts, ash_store **out, ash_error *err)
+int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts,
+                        ash_store **out, ash_error *err)
 {
     ash_store_options defaults = ASH_STORE_OPTIONS_INIT;
     bool is_default;
@@ -67,12 +80,14 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
     if (result == 0)
         result = ash_store_open(uri, opts, out, err);
     if (result == ASH_ENOTFOUND && how == ASH_CMD_READ)
-        result = ash__fail(err, ASH_ENOTFOUND, "there is no store at %s; `ashlar -s %s init` makes one", uri, uri);
+        result = ash__fail(err, ASH_ENOTFOUND,
+                           "there is no store at %s; `ashlar -s %s init` makes one", uri, uri);
     ash__free(uri);
     return result;
 }
 
-int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store, ash_bucket **bucket, ash_error *err)
+int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store,
+                         ash_bucket **bucket, ash_error *err)
 {
     ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
     opts.bucket_name = cmd->bucket;
@@ -88,7 +103,8 @@ int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **
     return result;
 }
 
-int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args, ash_cmd_work work)
+int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                         ash_cmd_work work)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
@@ -104,7 +120,8 @@ int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args
     return status;
 }
 
-int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_cmd_item item, void *ctx)
+int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args,
+                       ash_cmd_item item, void *ctx)
 {
     int failed = 0, status = ASH_EXIT_OK;
     for (int i = 0; i < args->count; i++) {

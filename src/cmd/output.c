@@ -18,7 +18,8 @@ static void print_json(FILE *to, const bson_t *object)
     bson_free(text);
 }
 
-static void report(const ash_cmd *cmd, const char *kind, const char *what, int code, const char *text)
+static void report(const ash_cmd *cmd, const char *kind, const char *what, int code,
+                   const char *text)
 {
     const char *verb = cmd->verb != NULL ? cmd->verb->name : NULL;
     char *shown = ash__cmd_printable(text);
@@ -40,8 +41,8 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
         bson_destroy(&object);
     } else {
         fprintf(stderr, "ashlar%s%s: %s%s%s%s\n", verb != NULL ? " " : "", verb != NULL ? verb : "",
-                strcmp(kind, "warning") == 0 ? "warning: " : "", shown_what != NULL ? shown_what : "",
-                shown_what != NULL ? ": " : "", shown);
+                strcmp(kind, "warning") == 0 ? "warning: " : "",
+                shown_what != NULL ? shown_what : "", shown_what != NULL ? ": " : "", shown);
     }
     ash__free(shown);
     ash__free(shown_what);
@@ -49,7 +50,8 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
 
 int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
 {
-    report(cmd, "error", what, err->code, err->text[0] != 0 ? err->text : ash_error_text(err->code));
+    report(cmd, "error", what, err->code,
+           err->text[0] != 0 ? err->text : ash_error_text(err->code));
     return ash_error_exit_code(err->code);
 }
 

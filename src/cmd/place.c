@@ -39,7 +39,8 @@ static int open_temp(ash_place *p, ash_error *err)
     ash__random(random, sizeof random);
     ash__hex(random, sizeof random, hex);
     snprintf(p->temp, sizeof p->temp, ".ashlar-%s", hex);
-    p->fd = openat(p->folder_fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+    p->fd =
+        openat(p->folder_fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (p->fd < 0)
         return ash__fail_errno(err, errno, "cannot write beside %s", p->name);
     return 0;
@@ -60,7 +61,8 @@ int ash__place_open(const char *path, ash_place **out, ash_error *err)
 {
     *out = NULL;
     const char *slash = strrchr(path, '/');
-    char *folder = slash == NULL ? ash__strdup(".") : ash__strndup(path, slash == path ? 1 : (size_t)(slash - path));
+    char *folder = slash == NULL ? ash__strdup(".")
+                                 : ash__strndup(path, slash == path ? 1 : (size_t)(slash - path));
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int reason = errno;
     int result = fd < 0 ? ash__fail_errno(err, reason, "cannot open folder %s", folder) : 0;
@@ -87,7 +89,8 @@ static int step_down(int fd, const char *part, ash_error *err)
 
 static bool is_plain(const char *part, size_t len)
 {
-    return len > 0 && !(len == 1 && part[0] == '.') && !(len == 2 && part[0] == '.' && part[1] == '.');
+    return len > 0 && !(len == 1 && part[0] == '.') &&
+           !(len == 2 && part[0] == '.' && part[1] == '.');
 }
 
 int ash__place_open_below(int root_fd, const char *name, ash_place **out, ash_error *err)

@@ -4,17 +4,20 @@
 
 #include "cmd/cmd.h"
 
-/* Put a file into the local file system, whole or not at all: written beside its place under a temporary name, then renamed.
+/* Put a file into the local file system, whole or not at all: written beside its place under a
+ * temporary name, then renamed.
  *
- * Names from a bucket are not trusted: below a folder (open_below) every part must be a plain name; "", ".", ".." and a leading
- * slash are refused, and no link is followed on the way down. */
+ * Names from a bucket are not trusted: below a folder (open_below) every part must be a plain name;
+ * "", ".", ".." and a leading slash are refused, and no link is followed on the way down. */
 typedef struct ash_place ash_place;
 
 /* The target is what the user typed; links in it are followed as usual. */
 int ash__place_open(const char *path, ash_place **out, ash_error *err);
-/* Makes the missing folders.  A name that ends in "/" makes just the folder: *out is NULL then. ASH_EACCES when the name would leave root. */
+/* Makes the missing folders.  A name that ends in "/" makes just the folder: *out is NULL then.
+ * ASH_EACCES when the name would leave root. */
 int ash__place_open_below(int root_fd, const char *name, ash_place **out, ash_error *err);
-int ash__place_write(void *place, const void *data, size_t len, ash_error *err); /* an ash_output's write */
+int ash__place_write(void *place, const void *data, size_t len,
+                     ash_error *err);                /* an ash_output's write */
 int ash__place_finish(ash_place *p, ash_error *err); /* the file is there; p is only to be freed */
 void ash__place_free(ash_place *p);                  /* without finish: nothing is left behind */
 

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define REDRAW_MS 100
+#define REDRAW_MS      100
 #define NAME_MAX_BYTES 256
 
 struct ash_progress {
@@ -26,8 +26,9 @@ ash_progress *ash__progress_new(const ash_cmd *cmd, int64_t total_bytes, int64_t
 {
     ash_progress *p = ash__new(ash_progress);
     ash__mutex_init(&p->lock, ASH_RANK_LOG);
-    p->shown = cmd->progress == ASH_PROGRESS_ON ||
-               (cmd->progress == ASH_PROGRESS_AUTO && !cmd->quiet && !cmd->json && isatty(STDERR_FILENO));
+    p->shown =
+        cmd->progress == ASH_PROGRESS_ON ||
+        (cmd->progress == ASH_PROGRESS_AUTO && !cmd->quiet && !cmd->json && isatty(STDERR_FILENO));
     p->started_ms = ash__clock_ms();
     p->total_bytes = total_bytes;
     p->total_items = total_items;
@@ -45,7 +46,8 @@ static int terminal_columns(void)
 static void print_time(char *buf, size_t size, int64_t seconds)
 {
     if (seconds >= 3600)
-        snprintf(buf, size, "%" PRId64 ":%02d:%02d", seconds / 3600, (int)(seconds / 60 % 60), (int)(seconds % 60));
+        snprintf(buf, size, "%" PRId64 ":%02d:%02d", seconds / 3600, (int)(seconds / 60 % 60),
+                 (int)(seconds % 60));
     else
         snprintf(buf, size, "%d:%02d", (int)(seconds / 60), (int)(seconds % 60));
 }
@@ -74,12 +76,14 @@ static void draw(ash_progress *p, int64_t now)
     ash__cmd_print_size(done, sizeof done, p->done_bytes);
     ash__cmd_print_size(rate, sizeof rate, (int64_t)speed);
     if (p->total_bytes > p->done_bytes && speed > 1)
-        print_time(left, sizeof left, (int64_t)((double)(p->total_bytes - p->done_bytes) / speed + 0.5));
+        print_time(left, sizeof left,
+                   (int64_t)((double)(p->total_bytes - p->done_bytes) / speed + 0.5));
     used += (size_t)snprintf(line + used, sizeof line - used, "%s  %s/s", done, rate);
     if (left[0] != 0)
         used += (size_t)snprintf(line + used, sizeof line - used, "  %s left", left);
     if (p->total_items > 1)
-        used += (size_t)snprintf(line + used, sizeof line - used, "  %" PRId64 "/%" PRId64, p->done_items, p->total_items);
+        used += (size_t)snprintf(line + used, sizeof line - used, "  %" PRId64 "/%" PRId64,
+                                 p->done_items, p->total_items);
     snprintf(line + used, sizeof line - used, "  %s", p->name);
     fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
     fflush(stderr);

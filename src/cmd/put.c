@@ -25,8 +25,8 @@ static const ash_cmd_option options[] = {
     {0, NULL, NULL, NULL},
 };
 
-#define WORKERS 4
-#define QUEUE_MAX 256
+#define WORKERS      4
+#define QUEUE_MAX    256
 #define BUFFER_BYTES (1024 * 1024)
 
 struct job {
@@ -35,7 +35,8 @@ struct job {
     bool is_folder; /* an empty one: a marker without bytes */
 };
 
-/* One run of the verb.  The lock guards the queue and the counters; the rest is set before the workers start. */
+/* One run of the verb.  The lock guards the queue and the counters; the rest is set before the
+ * workers start. */
 struct put {
     ash_cmd *cmd;
     ash_bucket *bucket;
@@ -151,7 +152,8 @@ static void put_one(struct put *p, const struct job *job, uint8_t *buf)
     ash__progress_add(p->progress, 0, 1, NULL);
 }
 
-/* ---- workers: files of a folder go up side by side, so that their commits share the disk's syncs ---- */
+/* ---- workers: files of a folder go up side by side, so that their commits share the disk's syncs
+ * ---- */
 
 static bool take_job(struct put *p, struct job *out)
 {
@@ -195,7 +197,8 @@ static void add_job(struct put *p, const char *path, char *name, bool is_folder)
     ash__mutex_unlock(&p->lock);
 }
 
-static bool queue_found(void *ctx, const char *path, const char *relative, const struct stat *st, const ash_error *err)
+static bool queue_found(void *ctx, const char *path, const char *relative, const struct stat *st,
+                        const ash_error *err)
 {
     struct put *p = ctx;
     if (st == NULL) {
@@ -210,7 +213,8 @@ static bool queue_found(void *ctx, const char *path, const char *relative, const
     return !ash__cmd_interrupted;
 }
 
-static bool count_found(void *ctx, const char *path, const char *relative, const struct stat *st, const ash_error *err)
+static bool count_found(void *ctx, const char *path, const char *relative, const struct stat *st,
+                        const ash_error *err)
 {
     int64_t *totals = ctx;
     (void)path, (void)relative, (void)err;
@@ -261,7 +265,8 @@ static void put_files(struct put *p, const ash_cmd_args *args, int count, const 
     for (int i = 0; i < count && !ash__cmd_interrupted; i++) {
         const char *path = args->words[i];
         ash_error err = ASH_ERROR_INIT;
-        struct job job = {(char *)(uintptr_t)path, (char *)(uintptr_t)(name != NULL ? name : base_name(path)), false};
+        struct job job = {(char *)(uintptr_t)path,
+                          (char *)(uintptr_t)(name != NULL ? name : base_name(path)), false};
         if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
             ash__fail(&err, ASH_EINVAL, "is a folder; put -r keeps folders");
             note_failure(p, path, &err);
@@ -272,18 +277,22 @@ static void put_files(struct put *p, const ash_cmd_args *args, int count, const 
     ash__free(buf);
 }
 
-/* Which words are local files, and which is the name?  Two words that both exist locally could mean either. */
+/* Which words are local files, and which is the name?  Two words that both exist locally could mean
+ * either. */
 static int split_words(const ash_cmd *cmd, const ash_cmd_args *args, int *count, const char **name)
 {
     struct stat st;
     *count = args->count;
     *name = args->values[NAME];
-    if (args->values[RECURSIVE] != NULL && args->count == 2 && *name == NULL && stat(args->words[1], &st) != 0) {
+    if (args->values[RECURSIVE] != NULL && args->count == 2 && *name == NULL &&
+        stat(args->words[1], &st) != 0) {
         *name = args->words[1];
         *count = 1;
     } else if (args->values[RECURSIVE] == NULL && args->count == 2 && *name == NULL) {
         if (stat(args->words[1], &st) == 0)
-            return ash__cmd_usage(cmd, "\"%s\" is a local file too: say --name %s to keep %s under that name, or put one at a time",
+            return ash__cmd_usage(cmd,
+                                  "\"%s\" is a local file too: say --name %s to keep %s under that "
+                                  "name, or put one at a time",
                                   args->words[1], args->words[1], args->words[0]);
         *name = args->words[1];
         *count = 1;
@@ -297,13 +306,15 @@ static int split_words(const ash_cmd *cmd, const ash_cmd_args *args, int *count,
     return 0;
 }
 
-static int parse_number(const ash_cmd *cmd, const char *option, const char *text, int64_t max, int64_t *out)
+static int parse_number(const ash_cmd *cmd, const char *option, const char *text, int64_t max,
+                        int64_t *out)
 {
     char *end;
     errno = 0;
     long long value = strtoll(text, &end, 10);
     if (errno != 0 || *end != 0 || end == text || value < 1 || value > max)
-        return ash__cmd_usage(cmd, "--%s takes a whole number from 1 to %lld, not \"%s\"", option, (long long)max, text);
+        return ash__cmd_usage(cmd, "--%s takes a whole number from 1 to %lld, not \"%s\"", option,
+                              (long long)max, text);
     *out = value;
     return 0;
 }
@@ -315,7 +326,8 @@ static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadat
     bson_error_t reason;
     p->opts = (ash_upload_options)ASH_UPLOAD_OPTIONS_INIT;
     if (args->values[CHUNK_SIZE] != NULL)
-        status = parse_number(p->cmd, "chunk-size", args->values[CHUNK_SIZE], ASH_CHUNK_SIZE_MAX, &number);
+        status = parse_number(p->cmd, "chunk-size", args->values[CHUNK_SIZE], ASH_CHUNK_SIZE_MAX,
+                              &number);
     p->opts.chunk_size_bytes = (int32_t)number;
     if (status == 0 && args->values[TTL] != NULL)
         status = parse_number(p->cmd, "ttl", args->values[TTL], INT64_C(1) << 40, &p->opts.ttl_s);
@@ -371,7 +383,8 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
         status = fill_options(&p, args, &metadata);
     if (status == 0)
         status = fill_id(&p, args, count);
-    if (status == 0 && ash__cmd_open_bucket(cmd, cmd->dry_run ? ASH_CMD_READ : ASH_CMD_WRITE, &store, &p.bucket, &err) != 0)
+    if (status == 0 && ash__cmd_open_bucket(cmd, cmd->dry_run ? ASH_CMD_READ : ASH_CMD_WRITE,
+                                            &store, &p.bucket, &err) != 0)
         status = ash__cmd_fail(cmd, NULL, &err);
     if (status == 0) {
         ash_cmd_args locals = *args;
@@ -403,8 +416,10 @@ const ash_cmd_verb ash__cmd_put = {
     .group = "files",
     .synopsis = "[-r] LOCAL... [NAME]",
     .summary = "keep local files",
-    .details = "A file is kept under its base name, or under NAME (one file). \"-\" is standard input.  Each put makes a new\n"
-               "revision of the name.  With -r, links are followed, an empty folder is kept as a file named \"PATH/\", and NAME\n"
+    .details = "A file is kept under its base name, or under NAME (one file). \"-\" is standard "
+               "input.  Each put makes a new\n"
+               "revision of the name.  With -r, links are followed, an empty folder is kept as a "
+               "file named \"PATH/\", and NAME\n"
                "is put in front of each path.",
     .options = options,
     .min_words = 1,

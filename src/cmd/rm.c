@@ -37,7 +37,8 @@ static int remove_found(void *ctx, const ash_file *f)
     return ash__cmd_interrupted ? ASH_EXIT_INTERRUPTED : 0;
 }
 
-static int remove_prefix(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err)
+static int remove_prefix(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx,
+                         ash_error *err)
 {
     struct removal removal = {cmd, bucket, 0, 0};
     (void)ctx;
@@ -45,7 +46,8 @@ static int remove_prefix(ash_cmd *cmd, ash_bucket *bucket, const char *word, voi
     if (result > 0)
         return ash__fail(err, ASH_EINTERRUPTED, "interrupted after %d files", removal.done);
     if (result == 0 && removal.failed > 0)
-        return ash__fail(err, ASH_EPARTIAL, "%d of %d files could not be deleted", removal.failed, removal.done);
+        return ash__fail(err, ASH_EPARTIAL, "%d of %d files could not be deleted", removal.failed,
+                         removal.done);
     if (result == 0 && removal.done == 0)
         return ash__fail(err, ASH_ENOTFOUND, "no file's name begins with it");
     return result;
@@ -76,7 +78,8 @@ static int remove_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *
 static int remove_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
 {
     (void)err;
-    return ash__cmd_each_word(cmd, bucket, args, args->values[RECURSIVE] != NULL ? remove_prefix : remove_one, NULL);
+    return ash__cmd_each_word(cmd, bucket, args,
+                              args->values[RECURSIVE] != NULL ? remove_prefix : remove_one, NULL);
 }
 
 static int run_rm(ash_cmd *cmd, const ash_cmd_args *args)

@@ -10,12 +10,14 @@ static void print_text(const ash_file *f)
     char date[64], size[32];
     bson_t metadata;
     char *id = ash__cmd_id_text(ash_file_id(f));
-    char *name = ash__cmd_printable(ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)");
+    char *name =
+        ash__cmd_printable(ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)");
     int64_t length = ash_file_length(f), chunk = ash_file_chunk_size_bytes(f);
     ash__cmd_print_date(date, sizeof date, ash_file_upload_date_ms(f));
     ash__cmd_print_size(size, sizeof size, length);
     printf("Name:      %s\nId:        %s\nLength:    %" PRId64 " (%s)\n", name, id, length, size);
-    printf("Chunks:    %" PRId64 " of %" PRId64 " bytes\nUploaded:  %s\n", length / chunk + (length % chunk != 0), chunk, date);
+    printf("Chunks:    %" PRId64 " of %" PRId64 " bytes\nUploaded:  %s\n",
+           length / chunk + (length % chunk != 0), chunk, date);
     if (ash_file_sha256(f) != NULL)
         printf("SHA-256:   %s\n", ash_file_sha256(f));
     if (ash_file_expires_ms(f) != 0) {

@@ -10,7 +10,8 @@
 
 /* work returns a negative ASH_E…, or an exit code. */
 static int with_store(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
-                      int (*work)(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err))
+                      int (*work)(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
+                                  ash_error *err))
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
@@ -39,7 +40,8 @@ static int run_init(ash_cmd *cmd, const ash_cmd_args *args)
 static int64_t field(const bson_t *doc, const char *path)
 {
     bson_iter_t iter, found;
-    if (!bson_iter_init(&iter, doc) || !bson_iter_find_descendant(&iter, path, &found) || !BSON_ITER_HOLDS_NUMBER(&found))
+    if (!bson_iter_init(&iter, doc) || !bson_iter_find_descendant(&iter, path, &found) ||
+        !BSON_ITER_HOLDS_NUMBER(&found))
         return 0;
     return bson_iter_as_int64(&found);
 }
@@ -59,14 +61,16 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
     while (result == 0 && bson_iter_next(&list)) {
         bson_t stats;
         char data[32], stored[32];
-        if (!BSON_ITER_HOLDS_DOCUMENT(&list) || !bson_iter_recurse(&list, &db) || !bson_iter_find(&db, "name"))
+        if (!BSON_ITER_HOLDS_DOCUMENT(&list) || !bson_iter_recurse(&list, &db) ||
+            !bson_iter_find(&db, "name"))
             continue;
         const char *name = bson_iter_utf8(&db, NULL);
         result = ash_store_stats(store, name, NULL, 1, NULL, &stats, err);
         if (result != 0)
             break;
         ash__cmd_print_size(data, sizeof data, field(&stats, "dataSize"));
-        ash__cmd_print_size(stored, sizeof stored, field(&stats, "storageSize") + field(&stats, "indexSize"));
+        ash__cmd_print_size(stored, sizeof stored,
+                            field(&stats, "storageSize") + field(&stats, "indexSize"));
         if (cmd->json)
             ash__cmd_emit(&stats);
         else
@@ -99,7 +103,8 @@ static void print_report(const ash_cmd *cmd, const bson_t *report)
         ash__cmd_emit(report);
         return;
     }
-    if (bson_iter_init_find(&iter, report, "findings") && BSON_ITER_HOLDS_ARRAY(&iter) && bson_iter_recurse(&iter, &findings)) {
+    if (bson_iter_init_find(&iter, report, "findings") && BSON_ITER_HOLDS_ARRAY(&iter) &&
+        bson_iter_recurse(&iter, &findings)) {
         while (bson_iter_next(&findings)) {
             if (BSON_ITER_HOLDS_DOCUMENT(&findings) && bson_iter_recurse(&findings, &finding) &&
                 bson_iter_find(&finding, "text") && BSON_ITER_HOLDS_UTF8(&finding)) {
@@ -109,8 +114,11 @@ static void print_report(const ash_cmd *cmd, const bson_t *report)
             }
         }
     }
-    ash__cmd_say(cmd, "%" PRId64 " collections, %" PRId64 " documents, %" PRId64 " index keys: %" PRId64 " problems",
-                 field(report, "collections"), field(report, "records"), field(report, "indexKeys"), field(report, "problems"));
+    ash__cmd_say(cmd,
+                 "%" PRId64 " collections, %" PRId64 " documents, %" PRId64 " index keys: %" PRId64
+                 " problems",
+                 field(report, "collections"), field(report, "records"), field(report, "indexKeys"),
+                 field(report, "problems"));
 }
 
 static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
@@ -156,7 +164,8 @@ const ash_cmd_verb ash__cmd_check = {
     .group = "store",
     .synopsis = "[--quick] [--repair]",
     .summary = "look for damage",
-    .details = "Reads everything: metadata, indexes, free space, and every payload against its checksum.  Exit status 7 when\n"
+    .details = "Reads everything: metadata, indexes, free space, and every payload against its "
+               "checksum.  Exit status 7 when\n"
                "something is wrong; each finding is a line.",
     .options = check_options,
     .run = run_check,

@@ -20,7 +20,8 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
         return result;
     result = ash__cmd_address_file(bucket, &address, &file, err);
     if (result == 0)
-        result = ash_bucket_sum(bucket, ash_file_id(file), args->values[RECOMPUTE] != NULL, hex, err);
+        result =
+            ash_bucket_sum(bucket, ash_file_id(file), args->values[RECOMPUTE] != NULL, hex, err);
     if (result == 0 && cmd->json) {
         bson_t object = BSON_INITIALIZER;
         BSON_APPEND_UTF8(&object, "name", word);

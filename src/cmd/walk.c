@@ -65,9 +65,11 @@ static int read_names(const char *path, char ***out, size_t *count, ash_error *e
     return 0;
 }
 
-static bool walk_folder(const struct walk *w, const char *path, const char *relative, const struct stat *st, const struct above *outer);
+static bool walk_folder(const struct walk *w, const char *path, const char *relative,
+                        const struct stat *st, const struct above *outer);
 
-static bool walk_entry(const struct walk *w, const char *path, const char *relative, const struct above *above)
+static bool walk_entry(const struct walk *w, const char *path, const char *relative,
+                       const struct above *above)
 {
     struct stat st;
     ash_error err = ASH_ERROR_INIT;
@@ -83,7 +85,8 @@ static bool walk_entry(const struct walk *w, const char *path, const char *relat
     return w->visit(w->ctx, path, relative, NULL, &err);
 }
 
-static bool report_empty(const struct walk *w, const char *path, const char *relative, const struct stat *st)
+static bool report_empty(const struct walk *w, const char *path, const char *relative,
+                         const struct stat *st)
 {
     char *marker = ash__sprintf("%s/", relative);
     bool go_on = relative[0] == 0 || w->visit(w->ctx, path, marker, st, NULL);
@@ -91,7 +94,8 @@ static bool report_empty(const struct walk *w, const char *path, const char *rel
     return go_on;
 }
 
-static bool walk_folder(const struct walk *w, const char *path, const char *relative, const struct stat *st, const struct above *outer)
+static bool walk_folder(const struct walk *w, const char *path, const char *relative,
+                        const struct stat *st, const struct above *outer)
 {
     struct above here = {st->st_dev, st->st_ino, outer};
     ash_error err = ASH_ERROR_INIT;
@@ -108,7 +112,8 @@ static bool walk_folder(const struct walk *w, const char *path, const char *rela
     bool go_on = count > 0 || report_empty(w, path, relative, st);
     for (size_t i = 0; i < count && go_on; i++) {
         char *child = ash__path_join(path, names[i]);
-        char *child_relative = relative[0] != 0 ? ash__path_join(relative, names[i]) : ash__strdup(names[i]);
+        char *child_relative =
+            relative[0] != 0 ? ash__path_join(relative, names[i]) : ash__strdup(names[i]);
         go_on = walk_entry(w, child, child_relative, &here);
         ash__free(child);
         ash__free(child_relative);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/reach.h"
+#include "wire/server.h"
+
+#include <ashlar/log.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { MONGO, DURABILITY, ADVERTISE, STANDALONE, NO_SOCKET, CONNECTIONS, TEST_COMMANDS };
+static const ash_cmd_option options[] = {
+    {0, "mongo", "ADDR",
+     "listen here for MongoDB drivers; several, separated by commas (default 127.0.0.1:27017)"},
+    {0, "durability", "WHEN", "when a write is acknowledged: file (default), every or interval"},
+    {0, "advertise", "ADDR",
+     "the address that clients are told to come back to (default: the one they used)"},
+    {0, "standalone", NULL, "present a standalone server instead of a replica set of one"},
+    {0, "no-socket", NULL, "do not let other commands on this folder in by the socket in it"},
+    {0, "max-connections", "N", "most clients at a time (default 1000)"},
+    {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
+    {0, NULL, NULL, NULL},
+};
+
+/* Where the folder's socket goes.  A path that does not fit a socket address goes to a short folder
+ * of its own, which the folder's ashlar.addr then names. */
+struct door {
+    char *path;
+    char *address_file; /* NULL: the socket lies in the store's folder */
+    char *own_folder;
+};
+
+static int open_door(const char *folder, struct door *door, ash_error *err)
+{
+    struct sockaddr_un limits;
+    char *real = realpath(folder, NULL);
+    if (real == NULL)
+        return ash__fail_errno(err, errno, "cannot find folder %s", folder);
+    door->path = ash__path_join(real, ASH_REACH_SOCKET);
+    int result = 0;
+    if (strlen(door->path) >= sizeof limits.sun_path) {
+        const char *runtime = getenv("XDG_RUNTIME_DIR");
+        door->own_folder = ash__sprintf(
+            "%s/ashlar-XXXXXX",
+            runtime != NULL && runtime[0] == '/' && strlen(runtime) < 64 ? runtime : "/tmp");
+        ash__free(door->path);
+        door->path = NULL;
+        if (mkdtemp(door->own_folder) == NULL)
+            result = ash__fail_errno(err, errno, "cannot make a folder for the socket");
+        if (result == 0) {
+            door->path = ash__path_join(door->own_folder, ASH_REACH_SOCKET);
+            door->address_file = ash__path_join(real, ASH_REACH_ADDRESS_FILE);
+            result = ash__file_replace(door->address_file, door->path, strlen(door->path), err);
+        }
+    }
+    free(real);
+    return result;
+}
+
+static void close_door(struct door *door)
+{
+    if (door->address_file != NULL)
+        unlink(door->address_file);
+    if (door->own_folder != NULL)
+        rmdir(door->own_folder);
+    ash__free(door->path);
+    ash__free(door->address_file);
+    ash__free(door->own_folder);
+}
+
+static void print_log(void *context, ash_log_level level, const char *line)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    char date[64];
+    (void)context;
+    ash__cmd_print_date(date, sizeof date, ash__clock_wall_ms());
+    fprintf(stderr, "%s %s %s\n", date, names[level], line);
+}
+
+static int parse_durability(const ash_cmd *cmd, const char *text, ash_durability *out)
+{
+    static const char *const names[] = {"", "file", "every", "interval"};
+    *out = ASH_DURABILITY_DEFAULT;
+    if (text == NULL)
+        return 0;
+    for (size_t i = 1; i < ASH_ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out = (ash_durability)i;
+            return 0;
+        }
+    }
+    return ash__cmd_usage(cmd, "--durability takes file, every or interval, not \"%s\"", text);
+}
+
+static size_t split_addresses(char *text, const char **out, size_t max)
+{
+    size_t count = 0;
+    char *rest = NULL;
+    for (char *part = strtok_r(text, ",", &rest); part != NULL && count < max;
+         part = strtok_r(NULL, ",", &rest))
+        out[count++] = part;
+    return count;
+}
+
+static void announce(const ash_cmd *cmd, const ash_server *server)
+{
+    size_t count;
+    const char *const *addresses = ash__server_addresses(server, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (cmd->json) {
+            bson_t object = BSON_INITIALIZER;
+            BSON_APPEND_UTF8(&object, "listening", addresses[i]);
+            ash__cmd_emit(&object);
+            bson_destroy(&object);
+        } else if (addresses[i][0] != '/') {
+            printf("mongodb://%s/\n", addresses[i]);
+        }
+    }
+    fflush(stdout);
+}
+
+static void wait_for_signal(void)
+{
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    /* Blocked between the look at the flag and the wait, so that a signal is not missed in between.
+     */
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    while (!ash__cmd_interrupted)
+        sigsuspend(&before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const char *socket_path,
+                 ash_error *err)
+{
+    ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
+    const char *addresses[16];
+    ash_server *server = NULL;
+    char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");
+    opts.listen = addresses;
+    opts.listen_count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses));
+    opts.socket_path = socket_path;
+    opts.advertise = args->values[ADVERTISE];
+    opts.version = ASH_VERSION;
+    opts.standalone = args->values[STANDALONE] != NULL;
+    opts.test_commands = args->values[TEST_COMMANDS] != NULL;
+    opts.max_connections = args->values[CONNECTIONS] != NULL ? atoi(args->values[CONNECTIONS]) : 0;
+    int result = ash__server_start(store, &opts, &server, err);
+    if (result == 0) {
+        announce(cmd, server);
+        wait_for_signal();
+        ash__server_stop(server);
+    }
+    ash__free(list);
+    return result;
+}
+
+static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    ash_store_options opts = ASH_STORE_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    struct door door = {0};
+    ash_capabilities can;
+    int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
+    if (result != 0)
+        return result;
+    opts.no_server = true; /* one that is already there is an error, not a detour */
+    ash_log_set(print_log, NULL, cmd->verbose > 0 ? ASH_LOG_DEBUG : ASH_LOG_INFO);
+    ash__cmd_catch_signals();
+    result = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &store, &err);
+    if (result == 0)
+        result = ash_store_capabilities(store, &can, &err);
+    bool has_folder = result == 0 && strcmp(can.backend, "embedded") == 0;
+    if (has_folder && args->values[NO_SOCKET] == NULL) {
+        char *folder = ash__cmd_store_folder(cmd);
+        result = open_door(folder, &door, &err);
+        ash__free(folder);
+    }
+    if (result == 0)
+        result = serve(cmd, args, store, door.path, &err);
+    if (result < 0)
+        result = ash__cmd_fail(cmd, NULL, &err);
+    ash_store_close(store);
+    close_door(&door);
+    return result;
+}
+
+const ash_cmd_verb ash__cmd_serve = {
+    .name = "serve",
+    .group = "serve",
+    .synopsis = "[--mongo ADDR[,ADDR...]]",
+    .summary = "let MongoDB drivers, and other commands on the same folder, use the store",
+    .details = "Prints one mongodb:// line for each address, then serves until SIGINT or SIGTERM.  "
+               "Only loopback addresses are allowed:\n"
+               "clients are not asked who they are.  Port 0 is any free port.",
+    .options = options,
+    .run = run_serve,
+};
