@@ -6,6 +6,7 @@
 
 #include <ashlar/bucket.h>
 #include <ashlar/error.h>
+#include <ashlar/lock.h>
 #include <ashlar/log.h>
 #include <ashlar/store.h>
 

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/reach.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,17 +36,17 @@ char *ash__cmd_store_folder(const ash_cmd *cmd)
 {
     bool is_default;
     char *uri = store_uri(cmd, &is_default);
-    if (strncmp(uri, "file:", 5) == 0)
-        memmove(uri, uri + 5, strlen(uri + 5) + 1);
-    return uri;
+    char *folder = ash__reach_folder(uri);
+    ash__free(uri);
+    return folder;
 }
 
 /* A folder whose parent is missing is most likely mistyped: do not build a tree there. */
 static int check_parent(const char *uri, ash_error *err)
 {
     struct stat st;
-    const char *folder = strncmp(uri, "file:", 5) == 0 ? uri + 5 : uri;
-    if (strstr(uri, "://") != NULL)
+    char *folder = ash__reach_folder(uri);
+    if (folder == NULL)
         return 0;
     char *parent = ash__strdup(folder);
     size_t len = strlen(parent);
@@ -60,6 +61,7 @@ static int check_parent(const char *uri, ash_error *err)
                                "cannot make the store %s: there is no folder %s", folder, parent);
     }
     ash__free(parent);
+    ash__free(folder);
     return result;
 }
 

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASHLAR_LOCK_H
+#define ASHLAR_LOCK_H
+
+/* Locks that outlive their holders: many readers or one writer on a resource, shared by processes
+ * through documents in ROOT.locks.
+ *
+ * The documents are those of the npm package gridfs-locks, so that its users and Ashlar's exclude
+ * each other.  Beyond it: ownership is checked at every renew, release and remove (ASH_ELOST:
+ * somebody took the lock over, nobody else is hurt); each grant has a fencing token that only
+ * grows; waiters are woken by the change itself; waiting writers are served first come, first
+ * served; dead holders and dead waiters are recovered from.  docs/LOCKS.md holds the protocol and
+ * why it is safe.
+ *
+ * Names and defaults are the package's: times in its options are seconds.
+ *
+ * Threads: a lock collection may be used by any number of threads; a lock by one at a time (except
+ * ash_lock_next_event and ash_lock_cancel).  Events are delivered from a thread of the library or
+ * from inside a call, never two at once for one lock. */
+
+#include <ashlar/bucket.h>
+#include <ashlar/store.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ash_lock_collection ash_lock_collection;
+typedef struct ash_lock ash_lock;
+
+typedef struct ash_lock_options {
+    size_t size;
+    const char *db;           /* collection only; NULL: the store's default */
+    const char *root;         /* collection only; NULL: "fs" */
+    double lock_expiration_s; /* life of a grant in the database; 0: never (in a lock's own options:
+                                 the collection's).  Raised to 1.1 x the polling interval when
+                                 shorter */
+    double time_out_s;        /* how long to wait for a lock that is not free; 0: one try */
+    double polling_interval_s;   /* 0: 5; between tries where no change notification is to be had */
+    const bson_t *meta_data;     /* kept in the lock document while the lock is held; copied */
+    const bson_t *write_concern; /* collection only: {w, j, wtimeout} */
+    double grace_s; /* how late a foreign holder's clock may be: its grant is taken over only that
+                       long after it expired; 0: 2 x polling interval */
+} ash_lock_options;
+#define ASH_LOCK_OPTIONS_INIT                                                                      \
+    {                                                                                              \
+        .size = sizeof(ash_lock_options)                                                           \
+    }
+
+/* Makes the unique index on files_id.  *out is yours: ash_lock_collection_close(), after its locks
+ * were freed. */
+int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
+                             ash_lock_collection **out, ash_error *err);
+void ash_lock_collection_close(ash_lock_collection *c);
+
+typedef enum ash_lock_event_kind {
+    ASH_LOCK_READY = 1, /* collection */
+    ASH_LOCK_LOCKED,
+    ASH_LOCK_TIMED_OUT,
+    ASH_LOCK_RELEASED,
+    ASH_LOCK_REMOVED,
+    ASH_LOCK_RENEWED,
+    ASH_LOCK_EXPIRES_SOON, /* about 90 % of its life has passed: renew or release */
+    ASH_LOCK_EXPIRED,
+    ASH_LOCK_LOST, /* found taken over */
+    ASH_LOCK_ERROR
+} ash_lock_event_kind;
+
+typedef struct ash_lock_event {
+    ash_lock_event_kind kind;
+    const bson_t *document; /* the lock document, or NULL; valid during the callback, or until the
+                               next next_event */
+    ash_error error;        /* LOST and ERROR */
+} ash_lock_event;
+
+/* A lock object for one resource; may be used again and again.  id: any value that may be an _id;
+ * copied. *out is yours: ash_lock_free(). */
+int ash_lock_open(ash_lock_collection *c, const bson_value_t *id, const ash_lock_options *opts,
+                  ash_lock **out, ash_error *err);
+/* A lock that is still held is released. NULL is fine. */
+void ash_lock_free(ash_lock *lock);
+
+/* Wait up to time_out_s.  ASH_ELOCKED: timed out (or not free, with no time-out).  ASH_ESTATE: this
+ * object holds a lock already. */
+int ash_lock_obtain_read(ash_lock *lock, ash_error *err);
+int ash_lock_obtain_write(ash_lock *lock, ash_error *err);
+/* The same without waiting here: the outcome comes as an event (LOCKED, TIMED_OUT, ERROR).  One
+ * request at a time. */
+int ash_lock_request_read(ash_lock *lock, ash_error *err);
+int ash_lock_request_write(ash_lock *lock, ash_error *err);
+void ash_lock_cancel(ash_lock *lock); /* end a wait early: ASH_EINTERRUPTED; any thread */
+
+/* ASH_ESTATE: not held (or expired).  ASH_ELOST: taken over meanwhile; the lock is not held any
+ * more. */
+int ash_lock_release(ash_lock *lock, ash_error *err);
+int ash_lock_renew(ash_lock *lock, ash_error *err); /* lock_expiration_s from now */
+int ash_lock_remove(ash_lock *lock,
+                    ash_error *err); /* write locks: release, and forget the resource (its counters
+                                        live on for the token) */
+
+typedef enum ash_lock_state {
+    ASH_LOCK_FREE,
+    ASH_LOCK_WAITING,
+    ASH_LOCK_READING,
+    ASH_LOCK_WRITING
+} ash_lock_state;
+ash_lock_state ash_lock_get_state(const ash_lock *lock);
+bool ash_lock_is_held(
+    const ash_lock *lock); /* false once expired, by a clock that never runs slow */
+const bson_t *ash_lock_document(
+    const ash_lock *lock); /* as of the last event; NULL when not held; until the next call */
+int64_t ash_lock_token(const ash_lock *lock);        /* of the grant; 0 when not held */
+int64_t ash_lock_remaining_ms(const ash_lock *lock); /* of its life; INT64_MAX: never expires */
+/* For ash_upload_options.fence and ash_change_options.fence; write locks only (ASH_ESTATE). Valid
+ * while the lock is held and not renewed or freed. */
+int ash_lock_fence(const ash_lock *lock, ash_fence *out, ash_error *err);
+
+/* Events: by callback (set before the first request), or from a queue (at most 64 wait, older ones
+ * are dropped and counted). */
+typedef void (*ash_lock_event_fn)(void *ctx, ash_lock *lock, const ash_lock_event *event);
+void ash_lock_on_event(ash_lock *lock, ash_lock_event_fn fn, void *ctx);
+/* 0 and *out; kind 0 when timeout_ms passed without one. */
+int ash_lock_next_event(ash_lock *lock, int64_t timeout_ms, ash_lock_event *out, ash_error *err);
+
+/* ---- looking after locks ---- */
+
+/* Documents {id, state: "write"|"read"|"free", readers, holders, waiters, since?, expires, meta,
+ * token}. filter over lock documents, or NULL. */
+int ash_lock_list(ash_lock_collection *c, const bson_t *filter, ash_cursor **out, ash_error *err);
+/* Free a resource whatever holds it; holders learn ASH_ELOST.  reason is kept in the document.
+ * ASH_ENOTFOUND. */
+int ash_lock_break(ash_lock_collection *c, const bson_value_t *id, const char *reason,
+                   ash_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
