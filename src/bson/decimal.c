@@ -18,6 +18,15 @@ ash_decimal ash__value_decimal(ash_value v)
     return d;
 }
 
+ash_decimal ash__decimal_of(ash_value v)
+{
+    if (v.type == BSON_TYPE_DECIMAL128)
+        return ash__value_decimal(v);
+    if (v.type == BSON_TYPE_DOUBLE)
+        return ash__decimal_from_double(ash__value_double(v));
+    return ash__decimal_from_int64(ash__value_integer(v));
+}
+
 ash_value ash__box_decimal(ash_value_box *box, ash_decimal d)
 {
     ash__put_le64(box->bytes, d.low);
@@ -62,6 +71,12 @@ ash_decimal ash__decimal_from_double(double v)
     else
         snprintf(text, sizeof text, "%.14e", v);
     return ash__unbid(bid128_from_string(text, BID_ROUNDING_TO_NEAREST, &flags));
+}
+
+ash_decimal ash__decimal_from_double_closely(double v)
+{
+    unsigned flags = 0;
+    return ash__unbid(binary64_to_bid128(v, BID_ROUNDING_TO_NEAREST, &flags));
 }
 
 bool ash__decimal_to_int64(ash_decimal d, bool exact, int64_t *out)

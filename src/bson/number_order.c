@@ -53,18 +53,9 @@ ash_number_place ash__number_place(ash_value v)
     }
 }
 
-static ash_decimal decimal_of(ash_value v)
-{
-    if (v.type == BSON_TYPE_DECIMAL128)
-        return ash__value_decimal(v);
-    ash_assert(v.type == BSON_TYPE_INT32 || v.type == BSON_TYPE_INT64);
-    return ash__decimal_from_int64(v.type == BSON_TYPE_INT32 ? ash__value_int32(v)
-                                                             : ash__value_int64(v));
-}
-
 int ash__number_digits(ash_value v, uint8_t digits[ASH_DECIMAL_DIGITS], int *exponent)
 {
-    return ash__decimal_digits(decimal_of(v), digits, exponent);
+    return ash__decimal_digits(ash__decimal_of(v), digits, exponent);
 }
 
 static int compare_places(ash_value a, ash_value b)
@@ -79,27 +70,21 @@ static int compare_places(ash_value a, ash_value b)
     int q_side = q.exact ? 0 : q.negative ? -1 : 1;
     if (p_side != q_side || p_side == 0)
         return p_side - q_side;
-    return ash__decimal_compare(decimal_of(a), decimal_of(b));
+    return ash__decimal_compare(ash__decimal_of(a), ash__decimal_of(b));
 }
 
-static bool read_int(ash_value v, int64_t *out)
+static bool is_integer(ash_value v)
 {
-    if (v.type == BSON_TYPE_INT32)
-        *out = ash__value_int32(v);
-    else if (v.type == BSON_TYPE_INT64)
-        *out = ash__value_int64(v);
-    else
-        return false;
-    return true;
+    return v.type == BSON_TYPE_INT32 || v.type == BSON_TYPE_INT64;
 }
 
 int ash__number_compare(ash_value a, ash_value b)
 {
-    int64_t m;
-    int64_t n;
-    if (read_int(a, &m) && read_int(b, &n))
-        return (m > n) - (m < n);
-    return compare_places(a, b);
+    if (!is_integer(a) || !is_integer(b))
+        return compare_places(a, b);
+    int64_t m = ash__value_integer(a);
+    int64_t n = ash__value_integer(b);
+    return (m > n) - (m < n);
 }
 
 bool ash__number_is_negative_zero(ash_value v)

@@ -264,6 +264,11 @@ int64_t ash__value_int64(ash_value v)
     return (int64_t)ash__get_le64(v.data);
 }
 
+int64_t ash__value_integer(ash_value v)
+{
+    return v.type == BSON_TYPE_INT32 ? ash__value_int32(v) : ash__value_int64(v);
+}
+
 double ash__value_double(ash_value v)
 {
     return ash__get_le_double(v.data);

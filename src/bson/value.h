@@ -103,7 +103,8 @@ ash__value_string(ash_value v,
 const uint8_t *ash__value_binary(ash_value v, uint8_t *subtype, uint32_t *len);
 const char *ash__value_regex(ash_value v, const char **options);
 int32_t ash__value_int32(ash_value v);
-int64_t ash__value_int64(ash_value v); /* int64, date, timestamp: the eight bytes */
+int64_t ash__value_int64(ash_value v);   /* int64, date, timestamp: the eight bytes */
+int64_t ash__value_integer(ash_value v); /* int32 or int64 */
 double ash__value_double(ash_value v);
 bool ash__value_bool(ash_value v);
 const bson_oid_t *ash__value_oid(ash_value v);
