@@ -184,8 +184,9 @@ typedef struct ash_download_options {
     int32_t revision; /* by name: 0 the first, 1 the second …; -1 the newest (default), -2 the one
                          before (§ revision) */
     int64_t start;    /* first byte (§ partial retrieval) */
-    int64_t end; /* first byte not wanted; 0 = to the end of the file.  Not 0 <= start <= end <=
-                    length: ASH_EINVAL */
+    int64_t end;  /* first byte not wanted; 0 = to the end of the file.  Not 0 <= start <= end <=
+                     length: ASH_EINVAL */
+    bool has_end; /* end is meant even when it is 0 */
     bool with_attributes; /* ash_file_sha256() and expiry are filled in */
     bool verify; /* compare the digest when the whole file was read: ASH_ECORRUPT from the read that
                     reaches the end */
@@ -205,12 +206,14 @@ int ash_bucket_open_download_stream_by_name(ash_bucket *b, const char *filename,
                                             ash_error *err);
 const ash_file *ash_download_file(const ash_download *d); /* borrowed until free */
 
-/* Up to len bytes; *got 0 at the end (only there). */
+/* Up to len bytes; *got 0 at the end (only there).  On failure *got bytes had come before it. */
 int ash_download_read(ash_download *d, void *buf, size_t len, size_t *got, ash_error *err);
 /* The next piece without a copy: at most one chunk; *len 0 at the end.  Valid until the next call
  * on the stream. */
 int ash_download_next(ash_download *d, const uint8_t **data, size_t *len, ash_error *err);
-/* Absolute position within [start, end]; only the chunks needed are read. */
+/* Absolute position within [start, end]; only the chunks needed are read.  The next read is
+ * ASH_ECONFLICT when the file was changed or deleted since the download began and the position lies
+ * outside what is at hand. */
 int ash_download_seek(ash_download *d, int64_t position, ash_error *err);
 int64_t ash_download_position(const ash_download *d);
 void ash_download_free(ash_download *d);

@@ -113,6 +113,11 @@ typedef struct ash_op {
     const volatile int *cancel; /* set to non-zero from any thread to stop the operation; or NULL */
     const ash_retry_id *retry;  /* or NULL */
     bool bypass_validation;     /* of the collection's validator */
+    /* For a deployment, instead of what the URI says; NULL = that.  The embedded engine always
+     * reads its newest commit and takes no notice of them. */
+    const bson_t *read_concern;    /* {level} */
+    const bson_t *read_preference; /* {mode, tags, maxStalenessSeconds} */
+    const bson_t *write_concern;   /* {w, j, wtimeout} */
 } ash_op;
 
 /* Now + timeout on the clock that deadlines use; <= 0 gives 0, no deadline. */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/attributes.h"
+
+#include <string.h>
+
+int64_t ash__expiry_ms(int64_t now_ms, int64_t seconds)
+{
+    if (seconds > (INT64_MAX - now_ms) / 1000)
+        return INT64_MAX;
+    return now_ms + seconds * 1000;
+}
+
+/* An earlier file of the same id left them behind. */
+static bool belongs_to(ash_doc doc, const ash_file *file)
+{
+    ash_value date = ash__doc_get(doc, "uploadDate");
+    int64_t length;
+    return ash__value_as_int64(ash__doc_get(doc, "length"), &length) && length == file->length &&
+           date.type == BSON_TYPE_DATE_TIME && ash__value_int64(date) == file->upload_date_ms;
+}
+
+static void read_sha256(ash_value v, char out[65])
+{
+    uint32_t len;
+    if (v.type != BSON_TYPE_UTF8)
+        return;
+    const char *text = ash__value_string(v, &len);
+    if (len == 64 && strspn(text, "0123456789abcdef") == 64)
+        memcpy(out, text, 65);
+}
+
+int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int64_t deadline_ms,
+                         ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t found;
+    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash__filter_id(&filter, "_id", &file->id);
+    int rc = ash_collection_find_one(b->attributes, &filter, &o, &found, err);
+    bson_destroy(&filter);
+    if (rc == ASH_ENOTFOUND)
+        return 0; /* a driver's file */
+    if (rc != 0)
+        return rc;
+    ash_doc doc = ash__doc_from_bson(&found);
+    if (belongs_to(doc, file)) {
+        ash_value version = ash__doc_get(doc, "version");
+        ash_value expires = ash__doc_get(doc, "expires");
+        read_sha256(ash__doc_get(doc, "sha256"), file->sha256);
+        if (expires.type == BSON_TYPE_DATE_TIME)
+            file->expires_ms = ash__value_int64(expires);
+        file->has_version = version.type == BSON_TYPE_OID;
+        if (file->has_version)
+            bson_oid_copy(ash__value_oid(version), &file->version);
+    }
+    bson_destroy(&found);
+    return 0;
+}
+
+int ash__attributes_write(ash_bucket *b, ash_transaction *t, const ash_attributes *a,
+                          int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t doc = BSON_INITIALIZER;
+    bson_oid_t version;
+    bson_oid_init(&version, NULL);
+    ash__filter_id(&filter, "_id", a->id);
+    bson_append_value(&doc, "_id", 3, a->id);
+    bson_append_oid(&doc, "version", 7, &version);
+    bson_append_int64(&doc, "length", 6, a->length);
+    bson_append_date_time(&doc, "uploadDate", 10, a->upload_date_ms);
+    if (a->sha256 != NULL && a->sha256[0] != '\0')
+        bson_append_utf8(&doc, "sha256", 6, a->sha256, -1);
+    if (a->expires_ms != 0)
+        bson_append_date_time(&doc, "expires", 7, a->expires_ms);
+    if (a->altered_ms != 0)
+        bson_append_date_time(&doc, "altered", 7, a->altered_ms);
+    if (a->token != 0)
+        bson_append_int64(&doc, "token", 5, a->token);
+    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    int rc = ash__collection_change(b->attributes, &filter, &doc, false, true, &op, NULL, err);
+    bson_destroy(&filter);
+    bson_destroy(&doc);
+    return rc;
+}
+
+int ash__attributes_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *id,
+                           int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    ash__filter_id(&filter, "_id", id);
+    int rc = ash__collection_remove_all(b->attributes, &filter, &op, NULL, err);
+    bson_destroy(&filter);
+    return rc;
+}

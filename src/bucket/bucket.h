@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BUCKET_BUCKET_H
+#define ASH_BUCKET_BUCKET_H
+
+/* What the files of this folder share: the bucket object, its options as operations want them, and
+ * filters on ids and names. */
+
+#include <stdatomic.h>
+
+#include <ashlar/bucket.h>
+
+#include "base/error.h"
+#include "bson/value.h"
+
+struct ash_bucket {
+    ash_store *store;
+    char *db;
+    char *name;
+    ash_collection *files;
+    ash_collection *chunks;
+    ash_collection *attributes;
+    int32_t chunk_size;
+    ash_durability durability;
+    bson_t read_concern, read_preference, write_concern; /* {} when not given */
+    bool md5;
+    int64_t timeout_ms;
+    int64_t default_ttl_s;
+    atomic_bool indexed;        /* the first write's look at the indexes succeeded */
+    atomic_bool expiry_indexed; /* the same for the index on expiry dates */
+};
+
+/* How the store commits: asked for once an operation. */
+typedef struct ash_commit_manner {
+    bool embedded;     /* in this process: one writer, so that a check holds until the commit */
+    bool transactions; /* ash_store_transact works */
+    bool pinned;       /* a running download keeps its version */
+} ash_commit_manner;
+int ash__bucket_manner(ash_bucket *b, ash_commit_manner *out, ash_error *err);
+
+/* Options of one operation: the bucket's concerns and the deadline.  timeout_ms 0: the bucket's. */
+int64_t ash__bucket_deadline(const ash_bucket *b, int64_t timeout_ms);
+ash_op ash__bucket_write_op(const ash_bucket *b, ash_transaction *t, int64_t deadline_ms);
+ash_find_options ash__bucket_find_options(const ash_bucket *b, ash_transaction *t,
+                                          int64_t deadline_ms);
+int ash__deadline_check(int64_t deadline_ms, const char *what, ash_error *err);
+
+/* Everything in fn becomes visible and durable as one where the store can do that; else fn runs
+ * with t NULL, in its own order, and each step is visible by itself.  fn may run more than once and
+ * on another thread. */
+typedef int (*ash_commit_fn)(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                             int64_t deadline_ms, void *ctx, ash_error *err);
+int ash__bucket_commit(ash_bucket *b, ash_commit_fn fn, void *ctx, int64_t deadline_ms,
+                       ash_error *err);
+
+/* The two indexes of § Indexes, if this bucket object has not looked yet. */
+int ash__bucket_index(ash_bucket *b, int64_t deadline_ms, ash_error *err);
+/* The index that finds expired files. */
+int ash__bucket_index_expiry(ash_bucket *b, int64_t deadline_ms, ash_error *err);
+
+/* Append {name: id} to a filter, so that an id which is a document is compared, never run as an
+ * operator. */
+void ash__filter_id(bson_t *filter, const char *name, const bson_value_t *id);
+/* An _id may be any type but array, regular expression and undefined. */
+int ash__id_check(const bson_value_t *id, ash_error *err);
+bool ash__id_equal(const bson_value_t *a, const bson_value_t *b);
+char *ash__id_text(const bson_value_t *id); /* for error texts; ash__free() */
+int ash__filename_check(const char *filename, ash_error *err);
+
+/* Remove what the filter finds; *removed may be NULL. */
+int ash__collection_remove_all(ash_collection *c, const bson_t *filter, const ash_op *op,
+                               int64_t *removed, ash_error *err);
+/* Set, with $set and the other operators in `operators`; *matched may be NULL. */
+int ash__collection_change(ash_collection *c, const bson_t *filter, const bson_t *operators,
+                           bool multi, bool upsert, const ash_op *op, int64_t *matched,
+                           ash_error *err);
+
+#endif

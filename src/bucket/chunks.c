@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/chunks.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+
+/* From the end of a head backwards: binary's subtype and length, name "data", type, n's value. */
+#define LENGTH_FROM_END 5
+#define N_FROM_END      (LENGTH_FROM_END + 6 + 4)
+#define OID_AT          9 /* document length, type, "_id" with its NUL */
+
+/* Everything of a chunk document before its data, with values to be patched. */
+static void build_head(const bson_value_t *files_id, uint8_t **out, size_t *out_len)
+{
+    bson_t doc = BSON_INITIALIZER;
+    bson_oid_t oid;
+    bson_oid_init(&oid, NULL);
+    bson_append_oid(&doc, "_id", 3, &oid);
+    bson_append_value(&doc, "files_id", 8, files_id);
+    bson_append_int32(&doc, "n", 1, 0);
+    bson_append_binary(&doc, "data", 4, BSON_SUBTYPE_BINARY, (const uint8_t *)"", 0);
+    *out_len = doc.len - 1; /* without the terminator */
+    *out = ash__memdup(bson_get_data(&doc), *out_len);
+    bson_destroy(&doc);
+}
+
+/* Finish the document at `at` whose data is in place behind the head; returns its length. */
+static size_t seal(uint8_t *at, const uint8_t *head, size_t head_bytes, int64_t n, size_t len)
+{
+    bson_oid_t oid;
+    size_t total = head_bytes + len + 1;
+    memcpy(at, head, head_bytes);
+    /* Sweeping judges a chunk's age by this id, so it is made when the chunk is. */
+    bson_oid_init(&oid, NULL);
+    memcpy(at + OID_AT, oid.bytes, sizeof oid.bytes);
+    ash__put_le32(at, (uint32_t)total);
+    ash__put_le32(at + head_bytes - N_FROM_END, (uint32_t)n);
+    ash__put_le32(at + head_bytes - LENGTH_FROM_END, (uint32_t)len);
+    at[total - 1] = 0;
+    return total;
+}
+
+int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_t *files_id,
+                           int32_t chunk_size, int64_t first_n, ash_error *err)
+{
+    memset(w, 0, sizeof *w);
+    w->bucket = b;
+    w->chunk_size = chunk_size;
+    w->stored = first_n;
+    build_head(files_id, &w->head, &w->head_bytes);
+    w->slot_bytes = w->head_bytes + (size_t)chunk_size + 1;
+    if (w->slot_bytes > ASH_DOC_MAX_BYTES)
+        return ash__fail(err, ASH_ETOOBIG,
+                         "chunk of %d bytes with its file id does not fit a document of 16 MiB",
+                         (int)chunk_size);
+    size_t slots = ASH_CHUNKS_HELD_BYTES / w->slot_bytes;
+    w->slots = slots < 1 ? 1 : slots > ASH_CHUNKS_HELD_MAX ? ASH_CHUNKS_HELD_MAX : (uint32_t)slots;
+    return 0;
+}
+
+void ash__chunk_writer_release(ash_chunk_writer *w)
+{
+    ash__free(w->head);
+    ash__free(w->block);
+    memset(w, 0, sizeof *w);
+}
+
+static uint8_t *slot_at(const ash_chunk_writer *w, uint32_t i)
+{
+    return w->block + (size_t)i * w->slot_bytes;
+}
+
+int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err)
+{
+    ash_doc docs[ASH_CHUNKS_HELD_MAX];
+    uint32_t count = w->held + (last && w->fill > 0 ? 1 : 0);
+    if (count == 0)
+        return 0;
+    if (w->stored + count - 1 > INT32_MAX)
+        return ash__fail(err, ASH_ETOOBIG, "file has more chunks than can be numbered");
+    for (uint32_t i = 0; i < count; i++) {
+        size_t len = i < w->held ? (size_t)w->chunk_size : (size_t)w->fill;
+        docs[i].data = slot_at(w, i);
+        docs[i].len = seal(slot_at(w, i), w->head, w->head_bytes, w->stored + i, len);
+    }
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    ash_write_result r;
+    ash_write_result_init(&r);
+    o.op = ash__bucket_write_op(w->bucket, NULL, deadline_ms);
+    int rc = ash_collection_insert(w->bucket->chunks, docs, count, &o, &r, err);
+    w->stored += rc == 0 ? count : r.inserted;
+    ash_write_result_release(&r);
+    if (rc != 0)
+        return rc;
+    if (count == w->held && w->fill > 0)
+        memmove(slot_at(w, 0) + w->head_bytes, slot_at(w, w->held) + w->head_bytes,
+                (size_t)w->fill);
+    else
+        w->fill = 0;
+    w->held = 0;
+    return 0;
+}
+
+int ash__chunk_writer_space(ash_chunk_writer *w, uint8_t **at, size_t *room, int64_t deadline_ms,
+                            ash_error *err)
+{
+    if (w->block == NULL)
+        w->block = ash__try_alloc(w->slots * w->slot_bytes);
+    if (w->block == NULL)
+        return ash__fail(err, ASH_ENOMEM, "no memory for %u chunks of %d bytes", w->slots,
+                         (int)w->chunk_size);
+    if (w->held == w->slots) {
+        int rc = ash__chunk_writer_flush(w, false, deadline_ms, err);
+        if (rc != 0)
+            return rc;
+    }
+    *at = slot_at(w, w->held) + w->head_bytes + w->fill;
+    *room = (size_t)(w->chunk_size - w->fill);
+    return 0;
+}
+
+void ash__chunk_writer_took(ash_chunk_writer *w, size_t len)
+{
+    w->fill += (int32_t)len;
+    if (w->fill == w->chunk_size) {
+        w->held++;
+        w->fill = 0;
+    }
+}
+
+int ash__chunk_writer_add(ash_chunk_writer *w, const void *data, size_t len, int64_t deadline_ms,
+                          ash_error *err)
+{
+    const uint8_t *from = data;
+    while (len > 0) {
+        uint8_t *at;
+        size_t room;
+        int rc = ash__chunk_writer_space(w, &at, &room, deadline_ms, err);
+        if (rc != 0)
+            return rc;
+        size_t take = len < room ? len : room;
+        memcpy(at, from, take);
+        ash__chunk_writer_took(w, take);
+        from += take;
+        len -= take;
+    }
+    return 0;
+}
+
+int ash__chunk_insert(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id, int64_t n,
+                      const void *data, size_t len, int64_t deadline_ms, ash_error *err)
+{
+    uint8_t *head = NULL;
+    size_t head_bytes = 0;
+    build_head(files_id, &head, &head_bytes);
+    ash_doc doc;
+    uint8_t *bytes = ash__try_alloc(head_bytes + len + 1);
+    int rc = 0;
+    if (bytes == NULL) {
+        rc = ash__fail(err, ASH_ENOMEM, "no memory for a chunk of %zu bytes", len);
+    } else {
+        memcpy(bytes + head_bytes, data, len);
+        doc.len = seal(bytes, head, head_bytes, n, len);
+        doc.data = bytes;
+        ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+        o.op = ash__bucket_write_op(b, t, deadline_ms);
+        rc = ash_collection_insert(b->chunks, &doc, 1, &o, NULL, err);
+    }
+    ash__free(bytes);
+    ash__free(head);
+    return rc;
+}
+
+static int fail_of_file(const ash_file *file, int code, ash_error *err, const char *what, int64_t n)
+{
+    char *id = ash__id_text(&file->id);
+    int rc = ash__fail(err, code, "file %s: chunk %lld %s", id, (long long)n, what);
+    ash__free(id);
+    return rc;
+}
+
+int ash__chunk_missing(const ash_file *file, int64_t n, ash_error *err)
+{
+    return fail_of_file(file, ASH_ECHUNKMISSING, err, "is missing", n);
+}
+
+int ash__chunk_parse(const ash_file *file, ash_doc doc, int64_t *n, const uint8_t **data,
+                     size_t *len, ash_error *err)
+{
+    ash_value number = ash__doc_get(doc, "n");
+    ash_value bytes = ash__doc_get(doc, "data");
+    uint8_t subtype;
+    uint32_t length;
+    if (!ash__value_as_int64(number, n))
+        return fail_of_file(file, ASH_ECORRUPT, err, "or a later one has no number", 0);
+    if (bytes.type != BSON_TYPE_BINARY)
+        return fail_of_file(file, ASH_ECORRUPT, err, "has no binary data", *n);
+    *data = ash__value_binary(bytes, &subtype, &length);
+    *len = length;
+    return 0;
+}
+
+int ash__chunk_check(const ash_file *file, int64_t expected, int64_t n, size_t len, ash_error *err)
+{
+    if (n > expected)
+        return ash__chunk_missing(file, expected, err);
+    if (n < expected)
+        return fail_of_file(file, ASH_ECHUNKEXTRA, err, "is there twice or has no place", n);
+    int32_t want = ash__chunk_length(file->length, file->chunk_size, n);
+    if (len == (size_t)want)
+        return 0;
+    char *id = ash__id_text(&file->id);
+    int rc = ash__fail(err, ASH_ECHUNKSIZE, "file %s: chunk %lld has %zu bytes instead of %d", id,
+                       (long long)n, len, (int)want);
+    ash__free(id);
+    return rc;
+}
+
+int ash__chunks_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id,
+                       int64_t first, int64_t end, int64_t deadline_ms, int64_t *removed,
+                       ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t range;
+    ash__filter_id(&filter, "files_id", files_id);
+    if (first >= 0 || end >= 0) {
+        bson_append_document_begin(&filter, "n", 1, &range);
+        if (first >= 0)
+            bson_append_int64(&range, "$gte", 4, first);
+        if (end >= 0)
+            bson_append_int64(&range, "$lt", 3, end);
+        bson_append_document_end(&filter, &range);
+    }
+    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    int rc = ash__collection_remove_all(b->chunks, &filter, &op, removed, err);
+    bson_destroy(&filter);
+    return rc;
+}

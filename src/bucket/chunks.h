@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BUCKET_CHUNKS_H
+#define ASH_BUCKET_CHUNKS_H
+
+/* Chunk documents: {_id: ObjectId, files_id, n: int32, data: binary 0}. */
+
+#include "bucket/file.h"
+
+/* ---- writing ----
+ *
+ * A writer holds up to 4 MiB of chunks, each document built in place in one block of memory, so
+ * that a byte is copied once between the caller and the store. */
+
+#define ASH_CHUNKS_HELD_BYTES (4 * 1024 * 1024)
+#define ASH_CHUNKS_HELD_MAX   256
+
+typedef struct ash_chunk_writer {
+    ash_bucket *bucket;
+    int32_t chunk_size;
+    uint8_t *head; /* a document up to its data, to be copied and patched */
+    size_t head_bytes;
+    size_t slot_bytes; /* a full chunk's document */
+    uint32_t slots;
+    uint8_t *block; /* the slots; NULL until the first byte comes */
+    uint32_t held;  /* complete chunks in the first slots */
+    int32_t fill;   /* bytes in the slot after them */
+    int64_t stored; /* chunks that the store acknowledged: numbers 0 .. stored - 1 */
+} ash_chunk_writer;
+
+/* The first chunk gets the number first_n.  ASH_ETOOBIG when a chunk document would not fit 16 MiB.
+ */
+int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_t *files_id,
+                           int32_t chunk_size, int64_t first_n, ash_error *err);
+/* Where the next bytes belong and how many fit there (at least one), and: that many were put there.
+ */
+int ash__chunk_writer_space(ash_chunk_writer *w, uint8_t **at, size_t *room, int64_t deadline_ms,
+                            ash_error *err);
+void ash__chunk_writer_took(ash_chunk_writer *w, size_t len);
+int ash__chunk_writer_add(ash_chunk_writer *w, const void *data, size_t len, int64_t deadline_ms,
+                          ash_error *err);
+/* Hand the complete chunks to the store; last: the rest, too.  After a failure `stored` says how
+ * far it came. */
+int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err);
+void ash__chunk_writer_release(ash_chunk_writer *w); /* zero-initialised is fine */
+
+/* Insert one chunk, in a transaction or outside. */
+int ash__chunk_insert(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id, int64_t n,
+                      const void *data, size_t len, int64_t deadline_ms, ash_error *err);
+
+/* ---- reading ---- */
+
+/* The number and the bytes of a chunk document of `file`: ASH_ECORRUPT when it lacks them. */
+int ash__chunk_parse(const ash_file *file, ash_doc doc, int64_t *n, const uint8_t **data,
+                     size_t *len, ash_error *err);
+/* Is it chunk `expected` and as long as the files document says? */
+int ash__chunk_check(const ash_file *file, int64_t expected, int64_t n, size_t len, ash_error *err);
+int ash__chunk_missing(const ash_file *file, int64_t n, ash_error *err); /* ASH_ECHUNKMISSING */
+
+/* ---- removing ---- */
+
+/* All chunks of an id with first <= n < end (end < 0: without an upper bound; both < 0: all). */
+int ash__chunks_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id,
+                       int64_t first, int64_t end, int64_t deadline_ms, int64_t *removed,
+                       ash_error *err);
+
+#endif

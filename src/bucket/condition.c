@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/condition.h"
+
+#include "base/mem.h"
+#include "base/options.h"
+#include "bucket/file.h"
+
+int ash__fence_copy(ash_bucket *b, const ash_fence *fence, ash_fence_copy *out, ash_error *err)
+{
+    *out = (ash_fence_copy){.given = false};
+    out->lock_id.value_type = BSON_TYPE_EOD;
+    if (fence == NULL)
+        return 0;
+    ash_assert(fence->collection != NULL && fence->lock_id != NULL);
+    int rc = ash_collection_open(b->store, b->db, fence->collection, &out->locks, err);
+    if (rc != 0)
+        return rc;
+    out->given = true;
+    bson_value_copy(fence->lock_id, &out->lock_id);
+    out->writes = fence->writes;
+    out->token = fence->token;
+    return 0;
+}
+
+void ash__fence_release(ash_fence_copy *f)
+{
+    if (!f->given)
+        return;
+    ash_collection_free(f->locks);
+    bson_value_destroy(&f->lock_id);
+    f->given = false;
+}
+
+int ash__change_options(ash_bucket *b, const ash_change_options *opts, ash_fence_copy *fence,
+                        int64_t *deadline_ms, ash_error *err)
+{
+    ash_change_options o;
+    *fence = (ash_fence_copy){.given = false};
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc != 0)
+        return rc;
+    if (o.timeout_ms < 0)
+        return ash__fail(err, ASH_EINVAL, "timeout is negative");
+    *deadline_ms = ash__bucket_deadline(b, o.timeout_ms);
+    return ash__fence_copy(b, o.fence, fence, err);
+}
+
+/* Exactly as it was granted: a takeover by a writer counts `writes` up, one by a reader clears
+ * write_lock. */
+static void build_lock_filter(const ash_fence_copy *f, bson_t *filter)
+{
+    ash__filter_id(filter, "_id", &f->lock_id);
+    bson_append_bool(filter, "write_lock", 10, true);
+    bson_append_int64(filter, "writes", 6, f->writes);
+}
+
+static int check_lock(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                      const ash_fence_copy *f, int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    int64_t held = 0;
+    int rc;
+    build_lock_filter(f, &filter);
+    if (manner->embedded || t == NULL) {
+        bson_t found;
+        ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+        rc = ash_collection_find_one(f->locks, &filter, &o, &found, err);
+        if (rc == 0)
+            bson_destroy(&found);
+        held = rc == 0 ? 1 : 0;
+        rc = rc == ASH_ENOTFOUND ? 0 : rc;
+    } else {
+        ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+        bson_t *touch = BCON_NEW("$inc", "{", "fenced", BCON_INT64(1), "}");
+        rc = ash__collection_change(f->locks, &filter, touch, false, false, &op, &held, err);
+        bson_destroy(touch);
+    }
+    bson_destroy(&filter);
+    if (rc == 0 && held == 0)
+        rc = ash__fail(err, ASH_ELOST, "lock was taken over or released since it was granted");
+    return rc;
+}
+
+static int check_token(ash_bucket *b, ash_transaction *t, const ash_fence_copy *f,
+                       const bson_value_t *file_id, int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t later;
+    bson_t found;
+    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash__filter_id(&filter, "_id", file_id);
+    bson_append_document_begin(&filter, "token", 5, &later);
+    bson_append_int64(&later, "$gt", 3, f->token);
+    bson_append_document_end(&filter, &later);
+    int rc = ash_collection_find_one(b->attributes, &filter, &o, &found, err);
+    bson_destroy(&filter);
+    if (rc == ASH_ENOTFOUND)
+        return 0;
+    if (rc != 0)
+        return rc;
+    bson_destroy(&found);
+    return ash__fail(err, ASH_ELOST, "file was changed by a later holder of the lock");
+}
+
+int ash__fence_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                     const ash_fence_copy *f, const bson_value_t *file_id, int64_t deadline_ms,
+                     ash_error *err)
+{
+    if (!f->given)
+        return 0;
+    int rc = check_lock(b, t, manner, f, deadline_ms, err);
+    if (rc == 0)
+        rc = check_token(b, t, f, file_id, deadline_ms, err);
+    return rc;
+}
+
+/* Two transactions that each find the condition true do not conflict by reading.  Both make and
+ * remove a document named after the file: that does. */
+static int claim_name(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
+                      ash_error *err)
+{
+    bson_t *doc = BCON_NEW("_id", "{", "name", BCON_UTF8(filename), "}");
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = ash__bucket_write_op(b, t, deadline_ms);
+    int rc = ash_collection_insert_one(b->attributes, doc, &o, err);
+    if (rc == 0)
+        rc = ash__collection_remove_all(b->attributes, doc, &o.op, NULL, err);
+    bson_destroy(doc);
+    return rc;
+}
+
+int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                         ash_put_condition condition, const bson_value_t *newest,
+                         const char *filename, int64_t deadline_ms, ash_error *err)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_EOD};
+    int64_t date;
+    int rc = 0;
+    if (condition == ASH_PUT_ALWAYS)
+        return 0;
+    if (t != NULL && !manner->embedded)
+        rc = claim_name(b, t, filename, deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__file_newest(b, t, filename, deadline_ms, &id, &date, err);
+    if (rc != 0 && rc != ASH_ENOTFOUND)
+        return rc;
+    bool exists = rc == 0;
+    rc = 0;
+    if (condition == ASH_PUT_IF_ABSENT && exists)
+        rc = ash__fail(err, ASH_ECONDITION, "file named %.200s exists already", filename);
+    else if (condition == ASH_PUT_IF_NEWEST_IS && (!exists || !ash__id_equal(&id, newest)))
+        rc = ash__fail(err, ASH_ECONDITION, "newest file named %.200s is another one", filename);
+    bson_value_destroy(&id);
+    return rc;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BUCKET_CONDITION_H
+#define ASH_BUCKET_CONDITION_H
+
+/* What must hold when a change of a file commits. */
+
+#include "bucket/bucket.h"
+
+/* A fence with its own copy of what the caller lent. */
+typedef struct ash_fence_copy {
+    bool given;
+    ash_collection *locks;
+    bson_value_t lock_id;
+    int64_t writes;
+    int64_t token;
+} ash_fence_copy;
+int ash__fence_copy(ash_bucket *b, const ash_fence *fence, ash_fence_copy *out, ash_error *err);
+void ash__fence_release(ash_fence_copy *f); /* zero-initialised is fine */
+
+/* The parts of ash_change_options: a fence and a deadline. */
+int ash__change_options(ash_bucket *b, const ash_change_options *opts, ash_fence_copy *fence,
+                        int64_t *deadline_ms, ash_error *err);
+
+/* The lock is still held as it was granted, and the file with that id was not changed with a later
+ * token: else ASH_ELOST.  Where other processes write too, the lock document is touched in the
+ * transaction, so that a takeover conflicts with it. */
+int ash__fence_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                     const ash_fence_copy *f, const bson_value_t *file_id, int64_t deadline_ms,
+                     ash_error *err);
+
+/* The put condition on a name; else ASH_ECONDITION. */
+int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                         ash_put_condition condition, const bson_value_t *newest,
+                         const char *filename, int64_t deadline_ms, ash_error *err);
+
+#endif

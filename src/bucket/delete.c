@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/delete.h"
+
+#include "base/mem.h"
+#include "bucket/attributes.h"
+#include "bucket/chunks.h"
+
+#define IDS_AT_ONCE 1000
+
+static int remove_in(ash_collection *c, const char *field, const bson_t *ids, const ash_op *op,
+                     ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t in;
+    bson_append_document_begin(&filter, field, -1, &in);
+    bson_append_array(&in, "$in", 3, ids);
+    bson_append_document_end(&filter, &in);
+    int rc = ash__collection_remove_all(c, &filter, op, NULL, err);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int delete_some(ash_bucket *b, ash_transaction *t, const bson_t *ids, int64_t deadline_ms,
+                       ash_error *err)
+{
+    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    int rc = remove_in(b->files, "_id", ids, &op, err);
+    if (rc == 0)
+        rc = remove_in(b->chunks, "files_id", ids, &op, err);
+    if (rc == 0)
+        rc = remove_in(b->attributes, "_id", ids, &op, err);
+    return rc;
+}
+
+int ash__delete_ids(ash_bucket *b, ash_transaction *t, const bson_t *ids, int64_t deadline_ms,
+                    ash_error *err)
+{
+    bson_iter_t it;
+    bson_t some = BSON_INITIALIZER;
+    uint32_t count = 0;
+    int rc = 0;
+    bool more = bson_iter_init(&it, ids) && bson_iter_next(&it);
+    while (rc == 0 && more) {
+        char key[12];
+        const char *name;
+        size_t len = bson_uint32_to_string(count++, &name, key, sizeof key);
+        bson_append_iter(&some, name, (int)len, &it);
+        more = bson_iter_next(&it);
+        if (count == IDS_AT_ONCE || !more) {
+            rc = delete_some(b, t, &some, deadline_ms, err);
+            bson_reinit(&some);
+            count = 0;
+        }
+    }
+    bson_destroy(&some);
+    return rc;
+}
+
+int ash__delete_id(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
+                   bool *found, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    int64_t files = 0;
+    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    ash__filter_id(&filter, "_id", id);
+    int rc = ash__collection_remove_all(b->files, &filter, &op, &files, err);
+    bson_destroy(&filter);
+    if (rc == 0)
+        rc = ash__chunks_remove(b, t, id, -1, -1, deadline_ms, NULL, err);
+    if (rc == 0)
+        rc = ash__attributes_remove(b, t, id, deadline_ms, err);
+    *found = files > 0;
+    return rc;
+}
+
+typedef struct delete_call {
+    const bson_value_t *id;
+    const char *filename;
+    const ash_fence_copy *fence;
+    bool found;
+} delete_call;
+
+static int delete_by_id(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                        int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    delete_call *call = ctx;
+    int rc = ash__fence_check(b, t, manner, call->fence, call->id, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__delete_id(b, t, call->id, deadline_ms, &call->found, err);
+    return rc; /* 0 also when there was no file: removing orphans is to be kept */
+}
+
+int ash_bucket_delete(ash_bucket *b, const bson_value_t *id, const ash_change_options *opts,
+                      ash_error *err)
+{
+    ash_fence_copy fence;
+    int64_t deadline = 0;
+    int rc = ash__change_options(b, opts, &fence, &deadline, err);
+    if (rc == 0)
+        rc = ash__id_check(id, err);
+    if (rc == 0) {
+        delete_call call = {.id = id, .fence = &fence};
+        rc = ash__bucket_commit(b, delete_by_id, &call, deadline, err);
+        if (rc == 0 && !call.found) {
+            char *text = ash__id_text(id);
+            rc = ash__fail(err, ASH_ENOTFOUND, "no file with the id %s", text);
+            ash__free(text);
+        }
+    }
+    ash__fence_release(&fence);
+    return rc;
+}
+
+static int check_fence_for_each(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                                const ash_fence_copy *fence, const bson_t *ids, int64_t deadline_ms,
+                                ash_error *err)
+{
+    bson_iter_t it;
+    int rc = 0;
+    if (!fence->given || !bson_iter_init(&it, ids))
+        return 0;
+    while (rc == 0 && bson_iter_next(&it))
+        rc = ash__fence_check(b, t, manner, fence, bson_iter_value(&it), deadline_ms, err);
+    return rc;
+}
+
+static int delete_by_name(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                          int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    delete_call *call = ctx;
+    bson_t ids;
+    uint32_t count = 0;
+    int rc = ash__file_ids_of_name(b, t, call->filename, 0, deadline_ms, &ids, &count, err);
+    if (rc == 0)
+        rc = check_fence_for_each(b, t, manner, call->fence, &ids, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__delete_ids(b, t, &ids, deadline_ms, err);
+    call->found = count > 0;
+    bson_destroy(&ids);
+    return rc;
+}
+
+int ash_bucket_delete_by_name(ash_bucket *b, const char *filename, const ash_change_options *opts,
+                              ash_error *err)
+{
+    ash_fence_copy fence;
+    int64_t deadline = 0;
+    int rc = ash__change_options(b, opts, &fence, &deadline, err);
+    if (rc == 0)
+        rc = ash__filename_check(filename, err);
+    if (rc == 0) {
+        delete_call call = {.filename = filename, .fence = &fence};
+        rc = ash__bucket_commit(b, delete_by_name, &call, deadline, err);
+        if (rc == 0 && !call.found)
+            rc = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", filename);
+    }
+    ash__fence_release(&fence);
+    return rc;
+}
+
+static int drop_one(ash_collection *c, const ash_op *op, ash_error *err)
+{
+    int rc = ash_collection_drop(c, op, err);
+    return rc == ASH_ENOTFOUND ? 0 : rc;
+}
+
+/* The files go first, so that no file is ever visible without its chunks. */
+int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *err)
+{
+    ash_fence_copy fence;
+    int64_t deadline = 0;
+    int rc = ash__change_options(b, opts, &fence, &deadline, err);
+    if (rc == 0 && fence.given)
+        rc = ash__fail(err, ASH_EINVAL, "a fence guards a file, not a bucket");
+    ash_op op = ash__bucket_write_op(b, NULL, deadline);
+    if (rc == 0)
+        rc = drop_one(b->files, &op, err);
+    if (rc == 0)
+        rc = drop_one(b->chunks, &op, err);
+    if (rc == 0)
+        rc = drop_one(b->attributes, &op, err);
+    /* The next upload makes the indexes anew. */
+    atomic_store(&b->indexed, false);
+    atomic_store(&b->expiry_indexed, false);
+    ash__fence_release(&fence);
+    return rc;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/file.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "bucket/attributes.h"
+
+/* A damaged files document: say which file and which field. */
+static int corrupt(const ash_file *f, const char *field, const char *why, ash_error *err)
+{
+    char *id = ash__id_text(&f->id);
+    int rc = ash__fail(err, ASH_ECORRUPT, "files document %s: %s %s", id, field, why);
+    ash__free(id);
+    return rc;
+}
+
+/* A whole number of any numeric type: implementations differ in what they store. */
+static int read_number(ash_file *f, const char *field, int64_t min, int64_t max, int64_t *out,
+                       ash_error *err)
+{
+    ash_value v = ash__doc_get(ash__doc_from_bson(&f->doc), field);
+    if (ash__value_is_missing(v))
+        return corrupt(f, field, "is missing", err);
+    if (!ash__value_is_number(v))
+        return corrupt(f, field, "is not a number", err);
+    if (!ash__value_as_int64(v, out))
+        return corrupt(f, field, "is not a whole number of bytes", err);
+    if (*out < min)
+        return corrupt(f, field, min == 0 ? "is negative" : "is not positive", err);
+    if (*out > max)
+        return corrupt(f, field, "is too big", err);
+    return 0;
+}
+
+static int read_date(ash_file *f, ash_error *err)
+{
+    ash_value v = ash__doc_get(ash__doc_from_bson(&f->doc), "uploadDate");
+    if (ash__value_is_missing(v) || ash__value_is_null(v))
+        return 0;
+    if (v.type != BSON_TYPE_DATE_TIME)
+        return corrupt(f, "uploadDate", "is not a date", err);
+    f->upload_date_ms = ash__value_int64(v);
+    return 0;
+}
+
+static int read_filename(ash_file *f, ash_error *err)
+{
+    ash_value v = ash__doc_get(ash__doc_from_bson(&f->doc), "filename");
+    if (ash__value_is_missing(v) || ash__value_is_null(v))
+        return 0; /* files of older implementations may have none */
+    if (v.type != BSON_TYPE_UTF8 && v.type != BSON_TYPE_SYMBOL)
+        return corrupt(f, "filename", "is not a string", err);
+    uint32_t len;
+    f->filename = ash__value_string(v, &len);
+    return 0;
+}
+
+static int read_fields(ash_file *f, ash_error *err)
+{
+    int64_t chunk_size = 0;
+    bson_iter_t it;
+    if (!bson_iter_init_find(&it, &f->doc, "_id"))
+        return ash__fail(err, ASH_ECORRUPT, "files document has no _id");
+    bson_value_copy(bson_iter_value(&it), &f->id);
+    int rc = read_number(f, "length", 0, INT64_MAX, &f->length, err);
+    if (rc == 0)
+        rc = read_number(f, "chunkSize", 1, INT32_MAX, &chunk_size, err);
+    f->chunk_size = (int32_t)chunk_size;
+    if (rc == 0 && f->length / f->chunk_size > INT32_MAX)
+        rc = corrupt(f, "length", "needs more chunks than can be numbered", err);
+    if (rc == 0)
+        rc = read_date(f, err);
+    if (rc == 0)
+        rc = read_filename(f, err);
+    return rc;
+}
+
+/* Takes over doc. */
+static int file_new(bson_t *doc, ash_file **out, ash_error *err)
+{
+    ash_file *f = ash__new(ash_file);
+    bson_steal(&f->doc, doc);
+    f->id.value_type = BSON_TYPE_EOD;
+    int rc = read_fields(f, err);
+    if (rc == 0)
+        *out = f;
+    else
+        ash_file_free(f);
+    return rc;
+}
+
+int ash_file_from_document(ash_doc doc, ash_file **out, ash_error *err)
+{
+    bson_t view;
+    bson_t copy;
+    *out = NULL;
+    int rc = ash__bson_validate(doc.data, doc.len, ASH_DOC_MAX_DEPTH, err);
+    if (rc != 0)
+        return rc;
+    ash__doc_to_bson(doc, &view);
+    bson_copy_to(&view, &copy);
+    return file_new(&copy, out, err);
+}
+
+void ash_file_free(ash_file *f)
+{
+    if (f == NULL)
+        return;
+    bson_value_destroy(&f->id);
+    bson_destroy(&f->doc);
+    ash__free(f);
+}
+
+ash_doc ash_file_document(const ash_file *f)
+{
+    return ash__doc_from_bson(&f->doc);
+}
+
+const bson_value_t *ash_file_id(const ash_file *f)
+{
+    return &f->id;
+}
+
+int64_t ash_file_length(const ash_file *f)
+{
+    return f->length;
+}
+
+int32_t ash_file_chunk_size_bytes(const ash_file *f)
+{
+    return f->chunk_size;
+}
+
+int64_t ash_file_upload_date_ms(const ash_file *f)
+{
+    return f->upload_date_ms;
+}
+
+const char *ash_file_filename(const ash_file *f)
+{
+    return f->filename;
+}
+
+bool ash_file_metadata(const ash_file *f, bson_t *out)
+{
+    ash_value v = ash__doc_get(ash__doc_from_bson(&f->doc), "metadata");
+    if (v.type != BSON_TYPE_DOCUMENT)
+        return false;
+    ash__doc_to_bson(ash__value_doc(v), out);
+    return true;
+}
+
+const char *ash_file_sha256(const ash_file *f)
+{
+    return f->sha256[0] != '\0' ? f->sha256 : NULL;
+}
+
+int64_t ash_file_expires_ms(const ash_file *f)
+{
+    return f->expires_ms;
+}
+
+int64_t ash__chunk_count(int64_t length, int32_t chunk_size)
+{
+    return length / chunk_size + (length % chunk_size != 0);
+}
+
+int32_t ash__chunk_length(int64_t length, int32_t chunk_size, int64_t n)
+{
+    int64_t rest = length - n * chunk_size;
+    return rest < chunk_size ? (int32_t)rest : chunk_size;
+}
+
+bool ash__file_same(const ash_file *a, const ash_file *b)
+{
+    if (a->has_version != b->has_version)
+        return false;
+    if (a->has_version && !bson_oid_equal(&a->version, &b->version))
+        return false;
+    return bson_equal(&a->doc, &b->doc);
+}
+
+int ash__file_get(ash_bucket *b, ash_transaction *t, const bson_value_t *id, bool with_attributes,
+                  int64_t deadline_ms, ash_file **out, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t doc;
+    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    *out = NULL;
+    int rc = ash__id_check(id, err);
+    if (rc != 0)
+        return rc;
+    ash__filter_id(&filter, "_id", id);
+    rc = ash_collection_find_one(b->files, &filter, &o, &doc, err);
+    bson_destroy(&filter);
+    if (rc == ASH_ENOTFOUND) {
+        char *text = ash__id_text(id);
+        ash__fail(err, rc, "no file with the id %s", text);
+        ash__free(text);
+    }
+    if (rc == 0)
+        rc = file_new(&doc, out, err);
+    if (rc == 0 && with_attributes)
+        rc = ash__attributes_read(b, t, *out, deadline_ms, err);
+    if (rc != 0) {
+        ash_file_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename, int32_t revision,
+                         const bson_t *projection, int64_t deadline_ms, bson_t *doc, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t sort = BSON_INITIALIZER;
+    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    bson_append_utf8(&filter, "filename", 8, filename, -1);
+    bson_append_int32(&sort, "uploadDate", 10, revision < 0 ? -1 : 1);
+    o.sort = &sort;
+    o.projection = projection;
+    o.skip = revision < 0 ? -((int64_t)revision + 1) : revision;
+    int rc = ash_collection_find_one(b->files, &filter, &o, doc, err);
+    bson_destroy(&filter);
+    bson_destroy(&sort);
+    return rc;
+}
+
+/* Two failures look alike to the query; the caller must tell them apart (§ File Download by
+ * Filename). */
+static int no_such_revision(ash_bucket *b, const char *filename, int32_t revision,
+                            int64_t deadline_ms, ash_error *err)
+{
+    bson_t any;
+    int rc = ASH_ENOTFOUND;
+    if (revision != 0 && revision != -1)
+        rc = find_revision(b, NULL, filename, -1, NULL, deadline_ms, &any, err);
+    if (rc == ASH_ENOTFOUND)
+        return ash__fail(err, rc, "no file named %.200s", filename);
+    if (rc != 0)
+        return rc;
+    bson_destroy(&any);
+    return ash__fail(err, ASH_ENOREVISION, "no revision %d of the file named %.200s", (int)revision,
+                     filename);
+}
+
+int ash__file_get_by_name(ash_bucket *b, const char *filename, int32_t revision,
+                          bool with_attributes, int64_t deadline_ms, ash_file **out, ash_error *err)
+{
+    bson_t doc;
+    *out = NULL;
+    int rc = ash__filename_check(filename, err);
+    if (rc != 0)
+        return rc;
+    rc = find_revision(b, NULL, filename, revision, NULL, deadline_ms, &doc, err);
+    if (rc == ASH_ENOTFOUND)
+        return no_such_revision(b, filename, revision, deadline_ms, err);
+    if (rc == 0)
+        rc = file_new(&doc, out, err);
+    if (rc == 0 && with_attributes)
+        rc = ash__attributes_read(b, NULL, *out, deadline_ms, err);
+    if (rc != 0) {
+        ash_file_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int ash__file_newest(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
+                     bson_value_t *id, int64_t *upload_date_ms, ash_error *err)
+{
+    bson_t doc;
+    bson_iter_t it;
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1), "uploadDate", BCON_INT32(1));
+    int rc = find_revision(b, t, filename, -1, projection, deadline_ms, &doc, err);
+    bson_destroy(projection);
+    if (rc != 0)
+        return rc;
+    *upload_date_ms = INT64_MIN;
+    if (bson_iter_init_find(&it, &doc, "uploadDate") && BSON_ITER_HOLDS_DATE_TIME(&it))
+        *upload_date_ms = bson_iter_date_time(&it);
+    if (bson_iter_init_find(&it, &doc, "_id"))
+        bson_value_copy(bson_iter_value(&it), id);
+    else
+        rc = ash__fail(err, ASH_ECORRUPT, "files document of %.200s has no _id", filename);
+    bson_destroy(&doc);
+    return rc;
+}
+
+int ash__file_ids_of_name(ash_bucket *b, ash_transaction *t, const char *filename, int64_t limit,
+                          int64_t deadline_ms, bson_t *ids, uint32_t *count, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash_cursor *cursor = NULL;
+    ash_doc doc;
+    bson_t view;
+    bson_iter_t it;
+    bson_init(ids);
+    *count = 0;
+    bson_append_utf8(&filter, "filename", 8, filename, -1);
+    o.projection = projection;
+    o.limit = limit;
+    int rc = ash_collection_find(b->files, &filter, &o, &cursor, err);
+    while (rc == 0) {
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        char key[12];
+        const char *name;
+        size_t len = bson_uint32_to_string(*count, &name, key, sizeof key);
+        if (bson_iter_init_find(&it, &view, "_id") && bson_append_iter(ids, name, (int)len, &it))
+            (*count)++;
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(projection);
+    bson_destroy(&filter);
+    return rc;
+}
+
+int ash_bucket_get_file(ash_bucket *b, const bson_value_t *id, bool with_attributes, ash_file **out,
+                        ash_error *err)
+{
+    return ash__file_get(b, NULL, id, with_attributes, ash__bucket_deadline(b, 0), out, err);
+}
+
+int ash_bucket_get_file_by_name(ash_bucket *b, const char *filename, int32_t revision,
+                                bool with_attributes, ash_file **out, ash_error *err)
+{
+    return ash__file_get_by_name(b, filename, revision, with_attributes, ash__bucket_deadline(b, 0),
+                                 out, err);
+}

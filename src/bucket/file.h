@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BUCKET_FILE_H
+#define ASH_BUCKET_FILE_H
+
+/* Files documents, read with the tolerance and the suspicion they need. */
+
+#include "bucket/bucket.h"
+
+struct ash_file {
+    bson_t doc;
+    bson_value_t id;
+    int64_t length;
+    int32_t chunk_size;
+    int64_t upload_date_ms;
+    const char *filename; /* inside doc, or NULL */
+    /* From the attributes, when they were read and belong to this version. */
+    char sha256[65];
+    int64_t expires_ms;
+    bool has_version;
+    bson_oid_t version; /* changes with every change of the file by Ashlar */
+};
+
+/* How many chunks a file of that length has. */
+int64_t ash__chunk_count(int64_t length, int32_t chunk_size);
+/* Bytes in chunk n. */
+int32_t ash__chunk_length(int64_t length, int32_t chunk_size, int64_t n);
+
+/* One file by id, or by name and revision, inside a transaction or (t NULL) outside.  with: also
+ * its attributes. */
+int ash__file_get(ash_bucket *b, ash_transaction *t, const bson_value_t *id, bool with_attributes,
+                  int64_t deadline_ms, ash_file **out, ash_error *err);
+int ash__file_get_by_name(ash_bucket *b, const char *filename, int32_t revision,
+                          bool with_attributes, int64_t deadline_ms, ash_file **out,
+                          ash_error *err);
+
+/* The same bytes in the files document and the same version. */
+bool ash__file_same(const ash_file *a, const ash_file *b);
+
+/* _id and uploadDate of the newest revision of a name; ASH_ENOTFOUND.  *id: bson_value_destroy().
+ */
+int ash__file_newest(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
+                     bson_value_t *id, int64_t *upload_date_ms, ash_error *err);
+
+/* Ids of all revisions of a name, as a BSON array in *ids, at most `limit` of them (0 = all);
+ * *count of them.  ids: initialised by the call, destroyed by the caller. */
+int ash__file_ids_of_name(ash_bucket *b, ash_transaction *t, const char *filename, int64_t limit,
+                          int64_t deadline_ms, bson_t *ids, uint32_t *count, ash_error *err);
+
+#endif

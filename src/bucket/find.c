@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/options.h"
+#include "bucket/bucket.h"
+
+static int check_options(const ash_bucket_find_options *o, ash_error *err)
+{
+    if (o->batch_size < 0)
+        return ash__fail(err, ASH_EINVAL, "batch size is negative");
+    if (o->skip < 0)
+        return ash__fail(err, ASH_EINVAL, "skip is negative");
+    if (o->limit < 0)
+        return ash__fail(err, ASH_EINVAL, "limit is negative");
+    if (o->max_time_ms < 0)
+        return ash__fail(err, ASH_EINVAL, "max_time_ms is negative");
+    return 0;
+}
+
+/* § Generic Find: the filter is not looked at. */
+int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_options *opts,
+                    ash_cursor **out, ash_error *err)
+{
+    ash_bucket_find_options o;
+    bson_t all = BSON_INITIALIZER;
+    *out = NULL;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc == 0)
+        rc = check_options(&o, err);
+    if (rc != 0)
+        return rc;
+    ash_find_options f = ash__bucket_find_options(b, NULL, ash__bucket_deadline(b, o.max_time_ms));
+    f.allow_disk_use = o.allow_disk_use;
+    f.batch_size = o.batch_size;
+    f.limit = o.limit;
+    f.no_cursor_timeout = o.no_cursor_timeout;
+    f.skip = o.skip;
+    f.sort = o.sort;
+    return ash_collection_find(b->files, filter != NULL ? filter : &all, &f, out, err);
+}

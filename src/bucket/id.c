@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/mem.h"
+#include "bson/compare.h"
+#include "bucket/bucket.h"
+
+void ash__filter_id(bson_t *filter, const char *name, const bson_value_t *id)
+{
+    if (id->value_type != BSON_TYPE_DOCUMENT) {
+        bson_append_value(filter, name, -1, id);
+        return;
+    }
+    bson_t child;
+    bson_append_document_begin(filter, name, -1, &child);
+    bson_append_value(&child, "$eq", 3, id);
+    bson_append_document_end(filter, &child);
+}
+
+static int check_document_id(const bson_value_t *id, ash_error *err)
+{
+    bson_t doc;
+    bson_iter_t it;
+    if (!bson_init_static(&doc, id->value.v_doc.data, id->value.v_doc.data_len) ||
+        !bson_validate(&doc, BSON_VALIDATE_NONE, NULL))
+        return ash__fail(err, ASH_EINVAL, "file id is not a valid document");
+    if (bson_iter_init(&it, &doc) && bson_iter_next(&it) && bson_iter_key(&it)[0] == '$')
+        return ash__fail(err, ASH_EINVAL, "file id has a field whose name starts with '$'");
+    return 0;
+}
+
+int ash__id_check(const bson_value_t *id, ash_error *err)
+{
+    switch (id->value_type) {
+    case BSON_TYPE_ARRAY:
+        return ash__fail(err, ASH_EINVAL, "file id is an array, which cannot be an _id");
+    case BSON_TYPE_REGEX:
+        return ash__fail(err, ASH_EINVAL, "file id is a regular expression");
+    case BSON_TYPE_UNDEFINED:
+    case BSON_TYPE_EOD:
+        return ash__fail(err, ASH_EINVAL, "file id is undefined");
+    case BSON_TYPE_DOCUMENT:
+        return check_document_id(id, err);
+    default:
+        return 0;
+    }
+}
+
+bool ash__id_equal(const bson_value_t *a, const bson_value_t *b)
+{
+    bson_t da = BSON_INITIALIZER;
+    bson_t db = BSON_INITIALIZER;
+    bson_append_value(&da, "", 0, a);
+    bson_append_value(&db, "", 0, b);
+    bool equal = ash__doc_compare(ash__doc_from_bson(&da), ash__doc_from_bson(&db), NULL) == 0;
+    bson_destroy(&da);
+    bson_destroy(&db);
+    return equal;
+}
+
+char *ash__id_text(const bson_value_t *id)
+{
+    bson_t doc = BSON_INITIALIZER;
+    bson_append_value(&doc, "_id", 3, id);
+    char *json = bson_as_relaxed_extended_json(&doc, NULL);
+    bson_destroy(&doc);
+    if (json == NULL)
+        return ash__strdup("{ \"_id\" : … }");
+    /* Long ids would push the reason out of an error's text. */
+    size_t len = strlen(json);
+    if (len > 120) {
+        len = 117;
+        while (len > 0 && ((unsigned char)json[len] & 0xC0) == 0x80)
+            len--;
+        memcpy(json + len, "...", 4);
+    }
+    char *text = ash__strdup(json);
+    bson_free(json);
+    return text;
+}
+
+int ash__filename_check(const char *filename, ash_error *err)
+{
+    ash_assert(filename != NULL);
+    size_t len = strlen(filename);
+    if (len > ASH_DOC_MAX_BYTES / 2)
+        return ash__fail(err, ASH_ETOOBIG, "file name of %zu bytes is too long", len);
+    if (!bson_utf8_validate(filename, len, false))
+        return ash__fail(err, ASH_EINVAL, "file name is not valid UTF-8");
+    return 0;
+}

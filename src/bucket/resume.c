@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "bucket/resume.h"
+#include "bucket/upload.h"
+
+void ash__resume_filter(bson_t *filter, const char *token)
+{
+    bson_t id;
+    bson_append_document_begin(filter, "_id", 3, &id);
+    bson_append_utf8(&id, "resume", 6, token, -1);
+    bson_append_document_end(filter, &id);
+}
+
+/* What a later process needs to go on.  A fence is not kept: it belongs to a lock that the process
+ * held. */
+static void build_upload(const ash_upload *u, bson_t *doc)
+{
+    bson_append_value(doc, "files_id", 8, &u->id);
+    bson_append_utf8(doc, "filename", 8, u->filename, -1);
+    bson_append_int32(doc, "chunkSize", 9, u->chunk_size);
+    bson_append_document(doc, "extra", 5, &u->extra);
+    bson_append_int32(doc, "condition", 9, (int32_t)u->condition);
+    if (u->newest.value_type != BSON_TYPE_EOD)
+        bson_append_value(doc, "newest", 6, &u->newest);
+    bson_append_bool(doc, "replace", 7, u->replace);
+    bson_append_int64(doc, "ttl", 3, u->ttl_s);
+    bson_append_int64(doc, "keep", 4, u->resume_expiry_s);
+    bson_append_int64(doc, "timeout", 7, u->timeout_ms);
+}
+
+int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    uint8_t random[ASH_TOKEN_CHARS / 2];
+    bson_t doc = BSON_INITIALIZER;
+    bson_t upload;
+    int rc = ash__bucket_index(u->bucket, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__bucket_index_expiry(u->bucket, deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    ash__random(random, sizeof random);
+    ash__hex(random, sizeof random, u->token);
+    u->kept_until_ms = ash__expiry_ms(ash__clock_wall_ms(), u->resume_expiry_s);
+    ash__resume_filter(&doc, u->token);
+    bson_append_document_begin(&doc, "upload", 6, &upload);
+    build_upload(u, &upload);
+    bson_append_document_end(&doc, &upload);
+    bson_append_date_time(&doc, "expires", 7, u->kept_until_ms);
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
+    rc = ash_collection_insert_one(u->bucket->attributes, &doc, &o, err);
+    bson_destroy(&doc);
+    return rc;
+}
+
+/* Moved on when a quarter of the time is over, so that a running upload never expires. */
+int ash__resume_keep(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    int64_t now = ash__clock_wall_ms();
+    int64_t until = ash__expiry_ms(now, u->resume_expiry_s);
+    int64_t matched = 0;
+    if (until - u->kept_until_ms < u->resume_expiry_s * 250)
+        return 0;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *set = BCON_NEW("$set", "{", "expires", BCON_DATE_TIME(until), "}");
+    ash__resume_filter(&filter, u->token);
+    ash_op op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
+    int rc = ash__collection_change(u->bucket->attributes, &filter, set, false, false, &op,
+                                    &matched, err);
+    if (rc == 0 && matched == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "resumable upload %s has expired", u->token);
+    u->kept_until_ms = until;
+    bson_destroy(set);
+    bson_destroy(&filter);
+    return rc;
+}
+
+int ash__resume_remove(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
+                       ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash__resume_filter(&filter, u->token);
+    ash_op op = ash__bucket_write_op(u->bucket, t, deadline_ms);
+    int rc = ash__collection_remove_all(u->bucket->attributes, &filter, &op, removed, err);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* ---- going on ---- */
+
+static int corrupt(const char *token, const char *field, ash_error *err)
+{
+    return ash__fail(err, ASH_ECORRUPT, "resumable upload %s has no valid %s", token, field);
+}
+
+static int64_t get_int64(ash_doc doc, const char *field)
+{
+    int64_t v = 0;
+    return ash__value_as_int64(ash__doc_get(doc, field), &v) ? v : 0;
+}
+
+/* The upload as it was opened, without any chunk yet. */
+static int rebuild(ash_bucket *b, const char *token, const bson_t *found, ash_upload **out,
+                   ash_error *err)
+{
+    bson_iter_t it;
+    bson_iter_t at;
+    uint32_t len;
+    ash_doc doc = ash__value_doc(ash__doc_get(ash__doc_from_bson(found), "upload"));
+    ash_value name = ash__doc_get(doc, "filename");
+    ash_value extra = ash__doc_get(doc, "extra");
+    int64_t chunk_size = get_int64(doc, "chunkSize");
+    int64_t condition = get_int64(doc, "condition");
+    if (name.type != BSON_TYPE_UTF8)
+        return corrupt(token, "filename", err);
+    if (extra.type != BSON_TYPE_DOCUMENT)
+        return corrupt(token, "extra", err);
+    if (chunk_size < 1 || chunk_size > ASH_CHUNK_SIZE_MAX)
+        return corrupt(token, "chunkSize", err);
+    if (condition < ASH_PUT_ALWAYS || condition > ASH_PUT_IF_NEWEST_IS)
+        return corrupt(token, "condition", err);
+    if (!bson_iter_init(&it, found) || !bson_iter_find_descendant(&it, "upload.files_id", &at))
+        return corrupt(token, "files_id", err);
+    int rc = ash__upload_new(b, bson_iter_value(&at), ash__value_string(name, &len),
+                             (int32_t)chunk_size, 0, out, err);
+    if (rc != 0)
+        return rc;
+    ash_upload *u = *out;
+    bson_t view;
+    ash__doc_to_bson(ash__value_doc(extra), &view);
+    bson_concat(&u->extra, &view);
+    u->condition = (ash_put_condition)condition;
+    if (bson_iter_init(&it, found) && bson_iter_find_descendant(&it, "upload.newest", &at))
+        bson_value_copy(bson_iter_value(&at), &u->newest);
+    u->replace = ash__value_truthy(ash__doc_get(doc, "replace"));
+    u->ttl_s = get_int64(doc, "ttl");
+    u->resume_expiry_s = get_int64(doc, "keep");
+    u->timeout_ms = get_int64(doc, "timeout");
+    memcpy(u->token, token, sizeof u->token);
+    return 0;
+}
+
+static int find_upload(ash_bucket *b, const char *token, int64_t deadline_ms, bson_t *found,
+                       ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    int rc = ASH_ENOTFOUND;
+    if (strlen(token) == ASH_TOKEN_CHARS) {
+        ash__resume_filter(&filter, token);
+        rc = ash_collection_find_one(b->attributes, &filter, &o, found, err);
+    }
+    bson_destroy(&filter);
+    if (rc == 0) {
+        ash_doc doc = ash__doc_from_bson(found);
+        ash_value expires = ash__doc_get(doc, "expires");
+        bool valid = ash__doc_get(doc, "upload").type == BSON_TYPE_DOCUMENT &&
+                     expires.type == BSON_TYPE_DATE_TIME;
+        if (valid && ash__value_int64(expires) > ash__clock_wall_ms())
+            return 0;
+        bson_destroy(found);
+        rc = valid ? ASH_ENOTFOUND : ASH_ECORRUPT;
+    }
+    if (rc == ASH_ENOTFOUND)
+        ash__fail(err, rc, "no resumable upload %.64s, or it has expired", token);
+    else if (rc == ASH_ECORRUPT)
+        ash__fail(err, rc, "resumable upload %s has no valid state", token);
+    return rc;
+}
+
+/* Take the whole chunks 0, 1, 2 … that the store has, and their bytes into the digest. */
+static int account_stored(ash_upload *u, ash_cursor *cursor, ash_error *err)
+{
+    ash_file as_if = {.length = INT64_MAX, .chunk_size = u->chunk_size, .id = u->id};
+    for (;;) {
+        ash_doc doc;
+        int64_t n;
+        const uint8_t *data;
+        size_t len;
+        int rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            return rc;
+        if (ash__chunk_parse(&as_if, doc, &n, &data, &len, NULL) != 0 || n != u->writer.stored ||
+            len != (size_t)u->chunk_size)
+            return 0;
+        ash__upload_account(u, data, len);
+        u->writer.stored++;
+    }
+}
+
+static int read_stored(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *sort = BCON_NEW("n", BCON_INT32(1));
+    ash_cursor *cursor = NULL;
+    ash_find_options o = ash__bucket_find_options(u->bucket, NULL, deadline_ms);
+    o.sort = sort;
+    ash__filter_id(&filter, "files_id", &u->id);
+    int rc = ash_collection_find(u->bucket->chunks, &filter, &o, &cursor, err);
+    if (rc == 0)
+        rc = account_stored(u, cursor, err);
+    ash_cursor_free(cursor);
+    bson_destroy(sort);
+    bson_destroy(&filter);
+    /* What follows a gap is of no use and would refuse the chunks to come. */
+    if (rc == 0)
+        rc = ash__chunks_remove(u->bucket, NULL, &u->id, u->writer.stored, -1, deadline_ms, NULL,
+                                err);
+    return rc;
+}
+
+int ash_bucket_resume_upload(ash_bucket *b, const char *token, ash_upload **out, ash_error *err)
+{
+    bson_t found;
+    ash_upload *u = NULL;
+    int64_t deadline = ash__bucket_deadline(b, 0);
+    *out = NULL;
+    int rc = find_upload(b, token, deadline, &found, err);
+    if (rc != 0)
+        return rc;
+    rc = rebuild(b, token, &found, &u, err);
+    bson_destroy(&found);
+    if (rc == 0)
+        rc = ash__resume_keep(u, deadline, err);
+    if (rc == 0)
+        rc = read_stored(u, deadline, err);
+    if (rc == 0) {
+        *out = u;
+        return 0;
+    }
+    if (u != NULL)
+        u->state = UPLOAD_FAILED;
+    ash_upload_free(u);
+    return rc;
+}

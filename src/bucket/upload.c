@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/upload.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/options.h"
+
+static const int64_t RESUME_EXPIRY_S = 24 * 3600;
+
+/* ---- opening ---- */
+
+static int check_aliases(const bson_t *aliases, ash_error *err)
+{
+    bson_iter_t it;
+    if (!bson_iter_init(&it, aliases))
+        return ash__fail(err, ASH_EINVAL, "aliases are not a valid array");
+    while (bson_iter_next(&it))
+        if (!BSON_ITER_HOLDS_UTF8(&it))
+            return ash__fail(err, ASH_EINVAL, "aliases hold something that is not a string");
+    return 0;
+}
+
+static int check_options(const ash_upload_options *o, ash_error *err)
+{
+    if (o->chunk_size_bytes < 0 || o->chunk_size_bytes > ASH_CHUNK_SIZE_MAX)
+        return ash__fail(err, ASH_EINVAL, "chunk size %d is not between 1 and %d bytes",
+                         (int)o->chunk_size_bytes, ASH_CHUNK_SIZE_MAX);
+    if (o->metadata != NULL &&
+        ash__bson_validate(bson_get_data(o->metadata), o->metadata->len, ASH_DOC_MAX_DEPTH, err))
+        return ASH_EINVAL;
+    if (o->content_type != NULL &&
+        !bson_utf8_validate(o->content_type, strlen(o->content_type), false))
+        return ash__fail(err, ASH_EINVAL, "content type is not valid UTF-8");
+    if ((int)o->condition < ASH_PUT_ALWAYS || (int)o->condition > ASH_PUT_IF_NEWEST_IS)
+        return ash__fail(err, ASH_EINVAL, "unknown put condition %d", (int)o->condition);
+    if ((o->condition == ASH_PUT_IF_NEWEST_IS) != (o->newest != NULL))
+        return ash__fail(err, ASH_EINVAL,
+                         "id of the newest revision belongs to the condition "
+                         "that names it, and only to that");
+    if (o->resume_expiry_s < 0)
+        return ash__fail(err, ASH_EINVAL, "expiry of the resumable upload is negative");
+    if (o->timeout_ms < 0)
+        return ash__fail(err, ASH_EINVAL, "upload timeout is negative");
+    return o->aliases != NULL ? check_aliases(o->aliases, err) : 0;
+}
+
+static int take_options(ash_upload *u, const ash_upload_options *o, ash_error *err)
+{
+    if (o->content_type != NULL)
+        bson_append_utf8(&u->extra, "contentType", 11, o->content_type, -1);
+    if (o->aliases != NULL)
+        bson_append_array(&u->extra, "aliases", 7, o->aliases);
+    if (o->metadata != NULL)
+        bson_append_document(&u->extra, "metadata", 8, o->metadata);
+    if (u->extra.len + strlen(u->filename) + 1024 > ASH_DOC_MAX_BYTES)
+        return ash__fail(err, ASH_ETOOBIG, "name and metadata do not fit a document of 16 MiB");
+    u->condition = o->condition;
+    if (o->newest != NULL)
+        bson_value_copy(o->newest, &u->newest);
+    u->replace = o->replace;
+    u->ttl_s = o->ttl_s < 0 ? 0 : o->ttl_s > 0 ? o->ttl_s : u->bucket->default_ttl_s;
+    u->timeout_ms = o->timeout_ms;
+    u->resume_expiry_s = o->resume_expiry_s != 0 ? o->resume_expiry_s : RESUME_EXPIRY_S;
+    return ash__fence_copy(u->bucket, o->fence, &u->fence, err);
+}
+
+int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
+                    int64_t first_n, ash_upload **out, ash_error *err)
+{
+    ash_upload *u = ash__new(ash_upload);
+    u->bucket = b;
+    u->chunk_size = chunk_size;
+    u->filename = ash__strdup(filename);
+    u->newest.value_type = BSON_TYPE_EOD;
+    u->stored_at_ms = ash__clock_ms();
+    bson_value_copy(id, &u->id);
+    bson_init(&u->extra);
+    u->sha256 = ash__digest_new(ASH_DIGEST_SHA256);
+    u->md5 = b->md5 ? ash__digest_new(ASH_DIGEST_MD5) : NULL;
+    int rc = ash__chunk_writer_init(&u->writer, b, id, chunk_size, first_n, err);
+    if (rc == 0 && b->md5 && u->md5 == NULL)
+        rc = ash__fail(err, ASH_EUNSUPPORTED, "MD5 is not available on this machine");
+    if (rc == 0) {
+        *out = u;
+    } else {
+        u->state = UPLOAD_FAILED;
+        ash_upload_free(u);
+    }
+    return rc;
+}
+
+static int open_upload(ash_bucket *b, const bson_value_t *id, const char *filename,
+                       const ash_upload_options *opts, ash_upload **out, ash_error *err)
+{
+    ash_upload_options o;
+    ash_upload *u = NULL;
+    *out = NULL;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc == 0)
+        rc = check_options(&o, err);
+    if (rc == 0)
+        rc = ash__filename_check(filename, err);
+    if (rc == 0)
+        rc = ash__id_check(id, err);
+    if (rc == 0)
+        rc = ash__upload_new(b, id, filename,
+                             o.chunk_size_bytes != 0 ? o.chunk_size_bytes : b->chunk_size, 0, &u,
+                             err);
+    if (rc == 0)
+        rc = take_options(u, &o, err);
+    if (rc == 0 && o.resumable)
+        rc = ash__resume_create(u, ash__bucket_deadline(b, u->timeout_ms), err);
+    if (rc == 0) {
+        *out = u;
+        return 0;
+    }
+    if (u != NULL)
+        u->state = UPLOAD_FAILED;
+    ash_upload_free(u);
+    return rc;
+}
+
+int ash_bucket_open_upload_stream(ash_bucket *b, const char *filename,
+                                  const ash_upload_options *opts, ash_upload **out, ash_error *err)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_OID};
+    bson_oid_init(&id.value.v_oid, NULL);
+    return open_upload(b, &id, filename, opts, out, err);
+}
+
+int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
+                                          const char *filename, const ash_upload_options *opts,
+                                          ash_upload **out, ash_error *err)
+{
+    ash_assert(id != NULL);
+    return open_upload(b, id, filename, opts, out, err);
+}
+
+/* ---- writing ---- */
+
+const bson_value_t *ash_upload_id(const ash_upload *u)
+{
+    return &u->id;
+}
+
+int64_t ash_upload_position(const ash_upload *u)
+{
+    return u->position;
+}
+
+const char *ash_upload_token(const ash_upload *u)
+{
+    return u->token[0] != '\0' ? u->token : NULL;
+}
+
+int ash__upload_state_check(const ash_upload *u, ash_error *err)
+{
+    static const char *const why[] = {"", "failed", "was aborted", "is finished"};
+    if (u->state == UPLOAD_OPEN)
+        return 0;
+    return ash__fail(err, ASH_ESTATE, "upload %s already", why[u->state]);
+}
+
+void ash__upload_account(ash_upload *u, const void *data, size_t len)
+{
+    ash__digest_add(u->sha256, data, len);
+    if (u->md5 != NULL)
+        ash__digest_add(u->md5, data, len);
+    u->position += (int64_t)len;
+}
+
+/* The writer is about to hand chunks to the store: the indexes come first (§ Before write
+ * operations). */
+static int prepare_store(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    int rc = ash__bucket_index(u->bucket, deadline_ms, err);
+    if (rc == 0 && u->token[0] != '\0')
+        rc = ash__resume_keep(u, deadline_ms, err);
+    u->stored_at_ms = ash__clock_ms();
+    return rc;
+}
+
+static int next_space(ash_upload *u, uint8_t **at, size_t *room, int64_t deadline_ms,
+                      ash_error *err)
+{
+    int rc = 0;
+    if (u->writer.held == u->writer.slots)
+        rc = prepare_store(u, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__chunk_writer_space(&u->writer, at, room, deadline_ms, err);
+    return rc;
+}
+
+int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err)
+{
+    const uint8_t *from = data;
+    int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
+    int rc = ash__upload_state_check(u, err);
+    if (rc != 0)
+        return rc;
+    while (len > 0) {
+        uint8_t *at;
+        size_t room;
+        rc = next_space(u, &at, &room, deadline, err);
+        if (rc != 0) {
+            u->state = UPLOAD_FAILED;
+            return rc;
+        }
+        size_t take = len < room ? len : room;
+        memcpy(at, from, take);
+        ash__upload_account(u, at, take);
+        ash__chunk_writer_took(&u->writer, take);
+        from += take;
+        len -= take;
+    }
+    return 0;
+}
+
+/* ---- ending ---- */
+
+int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err)
+{
+    int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
+    if (file != NULL)
+        *file = NULL;
+    int rc = ash__upload_state_check(u, err);
+    if (rc == 0 && u->writer.held + (u->writer.fill > 0) > 0)
+        rc = prepare_store(u, deadline, err);
+    else if (rc == 0)
+        rc = ash__bucket_index(u->bucket, deadline, err);
+    if (rc == 0)
+        rc = ash__upload_finish(u, file, deadline, err);
+    return rc;
+}
+
+/* Only numbers below `stored` are this upload's: a chunk of an existing file with the same id would
+ * have refused ours. */
+int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    int rc = 0;
+    if (u->writer.stored > 0)
+        rc = ash__chunks_remove(u->bucket, NULL, &u->id, 0, u->writer.stored, deadline_ms, NULL,
+                                err);
+    if (rc == 0 && u->token[0] != '\0')
+        rc = ash__resume_remove(u, NULL, deadline_ms, NULL, err);
+    return rc;
+}
+
+int ash_upload_abort(ash_upload *u, ash_error *err)
+{
+    if (u->state == UPLOAD_FINISHED || u->state == UPLOAD_ABORTED)
+        return ash__upload_state_check(u, err);
+    u->state = UPLOAD_ABORTED;
+    int rc = ash__upload_discard(u, ash__bucket_deadline(u->bucket, u->timeout_ms), err);
+    if (rc != 0)
+        ash__error_prefix(err, "upload could not be aborted wholly");
+    return rc;
+}
+
+/* What a forgotten upload leaves: nothing, or as much as can be gone on with. */
+static void let_go(ash_upload *u)
+{
+    int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
+    if (u->token[0] == '\0')
+        (void)ash__upload_discard(u, deadline, NULL);
+    else if (u->writer.held > 0 && prepare_store(u, deadline, NULL) == 0)
+        (void)ash__chunk_writer_flush(&u->writer, false, deadline, NULL);
+}
+
+void ash_upload_free(ash_upload *u)
+{
+    if (u == NULL)
+        return;
+    if (u->state == UPLOAD_OPEN)
+        let_go(u);
+    ash__chunk_writer_release(&u->writer);
+    ash__digest_free(u->sha256);
+    ash__digest_free(u->md5);
+    ash__fence_release(&u->fence);
+    bson_value_destroy(&u->id);
+    bson_value_destroy(&u->newest);
+    bson_destroy(&u->extra);
+    ash__free(u->filename);
+    ash__free(u);
+}
+
+/* ---- from a stream ---- */
+
+/* Straight from the source into the chunk documents.  *source_failed tells whose error it is. */
+static int copy_all(ash_upload *u, const ash_input *in, int64_t deadline_ms, bool *source_failed,
+                    ash_error *err)
+{
+    for (;;) {
+        uint8_t *at;
+        size_t room;
+        int rc = ash__deadline_check(deadline_ms, "upload", err);
+        if (rc == 0)
+            rc = next_space(u, &at, &room, deadline_ms, err);
+        if (rc != 0)
+            return rc;
+        int64_t got = in->read(in->ctx, at, room, err);
+        *source_failed = got < 0;
+        if (got <= 0)
+            return (int)got;
+        ash_assert((uint64_t)got <= room);
+        ash__upload_account(u, at, (size_t)got);
+        ash__chunk_writer_took(&u->writer, (size_t)got);
+    }
+}
+
+/* § Aborting an upload, § Operation Failure: a failed source aborts the upload, a failed operation
+ * is reported at once where cleaning up would most likely fail, too. */
+static void clean_up(ash_upload *u, bool source_failed)
+{
+    ash_commit_manner manner;
+    if (u->state == UPLOAD_FINISHED || u->state == UPLOAD_ABORTED)
+        return;
+    bool here = ash__bucket_manner(u->bucket, &manner, NULL) == 0 && manner.embedded;
+    if (u->token[0] == '\0' && (source_failed || here))
+        (void)ash_upload_abort(u, NULL);
+    else if (u->state == UPLOAD_OPEN && u->token[0] == '\0')
+        u->state = UPLOAD_FAILED;
+}
+
+static int run_upload(ash_upload *u, const ash_input *in, ash_error *err)
+{
+    int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
+    bool source_failed = false;
+    int rc = copy_all(u, in, deadline, &source_failed, err);
+    if (rc == 0)
+        rc = prepare_store(u, deadline, err);
+    if (rc == 0)
+        rc = ash__upload_finish(u, NULL, deadline, err);
+    if (rc != 0)
+        clean_up(u, source_failed);
+    return rc;
+}
+
+int ash_bucket_upload_from_stream(ash_bucket *b, const char *filename, const ash_input *in,
+                                  const ash_upload_options *opts, bson_value_t *id, ash_error *err)
+{
+    ash_upload *u = NULL;
+    int rc = ash_bucket_open_upload_stream(b, filename, opts, &u, err);
+    if (rc == 0)
+        rc = run_upload(u, in, err);
+    if (rc == 0 && id != NULL)
+        bson_value_copy(&u->id, id);
+    ash_upload_free(u);
+    return rc;
+}
+
+int ash_bucket_upload_from_stream_with_id(ash_bucket *b, const bson_value_t *id,
+                                          const char *filename, const ash_input *in,
+                                          const ash_upload_options *opts, ash_error *err)
+{
+    ash_upload *u = NULL;
+    int rc = ash_bucket_open_upload_stream_with_id(b, id, filename, opts, &u, err);
+    if (rc == 0)
+        rc = run_upload(u, in, err);
+    ash_upload_free(u);
+    return rc;
+}

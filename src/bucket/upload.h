@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BUCKET_UPLOAD_H
+#define ASH_BUCKET_UPLOAD_H
+
+/* An upload, from open to finish.
+ *
+ *   open ──write──▶ open ──finish──▶ finished
+ *     │               │
+ *     │               └─ a call fails ─▶ failed ──abort──▶ aborted
+ *     └──abort──▶ aborted
+ */
+
+#include "base/hash.h"
+#include "bucket/attributes.h"
+#include "bucket/chunks.h"
+#include "bucket/condition.h"
+
+enum upload_state { UPLOAD_OPEN, UPLOAD_FAILED, UPLOAD_ABORTED, UPLOAD_FINISHED };
+
+#define ASH_TOKEN_CHARS 32
+
+struct ash_upload {
+    ash_bucket *bucket;
+    enum upload_state state;
+    bson_value_t id;
+    char *filename;
+    int32_t chunk_size;
+    bson_t extra; /* contentType, aliases, metadata: as the files document will have them */
+    ash_put_condition condition;
+    bson_value_t newest;
+    bool replace;
+    ash_fence_copy fence;
+    int64_t ttl_s; /* 0: never */
+    int64_t timeout_ms;
+    char token[ASH_TOKEN_CHARS + 1]; /* "" unless resumable */
+    int64_t resume_expiry_s;
+    int64_t kept_until_ms; /* wall time in the resume document */
+    ash_chunk_writer writer;
+    ash_digest *sha256;
+    ash_digest *md5; /* or NULL */
+    int64_t position;
+    int64_t stored_at_ms; /* monotonic: the last time that the store took chunks */
+};
+
+/* An upload object without options; the writer starts at chunk first_n. */
+int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
+                    int64_t first_n, ash_upload **out, ash_error *err);
+/* Count bytes that are in the writer, or in the store already. */
+void ash__upload_account(ash_upload *u, const void *data, size_t len);
+/* Checks the state, and that the last hour's sleep did not let the upload expire. */
+int ash__upload_state_check(const ash_upload *u, ash_error *err);
+int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err);
+/* Delete the chunks that this upload stored. */
+int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err);
+
+/* The resume document: made when a resumable upload opens, its expiry moved while it runs, removed
+ * in the commit that finishes it. */
+int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err);
+int ash__resume_keep(ash_upload *u, int64_t deadline_ms, ash_error *err);
+int ash__resume_remove(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
+                       ash_error *err);
+
+#endif

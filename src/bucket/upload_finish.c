@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "bucket/delete.h"
+#include "bucket/upload.h"
+
+static const int64_t STALE_MS = 3600 * 1000;
+static const int64_t DAY_MS = 24 * 3600 * 1000;
+
+typedef struct finish_call {
+    ash_upload *upload;
+    int64_t chunks;
+    char sha256[65];
+    char md5[65];
+    bson_t doc; /* the files document of the last run; {} before */
+    int64_t expires_ms;
+} finish_call;
+
+static void digest_text(ash_digest *d, char out[65])
+{
+    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
+    if (d == NULL)
+        return;
+    size_t len = ash__digest_finish(d, bytes);
+    ash__hex(bytes, len, out);
+}
+
+/* The time of completion; but revisions are told apart by it, so it comes after the newest one's.
+ * A date far in the future (somebody's wrong clock) is left alone. */
+static int choose_date(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *out,
+                       ash_error *err)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_EOD};
+    int64_t newest = INT64_MIN;
+    int64_t now = ash__clock_wall_ms();
+    int rc = ash__file_newest(u->bucket, t, u->filename, deadline_ms, &id, &newest, err);
+    bson_value_destroy(&id);
+    *out = newest >= now && newest < now + DAY_MS ? newest + 1 : now;
+    return rc == ASH_ENOTFOUND ? 0 : rc;
+}
+
+static void build_files_doc(const finish_call *call, int64_t date_ms, bson_t *doc)
+{
+    const ash_upload *u = call->upload;
+    bson_append_value(doc, "_id", 3, &u->id);
+    bson_append_int64(doc, "length", 6, u->position);
+    bson_append_int32(doc, "chunkSize", 9, u->chunk_size);
+    bson_append_date_time(doc, "uploadDate", 10, date_ms);
+    if (call->md5[0] != '\0')
+        bson_append_utf8(doc, "md5", 3, call->md5, -1);
+    bson_append_utf8(doc, "filename", 8, u->filename, -1);
+    bson_concat(doc, &u->extra);
+}
+
+/* Chunks without a file may be swept once they are a day old, so an upload that slept looks whether
+ * its own are still there. */
+static int check_chunks(const finish_call *call, ash_transaction *t, int64_t deadline_ms,
+                        ash_error *err)
+{
+    const ash_upload *u = call->upload;
+    if (ash__clock_ms() - u->stored_at_ms < STALE_MS)
+        return 0;
+    bson_t filter = BSON_INITIALIZER;
+    int64_t count = 0;
+    ash_count_options o = ASH_COUNT_OPTIONS_INIT;
+    o.op.transaction = t;
+    o.op.deadline_ms = deadline_ms;
+    ash__filter_id(&filter, "files_id", &u->id);
+    int rc = ash_collection_count(u->bucket->chunks, &filter, &o, &count, err);
+    bson_destroy(&filter);
+    if (rc == 0 && count != call->chunks)
+        rc = ash__fail(err, ASH_ECHUNKMISSING, "upload rested so long that chunks were swept");
+    return rc;
+}
+
+static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+{
+    ash_upload *u = call->upload;
+    int64_t date = 0;
+    int rc = choose_date(u, t, deadline_ms, &date, err);
+    if (rc != 0)
+        return rc;
+    ash_attributes a = {.id = &u->id,
+                        .length = u->position,
+                        .upload_date_ms = date,
+                        .sha256 = call->sha256,
+                        .expires_ms = call->expires_ms,
+                        .token = u->fence.given ? u->fence.token : 0};
+    bson_destroy(&call->doc);
+    bson_init(&call->doc);
+    build_files_doc(call, date, &call->doc);
+    rc = ash__attributes_write(u->bucket, t, &a, deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = ash__bucket_write_op(u->bucket, t, deadline_ms);
+    rc = ash_collection_insert_one(u->bucket->files, &call->doc, &o, err);
+    if (rc == ASH_EEXISTS) {
+        char *id = ash__id_text(&u->id);
+        ash__fail(err, rc, "a file with the id %s exists already", id);
+        ash__free(id);
+    }
+    return rc;
+}
+
+/* In this order, so that where the store has no transactions the files document comes after its
+ * chunks and attributes, and older revisions go only when the new one stands. */
+static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                       int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    finish_call *call = ctx;
+    ash_upload *u = call->upload;
+    bson_t old = BSON_INITIALIZER;
+    uint32_t old_count = 0;
+    int64_t kept = 1;
+    int rc = ash__fence_check(b, t, manner, &u->fence, &u->id, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__condition_check(b, t, manner, u->condition, &u->newest, u->filename, deadline_ms,
+                                  err);
+    if (rc == 0)
+        rc = check_chunks(call, t, deadline_ms, err);
+    if (rc == 0 && u->replace)
+        rc = ash__file_ids_of_name(b, t, u->filename, 0, deadline_ms, &old, &old_count, err);
+    if (rc == 0)
+        rc = insert_file(call, t, deadline_ms, err);
+    if (rc == 0 && u->token[0] != '\0')
+        rc = ash__resume_remove(u, t, deadline_ms, &kept, err);
+    if (rc == 0 && kept == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "resumable upload %s has expired", u->token);
+    if (rc == 0 && old_count > 0)
+        rc = ash__delete_ids(b, t, &old, deadline_ms, err);
+    bson_destroy(&old);
+    return rc;
+}
+
+/* Whether the failure proves that the commit did not happen. */
+static bool is_definite(int rc)
+{
+    return rc != ASH_ETIMEOUT && rc != ASH_ENETWORK && rc != ASH_EIO && rc != ASH_EINTERNAL;
+}
+
+/* A file that was not to be keeps no chunks, unless the failure is the store's and cleaning up
+ * would fail as well. */
+static void give_up(ash_upload *u, int rc, int64_t deadline_ms)
+{
+    ash_commit_manner manner;
+    u->state = UPLOAD_FAILED;
+    if (!is_definite(rc) || ash__bucket_manner(u->bucket, &manner, NULL) != 0)
+        return;
+    bool refused = rc == ASH_ECONDITION || rc == ASH_ELOST || rc == ASH_EEXISTS;
+    if (refused || (manner.embedded && u->token[0] == '\0'))
+        if (ash__upload_discard(u, deadline_ms, NULL) == 0)
+            u->state = UPLOAD_ABORTED;
+}
+
+int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err)
+{
+    finish_call call = {.upload = u};
+    bson_init(&call.doc);
+    int rc = 0;
+    if (u->ttl_s > 0) {
+        rc = ash__bucket_index_expiry(u->bucket, deadline_ms, err);
+        call.expires_ms = ash__expiry_ms(ash__clock_wall_ms(), u->ttl_s);
+    }
+    if (rc == 0)
+        rc = ash__chunk_writer_flush(&u->writer, true, deadline_ms, err);
+    call.chunks = u->writer.stored;
+    if (rc == 0) {
+        digest_text(u->sha256, call.sha256);
+        digest_text(u->md5, call.md5);
+        rc = ash__bucket_commit(u->bucket, commit_file, &call, deadline_ms, err);
+    }
+    if (rc == 0) {
+        u->state = UPLOAD_FINISHED;
+        if (file != NULL)
+            rc = ash_file_from_document(ash__doc_from_bson(&call.doc), file, err);
+        if (rc == 0 && file != NULL) {
+            memcpy((*file)->sha256, call.sha256, sizeof call.sha256);
+            (*file)->expires_ms = call.expires_ms;
+        }
+    } else {
+        give_up(u, rc, deadline_ms);
+    }
+    bson_destroy(&call.doc);
+    return rc;
+}
