@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include "query/match_regex.h"
+
+#include "base/mem.h"
+
+#include <pcre2.h>
+#include <string.h>
+
+#define MAX_PATTERN_BYTES 32764
+#define MATCH_STEPS       1000000
+#define MATCH_DEPTH       10000
+#define MATCH_HEAP_KIB    20000
+
+struct ash_regex {
+    pcre2_code *code;
+    pcre2_match_context *limits;
+};
+
+static int flags_of(const char *options, uint32_t *flags, ash_error *err)
+{
+    *flags = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
+    for (const char *o = options; *o != 0; o++) {
+        switch (*o) {
+        case 'i':
+            *flags |= PCRE2_CASELESS;
+            break;
+        case 'm':
+            *flags |= PCRE2_MULTILINE;
+            break;
+        case 's':
+            *flags |= PCRE2_DOTALL;
+            break;
+        case 'x':
+            *flags |= PCRE2_EXTENDED;
+            break;
+        case 'u':
+            break;
+        default:
+            return ash__fail_server(err, ASH_EINVAL, 51108, "invalid flag in regex options: %c",
+                                    *o);
+        }
+    }
+    return 0;
+}
+
+int ash__regex_new(const char *pattern, const char *options, ash_regex **out, ash_error *err)
+{
+    *out = NULL;
+    uint32_t flags;
+    int result = flags_of(options, &flags, err);
+    if (result != 0)
+        return result;
+    size_t len = strlen(pattern);
+    if (len > MAX_PATTERN_BYTES)
+        return ash__fail_server(err, ASH_EINVAL, 51091,
+                                "Regular expression is invalid: it is longer than %d bytes",
+                                MAX_PATTERN_BYTES);
+    int number;
+    PCRE2_SIZE offset;
+    pcre2_code *code = pcre2_compile((PCRE2_SPTR)pattern, len, flags, &number, &offset, NULL);
+    if (code == NULL) {
+        PCRE2_UCHAR text[160];
+        pcre2_get_error_message(number, text, sizeof text);
+        return ash__fail_server(err, ASH_EINVAL, 51091, "Regular expression is invalid: %s",
+                                (const char *)text);
+    }
+    /* Where the system forbids executable memory this fails, and matching interprets. */
+    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    ash_regex *r = ash__new(ash_regex);
+    r->code = code;
+    r->limits = pcre2_match_context_create(NULL);
+    ash_assert(r->limits != NULL);
+    pcre2_set_match_limit(r->limits, MATCH_STEPS);
+    pcre2_set_depth_limit(r->limits, MATCH_DEPTH);
+    pcre2_set_heap_limit(r->limits, MATCH_HEAP_KIB);
+    *out = r;
+    return 0;
+}
+
+void ash__regex_free(ash_regex *r)
+{
+    if (r == NULL)
+        return;
+    pcre2_code_free(r->code);
+    pcre2_match_context_free(r->limits);
+    ash__free(r);
+}
+
+int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_error *err)
+{
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    ash_assert(data != NULL);
+    PCRE2_SPTR subject = (PCRE2_SPTR)text;
+    int found = pcre2_match(r->code, subject, len_bytes, 0, 0, data, r->limits);
+    /* The compiled form has a small stack of its own; the interpreter has only the limits above. */
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+        found = pcre2_match(r->code, subject, len_bytes, 0, PCRE2_NO_JIT, data, r->limits);
+    pcre2_match_data_free(data);
+    if (found >= 0)
+        return 1;
+    if (found == PCRE2_ERROR_NOMATCH)
+        return 0;
+    PCRE2_UCHAR message[160];
+    pcre2_get_error_message(found, message, sizeof message);
+    return ash__fail_server(err, ASH_EINVAL, 51156,
+                            "Error occurred while executing regular expression: %s",
+                            (const char *)message);
+}
+
+/* Take the last whole UTF-8 character off again: a quantifier behind it makes it optional. */
+static void drop_last_char(ash_buffer *out)
+{
+    while (out->len > 0) {
+        uint8_t byte = out->data[--out->len];
+        if ((byte & 0xC0) != 0x80)
+            return;
+    }
+}
+
+/* One literal of the pattern at p: its length in the pattern, 0 when p is no literal. */
+static size_t literal_at(const char *p, char *literal)
+{
+    *literal = *p;
+    if (*p == 0 || strchr("^$.[]|()?*+{}", *p) != NULL)
+        return 0;
+    if (*p != '\\')
+        return 1;
+    *literal = p[1];
+    bool is_ascii_punct = p[1] > ' ' && p[1] < 127 && strchr("\"#%&',/:;<=>@_`~!-", p[1]) != NULL;
+    return is_ascii_punct || (p[1] != 0 && strchr("^$.[]|()?*+{}\\", p[1]) != NULL) ? 2 : 0;
+}
+
+bool ash__regex_prefix(const char *pattern, const char *options, ash_buffer *out, bool *whole)
+{
+    *whole = false;
+    if (pattern[0] != '^' || strpbrk(options, "imx") != NULL || strchr(pattern, '|') != NULL)
+        return false;
+    size_t start = out->len;
+    const char *p = pattern + 1;
+    for (;;) {
+        char literal;
+        size_t len = literal_at(p, &literal);
+        if (len == 0)
+            break;
+        ash__buffer_append_byte(out, (uint8_t)literal);
+        p += len;
+    }
+    if (out->len > start && *p != 0 && strchr("?*{", *p) != NULL)
+        drop_last_char(out);
+    *whole = *p == 0;
+    return out->len > start;
+}
