@@ -21,6 +21,12 @@ skip_all() {
     exit 0
 }
 
+# Inside a case: end it as a counted skip.
+skip() {
+    echo "$1" >"$scratch/skip"
+    exit 77
+}
+
 # start_server STORE [ARGS…]: sets $server_pid and $server_address (a free port on loopback).
 start_server() {
     server_store=$1
@@ -76,7 +82,9 @@ run_cases() {
         )
         result=$?
         set +e
-        if [ $result = 0 ]; then
+        if [ $result = 77 ]; then
+            echo "ok $number $name # SKIP $(cat "$scratch/skip" 2>/dev/null)"
+        elif [ $result = 0 ]; then
             echo "ok $number $name"
         else
             echo "not ok $number $name"

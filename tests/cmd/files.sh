@@ -1,0 +1,208 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The verbs on files, on a folder.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+a() {
+    "$ASHLAR" -s "$store" "$@"
+}
+bytes() { # COUNT
+    head -c "$1" /dev/urandom
+}
+
+case_put_and_get_boundary_sizes() {
+    for size in 0 1 261119 261120 261121 522240 1000000; do
+        bytes $size >"$scratch/in"
+        a put "$scratch/in" "size $size"
+        a get "size $size" "$scratch/back"
+        cmp "$scratch/in" "$scratch/back"
+        [ "$(a sum "size $size" | cut -c1-64)" = "$(sha256sum <"$scratch/in" | cut -c1-64)" ]
+    done
+    a check
+}
+
+case_names_of_all_kinds() {
+    echo content >"$scratch/in"
+    long=$(printf 'ä%.0s' $(seq 500))
+    newline='two
+lines'
+    for name in 'with spaces' "$newline" "quo'te\"s" '-dash' 'back\slash' '$dollar' "$long" 'a/b/c' '日本語'; do
+        a put --name "$name" "$scratch/in"
+        a cat -- "$name" | cmp - "$scratch/in"
+        a stat -- "$name" >/dev/null
+    done
+    [ "$(a --json ls | wc -l)" -ge 9 ]
+    # A terminal sees no raw control characters.
+    a ls | grep -q 'two\\x0alines'
+}
+
+case_name_that_is_not_utf8_is_refused() {
+    echo content >"$scratch/in"
+    expect_status 2 "$ASHLAR" -s "$store" put --name "$(printf 'bad\377name')" "$scratch/in"
+    grep -q 'UTF-8' "$scratch/err"
+    ! a ls bad | grep -q .
+}
+
+case_base_name_and_given_name() {
+    echo one >"$scratch/one.txt"
+    a put "$scratch/one.txt"
+    a cat one.txt | cmp - "$scratch/one.txt"
+    a put "$scratch/one.txt" other.txt
+    a cat other.txt | cmp - "$scratch/one.txt"
+    echo two >"$scratch/two.txt"
+    expect_status 2 "$ASHLAR" -s "$store" put "$scratch/one.txt" "$scratch/two.txt"
+    (cd "$scratch" && rm -f out.txt && a get one.txt && cmp one.txt "$scratch/one.txt")
+}
+
+case_standard_streams() {
+    bytes 600000 >"$scratch/in"
+    a put - streamed <"$scratch/in"
+    a get streamed - | cmp - "$scratch/in"
+    a cat streamed | cmp - "$scratch/in"
+    expect_status 2 "$ASHLAR" -s "$store" put -
+}
+
+case_ranges() {
+    bytes 600000 >"$scratch/in"
+    a put "$scratch/in" ranged
+    a cat --range 0-0 ranged | cmp - "$scratch/in" -n 1
+    a cat --range 261118-261121 ranged >"$scratch/part"
+    tail -c +261119 "$scratch/in" | head -c 4 | cmp - "$scratch/part"
+    a cat --range 599990- ranged >"$scratch/part"
+    tail -c 10 "$scratch/in" | cmp - "$scratch/part"
+    a cat --range -5 ranged >"$scratch/part"
+    tail -c 5 "$scratch/in" | cmp - "$scratch/part"
+    [ "$(a cat --range 599000-99999999 ranged | wc -c)" = 1000 ]
+    expect_status 2 "$ASHLAR" -s "$store" cat --range 600000- ranged
+    expect_status 2 "$ASHLAR" -s "$store" cat --range 5-1 ranged
+    expect_status 2 "$ASHLAR" -s "$store" cat --range x ranged
+}
+
+case_revisions() {
+    for n in 0 1 2; do
+        echo "revision $n" | a put - revised
+    done
+    [ "$(a cat revised)" = "revision 2" ]
+    [ "$(a cat revised@0)" = "revision 0" ]
+    [ "$(a cat revised@-2)" = "revision 1" ]
+    expect_status 4 "$ASHLAR" -s "$store" cat revised@3
+    [ "$(a ls revised | wc -l)" = 1 ]
+    [ "$(a ls -a revised | wc -l)" = 3 ]
+    a rm revised@1
+    [ "$(a cat revised@1)" = "revision 2" ]
+    echo name | a put - 'icon@2'
+    [ "$(a cat 'icon@2@-1')" = name ]
+}
+
+case_ids() {
+    echo by id | a put --id '{"$oid": "0123456789abcdef01234567"}' - with-id
+    [ "$(a cat id:0123456789abcdef01234567)" = "by id" ]
+    echo number | a put --id 42 - numbered
+    [ "$(a cat id:42)" = number ]
+    expect_status 5 "$ASHLAR" -s "$store" put --id 42 --name again "$scratch/in"
+    a rm id:42
+    expect_status 4 "$ASHLAR" -s "$store" cat id:42
+}
+
+case_mv() {
+    echo x | a put - before
+    echo y | a put - before
+    a mv before after
+    expect_status 4 "$ASHLAR" -s "$store" cat before
+    [ "$(a ls -a after | wc -l)" = 2 ]
+    echo z | a put - taken
+    expect_status 5 "$ASHLAR" -s "$store" mv taken after
+    [ "$(a cat taken)" = z ]
+    a mv -f taken after
+    [ "$(a cat after)" = z ]
+    expect_status 4 "$ASHLAR" -s "$store" mv nothing somewhere
+}
+
+case_rm() {
+    for name in gone/1 gone/2 kept; do
+        echo x | a put - $name
+    done
+    a -n rm -r gone/
+    [ "$(a ls gone/ | wc -l)" = 2 ]
+    a rm -r gone/
+    [ "$(a ls gone/ | wc -l)" = 0 ]
+    [ "$(a ls kept | wc -l)" = 1 ]
+    expect_status 4 "$ASHLAR" -s "$store" rm nothing
+    echo x | a put - one
+    expect_status 3 "$ASHLAR" -s "$store" rm one nothing
+    a check
+}
+
+case_find_and_json() {
+    echo x | a put --metadata '{"owner": "mara", "n": 5}' - found
+    a find '{"metadata.owner": "mara"}' | grep -q found
+    expect_status 4 "$ASHLAR" -s "$store" find '{"metadata.owner": "nobody"}'
+    expect_status 2 "$ASHLAR" -s "$store" find '{bad'
+    a --json find '{"metadata.n": {"$gt": 4}}' | python3 -c '
+import json, sys
+rows = [json.loads(line) for line in sys.stdin]
+assert [r["name"] for r in rows] == ["found"], rows
+assert rows[0]["metadata"] == {"owner": "mara", "n": 5} and rows[0]["length"] == 2'
+    expect_status 4 "$ASHLAR" -s "$store" --json cat nothing
+    python3 -c 'import json, sys; e = json.load(open(sys.argv[1]))["error"]; assert e["exit"] == 4 and e["code"] == "ENOTFOUND"' "$scratch/err"
+}
+
+case_conditions() {
+    echo first | a put --if-absent - single
+    expect_status 5 sh -c "echo second | '$ASHLAR' -s '$store' put --if-absent - single"
+    [ "$(a cat single)" = first ]
+    echo third | a put --replace - single
+    [ "$(a cat single)" = third ]
+    [ "$(a ls -a single | wc -l)" = 1 ]
+}
+
+case_usage() {
+    expect_status 2 "$ASHLAR"
+    expect_status 2 "$ASHLAR" frobnicate
+    expect_status 2 "$ASHLAR" put
+    expect_status 2 "$ASHLAR" put --no-such-option x
+    expect_status 0 "$ASHLAR" help
+    expect_status 0 "$ASHLAR" put --help
+    expect_status 0 "$ASHLAR" version
+    for shell in bash zsh fish; do
+        expect_status 0 "$ASHLAR" completion $shell
+    done
+    "$ASHLAR" completion bash >"$scratch/completion" && bash -n "$scratch/completion"
+}
+
+case_buckets_and_databases_are_apart() {
+    echo x | a -b one put - file
+    echo x | a -d other put - file2
+    [ "$(a -b one ls)" = file ]
+    [ "$(a -d other ls)" = file2 ]
+    ! a ls | grep -qx file2
+    a df | grep -q other
+}
+
+case_progress_goes_to_standard_error() {
+    bytes 3000000 >"$scratch/in"
+    a --progress=on put "$scratch/in" progressive >"$scratch/out" 2>"$scratch/err"
+    grep -q '/s' "$scratch/err"
+    [ ! -s "$scratch/out" ]
+    a put "$scratch/in" progressive 2>"$scratch/err"
+    [ ! -s "$scratch/err" ]
+}
+
+case_refuses_to_leave_the_target() {
+    other=$scratch/hostile
+    echo evil >"$scratch/in"
+    "$ASHLAR" -s "$other" put --name '../evil' "$scratch/in"
+    "$ASHLAR" -s "$other" put --name '/tmp/ashlar-evil' "$scratch/in"
+    "$ASHLAR" -s "$other" put --name 'a/../../evil' "$scratch/in"
+    "$ASHLAR" -s "$other" put --name 'link/evil' "$scratch/in"
+    "$ASHLAR" -s "$other" put --name 'fine/file' "$scratch/in"
+    mkdir -p "$scratch/target/deep" "$scratch/outside"
+    ln -s "$scratch/outside" "$scratch/target/deep/link"
+    expect_status 3 "$ASHLAR" -s "$other" get -r . "$scratch/target/deep"
+    [ ! -e "$scratch/target/evil" ] && [ ! -e "$scratch/evil" ] && [ ! -e /tmp/ashlar-evil ]
+    [ -z "$(ls "$scratch/outside")" ]
+    cmp "$scratch/target/deep/fine/file" "$scratch/in"
+    [ -z "$(find "$scratch/target" -name '.ashlar-*')" ]
+}
+
+run_cases

@@ -1,0 +1,131 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# The command beside a server, and what goes wrong with stores: each a clear message and its exit code.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+
+case_works_beside_a_server() {
+    start_server "$scratch/beside"
+    head -c 1000000 /dev/urandom >"$scratch/in"
+    "$ASHLAR" -s "$scratch/beside" put "$scratch/in" file
+    "$ASHLAR" -s "$scratch/beside" get file "$scratch/back"
+    cmp "$scratch/in" "$scratch/back"
+    "$ASHLAR" -s "$scratch/beside" ls -l | grep -q file
+    "$ASHLAR" -s "$scratch/beside" check
+    "$ASHLAR" -s "mongodb://$server_address/test" cat file | cmp - "$scratch/in"
+    "$ASHLAR" -s "$scratch/beside" mv file renamed
+    "$ASHLAR" -s "$scratch/beside" sum renamed | grep -q "$(sha256sum <"$scratch/in" | cut -c1-64)"
+    "$ASHLAR" -s "$scratch/beside" rm renamed
+    stop_server
+    [ "$("$ASHLAR" -s "$scratch/beside" ls | wc -l)" = 0 ]
+}
+
+case_works_beside_a_server_in_a_deep_folder() {
+    deep=$scratch/$(printf 'deep%.0s' $(seq 50))
+    mkdir "$deep"
+    start_server "$deep/store"
+    echo x | "$ASHLAR" -s "$deep/store" put - file
+    [ "$("$ASHLAR" -s "$deep/store" cat file)" = x ]
+    stop_server
+}
+
+case_second_server_on_the_same_folder() {
+    start_server "$scratch/twice"
+    expect_status 6 "$ASHLAR" -s "$scratch/twice" serve --mongo 127.0.0.1:0
+    grep -q 'another process' "$scratch/err"
+    echo x | "$ASHLAR" -s "$scratch/twice" put - still
+    stop_server
+}
+
+case_port_in_use() {
+    start_server "$scratch/port"
+    expect_status 5 "$ASHLAR" -s "$scratch/port2" serve --mongo "$server_address"
+    stop_server
+}
+
+case_only_loopback() {
+    for address in 0.0.0.0:0 [::]:0 192.0.2.1:27017; do
+        expect_status 9 "$ASHLAR" -s "$scratch/open" serve --mongo "$address"
+        grep -qi 'loopback' "$scratch/err"
+    done
+    expect_status 2 "$ASHLAR" -s "$scratch/open" serve --mongo 127.0.0.1:99999
+}
+
+case_missing_folder() {
+    expect_status 4 "$ASHLAR" -s "$scratch/nowhere" ls
+    [ ! -e "$scratch/nowhere" ]
+    expect_status 4 "$ASHLAR" -s "$scratch/no/parent" serve --mongo 127.0.0.1:0
+    expect_status 4 "$ASHLAR" -s "$scratch/no/parent" put "$0"
+}
+
+case_not_a_store() {
+    mkdir "$scratch/other"
+    echo hello >"$scratch/other/file"
+    expect_status 2 "$ASHLAR" -s "$0" ls || expect_status 4 "$ASHLAR" -s "$0" ls
+    expect_status 4 "$ASHLAR" -s "$scratch/other" ls
+    [ "$(ls "$scratch/other")" = file ]
+}
+
+case_future_format_version() {
+    echo x | "$ASHLAR" -s "$scratch/future" put - file
+    cp "$scratch/future/ashlar.store" "$scratch/superblock"
+    # The version stands behind the magic of eight bytes, little-endian.
+    printf '\377\000\000\000' | dd of="$scratch/future/ashlar.store" bs=1 seek=8 conv=notrunc 2>/dev/null
+    for verb in ls check; do
+        expect_status 1 "$ASHLAR" -s "$scratch/future" $verb
+        grep -q 'version' "$scratch/err"
+    done
+    expect_status 1 "$ASHLAR" -s "$scratch/future" put "$0"
+    cp "$scratch/superblock" "$scratch/future/ashlar.store"
+    [ "$("$ASHLAR" -s "$scratch/future" cat file)" = x ]
+}
+
+# A small file system of our own; needs the right to mount.
+with_small_disk() { # SIZE
+    mkdir -p "$scratch/disk"
+    mount -t tmpfs -o "size=$1" ashlar-test "$scratch/disk" 2>/dev/null
+}
+
+case_read_only_folder() {
+    with_small_disk 64m || skip "this account may not mount"
+    echo x | "$ASHLAR" -s "$scratch/disk/store" put - file
+    mount -o remount,ro "$scratch/disk"
+    status=0
+    expect_status 9 "$ASHLAR" -s "$scratch/disk/store" put "$0" || status=1
+    grep -qi 'read-only' "$scratch/err" || status=1
+    expect_status 9 "$ASHLAR" -s "$scratch/disk/store" serve --mongo 127.0.0.1:0 || status=1
+    umount "$scratch/disk"
+    return $status
+}
+
+case_full_disk() {
+    with_small_disk 48m || skip "this account may not mount"
+    status=0
+    echo precious | "$ASHLAR" -s "$scratch/disk/store" put - kept || status=1
+    head -c 100000000 /dev/zero >"$scratch/big"
+    expect_status 8 "$ASHLAR" -s "$scratch/disk/store" put "$scratch/big" big || status=1
+    grep -qi 'space' "$scratch/err" || status=1
+    [ "$("$ASHLAR" -s "$scratch/disk/store" cat kept)" = precious ] || status=1
+    [ "$("$ASHLAR" -s "$scratch/disk/store" ls)" = kept ] || status=1
+    "$ASHLAR" -s "$scratch/disk/store" check || status=1
+    "$ASHLAR" -s "$scratch/disk/store" rm kept || status=1
+    echo again | "$ASHLAR" -s "$scratch/disk/store" put - after || status=1
+    umount "$scratch/disk"
+    return $status
+}
+
+case_full_disk_under_a_server() {
+    with_small_disk 48m || skip "this account may not mount"
+    status=0
+    start_server "$scratch/disk/served"
+    echo precious | "$ASHLAR" -s "$scratch/disk/served" put - kept || status=1
+    expect_status 8 "$ASHLAR" -s "$scratch/disk/served" put "$scratch/big" big || status=1
+    [ "$("$ASHLAR" -s "$scratch/disk/served" cat kept)" = precious ] || status=1
+    [ "$("$ASHLAR" -s "$scratch/disk/served" ls)" = kept ] || status=1
+    stop_server || status=1
+    "$ASHLAR" -s "$scratch/disk/served" check || status=1
+    umount "$scratch/disk"
+    return $status
+}
+
+run_cases
