@@ -94,8 +94,8 @@ int ash_error_exit_code(int code)
     return row != NULL ? row->exit_code : (code == ASH_OK ? 0 : 1);
 }
 
-static void set_text(ash_error *err, int code, int32_t server_code, const char *format,
-                     va_list args)
+__attribute__((format(printf, 4, 0))) static void
+set_text(ash_error *err, int code, int32_t server_code, const char *format, va_list args)
 {
     err->code = code;
     err->server_code = server_code;
