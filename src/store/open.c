@@ -84,38 +84,55 @@ static int open_by_backend(const char *uri, const ash_store_options *o, ash_stor
     return no_backend(uri, err);
 }
 
-/* The folder is held by another process: if that one serves it, use its server.  Otherwise the
- * first error stands, as it says who holds the folder. */
-static int open_by_server(const char *uri, const ash_store_options *o, ash_store **out,
+/* The store of a folder whose server answers.  ASH_EBUSY when it went away meanwhile. */
+static int open_by_server(const char *server, const ash_store_options *o, ash_store **out,
                           ash_error *err)
 {
-    char *folder = ash__reach_folder(uri);
-    char *server = folder != NULL ? ash__reach_server_uri(folder) : NULL;
-    int result = ASH_EBUSY;
     ash_error why = ASH_ERROR_INIT;
+    int result = open_by_backend(server, o, out, &why);
 
-    if (server != NULL) {
-        result = open_by_backend(server, o, out, &why);
-        /* A socket that nobody answers is a dead server's; the holder is somebody else. */
-        if (result == ASH_ENETWORK)
-            result = ASH_EBUSY;
-        else if (result != 0 && err != NULL)
-            *err = why;
-    }
-    ash__free(server);
-    ash__free(folder);
+    if (result == ASH_ENETWORK)
+        return ash__fail(err, ASH_EBUSY, "the server that held the folder has gone");
+    if (result != 0 && err != NULL)
+        *err = why;
+    return result;
+}
+
+/* Only the attempt to take the folder tells whether it is held: the socket may be a leftover, or
+ * its server just be leaving.  With a server in it there is no point in waiting for the folder. */
+static int open_folder(const char *uri, const char *server, const ash_store_options *o,
+                       ash_store **out, ash_error *err)
+{
+    ash_store_options at_once = *o;
+    int result;
+
+    at_once.busy_timeout_ms = -1;
+    result = open_by_backend(uri, &at_once, out, err);
+    if (result == ASH_EBUSY)
+        result = open_by_server(server, o, out, err);
+    if (result == ASH_EBUSY)
+        result = open_by_backend(uri, o, out, err);
     return result;
 }
 
 int ash_store_open(const char *uri, const ash_store_options *opts, ash_store **out, ash_error *err)
 {
     ash_store_options o;
+    char *folder = NULL, *server = NULL;
     int result = complete_options(&o, opts, err);
 
     *out = NULL;
-    if (result == 0)
+    if (result != 0)
+        return result;
+    if (!o.no_server)
+        folder = ash__reach_folder(uri);
+    if (folder != NULL)
+        server = ash__reach_server_uri(folder);
+    if (server != NULL)
+        result = open_folder(uri, server, &o, out, err);
+    else
         result = open_by_backend(uri, &o, out, err);
-    if (result == ASH_EBUSY && !o.no_server)
-        result = open_by_server(uri, &o, out, err);
+    ash__free(server);
+    ash__free(folder);
     return result;
 }

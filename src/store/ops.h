@@ -142,6 +142,9 @@ ash_cursor *ash__cursor_from_array(ash_store *store, bson_t *docs);
  * do just this). */
 int ash__namespace_check(const char *db, const char *coll, ash_error *err);
 
+/* Does an array of stages hold $out or $merge? */
+bool ash__pipeline_writes(const bson_t *pipeline);
+
 /* ASH_EINTERRUPTED or ASH_ETIMEOUT when op says so by now; for loops in backends. */
 int ash__op_check(const ash_op *op, ash_error *err);
 

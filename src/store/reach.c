@@ -5,9 +5,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
 char *ash__reach_folder(const char *uri)
 {
@@ -20,10 +23,22 @@ char *ash__reach_folder(const char *uri)
     return ash__strdup(uri);
 }
 
-static bool is_socket(const char *path)
+/* A dead server leaves its socket behind, so only one that takes a connection counts. */
+static bool answers(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    bool alive;
+    int fd;
+
+    if (strlen(path) >= sizeof address.sun_path)
+        return false;
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd == -1)
+        return false;
+    alive = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
+    close(fd);
+    return alive;
 }
 
 /* The path in the address file, without the newline; NULL when it is missing or makes no sense. */
@@ -37,7 +52,8 @@ static char *read_address(const char *folder)
     if (ash__file_load(file, ASH_REACH_PATH_MAX + 1, &data, &len, NULL) == 0) {
         if (len > 0 && data[len - 1] == '\n')
             len--;
-        if (len > 0 && data[0] == '/' && memchr(data, '\0', len) == NULL)
+        if (len > 6 && data[0] == '/' && memchr(data, '\0', len) == NULL &&
+            memcmp(data + len - 5, ".sock", 5) == 0)
             path = ash__strndup((const char *)data, len);
     }
     ash__free(data);
@@ -65,18 +81,18 @@ static char *encode(const char *path)
 char *ash__reach_server_uri(const char *folder)
 {
     char *absolute = realpath(folder, NULL);
-    char *socket = NULL, *uri = NULL;
+    char *path = NULL, *uri = NULL;
 
     if (absolute == NULL)
         return NULL;
-    socket = ash__path_join(absolute, ASH_REACH_SOCKET);
-    if (strlen(socket) > ASH_REACH_PATH_MAX || !is_socket(socket)) {
-        ash__free(socket);
-        socket = read_address(absolute);
+    path = ash__path_join(absolute, ASH_REACH_SOCKET);
+    if (!answers(path)) {
+        ash__free(path);
+        path = read_address(absolute);
     }
-    if (socket != NULL && is_socket(socket))
-        uri = encode(socket);
-    ash__free(socket);
+    if (path != NULL && answers(path))
+        uri = encode(path);
+    ash__free(path);
     free(absolute);
     return uri;
 }

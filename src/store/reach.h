@@ -6,8 +6,9 @@
  *
  * A server that holds a folder listens on a Unix socket in it, `ashlar.sock`.  A socket's path has
  * at most 107 bytes; where the folder's is too long, the server listens elsewhere and writes that
- * path, and nothing but a newline after it, into `ashlar.addr` in the folder.  Either file is
- * written by the server and removed when it stops; what a dead server left refuses connections.
+ * path (absolute, ending in ".sock", by which drivers tell sockets from host names), and nothing
+ * but a newline after it, into `ashlar.addr` in the folder.  Either file is written by the server
+ * and removed when it stops; what a dead server left refuses connections.
  *
  * The store behind it is opened as `ashlar+unix://<path of the socket, percent-encoded>`, a URI
  * that is only used between store.c and the backend that takes it. */
@@ -25,8 +26,8 @@
  * "://" is a path.  NULL when the URI names no folder; else the caller frees. */
 char *ash__reach_folder(const char *uri);
 
-/* The internal URI of the server in the folder; the caller frees.  NULL when there is no sign of
- * one. */
+/* The internal URI of the server in the folder; the caller frees.  NULL when none takes a
+ * connection. */
 char *ash__reach_server_uri(const char *folder);
 
 #endif

@@ -79,7 +79,7 @@ int ash_collection_find_one(ash_collection *c, const bson_t *filter, const ash_f
 
 /* $out and $merge are only allowed as the last stage, but a misplaced one is refused all the same:
  * the answer then comes from the backend of a store that may write. */
-static bool pipeline_writes(const bson_t *pipeline)
+bool ash__pipeline_writes(const bson_t *pipeline)
 {
     bson_iter_t it, stage;
     if (!bson_iter_init(&it, pipeline))
@@ -101,7 +101,7 @@ static int aggregate(ash_store *store, const char *db, const char *coll, const b
     const bson_t *stages = ash__bson_or_empty(pipeline);
     int result = ash__options_copy(&o, sizeof o, opts, err);
     *out = NULL;
-    if (result == 0 && pipeline_writes(stages))
+    if (result == 0 && ash__pipeline_writes(stages))
         result = ash__call_write(store, &o.op, err);
     else if (result == 0)
         result = ash__call_read(store, &o.op, err);

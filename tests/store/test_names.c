@@ -78,6 +78,7 @@ static int listen_at(const char *path)
     assert_true(fd >= 0);
     snprintf(address.sun_path, sizeof address.sun_path, "%s", path);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
     return fd;
 }
 
@@ -91,7 +92,7 @@ static void test_store_names__a_server_is_found_by_socket_or_address(void **stat
     assert_non_null(mkdtemp(folder));
     assert_null(ash__reach_server_uri(folder));
 
-    snprintf(path, sizeof path, "%s/else where", folder);
+    snprintf(path, sizeof path, "%s/else where.sock", folder);
     snprintf(file, sizeof file, "%s/ashlar.addr", folder);
     fd = listen_at(path);
     f = fopen(file, "w");
@@ -99,14 +100,15 @@ static void test_store_names__a_server_is_found_by_socket_or_address(void **stat
     fprintf(f, "%s\n", path);
     fclose(f);
     uri = ash__reach_server_uri(folder);
-    snprintf(expected, sizeof expected, "ashlar+unix://%%2Ftmp%%2F%s%%2Felse%%20where", folder + 5);
+    snprintf(expected, sizeof expected, "ashlar+unix://%%2Ftmp%%2F%s%%2Felse%%20where.sock",
+             folder + 5);
     assert_non_null(uri);
     assert_string_equal(uri, expected);
     ash__free(uri);
 
     close(fd);
-    unlink(path);
     assert_null(ash__reach_server_uri(folder));
+    unlink(path);
     unlink(file);
     rmdir(folder);
 }

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/mongo/driver.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+static int take_client(ash_mongo_call *call, ash_error *err)
+{
+    call->transaction = (ash_mongo_transaction *)call->op->transaction;
+    if (call->transaction != NULL) {
+        call->client = call->transaction->client;
+        if (!mongoc_client_session_append(call->transaction->session, &call->opts, &call->error))
+            return ash__mongo_call_fail(call, err);
+        return 0;
+    }
+    call->client = mongoc_client_pool_pop(call->store->pool);
+    if (call->client == NULL)
+        return ash__fail(err, ASH_ETIMEOUT,
+                         "no connection of the pool became free (maxPoolSize, waitQueueTimeoutMS)");
+    return 0;
+}
+
+int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *op, ash_error *err)
+{
+    int result;
+
+    memset(call, 0, sizeof *call);
+    call->store = (ash_mongo_store *)store;
+    call->op = op;
+    bson_init(&call->opts);
+    bson_init(&call->reply);
+    result = take_client(call, err);
+    if (result == 0 && op->deadline_ms != 0) {
+        int64_t left = op->deadline_ms - ash__clock_ms();
+        BSON_APPEND_INT64(&call->opts, "maxTimeMS", left > 0 ? left : 1);
+    }
+    if (result != 0)
+        ash__mongo_call_end(call);
+    return result;
+}
+
+void ash__mongo_call_end(ash_mongo_call *call)
+{
+    if (call->client != NULL && call->transaction == NULL)
+        mongoc_client_pool_push(call->store->pool, call->client);
+    call->client = NULL;
+    bson_destroy(&call->opts);
+    bson_destroy(&call->reply);
+    bson_init(&call->opts);
+    bson_init(&call->reply);
+}
+
+static bool is_chunks(const char *coll)
+{
+    static const char suffix[] = ".chunks";
+    size_t len = coll != NULL ? strlen(coll) : 0;
+    return len >= sizeof suffix && strcmp(coll + len - (sizeof suffix - 1), suffix) == 0;
+}
+
+static bool wants_disk(const ash_mongo_call *call, const char *coll)
+{
+    ash_durability asked = call->op->durability;
+    if (asked == ASH_DURABILITY_EVERY || call->store->durability == ASH_DURABILITY_EVERY)
+        return true;
+    if (call->store->own_write_concern)
+        return false;
+    if (asked == ASH_DURABILITY_DEFAULT)
+        asked = call->store->durability;
+    return asked == ASH_DURABILITY_FILE && !is_chunks(coll);
+}
+
+void ash__mongo_call_writes(ash_mongo_call *call, const char *coll)
+{
+    /* A transaction has one write concern, which its commit carries. */
+    if (call->transaction == NULL && wants_disk(call, coll)) {
+        mongoc_write_concern_t *concern = mongoc_write_concern_new();
+        mongoc_write_concern_set_wmajority(concern, 0);
+        mongoc_write_concern_set_journal(concern, true);
+        mongoc_write_concern_append(concern, &call->opts);
+        mongoc_write_concern_destroy(concern);
+    }
+}
+
+int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const char *db,
+                       const bson_t *command, ash_error *err)
+{
+    bool ok;
+
+    bson_destroy(&call->reply);
+    if (kind == ASH_MONGO_READ)
+        ok = mongoc_client_read_command_with_opts(call->client, db, command, NULL, &call->opts,
+                                                  &call->reply, &call->error);
+    else
+        ok = mongoc_client_write_command_with_opts(call->client, db, command, &call->opts,
+                                                   &call->reply, &call->error);
+    return ok ? 0 : ash__mongo_call_fail(call, err);
+}
+
+void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out)
+{
+    bson_init(out);
+    bson_copy_to_excluding_noinit(&call->reply, out, "ok", "$clusterTime", "operationTime", NULL);
+}
+
+void ash__mongo_add_doc(bson_t *to, const char *name, const bson_t *value)
+{
+    if (value != NULL)
+        BSON_APPEND_DOCUMENT(to, name, value);
+}
+
+void ash__mongo_add_array(bson_t *to, const char *name, const bson_t *value)
+{
+    if (value != NULL)
+        BSON_APPEND_ARRAY(to, name, value);
+}
+
+void ash__mongo_add_value(bson_t *to, const char *name, const bson_value_t *value)
+{
+    if (value != NULL)
+        BSON_APPEND_VALUE(to, name, value);
+}
+
+int64_t ash__mongo_int_field(const bson_t *b, const char *name)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, b, name) ? bson_iter_as_int64(&it) : 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_MONGO_DRIVER_H
+#define ASH_STORE_MONGO_DRIVER_H
+
+/* What the files of this folder share. */
+
+#include <mongoc/mongoc.h>
+
+#include "store/ops.h"
+
+typedef struct ash_mongo_store {
+    ash_store base;
+    mongoc_client_pool_t *pool;
+    ash_durability durability;
+    bool own_write_concern; /* the URI names one */
+    bool transactions;
+    bool watch;
+    bool served; /* the server is Ashlar's */
+} ash_mongo_store;
+
+typedef struct ash_mongo_transaction {
+    ash_transaction base;
+    mongoc_client_t *client;
+    mongoc_client_session_t *session;
+    bool transient; /* an operation failed in a way that trying all again may cure */
+} ash_mongo_transaction;
+
+/* One call: a connection (the transaction's, or one of the pool), the options that every command
+ * takes, and room for the answer. */
+typedef struct ash_mongo_call {
+    ash_mongo_store *store;
+    const ash_op *op;
+    ash_mongo_transaction *transaction; /* or NULL */
+    mongoc_client_t *client;
+    bson_t opts; /* sessionId, maxTimeMS */
+    bson_t reply;
+    bson_error_t error;
+} ash_mongo_call;
+
+/* Once per process; thread-safe. */
+void ash__mongo_init(void);
+
+/* begin fails with ASH_ETIMEOUT or ASH_ENETWORK when no connection is free; end is then not needed
+ * but allowed. */
+int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *op, ash_error *err);
+void ash__mongo_call_end(ash_mongo_call *call);
+/* Adds the write concern.  coll may be NULL. */
+void ash__mongo_call_writes(ash_mongo_call *call, const char *coll);
+
+enum ash_mongo_kind { ASH_MONGO_READ, ASH_MONGO_WRITE };
+/* Runs command with call->opts; the answer is in call->reply. */
+int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const char *db,
+                       const bson_t *command, ash_error *err);
+/* call->reply without what only the protocol needs. */
+void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out);
+
+/* Fill *err from call->error and return its code. */
+int ash__mongo_call_fail(ash_mongo_call *call, ash_error *err);
+int ash__mongo_fail(const bson_error_t *error, ash_error *err);
+int ash__mongo_code(int32_t server_code);
+/* The deployment's writeErrors or writeConcernError(s) in call->reply, into result; 0 if none. */
+int ash__mongo_write_errors(ash_mongo_call *call, ash_write_result *result, ash_error *err);
+int64_t ash__mongo_int_field(const bson_t *b, const char *name);
+
+/* Optional fields. */
+void ash__mongo_add_doc(bson_t *to, const char *name, const bson_t *value);
+void ash__mongo_add_array(bson_t *to, const char *name, const bson_t *value);
+void ash__mongo_add_value(bson_t *to, const char *name, const bson_value_t *value);
+
+/* The update as a document of the same bytes; ASH_EINVAL for what the driver would send wrongly. */
+int ash__mongo_view_update(const bson_value_t *update, bson_t *view, ash_error *err);
+
+/* Cursors.  They take over `call` (copied; the caller must not end it) and the driver's cursor or
+ * stream.  Errors that the first batch shows are returned here, and then everything is freed. */
+int ash__mongo_cursor_new(ash_mongo_call *call, mongoc_cursor_t *driver, bool tailable,
+                          ash_cursor **out, ash_error *err);
+int ash__mongo_stream_new(ash_mongo_call *call, mongoc_change_stream_t *stream, ash_cursor **out,
+                          ash_error *err);
+
+/* Slots, by file. */
+int ash__mongo_create(ash_store *store, const char *db, const char *coll, const bson_t *options,
+                      const ash_op *op, ash_error *err);
+int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
+                    ash_error *err);
+int ash__mongo_rename(ash_store *store, const char *db, const char *coll, const char *to_db,
+                      const char *to_coll, bool drop_target, const ash_op *op, ash_error *err);
+int ash__mongo_modify(ash_store *store, const char *db, const char *coll, const bson_t *changes,
+                      const ash_op *op, bson_t *old_values, ash_error *err);
+int ash__mongo_list_collections(ash_store *store, const char *db, const bson_t *filter,
+                                const ash_op *op, ash_cursor **out, ash_error *err);
+int ash__mongo_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err);
+int ash__mongo_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err);
+
+int ash__mongo_create_indexes(ash_store *store, const char *db, const char *coll,
+                              const bson_t *specs, const ash_op *op, bson_t *reply, ash_error *err);
+int ash__mongo_list_indexes(ash_store *store, const char *db, const char *coll, const ash_op *op,
+                            ash_cursor **out, ash_error *err);
+int ash__mongo_drop_indexes(ash_store *store, const char *db, const char *coll,
+                            const bson_value_t *index, const ash_op *op, ash_error *err);
+
+int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                    const ash_find_options *opts, ash_cursor **out, ash_error *err);
+int ash__mongo_aggregate(ash_store *store, const char *db, const char *coll, const bson_t *pipeline,
+                         const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
+int ash__mongo_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                     const ash_count_options *opts, int64_t *out, ash_error *err);
+int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, const char *key,
+                        const bson_t *filter, const bson_t *collation, const ash_op *op,
+                        bson_t *out, ash_error *err);
+int ash__mongo_explain(ash_store *store, const char *db, const char *coll, const bson_t *command,
+                       const char *verbosity, const ash_op *op, bson_t *out, ash_error *err);
+
+int ash__mongo_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
+                      size_t count, const ash_insert_options *opts, ash_write_result *result,
+                      ash_error *err);
+int ash__mongo_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                      const bson_value_t *update, const ash_update_options *opts,
+                      ash_write_result *result, ash_error *err);
+int ash__mongo_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                      const ash_remove_options *opts, ash_write_result *result, ash_error *err);
+int ash__mongo_find_and_modify(ash_store *store, const char *db, const char *coll,
+                               const bson_t *filter, const ash_find_and_modify_options *opts,
+                               bson_t *value, bool *found, ash_write_result *result,
+                               ash_error *err);
+
+int ash__mongo_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                        ash_error *err);
+int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
+                     const ash_watch_options *opts, ash_cursor **out, ash_error *err);
+
+int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
+int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
+                     const ash_op *op, bson_t *out, ash_error *err);
+int ash__mongo_flush(ash_store *store, const ash_op *op, ash_error *err);
+int ash__mongo_maintain(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
+                        bson_t *out, ash_error *err);
+
+#endif

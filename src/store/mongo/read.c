@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/mongo/driver.h"
+
+#include "base/error.h"
+
+#include <string.h>
+
+static void add_find_options(bson_t *to, const ash_find_options *o)
+{
+    ash__mongo_add_doc(to, "sort", o->sort);
+    ash__mongo_add_doc(to, "projection", o->projection);
+    ash__mongo_add_value(to, "hint", o->hint);
+    ash__mongo_add_doc(to, "collation", o->collation);
+    ash__mongo_add_doc(to, "let", o->let);
+    if (o->skip > 0)
+        BSON_APPEND_INT64(to, "skip", o->skip);
+    if (o->limit > 0)
+        BSON_APPEND_INT64(to, "limit", o->limit);
+    if (o->batch_size > 0)
+        BSON_APPEND_INT32(to, "batchSize", o->batch_size);
+    if (o->tailable)
+        BSON_APPEND_BOOL(to, "tailable", true);
+    if (o->await_data)
+        BSON_APPEND_BOOL(to, "awaitData", true);
+    if (o->no_cursor_timeout)
+        BSON_APPEND_BOOL(to, "noCursorTimeout", true);
+    if (o->allow_disk_use)
+        BSON_APPEND_BOOL(to, "allowDiskUse", true);
+}
+
+int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                    const ash_find_options *opts, ash_cursor **out, ash_error *err)
+{
+    mongoc_collection_t *collection;
+    mongoc_cursor_t *driver;
+    ash_mongo_call call;
+    int result = ash__mongo_call_begin(&call, store, &opts->op, err);
+    if (result != 0)
+        return result;
+    add_find_options(&call.opts, opts);
+    collection = mongoc_client_get_collection(call.client, db, coll);
+    driver = mongoc_collection_find_with_opts(collection, filter, &call.opts, NULL);
+    mongoc_collection_destroy(collection);
+    if (opts->await_data)
+        mongoc_cursor_set_max_await_time_ms(
+            driver, opts->max_await_ms < UINT32_MAX ? (uint32_t)opts->max_await_ms : UINT32_MAX);
+    return ash__mongo_cursor_new(&call, driver, opts->tailable, out, err);
+}
+
+static bool is_change_stream(const bson_t *pipeline)
+{
+    bson_iter_t it, stage;
+    return bson_iter_init(&it, pipeline) && bson_iter_next(&it) && BSON_ITER_HOLDS_DOCUMENT(&it) &&
+           bson_iter_recurse(&it, &stage) && bson_iter_next(&stage) &&
+           strcmp(bson_iter_key(&stage), "$changeStream") == 0;
+}
+
+static void add_aggregate_options(ash_mongo_call *call, const char *coll, const bson_t *pipeline,
+                                  const ash_aggregate_options *o)
+{
+    ash__mongo_add_value(&call->opts, "hint", o->hint);
+    ash__mongo_add_doc(&call->opts, "collation", o->collation);
+    ash__mongo_add_doc(&call->opts, "let", o->let);
+    if (o->batch_size > 0)
+        BSON_APPEND_INT32(&call->opts, "batchSize", o->batch_size);
+    if (o->allow_disk_use)
+        BSON_APPEND_BOOL(&call->opts, "allowDiskUse", true);
+    if (!ash__pipeline_writes(pipeline))
+        return;
+    ash__mongo_call_writes(call, coll);
+    if (o->op.bypass_validation)
+        BSON_APPEND_BOOL(&call->opts, "bypassDocumentValidation", true);
+}
+
+static mongoc_cursor_t *start_aggregate(const ash_mongo_call *call, const char *db,
+                                        const char *coll, const bson_t *pipeline)
+{
+    mongoc_cursor_t *driver;
+    if (coll == NULL) {
+        mongoc_database_t *database = mongoc_client_get_database(call->client, db);
+        driver = mongoc_database_aggregate(database, pipeline, &call->opts, NULL);
+        mongoc_database_destroy(database);
+    } else {
+        mongoc_collection_t *collection = mongoc_client_get_collection(call->client, db, coll);
+        driver =
+            mongoc_collection_aggregate(collection, MONGOC_QUERY_NONE, pipeline, &call->opts, NULL);
+        mongoc_collection_destroy(collection);
+    }
+    return driver;
+}
+
+int ash__mongo_aggregate(ash_store *store, const char *db, const char *coll, const bson_t *pipeline,
+                         const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
+{
+    ash_mongo_call call;
+    int result;
+    if (is_change_stream(pipeline))
+        return ash__fail(err, ASH_EUNSUPPORTED,
+                         "$changeStream in a pipeline is not supported here: use a watch");
+    result = ash__mongo_call_begin(&call, store, &opts->op, err);
+    if (result != 0)
+        return result;
+    add_aggregate_options(&call, coll, pipeline, opts);
+    return ash__mongo_cursor_new(&call, start_aggregate(&call, db, coll, pipeline), false, out,
+                                 err);
+}
+
+int ash__mongo_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                     const ash_count_options *opts, int64_t *out, ash_error *err)
+{
+    mongoc_collection_t *collection;
+    ash_mongo_call call;
+    int result = ash__mongo_call_begin(&call, store, &opts->op, err);
+    if (result != 0)
+        return result;
+    ash__mongo_add_value(&call.opts, "hint", opts->hint);
+    ash__mongo_add_doc(&call.opts, "collation", opts->collation);
+    if (opts->skip > 0)
+        BSON_APPEND_INT64(&call.opts, "skip", opts->skip);
+    if (opts->limit > 0)
+        BSON_APPEND_INT64(&call.opts, "limit", opts->limit);
+    collection = mongoc_client_get_collection(call.client, db, coll);
+    bson_destroy(&call.reply);
+    *out = mongoc_collection_count_documents(collection, filter, &call.opts, NULL, &call.reply,
+                                             &call.error);
+    mongoc_collection_destroy(collection);
+    if (*out < 0)
+        result = ash__mongo_call_fail(&call, err);
+    ash__mongo_call_end(&call);
+    return result;
+}
+
+/* A command that reads, and its answer. */
+static int ask(ash_store *store, const char *db, const bson_t *command, const ash_op *op,
+               bson_t *out, ash_error *err)
+{
+    ash_mongo_call call;
+    int result = ash__mongo_call_begin(&call, store, op, err);
+    if (result != 0)
+        return result;
+    result = ash__mongo_command(&call, ASH_MONGO_READ, db, command, err);
+    if (result == 0)
+        ash__mongo_copy_reply(&call, out);
+    ash__mongo_call_end(&call);
+    return result;
+}
+
+int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, const char *key,
+                        const bson_t *filter, const bson_t *collation, const ash_op *op,
+                        bson_t *out, ash_error *err)
+{
+    bson_t *command = BCON_NEW("distinct", BCON_UTF8(coll), "key", BCON_UTF8(key), "query",
+                               BCON_DOCUMENT(filter));
+    int result;
+    ash__mongo_add_doc(command, "collation", collation);
+    result = ask(store, db, command, op, out, err);
+    bson_destroy(command);
+    return result;
+}
+
+int ash__mongo_explain(ash_store *store, const char *db, const char *coll, const bson_t *command,
+                       const char *verbosity, const ash_op *op, bson_t *out, ash_error *err)
+{
+    bson_t *explain =
+        BCON_NEW("explain", BCON_DOCUMENT(command), "verbosity", BCON_UTF8(verbosity));
+    int result = ask(store, db, explain, op, out, err);
+    (void)coll; /* the command names it */
+    bson_destroy(explain);
+    return result;
+}
+
+int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
+                     const ash_op *op, bson_t *out, ash_error *err)
+{
+    bson_t command = BSON_INITIALIZER;
+    int result;
+    if (db == NULL)
+        BSON_APPEND_INT32(&command, "serverStatus", 1);
+    else if (coll == NULL)
+        BSON_APPEND_INT32(&command, "dbStats", 1);
+    else
+        BSON_APPEND_UTF8(&command, "collStats", coll);
+    if (db != NULL)
+        BSON_APPEND_INT64(&command, "scale", scale);
+    result = ask(store, db != NULL ? db : "admin", &command, op, out, err);
+    bson_destroy(&command);
+    return result;
+}
