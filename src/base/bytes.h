@@ -5,8 +5,17 @@
 /* Integers in byte strings of a stated order, unaligned.  Disk formats and BSON are little-endian;
  * LMDB keys are big-endian, so that they sort as numbers. */
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+/* memcmp's order of two byte strings, the shorter first where one starts with the other. */
+static inline int ash__compare_bytes(const void *a, size_t a_len, const void *b, size_t b_len)
+{
+    size_t shorter = a_len < b_len ? a_len : b_len;
+    int order = shorter == 0 ? 0 : memcmp(a, b, shorter);
+    return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
+}
 
 static inline uint32_t ash__get_le32(const void *p)
 {

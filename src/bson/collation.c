@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bson/compare.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -135,10 +136,7 @@ static int compare_folded(const ash_collation *c, const char *a, uint32_t a_len,
     ash_buffer y = ASH_BUFFER_INIT;
     ash__collation_fold(c, a, a_len, &x);
     ash__collation_fold(c, b, b_len, &y);
-    size_t shorter = x.len < y.len ? x.len : y.len;
-    int order = shorter == 0 ? 0 : memcmp(x.data, y.data, shorter);
-    if (order == 0)
-        order = (x.len > y.len) - (x.len < y.len);
+    int order = ash__compare_bytes(x.data, x.len, y.data, y.len);
     ash__buffer_release(&x);
     ash__buffer_release(&y);
     return order;

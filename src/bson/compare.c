@@ -52,13 +52,6 @@ int ash__type_bracket(uint8_t type)
     }
 }
 
-static int compare_bytes(const void *a, size_t a_len, const void *b, size_t b_len)
-{
-    size_t shorter = a_len < b_len ? a_len : b_len;
-    int order = shorter == 0 ? 0 : memcmp(a, b, shorter);
-    return order != 0 ? order : (a_len > b_len) - (a_len < b_len);
-}
-
 static int compare_texts(ash_value a, ash_value b, const ash_collation *c)
 {
     uint32_t a_len;
@@ -66,7 +59,7 @@ static int compare_texts(ash_value a, ash_value b, const ash_collation *c)
     const char *a_text = ash__value_string(a, &a_len);
     const char *b_text = ash__value_string(b, &b_len);
     if (ash__collation_is_simple(c))
-        return compare_bytes(a_text, a_len, b_text, b_len);
+        return ash__compare_bytes(a_text, a_len, b_text, b_len);
     return ash__collation_compare(c, a_text, a_len, b_text, b_len);
 }
 
@@ -75,7 +68,7 @@ static int compare_fields(const ash_doc_iter *a, const ash_doc_iter *b, bool nam
 {
     int order = ash__type_bracket(a->value.type) - ash__type_bracket(b->value.type);
     if (order == 0 && names)
-        order = compare_bytes(a->name, a->name_len, b->name, b->name_len);
+        order = ash__compare_bytes(a->name, a->name_len, b->name, b->name_len);
     return order != 0 ? order : ash__value_compare(a->value, b->value, c);
 }
 
@@ -111,7 +104,7 @@ static int compare_binaries(ash_value a, ash_value b)
         return a_len < b_len ? -1 : 1;
     if (a_subtype != b_subtype)
         return a_subtype < b_subtype ? -1 : 1;
-    return compare_bytes(a_data, a_len, b_data, b_len);
+    return ash__compare_bytes(a_data, a_len, b_data, b_len);
 }
 
 static int compare_regexes(ash_value a, ash_value b)

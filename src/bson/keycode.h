@@ -102,7 +102,7 @@ void ash__key_pattern_release(ash_key_pattern *p);
  * field of that very number: ASH_EINVAL (16746).  A hashed part takes no arrays: ASH_EINVAL
  * (16766).  More than ASH_KEYS_MAX_BYTES of keys: ASH_ETOOBIG (201).  After an error the set is
  * empty. */
-#define ASH_KEYS_MAX_BYTES (128 * 1024 * 1024)
+#define ASH_KEYS_MAX_BYTES (64 * 1024 * 1024)
 typedef struct ash_key_set {
     ash_buffer bytes; /* all keys, one behind the other */
     uint32_t *ends;   /* end offset of each key in bytes */

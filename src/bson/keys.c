@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bson/keycode.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "bson/path.h"
 
@@ -251,9 +252,7 @@ static int compare_keys(const void *a, const void *b)
 {
     const ash_doc *x = a;
     const ash_doc *y = b;
-    size_t shorter = x->len < y->len ? x->len : y->len;
-    int order = memcmp(x->data, y->data, shorter);
-    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+    return ash__compare_bytes(x->data, x->len, y->data, y->len);
 }
 
 static void sort_and_unite(ash_key_set *set)

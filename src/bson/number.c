@@ -8,8 +8,8 @@
 
 enum number_kind { KIND_INT32, KIND_INT64, KIND_DOUBLE, KIND_DECIMAL };
 
-static const char *const arith_names[] = {"add", "subtract", "multiply", "divide",
-                                          "divide for the rest"};
+static const char *const operations[] = {"addition", "subtraction", "multiplication", "division",
+                                         "remainder"};
 
 static enum number_kind kind_of(ash_value v)
 {
@@ -104,8 +104,8 @@ static int integer_arith(enum ash_arith op, enum number_kind widest, ash_value a
     }
     if (!widen)
         return ash__fail_server(err, ASH_EINVAL, 2,
-                                "cannot %s %lld and %lld: the result does not fit a 64-bit integer",
-                                arith_names[op], (long long)left, (long long)right);
+                                "%s of %lld and %lld does not fit a 64-bit integer", operations[op],
+                                (long long)left, (long long)right);
     *out = ash__box_double(box, double_arith(op, (double)left, (double)right));
     return 0;
 }
@@ -113,8 +113,8 @@ static int integer_arith(enum ash_arith op, enum number_kind widest, ash_value a
 static int check_operands(enum ash_arith op, ash_value a, ash_value b, ash_error *err)
 {
     if (!ash__value_is_number(a) || !ash__value_is_number(b))
-        return ash__fail_server(err, ASH_EINVAL, 14, "cannot %s values of type %s and %s",
-                                arith_names[op], ash__type_name(a.type), ash__type_name(b.type));
+        return ash__fail_server(err, ASH_EINVAL, 14, "%s of types %s and %s is not possible",
+                                operations[op], ash__type_name(a.type), ash__type_name(b.type));
     if ((op == ASH_DIVIDE || op == ASH_MOD) && is_zero(b))
         return ash__fail_server(err, ASH_EINVAL, 2, "cannot divide by zero");
     return 0;

@@ -290,10 +290,8 @@ bool ash__value_as_int64(ash_value v, int64_t *out)
     double d;
     switch (v.type) {
     case BSON_TYPE_INT32:
-        *out = ash__value_int32(v);
-        return true;
     case BSON_TYPE_INT64:
-        *out = ash__value_int64(v);
+        *out = ash__value_integer(v);
         return true;
     case BSON_TYPE_DOUBLE:
         d = ash__value_double(v);
@@ -312,10 +310,8 @@ bool ash__value_as_double(ash_value v, double *out)
 {
     switch (v.type) {
     case BSON_TYPE_INT32:
-        *out = ash__value_int32(v);
-        return true;
     case BSON_TYPE_INT64:
-        *out = (double)ash__value_int64(v);
+        *out = (double)ash__value_integer(v);
         return true;
     case BSON_TYPE_DOUBLE:
         *out = ash__value_double(v);
@@ -338,9 +334,8 @@ bool ash__value_truthy(ash_value v)
     case BSON_TYPE_BOOL:
         return ash__value_bool(v);
     case BSON_TYPE_INT32:
-        return ash__value_int32(v) != 0;
     case BSON_TYPE_INT64:
-        return ash__value_int64(v) != 0;
+        return ash__value_integer(v) != 0;
     case BSON_TYPE_DOUBLE:
         return ash__value_double(v) != 0;
     case BSON_TYPE_DECIMAL128:

@@ -4,6 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "bson/keycode.h"
 
 #include <string.h>
 
@@ -88,6 +89,26 @@ ash_value sample_decimal(ash_value_box *box, const char *text)
     ash__put_le64(box->bytes + 8, d.high);
     box->value = (ash_value){BSON_TYPE_DECIMAL128, box->bytes, 16};
     return box->value;
+}
+
+int sample_sign(int order)
+{
+    return (order > 0) - (order < 0);
+}
+
+int sample_compare_keys(ash_value a, ash_value b, bool descending, const ash_collation *c)
+{
+    ash_buffer x = ASH_BUFFER_INIT;
+    ash_buffer y = ASH_BUFFER_INIT;
+    ash__keycode_append(&x, a, descending, c);
+    ash__keycode_append(&y, b, descending, c);
+    size_t shorter = x.len < y.len ? x.len : y.len;
+    int order = sample_sign(memcmp(x.data, y.data, shorter));
+    if (order == 0)
+        assert_int_equal(x.len, y.len);
+    ash__buffer_release(&x);
+    ash__buffer_release(&y);
+    return order;
 }
 
 bson_t *sample_nested(int depth)

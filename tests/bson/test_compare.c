@@ -7,17 +7,12 @@
 
 #include <string.h>
 
-static int sign(int order)
-{
-    return (order > 0) - (order < 0);
-}
-
 static void check_order(const char *a_json, const char *b_json, int want)
 {
     bson_t *a = sample_json(a_json);
     bson_t *b = sample_json(b_json);
-    int order = sign(ash__value_compare(sample_v(a), sample_v(b), NULL));
-    int back = sign(ash__value_compare(sample_v(b), sample_v(a), NULL));
+    int order = sample_sign(ash__value_compare(sample_v(a), sample_v(b), NULL));
+    int back = sample_sign(ash__value_compare(sample_v(b), sample_v(a), NULL));
     if (order != want || back != -want)
         fail_msg("%s with %s: %d, back %d, not %d", a_json, b_json, order, back, want);
     assert_true(ash__value_equal(sample_v(a), sample_v(b), NULL) == (want == 0));
@@ -81,7 +76,7 @@ static void test_bson_compare__order_over_all_types(void **state)
     (void)state;
     for (int i = 0; i < (int)ASH_ARRAY_LEN(ascending); i++) {
         for (int j = 0; j < (int)ASH_ARRAY_LEN(ascending); j++)
-            check_order(ascending[i], ascending[j], sign(i - j));
+            check_order(ascending[i], ascending[j], sample_sign(i - j));
     }
 }
 
@@ -112,7 +107,7 @@ static void test_bson_compare__strings_by_bytes(void **state)
 static int fold_compare(const char *a, const char *b, bool diacritics)
 {
     ash_collation c = {.ignore_case = true, .ignore_diacritics = diacritics};
-    return sign(ash__collation_compare(&c, a, (uint32_t)strlen(a), b, (uint32_t)strlen(b)));
+    return sample_sign(ash__collation_compare(&c, a, (uint32_t)strlen(a), b, (uint32_t)strlen(b)));
 }
 
 static void test_bson_compare__collation(void **state)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "bson/keycode.h"
 
+#include <stdio.h>
 #include <string.h>
 
 typedef struct extracted {
@@ -127,6 +128,26 @@ static void test_bson_keys__refusals(void **state)
     check_refused("{'a': 'hashed'}", "{'a': [1]}", 16766);
 }
 
+static void test_bson_keys__too_many_bytes(void **state)
+{
+    (void)state;
+    extracted x;
+    size_t len = 1024 * 1024;
+    char *doc = ash__alloc(len + 1024);
+    memset(doc, 'x', len);
+    memcpy(doc, "{'b': '", 7);
+    strcpy(doc + len, "', 'a': [0");
+    for (int i = 1; i < 70; i++)
+        sprintf(doc + strlen(doc + len) + len, ", %d", i);
+    strcat(doc + len, "]}");
+    extract(&x, "{'a': 1, 'b': 1}", false, doc);
+    assert_int_equal(x.rc, ASH_ETOOBIG);
+    assert_int_equal(ash_error_server_code(&x.err), 201);
+    assert_int_equal(x.set.count, 0);
+    ash__key_set_release(&x.set);
+    ash__free(doc);
+}
+
 static void check_sparse(const char *pattern, const char *doc, uint32_t want)
 {
     extracted x;
@@ -211,6 +232,7 @@ int main(void)
         cmocka_unit_test(test_bson_keys__arrays),
         cmocka_unit_test(test_bson_keys__positions),
         cmocka_unit_test(test_bson_keys__refusals),
+        cmocka_unit_test(test_bson_keys__too_many_bytes),
         cmocka_unit_test(test_bson_keys__sparse),
         cmocka_unit_test(test_bson_keys__descending_and_hashed),
         cmocka_unit_test(test_bson_keys__patterns),
