@@ -13,8 +13,8 @@ struct ash_acc {
     const ash_query_env *env;
     uint64_t count; /* values that counted */
     ash_value_box sum_box;
-    ash_value sum; /* in sum_box */
-    double compensation; /* what rounding has lost from a sum of doubles (Neumaier) */
+    ash_value sum;        /* in sum_box */
+    double compensation;  /* what rounding has lost from a sum of doubles (Neumaier) */
     double mean, squares; /* Welford */
     ash_buffer kept;      /* bytes of the one value that is kept */
     ash_value value;

@@ -57,7 +57,8 @@ bool ash__civil_to_ms(const ash_civil *c, int64_t *ms)
     if (year > 292000000 || year < -292000000)
         return false;
     int64_t days = ash__days_from_civil(year, month, 1) + c->day - 1;
-    int64_t rest = ((int64_t)c->hour * 3600 + (int64_t)c->minute * 60 + c->second) * 1000 + c->milli;
+    int64_t rest =
+        ((int64_t)c->hour * 3600 + (int64_t)c->minute * 60 + c->second) * 1000 + c->milli;
     return !__builtin_mul_overflow(days, DAY_MS, ms) && !__builtin_add_overflow(*ms, rest, ms);
 }
 
@@ -182,7 +183,8 @@ void ash__date_text(int64_t ms, char *buf, size_t size_bytes)
 {
     ash_civil c = ash__civil_from_ms(ms);
     bool plain = c.year >= 0 && c.year <= 9999;
-    snprintf(buf, size_bytes, plain ? "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ"
-                                    : "%+05" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ",
+    snprintf(buf, size_bytes,
+             plain ? "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ"
+                   : "%+05" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ",
              c.year, c.month, c.day, c.hour, c.minute, c.second, c.milli);
 }

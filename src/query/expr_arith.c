@@ -150,8 +150,7 @@ static int check_domain(const ash_node *n, ash_eval *e, ash_value v)
     switch (n->op->variant) {
     case ASH_ABS:
         if (v.type == BSON_TYPE_INT64 && ash__value_int64(v) == INT64_MIN)
-            return ash__fail_server(e->err, ASH_EINVAL, 28680,
-                                    "can't take $abs of long long min");
+            return ash__fail_server(e->err, ASH_EINVAL, 28680, "can't take $abs of long long min");
         return 0;
     case ASH_SQRT:
         if (d < 0)
@@ -180,9 +179,8 @@ static int eval_unary(const ash_node *n, ash_eval *e, ash_value *out)
     if (ash__nullish(v))
         return 0;
     if (!ash__value_is_number(v))
-        return ash__fail_server(e->err, ASH_EINVAL, 28765,
-                                "%s only supports numeric types, not %s", n->op->name,
-                                ash__type_text(v));
+        return ash__fail_server(e->err, ASH_EINVAL, 28765, "%s only supports numeric types, not %s",
+                                n->op->name, ash__type_text(v));
     rc = check_domain(n, e, v);
     if (rc != 0)
         return rc;
@@ -203,13 +201,11 @@ static int eval_round(const ash_node *n, ash_eval *e, ash_value *out)
     if (ash__nullish(v) || (n->count > 1 && ash__nullish(place_value)))
         return 0;
     if (!ash__value_is_number(v))
-        return ash__fail_server(e->err, ASH_EINVAL, 51081,
-                                "%s only supports numeric types, not %s", n->op->name,
-                                ash__type_text(v));
+        return ash__fail_server(e->err, ASH_EINVAL, 51081, "%s only supports numeric types, not %s",
+                                n->op->name, ash__type_text(v));
     if (n->count > 1 && !ash__value_as_int64(place_value, &place))
         return ash__fail_server(e->err, ASH_EINVAL, 51082,
-                                "precision argument to %s must be an integral value",
-                                n->op->name);
+                                "precision argument to %s must be an integral value", n->op->name);
     if (place < -20 || place > 100)
         return ash__fail_server(e->err, ASH_EINVAL, 51083,
                                 "cannot apply %s with precision value %lld value must be in "
@@ -230,7 +226,8 @@ static int eval_pow(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__value_is_number(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, 28762 + i, "$pow's %s must be numeric, not %s",
+            return ash__fail_server(e->err, ASH_EINVAL, 28762 + i,
+                                    "$pow's %s must be numeric, not %s",
                                     i == 0 ? "base" : "exponent", ash__type_text(v[i]));
     }
     ash__value_as_double(v[1], &exponent);
@@ -253,7 +250,8 @@ static int eval_log(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__value_is_number(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, 28756 + i, "$log's %s must be numeric, not %s",
+            return ash__fail_server(e->err, ASH_EINVAL, 28756 + i,
+                                    "$log's %s must be numeric, not %s",
                                     i == 0 ? "argument" : "base", ash__type_text(v[i]));
         ash__value_as_double(v[i], &d[i]);
     }

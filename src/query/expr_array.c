@@ -235,8 +235,7 @@ static int eval_range(const ash_node *n, ash_eval *e, ash_value *out)
                                     names[i]);
     }
     if (arg[2] == 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 34449,
-                                "$range requires a non-zero step value");
+        return ash__fail_server(e->err, ASH_EINVAL, 34449, "$range requires a non-zero step value");
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
     for (int64_t i = arg[0]; rc == 0 && (arg[2] > 0 ? i < arg[1] : i > arg[1]); i += arg[2]) {
@@ -291,7 +290,7 @@ static int zip_arrays(ash_eval *e, const ash_value *rows, uint32_t row_count, bo
     ash_value *tuples = ash__arena_alloc(e->arena, len * sizeof *tuples);
     for (uint32_t k = 0; k < len; k++) {
         for (uint32_t i = 0; i < row_count; i++)
-            tuple[i] = k < counts[i]        ? items[i][k]
+            tuple[i] = k < counts[i]       ? items[i][k]
                        : i < default_count ? defaults[i]
                                            : ash__make_null();
         int rc = ash__array_of(e, tuple, row_count, &tuples[k]);

@@ -77,10 +77,15 @@ static int eval_not(const ash_node *n, ash_eval *e, ash_value *out)
 }
 
 const ash_expr_op ash__expr_compare_ops[] = {
-    {"$eq", 2, 2, eval_compare, EQ},   {"$ne", 2, 2, eval_compare, NE},
-    {"$gt", 2, 2, eval_compare, GT},   {"$gte", 2, 2, eval_compare, GTE},
-    {"$lt", 2, 2, eval_compare, LT},   {"$lte", 2, 2, eval_compare, LTE},
-    {"$cmp", 2, 2, eval_compare, CMP}, {"$and", 0, -1, eval_logic, 0},
-    {"$or", 0, -1, eval_logic, 1},     {"$not", 1, 1, eval_not},
+    {"$eq", 2, 2, eval_compare, EQ},
+    {"$ne", 2, 2, eval_compare, NE},
+    {"$gt", 2, 2, eval_compare, GT},
+    {"$gte", 2, 2, eval_compare, GTE},
+    {"$lt", 2, 2, eval_compare, LT},
+    {"$lte", 2, 2, eval_compare, LTE},
+    {"$cmp", 2, 2, eval_compare, CMP},
+    {"$and", 0, -1, eval_logic, 0},
+    {"$or", 0, -1, eval_logic, 1},
+    {"$not", 1, 1, eval_not},
     {NULL},
 };

@@ -39,10 +39,8 @@ static int eval_if_null(const ash_node *n, ash_eval *e, ash_value *out)
 static int parse_branch(ash_parse *p, ash_value branch, ash_node **test, ash_node **then)
 {
     static const ash_op_param params[] = {{"case", 40064}, {"then", 40065}, {NULL}};
-    static const ash_expr_op op = {.name = "$switch branch",
-                                   .params = params,
-                                   .object_code = 40062,
-                                   .unknown_code = 40063};
+    static const ash_expr_op op = {
+        .name = "$switch branch", .params = params, .object_code = 40062, .unknown_code = 40063};
     ash_node holder = {.kind = ASH_NODE_OPERATOR};
     int rc = ash__expr_parse_params(p, &op, branch, &holder);
     if (rc == 0) {
@@ -86,8 +84,7 @@ static int parse_switch(ash_parse *p, ash_value spec, ash_node *n)
     ash_value fallback = ash__doc_get(ash__value_doc(spec), "default");
     if (ash__value_is_missing(branches) ||
         (branches.type == BSON_TYPE_ARRAY && ash__doc_is_empty(ash__value_doc(branches))))
-        return ash__fail_server(p->err, ASH_EINVAL, 40068,
-                                "$switch requires at least one branch.");
+        return ash__fail_server(p->err, ASH_EINVAL, 40068, "$switch requires at least one branch.");
     rc = parse_branches(p, branches, n);
     if (rc == 0 && !ash__value_is_missing(fallback))
         rc = ash__expr_parse(p, fallback, &n->args[n->count - 1]);
@@ -153,8 +150,8 @@ static int parse_let(ash_parse *p, ash_value spec, ash_node *n)
                                 "$let only supports an object as its argument");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "vars") != 0 && strcmp(it.name, "in") != 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 16875,
-                                    "Unrecognized parameter to $let: %s", it.name);
+            return ash__fail_server(p->err, ASH_EINVAL, 16875, "Unrecognized parameter to $let: %s",
+                                    it.name);
     }
     ash_value vars = ash__doc_get(ash__value_doc(spec), "vars");
     ash_value in = ash__doc_get(ash__value_doc(spec), "in");

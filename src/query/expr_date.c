@@ -146,8 +146,8 @@ static const struct {
     enum part part;
     int width;
 } format_parts[] = {
-    {'Y', YEAR, 4},     {'m', MONTH, 2},    {'d', DAY, 2},     {'H', HOUR, 2},
-    {'M', MINUTE, 2},   {'S', SECOND, 2},   {'L', MILLI, 3},   {'w', WEEKDAY, 1},
+    {'Y', YEAR, 4},     {'m', MONTH, 2},    {'d', DAY, 2},      {'H', HOUR, 2},
+    {'M', MINUTE, 2},   {'S', SECOND, 2},   {'L', MILLI, 3},    {'w', WEEKDAY, 1},
     {'j', YEAR_DAY, 3}, {'G', ISO_YEAR, 4}, {'V', ISO_WEEK, 2}, {'u', ISO_WEEKDAY, 1},
     {'U', WEEK, 2},
 };
@@ -252,9 +252,9 @@ static int eval_date_to_string(const ash_node *n, ash_eval *e, ash_value *out)
     return format_date(e, text, len, ms, offset, out);
 }
 
-static const ash_op_param from_parts_params[] = {
-    {"year", 40516},  {"month", 0},       {"day", 0},      {"hour", 0}, {"minute", 0},
-    {"second", 0},    {"millisecond", 0}, {"timezone", 0}, {NULL}};
+static const ash_op_param from_parts_params[] = {{"year", 40516},    {"month", 0},    {"day", 0},
+                                                 {"hour", 0},        {"minute", 0},   {"second", 0},
+                                                 {"millisecond", 0}, {"timezone", 0}, {NULL}};
 
 static int eval_from_parts(const ash_node *n, ash_eval *e, ash_value *out)
 {
@@ -291,7 +291,7 @@ static int eval_from_parts(const ash_node *n, ash_eval *e, ash_value *out)
 
 #define PART(name, part)                                                                           \
     {                                                                                              \
-        .name = name, .eval = eval_part, .variant = part, .parse = parse_part, .note = ZONE_NOTE   \
+        name, 0, 0, eval_part, part, NULL, 0, 0, parse_part, ZONE_NOTE                             \
     }
 
 const ash_expr_op ash__expr_date_ops[] = {
@@ -308,7 +308,8 @@ const ash_expr_op ash__expr_date_ops[] = {
     PART("$isoWeekYear", ISO_YEAR),
     PART("$isoWeek", ISO_WEEK),
     PART("$isoDayOfWeek", ISO_WEEKDAY),
-    {"$dateToString", 0, 0, eval_date_to_string, 0, to_string_params, 18629, 18534, NULL, ZONE_NOTE},
+    {"$dateToString", 0, 0, eval_date_to_string, 0, to_string_params, 18629, 18534, NULL,
+     ZONE_NOTE},
     {"$dateFromParts", 0, 0, eval_from_parts, 0, from_parts_params, 40519, 40518, NULL, ZONE_NOTE},
     {NULL},
 };

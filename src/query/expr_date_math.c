@@ -8,12 +8,12 @@ enum unit { YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE, SECOND, MILLI };
 
 static const struct {
     const char *name;
-    int64_t ms;     /* 0: counted in months */
+    int64_t ms; /* 0: counted in months */
     int64_t months;
 } units[] = {
-    {"year", 0, 12},        {"quarter", 0, 3},     {"month", 0, 1},
-    {"week", 604800000, 0}, {"day", 86400000, 0},  {"hour", 3600000, 0},
-    {"minute", 60000, 0},   {"second", 1000, 0},   {"millisecond", 1, 0},
+    {"year", 0, 12},        {"quarter", 0, 3},    {"month", 0, 1},
+    {"week", 604800000, 0}, {"day", 86400000, 0}, {"hour", 3600000, 0},
+    {"minute", 60000, 0},   {"second", 1000, 0},  {"millisecond", 1, 0},
 };
 
 static int unit_arg(ash_eval *e, ash_value v, enum unit *out)
@@ -178,9 +178,8 @@ static int eval_date_diff(const ash_node *n, ash_eval *e, ash_value *out)
     return 0;
 }
 
-static const ash_op_param trunc_params[] = {{"date", 5439007},  {"unit", 5439008},
-                                            {"binSize", 0},     {"timezone", 0},
-                                            {"startOfWeek", 0}, {NULL}};
+static const ash_op_param trunc_params[] = {{"date", 5439007}, {"unit", 5439008},  {"binSize", 0},
+                                            {"timezone", 0},   {"startOfWeek", 0}, {NULL}};
 
 static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
 {
@@ -210,8 +209,8 @@ static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
         return ash__fail_server(e->err, ASH_EINVAL, 5439017,
                                 "$dateTrunc requires 'binSize' to be a positive 64-bit integer");
     /* Bins are counted from 2000-01-01 (weeks: the first week start behind it), in local time. */
-    int64_t origin = unit_index(unit, INT64_C(946684800000) + (unit == WEEK ? 518400000 : 0),
-                                week_start);
+    int64_t origin =
+        unit_index(unit, INT64_C(946684800000) + (unit == WEEK ? 518400000 : 0), week_start);
     int64_t index = unit_index(unit, ash__zone_shift(ms, offset), week_start) - origin;
     index = floor_div(index, bin) * bin + origin;
     ms = unit_start(unit, index, week_start);

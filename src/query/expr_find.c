@@ -38,8 +38,7 @@ static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
     const char *text = ash__value_string(v[0], &len);
     const char *sep = ash__value_string(v[1], &sep_len);
     if (sep_len == 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 40087,
-                                "$split requires a non-empty separator");
+        return ash__fail_server(e->err, ASH_EINVAL, 40087, "$split requires a non-empty separator");
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
     while ((at = find(text, len, sep, sep_len, from)) >= 0) {
@@ -80,8 +79,7 @@ static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
         if (!ash__is_string(v[i]))
             return ash__fail_server(e->err, ASH_EINVAL, n->op->variant + i,
                                     "%s requires a string as the %s argument, found: %s",
-                                    n->op->name, i == 0 ? "first" : "second",
-                                    ash__type_text(v[i]));
+                                    n->op->name, i == 0 ? "first" : "second", ash__type_text(v[i]));
     }
     for (uint32_t i = 2; rc == 0 && i < n->count; i++)
         rc = index_bound(n, e, v[i], &bound[i - 2]);

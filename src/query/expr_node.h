@@ -104,8 +104,7 @@ int ash__expr_check_variable(const char *name, ash_error *err); /* a user may de
 
 /* Evaluating. */
 int ash__eval_node(const ash_node *n, ash_eval *e, ash_value *out);
-int ash__eval_arg(const ash_node *n, uint32_t i, ash_eval *e,
-                  ash_value *out); /* absent: missing */
+int ash__eval_arg(const ash_node *n, uint32_t i, ash_eval *e, ash_value *out); /* absent: missing */
 int ash__eval_args(const ash_node *n, ash_eval *e, ash_value **out);
 ash_value ash__eval_path(ash_doc doc, const char *path, ash_arena *arena);
 int ash__eval_with(const ash_node *n, ash_eval *e, const char *name, ash_value v, ash_value *out);
@@ -144,7 +143,6 @@ bool ash__value_as_int32(ash_value v, int32_t *out);
 /* The string an expression makes of a value where strings are expected ($toLower, $substr …); false
  * when the type has none. */
 bool ash__coerce_string(ash_arena *a, ash_value v, const char **text, uint32_t *len);
-
 
 /* Numbers, dates and timestamps as the server prints them; false for other types. */
 bool ash__scalar_text(ash_value v, char *buf, size_t size_bytes);

@@ -41,10 +41,8 @@ static int eval_merge(const ash_node *n, ash_eval *e, ash_value *out)
 static int parse_get_field(ash_parse *p, ash_value spec, ash_node *n)
 {
     static const ash_op_param params[] = {{"field", 3041702}, {"input", 3041703}, {NULL}};
-    static const ash_expr_op named = {.name = "$getField",
-                                      .params = params,
-                                      .object_code = 3041700,
-                                      .unknown_code = 3041701};
+    static const ash_expr_op named = {
+        .name = "$getField", .params = params, .object_code = 3041700, .unknown_code = 3041701};
     bool is_named = spec.type == BSON_TYPE_DOCUMENT &&
                     !ash__value_is_missing(ash__doc_get(ash__value_doc(spec), "field"));
     if (is_named)
@@ -68,8 +66,8 @@ static int field_name(const ash_node *n, ash_eval *e, int32_t code, const char *
                                 n->op->name, ash__type_text(v));
     *name = ash__value_string(v, &len);
     if (strlen(*name) != len)
-        return ash__fail_server(e->err, ASH_EINVAL, code,
-                                "%s requires 'field' without a NUL byte", n->op->name);
+        return ash__fail_server(e->err, ASH_EINVAL, code, "%s requires 'field' without a NUL byte",
+                                n->op->name);
     return 0;
 }
 
@@ -86,7 +84,7 @@ static int eval_get_field(const ash_node *n, ash_eval *e, ash_value *out)
         *out = ash__doc_get(ash__value_doc(input), name);
     else
         *out = ash__nullish(input) && !ash__value_is_missing(input) ? ash__make_null()
-                                                                     : ASH_VALUE_MISSING;
+                                                                    : ASH_VALUE_MISSING;
     return 0;
 }
 

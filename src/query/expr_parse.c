@@ -29,8 +29,7 @@ static int check_path(ash_parse *p, const char *path)
     for (const char *part = path;; part++) {
         size_t len = strcspn(part, ".");
         if (len == 0 && part[0] == '\0')
-            return ash__fail_server(p->err, ASH_EINVAL, 40353,
-                                    "FieldPath must not end with a '.'");
+            return ash__fail_server(p->err, ASH_EINVAL, 40353, "FieldPath must not end with a '.'");
         if (len == 0)
             return ash__fail_server(p->err, ASH_EINVAL, 15998,
                                     "FieldPath field names may not be empty strings");

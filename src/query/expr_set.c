@@ -11,8 +11,9 @@ static int need_set(const ash_node *n, ash_eval *e, ash_value v, int32_t code)
 {
     if (v.type == BSON_TYPE_ARRAY)
         return 0;
-    return ash__fail_server(e->err, ASH_EINVAL, code, "All operands of %s must be arrays. One is %s",
-                            n->op->name, ash__type_text(v));
+    return ash__fail_server(e->err, ASH_EINVAL, code,
+                            "All operands of %s must be arrays. One is %s", n->op->name,
+                            ash__type_text(v));
 }
 
 /* The array's items, sorted and without duplicates. */

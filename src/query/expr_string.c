@@ -34,8 +34,9 @@ static int coerce(const ash_node *n, ash_eval *e, ash_value v, const char **text
 {
     if (ash__coerce_string(e->arena, v, text, len))
         return 0;
-    return ash__fail_server(e->err, ASH_EINVAL, 16007, "%s: can't convert from BSON type %s to String",
-                            n->op->name, ash__type_text(v));
+    return ash__fail_server(e->err, ASH_EINVAL, 16007,
+                            "%s: can't convert from BSON type %s to String", n->op->name,
+                            ash__type_text(v));
 }
 
 static int eval_concat(const ash_node *n, ash_eval *e, ash_value *out)
@@ -97,8 +98,8 @@ static int eval_substr_bytes(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (range[0] < 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 50752, "%s: starting index must be non-negative",
-                                n->op->name);
+        return ash__fail_server(e->err, ASH_EINVAL, 50752,
+                                "%s: starting index must be non-negative", n->op->name);
     int64_t start = range[0] < len ? range[0] : len;
     int64_t count = range[1] < 0 || range[1] > len - start ? len - start : range[1];
     if (is_continuation(text, len, start))
@@ -210,14 +211,9 @@ static int eval_length(const ash_node *n, ash_eval *e, ash_value *out)
 }
 
 const ash_expr_op ash__expr_string_ops[] = {
-    {"$concat", 0, -1, eval_concat},
-    {"$substr", 3, 3, eval_substr_bytes},
-    {"$substrBytes", 3, 3, eval_substr_bytes},
-    {"$substrCP", 3, 3, eval_substr_cp},
-    {"$toLower", 1, 1, eval_case, 0},
-    {"$toUpper", 1, 1, eval_case, 1},
-    {"$strcasecmp", 2, 2, eval_strcasecmp},
-    {"$strLenBytes", 1, 1, eval_length, 34473},
-    {"$strLenCP", 1, 1, eval_length, 34471},
-    {NULL},
+    {"$concat", 0, -1, eval_concat},           {"$substr", 3, 3, eval_substr_bytes},
+    {"$substrBytes", 3, 3, eval_substr_bytes}, {"$substrCP", 3, 3, eval_substr_cp},
+    {"$toLower", 1, 1, eval_case, 0},          {"$toUpper", 1, 1, eval_case, 1},
+    {"$strcasecmp", 2, 2, eval_strcasecmp},    {"$strLenBytes", 1, 1, eval_length, 34473},
+    {"$strLenCP", 1, 1, eval_length, 34471},   {NULL},
 };

@@ -25,8 +25,9 @@ int ash__sort_by_check(ash_value by, ash_error *err)
                                 "The $sort is invalid: use 1/-1 to sort the whole element, or "
                                 "{field:1/-1} to sort embedded fields");
     if (ash__doc_is_empty(ash__value_doc(by)))
-        return ash__fail_server(err, ASH_EINVAL, 2, "The $sort pattern is empty when it should be "
-                                                    "a set of fields.");
+        return ash__fail_server(err, ASH_EINVAL, 2,
+                                "The $sort pattern is empty when it should be "
+                                "a set of fields.");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(by)); ash__doc_iter_next(&it);) {
         if (!is_direction(it.value, &direction))
             return ash__fail_server(err, ASH_EINVAL, 2,

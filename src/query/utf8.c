@@ -24,7 +24,10 @@ uint32_t ash__utf8_decode(const char *text, uint32_t len_bytes, uint32_t *size)
 {
     uint8_t first = (uint8_t)text[0];
     uint32_t extra = first >= 0xF0 ? 3 : first >= 0xE0 ? 2 : first >= 0xC0 ? 1 : 0;
-    uint32_t c = extra == 3 ? first & 7u : extra == 2 ? first & 15u : extra == 1 ? first & 31u : first;
+    uint32_t c = extra == 3   ? first & 7u
+                 : extra == 2 ? first & 15u
+                 : extra == 1 ? first & 31u
+                              : first;
     uint32_t i = 1;
     while (i <= extra && i < len_bytes && ((uint8_t)text[i] & 0xC0) == 0x80)
         c = c << 6 | ((uint8_t)text[i++] & 63u);
