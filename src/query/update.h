@@ -32,4 +32,7 @@ int ash__update_apply(const ash_update *u, ash_doc doc, const ash_match_details 
 int ash__update_upsert(const ash_update *u, const ash_matcher *filter, ash_builder *out,
                        ash_error *err);
 
+/* Update operators and modifiers. */
+const ash_feature *ash__update_features(void);
+
 #endif

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* {updatedFields, removedFields, truncatedArrays}: operators say which fields they touched, so the
+ * tree guides the comparison of before and after; for pipelines the documents are compared. */
+#include "query/update_node.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+struct changes {
+    ash_builder updated;
+    ash_builder removed;
+    uint32_t removed_count;
+    ash_builder truncated;
+    uint32_t truncated_count;
+    ash_buffer path;
+    int32_t position;
+};
+
+/* Appends a part to the path; the length before it, to go back to. */
+static size_t push_part(struct changes *c, const char *name)
+{
+    size_t before = c->path.len;
+    if (before > 0)
+        ash__buffer_append_byte(&c->path, '.');
+    ash__buffer_append_text(&c->path, name);
+    return before;
+}
+
+static const char *path_text(struct changes *c)
+{
+    return ash__buffer_text(&c->path);
+}
+
+static void add_updated(struct changes *c, ash_value v)
+{
+    ash__builder_value(&c->updated, path_text(c), v);
+}
+
+static void add_removed(struct changes *c)
+{
+    char name[12];
+    ash__builder_text(&c->removed, ash__index_name(c->removed_count++, name), path_text(c));
+}
+
+static void add_truncated(struct changes *c, uint32_t len)
+{
+    char name[12];
+    ash__builder_begin_doc(&c->truncated, ash__index_name(c->truncated_count++, name));
+    ash__builder_text(&c->truncated, "field", path_text(c));
+    ash__builder_int32(&c->truncated, "newSize", (int32_t)len);
+    ash__builder_end(&c->truncated);
+}
+
+static bool add_simple(struct changes *c, ash_value before, ash_value after)
+{
+    if (ash__value_identical(before, after))
+        return true;
+    if (ash__value_is_missing(after)) {
+        add_removed(c);
+        return true;
+    }
+    if (ash__value_is_missing(before)) {
+        add_updated(c, after);
+        return true;
+    }
+    return false;
+}
+
+/* Elements behind the end of `before`, when all before them is unchanged. */
+static bool add_appended(struct changes *c, ash_value before, ash_value after)
+{
+    uint32_t index = 0;
+    if (before.type != BSON_TYPE_ARRAY || after.type != BSON_TYPE_ARRAY || after.len < before.len ||
+        memcmp(before.data + 4, after.data + 4, before.len - 5) != 0)
+        return false;
+    uint32_t skip = ash__doc_count(ash__value_doc(before));
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(after)); ash__doc_iter_next(&it); index++) {
+        if (index < skip)
+            continue;
+        size_t mark = push_part(c, it.name);
+        add_updated(c, it.value);
+        c->path.len = mark;
+    }
+    return true;
+}
+
+static void walk(struct changes *c, const ash_update_node *n, ash_value before, ash_value after);
+
+static void walk_child(struct changes *c, const ash_update_node *child, const char *name,
+                       ash_value before, ash_value after)
+{
+    size_t mark = push_part(c, name);
+    walk(c, child, ash__doc_get(ash__value_doc(before), name),
+         ash__doc_get(ash__value_doc(after), name));
+    c->path.len = mark;
+}
+
+static void walk_items(struct changes *c, const ash_update_node *n, ash_value before,
+                       ash_value after)
+{
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(before)); ash__doc_iter_next(&it);) {
+        ash_value item = ash__doc_get(ash__value_doc(after), it.name);
+        size_t mark = push_part(c, it.name);
+        if (n->count == 1)
+            walk(c, n->children[0], it.value, item);
+        else if (!ash__value_identical(it.value, item))
+            add_updated(c, item);
+        c->path.len = mark;
+    }
+}
+
+static void walk(struct changes *c, const ash_update_node *n, ash_value before, ash_value after)
+{
+    bool lists = before.type == BSON_TYPE_ARRAY && after.type == BSON_TYPE_ARRAY;
+    bool docs = before.type == BSON_TYPE_DOCUMENT && after.type == BSON_TYPE_DOCUMENT;
+    if (add_simple(c, before, after))
+        return;
+    if (n->kind == ASH_UPDATE_LEAF && lists && n->mod->push != NULL &&
+        add_appended(c, before, after))
+        return;
+    if (n->kind == ASH_UPDATE_LEAF || !(lists || docs)) {
+        add_updated(c, after);
+        return;
+    }
+    if (n->kind == ASH_UPDATE_ITEMS) {
+        walk_items(c, n, before, after);
+        return;
+    }
+    for (uint32_t i = 0; i < n->count; i++) {
+        char index[12];
+        const char *name = n->names[i];
+        if (strcmp(name, "$") == 0)
+            name = ash__index_name((uint32_t)c->position, index);
+        walk_child(c, n->children[i], name, before, after);
+    }
+}
+
+static void compare(struct changes *c, ash_value before, ash_value after);
+
+static void compare_fields(struct changes *c, ash_doc before, ash_doc after)
+{
+    for (ash_doc_iter it = ash__doc_iter(before); ash__doc_iter_next(&it);) {
+        size_t mark = push_part(c, it.name);
+        compare(c, it.value, ash__doc_get(after, it.name));
+        c->path.len = mark;
+    }
+    for (ash_doc_iter it = ash__doc_iter(after); ash__doc_iter_next(&it);) {
+        if (!ash__value_is_missing(ash__doc_get(before, it.name)))
+            continue;
+        size_t mark = push_part(c, it.name);
+        add_updated(c, it.value);
+        c->path.len = mark;
+    }
+}
+
+static void compare_arrays(struct changes *c, ash_value before, ash_value after)
+{
+    ash_doc_iter x = ash__doc_iter(ash__value_doc(before));
+    ash_doc_iter y = ash__doc_iter(ash__value_doc(after));
+    uint32_t same = 0, index = 0;
+    while (ash__doc_iter_next(&x) && ash__doc_iter_next(&y))
+        same += ash__value_identical(x.value, y.value);
+    uint32_t len = ash__doc_count(ash__value_doc(after));
+    /* Mostly new items are told as a whole. */
+    if (len > 0 && same * 2 < len) {
+        add_updated(c, after);
+        return;
+    }
+    if (len < ash__doc_count(ash__value_doc(before)))
+        add_truncated(c, len);
+    x = ash__doc_iter(ash__value_doc(before));
+    bool more = ash__doc_iter_next(&x);
+    for (y = ash__doc_iter(ash__value_doc(after)); ash__doc_iter_next(&y); index++) {
+        size_t mark = push_part(c, y.name);
+        if (more)
+            compare(c, x.value, y.value);
+        else
+            add_updated(c, y.value);
+        c->path.len = mark;
+        more = more && ash__doc_iter_next(&x);
+    }
+}
+
+static void compare(struct changes *c, ash_value before, ash_value after)
+{
+    if (add_simple(c, before, after))
+        return;
+    if (before.type == BSON_TYPE_DOCUMENT && after.type == BSON_TYPE_DOCUMENT)
+        compare_fields(c, ash__value_doc(before), ash__value_doc(after));
+    else if (before.type == BSON_TYPE_ARRAY && after.type == BSON_TYPE_ARRAY)
+        compare_arrays(c, before, after);
+    else
+        add_updated(c, after);
+}
+
+static void begin(struct changes *c)
+{
+    ash__builder_begin(&c->updated);
+    ash__builder_begin(&c->removed);
+    ash__builder_begin(&c->truncated);
+}
+
+static void finish(struct changes *c, ash_builder *out)
+{
+    ash__builder_end(&c->updated);
+    ash__builder_end(&c->removed);
+    ash__builder_end(&c->truncated);
+    ash__builder_begin(out);
+    ash__builder_doc_value(out, "updatedFields", ash__builder_doc(&c->updated));
+    ash__builder_array_value(out, "removedFields", ash__builder_doc(&c->removed));
+    ash__builder_array_value(out, "truncatedArrays", ash__builder_doc(&c->truncated));
+    ash__builder_end(out);
+    ash__builder_release(&c->updated);
+    ash__builder_release(&c->removed);
+    ash__builder_release(&c->truncated);
+    ash__buffer_release(&c->path);
+}
+
+void ash__update_changes(const ash_update *u, ash_doc before, ash_doc after, int32_t position,
+                         ash_builder *changes)
+{
+    struct changes c = {.position = position};
+    begin(&c);
+    walk(&c, u->root, ash__value_of_doc(before), ash__value_of_doc(after));
+    finish(&c, changes);
+}
+
+void ash__doc_changes(ash_doc before, ash_doc after, ash_builder *changes)
+{
+    struct changes c = {.position = -1};
+    begin(&c);
+    compare_fields(&c, before, after);
+    finish(&c, changes);
+}
