@@ -170,7 +170,8 @@ static int apply_field(struct run *r, const struct node *n, const char *name, as
         return rc;
     }
     ash__builder_begin_array(r->out, name);
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(old)); rc == 0 && ash__doc_iter_next(&it);) {
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(old));
+         rc == 0 && ash__doc_iter_next(&it);) {
         char item[12];
         rc = apply_field(r, n, ash__index_name(index++, item), it.value);
     }

@@ -17,8 +17,8 @@ static const ash_query_env no_env;
 static const ash_expr_op *const families[] = {
     ash__expr_accumulate_ops, ash__expr_arith_ops,   ash__expr_array_ops,  ash__expr_compare_ops,
     ash__expr_control_ops,    ash__expr_convert_ops, ash__expr_date_ops,   ash__expr_date_math_ops,
-    ash__expr_find_ops,       ash__expr_loop_ops,    ash__expr_object_ops, ash__expr_set_ops,
-    ash__expr_string_ops,
+    ash__expr_find_ops,       ash__expr_loop_ops,    ash__expr_object_ops, ash__expr_regex_ops,
+    ash__expr_set_ops,        ash__expr_string_ops,
 };
 
 const ash_expr_op *ash__expr_op_find(const char *name)

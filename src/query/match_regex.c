@@ -87,16 +87,14 @@ void ash__regex_free(ash_regex *r)
     ash__free(r);
 }
 
-int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_error *err)
+static int run_match(const ash_regex *r, const char *text, size_t len_bytes, size_t from,
+                     pcre2_match_data *data, ash_error *err)
 {
-    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
-    ash_assert(data != NULL);
     PCRE2_SPTR subject = (PCRE2_SPTR)text;
-    int found = pcre2_match(r->code, subject, len_bytes, 0, 0, data, r->limits);
+    int found = pcre2_match(r->code, subject, len_bytes, from, 0, data, r->limits);
     /* The compiled form has a small stack of its own; the interpreter has only the limits above. */
     if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-        found = pcre2_match(r->code, subject, len_bytes, 0, PCRE2_NO_JIT, data, r->limits);
-    pcre2_match_data_free(data);
+        found = pcre2_match(r->code, subject, len_bytes, from, PCRE2_NO_JIT, data, r->limits);
     if (found >= 0)
         return 1;
     if (found == PCRE2_ERROR_NOMATCH)
@@ -106,6 +104,32 @@ int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_
     return ash__fail_server(err, ASH_EINVAL, 51156,
                             "Error occurred while executing regular expression: %s",
                             (const char *)message);
+}
+
+int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_error *err)
+{
+    pcre2_match_data *data = pcre2_match_data_create(1, NULL);
+    ash_assert(data != NULL);
+    int found = run_match(r, text, len_bytes, 0, data, err);
+    pcre2_match_data_free(data);
+    return found;
+}
+
+int ash__regex_find(const ash_regex *r, const char *text, size_t len_bytes, size_t from,
+                    size_t **offsets, uint32_t *pairs, ash_error *err)
+{
+    pcre2_match_data *data = pcre2_match_data_create_from_pattern(r->code, NULL);
+    ash_assert(data != NULL);
+    *offsets = NULL;
+    *pairs = 0;
+    int found = run_match(r, text, len_bytes, from, data, err);
+    if (found == 1) {
+        *pairs = pcre2_get_ovector_count(data);
+        *offsets = ash__alloc_array(2 * (size_t)*pairs, sizeof **offsets);
+        memcpy(*offsets, pcre2_get_ovector_pointer(data), 2 * *pairs * sizeof **offsets);
+    }
+    pcre2_match_data_free(data);
+    return found;
 }
 
 /* Take the last whole UTF-8 character off again: a quantifier behind it makes it optional. */

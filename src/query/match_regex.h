@@ -18,6 +18,12 @@ void ash__regex_free(ash_regex *r);
 /* 1 it matches somewhere, 0 it does not; ASH_EINVAL (51156) when it takes too many steps. */
 int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_error *err);
 
+/* The first match at or behind byte `from`: start and end of the whole match, then of each group
+ * (SIZE_MAX: the group took no part), as pairs in *offsets, which the caller frees with
+ * ash__free(); *pairs is their number.  Results as of ash__regex_test. */
+int ash__regex_find(const ash_regex *r, const char *text, size_t len_bytes, size_t from,
+                    size_t **offsets, uint32_t *pairs, ash_error *err);
+
 /* The literal every match starts with ("^abc…"), appended to out.  *whole: the pattern says nothing
  * more.  false when there is none. */
 bool ash__regex_prefix(const char *pattern, const char *options, ash_buffer *out, bool *whole);

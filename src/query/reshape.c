@@ -68,8 +68,7 @@ static int new_project(ash_reshape *s, ash_value spec, const ash_query_env *env,
 {
     bson_t b;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 15969,
-                                "$project specification must be an object");
+        return ash__fail_server(err, ASH_EINVAL, 15969, "$project specification must be an object");
     if (ash__doc_is_empty(ash__value_doc(spec)))
         return ash__fail_server(err, ASH_EINVAL, 51272,
                                 "Invalid $project :: caused by :: projection specification must "
@@ -204,8 +203,8 @@ static int apply_root(const ash_reshape *s, ash_doc doc, ash_arena *arena, ash_b
 static int check_result(const ash_reshape *s, ash_doc doc, ash_error *err)
 {
     if (doc.len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 10334, "%s made a document of %zu bytes", s->stage,
-                                doc.len);
+        return ash__fail_server(err, ASH_ETOOBIG, 10334, "%s made a document of %zu bytes",
+                                s->stage, doc.len);
     if (ash__bson_validate(doc.data, doc.len, MAX_RESULT_DEPTH, NULL) != 0)
         return ash__fail_server(err, ASH_ETOOBIG, 15, "%s made a document nested deeper than %d",
                                 s->stage, MAX_RESULT_DEPTH);

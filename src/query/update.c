@@ -25,19 +25,19 @@ static int parse_replacement(ash_update_parser *p, ash_doc doc)
 
 static int parse(ash_update_parser *p, ash_value spec, const bson_t *array_filters)
 {
-    bool has_filters = array_filters != NULL && !ash__doc_is_empty(ash__doc_from_bson(array_filters));
+    bool has_filters =
+        array_filters != NULL && !ash__doc_is_empty(ash__doc_from_bson(array_filters));
     if (spec.type != BSON_TYPE_DOCUMENT && spec.type != BSON_TYPE_ARRAY)
         return ash__fail_server(p->err, ASH_EINVAL, 9,
                                 "Update argument must be either an object or an array");
     ash_doc doc = ash__value_doc(spec);
     ash_doc_iter it = ash__doc_iter(doc);
-    bool operators = spec.type == BSON_TYPE_DOCUMENT && ash__doc_iter_next(&it) &&
-                     it.name[0] == '$';
+    bool operators =
+        spec.type == BSON_TYPE_DOCUMENT && ash__doc_iter_next(&it) && it.name[0] == '$';
     if (has_filters && !operators)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
-                                "arrayFilters may not be specified for %s updates",
-                                spec.type == BSON_TYPE_ARRAY ? "pipeline-style"
-                                                             : "replacement-style");
+        return ash__fail_server(
+            p->err, ASH_EINVAL, 9, "arrayFilters may not be specified for %s updates",
+            spec.type == BSON_TYPE_ARRAY ? "pipeline-style" : "replacement-style");
     if (spec.type == BSON_TYPE_ARRAY) {
         p->u->kind = ASH_UPDATE_PIPELINE;
         return ash__update_parse_pipeline(p, doc);
@@ -94,8 +94,8 @@ static int apply_replacement(ash_update_run *r)
     ash_value id = ash__doc_get(r->doc, "_id");
     ash_value new_id = ash__doc_get(r->u->replacement, "_id");
     ash__builder_begin(r->out);
-    if (ash__value_is_missing(id) || (!ash__value_is_missing(new_id) &&
-                                      !ash__value_equal(id, new_id, NULL)))
+    if (ash__value_is_missing(id) ||
+        (!ash__value_is_missing(new_id) && !ash__value_equal(id, new_id, NULL)))
         id = new_id;
     ash__builder_value(r->out, "_id", id);
     for (ash_doc_iter it = ash__doc_iter(r->u->replacement); ash__doc_iter_next(&it);) {

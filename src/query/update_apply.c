@@ -182,8 +182,8 @@ static int grow_array(ash_update_run *r, struct group *g, uint32_t *len)
         return 0;
     if (index - *len > MAX_PADDING)
         return ash__fail_server(r->err, ASH_EINVAL, 2,
-                                "can't backfill more than %d elements, requested %lld",
-                                MAX_PADDING, (long long)(index - *len));
+                                "can't backfill more than %d elements, requested %lld", MAX_PADDING,
+                                (long long)(index - *len));
     while (*len < index)
         ash__builder_null(r->out, ash__index_name((*len)++, name));
     (*len)++;

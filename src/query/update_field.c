@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modifiers of one value: $set $unset $inc $mul $min $max $rename $setOnInsert $currentDate $bit. */
+/* Modifiers of one value: $set $unset $inc $mul $min $max $rename $setOnInsert $currentDate $bit.
+ */
 #include "query/update_node.h"
 
 #include "base/mem.h"

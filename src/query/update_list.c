@@ -248,8 +248,8 @@ static int parse_pull(ash_update_parser *p, ash_mod *m, ash_value operand)
     ash__builder_begin(&b);
     ash__builder_value(&b, "$regex", operand);
     ash__builder_end(&b);
-    rc = ash__matcher_new_for_value(ash__value_of_doc(ash__builder_doc(&b)), p->u->env,
-                                    &m->matcher, p->err);
+    rc = ash__matcher_new_for_value(ash__value_of_doc(ash__builder_doc(&b)), p->u->env, &m->matcher,
+                                    p->err);
     ash__builder_release(&b);
     return rc;
 }

@@ -23,9 +23,13 @@ const ash_feature *ash__update_features(void)
 {
     static const ash_mod_op *const tables[] = {ash__update_field_ops, ash__update_list_ops};
     static const ash_feature extra[] = {
-        {"$each", "full", ""},       {"$position", "full", ""}, {"$slice", "full", ""},
-        {"$sort", "full", ""},       {"$ (positional)", "full", ""},
-        {"$[] (all items)", "full", ""}, {"$[<identifier>]", "full", "with arrayFilters"},
+        {"$each", "full", ""},
+        {"$position", "full", ""},
+        {"$slice", "full", ""},
+        {"$sort", "full", ""},
+        {"$ (positional)", "full", ""},
+        {"$[] (all items)", "full", ""},
+        {"$[<identifier>]", "full", "with arrayFilters"},
         {"pipeline", "full",
          "$set, $addFields, $unset, $project, $replaceRoot, $replaceWith; others are refused "
          "(72)"},
@@ -133,8 +137,8 @@ static int filter_name(ash_update_parser *p, ash_doc filter, const char **out)
     const char *name = ash__arena_text(p->u->arena, field, strcspn(field, "."));
     bool ok = name[0] >= 'a' && name[0] <= 'z';
     for (const char *c = name; *c != '\0'; c++)
-        ok = ok && ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-                    (*c >= '0' && *c <= '9'));
+        ok = ok &&
+             ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9'));
     if (!ok)
         return ash__fail_server(p->err, ASH_EINVAL, 2,
                                 "Error parsing array filter :: caused by :: The top-level field "
@@ -158,8 +162,8 @@ static int parse_filter(ash_update_parser *p, ash_value spec)
     bson_t filter;
     const char *name;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 14,
-                                "array filters must be objects, found %s", ash__type_text(spec));
+        return ash__fail_server(p->err, ASH_EINVAL, 14, "array filters must be objects, found %s",
+                                ash__type_text(spec));
     int rc = filter_name(p, ash__value_doc(spec), &name);
     if (rc != 0)
         return rc;
@@ -183,8 +187,7 @@ static int parse_filter(ash_update_parser *p, ash_value spec)
 int ash__update_parse_filters(ash_update_parser *p, const bson_t *array_filters)
 {
     ash_doc list = ash__doc_from_bson(array_filters);
-    p->u->filters =
-        ash__arena_alloc(p->u->arena, ash__doc_count(list) * sizeof *p->u->filters);
+    p->u->filters = ash__arena_alloc(p->u->arena, ash__doc_count(list) * sizeof *p->u->filters);
     memset(p->u->filters, 0, ash__doc_count(list) * sizeof *p->u->filters);
     for (ash_doc_iter it = ash__doc_iter(list); ash__doc_iter_next(&it);) {
         int rc = parse_filter(p, it.value);

@@ -122,8 +122,8 @@ static int items_part(ash_update_parser *p, const char *path, const char *text, 
     ash_array_filter *filter = ash__update_filter_find(p->u, out->name);
     if (out->name[0] != '\0' && filter == NULL)
         return ash__fail_server(p->err, ASH_EINVAL, 2,
-                                "No array filter found for identifier '%s' in path '%s'",
-                                out->name, path);
+                                "No array filter found for identifier '%s' in path '%s'", out->name,
+                                path);
     if (filter != NULL)
         filter->used = true;
     return 0;
@@ -164,11 +164,10 @@ static int check_path(ash_update_parser *p, const char *path)
     }
     if (positions > 1)
         return ash__fail_server(p->err, ASH_EINVAL, 2,
-                                "Too many positional (i.e. '$') elements found in path '%s'",
-                                path);
+                                "Too many positional (i.e. '$') elements found in path '%s'", path);
     if (parts > ASH_DOC_MAX_DEPTH)
-        return ash__fail_server(p->err, ASH_EINVAL, 15,
-                                "update path has more than %d parts", ASH_DOC_MAX_DEPTH);
+        return ash__fail_server(p->err, ASH_EINVAL, 15, "update path has more than %d parts",
+                                ASH_DOC_MAX_DEPTH);
     return 0;
 }
 
@@ -192,9 +191,9 @@ static int add_leaf(ash_update_parser *p, const char *path, const ash_mod *mod)
         if (found && (part.last || n->children[slot]->kind == ASH_UPDATE_LEAF))
             return conflict(p, path, at);
         if (!found)
-            insert_child(p->u->arena, n, slot, part.name,
-                         ash__update_node_new(p->u->arena,
-                                              part.last ? ASH_UPDATE_LEAF : ASH_UPDATE_FIELDS));
+            insert_child(
+                p->u->arena, n, slot, part.name,
+                ash__update_node_new(p->u->arena, part.last ? ASH_UPDATE_LEAF : ASH_UPDATE_FIELDS));
         n = n->children[slot];
         if (part.last) {
             n->mod = mod;
