@@ -49,6 +49,8 @@ int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int6
         read_sha256(ash__doc_get(doc, "sha256"), file->sha256);
         if (expires.type == BSON_TYPE_DATE_TIME)
             file->expires_ms = ash__value_int64(expires);
+        (void)ash__value_as_int64(ash__doc_get(doc, "token"), &file->token);
+        file->has_attributes = true;
         file->has_version = version.type == BSON_TYPE_OID;
         if (file->has_version)
             bson_oid_copy(ash__value_oid(version), &file->version);
@@ -92,5 +94,49 @@ int ash__attributes_remove(ash_bucket *b, ash_transaction *t, const bson_value_t
     ash__filter_id(&filter, "_id", id);
     int rc = ash__collection_remove_all(b->attributes, &filter, &op, NULL, err);
     bson_destroy(&filter);
+    return rc;
+}
+
+static void append_facts(bson_t *operators, const ash_file *file, const char *sha256,
+                         const int64_t *expires_ms)
+{
+    bson_t set;
+    bson_append_document_begin(operators, "$set", 4, &set);
+    bson_append_int64(&set, "length", 6, file->length);
+    bson_append_date_time(&set, "uploadDate", 10, file->upload_date_ms);
+    if (sha256 != NULL)
+        bson_append_utf8(&set, "sha256", 6, sha256, -1);
+    if (expires_ms != NULL && *expires_ms != 0)
+        bson_append_date_time(&set, "expires", 7, *expires_ms);
+    bson_append_document_end(operators, &set);
+}
+
+int ash__attributes_amend(ash_bucket *b, ash_transaction *t, const ash_file *file,
+                          const char *sha256, const int64_t *expires_ms, int64_t deadline_ms,
+                          ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t operators = BSON_INITIALIZER;
+    bson_t unset;
+    bool foreign = !file->has_attributes; /* what is there may speak of an earlier file */
+    ash__filter_id(&filter, "_id", &file->id);
+    append_facts(&operators, file, sha256, expires_ms);
+    bson_init(&unset);
+    if (foreign && sha256 == NULL)
+        bson_append_utf8(&unset, "sha256", 6, "", 0);
+    if (expires_ms != NULL ? *expires_ms == 0 : foreign)
+        bson_append_utf8(&unset, "expires", 7, "", 0);
+    if (foreign) {
+        bson_append_utf8(&unset, "version", 7, "", 0);
+        bson_append_utf8(&unset, "altered", 7, "", 0);
+    }
+    if (!bson_empty(&unset)) /* older servers refuse an empty one */
+        bson_append_document(&operators, "$unset", 6, &unset);
+    bson_destroy(&unset);
+    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    int rc =
+        ash__collection_change(b->attributes, &filter, &operators, false, true, &op, NULL, err);
+    bson_destroy(&filter);
+    bson_destroy(&operators);
     return rc;
 }

@@ -37,7 +37,13 @@ int ash__attributes_write(ash_bucket *b, ash_transaction *t, const ash_attribute
 int ash__attributes_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *id,
                            int64_t deadline_ms, ash_error *err);
 
-/* Append an expiry (now + seconds) checked against overflow. */
+/* Add facts to those of a file that does not change: its digest (or NULL), its expiry (or NULL; 0 =
+ * never).  `file` was read with its attributes. */
+int ash__attributes_amend(ash_bucket *b, ash_transaction *t, const ash_file *file,
+                          const char *sha256, const int64_t *expires_ms, int64_t deadline_ms,
+                          ash_error *err);
+
+/* now + seconds; what is beyond the end of time is INT64_MAX. */
 int64_t ash__expiry_ms(int64_t now_ms, int64_t seconds);
 
 #endif

@@ -210,6 +210,24 @@ int ash__file_get(ash_bucket *b, ash_transaction *t, const bson_value_t *id, boo
     return rc;
 }
 
+int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
+                     bool *out, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t found;
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    o.projection = projection;
+    ash__filter_id(&filter, "_id", id);
+    int rc = ash_collection_find_one(b->files, &filter, &o, &found, err);
+    bson_destroy(&filter);
+    bson_destroy(projection);
+    *out = rc == 0;
+    if (rc == 0)
+        bson_destroy(&found);
+    return rc == ASH_ENOTFOUND ? 0 : rc;
+}
+
 static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename, int32_t revision,
                          const bson_t *projection, int64_t deadline_ms, bson_t *doc, ash_error *err)
 {

@@ -14,8 +14,10 @@ struct ash_file {
     int64_t upload_date_ms;
     const char *filename; /* inside doc, or NULL */
     /* From the attributes, when they were read and belong to this version. */
+    bool has_attributes;
     char sha256[65];
     int64_t expires_ms;
+    int64_t token; /* of the last fence that the file was changed under */
     bool has_version;
     bson_oid_t version; /* changes with every change of the file by Ashlar */
 };
@@ -32,6 +34,10 @@ int ash__file_get(ash_bucket *b, ash_transaction *t, const bson_value_t *id, boo
 int ash__file_get_by_name(ash_bucket *b, const char *filename, int32_t revision,
                           bool with_attributes, int64_t deadline_ms, ash_file **out,
                           ash_error *err);
+
+/* Is there a files document of that id, whatever its state? */
+int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
+                     bool *out, ash_error *err);
 
 /* The same bytes in the files document and the same version. */
 bool ash__file_same(const ash_file *a, const ash_file *b);

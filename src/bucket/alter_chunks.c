@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/mem.h"
+#include "bucket/alter.h"
+
+/* Index of the first changed chunk with a number not below n. */
+static size_t find_changed(const ash_alter *a, int64_t n)
+{
+    size_t low = 0;
+    size_t high = a->changed_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (a->changed[middle].n < n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t find_staged(const ash_alter *a, int64_t n)
+{
+    size_t low = 0;
+    size_t high = a->staged_count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (a->staged[middle] < n)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_staged(const ash_alter *a, int64_t n)
+{
+    size_t i = find_staged(a, n);
+    return i < a->staged_count && a->staged[i] == n;
+}
+
+static void note_staged(ash_alter *a, int64_t n)
+{
+    size_t at = find_staged(a, n);
+    a->staged = ash__realloc_array(a->staged, a->staged_count + 1, sizeof *a->staged);
+    memmove(a->staged + at + 1, a->staged + at, (a->staged_count - at) * sizeof *a->staged);
+    a->staged[at] = n;
+    a->staged_count++;
+}
+
+/* Memory is full: all changed chunks go into the store, out of sight. */
+static int stage_all(ash_alter *a, int64_t deadline_ms, ash_error *err)
+{
+    int rc = 0;
+    size_t done = 0;
+    while (rc == 0 && done < a->changed_count) {
+        const ash_changed_chunk *c = &a->changed[done];
+        rc = ash__chunk_insert(a->bucket, NULL, &a->staging, c->n, c->data,
+                               (size_t)a->file->chunk_size, deadline_ms, err);
+        if (rc == 0) {
+            note_staged(a, c->n);
+            ash__free(c->data);
+            done++;
+        }
+    }
+    a->changed_count -= done;
+    memmove(a->changed, a->changed + done, a->changed_count * sizeof *a->changed);
+    return rc;
+}
+
+static int unstage(ash_alter *a, int64_t n, int64_t deadline_ms, ash_error *err)
+{
+    size_t at = find_staged(a, n);
+    a->staged_count--;
+    memmove(a->staged + at, a->staged + at + 1, (a->staged_count - at) * sizeof *a->staged);
+    return ash__chunks_remove(a->bucket, NULL, &a->staging, n, n + 1, deadline_ms, NULL, err);
+}
+
+/* Copy chunk n of the id into data; *len its bytes. */
+static int load(ash_alter *a, const bson_value_t *id, int64_t n, int64_t deadline_ms, uint8_t *data,
+                size_t *len, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t found;
+    int64_t number;
+    const uint8_t *bytes;
+    ash_find_options o = ash__bucket_find_options(a->bucket, NULL, deadline_ms);
+    ash__filter_id(&filter, "files_id", id);
+    bson_append_int64(&filter, "n", 1, n);
+    int rc = ash_collection_find_one(a->bucket->chunks, &filter, &o, &found, err);
+    bson_destroy(&filter);
+    if (rc == ASH_ENOTFOUND)
+        return ash__chunk_missing(a->file, n, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__chunk_parse(a->file, ash__doc_from_bson(&found), &number, &bytes, len, err);
+    if (rc == 0 && *len > (size_t)a->file->chunk_size)
+        rc = ash__chunk_check(a->file, n, n, *len, err);
+    if (rc == 0)
+        memcpy(data, bytes, *len);
+    bson_destroy(&found);
+    return rc;
+}
+
+static int load_old(ash_alter *a, int64_t n, int64_t deadline_ms, uint8_t *data, ash_error *err)
+{
+    size_t len = 0;
+    int64_t rest = a->base_length - n * a->file->chunk_size;
+    if (rest <= 0)
+        return 0;
+    int rc = load(a, &a->file->id, n, deadline_ms, data, &len, err);
+    if (rc == 0)
+        rc = ash__chunk_check(a->file, n, n, len, err);
+    if (rc == 0 && (int64_t)len > rest)
+        memset(data + rest, 0, len - (size_t)rest);
+    return rc;
+}
+
+static int fill(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, uint8_t *data,
+                ash_error *err)
+{
+    size_t len;
+    int rc = 0;
+    if (!is_staged(a, n))
+        return whole ? 0 : load_old(a, n, deadline_ms, data, err);
+    if (!whole)
+        rc = load(a, &a->staging, n, deadline_ms, data, &len, err);
+    return rc == 0 ? unstage(a, n, deadline_ms, err) : rc;
+}
+
+int ash__alter_chunk(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, uint8_t **data,
+                     ash_error *err)
+{
+    size_t at = find_changed(a, n);
+    if (at < a->changed_count && a->changed[at].n == n) {
+        *data = a->changed[at].data;
+        return 0;
+    }
+    int rc = 0;
+    if (a->changed_count == a->changed_max)
+        rc = stage_all(a, deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    uint8_t *bytes = ash__try_alloc((size_t)a->file->chunk_size);
+    if (bytes == NULL)
+        return ash__fail(err, ASH_ENOMEM, "no memory for a chunk of %d bytes",
+                         (int)a->file->chunk_size);
+    memset(bytes, 0, (size_t)a->file->chunk_size);
+    rc = fill(a, n, whole, deadline_ms, bytes, err);
+    if (rc != 0) {
+        ash__free(bytes);
+        return rc;
+    }
+    at = find_changed(a, n);
+    memmove(a->changed + at + 1, a->changed + at, (a->changed_count - at) * sizeof *a->changed);
+    a->changed[at] = (ash_changed_chunk){n, bytes};
+    a->changed_count++;
+    *data = bytes;
+    return 0;
+}
+
+int ash__alter_forget(ash_alter *a, int64_t first, int64_t deadline_ms, ash_error *err)
+{
+    size_t keep = find_changed(a, first);
+    for (size_t i = keep; i < a->changed_count; i++)
+        ash__free(a->changed[i].data);
+    a->changed_count = keep;
+    keep = find_staged(a, first);
+    if (keep == a->staged_count)
+        return 0;
+    a->staged_count = keep;
+    return ash__chunks_remove(a->bucket, NULL, &a->staging, first, -1, deadline_ms, NULL, err);
+}

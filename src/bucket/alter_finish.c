@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "bucket/alter.h"
+
+typedef struct alter_call {
+    ash_alter *alter;
+    ash_file *result;
+} alter_call;
+
+static int check_unchanged(const ash_alter *a, ash_transaction *t, int64_t deadline_ms,
+                           ash_error *err)
+{
+    ash_file *now = NULL;
+    int rc = ash__file_get(a->bucket, t, &a->file->id, true, deadline_ms, &now, err);
+    bool same = rc == 0 && ash__file_same(a->file, now);
+    ash_file_free(now);
+    if (same || (rc != 0 && rc != ASH_ENOTFOUND && rc != ASH_ECORRUPT))
+        return rc;
+    char *id = ash__id_text(&a->file->id);
+    rc = ash__fail(err, ASH_ECONFLICT, "file %s was changed or deleted meanwhile", id);
+    ash__free(id);
+    return rc;
+}
+
+/* The next number, of changed and staged chunks together, not below n; INT64_MAX: none. */
+static int64_t next_new(const ash_alter *a, size_t *changed_at, size_t *staged_at)
+{
+    int64_t changed = *changed_at < a->changed_count ? a->changed[*changed_at].n : INT64_MAX;
+    int64_t staged = *staged_at < a->staged_count ? a->staged[*staged_at] : INT64_MAX;
+    if (changed < staged)
+        (*changed_at)++;
+    else if (staged < INT64_MAX)
+        (*staged_at)++;
+    return changed < staged ? changed : staged;
+}
+
+/* Old chunks that have a successor, in runs, and those behind the new end. */
+static int remove_old(const ash_alter *a, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+{
+    const bson_value_t *id = &a->file->id;
+    int64_t old_count = ash__chunk_count(a->file->length, a->file->chunk_size);
+    size_t changed_at = 0;
+    size_t staged_at = 0;
+    int rc = 0;
+    int64_t n = next_new(a, &changed_at, &staged_at);
+    while (rc == 0 && n < old_count) {
+        int64_t first = n;
+        int64_t end = n;
+        do {
+            end++;
+            n = next_new(a, &changed_at, &staged_at);
+        } while (n == end);
+        rc = ash__chunks_remove(a->bucket, t, id, first, end, deadline_ms, NULL, err);
+    }
+    if (rc == 0)
+        rc = ash__chunks_remove(a->bucket, t, id, ash__chunk_count(a->length, a->file->chunk_size),
+                                -1, deadline_ms, NULL, err);
+    return rc;
+}
+
+static int insert_new(const ash_alter *a, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < a->changed_count; i++) {
+        const ash_changed_chunk *c = &a->changed[i];
+        int32_t len = ash__chunk_length(a->length, a->file->chunk_size, c->n);
+        rc = ash__chunk_insert(a->bucket, t, &a->file->id, c->n, c->data, (size_t)len, deadline_ms,
+                               err);
+    }
+    if (rc != 0 || a->staged_count == 0)
+        return rc;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t operators = BSON_INITIALIZER;
+    bson_t set;
+    ash__filter_id(&filter, "files_id", &a->staging);
+    bson_append_document_begin(&operators, "$set", 4, &set);
+    bson_append_value(&set, "files_id", 8, &a->file->id);
+    bson_append_document_end(&operators, &set);
+    ash_op op = ash__bucket_write_op(a->bucket, t, deadline_ms);
+    rc =
+        ash__collection_change(a->bucket->chunks, &filter, &operators, true, false, &op, NULL, err);
+    bson_destroy(&operators);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* uploadDate stays: it says which revision of the name this is, and altering one does not make it
+ * the newest.  A digest of the old bytes does not stay. */
+static int update_documents(const ash_alter *a, ash_transaction *t, int64_t deadline_ms,
+                            ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *operators = BCON_NEW("$set", "{", "length", BCON_INT64(a->length), "}", "$unset", "{",
+                                 "md5", BCON_UTF8(""), "}");
+    ash__filter_id(&filter, "_id", &a->file->id);
+    ash_op op = ash__bucket_write_op(a->bucket, t, deadline_ms);
+    int rc =
+        ash__collection_change(a->bucket->files, &filter, operators, false, false, &op, NULL, err);
+    bson_destroy(operators);
+    bson_destroy(&filter);
+    ash_attributes attributes = {.id = &a->file->id,
+                                 .length = a->length,
+                                 .upload_date_ms = a->file->upload_date_ms,
+                                 .expires_ms = a->file->expires_ms,
+                                 .altered_ms = ash__clock_wall_ms(),
+                                 .token = a->fence.given ? a->fence.token : a->file->token};
+    if (rc == 0)
+        rc = ash__attributes_write(a->bucket, t, &attributes, deadline_ms, err);
+    return rc;
+}
+
+static int commit_alter(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                        int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    alter_call *call = ctx;
+    ash_alter *a = call->alter;
+    int rc = ash__fence_check(b, t, manner, &a->fence, &a->file->id, deadline_ms, err);
+    if (rc == 0)
+        rc = check_unchanged(a, t, deadline_ms, err);
+    if (rc == 0)
+        rc = remove_old(a, t, deadline_ms, err);
+    if (rc == 0)
+        rc = insert_new(a, t, deadline_ms, err);
+    if (rc == 0)
+        rc = update_documents(a, t, deadline_ms, err);
+    ash_file_free(call->result);
+    call->result = NULL;
+    if (rc == 0)
+        rc = ash__file_get(b, t, &a->file->id, true, deadline_ms, &call->result, err);
+    return rc;
+}
+
+/* Staged chunks are whole; the last one may have to be shorter. */
+static int bring_last_home(ash_alter *a, int64_t deadline_ms, ash_error *err)
+{
+    uint8_t *chunk;
+    int64_t n = a->length / a->file->chunk_size;
+    bool partial = a->length % a->file->chunk_size != 0;
+    if (!partial || a->staged_count == 0 || a->staged[a->staged_count - 1] != n)
+        return 0;
+    return ash__alter_chunk(a, n, false, deadline_ms, &chunk, err);
+}
+
+int ash_alter_finish(ash_alter *a, ash_file **file, ash_error *err)
+{
+    int64_t deadline = ash__bucket_deadline(a->bucket, a->timeout_ms);
+    alter_call call = {.alter = a};
+    if (file != NULL)
+        *file = NULL;
+    if (a->failed || a->finished)
+        return ash__fail(err, ASH_ESTATE, "alteration %s already",
+                         a->finished ? "is finished" : "failed");
+    int rc = bring_last_home(a, deadline, err);
+    if (rc == 0)
+        rc = ash__bucket_commit(a->bucket, commit_alter, &call, deadline, err);
+    a->failed = rc != 0;
+    a->finished = rc == 0;
+    if (rc == 0 && file != NULL)
+        *file = call.result;
+    else
+        ash_file_free(call.result);
+    return rc;
+}

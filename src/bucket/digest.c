@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "bucket/attributes.h"
+
+typedef struct sum_call {
+    const ash_file *file; /* the version that was read */
+    const char *hex;
+} sum_call;
+
+static int read_all(ash_download *d, ash_digest *digest, ash_error *err)
+{
+    for (;;) {
+        const uint8_t *data;
+        size_t len;
+        int rc = ash_download_next(d, &data, &len, err);
+        if (rc != 0 || len == 0)
+            return rc;
+        ash__digest_add(digest, data, len);
+    }
+}
+
+/* Only when the file is still the one that was read. */
+static int remember(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                    int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    const sum_call *call = ctx;
+    ash_file *now = NULL;
+    (void)manner;
+    int rc = ash__file_get(b, t, &call->file->id, true, deadline_ms, &now, err);
+    if (rc == 0 && ash__file_same(call->file, now))
+        rc = ash__attributes_amend(b, t, now, call->hex, NULL, deadline_ms, err);
+    ash_file_free(now);
+    return rc == ASH_ENOTFOUND ? 0 : rc;
+}
+
+static int compare(const ash_file *file, const char *hex, ash_error *err)
+{
+    if (strcmp(file->sha256, hex) == 0)
+        return 0;
+    char *id = ash__id_text(&file->id);
+    int rc = ash__fail(err, ASH_ECORRUPT, "file %s: SHA-256 is %s, not %s as when it was stored",
+                       id, hex, file->sha256);
+    ash__free(id);
+    return rc;
+}
+
+static int compute(ash_bucket *b, ash_download *d, char *hex, ash_error *err)
+{
+    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
+    const ash_file *file = ash_download_file(d);
+    ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
+    int rc = read_all(d, digest, err);
+    if (rc == 0)
+        ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
+    ash__digest_free(digest);
+    if (rc != 0)
+        return rc;
+    if (file->sha256[0] != '\0')
+        return compare(file, hex, err);
+    sum_call call = {file, hex};
+    return ash__bucket_commit(b, remember, &call, ash__bucket_deadline(b, 0), err);
+}
+
+int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *hex, ash_error *err)
+{
+    ash_download_options o = ASH_DOWNLOAD_OPTIONS_INIT;
+    ash_download *d = NULL;
+    ash_file *file = NULL;
+    hex[0] = '\0';
+    int rc = ash_bucket_get_file(b, id, true, &file, err);
+    if (rc == 0 && !recompute && file->sha256[0] != '\0') {
+        memcpy(hex, file->sha256, sizeof file->sha256);
+    } else if (rc == 0) {
+        o.with_attributes = true;
+        rc = ash_bucket_open_download_stream(b, id, &o, &d, err);
+        if (rc == 0)
+            rc = compute(b, d, hex, err);
+    }
+    ash_download_free(d);
+    ash_file_free(file);
+    return rc;
+}

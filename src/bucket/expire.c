@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "bucket/attributes.h"
+#include "bucket/chunks.h"
+#include "bucket/delete.h"
+
+typedef struct expiry_call {
+    const bson_value_t *id;
+    int64_t expires_ms;
+} expiry_call;
+
+static int set_expiry(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                      int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    const expiry_call *call = ctx;
+    ash_file *file = NULL;
+    (void)manner;
+    int rc = ash__file_get(b, t, call->id, true, deadline_ms, &file, err);
+    if (rc == 0)
+        rc = ash__attributes_amend(b, t, file, NULL, &call->expires_ms, deadline_ms, err);
+    ash_file_free(file);
+    return rc;
+}
+
+int ash_bucket_set_expiry(ash_bucket *b, const bson_value_t *id, int64_t expires_ms, ash_error *err)
+{
+    int64_t deadline = ash__bucket_deadline(b, 0);
+    expiry_call call = {id, expires_ms};
+    if (expires_ms < 0)
+        return ash__fail(err, ASH_EINVAL, "expiry lies before 1970");
+    int rc = ash__bucket_index_expiry(b, deadline, err);
+    if (rc == 0)
+        rc = ash__bucket_commit(b, set_expiry, &call, deadline, err);
+    return rc;
+}
+
+/* ---- deleting what has expired ---- */
+
+typedef struct expire_call {
+    const bson_value_t *id; /* of the attributes document */
+    int64_t now_ms;
+    bool deleted;
+} expire_call;
+
+static void append_due(bson_t *filter, int64_t now_ms)
+{
+    bson_t due;
+    bson_append_document_begin(filter, "expires", 7, &due);
+    bson_append_date_time(&due, "$lte", 4, now_ms);
+    bson_append_document_end(filter, &due);
+}
+
+/* An upload that nobody went on with: its chunks have no file. */
+static int expire_upload(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id,
+                         expire_call *call, int64_t deadline_ms, ash_error *err)
+{
+    bool exists = false;
+    int rc = ash__file_exists(b, t, files_id, deadline_ms, &exists, err);
+    if (rc == 0 && !exists)
+        rc = ash__chunks_remove(b, t, files_id, -1, -1, deadline_ms, NULL, err);
+    if (rc == 0)
+        rc = ash__attributes_remove(b, t, call->id, deadline_ms, err);
+    call->deleted = rc == 0;
+    return rc;
+}
+
+static int expire_file(ash_bucket *b, ash_transaction *t, expire_call *call, int64_t deadline_ms,
+                       ash_error *err)
+{
+    ash_file *file = NULL;
+    int rc = ash__file_get(b, t, call->id, true, deadline_ms, &file, err);
+    /* Of a file that a driver deleted, and perhaps made anew: this expiry is not the new one's. */
+    if (rc == ASH_ENOTFOUND || (rc == 0 && !file->has_attributes))
+        rc = ash__attributes_remove(b, t, call->id, deadline_ms, err);
+    else if (rc == 0)
+        rc = ash__delete_id(b, t, call->id, deadline_ms, &call->deleted, err);
+    ash_file_free(file);
+    return rc;
+}
+
+static int expire_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                      int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    expire_call *call = ctx;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t found;
+    bson_iter_t it;
+    bson_iter_t at;
+    (void)manner;
+    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash__filter_id(&filter, "_id", call->id);
+    append_due(&filter, call->now_ms);
+    int rc = ash_collection_find_one(b->attributes, &filter, &o, &found, err);
+    bson_destroy(&filter);
+    if (rc == ASH_ENOTFOUND)
+        return 0; /* the expiry was moved meanwhile */
+    if (rc != 0)
+        return rc;
+    if (bson_iter_init(&it, &found) && bson_iter_find_descendant(&it, "upload.files_id", &at))
+        rc = expire_upload(b, t, bson_iter_value(&at), call, deadline_ms, err);
+    else
+        rc = expire_file(b, t, call, deadline_ms, err);
+    bson_destroy(&found);
+    return rc;
+}
+
+static int find_due(ash_bucket *b, int64_t now_ms, int64_t limit, int64_t deadline_ms, bson_t *ids,
+                    uint32_t *count, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    ash_cursor *cursor = NULL;
+    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    append_due(&filter, now_ms);
+    o.projection = projection;
+    o.limit = limit;
+    *count = 0;
+    int rc = ash_collection_find(b->attributes, &filter, &o, &cursor, err);
+    while (rc == 0) {
+        ash_doc doc;
+        bson_t view;
+        bson_iter_t it;
+        char key[12];
+        const char *name;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        size_t len = bson_uint32_to_string(*count, &name, key, sizeof key);
+        if (bson_iter_init_find(&it, &view, "_id") && bson_append_iter(ids, name, (int)len, &it))
+            (*count)++;
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(projection);
+    bson_destroy(&filter);
+    return rc;
+}
+
+int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *more,
+                      ash_error *err)
+{
+    bson_t ids = BSON_INITIALIZER;
+    bson_iter_t it;
+    uint32_t count = 0;
+    int64_t done = 0;
+    int64_t now = ash__clock_wall_ms();
+    int64_t deadline = ash__bucket_deadline(b, 0);
+    *deleted = 0;
+    *more = false;
+    if (max_files < 1 || max_files > INT32_MAX)
+        return ash__fail(err, ASH_EINVAL, "number of files to expire is not positive");
+    int rc = find_due(b, now, max_files + 1, deadline, &ids, &count, err);
+    bool any = rc == 0 && bson_iter_init(&it, &ids);
+    while (rc == 0 && any && done < max_files && bson_iter_next(&it)) {
+        expire_call call = {.id = bson_iter_value(&it), .now_ms = now};
+        rc = ash__bucket_commit(b, expire_one, &call, deadline, err);
+        if (rc == ASH_ECORRUPT)
+            rc = 0; /* a damaged file does not keep the others alive */
+        *deleted += call.deleted ? 1 : 0;
+        done++;
+    }
+    *more = rc == 0 && count > max_files && *deleted > 0;
+    bson_destroy(&ids);
+    return rc;
+}

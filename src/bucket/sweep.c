@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/options.h"
+#include "bucket/attributes.h"
+#include "bucket/chunks.h"
+#include "bucket/sweep_ids.h"
+
+static const int64_t DEFAULT_AGE_S = 24 * 3600;
+
+typedef struct sweep {
+    ash_bucket *bucket;
+    ash_sweep_options options;
+    int64_t born_before_s; /* chunks made later are too young; INT64_MAX: none is */
+    int64_t deadline_ms;
+    bson_t owned; /* array of the ids that resumable uploads own */
+    ash_sweep_report *report;
+    int64_t looked_at;
+} sweep;
+
+/* ---- who owns chunks ---- */
+
+static int load_owned(sweep *s, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("_id", "{", "$gte", "{", "resume", BCON_UTF8(""), "}", "$lt", "{",
+                              "resume", "{", "}", "}", "}");
+    ash_cursor *cursor = NULL;
+    ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);
+    int rc = ash_collection_find(s->bucket->attributes, filter, &o, &cursor, err);
+    for (uint32_t i = 0; rc == 0; i++) {
+        ash_doc doc;
+        bson_t view;
+        bson_iter_t it;
+        bson_iter_t at;
+        char key[12];
+        const char *name;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        size_t len = bson_uint32_to_string(i, &name, key, sizeof key);
+        if (bson_iter_init(&it, &view) && bson_iter_find_descendant(&it, "upload.files_id", &at))
+            bson_append_iter(&s->owned, name, (int)len, &at);
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(filter);
+    return rc;
+}
+
+static bool is_owned(const sweep *s, const bson_value_t *id)
+{
+    bson_iter_t it;
+    if (!bson_iter_init(&it, &s->owned))
+        return false;
+    while (bson_iter_next(&it))
+        if (ash__id_equal(bson_iter_value(&it), id))
+            return true;
+    return false;
+}
+
+/* ---- one id ---- */
+
+typedef struct orphan {
+    const bson_value_t *id;
+    int64_t chunks;
+    int64_t bytes;
+    bool young; /* some chunk is, or may be */
+    bool removed;
+} orphan;
+
+static void weigh_chunk(const sweep *s, ash_doc doc, orphan *o)
+{
+    uint8_t subtype;
+    uint32_t len = 0;
+    ash_value id = ash__doc_get(doc, "_id");
+    ash_value data = ash__doc_get(doc, "data");
+    o->chunks++;
+    if (data.type == BSON_TYPE_BINARY)
+        (void)ash__value_binary(data, &subtype, &len);
+    o->bytes += len;
+    /* All drivers make ObjectIds, and those begin with the time; another id has no age. */
+    if (s->born_before_s == INT64_MAX)
+        return;
+    if (id.type != BSON_TYPE_OID || bson_oid_get_time_t(ash__value_oid(id)) > s->born_before_s)
+        o->young = true;
+}
+
+static int weigh(const sweep *s, orphan *found, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_cursor *cursor = NULL;
+    ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);
+    ash__filter_id(&filter, "files_id", found->id);
+    int rc = ash_collection_find(s->bucket->chunks, &filter, &o, &cursor, err);
+    while (rc == 0 && !found->young) {
+        ash_doc doc;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        weigh_chunk(s, doc, found);
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* The file may have been finished since it was looked for. */
+static int remove_orphan(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                         int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    orphan *o = ctx;
+    bool exists = false;
+    (void)manner;
+    int rc = ash__file_exists(b, t, o->id, deadline_ms, &exists, err);
+    o->removed = rc == 0 && !exists;
+    if (o->removed)
+        rc = ash__chunks_remove(b, t, o->id, -1, -1, deadline_ms, NULL, err);
+    return rc;
+}
+
+static int sweep_id(sweep *s, const bson_value_t *id, ash_error *err)
+{
+    orphan o = {.id = id};
+    bool exists = false;
+    int rc = ash__file_exists(s->bucket, NULL, id, s->deadline_ms, &exists, err);
+    if (rc != 0 || exists || is_owned(s, id))
+        return rc;
+    rc = weigh(s, &o, err);
+    if (rc != 0 || o.young || o.chunks == 0)
+        return rc;
+    o.removed = s->options.dry_run;
+    if (!s->options.dry_run)
+        rc = ash__bucket_commit(s->bucket, remove_orphan, &o, s->deadline_ms, err);
+    if (rc == 0 && o.removed) {
+        s->report->files++;
+        s->report->chunks += o.chunks;
+        s->report->bytes += o.bytes;
+    }
+    return rc;
+}
+
+static int visit_id(void *ctx, const bson_value_t *id, ash_error *err)
+{
+    sweep *s = ctx;
+    const ash_sweep_options *o = &s->options;
+    s->looked_at++;
+    if (o->progress != NULL && !o->progress(o->progress_ctx, "files", s->looked_at, 0))
+        return ash__fail(err, ASH_EINTERRUPTED, "sweep was stopped");
+    int rc = ash__deadline_check(s->deadline_ms, "sweep", err);
+    return rc == 0 ? sweep_id(s, id, err) : rc;
+}
+
+/* ---- attributes of files that drivers deleted ---- */
+
+/* Where there are no transactions, attributes are written just before their file. */
+static bool attributes_are_young(const sweep *s, ash_doc doc)
+{
+    ash_value version = ash__doc_get(doc, "version");
+    return s->born_before_s != INT64_MAX && version.type == BSON_TYPE_OID &&
+           bson_oid_get_time_t(ash__value_oid(version)) > s->born_before_s;
+}
+
+static int sweep_attributes_doc(sweep *s, ash_doc doc, ash_error *err)
+{
+    bson_t view;
+    bson_iter_t it;
+    bool exists = true;
+    ash__doc_to_bson(doc, &view);
+    if (attributes_are_young(s, doc) || bson_has_field(&view, "upload") ||
+        !bson_iter_init_find(&it, &view, "_id"))
+        return 0;
+    const bson_value_t *id = bson_iter_value(&it);
+    int rc = ash__file_exists(s->bucket, NULL, id, s->deadline_ms, &exists, err);
+    if (rc == 0 && !exists)
+        rc = ash__attributes_remove(s->bucket, NULL, id, s->deadline_ms, err);
+    return rc;
+}
+
+static int sweep_attributes(sweep *s, ash_error *err)
+{
+    bson_t all = BSON_INITIALIZER;
+    ash_cursor *cursor = NULL;
+    ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);
+    int rc = ash_collection_find(s->bucket->attributes, &all, &o, &cursor, err);
+    while (rc == 0) {
+        ash_doc doc;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        rc = sweep_attributes_doc(s, doc, err);
+    }
+    ash_cursor_free(cursor);
+    return rc;
+}
+
+int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *out,
+                     ash_error *err)
+{
+    sweep s = {.bucket = b, .report = out, .deadline_ms = ash__bucket_deadline(b, 0)};
+    *out = (ash_sweep_report){.files = 0};
+    int rc = ash__options_copy(&s.options, sizeof s.options, opts, err);
+    if (rc != 0)
+        return rc;
+    int64_t age = s.options.min_age_s != 0 ? s.options.min_age_s : DEFAULT_AGE_S;
+    s.born_before_s = age < 0 ? INT64_MAX : ash__clock_wall_ms() / 1000 - age;
+    bson_init(&s.owned);
+    rc = load_owned(&s, err);
+    if (rc == 0)
+        rc = ash__sweep_each_id(b, s.deadline_ms, visit_id, &s, err);
+    if (rc == 0 && !s.options.dry_run)
+        rc = sweep_attributes(&s, err);
+    bson_destroy(&s.owned);
+    return rc;
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/sweep_ids.h"
+
+#include <math.h>
+
+/* $gt and $gte never leave a type's bracket, so each bracket has its own start. */
+enum bracket {
+    BRACKET_MIN_KEY,
+    BRACKET_NULL,
+    BRACKET_NAN,
+    BRACKET_NUMBER,
+    BRACKET_STRING,
+    BRACKET_DOCUMENT,
+    BRACKET_BINARY,
+    BRACKET_OID,
+    BRACKET_BOOL,
+    BRACKET_DATE,
+    BRACKET_TIMESTAMP,
+    BRACKET_CODE,
+    BRACKET_MAX_KEY,
+    BRACKET_END
+};
+
+static void append_start(bson_t *range, enum bracket bracket)
+{
+    static const bson_oid_t zero = {{0}};
+    bson_t empty = BSON_INITIALIZER;
+    switch (bracket) {
+    case BRACKET_MIN_KEY:
+        bson_append_minkey(range, "$eq", 3);
+        break;
+    case BRACKET_NULL:
+        bson_append_null(range, "$eq", 3);
+        break;
+    case BRACKET_NAN:
+        bson_append_double(range, "$eq", 3, (double)NAN);
+        break;
+    case BRACKET_NUMBER:
+        bson_append_double(range, "$gte", 4, (double)-INFINITY);
+        break;
+    case BRACKET_STRING:
+        bson_append_utf8(range, "$gte", 4, "", 0);
+        break;
+    case BRACKET_DOCUMENT:
+        bson_append_document(range, "$gte", 4, &empty);
+        break;
+    case BRACKET_BINARY:
+        bson_append_binary(range, "$gte", 4, BSON_SUBTYPE_BINARY, (const uint8_t *)"", 0);
+        break;
+    case BRACKET_OID:
+        bson_append_oid(range, "$gte", 4, &zero);
+        break;
+    case BRACKET_BOOL:
+        bson_append_bool(range, "$gte", 4, false);
+        break;
+    case BRACKET_DATE:
+        bson_append_date_time(range, "$gte", 4, INT64_MIN);
+        break;
+    case BRACKET_TIMESTAMP:
+        bson_append_timestamp(range, "$gte", 4, 0, 0);
+        break;
+    case BRACKET_CODE:
+        bson_append_code(range, "$gte", 4, "");
+        break;
+    case BRACKET_MAX_KEY:
+        bson_append_maxkey(range, "$eq", 3);
+        break;
+    case BRACKET_END:
+        break;
+    }
+}
+
+/* The first id of the bracket, or the first after *id.  *found false: there is none. */
+static int find_next(ash_bucket *b, enum bracket bracket, const bson_value_t *after,
+                     int64_t deadline_ms, bson_value_t *id, bool *found, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t range;
+    bson_t doc;
+    bson_iter_t it;
+    bson_t *sort = BCON_NEW("files_id", BCON_INT32(1), "n", BCON_INT32(1));
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(0), "files_id", BCON_INT32(1));
+    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    o.sort = sort;
+    o.projection = projection;
+    bson_append_document_begin(&filter, "files_id", 8, &range);
+    if (after != NULL)
+        bson_append_value(&range, "$gt", 3, after);
+    else
+        append_start(&range, bracket);
+    bson_append_document_end(&filter, &range);
+    int rc = ash_collection_find_one(b->chunks, &filter, &o, &doc, err);
+    *found = rc == 0;
+    if (rc == 0) {
+        id->value_type = BSON_TYPE_NULL; /* a chunk without files_id is found as null */
+        if (bson_iter_init_find(&it, &doc, "files_id"))
+            bson_value_copy(bson_iter_value(&it), id);
+        bson_destroy(&doc);
+    }
+    bson_destroy(projection);
+    bson_destroy(sort);
+    bson_destroy(&filter);
+    return rc == ASH_ENOTFOUND ? 0 : rc;
+}
+
+static int each_of_bracket(ash_bucket *b, enum bracket bracket, int64_t deadline_ms,
+                           ash_sweep_visit visit, void *ctx, ash_error *err)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_EOD};
+    bool found = false;
+    int rc = find_next(b, bracket, NULL, deadline_ms, &id, &found, err);
+    while (rc == 0 && found) {
+        rc = visit(ctx, &id, err);
+        if (rc == 0) {
+            bson_value_t next = {.value_type = BSON_TYPE_EOD};
+            rc = find_next(b, bracket, &id, deadline_ms, &next, &found, err);
+            bson_value_destroy(&id);
+            id = next;
+        }
+    }
+    bson_value_destroy(&id);
+    return rc;
+}
+
+int ash__sweep_each_id(ash_bucket *b, int64_t deadline_ms, ash_sweep_visit visit, void *ctx,
+                       ash_error *err)
+{
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < BRACKET_END; i++)
+        rc = each_of_bracket(b, (enum bracket)i, deadline_ms, visit, ctx, err);
+    return rc;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BUCKET_SWEEP_IDS_H
+#define ASH_BUCKET_SWEEP_IDS_H
+
+#include "bucket/bucket.h"
+
+/* Every distinct files_id in the chunks, by steps through their index: one look for each id,
+ * however many chunks it has.  Ids that cannot be an _id (arrays, regular expressions) are not
+ * visited. */
+typedef int (*ash_sweep_visit)(void *ctx, const bson_value_t *id, ash_error *err);
+int ash__sweep_each_id(ash_bucket *b, int64_t deadline_ms, ash_sweep_visit visit, void *ctx,
+                       ash_error *err);
+
+#endif
