@@ -51,6 +51,7 @@ void ash__buffer_append_text(ash_buffer *buf, const char *text)
 void ash__buffer_printf(ash_buffer *buf, const char *format, ...)
 {
     va_list args;
+    ash_assert(format != NULL);
     va_start(args, format);
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);

@@ -57,6 +57,7 @@ void *ash__memdup(const void *data, size_t len_bytes)
 char *ash__sprintf(const char *format, ...)
 {
     va_list args;
+    ash_assert(format != NULL);
     va_start(args, format);
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);

@@ -42,7 +42,8 @@
  *   32 43 40 00 00 00 00 00 00 01 40 0f 5b 08 14 5d 37 4b 0a 5e 00
  *
  * In a descending part every byte is inverted.  An index has one more code, 18, for a path that
- * ends in an empty array: below null, above MinKey. */
+ * ends in an empty array: below null, above MinKey.  A hashed part holds the XXH3-64 of the value's
+ * ascending encoding, as a number (int64). */
 
 #include "base/buffer.h"
 #include "bson/compare.h"

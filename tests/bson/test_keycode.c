@@ -66,6 +66,26 @@ static void test_bson_keycode__disk_format(void **state)
     check_hex(ash__box_double(&box, -INFINITY), false, "31800fffffffffffffff");
 }
 
+static void test_bson_keycode__hashed_part(void **state)
+{
+    (void)state;
+    ash_buffer plain = ASH_BUFFER_INIT;
+    ash_buffer hashed = ASH_BUFFER_INIT;
+    bson_t *b = sample_json("{'v': 'a'}");
+    ash_value_box box;
+    ash__keycode_append(&plain, sample_v(b), false, NULL);
+    ash__keycode_append_hash(&hashed, sample_v(b), false, NULL);
+    uint64_t hash = ash__checksum(plain.data, plain.len);
+    assert_true(ash__value_hash(sample_v(b), NULL) == hash);
+    ash__buffer_clear(&plain);
+    ash__keycode_append(&plain, ash__box_int64(&box, (int64_t)hash), false, NULL);
+    assert_int_equal(plain.len, hashed.len);
+    assert_memory_equal(plain.data, hashed.data, plain.len);
+    ash__buffer_release(&plain);
+    ash__buffer_release(&hashed);
+    bson_destroy(b);
+}
+
 /* Random values, from a seed that is printed: small ranges, so that equal ones come up. */
 static uint64_t random_state;
 
@@ -348,6 +368,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bson_keycode__disk_format),
+        cmocka_unit_test(test_bson_keycode__hashed_part),
         cmocka_unit_test(test_bson_keycode__orders_as_compare),
         cmocka_unit_test(test_bson_keycode__brackets),
         cmocka_unit_test(test_bson_keycode__successor),

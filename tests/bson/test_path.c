@@ -88,6 +88,7 @@ static void test_bson_path__walks_positions(void **state)
     check_walk("{'a': [5, 7]}", "a.01", true, "");
     check_walk("{'a': [5]}", "a.0.b", true, "");
     check_walk("{'a': {'b': [1, 2]}}", "a.b.1", true, "2");
+    check_walk("{'a': [{'b': [2, 3]}, {'b': [4, 5]}]}", "a.0.b", true, "-@0 2@0* 3@1* [2] -@1");
 }
 
 static bool stop_at_second(void *ctx, const ash_path_hit *hit)
