@@ -39,13 +39,17 @@ typedef struct ash_plan {
     bool backward;
     bool provides_sort;      /* scan order is the sort order: no SORT stage */
     bool needs_fetch_filter; /* the ranges alone do not decide: test the matcher on the document */
+    bool is_bounded;         /* IXSCAN: something narrows the ranges, not the sort alone */
     bool may_repeat;         /* multikey: the same document may come up more than once */
-    struct ash_plan **branches; /* OR: one plan a branch, results united without repeats */
+    struct ash_plan **branches; /* OR: one plan a branch (again an OR, or EMPTY, it may be), results
+                                   united without repeats; where needs_fetch_filter is set test the
+                                   whole filter */
     uint32_t branch_count;
+    const ash_cond *condition; /* what the ranges come from; lives as long as the filter */
 } ash_plan;
 
 /* hint: index name or key document, {$natural: ±1}, or missing.  A hint that names no index:
- * ASH_EINVAL, 2 BadValue. */
+ * ASH_EINVAL, 2 BadValue.  sort may be NULL.  The plan borrows filter and indexes. */
 int ash__plan_new(const ash_matcher *filter, const ash_sort_spec *sort, ash_value hint,
                   const ash_index_desc *indexes, uint32_t index_count, const ash_query_env *env,
                   ash_plan **out, ash_error *err);
@@ -53,7 +57,8 @@ void ash__plan_free(ash_plan *p);
 
 /* The winningPlan document ({stage: "FETCH", filter, inputStage: {stage: "IXSCAN", keyPattern,
  * indexName, isMultiKey, isUnique, direction, indexBounds …}}), wrapped in SORT / SKIP / LIMIT /
- * PROJECTION as needed. */
+ * PROJECTION as needed.  Fields are appended to out, which the caller has initialised; members of
+ * shape may be NULL or 0. */
 typedef struct ash_plan_shape {
     const bson_t *sort, *projection;
     int64_t skip, limit;

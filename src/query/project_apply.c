@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/project_node.h"
+
+#include <string.h>
+
+typedef struct run {
+    const ash_projection *projection;
+    ash_doc root;
+    int32_t array_index;
+    ash_arena *arena;
+    ash_builder *out;
+    ash_error *err;
+} run;
+
+static int apply_doc(run *r, const ash_project_node *n, ash_doc doc, bool cut);
+static int apply_array(run *r, const ash_project_node *n, ash_doc items, bool cut);
+
+static int append_computed(run *r, const char *name, const ash_project_node *n)
+{
+    ash_value v = ASH_VALUE_MISSING;
+    int result = ash__expr_eval(n->expr, r->root, NULL, r->arena, &v, r->err);
+    if (result == 0)
+        ash__builder_value(r->out, name, v);
+    return result;
+}
+
+static void append_slice(run *r, const ash_project_node *n, const char *name, ash_doc items)
+{
+    int64_t count = ash__doc_count(items);
+    int64_t skip = n->skip >= 0 ? n->skip : count + n->skip;
+    if (skip < 0)
+        skip = 0;
+    ash__builder_begin_array(r->out, name);
+    int64_t at = 0;
+    uint32_t kept = 0;
+    for (ash_doc_iter it = ash__doc_iter(items); ash__doc_iter_next(&it); at++)
+        if (at >= skip && kept < n->limit)
+            ash__builder_item(r->out, kept++, it.value);
+    ash__builder_end(r->out);
+}
+
+static void append_elem_match(run *r, const ash_project_node *n, ash_value v)
+{
+    if (v.type != BSON_TYPE_ARRAY)
+        return;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);)
+        if (ash__matcher_test_value(n->elem_match, it.value)) {
+            ash__builder_begin_array(r->out, n->name);
+            ash__builder_item(r->out, 0, it.value);
+            ash__builder_end(r->out);
+            return;
+        }
+}
+
+static int matched_element(run *r, ash_doc items, ash_value *out)
+{
+    int32_t at = 0;
+    if (r->array_index < 0)
+        return ash__fail_server(r->err, ASH_EINVAL, 51246,
+                                "positional operator '.$' couldn't find a matching element in the "
+                                "array");
+    for (ash_doc_iter it = ash__doc_iter(items); ash__doc_iter_next(&it); at++)
+        if (at == r->array_index) {
+            *out = it.value;
+            return 0;
+        }
+    return ash__fail_server(r->err, ASH_EINVAL, 51247, "positional operator '.$' element mismatch");
+}
+
+/* The positional array keeps one element, which the rest of the path then goes into. */
+static int apply_cut(run *r, const ash_project_node *n, const char *name, ash_doc items)
+{
+    ash_value element;
+    int result = matched_element(r, items, &element);
+    if (result != 0)
+        return result;
+    ash_builder one = ASH_BUILDER_INIT;
+    ash__builder_begin(&one);
+    ash__builder_item(&one, 0, element);
+    ash__builder_end(&one);
+    ash_doc cut = ash__builder_doc(&one);
+    if (n->kind == ASH_PROJECT_TREE) {
+        ash__builder_begin_array(r->out, name);
+        result = apply_array(r, n, cut, false);
+        ash__builder_end(r->out);
+    } else {
+        ash__builder_array_value(r->out, name, cut);
+    }
+    ash__builder_release(&one);
+    return result;
+}
+
+static int apply_tree(run *r, const ash_project_node *n, const char *name, ash_value v, bool cut)
+{
+    int result = 0;
+    if (v.type == BSON_TYPE_DOCUMENT) {
+        ash__builder_begin_doc(r->out, name);
+        result = apply_doc(r, n, ash__value_doc(v), cut);
+        ash__builder_end(r->out);
+    } else if (v.type == BSON_TYPE_ARRAY) {
+        ash__builder_begin_array(r->out, name);
+        result = apply_array(r, n, ash__value_doc(v), cut);
+        ash__builder_end(r->out);
+    } else if (n->has_computed) {
+        ash__builder_begin_doc(r->out, name);
+        result = apply_doc(r, n, ash__doc_empty, cut);
+        ash__builder_end(r->out);
+    } else if (r->projection->exclusion) {
+        ash__builder_value(r->out, name, v);
+    }
+    return result;
+}
+
+/* An existing field, where the document has it. */
+static int apply_field(run *r, const ash_project_node *n, const char *name, ash_value v, bool cut)
+{
+    bool is_array = v.type == BSON_TYPE_ARRAY;
+    if (cut && n->positional && is_array)
+        return apply_cut(r, n, name, ash__value_doc(v));
+    switch (n->kind) {
+    case ASH_PROJECT_TREE:
+        return apply_tree(r, n, name, v, cut && n->positional);
+    case ASH_PROJECT_INCLUDE:
+        ash__builder_value(r->out, name, v);
+        return 0;
+    case ASH_PROJECT_SLICE:
+        if (is_array)
+            append_slice(r, n, name, ash__value_doc(v));
+        else
+            ash__builder_value(r->out, name, v);
+        return 0;
+    default: /* excluded, or appended behind the existing fields */
+        return 0;
+    }
+}
+
+/* Array items that are no documents are left out of an inclusion, and replaced where something is
+ * computed below them. */
+static int apply_array(run *r, const ash_project_node *n, ash_doc items, bool cut)
+{
+    uint32_t at = 0;
+    int result = 0;
+    char name[12];
+    for (ash_doc_iter it = ash__doc_iter(items); result == 0 && ash__doc_iter_next(&it);) {
+        bool is_nested = it.value.type == BSON_TYPE_DOCUMENT || it.value.type == BSON_TYPE_ARRAY;
+        if (is_nested || n->has_computed || r->projection->exclusion)
+            result = apply_tree(r, n, ash__index_name(at++, name), it.value, cut);
+    }
+    return result;
+}
+
+static int append_late(run *r, const ash_project_node *n, ash_doc doc)
+{
+    int result = 0;
+    for (uint32_t i = 0; result == 0 && i < n->count; i++) {
+        const ash_project_node *child = n->children[i];
+        if (child->kind == ASH_PROJECT_COMPUTED) {
+            result = append_computed(r, child->name, child);
+        } else if (child->kind == ASH_PROJECT_ELEM_MATCH) {
+            append_elem_match(r, child, ash__doc_get(doc, child->name));
+        } else if (child->has_computed && ash__value_is_missing(ash__doc_get(doc, child->name))) {
+            ash__builder_begin_doc(r->out, child->name);
+            result = apply_doc(r, child, ash__doc_empty, false);
+            ash__builder_end(r->out);
+        }
+    }
+    return result;
+}
+
+static int apply_doc(run *r, const ash_project_node *n, ash_doc doc, bool cut)
+{
+    int result = 0;
+    for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);) {
+        const ash_project_node *child = ash__project_node_find(n, it.name, it.name_len);
+        if (child != NULL)
+            result = apply_field(r, child, it.name, it.value, cut);
+        else if (r->projection->exclusion)
+            ash__builder_element(r->out, &it);
+    }
+    return result == 0 ? append_late(r, n, doc) : result;
+}
+
+int ash__projection_apply(const ash_projection *p, ash_doc doc, const ash_match_details *details,
+                          ash_builder *out, ash_error *err)
+{
+    run r = {.projection = p,
+             .root = doc,
+             .array_index = details == NULL ? -1 : details->array_index,
+             .out = out,
+             .err = err};
+    if (p->has_computed)
+        r.arena = ash__arena_new();
+    ash__builder_begin(out);
+    int result = apply_doc(&r, p->root, doc, p->needs_details);
+    /* After an error the builder is left in the middle of a document; begin starts it over. */
+    if (result == 0)
+        ash__builder_end(out);
+    ash__arena_free(r.arena);
+    return result;
+}
