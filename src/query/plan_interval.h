@@ -50,6 +50,6 @@ bool ash__bounds_all_points(const ash_bounds *b);
 
 /* "[1, 5)" appended; reversed: as a scan from high to low meets it. */
 void ash__interval_text(ash_buffer *out, const ash_interval *i, bool reversed);
-void ash__value_text(ash_buffer *out, ash_value v, int depth);
+void ash__bound_text(ash_buffer *out, ash_value v, int depth);
 
 #endif

@@ -79,7 +79,7 @@ static void append_fields(ash_buffer *out, ash_value v, int depth)
         ash__buffer_append_text(out, between);
         if (!is_array)
             ash__buffer_printf(out, "%s: ", it.name);
-        ash__value_text(out, it.value, depth + 1);
+        ash__bound_text(out, it.value, depth + 1);
         between = ", ";
     }
     ash__buffer_append_text(out, is_array ? " ]" : " }");
@@ -131,7 +131,7 @@ static void append_other(ash_buffer *out, ash_value v)
     }
 }
 
-void ash__value_text(ash_buffer *out, ash_value v, int depth)
+void ash__bound_text(ash_buffer *out, ash_value v, int depth)
 {
     uint32_t len;
     if (ash__value_is_number(v)) {
@@ -155,8 +155,8 @@ void ash__interval_text(ash_buffer *out, const ash_interval *i, bool reversed)
     bool first_closed = reversed ? i->high_closed : i->low_closed;
     bool last_closed = reversed ? i->low_closed : i->high_closed;
     ash__buffer_append_byte(out, first_closed ? '[' : '(');
-    ash__value_text(out, reversed ? i->high : i->low, 0);
+    ash__bound_text(out, reversed ? i->high : i->low, 0);
     ash__buffer_append_text(out, ", ");
-    ash__value_text(out, reversed ? i->low : i->high, 0);
+    ash__bound_text(out, reversed ? i->low : i->high, 0);
     ash__buffer_append_byte(out, last_closed ? ']' : ')');
 }
