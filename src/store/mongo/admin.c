@@ -11,7 +11,8 @@ int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time
     if (result == 0)
         result = ash__mongo_command(&call, ASH_MONGO_READ, "admin", command, err);
     if (result == 0) {
-        *wall_ms = ash__mongo_int_field(&call.reply, "localTime");
+        if (bson_iter_init_find(&it, &call.reply, "localTime") && BSON_ITER_HOLDS_DATE_TIME(&it))
+            *wall_ms = bson_iter_date_time(&it);
         if (bson_iter_init_find(&it, &call.reply, "operationTime") &&
             BSON_ITER_HOLDS_TIMESTAMP(&it)) {
             uint32_t seconds, increment;
