@@ -44,6 +44,8 @@ typedef struct ash_engine_options {
     int64_t interval_ms;     /* longest time between commits; 0 = 100 */
     int64_t pin_timeout_ms;  /* 0 = 600000 */
     ash_filter_hooks filters;
+    bool unsafe_skip_segment_sync; /* tests: break rule 1 */
+    bool unsafe_reuse_at_once;     /* tests: break rule 2 */
 } ash_engine_options;
 
 /* Opens or creates the store in the folder and takes its lock (file "lock", one process).

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* The writer's transactions: one for the batch, more inside it for savepoints. */
+
+int ash__writer_break(ash_writer *w, int code, const ash_error *err)
+{
+    if (w->broken == 0) {
+        w->broken = code;
+        if (err != NULL)
+            w->broken_error = *err;
+        else
+            ash__fail(&w->broken_error, code, "cannot change the metadata");
+    }
+    return code;
+}
+
+static void push(ash_writer *w, MDB_txn *txn)
+{
+    w->nest[w->depth++] = (ash_nest){txn, w->undo_count, w->placed_count, w->changed};
+    w->view.txn = txn;
+}
+
+int ash__batch_begin(ash_writer *w, ash_error *err)
+{
+    MDB_txn *txn = NULL;
+    if (w->depth > 0)
+        return 0;
+    int rc = mdb_txn_begin(w->engine->env, NULL, 0, &txn);
+    if (rc != 0)
+        return ash__lmdb_fail(rc, err, "cannot begin a transaction");
+    w->undo_count = w->placed_count = 0;
+    w->batch_work = w->batch_bytes = 0;
+    w->changed = false;
+    push(w, txn);
+    w->view.txn_id = mdb_txn_id(txn);
+    return 0;
+}
+
+int ash__nest_begin(ash_writer *w, ash_error *err)
+{
+    MDB_txn *txn = NULL;
+    ash_assert(w->depth > 0 && w->depth < ASH_NEST_MAX);
+    int rc = mdb_txn_begin(w->engine->env, w->view.txn, 0, &txn);
+    if (rc != 0) {
+        int result = ash__lmdb_fail(rc, err, "cannot begin a nested transaction");
+        return ash__writer_break(w, result, err);
+    }
+    push(w, txn);
+    return 0;
+}
+
+/* Bring the block maps back to where they were. */
+static void undo_to(ash_writer *w, size_t count)
+{
+    ash_segments *s = w->engine->segments;
+    while (w->undo_count > count) {
+        ash_undo *undo = &w->undo[--w->undo_count];
+        if (undo->was_marked) {
+            ash_assert(ash__segments_unmark(s, undo->extent, NULL) == 0);
+            ash__segments_give(s, undo->extent);
+        } else {
+            ash__segments_mark(s, undo->extent);
+        }
+    }
+}
+
+int ash__nest_end(ash_writer *w, bool keep, ash_error *err)
+{
+    ash_assert(w->depth > 1);
+    ash_nest nest = w->nest[--w->depth];
+    w->view.txn = w->nest[w->depth - 1].txn;
+    if (keep) {
+        int rc = mdb_txn_commit(nest.txn);
+        if (rc == 0)
+            return 0;
+        int result = ash__lmdb_fail(rc, err, "cannot end a nested transaction");
+        return ash__writer_break(w, result, err);
+    }
+    mdb_txn_abort(nest.txn);
+    undo_to(w, nest.undo_count);
+    w->placed_count = nest.placed_count;
+    w->changed = nest.changed;
+    return 0;
+}
+
+void ash__batch_abort(ash_writer *w)
+{
+    if (w->depth == 0)
+        return;
+    mdb_txn_abort(w->nest[0].txn); /* the nested ones with it */
+    w->depth = 0;
+    w->view.txn = NULL;
+    undo_to(w, 0);
+    w->placed_count = 0;
+    w->changed = false;
+    w->broken = 0;
+}
+
+static void remember(ash_writer *w, ash_extent extent, bool was_marked)
+{
+    if (w->undo_count == w->undo_capacity) {
+        w->undo_capacity = w->undo_capacity * 2 + 64;
+        w->undo = ash__realloc_array(w->undo, w->undo_capacity, sizeof *w->undo);
+    }
+    w->undo[w->undo_count++] = (ash_undo){extent, was_marked};
+}
+
+void ash__writer_use(ash_writer *w, const ash_placed *placed)
+{
+    if (w->placed_count == w->placed_capacity) {
+        w->placed_capacity = w->placed_capacity * 2 + 64;
+        w->placed = ash__realloc_array(w->placed, w->placed_capacity, sizeof *w->placed);
+    }
+    w->placed[w->placed_count++] = *placed;
+    ash__segments_mark(w->engine->segments, placed->extent);
+    remember(w, placed->extent, true);
+}
+
+int ash__writer_unuse(ash_writer *w, ash_extent extent, ash_error *err)
+{
+    int result = ash__segments_unmark(w->engine->segments, extent, err);
+    if (result == 0)
+        remember(w, extent, false);
+    return result;
+}
+
+static int save_change(void *ctx, const ash_segment_change *change, ash_error *err)
+{
+    ash_writer *w = ctx;
+    uint8_t key[8], totals[8];
+    ash__put_be32(key, change->segment);
+    ash__put_be32(key + 4, change->slice);
+    if (change->slice != UINT32_MAX)
+        return ash__row_put(w, ASH_DB_SPACE, key, 8, change->map, ASH_SLICE_BYTES, err);
+    ash__put_le32(totals, change->blocks);
+    ash__put_le32(totals + 4, change->used);
+    return ash__row_put(w, ASH_DB_SPACE, key, 4, totals, sizeof totals, err);
+}
+
+/* Sequences given out after an unclean end start above this run's, wherever it got to. */
+int ash__writer_mark_open(ash_writer *w, ash_error *err)
+{
+    uint8_t sequence[8];
+    ash__put_le64(sequence, w->engine->boot_sequence);
+    int result = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, err);
+    if (result == 0)
+        result = ash__row_put(w, ASH_DB_META, "open", 4, NULL, 0, err);
+    return result;
+}
+
+/* Extents that this batch freed and did not use itself wait for readers; one that it both marked
+ * and freed was never visible, but waits all the same. */
+static void after_commit(ash_writer *w, uint64_t txn_id)
+{
+    ash_engine *e = w->engine;
+    ash__segments_saved(e->segments);
+    for (size_t i = 0; i < w->undo_count; i++) {
+        if (!w->undo[i].was_marked)
+            ash__segments_hold(e->segments, w->undo[i].extent, txn_id);
+    }
+    w->undo_count = w->placed_count = 0;
+    ash__pins_lapse(e);
+    ash__segments_reap(e->segments, ash__view_oldest(e));
+    ash__oplog_committed(e, w->last_time);
+    w->marked_open = true;
+    atomic_store(&e->marked_open, true);
+}
+
+int ash__batch_commit(ash_writer *w, ash_error *err)
+{
+    int result = 0;
+    uint64_t txn_id = w->view.txn_id;
+    ash_assert(w->depth == 1);
+    if (!w->marked_open)
+        result = ash__writer_mark_open(w, err);
+    if (result == 0)
+        result = ash__oplog_trim(w, err);
+    for (size_t i = 0; result == 0 && i < w->placed_count; i++)
+        result = ash__segments_sync(w->engine->segments, &w->placed[i], err);
+    if (result == 0)
+        result = ash__segments_changes(w->engine->segments, save_change, w, err);
+    if (result != 0) {
+        ash__batch_abort(w);
+        return result;
+    }
+    int rc = mdb_txn_commit(w->nest[0].txn);
+    w->depth = 0;
+    w->view.txn = NULL;
+    w->changed = false;
+    if (rc != 0) {
+        undo_to(w, 0);
+        w->placed_count = 0;
+        return ash__lmdb_fail(rc, err, "cannot commit");
+    }
+    after_commit(w, txn_id);
+    return 0;
+}
+
+int ash__writer_savepoint(ash_writer *w, ash_error *err)
+{
+    return ash__nest_begin(w, err);
+}
+
+int ash__writer_savepoint_end(ash_writer *w, bool keep, ash_error *err)
+{
+    return ash__nest_end(w, keep, err);
+}
+
+ash_view *ash__writer_view(ash_writer *w)
+{
+    return &w->view;
+}

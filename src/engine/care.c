@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include <string.h>
+
+static uint64_t used_pages(MDB_stat s)
+{
+    return s.ms_branch_pages + s.ms_leaf_pages + s.ms_overflow_pages;
+}
+
+int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
+{
+    MDB_envinfo info;
+    MDB_stat stat_of;
+    ash_segments_stats segments;
+    ash_view *v = NULL;
+    uint64_t pair[2] = {0, 0};
+    memset(out, 0, sizeof *out);
+    int result = ash__view_begin(e, &v, err);
+    for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++) {
+        mdb_stat(v->txn, e->dbi[i], &stat_of);
+        out->meta_used_bytes += used_pages(stat_of) * stat_of.ms_psize;
+    }
+    if (result == 0)
+        result = ash__counts_pair(v, 'O', 0, pair, err);
+    ash__snapshot_close(v);
+    if (result != 0)
+        return result;
+    mdb_env_info(e->env, &info);
+    mdb_env_stat(e->env, &stat_of);
+    out->meta_bytes = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
+    out->oplog_bytes = pair[1];
+    ash__segments_stats(e->segments, &segments);
+    out->segment_files = segments.files;
+    out->segment_blocks = segments.blocks;
+    out->used_blocks = segments.used;
+    out->free_blocks = segments.free;
+    out->held_blocks = segments.held;
+    out->pins = segments.pins;
+    ash__mutex_lock(&e->queue.lock);
+    out->commits = e->queue.commits;
+    out->applies = e->queue.applies;
+    ash__mutex_unlock(&e->queue.lock);
+    ash__mutex_lock(&e->views_lock);
+    out->snapshots = e->snapshots;
+    ash__mutex_unlock(&e->views_lock);
+    return 0;
+}
+
+int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)
+{
+    int result = ash__engine_flush(e, 0, err);
+    if (result == 0) {
+        ash__segments_reap(e->segments, ash__view_oldest(e));
+        result = ash__segments_punch(e->segments, freed_bytes, err);
+    }
+    return result;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Reading the catalogue.  Rows are parsed once and kept by collection id and checksum: the same
+ * bytes give the same entry, whatever transaction they were read in. */
+
+static void hold(ash_view *v, ash_catalog_entry *entry)
+{
+    ash_held_colls *held = &v->colls;
+    if (held->count == held->capacity) {
+        held->capacity = held->capacity * 2 + 8;
+        held->items = ash__realloc_array(held->items, held->capacity, sizeof(*held->items));
+    }
+    held->items[held->count++] = entry;
+}
+
+static ash_catalog_entry *find_held(const ash_view *v, uint32_t id, uint64_t sum)
+{
+    for (size_t i = 0; i < v->colls.count; i++) {
+        ash_catalog_entry *entry = v->colls.items[i];
+        if (entry->coll.id == id && entry->sum == sum)
+            return entry;
+    }
+    return NULL;
+}
+
+static ash_catalog_entry *cache_find(ash_engine *e, uint32_t id, uint64_t sum)
+{
+    ash_catalog_entry *entry = NULL;
+    ash__mutex_lock(&e->cache_lock);
+    for (int i = 0; i < ASH_CACHE_WAYS && entry == NULL; i++) {
+        ash_catalog_entry *at = e->cache[id % ASH_CACHE_SETS][i];
+        if (at != NULL && at->coll.id == id && at->sum == sum)
+            entry = at;
+    }
+    if (entry != NULL)
+        atomic_fetch_add(&entry->refs, 1);
+    ash__mutex_unlock(&e->cache_lock);
+    return entry;
+}
+
+static void cache_add(ash_engine *e, ash_catalog_entry *entry)
+{
+    ash_catalog_entry **set = e->cache[entry->coll.id % ASH_CACHE_SETS];
+    ash__mutex_lock(&e->cache_lock);
+    unsigned way = e->cache_turn++ % ASH_CACHE_WAYS;
+    for (unsigned i = 0; i < ASH_CACHE_WAYS; i++) {
+        if (set[i] != NULL && set[i]->coll.id == entry->coll.id)
+            way = i;
+    }
+    ash_catalog_entry *old = set[way];
+    atomic_fetch_add(&entry->refs, 1);
+    set[way] = entry;
+    ash__mutex_unlock(&e->cache_lock);
+    ash__entry_unref(old);
+}
+
+void ash__cache_release(ash_engine *e)
+{
+    for (size_t i = 0; i < ASH_CACHE_SETS; i++) {
+        for (size_t j = 0; j < ASH_CACHE_WAYS; j++)
+            ash__entry_unref(e->cache[i][j]);
+    }
+}
+
+/* The id without parsing all: it is the first field. */
+static uint32_t row_id(ash_doc row)
+{
+    bson_t all;
+    bson_iter_t it;
+    if (!bson_init_static(&all, row.data, row.len) || !bson_iter_init_find(&it, &all, "id"))
+        return 0;
+    return (uint32_t)bson_iter_as_int64(&it);
+}
+
+int ash__catalog_load(ash_view *v, MDB_val key, MDB_val row, const ash_coll **out, ash_error *err)
+{
+    ash_doc doc;
+    ash_catalog_entry *entry = NULL;
+    int result = ash__sum_check(key, row, &doc, "a row of the catalogue", err);
+    if (result != 0)
+        return result;
+    uint64_t sum = ash__get_le64(row.mv_data);
+    uint32_t id = row_id(doc);
+    entry = find_held(v, id, sum);
+    if (entry == NULL) {
+        entry = cache_find(v->engine, id, sum);
+        if (entry == NULL) {
+            const char *db = (const char *)key.mv_data + 1;
+            size_t db_len = strnlen(db, key.mv_size - 1);
+            if (db_len + 2 > key.mv_size)
+                return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
+            result = ash__entry_parse(v->engine, db, db_len, db + db_len + 1,
+                                      key.mv_size - db_len - 2, doc, sum, &entry, err);
+            if (result != 0)
+                return result;
+            cache_add(v->engine, entry);
+        }
+        hold(v, entry);
+    }
+    *out = &entry->coll;
+    return 0;
+}
+
+int ash__catalog_find(ash_view *v, const char *db, const char *name, const ash_coll **out,
+                      ash_error *err)
+{
+    uint8_t key[ASH_KEY_MAX];
+    MDB_val row;
+    bool found;
+    *out = NULL;
+    size_t len = ash__entry_key(key, 'N', db, name, NULL);
+    if (len == 0)
+        return 0;
+    int result = ash__row_get(v, ASH_DB_CATALOG, key, len, &row, &found, err);
+    if (result == 0 && found)
+        result = ash__catalog_load(v, ash__val(key, len), row, out, err);
+    return result;
+}
+
+int ash__catalog_find_id(ash_view *v, uint32_t coll_id, const ash_coll **out, ash_error *err)
+{
+    uint8_t id_key[5], key[ASH_KEY_MAX];
+    MDB_val row;
+    bool found;
+    *out = NULL;
+    ash__letter_key(id_key, 'I', coll_id);
+    int result = ash__row_get(v, ASH_DB_CATALOG, id_key, sizeof id_key, &row, &found, err);
+    if (result != 0 || !found)
+        return result;
+    if (row.mv_size + 1 > ASH_KEY_MAX)
+        return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
+    size_t len = row.mv_size + 1;
+    key[0] = 'N';
+    memcpy(key + 1, row.mv_data, row.mv_size);
+    result = ash__row_get(v, ASH_DB_CATALOG, key, len, &row, &found, err);
+    if (result == 0 && !found)
+        result = ash__fail(err, ASH_ECORRUPT, "collection %u has no row in the catalogue",
+                           (unsigned)coll_id);
+    if (result == 0)
+        result = ash__catalog_load(v, ash__val(key, len), row, out, err);
+    return result;
+}
+
+/* Keys are re-sought, so that visit may change the catalogue when v is the writer's. */
+int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, const ash_coll *c),
+                      void *ctx, ash_error *err)
+{
+    uint8_t from[ASH_KEY_MAX + 1];
+    size_t from_len = 1, db_len = db != NULL ? strlen(db) : 0;
+    size_t prefix_len = db != NULL ? db_len + 2 : 1;
+    bool found = true, go_on = true;
+    int result = 0;
+    if (prefix_len > ASH_NAME_MAX)
+        return 0;
+    from[0] = 'N';
+    if (db != NULL) {
+        memcpy(from + 1, db, db_len + 1);
+        from_len = prefix_len;
+    }
+    while (go_on) {
+        MDB_val key, row;
+        const ash_coll *c = NULL;
+        result = ash__row_seek(v, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
+        if (result != 0 || !found || key.mv_size < prefix_len ||
+            memcmp(key.mv_data, from, prefix_len) != 0)
+            break;
+        /* The key that follows directly. */
+        memcpy(from, key.mv_data, key.mv_size);
+        from_len = key.mv_size + 1;
+        from[key.mv_size] = 0;
+        result = ash__catalog_load(v, key, row, &c, err);
+        if (result != 0)
+            break;
+        go_on = visit(ctx, c);
+    }
+    return result;
+}
+
+int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), void *ctx,
+                         ash_error *err)
+{
+    uint8_t from[ASH_KEY_MAX + 1] = {'N'};
+    size_t from_len = 1;
+    bool go_on = true;
+    int result = 0;
+    while (go_on) {
+        MDB_val key, row;
+        bool found;
+        result = ash__row_seek(v, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
+        if (result != 0 || !found || key.mv_size < 2 || *(const uint8_t *)key.mv_data != 'N')
+            break;
+        size_t len = strnlen((const char *)key.mv_data + 1, key.mv_size - 1) + 1;
+        memcpy(from, key.mv_data, len);
+        from[len] = 0;
+        go_on = visit(ctx, (const char *)from + 1);
+        from[len] = 1; /* behind all collections of this database */
+        from_len = len + 1;
+    }
+    return result;
+}
+
+int ash__catalog_each_ttl(ash_view *v,
+                          bool (*visit)(void *ctx, const ash_coll *c, const ash_index *index),
+                          void *ctx, ash_error *err)
+{
+    uint8_t from[5];
+    bool go_on = true;
+    int result = 0;
+    for (uint64_t id = 0; go_on && result == 0 && id <= UINT32_MAX; id++) {
+        MDB_val key, row;
+        bool found;
+        const ash_coll *c = NULL;
+        ash__letter_key(from, 'T', (uint32_t)id);
+        result = ash__row_seek(v, ASH_DB_CATALOG, from, sizeof from, &key, &row, &found, err);
+        if (result != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'T')
+            break;
+        id = ash__get_be32((const uint8_t *)key.mv_data + 1);
+        result = ash__catalog_find_id(v, (uint32_t)id, &c, err);
+        for (uint32_t i = 0; result == 0 && go_on && c != NULL && i < c->index_count; i++) {
+            if (c->indexes[i].expire_after_s >= 0)
+                go_on = visit(ctx, c, &c->indexes[i]);
+        }
+    }
+    return result;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Changing the catalogue: each change writes the collection's row anew from its parsed form. */
+
+/* What differs from the entry in the row to be written. */
+typedef struct row_change {
+    const bson_t *options;        /* NULL: as they are */
+    const ash_index *index;       /* the one to change, or NULL */
+    const bson_t *spec;           /* its new specification, or NULL */
+    bool ready, multikey, remove; /* what becomes of it */
+    uint32_t new_id;              /* a new index: its id; spec is its specification */
+} row_change;
+
+static int next_id(ash_writer *w, const char *name, uint32_t *out, ash_error *err)
+{
+    MDB_val value;
+    bool found;
+    uint8_t bytes[4];
+    int result = ash__row_get(&w->view, ASH_DB_META, name, strlen(name), &value, &found, err);
+    if (result != 0)
+        return result;
+    *out = found && value.mv_size == 4 ? ash__get_le32(value.mv_data) + 1 : 1;
+    if (*out == 0)
+        return ash__fail(err, ASH_ETOOBIG, "no %s id is left", name);
+    ash__put_le32(bytes, *out);
+    return ash__row_put(w, ASH_DB_META, name, strlen(name), bytes, sizeof bytes, err);
+}
+
+static void append_index(bson_t *list, uint32_t *count, uint32_t id, bool ready, bool multikey,
+                         const bson_t *spec)
+{
+    bson_t item;
+    char buf[16];
+    const char *key;
+    bson_uint32_to_string((*count)++, &key, buf, sizeof buf);
+    BSON_APPEND_DOCUMENT_BEGIN(list, key, &item);
+    BSON_APPEND_INT64(&item, "id", id);
+    BSON_APPEND_BOOL(&item, "ready", ready);
+    BSON_APPEND_BOOL(&item, "multikey", multikey);
+    BSON_APPEND_DOCUMENT(&item, "spec", spec);
+    bson_append_document_end(list, &item);
+}
+
+static void build_row(const ash_coll *c, const row_change *change, bson_t *out)
+{
+    bson_t list;
+    uint32_t count = 0;
+    bson_init(out);
+    BSON_APPEND_INT64(out, "id", c->id);
+    BSON_APPEND_BINARY(out, "uuid", BSON_SUBTYPE_UUID, c->uuid, 16);
+    BSON_APPEND_DOCUMENT(out, "options", change->options != NULL ? change->options : &c->options);
+    BSON_APPEND_ARRAY_BEGIN(out, "indexes", &list);
+    for (uint32_t i = 0; i < c->index_count; i++) {
+        const ash_index *index = &c->indexes[i];
+        bool is_it = change->index != NULL && change->index->id == index->id;
+        if (is_it && change->remove)
+            continue;
+        append_index(&list, &count, index->id, index->ready || (is_it && change->ready),
+                     index->multikey || (is_it && change->multikey),
+                     is_it && change->spec != NULL ? change->spec : &index->spec);
+    }
+    if (change->new_id != 0)
+        append_index(&list, &count, change->new_id, change->ready, false, change->spec);
+    bson_append_array_end(out, &list);
+}
+
+static bool has_ttl(const ash_coll *c)
+{
+    for (uint32_t i = 0; i < c->index_count; i++) {
+        if (c->indexes[i].expire_after_s >= 0)
+            return true;
+    }
+    return false;
+}
+
+/* Write a row under a name and give back what it parses to. */
+static int put_row(ash_writer *w, const char *db, const char *name, const bson_t *row,
+                   const ash_coll **out, ash_error *err)
+{
+    uint8_t key[ASH_KEY_MAX], letter[5];
+    const ash_coll *c = NULL;
+    size_t len = ash__entry_key(key, 'N', db, name, err);
+    if (len == 0)
+        return ASH_EINVAL;
+    int result = ash__sum_put(w, ASH_DB_CATALOG, key, len, bson_get_data(row), row->len, err);
+    if (result == 0)
+        result = ash__catalog_find(&w->view, db, name, &c, err);
+    if (result != 0)
+        return ash__writer_break(w, result, err);
+    ash__letter_key(letter, 'I', c->id);
+    result = ash__row_put(w, ASH_DB_CATALOG, letter, 5, key + 1, len - 1, err);
+    ash__letter_key(letter, 'T', c->id);
+    if (result == 0 && has_ttl(c))
+        result = ash__row_put(w, ASH_DB_CATALOG, letter, 5, NULL, 0, err);
+    else if (result == 0)
+        result = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+    if (out != NULL)
+        *out = c;
+    return result;
+}
+
+/* The caller's c may be older than what this writer changed since. */
+static int current(ash_writer *w, const ash_coll *c, const ash_coll **out, ash_error *err)
+{
+    int result = ash__catalog_find_id(&w->view, c->id, out, err);
+    if (result == 0 && *out == NULL)
+        result = ash__fail(err, ASH_ENOTFOUND, "%s.%s is gone", c->db, c->name);
+    return result;
+}
+
+static int rewrite(ash_writer *w, const ash_coll *c, const row_change *change, const ash_coll **out,
+                   ash_error *err)
+{
+    bson_t row;
+    const ash_coll *now = NULL;
+    int result = current(w, c, &now, err);
+    if (result != 0)
+        return result;
+    build_row(now, change, &row);
+    result = put_row(w, now->db, now->name, &row, out, err);
+    bson_destroy(&row);
+    return result;
+}
+
+/* A specification or option that cannot be parsed must fail before the first change. */
+static int check_row(ash_writer *w, const char *db, const char *name, const bson_t *row,
+                     ash_error *err)
+{
+    ash_catalog_entry *entry = NULL;
+    int result = ash__entry_parse(w->engine, db, strlen(db), name, strlen(name),
+                                  (ash_doc){bson_get_data(row), row->len}, 0, &entry, err);
+    if (result == 0)
+        ash__entry_unref(entry);
+    return result;
+}
+
+static int rewrite_checked(ash_writer *w, const ash_coll *c, const row_change *change,
+                           const ash_coll **out, ash_error *err)
+{
+    bson_t row;
+    const ash_coll *now = NULL;
+    int result = current(w, c, &now, err);
+    if (result != 0)
+        return result;
+    build_row(now, change, &row);
+    result = check_row(w, now->db, now->name, &row, err);
+    if (result == 0)
+        result = put_row(w, now->db, now->name, &row, out, err);
+    bson_destroy(&row);
+    return result;
+}
+
+static void id_index_spec(const bson_t *options, bson_t *spec)
+{
+    bson_t key;
+    bson_iter_t it;
+    bson_init(spec);
+    BSON_APPEND_INT32(spec, "v", 2);
+    BSON_APPEND_DOCUMENT_BEGIN(spec, "key", &key);
+    BSON_APPEND_INT32(&key, "_id", 1);
+    bson_append_document_end(spec, &key);
+    BSON_APPEND_UTF8(spec, "name", "_id_");
+    if (bson_iter_init_find(&it, options, "collation"))
+        bson_append_iter(spec, "collation", -1, &it);
+}
+
+static void make_uuid(uint8_t uuid[16])
+{
+    ash__random(uuid, 16);
+    uuid[6] = (uint8_t)((uuid[6] & 0x0F) | 0x40);
+    uuid[8] = (uint8_t)((uuid[8] & 0x3F) | 0x80);
+}
+
+int ash__catalog_create(ash_writer *w, const char *db, const char *name, const bson_t *options,
+                        const ash_coll **out, ash_error *err)
+{
+    bson_t row, spec, none = BSON_INITIALIZER;
+    const ash_coll *there = NULL;
+    ash_coll fresh = {.db = db, .name = name};
+    uint8_t key[ASH_KEY_MAX];
+    if (options == NULL)
+        options = &none;
+    if (ash__entry_key(key, 'N', db, name, err) == 0)
+        return ASH_EINVAL;
+    int result = ash__catalog_find(&w->view, db, name, &there, err);
+    if (result == 0 && there != NULL)
+        result = ash__fail_server(err, ASH_EEXISTS, 48, "collection %s.%s exists", db, name);
+    if (result != 0)
+        return result;
+    row_change change = {.options = options, .new_id = 1, .spec = &spec, .ready = true};
+    fresh.id = 1;
+    make_uuid(fresh.uuid);
+    id_index_spec(options, &spec);
+    build_row(&fresh, &change, &row);
+    result = check_row(w, db, name, &row, err);
+    bson_destroy(&row);
+    if (result == 0)
+        result = next_id(w, "collection", &fresh.id, err);
+    if (result == 0)
+        result = next_id(w, "index", &change.new_id, err);
+    if (result == 0) {
+        build_row(&fresh, &change, &row);
+        result = put_row(w, db, name, &row, out, err);
+        bson_destroy(&row);
+    }
+    bson_destroy(&spec);
+    return result;
+}
+
+static int queue_drop(ash_writer *w, char letter, uint32_t id, ash_error *err)
+{
+    uint8_t key[5];
+    ash__letter_key(key, letter, id);
+    w->drops_pending = true;
+    return ash__row_put(w, ASH_DB_DROPS, key, sizeof key, NULL, 0, err);
+}
+
+static int delete_row(ash_writer *w, const ash_coll *c, ash_error *err)
+{
+    uint8_t key[ASH_KEY_MAX];
+    size_t len = ash__entry_key(key, 'N', c->db, c->name, err);
+    return ash__row_delete(w, ASH_DB_CATALOG, key, len, NULL, err);
+}
+
+int ash__catalog_drop(ash_writer *w, const ash_coll *c, ash_error *err)
+{
+    uint8_t letter[5];
+    const ash_coll *now = NULL;
+    int result = current(w, c, &now, err);
+    if (result != 0)
+        return result;
+    result = delete_row(w, now, err);
+    ash__letter_key(letter, 'I', c->id);
+    if (result == 0)
+        result = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+    ash__letter_key(letter, 'T', c->id);
+    if (result == 0)
+        result = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+    if (result == 0)
+        result = queue_drop(w, 'R', c->id, err);
+    for (uint32_t i = 0; result == 0 && i < now->index_count; i++)
+        result = queue_drop(w, 'X', now->indexes[i].id, err);
+    return result;
+}
+
+int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, const char *to_name,
+                        ash_error *err)
+{
+    bson_t row;
+    uint8_t key[ASH_KEY_MAX];
+    const ash_coll *now = NULL, *there = NULL;
+    row_change none = {0};
+    if (ash__entry_key(key, 'N', to_db, to_name, err) == 0)
+        return ASH_EINVAL;
+    int result = current(w, c, &now, err);
+    if (result == 0)
+        result = ash__catalog_find(&w->view, to_db, to_name, &there, err);
+    if (result == 0 && there != NULL)
+        result = ash__fail_server(err, ASH_EEXISTS, 48, "target %s.%s exists", to_db, to_name);
+    if (result != 0)
+        return result;
+    build_row(now, &none, &row);
+    result = delete_row(w, now, err);
+    if (result == 0)
+        result = put_row(w, to_db, to_name, &row, NULL, err);
+    bson_destroy(&row);
+    return result;
+}
+
+int ash__catalog_set_options(ash_writer *w, const ash_coll *c, const bson_t *options,
+                             ash_error *err)
+{
+    row_change change = {.options = options};
+    return rewrite_checked(w, c, &change, NULL, err);
+}
+
+static const ash_index *index_by_name(const ash_coll *c, const char *name)
+{
+    for (uint32_t i = 0; i < c->index_count; i++) {
+        if (strcmp(c->indexes[i].name, name) == 0)
+            return &c->indexes[i];
+    }
+    return NULL;
+}
+
+int ash__catalog_set_index(ash_writer *w, const ash_coll *c, const char *index_name,
+                           const bson_t *spec, ash_error *err)
+{
+    const ash_coll *now = NULL;
+    int result = current(w, c, &now, err);
+    if (result != 0)
+        return result;
+    row_change change = {.index = index_by_name(now, index_name), .spec = spec};
+    if (change.index == NULL)
+        return ash__fail_server(err, ASH_ENOTFOUND, 27, "no index called %s", index_name);
+    return rewrite_checked(w, now, &change, NULL, err);
+}
+
+int ash__catalog_set_multikey(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err)
+{
+    const ash_coll *now = NULL;
+    int result = current(w, c, &now, err);
+    for (uint32_t n = 0; result == 0 && n < now->index_count; n++) {
+        if (now->indexes[n].id == i->id && now->indexes[n].multikey)
+            return 0;
+    }
+    row_change change = {.index = i, .multikey = true};
+    return result == 0 ? rewrite(w, c, &change, NULL, err) : result;
+}
+
+int ash__index_create(ash_writer *w, const ash_coll *c, const bson_t *spec, const ash_index **out,
+                      ash_error *err)
+{
+    const ash_coll *now = NULL;
+    row_change change = {.spec = spec, .new_id = UINT32_MAX};
+    bson_t row;
+    int result = current(w, c, &now, err);
+    if (result != 0)
+        return result;
+    build_row(now, &change, &row);
+    result = check_row(w, now->db, now->name, &row, err);
+    bson_destroy(&row);
+    if (result == 0)
+        result = next_id(w, "index", &change.new_id, err);
+    if (result == 0)
+        result = rewrite(w, now, &change, &now, err);
+    if (result == 0 && out != NULL)
+        *out = &now->indexes[now->index_count - 1];
+    return result;
+}
+
+int ash__index_ready(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err)
+{
+    row_change change = {.index = i, .ready = true};
+    return rewrite(w, c, &change, NULL, err);
+}
+
+int ash__index_drop(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err)
+{
+    row_change change = {.index = i, .remove = true};
+    if (i->pattern.is_id)
+        return ash__fail_server(err, ASH_EINVAL, 72, "cannot drop the index on _id");
+    int result = rewrite(w, c, &change, NULL, err);
+    return result == 0 ? queue_drop(w, 'X', i->id, err) : result;
+}

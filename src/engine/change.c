@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Inserting, replacing and deleting records with their index entries.  Everything that can refuse
+ * is asked before the first change; what fails after that is LMDB, and then the batch is given up.
+ */
+
+void ash__key_sets_reserve(ash_writer *w, size_t count)
+{
+    if (count <= w->key_sets)
+        return;
+    w->old_keys = ash__realloc_array(w->old_keys, count, sizeof *w->old_keys);
+    w->new_keys = ash__realloc_array(w->new_keys, count, sizeof *w->new_keys);
+    memset(w->old_keys + w->key_sets, 0, (count - w->key_sets) * sizeof *w->old_keys);
+    memset(w->new_keys + w->key_sets, 0, (count - w->key_sets) * sizeof *w->new_keys);
+    w->key_sets = count;
+}
+
+void ash__key_sets_release(ash_writer *w)
+{
+    for (size_t i = 0; i < w->key_sets; i++) {
+        ash__key_set_release(&w->old_keys[i]);
+        ash__key_set_release(&w->new_keys[i]);
+    }
+    ash__free(w->old_keys);
+    ash__free(w->new_keys);
+    w->key_sets = 0;
+}
+
+uint64_t ash__storage_of(size_t len, bool is_inline)
+{
+    if (is_inline)
+        return len + ASH_RECORD_HEAD_BYTES + ASH_RECORD_KEY_BYTES;
+    return (uint64_t)ash__segment_blocks_for(len) * ASH_BLOCK_BYTES;
+}
+
+static int extract_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_key_set *sets,
+                       ash_error *err)
+{
+    int result = 0;
+    for (uint32_t i = 0; result == 0 && i < c->index_count; i++)
+        result = ash__index_keys(&c->indexes[i], w->engine, doc, &sets[i], err);
+    return result;
+}
+
+static int refuse_duplicate(const ash_coll *c, const ash_index *i, uint64_t rid, ash_duplicate *dup,
+                            ash_error *err)
+{
+    if (dup != NULL)
+        *dup = (ash_duplicate){i, rid};
+    return ash__fail_server(err, ASH_EEXISTS, 11000, "duplicate key in %s.%s, index %s", c->db,
+                            c->name, i->name);
+}
+
+/* No unique key of the set belongs to a record other than rid. */
+static int check_unique(ash_writer *w, const ash_coll *c, const ash_index *i,
+                        const ash_key_set *set, uint64_t rid, ash_duplicate *dup, ash_error *err)
+{
+    int result = 0;
+    for (uint32_t k = 0; i->unique && result == 0 && k < set->count; k++) {
+        uint64_t owner;
+        bool found;
+        result = ash__index_lookup(&w->view, i, ash__key_set_at(set, k), &owner, &found, err);
+        if (result == 0 && found && owner != rid)
+            result = refuse_duplicate(c, i, owner, dup, err);
+    }
+    return result;
+}
+
+/* Put what is only in `fresh`, delete what is only in `old`; both are sorted. */
+static int change_entries(ash_writer *w, const ash_index *i, const ash_key_set *old,
+                          const ash_key_set *fresh, uint64_t rid, ash_error *err)
+{
+    uint32_t a = 0, b = 0;
+    int64_t n = 0, total = 0;
+    int result = 0;
+    while (result == 0 && (a < old->count || b < fresh->count)) {
+        uint64_t bytes = 0;
+        int order = a == old->count ? 1
+                    : b == fresh->count
+                        ? -1
+                        : ash__bytes_compare(ash__key_set_at(old, a), ash__key_set_at(fresh, b));
+        if (order < 0) {
+            result = ash__index_delete(w, i, ash__key_set_at(old, a), rid, &bytes, err);
+            n -= bytes > 0;
+            total -= (int64_t)bytes;
+        } else if (order > 0) {
+            result = ash__index_put(w, i, ash__key_set_at(fresh, b), rid, &bytes, err);
+            n += bytes > 0;
+            total += (int64_t)bytes;
+        }
+        a += order <= 0;
+        b += order >= 0;
+    }
+    if (result == 0 && (n != 0 || total != 0))
+        result = ash__counts_add(w, 'X', i->id, n, total, err);
+    return result;
+}
+
+static int change_indexes(ash_writer *w, const ash_coll *c, const ash_key_set *old,
+                          const ash_key_set *fresh, uint64_t rid, ash_error *err)
+{
+    static const ash_key_set none = ASH_KEY_SET_INIT;
+    int result = 0;
+    for (uint32_t i = 0; result == 0 && i < c->index_count; i++) {
+        const ash_index *index = &c->indexes[i];
+        result = change_entries(w, index, old != NULL ? &old[i] : &none,
+                                fresh != NULL ? &fresh[i] : &none, rid, err);
+        if (result == 0 && fresh != NULL && fresh[i].multikey && !index->multikey)
+            result = ash__catalog_set_multikey(w, c, index, err);
+    }
+    return result;
+}
+
+/* A large document that came without a staged payload gets one. */
+static int stage_if_large(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged **staged,
+                          bool *own, ash_error *err)
+{
+    *own = *staged == NULL && doc.len > ASH_INLINE_MAX;
+    return *own ? ash__staged_write_here(w, c->id, doc, staged, err) : 0;
+}
+
+static int write_record(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc doc,
+                        ash_staged *staged, ash_error *err)
+{
+    uint8_t key[ASH_RECORD_KEY_BYTES], head[ASH_RECORD_HEAD_BYTES], pointer[ASH_POINTER_BYTES];
+    ash_doc body = doc;
+    ash__record_key(key, c->id, rid);
+    head[0] = staged != NULL ? ASH_RECORD_POINTER : ASH_RECORD_INLINE;
+    if (staged != NULL) {
+        const ash_placed *p = &staged->placed;
+        ash_assert(p->len == doc.len);
+        ash__put_le32(pointer, p->extent.segment);
+        ash__put_le32(pointer + 4, p->extent.block);
+        ash__put_le32(pointer + 8, p->len);
+        ash__put_le64(pointer + 12, p->sequence);
+        body = (ash_doc){pointer, sizeof pointer};
+    }
+    ash__put_le64(head + 1, ash__row_sum(key, sizeof key, body.data, body.len));
+    return ash__row_put2(w, ASH_DB_RECORDS, key, sizeof key, head, sizeof head, body.data, body.len,
+                         err);
+}
+
+/* The payload now belongs to the record. */
+static void use_up(ash_writer *w, ash_staged *staged)
+{
+    if (staged == NULL)
+        return;
+    ash__writer_use(w, &staged->placed);
+    ash__free(staged);
+}
+
+static int trim_capped(ash_writer *w, const ash_coll *c, ash_error *err)
+{
+    ash_counts counts;
+    uint8_t from[ASH_RECORD_KEY_BYTES];
+    int result = ash__counts_get(&w->view, c->id, &counts, err);
+    ash__record_key(from, c->id, 1);
+    while (result == 0 && counts.count > 1 &&
+           ((c->capped_bytes > 0 && counts.data_bytes > (uint64_t)c->capped_bytes) ||
+            (c->capped_docs > 0 && counts.count > (uint64_t)c->capped_docs))) {
+        MDB_val key, value;
+        bool found;
+        result =
+            ash__row_seek(&w->view, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
+        if (result != 0 || !found || memcmp(key.mv_data, from, 4) != 0)
+            break;
+        result = ash__record_delete(w, c, ash__get_be64((const uint8_t *)key.mv_data + 4), err);
+        if (result == 0)
+            result = ash__counts_get(&w->view, c->id, &counts, err);
+    }
+    return result;
+}
+
+static int insert_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *staged,
+                      uint64_t *rid, ash_error *err)
+{
+    ash_counts counts;
+    int result = ash__counts_get(&w->view, c->id, &counts, err);
+    if (result != 0)
+        return result;
+    counts.count++;
+    counts.last_rid++;
+    counts.data_bytes += doc.len;
+    counts.storage_bytes += ash__storage_of(doc.len, staged == NULL);
+    *rid = counts.last_rid;
+    result = write_record(w, c, *rid, doc, staged, err);
+    if (result == 0)
+        result = change_indexes(w, c, NULL, w->new_keys, *rid, err);
+    if (result == 0)
+        result = ash__counts_put(w, c->id, &counts, err);
+    return result != 0 ? ash__writer_break(w, result, err) : 0;
+}
+
+int ash__record_insert(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *staged,
+                       uint64_t *rid, ash_duplicate *dup, ash_error *err)
+{
+    bool own;
+    ash__key_sets_reserve(w, c->index_count);
+    int result = extract_all(w, c, doc, w->new_keys, err);
+    for (uint32_t i = 0; result == 0 && i < c->index_count; i++)
+        result = check_unique(w, c, &c->indexes[i], &w->new_keys[i], 0, dup, err);
+    if (result == 0)
+        result = stage_if_large(w, c, doc, &staged, &own, err);
+    if (result != 0)
+        return result;
+    result = insert_all(w, c, doc, staged, rid, err);
+    if (result != 0) {
+        ash__staged_free(w->engine, own ? staged : NULL);
+        return result;
+    }
+    use_up(w, staged);
+    if (c->capped && trim_capped(w, c, err) != 0) {
+        if (w->broken != 0)
+            return w->broken;
+        ash__log(ASH_LOG_WARN, "%s.%s keeps a record over its limit that is damaged", c->db,
+                 c->name);
+    }
+    return 0;
+}
+
+/* The record as it is, with its keys.  A large payload's checksum is not read for this; instead all
+ * keys that its fields give must be there, else the payload is not what was stored. */
+static int fetch_old(ash_writer *w, const ash_coll *c, uint64_t rid, ash_record *old,
+                     ash_error *err)
+{
+    bool found, all = true;
+    int result = ash__record_fetch(&w->view, c, rid, false, old, &found, err);
+    if (result == 0 && !found)
+        result = ash__fail(err, ASH_ENOTFOUND, "%s.%s has no record %llu", c->db, c->name,
+                           (unsigned long long)rid);
+    if (result == 0)
+        result = extract_all(w, c, old->doc, w->old_keys, err);
+    for (uint32_t i = 0; result == 0 && old->place.segment != 0 && i < c->index_count; i++) {
+        for (uint32_t k = 0; result == 0 && all && k < w->old_keys[i].count; k++)
+            result = ash__index_has(&w->view, &c->indexes[i], ash__key_set_at(&w->old_keys[i], k),
+                                    rid, &all, err);
+        all = all || !c->indexes[i].ready;
+    }
+    if (result == 0 && !all)
+        result = ash__record_fetch(&w->view, c, rid, true, old, &found, err);
+    return result;
+}
+
+static int release_extent(ash_writer *w, const ash_coll *c, const ash_record *old, ash_error *err)
+{
+    if (old->place.segment == 0)
+        return 0;
+    int result = ash__writer_unuse(w, ash__pointer_extent(&old->place), err);
+    if (result != 0)
+        ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)old->rid);
+    return result;
+}
+
+static int replace_all(ash_writer *w, const ash_coll *c, const ash_record *old, ash_doc doc,
+                       ash_staged *staged, ash_error *err)
+{
+    ash_counts counts;
+    uint64_t old_storage = ash__storage_of(old->doc.len, old->place.segment == 0);
+    size_t old_len = old->doc.len;
+    int result = ash__counts_get(&w->view, c->id, &counts, err);
+    if (result == 0)
+        result = release_extent(w, c, old, err);
+    if (result != 0)
+        return result;
+    counts.data_bytes += doc.len - old_len;
+    counts.storage_bytes += ash__storage_of(doc.len, staged == NULL) - old_storage;
+    result = write_record(w, c, old->rid, doc, staged, err);
+    if (result == 0)
+        result = change_indexes(w, c, w->old_keys, w->new_keys, old->rid, err);
+    if (result == 0)
+        result = ash__counts_put(w, c->id, &counts, err);
+    return result != 0 ? ash__writer_break(w, result, err) : 0;
+}
+
+int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc doc,
+                        ash_staged *staged, ash_duplicate *dup, ash_error *err)
+{
+    ash_record old;
+    bool own = false;
+    ash__key_sets_reserve(w, c->index_count);
+    int result = fetch_old(w, c, rid, &old, err);
+    if (result == 0 && c->capped && old.doc.len != doc.len)
+        result = ash__fail_server(err, ASH_EINVAL, 10003,
+                                  "cannot change the size of a document in the capped %s.%s", c->db,
+                                  c->name);
+    if (result == 0)
+        result = extract_all(w, c, doc, w->new_keys, err);
+    for (uint32_t i = 0; result == 0 && i < c->index_count; i++)
+        result = check_unique(w, c, &c->indexes[i], &w->new_keys[i], rid, dup, err);
+    if (result == 0)
+        result = stage_if_large(w, c, doc, &staged, &own, err);
+    if (result == 0)
+        result = replace_all(w, c, &old, doc, staged, err);
+    if (result == 0)
+        use_up(w, staged);
+    else if (own)
+        ash__staged_free(w->engine, staged);
+    return result;
+}
+
+int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error *err)
+{
+    ash_record old;
+    ash_counts counts;
+    uint8_t key[ASH_RECORD_KEY_BYTES];
+    ash__key_sets_reserve(w, c->index_count);
+    ash__record_key(key, c->id, rid);
+    int result = fetch_old(w, c, rid, &old, err);
+    if (result == 0)
+        result = ash__counts_get(&w->view, c->id, &counts, err);
+    if (result == 0)
+        result = release_extent(w, c, &old, err);
+    if (result != 0)
+        return result;
+    counts.count--;
+    counts.data_bytes -= old.doc.len;
+    counts.storage_bytes -= ash__storage_of(old.doc.len, old.place.segment == 0);
+    result = ash__row_delete(w, ASH_DB_RECORDS, key, sizeof key, NULL, err);
+    if (result == 0)
+        result = change_indexes(w, c, w->old_keys, NULL, rid, err);
+    if (result == 0)
+        result = ash__counts_put(w, c->id, &counts, err);
+    return result != 0 ? ash__writer_break(w, result, err) : 0;
+}
+
+/* One record of ash__index_build. */
+static int build_one(ash_writer *w, const ash_coll *c, const ash_index *i, uint64_t rid,
+                     ash_duplicate *dup, ash_error *err)
+{
+    static const ash_key_set none = ASH_KEY_SET_INIT;
+    ash_record record;
+    bool found;
+    int result = ash__record_get(&w->view, c, rid, &record, &found, err);
+    if (result == 0 && found)
+        result = ash__index_keys(i, w->engine, record.doc, &w->new_keys[0], err);
+    if (result == 0 && found)
+        result = check_unique(w, c, i, &w->new_keys[0], rid, dup, err);
+    if (result != 0 || !found)
+        return result;
+    result = change_entries(w, i, &none, &w->new_keys[0], rid, err);
+    if (result == 0 && w->new_keys[0].multikey && !i->multikey)
+        result = ash__catalog_set_multikey(w, c, i, err);
+    return result;
+}
+
+int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint64_t *rid,
+                     uint64_t max_records, ash_duplicate *dup, ash_error *err)
+{
+    int result = 0;
+    uint8_t from[ASH_RECORD_KEY_BYTES];
+    ash__key_sets_reserve(w, 1);
+    for (uint64_t n = 0; result == 0 && n < max_records; n++) {
+        MDB_val key, value;
+        bool found;
+        ash__record_key(from, c->id, *rid);
+        result =
+            ash__row_seek(&w->view, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
+        if (result != 0)
+            break;
+        if (!found || memcmp(key.mv_data, from, 4) != 0) {
+            *rid = 0;
+            break;
+        }
+        *rid = ash__get_be64((const uint8_t *)key.mv_data + 4);
+        result = build_one(w, c, i, *rid, dup, err);
+        ++*rid;
+    }
+    return result;
+}

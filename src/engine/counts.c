@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include <string.h>
+
+int ash__counts_get(const ash_view *v, uint32_t coll_id, ash_counts *out, ash_error *err)
+{
+    uint8_t key[5];
+    MDB_val value;
+    bool found;
+    memset(out, 0, sizeof *out);
+    ash__letter_key(key, 'C', coll_id);
+    int result = ash__row_get(v, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
+    if (result != 0 || !found)
+        return result;
+    if (value.mv_size != 32)
+        return ash__fail(err, ASH_ECORRUPT, "the counts of collection %u are damaged",
+                         (unsigned)coll_id);
+    const uint8_t *at = value.mv_data;
+    out->count = ash__get_le64(at);
+    out->data_bytes = ash__get_le64(at + 8);
+    out->storage_bytes = ash__get_le64(at + 16);
+    out->last_rid = ash__get_le64(at + 24);
+    return 0;
+}
+
+int ash__counts_put(ash_writer *w, uint32_t coll_id, const ash_counts *counts, ash_error *err)
+{
+    uint8_t key[5], value[32];
+    ash__letter_key(key, 'C', coll_id);
+    ash__put_le64(value, counts->count);
+    ash__put_le64(value + 8, counts->data_bytes);
+    ash__put_le64(value + 16, counts->storage_bytes);
+    ash__put_le64(value + 24, counts->last_rid);
+    return ash__row_put(w, ASH_DB_COUNTS, key, sizeof key, value, sizeof value, err);
+}
+
+int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err)
+{
+    uint8_t key[5];
+    MDB_val value;
+    bool found;
+    out[0] = out[1] = 0;
+    ash__letter_key(key, letter, id);
+    int result = ash__row_get(v, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
+    if (result != 0 || !found)
+        return result;
+    if (value.mv_size != 16)
+        return ash__fail(err, ASH_ECORRUPT, "the counts of index %u are damaged", (unsigned)id);
+    out[0] = ash__get_le64(value.mv_data);
+    out[1] = ash__get_le64((const uint8_t *)value.mv_data + 8);
+    return 0;
+}
+
+int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t bytes,
+                    ash_error *err)
+{
+    uint64_t pair[2];
+    uint8_t key[5], value[16];
+    int result = ash__counts_pair(&w->view, letter, id, pair, err);
+    if (result != 0)
+        return ash__writer_break(w, result, err);
+    ash__letter_key(key, letter, id);
+    ash__put_le64(value, pair[0] + (uint64_t)n);
+    ash__put_le64(value + 8, pair[1] + (uint64_t)bytes);
+    return ash__row_put(w, ASH_DB_COUNTS, key, sizeof key, value, sizeof value, err);
+}
+
+int ash__coll_stats(ash_view *v, const ash_coll *c, ash_coll_stats *out, ash_error *err)
+{
+    ash_counts counts;
+    int result = ash__counts_get(v, c->id, &counts, err);
+    out->count = counts.count;
+    out->data_bytes = counts.data_bytes;
+    out->storage_bytes = counts.storage_bytes;
+    out->last_rid = counts.last_rid;
+    return result;
+}
+
+int ash__index_stats(ash_view *v, const ash_index *i, uint64_t *keys, uint64_t *bytes,
+                     ash_error *err)
+{
+    uint64_t pair[2];
+    int result = ash__counts_pair(v, 'X', i->id, pair, err);
+    *keys = pair[0];
+    *bytes = pair[1];
+    return result;
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include <string.h>
+
+/* Deleting what dropped collections and indexes left, some rows a turn, when nothing else waits. */
+
+enum { TURN_ROWS = 500 };
+
+/* The space of a record whose row cannot be read stays taken; the check finds it. */
+static int free_record(ash_writer *w, MDB_val key, MDB_val value, ash_error *err)
+{
+    ash_pointer place;
+    ash_doc doc;
+    (void)err;
+    if (ash__record_parse(key, value, &place, &doc, NULL) == 0 && place.segment != 0)
+        ash__writer_unuse(w, ash__pointer_extent(&place), NULL);
+    return 0;
+}
+
+/* Delete up to *rows rows that begin with the id; *rows is what is left of the turn. */
+static int delete_rows(ash_writer *w, enum ash_database db, uint32_t id, int *rows, ash_error *err)
+{
+    uint8_t prefix[4];
+    MDB_cursor *cursor = NULL;
+    MDB_val key, value;
+    int result = 0;
+    ash__put_be32(prefix, id);
+    key = ash__val(prefix, sizeof prefix);
+    int rc = mdb_cursor_open(w->view.txn, w->engine->dbi[db], &cursor);
+    if (rc == 0)
+        rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+    while (rc == 0 && result == 0 && *rows > 0 && key.mv_size > 4 &&
+           memcmp(key.mv_data, prefix, 4) == 0) {
+        if (db == ASH_DB_RECORDS)
+            result = free_record(w, key, value, err);
+        w->changed = true;
+        w->batch_work++;
+        --*rows;
+        rc = mdb_cursor_del(cursor, 0);
+        if (rc == 0)
+            rc = mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT);
+        /* Behind the last entry of a page there is no current one. */
+        if (rc == EINVAL || rc == MDB_NOTFOUND) {
+            key = ash__val(prefix, sizeof prefix);
+            rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+        }
+    }
+    if (cursor != NULL)
+        mdb_cursor_close(cursor);
+    if (rc != 0 && rc != MDB_NOTFOUND) {
+        result = ash__lmdb_fail(rc, err, "cannot delete dropped data");
+        return ash__writer_break(w, result, err);
+    }
+    return result;
+}
+
+int ash__drops_turn(ash_writer *w, ash_error *err)
+{
+    MDB_val key, value;
+    bool found;
+    uint8_t drop[5], counts[5];
+    int rows = TURN_ROWS;
+    int result = ash__row_seek(&w->view, ASH_DB_DROPS, NULL, 0, &key, &value, &found, err);
+    if (result != 0)
+        return result;
+    w->drops_pending = found;
+    if (!found)
+        return 0;
+    if (key.mv_size != sizeof drop)
+        return ash__fail(err, ASH_ECORRUPT, "the list of dropped collections is damaged");
+    memcpy(drop, key.mv_data, sizeof drop);
+    uint32_t id = ash__get_be32(drop + 1);
+    bool records = drop[0] == 'R';
+    result = delete_rows(w, records ? ASH_DB_RECORDS : ASH_DB_INDEX, id, &rows, err);
+    if (result != 0 || rows == 0)
+        return result;
+    ash__letter_key(counts, records ? 'C' : 'X', id);
+    result = ash__row_delete(w, ASH_DB_COUNTS, counts, sizeof counts, NULL, err);
+    if (result == 0)
+        result = ash__row_delete(w, ASH_DB_DROPS, drop, sizeof drop, NULL, err);
+    return result;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LOCK_POLL_MS = 20, SUM_AT = ASH_SUPERBLOCK_BYTES - 8 };
+
+static bool exists(const char *folder, const char *name)
+{
+    struct stat st;
+    char *path = ash__path_join(folder, name);
+    bool there = stat(path, &st) == 0;
+    ash__free(path);
+    return there;
+}
+
+/* What may lie in a folder that is to become a store: the beginnings of one, and what file systems
+ * and people leave about. */
+static int check_vacant(const char *folder, ash_error *err)
+{
+    static const char *const ours[] = {"lock", "segments", "meta.mdb", "meta.mdb-lock",
+                                       "lost+found"};
+    int result = 0;
+    DIR *dir = opendir(folder);
+    if (dir == NULL)
+        return ash__fail_errno(err, errno, "cannot read folder %s", folder);
+    for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
+        bool known = entry->d_name[0] == '.' || strcmp(entry->d_name, "ashlar.store.new") == 0;
+        for (size_t i = 0; i < ASH_ARRAY_LEN(ours); i++)
+            known = known || strcmp(entry->d_name, ours[i]) == 0;
+        if (!known)
+            result = ash__fail(err, ASH_ECORRUPT, "%s is not a store, and it is not empty: %s",
+                               folder, entry->d_name);
+    }
+    closedir(dir);
+    return result;
+}
+
+int ash__superblock_write(ash_engine *e, ash_error *err)
+{
+    uint8_t block[ASH_SUPERBLOCK_BYTES] = {0};
+    memcpy(block, ASH_SUPERBLOCK_MAGIC, 8);
+    ash__put_le32(block + 8, ASH_FORMAT_VERSION);
+    memcpy(block + 16, e->store_id, 16);
+    ash__put_le64(block + 32, (uint64_t)ash__clock_wall_ms());
+    ash__put_le64(block + SUM_AT, ash__checksum(block, SUM_AT));
+    char *path = ash__path_join(e->folder, "ashlar.store");
+    int result = ash__file_replace(path, block, sizeof block, err);
+    ash__free(path);
+    return result;
+}
+
+/* The version is looked at before the checksum: a later format may place that elsewhere. */
+static int superblock_read(ash_engine *e, ash_error *err)
+{
+    uint8_t *block = NULL;
+    size_t len = 0;
+    char *path = ash__path_join(e->folder, "ashlar.store");
+    int result = ash__file_load(path, 1 << 20, &block, &len, err);
+    if (result == ASH_ETOOBIG ||
+        (result == 0 && (len < 16 || memcmp(block, ASH_SUPERBLOCK_MAGIC, 8) != 0)))
+        result = ash__fail(err, ASH_ECORRUPT, "%s is not an Ashlar store's superblock", path);
+    if (result == 0 && ash__get_le32(block + 8) > ASH_FORMAT_VERSION)
+        result = ash__fail(err, ASH_EVERSION,
+                           "%s has format version %u, this program knows versions up to %d",
+                           e->folder, (unsigned)ash__get_le32(block + 8), ASH_FORMAT_VERSION);
+    if (result == 0 && (len != ASH_SUPERBLOCK_BYTES || ash__get_le32(block + 8) == 0 ||
+                        ash__get_le64(block + SUM_AT) != ash__checksum(block, SUM_AT)))
+        result = ash__fail(err, ASH_ECORRUPT, "%s is damaged", path);
+    if (result == 0)
+        memcpy(e->store_id, block + 16, 16);
+    ash__free(block);
+    ash__free(path);
+    return result;
+}
+
+static int try_lock(ash_engine *e, int operation)
+{
+    int64_t deadline = ash__clock_deadline(e->opts.busy_timeout_ms);
+    for (;;) {
+        if (flock(e->lock_fd, operation | LOCK_NB) == 0)
+            return 0;
+        if (errno != EWOULDBLOCK && errno != EINTR)
+            return errno;
+        if (deadline == 0 || ash__clock_ms() >= deadline)
+            return EWOULDBLOCK;
+        ash__clock_sleep_ms(LOCK_POLL_MS);
+    }
+}
+
+static int busy(ash_engine *e, ash_error *err)
+{
+    char holder[24] = "";
+    ssize_t len = pread(e->lock_fd, holder, sizeof holder - 1, 0);
+    holder[len > 0 ? strcspn(holder, "\n") : 0] = 0;
+    return ash__fail(err, ASH_EBUSY, "store %s is in use by process %s", e->folder,
+                     holder[0] != 0 ? holder : "?");
+}
+
+/* The lock goes with the process, whatever ends it.  The pid in it is for people. */
+static int lock_folder(ash_engine *e, ash_error *err)
+{
+    char pid[24];
+    bool shared = e->opts.read_only;
+    char *path = ash__path_join(e->folder, "lock");
+    int result = ash__file_open(path, shared ? O_RDONLY : O_RDWR | O_CREAT, &e->lock_fd, err);
+    ash__free(path);
+    /* On a medium that nobody can write to, nobody needs to be kept out. */
+    if (result != 0)
+        return shared ? 0 : result;
+    int reason = try_lock(e, shared ? LOCK_SH : LOCK_EX);
+    if (reason == EWOULDBLOCK)
+        return busy(e, err);
+    if (reason != 0)
+        return ash__fail_errno(err, reason, "cannot lock store %s", e->folder);
+    if (shared)
+        return 0;
+    int len = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
+    if (ash__io()->ftruncate(e->lock_fd, 0) == 0)
+        ash__file_write(e->lock_fd, pid, (size_t)len, 0, NULL);
+    return 0;
+}
+
+int ash__folder_prepare(ash_engine *e, ash_error *err)
+{
+    bool is_store = exists(e->folder, "ashlar.store");
+    int result = 0;
+    if (is_store) {
+        result = superblock_read(e, err);
+    } else if (e->opts.must_exist || e->opts.read_only) {
+        result = ash__fail(err, exists(e->folder, "meta.mdb") ? ASH_ECORRUPT : ASH_ENOTFOUND,
+                           "there is no store in %s", e->folder);
+    } else {
+        result = ash__dir_make(e->folder, err);
+        if (result == 0)
+            result = check_vacant(e->folder, err);
+    }
+    if (result == 0)
+        result = lock_folder(e, err);
+    /* Somebody else may have made the store meanwhile. */
+    if (result == 0 && !is_store && exists(e->folder, "ashlar.store"))
+        result = superblock_read(e, err);
+    if (result == 0 && is_store && !exists(e->folder, "meta.mdb"))
+        result = ash__fail(err, ASH_ECORRUPT, "store %s has lost meta.mdb", e->folder);
+    if (result == 0 && !e->opts.read_only) {
+        char *segments = ash__path_join(e->folder, "segments");
+        result = ash__dir_make(segments, err);
+        ash__free(segments);
+    }
+    return result;
+}
+
+void ash__folder_release(ash_engine *e)
+{
+    ash__file_close(e->lock_fd);
+    e->lock_fd = -1;
+}

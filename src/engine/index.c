@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Entries of indexes, as keys.h lays them out. */
+
+int ash__bytes_compare(ash_doc a, ash_doc b)
+{
+    size_t len = a.len < b.len ? a.len : b.len;
+    int order = len > 0 ? memcmp(a.data, b.data, len) : 0;
+    return order != 0 ? order : (a.len > b.len) - (a.len < b.len);
+}
+
+void ash__entry_key_make(ash_entry_key *out, const ash_index *i, ash_doc key, uint64_t rid)
+{
+    uint8_t *at = out->bytes + 4;
+    out->is_long = key.len > ASH_LONG_PREFIX;
+    ash__put_be32(out->bytes, i->id);
+    memcpy(at, key.data, out->is_long ? ASH_LONG_PREFIX : key.len);
+    at += out->is_long ? ASH_LONG_PREFIX : key.len;
+    if (out->is_long) {
+        ash__checksum128(key.data, key.len, at);
+        at += ASH_LONG_HASH;
+    }
+    if (out->is_long || !i->unique) {
+        ash__put_be64(at, rid);
+        at += ASH_RID_BYTES;
+    }
+    out->len = (size_t)(at - out->bytes);
+}
+
+static uint32_t entry_check(const void *key, size_t key_len, const void *value, size_t len)
+{
+    return (uint32_t)ash__row_sum(key, key_len, value, len);
+}
+
+int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *encoding,
+                      uint64_t *rid, ash_error *err)
+{
+    const uint8_t *k = key.mv_data, *v = value.mv_data;
+    bool is_long = key.mv_size == ASH_KEY_MAX;
+    bool rid_in_key = is_long || !i->unique;
+    size_t body = value.mv_size - ASH_CHECK_BYTES;
+    if (key.mv_size <= 4 + (rid_in_key ? ASH_RID_BYTES : 0) || value.mv_size < ASH_CHECK_BYTES ||
+        (!is_long && body != (i->unique ? ASH_RID_BYTES : 0)) ||
+        ash__get_le32(v + body) != entry_check(k, key.mv_size, v, body))
+        return ash__fail(err, ASH_ECORRUPT, "index %s has a damaged entry", i->name);
+    *rid = ash__get_be64(rid_in_key ? k + key.mv_size - ASH_RID_BYTES : v);
+    if (is_long)
+        *encoding = (ash_doc){v, body};
+    else
+        *encoding = (ash_doc){k + 4, key.mv_size - 4 - (rid_in_key ? ASH_RID_BYTES : 0)};
+    return 0;
+}
+
+/* Entries with the same first bytes and the same hash: compare their whole encodings. */
+static int lookup_long(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
+                       bool *found, ash_error *err)
+{
+    ash_entry_key from;
+    MDB_val k, value;
+    MDB_cursor *cursor = NULL;
+    int result = 0;
+    *found = false;
+    ash__entry_key_make(&from, i, key, 0);
+    int rc = mdb_cursor_open(v->txn, v->engine->dbi[ASH_DB_INDEX], &cursor);
+    k = ash__val(from.bytes, from.len);
+    if (rc == 0)
+        rc = mdb_cursor_get(cursor, &k, &value, MDB_SET_RANGE);
+    while (rc == 0 && result == 0 && !*found && k.mv_size == from.len &&
+           memcmp(k.mv_data, from.bytes, from.len - ASH_RID_BYTES) == 0) {
+        ash_doc whole;
+        result = ash__entry_decode(i, k, value, &whole, rid, err);
+        *found = result == 0 && ash__bytes_compare(whole, key) == 0;
+        rc = mdb_cursor_get(cursor, &k, &value, MDB_NEXT);
+    }
+    if (cursor != NULL)
+        mdb_cursor_close(cursor);
+    if (rc != 0 && rc != MDB_NOTFOUND)
+        return ash__lmdb_fail(rc, err, "cannot read an index");
+    return result;
+}
+
+int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
+                      bool *found, ash_error *err)
+{
+    ash_entry_key entry;
+    ash_doc whole;
+    MDB_val value;
+    ash_assert(i->unique);
+    if (key.len > ASH_LONG_PREFIX)
+        return lookup_long(v, i, key, rid, found, err);
+    ash__entry_key_make(&entry, i, key, 0);
+    int result = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, found, err);
+    if (result == 0 && *found)
+        result = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, rid, err);
+    return result;
+}
+
+int ash__index_has(const ash_view *v, const ash_index *i, ash_doc key, uint64_t rid, bool *has,
+                   ash_error *err)
+{
+    ash_entry_key entry;
+    ash_doc whole;
+    MDB_val value;
+    uint64_t owner;
+    ash__entry_key_make(&entry, i, key, rid);
+    int result = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, has, err);
+    if (result == 0 && *has) {
+        result = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, &owner, err);
+        *has = result == 0 && owner == rid && ash__bytes_compare(whole, key) == 0;
+    }
+    return result;
+}
+
+int ash__index_keys(const ash_index *i, const ash_engine *e, ash_doc doc, ash_key_set *out,
+                    ash_error *err)
+{
+    if (i->partial != NULL && !e->opts.filters.test(i->partial, doc)) {
+        out->count = 0;
+        out->multikey = false;
+        return 0;
+    }
+    return ash__keys_extract(&i->pattern, doc, out, err);
+}
+
+int ash__index_put(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid, uint64_t *bytes,
+                   ash_error *err)
+{
+    ash_entry_key entry;
+    uint8_t owner[ASH_RID_BYTES], check[ASH_CHECK_BYTES];
+    ash_doc body = {NULL, 0};
+    bool there;
+    *bytes = 0;
+    int result = ash__index_has(&w->view, i, key, rid, &there, err);
+    if (result != 0 || there)
+        return result != 0 ? ash__writer_break(w, result, err) : 0;
+    ash__entry_key_make(&entry, i, key, rid);
+    ash__put_be64(owner, rid);
+    if (entry.is_long)
+        body = key;
+    else if (i->unique)
+        body = (ash_doc){owner, sizeof owner};
+    ash__put_le32(check, entry_check(entry.bytes, entry.len, body.data, body.len));
+    *bytes = entry.len + body.len + sizeof check;
+    return ash__row_put2(w, ASH_DB_INDEX, entry.bytes, entry.len, body.data, body.len, check,
+                         sizeof check, err);
+}
+
+int ash__index_delete(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid, uint64_t *bytes,
+                      ash_error *err)
+{
+    ash_entry_key entry;
+    bool there;
+    *bytes = 0;
+    int result = ash__index_has(&w->view, i, key, rid, &there, err);
+    if (result != 0 || !there)
+        return result != 0 ? ash__writer_break(w, result, err) : 0;
+    ash__entry_key_make(&entry, i, key, rid);
+    *bytes = entry.len + ASH_CHECK_BYTES;
+    if (entry.is_long)
+        *bytes += key.len;
+    else if (i->unique)
+        *bytes += ASH_RID_BYTES;
+    return ash__row_delete(w, ASH_DB_INDEX, entry.bytes, entry.len, NULL, err);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_ENGINE_INTERNAL_H
+#define ASH_ENGINE_INTERNAL_H
+
+#include <lmdb.h>
+#include <stdatomic.h>
+
+#include "base/thread.h"
+#include "engine/engine.h"
+#include "engine/keys.h"
+#include "segment/segment.h"
+
+/* ---- views ---- */
+
+typedef struct ash_held_colls {
+    struct ash_catalog_entry **items;
+    size_t count;
+    size_t capacity;
+} ash_held_colls;
+
+struct ash_view {
+    ash_engine *engine;
+    MDB_txn *txn; /* the writer's: the innermost open transaction */
+    bool is_writer;
+    uint64_t txn_id;
+    ash_held_colls colls;           /* keeps what ash__catalog_find gave */
+    struct ash_view *next, *before; /* in the engine's list of open views; next also among idle */
+};
+
+/* ---- the writer ---- */
+
+typedef struct ash_undo {
+    ash_extent extent;
+    bool was_marked; /* else it was unmarked */
+} ash_undo;
+
+enum { ASH_NEST_MAX = 8 };
+
+typedef struct ash_nest {
+    MDB_txn *txn;
+    size_t undo_count;
+    size_t placed_count;
+    bool changed;
+} ash_nest;
+
+/* The writer thread's own; nobody else looks. */
+struct ash_writer {
+    ash_engine *engine;
+    ash_view view;
+    ash_nest nest[ASH_NEST_MAX]; /* [0] is the transaction of the batch */
+    int depth;                   /* open transactions; 0: none */
+    bool changed;                /* the open transaction has changes */
+    int broken;                  /* an LMDB call failed: the batch must be given up */
+    ash_error broken_error;
+    ash_undo *undo; /* changes of the block maps, oldest first */
+    size_t undo_count, undo_capacity;
+    ash_placed *placed; /* records that the batch points at: to be synced before its commit */
+    size_t placed_count, placed_capacity;
+    uint64_t batch_work; /* rows changed, about */
+    uint64_t batch_bytes;
+    uint64_t last_time; /* of the oplog */
+    bool drops_pending;
+    bool marked_open;      /* the row "open" is there, and this run's first sequence is recorded */
+    ash_key_set *old_keys; /* one for each index of the collection at hand … */
+    ash_key_set *new_keys;
+    size_t key_sets; /* … of so many */
+};
+
+enum ash_apply_state { APPLY_QUEUED, APPLY_RUNNING, APPLY_APPLIED, APPLY_DONE };
+
+/* On the caller's stack; guarded by the queue's lock but for what the running fn uses. */
+typedef struct ash_apply {
+    struct ash_apply *next;
+    ash_apply_fn fn;
+    void *ctx;
+    enum ash_ack ack;
+    int flags;
+    enum ash_apply_state state;
+    bool impatient; /* its deadline passed while fn ran */
+    int result;
+    ash_error error;
+    ash_cond cond;
+} ash_apply;
+
+typedef struct ash_apply_list {
+    ash_apply *first;
+    ash_apply *last;
+} ash_apply_list;
+
+typedef struct ash_queue {
+    ash_mutex lock;
+    ash_cond work;          /* the writer waits here */
+    ash_cond committed;     /* snapshots wait here */
+    ash_apply_list waiting; /* to be run */
+    ash_apply_list settled; /* run; they wait for the commit */
+    uint64_t applied;       /* applies that changed something and were answered, or wait */
+    uint64_t ended;         /* of them committed or lost */
+    uint64_t acked;         /* of the open batch: already answered */
+    bool commit_wanted;
+    bool stop;
+    int64_t commit_by; /* 0: nothing to commit */
+    uint64_t losses;
+    uint64_t applies, commits;
+} ash_queue;
+
+/* ---- the engine ---- */
+
+enum { ASH_CACHE_SETS = 1024, ASH_CACHE_WAYS = 4 };
+
+struct ash_engine {
+    char *folder;
+    ash_engine_options opts;
+    int lock_fd;
+    uint8_t store_id[16];
+    MDB_env *env;
+    MDB_dbi dbi[ASH_DB_COUNT];
+    ash_segments *segments;
+    bool was_unclean;
+    uint64_t boot_sequence;
+    atomic_uint_fast64_t next_sequence;
+    atomic_bool marked_open;
+
+    ash_mutex views_lock;
+    ash_view *open_views;
+    ash_view *idle_views;
+    uint64_t snapshots;
+
+    ash_mutex cache_lock;
+    struct ash_catalog_entry *cache[ASH_CACHE_SETS][ASH_CACHE_WAYS];
+    unsigned cache_turn;
+
+    ash_queue queue;
+    struct ash_writer writer;
+    pthread_t writer_thread;
+    bool writer_runs;
+
+    ash_mutex watch_lock;
+    ash_cond watch_cond;
+    uint64_t committed_time; /* newest entry of the oplog that is committed */
+    uint64_t told_time;      /* what ash__oplog_time last said */
+
+    ash_mutex pins_lock;
+    struct ash_pins *pin_sets;
+};
+
+/* lmdb.c: calls with errors in our shape.  A failed change marks the batch as broken. */
+int ash__lmdb_fail(int rc, ash_error *err, const char *what);
+MDB_val ash__val(const void *data, size_t len);
+int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
+                 MDB_val *value, bool *found, ash_error *err);
+int ash__row_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
+                 const void *value, size_t len, ash_error *err);
+/* Value = head then body. */
+int ash__row_put2(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
+                  const void *head, size_t head_len, const void *body, size_t len, ash_error *err);
+int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
+                    bool *found, ash_error *err);
+/* First row with key >= the given one; *found false at the end. */
+int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
+                  MDB_val *found_key, MDB_val *value, bool *found, ash_error *err);
+int ash__row_last(const ash_view *v, enum ash_database db, MDB_val *key, MDB_val *value,
+                  bool *found, ash_error *err);
+/* Rows with a sum in front. */
+int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
+                 const void *value, size_t len, ash_error *err);
+int ash__sum_check(MDB_val key, MDB_val row, ash_doc *value, const char *what, ash_error *err);
+
+/* folder.c */
+int ash__folder_prepare(ash_engine *e, ash_error *err);
+void ash__folder_release(ash_engine *e);
+int ash__superblock_write(ash_engine *e, ash_error *err);
+
+/* open.c */
+int ash__space_load(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err);
+
+/* view.c */
+int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err); /* without waiting */
+uint64_t ash__view_oldest(ash_engine *e);
+void ash__views_release(ash_engine *e);
+void ash__view_forget(ash_view *v);
+
+/* writer.c, batch.c */
+int ash__writer_start(ash_engine *e, ash_error *err);
+void ash__writer_stop(ash_engine *e);
+int ash__batch_begin(ash_writer *w, ash_error *err);
+int ash__batch_commit(ash_writer *w, ash_error *err);
+void ash__batch_abort(ash_writer *w);
+int ash__nest_begin(ash_writer *w, ash_error *err);
+int ash__nest_end(ash_writer *w, bool keep, ash_error *err);
+int ash__writer_break(ash_writer *w, int code, const ash_error *err);
+void ash__writer_use(ash_writer *w, const ash_placed *placed);
+int ash__writer_unuse(ash_writer *w, ash_extent extent, ash_error *err);
+int ash__writer_mark_open(ash_writer *w, ash_error *err);
+
+/* counts.c */
+typedef struct ash_counts {
+    uint64_t count, data_bytes, storage_bytes, last_rid;
+} ash_counts;
+int ash__counts_get(const ash_view *v, uint32_t coll_id, ash_counts *out, ash_error *err);
+int ash__counts_put(ash_writer *w, uint32_t coll_id, const ash_counts *counts, ash_error *err);
+int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err);
+int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t bytes,
+                    ash_error *err);
+
+/* entry.c */
+typedef struct ash_catalog_entry {
+    ash_coll coll;
+    uint64_t sum;
+    atomic_uint refs;
+    const ash_filter_hooks *hooks;
+    char *names; /* db NUL name */
+    uint8_t *row;
+    ash_index *indexes;
+} ash_catalog_entry;
+int ash__entry_parse(const ash_engine *e, const char *db, size_t db_len, const char *name,
+                     size_t name_len, ash_doc row, uint64_t sum, ash_catalog_entry **out,
+                     ash_error *err);
+void ash__entry_unref(ash_catalog_entry *entry);
+size_t ash__entry_key(uint8_t out[ASH_KEY_MAX], char letter, const char *db, const char *name,
+                      ash_error *err); /* 0: too long */
+
+/* catalog.c */
+int ash__catalog_load(ash_view *v, MDB_val key, MDB_val row, const ash_coll **out, ash_error *err);
+void ash__cache_release(ash_engine *e);
+int ash__catalog_set_multikey(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
+
+/* record.c */
+int ash__record_decode(ash_view *v, const ash_coll *c, uint64_t rid, MDB_val key, MDB_val value,
+                       bool verify_payload, ash_record *out, ash_error *err);
+int ash__record_fetch(ash_view *v, const ash_coll *c, uint64_t rid, bool verify_payload,
+                      ash_record *out, bool *found, ash_error *err);
+/* Kind and place of a stored record; sum verified.  doc: of an inline record, else len 0. */
+int ash__record_parse(MDB_val key, MDB_val value, ash_pointer *place, ash_doc *doc, ash_error *err);
+ash_extent ash__pointer_extent(const ash_pointer *p);
+
+/* index.c */
+typedef struct ash_entry_key {
+    uint8_t bytes[ASH_KEY_MAX];
+    size_t len;
+    bool is_long;
+} ash_entry_key;
+void ash__entry_key_make(ash_entry_key *out, const ash_index *i, ash_doc key, uint64_t rid);
+/* Of a stored entry: its whole encoding and its record.  ASH_ECORRUPT. */
+int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *encoding,
+                      uint64_t *rid, ash_error *err);
+/* Of a unique index: who has the key. */
+int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
+                      bool *found, ash_error *err);
+int ash__index_has(const ash_view *v, const ash_index *i, ash_doc key, uint64_t rid, bool *has,
+                   ash_error *err);
+int ash__index_keys(const ash_index *i, const ash_engine *e, ash_doc doc, ash_key_set *out,
+                    ash_error *err);
+/* *bytes: what the entry takes, 0 when it was there (not there) already. */
+int ash__index_put(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid, uint64_t *bytes,
+                   ash_error *err);
+int ash__index_delete(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid, uint64_t *bytes,
+                      ash_error *err);
+/* -1, 0, 1 */
+int ash__bytes_compare(ash_doc a, ash_doc b);
+
+/* staged.c */
+struct ash_staged {
+    ash_placed placed;
+};
+int ash__staged_write_here(ash_writer *w, uint32_t coll_id, ash_doc doc, ash_staged **out,
+                           ash_error *err);
+
+/* change.c */
+void ash__key_sets_reserve(ash_writer *w, size_t count);
+void ash__key_sets_release(ash_writer *w);
+uint64_t ash__storage_of(size_t len, bool is_inline);
+
+/* drops.c */
+int ash__drops_turn(ash_writer *w, ash_error *err);
+
+/* oplog.c */
+int ash__oplog_trim(ash_writer *w, ash_error *err);
+void ash__oplog_committed(ash_engine *e, uint64_t time);
+
+/* pins.c */
+void ash__pins_lapse(ash_engine *e);
+
+#endif

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include <string.h>
+
+int ash__lmdb_fail(int rc, ash_error *err, const char *what)
+{
+    int code = ASH_EINTERNAL;
+    if (rc > 0)
+        return ash__fail_errno(err, rc, "%s", what);
+    if (rc == MDB_MAP_FULL || rc == MDB_TXN_FULL)
+        code = ASH_ENOSPC;
+    else if (rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND || rc == MDB_INVALID || rc == MDB_PANIC)
+        code = ASH_ECORRUPT;
+    else if (rc == MDB_VERSION_MISMATCH)
+        code = ASH_EVERSION;
+    else if (rc == MDB_READERS_FULL)
+        code = ASH_ENOMEM;
+    return ash__fail(err, code, "%s: %s", what, mdb_strerror(rc));
+}
+
+MDB_val ash__val(const void *data, size_t len)
+{
+    return (MDB_val){.mv_size = len, .mv_data = (void *)(uintptr_t)data};
+}
+
+static int change_failed(ash_writer *w, int rc, ash_error *err)
+{
+    ash_error local = ASH_ERROR_INIT;
+    int result = ash__lmdb_fail(rc, &local, "cannot change the metadata");
+    if (err != NULL)
+        *err = local;
+    return ash__writer_break(w, result, &local);
+}
+
+int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
+                 MDB_val *value, bool *found, ash_error *err)
+{
+    MDB_val k = ash__val(key, key_len);
+    int rc = mdb_get(v->txn, v->engine->dbi[db], &k, value);
+    *found = rc == 0;
+    if (rc != 0 && rc != MDB_NOTFOUND)
+        return ash__lmdb_fail(rc, err, "cannot read the metadata");
+    return 0;
+}
+
+int ash__row_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
+                 const void *value, size_t len, ash_error *err)
+{
+    return ash__row_put2(w, db, key, key_len, value, len, NULL, 0, err);
+}
+
+int ash__row_put2(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
+                  const void *head, size_t head_len, const void *body, size_t len, ash_error *err)
+{
+    MDB_val k = ash__val(key, key_len);
+    MDB_val v = ash__val(NULL, head_len + len);
+    w->changed = true;
+    w->batch_work++;
+    int rc = mdb_put(w->view.txn, w->engine->dbi[db], &k, &v, MDB_RESERVE);
+    if (rc != 0)
+        return change_failed(w, rc, err);
+    if (head_len > 0)
+        memcpy(v.mv_data, head, head_len);
+    if (len > 0)
+        memcpy((uint8_t *)v.mv_data + head_len, body, len);
+    return 0;
+}
+
+int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
+                    bool *found, ash_error *err)
+{
+    MDB_val k = ash__val(key, key_len);
+    int rc = mdb_del(w->view.txn, w->engine->dbi[db], &k, NULL);
+    if (found != NULL)
+        *found = rc == 0;
+    if (rc == MDB_NOTFOUND)
+        return 0;
+    w->changed = true;
+    w->batch_work++;
+    return rc != 0 ? change_failed(w, rc, err) : 0;
+}
+
+static int read_cursor(const ash_view *v, enum ash_database db, MDB_cursor_op op, MDB_val *key,
+                       MDB_val *value, bool *found, ash_error *err)
+{
+    MDB_cursor *cursor = NULL;
+    int rc = mdb_cursor_open(v->txn, v->engine->dbi[db], &cursor);
+    if (rc == 0)
+        rc = mdb_cursor_get(cursor, key, value, op);
+    if (cursor != NULL)
+        mdb_cursor_close(cursor);
+    *found = rc == 0;
+    if (rc != 0 && rc != MDB_NOTFOUND)
+        return ash__lmdb_fail(rc, err, "cannot read the metadata");
+    return 0;
+}
+
+int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
+                  MDB_val *found_key, MDB_val *value, bool *found, ash_error *err)
+{
+    *found_key = ash__val(key, key_len);
+    return read_cursor(v, db, key_len > 0 ? MDB_SET_RANGE : MDB_FIRST, found_key, value, found,
+                       err);
+}
+
+int ash__row_last(const ash_view *v, enum ash_database db, MDB_val *key, MDB_val *value,
+                  bool *found, ash_error *err)
+{
+    return read_cursor(v, db, MDB_LAST, key, value, found, err);
+}
+
+int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
+                 const void *value, size_t len, ash_error *err)
+{
+    uint8_t sum[ASH_SUM_BYTES];
+    ash__put_le64(sum, ash__row_sum(key, key_len, value, len));
+    return ash__row_put2(w, db, key, key_len, sum, sizeof sum, value, len, err);
+}
+
+int ash__sum_check(MDB_val key, MDB_val row, ash_doc *value, const char *what, ash_error *err)
+{
+    if (row.mv_size < ASH_SUM_BYTES)
+        return ash__fail(err, ASH_ECORRUPT, "%s is too short", what);
+    value->data = (const uint8_t *)row.mv_data + ASH_SUM_BYTES;
+    value->len = row.mv_size - ASH_SUM_BYTES;
+    if (ash__get_le64(row.mv_data) !=
+        ash__row_sum(key.mv_data, key.mv_size, value->data, value->len))
+        return ash__fail(err, ASH_ECORRUPT, "%s has a wrong checksum", what);
+    return 0;
+}

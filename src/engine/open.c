@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_READERS = 4096 };
+
+/* After an unclean end sequences go on behind all that the lost run can have given out. */
+static const uint64_t sequence_gap = UINT64_C(1) << 40;
+
+static const char *const database_names[ASH_DB_COUNT] = {
+    "meta", "catalog", "records", "index", "counts", "space", "oplog", "state", "drops"};
+
+static int64_t value_or(int64_t value, int64_t fallback)
+{
+    return value != 0 ? value : fallback;
+}
+
+static void take_options(ash_engine *e, const ash_engine_options *opts)
+{
+    if (opts != NULL)
+        e->opts = *opts;
+    e->opts.map_bytes = value_or(e->opts.map_bytes, INT64_C(1) << 40);
+    e->opts.segment_bytes = value_or(e->opts.segment_bytes, INT64_C(256) << 20);
+    e->opts.oplog_bytes = value_or(e->opts.oplog_bytes, INT64_C(64) << 20);
+    e->opts.interval_ms = value_or(e->opts.interval_ms, 100);
+    e->opts.pin_timeout_ms = value_or(e->opts.pin_timeout_ms, 600000);
+}
+
+/* A file that was cut off would end the process at the first touch of a page beyond its end. */
+static int check_meta_size(ash_engine *e, const char *path, ash_error *err)
+{
+    MDB_envinfo info;
+    MDB_stat stat_of;
+    struct stat st;
+    mdb_env_info(e->env, &info);
+    mdb_env_stat(e->env, &stat_of);
+    uint64_t need = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
+    if (stat(path, &st) != 0 || (info.me_last_txnid > 0 && (uint64_t)st.st_size < need))
+        return ash__fail(err, ASH_ECORRUPT, "%s was cut off: %lld bytes of %llu", path,
+                         (long long)st.st_size, (unsigned long long)need);
+    return 0;
+}
+
+static int open_env(ash_engine *e, ash_error *err)
+{
+    unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
+    if (e->opts.read_only)
+        flags |= MDB_RDONLY | MDB_NOLOCK;
+    char *path = ash__path_join(e->folder, "meta.mdb");
+    int rc = mdb_env_create(&e->env);
+    if (rc == 0)
+        rc = mdb_env_set_mapsize(e->env, (size_t)e->opts.map_bytes);
+    if (rc == 0)
+        rc = mdb_env_set_maxreaders(e->env, MAX_READERS);
+    if (rc == 0)
+        rc = mdb_env_set_maxdbs(e->env, ASH_DB_COUNT + 4);
+    if (rc == 0)
+        rc = mdb_env_open(e->env, path, flags, 0600);
+    int result = 0;
+    if (rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH || rc == MDB_CORRUPTED)
+        result = ash__fail(err, ASH_ECORRUPT, "%s is damaged: %s", path, mdb_strerror(rc));
+    else if (rc != 0)
+        result = ash__lmdb_fail(rc, err, path);
+    if (result == 0)
+        result = check_meta_size(e, path, err);
+    ash__free(path);
+    return result;
+}
+
+static int put_store_row(ash_engine *e, MDB_txn *txn)
+{
+    uint8_t row[20];
+    MDB_val key = ash__val("store", 5);
+    MDB_val value = ash__val(row, sizeof row);
+    ash__random(e->store_id, sizeof e->store_id);
+    memcpy(row, e->store_id, 16);
+    ash__put_le32(row + 16, ASH_FORMAT_VERSION);
+    return mdb_put(txn, e->dbi[ASH_DB_META], &key, &value, 0);
+}
+
+/* The store's id is in the metadata too: it ties the files of a store together, and finishes a
+ * store whose making was interrupted before it had its superblock. */
+static int check_store_row(ash_engine *e, MDB_val row, bool *write_superblock, ash_error *err)
+{
+    static const uint8_t none[16];
+    const uint8_t *at = row.mv_data;
+    if (row.mv_size != 20)
+        return ash__fail(err, ASH_ECORRUPT, "meta.mdb has a damaged identity");
+    if (ash__get_le32(at + 16) > ASH_FORMAT_VERSION)
+        return ash__fail(err, ASH_EVERSION, "meta.mdb has format version %u",
+                         (unsigned)ash__get_le32(at + 16));
+    *write_superblock = memcmp(e->store_id, none, 16) == 0;
+    if (*write_superblock)
+        memcpy(e->store_id, at, 16);
+    if (memcmp(e->store_id, at, 16) != 0)
+        return ash__fail(err, ASH_ECORRUPT, "meta.mdb belongs to another store than ashlar.store");
+    return 0;
+}
+
+static int open_databases(ash_engine *e, ash_error *err)
+{
+    MDB_txn *txn = NULL;
+    MDB_val key = ash__val("store", 5), row;
+    bool write_superblock = false;
+    unsigned create = e->opts.read_only ? 0 : MDB_CREATE;
+    int result = 0;
+    int rc = mdb_txn_begin(e->env, NULL, e->opts.read_only ? MDB_RDONLY : 0, &txn);
+    for (int i = 0; rc == 0 && i < ASH_DB_COUNT; i++)
+        rc = mdb_dbi_open(txn, database_names[i], create, &e->dbi[i]);
+    if (rc == 0)
+        rc = mdb_get(txn, e->dbi[ASH_DB_META], &key, &row);
+    if (rc == 0) {
+        result = check_store_row(e, row, &write_superblock, err);
+    } else if (rc == MDB_NOTFOUND && !e->opts.read_only) {
+        static const uint8_t none[16];
+        if (memcmp(e->store_id, none, 16) != 0)
+            result = ash__fail(err, ASH_ECORRUPT, "meta.mdb is empty");
+        else
+            rc = put_store_row(e, txn);
+        write_superblock = true;
+    }
+    if (rc != 0 && result == 0)
+        result = ash__lmdb_fail(rc, err, "cannot open the databases of meta.mdb");
+    if (result != 0) {
+        mdb_txn_abort(txn);
+        return result;
+    }
+    rc = mdb_txn_commit(txn);
+    if (rc != 0)
+        return ash__lmdb_fail(rc, err, "cannot make meta.mdb");
+    return write_superblock && !e->opts.read_only ? ash__superblock_write(e, err) : 0;
+}
+
+/* ash_segments_options.load: the map of used blocks as the last commit has it. */
+int ash__space_load(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err)
+{
+    ash_engine *e = ctx;
+    ash_view *v = NULL;
+    uint8_t key[8];
+    int result = ash__view_begin(e, &v, err);
+    for (uint32_t i = 0; result == 0 && (uint64_t)i * ASH_SLICE_BLOCKS < blocks; i++) {
+        MDB_val slice;
+        bool found;
+        ash__put_be32(key, segment);
+        ash__put_be32(key + 4, i);
+        result = ash__row_get(v, ASH_DB_SPACE, key, sizeof key, &slice, &found, err);
+        if (result == 0 && found && slice.mv_size != ASH_SLICE_BYTES)
+            result = ash__fail(err, ASH_ECORRUPT, "the block map of segment %08x is damaged",
+                               (unsigned)segment);
+        if (result == 0 && found)
+            memcpy(map + (size_t)i * ASH_SLICE_BYTES, slice.mv_data, ASH_SLICE_BYTES);
+    }
+    ash__snapshot_close(v);
+    return result;
+}
+
+/* One row a segment: opening takes no longer for what is in them. */
+static int load_segments(ash_engine *e, ash_view *v, ash_error *err)
+{
+    uint8_t from[4];
+    MDB_val key, value;
+    bool found = true;
+    int result = 0;
+    for (uint32_t id = 1; result == 0; id++) {
+        ash__put_be32(from, id);
+        result = ash__row_seek(v, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
+        if (result != 0 || !found)
+            return result;
+        id = ash__get_be32(key.mv_data);
+        if (key.mv_size != 4 || value.mv_size != 8 || id == 0 || id > (1 << 24))
+            return ash__fail(err, ASH_ECORRUPT, "the list of segments is damaged");
+        ash__segments_add(e->segments, id, ash__get_le32(value.mv_data),
+                          ash__get_le32((const uint8_t *)value.mv_data + 4));
+    }
+    return result;
+}
+
+static void open_segments(ash_engine *e)
+{
+    char *folder = ash__path_join(e->folder, "segments");
+    ash_segments_options opts = {.folder = folder,
+                                 .segment_bytes = e->opts.segment_bytes,
+                                 .read_only = e->opts.read_only,
+                                 .load = ash__space_load,
+                                 .ctx = e,
+                                 .unsafe_skip_sync = e->opts.unsafe_skip_segment_sync,
+                                 .unsafe_reuse_at_once = e->opts.unsafe_reuse_at_once};
+    memcpy(opts.store_id, e->store_id, 16);
+    e->segments = ash__segments_new(&opts);
+    ash__free(folder);
+}
+
+static int load_state(ash_engine *e, ash_error *err)
+{
+    ash_view *v = NULL;
+    MDB_val key, value;
+    bool found;
+    int result = ash__view_begin(e, &v, err);
+    if (result == 0)
+        result = load_segments(e, v, err);
+    if (result == 0)
+        result = ash__row_get(v, ASH_DB_META, "open", 4, &value, &e->was_unclean, err);
+    if (result == 0)
+        result = ash__row_get(v, ASH_DB_META, "sequence", 8, &value, &found, err);
+    if (result == 0) {
+        e->boot_sequence = found && value.mv_size == 8 ? ash__get_le64(value.mv_data) : 1;
+        if (e->was_unclean)
+            e->boot_sequence += sequence_gap;
+        atomic_store(&e->next_sequence, e->boot_sequence);
+        result = ash__row_last(v, ASH_DB_OPLOG, &key, &value, &found, err);
+    }
+    if (result == 0 && found && key.mv_size == 8)
+        e->writer.last_time = e->committed_time = e->told_time = ash__get_be64(key.mv_data);
+    if (result == 0)
+        result =
+            ash__row_seek(v, ASH_DB_DROPS, NULL, 0, &key, &value, &e->writer.drops_pending, err);
+    ash__snapshot_close(v);
+    return result;
+}
+
+static ash_engine *engine_new(const char *folder, const ash_engine_options *opts)
+{
+    ash_engine *e = ash__new(ash_engine);
+    e->folder = ash__strdup(folder);
+    e->lock_fd = -1;
+    take_options(e, opts);
+    ash__mutex_init(&e->views_lock, ASH_RANK_VIEWS);
+    ash__mutex_init(&e->cache_lock, ASH_RANK_CATALOG);
+    ash__mutex_init(&e->queue.lock, ASH_RANK_QUEUE);
+    ash__cond_init(&e->queue.work);
+    ash__cond_init(&e->queue.committed);
+    ash__mutex_init(&e->watch_lock, ASH_RANK_WATCH);
+    ash__cond_init(&e->watch_cond);
+    ash__mutex_init(&e->pins_lock, ASH_RANK_PINS);
+    return e;
+}
+
+static void engine_free(ash_engine *e)
+{
+    ash__cache_release(e);
+    ash__segments_free(e->segments);
+    ash__views_release(e);
+    if (e->env != NULL)
+        mdb_env_close(e->env);
+    ash__folder_release(e);
+    ash__mutex_release(&e->pins_lock);
+    ash__cond_release(&e->watch_cond);
+    ash__mutex_release(&e->watch_lock);
+    ash__cond_release(&e->queue.committed);
+    ash__cond_release(&e->queue.work);
+    ash__mutex_release(&e->queue.lock);
+    ash__mutex_release(&e->cache_lock);
+    ash__mutex_release(&e->views_lock);
+    ash__free(e->folder);
+    ash__free(e);
+}
+
+int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_engine **out,
+                     ash_error *err)
+{
+    *out = NULL;
+    ash_engine *e = engine_new(folder, opts);
+    int result = ash__folder_prepare(e, err);
+    if (result == 0)
+        result = open_env(e, err);
+    if (result == 0)
+        result = open_databases(e, err);
+    if (result == 0) {
+        open_segments(e);
+        result = load_state(e, err);
+    }
+    if (result == 0 && !e->opts.read_only)
+        result = ash__writer_start(e, err);
+    if (result != 0) {
+        engine_free(e);
+        return result;
+    }
+    *out = e;
+    return 0;
+}
+
+void ash__engine_close(ash_engine *e)
+{
+    if (e == NULL)
+        return;
+    ash__writer_stop(e);
+    engine_free(e);
+}
+
+const char *ash__engine_folder(const ash_engine *e)
+{
+    return e->folder;
+}
+
+bool ash__engine_was_unclean(const ash_engine *e)
+{
+    return e->was_unclean;
+}
+
+uint64_t ash__engine_boot_sequence(const ash_engine *e)
+{
+    return e->boot_sequence;
+}
+
+size_t ash__engine_inline_max(const ash_engine *e)
+{
+    (void)e;
+    return ASH_INLINE_MAX;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+enum { TRIM_ENTRIES = 2000 };
+
+static uint64_t clock_time(void)
+{
+    return (uint64_t)(ash__clock_wall_ms() / 1000) << 32 | 1;
+}
+
+int ash__oplog_append(ash_writer *w, ash_doc entry, uint64_t *time, ash_error *err)
+{
+    uint8_t key[8];
+    uint64_t now = clock_time();
+    uint64_t next = w->last_time + 1 > now ? w->last_time + 1 : now;
+    w->last_time = next;
+    ash__put_be64(key, next);
+    int result = ash__sum_put(w, ASH_DB_OPLOG, key, sizeof key, entry.data, entry.len, err);
+    if (result == 0)
+        result = ash__counts_add(w, 'O', 0, 1, (int64_t)entry.len, err);
+    *time = next;
+    return result;
+}
+
+/* Bounded: what is left over is trimmed by the next commits. */
+int ash__oplog_trim(ash_writer *w, ash_error *err)
+{
+    uint64_t pair[2];
+    int64_t entries = 0, bytes = 0;
+    int result = ash__counts_pair(&w->view, 'O', 0, pair, err);
+    while (result == 0 && entries < TRIM_ENTRIES &&
+           pair[1] - (uint64_t)bytes > (uint64_t)w->engine->opts.oplog_bytes) {
+        MDB_val key, value;
+        bool found;
+        uint8_t oldest[8];
+        result = ash__row_seek(&w->view, ASH_DB_OPLOG, NULL, 0, &key, &value, &found, err);
+        if (result != 0 || !found || key.mv_size != sizeof oldest || value.mv_size < ASH_SUM_BYTES)
+            break;
+        memcpy(oldest, key.mv_data, sizeof oldest);
+        bytes += (int64_t)(value.mv_size - ASH_SUM_BYTES);
+        entries++;
+        result = ash__row_delete(w, ASH_DB_OPLOG, oldest, sizeof oldest, NULL, err);
+    }
+    if (result == 0 && entries > 0)
+        result = ash__counts_add(w, 'O', 0, -entries, -bytes, err);
+    return result;
+}
+
+int ash__oplog_next(ash_view *v, uint64_t after, uint64_t *time, ash_doc *entry, bool *found,
+                    ash_error *err)
+{
+    uint8_t from[8];
+    MDB_val key, row;
+    *found = false;
+    if (after == UINT64_MAX)
+        return 0;
+    ash__put_be64(from, after + 1);
+    int result = ash__row_seek(v, ASH_DB_OPLOG, from, sizeof from, &key, &row, found, err);
+    if (result != 0 || !*found)
+        return result;
+    if (key.mv_size != 8)
+        return ash__fail(err, ASH_ECORRUPT, "an entry of the change log is damaged");
+    *time = ash__get_be64(key.mv_data);
+    return ash__sum_check(key, row, entry, "an entry of the change log", err);
+}
+
+int ash__oplog_bounds(ash_view *v, uint64_t *oldest, uint64_t *newest, ash_error *err)
+{
+    MDB_val key, row;
+    bool found;
+    *oldest = *newest = 0;
+    int result = ash__row_seek(v, ASH_DB_OPLOG, NULL, 0, &key, &row, &found, err);
+    if (result == 0 && found && key.mv_size == 8)
+        *oldest = ash__get_be64(key.mv_data);
+    if (result == 0)
+        result = ash__row_last(v, ASH_DB_OPLOG, &key, &row, &found, err);
+    if (result == 0 && found && key.mv_size == 8)
+        *newest = ash__get_be64(key.mv_data);
+    return result;
+}
+
+uint64_t ash__oplog_time(ash_engine *e)
+{
+    ash__mutex_lock(&e->watch_lock);
+    uint64_t now = clock_time();
+    if (e->told_time < e->committed_time)
+        e->told_time = e->committed_time;
+    if (e->told_time < now)
+        e->told_time = now;
+    now = e->told_time;
+    ash__mutex_unlock(&e->watch_lock);
+    return now;
+}
+
+void ash__oplog_committed(ash_engine *e, uint64_t time)
+{
+    ash__mutex_lock(&e->watch_lock);
+    if (time > e->committed_time) {
+        e->committed_time = time;
+        ash__cond_broadcast(&e->watch_cond);
+    }
+    ash__mutex_unlock(&e->watch_lock);
+}
+
+bool ash__oplog_wait(ash_engine *e, uint64_t after, int64_t deadline_ms, const volatile int *cancel)
+{
+    bool in_time = true;
+    ash__mutex_lock(&e->watch_lock);
+    while (e->committed_time <= after && in_time && (cancel == NULL || *cancel == 0))
+        in_time = ash__cond_wait_until(&e->watch_cond, &e->watch_lock, deadline_ms);
+    bool there = e->committed_time > after;
+    ash__mutex_unlock(&e->watch_lock);
+    return there;
+}
+
+void ash__oplog_wake(ash_engine *e)
+{
+    ash__mutex_lock(&e->watch_lock);
+    ash__cond_broadcast(&e->watch_cond);
+    ash__mutex_unlock(&e->watch_lock);
+}

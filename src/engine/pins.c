@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+/* Sets of pinned records.  The segments count pins by block; here is who holds which, and since
+ * when nobody has asked for them. */
+
+struct ash_pins {
+    ash_engine *engine;
+    struct ash_pins *next, *before; /* all sets of the engine */
+    ash_pointer *places;            /* guarded by pins_lock, like the rest */
+    size_t count;
+    size_t capacity;
+    int64_t touched;
+    bool lapsed;
+};
+
+ash_pins *ash__pins_new(ash_engine *e)
+{
+    ash_pins *p = ash__new(ash_pins);
+    p->engine = e;
+    p->touched = ash__clock_ms();
+    ash__mutex_lock(&e->pins_lock);
+    p->next = e->pin_sets;
+    if (p->next != NULL)
+        p->next->before = p;
+    e->pin_sets = p;
+    ash__mutex_unlock(&e->pins_lock);
+    return p;
+}
+
+static void release_all(ash_pins *p)
+{
+    for (size_t i = 0; i < p->count; i++)
+        ash__segments_unpin(p->engine->segments, p->places[i].segment, p->places[i].block);
+    p->count = 0;
+}
+
+void ash__pins_add(ash_pins *p, ash_view *v, const ash_pointer *place)
+{
+    ash_engine *e = p->engine;
+    ash_assert(v->engine == e);
+    if (place->segment == 0)
+        return;
+    ash__mutex_lock(&e->pins_lock);
+    p->touched = ash__clock_ms();
+    if (p->count == p->capacity) {
+        p->capacity = p->capacity * 2 + 16;
+        p->places = ash__realloc_array(p->places, p->capacity, sizeof *p->places);
+    }
+    if (!p->lapsed) {
+        p->places[p->count++] = *place;
+        ash__segments_pin(e->segments, place->segment, place->block);
+    }
+    ash__mutex_unlock(&e->pins_lock);
+}
+
+bool ash__pins_touch(ash_pins *p)
+{
+    ash__mutex_lock(&p->engine->pins_lock);
+    bool alive = !p->lapsed;
+    p->touched = ash__clock_ms();
+    ash__mutex_unlock(&p->engine->pins_lock);
+    return alive;
+}
+
+int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out, ash_error *err)
+{
+    ash_place at = {place->segment, place->block, place->len, place->sequence};
+    if (!ash__pins_touch(p))
+        return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
+    out->len = place->len;
+    return ash__segments_read_any(p->engine->segments, &at, &out->data, err);
+}
+
+void ash__pins_clear(ash_pins *p)
+{
+    ash__mutex_lock(&p->engine->pins_lock);
+    release_all(p);
+    p->lapsed = false;
+    p->touched = ash__clock_ms();
+    ash__mutex_unlock(&p->engine->pins_lock);
+}
+
+void ash__pins_free(ash_pins *p)
+{
+    if (p == NULL)
+        return;
+    ash_engine *e = p->engine;
+    ash__mutex_lock(&e->pins_lock);
+    release_all(p);
+    if (p->before != NULL)
+        p->before->next = p->next;
+    else
+        e->pin_sets = p->next;
+    if (p->next != NULL)
+        p->next->before = p->before;
+    ash__mutex_unlock(&e->pins_lock);
+    ash__free(p->places);
+    ash__free(p);
+}
+
+/* Let go of what the sets hold that nobody has touched for too long. */
+void ash__pins_lapse(ash_engine *e)
+{
+    int64_t oldest = ash__clock_ms() - e->opts.pin_timeout_ms;
+    ash__mutex_lock(&e->pins_lock);
+    for (ash_pins *p = e->pin_sets; p != NULL; p = p->next) {
+        if (p->count > 0 && p->touched < oldest) {
+            release_all(p);
+            p->lapsed = true;
+        }
+    }
+    ash__mutex_unlock(&e->pins_lock);
+}

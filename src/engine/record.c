@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include <string.h>
+
+ash_extent ash__pointer_extent(const ash_pointer *p)
+{
+    return (ash_extent){p->segment, p->block, ash__segment_blocks_for(p->len)};
+}
+
+int ash__record_parse(MDB_val key, MDB_val value, ash_pointer *place, ash_doc *doc, ash_error *err)
+{
+    const uint8_t *at = value.mv_data;
+    memset(place, 0, sizeof *place);
+    *doc = (ash_doc){NULL, 0};
+    if (key.mv_size != ASH_RECORD_KEY_BYTES || value.mv_size < ASH_RECORD_HEAD_BYTES)
+        return ash__fail(err, ASH_ECORRUPT, "the record is cut off");
+    const uint8_t *body = at + ASH_RECORD_HEAD_BYTES;
+    size_t len = value.mv_size - ASH_RECORD_HEAD_BYTES;
+    if (ash__get_le64(at + 1) != ash__row_sum(key.mv_data, key.mv_size, body, len))
+        return ash__fail(err, ASH_ECORRUPT, "the record has a wrong checksum");
+    if (at[0] == ASH_RECORD_INLINE && len >= 5) {
+        *doc = (ash_doc){body, len};
+    } else if (at[0] == ASH_RECORD_POINTER && len == ASH_POINTER_BYTES) {
+        place->segment = ash__get_le32(body);
+        place->block = ash__get_le32(body + 4);
+        place->len = ash__get_le32(body + 8);
+        place->sequence = ash__get_le64(body + 12);
+    } else {
+        return ash__fail(err, ASH_ECORRUPT, "the record is of an unknown kind");
+    }
+    return 0;
+}
+
+/* Without the payload's checksum its structure is checked, so that walking it is safe. */
+static int read_payload(ash_engine *e, uint32_t coll_id, const ash_pointer *p, bool verify,
+                        ash_doc *doc, ash_error *err)
+{
+    ash_place place = {p->segment, p->block, p->len, p->sequence};
+    int result = ash__segments_read(e->segments, &place, coll_id, verify, &doc->data, err);
+    doc->len = p->len;
+    if (result == 0 && !verify &&
+        ash__bson_validate(doc->data, doc->len, 2 * ASH_DOC_MAX_DEPTH, err) != 0)
+        result = ash__fail(err, ASH_ECORRUPT, "a damaged document in segment %08x at offset %llu",
+                           (unsigned)p->segment, (unsigned long long)p->block * ASH_BLOCK_BYTES);
+    return result;
+}
+
+int ash__record_decode(ash_view *v, const ash_coll *c, uint64_t rid, MDB_val key, MDB_val value,
+                       bool verify_payload, ash_record *out, ash_error *err)
+{
+    int result = ash__record_parse(key, value, &out->place, &out->doc, err);
+    out->rid = rid;
+    if (result == 0 && out->place.segment != 0)
+        result = read_payload(v->engine, c->id, &out->place, verify_payload, &out->doc, err);
+    if (result != 0)
+        ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)rid);
+    return result;
+}
+
+int ash__record_fetch(ash_view *v, const ash_coll *c, uint64_t rid, bool verify_payload,
+                      ash_record *out, bool *found, ash_error *err)
+{
+    uint8_t key[ASH_RECORD_KEY_BYTES];
+    MDB_val value;
+    ash__record_key(key, c->id, rid);
+    int result = ash__row_get(v, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
+    if (result != 0 || !*found)
+        return result;
+    return ash__record_decode(v, c, rid, ash__val(key, sizeof key), value, verify_payload, out,
+                              err);
+}
+
+int ash__record_get(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
+                    ash_error *err)
+{
+    return ash__record_fetch(v, c, rid, true, out, found, err);
+}
+
+int ash__record_find_id(ash_view *v, const ash_coll *c, ash_value id, ash_record *out, bool *found,
+                        ash_error *err)
+{
+    ash_buffer key = ASH_BUFFER_INIT;
+    const ash_index *i = &c->indexes[0];
+    const ash_collation *collation = i->pattern.has_collation ? &i->pattern.collation : NULL;
+    uint64_t rid;
+    ash__keycode_append(&key, id, i->pattern.parts[0].descending, collation);
+    int result = ash__index_lookup(v, i, (ash_doc){key.data, key.len}, &rid, found, err);
+    if (result == 0 && *found) {
+        result = ash__record_fetch(v, c, rid, true, out, found, err);
+        /* An entry that leads to another document is damage, not an answer. */
+        if (result == 0 &&
+            (!*found || !ash__value_equal(ash__doc_get(out->doc, "_id"), id, collation)))
+            result = ash__fail(err, ASH_ECORRUPT,
+                               "%s.%s, record %llu: the index on _id leads to another document",
+                               c->db, c->name, (unsigned long long)rid);
+    }
+    ash__buffer_release(&key);
+    return result;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/scan.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* What both kinds of scan share, and scans of records. */
+
+/* Cursors of the writer do not outlive a call: its transactions nest and end under them.  There
+ * every call begins anew behind the last hit. */
+int ash__scan_enter(ash_scan *s, ash_error *err)
+{
+    enum ash_database db = s->index != NULL ? ASH_DB_INDEX : ASH_DB_RECORDS;
+    if (s->cursor != NULL)
+        return 0;
+    int rc = mdb_cursor_open(s->view->txn, s->view->engine->dbi[db], &s->cursor);
+    return rc != 0 ? ash__lmdb_fail(rc, err, "cannot scan") : 0;
+}
+
+void ash__scan_leave(ash_scan *s)
+{
+    if (s->cursor != NULL && s->view->is_writer) {
+        mdb_cursor_close(s->cursor);
+        s->cursor = NULL;
+        s->placed = false;
+    }
+}
+
+int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
+                   ash_error *err)
+{
+    int rc = mdb_cursor_get(s->cursor, key, value, op);
+    *found = rc == 0 && key->mv_size > 4 && memcmp(key->mv_data, s->prefix, 4) == 0;
+    if (rc != 0 && rc != MDB_NOTFOUND)
+        return ash__lmdb_fail(rc, err, "cannot scan");
+    return 0;
+}
+
+/* The last entry before the key. */
+int ash__scan_seek_before(ash_scan *s, const void *bytes, size_t len, MDB_val *key, MDB_val *value,
+                          bool *found, ash_error *err)
+{
+    *key = ash__val(bytes, len);
+    int rc = mdb_cursor_get(s->cursor, key, value, MDB_SET_RANGE);
+    if (rc != 0 && rc != MDB_NOTFOUND)
+        return ash__lmdb_fail(rc, err, "cannot scan");
+    return ash__scan_move(s, rc == 0 ? MDB_PREV : MDB_LAST, key, value, found, err);
+}
+
+int ash__scan_records(ash_view *v, const ash_coll *c, bool backward, uint64_t after, ash_scan **out,
+                      ash_error *err)
+{
+    (void)err;
+    ash_scan *s = ash__new(ash_scan);
+    s->view = v;
+    s->backward = backward;
+    s->last_rid = after;
+    s->has_last = after != 0;
+    ash__put_be32(s->prefix, c->id);
+    *out = s;
+    return 0;
+}
+
+static int next_record(ash_scan *s, MDB_val *key, bool *found, ash_error *err)
+{
+    uint8_t from[ASH_RECORD_KEY_BYTES];
+    MDB_val value;
+    uint32_t id = ash__get_be32(s->prefix);
+    if (s->placed)
+        return ash__scan_move(s, s->backward ? MDB_PREV : MDB_NEXT, key, &value, found, err);
+    s->placed = true;
+    if (s->backward) {
+        ash__record_key(from, id, s->has_last ? s->last_rid : UINT64_MAX);
+        return ash__scan_seek_before(s, from, sizeof from, key, &value, found, err);
+    }
+    ash__record_key(from, id, s->has_last ? s->last_rid + 1 : 0);
+    *key = ash__val(from, sizeof from);
+    return ash__scan_move(s, MDB_SET_RANGE, key, &value, found, err);
+}
+
+static int scan_records_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
+{
+    MDB_val key;
+    int result = ash__scan_enter(s, err);
+    if (result == 0)
+        result = next_record(s, &key, found, err);
+    if (result == 0 && *found && key.mv_size != ASH_RECORD_KEY_BYTES)
+        result = ash__fail(err, ASH_ECORRUPT, "a record with a damaged key");
+    if (result == 0 && *found) {
+        hit->rid = ash__get_be64((const uint8_t *)key.mv_data + 4);
+        hit->key = (ash_doc){NULL, 0};
+        s->last_rid = hit->rid;
+        s->has_last = true;
+    }
+    ash__scan_leave(s);
+    return result;
+}
+
+int ash__scan_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
+{
+    *found = false;
+    if (s->ended)
+        return 0;
+    int result = s->index != NULL ? ash__scan_index_next(s, hit, found, err)
+                                  : scan_records_next(s, hit, found, err);
+    s->ended = result != 0 || !*found;
+    return result;
+}
+
+void ash__scan_free(ash_scan *s)
+{
+    if (s == NULL)
+        return;
+    if (s->cursor != NULL)
+        mdb_cursor_close(s->cursor);
+    ash__buffer_release(&s->from);
+    ash__buffer_release(&s->to);
+    ash__buffer_release(&s->last_key);
+    ash__free(s->group);
+    ash__free(s);
+}

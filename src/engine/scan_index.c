@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/scan.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Scans of indexes.  Short entries are in order as LMDB has them.  Long entries that share their
+ * first 483 bytes lie in the order of their hashes: such a group is gathered, sorted and given out
+ * before the cursor goes on.  Backward, a run of equal keys is entered at its start, since equal
+ * keys come in ascending record order in both directions. */
+
+enum { GROUP_KEY = 4 + ASH_LONG_PREFIX };
+
+/* An LMDB key together with what follows it. */
+typedef struct spot {
+    MDB_val key;
+    MDB_val value;
+    bool found;
+} spot;
+
+int ash__scan_index(ash_view *v, const ash_index *i, ash_doc from, ash_doc to, bool backward,
+                    const ash_scan_hit *after, ash_scan **out, ash_error *err)
+{
+    (void)err;
+    ash_scan *s = ash__new(ash_scan);
+    s->view = v;
+    s->index = i;
+    s->backward = backward;
+    ash__put_be32(s->prefix, i->id);
+    ash__buffer_append(&s->from, from.data, from.len);
+    ash__buffer_append(&s->to, to.data, to.len);
+    if (after != NULL) {
+        ash__buffer_append(&s->last_key, after->key.data, after->key.len);
+        s->last_rid = after->rid;
+        s->has_last = true;
+    }
+    *out = s;
+    return 0;
+}
+
+static ash_doc view_of(const ash_buffer *b)
+{
+    return (ash_doc){b->data, b->len};
+}
+
+static bool below_from(const ash_scan *s, ash_doc key)
+{
+    return ash__bytes_compare(key, view_of(&s->from)) < 0;
+}
+
+static bool beyond_to(const ash_scan *s, ash_doc key)
+{
+    return s->to.len > 0 && ash__bytes_compare(key, view_of(&s->to)) >= 0;
+}
+
+static void emit(ash_scan *s, ash_doc key, uint64_t rid, ash_scan_hit *hit)
+{
+    ash__buffer_clear(&s->last_key);
+    ash__buffer_append(&s->last_key, key.data, key.len);
+    s->last_rid = rid;
+    s->has_last = true;
+    hit->rid = rid;
+    hit->key = view_of(&s->last_key);
+}
+
+/* Index id and the first bytes of an encoding. */
+static size_t bound_key(const ash_scan *s, ash_doc key, uint8_t out[ASH_KEY_MAX])
+{
+    size_t len = key.len < ASH_LONG_PREFIX ? key.len : ASH_LONG_PREFIX;
+    memcpy(out, s->prefix, 4);
+    if (len > 0)
+        memcpy(out + 4, key.data, len);
+    return 4 + len;
+}
+
+static int move(ash_scan *s, MDB_cursor_op op, spot *at, ash_error *err)
+{
+    return ash__scan_move(s, op, &at->key, &at->value, &at->found, err);
+}
+
+static int seek(ash_scan *s, const void *bytes, size_t len, spot *at, ash_error *err)
+{
+    at->key = ash__val(bytes, len);
+    return move(s, MDB_SET_RANGE, at, err);
+}
+
+static int seek_before(ash_scan *s, const void *bytes, size_t len, spot *at, ash_error *err)
+{
+    return ash__scan_seek_before(s, bytes, len, &at->key, &at->value, &at->found, err);
+}
+
+static int decode(const ash_scan *s, const spot *at, ash_doc *key, uint64_t *rid, ash_error *err)
+{
+    return ash__entry_decode(s->index, at->key, at->value, key, rid, err);
+}
+
+static int order_forward(const void *a, const void *b)
+{
+    const ash_member *x = a, *y = b;
+    int order = ash__bytes_compare(x->key, y->key);
+    return order != 0 ? order : (x->rid > y->rid) - (x->rid < y->rid);
+}
+
+static int order_backward(const void *a, const void *b)
+{
+    const ash_member *x = a, *y = b;
+    int order = ash__bytes_compare(y->key, x->key);
+    return order != 0 ? order : (x->rid > y->rid) - (x->rid < y->rid);
+}
+
+static void group_add(ash_scan *s, ash_doc key, uint64_t rid)
+{
+    if (s->group_count == s->group_capacity) {
+        s->group_capacity = s->group_capacity * 2 + 64;
+        s->group = ash__realloc_array(s->group, s->group_capacity, sizeof *s->group);
+    }
+    s->group[s->group_count++] = (ash_member){key, rid};
+}
+
+/* Gather the group whose first entry is *at, as far as it is within the bounds and behind the last
+ * hit, and sort it.  *at is left behind the group.  *outside: the scan ends before this group. */
+static int gather(ash_scan *s, spot *at, bool *outside, ash_error *err)
+{
+    uint8_t group_key[GROUP_KEY];
+    int (*order)(const void *, const void *) = s->backward ? order_backward : order_forward;
+    ash_member last = {view_of(&s->last_key), s->last_rid};
+    int result = 0;
+    memcpy(group_key, at->key.mv_data, sizeof group_key);
+    s->group_count = s->group_at = 0;
+    *outside = true;
+    while (result == 0 && at->found && at->key.mv_size == ASH_KEY_MAX &&
+           memcmp(at->key.mv_data, group_key, sizeof group_key) == 0) {
+        ash_member m;
+        result = decode(s, at, &m.key, &m.rid, err);
+        if (result != 0)
+            break;
+        bool below = below_from(s, m.key), beyond = beyond_to(s, m.key);
+        if (s->backward ? !below : !beyond)
+            *outside = false;
+        if (!below && !beyond && (!s->has_last || order(&m, &last) > 0))
+            group_add(s, m.key, m.rid);
+        result = move(s, MDB_NEXT, at, err);
+    }
+    if (result == 0 && s->group_count > 1)
+        qsort(s->group, s->group_count, sizeof *s->group, order);
+    return result;
+}
+
+static void emit_member(ash_scan *s, ash_scan_hit *hit)
+{
+    const ash_member *m = &s->group[s->group_at++];
+    emit(s, m->key, m->rid, hit);
+}
+
+static int forward_start(ash_scan *s, spot *at, ash_error *err)
+{
+    uint8_t bytes[ASH_KEY_MAX + 1];
+    ash_entry_key entry;
+    ash_doc last = view_of(&s->last_key);
+    if (!s->has_last || last.len > ASH_LONG_PREFIX) {
+        ash_doc from = s->has_last ? last : view_of(&s->from);
+        return seek(s, bytes, bound_key(s, from, bytes), at, err);
+    }
+    if (s->index->unique) {
+        size_t len = bound_key(s, last, bytes);
+        bytes[len] = 0; /* the key that follows directly */
+        return seek(s, bytes, len + 1, at, err);
+    }
+    ash__entry_key_make(&entry, s->index, last, s->last_rid + 1);
+    return seek(s, entry.bytes, entry.len, at, err);
+}
+
+static int forward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
+{
+    spot at = {.found = true};
+    int result = 0;
+    if (!s->placed)
+        result = forward_start(s, &at, err);
+    else if (s->at_next)
+        result = move(s, MDB_GET_CURRENT, &at, err);
+    else
+        result = move(s, MDB_NEXT, &at, err);
+    s->placed = true;
+    s->at_next = false;
+    while (result == 0 && at.found && !*found) {
+        ash_doc key;
+        uint64_t rid;
+        if (at.key.mv_size == ASH_KEY_MAX) {
+            bool outside;
+            result = gather(s, &at, &outside, err);
+            if (result != 0 || outside)
+                break;
+            if (s->group_count > 0) {
+                s->at_next = at.found;
+                s->drained = !at.found;
+                emit_member(s, hit);
+                *found = true;
+            }
+            continue;
+        }
+        result = decode(s, &at, &key, &rid, err);
+        if (result != 0 || beyond_to(s, key))
+            break;
+        if (below_from(s, key)) {
+            result = move(s, MDB_NEXT, &at, err);
+            continue;
+        }
+        emit(s, key, rid, hit);
+        *found = true;
+    }
+    return result;
+}
+
+/* The last entry that may be below the upper end. */
+static int before_to(ash_scan *s, spot *at, ash_error *err)
+{
+    uint8_t bytes[ASH_KEY_MAX];
+    uint32_t id = s->index->id;
+    if (s->to.len == 0 && id == UINT32_MAX)
+        return move(s, MDB_LAST, at, err);
+    if (s->to.len == 0) {
+        ash__put_be32(bytes, id + 1);
+        return seek_before(s, bytes, 4, at, err);
+    }
+    size_t len = bound_key(s, view_of(&s->to), bytes);
+    if (s->to.len > ASH_LONG_PREFIX) {
+        memset(bytes + len, 0xFF, ASH_KEY_MAX - len);
+        len = ASH_KEY_MAX;
+    }
+    return seek_before(s, bytes, len, at, err);
+}
+
+/* Before all entries with the last hit's key (for a long key: before its group). */
+static int before_last(ash_scan *s, spot *at, ash_error *err)
+{
+    uint8_t bytes[ASH_KEY_MAX];
+    size_t len = bound_key(s, view_of(&s->last_key), bytes);
+    return seek_before(s, bytes, len, at, err);
+}
+
+/* More entries of the last hit's key, or *at before them. */
+static int continue_run(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, ash_error *err)
+{
+    ash_doc key;
+    uint64_t rid;
+    int result = 0;
+    s->in_run = false;
+    if (at->found && at->key.mv_size < ASH_KEY_MAX) {
+        result = decode(s, at, &key, &rid, err);
+        if (result == 0 && ash__bytes_compare(key, view_of(&s->last_key)) == 0) {
+            emit(s, key, rid, hit);
+            s->in_run = *found = true;
+            return 0;
+        }
+    }
+    return result == 0 ? before_last(s, at, err) : result;
+}
+
+static int backward_start(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, ash_error *err)
+{
+    ash_entry_key entry;
+    uint8_t bytes[ASH_KEY_MAX];
+    bool outside;
+    ash_doc last = view_of(&s->last_key);
+    if (!s->has_last)
+        return before_to(s, at, err);
+    if (last.len > ASH_LONG_PREFIX) {
+        size_t len = bound_key(s, last, bytes);
+        int result = seek(s, bytes, len, at, err);
+        if (result == 0 && at->found && at->key.mv_size == ASH_KEY_MAX &&
+            memcmp(at->key.mv_data, bytes, len) == 0)
+            result = gather(s, at, &outside, err);
+        if (result == 0 && s->group_count > 0) {
+            emit_member(s, hit);
+            *found = true;
+        }
+        return result == 0 && !*found ? seek_before(s, bytes, len, at, err) : result;
+    }
+    if (s->index->unique)
+        return before_last(s, at, err);
+    ash__entry_key_make(&entry, s->index, last, s->last_rid + 1);
+    int result = seek(s, entry.bytes, entry.len, at, err);
+    return result == 0 ? continue_run(s, at, hit, found, err) : result;
+}
+
+/* Where a backward step begins: an entry to look at, or a hit already. */
+static int backward_step(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, ash_error *err)
+{
+    int result;
+    if (!s->placed)
+        return backward_start(s, at, hit, found, err);
+    if (s->in_run) {
+        result = move(s, MDB_NEXT, at, err);
+        return result == 0 ? continue_run(s, at, hit, found, err) : result;
+    }
+    if (s->last_key.len > ASH_LONG_PREFIX)
+        return before_last(s, at, err);
+    return move(s, MDB_PREV, at, err);
+}
+
+/* *at is some entry of a group: give out the group from its end. */
+static int enter_group(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, bool *outside,
+                       ash_error *err)
+{
+    uint8_t group_key[GROUP_KEY];
+    memcpy(group_key, at->key.mv_data, sizeof group_key);
+    int result = seek(s, group_key, sizeof group_key, at, err);
+    if (result == 0)
+        result = gather(s, at, outside, err);
+    if (result == 0 && s->group_count > 0) {
+        emit_member(s, hit);
+        *found = true;
+        return 0;
+    }
+    return result == 0 ? seek_before(s, group_key, sizeof group_key, at, err) : result;
+}
+
+static int backward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
+{
+    spot at = {.found = true};
+    int result = backward_step(s, &at, hit, found, err);
+    s->placed = true;
+    while (result == 0 && at.found && !*found) {
+        ash_doc key;
+        uint64_t rid;
+        bool outside = false;
+        if (at.key.mv_size == ASH_KEY_MAX) {
+            result = enter_group(s, &at, hit, found, &outside, err);
+            if (outside && !*found)
+                break;
+            continue;
+        }
+        result = decode(s, &at, &key, &rid, err);
+        if (result != 0 || below_from(s, key))
+            break;
+        if (beyond_to(s, key)) {
+            result = move(s, MDB_PREV, &at, err);
+            continue;
+        }
+        if (!s->index->unique) {
+            uint8_t bytes[ASH_KEY_MAX];
+            result = seek(s, bytes, bound_key(s, key, bytes), &at, err);
+            if (result == 0)
+                result = decode(s, &at, &key, &rid, err);
+            s->in_run = true;
+        }
+        if (result == 0) {
+            emit(s, key, rid, hit);
+            *found = true;
+        }
+    }
+    return result;
+}
+
+int ash__scan_index_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
+{
+    int result = ash__scan_enter(s, err);
+    if (!s->placed)
+        s->group_count = s->group_at = 0;
+    if (result == 0 && s->group_at < s->group_count) {
+        emit_member(s, hit);
+        *found = true;
+    } else if (result == 0 && !s->drained) {
+        result = s->backward ? backward_next(s, hit, found, err) : forward_next(s, hit, found, err);
+    }
+    ash__scan_leave(s);
+    if (s->view->is_writer)
+        s->in_run = s->at_next = s->drained = false;
+    return result;
+}

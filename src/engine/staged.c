@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/mem.h"
+
+static int mark_open(ash_writer *w, void *ctx, ash_error *err)
+{
+    (void)ctx;
+    return w->marked_open ? 0 : ash__writer_mark_open(w, err);
+}
+
+/* A sequence may reach the disk only after the run that gives it is on record. */
+static int ready_to_write(ash_engine *e, ash_error *err)
+{
+    if (atomic_load(&e->marked_open))
+        return 0;
+    return ash__engine_apply(e, mark_open, NULL, ASH_ACK_DURABLE, 0, 0, err);
+}
+
+static int stage(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int count,
+                 ash_staged **out, ash_error *err)
+{
+    ash_staged *s = ash__new(ash_staged);
+    uint64_t sequence = atomic_fetch_add(&e->next_sequence, 1);
+    int result = ash__segments_write(e->segments, coll_id, sequence, parts, count, &s->placed, err);
+    if (result != 0) {
+        ash__free(s);
+        return result;
+    }
+    *out = s;
+    return 0;
+}
+
+int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int count,
+                      ash_staged **out, ash_error *err)
+{
+    *out = NULL;
+    int result = ready_to_write(e, err);
+    if (result != 0)
+        return result;
+    ash__segments_reap(e->segments, ash__view_oldest(e));
+    return stage(e, coll_id, parts, count, out, err);
+}
+
+/* On the writer's thread, for whoever came without one. */
+int ash__staged_write_here(ash_writer *w, uint32_t coll_id, ash_doc doc, ash_staged **out,
+                           ash_error *err)
+{
+    struct iovec part = {(void *)(uintptr_t)doc.data, doc.len};
+    return stage(w->engine, coll_id, &part, 1, out, err);
+}
+
+void ash__staged_free(ash_engine *e, ash_staged *s)
+{
+    if (s == NULL)
+        return;
+    ash__segments_give(e->segments, s->placed.extent);
+    ash__free(s);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/mem.h"
+
+void ash__view_forget(ash_view *v)
+{
+    for (size_t i = 0; i < v->colls.count; i++)
+        ash__entry_unref(v->colls.items[i]);
+    v->colls.count = 0;
+}
+
+static void view_free(ash_view *v)
+{
+    if (v->txn != NULL)
+        mdb_txn_abort(v->txn);
+    ash__free(v->colls.items);
+    ash__free(v);
+}
+
+/* The lock is held while the transaction gets its id, so that nobody can reap what it sees before
+ * it is in the list.  LMDB does no I/O there. */
+int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err)
+{
+    int rc;
+    ash__mutex_lock(&e->views_lock);
+    ash_view *v = e->idle_views;
+    if (v != NULL) {
+        e->idle_views = v->next;
+        rc = mdb_txn_renew(v->txn);
+    } else {
+        v = ash__new(ash_view);
+        v->engine = e;
+        rc = mdb_txn_begin(e->env, NULL, MDB_RDONLY, &v->txn);
+    }
+    if (rc == 0) {
+        v->txn_id = mdb_txn_id(v->txn);
+        v->before = NULL;
+        v->next = e->open_views;
+        if (v->next != NULL)
+            v->next->before = v;
+        e->open_views = v;
+        e->snapshots++;
+    }
+    ash__mutex_unlock(&e->views_lock);
+    if (rc != 0) {
+        view_free(v);
+        return ash__lmdb_fail(rc, err, "cannot open a snapshot");
+    }
+    *out = v;
+    return 0;
+}
+
+/* Wait until everything that was answered before is committed. */
+static void wait_for_commit(ash_engine *e)
+{
+    ash_queue *q = &e->queue;
+    ash__mutex_lock(&q->lock);
+    uint64_t target = q->applied;
+    while (q->ended < target) {
+        q->commit_wanted = true;
+        ash__cond_signal(&q->work);
+        ash__cond_wait(&q->committed, &q->lock);
+    }
+    ash__mutex_unlock(&q->lock);
+}
+
+int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err)
+{
+    *out = NULL;
+    wait_for_commit(e);
+    return ash__view_begin(e, out, err);
+}
+
+void ash__snapshot_close(ash_view *v)
+{
+    if (v == NULL)
+        return;
+    ash_engine *e = v->engine;
+    ash_assert(!v->is_writer);
+    ash__view_forget(v);
+    ash__mutex_lock(&e->views_lock);
+    mdb_txn_reset(v->txn);
+    if (v->before != NULL)
+        v->before->next = v->next;
+    else
+        e->open_views = v->next;
+    if (v->next != NULL)
+        v->next->before = v->before;
+    v->next = e->idle_views;
+    e->idle_views = v;
+    ash__mutex_unlock(&e->views_lock);
+}
+
+uint64_t ash__view_oldest(ash_engine *e)
+{
+    uint64_t oldest = UINT64_MAX;
+    ash__mutex_lock(&e->views_lock);
+    for (const ash_view *v = e->open_views; v != NULL; v = v->next) {
+        if (v->txn_id < oldest)
+            oldest = v->txn_id;
+    }
+    ash__mutex_unlock(&e->views_lock);
+    return oldest;
+}
+
+void ash__views_release(ash_engine *e)
+{
+    ash_assert(e->open_views == NULL);
+    while (e->idle_views != NULL) {
+        ash_view *next = e->idle_views->next;
+        view_free(e->idle_views);
+        e->idle_views = next;
+    }
+}
+
+ash_engine *ash__view_engine(const ash_view *v)
+{
+    return v->engine;
+}

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* The writer thread: runs applies one after the other in an open transaction, answers those that
+ * need no more, and commits for those that do.
+ *
+ *   QUEUED --run_one--> RUNNING --settle--> DONE                  (APPLIED was asked, or no change)
+ *                                  \------> APPLIED --finish--> DONE   (DURABLE was asked)
+ */
+
+enum {
+    BATCH_WORK = 10000,             /* rows */
+    BATCH_BYTES = 64 * 1024 * 1024, /* of metadata and inline documents */
+    GATHER_MS = 5 /* how long a busy queue may delay those who wait for the disk */
+};
+
+static void list_push(ash_apply_list *list, ash_apply *apply)
+{
+    apply->next = NULL;
+    if (list->last != NULL)
+        list->last->next = apply;
+    else
+        list->first = apply;
+    list->last = apply;
+}
+
+static ash_apply *list_pop(ash_apply_list *list)
+{
+    ash_apply *apply = list->first;
+    if (apply != NULL) {
+        list->first = apply->next;
+        if (list->first == NULL)
+            list->last = NULL;
+    }
+    return apply;
+}
+
+static void list_remove(ash_apply_list *list, ash_apply *apply)
+{
+    ash_apply *before = NULL;
+    for (ash_apply *at = list->first; at != apply; at = at->next)
+        before = at;
+    if (before != NULL)
+        before->next = apply->next;
+    else
+        list->first = apply->next;
+    if (list->last == apply)
+        list->last = before;
+}
+
+static void done(ash_apply *apply)
+{
+    apply->state = APPLY_DONE;
+    ash__cond_signal(&apply->cond);
+}
+
+/* The batch has ended, well or not: everybody who waits for it goes on. */
+static void finish(ash_queue *q, int result, const ash_error *err)
+{
+    for (ash_apply *apply; (apply = list_pop(&q->settled)) != NULL;) {
+        if (result != 0) {
+            apply->result = result;
+            apply->error = *err;
+        }
+        done(apply);
+    }
+    if (result != 0)
+        q->losses += q->acked;
+    else
+        q->commits++;
+    q->ended = q->applied;
+    q->acked = 0;
+    q->commit_by = 0;
+    q->commit_wanted = false;
+    ash__cond_broadcast(&q->committed);
+}
+
+static int call(ash_writer *w, ash_apply *apply)
+{
+    int result = ash__batch_begin(w, &apply->error);
+    bool atomic = (apply->flags & ASH_APPLY_ATOMIC) != 0;
+    if (result == 0 && atomic)
+        result = ash__nest_begin(w, &apply->error);
+    if (result != 0)
+        return result;
+    int depth = w->depth;
+    result = apply->fn(w, apply->ctx, &apply->error);
+    ash__view_forget(&w->view);
+    if (w->broken != 0)
+        return result;
+    ash_assert(w->depth == depth);
+    if (atomic) {
+        int ended = ash__nest_end(w, result == 0, result == 0 ? &apply->error : NULL);
+        result = result == 0 ? ended : result;
+    }
+    return result;
+}
+
+/* Without the lock. */
+static void run_one(ash_writer *w, ash_apply *apply, bool *changed)
+{
+    bool before = w->depth > 0 && w->changed;
+    w->changed = false;
+    apply->result = call(w, apply);
+    *changed = w->changed;
+    w->changed = w->changed || before;
+}
+
+static void give_up(ash_writer *w, ash_queue *q)
+{
+    ash_error err = w->broken_error;
+    int result = w->broken;
+    ash__log(ASH_LOG_ERROR, "a batch of changes was given up: %s", err.text);
+    ash__batch_abort(w);
+    finish(q, result, &err);
+}
+
+static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
+{
+    q->applies++;
+    if (w->broken != 0) {
+        apply->result = w->broken;
+        apply->error = w->broken_error;
+        give_up(w, q);
+        done(apply);
+        return;
+    }
+    if (changed) {
+        q->applied++;
+        if (q->commit_by == 0)
+            q->commit_by = ash__clock_ms() + w->engine->opts.interval_ms;
+    } else if (apply->result != 0 || !w->changed) {
+        done(apply);
+        return;
+    }
+    if (apply->ack == ASH_ACK_APPLIED) {
+        q->acked += changed;
+        done(apply);
+        return;
+    }
+    if (q->settled.first == NULL) {
+        int64_t soon = ash__clock_ms() + GATHER_MS;
+        if (q->commit_by == 0 || soon < q->commit_by)
+            q->commit_by = soon;
+    }
+    apply->state = APPLY_APPLIED;
+    list_push(&q->settled, apply);
+    if (apply->impatient)
+        ash__cond_signal(&apply->cond);
+}
+
+static bool must_commit(const ash_writer *w, const ash_queue *q)
+{
+    if (w->depth == 0 || !w->changed)
+        return false;
+    if (w->batch_work >= BATCH_WORK || w->batch_bytes >= BATCH_BYTES || q->commit_wanted)
+        return true;
+    if (q->waiting.first == NULL && (q->settled.first != NULL || q->stop))
+        return true;
+    return q->commit_by != 0 && ash__clock_ms() >= q->commit_by;
+}
+
+/* Called and returns with the lock held, which it gives up meanwhile. */
+static void commit(ash_writer *w, ash_queue *q)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash__mutex_unlock(&q->lock);
+    int result = ash__batch_commit(w, &err);
+    if (result != 0)
+        ash__log(ASH_LOG_ERROR, "a commit failed: %s", err.text);
+    ash__mutex_lock(&q->lock);
+    finish(q, result, &err);
+}
+
+static void drop_turn(ash_writer *w, ash_queue *q)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash__mutex_unlock(&q->lock);
+    int result = ash__batch_begin(w, &err);
+    if (result == 0)
+        result = ash__drops_turn(w, &err);
+    ash__view_forget(&w->view);
+    ash__mutex_lock(&q->lock);
+    if (result != 0) {
+        ash__log(ASH_LOG_ERROR, "dropped data could not be deleted: %s", err.text);
+        w->drops_pending = false;
+    }
+    if (w->broken != 0)
+        give_up(w, q);
+    else if (w->changed && q->commit_by == 0)
+        q->commit_by = ash__clock_ms() + w->engine->opts.interval_ms;
+}
+
+/* The last commit of a run that ends well. */
+static void mark_closed(ash_writer *w)
+{
+    uint8_t sequence[8];
+    ash_error err = ASH_ERROR_INIT;
+    int result = 0;
+    if (w->marked_open)
+        result = ash__batch_begin(w, &err);
+    if (w->marked_open && result == 0) {
+        ash__put_le64(sequence, atomic_load(&w->engine->next_sequence));
+        result = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, &err);
+        if (result == 0)
+            result = ash__row_delete(w, ASH_DB_META, "open", 4, NULL, &err);
+        if (result == 0)
+            result = ash__batch_commit(w, &err);
+    }
+    if (result != 0)
+        ash__log(ASH_LOG_ERROR, "the store was not marked as closed: %s", err.text);
+    ash__batch_abort(w);
+}
+
+static void *writer_main(void *arg)
+{
+    ash_writer *w = arg;
+    ash_queue *q = &w->engine->queue;
+    ash__mutex_lock(&q->lock);
+    for (;;) {
+        if (must_commit(w, q)) {
+            commit(w, q);
+            continue;
+        }
+        if (q->commit_wanted) {
+            q->commit_wanted = false;
+            q->ended = q->applied;
+            ash__cond_broadcast(&q->committed);
+        }
+        ash_apply *apply = list_pop(&q->waiting);
+        if (apply != NULL) {
+            bool changed;
+            apply->state = APPLY_RUNNING;
+            ash__mutex_unlock(&q->lock);
+            run_one(w, apply, &changed);
+            ash__mutex_lock(&q->lock);
+            settle(w, q, apply, changed);
+        } else if (q->stop) {
+            break;
+        } else if (w->drops_pending) {
+            drop_turn(w, q);
+        } else {
+            ash__cond_wait_until(&q->work, &q->lock, w->changed ? q->commit_by : 0);
+        }
+    }
+    ash__mutex_unlock(&q->lock);
+    mark_closed(w);
+    return NULL;
+}
+
+int ash__writer_start(ash_engine *e, ash_error *err)
+{
+    ash_writer *w = &e->writer;
+    w->engine = e;
+    w->view.engine = e;
+    w->view.is_writer = true;
+    int result = ash__thread_start(&e->writer_thread, 0, writer_main, w);
+    if (result != 0)
+        return ash__fail_errno(err, result, "cannot start the writer");
+    e->writer_runs = true;
+    return 0;
+}
+
+void ash__writer_stop(ash_engine *e)
+{
+    ash_writer *w = &e->writer;
+    if (!e->writer_runs)
+        return;
+    ash__mutex_lock(&e->queue.lock);
+    e->queue.stop = true;
+    ash__cond_signal(&e->queue.work);
+    ash__mutex_unlock(&e->queue.lock);
+    pthread_join(e->writer_thread, NULL);
+    ash__view_forget(&w->view);
+    ash__free(w->view.colls.items);
+    ash__free(w->undo);
+    ash__free(w->placed);
+    ash__key_sets_release(w);
+    e->writer_runs = false;
+}
+
+/* Wait for the answer; the lock is held. */
+static int await(ash_queue *q, ash_apply *apply, int64_t deadline_ms, ash_error *err)
+{
+    while (apply->state != APPLY_DONE) {
+        int64_t until = apply->impatient && apply->state == APPLY_RUNNING ? 0 : deadline_ms;
+        if (ash__cond_wait_until(&apply->cond, &q->lock, until) || apply->state == APPLY_DONE)
+            continue;
+        apply->impatient = true;
+        if (apply->state == APPLY_QUEUED) {
+            list_remove(&q->waiting, apply);
+            return ash__fail(err, ASH_ETIMEOUT, "timed out before the change was made");
+        }
+        if (apply->state == APPLY_APPLIED) {
+            list_remove(&q->settled, apply);
+            return ash__fail(err, ASH_ETIMEOUT, "timed out waiting for the disk");
+        }
+    }
+    if (apply->result != 0 && err != NULL)
+        *err = apply->error;
+    return apply->result;
+}
+
+int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ack, int flags,
+                      int64_t deadline_ms, ash_error *err)
+{
+    ash_queue *q = &e->queue;
+    if (!e->writer_runs)
+        return ash__fail(err, ASH_EREADONLY, "store %s was opened for reading only", e->folder);
+    ash_apply apply = {.fn = fn, .ctx = ctx, .ack = ack, .flags = flags, .error = ASH_ERROR_INIT};
+    ash__cond_init(&apply.cond);
+    ash__mutex_lock(&q->lock);
+    list_push(&q->waiting, &apply);
+    ash__cond_signal(&q->work);
+    int result = await(q, &apply, deadline_ms, err);
+    ash__mutex_unlock(&q->lock);
+    ash__cond_release(&apply.cond);
+    return result;
+}
+
+static int change_nothing(ash_writer *w, void *ctx, ash_error *err)
+{
+    (void)w, (void)ctx, (void)err;
+    return 0;
+}
+
+int ash__engine_flush(ash_engine *e, int64_t deadline_ms, ash_error *err)
+{
+    return ash__engine_apply(e, change_nothing, NULL, ASH_ACK_DURABLE, 0, deadline_ms, err);
+}
+
+uint64_t ash__engine_losses(const ash_engine *e)
+{
+    ash_queue *q = (ash_queue *)(uintptr_t)&e->queue;
+    ash__mutex_lock(&q->lock);
+    uint64_t losses = q->losses;
+    ash__mutex_unlock(&q->lock);
+    return losses;
+}

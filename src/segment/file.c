@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segment/internal.h"
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+enum { HEADER_USED = 48 };
+
+char *ash__segment_path(const ash_segments *s, uint32_t id)
+{
+    return ash__sprintf("%s/%08x.seg", s->folder, (unsigned)id);
+}
+
+static void make_header(const ash_segments *s, uint32_t id, uint32_t blocks,
+                        uint8_t out[ASH_BLOCK_BYTES])
+{
+    memset(out, 0, ASH_BLOCK_BYTES);
+    memcpy(out, ASH_SEGMENT_MAGIC, 8);
+    ash__put_le32(out + 8, ASH_SEGMENT_VERSION);
+    ash__put_le32(out + 12, id);
+    memcpy(out + 16, s->opts.store_id, 16);
+    ash__put_le64(out + 32, blocks);
+    ash__put_le64(out + 40, ash__checksum(out, 40));
+}
+
+static int check_header(const ash_segments *s, uint32_t id, const uint8_t *h, off_t size,
+                        ash_error *err)
+{
+    if (memcmp(h, ASH_SEGMENT_MAGIC, 8) != 0)
+        return ash__fail(err, ASH_ECORRUPT, "segment %08x is not a segment file", (unsigned)id);
+    if (ash__get_le32(h + 8) > ASH_SEGMENT_VERSION)
+        return ash__fail(err, ASH_EVERSION, "segment %08x has format version %u", (unsigned)id,
+                         (unsigned)ash__get_le32(h + 8));
+    if (ash__get_le64(h + 40) != ash__checksum(h, 40))
+        return ash__fail(err, ASH_ECORRUPT, "segment %08x has a damaged header", (unsigned)id);
+    if (ash__get_le32(h + 12) != id || memcmp(h + 16, s->opts.store_id, 16) != 0)
+        return ash__fail(err, ASH_ECORRUPT, "segment %08x belongs elsewhere", (unsigned)id);
+    if (ash__get_le64(h + 32) > (uint64_t)size / ASH_BLOCK_BYTES)
+        return ash__fail(err, ASH_ECORRUPT, "segment %08x was cut off: %lld bytes", (unsigned)id,
+                         (long long)size);
+    return 0;
+}
+
+/* The file must be complete and named durably before any pointer into it can be. */
+int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, ash_error *err)
+{
+    uint8_t header[ASH_BLOCK_BYTES];
+    char *path = ash__segment_path(s, id);
+    off_t size = (off_t)blocks * ASH_BLOCK_BYTES;
+    int result = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC, fd, err);
+    if (result != 0)
+        goto out;
+    make_header(s, id, blocks, header);
+    if (ash__io()->fallocate(*fd, 0, size) != 0 &&
+        ((errno != EOPNOTSUPP && errno != EINVAL) || ash__io()->ftruncate(*fd, size) != 0))
+        result = ash__fail_errno(err, errno, "cannot make segment %08x", (unsigned)id);
+    if (result == 0)
+        result = ash__file_write(*fd, header, sizeof header, 0, err);
+    if (result == 0 && ash__io()->fsync(*fd) != 0)
+        result = ash__fail_errno(err, errno, "cannot sync segment %08x", (unsigned)id);
+    if (result == 0)
+        result = ash__dir_sync(s->folder, err);
+    if (result != 0) {
+        ash__file_close(*fd);
+        ash__io()->unlink(path);
+        *fd = -1;
+    }
+out:
+    ash__free(path);
+    return result;
+}
+
+int ash__segment_open_fd(ash_segments *s, ash_segment *seg, int *fd, ash_error *err)
+{
+    char *path = ash__segment_path(s, seg->id);
+    int result = ash__file_open(path, O_RDWR, fd, err);
+    ash__free(path);
+    return result;
+}
+
+/* Open, verify and (with base) map a segment's file as long as its header says. */
+static int open_and_map(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t *blocks,
+                        ash_error *err)
+{
+    uint8_t header[HEADER_USED];
+    struct stat st;
+    int fd = -1;
+    char *path = ash__segment_path(s, id);
+    int result = ash__file_open(path, O_RDONLY, &fd, err);
+    if (result == ASH_ENOTFOUND)
+        result = ash__fail(err, ASH_ECORRUPT, "segment %08x is missing", (unsigned)id);
+    if (result == 0 && fstat(fd, &st) != 0)
+        result = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
+    if (result == 0 && st.st_size < ASH_BLOCK_BYTES)
+        result = ash__fail(err, ASH_ECORRUPT, "segment %08x was cut off", (unsigned)id);
+    if (result == 0)
+        result = ash__file_read(fd, header, sizeof header, 0, err);
+    if (result == 0)
+        result = check_header(s, id, header, st.st_size, err);
+    if (result == 0) {
+        *blocks = (uint32_t)ash__get_le64(header + 32);
+        if (base != NULL) {
+            void *at = mmap(NULL, (size_t)*blocks * ASH_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+            if (at == MAP_FAILED)
+                result = ash__fail_errno(err, errno, "cannot map segment %08x", (unsigned)id);
+            else
+                *base = at;
+        }
+    }
+    ash__file_close(fd);
+    ash__free(path);
+    return result;
+}
+
+int ash__segment_map(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t *blocks,
+                     ash_error *err)
+{
+    return open_and_map(s, id, base, blocks, err);
+}
+
+int ash__segments_check_file(ash_segments *s, uint32_t segment, ash_error *err)
+{
+    uint32_t blocks = 0;
+    int result = open_and_map(s, segment, NULL, &blocks, err);
+    if (result != 0)
+        return result;
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, segment);
+    uint32_t known = seg != NULL ? seg->blocks : blocks;
+    ash__mutex_unlock(&s->lock);
+    if (known != blocks)
+        return ash__fail(err, ASH_ECORRUPT, "segment %08x has %u blocks, the metadata says %u",
+                         (unsigned)segment, (unsigned)blocks, (unsigned)known);
+    return 0;
+}
+
+ash_segment *ash__segment_find(ash_segments *s, uint32_t id)
+{
+    return id >= 1 && id <= s->table_count ? s->table[id - 1] : NULL;
+}
+
+ash_segments *ash__segments_new(const ash_segments_options *opts)
+{
+    ash_segments *s = ash__new(ash_segments);
+    s->opts = *opts;
+    s->folder = ash__strdup(opts->folder);
+    s->opts.folder = s->folder;
+    ash__mutex_init(&s->lock, ASH_RANK_SEGMENT);
+    ash__cond_init(&s->grown);
+    return s;
+}
+
+static void segment_free(ash_segment *seg)
+{
+    if (seg == NULL)
+        return;
+    ash__file_close(seg->fd);
+    if (seg->map_base != NULL)
+        munmap((void *)(uintptr_t)seg->map_base, (size_t)seg->blocks * ASH_BLOCK_BYTES);
+    ash__free(seg->map);
+    ash__free(seg->dirty);
+    ash__free(seg->spans);
+    ash__free(seg);
+}
+
+void ash__segments_free(ash_segments *s)
+{
+    if (s == NULL)
+        return;
+    for (uint32_t i = 0; i < s->table_count; i++)
+        segment_free(s->table[i]);
+    for (size_t i = 0; i < ASH_PIN_BUCKETS; i++) {
+        while (s->pins[i] != NULL) {
+            ash_pin *next = s->pins[i]->next;
+            ash__free(s->pins[i]);
+            s->pins[i] = next;
+        }
+    }
+    ash__free(s->table);
+    ash__free(s->holds);
+    ash__free(s->folder);
+    ash__cond_release(&s->grown);
+    ash__mutex_release(&s->lock);
+    ash__free(s);
+}
+
+void ash__segments_lock(ash_segments *s)
+{
+    ash__mutex_lock(&s->lock);
+}
+
+void ash__segments_unlock(ash_segments *s)
+{
+    ash__mutex_unlock(&s->lock);
+}

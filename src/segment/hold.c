@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segment/internal.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+
+static ash_pin **pin_bucket(ash_segments *s, uint64_t key)
+{
+    return &s->pins[(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) % ASH_PIN_BUCKETS];
+}
+
+ash_pin *ash__pin_find(ash_segments *s, uint64_t key)
+{
+    ash_pin *pin = *pin_bucket(s, key);
+    while (pin != NULL && pin->key != key)
+        pin = pin->next;
+    return pin;
+}
+
+static uint64_t pin_key(uint32_t segment, uint32_t block)
+{
+    return (uint64_t)segment << 32 | block;
+}
+
+void ash__segments_pin(ash_segments *s, uint32_t segment, uint32_t block)
+{
+    uint64_t key = pin_key(segment, block);
+    ash__mutex_lock(&s->lock);
+    ash_pin *pin = ash__pin_find(s, key);
+    if (pin == NULL) {
+        ash_pin **bucket = pin_bucket(s, key);
+        pin = ash__new(ash_pin);
+        pin->key = key;
+        pin->next = *bucket;
+        *bucket = pin;
+        s->pin_count++;
+    }
+    pin->refs++;
+    ash__mutex_unlock(&s->lock);
+}
+
+void ash__segments_unpin(ash_segments *s, uint32_t segment, uint32_t block)
+{
+    uint64_t key = pin_key(segment, block);
+    ash__mutex_lock(&s->lock);
+    ash_pin *pin = ash__pin_find(s, key);
+    ash_assert(pin != NULL);
+    if (--pin->refs == 0) {
+        ash_pin **link = pin_bucket(s, key);
+        while (*link != pin)
+            link = &(*link)->next;
+        *link = pin->next;
+        if (pin->waiting_blocks > 0) {
+            s->waiting_blocks -= pin->waiting_blocks;
+            ash__space_free(s, (ash_extent){segment, block, pin->waiting_blocks});
+        }
+        s->pin_count--;
+        ash__free(pin);
+    }
+    ash__mutex_unlock(&s->lock);
+}
+
+void ash__segments_hold(ash_segments *s, ash_extent extent, uint64_t txn)
+{
+    ash__mutex_lock(&s->lock);
+    s->staged_blocks -= extent.blocks;
+    if (s->opts.unsafe_reuse_at_once) {
+        ash__space_free(s, extent);
+        ash__mutex_unlock(&s->lock);
+        return;
+    }
+    if (s->hold_first + s->hold_count == s->hold_capacity) {
+        if (s->hold_first < s->hold_count || s->hold_capacity == 0) {
+            s->hold_capacity = s->hold_capacity * 2 + 64;
+            s->holds = ash__realloc_array(s->holds, s->hold_capacity, sizeof *s->holds);
+        }
+        memmove(s->holds, s->holds + s->hold_first, s->hold_count * sizeof *s->holds);
+        s->hold_first = 0;
+    }
+    s->holds[s->hold_first + s->hold_count++] = (ash_hold){extent, txn};
+    ash__mutex_unlock(&s->lock);
+}
+
+void ash__segments_reap(ash_segments *s, uint64_t oldest)
+{
+    ash__mutex_lock(&s->lock);
+    while (s->hold_count > 0 && s->holds[s->hold_first].txn <= oldest) {
+        ash_extent extent = s->holds[s->hold_first].extent;
+        s->hold_first++;
+        s->hold_count--;
+        ash_pin *pin = ash__pin_find(s, pin_key(extent.segment, extent.block));
+        if (pin != NULL) {
+            pin->waiting_blocks = extent.blocks;
+            s->waiting_blocks += extent.blocks;
+        } else {
+            ash__space_free(s, extent);
+        }
+    }
+    ash__mutex_unlock(&s->lock);
+}
+
+void ash__segments_stats(ash_segments *s, ash_segments_stats *out)
+{
+    memset(out, 0, sizeof *out);
+    ash__mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < s->table_count; i++) {
+        const ash_segment *seg = s->table[i];
+        if (seg == NULL)
+            continue;
+        out->files++;
+        out->blocks += seg->blocks - 1;
+        out->used += seg->used;
+        if (!seg->loaded)
+            out->free += seg->blocks - 1 - seg->used;
+        for (uint32_t j = 0; j < seg->span_count; j++)
+            out->free += seg->spans[j].blocks;
+    }
+    for (size_t i = 0; i < s->hold_count; i++)
+        out->held += s->holds[s->hold_first + i].extent.blocks;
+    out->held += s->waiting_blocks;
+    out->staged = s->staged_blocks;
+    out->pins = s->pin_count;
+    ash__mutex_unlock(&s->lock);
+}
+
+static int punch_spans(ash_segments *s, ash_segment *seg, const ash_span *spans, uint32_t count,
+                       uint64_t *freed, ash_error *err)
+{
+    int fd = -1;
+    int result = ash__segment_open_fd(s, seg, &fd, err);
+    for (uint32_t i = 0; result == 0 && i < count; i++) {
+        off_t len = (off_t)spans[i].blocks * ASH_BLOCK_BYTES;
+        if (ash__io()->punch(fd, (off_t)spans[i].block * ASH_BLOCK_BYTES, len) != 0)
+            result = ash__fail_errno(err, errno, "cannot punch segment %08x", (unsigned)seg->id);
+        else
+            *freed += (uint64_t)len;
+    }
+    ash__file_close(fd);
+    return result;
+}
+
+/* Spans leave the free list while their holes are punched, lest somebody writes into one. */
+static int punch_segment(ash_segments *s, uint32_t id, uint64_t *freed, ash_error *err)
+{
+    int result = ash__segment_load(s, id, err);
+    if (result != 0)
+        return result;
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, id);
+    ash_span *spans = seg->spans;
+    uint32_t count = seg->span_count;
+    seg->spans = NULL;
+    seg->span_count = seg->span_capacity = seg->largest = 0;
+    ash__mutex_unlock(&s->lock);
+    if (count > 0)
+        result = punch_spans(s, seg, spans, count, freed, err);
+    ash__mutex_lock(&s->lock);
+    for (uint32_t i = 0; i < count; i++)
+        ash__space_free(s, (ash_extent){id, spans[i].block, spans[i].blocks});
+    ash__mutex_unlock(&s->lock);
+    ash__free(spans);
+    return result;
+}
+
+int ash__segments_punch(ash_segments *s, uint64_t *freed_bytes, ash_error *err)
+{
+    int result = 0;
+    *freed_bytes = 0;
+    ash__mutex_lock(&s->lock);
+    uint32_t count = s->table_count;
+    ash__mutex_unlock(&s->lock);
+    for (uint32_t id = 1; result == 0 && id <= count; id++) {
+        ash__mutex_lock(&s->lock);
+        bool there = ash__segment_find(s, id) != NULL;
+        ash__mutex_unlock(&s->lock);
+        if (there)
+            result = punch_segment(s, id, freed_bytes, err);
+    }
+    return result;
+}

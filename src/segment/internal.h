@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_SEGMENT_INTERNAL_H
+#define ASH_SEGMENT_INTERNAL_H
+
+#include "base/thread.h"
+#include "segment/segment.h"
+
+typedef struct ash_span {
+    uint32_t block;
+    uint32_t blocks;
+} ash_span;
+
+typedef struct ash_segment {
+    uint32_t id;
+    uint32_t blocks;         /* of the file, its header block included */
+    uint32_t used;           /* bits set in map (kept also while the map is not loaded) */
+    int fd;                  /* -1: not open for writing */
+    uint32_t writers;        /* threads that use fd */
+    const uint8_t *map_base; /* NULL: not mapped */
+
+    /* Loaded on demand. */
+    bool loaded;
+    uint8_t *map;      /* used blocks */
+    uint8_t *dirty;    /* one byte a slice: changed since the last commit */
+    bool dirty_totals; /* `used` changed, or the segment is new */
+    bool saving;       /* handed to the commit that is under way */
+    ash_span *spans;   /* free, by address, never touching */
+    uint32_t span_count;
+    uint32_t span_capacity;
+    uint32_t largest; /* no free span is longer */
+
+    uint64_t written;     /* records written so far */
+    uint64_t synced;      /* of them durable */
+    uint64_t failed;      /* of them of unknown fate: a sync failed after they were written */
+    uint64_t unflushed;   /* bytes written since write-back was last started … */
+    uint64_t flush_start; /* … all within this range */
+    uint64_t flush_end;
+} ash_segment;
+
+typedef struct ash_hold {
+    ash_extent extent;
+    uint64_t txn;
+} ash_hold;
+
+typedef struct ash_pin {
+    struct ash_pin *next;
+    uint64_t key; /* segment << 32 | block */
+    uint32_t refs;
+    uint32_t waiting_blocks; /* length of the extent to free with the last pin, or 0 */
+} ash_pin;
+
+#define ASH_PIN_BUCKETS 1024
+
+struct ash_segments {
+    ash_segments_options opts;
+    char *folder;
+    ash_mutex lock; /* guards all below */
+    ash_cond grown;
+    bool growing;        /* one thread is making a new segment */
+    ash_segment **table; /* by id - 1; NULL where there is none */
+    uint32_t table_count;
+    uint64_t staged_blocks;
+    ash_hold *holds; /* oldest first, from hold_first on */
+    size_t hold_first, hold_count, hold_capacity;
+    ash_pin *pins[ASH_PIN_BUCKETS];
+    uint64_t pin_count;
+    uint64_t waiting_blocks; /* held by pins alone */
+};
+
+/* file.c */
+char *ash__segment_path(const ash_segments *s, uint32_t id);
+int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, ash_error *err);
+int ash__segment_open_fd(ash_segments *s, ash_segment *seg, int *fd, ash_error *err);
+int ash__segment_map(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t *blocks,
+                     ash_error *err);
+ash_segment *ash__segment_find(ash_segments *s, uint32_t id); /* locked */
+
+/* space.c; with the lock held unless it says otherwise */
+ash_segment *ash__segment_insert(ash_segments *s, uint32_t id, uint32_t blocks, uint32_t used);
+void ash__segment_install(ash_segment *seg, const uint8_t *map);
+int ash__segment_load(ash_segments *s, uint32_t id, ash_error *err); /* unlocked */
+int ash__space_take(ash_segments *s, uint32_t blocks, ash_extent *out,
+                    ash_error *err); /* unlocked */
+void ash__space_free(ash_segments *s, ash_extent extent);
+
+/* hold.c */
+ash_pin *ash__pin_find(ash_segments *s, uint64_t key);
+
+#endif

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segment/internal.h"
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum {
+    PAYLOAD_MAX = 16 * 1024 * 1024 + 16 * 1024,
+    PARTS_MAX = 1000,             /* below every system's IOV_MAX */
+    FLUSH_BYTES = 2 * 1024 * 1024 /* write-back starts when this much is waiting in one segment */
+};
+
+static const uint8_t zeros[ASH_BLOCK_BYTES];
+
+static int measure(const struct iovec *parts, int count, size_t *len, ash_error *err)
+{
+    *len = 0;
+    ash_assert(count > 0 && count <= PARTS_MAX);
+    for (int i = 0; i < count; i++) {
+        if (parts[i].iov_len > PAYLOAD_MAX - *len)
+            return ash__fail(err, ASH_ETOOBIG, "a record of more than %d bytes", PAYLOAD_MAX);
+        *len += parts[i].iov_len;
+    }
+    ash_assert(*len > 0);
+    return 0;
+}
+
+static void make_header(uint8_t header[ASH_RECORD_HEADER_BYTES], uint32_t coll_id,
+                        uint64_t sequence, const struct iovec *parts, int count, size_t len)
+{
+    uint64_t sum;
+    if (count == 1) {
+        sum = ash__checksum(parts[0].iov_base, len);
+    } else {
+        ash_checksum *c = ash__checksum_new();
+        for (int i = 0; i < count; i++)
+            ash__checksum_add(c, parts[i].iov_base, parts[i].iov_len);
+        sum = ash__checksum_value(c);
+        ash__checksum_free(c);
+    }
+    memset(header, 0, ASH_RECORD_HEADER_BYTES);
+    memcpy(header, ASH_RECORD_MAGIC, 4);
+    ash__put_le32(header + 4, (uint32_t)len);
+    ash__put_le64(header + 8, sequence);
+    ash__put_le64(header + 16, coll_id);
+    ash__put_le64(header + 32, sum);
+    ash__put_le64(header + 40, ash__checksum(header, 40));
+}
+
+/* The segment's descriptor for writing, opened if need be. */
+static int writable_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err)
+{
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, id);
+    *fd = seg->fd;
+    ash__mutex_unlock(&s->lock);
+    if (*fd >= 0)
+        return 0;
+    int fresh = -1;
+    int result = ash__segment_open_fd(s, seg, &fresh, err);
+    if (result != 0)
+        return result;
+    ash__mutex_lock(&s->lock);
+    if (seg->fd < 0) {
+        seg->fd = fresh;
+        fresh = -1;
+    }
+    *fd = seg->fd;
+    ash__mutex_unlock(&s->lock);
+    ash__file_close(fresh);
+    return 0;
+}
+
+/* Whole blocks are written, so that the kernel never has to read one first. */
+static int write_blocks(int fd, ash_extent extent, uint8_t *header, const struct iovec *parts,
+                        int count, size_t len, ash_error *err)
+{
+    struct iovec *iov = ash__alloc_array((size_t)count + 2, sizeof *iov);
+    size_t whole = (size_t)extent.blocks * ASH_BLOCK_BYTES;
+    iov[0] = (struct iovec){header, ASH_RECORD_HEADER_BYTES};
+    memcpy(iov + 1, parts, (size_t)count * sizeof *iov);
+    iov[count + 1] =
+        (struct iovec){(void *)(uintptr_t)zeros, whole - ASH_RECORD_HEADER_BYTES - len};
+    int result = ash__file_writev(fd, iov, count + 2, (off_t)extent.block * ASH_BLOCK_BYTES, err);
+    ash__free(iov);
+    return result;
+}
+
+/* Count a finished write; true when the range *from..*to should now go to the disk. */
+static bool note_written(ash_segments *s, ash_placed *out, uint64_t *from, uint64_t *to)
+{
+    uint64_t start = (uint64_t)out->extent.block * ASH_BLOCK_BYTES;
+    uint64_t end = start + (uint64_t)out->extent.blocks * ASH_BLOCK_BYTES;
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, out->extent.segment);
+    out->write_number = ++seg->written;
+    if (seg->unflushed == 0 || start < seg->flush_start)
+        seg->flush_start = start;
+    if (seg->unflushed == 0 || end > seg->flush_end)
+        seg->flush_end = end;
+    seg->unflushed += end - start;
+    bool flush = seg->unflushed >= FLUSH_BYTES;
+    if (flush)
+        seg->unflushed = 0;
+    *from = seg->flush_start;
+    *to = seg->flush_end;
+    ash__mutex_unlock(&s->lock);
+    return flush;
+}
+
+int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
+                        const struct iovec *parts, int count, ash_placed *out, ash_error *err)
+{
+    uint8_t header[ASH_RECORD_HEADER_BYTES];
+    uint64_t from, to;
+    size_t len;
+    int fd;
+    int result = measure(parts, count, &len, err);
+    if (result == 0)
+        result = ash__space_take(s, ash__segment_blocks_for(len), &out->extent, err);
+    if (result != 0)
+        return result;
+    make_header(header, coll_id, sequence, parts, count, len);
+    out->len = (uint32_t)len;
+    out->sequence = sequence;
+    result = writable_fd(s, out->extent.segment, &fd, err);
+    if (result == 0)
+        result = write_blocks(fd, out->extent, header, parts, count, len, err);
+    if (result != 0) {
+        ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
+        ash__segments_give(s, out->extent);
+        return result;
+    }
+    if (note_written(s, out, &from, &to))
+        ash__io()->start_writeback(fd, (off_t)from, (off_t)(to - from));
+    return 0;
+}
+
+int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err)
+{
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, placed->extent.segment);
+    bool lost = placed->write_number <= seg->failed;
+    bool done = placed->write_number <= seg->synced || s->opts.unsafe_skip_sync;
+    uint64_t reach = seg->written;
+    int fd = seg->fd;
+    ash__mutex_unlock(&s->lock);
+    if (lost)
+        return ash__fail(err, ASH_EIO, "segment %08x could not be synced", (unsigned)seg->id);
+    if (done)
+        return 0;
+    int result = ash__file_sync(fd, err);
+    ash__mutex_lock(&s->lock);
+    if (result == 0 && reach > seg->synced)
+        seg->synced = reach;
+    if (result != 0)
+        seg->failed = seg->written;
+    ash__mutex_unlock(&s->lock);
+    if (result != 0)
+        ash__error_prefix(err, "segment %08x", (unsigned)seg->id);
+    return result;
+}
+
+/* The segment's mapping, made if need be. */
+static int mapping(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t *blocks,
+                   ash_error *err)
+{
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, id);
+    *base = seg != NULL ? seg->map_base : NULL;
+    *blocks = seg != NULL ? seg->blocks : 0;
+    ash__mutex_unlock(&s->lock);
+    if (*base != NULL)
+        return 0;
+    if (seg == NULL)
+        return ash__fail(err, ASH_ECORRUPT, "there is no segment %08x", (unsigned)id);
+    uint32_t found = 0;
+    const uint8_t *fresh = NULL;
+    int result = ash__segment_map(s, id, &fresh, &found, err);
+    if (result != 0)
+        return result;
+    ash__mutex_lock(&s->lock);
+    if (found != seg->blocks) {
+        result = ash__fail(err, ASH_ECORRUPT, "segment %08x has %u blocks, the metadata says %u",
+                           (unsigned)id, (unsigned)found, (unsigned)seg->blocks);
+    } else if (seg->map_base == NULL) {
+        seg->map_base = fresh;
+        fresh = NULL;
+    }
+    *base = seg->map_base;
+    ash__mutex_unlock(&s->lock);
+    if (fresh != NULL)
+        munmap((void *)(uintptr_t)fresh, (size_t)found * ASH_BLOCK_BYTES);
+    return result;
+}
+
+static int corrupt(const ash_place *place, const char *what, ash_error *err)
+{
+    return ash__fail(err, ASH_ECORRUPT, "%s in segment %08x at offset %llu", what,
+                     (unsigned)place->segment, (unsigned long long)place->block * ASH_BLOCK_BYTES);
+}
+
+static int read_record(ash_segments *s, const ash_place *place, const uint32_t *coll_id,
+                       bool verify, const uint8_t **out, ash_error *err)
+{
+    const uint8_t *base;
+    uint32_t blocks;
+    int result = mapping(s, place->segment, &base, &blocks, err);
+    if (result != 0)
+        return result;
+    uint32_t need = ash__segment_blocks_for(place->len);
+    if (place->block == 0 || place->block >= blocks || need > blocks - place->block)
+        return corrupt(place, "a pointer outside the file", err);
+    const uint8_t *header = base + (size_t)place->block * ASH_BLOCK_BYTES;
+    if (memcmp(header, ASH_RECORD_MAGIC, 4) != 0)
+        return corrupt(place, "no record", err);
+    if (ash__get_le64(header + 40) != ash__checksum(header, 40))
+        return corrupt(place, "a damaged record header", err);
+    if (ash__get_le32(header + 4) != place->len || ash__get_le64(header + 8) != place->sequence ||
+        (coll_id != NULL && ash__get_le64(header + 16) != *coll_id))
+        return corrupt(place, "another record", err);
+    *out = header + ASH_RECORD_HEADER_BYTES;
+    if (verify && ash__get_le64(header + 32) != ash__checksum(*out, place->len))
+        return corrupt(place, "a payload with a wrong checksum", err);
+    return 0;
+}
+
+int ash__segments_read(ash_segments *s, const ash_place *place, uint32_t coll_id, bool verify,
+                       const uint8_t **out, ash_error *err)
+{
+    return read_record(s, place, &coll_id, verify, out, err);
+}
+
+int ash__segments_read_any(ash_segments *s, const ash_place *place, const uint8_t **out,
+                           ash_error *err)
+{
+    return read_record(s, place, NULL, true, out, err);
+}
