@@ -124,6 +124,10 @@ static ash_plan *plan_of(const ash_plan_query *q, const candidate *c)
     p->may_repeat = c->index->multikey;
     p->is_bounded = c->equal_parts > 0 || c->has_range;
     ash__index_ranges(c->index->pattern, &c->bounds, p);
+    if (p->range_count == 0) {
+        p->kind = ASH_PLAN_EMPTY;
+        p->provides_sort = true;
+    }
     return p;
 }
 

@@ -60,6 +60,19 @@ struct product {
     ash_buffer prefix;
 };
 
+/* "Less than {}" is a range without a key. */
+static void drop_if_empty(ash_plan *plan)
+{
+    ash_key_range *last = &plan->ranges[plan->range_count - 1];
+    size_t shared = last->from.len < last->to.len ? last->from.len : last->to.len;
+    int order = memcmp(last->from.data, last->to.data, shared);
+    if (order < 0 || (order == 0 && last->from.len < last->to.len))
+        return;
+    ash__buffer_release(&last->from);
+    ash__buffer_release(&last->to);
+    plan->range_count--;
+}
+
 static void add_ranges(struct product *p, uint32_t part)
 {
     const ash_bounds *b = &p->bounds->parts[part];
@@ -78,6 +91,7 @@ static void add_ranges(struct product *p, uint32_t part)
         append_from(&range->from, interval, descending);
         ash__buffer_append(&range->to, p->prefix.data, prefix_len);
         append_to(&range->to, interval, descending);
+        drop_if_empty(p->plan);
     }
     p->prefix.len = prefix_len;
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cases.h"
+
+#include "query/project.h"
+
+#include <string.h>
+
+static void test_query_match__expressions(void **state)
+{
+    (void)state;
+    static const struct match_case cases[] = {
+        {"{'$expr': {'$gt': ['$a', '$b']}}", "{'a': 2, 'b': 1}", true},
+        {"{'$expr': {'$gt': ['$a', '$b']}}", "{'a': 1, 'b': 1}", false},
+        {"{'$expr': {'$eq': [{'$add': ['$a', 1]}, '$b']}, 'c': 1}", "{'a': 1, 'b': 2, 'c': 1}",
+         true},
+        {"{'$expr': {'$eq': [{'$add': ['$a', 1]}, '$b']}, 'c': 1}", "{'a': 1, 'b': 2, 'c': 2}",
+         false},
+        {"{'$expr': '$a'}", "{'a': true}", true},
+        {"{'$expr': '$a'}", "{'a': 0}", false},
+        {"{'$expr': '$a'}", "{}", false},
+        {"{'$or': [{'$expr': {'$lt': ['$a', 0]}}, {'b': 1}]}", "{'a': 1, 'b': 1}", true},
+        {"{'$nor': [{'$expr': {'$lt': ['$a', 0]}}]}", "{'a': 1}", true},
+    };
+    static const struct error_case errors[] = {
+        {"{'$expr': {'$foo': 1}}", 168, "$foo"},
+    };
+    RUN_MATCH(cases);
+    RUN_FILTER_ERRORS(errors);
+}
+
+static void test_query_match__a_failing_expression_never_matches(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    ash_matcher *m = NULL;
+    bson_t *filter = cases_bson("{'$nor': [{'$expr': {'$gt': [{'$divide': [1, '$a']}, 5]}}]}");
+    bson_t *zero = cases_bson("{'a': 0}"), *one = cases_bson("{'a': 1}");
+    assert_ok(ash__matcher_new(filter, NULL, &m, &err), &err);
+    assert_true(ash__matcher_test(m, ash__doc_from_bson(one), NULL, &err));
+    assert_int_equal(err.code, 0);
+    assert_false(ash__matcher_test(m, ash__doc_from_bson(zero), NULL, &err));
+    assert_int_not_equal(err.code, 0);
+    assert_false(ash__matcher_test(m, ash__doc_from_bson(zero), NULL, NULL));
+    ash__matcher_free(m);
+    bson_destroy(filter);
+    bson_destroy(zero);
+    bson_destroy(one);
+}
+
+static void test_query_project__expressions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec, *doc, *expected;
+    } cases[] = {
+        {"{'x': '$a'}", "{'_id': 1, 'a': 3}", "{'_id': 1, 'x': 3}"},
+        {"{'x': '$a', '_id': 0}", "{'_id': 1, 'a': 3}", "{'x': 3}"},
+        {"{'x': {'$add': ['$a', '$b']}, 'b': 1}", "{'_id': 1, 'a': 3, 'b': 4}",
+         "{'_id': 1, 'b': 4, 'x': 7}"},
+        {"{'a': {'$add': ['$a', 1]}, 'b': 1}", "{'_id': 1, 'a': 3, 'b': 4}",
+         "{'_id': 1, 'b': 4, 'a': 4}"},
+        {"{'x': 'text', 'y': {'$literal': 1}}", "{'_id': 1}", "{'_id': 1, 'x': 'text', 'y': 1}"},
+        {"{'x': '$nothing'}", "{'_id': 1}", "{'_id': 1}"},
+        {"{'a.x': '$b'}", "{'_id': 1, 'a': {'y': 2}, 'b': 3}", "{'_id': 1, 'a': {'x': 3}}"},
+        {"{'a.x': '$b', 'a.y': 1}", "{'_id': 1, 'a': {'y': 2}, 'b': 3}",
+         "{'_id': 1, 'a': {'y': 2, 'x': 3}}"},
+        {"{'a.x': '$b'}", "{'_id': 1, 'a': [{'y': 1}, 5], 'b': 3}",
+         "{'_id': 1, 'a': [{'x': 3}, {'x': 3}]}"},
+        {"{'a.x': '$b'}", "{'_id': 1, 'b': 3}", "{'_id': 1, 'a': {'x': 3}}"},
+        {"{'a.x': '$b'}", "{'_id': 1, 'a': 7, 'b': 3}", "{'_id': 1, 'a': {'x': 3}}"},
+        {"{'a': {'x': '$b', 'y': 1}}", "{'_id': 1, 'a': {'y': 2}, 'b': 3}",
+         "{'_id': 1, 'a': {'y': 2, 'x': 3}}"},
+        {"{'x': {'$slice': ['$a', 1]}}", "{'_id': 1, 'a': [1, 2]}", "{'_id': 1, 'x': [1]}"},
+        {"{'x': ['$a', 1]}", "{'_id': 1, 'a': 2}", "{'_id': 1, 'x': [2, 1]}"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ash_error err = ASH_ERROR_INIT;
+        ash_projection *p = NULL;
+        ash_builder out = ASH_BUILDER_INIT;
+        bson_t *spec = cases_bson(cases[i].spec), *doc = cases_bson(cases[i].doc), got;
+        bson_t *expected = cases_bson(cases[i].expected);
+        if (ash__projection_new(spec, NULL, &p, &err) != 0 ||
+            ash__projection_apply(p, ash__doc_from_bson(doc), NULL, &out, &err) != 0)
+            fail_msg("%s: %s", cases[i].spec, err.text);
+        ash__doc_to_bson(ash__builder_doc(&out), &got);
+        if (!bson_equal(&got, expected))
+            fail_msg("%s: %s", cases[i].spec, bson_as_relaxed_extended_json(&got, NULL));
+        ash__projection_free(p);
+        ash__builder_release(&out);
+        bson_destroy(spec);
+        bson_destroy(doc);
+        bson_destroy(expected);
+    }
+}
+
+static void test_query_project__expression_errors(void **state)
+{
+    (void)state;
+    static const struct error_case cases[] = {
+        {"{'b': 0, 'a': '$x'}", 31252, "a"},
+        {"{'a': '$x', 'b': 0}", 31254, "b"},
+        {"{'a': {'$foo': 1}}", 168, "$foo"},
+        {"{'a': '$x', 'a.b': 1}", 31249, "a.b"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ash_error err = ASH_ERROR_INIT;
+        ash_projection *p = NULL;
+        bson_t *spec = cases_bson(cases[i].text);
+        if (ash__projection_new(spec, NULL, &p, &err) == 0 ||
+            ash_error_server_code(&err) != cases[i].server_code ||
+            strstr(err.text, cases[i].names) == NULL)
+            fail_msg("%s: %d %s", cases[i].text, (int)ash_error_server_code(&err), err.text);
+        bson_destroy(spec);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_query_match__expressions),
+        cmocka_unit_test(test_query_match__a_failing_expression_never_matches),
+        cmocka_unit_test(test_query_project__expressions),
+        cmocka_unit_test(test_query_project__expression_errors),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
