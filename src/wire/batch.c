@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/cmd.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+enum { FIRST_BATCH_DOCS = 101 };
+
+void ash__reply_fields(ash_command *c, const bson_t *doc)
+{
+    ash__builder_elements(&c->reply->body, ash__doc_from_bson(doc));
+}
+
+void ash__reply_op_time(ash_command *c, const char *name, uint64_t time)
+{
+    ash_builder *b = &c->reply->body;
+    ash__builder_begin_doc(b, name);
+    ash__builder_timestamp(b, "ts", time);
+    ash__builder_int64(b, "t", 1);
+    ash__builder_end(b);
+}
+
+bool ash__error_ends_command(const ash_error *err)
+{
+    return err->code == ASH_ETIMEOUT || err->code == ASH_EINTERRUPTED || err->code == ASH_ENETWORK;
+}
+
+/* Small, so that the answer takes a copy. */
+static void add_name_only(ash_reply *r, ash_doc doc)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_value(&b, "name", ash__doc_get(doc, "name"));
+    ash__builder_value(&b, "type", ash__doc_get(doc, "type"));
+    ash__builder_end(&b);
+    ash__reply_add_item(r, ash__builder_doc(&b));
+    ash__builder_release(&b);
+}
+
+/* Fetch a batch and put it into the answer; *more: the cursor may give others. */
+static int fill(ash_command *c, ash_wire_cursor *w, int64_t batch_size, ash_batch *batch,
+                bool *more, ash_error *err)
+{
+    size_t max_docs = batch_size > 0 ? (size_t)batch_size : 0;
+    if (w->limit_left > 0 && (max_docs == 0 || max_docs > (size_t)w->limit_left))
+        max_docs = (size_t)w->limit_left;
+    int64_t started_ms = ash__clock_ms();
+    int rc = ash_cursor_next_batch(w->cursor, max_docs, ASH_DOC_MAX_BYTES, batch, err);
+    if (rc != 0)
+        return rc;
+    if (w->time_left_ms > 0) {
+        w->time_left_ms -= ash__clock_ms() - started_ms;
+        if (w->time_left_ms <= 0)
+            w->time_left_ms = 1;
+    }
+    for (size_t i = 0; i < batch->count; i++) {
+        if (w->name_only)
+            add_name_only(c->reply, batch->docs[i]);
+        else
+            ash__reply_add_item(c->reply, batch->docs[i]);
+    }
+    if (w->limit_left > 0)
+        w->limit_left -= (int64_t)batch->count;
+    *more = !batch->exhausted && w->limit_left != 0 && (batch->count > 0 || w->tailable);
+    return 0;
+}
+
+static ash_wire_cursor *make_cursor(ash_command *c, ash_cursor *cursor, const ash_first_batch *how)
+{
+    ash_wire_cursor *w = ash__wire_cursor_new(cursor, how->ns);
+    w->has_session = c->has_session;
+    w->session = c->session;
+    w->no_timeout = how->no_timeout;
+    w->tailable = how->tailable;
+    w->awaits = how->awaits;
+    w->changes = how->changes;
+    w->name_only = how->name_only;
+    w->limit_left = how->limit > 0 ? how->limit : -1;
+    w->time_left_ms = c->max_time_ms;
+    w->await_ms = how->await_ms;
+    return w;
+}
+
+int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_batch *how,
+                           ash_error *err)
+{
+    ash_batch batch = {0};
+    bool more = true;
+    int rc = 0;
+    ash_wire_cursor *w = make_cursor(c, cursor, how);
+    c->reply->cursor = w;
+    /* The first batch tells what there is and never waits for more. */
+    ash_cursor_set_op(cursor, c->op.deadline_ms, c->op.cancel, 0);
+    if (how->batch_size != 0)
+        rc = fill(c, w, how->batch_size < 0 ? FIRST_BATCH_DOCS : how->batch_size, &batch, &more,
+                  err);
+    c->reply->keep_cursor = rc == 0 && more && !how->single;
+    if (c->reply->keep_cursor)
+        rc = ash__cursors_add(c->server->cursors, w, &c->connection->operation.cancel, err);
+    if (rc == 0)
+        ash__reply_cursor(c->reply, "firstBatch", w->id, w->ns, batch.resume_token);
+    return rc;
+}
+
+int ash__reply_next_batch(ash_command *c, ash_wire_cursor *w, int64_t batch_size, ash_error *err)
+{
+    ash_batch batch = {0};
+    bool more = false;
+    c->reply->cursor = w;
+    int rc = fill(c, w, batch_size, &batch, &more, err);
+    if (rc != 0)
+        return rc;
+    c->reply->keep_cursor = more;
+    ash__reply_cursor(c->reply, "nextBatch", more ? w->id : 0, w->ns, batch.resume_token);
+    return 0;
+}

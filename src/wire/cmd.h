@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_CMD_H
+#define ASH_WIRE_CMD_H
+
+/* The handlers that commands.c puts into its table, by file; and what several of them share.
+ * Contract of a handler: wire/command.h. */
+
+#include "wire/command.h"
+
+/* The server whose behaviour this one keeps to. */
+#define ASH_SERVER_VERSION "7.0.0"
+
+/* cmd_hello.c: connections */
+int ash__run_hello(ash_command *c, ash_error *err);
+int ash__run_ismaster(ash_command *c, ash_error *err);
+int ash__run_ping(ash_command *c, ash_error *err);
+int ash__run_whatsmyuri(ash_command *c, ash_error *err);
+int ash__run_connection_status(ash_command *c, ash_error *err);
+int ash__run_getnonce(ash_command *c, ash_error *err);
+int ash__run_logout(ash_command *c, ash_error *err);
+int ash__run_sasl(ash_command *c, ash_error *err);
+int ash__run_refuse_users(ash_command *c, ash_error *err);
+int ash__run_users_info(ash_command *c, ash_error *err);
+
+/* cmd_session.c */
+int ash__run_start_session(ash_command *c, ash_error *err);
+int ash__run_refresh_sessions(ash_command *c, ash_error *err);
+int ash__run_end_sessions(ash_command *c, ash_error *err);
+int ash__run_kill_all_sessions(ash_command *c, ash_error *err);
+int ash__run_refuse_transaction(ash_command *c, ash_error *err);
+
+/* cmd_write.c */
+int ash__run_insert(ash_command *c, ash_error *err);
+int ash__run_update(ash_command *c, ash_error *err);
+int ash__run_delete(ash_command *c, ash_error *err);
+int ash__run_get_last_error(ash_command *c, ash_error *err);
+
+/* cmd_modify.c */
+int ash__run_find_and_modify(ash_command *c, ash_error *err);
+
+/* cmd_read.c */
+int ash__run_find(ash_command *c, ash_error *err);
+int ash__run_aggregate(ash_command *c, ash_error *err);
+int ash__run_count(ash_command *c, ash_error *err);
+int ash__run_distinct(ash_command *c, ash_error *err);
+int ash__run_explain(ash_command *c, ash_error *err);
+
+/* cmd_cursor.c */
+int ash__run_get_more(ash_command *c, ash_error *err);
+int ash__run_kill_cursors(ash_command *c, ash_error *err);
+
+/* cmd_index.c */
+int ash__run_create_indexes(ash_command *c, ash_error *err);
+int ash__run_list_indexes(ash_command *c, ash_error *err);
+int ash__run_drop_indexes(ash_command *c, ash_error *err);
+
+/* cmd_collection.c */
+int ash__run_create(ash_command *c, ash_error *err);
+int ash__run_drop(ash_command *c, ash_error *err);
+int ash__run_drop_database(ash_command *c, ash_error *err);
+int ash__run_rename_collection(ash_command *c, ash_error *err);
+int ash__run_coll_mod(ash_command *c, ash_error *err);
+int ash__run_list_collections(ash_command *c, ash_error *err);
+int ash__run_list_databases(ash_command *c, ash_error *err);
+int ash__run_coll_stats(ash_command *c, ash_error *err);
+int ash__run_db_stats(ash_command *c, ash_error *err);
+int ash__run_validate(ash_command *c, ash_error *err);
+int ash__run_compact(ash_command *c, ash_error *err);
+
+/* cmd_admin.c */
+int ash__run_current_op(ash_command *c, ash_error *err);
+int ash__run_kill_op(ash_command *c, ash_error *err);
+int ash__run_fsync(ash_command *c, ash_error *err);
+int ash__run_configure_fail_point(ash_command *c, ash_error *err);
+int ash__run_ashlar_maintain(ash_command *c, ash_error *err);
+int ash__run_repl_set_get_status(ash_command *c, ash_error *err);
+/* The pipeline's first stage is $currentOp: running operations, then the stages behind it. */
+int ash__open_current_op(ash_command *c, const bson_t *pipeline, const ash_aggregate_options *o,
+                         ash_cursor **out, ash_error *err);
+
+/* cmd_server.c */
+int ash__run_build_info(ash_command *c, ash_error *err);
+int ash__run_server_status(ash_command *c, ash_error *err);
+int ash__run_host_info(ash_command *c, ash_error *err);
+int ash__run_get_parameter(ash_command *c, ash_error *err);
+int ash__run_get_log(ash_command *c, ash_error *err);
+int ash__run_get_cmd_line_opts(ash_command *c, ash_error *err);
+int ash__run_list_commands(ash_command *c, ash_error *err);
+
+/* cmd_gridfs.c */
+int ash__run_filemd5(ash_command *c, ash_error *err);
+
+/* ---- shared: cursors as answers (batch.c) ---- */
+
+/* A new cursor's first batch into the answer, and the cursor into the table if more may follow.
+ * Takes over cursor, on failure too. */
+typedef struct ash_first_batch {
+    const char *ns;
+    int64_t batch_size; /* < 0: the default, 101 */
+    int64_t limit;      /* documents in all; 0 = no limit */
+    bool single;        /* close the cursor after this batch */
+    bool tailable;
+    bool awaits;
+    bool changes;
+    bool no_timeout;
+    bool name_only; /* of listCollections */
+    int64_t await_ms;
+} ash_first_batch;
+int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_batch *how,
+                           ash_error *err);
+
+/* The next batch of a cursor that the command took: at most batch_size documents (0 = no limit). */
+int ash__reply_next_batch(ash_command *c, ash_wire_cursor *w, int64_t batch_size, ash_error *err);
+
+/* Append all fields of a document that the store gave. */
+void ash__reply_fields(ash_command *c, const bson_t *doc);
+
+/* ash_store_maintain() that stops when the command is killed.  On success *out is the caller's to
+ * destroy; what a failure reports is put into the error answer. */
+int ash__command_maintain(ash_command *c, const bson_t *action, bson_t *out, ash_error *err);
+
+/* {<name>: {ts: time, t: 1}} */
+void ash__reply_op_time(ash_command *c, const char *name, uint64_t time);
+
+/* Is the failure one of the whole command, not of the one write that met it? */
+bool ash__error_ends_command(const ash_error *err);
+
+#endif

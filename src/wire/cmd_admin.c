@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/cmd.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "store/ops.h"
+
+#include <string.h>
+
+enum { NO_REPLICATION_ENABLED = 76, CURRENT_OP_STAGES = 40324 };
+
+int ash__run_current_op(ash_command *c, ash_error *err)
+{
+    ash_builder *b = &c->reply->body;
+    (void)err;
+    ash__builder_begin_array(b, "inprog");
+    ash__operations_describe(&c->server->operations, b);
+    ash__builder_end(b);
+    return 0;
+}
+
+int ash__open_current_op(ash_command *c, const bson_t *pipeline, const ash_aggregate_options *o,
+                         ash_cursor **out, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    (void)o;
+    if (bson_count_keys(pipeline) != 1)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, CURRENT_OP_STAGES,
+                                "stages behind $currentOp are not supported by this server");
+    ash__builder_begin(&b);
+    ash__operations_describe(&c->server->operations, &b);
+    ash__builder_end(&b);
+    ash_doc docs = ash__builder_doc(&b);
+    *out = ash__cursor_from_array(c->server->store, bson_new_from_data(docs.data, docs.len));
+    ash__builder_release(&b);
+    return 0;
+}
+
+int ash__run_kill_op(ash_command *c, ash_error *err)
+{
+    int64_t id = ash__arg_int64(c, "op", 0);
+    if (ash__arg(c, "op").type == 0)
+        return ash__missing_argument(c, "op", err);
+    if (id > 0 && id <= INT32_MAX)
+        ash__operations_kill(&c->server->operations, (int32_t)id);
+    /* As the server does, whether there is such an operation or not. */
+    ash__builder_text(&c->reply->body, "info", "attempting to kill op");
+    return 0;
+}
+
+int ash__run_fsync(ash_command *c, ash_error *err)
+{
+    if (ash__arg_bool(c, "lock", false))
+        return ash__fail(err, ASH_EUNSUPPORTED, "fsync: option 'lock' is not supported");
+    int rc = ash_store_flush(c->server->store, &c->op, err);
+    if (rc == 0)
+        ash__builder_int32(&c->reply->body, "numFiles", 1);
+    return rc;
+}
+
+int ash__run_configure_fail_point(ash_command *c, ash_error *err)
+{
+    uint32_t len;
+    if (c->value.type != BSON_TYPE_UTF8 ||
+        strcmp(ash__value_string(c->value, &len), "failCommand") != 0)
+        return ash__fail(err, ASH_EUNSUPPORTED,
+                         "the only fail point of this server is failCommand");
+    return ash__failpoint_set(&c->server->failpoint, ash__arg(c, "mode"), ash__arg(c, "data"), err);
+}
+
+/* ---- maintenance ---- */
+
+static bool go_on(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    const ash_command *c = ctx;
+    (void)what;
+    (void)done;
+    (void)total;
+    return *c->op.cancel == 0 && (c->op.deadline_ms == 0 || ash__clock_ms() < c->op.deadline_ms);
+}
+
+int ash__command_maintain(ash_command *c, const bson_t *action, bson_t *out, ash_error *err)
+{
+    ash_reply *r = c->reply;
+    int rc = ash_store_maintain(c->server->store, action, go_on, c, out, err);
+    if (rc == ASH_ECORRUPT) {
+        /* What was found goes with the error. */
+        ash__builder_begin(&r->details);
+        ash__builder_doc_value(&r->details, "report", ash__doc_from_bson(out));
+        ash__builder_end(&r->details);
+        r->has_details = true;
+        bson_destroy(out);
+    }
+    return rc;
+}
+
+int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
+{
+    bson_t action, out;
+    if (ash__arg_bson(c, "action", &action) == NULL)
+        return ash__missing_argument(c, "action", err);
+    int rc = ash__command_maintain(c, &action, &out, err);
+    if (rc == 0) {
+        ash__builder_doc_value(&c->reply->body, "report", ash__doc_from_bson(&out));
+        bson_destroy(&out);
+    }
+    return rc;
+}
+
+/* ---- the replica set of one ---- */
+
+static void add_member(ash_command *c, uint64_t now)
+{
+    ash_builder *b = &c->reply->body;
+    const ash_server *s = c->server;
+    ash__builder_begin_array(b, "members");
+    ash__builder_begin_doc(b, "0");
+    ash__builder_int32(b, "_id", 0);
+    ash__builder_text(b, "name", s->advertise != NULL ? s->advertise : c->connection->local);
+    ash__builder_double(b, "health", 1.0);
+    ash__builder_int32(b, "state", 1);
+    ash__builder_text(b, "stateStr", "PRIMARY");
+    ash__builder_int32(b, "uptime", (int32_t)((ash__clock_ms() - s->started_ms) / 1000));
+    ash__reply_op_time(c, "optime", now);
+    ash__builder_date(b, "optimeDate", (int64_t)(now >> 32) * 1000);
+    ash__builder_date(b, "electionDate", s->started_wall_ms);
+    ash__builder_int32(b, "configVersion", 1);
+    ash__builder_int32(b, "configTerm", 1);
+    ash__builder_bool(b, "self", true);
+    ash__builder_end(b);
+    ash__builder_end(b);
+}
+
+int ash__run_repl_set_get_status(ash_command *c, ash_error *err)
+{
+    ash_builder *b = &c->reply->body;
+    uint64_t now = ash__server_cluster_time(c->server);
+    if (c->server->opts.standalone)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, NO_REPLICATION_ENABLED,
+                                "not running with --replSet");
+    ash__builder_text(b, "set", c->server->set_name);
+    ash__builder_date(b, "date", ash__clock_wall_ms());
+    ash__builder_int32(b, "myState", 1);
+    ash__builder_int64(b, "term", 1);
+    ash__builder_int64(b, "heartbeatIntervalMillis", 2000);
+    ash__builder_int32(b, "majorityVoteCount", 1);
+    ash__builder_int32(b, "writeMajorityCount", 1);
+    ash__builder_int32(b, "votingMembersCount", 1);
+    ash__builder_begin_doc(b, "optimes");
+    ash__reply_op_time(c, "lastCommittedOpTime", now);
+    ash__reply_op_time(c, "appliedOpTime", now);
+    ash__reply_op_time(c, "durableOpTime", now);
+    ash__builder_end(b);
+    add_member(c, now);
+    return 0;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/cmd.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { INVALID_NAMESPACE = 73 };
+
+/* The command's own arguments as a document, without what every command may carry. */
+static void own_arguments(const ash_command *c, ash_builder *out)
+{
+    ash__builder_begin(out);
+    for (const ash_argument *a = c->info->arguments; a->name != NULL; a++)
+        ash__builder_value(out, a->name, ash__doc_get(c->body, a->name));
+    ash__builder_end(out);
+}
+
+int ash__run_create(ash_command *c, ash_error *err)
+{
+    ash_builder options = ASH_BUILDER_INIT;
+    bson_t doc;
+    ash_collection *coll = NULL;
+    int rc = ash__command_collection(c, &coll, err);
+    if (rc != 0)
+        return rc;
+    own_arguments(c, &options);
+    ash__doc_to_bson(ash__builder_doc(&options), &doc);
+    rc = ash_collection_create(coll, &doc, &c->op, err);
+    ash_collection_free(coll);
+    ash__builder_release(&options);
+    return rc;
+}
+
+int ash__run_drop(ash_command *c, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    ash_collection *coll = NULL;
+    int rc = ash__command_collection(c, &coll, err);
+    if (rc != 0)
+        return rc;
+    rc = ash_collection_drop(coll, &c->op, &own);
+    ash_collection_free(coll);
+    /* Since MongoDB 7.0 there need not be anything to drop. */
+    if (rc == ASH_ENOTFOUND)
+        return 0;
+    if (rc != 0) {
+        *err = own;
+        return rc;
+    }
+    char *ns = ash__sprintf("%s.%s", c->db, c->coll);
+    ash__builder_text(&c->reply->body, "ns", ns);
+    ash__free(ns);
+    return 0;
+}
+
+int ash__run_drop_database(ash_command *c, ash_error *err)
+{
+    int rc = ash_store_drop_database(c->server->store, c->db, &c->op, err);
+    if (rc == 0)
+        ash__builder_text(&c->reply->body, "dropped", c->db);
+    return rc;
+}
+
+/* "db.coll" into a database, to be freed, and the rest. */
+static int split_namespace(const char *ns, char **db, const char **coll, ash_error *err)
+{
+    const char *dot = ns != NULL ? strchr(ns, '.') : NULL;
+    if (dot == NULL || dot == ns || dot[1] == '\0')
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE, "Invalid namespace: '%.200s'",
+                                ns != NULL ? ns : "");
+    *db = ash__strndup(ns, (size_t)(dot - ns));
+    *coll = dot + 1;
+    return 0;
+}
+
+int ash__run_rename_collection(ash_command *c, ash_error *err)
+{
+    char *db = NULL, *to_db = NULL;
+    const char *name, *to_name;
+    ash_collection *coll = NULL;
+    const char *to = ash__arg_string(c, "to", NULL);
+    int rc = split_namespace(c->coll, &db, &name, err);
+    if (rc == 0)
+        rc = split_namespace(to, &to_db, &to_name, err);
+    if (rc == 0)
+        rc = ash_collection_open(c->server->store, db, name, &coll, err);
+    if (rc == 0)
+        rc = ash_collection_rename(coll, to_db, to_name, ash__arg_bool(c, "dropTarget", false),
+                                   &c->op, err);
+    ash_collection_free(coll);
+    ash__free(db);
+    ash__free(to_db);
+    return rc;
+}
+
+int ash__run_coll_mod(ash_command *c, ash_error *err)
+{
+    ash_builder changes = ASH_BUILDER_INIT;
+    bson_t doc, old;
+    ash_collection *coll = NULL;
+    int rc = ash__command_collection(c, &coll, err);
+    if (rc != 0)
+        return rc;
+    own_arguments(c, &changes);
+    ash__doc_to_bson(ash__builder_doc(&changes), &doc);
+    rc = ash_collection_modify(coll, &doc, &c->op, &old, err);
+    ash_collection_free(coll);
+    ash__builder_release(&changes);
+    if (rc == 0) {
+        ash__reply_fields(c, &old);
+        bson_destroy(&old);
+    }
+    return rc;
+}
+
+int ash__run_list_collections(ash_command *c, ash_error *err)
+{
+    bson_t filter;
+    ash_cursor *cursor = NULL;
+    int64_t batch_size = -1;
+    ash_value options = ash__arg(c, "cursor");
+    if (options.type == BSON_TYPE_DOCUMENT)
+        ash__value_as_int64(ash__doc_get(ash__value_doc(options), "batchSize"), &batch_size);
+    int rc = ash_store_list_collections(c->server->store, c->db,
+                                        ash__arg_bson(c, "filter", &filter), &c->op, &cursor, err);
+    if (rc != 0)
+        return rc;
+    char *ns = ash__sprintf("%s.$cmd.listCollections", c->db);
+    ash_first_batch how = {
+        .ns = ns, .batch_size = batch_size, .name_only = ash__arg_bool(c, "nameOnly", false)};
+    rc = ash__reply_first_batch(c, cursor, &how, err);
+    ash__free(ns);
+    return rc;
+}
+
+static bool is_wanted_name(ash_doc filter, ash_value name)
+{
+    ash_value wanted = ash__doc_get(filter, "name");
+    if (wanted.type == BSON_TYPE_UTF8)
+        return ash__value_identical(wanted, name);
+    if (wanted.type != BSON_TYPE_DOCUMENT)
+        return true;
+    ash_value in = ash__doc_get(ash__value_doc(wanted), "$in");
+    if (in.type != BSON_TYPE_ARRAY)
+        return true;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(in)); ash__doc_iter_next(&it);)
+        if (ash__value_identical(it.value, name))
+            return true;
+    return false;
+}
+
+/* Filters that this command understands: {}, {name: text}, {name: {$in: [texts]}}. */
+static int check_database_filter(ash_doc filter, ash_error *err)
+{
+    for (ash_doc_iter it = ash__doc_iter(filter); ash__doc_iter_next(&it);) {
+        bool known = strcmp(it.name, "name") == 0 && it.value.type == BSON_TYPE_UTF8;
+        if (strcmp(it.name, "name") == 0 && it.value.type == BSON_TYPE_DOCUMENT) {
+            ash_doc ops = ash__value_doc(it.value);
+            known = ash__doc_count(ops) == 1 && ash__doc_get(ops, "$in").type == BSON_TYPE_ARRAY;
+        }
+        if (!known)
+            return ash__fail(err, ASH_EUNSUPPORTED,
+                             "listDatabases: a filter on '%.60s' is not supported by this server; "
+                             "{name: text} and {name: {$in: […]}} are",
+                             it.name);
+    }
+    return 0;
+}
+
+static void reply_databases(ash_command *c, ash_doc list, ash_doc filter, bool name_only)
+{
+    char index[12];
+    uint32_t count = 0;
+    int64_t total = 0, size;
+    ash_builder *b = &c->reply->body;
+    ash__builder_begin_array(b, "databases");
+    ash_doc databases = ash__value_doc(ash__doc_get(list, "databases"));
+    for (ash_doc_iter it = ash__doc_iter(databases); ash__doc_iter_next(&it);) {
+        ash_doc database = ash__value_doc(it.value);
+        ash_value name = ash__doc_get(database, "name");
+        if (!is_wanted_name(filter, name))
+            continue;
+        if (ash__value_as_int64(ash__doc_get(database, "sizeOnDisk"), &size))
+            total += size;
+        ash__builder_begin_doc(b, ash__index_name(count++, index));
+        if (name_only)
+            ash__builder_value(b, "name", name);
+        else
+            ash__builder_elements(b, database);
+        ash__builder_end(b);
+    }
+    ash__builder_end(b);
+    if (!name_only) {
+        ash__builder_int64(b, "totalSize", total);
+        ash__builder_int64(b, "totalSizeMb", total / (1024 * 1024));
+    }
+}
+
+int ash__run_list_databases(ash_command *c, ash_error *err)
+{
+    bson_t out, filter_doc;
+    ash_doc filter = ash__doc_from_bson(ash__arg_bson(c, "filter", &filter_doc));
+    int rc = check_database_filter(filter, err);
+    if (rc == 0)
+        rc = ash_store_list_databases(c->server->store, &c->op, &out, err);
+    if (rc != 0)
+        return rc;
+    reply_databases(c, ash__doc_from_bson(&out), filter, ash__arg_bool(c, "nameOnly", false));
+    bson_destroy(&out);
+    return 0;
+}
+
+static int reply_stats(ash_command *c, const char *coll, ash_error *err)
+{
+    bson_t out;
+    int64_t scale = ash__arg_int64(c, "scale", 1);
+    if (scale < 1)
+        return ash__fail(err, ASH_EINVAL, "scale has to be >= 1");
+    int rc = ash_store_stats(c->server->store, c->db, coll, scale, &c->op, &out, err);
+    if (rc == 0) {
+        ash__reply_fields(c, &out);
+        bson_destroy(&out);
+    }
+    return rc;
+}
+
+int ash__run_coll_stats(ash_command *c, ash_error *err)
+{
+    return reply_stats(c, c->coll, err);
+}
+
+int ash__run_db_stats(ash_command *c, ash_error *err)
+{
+    return reply_stats(c, NULL, err);
+}
+
+/* Maintenance of one collection: {<action>: "db.coll", full?}. */
+static int maintain_collection(ash_command *c, const char *action, ash_error *err)
+{
+    bson_t request = BSON_INITIALIZER, out;
+    char *ns = ash__sprintf("%s.%s", c->db, c->coll);
+    bson_append_utf8(&request, action, -1, ns, -1);
+    if (ash__arg_bool(c, "full", false))
+        bson_append_bool(&request, "full", -1, true);
+    int rc = ash__command_maintain(c, &request, &out, err);
+    if (rc == 0) {
+        ash__reply_fields(c, &out);
+        bson_destroy(&out);
+    }
+    bson_destroy(&request);
+    ash__free(ns);
+    return rc;
+}
+
+int ash__run_validate(ash_command *c, ash_error *err)
+{
+    return maintain_collection(c, "validate", err);
+}
+
+int ash__run_compact(ash_command *c, ash_error *err)
+{
+    return maintain_collection(c, "compact", err);
+}

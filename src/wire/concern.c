@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/dispatch.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    FAILED_TO_PARSE = 9,
+    TYPE_MISMATCH = 14,
+    ILLEGAL_OPERATION = 20,
+    INVALID_OPTIONS = 72,
+    UNKNOWN_REPL_WRITE_CONCERN = 79,
+    UNSATISFIABLE_WRITE_CONCERN = 100,
+    API_VERSION_ERROR = 322,
+    API_STRICT_ERROR = 323,
+    NOT_RETRYABLE_COMMAND = 50768,
+    MAX_W = 50
+};
+
+/* ---- sessions ---- */
+
+static int read_lsid(ash_command *c, ash_value lsid, ash_error *err)
+{
+    uint8_t subtype = 0;
+    uint32_t len = 0;
+    const uint8_t *bytes = NULL;
+    ash_value id = ash__doc_get(ash__value_doc(lsid), "id");
+    if (id.type == BSON_TYPE_BINARY)
+        bytes = ash__value_binary(id, &subtype, &len);
+    if (bytes == NULL || subtype != BSON_SUBTYPE_UUID || len != ASH_SESSION_ID_BYTES)
+        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+                                "lsid.id must be a UUID (binary of subtype 4, 16 bytes)");
+    memcpy(c->session.bytes, bytes, len);
+    c->has_session = true;
+    return ash__sessions_touch(c->server->sessions, &c->session, err);
+}
+
+static int refuse_transaction(const ash_command *c, ash_error *err)
+{
+    if (ash__arg(c, "startTransaction").type == 0 && ash__arg(c, "autocommit").type == 0)
+        return 0;
+    return ash__fail_server(err, ASH_EUNSUPPORTED, ILLEGAL_OPERATION,
+                            "multi-document transactions are not supported by this server");
+}
+
+static int read_txn_number(ash_command *c, ash_value number, ash_error *err)
+{
+    if (!c->has_session)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                                "Transaction number requires a session ID to also be specified");
+    if (c->server->opts.standalone)
+        return ash__fail_server(
+            err, ASH_ESTATE, ILLEGAL_OPERATION,
+            "Transaction numbers are only allowed on a replica set member or mongos");
+    if ((c->info->flags & ASH_COMMAND_RETRYABLE) == 0)
+        return ash__fail_server(err, ASH_EINVAL, NOT_RETRYABLE_COMMAND,
+                                "txnNumber may only be provided for retryable write commands, and "
+                                "'%s' is not one",
+                                c->info->name);
+    if (!ash__value_as_int64(number, &c->retry.txn_number) || c->retry.txn_number < 0)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                                "txnNumber must be a whole number that is not negative");
+    memcpy(c->retry.session, c->session.bytes, sizeof c->retry.session);
+    c->retryable = true;
+    c->op.retry = &c->retry;
+    return 0;
+}
+
+int ash__command_read_session(ash_command *c, ash_error *err)
+{
+    ash_value lsid = ash__arg(c, "lsid");
+    ash_value number = ash__arg(c, "txnNumber");
+    int rc = 0;
+    if (lsid.type == BSON_TYPE_DOCUMENT)
+        rc = read_lsid(c, lsid, err);
+    /* A standalone server's answer names transaction numbers, whatever else is asked. */
+    if (rc == 0 && !(c->server->opts.standalone && number.type != 0))
+        rc = refuse_transaction(c, err);
+    if (rc == 0 && number.type != 0)
+        rc = read_txn_number(c, number, err);
+    return rc;
+}
+
+/* ---- write concern ---- */
+
+static int read_w_text(ash_command *c, const char *text)
+{
+    ash_write_concern *out = &c->concern;
+    out->majority = strcmp(text, "majority") == 0;
+    if (!out->majority && text[0] != '\0') {
+        out->error_code = UNKNOWN_REPL_WRITE_CONCERN;
+        snprintf(out->error_text, sizeof out->error_text,
+                 "No write concern mode named '%.60s' found in replica set configuration", text);
+    }
+    return 0;
+}
+
+static int read_w(ash_command *c, ash_value w, ash_error *err)
+{
+    ash_write_concern *out = &c->concern;
+    uint32_t len;
+    if (w.type == 0 || ash__value_is_null(w))
+        return 0;
+    if (w.type == BSON_TYPE_UTF8)
+        return read_w_text(c, ash__value_string(w, &len));
+    if (!ash__value_as_int64(w, &out->w))
+        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+                                "w has to be a number or a string, not %s", ash__type_name(w.type));
+    if (out->w < 0 || out->w > MAX_W)
+        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+                                "w has to be a non-negative number and not greater than %d; found: "
+                                "%lld",
+                                MAX_W, (long long)out->w);
+    if (out->w > 1 && c->server->opts.standalone)
+        return ash__fail(err, ASH_EINVAL, "cannot use 'w' > 1 when a host is not replicated");
+    if (out->w > 1) {
+        out->error_code = UNSATISFIABLE_WRITE_CONCERN;
+        snprintf(out->error_text, sizeof out->error_text, "Not enough data-bearing nodes");
+    }
+    return 0;
+}
+
+static int read_write_concern(ash_command *c, ash_doc concern, ash_error *err)
+{
+    static const ash_argument fields[] = {{"w", ASH_ARG_ANY},
+                                          {"j", ASH_ARG_BOOL},
+                                          {"wtimeout", ASH_ARG_ANY},
+                                          {"fsync", ASH_ARG_BOOL},
+                                          {"provenance", ASH_ARG_STRING},
+                                          {"getLastError", ASH_ARG_ANY},
+                                          {NULL, 0}};
+    int rc = ash__check_fields(concern, fields, "writeConcern", err);
+    if (rc == 0)
+        rc = read_w(c, ash__doc_get(concern, "w"), err);
+    if (rc != 0)
+        return rc;
+    c->concern.journal = ash__value_truthy(ash__doc_get(concern, "j")) ||
+                         ash__value_truthy(ash__doc_get(concern, "fsync"));
+    if (c->concern.journal && c->concern.w == 0)
+        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE, "cannot have j: true with w: 0");
+    if (c->concern.journal || c->concern.majority)
+        c->op.durability = ASH_DURABILITY_EVERY;
+    return 0;
+}
+
+/* ---- read concern ---- */
+
+static int read_read_concern(const ash_command *c, ash_doc concern, ash_error *err)
+{
+    static const ash_argument fields[] = {
+        {"level", ASH_ARG_STRING},      {"afterClusterTime", ASH_ARG_ANY},
+        {"atClusterTime", ASH_ARG_ANY}, {"afterOpTime", ASH_ARG_ANY},
+        {"provenance", ASH_ARG_STRING}, {NULL, 0}};
+    static const char *const levels = " local available majority linearizable ";
+    char padded[32];
+    uint32_t len;
+    int rc = ash__check_fields(concern, fields, "readConcern", err);
+    ash_value v = ash__doc_get(concern, "level");
+    if (rc != 0 || v.type != BSON_TYPE_UTF8)
+        return rc;
+    const char *level = ash__value_string(v, &len);
+    if (strcmp(level, "snapshot") == 0)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, INVALID_OPTIONS,
+                                "%s: read concern level snapshot is not supported by this server",
+                                c->info->name);
+    snprintf(padded, sizeof padded, " %.24s ", level);
+    if (strstr(levels, padded) == NULL)
+        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+                                "'%.60s' is not a read concern level", level);
+    if ((c->info->flags & ASH_COMMAND_READ_CONCERN) == 0 && strcmp(level, "local") != 0)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                                "Command %s does not support read concern level %s", c->info->name,
+                                level);
+    return 0;
+}
+
+int ash__command_read_concerns(ash_command *c, ash_error *err)
+{
+    ash_value write = ash__arg(c, "writeConcern");
+    ash_value read = ash__arg(c, "readConcern");
+    int rc = 0;
+    c->concern.w = 1;
+    if (write.type == BSON_TYPE_DOCUMENT)
+        rc = read_write_concern(c, ash__value_doc(write), err);
+    if (rc == 0 && read.type == BSON_TYPE_DOCUMENT)
+        rc = read_read_concern(c, ash__value_doc(read), err);
+    return rc;
+}
+
+/* ---- API version ---- */
+
+int ash__command_check_api(const ash_command *c, ash_error *err)
+{
+    const char *version = ash__arg_string(c, "apiVersion", NULL);
+    if (version == NULL) {
+        if (ash__arg_bool(c, "apiStrict", false) || ash__arg_bool(c, "apiDeprecationErrors", false))
+            return ash__fail_server(
+                err, ASH_EINVAL, API_VERSION_ERROR,
+                "apiStrict and apiDeprecationErrors need apiVersion beside them");
+        return 0;
+    }
+    if (strcmp(version, "1") != 0)
+        return ash__fail_server(err, ASH_EINVAL, API_VERSION_ERROR, "API version must be \"1\"");
+    if (ash__arg_bool(c, "apiStrict", false) && (c->info->flags & ASH_COMMAND_API1) == 0)
+        return ash__fail_server(err, ASH_EINVAL, API_STRICT_ERROR,
+                                "Provided apiStrict:true, but the command %s is not in API "
+                                "Version 1",
+                                c->info->name);
+    return 0;
+}

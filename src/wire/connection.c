@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/connection.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "wire/compress.h"
+#include "wire/dispatch.h"
+#include "wire/stream.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    STACK_BYTES = 1024 * 1024,
+    REST_MS = 500, /* after so much silence a connection gives its large buffer back */
+    FIRST_MESSAGE_MS = 60000,
+    BYTES_A_MS = 1024,
+    PROTOCOL_ERROR = 17
+};
+
+/* ---- reading ---- */
+
+/* Silence between two messages: true once something arrives. */
+static bool rest(ash_connection *c)
+{
+    const ash_server_options *o = &c->server->opts;
+    int64_t limit = c->greeted ? o->idle_timeout_ms : FIRST_MESSAGE_MS;
+    if (c->block.capacity > ASH_BLOCK_SMALL_BYTES) {
+        /* Whoever waits for room needs it more than the next message of this client might. */
+        bool crowded = ash__room_used(&c->server->room) > c->server->room.total / 4;
+        if (!crowded && ash__stream_wait(c->fd, REST_MS))
+            return true;
+        ash__block_shrink(&c->block, c->have);
+    }
+    return ash__stream_wait(c->fd, limit > 0 ? limit : -1);
+}
+
+static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
+{
+    while (c->have < len) {
+        size_t n = ash__stream_read(c->fd, c->block.data + c->have, c->block.capacity - c->have,
+                                    deadline_ms);
+        if (n == 0)
+            return false;
+        c->have += n;
+    }
+    return true;
+}
+
+/* The next whole message at the start of the block; false when there will be none. */
+static bool receive(ash_connection *c, size_t *len)
+{
+    ash_message_header header;
+    ash_error err = ASH_ERROR_INIT;
+    if (c->have == 0 && !rest(c))
+        return false;
+    int64_t deadline = ash__clock_deadline(c->server->opts.message_timeout_ms);
+    if (!read_until(c, ASH_MESSAGE_HEADER_BYTES, deadline))
+        return false;
+    if (ash__message_header_read(c->block.data, &header, &err) != 0) {
+        ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
+                 err.text);
+        return false;
+    }
+    deadline += header.length / BYTES_A_MS;
+    if (ash__block_reserve(&c->block, c->have, header.length, deadline, &err) != 0) {
+        ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
+                 err.text);
+        return false;
+    }
+    *len = header.length;
+    return read_until(c, header.length, deadline);
+}
+
+/* The message is done with: what came behind it moves to the front. */
+static void consume(ash_connection *c, size_t len)
+{
+    c->have -= len;
+    if (c->have > 0)
+        memmove(c->block.data, c->block.data + len, c->have);
+    c->greeted = true;
+}
+
+/* ---- answering ---- */
+
+static bool send_packed(ash_connection *c, struct iovec *iov, size_t count)
+{
+    ash_buffer flat = ASH_BUFFER_INIT, packed = ASH_BUFFER_INIT;
+    size_t len = 0;
+    for (size_t i = 0; i < count; i++)
+        len += iov[i].iov_len;
+    ash__buffer_reserve(&flat, len);
+    for (size_t i = 0; i < count; i++)
+        ash__buffer_append(&flat, iov[i].iov_base, iov[i].iov_len);
+    bool smaller = ash__compressed_pack(flat.data, flat.len, c->compressor, &packed);
+    const ash_buffer *chosen = smaller ? &packed : &flat;
+    struct iovec one = {.iov_base = chosen->data, .iov_len = chosen->len};
+    bool sent = ash__stream_write(c->fd, &one, 1, c->server->opts.send_timeout_ms);
+    ash__buffer_release(&flat);
+    ash__buffer_release(&packed);
+    return sent;
+}
+
+static bool send_reply(ash_connection *c, const ash_request *request)
+{
+    struct iovec few[16];
+    uint8_t prefix[ASH_REPLY_PREFIX_MAX];
+    ash_reply *r = &c->reply;
+    size_t body_len = ash__reply_finish(r);
+    size_t limit = 1 + ash__reply_piece_limit(r);
+    struct iovec *iov = limit <= ASH_ARRAY_LEN(few) ? few : ash__alloc_array(limit, sizeof *iov);
+    size_t prefix_len = ash__message_reply_prefix(request, ++c->last_reply_id, body_len, prefix);
+    iov[0] = (struct iovec){.iov_base = prefix, .iov_len = prefix_len};
+    size_t count = 1 + ash__reply_pieces(r, iov + 1);
+    atomic_fetch_add_explicit(&c->server->counters.bytes_out, (int64_t)(prefix_len + body_len),
+                              memory_order_relaxed);
+    bool sent = c->compressor != ASH_COMPRESSOR_NONE
+                    ? send_packed(c, iov, count)
+                    : ash__stream_write(c->fd, iov, count, c->server->opts.send_timeout_ms);
+    if (iov != few)
+        ash__free(iov);
+    return sent;
+}
+
+/* Views of the answer are no longer needed. */
+static void give_cursor_back(ash_connection *c)
+{
+    ash_wire_cursor *w = c->reply.cursor;
+    c->reply.cursor = NULL;
+    if (w == NULL)
+        return;
+    if (w->id == 0) {
+        ash__wire_cursor_free(w);
+    } else if (c->reply.keep_cursor) {
+        /* The next batch may come from another connection, when this one is gone. */
+        ash_cursor_set_op(w->cursor, 0, NULL, -1);
+        ash_cursor_rest(w->cursor);
+        ash__cursors_give(c->server->cursors, w);
+    } else {
+        ash__cursors_end(c->server->cursors, w);
+    }
+}
+
+/* false when the connection is past help. */
+static bool answer_bad_message(ash_connection *c, const ash_request *request, const ash_error *err)
+{
+    bool usable = ash_error_server_code(err) != PROTOCOL_ERROR;
+    ash__log(ASH_LOG_INFO, "connection %lld from %s: %s", (long long)c->id, c->peer, err->text);
+    if (!ash__request_wants_reply(request))
+        return usable;
+    ash__reply_begin(&c->reply);
+    ash__reply_error(&c->reply, err);
+    return send_reply(c, request) && usable;
+}
+
+static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
+{
+    ash_request request;
+    ash_error err = ASH_ERROR_INIT;
+    if (ash__message_parse(message, len, &request, &err) != 0)
+        return answer_bad_message(c, &request, &err);
+    ash__dispatch(c, &request);
+    bool alive = !c->reply.close;
+    if (alive && ash__request_wants_reply(&request))
+        alive = send_reply(c, &request);
+    give_cursor_back(c);
+    return alive;
+}
+
+static bool handle_compressed(ash_connection *c, size_t len)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_block plain;
+    size_t plain_len;
+    bool alive = false;
+    int64_t deadline = ash__clock_deadline(c->server->opts.message_timeout_ms);
+    ash__block_init(&plain, &c->server->room);
+    if (ash__compressed_size(c->block.data, len, &plain_len, &err) == 0 &&
+        ash__block_reserve(&plain, 0, plain_len, deadline, &err) == 0 &&
+        ash__compressed_unpack(c->block.data, len, plain.data, plain_len, &c->compressor, &err) ==
+            0)
+        alive = handle_plain(c, plain.data, plain_len);
+    else
+        ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
+                 err.text);
+    ash__block_release(&plain);
+    return alive;
+}
+
+static bool handle(ash_connection *c, size_t len)
+{
+    ash_message_header header;
+    ash_error err;
+    atomic_fetch_add_explicit(&c->server->counters.requests, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&c->server->counters.bytes_in, (int64_t)len, memory_order_relaxed);
+    c->compressor = ASH_COMPRESSOR_NONE;
+    if (ash__message_header_read(c->block.data, &header, &err) != 0)
+        return false;
+    if (header.op_code == ASH_OP_COMPRESSED)
+        return handle_compressed(c, len);
+    return handle_plain(c, c->block.data, len);
+}
+
+/* ---- its life ---- */
+
+static void leave_server(ash_connection *c)
+{
+    ash_server *server = c->server;
+    ash__mutex_lock(&server->lock);
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    if (c->prev != NULL)
+        c->prev->next = c->next;
+    else
+        server->connections = c->next;
+    close(c->fd);
+    /* Freed before the count tells a stopping server that nobody is left. */
+    ash__free(c);
+    if (--server->connection_count == 0)
+        ash__cond_broadcast(&server->all_gone);
+    ash__mutex_unlock(&server->lock);
+}
+
+static void *run(void *arg)
+{
+    ash_connection *c = arg;
+    size_t len;
+    ash__block_init(&c->block, &c->server->room);
+    ash__reply_init(&c->reply);
+    while (receive(c, &len)) {
+        if (!handle(c, len))
+            break;
+        consume(c, len);
+    }
+    ash__log(ASH_LOG_DEBUG, "connection %lld from %s ended", (long long)c->id, c->peer);
+    ash__reply_release(&c->reply);
+    ash__block_release(&c->block);
+    leave_server(c);
+    return NULL;
+}
+
+static void read_addresses(ash_connection *c, const char *socket_path)
+{
+    struct sockaddr_storage a;
+    socklen_t len = sizeof a;
+    if (c->is_unix) {
+        snprintf(c->local, sizeof c->local, "%s", socket_path);
+        snprintf(c->peer, sizeof c->peer, "anonymous unix socket");
+        return;
+    }
+    memset(&a, 0, sizeof a);
+    if (getsockname(c->fd, (struct sockaddr *)&a, &len) == 0)
+        ash__address_text(&a, len, c->local);
+    len = sizeof a;
+    if (getpeername(c->fd, (struct sockaddr *)&a, &len) == 0)
+        ash__address_text(&a, len, c->peer);
+}
+
+/* false when there is no place for it. */
+static bool enter_server(ash_connection *c)
+{
+    ash_server *server = c->server;
+    ash__mutex_lock(&server->lock);
+    bool fits = !server->stopping && server->connection_count < server->opts.max_connections;
+    if (fits) {
+        server->connection_count++;
+        c->next = server->connections;
+        if (c->next != NULL)
+            c->next->prev = c;
+        server->connections = c;
+    }
+    ash__mutex_unlock(&server->lock);
+    return fits;
+}
+
+void ash__connection_start(ash_server *server, int fd, bool is_unix, const char *socket_path)
+{
+    pthread_t thread;
+    int on = 1;
+    ash_connection *c = ash__new(ash_connection);
+    c->server = server;
+    c->fd = fd;
+    c->is_unix = is_unix;
+    c->id = 1 + atomic_fetch_add(&server->counters.connections_made, 1);
+    read_addresses(c, socket_path);
+    if (!is_unix) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    }
+    if (!enter_server(c)) {
+        ash__log(ASH_LOG_WARN, "connection from %s refused: there are %d already", c->peer,
+                 server->opts.max_connections);
+        close(fd);
+        ash__free(c);
+        return;
+    }
+    int failed = ash__thread_start(&thread, STACK_BYTES, run, c);
+    if (failed != 0) {
+        ash__log(ASH_LOG_ERROR, "connection from %s refused: no thread: %s", c->peer,
+                 strerror(failed));
+        leave_server(c);
+        return;
+    }
+    pthread_detach(thread);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_CONNECTION_H
+#define ASH_WIRE_CONNECTION_H
+
+/* One client: a socket and a thread that reads a message, runs it, answers, and reads the next. */
+
+#include "wire/message.h"
+#include "wire/reply.h"
+#include "wire/state.h"
+
+enum { ASH_APP_NAME_BYTES = 129 };
+
+typedef struct ash_connection {
+    ash_server *server;
+    int fd;
+    bool is_unix;
+    int64_t id;
+    char peer[ASH_ADDRESS_TEXT_BYTES];  /* of the client */
+    char local[ASH_ADDRESS_TEXT_BYTES]; /* that it reached: what hello tells as host */
+    char app[ASH_APP_NAME_BYTES];       /* client.application.name of its hello */
+
+    /* What arrived: have bytes of it, one message or its start first. */
+    ash_block block;
+    size_t have;
+    bool greeted; /* a whole message came */
+
+    ash_reply reply;
+    ash_operation operation;
+    int32_t last_reply_id;
+    uint8_t compressor; /* of the message that is being answered */
+
+    /* What getLastError tells. */
+    int64_t last_n;
+    int32_t last_code;
+    char last_error[200];
+
+    struct ash_connection *next; /* server->lock */
+    struct ash_connection *prev;
+} ash_connection;
+
+/* Serve an accepted socket on a thread of its own.  Takes over fd, also on failure. */
+void ash__connection_start(ash_server *server, int fd, bool is_unix, const char *socket_path);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/cursors.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { CURSOR_NOT_FOUND = 43, CURSOR_IN_USE = 12050, UNAUTHORIZED = 13, BUCKETS = 1024 };
+
+struct ash_cursor_table {
+    ash_mutex lock; /* guards all below, and the table's part of each cursor */
+    ash_wire_cursor *buckets[BUCKETS];
+    size_t max;
+    ash_cursor_counts counts;
+};
+
+ash_wire_cursor *ash__wire_cursor_new(ash_cursor *cursor, const char *ns)
+{
+    ash_wire_cursor *w = ash__new(ash_wire_cursor);
+    w->cursor = cursor;
+    w->ns = ash__strdup(ns);
+    w->limit_left = -1;
+    w->created_ms = ash__clock_wall_ms();
+    return w;
+}
+
+void ash__wire_cursor_free(ash_wire_cursor *w)
+{
+    if (w == NULL)
+        return;
+    ash_cursor_free(w->cursor);
+    ash__free(w->ns);
+    ash__free(w);
+}
+
+static void free_list(ash_wire_cursor *list)
+{
+    while (list != NULL) {
+        ash_wire_cursor *next = list->next;
+        ash__wire_cursor_free(list);
+        list = next;
+    }
+}
+
+ash_cursor_table *ash__cursors_new(size_t max_cursors)
+{
+    ash_cursor_table *t = ash__new(ash_cursor_table);
+    ash__mutex_init(&t->lock, ASH_RANK_CONNECTION);
+    t->max = max_cursors;
+    return t;
+}
+
+void ash__cursors_free(ash_cursor_table *t)
+{
+    if (t == NULL)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++) {
+        for (ash_wire_cursor *w = t->buckets[i]; w != NULL; w = w->next)
+            ash_assert(!w->busy);
+        free_list(t->buckets[i]);
+    }
+    ash__mutex_release(&t->lock);
+    ash__free(t);
+}
+
+static ash_wire_cursor **find(ash_cursor_table *t, int64_t id)
+{
+    ash_wire_cursor **link = &t->buckets[(uint64_t)id % BUCKETS];
+    while (*link != NULL && (*link)->id != id)
+        link = &(*link)->next;
+    return link;
+}
+
+static ash_wire_cursor *unlink_at(ash_cursor_table *t, ash_wire_cursor **link)
+{
+    ash_wire_cursor *w = *link;
+    *link = w->next;
+    w->next = NULL;
+    t->counts.open--;
+    t->counts.no_timeout -= w->no_timeout ? 1 : 0;
+    return w;
+}
+
+int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *cancel, ash_error *err)
+{
+    int rc = 0;
+    ash__mutex_lock(&t->lock);
+    if (t->counts.open >= t->max) {
+        rc = ash__fail(err, ASH_ENOMEM, "there are already %zu open cursors", t->counts.open);
+    } else {
+        ash_wire_cursor **link;
+        do {
+            ash__random(&w->id, sizeof w->id);
+            w->id &= INT64_MAX;
+            link = find(t, w->id);
+        } while (w->id == 0 || *link != NULL);
+        w->busy = true;
+        w->cancel = cancel;
+        *link = w;
+        t->counts.open++;
+        t->counts.total_opened++;
+        t->counts.no_timeout += w->no_timeout ? 1 : 0;
+        t->counts.pinned++;
+    }
+    ash__mutex_unlock(&t->lock);
+    return rc;
+}
+
+static int check_take(const ash_wire_cursor *w, int64_t id, const char *ns,
+                      const ash_session_id *session, ash_error *err)
+{
+    if (w == NULL || w->killed)
+        return ash__fail_server(err, ASH_ECURSOR, CURSOR_NOT_FOUND,
+                                "cursor id %" PRId64 " not found", id);
+    if (strcmp(w->ns, ns) != 0)
+        return ash__fail_server(err, ASH_EACCES, UNAUTHORIZED,
+                                "cursor id %" PRId64 " belongs to namespace %s, not to %s", id,
+                                w->ns, ns);
+    if (w->has_session != (session != NULL) ||
+        (session != NULL && memcmp(&w->session, session, sizeof *session) != 0))
+        return ash__fail_server(err, ASH_EACCES, UNAUTHORIZED,
+                                "cursor id %" PRId64 " belongs to another session", id);
+    if (w->busy)
+        return ash__fail_server(err, ASH_ECURSOR, CURSOR_IN_USE,
+                                "cursor id %" PRId64 " is already in use", id);
+    return 0;
+}
+
+int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
+                      const ash_session_id *session, volatile int *cancel, ash_wire_cursor **out,
+                      ash_error *err)
+{
+    *out = NULL;
+    ash__mutex_lock(&t->lock);
+    ash_wire_cursor *w = *find(t, id);
+    int rc = check_take(w, id, ns, session, err);
+    if (rc == 0) {
+        w->busy = true;
+        w->cancel = cancel;
+        t->counts.pinned++;
+        *out = w;
+    }
+    ash__mutex_unlock(&t->lock);
+    return rc;
+}
+
+static void leave(ash_cursor_table *t, ash_wire_cursor *w, bool end)
+{
+    ash_wire_cursor *gone = NULL;
+    ash__mutex_lock(&t->lock);
+    ash_assert(w->busy);
+    w->busy = false;
+    w->cancel = NULL;
+    w->used_ms = ash__clock_ms();
+    t->counts.pinned--;
+    if (end || w->killed)
+        gone = unlink_at(t, find(t, w->id));
+    ash__mutex_unlock(&t->lock);
+    ash__wire_cursor_free(gone);
+}
+
+void ash__cursors_give(ash_cursor_table *t, ash_wire_cursor *w)
+{
+    leave(t, w, false);
+}
+
+void ash__cursors_end(ash_cursor_table *t, ash_wire_cursor *w)
+{
+    leave(t, w, true);
+}
+
+/* Kills the cursor at *link.  One at rest is put on *gone, and *link is the next one then. */
+static bool kill_at(ash_cursor_table *t, ash_wire_cursor **link, ash_wire_cursor **gone)
+{
+    ash_wire_cursor *w = *link;
+    if (w->busy) {
+        w->killed = true;
+        *w->cancel = 1;
+        return false;
+    }
+    unlink_at(t, link);
+    w->next = *gone;
+    *gone = w;
+    return true;
+}
+
+bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns)
+{
+    ash_wire_cursor *gone = NULL;
+    ash__mutex_lock(&t->lock);
+    ash_wire_cursor **link = find(t, id);
+    bool found = *link != NULL && !(*link)->killed && (ns == NULL || strcmp((*link)->ns, ns) == 0);
+    if (found)
+        kill_at(t, link, &gone);
+    ash__mutex_unlock(&t->lock);
+    free_list(gone);
+    return found;
+}
+
+typedef bool (*choose_fn)(const ash_wire_cursor *w, const void *arg);
+
+static size_t kill_where(ash_cursor_table *t, choose_fn choose, const void *arg)
+{
+    ash_wire_cursor *gone = NULL;
+    size_t count = 0;
+    ash__mutex_lock(&t->lock);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        ash_wire_cursor **link = &t->buckets[i];
+        while (*link != NULL) {
+            bool chosen = choose(*link, arg);
+            count += chosen ? 1 : 0;
+            if (!chosen || !kill_at(t, link, &gone))
+                link = &(*link)->next;
+        }
+    }
+    ash__mutex_unlock(&t->lock);
+    free_list(gone);
+    return count;
+}
+
+static bool of_session(const ash_wire_cursor *w, const void *arg)
+{
+    return w->has_session && memcmp(&w->session, arg, sizeof w->session) == 0;
+}
+
+void ash__cursors_kill_session(ash_cursor_table *t, const ash_session_id *session)
+{
+    kill_where(t, of_session, session);
+}
+
+static bool with_session(const ash_wire_cursor *w, const void *arg)
+{
+    (void)arg;
+    return w->has_session;
+}
+
+void ash__cursors_kill_all(ash_cursor_table *t)
+{
+    kill_where(t, with_session, NULL);
+}
+
+static bool rested_too_long(const ash_wire_cursor *w, const void *arg)
+{
+    const int64_t *before_ms = arg;
+    return !w->busy && !w->has_session && !w->no_timeout && w->used_ms < *before_ms;
+}
+
+void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms)
+{
+    size_t count = kill_where(t, rested_too_long, &before_ms);
+    ash__mutex_lock(&t->lock);
+    t->counts.timed_out += (int64_t)count;
+    ash__mutex_unlock(&t->lock);
+}
+
+bool ash__cursors_is_change_stream(ash_cursor_table *t, int64_t id)
+{
+    ash__mutex_lock(&t->lock);
+    const ash_wire_cursor *w = *find(t, id);
+    bool changes = w != NULL && w->changes;
+    ash__mutex_unlock(&t->lock);
+    return changes;
+}
+
+ash_cursor_counts ash__cursors_counts(ash_cursor_table *t)
+{
+    ash__mutex_lock(&t->lock);
+    ash_cursor_counts counts = t->counts;
+    ash__mutex_unlock(&t->lock);
+    return counts;
+}

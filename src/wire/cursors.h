@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_CURSORS_H
+#define ASH_WIRE_CURSORS_H
+
+/* Cursors that clients hold between commands.
+ *
+ *   ash__wire_cursor_new ── first batch sent ──> ash__cursors_give ──┐
+ *          │                                          ^              v
+ *          │ nothing left                  batch sent │     at rest in the table
+ *          v                                          │              │
+ *   ash__wire_cursor_free <── nothing left ── in use <── ash__cursors_take
+ *
+ * A cursor in use belongs to the command that took it; killing it then stops the command, and the
+ * cursor is freed when it is given back.  All functions on the table may be called from any thread.
+ */
+
+#include "wire/sessions.h"
+
+#include <ashlar/store.h>
+
+typedef struct ash_wire_cursor {
+    ash_cursor *cursor; /* owned */
+    char *ns;           /* "database.collection", owned */
+    int64_t id;         /* positive once in a table, else 0 */
+    bool has_session;
+    ash_session_id session;
+    bool no_timeout;
+    bool awaits;          /* tailable with awaitData, or a change stream: a batch may wait */
+    bool tailable;        /* stays open at its end */
+    bool changes;         /* a change stream */
+    bool name_only;       /* documents are cut down to {name, type} */
+    int64_t limit_left;   /* documents still allowed; < 0 = no limit */
+    int64_t time_left_ms; /* of the first command's maxTimeMS; 0 = no limit */
+    int64_t await_ms;     /* wait of a batch whose command names none */
+    int64_t created_ms;   /* wall clock */
+    /* The table's own. */
+    struct ash_wire_cursor *next;
+    bool busy;
+    bool killed;
+    volatile int *cancel; /* of the command that uses it */
+    int64_t used_ms;
+} ash_wire_cursor;
+
+/* Takes over cursor, copies ns. */
+ash_wire_cursor *ash__wire_cursor_new(ash_cursor *cursor, const char *ns);
+void ash__wire_cursor_free(ash_wire_cursor *w); /* NULL is fine */
+
+typedef struct ash_cursor_table ash_cursor_table;
+
+ash_cursor_table *ash__cursors_new(size_t max_cursors);
+void ash__cursors_free(ash_cursor_table *t); /* no cursor may be in use */
+
+/* Put a new cursor into the table, in use, and choose its id: random, positive.  ASH_ENOMEM (146)
+ * when there are too many; it is then still the caller's.  cancel: set when it is killed. */
+int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *cancel, ash_error *err);
+
+/* Take a cursor for use.  ASH_ECURSOR 43 when there is none, 12050 when it is in use; ASH_EACCES
+ * (13) when it belongs to another namespace or session (session NULL: none). */
+int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
+                      const ash_session_id *session, volatile int *cancel, ash_wire_cursor **out,
+                      ash_error *err);
+
+/* Back to rest (or, if it was killed, freed). */
+void ash__cursors_give(ash_cursor_table *t, ash_wire_cursor *w);
+
+/* A cursor in use that is at its end: out of the table and freed. */
+void ash__cursors_end(ash_cursor_table *t, ash_wire_cursor *w);
+
+/* false when there is none.  ns: it must be of that namespace; NULL = any. */
+bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns);
+void ash__cursors_kill_session(ash_cursor_table *t, const ash_session_id *session);
+void ash__cursors_kill_all(ash_cursor_table *t); /* those with a session */
+
+/* Free cursors without a session that rested since before the monotonic time given. */
+void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms);
+
+bool ash__cursors_is_change_stream(ash_cursor_table *t, int64_t id);
+
+typedef struct ash_cursor_counts {
+    size_t open;
+    size_t no_timeout;
+    size_t pinned; /* in use */
+    int64_t timed_out;
+    int64_t total_opened;
+} ash_cursor_counts;
+ash_cursor_counts ash__cursors_counts(ash_cursor_table *t);
+
+#endif

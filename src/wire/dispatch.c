@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/dispatch.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <limits.h>
+#include <string.h>
+
+enum {
+    BAD_VALUE = 2,
+    UNAUTHORIZED = 13,
+    COMMAND_NOT_FOUND = 59,
+    INVALID_NAMESPACE = 73,
+    UNSUPPORTED_OP_QUERY = 352,
+    INTERRUPTED_AT_SHUTDOWN = 11600,
+    MISSING_DB = 40571
+};
+
+/* ---- errors and labels ---- */
+
+void ash__reply_error(ash_reply *r, const ash_error *err)
+{
+    char name[64];
+    int32_t code = ash_error_server_code(err);
+    ash_error_server_name(code, name, sizeof name);
+    ash__builder_double(&r->body, "ok", 0.0);
+    ash__builder_text(&r->body, "errmsg", err->text);
+    ash__builder_int32(&r->body, "code", code);
+    ash__builder_text(&r->body, "codeName", name);
+    if (r->has_details)
+        ash__builder_elements(&r->body, ash__builder_doc(&r->details));
+}
+
+static bool is_one_of(int32_t code, const int32_t *codes, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (codes[i] == code)
+            return true;
+    return false;
+}
+
+/* The driver may try the same write once more. */
+static bool is_retryable_write_code(int32_t code)
+{
+    static const int32_t codes[] = {6,    7,     89,    91,    134,   189,  262,
+                                    9001, 10107, 11600, 11602, 13435, 13436};
+    return is_one_of(code, codes, ASH_ARRAY_LEN(codes));
+}
+
+/* The driver may open the change stream again where it was. */
+static bool is_resumable_change_code(int32_t code)
+{
+    static const int32_t codes[] = {6,   7,    63,    89,    91,    133,   150,   189,  234,
+                                    262, 9001, 10107, 11600, 11602, 13388, 13435, 13436};
+    return is_one_of(code, codes, ASH_ARRAY_LEN(codes));
+}
+
+static bool is_change_stream(const ash_command *c)
+{
+    int64_t id;
+    return c->info != NULL && strcmp(c->info->name, "getMore") == 0 &&
+           ash__value_as_int64(c->value, &id) &&
+           ash__cursors_is_change_stream(c->server->cursors, id);
+}
+
+static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
+{
+    ash_builder *b = &c->reply->body;
+    const char *label = NULL;
+    if (failure != NULL && failure->has_labels) {
+        ash__builder_array_value(b, "errorLabels",
+                                 (ash_doc){failure->labels.data, failure->labels.len});
+        return;
+    }
+    if (c->retryable && is_retryable_write_code(code))
+        label = "RetryableWriteError";
+    else if (is_resumable_change_code(code) && is_change_stream(c))
+        label = "ResumableChangeStreamError";
+    if (label == NULL)
+        return;
+    ash__builder_begin_array(b, "errorLabels");
+    ash__builder_text(b, "0", label);
+    ash__builder_end(b);
+}
+
+static void add_write_concern_error(ash_command *c, const ash_failure *failure)
+{
+    char name[64];
+    ash_builder *b = &c->reply->body;
+    int64_t code = c->concern.error_code;
+    if (failure != NULL && failure->write_concern_error.len != 0) {
+        ash_doc doc = {failure->write_concern_error.data, failure->write_concern_error.len};
+        ash__builder_doc_value(b, "writeConcernError", doc);
+        ash__value_as_int64(ash__doc_get(doc, "code"), &code);
+        ash_value labels = ash__doc_get(doc, "errorLabels");
+        if (labels.type == BSON_TYPE_ARRAY)
+            ash__builder_value(b, "errorLabels", labels);
+        else
+            add_labels(c, (int32_t)code, failure);
+    } else if (code != 0 && (c->info->flags & ASH_COMMAND_WRITES)) {
+        ash_error_server_name((int32_t)code, name, sizeof name);
+        ash__builder_begin_doc(b, "writeConcernError");
+        ash__builder_int32(b, "code", (int32_t)code);
+        ash__builder_text(b, "codeName", name);
+        ash__builder_text(b, "errmsg", c->concern.error_text);
+        ash__builder_end(b);
+    }
+}
+
+static void add_times(ash_command *c)
+{
+    static const uint8_t no_hash[20];
+    ash_builder *b = &c->reply->body;
+    if (c->server->opts.standalone)
+        return;
+    uint64_t now = ash__server_cluster_time(c->server);
+    ash__builder_begin_doc(b, "$clusterTime");
+    ash__builder_timestamp(b, "clusterTime", now);
+    ash__builder_begin_doc(b, "signature");
+    ash__builder_binary(b, "hash", BSON_SUBTYPE_BINARY, no_hash, sizeof no_hash);
+    ash__builder_int64(b, "keyId", 0);
+    ash__builder_end(b);
+    ash__builder_end(b);
+    ash__builder_timestamp(b, "operationTime", now);
+}
+
+/* ---- what the request is about ---- */
+
+static int check_db_name(const char *db, size_t len, ash_error *err)
+{
+    if (len == 0 || len >= ASH_DB_NAME_BYTES || len != strcspn(db, "/\\. \"") ||
+        (strchr(db, '$') != NULL && strcmp(db, "$external") != 0))
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                                "Invalid database name: '%.80s'", db);
+    return 0;
+}
+
+/* The database: $db, or the first part of an old query's "database.$cmd". */
+static int read_db(ash_command *c, ash_error *err)
+{
+    uint32_t len;
+    const char *db;
+    if (c->request->query_ns != NULL) {
+        const char *ns = c->request->query_ns;
+        const char *dot = strchr(ns, '.');
+        if (dot == NULL || strcmp(dot, ".$cmd") != 0)
+            return ash__fail_server(err, ASH_EUNSUPPORTED, UNSUPPORTED_OP_QUERY,
+                                    "OP_QUERY is only taken for commands, not on '%.100s'", ns);
+        len = (uint32_t)(dot - ns);
+        if (len >= sizeof c->db_text)
+            return check_db_name(ns, len, err);
+        memcpy(c->db_text, ns, len);
+        c->db_text[len] = '\0';
+        db = c->db_text;
+    } else {
+        ash_value v = ash__doc_get(c->body, "$db");
+        if (v.type != BSON_TYPE_UTF8)
+            return ash__fail_server(err, ASH_EINVAL, MISSING_DB,
+                                    "OP_MSG requests require a $db argument");
+        db = ash__value_string(v, &len);
+        if (strlen(db) != len)
+            return check_db_name("", 0, err);
+    }
+    c->db = db;
+    return check_db_name(db, len, err);
+}
+
+static int read_coll(ash_command *c, ash_error *err)
+{
+    uint32_t len = 0;
+    if (c->value.type != BSON_TYPE_UTF8)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                                "collection name has invalid type %s",
+                                ash__type_name(c->value.type));
+    c->coll = ash__value_string(c->value, &len);
+    if (len == 0 || strlen(c->coll) != len)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                                "Invalid namespace specified '%s.%.100s'", c->db, c->coll);
+    return 0;
+}
+
+static int read_command(ash_command *c, const char **name, ash_error *err)
+{
+    ash_doc_iter it = ash__doc_iter(c->body);
+    *name = ash__doc_iter_next(&it) ? it.name : "";
+    c->value = it.value;
+    int rc = read_db(c, err);
+    if (rc != 0)
+        return rc;
+    c->info = ash__wire_command_find(*name);
+    if (c->info != NULL && (c->info->flags & ASH_COMMAND_TEST) && !c->server->opts.test_commands)
+        c->info = NULL;
+    if (c->info == NULL)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, COMMAND_NOT_FOUND,
+                                "no such command: '%.100s'", *name);
+    if ((c->info->flags & ASH_COMMAND_ADMIN) && strcmp(c->db, "admin") != 0)
+        return ash__fail_server(err, ASH_EACCES, UNAUTHORIZED,
+                                "%s may only be run against the admin database.", c->info->name);
+    return (c->info->flags & ASH_COMMAND_COLLECTION) ? read_coll(c, err) : 0;
+}
+
+static int read_max_time(ash_command *c, ash_error *err)
+{
+    c->max_time_ms = ash__arg_int64(c, "maxTimeMS", 0);
+    if (c->max_time_ms < 0 || c->max_time_ms > INT_MAX)
+        return ash__fail_server(err, ASH_EINVAL, BAD_VALUE,
+                                "%lld value for maxTimeMS is out of range [0, %d]",
+                                (long long)c->max_time_ms, INT_MAX);
+    c->op.deadline_ms = ash_deadline(c->max_time_ms);
+    return 0;
+}
+
+static int prepare(ash_command *c, ash_error *err)
+{
+    int rc = ash__command_check_arguments(c, err);
+    if (rc == 0)
+        rc = ash__command_check_api(c, err);
+    if (rc == 0)
+        rc = read_max_time(c, err);
+    if (rc == 0)
+        rc = ash__command_read_session(c, err);
+    if (rc == 0)
+        rc = ash__command_read_concerns(c, err);
+    return rc;
+}
+
+/* ---- running ---- */
+
+/* A fail point's doing before the command: false when the command must not run. */
+static bool fail_first(ash_command *c, const ash_failure *failure, ash_error *err)
+{
+    char name[64];
+    int64_t until = ash__clock_ms() + failure->block_ms;
+    while (ash__clock_ms() < until && !c->connection->operation.cancel)
+        ash__clock_sleep_ms(5);
+    c->reply->close = failure->close_connection;
+    if (failure->error_code == 0)
+        return !failure->close_connection;
+    ash_error_server_name(failure->error_code, name, sizeof name);
+    ash__fail_server(err, ash__code_from_server(failure->error_code), failure->error_code,
+                     "Failing command via 'failCommand' failpoint: %s", name);
+    return false;
+}
+
+/* Suites name namespaces in fail points; "db.coll" of this command. */
+static char *namespace_text(const ash_command *c)
+{
+    const char *coll = c->coll;
+    if (coll == NULL)
+        coll = ash__arg_string(c, "collection", "");
+    return ash__sprintf("%s.%s", c->db, coll);
+}
+
+static bool hit_failpoint(ash_command *c, ash_failure *failure)
+{
+    if (!c->server->opts.test_commands || (c->info->flags & ASH_COMMAND_TEST))
+        return false;
+    char *ns = namespace_text(c);
+    bool hit =
+        ash__failpoint_hit(&c->server->failpoint, c->info->name, ns, c->connection->app, failure);
+    ash__free(ns);
+    return hit;
+}
+
+/* What the failed command had begun to answer goes away; its cursor, too. */
+static void finish_failed(ash_command *c, const ash_error *err, const ash_failure *failure)
+{
+    c->reply->keep_cursor = false;
+    ash__reply_begin(c->reply);
+    ash__reply_error(c->reply, err);
+    add_labels(c, ash_error_server_code(err), failure);
+    atomic_fetch_add_explicit(&c->server->counters.user_asserts, 1, memory_order_relaxed);
+    ash__log(ASH_LOG_DEBUG, "command %s failed: %s", c->info != NULL ? c->info->name : "?",
+             err->text);
+}
+
+static void run_command(ash_command *c, ash_operation *operation)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_failure failure;
+    const ash_failure *hit = NULL;
+    int rc = read_command(c, &operation->name, &err);
+    operation->db = c->db != NULL ? c->db : "";
+    ash__operations_begin(&c->server->operations, operation);
+    if (rc == 0)
+        rc = prepare(c, &err);
+    if (rc == 0 && hit_failpoint(c, &failure)) {
+        hit = &failure;
+        if (!fail_first(c, hit, &err))
+            rc = err.code != 0 ? err.code : ASH_ENETWORK;
+    }
+    if (rc == 0)
+        rc = c->info->run(c, &err);
+    if (rc == ASH_EINTERRUPTED && hit == NULL && ash__server_stopping(c->server))
+        err.server_code = INTERRUPTED_AT_SHUTDOWN;
+    if (rc != 0) {
+        finish_failed(c, &err, hit);
+    } else {
+        add_write_concern_error(c, hit);
+        ash__builder_double(&c->reply->body, "ok", 1.0);
+    }
+    if (c->info != NULL)
+        add_times(c);
+    ash__operations_end(&c->server->operations, operation);
+    if (hit != NULL)
+        ash__failure_release(&failure);
+}
+
+void ash__dispatch(ash_connection *connection, const ash_request *request)
+{
+    ash_command c;
+    ash_operation *operation = &connection->operation;
+    memset(&c, 0, sizeof c);
+    c.server = connection->server;
+    c.connection = connection;
+    c.request = request;
+    c.reply = &connection->reply;
+    c.body = request->body;
+    c.op.cancel = &operation->cancel;
+    c.reply->close = false;
+    c.reply->has_details = false;
+    c.reply->keep_cursor = false;
+    operation->connection_id = connection->id;
+    operation->client = connection->peer;
+    operation->body = request->body;
+    ash__reply_begin(c.reply);
+    run_command(&c, operation);
+}

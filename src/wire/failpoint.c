@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/failpoint.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { MAX_DATA_BYTES = 64 * 1024 };
+
+void ash__failpoint_init(ash_failpoint *f)
+{
+    memset(f, 0, sizeof *f);
+    ash__mutex_init(&f->lock, ASH_RANK_CONNECTION);
+}
+
+void ash__failpoint_release(ash_failpoint *f)
+{
+    ash__buffer_release(&f->data);
+    ash__mutex_release(&f->lock);
+}
+
+static bool is_text(ash_value v, const char *text)
+{
+    uint32_t len;
+    return v.type == BSON_TYPE_UTF8 && strcmp(ash__value_string(v, &len), text) == 0;
+}
+
+/* How many commands pass and how many fail then: left 0 = off. */
+static int read_mode(ash_value mode, int64_t *skip, int64_t *left, ash_error *err)
+{
+    *skip = 0;
+    *left = -1;
+    if (is_text(mode, "alwaysOn"))
+        return 0;
+    if (is_text(mode, "off")) {
+        *left = 0;
+        return 0;
+    }
+    if (mode.type == BSON_TYPE_DOCUMENT) {
+        ash_value times = ash__doc_get(ash__value_doc(mode), "times");
+        ash_value pass = ash__doc_get(ash__value_doc(mode), "skip");
+        if (ash__value_as_int64(times, left) && *left >= 0)
+            return 0;
+        *left = -1;
+        if (ash__value_as_int64(pass, skip) && *skip >= 0)
+            return 0;
+    }
+    return ash__fail(err, ASH_EINVAL, "unknown fail point mode");
+}
+
+int ash__failpoint_set(ash_failpoint *f, ash_value mode, ash_value data, ash_error *err)
+{
+    int64_t skip, left;
+    int rc = read_mode(mode, &skip, &left, err);
+    if (rc != 0)
+        return rc;
+    if (left != 0 && (data.type != BSON_TYPE_DOCUMENT || data.len > MAX_DATA_BYTES ||
+                      ash__doc_get(ash__value_doc(data), "failCommands").type != BSON_TYPE_ARRAY))
+        return ash__fail(err, ASH_EINVAL, "the fail point needs data.failCommands, an array");
+    ash__mutex_lock(&f->lock);
+    ash__buffer_clear(&f->data);
+    if (left != 0)
+        ash__buffer_append(&f->data, data.data, data.len);
+    f->skip = skip;
+    f->left = left;
+    ash__mutex_unlock(&f->lock);
+    return 0;
+}
+
+static bool matches(ash_doc data, const char *command, const char *ns, const char *app)
+{
+    ash_value only_app = ash__doc_get(data, "appName");
+    ash_value only_ns = ash__doc_get(data, "namespace");
+    if ((only_app.type == BSON_TYPE_UTF8 && !is_text(only_app, app)) ||
+        (only_ns.type == BSON_TYPE_UTF8 && !is_text(only_ns, ns)))
+        return false;
+    ash_doc names = ash__value_doc(ash__doc_get(data, "failCommands"));
+    for (ash_doc_iter it = ash__doc_iter(names); ash__doc_iter_next(&it);)
+        if (is_text(it.value, command))
+            return true;
+    return false;
+}
+
+static void read_failure(ash_doc data, ash_failure *out)
+{
+    int64_t code = 0;
+    memset(out, 0, sizeof *out);
+    out->close_connection = ash__value_truthy(ash__doc_get(data, "closeConnection"));
+    if (ash__value_as_int64(ash__doc_get(data, "errorCode"), &code))
+        out->error_code = (int32_t)code;
+    if (ash__value_truthy(ash__doc_get(data, "blockConnection")))
+        ash__value_as_int64(ash__doc_get(data, "blockTimeMS"), &out->block_ms);
+    ash_value labels = ash__doc_get(data, "errorLabels");
+    out->has_labels = labels.type == BSON_TYPE_ARRAY;
+    if (out->has_labels)
+        ash__buffer_append(&out->labels, labels.data, labels.len);
+    ash_value concern = ash__doc_get(data, "writeConcernError");
+    if (concern.type == BSON_TYPE_DOCUMENT)
+        ash__buffer_append(&out->write_concern_error, concern.data, concern.len);
+}
+
+bool ash__failpoint_hit(ash_failpoint *f, const char *command, const char *ns, const char *app,
+                        ash_failure *out)
+{
+    bool hit = false;
+    ash__mutex_lock(&f->lock);
+    ash_doc data = {f->data.data, f->data.len};
+    if (f->left != 0 && data.len != 0 && matches(data, command, ns, app)) {
+        hit = f->skip == 0;
+        if (!hit)
+            f->skip--;
+        else if (f->left > 0)
+            f->left--;
+    }
+    if (hit)
+        read_failure(data, out);
+    ash__mutex_unlock(&f->lock);
+    return hit;
+}
+
+void ash__failure_release(ash_failure *failure)
+{
+    ash__buffer_release(&failure->labels);
+    ash__buffer_release(&failure->write_concern_error);
+}

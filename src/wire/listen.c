@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/listen.h"
+
+#include "base/mem.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { BACKLOG = 256, PAIR_TRIES = 20 };
+
+typedef union any_address {
+    struct sockaddr_storage storage;
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_un un;
+} any_address;
+
+void ash__address_text(const struct sockaddr_storage *address, socklen_t len,
+                       char out[ASH_ADDRESS_TEXT_BYTES])
+{
+    any_address a;
+    char host[INET6_ADDRSTRLEN] = "";
+    memset(&a, 0, sizeof a);
+    memcpy(&a.storage, address, len < sizeof a ? len : sizeof a);
+    out[0] = '\0';
+    if (a.any.sa_family == AF_INET) {
+        inet_ntop(AF_INET, &a.v4.sin_addr, host, sizeof host);
+        snprintf(out, ASH_ADDRESS_TEXT_BYTES, "%s:%d", host, ntohs(a.v4.sin_port));
+    } else if (a.any.sa_family == AF_INET6) {
+        inet_ntop(AF_INET6, &a.v6.sin6_addr, host, sizeof host);
+        snprintf(out, ASH_ADDRESS_TEXT_BYTES, "[%s]:%d", host, ntohs(a.v6.sin6_port));
+    } else if (a.any.sa_family == AF_UNIX && len > offsetof(struct sockaddr_un, sun_path)) {
+        snprintf(out, ASH_ADDRESS_TEXT_BYTES, "%.*s", (int)sizeof a.un.sun_path, a.un.sun_path);
+    }
+}
+
+/* "host:port", "[host]:port", "host": splits text into host and port. */
+static int split(const char *text, char *host, size_t host_size, uint16_t *port, ash_error *err)
+{
+    const char *start = text, *end, *port_text = NULL;
+    if (text[0] == '[') {
+        start = text + 1;
+        end = strchr(start, ']');
+        if (end != NULL && end[1] == ':')
+            port_text = end + 2;
+        else if (end != NULL && end[1] != '\0')
+            end = NULL;
+    } else {
+        end = strchr(text, ':');
+        if (end != NULL && strchr(end + 1, ':') != NULL)
+            end = NULL;
+        if (end != NULL)
+            port_text = end + 1;
+        else if (strchr(text, ':') == NULL || strcmp(text, "::1") == 0)
+            end = text + strlen(text);
+    }
+    if (end == NULL || end == start || (size_t)(end - start) >= host_size)
+        return ash__fail(err, ASH_EINVAL, "cannot listen on %s: not host:port", text);
+    memcpy(host, start, (size_t)(end - start));
+    host[end - start] = '\0';
+    *port = ASH_DEFAULT_PORT;
+    if (port_text != NULL) {
+        char *rest;
+        errno = 0;
+        unsigned long n = strtoul(port_text, &rest, 10);
+        if (errno != 0 || *rest != '\0' || port_text[0] < '0' || port_text[0] > '9' || n > 65535)
+            return ash__fail(err, ASH_EINVAL, "cannot listen on %s: not a port number", text);
+        *port = (uint16_t)n;
+    }
+    return 0;
+}
+
+static bool is_loopback(const any_address *a)
+{
+    if (a->any.sa_family == AF_INET)
+        return ntohl(a->v4.sin_addr.s_addr) >> 24 == 127;
+    return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
+}
+
+static int to_address(const char *host, uint16_t port, any_address *out, ash_error *err)
+{
+    memset(out, 0, sizeof *out);
+    if (inet_pton(AF_INET, host, &out->v4.sin_addr) == 1) {
+        out->v4.sin_family = AF_INET;
+        out->v4.sin_port = htons(port);
+    } else if (inet_pton(AF_INET6, host, &out->v6.sin6_addr) == 1) {
+        out->v6.sin6_family = AF_INET6;
+        out->v6.sin6_port = htons(port);
+    } else {
+        return ash__fail(err, ASH_EINVAL,
+                         "cannot listen on %s: neither an address nor \"localhost\"", host);
+    }
+    if (!is_loopback(out))
+        return ash__fail(err, ASH_EACCES,
+                         "cannot listen on %s: clients are not authenticated, so only loopback "
+                         "addresses (127.0.0.1, ::1) are allowed",
+                         host);
+    return 0;
+}
+
+static int listen_error(int errno_value, const char *text, ash_error *err)
+{
+    if (errno_value == EADDRINUSE)
+        return ash__fail(err, ASH_EEXISTS, "cannot listen on %s: the address is in use", text);
+    if (errno_value == EACCES || errno_value == EPERM)
+        return ash__fail(err, ASH_EACCES, "cannot listen on %s: permission denied", text);
+    return ash__fail(err, ASH_ENETWORK, "cannot listen on %s: %s", text, strerror(errno_value));
+}
+
+/* A socket that listens, or -1 and errno. */
+static int listen_on(const any_address *a)
+{
+    socklen_t len = a->any.sa_family == AF_INET ? sizeof a->v4 : sizeof a->v6;
+    int on = 1;
+    int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (a->any.sa_family == AF_INET6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    if (bind(fd, &a->any, len) != 0 || listen(fd, BACKLOG) != 0) {
+        int saved = errno;
+        close(fd);
+        errno = saved;
+        return -1;
+    }
+    return fd;
+}
+
+static uint16_t keep(ash_listeners *l, int fd, bool is_unix, const char *path)
+{
+    any_address a;
+    socklen_t len = sizeof a;
+    char text[ASH_ADDRESS_TEXT_BYTES];
+    ash_listener *item = &l->items[l->count++];
+    item->fd = fd;
+    item->is_unix = is_unix;
+    if (is_unix) {
+        item->address = ash__strdup(path);
+        return 0;
+    }
+    memset(&a, 0, sizeof a);
+    getsockname(fd, &a.any, &len);
+    ash__address_text(&a.storage, len, text);
+    item->address = ash__strdup(text);
+    return ntohs(a.any.sa_family == AF_INET ? a.v4.sin_port : a.v6.sin6_port);
+}
+
+/* Both families on one port; a machine without IPv6 gets the first only. */
+static int add_localhost(ash_listeners *l, uint16_t port, ash_error *err)
+{
+    for (int i = 0;; i++) {
+        any_address v4, v6;
+        int rc = to_address("127.0.0.1", port, &v4, err);
+        if (rc != 0)
+            return rc;
+        int fd = listen_on(&v4);
+        if (fd < 0)
+            return listen_error(errno, "127.0.0.1", err);
+        uint16_t real_port = keep(l, fd, false, NULL);
+        if ((rc = to_address("::1", real_port, &v6, err)) != 0)
+            return rc;
+        fd = listen_on(&v6);
+        if (fd >= 0) {
+            keep(l, fd, false, NULL);
+            return 0;
+        }
+        if (errno != EADDRINUSE)
+            return 0;
+        if (port != 0 || i == PAIR_TRIES)
+            return listen_error(EADDRINUSE, "[::1]", err);
+        ash_listener *last = &l->items[--l->count];
+        close(last->fd);
+        ash__free(last->address);
+    }
+}
+
+int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err)
+{
+    char host[64];
+    uint16_t port;
+    any_address a;
+    if (l->count + 2 > ASH_MAX_LISTENERS)
+        return ash__fail(err, ASH_EINVAL, "cannot listen on %s: too many addresses", text);
+    int rc = split(text, host, sizeof host, &port, err);
+    if (rc != 0)
+        return rc;
+    if (strcmp(host, "localhost") == 0)
+        return add_localhost(l, port, err);
+    if ((rc = to_address(host, port, &a, err)) != 0)
+        return rc;
+    int fd = listen_on(&a);
+    if (fd < 0)
+        return listen_error(errno, text, err);
+    keep(l, fd, false, NULL);
+    return 0;
+}
+
+/* Does anybody listen on the socket file? */
+static bool is_served(const any_address *a)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    bool served = connect(fd, &a->any, sizeof a->un) == 0 || errno == EAGAIN;
+    close(fd);
+    return served;
+}
+
+int ash__listeners_add_unix(ash_listeners *l, const char *path, ash_error *err)
+{
+    any_address a;
+    struct stat st;
+    memset(&a, 0, sizeof a);
+    a.un.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof a.un.sun_path)
+        return ash__fail(err, ASH_ETOOBIG, "cannot listen on %s: a socket's path ends at %zu bytes",
+                         path, sizeof a.un.sun_path - 1);
+    if (l->count == ASH_MAX_LISTENERS)
+        return ash__fail(err, ASH_EINVAL, "cannot listen on %s: too many addresses", path);
+    memcpy(a.un.sun_path, path, strlen(path));
+    if (lstat(path, &st) == 0) {
+        if (!S_ISSOCK(st.st_mode))
+            return ash__fail(err, ASH_EEXISTS, "cannot listen on %s: it is not a socket", path);
+        if (is_served(&a))
+            return ash__fail(err, ASH_EBUSY, "cannot listen on %s: somebody serves there", path);
+        unlink(path);
+    }
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return listen_error(errno, path, err);
+    /* Nobody can connect before listen(), so the mode is right from the first client on. */
+    if (bind(fd, &a.any, sizeof a.un) != 0 || chmod(path, 0600) != 0 || listen(fd, BACKLOG) != 0) {
+        int rc = listen_error(errno, path, err);
+        close(fd);
+        return rc;
+    }
+    keep(l, fd, true, path);
+    return 0;
+}
+
+void ash__listeners_close(ash_listeners *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        close(l->items[i].fd);
+        if (l->items[i].is_unix)
+            unlink(l->items[i].address);
+        ash__free(l->items[i].address);
+    }
+    l->count = 0;
+}

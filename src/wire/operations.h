@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_OPERATIONS_H
+#define ASH_WIRE_OPERATIONS_H
+
+/* Commands that run now: what currentOp shows and killOp stops. */
+
+#include "base/thread.h"
+#include "bson/builder.h"
+
+typedef struct ash_operation {
+    int32_t id;
+    volatile int cancel; /* the store looks at it (ash_op.cancel) */
+    int64_t started_us;  /* monotonic */
+    int64_t started_wall_ms;
+    int64_t connection_id;
+    const char *client; /* address text; lives as long as the connection */
+    const char *db;     /* all views live while the command runs */
+    const char *name;
+    ash_doc body;
+    bool awaits; /* only waits for news: stopped at once when the server stops */
+    struct ash_operation *next;
+    struct ash_operation *prev;
+} ash_operation;
+
+typedef struct ash_operation_list {
+    ash_mutex lock; /* guards the list and the operations' fields but cancel */
+    ash_operation *first;
+    int32_t last_id;
+    bool stopping;
+} ash_operation_list;
+
+void ash__operations_init(ash_operation_list *list);
+void ash__operations_release(ash_operation_list *list); /* must be empty */
+
+/* Enter and leave; begin gives an id and clears cancel. */
+void ash__operations_begin(ash_operation_list *list, ash_operation *op);
+void ash__operations_end(ash_operation_list *list, ash_operation *op);
+
+/* It will wait for documents: from now on a stopping server interrupts it. */
+void ash__operations_awaits(ash_operation_list *list, ash_operation *op);
+
+bool ash__operations_kill(ash_operation_list *list, int32_t id);
+
+/* Interrupt those that wait, now and later; with all set, everything. */
+void ash__operations_stop(ash_operation_list *list, bool all);
+
+/* Append {opid, op, ns, command, …} documents as items of an open array; returns how many. */
+uint32_t ash__operations_describe(ash_operation_list *list, ash_builder *array);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_REPLY_H
+#define ASH_WIRE_REPLY_H
+
+/* One answer in the making: a document, in which a cursor's batch may stand as views of documents
+ * that the store owns, so that large ones go from its mapping to the socket without a copy. */
+
+#include "bson/builder.h"
+
+#include <sys/uio.h>
+
+typedef struct ash_splice {
+    size_t at; /* in items: the document's bytes go in here */
+    ash_doc doc;
+} ash_splice;
+
+struct ash_wire_cursor;
+
+typedef struct ash_reply {
+    ash_builder body; /* root open until ash__reply_finish() */
+    /* Documents of the batch, each as an array element: all bytes in items but for the large
+     * documents, which are spliced in. */
+    ash_buffer items;
+    ash_splice *splices;
+    size_t splice_count;
+    size_t splice_capacity;
+    size_t spliced_bytes;
+    uint32_t item_count;
+    size_t batch_at;      /* in body: where the items go; 0 = there is no batch */
+    size_t batch_open[2]; /* in body: lengths of the documents around the batch */
+    ash_builder details;  /* fields that an error answer carries besides the usual ones */
+    bool has_details;
+    struct ash_wire_cursor *cursor; /* owner of the views; given back once the answer is sent */
+    bool keep_cursor;               /* it lives on */
+    bool close;                     /* close the connection without an answer */
+} ash_reply;
+
+void ash__reply_init(ash_reply *r);
+void ash__reply_release(ash_reply *r); /* the cursor must have been given back */
+
+/* Start over with an empty root document.  Batch and cursor are dropped from the answer (the cursor
+ * stays in r->cursor, for its owner). */
+void ash__reply_begin(ash_reply *r);
+
+/* Add a document to the batch.  Views must stay valid until the answer is sent. */
+void ash__reply_add_item(ash_reply *r, ash_doc doc);
+
+/* Write {cursor: {<batch_name>: [items so far], id, ns, postBatchResumeToken?}}, which must be the
+ * first field of the root. resume_token.data NULL: none. */
+void ash__reply_cursor(ash_reply *r, const char *batch_name, int64_t id, const char *ns,
+                       ash_doc resume_token);
+
+/* Close the root and set all lengths; returns the length of the whole document. */
+size_t ash__reply_finish(ash_reply *r);
+
+/* The finished document in pieces: how many there are at most, and the pieces. */
+size_t ash__reply_piece_limit(const ash_reply *r);
+size_t ash__reply_pieces(const ash_reply *r, struct iovec *out);
+
+#endif

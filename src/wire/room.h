@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_ROOM_H
+#define ASH_WIRE_ROOM_H
+
+/* Memory for messages in flight.
+ *
+ * A block holds a connection's bytes.  A small one (ASH_BLOCK_SMALL_BYTES) is the connection's own;
+ * anything larger is taken out of a room that all connections of a server share, so that their sum
+ * is bounded, and goes back to the operating system when the block shrinks.  Messages over
+ * ASH_ROOM_BULK_BYTES may fill only half of the room: whoever sends large messages slowly cannot
+ * keep out those who send small ones. */
+
+#include "base/error.h"
+#include "base/thread.h"
+
+#include <stddef.h>
+
+enum { ASH_BLOCK_SMALL_BYTES = 16 * 1024, ASH_ROOM_BULK_BYTES = 4 * 1024 * 1024 };
+
+typedef struct ash_room {
+    ash_mutex lock; /* guards used */
+    ash_cond freed;
+    size_t total;
+    size_t used;
+} ash_room;
+
+void ash__room_init(ash_room *room, size_t total_bytes);
+void ash__room_release(ash_room *room);
+size_t ash__room_used(ash_room *room);
+
+/* One thread at a time. */
+typedef struct ash_block {
+    ash_room *room;
+    uint8_t *data;
+    size_t capacity;
+} ash_block;
+
+void ash__block_init(ash_block *block, ash_room *room);
+void ash__block_release(ash_block *block);
+
+/* Make the block hold at least capacity bytes, keeping its first keep_bytes.  Waits for room until
+ * the deadline (monotonic ms): ASH_ETIMEOUT.  ASH_ETOOBIG for more than the room could ever give,
+ * ASH_ENOMEM when the system has none.  On failure the block is as before. */
+int ash__block_reserve(ash_block *block, size_t keep_bytes, size_t capacity, int64_t deadline_ms,
+                       ash_error *err);
+
+/* Back to a small block, keeping the first keep_bytes if they fit, else doing nothing. */
+void ash__block_shrink(ash_block *block, size_t keep_bytes);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_SERVER_H
+#define ASH_WIRE_SERVER_H
+
+/* A server of MongoDB's wire protocol over one store.
+ *
+ * It presents itself as a replica set of one node whose host is the address that the client
+ * reached, so that drivers use retryable writes and change streams; or as a standalone server.
+ * Clients are not authenticated, so it listens on loopback addresses (127.0.0.0/8, ::1) and on a
+ * Unix socket that only its owner may open, and on nothing else.
+ *
+ * One thread a connection.  Memory: idle connections keep less than 64 KiB each; messages in flight
+ * share message_bytes over all connections. */
+
+#include <ashlar/store.h>
+
+typedef struct ash_server ash_server;
+
+typedef struct ash_server_options {
+    size_t size;
+    const char *const *listen; /* "127.0.0.1:27017", "[::1]:27017", "localhost:27017" (both);
+                                  without port: 27017; port 0: any free one */
+    size_t listen_count;
+    const char *socket_path; /* Unix socket, made with mode 0600, removed at the end; or NULL */
+    const char *advertise;   /* "host:port" told to clients; NULL = what they reached */
+    const char *set_name;    /* of the replica set; NULL = "ashlar" */
+    const char *version;     /* of Ashlar, for buildInfo; or NULL */
+    bool standalone;
+    bool test_commands;         /* configureFailPoint */
+    int32_t max_connections;    /* 0 = 1000 */
+    int32_t max_cursors;        /* 0 = 10000 */
+    int64_t idle_timeout_ms;    /* close a connection that is silent so long; 0 = never */
+    int64_t message_timeout_ms; /* a message must arrive within this, and 1 ms a KiB; 0 = 30000 */
+    int64_t send_timeout_ms;    /* close a connection that takes nothing so long; 0 = 60000 */
+    int64_t cursor_timeout_ms;  /* of cursors without a session; 0 = 600000 */
+    int64_t message_bytes;      /* memory for messages in flight; 0 = 256 MiB; at least 128 MiB */
+    int64_t stop_timeout_ms;    /* how long a stop lets commands finish; 0 = 10000 */
+} ash_server_options;
+#define ASH_SERVER_OPTIONS_INIT                                                                    \
+    {                                                                                              \
+        .size = sizeof(ash_server_options)                                                         \
+    }
+
+/* Listen and serve, on threads of its own.  Options are copied; the store stays the caller's and
+ * must outlive the server.  *out is yours: ash__server_stop().  ASH_EACCES for an address that is
+ * not loopback, ASH_EINVAL for one that does not parse, ASH_EEXISTS when it is in use, ASH_EBUSY
+ * when somebody serves on the Unix socket already, ASH_ENETWORK otherwise. */
+int ash__server_start(ash_store *store, const ash_server_options *opts, ash_server **out,
+                      ash_error *err);
+
+/* What it listens on ("127.0.0.1:27017", "/srv/files/socket"), with the ports really used.
+ * Borrowed until stop. */
+const char *const *ash__server_addresses(const ash_server *server, size_t *count);
+
+/* Stop accepting, interrupt commands that only wait for news, let the others finish (after
+ * stop_timeout_ms they are cancelled), close all connections and cursors, free the server.  NULL is
+ * fine. */
+void ash__server_stop(ash_server *server);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/sessions.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <string.h>
+
+enum { TOO_MANY_LOGICAL_SESSIONS = 261, BUCKETS = 4096 };
+
+typedef struct session {
+    struct session *next;
+    ash_session_id id;
+    int64_t used_ms;
+} session;
+
+struct ash_session_table {
+    ash_mutex lock; /* guards all below */
+    session *buckets[BUCKETS];
+    size_t count;
+    size_t max;
+    size_t sweep_at; /* bucket where the next search for expired ones begins */
+};
+
+ash_session_table *ash__sessions_new(size_t max_sessions)
+{
+    ash_session_table *t = ash__new(ash_session_table);
+    ash__mutex_init(&t->lock, ASH_RANK_CONNECTION);
+    t->max = max_sessions;
+    return t;
+}
+
+void ash__sessions_free(ash_session_table *t)
+{
+    if (t == NULL)
+        return;
+    ash__sessions_end_all(t);
+    ash__mutex_release(&t->lock);
+    ash__free(t);
+}
+
+/* The link that points at the session, or at the NULL where it would be. */
+static session **find(ash_session_table *t, const ash_session_id *id)
+{
+    session **link = &t->buckets[ash__checksum(id->bytes, sizeof id->bytes) % BUCKETS];
+    while (*link != NULL && memcmp(&(*link)->id, id, sizeof *id) != 0)
+        link = &(*link)->next;
+    return link;
+}
+
+static void drop(ash_session_table *t, session **link)
+{
+    session *s = *link;
+    *link = s->next;
+    ash__free(s);
+    t->count--;
+}
+
+int ash__sessions_touch(ash_session_table *t, const ash_session_id *id, ash_error *err)
+{
+    int rc = 0;
+    ash__mutex_lock(&t->lock);
+    session **link = find(t, id);
+    if (*link == NULL && t->count >= t->max) {
+        rc = ash__fail_server(err, ASH_ENOMEM, TOO_MANY_LOGICAL_SESSIONS,
+                              "there are already %zu sessions", t->count);
+    } else {
+        if (*link == NULL) {
+            *link = ash__new(session);
+            (*link)->id = *id;
+            t->count++;
+        }
+        (*link)->used_ms = ash__clock_ms();
+    }
+    ash__mutex_unlock(&t->lock);
+    return rc;
+}
+
+bool ash__sessions_end(ash_session_table *t, const ash_session_id *id)
+{
+    ash__mutex_lock(&t->lock);
+    session **link = find(t, id);
+    bool found = *link != NULL;
+    if (found)
+        drop(t, link);
+    ash__mutex_unlock(&t->lock);
+    return found;
+}
+
+void ash__sessions_end_all(ash_session_table *t)
+{
+    ash__mutex_lock(&t->lock);
+    for (size_t i = 0; i < BUCKETS; i++)
+        while (t->buckets[i] != NULL)
+            drop(t, &t->buckets[i]);
+    ash__mutex_unlock(&t->lock);
+}
+
+bool ash__sessions_expire(ash_session_table *t, int64_t before_ms, ash_session_id *out)
+{
+    bool found = false;
+    ash__mutex_lock(&t->lock);
+    for (size_t n = 0; n < BUCKETS && !found; n++) {
+        session **link = &t->buckets[t->sweep_at];
+        while (*link != NULL && (*link)->used_ms >= before_ms)
+            link = &(*link)->next;
+        if (*link != NULL) {
+            *out = (*link)->id;
+            drop(t, link);
+            found = true;
+        } else {
+            t->sweep_at = (t->sweep_at + 1) % BUCKETS;
+        }
+    }
+    ash__mutex_unlock(&t->lock);
+    return found;
+}
+
+size_t ash__sessions_count(ash_session_table *t)
+{
+    ash__mutex_lock(&t->lock);
+    size_t count = t->count;
+    ash__mutex_unlock(&t->lock);
+    return count;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_SESSIONS_H
+#define ASH_WIRE_SESSIONS_H
+
+/* Logical sessions: which exist and when each was used last.
+ *
+ * A session begins with the first command that names it and ends by endSessions or after 30
+ * minutes without use.  What a session's retryable writes did is the store's to remember; here only
+ * the cursors depend on it.  All functions may be called from any thread. */
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { ASH_SESSION_MINUTES = 30, ASH_SESSION_ID_BYTES = 16 };
+
+typedef struct ash_session_id {
+    uint8_t bytes[ASH_SESSION_ID_BYTES];
+} ash_session_id;
+
+typedef struct ash_session_table ash_session_table;
+
+ash_session_table *ash__sessions_new(size_t max_sessions);
+void ash__sessions_free(ash_session_table *t);
+
+/* The session was used now.  ASH_ENOMEM (261) when there would be too many. */
+int ash__sessions_touch(ash_session_table *t, const ash_session_id *id, ash_error *err);
+
+/* It is over; false if it was not there. */
+bool ash__sessions_end(ash_session_table *t, const ash_session_id *id);
+void ash__sessions_end_all(ash_session_table *t);
+
+/* Take out one session that was last used before the monotonic time given: false when none is left.
+ */
+bool ash__sessions_expire(ash_session_table *t, int64_t before_ms, ash_session_id *out);
+
+size_t ash__sessions_count(ash_session_table *t);
+
+#endif

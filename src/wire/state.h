@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_STATE_H
+#define ASH_WIRE_STATE_H
+
+/* A running server, as the parts of this folder see it. */
+
+#include "wire/cursors.h"
+#include "wire/failpoint.h"
+#include "wire/listen.h"
+#include "wire/operations.h"
+#include "wire/room.h"
+#include "wire/server.h"
+#include "wire/sessions.h"
+
+#include <stdatomic.h>
+
+struct ash_connection;
+
+typedef struct ash_server_counters {
+    _Atomic int64_t insert, query, update, remove, getmore, command;
+    _Atomic int64_t requests, bytes_in, bytes_out;
+    _Atomic int64_t user_asserts; /* commands that failed */
+    _Atomic int64_t connections_made;
+} ash_server_counters;
+
+struct ash_server {
+    ash_store *store;
+    ash_server_options opts; /* texts owned below */
+    char *advertise;
+    char *set_name;
+    char *version;
+    bool can_watch;
+    int64_t started_ms; /* monotonic */
+    int64_t started_wall_ms;
+    uint64_t process_id; /* random: tells one run of the server from the next */
+
+    ash_listeners listeners;
+    const char *addresses[ASH_MAX_LISTENERS];
+    int wake[2]; /* a pipe that ends the accepting thread's poll */
+    pthread_t accept_thread;
+    bool accept_started;
+
+    ash_mutex lock;    /* guards connections, connection_count, stopping */
+    ash_cond all_gone; /* connection_count became 0 */
+    struct ash_connection *connections;
+    int32_t connection_count;
+    bool stopping;
+
+    ash_room room;
+    ash_cursor_table *cursors;
+    ash_session_table *sessions;
+    ash_operation_list operations;
+    ash_failpoint failpoint;
+    ash_server_counters counters;
+    _Atomic uint64_t cluster_time; /* the newest one told to anybody; never goes back */
+};
+
+/* The time to tell a client: the store's newest operation time or, before there is one, the wall
+ * clock of the start. */
+uint64_t ash__server_cluster_time(ash_server *server);
+
+/* Is the server about to stop? */
+bool ash__server_stopping(ash_server *server);
+
+#endif

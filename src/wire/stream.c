@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/stream.h"
+
+#include "base/clock.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+
+enum { PIECES_A_CALL = 512 };
+
+static bool wait_for(int fd, short events, int64_t timeout_ms)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    int64_t deadline = timeout_ms < 0 ? 0 : ash__clock_ms() + timeout_ms;
+    for (;;) {
+        int wait = timeout_ms < 0 ? -1 : (int)(timeout_ms > INT_MAX ? INT_MAX : timeout_ms);
+        int n = poll(&p, 1, wait);
+        if (n > 0)
+            return true;
+        if (n == 0 || errno != EINTR)
+            return false;
+        if (timeout_ms >= 0) {
+            timeout_ms = deadline - ash__clock_ms();
+            if (timeout_ms < 0)
+                timeout_ms = 0;
+        }
+    }
+}
+
+bool ash__stream_wait(int fd, int64_t timeout_ms)
+{
+    return wait_for(fd, POLLIN, timeout_ms);
+}
+
+size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms)
+{
+    for (;;) {
+        ssize_t n = recv(fd, data, room, MSG_DONTWAIT);
+        if (n >= 0)
+            return (size_t)n;
+        if (errno == EINTR)
+            continue;
+        if (errno != EAGAIN && errno != EWOULDBLOCK)
+            return 0;
+        int64_t left = deadline_ms == 0 ? -1 : deadline_ms - ash__clock_ms();
+        if ((deadline_ms != 0 && left <= 0) || !wait_for(fd, POLLIN, left))
+            return 0;
+    }
+}
+
+bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_ms)
+{
+    while (count > 0) {
+        struct msghdr m;
+        memset(&m, 0, sizeof m);
+        m.msg_iov = iov;
+        m.msg_iovlen = count < PIECES_A_CALL ? count : PIECES_A_CALL;
+        ssize_t n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+            return false;
+        if (n < 0 && !wait_for(fd, POLLOUT, timeout_ms))
+            return false;
+        size_t sent = n < 0 ? 0 : (size_t)n;
+        while (count > 0 && sent >= iov->iov_len) {
+            sent -= iov->iov_len;
+            iov++;
+            count--;
+        }
+        if (sent > 0) {
+            iov->iov_base = (char *)iov->iov_base + sent;
+            iov->iov_len -= sent;
+        }
+    }
+    return true;
+}

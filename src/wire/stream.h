@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_WIRE_STREAM_H
+#define ASH_WIRE_STREAM_H
+
+/* Bytes over a non-blocking socket, with time limits. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+/* Wait until there is something to read, at most timeout_ms (< 0: forever). */
+bool ash__stream_wait(int fd, int64_t timeout_ms);
+
+/* At least one byte and at most room of them into data, before the deadline (monotonic ms, 0 =
+ * none). Returns how many, 0 when the peer hung up, failed, or was too slow. */
+size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms);
+
+/* All pieces; false when the peer is gone or took nothing for timeout_ms.  iov is changed. */
+bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_ms);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+#include "base/clock.h"
+#include "wire/command.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+static void test_wire_server__hello_names_the_address_reached(void **state)
+{
+    (void)state;
+    fixture x;
+    char want[64];
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    bson_t *r = client_run(fd, BCON_NEW("hello", BCON_INT32(1)));
+    snprintf(want, sizeof want, "127.0.0.1:%d", x.port);
+    assert_string_equal(field_text(r, "hosts.0"), want);
+    assert_string_equal(field_text(r, "me"), want);
+    assert_string_equal(field_text(r, "setName"), "ashlar");
+    assert_int_equal(field_number(r, "maxWireVersion"), 21);
+    assert_int_equal(field_number(r, "ok"), 1);
+    assert_true(bson_has_field(r, "$clusterTime"));
+    bson_destroy(r);
+    close(fd);
+    fixture_stop(&x);
+}
+
+static void test_wire_server__standalone_has_no_set(void **state)
+{
+    (void)state;
+    fixture x;
+    uint8_t uuid[16] = {1};
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.standalone = true;
+    fixture_start(&x, &o);
+    int fd = client_connect(&x);
+    bson_t *r = client_run(fd, BCON_NEW("ismaster", BCON_INT32(1)));
+    assert_false(bson_has_field(r, "setName"));
+    assert_false(bson_has_field(r, "$clusterTime"));
+    bson_destroy(r);
+    r = client_run(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]", "txnNumber",
+                                BCON_INT64(1), "lsid", "{", "id",
+                                BCON_BIN(BSON_SUBTYPE_UUID, uuid, 16), "}"));
+    assert_int_equal(field_number(r, "code"), 20);
+    assert_non_null(strstr(field_text(r, "errmsg"), "Transaction numbers are only allowed on"));
+    bson_destroy(r);
+    close(fd);
+    fixture_stop(&x);
+}
+
+static int code_of(int fd, bson_t *command)
+{
+    bson_t *r = client_run(fd, command);
+    int code = field_number(r, "ok") > 0 ? 0 : (int)field_number(r, "code");
+    bson_destroy(r);
+    return code;
+}
+
+static void test_wire_server__errors_have_the_servers_codes(void **state)
+{
+    (void)state;
+    fixture x;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    assert_int_equal(code_of(fd, BCON_NEW("nonsense", BCON_INT32(1))), 59);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "foo", BCON_INT32(1))), 40415);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "limit", "x")), 14);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "limit", BCON_INT32(-1))), 51024);
+    assert_int_equal(
+        code_of(fd, BCON_NEW("find", "c", "limit", BCON_INT32(1), "limit", BCON_INT32(1))), 40413);
+    assert_int_equal(code_of(fd, BCON_NEW("find", BCON_INT32(1))), 73);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "$db", "a b")), 73);
+    assert_int_equal(code_of(fd, BCON_NEW("killOp", BCON_INT32(1), "op", BCON_INT32(1))), 13);
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "c")), 40414);
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "c", "documents", "[", "]")), 16);
+    assert_int_equal(code_of(fd, BCON_NEW("aggregate", "c", "pipeline", "[", "]")), 9);
+    assert_int_equal(code_of(fd, BCON_NEW("getMore", BCON_INT64(5), "collection", "c")), 43);
+    assert_int_equal(code_of(fd, BCON_NEW("configureFailPoint", "failCommand", "$db", "admin")),
+                     59);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "startTransaction", BCON_BOOL(true))), 20);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "txnNumber", BCON_INT64(1))), 72);
+    assert_int_equal(code_of(fd, BCON_NEW("ping", BCON_INT32(1), "apiVersion", "2")), 322);
+    assert_int_equal(code_of(fd, BCON_NEW("ping", BCON_INT32(1))), 0);
+    close(fd);
+    fixture_stop(&x);
+}
+
+static void test_wire_server__unknown_field_text_is_mongodbs(void **state)
+{
+    (void)state;
+    fixture x;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    bson_t *r = client_run(fd, BCON_NEW("find", "c", "foo", BCON_INT32(1)));
+    assert_string_equal(field_text(r, "errmsg"), "BSON field 'find.foo' is an unknown field.");
+    bson_destroy(r);
+    close(fd);
+    fixture_stop(&x);
+}
+
+static void insert_docs(int fd, int count)
+{
+    bson_t *command = BCON_NEW("insert", "c");
+    bson_t array;
+    BSON_APPEND_ARRAY_BEGIN(command, "documents", &array);
+    for (int i = 0; i < count; i++) {
+        char key[16];
+        bson_t doc;
+        snprintf(key, sizeof key, "%d", i);
+        BSON_APPEND_DOCUMENT_BEGIN(&array, key, &doc);
+        BSON_APPEND_INT32(&doc, "_id", i);
+        bson_append_document_end(&array, &doc);
+    }
+    bson_append_array_end(command, &array);
+    bson_t *r = client_run(fd, command);
+    assert_int_equal(field_number(r, "n"), count);
+    bson_destroy(r);
+}
+
+static void test_wire_server__batches_and_cursors(void **state)
+{
+    (void)state;
+    fixture x;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    insert_docs(fd, 250);
+    bson_t *r = client_run(fd, BCON_NEW("find", "c"));
+    assert_int_equal(field_number(r, "cursor.firstBatch.100._id"), 100);
+    assert_int_equal(field_number(r, "cursor.firstBatch.101._id"), -999999);
+    int64_t id = field_int64(r, "cursor.id");
+    assert_true(id > 0);
+    assert_string_equal(field_text(r, "cursor.ns"), "test.c");
+    bson_destroy(r);
+    assert_int_equal(code_of(fd, BCON_NEW("getMore", BCON_INT64(id), "collection", "other")), 13);
+    /* Another connection may go on with it. */
+    int other = client_connect(&x);
+    r = client_run(
+        other, BCON_NEW("getMore", BCON_INT64(id), "collection", "c", "batchSize", BCON_INT32(10)));
+    assert_int_equal(field_number(r, "cursor.nextBatch.9._id"), 110);
+    bson_destroy(r);
+    r = client_run(fd, BCON_NEW("getMore", BCON_INT64(id), "collection", "c"));
+    assert_int_equal(field_number(r, "cursor.nextBatch.138._id"), 249);
+    assert_int_equal(field_number(r, "cursor.id"), 0);
+    bson_destroy(r);
+    r = client_run(fd, BCON_NEW("find", "c", "batchSize", BCON_INT32(0)));
+    id = field_int64(r, "cursor.id");
+    assert_true(id > 0);
+    bson_destroy(r);
+    r = client_run(fd, BCON_NEW("killCursors", "c", "cursors", "[", BCON_INT64(id), "]"));
+    assert_int_equal(field_int64(r, "cursorsKilled.0"), id);
+    bson_destroy(r);
+    assert_int_equal(code_of(fd, BCON_NEW("getMore", BCON_INT64(id), "collection", "c")), 43);
+    close(fd);
+    close(other);
+    fixture_stop(&x);
+}
+
+static void test_wire_server__write_concern_and_retry_reach_the_store(void **state)
+{
+    (void)state;
+    fixture x;
+    uint8_t uuid[16] = {9, 8, 7};
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]",
+                                          "writeConcern", "{", "w", "majority", "}", "lsid", "{",
+                                          "id", BCON_BIN(BSON_SUBTYPE_UUID, uuid, 16), "}",
+                                          "txnNumber", BCON_INT64(41))),
+                     0);
+    assert_int_equal(x.store->durability, ASH_DURABILITY_EVERY);
+    assert_true(x.store->retried);
+    assert_int_equal(x.store->retry.txn_number, 41);
+    assert_memory_equal(x.store->retry.session, uuid, 16);
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]",
+                                          "writeConcern", "{", "w", BCON_INT32(-1), "}")),
+                     9);
+    bson_t *r = client_run(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]",
+                                        "writeConcern", "{", "w", BCON_INT32(3), "}"));
+    assert_int_equal(field_number(r, "writeConcernError.code"), 100);
+    assert_int_equal(field_number(r, "n"), 1);
+    bson_destroy(r);
+    x.store->fail_code = ASH_EEXISTS;
+    x.store->fail_server_code = 11000;
+    r = client_run(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]"));
+    assert_int_equal(field_number(r, "writeErrors.0.code"), 11000);
+    assert_int_equal(field_number(r, "ok"), 1);
+    bson_destroy(r);
+    close(fd);
+    fixture_stop(&x);
+}
+
+static void test_wire_server__fail_point_adds_labels(void **state)
+{
+    (void)state;
+    fixture x;
+    uint8_t uuid[16] = {1};
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.test_commands = true;
+    fixture_start(&x, &o);
+    int fd = client_connect(&x);
+    assert_int_equal(
+        code_of(fd, BCON_NEW("configureFailPoint", "failCommand", "mode", "{", "times",
+                             BCON_INT32(1), "}", "data", "{", "failCommands", "[", "insert", "]",
+                             "errorCode", BCON_INT32(91), "}", "$db", "admin")),
+        0);
+    bson_t *r = client_run(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]", "lsid", "{",
+                                        "id", BCON_BIN(BSON_SUBTYPE_UUID, uuid, 16), "}",
+                                        "txnNumber", BCON_INT64(1)));
+    assert_int_equal(field_number(r, "code"), 91);
+    assert_string_equal(field_text(r, "errorLabels.0"), "RetryableWriteError");
+    bson_destroy(r);
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]")), 0);
+    close(fd);
+    fixture_stop(&x);
+}
+
+/* The answer to the ping must be the next thing that comes. */
+static void test_wire_server__more_to_come_is_never_answered(void **state)
+{
+    (void)state;
+    fixture x;
+    ash_buffer b = ASH_BUFFER_INIT;
+    bson_t *body = BCON_NEW("insert", "c", "$db", "test");
+    bson_t *doc = BCON_NEW("_id", BCON_INT32(1));
+    const bson_t *docs[] = {doc};
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    message_start(&b, ASH_OP_MSG);
+    b.data[16] = ASH_MSG_MORE_TO_COME;
+    message_body(&b, body);
+    message_sequence(&b, "documents", docs, 1);
+    message_end(&b);
+    for (int i = 0; i < 20; i++)
+        client_send(fd, b.data, b.len);
+    bson_t *r = client_run(fd, BCON_NEW("ping", BCON_INT32(1)));
+    assert_int_equal(field_number(r, "ok"), 1);
+    assert_false(bson_has_field(r, "n"));
+    assert_int_equal(x.store->count, 20);
+    bson_destroy(r);
+    bson_destroy(body);
+    bson_destroy(doc);
+    ash__buffer_release(&b);
+    close(fd);
+    fixture_stop(&x);
+}
+
+static void *wait_for_more(void *arg)
+{
+    const fixture *x = arg;
+    ash_buffer b = ASH_BUFFER_INIT;
+    int fd = client_connect(x);
+    bson_t *r = client_run(
+        fd, BCON_NEW("find", "c", "tailable", BCON_BOOL(true), "awaitData", BCON_BOOL(true)));
+    int64_t id = field_int64(r, "cursor.id");
+    bson_destroy(r);
+    r = client_run(
+        fd, BCON_NEW("getMore", BCON_INT64(id), "collection", "c", "maxTimeMS", BCON_INT32(30000)));
+    assert_int_equal(field_number(r, "code"), 11600);
+    bson_destroy(r);
+    assert_false(client_receive(fd, &b));
+    ash__buffer_release(&b);
+    close(fd);
+    return NULL;
+}
+
+static void test_wire_server__stop_interrupts_those_who_wait(void **state)
+{
+    (void)state;
+    fixture x;
+    pthread_t thread;
+    fixture_start(&x, NULL);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_more, &x), 0);
+    ash__clock_sleep_ms(300);
+    int64_t started = ash__clock_ms();
+    ash__server_stop(x.server);
+    assert_true(ash__clock_ms() - started < 3000);
+    pthread_join(thread, NULL);
+    fake_store_free(x.store);
+}
+
+static void test_wire_server__only_loopback_is_listened_on(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *address;
+        int code;
+    } cases[] = {
+        {"0.0.0.0:0", ASH_EACCES},     {"192.168.1.1:27017", ASH_EACCES},
+        {"[::]:0", ASH_EACCES},        {"[::ffff:127.0.0.1]:0", ASH_EACCES},
+        {"example.org:1", ASH_EINVAL}, {"127.0.0.1:99999", ASH_EINVAL},
+        {"127.0.0.1:x", ASH_EINVAL},   {"", ASH_EINVAL},
+        {"[127.0.0.1", ASH_EINVAL},    {":27017", ASH_EINVAL},
+    };
+    fake_store *store = fake_store_new();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+        ash_error err = ASH_ERROR_INIT;
+        ash_server *server;
+        o.listen = &cases[i].address;
+        o.listen_count = 1;
+        assert_int_equal(ash__server_start(&store->base, &o, &server, &err), cases[i].code);
+        assert_null(server);
+    }
+    fake_store_free(store);
+}
+
+static void test_wire_commands__table_is_whole(void **state)
+{
+    (void)state;
+    size_t count;
+    const ash_wire_command_info *list = ash__wire_commands(&count);
+    for (size_t i = 0; i < count; i++) {
+        size_t arguments = 0;
+        assert_non_null(list[i].run);
+        assert_ptr_equal(ash__wire_command_find(list[i].name), &list[i]);
+        while (list[i].arguments[arguments].name != NULL)
+            arguments++;
+        assert_true(arguments < 64);
+        if (list[i].flags & ASH_COMMAND_REFUSED)
+            assert_non_null(list[i].note);
+    }
+    assert_null(ash__wire_command_find(""));
+    assert_ptr_equal(ash__wire_command_find("findandmodify"),
+                     ash__wire_command_find("findAndModify"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wire_server__hello_names_the_address_reached),
+        cmocka_unit_test(test_wire_server__standalone_has_no_set),
+        cmocka_unit_test(test_wire_server__errors_have_the_servers_codes),
+        cmocka_unit_test(test_wire_server__unknown_field_text_is_mongodbs),
+        cmocka_unit_test(test_wire_server__batches_and_cursors),
+        cmocka_unit_test(test_wire_server__write_concern_and_retry_reach_the_store),
+        cmocka_unit_test(test_wire_server__fail_point_adds_labels),
+        cmocka_unit_test(test_wire_server__more_to_come_is_never_answered),
+        cmocka_unit_test(test_wire_server__stop_interrupts_those_who_wait),
+        cmocka_unit_test(test_wire_server__only_loopback_is_listened_on),
+        cmocka_unit_test(test_wire_commands__table_is_whole),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
