@@ -30,7 +30,7 @@ static bool answers(const char *path)
     bool alive;
     int fd;
 
-    if (strlen(path) >= sizeof address.sun_path)
+    if (strlen(path) > ASH_REACH_PATH_MAX)
         return false;
     memcpy(address.sun_path, path, strlen(path) + 1);
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

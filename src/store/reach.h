@@ -5,10 +5,11 @@
 /* How a process finds the server that holds a folder.
  *
  * A server that holds a folder listens on a Unix socket in it, `ashlar.sock`.  A socket's path has
- * at most 107 bytes; where the folder's is too long, the server listens elsewhere and writes that
- * path (absolute, ending in ".sock", by which drivers tell sockets from host names), and nothing
- * but a newline after it, into `ashlar.addr` in the folder.  Either file is written by the server
- * and removed when it stops; what a dead server left refuses connections.
+ * at most 106 bytes (107 for the system, one less for the driver).  Where the folder's is too long,
+ * the server listens elsewhere and writes that path (absolute, ending in ".sock", by which drivers
+ * tell sockets from host names), and nothing but a newline after it, into `ashlar.addr` in the
+ * folder.  Either file is written by the server and removed when it stops; what a dead server left
+ * takes no connection.
  *
  * The store behind it is opened as `ashlar+unix://<path of the socket, percent-encoded>`, a URI
  * that is only used between store.c and the backend that takes it. */
@@ -20,7 +21,7 @@
 #define ASH_REACH_SOCKET       "ashlar.sock"
 #define ASH_REACH_ADDRESS_FILE "ashlar.addr"
 #define ASH_REACH_SCHEME       "ashlar+unix://"
-#define ASH_REACH_PATH_MAX     107
+#define ASH_REACH_PATH_MAX     106
 
 /* The folder that a store's URI names: "file:" and "file://" are taken off; anything else without
  * "://" is a path.  NULL when the URI names no folder; else the caller frees. */

@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* This program is a build without any backend. */
+const ash_backend *const ash__backends[] = {NULL};
+
 /* A store whose slots only say that they were reached. */
 struct probe {
     ash_store base;
@@ -149,6 +152,10 @@ static void test_store_store__unknown_uris_name_what_is_missing(void **state)
     (void)state;
     assert_int_equal(ash_store_open("nats://localhost", NULL, &store, &err), ASH_EUNSUPPORTED);
     assert_string_equal(err.text, "this build has no backend for nats:// URIs");
+    assert_int_equal(ash_store_open("mongodb://localhost/", NULL, &store, &err), ASH_EUNSUPPORTED);
+    assert_string_equal(err.text, "this build has no MongoDB backend (built without libmongoc)");
+    assert_int_equal(ash_store_open("./files", NULL, &store, &err), ASH_EUNSUPPORTED);
+    assert_string_equal(err.text, "this build has no embedded backend");
     assert_int_equal(ash_store_open("", NULL, &store, &err), ASH_EINVAL);
     assert_null(store);
 }

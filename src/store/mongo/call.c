@@ -12,6 +12,7 @@ static int take_client(ash_mongo_call *call, ash_error *err)
     call->transaction = (ash_mongo_transaction *)call->op->transaction;
     if (call->transaction != NULL) {
         call->client = call->transaction->client;
+        call->limits = ash__mongo_limits_of(&call->store->limits, call->client);
         if (!mongoc_client_session_append(call->transaction->session, &call->opts, &call->error))
             return ash__mongo_call_fail(call, err);
         return 0;
@@ -20,7 +21,16 @@ static int take_client(ash_mongo_call *call, ash_error *err)
     if (call->client == NULL)
         return ash__fail(err, ASH_ETIMEOUT,
                          "no connection of the pool became free (maxPoolSize, waitQueueTimeoutMS)");
+    call->limits = ash__mongo_limits_of(&call->store->limits, call->client);
     return 0;
+}
+
+void ash__mongo_call_limit(ash_mongo_call *call, const ash_op *op)
+{
+    if (call->limits == NULL)
+        return;
+    call->limits->deadline_ms = op != NULL ? op->deadline_ms : 0;
+    call->limits->cancel = op != NULL ? op->cancel : NULL;
 }
 
 int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *op, ash_error *err)
@@ -33,6 +43,7 @@ int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *
     bson_init(&call->opts);
     bson_init(&call->reply);
     result = take_client(call, err);
+    ash__mongo_call_limit(call, op);
     if (result == 0 && op->deadline_ms != 0) {
         int64_t left = op->deadline_ms - ash__clock_ms();
         BSON_APPEND_INT64(&call->opts, "maxTimeMS", left > 0 ? left : 1);
@@ -44,9 +55,11 @@ int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *
 
 void ash__mongo_call_end(ash_mongo_call *call)
 {
+    ash__mongo_call_limit(call, NULL);
     if (call->client != NULL && call->transaction == NULL)
         mongoc_client_pool_push(call->store->pool, call->client);
     call->client = NULL;
+    call->limits = NULL;
     bson_destroy(&call->opts);
     bson_destroy(&call->reply);
     bson_init(&call->opts);

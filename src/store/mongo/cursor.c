@@ -46,7 +46,7 @@ static int fail_step(struct mongo_cursor *c, const bson_t *reply, ash_error *err
 }
 
 /* c->pending: the driver's next document, NULL when there is none (now, or ever: c->ended). */
-static int step(struct mongo_cursor *c, ash_error *err)
+static int ask_driver(struct mongo_cursor *c, ash_error *err)
 {
     const bson_t *reply = NULL;
 
@@ -64,6 +64,15 @@ static int step(struct mongo_cursor *c, ash_error *err)
         return fail_step(c, reply, err);
     c->ended = !mongoc_cursor_more(c->driver);
     return 0;
+}
+
+static int step(struct mongo_cursor *c, ash_error *err)
+{
+    int result;
+    ash__mongo_call_limit(&c->call, &c->op);
+    result = ask_driver(c, err);
+    ash__mongo_call_limit(&c->call, NULL);
+    return result;
 }
 
 static void keep_pending(struct mongo_cursor *c)
@@ -211,6 +220,7 @@ static struct mongo_cursor *new_cursor(ash_mongo_call *call, bool waits)
     bson_init(&c->call.reply);
     bson_destroy(&call->opts);
     bson_destroy(&call->reply);
+    ash__mongo_call_limit(&c->call, NULL);
     return c;
 }
 

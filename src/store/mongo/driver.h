@@ -6,11 +6,13 @@
 
 #include <mongoc/mongoc.h>
 
+#include "store/mongo/limits.h"
 #include "store/ops.h"
 
 typedef struct ash_mongo_store {
     ash_store base;
     mongoc_client_pool_t *pool;
+    ash_mongo_limits_list limits;
     ash_durability durability;
     bool own_write_concern; /* the URI names one */
     bool transactions;
@@ -32,7 +34,8 @@ typedef struct ash_mongo_call {
     const ash_op *op;
     ash_mongo_transaction *transaction; /* or NULL */
     mongoc_client_t *client;
-    bson_t opts; /* sessionId, maxTimeMS */
+    ash_mongo_limits *limits; /* the client's */
+    bson_t opts;              /* sessionId, maxTimeMS */
     bson_t reply;
     bson_error_t error;
 } ash_mongo_call;
@@ -44,6 +47,9 @@ void ash__mongo_init(void);
  * but allowed. */
 int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *op, ash_error *err);
 void ash__mongo_call_end(ash_mongo_call *call);
+/* From now on the connection minds op's deadline and cancel flag; NULL: none.  A call does so from
+ * begin to end; a cursor in between only while it asks. */
+void ash__mongo_call_limit(ash_mongo_call *call, const ash_op *op);
 /* Adds the write concern.  coll may be NULL. */
 void ash__mongo_call_writes(ash_mongo_call *call, const char *coll);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/mongo/driver.h"
 
-#include "base/clock.h"
 #include "base/error.h"
 
 #define FIRST_LOCATION_CODE  10000
@@ -82,13 +81,9 @@ int ash__mongo_call_fail(ash_mongo_call *call, ash_error *err)
     if (call->transaction != NULL &&
         mongoc_error_has_label(&call->reply, "TransientTransactionError"))
         call->transaction->transient = true;
-    /* A connection that broke off because time was up tells the caller the latter. */
-    if (result == ASH_ENETWORK && call->op->deadline_ms != 0 &&
-        ash__clock_ms() >= call->op->deadline_ms) {
-        result = ASH_ETIMEOUT;
-        if (err != NULL)
-            err->code = result;
-    }
+    /* A connection given up because time was up, or the caller has had enough. */
+    if (result == ASH_ENETWORK && ash__op_check(call->op, NULL) != 0)
+        result = ash__op_check(call->op, err);
     return result;
 }
 

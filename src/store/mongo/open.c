@@ -30,6 +30,7 @@ static void mongo_close(ash_store *store)
     ash_mongo_store *s = (ash_mongo_store *)store;
     if (s->pool != NULL)
         mongoc_client_pool_destroy(s->pool);
+    ash__mongo_limits_release(&s->limits);
     ash__free(s);
 }
 
@@ -176,6 +177,7 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
         return ASH_EINVAL;
     s = ash__new(ash_mongo_store);
     s->base.ops = &mongo_ops;
+    ash__mongo_limits_init(&s->limits);
     s->durability = opts->durability;
     s->served = served;
     result = read_uri(s, uri, db, err);

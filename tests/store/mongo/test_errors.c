@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 static void test_mongo_errors__an_unreachable_deployment_fails_the_open(void **state)
 {
@@ -151,15 +153,53 @@ static void test_mongo_errors__written_but_not_replicated_is_told_apart(void **s
     rig_finish(&r);
 }
 
-static void test_mongo_errors__a_deadline_travels_and_a_late_cut_is_a_timeout(void **state)
+static void test_mongo_errors__a_silent_deployment_is_given_up_at_the_deadline(void **state)
 {
     struct rig r;
     ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    int64_t start;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect_silence(r.m, "{'insert': 'c', 'maxTimeMS': '$any'}", 300);
+    mock_expect_silence(r.m, "{'insert': 'c', 'maxTimeMS': '$any'}", 1500);
+    start = ash_deadline(1);
     opts.op.deadline_ms = ash_deadline(150);
     assert_int_equal(rig_insert(&r, &opts, NULL, "{'_id': 1}", NULL), ASH_ETIMEOUT);
+    assert_true(ash_deadline(1) - start < 1000);
+    rig_finish(&r);
+}
+
+static void *set_flag(void *flag)
+{
+    struct timespec wait = {.tv_nsec = 100000000};
+    nanosleep(&wait, NULL);
+    *(volatile int *)flag = 1;
+    return NULL;
+}
+
+static void test_mongo_errors__a_cancelled_wait_ends_and_the_cursor_says_so(void **state)
+{
+    struct rig r;
+    ash_cursor *cursor = NULL;
+    ash_doc doc;
+    volatile int cancel = 0;
+    pthread_t thread;
+    int64_t start;
+    (void)state;
+    rig_start(&r, MOCK_STANDALONE, "", NULL);
+    mock_expect(r.m, "{'find': 'c'}",
+                "{'ok': 1, 'cursor': {'id': {'$numberLong': '5'}, 'ns': 'test.c', 'firstBatch': "
+                "[{'n': 0}]}}");
+    mock_expect_silence(r.m, "{'getMore': 5}", 1500);
+    assert_ok(ash_collection_find(r.c, NULL, NULL, &cursor, &r.err), &r.err);
+    ash_cursor_set_op(cursor, 0, &cancel, -1);
+    assert_int_equal(pthread_create(&thread, NULL, set_flag, (void *)(uintptr_t)&cancel), 0);
+    start = ash_deadline(1);
+    assert_ok(ash_cursor_next(cursor, &doc, &r.err), &r.err);
+    assert_int_equal(field_of(doc, "n"), 0);
+    assert_int_equal(ash_cursor_next(cursor, &doc, &r.err), ASH_EINTERRUPTED);
+    assert_true(ash_deadline(1) - start < 1000);
+    pthread_join(thread, NULL);
+    ash_cursor_free(cursor);
     rig_finish(&r);
 }
 
@@ -175,7 +215,8 @@ int main(void)
         cmocka_unit_test(test_mongo_errors__a_retryable_write_is_sent_twice_as_one),
         cmocka_unit_test(test_mongo_errors__a_labelled_write_is_retried_once),
         cmocka_unit_test(test_mongo_errors__written_but_not_replicated_is_told_apart),
-        cmocka_unit_test(test_mongo_errors__a_deadline_travels_and_a_late_cut_is_a_timeout),
+        cmocka_unit_test(test_mongo_errors__a_silent_deployment_is_given_up_at_the_deadline),
+        cmocka_unit_test(test_mongo_errors__a_cancelled_wait_ends_and_the_cursor_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
