@@ -62,7 +62,7 @@ int ash__superblock_write(ash_engine *e, ash_error *err)
 }
 
 /* The version is looked at before the checksum: a later format may place that elsewhere. */
-static int superblock_read(ash_engine *e, ash_error *err)
+static int superblock_read(ash_engine *e, uint8_t store_id[16], ash_error *err)
 {
     uint8_t *block = NULL;
     size_t len = 0;
@@ -79,9 +79,18 @@ static int superblock_read(ash_engine *e, ash_error *err)
                         ash__get_le64(block + SUM_AT) != ash__checksum(block, SUM_AT)))
         result = ash__fail(err, ASH_ECORRUPT, "%s is damaged", path);
     if (result == 0)
-        memcpy(e->store_id, block + 16, 16);
+        memcpy(store_id, block + 16, 16);
     ash__free(block);
     ash__free(path);
+    return result;
+}
+
+int ash__superblock_check(ash_engine *e, ash_error *err)
+{
+    uint8_t id[16];
+    int result = superblock_read(e, id, err);
+    if (result == 0 && memcmp(id, e->store_id, sizeof id) != 0)
+        result = ash__fail(err, ASH_ECORRUPT, "ashlar.store belongs to another store");
     return result;
 }
 
@@ -137,7 +146,7 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
     bool is_store = exists(e->folder, "ashlar.store");
     int result = 0;
     if (is_store) {
-        result = superblock_read(e, err);
+        result = superblock_read(e, e->store_id, err);
     } else if (e->opts.must_exist || e->opts.read_only) {
         result = ash__fail(err, exists(e->folder, "meta.mdb") ? ASH_ECORRUPT : ASH_ENOTFOUND,
                            "there is no store in %s", e->folder);
@@ -150,7 +159,7 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
         result = lock_folder(e, err);
     /* Somebody else may have made the store meanwhile. */
     if (result == 0 && !is_store && exists(e->folder, "ashlar.store"))
-        result = superblock_read(e, err);
+        result = superblock_read(e, e->store_id, err);
     if (result == 0 && is_store && !exists(e->folder, "meta.mdb"))
         result = ash__fail(err, ASH_ECORRUPT, "store %s has lost meta.mdb", e->folder);
     if (result == 0 && !e->opts.read_only) {

@@ -169,9 +169,12 @@ int ash__sum_check(MDB_val key, MDB_val row, ash_doc *value, const char *what, a
 int ash__folder_prepare(ash_engine *e, ash_error *err);
 void ash__folder_release(ash_engine *e);
 int ash__superblock_write(ash_engine *e, ash_error *err);
+int ash__superblock_check(ash_engine *e, ash_error *err); /* against the open store's id */
 
 /* open.c */
-int ash__space_load(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err);
+/* A segment's map of used blocks as the view has it. */
+int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t blocks,
+                    ash_error *err);
 
 /* view.c */
 int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err); /* without waiting */

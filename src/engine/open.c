@@ -136,13 +136,11 @@ static int open_databases(ash_engine *e, ash_error *err)
     return write_superblock && !e->opts.read_only ? ash__superblock_write(e, err) : 0;
 }
 
-/* ash_segments_options.load: the map of used blocks as the last commit has it. */
-int ash__space_load(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err)
+int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t blocks,
+                    ash_error *err)
 {
-    ash_engine *e = ctx;
-    ash_view *v = NULL;
     uint8_t key[8];
-    int result = ash__view_begin(e, &v, err);
+    int result = 0;
     for (uint32_t i = 0; result == 0 && (uint64_t)i * ASH_SLICE_BLOCKS < blocks; i++) {
         MDB_val slice;
         bool found;
@@ -155,6 +153,16 @@ int ash__space_load(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, 
         if (result == 0 && found)
             memcpy(map + (size_t)i * ASH_SLICE_BYTES, slice.mv_data, ASH_SLICE_BYTES);
     }
+    return result;
+}
+
+/* ash_segments_options.load: the map of used blocks as the last commit has it. */
+static int load_map(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err)
+{
+    ash_view *v = NULL;
+    int result = ash__view_begin(ctx, &v, err);
+    if (result == 0)
+        result = ash__space_read(v, segment, map, blocks, err);
     ash__snapshot_close(v);
     return result;
 }
@@ -186,7 +194,7 @@ static void open_segments(ash_engine *e)
     ash_segments_options opts = {.folder = folder,
                                  .segment_bytes = e->opts.segment_bytes,
                                  .read_only = e->opts.read_only,
-                                 .load = ash__space_load,
+                                 .load = load_map,
                                  .ctx = e,
                                  .unsafe_skip_sync = e->opts.unsafe_skip_segment_sync,
                                  .unsafe_reuse_at_once = e->opts.unsafe_reuse_at_once};

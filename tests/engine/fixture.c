@@ -291,7 +291,16 @@ size_t fixture_scan(fixture *f, ash_view *v, const ash_index *i, bool backward, 
     return count;
 }
 
+static void complain(void *ctx, const char *text, const bson_t *facts)
+{
+    (void)ctx, (void)facts;
+    print_error("check: %s\n", text);
+}
+
 void fixture_check(fixture *f)
 {
-    (void)f;
+    ash_check_report report;
+    ash_check_options opts = {.payloads = true, .finding = complain};
+    assert_ok(ash__engine_check(f->engine, &opts, &report, &f->err), &f->err);
+    assert_int_equal(report.findings, 0);
 }

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/check.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FRAME_MAX = 1 << 20, FINDINGS_MAX = 10000 };
+
+/* ---- the child's side ---- */
+
+static void send_all(int fd, const uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t put = write(fd, data, len);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            _exit(1); /* nobody listens any more */
+        data += put;
+        len -= (size_t)put;
+    }
+}
+
+static void send_doc(ash_check *k, const bson_t *doc)
+{
+    if (doc->len <= FRAME_MAX)
+        send_all(k->fd, bson_get_data(doc), doc->len);
+}
+
+void ash__check_found(ash_check *k, int invariant, const char *kind, bson_t *facts,
+                      const char *format, ...)
+{
+    char text[600];
+    va_list args;
+    bson_t doc = BSON_INITIALIZER;
+    if (facts == NULL)
+        facts = bson_new();
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    BSON_APPEND_UTF8(facts, "kind", kind);
+    BSON_APPEND_INT32(facts, "invariant", invariant);
+    BSON_APPEND_UTF8(&doc, "text", text);
+    BSON_APPEND_DOCUMENT(&doc, "facts", facts);
+    if (k->report.findings++ < FINDINGS_MAX)
+        send_doc(k, &doc);
+    bson_destroy(facts);
+    bson_destroy(&doc);
+}
+
+void ash__check_progress(ash_check *k, const char *what, uint64_t done, uint64_t total)
+{
+    bson_t doc = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&doc, "what", what);
+    BSON_APPEND_INT64(&doc, "done", (int64_t)done);
+    BSON_APPEND_INT64(&doc, "total", (int64_t)total);
+    send_doc(k, &doc);
+    bson_destroy(&doc);
+}
+
+bson_t *ash__check_coll_facts(const ash_coll *c)
+{
+    bson_t *facts = bson_new();
+    BSON_APPEND_UTF8(facts, "db", c->db);
+    BSON_APPEND_UTF8(facts, "collection", c->name);
+    return facts;
+}
+
+static _Noreturn void run_child(ash_check *k, ash_check_stage stage, int argument, const char *name)
+{
+    ash_error err = ASH_ERROR_INIT;
+    bson_t doc = BSON_INITIALIZER;
+    int result = stage(k, argument, &err);
+    if (result != 0)
+        ash__check_found(k, 2, "metadata", NULL, "%s: %s", name, err.text);
+    BSON_APPEND_INT64(&doc, "collections", (int64_t)k->report.collections);
+    BSON_APPEND_INT64(&doc, "records", (int64_t)k->report.records);
+    BSON_APPEND_INT64(&doc, "index_keys", (int64_t)k->report.index_keys);
+    BSON_APPEND_INT64(&doc, "payload_bytes", (int64_t)k->report.payload_bytes);
+    BSON_APPEND_INT64(&doc, "findings", (int64_t)k->report.findings);
+    send_doc(k, &doc);
+    _exit(0);
+}
+
+/* ---- the parent's side ---- */
+
+static bool receive_all(int fd, uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t got = read(fd, data, len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        data += got;
+        len -= (size_t)got;
+    }
+    return true;
+}
+
+/* One document from the child into buf; false at the end. */
+static bool receive_doc(int fd, uint8_t *buf, bson_t *doc)
+{
+    if (!receive_all(fd, buf, 4))
+        return false;
+    uint32_t len = ash__get_le32(buf);
+    return len >= 5 && len <= FRAME_MAX && receive_all(fd, buf + 4, len - 4) &&
+           bson_init_static(doc, buf, len);
+}
+
+static uint64_t number_in(const bson_t *doc, const char *name)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, doc, name) ? (uint64_t)bson_iter_as_int64(&it) : 0;
+}
+
+static const char *text_in(const bson_t *doc, const char *name)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, doc, name) && BSON_ITER_HOLDS_UTF8(&it)
+               ? bson_iter_utf8(&it, NULL)
+               : NULL;
+}
+
+static void tell(const ash_check_options *opts, const char *text, const bson_t *facts)
+{
+    if (opts->finding != NULL)
+        opts->finding(opts->ctx, text, facts);
+}
+
+/* Findings are counted by the child: it may have more than it sends. */
+static bool take_doc(const ash_check_options *opts, const bson_t *doc, ash_check_report *total,
+                     bool *complete)
+{
+    bson_iter_t it;
+    const uint8_t *data;
+    uint32_t len;
+    bson_t facts;
+    if (text_in(doc, "text") != NULL && bson_iter_init_find(&it, doc, "facts")) {
+        bson_iter_document(&it, &len, &data);
+        if (bson_init_static(&facts, data, len))
+            tell(opts, text_in(doc, "text"), &facts);
+    } else if (text_in(doc, "what") != NULL) {
+        return opts->progress == NULL ||
+               opts->progress(opts->ctx, text_in(doc, "what"), (int64_t)number_in(doc, "done"),
+                              (int64_t)number_in(doc, "total"));
+    } else {
+        total->collections += number_in(doc, "collections");
+        total->records += number_in(doc, "records");
+        total->index_keys += number_in(doc, "index_keys");
+        total->payload_bytes += number_in(doc, "payload_bytes");
+        total->findings += number_in(doc, "findings");
+        *complete = true;
+    }
+    return true;
+}
+
+static void report_death(const ash_check_options *opts, const char *name, int status,
+                         ash_check_report *total)
+{
+    bson_t facts = BSON_INITIALIZER;
+    char text[200];
+    int reason = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    snprintf(text, sizeof text, "the metadata's pages are damaged: walking the %s ended with %s %d",
+             name, reason != 0 ? "signal" : "status", reason != 0 ? reason : status);
+    BSON_APPEND_UTF8(&facts, "kind", "pages");
+    BSON_APPEND_INT32(&facts, "invariant", 2);
+    BSON_APPEND_UTF8(&facts, "stage", name);
+    tell(opts, text, &facts);
+    total->findings++;
+    bson_destroy(&facts);
+}
+
+/* No other thread may be inside the locks that the child needs. */
+static pid_t fork_quietly(ash_engine *e)
+{
+    ash__mutex_lock(&e->cache_lock);
+    ash__segments_lock(e->segments);
+    pid_t child = fork();
+    ash__segments_unlock(e->segments);
+    ash__mutex_unlock(&e->cache_lock);
+    return child;
+}
+
+static void wait_for(pid_t child, int *status)
+{
+    while (waitpid(child, status, 0) < 0 && errno == EINTR)
+        continue;
+}
+
+static int run_stage(ash_check *k, const char *name, ash_check_stage stage, int argument,
+                     ash_check_report *total, ash_error *err)
+{
+    int ends[2], status = 0, result = 0;
+    bool complete = false;
+    bson_t doc;
+    if (pipe(ends) != 0)
+        return ash__fail_errno(err, errno, "cannot make a pipe");
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    memset(&k->report, 0, sizeof k->report);
+    k->fd = ends[1];
+    pid_t child = fork_quietly(k->engine);
+    if (child == 0) {
+        close(ends[0]);
+        run_child(k, stage, argument, name);
+    }
+    close(ends[1]);
+    if (child < 0) {
+        result = ash__fail_errno(err, errno, "cannot start the check");
+    } else {
+        uint8_t *buf = ash__alloc(FRAME_MAX);
+        while (result == 0 && receive_doc(ends[0], buf, &doc)) {
+            if (!take_doc(k->opts, &doc, total, &complete)) {
+                kill(child, SIGKILL);
+                result = ash__fail(err, ASH_EINTERRUPTED, "the check was interrupted");
+            }
+        }
+        ash__free(buf);
+        wait_for(child, &status);
+        if (result == 0 && !complete)
+            report_death(k->opts, name, status, total);
+    }
+    close(ends[0]);
+    return result;
+}
+
+static int check_superblock(ash_check *k, ash_check_report *total)
+{
+    ash_error err = ASH_ERROR_INIT;
+    bson_t facts = BSON_INITIALIZER;
+    int result = ash__superblock_check(k->engine, &err);
+    if (result != 0) {
+        BSON_APPEND_UTF8(&facts, "kind", "superblock");
+        BSON_APPEND_INT32(&facts, "invariant", 1);
+        tell(k->opts, err.text, &facts);
+        total->findings++;
+    }
+    bson_destroy(&facts);
+    return 0;
+}
+
+int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
+                      ash_error *err)
+{
+    static const char *const pages[ASH_DB_COUNT] = {
+        "pages of meta",  "pages of catalog", "pages of records",
+        "pages of index", "pages of counts",  "pages of space",
+        "pages of oplog", "pages of state",   "pages of drops"};
+    static const ash_check_options none = {0};
+    ash_check k = {.engine = e, .opts = opts != NULL ? opts : &none};
+    memset(out, 0, sizeof *out);
+    int result = ash__snapshot_open(e, &k.view, err);
+    if (result == 0)
+        result = check_superblock(&k, out);
+    for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++)
+        result = run_stage(&k, pages[i], ash__check_pages, i, out, err);
+    if (result == 0)
+        result = run_stage(&k, "catalogue", ash__check_catalog, 0, out, err);
+    if (result == 0)
+        result = run_stage(&k, "documents", ash__check_documents, 0, out, err);
+    if (result == 0)
+        result = run_stage(&k, "logs", ash__check_logs, 0, out, err);
+    ash__snapshot_close(k.view);
+    return result;
+}
