@@ -71,6 +71,8 @@ static void try_index(const ash_plan_query *q, const ash_index_desc *index,
         index->unique && b->points == index->pattern->count && is_single_points(b);
     out->provides_sort = sort == NULL ? ash__sort_spec_natural(q->sort) == 0
                                       : ash__index_provides_sort(index, b, sort, &out->backward);
+    /* One document is in any order; natural order is not asked of indexes. */
+    out->provides_sort |= sort != NULL && out->is_one_document;
     for (uint32_t i = 0; i < conjuncts->count; i++)
         out->needs_filter |= !conjuncts->items[i].consumed;
 }

@@ -16,4 +16,7 @@ bool ash__projection_only_id(const ash_projection *p);
 int ash__projection_apply(const ash_projection *p, ash_doc doc, const ash_match_details *details,
                           ash_builder *out, ash_error *err);
 
+/* Projection operators. */
+const ash_feature *ash__projection_features(void);
+
 #endif

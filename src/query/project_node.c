@@ -57,3 +57,13 @@ bool ash__projection_only_id(const ash_projection *p)
 {
     return p->only_id;
 }
+
+const ash_feature *ash__projection_features(void)
+{
+    static const ash_feature table[] = {
+        {"$", "full", ""},      {"$elemMatch", "full", ""},
+        {"$slice", "full", ""}, {"$meta", "refused", "40218: there is no metadata"},
+        {NULL, NULL, NULL},
+    };
+    return table;
+}

@@ -125,33 +125,46 @@ const ash_key_pattern *ash__sort_spec_pattern(const ash_sort_spec *s)
     return s != NULL && s->has_pattern ? &s->pattern : NULL;
 }
 
-/* Parallel arrays have no keys together; each part then stands for itself. */
+/* A part by itself, where all together have no key. */
 static void append_part_alone(const ash_key_pattern *p, uint32_t part, ash_doc doc, ash_buffer *out)
 {
     ash_key_set keys = ASH_KEY_SET_INIT;
     ash_key_pattern one = *p;
     one.parts = &p->parts[part];
     one.count = 1;
-    if (ash__keys_extract(&one, doc, &keys, NULL) == 0 && keys.count > 0) {
+    if (ash__keys_extract(&one, doc, &keys, NULL) == 0) {
         ash_doc key = ash__key_set_at(&keys, 0);
         ash__buffer_append(out, key.data, key.len);
+    } else {
+        ash__keycode_append(out, ash__path_get(doc, one.parts->path), one.parts->descending,
+                            p->has_collation ? &p->collation : NULL);
     }
     ash__key_set_release(&keys);
 }
 
 /* An index with this pattern would hold the document first under its smallest key, which is the
  * smallest element for ascending and the largest for descending parts. */
-void ash__sort_key(const ash_sort_spec *s, ash_doc doc, ash_buffer *out)
+int ash__sort_key_checked(const ash_sort_spec *s, ash_doc doc, ash_buffer *out, ash_error *err)
 {
     if (!s->has_pattern)
-        return;
+        return 0;
     ash_key_set keys = ASH_KEY_SET_INIT;
-    if (ash__keys_extract(&s->pattern, doc, &keys, NULL) == 0) {
+    ash_error inner = ASH_ERROR_INIT;
+    int result = ash__keys_extract(&s->pattern, doc, &keys, &inner);
+    if (result == 0) {
         ash_doc key = ash__key_set_at(&keys, 0);
         ash__buffer_append(out, key.data, key.len);
     } else {
-        for (uint32_t i = 0; i < s->pattern.count; i++)
-            append_part_alone(&s->pattern, i, doc, out);
+        result = ash__fail_server(err, ASH_EINVAL, 2, "cannot sort this document: %s", inner.text);
     }
     ash__key_set_release(&keys);
+    return result;
+}
+
+void ash__sort_key(const ash_sort_spec *s, ash_doc doc, ash_buffer *out)
+{
+    if (ash__sort_key_checked(s, doc, out, NULL) == 0)
+        return;
+    for (uint32_t i = 0; i < s->pattern.count; i++)
+        append_part_alone(&s->pattern, i, doc, out);
 }

@@ -19,13 +19,18 @@ const ash_key_pattern *ash__sort_spec_pattern(const ash_sort_spec *s);
 /* The document's sort key: one encoding of all parts; memcmp orders documents. */
 void ash__sort_key(const ash_sort_spec *s, ash_doc doc, ash_buffer *out);
 
+/* The same, but parallel arrays, whose order is nobody's guess, are ASH_EINVAL (2) and nothing is
+ * appended; ash__sort_key takes each part by itself then. */
+int ash__sort_key_checked(const ash_sort_spec *s, ash_doc doc, ash_buffer *out, ash_error *err);
+
 /* In-memory sort of (key, order, payload).  With keep_first > 0 only that many smallest are kept
  * (top-k in bounded memory). */
 typedef struct ash_sorter ash_sorter;
 int ash__sorter_new(const ash_sort_spec *s, uint64_t keep_first, const ash_query_env *env,
                     ash_sorter **out, ash_error *err);
 int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order,
-                    ash_error *err); /* copies; ENOMEM (292) over the limit */
+                    ash_error *err); /* copies; ENOMEM (292) over the limit, EINVAL (2) for
+                                       parallel arrays */
 void ash__sorter_finish(ash_sorter *s);
 bool ash__sorter_next(ash_sorter *s, ash_doc *doc, uint64_t *order); /* views: until free */
 void ash__sorter_free(ash_sorter *s);

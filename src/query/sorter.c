@@ -141,7 +141,9 @@ static void push(ash_sorter *s, entry *e)
 int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order, ash_error *err)
 {
     ash__buffer_clear(&s->key);
-    ash__sort_key(s->spec, doc, &s->key);
+    int result = ash__sort_key_checked(s->spec, doc, &s->key, err);
+    if (result != 0)
+        return result;
     bool is_full = s->keep_first > 0 && s->count == s->keep_first;
     if (is_full && compare_keys(s->key.data, s->key.len, order, s->items[0]) >= 0)
         return 0;
@@ -150,7 +152,7 @@ int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order, ash_error *err)
         s->items[0] = s->items[--s->count];
         sift_down(s, 0);
     }
-    int result = check_limit(s, entry_bytes(s->key.len, doc.len), err);
+    result = check_limit(s, entry_bytes(s->key.len, doc.len), err);
     if (result != 0)
         return result;
     entry *e = entry_new(s, doc, order);

@@ -60,7 +60,7 @@ static void test_query_sort__orders(void **state)
         {"{'a': 1}", "{'0': {'a': null}, '1': {'a': []}, '2': {'a': {'$minKey': 1}}}", "2 1 0 "},
         {"{'a.b': 1}", "{'0': {'a': {'b': 2}}, '1': {'a': [{'b': 9}, {'b': 1}]}, '2': {'a': 7}}",
          "2 1 0 "},
-        {"{'a': 1, 'b': 1}", "{'0': {'a': [1, 3], 'b': [2, 4]}, '1': {'a': 1, 'b': 1}}", "1 0 "},
+        {"{'a': 1, 'b': 1}", "{'0': {'a': [1, 3], 'b': 2}, '1': {'a': 1, 'b': 1}}", "1 0 "},
         {"{'a': 1}",
          "{'0': {'a': {'$maxKey': 1}}, '1': {'a': true}, '2': {'a': {'x': 1}}, '3': {'a': 'x'}, "
          "'4': "
@@ -113,6 +113,25 @@ static void test_query_sort__memory_is_limited(void **state)
     ash__sorter_free(top);
     ash__sort_spec_free(spec);
     bson_destroy(small);
+}
+
+static void test_query_sort__parallel_arrays(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    ash_buffer key = ASH_BUFFER_INIT;
+    ash_sorter *sorter = NULL;
+    ash_sort_spec *spec = spec_of("{'a': 1, 'b': 1}", NULL);
+    bson_t *doc = cases_bson("{'a': [1, 2], 'b': [3, 4]}");
+    assert_ok(ash__sorter_new(spec, 0, NULL, &sorter, &err), &err);
+    assert_int_equal(ash__sorter_add(sorter, ash__doc_from_bson(doc), 0, &err), ASH_EINVAL);
+    assert_int_equal(ash_error_server_code(&err), 2);
+    ash__sort_key(spec, ash__doc_from_bson(doc), &key);
+    assert_true(key.len > 0);
+    ash__buffer_release(&key);
+    ash__sorter_free(sorter);
+    ash__sort_spec_free(spec);
+    bson_destroy(doc);
 }
 
 static void test_query_sort__specification(void **state)
@@ -177,6 +196,7 @@ int main(void)
         cmocka_unit_test(test_query_sort__keeps_only_the_first),
         cmocka_unit_test(test_query_sort__collation),
         cmocka_unit_test(test_query_sort__memory_is_limited),
+        cmocka_unit_test(test_query_sort__parallel_arrays),
         cmocka_unit_test(test_query_sort__specification),
         cmocka_unit_test(test_query_sort__at_most_32_keys),
     };
