@@ -92,14 +92,12 @@ static bson_t *hello_reply(const mock *m)
                  BCON_INT32(48000000), "maxWriteBatchSize", BCON_INT32(100000), "minWireVersion",
                  BCON_INT32(0), "maxWireVersion", BCON_INT32(17), "logicalSessionTimeoutMinutes",
                  BCON_INT32(30), "localTime", BCON_DATE_TIME(1700000000123));
-    if (m->kind == MOCK_REPLICA_SET) {
+    if (m->kind != MOCK_STANDALONE) {
         char me[64];
         snprintf(me, sizeof me, "127.0.0.1:%d", m->port);
         BCON_APPEND(reply, "setName", "rs", "setVersion", BCON_INT32(1), "secondary",
                     BCON_BOOL(false), "me", me, "primary", me, "hosts", "[", me, "]");
     }
-    if (m->kind == MOCK_ASHLAR)
-        BCON_APPEND(reply, "ashlar", "0");
     return reply;
 }
 
@@ -153,9 +151,11 @@ static bson_t *own_reply(const mock *m, const bson_t *command)
     if (is_named(command, "isMaster") || (is_named(command, "hello") && !is_next(m, "hello")))
         return hello_reply(m);
     if (is_named(command, "endSessions") ||
-        (is_named(command, "killCursors") && !is_next(m, "killCursors")) ||
-        (is_named(command, "ping") && !is_next(m, "ping")))
+        (is_named(command, "killCursors") && !is_next(m, "killCursors")))
         return BCON_NEW("ok", BCON_DOUBLE(1));
+    if (is_named(command, "buildInfo") && !is_next(m, "buildInfo"))
+        return BCON_NEW("ok", BCON_DOUBLE(1), "version", "7.0.0",
+                        m->kind == MOCK_ASHLAR ? "ashlarVersion" : "gitVersion", "0");
     return NULL;
 }
 

@@ -9,7 +9,8 @@
  * order.  A command fits when each field of the expected one is there with that value, numbers by
  * value, documents by the same rule, arrays item by item; "$any" fits everything and "$none" a
  * missing field.  What does not fit is answered with an error and remembered.  hello, isMaster,
- * endSessions, killCursors and, unless it is next in the script, ping answer by themselves. */
+ * endSessions and, unless it is next in the script, killCursors and buildInfo answer by themselves.
+ */
 
 #include <bson/bson.h>
 #include <stdbool.h>
@@ -19,7 +20,7 @@ typedef struct mock mock;
 enum mock_kind {
     MOCK_STANDALONE,
     MOCK_REPLICA_SET, /* one member, primary */
-    MOCK_ASHLAR       /* names itself as Ashlar's server */
+    MOCK_ASHLAR       /* the same, and says that it is Ashlar's server */
 };
 
 /* path: of a Unix socket, or NULL for a loopback port. */

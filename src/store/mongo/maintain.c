@@ -6,14 +6,14 @@
 /* Maintenance of a folder by the server that holds it: the one command that only Ashlar's own
  * server knows, sent to the database admin.
  *
- *   request  {ashlarMaintain: 1, action: {…}}      action: as of ash_store_maintain
- *   reply    {report: {…}, ok: 1}                  done
- *            {report: {…}, damage: "text", ok: 1}  done, and found stored bytes damaged:
- * ASH_ECORRUPT {ok: 0, code, errmsg, codeName}       as of any command
+ *   request  {ashlarMaintain: 1, action: {…}}     action: as of ash_store_maintain
+ *   reply    {report: {…}, ok: 1}                 done
+ *            {ok: 0, code, errmsg, codeName}      as of any command; with code 376, when stored
+ *                                                 bytes were found damaged, also report: {…}
  *
  * The folder of {backup: "folder"} is the server's, so a client sends absolute paths. */
 
-static int read_report(const bson_t *reply, bson_t *out, ash_error *err)
+static bool read_report(const bson_t *reply, bson_t *out)
 {
     bson_iter_t it;
     uint32_t len = 0;
@@ -21,14 +21,21 @@ static int read_report(const bson_t *reply, bson_t *out, ash_error *err)
     bson_t view;
 
     if (!bson_iter_init_find(&it, reply, "report") || !BSON_ITER_HOLDS_DOCUMENT(&it))
-        return ash__fail(err, ASH_ENETWORK, "answer to ashlarMaintain has no report");
+        return false;
     bson_iter_document(&it, &len, &data);
     if (!bson_init_static(&view, data, len))
-        return ash__fail(err, ASH_ENETWORK, "answer to ashlarMaintain has a broken report");
+        return false;
     bson_copy_to(&view, out);
-    if (bson_iter_init_find(&it, reply, "damage") && BSON_ITER_HOLDS_UTF8(&it))
-        return ash__fail(err, ASH_ECORRUPT, "%s", bson_iter_utf8(&it, NULL));
-    return 0;
+    return true;
+}
+
+/* Damage has a report beside the error; ash_store_maintain promises one, so it may be empty. */
+static int fail_maintain(ash_mongo_call *call, bson_t *out, ash_error *err)
+{
+    int result = ash__mongo_call_fail(call, err);
+    if (result == ASH_ECORRUPT && !read_report(&call->reply, out))
+        bson_init(out);
+    return result;
 }
 
 int ash__mongo_maintain(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
@@ -50,10 +57,11 @@ int ash__mongo_maintain(ash_store *store, const bson_t *action, ash_progress_fn 
         return result;
     command = BCON_NEW("ashlarMaintain", BCON_INT32(1), "action", BCON_DOCUMENT(action));
     bson_destroy(&call.reply);
-    if (mongoc_client_command_simple(call.client, "admin", command, NULL, &call.reply, &call.error))
-        result = read_report(&call.reply, out, err);
-    else
-        result = ash__mongo_call_fail(&call, err);
+    if (!mongoc_client_command_simple(call.client, "admin", command, NULL, &call.reply,
+                                      &call.error))
+        result = fail_maintain(&call, out, err);
+    else if (!read_report(&call.reply, out))
+        result = ash__fail(err, ASH_ENETWORK, "answer to ashlarMaintain has no report");
     bson_destroy(command);
     ash__mongo_call_end(&call);
     return result;

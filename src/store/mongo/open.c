@@ -116,7 +116,6 @@ static int read_uri(ash_mongo_store *s, const mongoc_uri_t *uri, char **db, ash_
     return 0;
 }
 
-/* Ashlar's server names itself in its answer to hello: {…, ashlar: "version"}. */
 static void read_hello(ash_mongo_store *s, const bson_t *hello)
 {
     bson_iter_t it;
@@ -126,20 +125,19 @@ static void read_hello(ash_mongo_store *s, const bson_t *hello)
                    strcmp(bson_iter_utf8(&it, NULL), "isdbgrid") == 0;
     bool sessions = bson_has_field(hello, "logicalSessionTimeoutMinutes");
 
-    s->served = s->served || bson_has_field(hello, "ashlar");
     s->watch = replica_set || sharded;
-    s->transactions = !s->served && sessions &&
-                      ((replica_set && wire >= TRANSACTIONS_REPLICA_SET) ||
-                       (sharded && wire >= TRANSACTIONS_SHARDED));
+    s->transactions = sessions && ((replica_set && wire >= TRANSACTIONS_REPLICA_SET) ||
+                                   (sharded && wire >= TRANSACTIONS_SHARDED));
 }
 
-/* A first command, so that wrong names, ports and passwords show when the store is opened. */
+/* A first command, so that wrong names, ports and passwords show when the store is opened. Ashlar's
+ * server poses as a MongoDB of a certain version, but does not hide its own. */
 static int reach_deployment(ash_mongo_store *s, ash_error *err)
 {
     static const ash_op op;
     mongoc_read_prefs_t *nearest = mongoc_read_prefs_new(MONGOC_READ_NEAREST);
     mongoc_server_description_t *server = NULL;
-    bson_t *ping = BCON_NEW("ping", BCON_INT32(1));
+    bson_t *question = BCON_NEW("buildInfo", BCON_INT32(1));
     ash_mongo_call call;
     int result = ash__mongo_call_begin(&call, &s->base, &op, err);
     if (result != 0)
@@ -151,14 +149,16 @@ static int reach_deployment(ash_mongo_store *s, ash_error *err)
     }
     read_hello(s, mongoc_server_description_hello_response(server));
     bson_destroy(&call.reply);
-    if (!mongoc_client_command_simple(call.client, "admin", ping, nearest, &call.reply,
+    if (!mongoc_client_command_simple(call.client, "admin", question, nearest, &call.reply,
                                       &call.error))
         result = ash__mongo_call_fail(&call, err);
+    s->served = s->served || bson_has_field(&call.reply, "ashlarVersion");
+    s->transactions = s->transactions && !s->served;
 out:
     ash__mongo_call_end(&call);
     mongoc_server_description_destroy(server);
     mongoc_read_prefs_destroy(nearest);
-    bson_destroy(ping);
+    bson_destroy(question);
     return result;
 }
 

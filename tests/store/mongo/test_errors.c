@@ -25,7 +25,7 @@ static void test_mongo_errors__a_refused_login_fails_the_open(void **state)
     ash_store *store = NULL;
     ash_error err = ASH_ERROR_INIT;
     (void)state;
-    mock_expect(m, "{'ping': 1, '$db': 'admin'}",
+    mock_expect(m, "{'buildInfo': 1, '$db': 'admin'}",
                 "{'ok': 0, 'code': 18, 'codeName': 'AuthenticationFailed', 'errmsg': 'no'}");
     assert_int_equal(ash_store_open(uri, NULL, &store, &err), ASH_EACCES);
     assert_int_equal(err.server_code, 18);

@@ -107,7 +107,7 @@ static void test_store_held__a_server_that_refuses_is_heard(void **state)
     (void)state;
     make_folder(&f);
     m = mock_start(MOCK_STANDALONE, f.socket);
-    mock_expect(m, "{'ping': 1}", "{'ok': 0, 'code': 13, 'errmsg': 'not you'}");
+    mock_expect(m, "{'buildInfo': 1}", "{'ok': 0, 'code': 13, 'errmsg': 'not you'}");
     assert_int_equal(ash_store_open(f.path, NULL, &store, &err), ASH_EACCES);
     assert_string_equal(err.text, "not you");
     mock_finish(m);

@@ -75,8 +75,9 @@ static void test_mongo_reach__maintenance_is_the_servers(void **state)
     assert_json(&report, "{'documents': 5}");
     assert_true(calls > 0);
     bson_destroy(&report);
-    mock_expect(s.m, "{'ashlarMaintain': 1}",
-                "{'ok': 1, 'report': {'bad': 1}, 'damage': 'record 7 does not match'}");
+    mock_expect(
+        s.m, "{'ashlarMaintain': 1}",
+        "{'ok': 0, 'code': 376, 'errmsg': 'record 7 does not match', 'report': {'bad': 1}}");
     assert_int_equal(ash_store_maintain(s.store, action, NULL, NULL, &report, &s.err),
                      ASH_ECORRUPT);
     assert_string_equal(s.err.text, "record 7 does not match");
@@ -88,7 +89,7 @@ static void test_mongo_reach__maintenance_is_the_servers(void **state)
     bson_destroy(action);
 }
 
-static void test_mongo_reach__an_ashlar_server_is_known_by_its_hello(void **state)
+static void test_mongo_reach__an_ashlar_server_does_not_hide(void **state)
 {
     struct rig r;
     ash_capabilities can;
@@ -96,6 +97,8 @@ static void test_mongo_reach__an_ashlar_server_is_known_by_its_hello(void **stat
     rig_start(&r, MOCK_ASHLAR, "", NULL);
     assert_ok(ash_store_capabilities(r.store, &can, &r.err), &r.err);
     assert_string_equal(can.backend, "server");
+    assert_true(can.watch);
+    assert_false(can.transactions || can.atomic_commits);
     rig_finish(&r);
 }
 
@@ -116,7 +119,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mongo_reach__a_folders_server_is_a_store),
         cmocka_unit_test(test_mongo_reach__maintenance_is_the_servers),
-        cmocka_unit_test(test_mongo_reach__an_ashlar_server_is_known_by_its_hello),
+        cmocka_unit_test(test_mongo_reach__an_ashlar_server_does_not_hide),
         cmocka_unit_test(test_mongo_reach__a_deployment_maintains_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
