@@ -55,13 +55,13 @@ static int read_pattern(const ash_node *n, ash_eval *e, ash_regex **out, bool *n
 /* {match, idx (in characters), captures}. */
 static void append_match(ash_builder *b, const char *text, const size_t *offsets, uint32_t pairs)
 {
-    char name[12];
+    char buf[12];
     ash__builder_string(b, "match", text + offsets[0], (uint32_t)(offsets[1] - offsets[0]));
     ash__builder_int32(b, "idx", (int32_t)ash__utf8_length(text, (uint32_t)offsets[0]));
     ash__builder_begin_array(b, "captures");
     for (uint32_t i = 1; i < pairs; i++) {
         const size_t *group = offsets + 2 * i;
-        ash__index_name(i - 1, name);
+        const char *name = ash__index_name(i - 1, buf);
         if (group[0] == SIZE_MAX)
             ash__builder_null(b, name);
         else

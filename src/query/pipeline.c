@@ -12,18 +12,31 @@
 static const ash_query_env no_env;
 
 static const ash_stage_op *const families[] = {
-    ash__stage_facet_ops, ash__stage_graph_ops,   ash__stage_group_ops,
+    ash__stage_facet_ops,  ash__stage_graph_ops,  ash__stage_group_ops,
     ash__stage_lookup_ops, ash__stage_order_ops,  ash__stage_reshape_ops,
-    ash__stage_sugar_ops, ash__stage_unwind_ops,  ash__stage_write_ops,
+    ash__stage_sugar_ops,  ash__stage_unwind_ops, ash__stage_write_ops,
 };
 
 /* Stages of the server that are not done here. */
 static const char *const refused[] = {
-    "$bucketAuto",       "$currentOp",        "$densify",       "$fill",
-    "$geoNear",          "$indexStats",       "$listLocalSessions", "$listSampledQueries",
-    "$listSearchIndexes", "$listSessions",    "$planCacheStats", "$redact",
-    "$search",           "$searchMeta",       "$setWindowFields", "$shardedDataDistribution",
-    "$vectorSearch",     "$changeStreamSplitLargeEvent",
+    "$bucketAuto",
+    "$currentOp",
+    "$densify",
+    "$fill",
+    "$geoNear",
+    "$indexStats",
+    "$listLocalSessions",
+    "$listSampledQueries",
+    "$listSearchIndexes",
+    "$listSessions",
+    "$planCacheStats",
+    "$redact",
+    "$search",
+    "$searchMeta",
+    "$setWindowFields",
+    "$shardedDataDistribution",
+    "$vectorSearch",
+    "$changeStreamSplitLargeEvent",
 };
 
 static const ash_stage_op *find_op(const char *name)
@@ -79,8 +92,8 @@ static int check_place(ash_stage_parser *p, const ash_stage_op *op)
     if ((op->flags & ASH_STAGE_FIRST) && !p->is_first)
         return ash__fail_server(p->err, ASH_EINVAL, 40602,
                                 "%s is only valid as the first stage in a pipeline.", op->name);
-    if (place == ASH_PLACE_FACET && (op->flags & (ASH_STAGE_FIRST | ASH_STAGE_LAST |
-                                                  ASH_STAGE_NO_FACET)))
+    if (place == ASH_PLACE_FACET &&
+        (op->flags & (ASH_STAGE_FIRST | ASH_STAGE_LAST | ASH_STAGE_NO_FACET)))
         return ash__fail_server(p->err, ASH_EINVAL, 40600,
                                 "%s is not allowed to be used within a $facet stage", op->name);
     if ((op->flags & ASH_STAGE_LAST) && place != ASH_PLACE_TOP)

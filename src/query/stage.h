@@ -45,7 +45,7 @@ struct ash_pipeline {
     ash_stage *last;  /* its inputs lead to the first */
     ash_source source;
     enum ash_pipeline_place place;
-    int depth; /* of pipelines in pipelines */
+    int depth;           /* of pipelines in pipelines */
     ash_builder matches; /* leading filters, an open array while parsing */
     uint32_t match_count;
     ash_pipeline_head head;

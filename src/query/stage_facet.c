@@ -20,7 +20,8 @@ static int next_kept(void *ctx, ash_doc *out, ash_error *err)
     if (k->at == k->bytes.len)
         return 0;
     const uint8_t *p = k->bytes.data + k->at;
-    uint32_t len = (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+    uint32_t len =
+        (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
     *out = (ash_doc){p, len};
     k->at += len;
     return 0;
@@ -243,8 +244,7 @@ static int next_documents(ash_stage *stage, ash_doc *out, ash_error *err)
     if (!ash__doc_iter_next(&s->items))
         return 0;
     if (s->items.value.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 40228,
-                                "$documents needs objects, found %s",
+        return ash__fail_server(err, ASH_EINVAL, 40228, "$documents needs objects, found %s",
                                 ash__type_text(s->items.value));
     *out = ash__value_doc(s->items.value);
     return 0;

@@ -39,8 +39,7 @@ static int parse_count(ash_stage_parser *p, ash_value arg)
 {
     if (arg.type == BSON_TYPE_DOCUMENT && ash__doc_is_empty(ash__value_doc(arg)))
         return 0;
-    return ash__fail_server(p->err, ASH_EINVAL, 14,
-                            "$count takes no arguments, i.e. $count:{}");
+    return ash__fail_server(p->err, ASH_EINVAL, 14, "$count takes no arguments, i.e. $count:{}");
 }
 
 static int parse_field(ash_stage_parser *p, struct field *f, const ash_doc_iter *it)
@@ -85,7 +84,8 @@ static int parse_group(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     struct group_state *s = ash__stage_add(p, op, sizeof *s)->state;
     s->arena = ash__arena_new();
     s->fields = ash__alloc_array(ash__doc_count(ash__value_doc(spec)), sizeof *s->fields);
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); rc == 0 && ash__doc_iter_next(&it);) {
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec));
+         rc == 0 && ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "_id") != 0) {
             rc = parse_field(p, &s->fields[s->field_count++], &it);
         } else if (has_id) {

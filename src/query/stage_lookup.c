@@ -116,7 +116,8 @@ static int check_pipeline(ash_stage_parser *p, struct lookup_state *s)
     inner_let(p->pipeline->env, s, NULL, &let);
     ash__doc_to_bson(ash__builder_doc(&let), &vars);
     env.let = &vars;
-    int rc = ash__pipeline_new_inner(s->stages, &env, p->pipeline, ASH_PLACE_LOOKUP, &inner, p->err);
+    int rc =
+        ash__pipeline_new_inner(s->stages, &env, p->pipeline, ASH_PLACE_LOOKUP, &inner, p->err);
     if (rc == 0 && s->from == NULL &&
         (inner->last == NULL || ash__value_is_missing(ash__doc_get(s->stages, "0")) ||
          ash__value_is_missing(

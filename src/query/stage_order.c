@@ -112,8 +112,7 @@ static int fill_sorter(ash_stage *s, struct sort_state *state, ash_error *err)
 {
     uint64_t order = 0;
     ash_doc doc;
-    int rc =
-        ash__sorter_new(state->spec, state->keep_first, s->pipeline->env, &state->sorter, err);
+    int rc = ash__sorter_new(state->spec, state->keep_first, s->pipeline->env, &state->sorter, err);
     while (rc == 0 && (rc = ash__stage_pull(s, &doc, err)) == 0 && doc.data != NULL)
         rc = ash__sorter_add(state->sorter, doc, order++, err);
     if (rc == 0)
@@ -284,8 +283,7 @@ static int load_sample(ash_stage *s, struct sample_state *state, ash_error *err)
         if (state->kept < (uint64_t)state->size) {
             if (state->kept == state->capacity) {
                 state->capacity = state->capacity == 0 ? 16 : 2 * state->capacity;
-                state->docs =
-                    ash__realloc_array(state->docs, state->capacity, sizeof *state->docs);
+                state->docs = ash__realloc_array(state->docs, state->capacity, sizeof *state->docs);
             }
             state->docs[state->kept++] = (ash_buffer)ASH_BUFFER_INIT;
         } else {

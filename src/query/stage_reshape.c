@@ -52,7 +52,6 @@ static void free_reshape(void *state)
     }
 
 const ash_stage_op ash__stage_reshape_ops[] = {
-    RESHAPE("$project"), RESHAPE("$addFields"),   RESHAPE("$set"),
-    RESHAPE("$unset"),   RESHAPE("$replaceRoot"), RESHAPE("$replaceWith"),
-    {NULL},
+    RESHAPE("$project"),     RESHAPE("$addFields"),   RESHAPE("$set"), RESHAPE("$unset"),
+    RESHAPE("$replaceRoot"), RESHAPE("$replaceWith"), {NULL},
 };

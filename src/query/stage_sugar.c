@@ -24,7 +24,7 @@ static int parse_count(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
                                 "the count field must be a non-empty string");
     if (name[0] == '$' || strlen(name) != len || strchr(name, '.') != NULL)
         return ash__fail_server(p->err, ASH_EINVAL,
-                                name[0] == '$'         ? 40158
+                                name[0] == '$'        ? 40158
                                 : strlen(name) != len ? 40159
                                                       : 40160,
                                 "the count field cannot be a $-prefixed path, hold a null byte or "
@@ -91,8 +91,8 @@ static int read_bucket(ash_stage_parser *p, ash_value spec, struct bucket *out)
                : strcmp(it.name, "output") == 0     ? &out->output
                                                     : NULL;
         if (slot == NULL)
-            return ash__fail_server(p->err, ASH_EINVAL, 40197, "Unrecognized option to $bucket: %s.",
-                                    it.name);
+            return ash__fail_server(p->err, ASH_EINVAL, 40197,
+                                    "Unrecognized option to $bucket: %s.", it.name);
         *slot = it.value;
     }
     if (ash__value_is_missing(out->group_by) || ash__value_is_missing(out->boundaries))

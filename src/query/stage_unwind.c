@@ -31,7 +31,8 @@ static int read_options(ash_stage_parser *p, ash_doc spec, struct unwind_state *
                                         ash__type_text(it.value));
             s->keep_empty = ash__value_bool(it.value);
         } else if (strcmp(it.name, "includeArrayIndex") == 0) {
-            s->index_path = it.value.type == BSON_TYPE_UTF8 ? ash__value_string(it.value, &len) : "";
+            s->index_path =
+                it.value.type == BSON_TYPE_UTF8 ? ash__value_string(it.value, &len) : "";
             if (s->index_path[0] == '\0' || s->index_path[0] == '$')
                 return ash__fail_server(p->err, ASH_EINVAL, s->index_path[0] == '$' ? 28822 : 28810,
                                         "includeArrayIndex option to $unwind must be a non-empty "
@@ -105,8 +106,8 @@ static ash_doc add_index(struct unwind_state *state, ash_doc doc, bool has_index
 static void begin_doc(struct unwind_state *state, ash_doc doc, ash_doc *out)
 {
     ash_value v = field_at(doc, state->path);
-    bool empty = ash__nullish(v) ||
-                 (v.type == BSON_TYPE_ARRAY && ash__doc_is_empty(ash__value_doc(v)));
+    bool empty =
+        ash__nullish(v) || (v.type == BSON_TYPE_ARRAY && ash__doc_is_empty(ash__value_doc(v)));
     if (empty && state->keep_empty) {
         if (v.type == BSON_TYPE_ARRAY) {
             ash__doc_set_path(&state->out, doc, state->path, ASH_VALUE_MISSING);

@@ -26,13 +26,13 @@ static int check_target(ash_stage_parser *p, const char *stage, ash_value v)
                 return ash__fail_server(p->err, ASH_EINVAL, 40415,
                                         "BSON field '%s.%s' is an unknown field.", stage, it.name);
         }
-        if (coll.type == BSON_TYPE_UTF8 &&
-            (ash__value_is_missing(db) || db.type == BSON_TYPE_UTF8))
+        if (coll.type == BSON_TYPE_UTF8 && (ash__value_is_missing(db) || db.type == BSON_TYPE_UTF8))
             ash__value_string(coll, &len);
     }
     if (len == 0)
         return ash__fail_server(p->err, ASH_EINVAL, strcmp(stage, "$out") == 0 ? 16990 : 51178,
-                                "%s needs the name of a collection, or an object {db, coll}", stage);
+                                "%s needs the name of a collection, or an object {db, coll}",
+                                stage);
     return 0;
 }
 

@@ -70,8 +70,8 @@ static int position_name(ash_update_run *r, const char **out)
         return ash__fail_server(r->err, ASH_EINVAL, 2,
                                 "The positional operator did not find the match needed from the "
                                 "query.");
-    ash__index_name((uint32_t)r->position, buf);
-    *out = ash__arena_text(r->arena, buf, strlen(buf));
+    const char *name = ash__index_name((uint32_t)r->position, buf);
+    *out = ash__arena_text(r->arena, name, strlen(name));
     return 0;
 }
 
@@ -157,9 +157,9 @@ static bool as_index(const char *name, int64_t *out)
 /* An element of an array: removing it leaves null, so that the others keep their places. */
 static int apply_item(ash_update_run *r, struct set s, uint32_t index, ash_value old)
 {
-    char name[12];
+    char buf[12];
     size_t before = r->out->buf.len;
-    ash__index_name(index, name);
+    const char *name = ash__index_name(index, buf);
     int rc = apply_at(r, s, name, (uint32_t)strlen(name), old);
     if (rc == 0 && r->out->buf.len == before)
         ash__builder_null(r->out, name);

@@ -160,7 +160,7 @@ static int filter_name(ash_update_parser *p, ash_doc filter, const char **out)
 static int parse_filter(ash_update_parser *p, ash_value spec)
 {
     bson_t filter;
-    const char *name;
+    const char *name = NULL;
     if (spec.type != BSON_TYPE_DOCUMENT)
         return ash__fail_server(p->err, ASH_EINVAL, 14, "array filters must be objects, found %s",
                                 ash__type_text(spec));
