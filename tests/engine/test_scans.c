@@ -80,9 +80,9 @@ static hit *scan_all(fixture *f, ash_view *v, const ash_index *i, ash_doc from, 
                 last.rid = hits[*count - 1].rid;
                 last.key = key_of(&hits[*count - 1]);
             }
-            assert_ok(ash__scan_index(v, i, from, to, backward, *count > 0 ? &last : NULL, &s,
-                                      &f->err),
-                      &f->err);
+            assert_ok(
+                ash__scan_index(v, i, from, to, backward, *count > 0 ? &last : NULL, &s, &f->err),
+                &f->err);
         }
         assert_ok(ash__scan_next(s, &at, &found, &f->err), &f->err);
         if (found) {

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+enum { LARGE = 60000 };
+
+static ash_engine_stats stats_of(fixture *f)
+{
+    ash_engine_stats stats;
+    assert_ok(ash__engine_stats(f->engine, &stats, &f->err), &f->err);
+    return stats;
+}
+
+static void insert_large(fixture *f, int32_t id)
+{
+    bson_t *doc = fixture_chunk(id, 0, LARGE);
+    assert_ok(fixture_insert(f, "c", doc, ASH_ACK_DURABLE, NULL), &f->err);
+    bson_destroy(doc);
+}
+
+static void test_engine_space__rewriting_reuses_extents(void **state)
+{
+    fixture *f = *state;
+    fixture_create(f, "c", NULL);
+    for (int32_t i = 1; i <= 20; i++)
+        insert_large(f, i);
+    uint64_t files = stats_of(f).segment_files, used = stats_of(f).used_blocks;
+    for (int32_t round = 1; round <= 10; round++) {
+        for (int32_t i = 1; i <= 20; i++) {
+            assert_ok(fixture_delete(f, "c", (uint64_t)((round - 1) * 20 + i)), &f->err);
+            insert_large(f, i);
+        }
+    }
+    assert_int_equal(stats_of(f).segment_files, files);
+    assert_int_equal(stats_of(f).used_blocks, used);
+    fixture_reopen(f);
+    assert_int_equal(stats_of(f).used_blocks, used);
+    insert_large(f, 100);
+    fixture_check(f);
+}
+
+static void test_engine_space__pins_keep_deleted_payloads(void **state)
+{
+    fixture *f = *state;
+    ash_record record;
+    ash_doc doc;
+    bool found;
+    fixture_create(f, "c", NULL);
+    insert_large(f, 1);
+    ash_pins *pins = ash__pins_new(f->engine);
+    ash_view *v = fixture_view(f);
+    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err), &f->err);
+    ash_pointer place = record.place;
+    ash__pins_add(pins, v, &place);
+    ash__snapshot_close(v);
+    assert_ok(fixture_delete(f, "c", 1), &f->err);
+    for (int32_t i = 2; i <= 10; i++)
+        insert_large(f, i);
+    assert_ok(ash__pins_read(pins, &place, &doc, &f->err), &f->err);
+    assert_true(fixture_chunk_is(doc, 1, 0, LARGE));
+    assert_int_equal(stats_of(f).held_blocks, 15);
+    assert_int_equal(stats_of(f).pins, 1);
+    ash__pins_free(pins);
+    assert_int_equal(stats_of(f).held_blocks, 0);
+    assert_int_equal(stats_of(f).pins, 0);
+    /* The freed extent is the first one that fits. */
+    insert_large(f, 11);
+    v = fixture_view(f);
+    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 11, &record, &found, &f->err), &f->err);
+    assert_true(found);
+    assert_int_equal(record.place.block, place.block);
+    assert_int_equal(record.place.segment, place.segment);
+    ash__snapshot_close(v);
+    fixture_check(f);
+}
+
+static void test_engine_space__pins_lapse(void **state)
+{
+    fixture *f = *state;
+    ash_record record;
+    ash_doc doc;
+    bool found;
+    fixture_close(f);
+    f->opts.pin_timeout_ms = 20;
+    fixture_open(f);
+    fixture_create(f, "c", NULL);
+    insert_large(f, 1);
+    ash_pins *pins = ash__pins_new(f->engine);
+    ash_view *v = fixture_view(f);
+    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err), &f->err);
+    ash__pins_add(pins, v, &record.place);
+    ash__snapshot_close(v);
+    ash__clock_sleep_ms(60);
+    insert_large(f, 2);
+    assert_int_equal(stats_of(f).pins, 0);
+    assert_false(ash__pins_touch(pins));
+    assert_int_equal(ash__pins_read(pins, &record.place, &doc, &f->err), ASH_ECURSOR);
+    ash__pins_free(pins);
+}
+
+static void test_engine_space__snapshot_holds_what_it_sees(void **state)
+{
+    fixture *f = *state;
+    ash_record record;
+    bool found;
+    fixture_create(f, "c", NULL);
+    insert_large(f, 1);
+    ash_view *v = fixture_view(f);
+    assert_ok(fixture_delete(f, "c", 1), &f->err);
+    assert_int_equal(stats_of(f).held_blocks, 15);
+    for (int32_t i = 2; i <= 30; i++)
+        insert_large(f, i);
+    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err), &f->err);
+    assert_true(found && fixture_chunk_is(record.doc, 1, 0, LARGE));
+    ash__snapshot_close(v);
+    insert_large(f, 31);
+    assert_int_equal(stats_of(f).held_blocks, 0);
+}
+
+/* The switch that breaks the second rule shows that the test above can fail. */
+static void test_engine_space__broken_rule_is_noticed(void **state)
+{
+    fixture *f = *state;
+    ash_record record;
+    bool found;
+    fixture_close(f);
+    f->opts.unsafe_reuse_at_once = true;
+    fixture_open(f);
+    fixture_create(f, "c", NULL);
+    insert_large(f, 1);
+    ash_view *v = fixture_view(f);
+    assert_ok(fixture_delete(f, "c", 1), &f->err);
+    insert_large(f, 2);
+    assert_int_equal(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err),
+                     ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "test.c, record 1: another record in segment 00000001"));
+    ash__snapshot_close(v);
+}
+
+static void test_engine_space__unused_staging_gives_back(void **state)
+{
+    fixture *f = *state;
+    static uint8_t bytes[100000];
+    struct iovec part = {bytes, sizeof bytes};
+    ash_staged *staged = NULL;
+    fixture_create(f, "c", NULL);
+    assert_ok(ash__staged_write(f->engine, 1, &part, 1, &staged, &f->err), &f->err);
+    ash_engine_stats before = stats_of(f);
+    assert_int_equal(before.free_blocks, before.segment_blocks - 25);
+    ash__staged_free(f->engine, staged);
+    assert_int_equal(stats_of(f).free_blocks, before.segment_blocks);
+    part.iov_len = 17 << 20;
+    assert_int_equal(ash__staged_write(f->engine, 1, &part, 1, &staged, &f->err), ASH_ETOOBIG);
+}
+
+static int drop(ash_writer *w, void *ctx, ash_error *err)
+{
+    const ash_coll *c;
+    int result = ash__catalog_find(ash__writer_view(w), "test", ctx, &c, err);
+    return result == 0 ? ash__catalog_drop(w, c, err) : result;
+}
+
+static void wait_until_unused(fixture *f)
+{
+    int64_t deadline = ash__clock_ms() + 20000;
+    while (stats_of(f).used_blocks > 0) {
+        assert_true(ash__clock_ms() < deadline);
+        ash__clock_sleep_ms(10);
+        assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
+    }
+}
+
+static void test_engine_space__drop_goes_on_after_reopening(void **state)
+{
+    fixture *f = *state;
+    char name[] = "c";
+    ash_check_report report;
+    const ash_coll *c;
+    fixture_create(f, "c", NULL);
+    fixture_index(f, "c", "{\"v\":2,\"key\":{\"n\":1},\"name\":\"n_1\"}");
+    for (int32_t i = 1; i <= 1500; i++) {
+        bson_t *doc = fixture_chunk(i, i, i % 100 == 0 ? 6000 : 10);
+        assert_ok(fixture_insert(f, "c", doc, ASH_ACK_APPLIED, NULL), &f->err);
+        bson_destroy(doc);
+    }
+    fixture_apply(f, drop, name, ASH_ACK_DURABLE, 0);
+    fixture_reopen(f);
+    ash_view *v = fixture_view(f);
+    assert_ok(ash__catalog_find(v, "test", "c", &c, &f->err), &f->err);
+    assert_null(c);
+    ash__snapshot_close(v);
+    fixture_check(f);
+    wait_until_unused(f);
+    fixture_create(f, "c", NULL);
+    insert_large(f, 1);
+    assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
+    assert_int_equal(report.findings, 0);
+    assert_int_equal(report.records, 1);
+    assert_int_equal(report.collections, 1);
+}
+
+static void test_engine_space__compaction_gives_holes_back(void **state)
+{
+    fixture *f = *state;
+    uint64_t freed = 0;
+    fixture_create(f, "c", NULL);
+    for (int32_t i = 1; i <= 10; i++)
+        insert_large(f, i);
+    for (uint64_t rid = 1; rid <= 10; rid += 2)
+        assert_ok(fixture_delete(f, "c", rid), &f->err);
+    assert_ok(ash__engine_compact(f->engine, &freed, &f->err), &f->err);
+    assert_true(freed >= 5 * 15 * 4096);
+    insert_large(f, 11);
+    fixture_check(f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_engine_space__rewriting_reuses_extents),
+        TEST(test_engine_space__pins_keep_deleted_payloads),
+        TEST(test_engine_space__pins_lapse),
+        TEST(test_engine_space__snapshot_holds_what_it_sees),
+        TEST(test_engine_space__broken_rule_is_noticed),
+        TEST(test_engine_space__unused_staging_gives_back),
+        TEST(test_engine_space__drop_goes_on_after_reopening),
+        TEST(test_engine_space__compaction_gives_holes_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

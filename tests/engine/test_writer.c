@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { THREADS = 8, EACH = 60 };
+
+typedef struct worker {
+    fixture *f;
+    pthread_t thread;
+    int32_t first;
+    int failures;
+    uint32_t coll_id;
+} worker;
+
+typedef struct put {
+    ash_doc doc;
+    ash_staged *staged;
+    uint64_t rid;
+} put;
+
+static int put_one(ash_writer *w, void *ctx, ash_error *err)
+{
+    put *p = ctx;
+    const ash_coll *c;
+    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    if (result == 0)
+        result = ash__record_insert(w, c, p->doc, p->staged, &p->rid, NULL, err);
+    if (result == 0)
+        p->staged = NULL;
+    return result;
+}
+
+/* Insert, every third durable; then read each back in a snapshot opened after the answer. */
+static void *work(void *arg)
+{
+    worker *me = arg;
+    ash_engine *e = me->f->engine;
+    for (int32_t i = 0; i < EACH; i++) {
+        ash_error err = ASH_ERROR_INIT;
+        ash_value_box box;
+        ash_view *v = NULL;
+        const ash_coll *c = NULL;
+        ash_record record;
+        bool found = false;
+        size_t len = i % 2 == 0 ? 100 : 9000;
+        put p = {.staged = NULL};
+        bson_t *doc = fixture_chunk(me->first + i, i, len);
+        p.doc = ash__doc_from_bson(doc);
+        struct iovec part = {(void *)(uintptr_t)p.doc.data, p.doc.len};
+        int result = 0;
+        if (len > 5000)
+            result = ash__staged_write(e, me->coll_id, &part, 1, &p.staged, &err);
+        if (result == 0)
+            result = ash__engine_apply(e, put_one, &p,
+                                       i % 3 == 0 ? ASH_ACK_DURABLE : ASH_ACK_APPLIED, 0, 0, &err);
+        ash__staged_free(e, p.staged);
+        if (result == 0)
+            result = ash__snapshot_open(e, &v, &err);
+        if (result == 0)
+            result = ash__catalog_find(v, "test", "c", &c, &err);
+        if (result == 0)
+            result = ash__record_find_id(v, c, ash__box_int32(&box, me->first + i), &record, &found,
+                                         &err);
+        me->failures +=
+            result != 0 || !found || !fixture_chunk_is(record.doc, me->first + i, i, len);
+        ash__snapshot_close(v);
+        bson_destroy(doc);
+    }
+    return NULL;
+}
+
+static void test_engine_writer__many_threads_share_commits(void **state)
+{
+    fixture *f = *state;
+    worker workers[THREADS];
+    ash_engine_stats stats;
+    fixture_create(f, "c", NULL);
+    ash_view *v = fixture_view(f);
+    uint32_t id = fixture_coll(f, v, "c")->id;
+    ash__snapshot_close(v);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (worker){.f = f, .first = i * 1000, .coll_id = id};
+        assert_int_equal(ash__thread_start(&workers[i].thread, 0, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].failures, 0);
+    }
+    assert_int_equal(fixture_count(f, "c"), THREADS * EACH);
+    assert_ok(ash__engine_stats(f->engine, &stats, &f->err), &f->err);
+    assert_true(stats.commits < stats.applies);
+    assert_int_equal(ash__engine_losses(f->engine), 0);
+    fixture_reopen(f);
+    assert_int_equal(fixture_count(f, "c"), THREADS * EACH);
+    fixture_check(f);
+}
+
+/* Inserts a large and a small record, with a savepoint that is undone between, then maybe fails. */
+static int insert_then(ash_writer *w, void *ctx, ash_error *err)
+{
+    const bool *fail = ctx;
+    put p = {.staged = NULL};
+    bson_t *large = fixture_chunk(1, 1, 30000), *small = fixture_chunk(2, 2, 10),
+           *undone = fixture_chunk(3, 3, 20000);
+    p.doc = ash__doc_from_bson(large);
+    int result = put_one(w, &p, err);
+    if (result == 0)
+        result = ash__writer_savepoint(w, err);
+    p.doc = ash__doc_from_bson(undone);
+    if (result == 0)
+        result = put_one(w, &p, err);
+    if (result == 0)
+        result = ash__writer_savepoint_end(w, false, err);
+    p.doc = ash__doc_from_bson(small);
+    if (result == 0)
+        result = put_one(w, &p, err);
+    bson_destroy(large);
+    bson_destroy(small);
+    bson_destroy(undone);
+    if (result == 0 && *fail)
+        result = ash__fail(err, ASH_ECONDITION, "on purpose");
+    return result;
+}
+
+static void test_engine_writer__atomic_applies_are_undone_whole(void **state)
+{
+    fixture *f = *state;
+    ash_engine_stats before, after;
+    bool fail = true;
+    fixture_create(f, "c", NULL);
+    assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
+    assert_ok(ash__engine_stats(f->engine, &before, &f->err), &f->err);
+    assert_int_equal(ash__engine_apply(f->engine, insert_then, &fail, ASH_ACK_DURABLE,
+                                       ASH_APPLY_ATOMIC, 0, &f->err),
+                     ASH_ECONDITION);
+    assert_int_equal(fixture_count(f, "c"), 0);
+    assert_ok(ash__engine_stats(f->engine, &after, &f->err), &f->err);
+    assert_int_equal(after.used_blocks, 0);
+    assert_int_equal(after.free_blocks, after.segment_blocks);
+    fail = false;
+    assert_ok(ash__engine_apply(f->engine, insert_then, &fail, ASH_ACK_DURABLE, ASH_APPLY_ATOMIC, 0,
+                                &f->err),
+              &f->err);
+    assert_int_equal(fixture_count(f, "c"), 2);
+    fixture_check(f);
+}
+
+static int change_nothing(ash_writer *w, void *ctx, ash_error *err)
+{
+    (void)w, (void)ctx, (void)err;
+    return 0;
+}
+
+static void test_engine_writer__no_change_needs_no_commit(void **state)
+{
+    fixture *f = *state;
+    ash_engine_stats before, after;
+    fixture_create(f, "c", NULL);
+    assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
+    assert_ok(ash__engine_stats(f->engine, &before, &f->err), &f->err);
+    for (int i = 0; i < 10; i++)
+        fixture_apply(f, change_nothing, NULL, ASH_ACK_DURABLE, 0);
+    assert_ok(ash__engine_stats(f->engine, &after, &f->err), &f->err);
+    assert_int_equal(after.commits, before.commits);
+    assert_int_equal(after.applies, before.applies + 10);
+}
+
+static int sleep_a_while(ash_writer *w, void *ctx, ash_error *err)
+{
+    (void)w, (void)err;
+    ash__clock_sleep_ms(*(int64_t *)ctx);
+    return 0;
+}
+
+static void *sleep_on_writer(void *arg)
+{
+    fixture *f = arg;
+    int64_t ms = 150;
+    ash__engine_apply(f->engine, sleep_a_while, &ms, ASH_ACK_APPLIED, 0, 0, NULL);
+    return NULL;
+}
+
+static void test_engine_writer__deadline_in_the_queue_leaves_nothing(void **state)
+{
+    fixture *f = *state;
+    pthread_t thread;
+    fixture_create(f, "c", NULL);
+    bson_t *doc = fixture_chunk(1, 1, 10);
+    put p = {.doc = ash__doc_from_bson(doc)};
+    assert_int_equal(ash__thread_start(&thread, 0, sleep_on_writer, f), 0);
+    ash__clock_sleep_ms(30);
+    assert_int_equal(ash__engine_apply(f->engine, put_one, &p, ASH_ACK_DURABLE, 0,
+                                       ash__clock_ms() + 20, &f->err),
+                     ASH_ETIMEOUT);
+    pthread_join(thread, NULL);
+    assert_int_equal(fixture_count(f, "c"), 0);
+    bson_destroy(doc);
+}
+
+static void test_engine_writer__lone_durable_write_waits_for_no_timer(void **state)
+{
+    fixture *f = *state;
+    fixture_create(f, "c", NULL);
+    fixture_close(f);
+    f->opts.interval_ms = 60000;
+    fixture_open(f);
+    int64_t start = ash__clock_ms();
+    for (int32_t i = 0; i < 5; i++) {
+        bson_t *doc = fixture_chunk(i, i, 10);
+        assert_ok(fixture_insert(f, "c", doc, ASH_ACK_DURABLE, NULL), &f->err);
+        bson_destroy(doc);
+    }
+    assert_true(ash__clock_ms() - start < 10000);
+}
+
+static bool collect_state(void *ctx, const void *key, size_t key_len, ash_doc value)
+{
+    ash_buffer *all = ctx;
+    ash__buffer_append(all, key, key_len);
+    ash__buffer_append_byte(all, '=');
+    ash__buffer_append(all, value.data, value.len);
+    ash__buffer_append_byte(all, ';');
+    return true;
+}
+
+static int put_state(ash_writer *w, void *ctx, ash_error *err)
+{
+    (void)ctx;
+    int result = ash__state_put(w, "a/1", 3, "one", 3, err);
+    if (result == 0)
+        result = ash__state_put(w, "a/2", 3, "two", 3, err);
+    if (result == 0)
+        result = ash__state_put(w, "b/1", 3, "", 0, err);
+    if (result == 0)
+        result = ash__state_put(w, "a/3", 3, "x", 1, err);
+    return result == 0 ? ash__state_delete(w, "a/3", 3, err) : result;
+}
+
+static void test_engine_writer__state_rows(void **state)
+{
+    fixture *f = *state;
+    ash_buffer all = ASH_BUFFER_INIT;
+    ash_doc value;
+    bool found;
+    fixture_apply(f, put_state, NULL, ASH_ACK_APPLIED, 0);
+    fixture_reopen(f);
+    ash_view *v = fixture_view(f);
+    assert_ok(ash__state_each(v, "a/", 2, collect_state, &all, &f->err), &f->err);
+    assert_string_equal(ash__buffer_text(&all), "a/1=one;a/2=two;");
+    assert_ok(ash__state_get(v, "b/1", 3, &value, &found, &f->err), &f->err);
+    assert_true(found);
+    assert_int_equal(value.len, 0);
+    assert_ok(ash__state_get(v, "a/3", 3, &value, &found, &f->err), &f->err);
+    assert_false(found);
+    ash__snapshot_close(v);
+    ash__buffer_release(&all);
+}
+
+static int append_entry(ash_writer *w, void *ctx, ash_error *err)
+{
+    bson_t *doc = fixture_chunk(0, 0, 900);
+    int result = ash__oplog_append(w, ash__doc_from_bson(doc), ctx, err);
+    bson_destroy(doc);
+    return result;
+}
+
+static void test_engine_writer__oplog_grows_in_time_and_is_bounded(void **state)
+{
+    fixture *f = *state;
+    uint64_t time = 0, before = 0, oldest, newest;
+    ash_engine_stats stats;
+    ash_doc entry;
+    bool found;
+    fixture_close(f);
+    f->opts.oplog_bytes = 20000;
+    fixture_open(f);
+    for (int i = 0; i < 60; i++) {
+        fixture_apply(f, append_entry, &time, ASH_ACK_DURABLE, 0);
+        assert_true(time > before);
+        assert_true(ash__oplog_wait(f->engine, before, 1, NULL));
+        before = time;
+    }
+    assert_false(ash__oplog_wait(f->engine, before, ash__clock_ms() + 5, NULL));
+    fixture_reopen(f);
+    assert_true(ash__oplog_time(f->engine) >= before);
+    ash_view *v = fixture_view(f);
+    assert_ok(ash__oplog_bounds(v, &oldest, &newest, &f->err), &f->err);
+    assert_true(newest == before && oldest < newest);
+    assert_ok(ash__oplog_next(v, oldest - 1, &time, &entry, &found, &f->err), &f->err);
+    assert_true(found && time == oldest && fixture_chunk_is(entry, 0, 0, 900));
+    assert_ok(ash__oplog_next(v, newest, &time, &entry, &found, &f->err), &f->err);
+    assert_false(found);
+    ash__snapshot_close(v);
+    assert_ok(ash__engine_stats(f->engine, &stats, &f->err), &f->err);
+    assert_true(stats.oplog_bytes <= 20000 && stats.oplog_bytes > 15000);
+    fixture_apply(f, append_entry, &time, ASH_ACK_DURABLE, 0);
+    assert_true(time > before);
+    fixture_check(f);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_engine_writer__many_threads_share_commits),
+        TEST(test_engine_writer__atomic_applies_are_undone_whole),
+        TEST(test_engine_writer__no_change_needs_no_commit),
+        TEST(test_engine_writer__deadline_in_the_queue_leaves_nothing),
+        TEST(test_engine_writer__lone_durable_write_waits_for_no_timer),
+        TEST(test_engine_writer__state_rows),
+        TEST(test_engine_writer__oplog_grows_in_time_and_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
