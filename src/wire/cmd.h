@@ -115,8 +115,7 @@ int ash__reply_next_batch(ash_command *c, ash_wire_cursor *w, int64_t batch_size
 /* Append all fields of a document that the store gave. */
 void ash__reply_fields(ash_command *c, const bson_t *doc);
 
-/* ash_store_maintain() that stops when the command is killed.  On success *out is the caller's to
- * destroy; what a failure reports is put into the error answer. */
+/* ash_store_maintain() that stops when the command is killed. */
 int ash__command_maintain(ash_command *c, const bson_t *action, bson_t *out, ash_error *err);
 
 /* {<name>: {ts: time, t: 1}} */

@@ -19,12 +19,27 @@ int ash__run_current_op(ash_command *c, ash_error *err)
     return 0;
 }
 
+/* The shell puts its filter behind $currentOp even when there is none. */
+static bool only_empty_matches_follow(ash_doc pipeline)
+{
+    ash_doc_iter it = ash__doc_iter(pipeline);
+    ash__doc_iter_next(&it);
+    while (ash__doc_iter_next(&it)) {
+        ash_value match = ASH_VALUE_MISSING;
+        if (it.value.type == BSON_TYPE_DOCUMENT)
+            match = ash__doc_get(ash__value_doc(it.value), "$match");
+        if (match.type != BSON_TYPE_DOCUMENT || !ash__doc_is_empty(ash__value_doc(match)))
+            return false;
+    }
+    return true;
+}
+
 int ash__open_current_op(ash_command *c, const bson_t *pipeline, const ash_aggregate_options *o,
                          ash_cursor **out, ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
     (void)o;
-    if (bson_count_keys(pipeline) != 1)
+    if (!only_empty_matches_follow(ash__doc_from_bson(pipeline)))
         return ash__fail_server(err, ASH_EUNSUPPORTED, CURRENT_OP_STAGES,
                                 "stages behind $currentOp are not supported by this server");
     ash__builder_begin(&b);
@@ -81,30 +96,30 @@ static bool go_on(void *ctx, const char *what, int64_t done, int64_t total)
 
 int ash__command_maintain(ash_command *c, const bson_t *action, bson_t *out, ash_error *err)
 {
-    ash_reply *r = c->reply;
-    int rc = ash_store_maintain(c->server->store, action, go_on, c, out, err);
-    if (rc == ASH_ECORRUPT) {
-        /* What was found goes with the error. */
-        ash__builder_begin(&r->details);
-        ash__builder_doc_value(&r->details, "report", ash__doc_from_bson(out));
-        ash__builder_end(&r->details);
-        r->has_details = true;
-        bson_destroy(out);
-    }
-    return rc;
+    return ash_store_maintain(c->server->store, action, go_on, c, out, err);
 }
 
 int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
 {
     bson_t action, out;
+    ash_error own = ASH_ERROR_INIT;
+    /* It reads and writes folders with the server's rights: only for those who may open the
+     * socket. */
+    if (!c->connection->is_unix)
+        return ash__fail(err, ASH_EACCES,
+                         "ashlarMaintain is only taken through the server's Unix socket");
     if (ash__arg_bson(c, "action", &action) == NULL)
         return ash__missing_argument(c, "action", err);
-    int rc = ash__command_maintain(c, &action, &out, err);
-    if (rc == 0) {
-        ash__builder_doc_value(&c->reply->body, "report", ash__doc_from_bson(&out));
-        bson_destroy(&out);
+    int rc = ash__command_maintain(c, &action, &out, &own);
+    if (rc != 0 && rc != ASH_ECORRUPT) {
+        *err = own;
+        return rc;
     }
-    return rc;
+    ash__builder_doc_value(&c->reply->body, "report", ash__doc_from_bson(&out));
+    if (rc == ASH_ECORRUPT)
+        ash__builder_text(&c->reply->body, "damage", own.text);
+    bson_destroy(&out);
+    return 0;
 }
 
 /* ---- the replica set of one ---- */

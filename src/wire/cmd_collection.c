@@ -244,10 +244,10 @@ static int maintain_collection(ash_command *c, const char *action, ash_error *er
     if (ash__arg_bool(c, "full", false))
         bson_append_bool(&request, "full", -1, true);
     int rc = ash__command_maintain(c, &request, &out, err);
-    if (rc == 0) {
+    if (rc == 0)
         ash__reply_fields(c, &out);
+    if (rc == 0 || rc == ASH_ECORRUPT)
         bson_destroy(&out);
-    }
     bson_destroy(&request);
     ash__free(ns);
     return rc;

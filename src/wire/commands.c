@@ -110,7 +110,7 @@ static const ash_wire_command_info commands[] = {
      ASH_COMMAND_READ_CONCERN | ASH_COMMAND_WRITES | API1, ash__run_aggregate,
      "stages that are supported are listed with the aggregation"},
     {"ashlarMaintain", NULL, ARGS({"action", DOC}), ADMIN, ash__run_ashlar_maintain,
-     "Ashlar's own: checks, repairs and backups for the command beside a running server"},
+     "Ashlar's own, through the Unix socket only: checks, repairs and backups for the command"},
     {"buildInfo", " buildinfo ", NO_ARGS, LENIENT, ash__run_build_info,
      "tells the version of the server whose behaviour is kept to, and ashlarVersion"},
     {"collMod", NULL,

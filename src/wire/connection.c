@@ -42,9 +42,10 @@ static bool rest(ash_connection *c)
 
 static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
 {
+    /* Little of what follows the message, since consume() has to move it. */
+    size_t end = len > ASH_BLOCK_SMALL_BYTES ? len : ASH_BLOCK_SMALL_BYTES;
     while (c->have < len) {
-        size_t n = ash__stream_read(c->fd, c->block.data + c->have, c->block.capacity - c->have,
-                                    deadline_ms);
+        size_t n = ash__stream_read(c->fd, c->block.data + c->have, end - c->have, deadline_ms);
         if (n == 0)
             return false;
         c->have += n;

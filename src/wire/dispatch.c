@@ -277,6 +277,16 @@ static void finish_failed(ash_command *c, const ash_error *err, const ash_failur
              err->text);
 }
 
+/* The other operations count themselves, by document or statement. */
+static void count_command(const ash_command *c)
+{
+    static const char *const others[] = {"insert", "find", "update", "delete", "getMore"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++)
+        if (strcmp(others[i], c->info->name) == 0)
+            return;
+    atomic_fetch_add_explicit(&c->server->counters.command, 1, memory_order_relaxed);
+}
+
 static void run_command(ash_command *c, ash_operation *operation)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -292,8 +302,10 @@ static void run_command(ash_command *c, ash_operation *operation)
         if (!fail_first(c, hit, &err))
             rc = err.code != 0 ? err.code : ASH_ENETWORK;
     }
-    if (rc == 0)
+    if (rc == 0) {
+        count_command(c);
         rc = c->info->run(c, &err);
+    }
     if (rc == ASH_EINTERRUPTED && hit == NULL && ash__server_stopping(c->server))
         err.server_code = INTERRUPTED_AT_SHUTDOWN;
     if (rc != 0) {
