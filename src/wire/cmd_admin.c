@@ -99,10 +99,18 @@ int ash__command_maintain(ash_command *c, const bson_t *action, bson_t *out, ash
     return ash_store_maintain(c->server->store, action, go_on, c, out, err);
 }
 
+/* What was found goes with the error. */
+static void report_damage(ash_reply *r, const bson_t *report)
+{
+    ash__builder_begin(&r->details);
+    ash__builder_doc_value(&r->details, "report", ash__doc_from_bson(report));
+    ash__builder_end(&r->details);
+    r->has_details = true;
+}
+
 int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
 {
     bson_t action, out;
-    ash_error own = ASH_ERROR_INIT;
     /* It reads and writes folders with the server's rights: only for those who may open the
      * socket. */
     if (!c->connection->is_unix)
@@ -110,16 +118,14 @@ int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
                          "ashlarMaintain is only taken through the server's Unix socket");
     if (ash__arg_bson(c, "action", &action) == NULL)
         return ash__missing_argument(c, "action", err);
-    int rc = ash__command_maintain(c, &action, &out, &own);
-    if (rc != 0 && rc != ASH_ECORRUPT) {
-        *err = own;
-        return rc;
-    }
-    ash__builder_doc_value(&c->reply->body, "report", ash__doc_from_bson(&out));
-    if (rc == ASH_ECORRUPT)
-        ash__builder_text(&c->reply->body, "damage", own.text);
-    bson_destroy(&out);
-    return 0;
+    int rc = ash__command_maintain(c, &action, &out, err);
+    if (rc == 0)
+        ash__builder_doc_value(&c->reply->body, "report", ash__doc_from_bson(&out));
+    else if (rc == ASH_ECORRUPT)
+        report_damage(c->reply, &out);
+    if (rc == 0 || rc == ASH_ECORRUPT)
+        bson_destroy(&out);
+    return rc;
 }
 
 /* ---- the replica set of one ---- */

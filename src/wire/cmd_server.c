@@ -17,8 +17,8 @@ int ash__run_build_info(ash_command *c, ash_error *err)
     (void)err;
     ash__builder_text(b, "version", ASH_SERVER_VERSION);
     ash__builder_text(b, "gitVersion", "none");
-    if (c->server->version != NULL)
-        ash__builder_text(b, "ashlarVersion", c->server->version);
+    /* By this clients of Ashlar's own know what they talk to. */
+    ash__builder_text(b, "ashlarVersion", c->server->version != NULL ? c->server->version : "");
     ash__builder_begin_array(b, "modules");
     ash__builder_end(b);
     ash__builder_text(b, "allocator", "system");
