@@ -203,13 +203,15 @@ static void mark_closed(ash_writer *w)
     uint8_t sequence[8];
     ash_error err = ASH_ERROR_INIT;
     int result = 0;
-    if (w->marked_open)
+    bool marked = w->marked_open || w->engine->was_unclean;
+    if (marked)
         result = ash__batch_begin(w, &err);
-    if (w->marked_open && result == 0) {
+    if (marked && result == 0) {
         ash__put_le64(sequence, atomic_load(&w->engine->next_sequence));
         result = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, &err);
         if (result == 0)
             result = ash__row_delete(w, ASH_DB_META, "open", 4, NULL, &err);
+        w->marked_open = true;
         if (result == 0)
             result = ash__batch_commit(w, &err);
     }

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LARGE = 30000 };
+
+static void flip(fixture *f, const char *name, off_t offset)
+{
+    uint8_t byte;
+    char *path = ash__path_join(f->folder, name);
+    int fd = open(path, O_RDWR);
+    assert_true(fd >= 0);
+    assert_int_equal(pread(fd, &byte, 1, offset), 1);
+    byte ^= 0x10;
+    assert_int_equal(pwrite(fd, &byte, 1, offset), 1);
+    close(fd);
+    ash__free(path);
+}
+
+static void collect(void *ctx, const char *text, const bson_t *facts)
+{
+    char *json = bson_as_relaxed_extended_json(facts, NULL);
+    ash__buffer_printf(ctx, "%s %s\n", text, json);
+    bson_free(json);
+}
+
+/* Findings as text; released by the caller. */
+static uint64_t check(fixture *f, ash_buffer *out)
+{
+    ash_check_report report;
+    ash_check_options opts = {.payloads = true, .finding = collect, .ctx = out};
+    ash__buffer_clear(out);
+    assert_ok(ash__engine_check(f->engine, &opts, &report, &f->err), &f->err);
+    return report.findings;
+}
+
+static void expect_text(ash_buffer *found, const char *text)
+{
+    if (strstr(ash__buffer_text(found), text) == NULL)
+        fail_msg("no \"%s\" in: %s", text, ash__buffer_text(found));
+}
+
+static void fill(fixture *f)
+{
+    fixture_create(f, "c", NULL);
+    fixture_index(f, "c", "{\"v\":2,\"key\":{\"n\":1},\"name\":\"n_1\"}");
+    for (int32_t i = 1; i <= 40; i++) {
+        bson_t *doc = fixture_chunk(i, i, i % 2 == 1 ? LARGE : 300);
+        assert_ok(fixture_insert(f, "c", doc, ASH_ACK_APPLIED, NULL), &f->err);
+        bson_destroy(doc);
+    }
+}
+
+static void test_engine_damage__payload_is_named(void **state)
+{
+    fixture *f = *state;
+    ash_buffer found = ASH_BUFFER_INIT;
+    ash_record record;
+    bool there;
+    fill(f);
+    fixture_reopen(f);
+    /* The third large record begins at block 17 of the first segment. */
+    flip(f, "segments/00000001.seg", 17 * 4096 + 20000);
+    ash_view *v = fixture_view(f);
+    const ash_coll *c = fixture_coll(f, v, "c");
+    assert_int_equal(ash__record_get(v, c, 5, &record, &there, &f->err), ASH_ECORRUPT);
+    assert_string_equal(f->err.text, "test.c, record 5: a payload with a wrong checksum in segment "
+                                     "00000001 at offset 69632");
+    assert_ok(ash__record_get(v, c, 7, &record, &there, &f->err), &f->err);
+    ash__snapshot_close(v);
+    assert_int_equal(check(f, &found), 1);
+    expect_text(&found, "test.c, record 5: a payload with a wrong checksum");
+    expect_text(&found, "\"document\" : { \"_id\" : 5, \"n\" : 5 }");
+    expect_text(&found, "\"offset\" : 69632");
+    ash__buffer_release(&found);
+}
+
+static void test_engine_damage__record_header_is_named(void **state)
+{
+    fixture *f = *state;
+    ash_buffer found = ASH_BUFFER_INIT;
+    fill(f);
+    fixture_reopen(f);
+    flip(f, "segments/00000001.seg", 4096 + 9);
+    assert_int_equal(check(f, &found), 1);
+    expect_text(&found, "test.c, record 1: a damaged record header");
+    flip(f, "segments/00000001.seg", 30);
+    assert_true(check(f, &found) >= 2);
+    expect_text(&found, "segment 00000001 has a damaged header");
+    ash__buffer_release(&found);
+}
+
+/* Flips anywhere in the metadata: what is read is what was written, or an error.  Each try runs in
+ * a child of its own, since LMDB does not guard its pages. */
+static int read_all(fixture *f)
+{
+    ash_view *v = NULL;
+    const ash_coll *c = NULL;
+    ash_value_box box;
+    if (ash__engine_open(f->folder, &f->opts, &f->engine, NULL) != 0)
+        return 0;
+    if (ash__snapshot_open(f->engine, &v, NULL) != 0 ||
+        ash__catalog_find(v, "test", "c", &c, NULL) != 0 || c == NULL)
+        return 0;
+    for (int32_t i = 1; i <= 40; i++) {
+        ash_record record;
+        bool found;
+        if (ash__record_find_id(v, c, ash__box_int32(&box, i), &record, &found, NULL) == 0 &&
+            found && !fixture_chunk_is(record.doc, i, i, i % 2 == 1 ? LARGE : 300))
+            return 1;
+        if (ash__record_get(v, c, (uint64_t)i, &record, &found, NULL) == 0 && found &&
+            !fixture_chunk_is(record.doc, i, i, i % 2 == 1 ? LARGE : 300))
+            return 1;
+    }
+    return 0;
+}
+
+static void test_engine_damage__metadata_never_gives_wrong_bytes(void **state)
+{
+    fixture *f = *state;
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    int wrong = 0;
+    fill(f);
+    fixture_close(f);
+    FILE *file = fopen(path, "rb");
+    fseek(file, 0, SEEK_END);
+    long size = ftell(file);
+    fclose(file);
+    srand(3);
+    for (int i = 0; i < 60; i++) {
+        int status;
+        off_t at = 8192 + (off_t)((unsigned long)rand() % (unsigned long)(size - 8192));
+        flip(f, "meta.mdb", at);
+        pid_t child = fork();
+        if (child == 0) {
+            f->opts.read_only = true;
+            freopen("/dev/null", "w", stderr);
+            _exit(read_all(f));
+        }
+        waitpid(child, &status, 0);
+        wrong += WIFEXITED(status) && WEXITSTATUS(status) != 0;
+        flip(f, "meta.mdb", at);
+    }
+    assert_int_equal(wrong, 0);
+    fixture_open(f);
+    fixture_check(f);
+    ash__free(path);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_engine_damage__payload_is_named),
+        TEST(test_engine_damage__record_header_is_named),
+        TEST(test_engine_damage__metadata_never_gives_wrong_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
