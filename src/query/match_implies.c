@@ -32,11 +32,6 @@ static bool is_compare(enum ash_cond_kind kind)
     return kind >= ASH_COND_EQ && kind <= ASH_COND_LTE;
 }
 
-static bool is_extreme(ash_value v)
-{
-    return v.type == (uint8_t)BSON_TYPE_MINKEY || v.type == (uint8_t)BSON_TYPE_MAXKEY;
-}
-
 /* A value that fulfils the inner comparison stays within the outer one. */
 static bool range_within(const struct pair *p, const ash_match_node *inner,
                          const ash_match_node *outer)
@@ -52,7 +47,7 @@ static bool range_within(const struct pair *p, const ash_match_node *inner,
         return false;
     bool in_up = in == ASH_COND_GT || in == ASH_COND_GTE;
     bool out_up = out == ASH_COND_GT || out == ASH_COND_GTE;
-    if (in_up != out_up || is_extreme(a))
+    if (in_up != out_up || ash__value_is_extreme(a))
         return false;
     bool inner_open = in == ASH_COND_GT || in == ASH_COND_LT;
     enum ash_cond_kind closed = out_up ? ASH_COND_GTE : ASH_COND_LTE;
@@ -68,7 +63,7 @@ static bool needs_value(const ash_match_node *n)
     case ASH_COND_GTE:
     case ASH_COND_LT:
     case ASH_COND_LTE: /* MinKey and MaxKey as limits let missing fields through */
-        return n->cond.operand.type != BSON_TYPE_NULL && !is_extreme(n->cond.operand);
+        return n->cond.operand.type != BSON_TYPE_NULL && !ash__value_is_extreme(n->cond.operand);
     case ASH_COND_TYPE:
     case ASH_COND_MOD:
     case ASH_COND_REGEX:
@@ -192,8 +187,8 @@ static bool implies(const struct pair *p, const ash_match_node *inner, const ash
 
 bool ash__matcher_implies(const ash_matcher *inner, const ash_matcher *outer)
 {
-    struct pair p = {inner, outer,
-                     inner->collation.ignore_case == outer->collation.ignore_case &&
-                         inner->collation.ignore_diacritics == outer->collation.ignore_diacritics};
+    struct pair p = {
+        inner, outer,
+        ash__collations_agree(ash__matcher_collation(inner), ash__matcher_collation(outer))};
     return !inner->bare && !outer->bare && implies(&p, inner->root, outer->root);
 }

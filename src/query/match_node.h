@@ -59,6 +59,19 @@ static inline const ash_collation *ash__matcher_collation(const ash_matcher *m)
     return m->has_collation ? &m->collation : NULL;
 }
 
+/* NULL is byte order. */
+static inline bool ash__collations_agree(const ash_collation *a, const ash_collation *b)
+{
+    ash_collation simple = {false, false};
+    ash_collation x = a == NULL ? simple : *a, y = b == NULL ? simple : *b;
+    return x.ignore_case == y.ignore_case && x.ignore_diacritics == y.ignore_diacritics;
+}
+
+static inline bool ash__value_is_extreme(ash_value v)
+{
+    return v.type == (uint8_t)BSON_TYPE_MINKEY || v.type == (uint8_t)BSON_TYPE_MAXKEY;
+}
+
 static inline ash_match_node *ash__match_child(const ash_match_node *n, uint32_t i)
 {
     return (ash_match_node *)n->cond.children[i];

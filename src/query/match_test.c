@@ -20,9 +20,7 @@ bool ash__match_compare(enum ash_cond_kind kind, ash_value v, ash_value operand,
     bool or_equal = kind == ASH_COND_EQ || kind == ASH_COND_GTE || kind == ASH_COND_LTE;
     if (is_nullish(operand))
         return or_equal && is_nullish(v);
-    bool is_extreme =
-        operand.type == (uint8_t)BSON_TYPE_MINKEY || operand.type == (uint8_t)BSON_TYPE_MAXKEY;
-    if (is_extreme && v.type != operand.type)
+    if (ash__value_is_extreme(operand) && v.type != operand.type)
         return compare_with_extreme(kind, operand.type);
     if (is_nullish(v) || ash__type_bracket(v.type) != ash__type_bracket(operand.type))
         return false;
@@ -185,8 +183,29 @@ static bool test_path(ash_match_run *run, const ash_match_node *n, ash_doc doc,
     return visit.found != negated;
 }
 
+static bool test_schema(ash_match_run *run, const ash_match_node *n, ash_doc doc)
+{
+    ash_error failed = ASH_ERROR_INIT;
+    bool valid = ash__schema_test(n->schema, ash__value_of_doc(doc), &failed);
+    if (failed.code != 0 && !run->has_failed) {
+        run->has_failed = true;
+        if (run->failed != NULL)
+            *run->failed = failed;
+    }
+    return valid;
+}
+
+static bool any_child(ash_match_run *run, const ash_match_node *n, ash_doc doc,
+                      ash_match_details *details)
+{
+    for (uint32_t i = 0; i < n->cond.child_count; i++)
+        if (ash__match_doc(run, ash__match_child(n, i), doc, details))
+            return true;
+    return false;
+}
+
 /* Which array element matched is remembered from conditions that all hold, never from those under
- * $or, $nor and $not. */
+ * $not and $nor, nor under an $or of several. */
 bool ash__match_doc(ash_match_run *run, const ash_match_node *n, ash_doc doc,
                     ash_match_details *details)
 {
@@ -197,11 +216,9 @@ bool ash__match_doc(ash_match_run *run, const ash_match_node *n, ash_doc doc,
                 return false;
         return true;
     case ASH_COND_OR:
+        return any_child(run, n, doc, n->cond.child_count > 1 ? NULL : details);
     case ASH_COND_NOR:
-        for (uint32_t i = 0; i < n->cond.child_count; i++)
-            if (ash__match_doc(run, ash__match_child(n, i), doc, NULL))
-                return n->cond.kind == ASH_COND_OR;
-        return n->cond.kind == ASH_COND_NOR;
+        return !any_child(run, n, doc, NULL);
     case ASH_COND_NOT:
         return !ash__match_doc(run, ash__match_child(n, 0), doc, NULL);
     case ASH_COND_ALWAYS:
@@ -210,16 +227,8 @@ bool ash__match_doc(ash_match_run *run, const ash_match_node *n, ash_doc doc,
         return false;
     case ASH_COND_EXPR:
         return ash__match_test_expr(run, n, doc);
-    case ASH_COND_SCHEMA: {
-        ash_error failed = ASH_ERROR_INIT;
-        bool valid = ash__schema_test(n->schema, ash__value_of_doc(doc), &failed);
-        if (failed.code != 0 && !run->has_failed) {
-            run->has_failed = true;
-            if (run->failed != NULL)
-                *run->failed = failed;
-        }
-        return valid;
-    }
+    case ASH_COND_SCHEMA:
+        return test_schema(run, n, doc);
     default:
         return test_path(run, n, doc, details);
     }

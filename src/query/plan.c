@@ -169,29 +169,38 @@ static ash_plan *collection_scan(const ash_plan_query *q, int natural)
     return p;
 }
 
-static const ash_match_node *find_or(const ash_match_node *root)
+/* The $or conditions among those that every match fulfils, one after the other: NULL at the end. */
+static const ash_match_node *next_or(const ash_match_node *root, uint32_t *at)
 {
     if (root->cond.kind == ASH_COND_OR)
-        return root;
-    if (root->cond.kind != ASH_COND_AND)
-        return NULL;
-    for (uint32_t i = 0; i < root->cond.child_count; i++)
-        if (root->cond.children[i]->kind == ASH_COND_OR)
-            return ash__match_child(root, i);
+        return (*at)++ == 0 ? root : NULL;
+    while (root->cond.kind == ASH_COND_AND && *at < root->cond.child_count) {
+        const ash_match_node *child = ash__match_child(root, (*at)++);
+        if (child->cond.kind == ASH_COND_OR)
+            return child;
+    }
     return NULL;
+}
+
+/* A plan of the first $or whose branches all have an index, or NULL. */
+static ash_plan *best_or(const ash_plan_query *q)
+{
+    const ash_match_node *or_node;
+    ash_plan *p = NULL;
+    uint32_t at = 0;
+    while (p == NULL && (or_node = next_or(q->root, &at)) != NULL)
+        if (branch_plans(q, or_node, &p) == 0 && or_node != q->root)
+            p->needs_fetch_filter = true;
+    return p;
 }
 
 static ash_plan *plan_branch(const ash_plan_query *q, const ash_match_node *branch)
 {
     ash_plan_query sub = *q;
-    ash_plan *p = NULL;
     sub.root = branch;
     sub.sort = NULL;
-    p = best_index(&sub);
-    const ash_match_node *inner = p == NULL ? find_or(branch) : NULL;
-    if (inner != NULL && branch_plans(&sub, inner, &p) == 0 && branch != inner)
-        p->needs_fetch_filter = true;
-    return p;
+    ash_plan *p = best_index(&sub);
+    return p != NULL ? p : best_or(&sub);
 }
 
 /* 0 and a plan when every branch of the $or has an index of its own. */
@@ -294,15 +303,11 @@ int ash__plan_new(const ash_matcher *filter, const ash_sort_spec *sort, ash_valu
     int natural = ash__sort_spec_natural(sort);
     if (natural == 0)
         *out = best_index(&q);
-    const ash_match_node *or_node = find_or(filter->root);
     bool bounded = *out != NULL && ((*out)->kind == ASH_PLAN_EMPTY || (*out)->is_bounded);
-    if (natural == 0 && !bounded && or_node != NULL) {
-        ash_plan *united;
-        if (branch_plans(&q, or_node, &united) == 0) {
-            united->needs_fetch_filter |= or_node != filter->root;
-            ash__plan_free(*out);
-            *out = united;
-        }
+    ash_plan *united = natural == 0 && !bounded ? best_or(&q) : NULL;
+    if (united != NULL) {
+        ash__plan_free(*out);
+        *out = united;
     }
     if (*out == NULL)
         *out = collection_scan(&q, natural);

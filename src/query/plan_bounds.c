@@ -12,11 +12,6 @@ static bool holds_strings(ash_value v)
            v.type == BSON_TYPE_ARRAY || v.type == BSON_TYPE_CODEWSCOPE;
 }
 
-static bool is_extreme(ash_value v)
-{
-    return v.type == (uint8_t)BSON_TYPE_MINKEY || v.type == (uint8_t)BSON_TYPE_MAXKEY;
-}
-
 /* Null is also what a missing field gives, and an empty array may stand on the way. */
 static void add_null(ash_bounds *out)
 {
@@ -64,7 +59,7 @@ static bool add_compare(const ash_bounds_rules *rules, enum ash_cond_kind kind, 
     bool closed = kind == ASH_COND_GTE || kind == ASH_COND_LTE;
     if (kind == ASH_COND_EQ || (closed && (v.type == BSON_TYPE_NULL || ash__value_is_nan(v))))
         return add_equal(rules, v, out);
-    if (rules->hashed || is_extreme(v) || v.type == BSON_TYPE_ARRAY ||
+    if (rules->hashed || ash__value_is_extreme(v) || v.type == BSON_TYPE_ARRAY ||
         (holds_strings(v) && !rules->same_collation))
         return false;
     if (v.type == BSON_TYPE_NULL || ash__value_is_nan(v))

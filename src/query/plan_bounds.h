@@ -24,6 +24,14 @@ typedef struct ash_conjuncts {
 void ash__conjuncts_of(const ash_match_node *root, ash_conjuncts *out);
 void ash__conjuncts_release(ash_conjuncts *c);
 
+static inline const ash_collation *ash__pattern_collation(const ash_key_pattern *p)
+{
+    return p->has_collation ? &p->collation : NULL;
+}
+
+/* Both paths go through the same field of the root, so perhaps through the same array. */
+bool ash__paths_share_field(const char *a, const char *b);
+
 /* The bounds of one leaf condition on one part of an index.  false: it gives none.  The bounds are
  * normalised. */
 typedef struct ash_bounds_rules {

@@ -5,6 +5,12 @@
 
 #include <string.h>
 
+bool ash__paths_share_field(const char *a, const char *b)
+{
+    size_t len = strcspn(a, ".");
+    return len == strcspn(b, ".") && memcmp(a, b, len) == 0;
+}
+
 static void add(ash_conjuncts *c, const char *path, const ash_match_node *node,
                 const ash_match_node *elem)
 {

@@ -20,12 +20,6 @@ static bool has_position(const char *path)
     return false;
 }
 
-static bool same_first_name(const char *a, const char *b)
-{
-    size_t len = strcspn(a, ".");
-    return len == strcspn(b, ".") && memcmp(a, b, len) == 0;
-}
-
 /* Which $elemMatch bounded each part so far; the index itself for a plain condition. */
 struct trial {
     const ash_index_desc *index;
@@ -45,7 +39,7 @@ static bool may_bound(const struct trial *t, uint32_t part, const ash_match_node
         return true;
     for (uint32_t i = 0; i < part; i++)
         if (t->source[i] != NULL &&
-            same_first_name(pattern->parts[i].path, pattern->parts[part].path) &&
+            ash__paths_share_field(pattern->parts[i].path, pattern->parts[part].path) &&
             (elem == NULL || t->source[i] != elem))
             return false;
     return true;
@@ -141,12 +135,8 @@ void ash__index_bounds(const ash_index_desc *index, ash_conjuncts *conjuncts,
     const ash_key_pattern *pattern = index->pattern;
     memset(out, 0, sizeof *out);
     struct trial t = {.index = index, .conjuncts = conjuncts};
-    ash_collation simple = {false, false};
-    ash_collation ours = pattern->has_collation ? pattern->collation : simple;
-    ash_collation theirs = collation == NULL ? simple : *collation;
-    t.rules.collation = pattern->has_collation ? &pattern->collation : NULL;
-    t.rules.same_collation = ours.ignore_case == theirs.ignore_case &&
-                             ours.ignore_diacritics == theirs.ignore_diacritics;
+    t.rules.collation = ash__pattern_collation(pattern);
+    t.rules.same_collation = ash__collations_agree(t.rules.collation, collation);
     t.rules.scrap = &conjuncts->scrap;
     t.decided_by = ash__alloc_array(conjuncts->count + 1, sizeof *t.decided_by);
     for (uint32_t i = 0; i < conjuncts->count; i++)

@@ -20,12 +20,6 @@ static bool is_fixed(const ash_index_desc *index, const ash_index_bounds *b, con
     return false;
 }
 
-static bool below_same_field(const char *a, const char *b)
-{
-    size_t len = strcspn(a, ".");
-    return len == strcspn(b, ".") && memcmp(a, b, len) == 0;
-}
-
 /* The first key of a document that a multikey scan meets must be the smallest that it has at all:
  * no bounds on the sorted part, and none on another part below the same array. */
 static bool is_whole_on_multikey(const ash_index_desc *index, const ash_index_bounds *b,
@@ -37,17 +31,9 @@ static bool is_whole_on_multikey(const ash_index_desc *index, const ash_index_bo
     if (part < b->used)
         return false;
     for (uint32_t i = 0; i < b->used; i++)
-        if (below_same_field(parts[i].path, parts[part].path))
+        if (ash__paths_share_field(parts[i].path, parts[part].path))
             return false;
     return true;
-}
-
-static bool same_collation(const ash_key_pattern *a, const ash_key_pattern *b)
-{
-    ash_collation simple = {false, false};
-    ash_collation x = a->has_collation ? a->collation : simple;
-    ash_collation y = b->has_collation ? b->collation : simple;
-    return x.ignore_case == y.ignore_case && x.ignore_diacritics == y.ignore_diacritics;
 }
 
 /* The sort's parts must be the index's parts behind the fixed ones, all in one direction or all in
@@ -59,7 +45,7 @@ bool ash__index_provides_sort(const ash_index_desc *index, const ash_index_bound
     const ash_key_pattern *key = index->pattern;
     uint32_t at = 0;
     int direction = 0;
-    if (!same_collation(key, sort))
+    if (!ash__collations_agree(ash__pattern_collation(key), ash__pattern_collation(sort)))
         return false;
     for (uint32_t i = 0; i < sort->count; i++) {
         const ash_key_part *wanted = &sort->parts[i];

@@ -1,45 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cases.h"
+#include "project_cases.h"
 
 #include "base/mem.h"
-#include "query/project.h"
-
-#include <string.h>
-
-struct project_case {
-    const char *spec, *doc, *expected;
-};
-
-static void check(const struct project_case *c, const char *filter)
-{
-    ash_error err = ASH_ERROR_INIT;
-    ash_projection *p = NULL;
-    ash_builder out = ASH_BUILDER_INIT;
-    ash_match_details details = {-1};
-    bson_t *spec = cases_bson(c->spec), *doc = cases_bson(c->doc);
-    bson_t *expected = cases_bson(c->expected), got;
-    ash_matcher *m = NULL;
-    if (filter != NULL) {
-        bson_t *query = cases_bson(filter);
-        assert_ok(ash__matcher_new(query, NULL, &m, &err), &err);
-        assert_true(ash__matcher_test(m, ash__doc_from_bson(doc), &details, NULL));
-        bson_destroy(query);
-    }
-    if (ash__projection_new(spec, NULL, &p, &err) != 0 ||
-        ash__projection_apply(p, ash__doc_from_bson(doc), &details, &out, &err) != 0)
-        fail_msg("%s: %s", c->spec, err.text);
-    ash__doc_to_bson(ash__builder_doc(&out), &got);
-    if (!bson_equal(&got, expected)) {
-        char *text = bson_as_relaxed_extended_json(&got, NULL);
-        fail_msg("%s of %s: %s, not %s", c->spec, c->doc, text, c->expected);
-    }
-    ash__projection_free(p);
-    ash__matcher_free(m);
-    ash__builder_release(&out);
-    bson_destroy(spec);
-    bson_destroy(doc);
-    bson_destroy(expected);
-}
 
 static void test_query_project__inclusion_and_exclusion(void **state)
 {
@@ -72,7 +34,7 @@ static void test_query_project__inclusion_and_exclusion(void **state)
         {"{'_id.x': 1}", "{'_id': {'x': 1, 'y': 2}, 'a': 1}", "{'_id': {'x': 1}}"},
     };
     for (size_t i = 0; i < ASH_ARRAY_LEN(cases); i++)
-        check(&cases[i], NULL);
+        project_check(&cases[i], NULL);
 }
 
 static void test_query_project__slice_and_elem_match(void **state)
@@ -107,7 +69,7 @@ static void test_query_project__slice_and_elem_match(void **state)
         {"{'a': {'$elemMatch': {'x': 1}}}", "{'_id': 1, 'a': 5}", "{'_id': 1}"},
     };
     for (size_t i = 0; i < ASH_ARRAY_LEN(cases); i++)
-        check(&cases[i], NULL);
+        project_check(&cases[i], NULL);
 }
 
 static void test_query_project__positional(void **state)
@@ -129,7 +91,7 @@ static void test_query_project__positional(void **state)
           "{'a': [{'x': 2, 'y': 1}]}"}},
     };
     for (size_t i = 0; i < ASH_ARRAY_LEN(cases); i++)
-        check(&cases[i].c, cases[i].filter);
+        project_check(&cases[i].c, cases[i].filter);
 }
 
 static void test_query_project__positional_without_a_match(void **state)
@@ -175,17 +137,7 @@ static void test_query_project__errors(void **state)
         {"{'a..b': 1}", 56, "a..b"},
         {"{'$a': 1}", 16410, "$a"},
     };
-    for (size_t i = 0; i < ASH_ARRAY_LEN(cases); i++) {
-        ash_error err = ASH_ERROR_INIT;
-        ash_projection *p = NULL;
-        bson_t *spec = cases_bson(cases[i].text);
-        if (ash__projection_new(spec, NULL, &p, &err) == 0 ||
-            ash_error_server_code(&err) != cases[i].server_code ||
-            strstr(err.text, cases[i].names) == NULL)
-            fail_msg("%s: %d %s", cases[i].text, (int)ash_error_server_code(&err), err.text);
-        assert_null(p);
-        bson_destroy(spec);
-    }
+    project_check_errors(cases, ASH_ARRAY_LEN(cases));
 }
 
 static void test_query_project__only_id(void **state)

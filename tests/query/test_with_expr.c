@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cases.h"
+#include "project_cases.h"
 
-#include "query/project.h"
-
-#include <string.h>
+#include "base/mem.h"
 
 static void test_query_match__expressions(void **state)
 {
@@ -50,9 +48,7 @@ static void test_query_match__a_failing_expression_never_matches(void **state)
 static void test_query_project__expressions(void **state)
 {
     (void)state;
-    static const struct {
-        const char *spec, *doc, *expected;
-    } cases[] = {
+    static const struct project_case cases[] = {
         {"{'x': '$a'}", "{'_id': 1, 'a': 3}", "{'_id': 1, 'x': 3}"},
         {"{'x': '$a', '_id': 0}", "{'_id': 1, 'a': 3}", "{'x': 3}"},
         {"{'x': {'$add': ['$a', '$b']}, 'b': 1}", "{'_id': 1, 'a': 3, 'b': 4}",
@@ -73,24 +69,8 @@ static void test_query_project__expressions(void **state)
         {"{'x': {'$slice': ['$a', 1]}}", "{'_id': 1, 'a': [1, 2]}", "{'_id': 1, 'x': [1]}"},
         {"{'x': ['$a', 1]}", "{'_id': 1, 'a': 2}", "{'_id': 1, 'x': [2, 1]}"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ash_error err = ASH_ERROR_INIT;
-        ash_projection *p = NULL;
-        ash_builder out = ASH_BUILDER_INIT;
-        bson_t *spec = cases_bson(cases[i].spec), *doc = cases_bson(cases[i].doc), got;
-        bson_t *expected = cases_bson(cases[i].expected);
-        if (ash__projection_new(spec, NULL, &p, &err) != 0 ||
-            ash__projection_apply(p, ash__doc_from_bson(doc), NULL, &out, &err) != 0)
-            fail_msg("%s: %s", cases[i].spec, err.text);
-        ash__doc_to_bson(ash__builder_doc(&out), &got);
-        if (!bson_equal(&got, expected))
-            fail_msg("%s: %s", cases[i].spec, bson_as_relaxed_extended_json(&got, NULL));
-        ash__projection_free(p);
-        ash__builder_release(&out);
-        bson_destroy(spec);
-        bson_destroy(doc);
-        bson_destroy(expected);
-    }
+    for (size_t i = 0; i < ASH_ARRAY_LEN(cases); i++)
+        project_check(&cases[i], NULL);
 }
 
 static void test_query_project__expression_errors(void **state)
@@ -102,16 +82,7 @@ static void test_query_project__expression_errors(void **state)
         {"{'a': {'$foo': 1}}", 168, "$foo"},
         {"{'a': '$x', 'a.b': 1}", 31249, "a.b"},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ash_error err = ASH_ERROR_INIT;
-        ash_projection *p = NULL;
-        bson_t *spec = cases_bson(cases[i].text);
-        if (ash__projection_new(spec, NULL, &p, &err) == 0 ||
-            ash_error_server_code(&err) != cases[i].server_code ||
-            strstr(err.text, cases[i].names) == NULL)
-            fail_msg("%s: %d %s", cases[i].text, (int)ash_error_server_code(&err), err.text);
-        bson_destroy(spec);
-    }
+    project_check_errors(cases, ASH_ARRAY_LEN(cases));
 }
 
 int main(void)
