@@ -3,6 +3,7 @@
 
 #include "store/reach.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -167,12 +168,58 @@ static void test_wire_driver__a_tailable_cursor_is_left_at_its_deadline(void **s
     reached_stop(&r);
 }
 
+typedef struct worker {
+    pthread_t thread;
+    reached *r;
+    int failures;
+} worker;
+
+static void *insert_and_find(void *arg)
+{
+    worker *w = arg;
+    for (int i = 0; i < 20; i++) {
+        ash_find_options opts = ASH_FIND_OPTIONS_INIT;
+        ash_error err = ASH_ERROR_INIT;
+        bson_t doc = BSON_INITIALIZER, found;
+        opts.op.deadline_ms = ash_deadline(20000);
+        BSON_APPEND_INT32(&doc, "i", i);
+        if (ash_collection_insert_one(w->r->c, &doc, NULL, &err) != 0)
+            w->failures++;
+        else if (ash_collection_find_one(w->r->c, NULL, &opts, &found, &err) != 0)
+            w->failures++;
+        else
+            bson_destroy(&found);
+        bson_destroy(&doc);
+    }
+    return NULL;
+}
+
+static void test_wire_driver__threads_share_a_store(void **state)
+{
+    enum { WORKERS = 8 };
+    reached r;
+    worker workers[WORKERS];
+    (void)state;
+    reached_start(&r, false);
+    for (int i = 0; i < WORKERS; i++) {
+        workers[i] = (worker){.r = &r};
+        assert_int_equal(pthread_create(&workers[i].thread, NULL, insert_and_find, &workers[i]), 0);
+    }
+    for (int i = 0; i < WORKERS; i++) {
+        pthread_join(workers[i].thread, NULL);
+        assert_int_equal(workers[i].failures, 0);
+    }
+    assert_int_equal(r.x.store->count, WORKERS * 20);
+    reached_stop(&r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wire_driver__both_ways_lead_to_the_server),
         cmocka_unit_test(test_wire_driver__what_goes_in_comes_out_in_batches),
         cmocka_unit_test(test_wire_driver__errors_and_durability_travel),
+        cmocka_unit_test(test_wire_driver__threads_share_a_store),
         cmocka_unit_test(test_wire_driver__a_tailable_cursor_is_left_at_its_deadline),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,20 +5,19 @@ int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time
 {
     static const ash_op op;
     bson_t *command = BCON_NEW("hello", BCON_INT32(1));
-    ash_mongo_call call;
     bson_iter_t it;
+    ash_mongo_call call;
     int result = ash__mongo_call_begin(&call, store, &op, err);
     if (result == 0)
         result = ash__mongo_command(&call, ASH_MONGO_READ, "admin", command, err);
-    if (result == 0) {
-        if (bson_iter_init_find(&it, &call.reply, "localTime") && BSON_ITER_HOLDS_DATE_TIME(&it))
-            *wall_ms = bson_iter_date_time(&it);
-        if (bson_iter_init_find(&it, &call.reply, "operationTime") &&
-            BSON_ITER_HOLDS_TIMESTAMP(&it)) {
-            uint32_t seconds, increment;
-            bson_iter_timestamp(&it, &seconds, &increment);
-            *operation_time = (uint64_t)seconds << 32 | increment;
-        }
+    if (result == 0 && bson_iter_init_find(&it, &call.reply, "localTime") &&
+        BSON_ITER_HOLDS_DATE_TIME(&it))
+        *wall_ms = bson_iter_date_time(&it);
+    if (result == 0 && bson_iter_init_find(&it, &call.reply, "operationTime") &&
+        BSON_ITER_HOLDS_TIMESTAMP(&it)) {
+        uint32_t seconds, increment;
+        bson_iter_timestamp(&it, &seconds, &increment);
+        *operation_time = (uint64_t)seconds << 32 | increment;
     }
     ash__mongo_call_end(&call);
     bson_destroy(command);
@@ -31,20 +30,14 @@ int ash__mongo_flush(ash_store *store, const ash_op *op, ash_error *err)
 {
     ash_op every = *op;
     bson_t *command;
-    ash_mongo_call call;
     int result;
 
     if (store->read_only)
         return 0;
     every.durability = ASH_DURABILITY_EVERY;
-    result = ash__mongo_call_begin(&call, store, &every, err);
-    if (result != 0)
-        return result;
     command = BCON_NEW("delete", "ashlar.flush", "deletes", "[", "{", "q", "{", "_id", "{", "$in",
                        "[", "]", "}", "}", "limit", BCON_INT32(1), "}", "]");
-    ash__mongo_call_writes(&call, NULL);
-    result = ash__mongo_command(&call, ASH_MONGO_WRITE, store->default_db, command, err);
-    ash__mongo_call_end(&call);
+    result = ash__mongo_run(store, ASH_MONGO_WRITE, store->default_db, command, &every, NULL, err);
     bson_destroy(command);
     return result;
 }

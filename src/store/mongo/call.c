@@ -112,10 +112,27 @@ int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const cha
     return ok ? 0 : ash__mongo_call_fail(call, err);
 }
 
-void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out)
+/* The answer without what only the protocol needs. */
+static void copy_reply(const ash_mongo_call *call, bson_t *out)
 {
     bson_init(out);
     bson_copy_to_excluding_noinit(&call->reply, out, "ok", "$clusterTime", "operationTime", NULL);
+}
+
+int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
+                   const bson_t *command, const ash_op *op, bson_t *out, ash_error *err)
+{
+    ash_mongo_call call;
+    int result = ash__mongo_call_begin(&call, store, op, err);
+    if (result != 0)
+        return result;
+    if (kind == ASH_MONGO_WRITE)
+        ash__mongo_call_writes(&call, NULL);
+    result = ash__mongo_command(&call, kind, db, command, err);
+    if (result == 0 && out != NULL)
+        copy_reply(&call, out);
+    ash__mongo_call_end(&call);
+    return result;
 }
 
 void ash__mongo_add_doc(bson_t *to, const char *name, const bson_t *value)

@@ -6,27 +6,13 @@
 
 #define NAMESPACE_NOT_FOUND 26
 
-/* One command from beginning to end, its answer of no interest. */
-static int run(ash_store *store, const char *db, const bson_t *command, const ash_op *op,
-               ash_error *err)
-{
-    ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result != 0)
-        return result;
-    ash__mongo_call_writes(&call, NULL);
-    result = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
-    ash__mongo_call_end(&call);
-    return result;
-}
-
 int ash__mongo_create(ash_store *store, const char *db, const char *coll, const bson_t *options,
                       const ash_op *op, ash_error *err)
 {
     bson_t *command = BCON_NEW("create", BCON_UTF8(coll));
     int result;
     bson_concat(command, options);
-    result = run(store, db, command, op, err);
+    result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
     bson_destroy(command);
     return result;
 }
@@ -35,16 +21,13 @@ int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const as
                     ash_error *err)
 {
     bson_t *command = BCON_NEW("drop", BCON_UTF8(coll));
-    ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
+    bson_t reply;
+    int result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, &reply, err);
     if (result == 0) {
-        ash__mongo_call_writes(&call, NULL);
-        result = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
         /* Servers from 7.0 on say yes to dropping nothing, but then name nothing they dropped. */
-        if (result == 0 && !bson_has_field(&call.reply, "ns") &&
-            !bson_has_field(&call.reply, "nIndexesWas"))
+        if (!bson_has_field(&reply, "ns") && !bson_has_field(&reply, "nIndexesWas"))
             result = ash__fail_server(err, ASH_ENOTFOUND, NAMESPACE_NOT_FOUND, "ns not found");
-        ash__mongo_call_end(&call);
+        bson_destroy(&reply);
     }
     bson_destroy(command);
     return result;
@@ -57,7 +40,7 @@ int ash__mongo_rename(ash_store *store, const char *db, const char *coll, const 
     char *to = ash__sprintf("%s.%s", to_db, to_coll);
     bson_t *command = BCON_NEW("renameCollection", BCON_UTF8(from), "to", BCON_UTF8(to),
                                "dropTarget", BCON_BOOL(drop_target));
-    int result = run(store, "admin", command, op, err);
+    int result = ash__mongo_run(store, ASH_MONGO_WRITE, "admin", command, op, NULL, err);
     bson_destroy(command);
     ash__free(from);
     ash__free(to);
@@ -68,16 +51,9 @@ int ash__mongo_modify(ash_store *store, const char *db, const char *coll, const 
                       const ash_op *op, bson_t *old_values, ash_error *err)
 {
     bson_t *command = BCON_NEW("collMod", BCON_UTF8(coll));
-    ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result == 0) {
-        bson_concat(command, changes);
-        ash__mongo_call_writes(&call, NULL);
-        result = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
-        if (result == 0)
-            ash__mongo_copy_reply(&call, old_values);
-        ash__mongo_call_end(&call);
-    }
+    int result;
+    bson_concat(command, changes);
+    result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, old_values, err);
     bson_destroy(command);
     return result;
 }
@@ -101,13 +77,7 @@ int ash__mongo_list_collections(ash_store *store, const char *db, const bson_t *
 int ash__mongo_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err)
 {
     bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1));
-    ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result == 0)
-        result = ash__mongo_command(&call, ASH_MONGO_READ, "admin", command, err);
-    if (result == 0)
-        ash__mongo_copy_reply(&call, out);
-    ash__mongo_call_end(&call);
+    int result = ash__mongo_run(store, ASH_MONGO_READ, "admin", command, op, out, err);
     bson_destroy(command);
     return result;
 }
@@ -115,7 +85,7 @@ int ash__mongo_list_databases(ash_store *store, const ash_op *op, bson_t *out, a
 int ash__mongo_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
 {
     bson_t *command = BCON_NEW("dropDatabase", BCON_INT32(1));
-    int result = run(store, db, command, op, err);
+    int result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
     bson_destroy(command);
     return result;
 }

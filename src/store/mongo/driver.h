@@ -57,8 +57,10 @@ enum ash_mongo_kind { ASH_MONGO_READ, ASH_MONGO_WRITE };
 /* Runs command with call->opts; the answer is in call->reply. */
 int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const char *db,
                        const bson_t *command, ash_error *err);
-/* call->reply without what only the protocol needs. */
-void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out);
+/* The same from begin to end, with a write concern if it writes.  out (may be NULL): the answer
+ * without what only the protocol needs; initialised on success. */
+int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
+                   const bson_t *command, const ash_op *op, bson_t *out, ash_error *err);
 
 /* Fill *err from call->error and return its code. */
 int ash__mongo_call_fail(ash_mongo_call *call, ash_error *err);

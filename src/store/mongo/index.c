@@ -5,15 +5,7 @@ int ash__mongo_create_indexes(ash_store *store, const char *db, const char *coll
                               const bson_t *specs, const ash_op *op, bson_t *reply, ash_error *err)
 {
     bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(coll), "indexes", BCON_ARRAY(specs));
-    ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result == 0) {
-        ash__mongo_call_writes(&call, NULL);
-        result = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
-        if (result == 0)
-            ash__mongo_copy_reply(&call, reply);
-        ash__mongo_call_end(&call);
-    }
+    int result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, reply, err);
     bson_destroy(command);
     return result;
 }
@@ -62,14 +54,9 @@ int ash__mongo_drop_indexes(ash_store *store, const char *db, const char *coll,
                             const bson_value_t *index, const ash_op *op, ash_error *err)
 {
     bson_t *command = BCON_NEW("dropIndexes", BCON_UTF8(coll));
-    ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result == 0) {
-        BSON_APPEND_VALUE(command, "index", index);
-        ash__mongo_call_writes(&call, NULL);
-        result = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
-        ash__mongo_call_end(&call);
-    }
+    int result;
+    BSON_APPEND_VALUE(command, "index", index);
+    result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
     bson_destroy(command);
     return result;
 }

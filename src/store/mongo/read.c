@@ -130,21 +130,6 @@ int ash__mongo_count(ash_store *store, const char *db, const char *coll, const b
     return result;
 }
 
-/* A command that reads, and its answer. */
-static int ask(ash_store *store, const char *db, const bson_t *command, const ash_op *op,
-               bson_t *out, ash_error *err)
-{
-    ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result != 0)
-        return result;
-    result = ash__mongo_command(&call, ASH_MONGO_READ, db, command, err);
-    if (result == 0)
-        ash__mongo_copy_reply(&call, out);
-    ash__mongo_call_end(&call);
-    return result;
-}
-
 int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, const char *key,
                         const bson_t *filter, const bson_t *collation, const ash_op *op,
                         bson_t *out, ash_error *err)
@@ -153,7 +138,7 @@ int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, cons
                                BCON_DOCUMENT(filter));
     int result;
     ash__mongo_add_doc(command, "collation", collation);
-    result = ask(store, db, command, op, out, err);
+    result = ash__mongo_run(store, ASH_MONGO_READ, db, command, op, out, err);
     bson_destroy(command);
     return result;
 }
@@ -163,7 +148,7 @@ int ash__mongo_explain(ash_store *store, const char *db, const char *coll, const
 {
     bson_t *explain =
         BCON_NEW("explain", BCON_DOCUMENT(command), "verbosity", BCON_UTF8(verbosity));
-    int result = ask(store, db, explain, op, out, err);
+    int result = ash__mongo_run(store, ASH_MONGO_READ, db, explain, op, out, err);
     (void)coll; /* the command names it */
     bson_destroy(explain);
     return result;
@@ -182,7 +167,8 @@ int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t
         BSON_APPEND_UTF8(&command, "collStats", coll);
     if (db != NULL)
         BSON_APPEND_INT64(&command, "scale", scale);
-    result = ask(store, db != NULL ? db : "admin", &command, op, out, err);
+    result =
+        ash__mongo_run(store, ASH_MONGO_READ, db != NULL ? db : "admin", &command, op, out, err);
     bson_destroy(&command);
     return result;
 }

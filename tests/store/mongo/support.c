@@ -22,6 +22,16 @@ void rig_finish(struct rig *r)
     mock_finish(r->m);
 }
 
+void rig_expect_batch(struct rig *r, const char *command, const char *which, int id,
+                      const char *docs)
+{
+    char *reply = bson_strdup_printf("{'ok': 1, 'cursor': {'id': {'$numberLong': '%d'}, 'ns': "
+                                     "'test.c', '%sBatch': [%s]}}",
+                                     id, which, docs);
+    mock_expect(r->m, command, reply);
+    bson_free(reply);
+}
+
 int rig_insert(struct rig *r, const ash_insert_options *opts, ash_write_result *result, ...)
 {
     bson_t *made[16];

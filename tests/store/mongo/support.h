@@ -20,6 +20,11 @@ void rig_start(struct rig *r, enum mock_kind kind, const char *options,
 /* Closes the store, then fails the test when the script was not kept. */
 void rig_finish(struct rig *r);
 
+/* Answer command with a batch of the cursor: which is "first" or "next", id 0 ends it, docs is
+ * "{…}, {…}". */
+void rig_expect_batch(struct rig *r, const char *command, const char *which, int id,
+                      const char *docs);
+
 /* Insert 'json' documents; NULL ends the list. */
 int rig_insert(struct rig *r, const ash_insert_options *opts, ash_write_result *result, ...);
 /* A number out of a view. */

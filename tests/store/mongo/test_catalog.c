@@ -56,9 +56,8 @@ static void test_mongo_catalog__lists(void **state)
     bson_t *filter = mock_json("{'name': 'c'}"), databases;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m, "{'listCollections': 1, '$db': 'test', 'filter': {'name': 'c'}}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': "
-                "'test.$cmd.listCollections', 'firstBatch': [{'name': 'c', 'n': 3}]}}");
+    rig_expect_batch(&r, "{'listCollections': 1, '$db': 'test', 'filter': {'name': 'c'}}", "first",
+                     0, "{'name': 'c', 'n': 3}");
     assert_ok(ash_store_list_collections(r.store, NULL, filter, NULL, &cursor, &r.err), &r.err);
     assert_ok(ash_cursor_next(cursor, &doc, &r.err), &r.err);
     assert_int_equal(field_of(doc, "n"), 3);
@@ -92,9 +91,7 @@ static void test_mongo_catalog__indexes(void **state)
     assert_ok(ash_collection_create_indexes(r.c, specs, NULL, &reply, &r.err), &r.err);
     assert_json(&reply, "{'numIndexesBefore': 1, 'numIndexesAfter': 2}");
     bson_destroy(&reply);
-    mock_expect(r.m, "{'listIndexes': 'c'}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'v': 2}]}}");
+    rig_expect_batch(&r, "{'listIndexes': 'c'}", "first", 0, "{'v': 2}");
     assert_ok(ash_collection_list_indexes(r.c, NULL, &cursor, &r.err), &r.err);
     assert_ok(ash_cursor_next(cursor, &doc, &r.err), &r.err);
     assert_int_equal(field_of(doc, "v"), 2);

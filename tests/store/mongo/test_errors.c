@@ -77,9 +77,7 @@ static void test_mongo_errors__a_cursor_that_is_gone_says_so(void **state)
     ash_doc doc;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m, "{'find': 'c'}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '5'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'n': 0}]}}");
+    rig_expect_batch(&r, "{'find': 'c'}", "first", 5, "{'n': 0}");
     mock_expect(r.m, "{'getMore': 5}", "{'ok': 0, 'code': 43, 'errmsg': 'cursor id 5 not found'}");
     assert_ok(ash_collection_find(r.c, NULL, NULL, &cursor, &r.err), &r.err);
     assert_ok(ash_cursor_next(cursor, &doc, &r.err), &r.err);
@@ -186,9 +184,7 @@ static void test_mongo_errors__a_cancelled_wait_ends_and_the_cursor_says_so(void
     int64_t start;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m, "{'find': 'c'}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '5'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'n': 0}]}}");
+    rig_expect_batch(&r, "{'find': 'c'}", "first", 5, "{'n': 0}");
     mock_expect_silence(r.m, "{'getMore': 5}", 1500);
     assert_ok(ash_collection_find(r.c, NULL, NULL, &cursor, &r.err), &r.err);
     ash_cursor_set_op(cursor, 0, &cancel, -1);

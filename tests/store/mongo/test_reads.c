@@ -12,14 +12,12 @@ static void test_mongo_reads__find_sends_its_options_and_walks_batches(void **st
     bson_t *filter = mock_json("{'files_id': 7}"), *sort = mock_json("{'n': 1}");
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m,
-                "{'find': 'c', '$db': 'test', 'filter': {'files_id': 7}, 'sort': {'n': 1}, "
-                "'skip': 2, 'batchSize': 2, 'limit': '$none', 'maxTimeMS': '$none'}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '99'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'n': 0}, {'n': 1}]}}");
-    mock_expect(r.m, "{'getMore': 99, 'collection': 'c', 'batchSize': 2}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.c', 'nextBatch': "
-                "[{'n': 2}]}}");
+    rig_expect_batch(&r,
+                     "{'find': 'c', '$db': 'test', 'filter': {'files_id': 7}, 'sort': {'n': 1}, "
+                     "'skip': 2, 'batchSize': 2, 'limit': '$none', 'maxTimeMS': '$none'}",
+                     "first", 99, "{'n': 0}, {'n': 1}");
+    rig_expect_batch(&r, "{'getMore': 99, 'collection': 'c', 'batchSize': 2}", "next", 0,
+                     "{'n': 2}");
     opts.sort = sort;
     opts.skip = 2;
     opts.batch_size = 2;
@@ -43,12 +41,8 @@ static void test_mongo_reads__a_batch_outlives_the_drivers_documents(void **stat
     ash_batch batch;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m, "{'find': 'c'}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '5'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'n': 0}, {'n': 1}]}}");
-    mock_expect(r.m, "{'getMore': 5}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.c', 'nextBatch': "
-                "[{'n': 2}, {'n': 3}]}}");
+    rig_expect_batch(&r, "{'find': 'c'}", "first", 5, "{'n': 0}, {'n': 1}");
+    rig_expect_batch(&r, "{'getMore': 5}", "next", 0, "{'n': 2}, {'n': 3}");
     assert_ok(ash_collection_find(r.c, NULL, NULL, &cursor, &r.err), &r.err);
     assert_ok(ash_cursor_next_batch(cursor, 3, 0, &batch, &r.err), &r.err);
     assert_int_equal(batch.count, 3);
@@ -70,9 +64,7 @@ static void test_mongo_reads__a_cursor_left_early_is_killed(void **state)
     ash_batch batch;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m, "{'find': 'c'}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '6'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'n': 0}]}}");
+    rig_expect_batch(&r, "{'find': 'c'}", "first", 6, "{'n': 0}");
     mock_expect(r.m, "{'killCursors': 'c', 'cursors': [6]}", "{'ok': 1, 'cursorsKilled': [6]}");
     assert_ok(ash_collection_find(r.c, NULL, NULL, &cursor, &r.err), &r.err);
     assert_ok(ash_cursor_next_batch(cursor, 1, 0, &batch, &r.err), &r.err);
@@ -86,12 +78,10 @@ static void test_mongo_reads__an_ended_cursor_gives_its_connection_back(void **s
     struct rig r;
     ash_cursor *first = NULL, *second = NULL;
     ash_doc doc;
-    static const char one[] = "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.c', "
-                              "'firstBatch': [{'n': 1}]}}";
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "maxPoolSize=1&waitQueueTimeoutMS=200", NULL);
-    mock_expect(r.m, "{'find': 'c'}", one);
-    mock_expect(r.m, "{'find': 'c'}", one);
+    rig_expect_batch(&r, "{'find': 'c'}", "first", 0, "{'n': 1}");
+    rig_expect_batch(&r, "{'find': 'c'}", "first", 0, "{'n': 1}");
     assert_ok(ash_collection_find(r.c, NULL, NULL, &first, &r.err), &r.err);
     assert_int_equal(ash_collection_find(r.c, NULL, NULL, &second, &r.err), ASH_ETIMEOUT);
     while (ash_cursor_next(first, &doc, &r.err) == 0 && doc.data != NULL) {
@@ -110,15 +100,10 @@ static void test_mongo_reads__a_tailable_cursor_waits_and_goes_on(void **state)
     ash_doc doc;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m, "{'find': 'c', 'tailable': true, 'awaitData': true, 'maxTimeMS': '$none'}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '8'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'n': 1}]}}");
-    mock_expect(
-        r.m, "{'getMore': 8, 'maxTimeMS': 250}",
-        "{'ok': 1, 'cursor': {'id': {'$numberLong': '8'}, 'ns': 'test.c', 'nextBatch': []}}");
-    mock_expect(r.m, "{'getMore': 8, 'maxTimeMS': 250}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '8'}, 'ns': 'test.c', 'nextBatch': "
-                "[{'n': 2}]}}");
+    rig_expect_batch(&r, "{'find': 'c', 'tailable': true, 'awaitData': true, 'maxTimeMS': '$none'}",
+                     "first", 8, "{'n': 1}");
+    rig_expect_batch(&r, "{'getMore': 8, 'maxTimeMS': 250}", "next", 8, "");
+    rig_expect_batch(&r, "{'getMore': 8, 'maxTimeMS': 250}", "next", 8, "{'n': 2}");
     opts.tailable = opts.await_data = true;
     opts.max_await_ms = 250;
     assert_ok(ash_collection_find(r.c, NULL, &opts, &cursor, &r.err), &r.err);
@@ -140,11 +125,10 @@ static void test_mongo_reads__counts_and_distinct_values(void **state)
     bson_t values, *filter = mock_json("{'a': 1}");
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m,
-                "{'aggregate': 'c', 'pipeline': [{'$match': {'a': 1}}, {'$skip': 1}, {'$limit': "
-                "9}, {'$group': {'n': {'$sum': 1}}}]}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'n': 4}]}}");
+    rig_expect_batch(&r,
+                     "{'aggregate': 'c', 'pipeline': [{'$match': {'a': 1}}, {'$skip': 1}, "
+                     "{'$limit': 9}, {'$group': {'n': {'$sum': 1}}}]}",
+                     "first", 0, "{'n': 4}");
     mock_expect(r.m, "{'distinct': 'c', 'key': 'filename', 'query': {'a': 1}}",
                 "{'ok': 1, 'values': ['x', 'y']}");
     opts.skip = 1;
@@ -182,12 +166,8 @@ static void test_mongo_reads__find_one_copies(void **state)
     bson_t doc;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
-    mock_expect(r.m, "{'find': 'c', 'limit': 1}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.c', 'firstBatch': "
-                "[{'_id': 1}]}}");
-    mock_expect(r.m, "{'find': 'c', 'limit': 1}",
-                "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.c', 'firstBatch': "
-                "[]}}");
+    rig_expect_batch(&r, "{'find': 'c', 'limit': 1}", "first", 0, "{'_id': 1}");
+    rig_expect_batch(&r, "{'find': 'c', 'limit': 1}", "first", 0, "");
     assert_ok(ash_collection_find_one(r.c, NULL, NULL, &doc, &r.err), &r.err);
     assert_json(&doc, "{'_id': 1}");
     bson_destroy(&doc);
