@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_BATCH_H
+#define ASH_STORE_EMBEDDED_BATCH_H
+
+#include "engine/engine.h"
+#include "query/expr.h"
+#include "store/ops.h"
+
+/* The documents of one batch: small ones copied, large ones pinned where they lie.  They stay valid
+ * until the next begin or rest. */
+typedef struct ash_batch_memory {
+    ash_arena *arena;
+    ash_pins *pins;
+    ash_doc *docs;
+    size_t count;
+    size_t capacity;
+    size_t bytes;
+    size_t max_docs; /* 0 = no limit */
+    size_t max_bytes;
+} ash_batch_memory;
+
+void ash__batch_init(ash_batch_memory *m, ash_engine *engine);
+void ash__batch_begin(ash_batch_memory *m, size_t max_docs, size_t max_bytes);
+bool ash__batch_is_full(const ash_batch_memory *m);             /* no document fits any more */
+bool ash__batch_fits(const ash_batch_memory *m, size_t len);    /* the first always does */
+void ash__batch_add_copy(ash_batch_memory *m, ash_doc doc);
+void ash__batch_add_view(ash_batch_memory *m, ash_doc doc);     /* kept alive by the caller */
+void ash__batch_add_record(ash_batch_memory *m, ash_view *v, const ash_record *r);
+void ash__batch_give(const ash_batch_memory *m, bool exhausted, ash_batch *out);
+void ash__batch_rest(ash_batch_memory *m); /* lets go of the documents */
+void ash__batch_release(ash_batch_memory *m);
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/change.h"
+
+#include "store/embedded/guard.h"
+#include "store/embedded/oplog.h"
+
+static int refused(ash_changer *c, const ash_duplicate *dup, ash_doc doc, int rc, ash_error *err)
+{
+    if (rc == ASH_EEXISTS && dup->index != NULL)
+        return ash__duplicate_fail(c->writer, c->coll, dup, doc, c->details, err);
+    return rc;
+}
+
+int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t *rid,
+                       ash_error *err)
+{
+    ash_duplicate dup = {0};
+    int rc = ash__coll_validate(c->coll, doc, (ash_doc){NULL, 0}, c->op, err);
+    if (rc == 0)
+        rc = ash__guard_check(c->store, ash__writer_view(c->writer), c->coll, doc, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__record_insert(c->writer, c->coll, doc, staged, rid, &dup, err);
+    if (rc != 0)
+        return refused(c, &dup, doc, rc, err);
+    ash_change change = {.kind = ASH_CHANGE_INSERT,
+                         .db = c->coll->db,
+                         .coll = c->coll,
+                         .id = ash__doc_get(doc, "_id"),
+                         .doc = doc,
+                         .rid = *rid};
+    return ash__oplog_write(c->writer, &change, err);
+}
+
+int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
+                       const ash_match_details *details, ash_builder *after, bool *modified,
+                       ash_error *err)
+{
+    ash_duplicate dup = {0};
+    ash_builder changes = ASH_BUILDER_INIT;
+    bool is_replace = ash__update_kind(u) == ASH_UPDATE_REPLACE;
+    uint64_t rid = r->rid;
+    ash__builder_begin(&changes);
+    ash__builder_end(&changes);
+    int rc = ash__update_apply(u, r->doc, details, false, after, modified,
+                               is_replace ? NULL : &changes, err);
+    if (rc != 0 || !*modified)
+        goto out;
+    ash_doc doc = ash__builder_doc(after);
+    rc = ash__coll_validate(c->coll, doc, r->doc, c->op, err);
+    if (rc == 0) {
+        rc = ash__record_replace(c->writer, c->coll, rid, doc, NULL, &dup, err);
+        rc = rc != 0 ? refused(c, &dup, doc, rc, err) : 0;
+    }
+    if (rc != 0)
+        goto out;
+    ash_change change = {.kind = is_replace ? ASH_CHANGE_REPLACE : ASH_CHANGE_UPDATE,
+                         .db = c->coll->db,
+                         .coll = c->coll,
+                         .id = ash__doc_get(doc, "_id"),
+                         .rid = rid};
+    if (is_replace)
+        change.doc = doc;
+    else
+        change.changes = ash__builder_doc(&changes);
+    rc = ash__oplog_write(c->writer, &change, err);
+out:
+    ash__builder_release(&changes);
+    return rc;
+}
+
+int ash__change_delete(ash_changer *c, const ash_record *r, ash_error *err)
+{
+    /* The record's view ends with the deletion, the log entry needs its key. */
+    ash_value id = ash__doc_get(r->doc, "_id");
+    uint8_t *copy = id.len > 0 ? ash__memdup(id.data, id.len) : NULL;
+    int rc = ash__record_delete(c->writer, c->coll, r->rid, err);
+    if (rc == 0) {
+        id.data = copy;
+        ash_change change = {
+            .kind = ASH_CHANGE_DELETE, .db = c->coll->db, .coll = c->coll, .id = id};
+        rc = ash__oplog_write(c->writer, &change, err);
+    }
+    ash__free(copy);
+    return rc;
+}

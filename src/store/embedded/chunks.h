@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_CHUNKS_H
+#define ASH_STORE_EMBEDDED_CHUNKS_H
+
+/* What the backend knows of GridFS: collections named X.chunks hold {_id, files_id, n, data}. */
+
+#include "query/match.h"
+
+/* The one files_id that every match has, or missing.  A view into the filter. */
+ash_value ash__chunks_file_of(const ash_matcher *filter);
+
+/* For a collection of chunks: put "file … chunk … of …: " in front of an error.  filter may be
+ * NULL; n -1: not known. */
+void ash__chunk_error(const char *coll, const ash_matcher *filter, int64_t n, ash_error *err);
+
+/* A value as relaxed extended JSON, cut to fit. */
+void ash__value_text(ash_value v, char *out, size_t size_bytes);
+
+#endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/coll_options.h"
+
+#include "bson/builder.h"
+#include "query/match.h"
+
+#include <string.h>
+
+enum option_fate { KEEP_BOOL, KEEP_NUMBER, KEEP_DOC, KEEP_TEXT, IGNORE, REFUSE };
+
+static const struct {
+    const char *name;
+    enum option_fate fate;
+} options[] = {
+    {"capped", KEEP_BOOL},
+    {"size", KEEP_NUMBER},
+    {"max", KEEP_NUMBER},
+    {"validator", KEEP_DOC},
+    {"validationLevel", KEEP_TEXT},
+    {"validationAction", KEEP_TEXT},
+    {"collation", KEEP_DOC},
+    {"storageEngine", IGNORE},
+    {"indexOptionDefaults", IGNORE},
+    {"autoIndexId", IGNORE},
+    {"idIndex", IGNORE},
+    {"flags", IGNORE},
+    {"temp", IGNORE},
+    {"viewOn", REFUSE},
+    {"pipeline", REFUSE},
+    {"timeseries", REFUSE},
+    {"expireAfterSeconds", REFUSE},
+    {"clusteredIndex", REFUSE},
+    {"encryptedFields", REFUSE},
+};
+
+int ash__coll_options_check_validator(ash_value v, ash_error *err)
+{
+    ash_query_env env = {0};
+    ash_matcher *m = NULL;
+    bson_t filter;
+    if (v.type != BSON_TYPE_DOCUMENT)
+        return ash__fail_server(err, ASH_EINVAL, 14, "validator must be an object, not %s",
+                                ash__type_name(v.type));
+    ash__doc_to_bson(ash__value_doc(v), &filter);
+    int rc = ash__matcher_new(&filter, &env, &m, err);
+    ash__matcher_free(m);
+    return rc;
+}
+
+static int check_text(const char *name, ash_value v, ash_error *err)
+{
+    static const char *const levels[] = {"off", "moderate", "strict", "error", "warn"};
+    bool is_level = strcmp(name, "validationLevel") == 0;
+    uint32_t len;
+    if (v.type != BSON_TYPE_UTF8)
+        return ash__fail_server(err, ASH_EINVAL, 14, "%s must be a string", name);
+    const char *text = ash__value_string(v, &len);
+    for (size_t i = is_level ? 0 : 3; i < (is_level ? 3 : ASH_ARRAY_LEN(levels)); i++)
+        if (strcmp(text, levels[i]) == 0)
+            return 0;
+    return ash__fail_server(err, ASH_EINVAL, 2, "Enumeration value '%s' for field 'create.%s' is "
+                                                "not a valid value.",
+                            text, name);
+}
+
+static int check_doc(const char *name, ash_value v, ash_error *err)
+{
+    ash_collation parsed;
+    bool is_simple;
+    bson_t spec;
+    if (strcmp(name, "validator") == 0)
+        return ash__coll_options_check_validator(v, err);
+    if (v.type != BSON_TYPE_DOCUMENT)
+        return ash__fail_server(err, ASH_EINVAL, 14, "%s must be an object", name);
+    ash__doc_to_bson(ash__value_doc(v), &spec);
+    return ash__collation_parse(&spec, &parsed, &is_simple, err);
+}
+
+static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
+{
+    double number;
+    int rc = 0;
+    size_t i = 0;
+    while (i < ASH_ARRAY_LEN(options) && strcmp(options[i].name, it->name) != 0)
+        i++;
+    if (i == ASH_ARRAY_LEN(options))
+        return ash__fail_server(err, ASH_EINVAL, 40415,
+                                "BSON field 'create.%s' is an unknown field.", it->name);
+    switch (options[i].fate) {
+    case IGNORE:
+        return 0;
+    case REFUSE:
+        return ash__fail_server(err, ASH_EUNSUPPORTED, 238,
+                                "create: option '%s' is not supported", it->name);
+    case KEEP_BOOL:
+        if (ash__value_truthy(it->value))
+            ash__builder_bool(out, it->name, true);
+        return 0;
+    case KEEP_NUMBER:
+        if (!ash__value_as_double(it->value, &number))
+            rc = ash__fail_server(err, ASH_EINVAL, 14, "%s must be a number", it->name);
+        else if (!(number >= 0 && number < 9e15))
+            rc = ash__fail_server(err, ASH_EINVAL, 2, "%s is out of range", it->name);
+        break;
+    case KEEP_TEXT:
+        rc = check_text(it->name, it->value, err);
+        break;
+    case KEEP_DOC:
+        rc = check_doc(it->name, it->value, err);
+        break;
+    }
+    if (rc == 0)
+        ash__builder_element(out, it);
+    return rc;
+}
+
+int ash__coll_options_parse(const bson_t *given, bson_t *out, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t view;
+    int rc = 0;
+    ash__builder_begin(&b);
+    ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(given));
+    while (rc == 0 && ash__doc_iter_next(&it))
+        rc = take_option(&it, &b, err);
+    ash__builder_end(&b);
+    ash_doc doc = ash__builder_doc(&b);
+    double size = 0;
+    if (rc == 0 && ash__value_truthy(ash__doc_get(doc, "capped")) &&
+        !(ash__value_as_double(ash__doc_get(doc, "size"), &size) && size > 0))
+        rc = ash__fail_server(err, ASH_EINVAL, 72,
+                              "the 'size' field is required when 'capped' is true");
+    if (rc == 0) {
+        ash__doc_to_bson(doc, &view);
+        bson_copy_to(&view, out);
+    }
+    ash__builder_release(&b);
+    return rc;
+}
+
+bool ash__coll_options_equal(const bson_t *a, const bson_t *b)
+{
+    ash_doc x = ash__doc_from_bson(a);
+    ash_doc y = ash__doc_from_bson(b);
+    if (ash__doc_count(x) != ash__doc_count(y))
+        return false;
+    ash_doc_iter it = ash__doc_iter(x);
+    while (ash__doc_iter_next(&it))
+        if (!ash__value_equal(it.value, ash__doc_get(y, it.name), NULL))
+            return false;
+    return true;
+}

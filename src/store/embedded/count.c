@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/scan_plan.h"
+#include "store/embedded/slots.h"
+
+typedef struct counting {
+    ash_embedded *store;
+    const ash_count_options *opts;
+    ash_env env;
+    ash_request request;
+} counting;
+
+static int count_matches(counting *n, ash_view *v, const ash_coll *coll, int64_t *out,
+                         ash_error *err)
+{
+    ash_scan_plan scan;
+    int64_t most = n->opts->limit > 0 ? n->opts->skip + n->opts->limit : INT64_MAX;
+    int64_t seen = 0;
+    int rc = ash__request_plan(&n->request, coll, n->opts->hint, &n->env.query, err);
+    if (rc != 0)
+        return rc;
+    ash__scan_plan_init(&scan, &n->request, &n->opts->op, ASH_FETCH_NONE);
+    rc = ash__scan_plan_attach(&scan, v, coll, err);
+    while (rc == 0 && seen < most) {
+        ash_record r;
+        bool found = false;
+        rc = ash__scan_plan_next(&scan, &r, NULL, &found, err);
+        if (rc != 0 || !found)
+            break;
+        seen++;
+    }
+    ash__scan_plan_release(&scan);
+    *out = seen;
+    return rc;
+}
+
+static int count_in_view(counting *n, const bson_t *filter, ash_view *v, const ash_coll *coll,
+                         int64_t *out, ash_error *err)
+{
+    ash_request_spec spec = {.filter = filter};
+    ash_coll_stats stats;
+    ash__env_adopt(&n->env, coll);
+    int rc = ash__request_compile(&n->request, &spec, &n->env.query, err);
+    if (rc != 0 || coll == NULL)
+        return rc;
+    if (!ash__matcher_is_empty(n->request.filter) || n->opts->hint != NULL)
+        return count_matches(n, v, coll, out, err);
+    rc = ash__coll_stats(v, coll, &stats, err);
+    if (rc == 0)
+        *out = (int64_t)stats.count;
+    return rc;
+}
+
+int ash__embedded_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                        const ash_count_options *opts, int64_t *out, ash_error *err)
+{
+    counting n = {.store = ash__embedded(store), .opts = opts};
+    ash_reading reading = {0};
+    const ash_coll *found = NULL;
+    int64_t all = 0;
+    if (opts->skip < 0)
+        return ash__fail_server(err, ASH_EINVAL, 51024, "skip value must be non-negative");
+    int rc = ash__env_init(n.store, &opts->op, opts->collation, NULL, &n.env, err);
+    if (rc == 0)
+        rc = ash__reading_begin(n.store, &opts->op, &reading, err);
+    if (rc == 0)
+        rc = ash__catalog_find(reading.view, db, coll, &found, err);
+    if (rc == 0)
+        rc = count_in_view(&n, filter, reading.view, found, &all, err);
+    ash__reading_end(&reading);
+    ash__request_release(&n.request);
+    ash__env_release(&n.env);
+    if (rc != 0)
+        return rc;
+    all = all > opts->skip ? all - opts->skip : 0;
+    /* A negative limit counts like its absolute value. */
+    int64_t limit = opts->limit < 0 ? -opts->limit : opts->limit;
+    *out = limit > 0 && all > limit ? limit : all;
+    return 0;
+}

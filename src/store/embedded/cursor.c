@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/cursor.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+static bool wants_details(const ash_find_cursor *c)
+{
+    return c->request.projection != NULL && ash__projection_needs_details(c->request.projection);
+}
+
+/* Look the collection up again: it may have been dropped, or dropped and made anew. */
+static int attach(ash_find_cursor *c, ash_reading *reading, ash_error *err)
+{
+    const ash_coll *coll = NULL;
+    int rc = ash__catalog_find_id(reading->view, c->request.coll_id, &coll, err);
+    if (rc != 0)
+        return rc;
+    if (coll == NULL || memcmp(coll->uuid, c->uuid, sizeof c->uuid) != 0)
+        return ash__fail_server(err, ASH_ECURSOR, 175,
+                                "query plan killed: collection %s.%s was dropped", c->db, c->coll);
+    return ash__scan_plan_attach(&c->scan, reading->view, coll, err);
+}
+
+/* Put one match into the batch.  *fits false: it has to wait for the next one. */
+static int deliver(ash_find_cursor *c, ash_view *view, const ash_record *r,
+                   const ash_match_details *details, bool *fits, ash_error *err)
+{
+    if (c->request.projection == NULL) {
+        *fits = ash__batch_fits(&c->batch, r->doc.len);
+        if (*fits)
+            ash__batch_add_record(&c->batch, view, r);
+        return 0;
+    }
+    int rc = ash__projection_apply(c->request.projection, r->doc, details, &c->projected, err);
+    if (rc != 0)
+        return rc;
+    ash_doc doc = ash__builder_doc(&c->projected);
+    *fits = ash__batch_fits(&c->batch, doc.len);
+    if (*fits)
+        ash__batch_add_copy(&c->batch, doc);
+    return 0;
+}
+
+static int next_match(ash_find_cursor *c, ash_record *r, ash_match_details *details, bool *found,
+                      ash_error *err)
+{
+    uint64_t pending = c->pending;
+    c->pending = 0;
+    *found = false;
+    if (pending != 0) {
+        int rc = ash__scan_plan_reget(&c->scan, pending, r, details, found, err);
+        if (rc != 0 || *found)
+            return rc;
+    }
+    return ash__scan_plan_next(&c->scan, r, details, found, err);
+}
+
+static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)
+{
+    ash_match_details d = {-1};
+    ash_match_details *details = wants_details(c) ? &d : NULL;
+    while (c->limit != 0 && !ash__batch_is_full(&c->batch)) {
+        ash_record r;
+        bool found = false;
+        bool fits = true;
+        int rc = next_match(c, &r, details, &found, err);
+        if (rc != 0)
+            return rc;
+        if (!found) {
+            c->exhausted = !c->tailable;
+            return 0;
+        }
+        if (c->skip > 0) {
+            c->skip--;
+            continue;
+        }
+        rc = deliver(c, view, &r, details, &fits, err);
+        if (rc != 0)
+            return rc;
+        if (!fits) {
+            c->pending = r.rid;
+            return 0;
+        }
+        if (c->limit > 0)
+            c->limit--;
+    }
+    c->exhausted = c->exhausted || c->limit == 0;
+    return 0;
+}
+
+static int fill_sorter(ash_find_cursor *c, ash_error *err)
+{
+    uint64_t keep = c->limit > 0 ? (uint64_t)c->limit + (uint64_t)c->skip : 0;
+    uint64_t order = 0;
+    int rc = ash__sorter_new(c->request.sort, keep, &c->env.query, &c->sorter, err);
+    while (rc == 0) {
+        ash_record r;
+        bool found = false;
+        rc = ash__scan_plan_next(&c->scan, &r, NULL, &found, err);
+        if (rc != 0 || !found)
+            break;
+        /* Equal keys keep insertion order, whatever index the documents came through. */
+        order = r.rid;
+        rc = ash__sorter_add(c->sorter, r.doc, order, err);
+    }
+    if (rc == 0)
+        ash__sorter_finish(c->sorter);
+    return rc;
+}
+
+static bool next_sorted(ash_find_cursor *c, ash_doc *out)
+{
+    uint64_t order;
+    *out = c->next_sorted;
+    c->next_sorted = (ash_doc){NULL, 0};
+    return out->data != NULL || ash__sorter_next(c->sorter, out, &order);
+}
+
+static int give_sorted(ash_find_cursor *c, ash_error *err)
+{
+    ash_match_details d = {-1};
+    while (c->limit != 0 && !ash__batch_is_full(&c->batch)) {
+        ash_doc doc;
+        bool fits = true;
+        if (!next_sorted(c, &doc)) {
+            c->exhausted = true;
+            return 0;
+        }
+        if (c->skip > 0) {
+            c->skip--;
+            continue;
+        }
+        if (wants_details(c))
+            ash__matcher_test(c->request.filter, doc, &d, NULL);
+        if (c->request.projection != NULL) {
+            ash_record r = {.doc = doc};
+            int rc = deliver(c, NULL, &r, &d, &fits, err);
+            if (rc != 0)
+                return rc;
+        } else {
+            fits = ash__batch_fits(&c->batch, doc.len);
+            if (fits)
+                ash__batch_add_view(&c->batch, doc); /* lives as long as the sorter */
+        }
+        if (!fits) {
+            c->next_sorted = doc;
+            return 0;
+        }
+        if (c->limit > 0)
+            c->limit--;
+    }
+    c->exhausted = c->exhausted || c->limit == 0;
+    return 0;
+}
+
+static int fill_download(ash_find_cursor *c, ash_error *err)
+{
+    ash_match_details d = {-1};
+    ash__download_begin_batch(c->download);
+    while (!ash__batch_is_full(&c->batch)) {
+        bool fits = true;
+        ash_doc doc;
+        int rc = ash__op_check(&c->op, err);
+        if (rc == 0)
+            rc = ash__download_peek(c->download, &doc, err);
+        if (rc != 0)
+            return rc;
+        if (doc.data == NULL) {
+            c->exhausted = true;
+            return 0;
+        }
+        if (c->request.projection != NULL) {
+            ash_record r = {.doc = doc};
+            if (wants_details(c))
+                ash__matcher_test(c->request.filter, doc, &d, NULL);
+            rc = deliver(c, NULL, &r, &d, &fits, err);
+            if (rc != 0)
+                return rc;
+        } else {
+            fits = ash__batch_fits(&c->batch, doc.len);
+            if (fits)
+                ash__batch_add_view(&c->batch, doc);
+        }
+        if (!fits)
+            return 0;
+        ash__download_advance(c->download);
+    }
+    return 0;
+}
+
+/* One look at the store. *seen: the newest change the look could see. */
+static int fill_from_view(ash_find_cursor *c, uint64_t *seen, ash_error *err)
+{
+    ash_reading reading = {0};
+    uint64_t oldest;
+    int rc = ash__reading_begin(c->store, &c->op, &reading, err);
+    if (rc == 0)
+        rc = attach(c, &reading, err);
+    if (rc == 0 && c->tailable) {
+        rc = ash__tail_check(c, err);
+        if (rc == 0)
+            rc = ash__oplog_bounds(reading.view, &oldest, seen, err);
+    }
+    if (rc == 0)
+        rc = c->mode == ASH_CURSOR_SORTED ? fill_sorter(c, err)
+                                          : fill_stream(c, reading.view, err);
+    ash__scan_plan_detach(&c->scan);
+    ash__reading_end(&reading);
+    return rc;
+}
+
+static int fill(ash_find_cursor *c, uint64_t *seen, ash_error *err)
+{
+    if (c->mode == ASH_CURSOR_DOWNLOAD)
+        return fill_download(c, err);
+    if (c->mode == ASH_CURSOR_STREAM)
+        return fill_from_view(c, seen, err);
+    int rc = c->sorter == NULL ? fill_from_view(c, seen, err) : 0;
+    return rc == 0 ? give_sorted(c, err) : rc;
+}
+
+static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_batch *out,
+                           ash_error *err)
+{
+    ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
+    uint64_t seen = 0;
+    int rc = 0;
+    ash__batch_begin(&c->batch, max_docs, max_bytes);
+    if (c->mode == ASH_CURSOR_EMPTY)
+        c->exhausted = true;
+    if (!c->exhausted)
+        rc = fill(c, &seen, err);
+    if (rc == 0 && c->tailable && !c->exhausted && c->batch.count == 0)
+        rc = ash__tail_wait(c, seen, fill_from_view, err);
+    ash__batch_give(&c->batch, c->exhausted, out);
+    return rc;
+}
+
+static void find_set_op(ash_cursor *cursor, int64_t deadline_ms, const volatile int *cancel,
+                        int64_t await_ms)
+{
+    ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
+    c->op.deadline_ms = deadline_ms;
+    c->op.cancel = cancel;
+    if (await_ms >= 0)
+        c->await_ms = await_ms;
+}
+
+static void find_rest(ash_cursor *cursor)
+{
+    ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
+    ash__batch_rest(&c->batch);
+    if (c->download != NULL)
+        ash__download_begin_batch(c->download);
+}
+
+static void find_free(ash_cursor *cursor)
+{
+    ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
+    ash__download_free(c->download);
+    ash__sorter_free(c->sorter);
+    ash__scan_plan_release(&c->scan);
+    ash__request_release(&c->request);
+    ash__env_release(&c->env);
+    ash__batch_release(&c->batch);
+    ash__builder_release(&c->projected);
+    ash__free(c->db);
+    ash__free(c->coll);
+    ash__free(c);
+}
+
+const ash_cursor_ops ash__find_cursor_ops = {
+    .next_batch = find_next_batch,
+    .set_op = find_set_op,
+    .rest = find_rest,
+    .free = find_free,
+};

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/cursor.h"
+#include "store/embedded/slots.h"
+
+#include "bson/builder.h"
+#include "bson/path.h"
+
+/* The values seen so far, in an open hash over places in the answer. */
+typedef struct seen_values {
+    ash_builder answer; /* {values: [ … */
+    const ash_collation *collation;
+    size_t *slots; /* offset of the value's element in the answer; 0: free */
+    size_t capacity;
+    size_t count;
+} seen_values;
+
+static ash_value value_at(const seen_values *s, size_t offset)
+{
+    /* A type byte, a name and a value: read it as the one field of a document. */
+    ash_doc_iter it = {.at = s->answer.buf.data + offset,
+                       .end = s->answer.buf.data + s->answer.buf.len};
+    bool there = ash__doc_iter_next(&it);
+    ash_assert(there);
+    return it.value;
+}
+
+static size_t *find_slot(const seen_values *s, ash_value v)
+{
+    size_t at = (size_t)ash__value_hash(v, s->collation) & (s->capacity - 1);
+    while (s->slots[at] != 0 && !ash__value_equal(value_at(s, s->slots[at]), v, s->collation))
+        at = (at + 1) & (s->capacity - 1);
+    return &s->slots[at];
+}
+
+static void grow(seen_values *s)
+{
+    size_t *old = s->slots;
+    size_t old_capacity = s->capacity;
+    s->capacity = old_capacity == 0 ? 64 : 2 * old_capacity;
+    s->slots = ash__alloc_array(s->capacity, sizeof *s->slots);
+    for (size_t i = 0; i < old_capacity; i++)
+        if (old[i] != 0)
+            *find_slot(s, value_at(s, old[i])) = old[i];
+    ash__free(old);
+}
+
+static void add_value(seen_values *s, ash_value v)
+{
+    if (2 * (s->count + 1) > s->capacity)
+        grow(s);
+    size_t *slot = find_slot(s, v);
+    if (*slot != 0)
+        return;
+    *slot = s->answer.buf.len;
+    ash__builder_item(&s->answer, (uint32_t)s->count++, v);
+}
+
+static bool visit_value(void *ctx, const ash_path_hit *hit)
+{
+    /* Arrays are unwound: their elements have come before them. */
+    if (hit->value.type != 0 && (hit->is_element || hit->value.type != BSON_TYPE_ARRAY))
+        add_value(ctx, hit->value);
+    return true;
+}
+
+static int gather(ash_cursor *cursor, const char *key, seen_values *s, ash_error *err)
+{
+    ash_batch batch = {0};
+    while (!batch.exhausted) {
+        int rc = cursor->ops->next_batch(cursor, 1000, (size_t)16 << 20, &batch, err);
+        if (rc != 0)
+            return rc;
+        for (size_t i = 0; i < batch.count; i++)
+            ash__path_walk(batch.docs[i], key, true, visit_value, s);
+        if (s->answer.buf.len > ASH_DOC_MAX_BYTES)
+            return ash__fail_server(err, ASH_ETOOBIG, 17217, "distinct too big, 16mb cap");
+    }
+    return 0;
+}
+
+int ash__embedded_distinct(ash_store *store, const char *db, const char *coll, const char *key,
+                           const bson_t *filter, const bson_t *collation, const ash_op *op,
+                           bson_t *out, ash_error *err)
+{
+    ash_find_options opts = ASH_FIND_OPTIONS_INIT;
+    ash_find_cursor *c = NULL;
+    bson_t view;
+    opts.op = *op;
+    opts.collation = collation;
+    int rc = ash__find_open(ash__embedded(store), db, coll, filter, &opts, &c, err);
+    if (rc != 0)
+        return rc;
+    seen_values s = {.collation = &c->env.query.collation};
+    ash__builder_begin(&s.answer);
+    ash__builder_begin_array(&s.answer, "values");
+    rc = gather(&c->base, key, &s, err);
+    ash__builder_end(&s.answer);
+    ash__builder_end(&s.answer);
+    if (rc == 0) {
+        ash__doc_to_bson(ash__builder_doc(&s.answer), &view);
+        bson_copy_to(&view, out);
+    }
+    ash__free(s.slots);
+    ash__builder_release(&s.answer);
+    c->base.ops->free(&c->base);
+    return rc;
+}

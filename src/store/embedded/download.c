@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/download.h"
+
+#include "store/embedded/chunks.h"
+#include "store/embedded/held.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define INLINE_MAX_BYTES ((size_t)16 * 1024 * 1024)
+
+/* One chunk.  place.segment 0: not in a segment; then place.block says where it is instead. */
+enum { IN_MEMORY = 0, IN_SNAPSHOT = 1 };
+typedef struct entry {
+    ash_pointer place; /* IN_MEMORY: sequence is the offset; IN_SNAPSHOT: sequence is the rid */
+    int64_t n;         /* the chunk's number for error messages; -1: not known */
+} entry;
+_Static_assert(sizeof(entry) <= 32, "a download's memory for each chunk");
+
+/* While the chunks are collected in an order their index does not give. */
+typedef struct sort_item {
+    entry e;
+    uint64_t rid;
+    const uint8_t *key;
+    size_t key_len;
+} sort_item;
+
+struct ash_download {
+    ash_embedded *store;
+    ash_request *request;
+    ash_pins *pins;
+    ash_held *held; /* or NULL */
+    uint32_t coll_id;
+    char *coll;
+    ash_buffer memory; /* documents that were copied */
+    ash_arena *arena;  /* documents of the batch read through the kept snapshot */
+    entry *entries;
+    size_t count;
+    size_t capacity;
+    size_t at;
+};
+
+typedef struct collector {
+    ash_download *d;
+    ash_reading *reading;
+    const ash_coll *coll;
+    ash_scan_plan scan;
+    bool sorting;
+    sort_item *items; /* sorting: instead of d->entries */
+    size_t item_count;
+    size_t item_capacity;
+    ash_arena *keys;
+    ash_buffer key;
+    int64_t expected_n;
+} collector;
+
+/* The number n of a chunk from its index key, without decoding: keys come in order, so it is nearly
+ * always the one after the last. */
+static int64_t guess_n(collector *c)
+{
+    const ash_plan *plan = c->d->request->plan;
+    ash_value file = ash__chunks_file_of(c->d->request->filter);
+    if (plan->kind != ASH_PLAN_IXSCAN || plan->index->pattern->count != 2 ||
+        strcmp(plan->index->pattern->parts[1].path, "n") != 0 || ash__value_is_missing(file) ||
+        !c->scan.has_hit)
+        return -1;
+    const ash_key_pattern *p = plan->index->pattern;
+    for (int64_t n = c->expected_n; n < c->expected_n + 64; n++) {
+        ash_value_box box;
+        ash__buffer_clear(&c->key);
+        ash__keycode_append(&c->key, file, p->parts[0].descending, NULL);
+        ash__keycode_append(&c->key, ash__box_int64(&box, n), p->parts[1].descending, NULL);
+        if (c->key.len == c->scan.hit.key.len &&
+            memcmp(c->key.data, c->scan.hit.key.data, c->key.len) == 0) {
+            c->expected_n = n + 1;
+            return n;
+        }
+    }
+    return -1;
+}
+
+static void keep(collector *c, const ash_record *r, entry *e)
+{
+    ash_download *d = c->d;
+    e->n = guess_n(c);
+    if (r->place.segment != 0) {
+        e->place = r->place;
+        ash__pins_add(d->pins, c->reading->view, &r->place);
+    } else if (d->memory.len + r->doc.len <= INLINE_MAX_BYTES) {
+        e->place = (ash_pointer){0, IN_MEMORY, (uint32_t)r->doc.len, d->memory.len};
+        ash__buffer_append(&d->memory, r->doc.data, r->doc.len);
+    } else {
+        e->place = (ash_pointer){0, IN_SNAPSHOT, (uint32_t)r->doc.len, r->rid};
+    }
+}
+
+static entry *add_entry(ash_download *d)
+{
+    if (d->count == d->capacity) {
+        d->capacity = d->capacity == 0 ? 64 : d->capacity + d->capacity / 2;
+        d->entries = ash__realloc_array(d->entries, d->capacity, sizeof *d->entries);
+    }
+    return &d->entries[d->count++];
+}
+
+static void add_item(collector *c, const ash_record *r)
+{
+    if (c->item_count == c->item_capacity) {
+        c->item_capacity = c->item_capacity == 0 ? 64 : 2 * c->item_capacity;
+        c->items = ash__realloc_array(c->items, c->item_capacity, sizeof *c->items);
+    }
+    sort_item *item = &c->items[c->item_count++];
+    keep(c, r, &item->e);
+    ash__buffer_clear(&c->key);
+    ash__sort_key(c->d->request->sort, r->doc, &c->key);
+    item->rid = r->rid;
+    item->key_len = c->key.len;
+    uint8_t *key = ash__arena_alloc(c->keys, c->key.len + 1);
+    memcpy(key, c->key.data, c->key.len);
+    item->key = key;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    const sort_item *x = a;
+    const sort_item *y = b;
+    size_t len = x->key_len < y->key_len ? x->key_len : y->key_len;
+    int order = memcmp(x->key, y->key, len);
+    if (order == 0)
+        order = (x->key_len > y->key_len) - (x->key_len < y->key_len);
+    return order != 0 ? order : (x->rid > y->rid) - (x->rid < y->rid);
+}
+
+static int collect(collector *c, const ash_download_spec *spec, ash_error *err)
+{
+    int64_t skip = c->sorting ? 0 : spec->skip;
+    int64_t limit = c->sorting || spec->limit == 0 ? INT64_MAX : spec->limit;
+    while (limit > 0) {
+        ash_record r;
+        bool found = false;
+        int rc = ash__scan_plan_next(&c->scan, &r, NULL, &found, err);
+        if (rc != 0 || !found)
+            return rc;
+        if (skip-- > 0)
+            continue;
+        limit--;
+        if (c->sorting)
+            add_item(c, &r);
+        else
+            keep(c, &r, add_entry(c->d));
+    }
+    return 0;
+}
+
+static void put_in_order(collector *c, const ash_download_spec *spec)
+{
+    size_t from = (uint64_t)spec->skip < c->item_count ? (size_t)spec->skip : c->item_count;
+    size_t to = c->item_count;
+    if (spec->limit > 0 && (uint64_t)spec->limit < to - from)
+        to = from + (size_t)spec->limit;
+    if (c->item_count > 0)
+        qsort(c->items, c->item_count, sizeof *c->items, compare_items);
+    for (size_t i = from; i < to; i++)
+        *add_entry(c->d) = c->items[i].e;
+}
+
+static bool needs_snapshot(const ash_download *d)
+{
+    for (size_t i = d->count; i > 0; i--)
+        if (d->entries[i - 1].place.segment == 0 && d->entries[i - 1].place.block == IN_SNAPSHOT)
+            return true;
+    return false;
+}
+
+static ash_download *make_download(ash_embedded *s, const ash_coll *coll, ash_request *request)
+{
+    ash_download *d = ash__new(ash_download);
+    d->store = s;
+    d->request = request;
+    d->pins = ash__pins_new(s->engine);
+    d->arena = ash__arena_new();
+    d->coll_id = coll->id;
+    d->coll = ash__strdup(coll->name);
+    return d;
+}
+
+int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
+                       const ash_download_spec *spec, ash_download **out, ash_error *err)
+{
+    ash_request *r = spec->request;
+    collector c = {.reading = reading, .coll = coll, .keys = ash__arena_new()};
+    c.d = make_download(s, coll, r);
+    c.sorting = !ash__sort_spec_is_empty(r->sort) && ash__sort_spec_natural(r->sort) == 0 &&
+                !r->plan->provides_sort;
+    /* Places only: the payload of a chunk is read when its turn comes. */
+    ash__scan_plan_init(&c.scan, r, spec->op, c.sorting ? ASH_FETCH_DOC : ASH_FETCH_PLACE);
+    int rc = ash__scan_plan_attach(&c.scan, reading->view, coll, err);
+    if (rc == 0)
+        rc = collect(&c, spec, err);
+    if (rc == 0 && c.sorting)
+        put_in_order(&c, spec);
+    ash__scan_plan_release(&c.scan);
+    ash__arena_free(c.keys);
+    ash__buffer_release(&c.key);
+    ash__free(c.items);
+    if (rc != 0) {
+        ash__download_free(c.d);
+        return rc;
+    }
+    if (needs_snapshot(c.d) && reading->owned) {
+        c.d->held = ash__held_new(s, reading->view);
+        reading->owned = false;
+    }
+    *out = c.d;
+    return 0;
+}
+
+static int read_held(ash_download *d, const entry *e, ash_doc *out, ash_error *err)
+{
+    const ash_coll *coll = NULL;
+    ash_record r;
+    bool found = false;
+    ash_view *view = d->held != NULL ? ash__held_borrow(d->held) : NULL;
+    if (view == NULL)
+        return ash__fail(err, ASH_ECURSOR, "the download rested too long, its snapshot was closed");
+    int rc = ash__catalog_find_id(view, d->coll_id, &coll, err);
+    if (rc == 0 && coll != NULL)
+        rc = ash__record_get(view, coll, e->place.sequence, &r, &found, err);
+    if (rc == 0 && !found)
+        rc = ash__fail(err, ASH_EINTERNAL, "a record is missing from its own snapshot");
+    if (rc == 0) {
+        uint8_t *copy = ash__arena_alloc(d->arena, r.doc.len);
+        memcpy(copy, r.doc.data, r.doc.len);
+        *out = (ash_doc){copy, r.doc.len};
+    }
+    ash__held_give_back(d->held);
+    return rc;
+}
+
+int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err)
+{
+    int rc = 0;
+    *out = (ash_doc){NULL, 0};
+    if (d->at == d->count)
+        return 0;
+    const entry *e = &d->entries[d->at];
+    if (e->place.segment != 0)
+        rc = ash__pins_read(d->pins, &e->place, out, err);
+    else if (e->place.block == IN_MEMORY)
+        *out = (ash_doc){d->memory.data + e->place.sequence, e->place.len};
+    else
+        rc = read_held(d, e, out, err);
+    if (rc != 0)
+        ash__chunk_error(d->coll, d->request->filter, e->n, err);
+    return rc;
+}
+
+void ash__download_advance(ash_download *d)
+{
+    d->at++;
+}
+
+void ash__download_begin_batch(ash_download *d)
+{
+    ash__pins_touch(d->pins);
+    ash__arena_reset(d->arena);
+}
+
+void ash__download_free(ash_download *d)
+{
+    if (d == NULL)
+        return;
+    ash__held_free(d->held);
+    ash__pins_free(d->pins);
+    ash__arena_free(d->arena);
+    ash__buffer_release(&d->memory);
+    ash__free(d->entries);
+    ash__free(d->coll);
+    ash__free(d);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_DOWNLOAD_H
+#define ASH_STORE_EMBEDDED_DOWNLOAD_H
+
+#include "store/embedded/batch.h"
+#include "store/embedded/scan_plan.h"
+
+/* The chunks of one file as they were when a cursor was opened.
+ *
+ * Opening walks the index once, under one snapshot, and remembers 32 bytes a chunk: large chunks
+ * are pinned where they lie, small ones copied up to 16 MiB in all.  What is over that stays
+ * readable through the snapshot, which is then kept (held.h).  So the file can be deleted or
+ * changed meanwhile and is still read to its end.  Resting longer than the pin timeout lets go of
+ * it: reading on is ASH_ECURSOR. */
+typedef struct ash_download ash_download;
+
+typedef struct ash_download_spec {
+    ash_request *request; /* planned; borrowed as long as the download */
+    const ash_op *op;
+    int64_t skip;
+    int64_t limit; /* 0 = none */
+} ash_download_spec;
+
+/* coll: in the reading's view, which the download may take over (then it is no longer owned). */
+int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
+                       const ash_download_spec *spec, ash_download **out, ash_error *err);
+
+/* The document at the position, valid until advance's next batch begins; data NULL at the end. */
+int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err);
+void ash__download_advance(ash_download *d);
+void ash__download_begin_batch(ash_download *d);
+void ash__download_free(ash_download *d);
+
+#endif

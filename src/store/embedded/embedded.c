@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/embedded.h"
+
+#include "base/clock.h"
+#include "store/embedded/guard.h"
+#include "store/embedded/index_build.h"
+#include "store/embedded/slots.h"
+#include "store/embedded/sweep.h"
+
+#include <string.h>
+
+static bool accepts(const char *uri)
+{
+    return strncmp(uri, "file:", 5) == 0 ||
+           (strstr(uri, "://") == NULL && strncmp(uri, "mongodb", 7) != 0) ||
+           (strncmp(uri, "mongodb", 7) == 0 && strstr(uri, "://") == NULL && uri[7] != ':');
+}
+
+/* "file:/srv/files" and "file:///srv/files" both name /srv/files. */
+static const char *folder_of(const char *uri)
+{
+    if (strncmp(uri, "file:", 5) != 0)
+        return uri;
+    uri += 5;
+    return strncmp(uri, "//", 2) == 0 ? uri + 2 : uri;
+}
+
+static int64_t or_default(int64_t given, int64_t fallback)
+{
+    return given != 0 ? given : fallback;
+}
+
+static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opts)
+{
+    ash_embedded *s = ash__new(ash_embedded);
+    s->base.ops = &ash__embedded_ops;
+    s->engine = engine;
+    s->read_only = opts->read_only;
+    s->durability = opts->durability == ASH_DURABILITY_DEFAULT ? ASH_DURABILITY_FILE
+                                                               : opts->durability;
+    s->ttl_interval_ms = or_default(opts->ttl_interval_ms, 5000);
+    s->slow_ms = or_default(opts->slow_ms, 100);
+    s->pin_timeout_ms = or_default(opts->pin_timeout_ms, 600000);
+    ash__mutex_init(&s->lock, ASH_RANK_STORE);
+    ash__mutex_init(&s->coll_ids.lock, ASH_RANK_STORE);
+    ash__cond_init(&s->wake);
+    return s;
+}
+
+static void embedded_close(ash_store *store)
+{
+    ash_embedded *s = ash__embedded(store);
+    ash__sweep_stop(s);
+    ash__engine_close(s->engine);
+    ash__cond_release(&s->wake);
+    ash__mutex_release(&s->coll_ids.lock);
+    ash__mutex_release(&s->lock);
+    ash__free(s);
+}
+
+static int embedded_open(const char *uri, const ash_store_options *opts, ash_store **out, char **db,
+                         ash_error *err)
+{
+    ash_engine *engine = NULL;
+    ash_engine_options engine_opts = {
+        .must_exist = opts->must_exist,
+        .read_only = opts->read_only,
+        .busy_timeout_ms = or_default(opts->busy_timeout_ms, 5000),
+        .map_bytes = opts->map_bytes,
+        .segment_bytes = opts->segment_bytes,
+        .oplog_bytes = opts->oplog_bytes,
+        .pin_timeout_ms = opts->pin_timeout_ms,
+        .filters = ash__embedded_hooks,
+    };
+    (void)db;
+    int rc = ash__engine_open(folder_of(uri), &engine_opts, &engine, err);
+    if (rc != 0)
+        return rc;
+    ash_embedded *s = make_store(engine, opts);
+    ash__guard_init(s);
+    if (!s->read_only)
+        rc = ash__build_sweep(s, err);
+    if (rc == 0 && !s->read_only)
+        rc = ash__sweep_start(s, err);
+    if (rc != 0) {
+        embedded_close(&s->base);
+        return rc;
+    }
+    *out = &s->base;
+    return 0;
+}
+
+static int embedded_capabilities(ash_store *store, ash_capabilities *out, ash_error *err)
+{
+    (void)store;
+    (void)err;
+    *out = (ash_capabilities){.backend = "embedded",
+                              .transactions = true,
+                              .atomic_commits = true,
+                              .watch = true,
+                              .pinned_downloads = true};
+    return 0;
+}
+
+int ash__embedded_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err)
+{
+    (void)err;
+    if (wall_ms != NULL)
+        *wall_ms = ash__clock_wall_ms();
+    if (operation_time != NULL)
+        *operation_time = ash__oplog_time(ash__embedded(store)->engine);
+    return 0;
+}
+
+int ash__embedded_flush(ash_store *store, const ash_op *op, ash_error *err)
+{
+    if (op->transaction != NULL)
+        return ash__fail(err, ASH_ESTATE, "cannot flush inside a transaction");
+    return ash__engine_flush(ash__embedded(store)->engine, op->deadline_ms, err);
+}
+
+const ash_store_ops ash__embedded_ops = {
+    .close = embedded_close,
+    .capabilities = embedded_capabilities,
+    .create = ash__embedded_create,
+    .drop = ash__embedded_drop,
+    .rename = ash__embedded_rename,
+    .modify = ash__embedded_modify,
+    .list_collections = ash__embedded_list_collections,
+    .list_databases = ash__embedded_list_databases,
+    .drop_database = ash__embedded_drop_database,
+    .find = ash__embedded_find,
+    .aggregate = ash__embedded_aggregate,
+    .count = ash__embedded_count,
+    .distinct = ash__embedded_distinct,
+    .explain = ash__embedded_explain,
+    .insert = ash__embedded_insert,
+    .update = ash__embedded_update,
+    .remove = ash__embedded_remove,
+    .find_and_modify = ash__embedded_find_and_modify,
+    .create_indexes = ash__embedded_create_indexes,
+    .list_indexes = ash__embedded_list_indexes,
+    .drop_indexes = ash__embedded_drop_indexes,
+    .transact = ash__embedded_transact,
+    .watch = ash__embedded_watch,
+    .time = ash__embedded_time,
+    .stats = ash__embedded_stats,
+    .flush = ash__embedded_flush,
+    .maintain = ash__embedded_maintain,
+};
+
+const ash_backend ash__backend_embedded = {
+    .name = "embedded",
+    .accepts = accepts,
+    .open = embedded_open,
+};

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_EMBEDDED_H
+#define ASH_STORE_EMBEDDED_EMBEDDED_H
+
+/* The embedded backend: MongoDB's operations on the document engine and the query library.
+ *
+ * Reading happens on short snapshots, changing in functions that run on the engine's writer thread.
+ * Operations of a transaction run on the writer thread too and see the writer's own state. */
+
+#include "base/mem.h"
+#include "base/thread.h"
+#include "engine/engine.h"
+#include "query/env.h"
+#include "store/ops.h"
+
+/* Which id a name had when last seen: lets inserts of chunks write their payloads without a
+ * snapshot, for which the writer would have to commit.  May be out of date; whoever uses an id
+ * compares it on the writer. */
+typedef struct ash_coll_ids {
+    ash_mutex lock;
+    struct {
+        uint64_t name; /* checksum; guarded by lock */
+        uint32_t id;   /* guarded by lock */
+    } slots[64];
+} ash_coll_ids;
+uint32_t ash__coll_ids_get(ash_coll_ids *ids, const char *db, const char *name); /* 0: not known */
+void ash__coll_ids_put(ash_coll_ids *ids, const char *db, const char *name, uint32_t id);
+
+typedef struct ash_embedded {
+    ash_store base;
+    ash_engine *engine;
+    ash_coll_ids coll_ids;
+    bool read_only;
+    ash_durability durability;
+    int64_t ttl_interval_ms;
+    int64_t slow_ms;
+    int64_t pin_timeout_ms;
+
+    ash_mutex lock; /* guards what follows; never held while the engine is called */
+    ash_cond wake;  /* the sweeper's sleep; also the end of an index build */
+    bool closing;
+    struct ash_held *held; /* snapshots that resting downloads keep (held.c) */
+    uint64_t losses_seen;  /* guard.c */
+    int64_t loss_at_ms;
+    uint64_t loss_sequence;
+
+    pthread_t sweeper; /* TTL, old retry results, lapsed snapshots (sweep.c) */
+    bool has_sweeper;
+} ash_embedded;
+
+typedef struct ash_embedded_tx {
+    ash_transaction base;
+    ash_writer *writer;
+} ash_embedded_tx;
+
+static inline ash_embedded *ash__embedded(ash_store *store)
+{
+    return (ash_embedded *)(void *)store;
+}
+
+/* The writer of the transaction op runs in, or NULL. */
+ash_writer *ash__op_writer(const ash_op *op);
+
+/* ASH_ETIMEOUT (50) past op's deadline, ASH_EINTERRUPTED (11601) when it was cancelled. */
+int ash__op_check(const ash_op *op, ash_error *err);
+
+/* ---- where an operation reads -------------------------------------------------------------- */
+
+/* A snapshot of its own, or the view of op's transaction. */
+typedef struct ash_reading {
+    ash_view *view;
+    bool owned;
+} ash_reading;
+int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_error *err);
+void ash__reading_end(ash_reading *r); /* also of one that never began */
+
+/* ---- what a query is compiled with ---------------------------------------------------------- */
+
+typedef struct ash_env {
+    ash_query_env query;
+    bson_t let; /* evaluated constants */
+    bool has_collation; /* given by the operation, not by the collection */
+} ash_env;
+
+/* Reads the clock, the collation and the variables of one operation.  release also after failure.
+ */
+int ash__env_init(ash_embedded *s, const ash_op *op, const bson_t *collation, const bson_t *let,
+                  ash_env *out, ash_error *err);
+void ash__env_release(ash_env *env);
+/* Without a collation of its own an operation gets the collection's.  true if that changed it. */
+bool ash__env_adopt(ash_env *env, const ash_coll *coll);
+
+/* ---- where an operation writes -------------------------------------------------------------- */
+
+/* Run fn on the writer: inside op's transaction when it has one (what it did is undone alone when
+ * it fails), else as an apply of its own with these flags.  coll: the collection written to, whose
+ * name decides when the write is acknowledged; NULL: when on disk. */
+int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_apply_fn fn, void *ctx,
+                   int flags, ash_error *err);
+
+/* Find the collection or create it. */
+int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_coll **out,
+                     ash_error *err);
+
+/* Turn a refusal by a unique index into the server's words, and details (initialised by the call)
+ * into {keyPattern, keyValue}. */
+int ash__duplicate_fail(ash_writer *w, const ash_coll *c, const ash_duplicate *dup, ash_doc doc,
+                        bson_t *details, ash_error *err);
+
+/* 121 when the collection's validator refuses doc.  old: what it replaces, data NULL for an insert
+ * (with validationLevel "moderate" a document that was already invalid may stay so). */
+int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op *op,
+                       ash_error *err);
+
+bool ash__name_ends_with(const char *name, const char *suffix);
+
+extern const ash_filter_hooks ash__embedded_hooks;
+extern const ash_store_ops ash__embedded_ops;
+extern const ash_backend ash__backend_embedded;
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/cursor.h"
+#include "store/embedded/chunks.h"
+#include "store/embedded/slots.h"
+
+#include <string.h>
+
+static int check_options(const ash_find_options *opts, ash_error *err)
+{
+    if (opts->skip < 0)
+        return ash__fail_server(err, ASH_EINVAL, 51024, "skip value must be non-negative");
+    if (opts->limit < 0)
+        return ash__fail_server(err, ASH_EINVAL, 51024, "limit value must be non-negative");
+    if (opts->await_data && !opts->tailable)
+        return ash__fail_server(err, ASH_EINVAL, 9, "cannot set awaitData without tailable");
+    if (opts->tailable && opts->sort != NULL && !bson_empty(opts->sort))
+        return ash__fail_server(err, ASH_EINVAL, 2, "cannot use tailable option with a sort");
+    return 0;
+}
+
+static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char *coll,
+                                    const ash_find_options *opts)
+{
+    ash_find_cursor *c = ash__new(ash_find_cursor);
+    c->base.ops = &ash__find_cursor_ops;
+    c->base.store = &s->base;
+    c->store = s;
+    c->op = opts->op;
+    c->op.retry = NULL;
+    c->db = ash__strdup(db);
+    c->coll = ash__strdup(coll);
+    c->skip = opts->skip;
+    c->limit = opts->limit > 0 ? opts->limit : -1;
+    c->tailable = opts->tailable;
+    c->await_data = opts->await_data;
+    c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
+    bson_init(&c->env.let);
+    ash__batch_init(&c->batch, s->engine);
+    return c;
+}
+
+/* A download reads one file's chunks, in order of n or as they come; within a transaction nobody
+ * can delete them meanwhile. */
+static bool is_download(const ash_find_cursor *c, const ash_find_options *opts)
+{
+    if (opts->op.transaction != NULL || opts->tailable)
+        return false;
+    if (opts->download)
+        return true;
+    if (!ash__name_ends_with(c->coll, ".chunks"))
+        return false;
+    if (opts->sort != NULL && !bson_empty(opts->sort) &&
+        !(bson_count_keys(opts->sort) == 1 && bson_has_field(opts->sort, "n")))
+        return false;
+    return !ash__value_is_missing(ash__chunks_file_of(c->request.filter));
+}
+
+static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_reading *reading,
+                              const ash_find_options *opts, ash_error *err)
+{
+    int rc = ash__request_plan(&c->request, coll, opts->hint, &c->env.query, err);
+    if (rc != 0)
+        return rc;
+    memcpy(c->uuid, coll->uuid, sizeof c->uuid);
+    if (c->tailable && !coll->capped)
+        return ash__fail_server(err, ASH_EINVAL, 2,
+                                "error processing query: tailable cursor requested on non capped "
+                                "collection");
+    if (is_download(c, opts)) {
+        ash_download_spec spec = {&c->request, &c->op, opts->skip, opts->limit};
+        rc = ash__download_open(c->store, reading, coll, &spec, &c->download, err);
+        c->mode = ASH_CURSOR_DOWNLOAD;
+        return rc;
+    }
+    bool sorted = ash__sort_spec_is_empty(c->request.sort) ||
+                  ash__sort_spec_natural(c->request.sort) != 0 || c->request.plan->provides_sort;
+    c->mode = sorted ? ASH_CURSOR_STREAM : ASH_CURSOR_SORTED;
+    ash__scan_plan_init(&c->scan, &c->request, &c->op, ASH_FETCH_DOC);
+    return 0;
+}
+
+static int compile(ash_find_cursor *c, const bson_t *filter, const ash_find_options *opts,
+                   const ash_coll *coll, ash_error *err)
+{
+    ash_request_spec spec = {filter, opts->sort, opts->projection, opts->hint};
+    ash__env_adopt(&c->env, coll);
+    return ash__request_compile(&c->request, &spec, &c->env.query, err);
+}
+
+int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
+                   const ash_find_options *opts, ash_find_cursor **out, ash_error *err)
+{
+    const ash_coll *found = NULL;
+    ash_reading reading = {0};
+    *out = NULL;
+    int rc = check_options(opts, err);
+    if (rc != 0)
+        return rc;
+    ash_find_cursor *c = make_cursor(s, db, coll, opts);
+    bson_destroy(&c->env.let);
+    rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
+    if (rc == 0)
+        rc = ash__reading_begin(s, &opts->op, &reading, err);
+    if (rc == 0)
+        rc = ash__catalog_find(reading.view, db, coll, &found, err);
+    if (rc == 0)
+        rc = compile(c, filter, opts, found, err);
+    if (rc == 0 && found != NULL)
+        rc = open_on_collection(c, found, &reading, opts, err);
+    ash__reading_end(&reading);
+    if (rc != 0) {
+        c->base.ops->free(&c->base);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+int ash__embedded_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                       const ash_find_options *opts, ash_cursor **out, ash_error *err)
+{
+    ash_find_cursor *c = NULL;
+    int rc = ash__find_open(ash__embedded(store), db, coll, filter, opts, &c, err);
+    *out = c != NULL ? &c->base : NULL;
+    return rc;
+}

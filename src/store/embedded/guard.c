@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/guard.h"
+
+#include "base/clock.h"
+#include "store/embedded/chunks.h"
+#include "store/embedded/scan_plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SUSPICION_MS ((int64_t)5 * 60 * 1000)
+
+void ash__guard_init(ash_embedded *s)
+{
+    s->losses_seen = ash__engine_losses(s->engine);
+    s->loss_at_ms = 0;
+    if (!ash__engine_was_unclean(s->engine))
+        return;
+    s->loss_at_ms = ash__clock_ms();
+    s->loss_sequence = ash__engine_boot_sequence(s->engine);
+}
+
+/* Was anything lost?  *sequence: records below it are older than the loss. */
+static bool may_have_lost(ash_embedded *s, int64_t *at_ms, uint64_t *sequence)
+{
+    uint64_t losses = ash__engine_losses(s->engine);
+    ash__mutex_lock(&s->lock);
+    if (losses != s->losses_seen) {
+        s->losses_seen = losses;
+        s->loss_at_ms = ash__clock_ms();
+        /* When in this process the commit failed is not known to any record: all count as older. */
+        s->loss_sequence = UINT64_MAX;
+    }
+    *at_ms = s->loss_at_ms;
+    *sequence = s->loss_sequence;
+    ash__mutex_unlock(&s->lock);
+    return *at_ms != 0;
+}
+
+/* How many chunks the files document asks for; false when it is not one of a file with content. */
+static bool chunks_of(ash_doc doc, int64_t *count)
+{
+    double length;
+    double size;
+    if (!ash__value_as_double(ash__doc_get(doc, "length"), &length) ||
+        !ash__value_as_double(ash__doc_get(doc, "chunkSize"), &size) || !(length > 0) ||
+        !(size > 0) || length / size > 9e15)
+        return false;
+    int64_t whole = (int64_t)(length / size);
+    *count = whole + ((double)whole * size < length);
+    return true;
+}
+
+typedef struct inventory {
+    int64_t present; /* chunks 0 .. present-1 are there */
+    bool extra;      /* and others beyond a gap, or doubles */
+    bool older;      /* one of them is older than the loss */
+} inventory;
+
+static int take_inventory(ash_scan_plan *scan, uint64_t loss_sequence, inventory *out,
+                          ash_error *err)
+{
+    ash_record r;
+    bool found = false;
+    for (;;) {
+        int rc = ash__scan_plan_next(scan, &r, NULL, &found, err);
+        if (rc != 0 || !found)
+            return rc;
+        int64_t n;
+        ash_value v = ash__doc_get(r.doc, "n");
+        if (ash__value_as_int64(v, &n) && n == out->present)
+            out->present++;
+        else
+            out->extra = true;
+        if (r.place.segment != 0 && r.place.sequence < loss_sequence)
+            out->older = true;
+    }
+}
+
+static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, uint64_t loss_sequence,
+                        inventory *out, ash_error *err)
+{
+    static const ash_op no_limits = {0};
+    ash_query_env env = {0};
+    ash_builder filter = ASH_BUILDER_INIT;
+    ash_request request = {0};
+    ash_scan_plan scan = {0};
+    bson_t by_file;
+    bson_t by_n = BSON_INITIALIZER;
+    ash__builder_begin(&filter);
+    ash__builder_begin_doc(&filter, "files_id");
+    ash__builder_value(&filter, "$eq", id);
+    ash__builder_end(&filter);
+    ash__builder_end(&filter);
+    ash__doc_to_bson(ash__builder_doc(&filter), &by_file);
+    bson_append_int32(&by_n, "n", 1, 1);
+    ash_request_spec spec = {.filter = &by_file, .sort = &by_n};
+    int rc = ash__request_compile(&request, &spec, &env, err);
+    if (rc == 0)
+        rc = ash__request_plan(&request, chunks, NULL, &env, err);
+    if (rc == 0) {
+        ash__scan_plan_init(&scan, &request, &no_limits, ASH_FETCH_DOC);
+        rc = ash__scan_plan_attach(&scan, v, chunks, err);
+        if (rc == 0)
+            rc = take_inventory(&scan, loss_sequence, out, err);
+        ash__scan_plan_release(&scan);
+    }
+    ash__request_release(&request);
+    ash__builder_release(&filter);
+    bson_destroy(&by_n);
+    return rc;
+}
+
+int ash__guard_check(ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc doc,
+                     ash_error *err)
+{
+    const ash_coll *chunks = NULL;
+    inventory there = {0};
+    int64_t loss_at_ms;
+    uint64_t loss_sequence;
+    int64_t wanted;
+    char id[96];
+    if (!ash__name_ends_with(coll->name, ".files") ||
+        !may_have_lost(s, &loss_at_ms, &loss_sequence) || !chunks_of(doc, &wanted))
+        return 0;
+    size_t prefix = strlen(coll->name) - strlen(".files");
+    char *name = ash__sprintf("%.*s.chunks", (int)prefix, coll->name);
+    int rc = ash__catalog_find(v, coll->db, name, &chunks, err);
+    if (rc == 0 && chunks != NULL)
+        rc = count_chunks(v, chunks, ash__doc_get(doc, "_id"), loss_sequence, &there, err);
+    ash__free(name);
+    if (rc != 0 || (there.present == wanted && !there.extra))
+        return rc;
+    if (!there.older && ash__clock_ms() - loss_at_ms >= SUSPICION_MS)
+        return 0;
+    ash__value_text(ash__doc_get(doc, "_id"), id, sizeof id);
+    if (there.present < wanted)
+        return ash__fail(err, ASH_ECONFLICT,
+                         "file %s lacks chunk %" PRId64 " of %" PRId64
+                         ", which was lost when the store went down: upload it again",
+                         id, there.present, wanted);
+    return ash__fail(err, ASH_ECONFLICT,
+                     "file %s has other chunks than the %" PRId64
+                     " it asks for, since the store went down during its upload: upload it again",
+                     id, wanted);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/change.h"
+#include "store/embedded/document.h"
+#include "store/embedded/retry.h"
+#include "store/embedded/slots.h"
+
+#define TURN_DOCS  500
+#define TURN_BYTES ((size_t)8 * 1024 * 1024)
+
+/* One insert call.  Documents go to the writer in turns, so that other writers get theirs. */
+typedef struct insertion {
+    ash_embedded *store;
+    const char *db;
+    const char *coll;
+    const ash_doc *docs;
+    size_t count;
+    const ash_insert_options *opts;
+    ash_write_result *result;
+    uint32_t coll_id;
+
+    size_t next; /* the first document not yet dealt with */
+    size_t end;  /* of this turn */
+    ash_prepared turn[TURN_DOCS];
+    ash_error refusals[TURN_DOCS]; /* of documents that could not be prepared */
+    ash_error first;               /* the first failure of a document */
+    bool begun;                    /* the retry id was looked up */
+    bool stop;                     /* an ordered insert met a failure */
+} insertion;
+
+static void note_failure(insertion *in, size_t index, const ash_error *e, const bson_t *details)
+{
+    if (in->first.code == 0)
+        in->first = *e;
+    ash__write_result_add_error(in->result, (uint32_t)index, e, details);
+    in->stop = !in->opts->unordered;
+}
+
+/* Failures that are a document's own, and leave the others their chance. */
+static bool is_documents_fault(int rc)
+{
+    return rc == ASH_EEXISTS || rc == ASH_EINVAL || rc == ASH_ETOOBIG || rc == ASH_ECONFLICT ||
+           rc == ASH_EUNSUPPORTED;
+}
+
+static int insert_next(insertion *in, ash_changer *c, size_t first, ash_error *err)
+{
+    ash_error e = ASH_ERROR_INIT;
+    ash_prepared *p = &in->turn[in->next - first];
+    const ash_error *refusal = &in->refusals[in->next - first];
+    uint64_t rid;
+    if (refusal->code != 0) {
+        note_failure(in, in->next++, refusal, NULL);
+        return 0;
+    }
+    bson_reinit(c->details);
+    /* Staged for a collection that was dropped and made anew meanwhile: the writer stages again. */
+    if (p->staged != NULL && in->coll_id != c->coll->id) {
+        ash__staged_free(in->store->engine, p->staged);
+        p->staged = NULL;
+    }
+    int rc = ash__change_insert(c, p->doc, p->staged, &rid, &e);
+    if (rc == 0) {
+        p->staged = NULL;
+        in->result->inserted++;
+        in->next++;
+        return 0;
+    }
+    if (!is_documents_fault(rc)) {
+        if (err != NULL)
+            *err = e;
+        return rc;
+    }
+    note_failure(in, in->next++, &e, bson_empty(c->details) ? NULL : c->details);
+    return 0;
+}
+
+static int store_progress(insertion *in, ash_writer *w, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    if (in->opts->op.retry == NULL)
+        return 0;
+    ash__builder_begin(&b);
+    ash__retry_encode(&b, in->result);
+    ash__builder_int64(&b, "k", in->stop ? (int64_t)in->count : (int64_t)in->next);
+    ash__builder_end(&b);
+    int rc = ash__retry_store(w, &in->opts->op, ash__builder_doc(&b), err);
+    ash__builder_release(&b);
+    return rc;
+}
+
+/* Looks for an earlier execution and takes up where it ended. */
+static int resume(insertion *in, ash_writer *w, ash_error *err)
+{
+    bool repeated = false;
+    ash_doc stored;
+    int64_t done = 0;
+    if (in->begun)
+        return 0;
+    in->begun = true;
+    int rc = ash__retry_begin(w, &in->opts->op, &repeated, &stored, err);
+    if (rc != 0 || !repeated)
+        return rc;
+    ash__retry_decode(stored, in->result);
+    if (ash__value_as_int64(ash__doc_get(stored, "k"), &done) && done > 0)
+        in->next = (uint64_t)done < in->count ? (size_t)done : in->count;
+    return 0;
+}
+
+static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
+{
+    insertion *in = ctx;
+    bson_t details = BSON_INITIALIZER;
+    ash_changer c = {.store = in->store, .writer = w, .op = &in->opts->op, .details = &details};
+    size_t first = in->next;
+    int rc = resume(in, w, err);
+    if (rc == 0 && in->next < in->end)
+        rc = ash__coll_ensure(w, in->db, in->coll, &c.coll, err);
+    if (c.coll != NULL && in->coll_id == 0)
+        ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, c.coll->id);
+    while (rc == 0 && in->next < in->end && !in->stop)
+        rc = insert_next(in, &c, first, err);
+    if (rc == 0 && in->next > first)
+        rc = store_progress(in, w, err);
+    /* In a transaction a failed operation is undone as a whole. */
+    if (rc == 0 && in->first.code != 0 && in->opts->op.transaction != NULL) {
+        rc = in->first.code;
+        if (err != NULL)
+            *err = in->first;
+    }
+    bson_destroy(&details);
+    return rc;
+}
+
+/* Check and stage the documents of the next turn, outside the writer. */
+static int prepare_turn(insertion *in, ash_error *err)
+{
+    size_t bytes = 0;
+    uint64_t now = ash__oplog_time(in->store->engine);
+    in->end = in->next;
+    while (in->end < in->count && in->end - in->next < TURN_DOCS && bytes < TURN_BYTES) {
+        size_t at = in->end - in->next;
+        ash_doc doc = in->docs[in->end];
+        in->refusals[at] = (ash_error)ASH_ERROR_INIT;
+        in->end++;
+        int rc = ash__document_prepare(doc, now, &in->turn[at], &in->refusals[at]);
+        if (rc != 0 && !in->opts->unordered)
+            return 0;
+        if (rc != 0)
+            continue;
+        if (in->coll_id != 0)
+            rc = ash__document_stage(in->store, in->coll_id, &in->turn[at], err);
+        if (rc != 0)
+            return rc;
+        bytes += doc.len;
+    }
+    return 0;
+}
+
+static int do_turn(insertion *in, ash_error *err)
+{
+    size_t first = in->next;
+    int rc = prepare_turn(in, err);
+    if (rc == 0)
+        rc = ash__write_run(in->store, in->coll, &in->opts->op, insert_turn, in, 0, err);
+    for (size_t i = 0; i < in->end - first; i++)
+        ash__document_release(in->store, &in->turn[i]);
+    return rc;
+}
+
+/* The id that segment records of this collection carry; 0 when it does not exist yet. */
+static int look_up_id(insertion *in, ash_error *err)
+{
+    ash_reading reading = {0};
+    const ash_coll *coll = NULL;
+    size_t inline_max = ash__engine_inline_max(in->store->engine);
+    bool any_large = false;
+    for (size_t i = 0; i < in->count && !any_large; i++)
+        any_large = in->docs[i].len + 32 > inline_max;
+    if (!any_large)
+        return 0;
+    in->coll_id = ash__coll_ids_get(&in->store->coll_ids, in->db, in->coll);
+    if (in->coll_id != 0)
+        return 0;
+    int rc = ash__reading_begin(in->store, &in->opts->op, &reading, err);
+    if (rc == 0)
+        rc = ash__catalog_find(reading.view, in->db, in->coll, &coll, err);
+    if (rc == 0 && coll != NULL) {
+        in->coll_id = coll->id;
+        ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, coll->id);
+    }
+    ash__reading_end(&reading);
+    return rc;
+}
+
+int ash__embedded_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
+                         size_t count, const ash_insert_options *opts, ash_write_result *result,
+                         ash_error *err)
+{
+    insertion *in = ash__new(insertion);
+    in->store = ash__embedded(store);
+    in->db = db;
+    in->coll = coll;
+    in->docs = docs;
+    in->count = count;
+    in->opts = opts;
+    in->result = result;
+    int rc = look_up_id(in, err);
+    while (rc == 0 && in->next < count && !in->stop)
+        rc = do_turn(in, err);
+    if (rc != 0 && opts->op.transaction != NULL)
+        result->inserted = 0;
+    if (rc == 0 && in->first.code != 0) {
+        rc = in->first.code;
+        if (err != NULL)
+            *err = in->first;
+    }
+    ash__free(in);
+    return rc;
+}

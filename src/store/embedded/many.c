@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/many.h"
+
+#include "base/clock.h"
+
+#define TURN_RECORDS 500
+#define TURN_MS      20
+
+static int collect(ash_many *m, ash_view *v, ash_error *err)
+{
+    const ash_coll *coll = NULL;
+    int rc = ash__target_resolve(m->target, v, &coll, err);
+    if (rc != 0 || coll == NULL)
+        return rc;
+    m->coll_id = coll->id;
+    return ash__target_all(m->target, v, coll, &m->rids, err);
+}
+
+static int change_next(ash_many *m, ash_changer *c, ash_error *err)
+{
+    ash_record r;
+    ash_match_details details = {-1};
+    bool found = false;
+    int rc = ash__target_again(m->target, ash__writer_view(c->writer), c->coll,
+                               m->rids.rids[m->at], &r, &details, &found, err);
+    m->at++;
+    return rc == 0 && found ? m->change(m->target, c, &r, &details, m->result, err) : rc;
+}
+
+static int turn(ash_writer *w, void *ctx, ash_error *err)
+{
+    ash_many *m = ctx;
+    bson_t details = BSON_INITIALIZER;
+    ash_changer c = {.store = m->target->store,
+                     .writer = w,
+                     .op = m->target->spec.op,
+                     .details = &details};
+    ash_error own = ASH_ERROR_INIT;
+    bool whole = c.op->transaction != NULL;
+    int64_t until = ash__clock_ms() + TURN_MS;
+    int rc = whole ? collect(m, ash__writer_view(w), &own) : 0;
+    if (rc == 0)
+        rc = ash__catalog_find_id(ash__writer_view(w), m->coll_id, &c.coll, &own);
+    /* Dropped meanwhile: nothing is left to change. */
+    if (rc == 0 && c.coll == NULL)
+        m->at = m->rids.count;
+    for (size_t n = 0; rc == 0 && m->at < m->rids.count; n++) {
+        if (!whole && (n == TURN_RECORDS || (n % 16 == 15 && ash__clock_ms() >= until)))
+            break;
+        rc = n % 100 == 0 ? ash__op_check(c.op, &own) : 0;
+        if (rc == 0)
+            rc = change_next(m, &c, &own);
+    }
+    if (rc != 0 && err != NULL)
+        *err = own;
+    if (rc == ASH_EEXISTS || rc == ASH_EINVAL)
+        ash__write_result_add_error(m->result, 0, &own, bson_empty(&details) ? NULL : &details);
+    bson_destroy(&details);
+    return rc;
+}
+
+int ash__many_run(ash_many *m, ash_error *err)
+{
+    ash_target *t = m->target;
+    const ash_op *op = t->spec.op;
+    ash_reading reading = {0};
+    int rc = 0;
+    if (op->transaction == NULL) {
+        rc = ash__reading_begin(t->store, op, &reading, err);
+        if (rc == 0)
+            rc = collect(m, reading.view, err);
+        ash__reading_end(&reading);
+    }
+    if (op->transaction != NULL)
+        rc = ash__write_run(t->store, t->spec.coll, op, turn, m, 0, err);
+    while (rc == 0 && m->at < m->rids.count)
+        rc = ash__write_run(t->store, t->spec.coll, op, turn, m, 0, err);
+    ash__rid_list_release(&m->rids);
+    return rc;
+}

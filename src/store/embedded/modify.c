@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/coll_options.h"
+#include "store/embedded/index_spec.h"
+#include "store/embedded/slots.h"
+
+#include "bson/builder.h"
+
+#include <string.h>
+
+/* One collMod.  Old values are gathered as {…_old} fields, as the server answers. */
+typedef struct modification {
+    const char *db;
+    const char *coll;
+    ash_doc changes;
+    ash_builder old;
+} modification;
+
+static const ash_index *find_index(const ash_coll *c, ash_doc which)
+{
+    ash_value name = ash__doc_get(which, "name");
+    ash_value key = ash__doc_get(which, "keyPattern");
+    uint32_t len;
+    for (uint32_t i = 0; i < c->index_count; i++) {
+        const ash_index *index = &c->indexes[i];
+        if (name.type == BSON_TYPE_UTF8 && strcmp(index->name, ash__value_string(name, &len)) == 0)
+            return index;
+        if (key.type == BSON_TYPE_DOCUMENT &&
+            ash__doc_compare(ash__doc_from_bson(&index->key), ash__value_doc(key), NULL) == 0)
+            return index;
+    }
+    return NULL;
+}
+
+/* spec with one field set (or left out, when v is missing), through the checks of createIndexes. */
+static int change_spec(ash_writer *w, const ash_coll *c, const ash_index *index, const char *field,
+                       ash_value v, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t spec;
+    bool is_id;
+    ash__builder_begin(&b);
+    ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(&index->spec));
+    while (ash__doc_iter_next(&it))
+        if (strcmp(it.name, field) != 0)
+            ash__builder_element(&b, &it);
+    ash__builder_value(&b, field, v);
+    ash__builder_end(&b);
+    int rc = ash__index_spec_parse(ash__value_of_doc(ash__builder_doc(&b)), NULL, &spec, &is_id,
+                                   err);
+    if (rc == 0) {
+        rc = ash__catalog_set_index(w, c, index->name, &spec, err);
+        bson_destroy(&spec);
+    }
+    ash__builder_release(&b);
+    return rc;
+}
+
+static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error *err)
+{
+    static const char *const fields[] = {"expireAfterSeconds", "hidden"};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(fields); i++) {
+        const ash_coll *c = NULL;
+        char old_name[32];
+        ash_value_box box;
+        ash_value v = ash__doc_get(which, fields[i]);
+        rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
+        if (rc != 0)
+            return rc;
+        const ash_index *index = find_index(c, which);
+        if (index == NULL)
+            return ash__fail_server(err, ASH_ENOTFOUND, 27, "cannot find the index to modify");
+        if (ash__value_is_missing(v))
+            continue;
+        if (strcmp(index->name, "_id_") == 0)
+            return ash__fail_server(err, ASH_EINVAL, 2, "can't modify the _id index");
+        ash_value old = ash__doc_get(ash__doc_from_bson(&index->spec), fields[i]);
+        if (ash__value_is_missing(old) && strcmp(fields[i], "hidden") == 0)
+            old = ash__box_bool(&box, false);
+        strcpy(old_name, fields[i]);
+        strcat(old_name, "_old");
+        ash__builder_value(&m->old, old_name, old);
+        strcpy(old_name + strlen(fields[i]), "_new");
+        ash__builder_value(&m->old, old_name, v);
+        rc = change_spec(w, c, index, fields[i], v, err);
+    }
+    return rc;
+}
+
+static int modify_option(modification *m, ash_writer *w, const char *option, ash_value v,
+                         ash_error *err)
+{
+    const ash_coll *c = NULL;
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t given;
+    bson_t options;
+    int rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
+    if (rc != 0)
+        return rc;
+    ash__builder_begin(&b);
+    ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(&c->options));
+    while (ash__doc_iter_next(&it))
+        if (strcmp(it.name, option) != 0)
+            ash__builder_element(&b, &it);
+    ash__builder_value(&b, option, v);
+    ash__builder_end(&b);
+    ash__doc_to_bson(ash__builder_doc(&b), &given);
+    rc = ash__coll_options_parse(&given, &options, err);
+    if (rc == 0) {
+        rc = ash__catalog_set_options(w, c, &options, err);
+        bson_destroy(&options);
+    }
+    ash__builder_release(&b);
+    return rc;
+}
+
+static int modify_one(modification *m, ash_writer *w, const ash_doc_iter *it, ash_error *err)
+{
+    static const struct {
+        const char *name;
+        const char *option;
+    } simple[] = {{"validator", "validator"},
+                  {"validationLevel", "validationLevel"},
+                  {"validationAction", "validationAction"},
+                  {"cappedSize", "size"},
+                  {"cappedMax", "max"}};
+    if (strcmp(it->name, "index") == 0) {
+        if (it->value.type != BSON_TYPE_DOCUMENT)
+            return ash__fail_server(err, ASH_EINVAL, 14, "collMod: 'index' must be an object");
+        return modify_index(m, w, ash__value_doc(it->value), err);
+    }
+    for (size_t i = 0; i < ASH_ARRAY_LEN(simple); i++)
+        if (strcmp(it->name, simple[i].name) == 0)
+            return modify_option(m, w, simple[i].option, it->value, err);
+    if (strcmp(it->name, "changeStreamPreAndPostImages") == 0)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, 238,
+                                "collMod: option '%s' is not supported", it->name);
+    return ash__fail_server(err, ASH_EINVAL, 40415, "BSON field 'collMod.%s' is an unknown field.",
+                            it->name);
+}
+
+static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
+{
+    modification *m = ctx;
+    const ash_coll *c = NULL;
+    int rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
+    if (rc == 0 && c == NULL)
+        rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "ns does not exist: %s.%s", m->db, m->coll);
+    ash_doc_iter it = ash__doc_iter(m->changes);
+    while (rc == 0 && ash__doc_iter_next(&it))
+        rc = modify_one(m, w, &it, err);
+    return rc;
+}
+
+int ash__embedded_modify(ash_store *store, const char *db, const char *coll, const bson_t *changes,
+                         const ash_op *op, bson_t *old_values, ash_error *err)
+{
+    modification m = {.db = db, .coll = coll, .changes = ash__doc_from_bson(changes)};
+    bson_t view;
+    ash__builder_begin(&m.old);
+    int rc = ash__write_run(ash__embedded(store), NULL, op, modify_on_writer, &m, ASH_APPLY_ATOMIC,
+                            err);
+    ash__builder_end(&m.old);
+    if (rc == 0) {
+        ash__doc_to_bson(ash__builder_doc(&m.old), &view);
+        bson_copy_to(&view, old_values);
+    }
+    ash__builder_release(&m.old);
+    return rc;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_OPLOG_H
+#define ASH_STORE_EMBEDDED_OPLOG_H
+
+/* The change log, from which change streams are made.
+ *
+ * An entry is written by the same apply as the change it tells of.  It is a BSON document:
+ *
+ *   o   int32    what happened, enum ash_change_kind
+ *   d   string   database
+ *   c   string   collection (not for a dropped database)
+ *   i   int64    collection id, u binary its UUID (not for a dropped database)
+ *   w   date     wall time
+ *   k   document {_id} of the document (insert, update, replace, delete)
+ *   f   document the whole document (insert and replace), when it is stored inline
+ *   r   int64    record id and s int64 sequence instead of f, when it lies in a segment: it is not
+ *                copied, and an event shows it only as long as that version exists
+ *   x   document {updatedFields, removedFields, truncatedArrays} (update)
+ *   td  string   new database and tc string new collection (rename)
+ *
+ * The entry's time is its key in the engine. */
+
+#include "bson/builder.h"
+#include "store/embedded/embedded.h"
+
+enum ash_change_kind {
+    ASH_CHANGE_INSERT = 1,
+    ASH_CHANGE_UPDATE = 2,
+    ASH_CHANGE_REPLACE = 3,
+    ASH_CHANGE_DELETE = 4,
+    ASH_CHANGE_DROP = 5,
+    ASH_CHANGE_RENAME = 6,
+    ASH_CHANGE_DROP_DATABASE = 7
+};
+
+typedef struct ash_change {
+    enum ash_change_kind kind;
+    const char *db;
+    const ash_coll *coll; /* NULL for a dropped database */
+    ash_value id;
+    ash_doc doc;  /* insert and replace: as written */
+    uint64_t rid; /* its record */
+    ash_doc changes;
+    const char *to_db;
+    const char *to_coll;
+} ash_change;
+
+int ash__oplog_write(ash_writer *w, const ash_change *change, ash_error *err);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/retry.h"
+
+#include "base/bytes.h"
+#include "base/clock.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define KEEP_MS        ((int64_t)30 * 60 * 1000)
+#define SWEEP_PER_TURN 1000
+#define KEY_BYTES      22
+
+static const char PREFIX[] = "rt";
+
+static void make_key(const ash_retry_id *id, int32_t statement, uint8_t key[KEY_BYTES])
+{
+    memcpy(key, PREFIX, 2);
+    memcpy(key + 2, id->session, 16);
+    ash__put_be32(key + 18, (uint32_t)statement);
+}
+
+static int read_entry(ash_writer *w, const ash_retry_id *id, int32_t statement, int64_t *number,
+                      ash_value *result, bool *found, ash_error *err)
+{
+    uint8_t key[KEY_BYTES];
+    ash_doc doc;
+    make_key(id, statement, key);
+    int rc = ash__state_get(ash__writer_view(w), key, sizeof key, &doc, found, err);
+    if (rc != 0 || !*found)
+        return rc;
+    *result = ash__doc_get(doc, "r");
+    if (!ash__value_as_int64(ash__doc_get(doc, "t"), number))
+        return ash__fail(err, ASH_ECORRUPT, "the stored result of a retryable write is damaged");
+    return 0;
+}
+
+static int write_entry(ash_writer *w, const ash_retry_id *id, int32_t statement, ash_doc result,
+                       ash_error *err)
+{
+    uint8_t key[KEY_BYTES];
+    ash_builder b = ASH_BUILDER_INIT;
+    make_key(id, statement, key);
+    ash__builder_begin(&b);
+    ash__builder_int64(&b, "t", id->txn_number);
+    ash__builder_date(&b, "w", ash__clock_wall_ms());
+    if (result.data != NULL)
+        ash__builder_doc_value(&b, "r", result);
+    ash__builder_end(&b);
+    ash_doc doc = ash__builder_doc(&b);
+    int rc = ash__state_put(w, key, sizeof key, doc.data, doc.len, err);
+    ash__builder_release(&b);
+    return rc;
+}
+
+int ash__retry_begin(ash_writer *w, const ash_op *op, bool *repeated, ash_doc *stored,
+                     ash_error *err)
+{
+    const ash_retry_id *id = op->retry;
+    int64_t newest = 0;
+    ash_value result = ASH_VALUE_MISSING;
+    bool found = false;
+    *repeated = false;
+    if (id == NULL)
+        return 0;
+    int rc = read_entry(w, id, 0, &newest, &result, &found, err);
+    if (rc != 0)
+        return rc;
+    if (found && id->txn_number < newest)
+        return ash__fail_server(err, ASH_EINVAL, 225,
+                                "retryable write with txnNumber %" PRId64
+                                " is prohibited on its session because a newer one with txnNumber "
+                                "%" PRId64 " has already started",
+                                id->txn_number, newest);
+    if (!found || newest < id->txn_number)
+        return id->statement == 0 ? 0 : write_entry(w, id, 0, (ash_doc){NULL, 0}, err);
+    if (id->statement != 0) {
+        rc = read_entry(w, id, id->statement, &newest, &result, &found, err);
+        if (rc != 0)
+            return rc;
+    }
+    *repeated = found && newest == id->txn_number && result.type == BSON_TYPE_DOCUMENT;
+    if (*repeated)
+        *stored = ash__value_doc(result);
+    return 0;
+}
+
+int ash__retry_store(ash_writer *w, const ash_op *op, ash_doc result, ash_error *err)
+{
+    return op->retry == NULL ? 0 : write_entry(w, op->retry, op->retry->statement, result, err);
+}
+
+void ash__retry_encode(ash_builder *b, const ash_write_result *r)
+{
+    ash__builder_int64(b, "i", r->inserted);
+    ash__builder_int64(b, "n", r->matched);
+    ash__builder_int64(b, "m", r->modified);
+    ash__builder_int64(b, "d", r->deleted);
+    if (r->upserted)
+        ash__builder_doc_value(b, "u", ash__doc_from_bson(&r->upserted_id));
+    if (r->error_count > 0)
+        ash__builder_array_value(b, "e", ash__doc_from_bson(&r->errors));
+}
+
+static void decode_number(ash_doc doc, const char *name, int64_t *out)
+{
+    if (!ash__value_as_int64(ash__doc_get(doc, name), out))
+        *out = 0;
+}
+
+static void decode_doc(ash_value v, bson_t *out)
+{
+    bson_t view;
+    ash__doc_to_bson(ash__value_doc(v), &view);
+    bson_destroy(out);
+    bson_copy_to(&view, out);
+}
+
+void ash__retry_decode(ash_doc stored, ash_write_result *r)
+{
+    ash_write_result_release(r);
+    ash_write_result_init(r);
+    decode_number(stored, "i", &r->inserted);
+    decode_number(stored, "n", &r->matched);
+    decode_number(stored, "m", &r->modified);
+    decode_number(stored, "d", &r->deleted);
+    ash_value upserted = ash__doc_get(stored, "u");
+    ash_value errors = ash__doc_get(stored, "e");
+    r->upserted = upserted.type == BSON_TYPE_DOCUMENT;
+    if (r->upserted)
+        decode_doc(upserted, &r->upserted_id);
+    if (errors.type == BSON_TYPE_ARRAY) {
+        decode_doc(errors, &r->errors);
+        r->error_count = ash__doc_count(ash__value_doc(errors));
+    }
+    r->retried = true;
+}
+
+typedef struct sweep {
+    int64_t before_ms;
+    uint32_t count;
+    uint8_t keys[SWEEP_PER_TURN][KEY_BYTES];
+} sweep;
+
+static bool is_old(ash_doc entry, int64_t before_ms)
+{
+    ash_value at = ash__doc_get(entry, "w");
+    return at.type != BSON_TYPE_DATE_TIME || ash__value_int64(at) < before_ms;
+}
+
+static bool collect_old(void *ctx, const void *key, size_t key_len, ash_doc value)
+{
+    sweep *old = ctx;
+    if (key_len == KEY_BYTES && is_old(value, old->before_ms))
+        memcpy(old->keys[old->count++], key, KEY_BYTES);
+    return old->count < SWEEP_PER_TURN;
+}
+
+static int delete_old(ash_writer *w, void *ctx, ash_error *err)
+{
+    sweep *old = ctx;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < old->count; i++) {
+        ash_doc value;
+        bool found = false;
+        /* Its session may have come back since it was collected. */
+        rc = ash__state_get(ash__writer_view(w), old->keys[i], KEY_BYTES, &value, &found, err);
+        if (rc == 0 && found && is_old(value, old->before_ms))
+            rc = ash__state_delete(w, old->keys[i], KEY_BYTES, err);
+    }
+    return rc;
+}
+
+int ash__retry_sweep(ash_embedded *s, ash_error *err)
+{
+    sweep *old = ash__new(sweep);
+    ash_view *view = NULL;
+    old->before_ms = ash__clock_wall_ms() - KEEP_MS;
+    int rc = ash__snapshot_open(s->engine, &view, err);
+    if (rc == 0) {
+        rc = ash__state_each(view, PREFIX, 2, collect_old, old, err);
+        ash__snapshot_close(view);
+    }
+    if (rc == 0 && old->count > 0)
+        rc = ash__engine_apply(s->engine, delete_old, old, ASH_ACK_APPLIED, 0, 0, err);
+    ash__free(old);
+    return rc;
+}

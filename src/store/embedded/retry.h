@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_RETRY_H
+#define ASH_STORE_EMBEDDED_RETRY_H
+
+#include "bson/builder.h"
+#include "store/embedded/embedded.h"
+
+/* Results of retryable writes, kept with the change they tell of.
+ *
+ * State "rt" session[16] statement(4, big-endian) holds {t: transaction number, w: wall time,
+ * r: result}.  Statement 0 also says which transaction number of the session is the newest, so its
+ * entry may lack r.  Entries older than 30 minutes are swept.
+ *
+ * Inside an apply: begin before the first change, store in the end. */
+
+/* *repeated: this write was done before; *stored is its result, a view until the writer changes
+ * anything.  ASH_EINVAL (225) when the session has moved on to a higher number.  Without a retry id
+ * nothing happens. */
+int ash__retry_begin(ash_writer *w, const ash_op *op, bool *repeated, ash_doc *stored,
+                     ash_error *err);
+int ash__retry_store(ash_writer *w, const ash_op *op, ash_doc result, ash_error *err);
+
+/* Results as documents: the fields of ash_write_result; more may be appended by the caller. */
+void ash__retry_encode(ash_builder *b, const ash_write_result *r); /* into an open document */
+void ash__retry_decode(ash_doc stored, ash_write_result *r);       /* replaces r, retried = true */
+
+/* Delete what is too old, a bounded number of entries a turn. */
+int ash__retry_sweep(ash_embedded *s, ash_error *err);
+
+#endif

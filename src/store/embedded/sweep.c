@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/sweep.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "store/embedded/held.h"
+#include "store/embedded/retry.h"
+
+#define RETRY_SWEEP_MS 60000
+
+/* Sleeps; false when the store is closing. */
+static bool sleep_until(ash_embedded *s, int64_t until_ms)
+{
+    ash__mutex_lock(&s->lock);
+    while (!s->closing && ash__clock_ms() < until_ms)
+        ash__cond_wait_until(&s->wake, &s->lock, until_ms);
+    bool go_on = !s->closing;
+    ash__mutex_unlock(&s->lock);
+    return go_on;
+}
+
+static void *sweep(void *arg)
+{
+    ash_embedded *s = arg;
+    int64_t retries_at = ash__clock_ms() + RETRY_SWEEP_MS;
+    while (sleep_until(s, ash__clock_ms() + s->ttl_interval_ms)) {
+        ash_error err = ASH_ERROR_INIT;
+        ash__held_lapse(s);
+        if (ash__ttl_sweep(s, &err) != 0)
+            ash__log(ASH_LOG_WARN, "cannot delete expired documents: %s", err.text);
+        if (ash__clock_ms() < retries_at)
+            continue;
+        retries_at = ash__clock_ms() + RETRY_SWEEP_MS;
+        if (ash__retry_sweep(s, &err) != 0)
+            ash__log(ASH_LOG_WARN, "cannot delete old retry results: %s", err.text);
+    }
+    return NULL;
+}
+
+int ash__sweep_start(ash_embedded *s, ash_error *err)
+{
+    int failed = ash__thread_start(&s->sweeper, 0, sweep, s);
+    if (failed != 0)
+        return ash__fail_errno(err, failed, "cannot start the sweeper");
+    s->has_sweeper = true;
+    return 0;
+}
+
+void ash__sweep_stop(ash_embedded *s)
+{
+    if (!s->has_sweeper)
+        return;
+    ash__mutex_lock(&s->lock);
+    s->closing = true;
+    ash__cond_broadcast(&s->wake);
+    ash__mutex_unlock(&s->lock);
+    pthread_join(s->sweeper, NULL);
+    s->has_sweeper = false;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/embedded.h"
+
+#include "base/buffer.h"
+#include "bson/path.h"
+#include "query/match.h"
+#include "store/embedded/chunks.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum ash_ack ack_for(const ash_embedded *s, const char *coll, const ash_op *op)
+{
+    ash_durability d =
+        op->durability != ASH_DURABILITY_DEFAULT ? op->durability : s->durability;
+    switch (d) {
+    case ASH_DURABILITY_INTERVAL:
+        return ASH_ACK_APPLIED;
+    case ASH_DURABILITY_EVERY:
+        return ASH_ACK_DURABLE;
+    default:
+        /* Nobody can see chunks before their files document, and that one waits for the disk. */
+        return coll != NULL && ash__name_ends_with(coll, ".chunks") ? ASH_ACK_APPLIED
+                                                                    : ASH_ACK_DURABLE;
+    }
+}
+
+int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_apply_fn fn, void *ctx,
+                   int flags, ash_error *err)
+{
+    ash_writer *w = ash__op_writer(op);
+    if (s->read_only)
+        return ash__fail(err, ASH_EREADONLY, "the store is open for reading only");
+    int rc = ash__op_check(op, err);
+    if (rc != 0)
+        return rc;
+    if (w == NULL)
+        return ash__engine_apply(s->engine, fn, ctx, ack_for(s, coll, op), flags, op->deadline_ms,
+                                 err);
+    rc = ash__writer_savepoint(w, err);
+    if (rc != 0)
+        return rc;
+    rc = fn(w, ctx, err);
+    int ended = ash__writer_savepoint_end(w, rc == 0, rc == 0 ? err : NULL);
+    return rc != 0 ? rc : ended;
+}
+
+int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_coll **out,
+                     ash_error *err)
+{
+    int rc = ash__catalog_find(ash__writer_view(w), db, name, out, err);
+    if (rc == 0 && *out == NULL)
+        rc = ash__catalog_create(w, db, name, NULL, out, err);
+    return rc;
+}
+
+/* A value the way the server writes it in its messages. */
+static void append_key_text(ash_buffer *out, ash_value v)
+{
+    char text[160];
+    char hex[25];
+    uint32_t len;
+    switch (v.type) {
+    case BSON_TYPE_UTF8: {
+        const char *s = ash__value_string(v, &len);
+        ash__buffer_printf(out, "\"%.*s\"", (int)(len < 128 ? len : 128), s);
+        break;
+    }
+    case BSON_TYPE_OID:
+        bson_oid_to_string(ash__value_oid(v), hex);
+        ash__buffer_printf(out, "ObjectId('%s')", hex);
+        break;
+    case BSON_TYPE_DATE_TIME:
+        ash__buffer_printf(out, "new Date(%" PRId64 ")", ash__value_int64(v));
+        break;
+    case 0:
+    case BSON_TYPE_UNDEFINED:
+        ash__buffer_append_text(out, "null");
+        break;
+    default:
+        ash__value_text(v, text, sizeof text);
+        ash__buffer_append_text(out, text);
+    }
+}
+
+int ash__duplicate_fail(ash_writer *w, const ash_coll *c, const ash_duplicate *dup, ash_doc doc,
+                        bson_t *details, ash_error *err)
+{
+    (void)w;
+    ash_buffer text = ASH_BUFFER_INIT;
+    ash_builder value = ASH_BUILDER_INIT;
+    ash_value_box box;
+    const ash_key_pattern *p = &dup->index->pattern;
+    ash__builder_begin(&value);
+    for (uint32_t i = 0; i < p->count; i++) {
+        ash_value v = ash__path_get(doc, p->parts[i].path);
+        ash__buffer_printf(&text, "%s%s: ", i > 0 ? ", " : "", p->parts[i].path);
+        append_key_text(&text, v);
+        ash__builder_value(&value, p->parts[i].path,
+                           ash__value_is_missing(v) ? ash__box_null(&box) : v);
+    }
+    ash__builder_end(&value);
+    if (details != NULL) {
+        bson_t view;
+        ash__doc_to_bson(ash__builder_doc(&value), &view);
+        bson_reinit(details);
+        bson_append_document(details, "keyPattern", -1, &dup->index->key);
+        bson_append_document(details, "keyValue", -1, &view);
+    }
+    int rc = ash__fail_server(err, ASH_EEXISTS, 11000,
+                              "E11000 duplicate key error collection: %s.%s index: %s dup key: "
+                              "{ %s }",
+                              c->db, c->name, dup->index->name, ash__buffer_text(&text));
+    ash__builder_release(&value);
+    ash__buffer_release(&text);
+    return rc;
+}
+
+static bool option_is(const ash_coll *c, const char *name, const char *text)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, &c->options, name) && BSON_ITER_HOLDS_UTF8(&it) &&
+           strcmp(bson_iter_utf8(&it, NULL), text) == 0;
+}
+
+int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op *op,
+                       ash_error *err)
+{
+    if (c->validator == NULL || op->bypass_validation)
+        return 0;
+    if (option_is(c, "validationLevel", "off") || option_is(c, "validationAction", "warn"))
+        return 0;
+    if (ash__matcher_test(c->validator, doc, NULL, NULL))
+        return 0;
+    if (old.data != NULL && option_is(c, "validationLevel", "moderate") &&
+        !ash__matcher_test(c->validator, old, NULL, NULL))
+        return 0;
+    return ash__fail_server(err, ASH_EINVAL, 121, "Document failed validation");
+}
+
+static int hook_compile(const bson_t *filter, const ash_collation *collation, void **out,
+                        ash_error *err)
+{
+    ash_query_env env = {0};
+    ash_matcher *m = NULL;
+    if (collation != NULL)
+        env.collation = *collation;
+    int rc = ash__matcher_new(filter, &env, &m, err);
+    *out = m;
+    return rc;
+}
+
+static bool hook_test(void *filter, ash_doc doc)
+{
+    return ash__matcher_test(filter, doc, NULL, NULL);
+}
+
+static void hook_free(void *filter)
+{
+    ash__matcher_free(filter);
+}
+
+const ash_filter_hooks ash__embedded_hooks = {
+    .compile = hook_compile, .test = hook_test, .free = hook_free};
