@@ -173,6 +173,10 @@ typedef struct ash_record {
 int ash__record_get(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
                     ash_error *err);
 
+/* Where a record lies, without reading its payload: doc is NULL when it is in a segment. */
+int ash__record_locate(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
+                       ash_error *err);
+
 /* Through the unique _id index. */
 int ash__record_find_id(ash_view *v, const ash_coll *c, ash_value id, ash_record *out, bool *found,
                         ash_error *err);

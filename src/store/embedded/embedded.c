@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "store/embedded/guard.h"
+#include "store/embedded/hooks.h"
 #include "store/embedded/index_build.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/sweep.h"
@@ -12,8 +13,7 @@
 static bool accepts(const char *uri)
 {
     return strncmp(uri, "file:", 5) == 0 ||
-           (strstr(uri, "://") == NULL && strncmp(uri, "mongodb", 7) != 0) ||
-           (strncmp(uri, "mongodb", 7) == 0 && strstr(uri, "://") == NULL && uri[7] != ':');
+           (strstr(uri, "://") == NULL && strncmp(uri, "mongodb:", 8) != 0);
 }
 
 /* "file:/srv/files" and "file:///srv/files" both name /srv/files. */
@@ -41,9 +41,8 @@ static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opt
     s->ttl_interval_ms = or_default(opts->ttl_interval_ms, 5000);
     s->slow_ms = or_default(opts->slow_ms, 100);
     s->pin_timeout_ms = or_default(opts->pin_timeout_ms, 600000);
-    ash__mutex_init(&s->lock, ASH_RANK_STORE);
-    ash__mutex_init(&s->coll_ids.lock, ASH_RANK_STORE);
-    ash__cond_init(&s->wake);
+    s->gate = ash__gate_new();
+    s->coll_ids.gate = ash__gate_new();
     return s;
 }
 
@@ -52,9 +51,8 @@ static void embedded_close(ash_store *store)
     ash_embedded *s = ash__embedded(store);
     ash__sweep_stop(s);
     ash__engine_close(s->engine);
-    ash__cond_release(&s->wake);
-    ash__mutex_release(&s->coll_ids.lock);
-    ash__mutex_release(&s->lock);
+    ash__gate_free(s->coll_ids.gate);
+    ash__gate_free(s->gate);
     ash__free(s);
 }
 

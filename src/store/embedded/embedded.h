@@ -7,20 +7,23 @@
  * Reading happens on short snapshots, changing in functions that run on the engine's writer thread.
  * Operations of a transaction run on the writer thread too and see the writer's own state. */
 
+#include <pthread.h>
+
 #include "base/mem.h"
-#include "base/thread.h"
+#include "bson/builder.h"
 #include "engine/engine.h"
 #include "query/env.h"
+#include "store/embedded/gate.h"
 #include "store/ops.h"
 
 /* Which id a name had when last seen: lets inserts of chunks write their payloads without a
  * snapshot, for which the writer would have to commit.  May be out of date; whoever uses an id
  * compares it on the writer. */
 typedef struct ash_coll_ids {
-    ash_mutex lock;
+    ash_gate *gate;
     struct {
-        uint64_t name; /* checksum; guarded by lock */
-        uint32_t id;   /* guarded by lock */
+        uint64_t name; /* checksum; guarded by the gate */
+        uint32_t id;   /* guarded by the gate */
     } slots[64];
 } ash_coll_ids;
 uint32_t ash__coll_ids_get(ash_coll_ids *ids, const char *db, const char *name); /* 0: not known */
@@ -36,8 +39,9 @@ typedef struct ash_embedded {
     int64_t slow_ms;
     int64_t pin_timeout_ms;
 
-    ash_mutex lock; /* guards what follows; never held while the engine is called */
-    ash_cond wake;  /* the sweeper's sleep; also the end of an index build */
+    /* Guards what follows; never held while the engine is called.  Its condition: the sweeper's
+     * sleep, the end of an index build. */
+    ash_gate *gate;
     bool closing;
     struct ash_held *held; /* snapshots that resting downloads keep (held.c) */
     uint64_t losses_seen;  /* guard.c */
@@ -114,7 +118,6 @@ int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op
 
 bool ash__name_ends_with(const char *name, const char *suffix);
 
-extern const ash_filter_hooks ash__embedded_hooks;
 extern const ash_store_ops ash__embedded_ops;
 extern const ash_backend ash__backend_embedded;
 

@@ -24,7 +24,7 @@ void ash__guard_init(ash_embedded *s)
 static bool may_have_lost(ash_embedded *s, int64_t *at_ms, uint64_t *sequence)
 {
     uint64_t losses = ash__engine_losses(s->engine);
-    ash__mutex_lock(&s->lock);
+    ash__gate_lock(s->gate);
     if (losses != s->losses_seen) {
         s->losses_seen = losses;
         s->loss_at_ms = ash__clock_ms();
@@ -33,7 +33,7 @@ static bool may_have_lost(ash_embedded *s, int64_t *at_ms, uint64_t *sequence)
     }
     *at_ms = s->loss_at_ms;
     *sequence = s->loss_sequence;
-    ash__mutex_unlock(&s->lock);
+    ash__gate_unlock(s->gate);
     return *at_ms != 0;
 }
 

@@ -17,42 +17,42 @@ ash_held *ash__held_new(ash_embedded *s, ash_view *view)
 {
     ash_held *h = ash__new(ash_held);
     *h = (ash_held){.store = s, .view = view, .used_at_ms = ash__clock_ms()};
-    ash__mutex_lock(&s->lock);
+    ash__gate_lock(s->gate);
     h->next = s->held;
     h->link = &s->held;
     if (h->next != NULL)
         h->next->link = &h->next;
     s->held = h;
-    ash__mutex_unlock(&s->lock);
+    ash__gate_unlock(s->gate);
     return h;
 }
 
 ash_view *ash__held_borrow(ash_held *h)
 {
-    ash__mutex_lock(&h->store->lock);
+    ash__gate_lock(h->store->gate);
     ash_view *view = h->view;
     h->in_use = view != NULL;
-    ash__mutex_unlock(&h->store->lock);
+    ash__gate_unlock(h->store->gate);
     return view;
 }
 
 void ash__held_give_back(ash_held *h)
 {
-    ash__mutex_lock(&h->store->lock);
+    ash__gate_lock(h->store->gate);
     h->in_use = false;
     h->used_at_ms = ash__clock_ms();
-    ash__mutex_unlock(&h->store->lock);
+    ash__gate_unlock(h->store->gate);
 }
 
 void ash__held_free(ash_held *h)
 {
     if (h == NULL)
         return;
-    ash__mutex_lock(&h->store->lock);
+    ash__gate_lock(h->store->gate);
     *h->link = h->next;
     if (h->next != NULL)
         h->next->link = h->link;
-    ash__mutex_unlock(&h->store->lock);
+    ash__gate_unlock(h->store->gate);
     if (h->view != NULL)
         ash__snapshot_close(h->view);
     ash__free(h);
@@ -62,14 +62,14 @@ void ash__held_free(ash_held *h)
 static ash_view *take_lapsed(ash_embedded *s, int64_t before_ms)
 {
     ash_view *view = NULL;
-    ash__mutex_lock(&s->lock);
+    ash__gate_lock(s->gate);
     for (ash_held *h = s->held; h != NULL && view == NULL; h = h->next) {
         if (h->in_use || h->view == NULL || h->used_at_ms > before_ms)
             continue;
         view = h->view;
         h->view = NULL;
     }
-    ash__mutex_unlock(&s->lock);
+    ash__gate_unlock(s->gate);
     return view;
 }
 

@@ -198,9 +198,9 @@ static int await_others(ash_build *b, ash_error *err)
         if (rc != 0)
             return rc;
         if (waiting) {
-            ash__mutex_lock(&b->store->lock);
-            ash__cond_wait_until(&b->store->wake, &b->store->lock, ash__clock_ms() + poll_ms);
-            ash__mutex_unlock(&b->store->lock);
+            ash__gate_lock(b->store->gate);
+            ash__gate_wait_until(b->store->gate, ash__clock_ms() + poll_ms);
+            ash__gate_unlock(b->store->gate);
         }
     }
     return 0;
@@ -231,9 +231,9 @@ static int fill_all(ash_build *b, ash_error *err)
 int ash__build_run(ash_build *b, ash_error *err)
 {
     int rc = b->count > 0 ? fill_all(b, err) : 0;
-    ash__mutex_lock(&b->store->lock);
-    ash__cond_broadcast(&b->store->wake);
-    ash__mutex_unlock(&b->store->lock);
+    ash__gate_lock(b->store->gate);
+    ash__gate_wake_all(b->store->gate);
+    ash__gate_unlock(b->store->gate);
     return rc == 0 ? await_others(b, err) : rc;
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/request.h"
 
+#include "store/embedded/hooks.h"
+
 int ash__request_compile(ash_request *r, const ash_request_spec *spec, const ash_query_env *env,
                          ash_error *err)
 {
@@ -18,7 +20,7 @@ static void describe_index(const ash_index *index, ash_index_desc *out)
         .name = index->name,
         .key = &index->key,
         .pattern = &index->pattern,
-        .partial = index->partial,
+        .partial = ash__hooked_matcher(index->partial),
         .unique = index->unique,
         .sparse = index->sparse,
         .multikey = index->multikey,

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "store/embedded/held.h"
 #include "store/embedded/retry.h"
 
@@ -11,11 +12,11 @@
 /* Sleeps; false when the store is closing. */
 static bool sleep_until(ash_embedded *s, int64_t until_ms)
 {
-    ash__mutex_lock(&s->lock);
+    ash__gate_lock(s->gate);
     while (!s->closing && ash__clock_ms() < until_ms)
-        ash__cond_wait_until(&s->wake, &s->lock, until_ms);
+        ash__gate_wait_until(s->gate, until_ms);
     bool go_on = !s->closing;
-    ash__mutex_unlock(&s->lock);
+    ash__gate_unlock(s->gate);
     return go_on;
 }
 
@@ -50,10 +51,10 @@ void ash__sweep_stop(ash_embedded *s)
 {
     if (!s->has_sweeper)
         return;
-    ash__mutex_lock(&s->lock);
+    ash__gate_lock(s->gate);
     s->closing = true;
-    ash__cond_broadcast(&s->wake);
-    ash__mutex_unlock(&s->lock);
+    ash__gate_wake_all(s->gate);
+    ash__gate_unlock(s->gate);
     pthread_join(s->sweeper, NULL);
     s->has_sweeper = false;
 }

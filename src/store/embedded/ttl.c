@@ -102,9 +102,9 @@ static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
 
 static bool is_closing(ash_embedded *s)
 {
-    ash__mutex_lock(&s->lock);
+    ash__gate_lock(s->gate);
     bool closing = s->closing;
-    ash__mutex_unlock(&s->lock);
+    ash__gate_unlock(s->gate);
     return closing;
 }
 

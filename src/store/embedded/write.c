@@ -3,8 +3,8 @@
 
 #include "base/buffer.h"
 #include "bson/path.h"
-#include "query/match.h"
 #include "store/embedded/chunks.h"
+#include "store/embedded/hooks.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -131,35 +131,10 @@ int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op
         return 0;
     if (option_is(c, "validationLevel", "off") || option_is(c, "validationAction", "warn"))
         return 0;
-    if (ash__matcher_test(c->validator, doc, NULL, NULL))
+    if (ash__hooked_test(c->validator, doc))
         return 0;
     if (old.data != NULL && option_is(c, "validationLevel", "moderate") &&
-        !ash__matcher_test(c->validator, old, NULL, NULL))
+        !ash__hooked_test(c->validator, old))
         return 0;
     return ash__fail_server(err, ASH_EINVAL, 121, "Document failed validation");
 }
-
-static int hook_compile(const bson_t *filter, const ash_collation *collation, void **out,
-                        ash_error *err)
-{
-    ash_query_env env = {0};
-    ash_matcher *m = NULL;
-    if (collation != NULL)
-        env.collation = *collation;
-    int rc = ash__matcher_new(filter, &env, &m, err);
-    *out = m;
-    return rc;
-}
-
-static bool hook_test(void *filter, ash_doc doc)
-{
-    return ash__matcher_test(filter, doc, NULL, NULL);
-}
-
-static void hook_free(void *filter)
-{
-    ash__matcher_free(filter);
-}
-
-const ash_filter_hooks ash__embedded_hooks = {
-    .compile = hook_compile, .test = hook_test, .free = hook_free};

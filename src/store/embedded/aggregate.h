@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_AGGREGATE_H
+#define ASH_STORE_EMBEDDED_AGGREGATE_H
+
+#include "query/pipeline.h"
+#include "store/embedded/embedded.h"
+
+/* What pipelines run on: the host's context, and the stages that write. */
+typedef struct ash_agg_host {
+    ash_embedded *store;
+    ash_op op;
+    char *db;
+    char *coll; /* NULL: of the database */
+    const bson_t *collation;
+} ash_agg_host;
+
+void ash__agg_host_init(ash_agg_host *h, ash_pipeline_host *out);
+
+/* Both read input to its end. */
+int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *err);
+int ash__agg_merge(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *err);
+
+/* Where $out and $merge write: a name, or {db, coll}.  db and coll are views. */
+int ash__agg_namespace(const ash_agg_host *h, ash_value spec, const char **db, const char **coll,
+                       ash_error *err);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_GATE_H
+#define ASH_STORE_EMBEDDED_GATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* A mutex of the store's rank with one condition.  base/thread.h stays out of the headers here: it
+ * and query/match.h both have an ash_cond. */
+typedef struct ash_gate ash_gate;
+ash_gate *ash__gate_new(void);
+void ash__gate_free(ash_gate *g);
+void ash__gate_lock(ash_gate *g);
+void ash__gate_unlock(ash_gate *g);
+void ash__gate_wait_until(ash_gate *g, int64_t deadline_ms); /* locked */
+void ash__gate_wake_all(ash_gate *g);                        /* locked */
+
+#endif

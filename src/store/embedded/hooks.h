@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_HOOKS_H
+#define ASH_STORE_EMBEDDED_HOOKS_H
+
+#include "engine/engine.h"
+#include "query/match.h"
+
+/* Validators and filters of partial indexes, as the engine keeps them for us. */
+extern const ash_filter_hooks ash__embedded_hooks;
+
+const ash_matcher *ash__hooked_matcher(const void *filter); /* NULL gives NULL */
+bool ash__hooked_test(const void *filter, ash_doc doc);
+
+#endif
