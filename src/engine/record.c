@@ -77,6 +77,22 @@ int ash__record_get(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *ou
     return ash__record_fetch(v, c, rid, true, out, found, err);
 }
 
+int ash__record_locate(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
+                       ash_error *err)
+{
+    uint8_t key[ASH_RECORD_KEY_BYTES];
+    MDB_val value;
+    ash__record_key(key, c->id, rid);
+    int result = ash__row_get(v, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
+    if (result != 0 || !*found)
+        return result;
+    out->rid = rid;
+    result = ash__record_parse(ash__val(key, sizeof key), value, &out->place, &out->doc, err);
+    if (result != 0)
+        ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)rid);
+    return result;
+}
+
 int ash__record_find_id(ash_view *v, const ash_coll *c, ash_value id, ash_record *out, bool *found,
                         ash_error *err)
 {

@@ -97,10 +97,8 @@ static int host_write_out(void *ctx, bool is_merge, ash_value spec, ash_source *
 
 void ash__agg_host_init(ash_agg_host *h, ash_pipeline_host *out)
 {
-    *out = (ash_pipeline_host){.ctx = h,
-                               .find = host_find,
-                               .coll_stats = host_coll_stats,
-                               .write_out = host_write_out};
+    *out = (ash_pipeline_host){
+        .ctx = h, .find = host_find, .coll_stats = host_coll_stats, .write_out = host_write_out};
 }
 
 int ash__agg_namespace(const ash_agg_host *h, ash_value spec, const char **db, const char **coll,

@@ -54,7 +54,8 @@ static int read_actions(merge *m, ash_doc spec, ash_error *err)
             known_other = 1;
         }
     if (!known || !known_other)
-        return ash__fail_server(err, ASH_EINVAL, 9, "$merge: unknown whenMatched or whenNotMatched");
+        return ash__fail_server(err, ASH_EINVAL, 9,
+                                "$merge: unknown whenMatched or whenNotMatched");
     m->let = ash__doc_get(spec, "let");
     return 0;
 }
@@ -200,8 +201,8 @@ static int insert_one(const merge *m, ash_doc doc, ash_error *err)
     ash_write_result result;
     opts.op = m->op;
     ash_write_result_init(&result);
-    int rc = ash__embedded_insert(&m->host->store->base, m->db, m->coll, &doc, 1, &opts, &result,
-                                  err);
+    int rc =
+        ash__embedded_insert(&m->host->store->base, m->db, m->coll, &doc, 1, &opts, &result, err);
     ash_write_result_release(&result);
     return rc;
 }

@@ -11,7 +11,7 @@ typedef struct agg_cursor {
     bson_t collation; /* the operation's own, kept for $lookup */
     ash_pipeline *pipeline;
     ash_batch_memory batch;
-    ash_cursor *input; /* of the pipeline's source, which owns it; or NULL */
+    ash_cursor *input;  /* of the pipeline's source, which owns it; or NULL */
     ash_buffer pending; /* a document that did not fit the last batch */
     bool exhausted;
 } agg_cursor;
@@ -29,8 +29,8 @@ static int agg_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes,
 {
     agg_cursor *c = (agg_cursor *)(void *)cursor;
     int rc = 0;
-    ash__batch_begin(&c->batch, max_docs, max_bytes);
-    while (rc == 0 && !c->exhausted && !ash__batch_is_full(&c->batch)) {
+    ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
+    while (rc == 0 && !c->exhausted && !ash__batch_memory_is_full(&c->batch)) {
         ash_doc doc;
         rc = ash__op_check(&c->host.op, err);
         if (rc == 0)
@@ -41,14 +41,14 @@ static int agg_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes,
             c->exhausted = true;
             break;
         }
-        if (!ash__batch_fits(&c->batch, doc.len)) {
+        if (!ash__batch_memory_fits(&c->batch, doc.len)) {
             ash__buffer_append(&c->pending, doc.data, doc.len);
             break;
         }
-        ash__batch_add_copy(&c->batch, doc);
+        ash__batch_memory_add_copy(&c->batch, doc);
         ash__buffer_clear(&c->pending);
     }
-    ash__batch_give(&c->batch, c->exhausted, out);
+    ash__batch_memory_give(&c->batch, c->exhausted, out);
     return rc;
 }
 
@@ -65,14 +65,14 @@ static void agg_set_op(ash_cursor *cursor, int64_t deadline_ms, const volatile i
 
 static void agg_rest(ash_cursor *cursor)
 {
-    ash__batch_rest(&((agg_cursor *)(void *)cursor)->batch);
+    ash__batch_memory_rest(&((agg_cursor *)(void *)cursor)->batch);
 }
 
 static void agg_free(ash_cursor *cursor)
 {
     agg_cursor *c = (agg_cursor *)(void *)cursor;
     ash__pipeline_free(c->pipeline);
-    ash__batch_release(&c->batch);
+    ash__batch_memory_release(&c->batch);
     ash__buffer_release(&c->pending);
     ash__env_release(&c->env);
     bson_destroy(&c->collation);
@@ -203,7 +203,7 @@ static int aggregate(ash_embedded *s, const char *db, const char *coll, const bs
         bson_concat(&c->collation, opts->collation);
         c->host.collation = &c->collation;
     }
-    ash__batch_init(&c->batch, s->engine);
+    ash__batch_memory_init(&c->batch, s->engine);
     int rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
     if (rc == 0)
         rc = open_pipeline(c, pipeline, opts, &instead, err);
@@ -239,8 +239,7 @@ static void read_spec(const bson_t *spec, ash_watch_options *w, bson_t docs[2])
         ash__doc_to_bson((ash_doc){data, len}, &docs[i]);
         *(i == 0 ? &w->resume_after : &w->start_after) = &docs[i];
     }
-    if (bson_iter_init_find(&it, spec, "startAtOperationTime") &&
-        BSON_ITER_HOLDS_TIMESTAMP(&it)) {
+    if (bson_iter_init_find(&it, spec, "startAtOperationTime") && BSON_ITER_HOLDS_TIMESTAMP(&it)) {
         uint32_t seconds;
         uint32_t increment;
         bson_iter_timestamp(&it, &seconds, &increment);

@@ -19,15 +19,15 @@ typedef struct ash_batch_memory {
     size_t max_bytes;
 } ash_batch_memory;
 
-void ash__batch_init(ash_batch_memory *m, ash_engine *engine);
-void ash__batch_begin(ash_batch_memory *m, size_t max_docs, size_t max_bytes);
-bool ash__batch_is_full(const ash_batch_memory *m);             /* no document fits any more */
-bool ash__batch_fits(const ash_batch_memory *m, size_t len);    /* the first always does */
-void ash__batch_add_copy(ash_batch_memory *m, ash_doc doc);
-void ash__batch_add_view(ash_batch_memory *m, ash_doc doc);     /* kept alive by the caller */
-void ash__batch_add_record(ash_batch_memory *m, ash_view *v, const ash_record *r);
-void ash__batch_give(const ash_batch_memory *m, bool exhausted, ash_batch *out);
-void ash__batch_rest(ash_batch_memory *m); /* lets go of the documents */
-void ash__batch_release(ash_batch_memory *m);
+void ash__batch_memory_init(ash_batch_memory *m, ash_engine *engine);
+void ash__batch_memory_begin(ash_batch_memory *m, size_t max_docs, size_t max_bytes);
+bool ash__batch_memory_is_full(const ash_batch_memory *m);          /* no document fits any more */
+bool ash__batch_memory_fits(const ash_batch_memory *m, size_t len); /* the first always does */
+void ash__batch_memory_add_copy(ash_batch_memory *m, ash_doc doc);
+void ash__batch_memory_add_view(ash_batch_memory *m, ash_doc doc); /* kept alive by the caller */
+void ash__batch_memory_add_record(ash_batch_memory *m, ash_view *v, const ash_record *r);
+void ash__batch_memory_give(const ash_batch_memory *m, bool exhausted, ash_batch *out);
+void ash__batch_memory_rest(ash_batch_memory *m); /* lets go of the documents */
+void ash__batch_memory_release(ash_batch_memory *m);
 
 #endif

@@ -7,7 +7,7 @@
 static int refused(ash_changer *c, const ash_duplicate *dup, ash_doc doc, int rc, ash_error *err)
 {
     if (rc == ASH_EEXISTS && dup->index != NULL)
-        return ash__duplicate_fail(c->writer, c->coll, dup, doc, c->details, err);
+        return ash__duplicate_fail(c->coll, dup, doc, c->details, err);
     return rc;
 }
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/chunks.h"
 
-#include "bson/builder.h"
+#include "query/text.h"
 #include "store/embedded/embedded.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool take_file(void *ctx, const char *path, ash_value v)
@@ -23,25 +22,6 @@ ash_value ash__chunks_file_of(const ash_matcher *filter)
     if (ash__matcher_equalities(filter, take_file, &id, &ignored) != 0)
         return ASH_VALUE_MISSING;
     return id;
-}
-
-void ash__value_text(ash_value v, char *out, size_t size_bytes)
-{
-    ash_builder b = ASH_BUILDER_INIT;
-    bson_t view;
-    ash__builder_begin(&b);
-    ash__builder_value(&b, "v", v);
-    ash__builder_end(&b);
-    ash__doc_to_bson(ash__builder_doc(&b), &view);
-    char *json = bson_as_relaxed_extended_json(&view, NULL);
-    /* { "v" : X } */
-    const char *at = json != NULL ? strchr(json, ':') : NULL;
-    const char *text = at != NULL ? at + 1 + (at[1] == ' ') : "?";
-    size_t len = strlen(text);
-    len -= len >= 2 ? 2 : len;
-    snprintf(out, size_bytes, "%.*s", (int)(len < size_bytes ? len : size_bytes - 1), text);
-    bson_free(json);
-    ash__builder_release(&b);
 }
 
 void ash__chunk_error(const char *coll, const ash_matcher *filter, int64_t n, ash_error *err)

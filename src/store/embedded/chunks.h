@@ -13,7 +13,4 @@ ash_value ash__chunks_file_of(const ash_matcher *filter);
  * NULL; n -1: not known. */
 void ash__chunk_error(const char *coll, const ash_matcher *filter, int64_t n, ash_error *err);
 
-/* A value as relaxed extended JSON, cut to fit. */
-void ash__value_text(ash_value v, char *out, size_t size_bytes);
-
 #endif

@@ -58,8 +58,9 @@ static int check_text(const char *name, ash_value v, ash_error *err)
     for (size_t i = is_level ? 0 : 3; i < (is_level ? 3 : ASH_ARRAY_LEN(levels)); i++)
         if (strcmp(text, levels[i]) == 0)
             return 0;
-    return ash__fail_server(err, ASH_EINVAL, 2, "Enumeration value '%s' for field 'create.%s' is "
-                                                "not a valid value.",
+    return ash__fail_server(err, ASH_EINVAL, 2,
+                            "Enumeration value '%s' for field 'create.%s' is "
+                            "not a valid value.",
                             text, name);
 }
 
@@ -90,8 +91,8 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
     case IGNORE:
         return 0;
     case REFUSE:
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 238,
-                                "create: option '%s' is not supported", it->name);
+        return ash__fail_server(err, ASH_EUNSUPPORTED, 238, "create: option '%s' is not supported",
+                                it->name);
     case KEEP_BOOL:
         if (ash__value_truthy(it->value))
             ash__builder_bool(out, it->name, true);

@@ -18,7 +18,8 @@ typedef struct naming {
     uint64_t total;
 } naming;
 
-/* ---- create ----------------------------------------------------------------------------------- */
+/* ---- create -----------------------------------------------------------------------------------
+ */
 
 static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
@@ -43,13 +44,14 @@ int ash__embedded_create(ash_store *store, const char *db, const char *coll, con
     if (rc != 0)
         return rc;
     naming n = {.db = db, .coll = coll, .options = &kept};
-    rc = ash__write_run(ash__embedded(store), NULL, op, create_on_writer, &n, ASH_APPLY_ATOMIC,
-                        err);
+    rc =
+        ash__write_run(ash__embedded(store), NULL, op, create_on_writer, &n, ASH_APPLY_ATOMIC, err);
     bson_destroy(&kept);
     return rc;
 }
 
-/* ---- drop ------------------------------------------------------------------------------------- */
+/* ---- drop -------------------------------------------------------------------------------------
+ */
 
 static int drop_coll(ash_writer *w, const ash_coll *c, ash_error *err)
 {
@@ -115,7 +117,8 @@ int ash__embedded_drop_database(ash_store *store, const char *db, const ash_op *
     return rc;
 }
 
-/* ---- rename ----------------------------------------------------------------------------------- */
+/* ---- rename -----------------------------------------------------------------------------------
+ */
 
 static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {

@@ -28,18 +28,18 @@ static int deliver(ash_find_cursor *c, ash_view *view, const ash_record *r,
                    const ash_match_details *details, bool *fits, ash_error *err)
 {
     if (c->request.projection == NULL) {
-        *fits = ash__batch_fits(&c->batch, r->doc.len);
+        *fits = ash__batch_memory_fits(&c->batch, r->doc.len);
         if (*fits)
-            ash__batch_add_record(&c->batch, view, r);
+            ash__batch_memory_add_record(&c->batch, view, r);
         return 0;
     }
     int rc = ash__projection_apply(c->request.projection, r->doc, details, &c->projected, err);
     if (rc != 0)
         return rc;
     ash_doc doc = ash__builder_doc(&c->projected);
-    *fits = ash__batch_fits(&c->batch, doc.len);
+    *fits = ash__batch_memory_fits(&c->batch, doc.len);
     if (*fits)
-        ash__batch_add_copy(&c->batch, doc);
+        ash__batch_memory_add_copy(&c->batch, doc);
     return 0;
 }
 
@@ -61,7 +61,7 @@ static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)
 {
     ash_match_details d = {-1};
     ash_match_details *details = wants_details(c) ? &d : NULL;
-    while (c->limit != 0 && !ash__batch_is_full(&c->batch)) {
+    while (c->limit != 0 && !ash__batch_memory_is_full(&c->batch)) {
         ash_record r;
         bool found = false;
         bool fits = true;
@@ -121,7 +121,7 @@ static bool next_sorted(ash_find_cursor *c, ash_doc *out)
 static int give_sorted(ash_find_cursor *c, ash_error *err)
 {
     ash_match_details d = {-1};
-    while (c->limit != 0 && !ash__batch_is_full(&c->batch)) {
+    while (c->limit != 0 && !ash__batch_memory_is_full(&c->batch)) {
         ash_doc doc;
         bool fits = true;
         if (!next_sorted(c, &doc)) {
@@ -140,9 +140,9 @@ static int give_sorted(ash_find_cursor *c, ash_error *err)
             if (rc != 0)
                 return rc;
         } else {
-            fits = ash__batch_fits(&c->batch, doc.len);
+            fits = ash__batch_memory_fits(&c->batch, doc.len);
             if (fits)
-                ash__batch_add_view(&c->batch, doc); /* lives as long as the sorter */
+                ash__batch_memory_add_view(&c->batch, doc); /* lives as long as the sorter */
         }
         if (!fits) {
             c->next_sorted = doc;
@@ -159,7 +159,7 @@ static int fill_download(ash_find_cursor *c, ash_error *err)
 {
     ash_match_details d = {-1};
     ash__download_begin_batch(c->download);
-    while (!ash__batch_is_full(&c->batch)) {
+    while (!ash__batch_memory_is_full(&c->batch)) {
         bool fits = true;
         ash_doc doc;
         int rc = ash__op_check(&c->op, err);
@@ -179,9 +179,9 @@ static int fill_download(ash_find_cursor *c, ash_error *err)
             if (rc != 0)
                 return rc;
         } else {
-            fits = ash__batch_fits(&c->batch, doc.len);
+            fits = ash__batch_memory_fits(&c->batch, doc.len);
             if (fits)
-                ash__batch_add_view(&c->batch, doc);
+                ash__batch_memory_add_view(&c->batch, doc);
         }
         if (!fits)
             return 0;
@@ -204,8 +204,7 @@ static int fill_from_view(ash_find_cursor *c, uint64_t *seen, ash_error *err)
             rc = ash__oplog_bounds(reading.view, &oldest, seen, err);
     }
     if (rc == 0)
-        rc = c->mode == ASH_CURSOR_SORTED ? fill_sorter(c, err)
-                                          : fill_stream(c, reading.view, err);
+        rc = c->mode == ASH_CURSOR_SORTED ? fill_sorter(c, err) : fill_stream(c, reading.view, err);
     ash__scan_plan_detach(&c->scan);
     ash__reading_end(&reading);
     return rc;
@@ -227,14 +226,14 @@ static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
     ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
     uint64_t seen = 0;
     int rc = 0;
-    ash__batch_begin(&c->batch, max_docs, max_bytes);
+    ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
     if (c->mode == ASH_CURSOR_EMPTY)
         c->exhausted = true;
     if (!c->exhausted)
         rc = fill(c, &seen, err);
     if (rc == 0 && c->tailable && !c->exhausted && c->batch.count == 0)
         rc = ash__tail_wait(c, seen, fill_from_view, err);
-    ash__batch_give(&c->batch, c->exhausted, out);
+    ash__batch_memory_give(&c->batch, c->exhausted, out);
     return rc;
 }
 
@@ -251,7 +250,7 @@ static void find_set_op(ash_cursor *cursor, int64_t deadline_ms, const volatile 
 static void find_rest(ash_cursor *cursor)
 {
     ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
-    ash__batch_rest(&c->batch);
+    ash__batch_memory_rest(&c->batch);
     if (c->download != NULL)
         ash__download_begin_batch(c->download);
 }
@@ -264,7 +263,7 @@ static void find_free(ash_cursor *cursor)
     ash__scan_plan_release(&c->scan);
     ash__request_release(&c->request);
     ash__env_release(&c->env);
-    ash__batch_release(&c->batch);
+    ash__batch_memory_release(&c->batch);
     ash__builder_release(&c->projected);
     ash__free(c->db);
     ash__free(c->coll);

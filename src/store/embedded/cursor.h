@@ -12,7 +12,12 @@
  *   STREAM     each batch opens a snapshot, goes on behind the last record and lets go of it
  *   SORTED     the first batch reads everything into the sorter
  *   DOWNLOAD   everything was found and pinned when the cursor was opened (download.h) */
-enum ash_cursor_mode { ASH_CURSOR_EMPTY, ASH_CURSOR_STREAM, ASH_CURSOR_SORTED, ASH_CURSOR_DOWNLOAD };
+enum ash_cursor_mode {
+    ASH_CURSOR_EMPTY,
+    ASH_CURSOR_STREAM,
+    ASH_CURSOR_SORTED,
+    ASH_CURSOR_DOWNLOAD
+};
 
 typedef struct ash_find_cursor {
     ash_cursor base;

@@ -13,8 +13,8 @@ static bool may_start_with_dollar(const char *name)
 static int check_id(ash_value id, ash_error *err)
 {
     if (id.type == BSON_TYPE_ARRAY || id.type == BSON_TYPE_REGEX || id.type == BSON_TYPE_UNDEFINED)
-        return ash__fail_server(err, ASH_EINVAL, 53,
-                                "The '_id' value cannot be of type %s", ash__type_name(id.type));
+        return ash__fail_server(err, ASH_EINVAL, 53, "The '_id' value cannot be of type %s",
+                                ash__type_name(id.type));
     if (id.type != BSON_TYPE_DOCUMENT)
         return 0;
     ash_doc_iter it = ash__doc_iter(ash__value_doc(id));
@@ -93,7 +93,8 @@ int ash__document_prepare(ash_doc in, uint64_t now, ash_prepared *out, ash_error
         id_first = at == 0;
     }
     if (ids > 1)
-        return ash__fail_server(err, ASH_EINVAL, 2, "can't have multiple _id fields in one document");
+        return ash__fail_server(err, ASH_EINVAL, 2,
+                                "can't have multiple _id fields in one document");
     rc = check_id(id, err);
     if (rc == 0 && (!id_first || has_timestamp))
         rc = rebuild(in, id, now, out, err);

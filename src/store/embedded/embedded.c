@@ -5,6 +5,7 @@
 #include "store/embedded/guard.h"
 #include "store/embedded/hooks.h"
 #include "store/embedded/index_build.h"
+#include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/sweep.h"
 
@@ -36,8 +37,8 @@ static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opt
     s->base.ops = &ash__embedded_ops;
     s->engine = engine;
     s->read_only = opts->read_only;
-    s->durability = opts->durability == ASH_DURABILITY_DEFAULT ? ASH_DURABILITY_FILE
-                                                               : opts->durability;
+    s->durability =
+        opts->durability == ASH_DURABILITY_DEFAULT ? ASH_DURABILITY_FILE : opts->durability;
     s->ttl_interval_ms = or_default(opts->ttl_interval_ms, 5000);
     s->slow_ms = or_default(opts->slow_ms, 100);
     s->pin_timeout_ms = or_default(opts->pin_timeout_ms, 600000);
@@ -54,6 +55,26 @@ static void embedded_close(ash_store *store)
     ash__gate_free(s->coll_ids.gate);
     ash__gate_free(s->gate);
     ash__free(s);
+}
+
+/* The change log always has an entry, so that its oldest one tells how far back it reaches. */
+static int begin_history(ash_writer *w, void *ctx, ash_error *err)
+{
+    uint64_t oldest;
+    uint64_t newest;
+    (void)ctx;
+    int rc = ash__oplog_bounds(ash__writer_view(w), &oldest, &newest, err);
+    return rc == 0 && oldest == 0 ? ash__oplog_write_mark(w, err) : rc;
+}
+
+static int prepare(ash_embedded *s, ash_error *err)
+{
+    if (s->read_only)
+        return 0;
+    int rc = ash__build_sweep(s, err);
+    if (rc == 0)
+        rc = ash__engine_apply(s->engine, begin_history, NULL, ASH_ACK_APPLIED, 0, 0, err);
+    return rc == 0 ? ash__sweep_start(s, err) : rc;
 }
 
 static int embedded_open(const char *uri, const ash_store_options *opts, ash_store **out, char **db,
@@ -76,10 +97,7 @@ static int embedded_open(const char *uri, const ash_store_options *opts, ash_sto
         return rc;
     ash_embedded *s = make_store(engine, opts);
     ash__guard_init(s);
-    if (!s->read_only)
-        rc = ash__build_sweep(s, err);
-    if (rc == 0 && !s->read_only)
-        rc = ash__sweep_start(s, err);
+    rc = prepare(s, err);
     if (rc != 0) {
         embedded_close(&s->base);
         return rc;

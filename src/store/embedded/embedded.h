@@ -65,9 +65,6 @@ static inline ash_embedded *ash__embedded(ash_store *store)
 /* The writer of the transaction op runs in, or NULL. */
 ash_writer *ash__op_writer(const ash_op *op);
 
-/* ASH_ETIMEOUT (50) past op's deadline, ASH_EINTERRUPTED (11601) when it was cancelled. */
-int ash__op_check(const ash_op *op, ash_error *err);
-
 /* ---- where an operation reads -------------------------------------------------------------- */
 
 /* A snapshot of its own, or the view of op's transaction. */
@@ -82,7 +79,7 @@ void ash__reading_end(ash_reading *r); /* also of one that never began */
 
 typedef struct ash_env {
     ash_query_env query;
-    bson_t let; /* evaluated constants */
+    bson_t let;         /* evaluated constants */
     bool has_collation; /* given by the operation, not by the collection */
 } ash_env;
 
@@ -108,7 +105,7 @@ int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_
 
 /* Turn a refusal by a unique index into the server's words, and details (initialised by the call)
  * into {keyPattern, keyValue}. */
-int ash__duplicate_fail(ash_writer *w, const ash_coll *c, const ash_duplicate *dup, ash_doc doc,
+int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc,
                         bson_t *details, ash_error *err);
 
 /* 121 when the collection's validator refuses doc.  old: what it replaces, data NULL for an insert

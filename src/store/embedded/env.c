@@ -11,15 +11,6 @@ ash_writer *ash__op_writer(const ash_op *op)
     return op->transaction != NULL ? ((ash_embedded_tx *)(void *)op->transaction)->writer : NULL;
 }
 
-int ash__op_check(const ash_op *op, ash_error *err)
-{
-    if (op->cancel != NULL && *op->cancel)
-        return ash__fail_server(err, ASH_EINTERRUPTED, 11601, "operation was interrupted");
-    if (op->deadline_ms != 0 && ash__clock_ms() >= op->deadline_ms)
-        return ash__fail_server(err, ASH_ETIMEOUT, 50, "operation exceeded time limit");
-    return 0;
-}
-
 int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_error *err)
 {
     ash_writer *w = ash__op_writer(op);

@@ -56,6 +56,8 @@ static const char *type_of(enum ash_change_kind kind)
         return "rename";
     case ASH_CHANGE_DROP_DATABASE:
         return "dropDatabase";
+    case ASH_CHANGE_NOTHING:
+        break;
     }
     return "";
 }

@@ -241,10 +241,8 @@ typedef struct explaining {
 static int plan_and_run(explaining *e, ash_view *v, const ash_coll *coll, ash_error *err)
 {
     ash_request_spec spec = {&e->x.filter, &e->x.sort, &e->x.projection, NULL};
-    ash_plan_shape shape = {.sort = &e->x.sort,
-                            .projection = &e->x.projection,
-                            .skip = e->x.skip,
-                            .limit = e->x.limit};
+    ash_plan_shape shape = {
+        .sort = &e->x.sort, .projection = &e->x.projection, .skip = e->x.skip, .limit = e->x.limit};
     ash__env_adopt(&e->env, coll);
     int rc = ash__request_compile(&e->request, &spec, &e->env.query, err);
     if (rc != 0)
@@ -254,8 +252,8 @@ static int plan_and_run(explaining *e, ash_view *v, const ash_coll *coll, ash_er
         bson_append_utf8(&e->winning, "stage", -1, "EOF", -1);
         return 0;
     }
-    rc = ash__request_plan(&e->request, coll, e->x.has_hint ? &e->x.hint : NULL, &e->env.query,
-                           err);
+    rc =
+        ash__request_plan(&e->request, coll, e->x.has_hint ? &e->x.hint : NULL, &e->env.query, err);
     if (rc != 0)
         return rc;
     bson_destroy(&e->winning);

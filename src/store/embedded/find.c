@@ -35,7 +35,7 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
     c->await_data = opts->await_data;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
     bson_init(&c->env.let);
-    ash__batch_init(&c->batch, s->engine);
+    ash__batch_memory_init(&c->batch, s->engine);
     return c;
 }
 

@@ -2,7 +2,7 @@
 #include "store/embedded/guard.h"
 
 #include "base/clock.h"
-#include "store/embedded/chunks.h"
+#include "query/text.h"
 #include "store/embedded/scan_plan.h"
 
 #include <inttypes.h>

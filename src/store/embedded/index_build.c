@@ -79,7 +79,7 @@ static int name_duplicate(ash_writer *w, const ash_coll *c, const ash_duplicate 
     int rc = ash__record_get(ash__writer_view(w), c, dup->rid, &r, &found, err);
     if (rc != 0)
         return rc;
-    return ash__duplicate_fail(w, c, dup, found ? r.doc : ash__doc_empty, NULL, err);
+    return ash__duplicate_fail(c, dup, found ? r.doc : ash__doc_empty, NULL, err);
 }
 
 static int fill_turn(ash_build *b, ash_writer *w, ash_error *err)
@@ -237,7 +237,8 @@ int ash__build_run(ash_build *b, ash_error *err)
     return rc == 0 ? await_others(b, err) : rc;
 }
 
-/* ---- what a crash left ------------------------------------------------------------------------ */
+/* ---- what a crash left ------------------------------------------------------------------------
+ */
 
 typedef struct leftovers {
     uint8_t keys[64][KEY_BYTES];

@@ -116,8 +116,7 @@ int ash__embedded_create_indexes(ash_store *store, const char *db, const char *c
                                  const bson_t *specs, const ash_op *op, bson_t *reply,
                                  ash_error *err)
 {
-    creation cr = {
-        .store = ash__embedded(store), .db = db, .coll = coll, .specs = specs, .op = op};
+    creation cr = {.store = ash__embedded(store), .db = db, .coll = coll, .specs = specs, .op = op};
     if (bson_empty(specs))
         return ash__fail_server(err, ASH_EINVAL, 2, "Must specify at least one index to create");
     cr.build.store = cr.store;

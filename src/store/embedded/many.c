@@ -21,8 +21,8 @@ static int change_next(ash_many *m, ash_changer *c, ash_error *err)
     ash_record r;
     ash_match_details details = {-1};
     bool found = false;
-    int rc = ash__target_again(m->target, ash__writer_view(c->writer), c->coll,
-                               m->rids.rids[m->at], &r, &details, &found, err);
+    int rc = ash__target_again(m->target, ash__writer_view(c->writer), c->coll, m->rids.rids[m->at],
+                               &r, &details, &found, err);
     m->at++;
     return rc == 0 && found ? m->change(m->target, c, &r, &details, m->result, err) : rc;
 }
@@ -31,10 +31,8 @@ static int turn(ash_writer *w, void *ctx, ash_error *err)
 {
     ash_many *m = ctx;
     bson_t details = BSON_INITIALIZER;
-    ash_changer c = {.store = m->target->store,
-                     .writer = w,
-                     .op = m->target->spec.op,
-                     .details = &details};
+    ash_changer c = {
+        .store = m->target->store, .writer = w, .op = m->target->spec.op, .details = &details};
     ash_error own = ASH_ERROR_INIT;
     bool whole = c.op->transaction != NULL;
     int64_t until = ash__clock_ms() + TURN_MS;

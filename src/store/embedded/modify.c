@@ -45,8 +45,8 @@ static int change_spec(ash_writer *w, const ash_coll *c, const ash_index *index,
             ash__builder_element(&b, &it);
     ash__builder_value(&b, field, v);
     ash__builder_end(&b);
-    int rc = ash__index_spec_parse(ash__value_of_doc(ash__builder_doc(&b)), NULL, &spec, &is_id,
-                                   err);
+    int rc =
+        ash__index_spec_parse(ash__value_of_doc(ash__builder_doc(&b)), NULL, &spec, &is_id, err);
     if (rc == 0) {
         rc = ash__catalog_set_index(w, c, index->name, &spec, err);
         bson_destroy(&spec);
@@ -133,8 +133,8 @@ static int modify_one(modification *m, ash_writer *w, const ash_doc_iter *it, as
         if (strcmp(it->name, simple[i].name) == 0)
             return modify_option(m, w, simple[i].option, it->value, err);
     if (strcmp(it->name, "changeStreamPreAndPostImages") == 0)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 238,
-                                "collMod: option '%s' is not supported", it->name);
+        return ash__fail_server(err, ASH_EUNSUPPORTED, 238, "collMod: option '%s' is not supported",
+                                it->name);
     return ash__fail_server(err, ASH_EINVAL, 40415, "BSON field 'collMod.%s' is an unknown field.",
                             it->name);
 }
@@ -158,8 +158,8 @@ int ash__embedded_modify(ash_store *store, const char *db, const char *coll, con
     modification m = {.db = db, .coll = coll, .changes = ash__doc_from_bson(changes)};
     bson_t view;
     ash__builder_begin(&m.old);
-    int rc = ash__write_run(ash__embedded(store), NULL, op, modify_on_writer, &m, ASH_APPLY_ATOMIC,
-                            err);
+    int rc =
+        ash__write_run(ash__embedded(store), NULL, op, modify_on_writer, &m, ASH_APPLY_ATOMIC, err);
     ash__builder_end(&m.old);
     if (rc == 0) {
         ash__doc_to_bson(ash__builder_doc(&m.old), &view);

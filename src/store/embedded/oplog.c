@@ -58,3 +58,16 @@ int ash__oplog_write(ash_writer *w, const ash_change *change, ash_error *err)
     ash__builder_release(&b);
     return rc;
 }
+
+int ash__oplog_write_mark(ash_writer *w, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    uint64_t time;
+    ash__builder_begin(&b);
+    ash__builder_int32(&b, "o", ASH_CHANGE_NOTHING);
+    ash__builder_date(&b, "w", ash__clock_wall_ms());
+    ash__builder_end(&b);
+    int rc = ash__oplog_append(w, ash__builder_doc(&b), &time, err);
+    ash__builder_release(&b);
+    return rc;
+}

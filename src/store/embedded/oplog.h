@@ -24,6 +24,7 @@
 #include "store/embedded/embedded.h"
 
 enum ash_change_kind {
+    ASH_CHANGE_NOTHING = 0,
     ASH_CHANGE_INSERT = 1,
     ASH_CHANGE_UPDATE = 2,
     ASH_CHANGE_REPLACE = 3,
@@ -44,6 +45,9 @@ typedef struct ash_change {
     const char *to_db;
     const char *to_coll;
 } ash_change;
+
+/* An entry that tells of nothing: {o: 0, w}. */
+int ash__oplog_write_mark(ash_writer *w, ash_error *err);
 
 int ash__oplog_write(ash_writer *w, const ash_change *change, ash_error *err);
 

@@ -46,8 +46,7 @@ out:
     if (rc != 0 && err != NULL)
         *err = own;
     if (rc == ASH_EEXISTS || rc == ASH_EINVAL)
-        ash__write_result_add_error(one->result, 0, &own,
-                                    bson_empty(&details) ? NULL : &details);
+        ash__write_result_add_error(one->result, 0, &own, bson_empty(&details) ? NULL : &details);
     bson_destroy(&details);
     return rc;
 }

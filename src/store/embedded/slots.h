@@ -17,8 +17,7 @@ int ash__embedded_modify(ash_store *store, const char *db, const char *coll, con
 int ash__embedded_list_collections(ash_store *store, const char *db, const bson_t *filter,
                                    const ash_op *op, ash_cursor **out, ash_error *err);
 int ash__embedded_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err);
-int ash__embedded_drop_database(ash_store *store, const char *db, const ash_op *op,
-                                ash_error *err);
+int ash__embedded_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err);
 
 int ash__embedded_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                        const ash_find_options *opts, ash_cursor **out, ash_error *err);

@@ -38,8 +38,7 @@ static bool add_collection(void *ctx, const ash_coll *c)
 
 static void append_average(ash_builder *b, const totals *t)
 {
-    ash__builder_double(b, "avgObjSize",
-                        t->objects > 0 ? (double)t->data / (double)t->objects : 0);
+    ash__builder_double(b, "avgObjSize", t->objects > 0 ? (double)t->data / (double)t->objects : 0);
 }
 
 static int db_stats(ash_view *v, const char *db, int64_t scale, ash_builder *b, ash_error *err)

@@ -4,8 +4,7 @@
 #include "store/embedded/target.h"
 
 static int update_record(ash_target *t, ash_changer *c, const ash_record *r,
-                         const ash_match_details *details, ash_write_result *result,
-                         ash_error *err)
+                         const ash_match_details *details, ash_write_result *result, ash_error *err)
 {
     ash_builder after = ASH_BUILDER_INIT;
     bool modified = false;
@@ -68,8 +67,7 @@ int ash__embedded_update(ash_store *store, const char *db, const char *coll, con
                             .update = update,
                             .array_filters = opts->array_filters,
                             .op = &opts->op};
-    ash_single one = {
-        .target = &t, .result = result, .change = update_one, .create = opts->upsert};
+    ash_single one = {.target = &t, .result = result, .change = update_one, .create = opts->upsert};
     int rc = ash__target_init(&t, ash__embedded(store), &spec, err);
     if (rc == 0)
         rc = check_update(&t, opts, err);

@@ -82,9 +82,9 @@ static int deliver(watch_cursor *c, bool *fits, ash_error *err)
             return ash__fail_server(err, ASH_EINTERNAL, 280,
                                     "the pipeline removed the event's _id, which resuming needs");
     }
-    *fits = ash__batch_fits(&c->batch, doc.len);
+    *fits = ash__batch_memory_fits(&c->batch, doc.len);
     if (*fits)
-        ash__batch_add_copy(&c->batch, doc);
+        ash__batch_memory_add_copy(&c->batch, doc);
     return 0;
 }
 
@@ -128,7 +128,7 @@ static int check_history(ash_view *v, uint64_t after, ash_error *err)
 static int fill_from_view(watch_cursor *c, ash_view *v, ash_error *err)
 {
     int rc = check_history(v, c->after, err);
-    for (uint32_t n = 0; rc == 0 && !c->exhausted && !ash__batch_is_full(&c->batch); n++) {
+    for (uint32_t n = 0; rc == 0 && !c->exhausted && !ash__batch_memory_is_full(&c->batch); n++) {
         ash_entry e;
         ash_doc doc;
         uint64_t time;
@@ -172,7 +172,7 @@ static int watch_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
     int64_t until = ash__clock_ms() + c->await_ms;
     if (c->op.deadline_ms != 0 && c->op.deadline_ms < until)
         until = c->op.deadline_ms;
-    ash__batch_begin(&c->batch, max_docs, max_bytes);
+    ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
     int rc = c->exhausted ? 0 : look(c, err);
     while (rc == 0 && !c->exhausted && c->batch.count == 0 && c->await_ms > 0 &&
            ash__clock_ms() < until) {
@@ -183,7 +183,7 @@ static int watch_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
         }
         rc = look(c, err);
     }
-    ash__batch_give(&c->batch, c->exhausted, out);
+    ash__batch_memory_give(&c->batch, c->exhausted, out);
     ash__builder_begin(&c->token);
     ash__token_append(&c->token, "t", c->after,
                       c->exhausted && c->invalidated != 0 ? ASH_TOKEN_INVALIDATE : ASH_TOKEN_EVENT);
@@ -205,7 +205,7 @@ static void watch_set_op(ash_cursor *cursor, int64_t deadline_ms, const volatile
 
 static void watch_rest(ash_cursor *cursor)
 {
-    ash__batch_rest(&((watch_cursor *)(void *)cursor)->batch);
+    ash__batch_memory_rest(&((watch_cursor *)(void *)cursor)->batch);
 }
 
 static void watch_free(ash_cursor *cursor)
@@ -216,7 +216,7 @@ static void watch_free(ash_cursor *cursor)
     ash__env_release(&c->env);
     ash__builder_release(&c->event);
     ash__builder_release(&c->token);
-    ash__batch_release(&c->batch);
+    ash__batch_memory_release(&c->batch);
     ash__free(c->db);
     ash__free(c->coll);
     ash__free(c);
@@ -229,7 +229,8 @@ static const ash_cursor_ops watch_ops = {
     .free = watch_free,
 };
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ----------------------------------------------------------------------------------
+ */
 
 static int read_full_document(const char *text, enum ash_full_document *out, ash_error *err)
 {
@@ -345,7 +346,7 @@ int ash__embedded_watch(ash_store *store, const char *db, const char *coll,
     c->db = db != NULL ? ash__strdup(db) : NULL;
     c->coll = coll != NULL ? ash__strdup(coll) : NULL;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
-    ash__batch_init(&c->batch, s->engine);
+    ash__batch_memory_init(&c->batch, s->engine);
     int rc = ash__env_init(s, &opts->op, NULL, NULL, &c->env, err);
     if (rc == 0)
         rc = open_watch(c, opts, err);

@@ -3,17 +3,14 @@
 
 #include "base/buffer.h"
 #include "bson/path.h"
-#include "store/embedded/chunks.h"
+#include "query/text.h"
 #include "store/embedded/hooks.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 static enum ash_ack ack_for(const ash_embedded *s, const char *coll, const ash_op *op)
 {
-    ash_durability d =
-        op->durability != ASH_DURABILITY_DEFAULT ? op->durability : s->durability;
+    ash_durability d = op->durability != ASH_DURABILITY_DEFAULT ? op->durability : s->durability;
     switch (d) {
     case ASH_DURABILITY_INTERVAL:
         return ASH_ACK_APPLIED;
@@ -55,50 +52,22 @@ int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_
     return rc;
 }
 
-/* A value the way the server writes it in its messages. */
-static void append_key_text(ash_buffer *out, ash_value v)
-{
-    char text[160];
-    char hex[25];
-    uint32_t len;
-    switch (v.type) {
-    case BSON_TYPE_UTF8: {
-        const char *s = ash__value_string(v, &len);
-        ash__buffer_printf(out, "\"%.*s\"", (int)(len < 128 ? len : 128), s);
-        break;
-    }
-    case BSON_TYPE_OID:
-        bson_oid_to_string(ash__value_oid(v), hex);
-        ash__buffer_printf(out, "ObjectId('%s')", hex);
-        break;
-    case BSON_TYPE_DATE_TIME:
-        ash__buffer_printf(out, "new Date(%" PRId64 ")", ash__value_int64(v));
-        break;
-    case 0:
-    case BSON_TYPE_UNDEFINED:
-        ash__buffer_append_text(out, "null");
-        break;
-    default:
-        ash__value_text(v, text, sizeof text);
-        ash__buffer_append_text(out, text);
-    }
-}
-
-int ash__duplicate_fail(ash_writer *w, const ash_coll *c, const ash_duplicate *dup, ash_doc doc,
+int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc,
                         bson_t *details, ash_error *err)
 {
-    (void)w;
     ash_buffer text = ASH_BUFFER_INIT;
     ash_builder value = ASH_BUILDER_INIT;
     ash_value_box box;
+    char shown[ASH_TEXT_BYTES];
     const ash_key_pattern *p = &dup->index->pattern;
     ash__builder_begin(&value);
     for (uint32_t i = 0; i < p->count; i++) {
         ash_value v = ash__path_get(doc, p->parts[i].path);
-        ash__buffer_printf(&text, "%s%s: ", i > 0 ? ", " : "", p->parts[i].path);
-        append_key_text(&text, v);
-        ash__builder_value(&value, p->parts[i].path,
-                           ash__value_is_missing(v) ? ash__box_null(&box) : v);
+        if (ash__value_is_missing(v))
+            v = ash__box_null(&box);
+        ash__buffer_printf(&text, "%s%s: %s", i > 0 ? ", " : "", p->parts[i].path,
+                           ash__value_text(v, shown, sizeof shown));
+        ash__builder_value(&value, p->parts[i].path, v);
     }
     ash__builder_end(&value);
     if (details != NULL) {

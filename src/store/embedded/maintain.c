@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/slots.h"
+
+#include "store/embedded/embedded.h"
+
+#include <string.h>
+
+/* One check: what the engine found, as a report. */
+typedef struct checking {
+    ash_progress_fn progress;
+    void *ctx;
+    const char *only_db; /* findings of this collection only, or NULL */
+    const char *only_coll;
+    ash_builder findings;
+    uint32_t count;
+} checking;
+
+#define FINDINGS_MAX 1000
+
+static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    checking *c = ctx;
+    return c->progress == NULL || c->progress(c->ctx, what, done, total);
+}
+
+static bool names(ash_doc facts, const char *field, const char *text)
+{
+    uint32_t len;
+    ash_value v = ash__doc_get(facts, field);
+    return v.type == BSON_TYPE_UTF8 && strcmp(ash__value_string(v, &len), text) == 0;
+}
+
+static void on_finding(void *ctx, const char *text, const bson_t *facts)
+{
+    checking *c = ctx;
+    char name[12];
+    ash_doc doc = ash__doc_from_bson(facts);
+    if (c->only_coll != NULL &&
+        !(names(doc, "db", c->only_db) && names(doc, "collection", c->only_coll)))
+        return;
+    /* A report has to fit a document; the number of findings is given in full. */
+    if (c->count++ >= FINDINGS_MAX)
+        return;
+    ash__builder_begin_doc(&c->findings, ash__index_name(c->count - 1, name));
+    ash__builder_text(&c->findings, "text", text);
+    ash__builder_elements(&c->findings, doc);
+    ash__builder_end(&c->findings);
+}
+
+static int run_check(ash_embedded *s, checking *c, bool payloads, ash_check_report *report,
+                     ash_error *err)
+{
+    ash_check_options opts = {
+        .payloads = payloads, .progress = on_progress, .finding = on_finding, .ctx = c};
+    ash__builder_begin(&c->findings);
+    int rc = ash__engine_check(s->engine, &opts, report, err);
+    ash__builder_end(&c->findings);
+    return rc;
+}
+
+static bool flag_of(const bson_t *action, const char *name, bool fallback)
+{
+    ash_value v = ash__doc_get(ash__doc_from_bson(action), name);
+    return ash__value_is_missing(v) ? fallback : ash__value_truthy(v);
+}
+
+static void give(ash_builder *b, bson_t *out)
+{
+    bson_t view;
+    ash__builder_end(b);
+    ash__doc_to_bson(ash__builder_doc(b), &view);
+    bson_copy_to(&view, out);
+}
+
+static int check(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
+                 bson_t *out, ash_error *err)
+{
+    checking c = {.progress = progress, .ctx = ctx};
+    ash_check_report report = {0};
+    ash_builder b = ASH_BUILDER_INIT;
+    int rc = run_check(s, &c, flag_of(action, "payloads", true), &report, err);
+    if (rc == 0 || rc == ASH_ECORRUPT) {
+        ash__builder_begin(&b);
+        ash__builder_bool(&b, "clean", c.count == 0);
+        ash__builder_int64(&b, "collections", (int64_t)report.collections);
+        ash__builder_int64(&b, "records", (int64_t)report.records);
+        ash__builder_int64(&b, "indexKeys", (int64_t)report.index_keys);
+        ash__builder_int64(&b, "payloadBytes", (int64_t)report.payload_bytes);
+        ash__builder_int64(&b, "findingCount", c.count);
+        ash__builder_array_value(&b, "findings", ash__builder_doc(&c.findings));
+        give(&b, out);
+        if (c.count > 0)
+            rc = ash__fail(err, ASH_ECORRUPT, "the store is damaged: %u findings", c.count);
+    }
+    ash__builder_release(&b);
+    ash__builder_release(&c.findings);
+    return rc;
+}
+
+/* "db.coll" in its two parts; *db is allocated. */
+static int split_namespace(const bson_t *action, const char *field, char **db, const char **coll,
+                           ash_error *err)
+{
+    uint32_t len;
+    ash_value v = ash__doc_get(ash__doc_from_bson(action), field);
+    const char *ns = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
+    const char *dot = strchr(ns, '.');
+    if (dot == NULL)
+        return ash__fail(err, ASH_EINVAL, "%s: not a namespace: '%s'", field, ns);
+    *db = ash__strndup(ns, (size_t)(dot - ns));
+    *coll = dot + 1;
+    return 0;
+}
+
+static int append_validation(ash_view *v, const ash_coll *c, const char *ns, const checking *found,
+                             ash_builder *b, ash_error *err)
+{
+    ash_coll_stats stats;
+    int rc = ash__coll_stats(v, c, &stats, err);
+    ash__builder_text(b, "ns", ns);
+    ash__builder_int64(b, "nInvalidDocuments", 0);
+    ash__builder_int64(b, "nrecords", rc == 0 ? (int64_t)stats.count : 0);
+    ash__builder_int32(b, "nIndexes", (int32_t)c->index_count);
+    ash__builder_begin_doc(b, "keysPerIndex");
+    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++) {
+        uint64_t keys = 0;
+        uint64_t bytes = 0;
+        rc = ash__index_stats(v, &c->indexes[i], &keys, &bytes, err);
+        ash__builder_int64(b, c->indexes[i].name, (int64_t)keys);
+    }
+    ash__builder_end(b);
+    ash__builder_bool(b, "valid", found->count == 0);
+    ash__builder_bool(b, "repaired", false);
+    ash__builder_array_value(b, "warnings", ash__doc_empty);
+    ash__builder_array_value(b, "errors", ash__builder_doc(&found->findings));
+    return rc;
+}
+
+static int validate(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
+                    bson_t *out, ash_error *err)
+{
+    checking c = {.progress = progress, .ctx = ctx};
+    ash_check_report report = {0};
+    ash_builder b = ASH_BUILDER_INIT;
+    const ash_coll *coll = NULL;
+    ash_view *v = NULL;
+    char *db = NULL;
+    int rc = split_namespace(action, "validate", &db, &c.only_coll, err);
+    if (rc != 0)
+        return rc;
+    c.only_db = db;
+    rc = ash__snapshot_open(s->engine, &v, err);
+    if (rc == 0)
+        rc = ash__catalog_find(v, db, c.only_coll, &coll, err);
+    if (rc == 0 && coll == NULL)
+        rc = ash__fail_server(err, ASH_ENOTFOUND, 26,
+                              "Collection '%s.%s' does not exist to validate.", db, c.only_coll);
+    if (rc == 0)
+        rc = run_check(s, &c, flag_of(action, "full", false), &report, err);
+    if (rc == 0 || (rc == ASH_ECORRUPT && coll != NULL)) {
+        char *ns = ash__sprintf("%s.%s", db, c.only_coll);
+        ash__builder_begin(&b);
+        rc = append_validation(v, coll, ns, &c, &b, err);
+        if (rc == 0)
+            give(&b, out);
+        ash__free(ns);
+    }
+    ash__snapshot_close(v);
+    ash__builder_release(&b);
+    ash__builder_release(&c.findings);
+    ash__free(db);
+    return rc;
+}
+
+static int compact(ash_embedded *s, bson_t *out, ash_error *err)
+{
+    uint64_t freed = 0;
+    int rc = ash__engine_compact(s->engine, &freed, err);
+    if (rc == 0) {
+        bson_init(out);
+        bson_append_int64(out, "bytesFreed", -1, (int64_t)freed);
+    }
+    return rc;
+}
+
+int ash__embedded_maintain(ash_store *store, const bson_t *action, ash_progress_fn progress,
+                           void *ctx, bson_t *out, ash_error *err)
+{
+    ash_embedded *s = ash__embedded(store);
+    ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(action));
+    const char *name = ash__doc_iter_next(&it) ? it.name : "";
+    if (strcmp(name, "check") == 0)
+        return check(s, action, progress, ctx, out, err);
+    if (strcmp(name, "validate") == 0)
+        return validate(s, action, progress, ctx, out, err);
+    if (strcmp(name, "compact") == 0)
+        return s->read_only ? ash__fail(err, ASH_EREADONLY, "the store is open for reading only")
+                            : compact(s, out, err);
+    if (strcmp(name, "repair") == 0 || strcmp(name, "backup") == 0)
+        return ash__fail(err, ASH_EUNSUPPORTED, "%s is not available in this version", name);
+    return ash__fail(err, ASH_EINVAL, "unknown maintenance action '%s'", name);
+}
