@@ -105,8 +105,8 @@ int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_
 
 /* Turn a refusal by a unique index into the server's words, and details (initialised by the call)
  * into {keyPattern, keyValue}. */
-int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc,
-                        bson_t *details, ash_error *err);
+int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc, bson_t *details,
+                        ash_error *err);
 
 /* 121 when the collection's validator refuses doc.  old: what it replaces, data NULL for an insert
  * (with validationLevel "moderate" a document that was already invalid may stay so). */

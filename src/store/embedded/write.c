@@ -52,8 +52,8 @@ int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_
     return rc;
 }
 
-int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc,
-                        bson_t *details, ash_error *err)
+int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc, bson_t *details,
+                        ash_error *err)
 {
     ash_buffer text = ASH_BUFFER_INIT;
     ash_builder value = ASH_BUILDER_INIT;
