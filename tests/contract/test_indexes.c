@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "contract.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *names(contract *t)
+{
+    ash_cursor *cursor = NULL;
+    assert_ok(ash_collection_list_indexes(t->c, NULL, &cursor, &t->err), &t->err);
+    return drain(t, cursor);
+}
+
+static void expect_refusal(contract *t, const char *specs, int32_t code)
+{
+    int rc = index_json(t, t->c, specs, NULL);
+    if (rc == 0)
+        fail_msg("%s was taken", specs);
+    if (ash_error_server_code(&t->err) != code)
+        fail_msg("%s: %d instead of %d: %s", specs, ash_error_server_code(&t->err), code,
+                 t->err.text);
+}
+
+static void test_contract_indexes__created_and_listed(void **state)
+{
+    contract *t = *state;
+    bson_t reply;
+    assert_ok(index_json(t, t->c,
+                         "[{\"key\":{\"filename\":1,\"uploadDate\":1},\"name\":\"fu\"},"
+                         "{\"key\":{\"x\":-1},\"name\":\"x_-1\",\"unique\":true,"
+                         "\"background\":true}]",
+                         &reply),
+              &t->err);
+    assert_string_equal(compact_json(&reply), "{\"numIndexesBefore\":1,\"numIndexesAfter\":3,"
+                                              "\"createdCollectionAutomatically\":true}");
+    bson_destroy(&reply);
+    assert_string_equal(names(t),
+                        "[{\"v\":2,\"key\":{\"_id\":1},\"name\":\"_id_\"},"
+                        "{\"v\":2,\"key\":{\"filename\":1,\"uploadDate\":1},\"name\":\"fu\"},"
+                        "{\"v\":2,\"key\":{\"x\":-1},\"name\":\"x_-1\",\"unique\":true}]");
+}
+
+static void test_contract_indexes__again_changes_nothing(void **state)
+{
+    contract *t = *state;
+    bson_t reply;
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"a\":1},\"name\":\"a_1\",\"unique\":false}]", NULL),
+              &t->err);
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"a\":1.0},\"name\":\"a_1\"}]", &reply), &t->err);
+    assert_string_equal(compact_json(&reply), "{\"numIndexesBefore\":2,\"numIndexesAfter\":2,"
+                                              "\"createdCollectionAutomatically\":false,"
+                                              "\"note\":\"all indexes already exist\"}");
+    bson_destroy(&reply);
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"_id\":1},\"name\":\"_id_\"}]", NULL), &t->err);
+}
+
+static void test_contract_indexes__conflicts(void **state)
+{
+    contract *t = *state;
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"a\":1},\"name\":\"a_1\"}]", NULL), &t->err);
+    expect_refusal(t, "[{\"key\":{\"b\":1},\"name\":\"a_1\"}]", 86);
+    expect_refusal(t, "[{\"key\":{\"a\":1},\"name\":\"a_1\",\"unique\":true}]", 86);
+    expect_refusal(t, "[{\"key\":{\"a\":1},\"name\":\"a_1\",\"expireAfterSeconds\":5}]", 85);
+    expect_refusal(t, "[{\"key\":{\"a\":1},\"name\":\"other\"}]", 85);
+    expect_refusal(t, "[{\"key\":{\"c\":1},\"name\":\"c\"},{\"key\":{\"c\":1},\"name\":\"c\"}]",
+                   68);
+    expect_refusal(t, "[{\"key\":{},\"name\":\"e\"}]", 67);
+    expect_refusal(t, "[{\"key\":{\"c\":1},\"name\":\"\"}]", 67);
+    expect_refusal(t, "[{\"key\":{\"c\":0},\"name\":\"c\"}]", 67);
+    expect_refusal(t, "[{\"key\":{\"c\":1}}]", 9);
+    expect_refusal(t, "[{\"key\":{\"c\":1},\"name\":\"c\",\"colour\":1}]", 197);
+    /* Nothing of a refused command stays. */
+    expect_refusal(t, "[{\"key\":{\"d\":1},\"name\":\"d\"},{\"key\":{\"b\":1},\"name\":\"a_1\"}]",
+                   86);
+    assert_null(strstr(names(t), "\"d\""));
+}
+
+static void test_contract_indexes__duplicates_in_the_data(void **state)
+{
+    contract *t = *state;
+    assert_ok(insert_json(t, t->c, "{\"_id\":1,\"a\":5}"), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":2,\"a\":5}"), &t->err);
+    expect_refusal(t, "[{\"key\":{\"a\":1},\"name\":\"a_1\",\"unique\":true}]", 11000);
+    assert_string_equal(names(t), "[{\"v\":2,\"key\":{\"_id\":1},\"name\":\"_id_\"}]");
+    assert_ok(insert_json(t, t->c, "{\"_id\":3,\"a\":5}"), &t->err);
+}
+
+static void test_contract_indexes__missing_collection(void **state)
+{
+    contract *t = *state;
+    ash_cursor *cursor = NULL;
+    bson_value_t star = {.value_type = BSON_TYPE_UTF8,
+                         .value.v_utf8 = {(char *)(uintptr_t) "*", 1}};
+    assert_int_equal(ash_collection_list_indexes(t->c, NULL, &cursor, &t->err), ASH_ENOTFOUND);
+    assert_int_equal(ash_error_server_code(&t->err), 26);
+    assert_int_equal(ash_collection_drop_indexes(t->c, &star, NULL, &t->err), ASH_ENOTFOUND);
+    assert_int_equal(ash_error_server_code(&t->err), 26);
+}
+
+static void test_contract_indexes__dropping(void **state)
+{
+    contract *t = *state;
+    bson_value_t name = {.value_type = BSON_TYPE_UTF8,
+                         .value.v_utf8 = {(char *)(uintptr_t) "a_1", 3}};
+    assert_ok(index_json(t, t->c,
+                         "[{\"key\":{\"a\":1},\"name\":\"a_1\"},{\"key\":{\"b\":1},\"name\":"
+                         "\"b_1\"},{\"key\":{\"c\":1},\"name\":\"c_1\"}]",
+                         NULL),
+              &t->err);
+    assert_ok(ash_collection_drop_indexes(t->c, &name, NULL, &t->err), &t->err);
+    assert_int_equal(ash_collection_drop_indexes(t->c, &name, NULL, &t->err), ASH_ENOTFOUND);
+    assert_int_equal(ash_error_server_code(&t->err), 27);
+    name.value.v_utf8.str = (char *)(uintptr_t) "_id_";
+    name.value.v_utf8.len = 4;
+    assert_int_equal(ash_collection_drop_indexes(t->c, &name, NULL, &t->err), ASH_EINVAL);
+    name.value.v_utf8.str = (char *)(uintptr_t) "*";
+    name.value.v_utf8.len = 1;
+    assert_ok(ash_collection_drop_indexes(t->c, &name, NULL, &t->err), &t->err);
+    assert_string_equal(names(t), "[{\"v\":2,\"key\":{\"_id\":1},\"name\":\"_id_\"}]");
+}
+
+static void test_contract_indexes__multikey_documents_come_once(void **state)
+{
+    contract *t = *state;
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"l.k\":1},\"name\":\"l\"}]", NULL), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":1,\"l\":[{\"k\":1},{\"k\":2},{\"k\":3}]}"), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":2,\"l\":[{\"k\":2}]}"), &t->err);
+    assert_string_equal(
+        found(t, t->c, "{\"l.k\":{\"$gte\":2}}", "{\"_id\":1}", "{\"_id\":1}", 0, 0),
+        "[{\"_id\":1},{\"_id\":2}]");
+    assert_string_equal(found(t, t->c, "{\"$or\":[{\"l.k\":1},{\"l.k\":3},{\"l.k\":2}]}",
+                              "{\"_id\":1}", "{\"_id\":1}", 0, 0),
+                        "[{\"_id\":1},{\"_id\":2}]");
+}
+
+static void test_contract_indexes__partial_and_sparse(void **state)
+{
+    contract *t = *state;
+    assert_ok(index_json(t, t->c,
+                         "[{\"key\":{\"s\":1},\"name\":\"s\",\"unique\":true,\"sparse\":true},"
+                         "{\"key\":{\"p\":1},\"name\":\"p\",\"unique\":true,"
+                         "\"partialFilterExpression\":{\"live\":true}}]",
+                         NULL),
+              &t->err);
+    for (int i = 0; i < 3; i++)
+        assert_ok(insert_json(t, t->c, "{\"p\":1,\"live\":false}"), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"p\":1,\"live\":true}"), &t->err);
+    assert_int_equal(insert_json(t, t->c, "{\"p\":1,\"live\":true}"), ASH_EEXISTS);
+    assert_true(count_json(t, t->c, "{\"p\":1}") == 4);
+    assert_true(count_json(t, t->c, "{\"p\":1,\"live\":true}") == 1);
+}
+
+typedef struct inserter {
+    contract *t;
+    int from;
+    int failed;
+} inserter;
+
+static void *insert_meanwhile(void *arg)
+{
+    inserter *in = arg;
+    ash_error err = ASH_ERROR_INIT;
+    for (int i = 0; i < 400; i++) {
+        bson_t b = BSON_INITIALIZER;
+        bson_append_int32(&b, "_id", -1, in->from + i);
+        bson_append_int32(&b, "a", -1, i % 10);
+        in->failed += ash_collection_insert_one(in->t->c, &b, NULL, &err) != 0;
+        bson_destroy(&b);
+    }
+    return NULL;
+}
+
+static void test_contract_indexes__built_while_written_to(void **state)
+{
+    contract *t = *state;
+    pthread_t thread;
+    inserter in = {t, 100000, 0};
+    enum { BEFORE = 2500 };
+    for (int from = 0; from < BEFORE; from += 500) {
+        ash_doc docs[500];
+        for (int i = 0; i < 500; i++) {
+            char text[60];
+            snprintf(text, sizeof text, "{\"_id\":%d,\"a\":%d}", from + i, i % 10);
+            bson_t *b = json(text);
+            docs[i] = (ash_doc){bson_get_data(b), b->len};
+        }
+        assert_ok(ash_collection_insert(t->c, docs, 500, NULL, NULL, &t->err), &t->err);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, insert_meanwhile, &in), 0);
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"a\":1},\"name\":\"a_1\"}]", NULL), &t->err);
+    pthread_join(thread, NULL);
+    assert_int_equal(in.failed, 0);
+    for (int a = 0; a < 10; a++) {
+        char filter[30];
+        snprintf(filter, sizeof filter, "{\"a\":%d}", a);
+        assert_int_equal(count_json(t, t->c, filter), (BEFORE + 400) / 10);
+    }
+}
+
+static void test_contract_indexes__long_keys_are_found(void **state)
+{
+    contract *t = *state;
+    char text[1500];
+    char value[1201];
+    memset(value, 'k', sizeof value - 1);
+    value[sizeof value - 1] = '\0';
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"a\":1},\"name\":\"a_1\",\"unique\":true}]", NULL),
+              &t->err);
+    for (int i = 0; i < 4; i++) {
+        value[1199] = (char)('a' + i);
+        snprintf(text, sizeof text, "{\"_id\":%d,\"a\":\"%s\"}", i, value);
+        assert_ok(insert_json(t, t->c, text), &t->err);
+    }
+    for (int i = 0; i < 4; i++) {
+        char expected[20];
+        value[1199] = (char)('a' + i);
+        snprintf(text, sizeof text, "{\"a\":\"%s\"}", value);
+        snprintf(expected, sizeof expected, "[{\"_id\":%d}]", i);
+        assert_string_equal(found(t, t->c, text, NULL, "{\"_id\":1}", 0, 0), expected);
+    }
+    assert_int_equal(insert_json(t, t->c, text), ASH_EEXISTS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CONTRACT(test_contract_indexes__created_and_listed),
+        CONTRACT(test_contract_indexes__again_changes_nothing),
+        CONTRACT(test_contract_indexes__conflicts),
+        CONTRACT(test_contract_indexes__duplicates_in_the_data),
+        CONTRACT(test_contract_indexes__missing_collection),
+        CONTRACT(test_contract_indexes__dropping),
+        CONTRACT(test_contract_indexes__multikey_documents_come_once),
+        CONTRACT(test_contract_indexes__partial_and_sparse),
+        CONTRACT(test_contract_indexes__built_while_written_to),
+        CONTRACT(test_contract_indexes__long_keys_are_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
