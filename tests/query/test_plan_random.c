@@ -53,7 +53,18 @@ static const char *const scalars[] = {"0",
                                       "'X'",
                                       "{'b': 1}",
                                       "{}",
-                                      "{'$date': {'$numberLong': '2'}}"};
+                                      "{'$date': {'$numberLong': '2'}}",
+                                      "{'$numberDecimal': '1.50'}",
+                                      "{'$numberLong': '2'}",
+                                      "{'$symbol': 'x'}",
+                                      "{'$oid': '0102030405060708090a0b0c'}",
+                                      "{'$binary': {'base64': 'AQI=', 'subType': '00'}}",
+                                      "{'$timestamp': {'t': 1, 'i': 2}}",
+                                      "{'$maxKey': 1}"};
+/* What a filter may not compare with, or not in these operators. */
+static const char *const stored_only[] = {
+    "{'$regularExpression': {'pattern': '^x', 'options': ''}}", "{'$undefined': true}"};
+static bool storing;
 static const char *const paths[] = {"a", "a", "b", "a.b", "a.c", "c"};
 
 static void append_value(ash_buffer *out, int depth)
@@ -62,7 +73,8 @@ static void append_value(ash_buffer *out, int depth)
     if (kind < 3) {
         ash__buffer_printf(out, "%u", roll(6));
     } else if (kind < 7) {
-        ash__buffer_append_text(out, PICK(scalars));
+        bool other = storing && roll(15) == 0;
+        ash__buffer_append_text(out, other ? PICK(stored_only) : PICK(scalars));
     } else if (kind < 10) {
         uint32_t count = roll(4);
         ash__buffer_append_text(out, "[");
@@ -84,6 +96,7 @@ static bson_t *random_doc(bool plain)
 {
     static const char *const names[] = {"a", "b", "c"};
     ash_buffer text = ASH_BUFFER_INIT;
+    storing = true;
     ash__buffer_append_text(&text, "{'_id': 0");
     for (size_t i = 0; i < 3; i++) {
         if (roll(6) == 0)
@@ -92,6 +105,7 @@ static bson_t *random_doc(bool plain)
         append_value(&text, plain ? 3 : 0);
     }
     ash__buffer_append_text(&text, "}");
+    storing = false;
     bson_t *doc = cases_bson(ash__buffer_text(&text));
     ash__buffer_release(&text);
     return doc;
@@ -100,17 +114,21 @@ static bson_t *random_doc(bool plain)
 static void append_condition(ash_buffer *out)
 {
     static const char *const plain[] = {"$eq", "$gt", "$gte", "$lt", "$lte", "$ne"};
-    static const char *const fixed[] = {"{'$exists': true}",
-                                        "{'$exists': false}",
-                                        "{'@regex': '^x'}",
-                                        "{'@regex': 'y'}",
-                                        "{'@type': 'string'}",
-                                        "{'$size': 1}",
-                                        "{'$mod': [2, 0]}",
-                                        "{'@type': ['object', 'bool']}",
-                                        "{'$bitsAllSet': 1}",
-                                        "{'$not': {'$gt': 1}}",
-                                        "{'@regex': '^X', '@options': 'i'}"};
+    static const char *const fixed[] = {
+        "{'$exists': true}",
+        "{'$exists': false}",
+        "{'@regex': '^x'}",
+        "{'@regex': 'y'}",
+        "{'@type': 'string'}",
+        "{'$size': 1}",
+        "{'$mod': [2, 0]}",
+        "{'@type': ['object', 'bool']}",
+        "{'$bitsAllSet': 1}",
+        "{'$not': {'$gt': 1}}",
+        "{'$eq': {'$regularExpression': {'pattern': '^x', 'options': ''}}}",
+        "{'$in': [{'$regularExpression': {'pattern': '^x', 'options': ''}}, 2]}",
+        "{'$gt': {'$minKey': 1}}",
+        "{'@regex': '^X', '@options': 'i'}"};
     ash_buffer one = ASH_BUFFER_INIT, two = ASH_BUFFER_INIT;
     append_value(&one, 2);
     append_value(&two, 2);
