@@ -20,7 +20,7 @@ const ash_op *ash__op_or_default(const ash_op *op)
 
 int ash__op_check(const ash_op *op, ash_error *err)
 {
-    if (op->cancel != NULL && *op->cancel != 0)
+    if (ash__is_cancelled(op->cancel))
         return ash__fail(err, ASH_EINTERRUPTED, "operation was interrupted");
     if (op->deadline_ms != 0 && ash__clock_ms() >= op->deadline_ms)
         return ash__fail(err, ASH_ETIMEOUT, "operation exceeded time limit");

@@ -145,6 +145,12 @@ int ash__namespace_check(const char *db, const char *coll, ash_error *err);
 /* Does an array of stages hold $out or $merge? */
 bool ash__pipeline_writes(const bson_t *pipeline);
 
+/* Has another thread raised the flag (which may be NULL)? */
+static inline bool ash__is_cancelled(const volatile int *cancel)
+{
+    return cancel != NULL && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
+}
+
 /* ASH_EINTERRUPTED or ASH_ETIMEOUT when op says so by now; for loops in backends. */
 int ash__op_check(const ash_op *op, ash_error *err);
 

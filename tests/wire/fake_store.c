@@ -99,6 +99,14 @@ typedef struct fake_cursor {
     int64_t await_ms;
 } fake_cursor;
 
+static size_t count_docs(fake_store *f)
+{
+    ash__mutex_lock(&f->lock);
+    size_t count = f->count;
+    ash__mutex_unlock(&f->lock);
+    return count;
+}
+
 static int fake_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_batch *out,
                            ash_error *err)
 {
@@ -106,19 +114,21 @@ static int fake_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
     fake_store *f = (fake_store *)cursor->store;
     int64_t until = ash__clock_ms() + c->await_ms;
     size_t bytes = 0, n = 0;
-    while (c->waits && c->at == f->count && ash__clock_ms() < until) {
+    size_t count = count_docs(f);
+    while (c->waits && c->at == count && ash__clock_ms() < until) {
         if (c->cancel != NULL && *c->cancel)
             return ash__fail(err, ASH_EINTERRUPTED, "interrupted");
         ash__clock_sleep_ms(5);
+        count = count_docs(f);
     }
-    while (c->at + n < f->count && n < max_docs) {
+    while (c->at + n < count && n < max_docs) {
         bytes += f->docs[c->at + n].len;
         if (n > 0 && bytes > max_bytes)
             break;
         n++;
     }
     *out = (ash_batch){
-        .docs = f->docs + c->at, .count = n, .exhausted = !c->waits && c->at + n == f->count};
+        .docs = f->docs + c->at, .count = n, .exhausted = !c->waits && c->at + n == count};
     c->at += n;
     return 0;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "store/mongo/limits.h"
+#include "store/ops.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -32,7 +33,7 @@ struct limited {
 
 static bool is_over(const ash_mongo_limits *l)
 {
-    return (l->cancel != NULL && *l->cancel != 0) ||
+    return ash__is_cancelled(l->cancel) ||
            (l->deadline_ms != 0 && ash__clock_ms() >= l->deadline_ms);
 }
 

@@ -170,7 +170,7 @@ static void *set_flag(void *flag)
 {
     struct timespec wait = {.tv_nsec = 100000000};
     nanosleep(&wait, NULL);
-    *(volatile int *)flag = 1;
+    __atomic_store_n((volatile int *)flag, 1, __ATOMIC_RELAXED);
     return NULL;
 }
 
