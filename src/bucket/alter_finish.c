@@ -12,11 +12,12 @@ static int check_unchanged(const ash_alter *a, ash_transaction *t, int64_t deadl
                            ash_error *err)
 {
     ash_file *now = NULL;
-    int rc = ash__file_get(a->bucket, t, &a->file->id, true, deadline_ms, &now, err);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__file_get(a->bucket, t, &a->file->id, true, deadline_ms, &now, &own);
     bool same = rc == 0 && ash__file_same(a->file, now);
     ash_file_free(now);
     if (same || (rc != 0 && rc != ASH_ENOTFOUND && rc != ASH_ECORRUPT))
-        return rc;
+        return ash__unless(0, rc, &own, err);
     char *id = ash__id_text(&a->file->id);
     rc = ash__fail(err, ASH_ECONFLICT, "file %s was changed or deleted meanwhile", id);
     ash__free(id);

@@ -36,12 +36,11 @@ int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int6
     bson_t found;
     ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
     ash__filter_id(&filter, "_id", &file->id);
-    int rc = ash_collection_find_one(b->attributes, &filter, &o, &found, err);
+    bool any = false;
+    int rc = ash__collection_find_if_any(b->attributes, &filter, &o, &found, &any, err);
     bson_destroy(&filter);
-    if (rc == ASH_ENOTFOUND)
-        return 0; /* a driver's file */
-    if (rc != 0)
-        return rc;
+    if (!any)
+        return rc; /* 0 for a driver's file */
     ash_doc doc = ash__doc_from_bson(&found);
     if (belongs_to(doc, file)) {
         ash_value version = ash__doc_get(doc, "version");

@@ -64,11 +64,11 @@ static int check_lock(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     if (manner->embedded || t == NULL) {
         bson_t found;
         ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
-        rc = ash_collection_find_one(f->locks, &filter, &o, &found, err);
-        if (rc == 0)
+        bool any = false;
+        rc = ash__collection_find_if_any(f->locks, &filter, &o, &found, &any, err);
+        if (any)
             bson_destroy(&found);
-        held = rc == 0 ? 1 : 0;
-        rc = rc == ASH_ENOTFOUND ? 0 : rc;
+        held = any ? 1 : 0;
     } else {
         ash_op op = ash__bucket_write_op(b, t, deadline_ms);
         bson_t *touch = BCON_NEW("$inc", "{", "fenced", BCON_INT64(1), "}");
@@ -92,11 +92,10 @@ static int check_token(ash_bucket *b, ash_transaction *t, const ash_fence_copy *
     bson_append_document_begin(&filter, "token", 5, &later);
     bson_append_int64(&later, "$gt", 3, f->token);
     bson_append_document_end(&filter, &later);
-    int rc = ash_collection_find_one(b->attributes, &filter, &o, &found, err);
+    bool any = false;
+    int rc = ash__collection_find_if_any(b->attributes, &filter, &o, &found, &any, err);
     bson_destroy(&filter);
-    if (rc == ASH_ENOTFOUND)
-        return 0;
-    if (rc != 0)
+    if (!any)
         return rc;
     bson_destroy(&found);
     return ash__fail(err, ASH_ELOST, "file was changed by a later holder of the lock");
@@ -134,7 +133,8 @@ int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_man
                          const char *filename, int64_t deadline_ms, ash_error *err)
 {
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
-    int64_t date;
+    int64_t date = 0;
+    bool exists = false;
     int rc = 0;
     if (condition == ASH_PUT_ALWAYS)
         return 0;
@@ -142,11 +142,9 @@ int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_man
         rc = claim_name(b, t, filename, deadline_ms, err);
     if (rc != 0)
         return rc;
-    rc = ash__file_newest(b, t, filename, deadline_ms, &id, &date, err);
-    if (rc != 0 && rc != ASH_ENOTFOUND)
+    rc = ash__file_newest(b, t, filename, deadline_ms, &exists, &id, &date, err);
+    if (rc != 0)
         return rc;
-    bool exists = rc == 0;
-    rc = 0;
     if (condition == ASH_PUT_IF_ABSENT && exists)
         rc = ash__fail(err, ASH_ECONDITION, "file named %.200s exists already", filename);
     else if (condition == ASH_PUT_IF_NEWEST_IS && (!exists || !ash__id_equal(&id, newest)))

@@ -160,8 +160,8 @@ int ash_bucket_delete_by_name(ash_bucket *b, const char *filename, const ash_cha
 
 static int drop_one(ash_collection *c, const ash_op *op, ash_error *err)
 {
-    int rc = ash_collection_drop(c, op, err);
-    return rc == ASH_ENOTFOUND ? 0 : rc;
+    ash_error own = ASH_ERROR_INIT;
+    return ash__unless(ASH_ENOTFOUND, ash_collection_drop(c, op, &own), &own, err);
 }
 
 /* The files go first, so that no file is ever visible without its chunks. */

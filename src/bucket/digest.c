@@ -29,11 +29,12 @@ static int remember(ash_bucket *b, ash_transaction *t, const ash_commit_manner *
     const sum_call *call = ctx;
     ash_file *now = NULL;
     (void)manner;
-    int rc = ash__file_get(b, t, &call->file->id, true, deadline_ms, &now, err);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__file_get(b, t, &call->file->id, true, deadline_ms, &now, &own);
     if (rc == 0 && ash__file_same(call->file, now))
-        rc = ash__attributes_amend(b, t, now, call->hex, NULL, deadline_ms, err);
+        rc = ash__attributes_amend(b, t, now, call->hex, NULL, deadline_ms, &own);
     ash_file_free(now);
-    return rc == ASH_ENOTFOUND ? 0 : rc;
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
 
 static int compare(const ash_file *file, const char *hex, ash_error *err)

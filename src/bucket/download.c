@@ -189,10 +189,11 @@ static int check_end(ash_download *d, ash_error *err)
 static int is_same_version(ash_download *d, int64_t deadline_ms, bool *same, ash_error *err)
 {
     ash_file *now = NULL;
-    int rc = ash__file_get(d->bucket, NULL, &d->file->id, true, deadline_ms, &now, err);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__file_get(d->bucket, NULL, &d->file->id, true, deadline_ms, &now, &own);
     *same = rc == 0 && ash__file_same(d->file, now);
     ash_file_free(now);
-    return rc == ASH_ENOTFOUND ? 0 : rc;
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
 
 static void forget_try(ash_download *d)

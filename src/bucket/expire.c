@@ -69,9 +69,12 @@ static int expire_file(ash_bucket *b, ash_transaction *t, expire_call *call, int
                        ash_error *err)
 {
     ash_file *file = NULL;
-    int rc = ash__file_get(b, t, call->id, true, deadline_ms, &file, err);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__file_get(b, t, call->id, true, deadline_ms, &file, &own);
+    bool gone = rc == ASH_ENOTFOUND || (rc == 0 && !file->has_attributes);
+    rc = ash__unless(ASH_ENOTFOUND, rc, &own, err);
     /* Of a file that a driver deleted, and perhaps made anew: this expiry is not the new one's. */
-    if (rc == ASH_ENOTFOUND || (rc == 0 && !file->has_attributes))
+    if (gone)
         rc = ash__attributes_remove(b, t, call->id, deadline_ms, err);
     else if (rc == 0)
         rc = ash__delete_id(b, t, call->id, deadline_ms, &call->deleted, err);
@@ -91,12 +94,11 @@ static int expire_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
     ash__filter_id(&filter, "_id", call->id);
     append_due(&filter, call->now_ms);
-    int rc = ash_collection_find_one(b->attributes, &filter, &o, &found, err);
+    bool due = false;
+    int rc = ash__collection_find_if_any(b->attributes, &filter, &o, &found, &due, err);
     bson_destroy(&filter);
-    if (rc == ASH_ENOTFOUND)
-        return 0; /* the expiry was moved meanwhile */
-    if (rc != 0)
-        return rc;
+    if (!due)
+        return rc; /* the expiry was moved meanwhile */
     if (bson_iter_init(&it, &found) && bson_iter_find_descendant(&it, "upload.files_id", &at))
         rc = expire_upload(b, t, bson_iter_value(&at), call, deadline_ms, err);
     else
@@ -154,9 +156,9 @@ int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *
     bool any = rc == 0 && bson_iter_init(&it, &ids);
     while (rc == 0 && any && done < max_files && bson_iter_next(&it)) {
         expire_call call = {.id = bson_iter_value(&it), .now_ms = now};
-        rc = ash__bucket_commit(b, expire_one, &call, deadline, err);
-        if (rc == ASH_ECORRUPT)
-            rc = 0; /* a damaged file does not keep the others alive */
+        ash_error own = ASH_ERROR_INIT;
+        rc = ash__bucket_commit(b, expire_one, &call, deadline, &own);
+        rc = ash__unless(ASH_ECORRUPT, rc, &own, err); /* others go although one is damaged */
         *deleted += call.deleted ? 1 : 0;
         done++;
     }

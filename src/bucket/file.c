@@ -219,17 +219,17 @@ int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, 
     ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
     o.projection = projection;
     ash__filter_id(&filter, "_id", id);
-    int rc = ash_collection_find_one(b->files, &filter, &o, &found, err);
+    int rc = ash__collection_find_if_any(b->files, &filter, &o, &found, out, err);
     bson_destroy(&filter);
     bson_destroy(projection);
-    *out = rc == 0;
-    if (rc == 0)
+    if (*out)
         bson_destroy(&found);
-    return rc == ASH_ENOTFOUND ? 0 : rc;
+    return rc;
 }
 
 static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename, int32_t revision,
-                         const bson_t *projection, int64_t deadline_ms, bson_t *doc, ash_error *err)
+                         const bson_t *projection, int64_t deadline_ms, bson_t *doc, bool *found,
+                         ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t sort = BSON_INITIALIZER;
@@ -239,7 +239,7 @@ static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename
     o.sort = &sort;
     o.projection = projection;
     o.skip = revision < 0 ? -((int64_t)revision + 1) : revision;
-    int rc = ash_collection_find_one(b->files, &filter, &o, doc, err);
+    int rc = ash__collection_find_if_any(b->files, &filter, &o, doc, found, err);
     bson_destroy(&filter);
     bson_destroy(&sort);
     return rc;
@@ -250,15 +250,16 @@ static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename
 static int no_such_revision(ash_bucket *b, const char *filename, int32_t revision,
                             int64_t deadline_ms, ash_error *err)
 {
-    bson_t any;
-    int rc = ASH_ENOTFOUND;
+    bson_t doc;
+    bool any = false;
+    int rc = 0;
     if (revision != 0 && revision != -1)
-        rc = find_revision(b, NULL, filename, -1, NULL, deadline_ms, &any, err);
-    if (rc == ASH_ENOTFOUND)
-        return ash__fail(err, rc, "no file named %.200s", filename);
+        rc = find_revision(b, NULL, filename, -1, NULL, deadline_ms, &doc, &any, err);
     if (rc != 0)
         return rc;
-    bson_destroy(&any);
+    if (!any)
+        return ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", filename);
+    bson_destroy(&doc);
     return ash__fail(err, ASH_ENOREVISION, "no revision %d of the file named %.200s", (int)revision,
                      filename);
 }
@@ -271,8 +272,9 @@ int ash__file_get_by_name(ash_bucket *b, const char *filename, int32_t revision,
     int rc = ash__filename_check(filename, err);
     if (rc != 0)
         return rc;
-    rc = find_revision(b, NULL, filename, revision, NULL, deadline_ms, &doc, err);
-    if (rc == ASH_ENOTFOUND)
+    bool found = false;
+    rc = find_revision(b, NULL, filename, revision, NULL, deadline_ms, &doc, &found, err);
+    if (rc == 0 && !found)
         return no_such_revision(b, filename, revision, deadline_ms, err);
     if (rc == 0)
         rc = file_new(&doc, out, err);
@@ -286,14 +288,14 @@ int ash__file_get_by_name(ash_bucket *b, const char *filename, int32_t revision,
 }
 
 int ash__file_newest(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
-                     bson_value_t *id, int64_t *upload_date_ms, ash_error *err)
+                     bool *found, bson_value_t *id, int64_t *upload_date_ms, ash_error *err)
 {
     bson_t doc;
     bson_iter_t it;
     bson_t *projection = BCON_NEW("_id", BCON_INT32(1), "uploadDate", BCON_INT32(1));
-    int rc = find_revision(b, t, filename, -1, projection, deadline_ms, &doc, err);
+    int rc = find_revision(b, t, filename, -1, projection, deadline_ms, &doc, found, err);
     bson_destroy(projection);
-    if (rc != 0)
+    if (!*found)
         return rc;
     *upload_date_ms = INT64_MIN;
     if (bson_iter_init_find(&it, &doc, "uploadDate") && BSON_ITER_HOLDS_DATE_TIME(&it))

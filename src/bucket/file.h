@@ -42,10 +42,10 @@ int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, 
 /* The same bytes in the files document and the same version. */
 bool ash__file_same(const ash_file *a, const ash_file *b);
 
-/* _id and uploadDate of the newest revision of a name; ASH_ENOTFOUND.  *id: bson_value_destroy().
- */
+/* _id and uploadDate of the newest revision of a name; *found false when there is none.  *id:
+ * bson_value_destroy(). */
 int ash__file_newest(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
-                     bson_value_t *id, int64_t *upload_date_ms, ash_error *err);
+                     bool *found, bson_value_t *id, int64_t *upload_date_ms, ash_error *err);
 
 /* Ids of all revisions of a name, as a BSON array in *ids, at most `limit` of them (0 = all);
  * *count of them.  ids: initialised by the call, destroyed by the caller. */

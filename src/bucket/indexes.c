@@ -55,16 +55,17 @@ static int index_exists(ash_collection *c, const wanted_index *w, const ash_op *
 {
     ash_cursor *cursor = NULL;
     ash_doc doc;
+    ash_error own = ASH_ERROR_INIT;
     *out = false;
-    int rc = ash_collection_list_indexes(c, op, &cursor, err);
+    int rc = ash_collection_list_indexes(c, op, &cursor, &own);
     while (rc == 0 && !*out) {
-        rc = ash_cursor_next(cursor, &doc, err);
+        rc = ash_cursor_next(cursor, &doc, &own);
         if (rc != 0 || doc.data == NULL)
             break;
         *out = is_wanted(doc, w);
     }
     ash_cursor_free(cursor);
-    return rc == ASH_ENOTFOUND ? 0 : rc; /* no collection, no index */
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err); /* no collection, no index */
 }
 
 static int create_index(ash_collection *c, const wanted_index *w, const ash_op *op, ash_error *err)
@@ -110,13 +111,14 @@ static int files_are_empty(ash_bucket *b, int64_t deadline_ms, bool *out, ash_er
     o.op.deadline_ms = deadline_ms;
     o.op.read_preference = primary;
     o.projection = projection;
-    int rc = ash_collection_find_one(b->files, &filter, &o, &found, err);
-    *out = rc == ASH_ENOTFOUND;
-    if (rc == 0)
+    bool any = false;
+    int rc = ash__collection_find_if_any(b->files, &filter, &o, &found, &any, err);
+    *out = rc == 0 && !any;
+    if (any)
         bson_destroy(&found);
     bson_destroy(primary);
     bson_destroy(projection);
-    return rc == ASH_ENOTFOUND ? 0 : rc;
+    return rc;
 }
 
 int ash__bucket_index(ash_bucket *b, int64_t deadline_ms, ash_error *err)

@@ -89,9 +89,8 @@ static int find_next(ash_bucket *b, enum bracket bracket, const bson_value_t *af
     else
         append_start(&range, bracket);
     bson_append_document_end(&filter, &range);
-    int rc = ash_collection_find_one(b->chunks, &filter, &o, &doc, err);
-    *found = rc == 0;
-    if (rc == 0) {
+    int rc = ash__collection_find_if_any(b->chunks, &filter, &o, &doc, found, err);
+    if (*found) {
         id->value_type = BSON_TYPE_NULL; /* a chunk without files_id is found as null */
         if (bson_iter_init_find(&it, &doc, "files_id"))
             bson_value_copy(bson_iter_value(&it), id);
@@ -100,7 +99,14 @@ static int find_next(ash_bucket *b, enum bracket bracket, const bson_value_t *af
     bson_destroy(projection);
     bson_destroy(sort);
     bson_destroy(&filter);
-    return rc == ASH_ENOTFOUND ? 0 : rc;
+    return rc;
+}
+
+/* Brackets of one value. */
+static bool is_single(enum bracket bracket)
+{
+    return bracket == BRACKET_MIN_KEY || bracket == BRACKET_NULL || bracket == BRACKET_NAN ||
+           bracket == BRACKET_MAX_KEY;
 }
 
 static int each_of_bracket(ash_bucket *b, enum bracket bracket, int64_t deadline_ms,
@@ -111,6 +117,8 @@ static int each_of_bracket(ash_bucket *b, enum bracket bracket, int64_t deadline
     int rc = find_next(b, bracket, NULL, deadline_ms, &id, &found, err);
     while (rc == 0 && found) {
         rc = visit(ctx, &id, err);
+        if (is_single(bracket))
+            break;
         if (rc == 0) {
             bson_value_t next = {.value_type = BSON_TYPE_EOD};
             rc = find_next(b, bracket, &id, deadline_ms, &next, &found, err);

@@ -35,10 +35,11 @@ static int choose_date(ash_upload *u, ash_transaction *t, int64_t deadline_ms, i
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
     int64_t newest = INT64_MIN;
     int64_t now = ash__clock_wall_ms();
-    int rc = ash__file_newest(u->bucket, t, u->filename, deadline_ms, &id, &newest, err);
+    bool found = false;
+    int rc = ash__file_newest(u->bucket, t, u->filename, deadline_ms, &found, &id, &newest, err);
     bson_value_destroy(&id);
     *out = newest >= now && newest < now + DAY_MS ? newest + 1 : now;
-    return rc == ASH_ENOTFOUND ? 0 : rc;
+    return rc;
 }
 
 static void build_files_doc(const finish_call *call, int64_t date_ms, bson_t *doc)

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define ROUNDS 200
+#define LARGE  (64 * 1024) /* of a chunk that lies in segments, where versions are kept */
+#define LENGTH (5 * LARGE + 100)
+
+/* Every byte of a version is the same, so that a mixture shows. */
+static void put_version(fixture *f, ash_bucket *b, bool by_id, uint8_t version)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    ash_upload *u = NULL;
+    bson_value_t id = support_int_id(1);
+    uint8_t *data = ash__alloc(LENGTH);
+    (void)f;
+    memset(data, version, LENGTH);
+    o.replace = true;
+    if (by_id)
+        assert_ok(ash_bucket_open_upload_stream_with_id(b, &id, "f", &o, &u, &err), &err);
+    else
+        assert_ok(ash_bucket_open_upload_stream(b, "f", &o, &u, &err), &err);
+    assert_ok(ash_upload_write(u, data, LENGTH, &err), &err);
+    assert_ok(ash_upload_finish(u, NULL, &err), &err);
+    ash_upload_free(u);
+    ash__free(data);
+}
+
+typedef struct reader {
+    ash_bucket *bucket;
+    atomic_bool stop;
+    int64_t whole;     /* downloads that came to their end */
+    int64_t not_there; /* the file was deleted just then */
+    ash_error err;     /* what else happened */
+    bool mixed;
+} reader;
+
+static bool read_one(reader *r, ash_download *d)
+{
+    const uint8_t *piece;
+    size_t len;
+    int64_t total = 0;
+    int first = -1;
+    for (;;) {
+        if (ash_download_next(d, &piece, &len, &r->err) != 0)
+            return false;
+        if (len == 0)
+            break;
+        if (first < 0)
+            first = piece[0];
+        for (size_t i = 0; i < len; i += 97)
+            if (piece[i] != first)
+                r->mixed = true;
+        total += (int64_t)len;
+    }
+    if (total != ash_file_length(ash_download_file(d)))
+        r->mixed = true;
+    r->whole++;
+    return !r->mixed;
+}
+
+static void *keep_reading(void *arg)
+{
+    reader *r = arg;
+    while (!atomic_load(&r->stop)) {
+        ash_download *d = NULL;
+        int rc = ash_bucket_open_download_stream_by_name(r->bucket, "f", NULL, &d, &r->err);
+        if (rc == ASH_ENOTFOUND) {
+            r->not_there++;
+            r->err = (ash_error)ASH_ERROR_INIT;
+            continue;
+        }
+        bool ok = rc == 0 && read_one(r, d);
+        ash_download_free(d);
+        if (!ok)
+            break;
+    }
+    return NULL;
+}
+
+static ash_bucket *open_large(fixture *f)
+{
+    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    ash_bucket *b = NULL;
+    o.chunk_size_bytes = LARGE;
+    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
+    return b;
+}
+
+static void start(reader *r, ash_bucket *b, pthread_t *thread)
+{
+    *r = (reader){.bucket = b};
+    atomic_init(&r->stop, false);
+    assert_int_equal(pthread_create(thread, NULL, keep_reading, r), 0);
+}
+
+static void stop(reader *r, pthread_t thread)
+{
+    atomic_store(&r->stop, true);
+    pthread_join(thread, NULL);
+    if (r->err.code != 0)
+        fail_msg("a reader failed: %s", r->err.text);
+    assert_false(r->mixed);
+    assert_true(r->whole > 0);
+}
+
+static void test_bucket_versions__readers_beside_replacing(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    reader r;
+    pthread_t thread;
+    put_version(f, b, false, 0);
+    start(&r, b, &thread);
+    for (int i = 1; i <= ROUNDS; i++)
+        put_version(f, b, false, (uint8_t)i);
+    stop(&r, thread);
+    assert_int_equal(r.not_there, 0);
+    ash_bucket_free(b);
+}
+
+static void test_bucket_versions__readers_beside_deleting(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    bson_value_t id = support_int_id(1);
+    reader r;
+    pthread_t thread;
+    put_version(f, b, true, 0);
+    start(&r, b, &thread);
+    for (int i = 1; i <= ROUNDS; i++) {
+        assert_ok(ash_bucket_delete(b, &id, NULL, &f->err), &f->err);
+        put_version(f, b, true, (uint8_t)i);
+    }
+    stop(&r, thread);
+    ash_bucket_free(b);
+}
+
+/* Each alteration overwrites the file and makes it longer. */
+static void alter_once(fixture *f, ash_bucket *b, uint8_t version)
+{
+    bson_value_t id = support_int_id(1);
+    ash_alter *a = NULL;
+    uint8_t *data = ash__alloc(LENGTH);
+    memset(data, version, LENGTH);
+    assert_ok(ash_bucket_open_alter(b, &id, NULL, &a, &f->err), &f->err);
+    int64_t length = ash_alter_length(a);
+    for (int64_t at = 0; at < length; at += LENGTH) {
+        size_t len = length - at < LENGTH ? (size_t)(length - at) : LENGTH;
+        assert_ok(ash_alter_write(a, at, data, len, &f->err), &f->err);
+    }
+    assert_ok(ash_alter_append(a, data, 313, &f->err), &f->err);
+    assert_ok(ash_alter_finish(a, NULL, &f->err), &f->err);
+    ash_alter_free(a);
+    ash__free(data);
+}
+
+static void test_bucket_versions__readers_beside_altering(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    reader r;
+    pthread_t thread;
+    put_version(f, b, true, 0);
+    start(&r, b, &thread);
+    for (int i = 1; i <= ROUNDS; i++)
+        alter_once(f, b, (uint8_t)i);
+    stop(&r, thread);
+    assert_int_equal(r.not_there, 0);
+    ash_bucket_free(b);
+}
+
+/* One download that was opened before everything, and read piece by piece in between. */
+static void slow_reader(fixture *f, ash_bucket *b, void (*change)(fixture *, ash_bucket *, int))
+{
+    ash_download *d = NULL;
+    const uint8_t *piece;
+    size_t len = 1;
+    int64_t total = 0;
+    put_version(f, b, true, 77);
+    assert_ok(ash_bucket_open_download_stream_by_name(b, "f", NULL, &d, &f->err), &f->err);
+    for (int i = 0; len > 0; i++) {
+        for (int k = 0; k < ROUNDS / 6; k++)
+            change(f, b, i * 100 + k);
+        assert_ok(ash_download_next(d, &piece, &len, &f->err), &f->err);
+        for (size_t at = 0; at < len; at += 61)
+            assert_int_equal(piece[at], 77);
+        total += (int64_t)len;
+    }
+    assert_int_equal(total, LENGTH);
+    ash_download_free(d);
+}
+
+static void delete_and_put(fixture *f, ash_bucket *b, int i)
+{
+    bson_value_t id = support_int_id(1);
+    assert_ok(ash_bucket_delete(b, &id, NULL, &f->err), &f->err);
+    put_version(f, b, true, (uint8_t)i);
+}
+
+static void alter(fixture *f, ash_bucket *b, int i)
+{
+    alter_once(f, b, (uint8_t)i);
+}
+
+static void test_bucket_versions__a_slow_reader_of_a_deleted_file(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    slow_reader(f, b, delete_and_put);
+    ash_bucket_free(b);
+}
+
+static void test_bucket_versions__a_slow_reader_of_an_altered_file(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    slow_reader(f, b, alter);
+    ash_bucket_free(b);
+}
+
+static void test_bucket_versions__seeking_back_after_a_change_is_a_conflict(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    ash_download *d = NULL;
+    const uint8_t *piece;
+    size_t len;
+    put_version(f, b, true, 1);
+    assert_ok(ash_bucket_open_download_stream_by_name(b, "f", NULL, &d, &f->err), &f->err);
+    do
+        assert_ok(ash_download_next(d, &piece, &len, &f->err), &f->err);
+    while (len > 0);
+    alter_once(f, b, 2);
+    assert_ok(ash_download_seek(d, 0, &f->err), &f->err);
+    assert_int_equal(ash_download_next(d, &piece, &len, &f->err), ASH_ECONFLICT);
+    ash_download_free(d);
+    ash_bucket_free(b);
+}
+
+int main(void)
+{
+#define T(name)                                                                                    \
+    cmocka_unit_test_setup_teardown(test_bucket_versions__##name, support_setup, support_teardown)
+    const struct CMUnitTest tests[] = {
+        T(readers_beside_replacing),         T(readers_beside_deleting),
+        T(readers_beside_altering),          T(a_slow_reader_of_a_deleted_file),
+        T(a_slow_reader_of_an_altered_file), T(seeking_back_after_a_change_is_a_conflict),
+    };
+    return cmocka_run_group_tests_name("bucket versions", tests, NULL, NULL);
+}
