@@ -8,6 +8,8 @@
 /* Reading the catalogue.  Rows are parsed once and kept by collection id and checksum: the same
  * bytes give the same entry, whatever transaction they were read in. */
 
+enum { LOOK_BACK = 8 };
+
 static void hold(ash_view *v, ash_catalog_entry *entry)
 {
     ash_held_colls *held = &v->colls;
@@ -18,10 +20,11 @@ static void hold(ash_view *v, ash_catalog_entry *entry)
     held->items[held->count++] = entry;
 }
 
+/* A view that lists many collections holds many: only the latest are looked at. */
 static ash_catalog_entry *find_held(const ash_view *v, uint32_t id, uint64_t sum)
 {
-    for (size_t i = 0; i < v->colls.count; i++) {
-        ash_catalog_entry *entry = v->colls.items[i];
+    for (size_t i = v->colls.count; i > 0 && i + LOOK_BACK > v->colls.count; i--) {
+        ash_catalog_entry *entry = v->colls.items[i - 1];
         if (entry->coll.id == id && entry->sum == sum)
             return entry;
     }

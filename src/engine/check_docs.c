@@ -14,7 +14,6 @@ typedef struct walk {
     uint64_t *expected; /* entries of each index */
     uint64_t total;     /* records that the counts promise */
     ash_key_set keys;
-    int result;
     ash_error *err;
 } walk;
 
@@ -168,24 +167,50 @@ static int walk_records(walk *w)
                                          : 0;
 }
 
-static bool check_coll(void *ctx, const ash_coll *c)
+static int check_coll(walk *w, const ash_coll *c)
 {
-    walk *w = ctx;
     ash_coll_stats stats;
     uint64_t before = w->k->report.findings;
     w->c = c;
     memset(&w->counted, 0, sizeof w->counted);
     w->expected = ash__alloc_array(c->index_count, sizeof *w->expected);
-    w->result = ash__coll_stats(w->k->view, c, &stats, w->err);
+    int result = ash__coll_stats(w->k->view, c, &stats, w->err);
     w->total += stats.count;
-    if (w->result == 0)
-        w->result = walk_records(w);
-    if (w->result == 0 && before == w->k->report.findings)
+    if (result == 0)
+        result = walk_records(w);
+    if (result == 0 && before == w->k->report.findings)
         check_counts(w);
-    if (w->result == 0)
-        w->result = ash__check_indexes(w->k, c, w->expected, w->err);
+    if (result == 0)
+        result = ash__check_indexes(w->k, c, w->expected, w->err);
     ash__free(w->expected);
-    return w->result == 0;
+    return result;
+}
+
+/* Rows that cannot be read have been reported; the other collections are checked all the same. */
+static int check_colls(walk *w, bool *all)
+{
+    uint8_t from[ASH_KEY_MAX + 1] = {'N'};
+    size_t from_len = 1;
+    int result = 0;
+    *all = true;
+    while (result == 0) {
+        MDB_val key, row;
+        bool found;
+        const ash_coll *c = NULL;
+        result =
+            ash__row_seek(w->k->view, ASH_DB_CATALOG, from, from_len, &key, &row, &found, w->err);
+        if (result != 0 || !found || key.mv_size > ASH_KEY_MAX || *(uint8_t *)key.mv_data != 'N')
+            break;
+        memcpy(from, key.mv_data, key.mv_size);
+        from_len = key.mv_size + 1;
+        from[key.mv_size] = 0;
+        if (ash__catalog_load(w->k->view, key, row, &c, NULL) != 0)
+            *all = false;
+        else
+            result = check_coll(w, c);
+        ash__view_forget(w->k->view);
+    }
+    return result;
 }
 
 /* Records of dropped collections still own their blocks. */
@@ -229,13 +254,14 @@ static int own_all_dropped(ash_check *k, ash_error *err)
 int ash__check_documents(ash_check *k, int argument, ash_error *err)
 {
     walk w = {.k = k, .keys = ASH_KEY_SET_INIT, .err = err};
+    bool all;
     (void)argument;
-    int result = ash__catalog_each(k->view, NULL, check_coll, &w, err);
-    if (result == 0)
-        result = w.result;
+    int result = check_colls(&w, &all);
     ash__key_set_release(&w.keys);
-    if (result == 0)
-        result = own_all_dropped(k, err);
+    /* Without the whole catalogue nobody can say what belongs to no collection. */
+    if (result != 0 || !all)
+        return result;
+    result = own_all_dropped(k, err);
     if (result == 0)
         result = ash__check_strays(k, ASH_DB_RECORDS, err);
     if (result == 0)

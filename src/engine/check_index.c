@@ -105,15 +105,18 @@ static int check_one(entries *w, uint64_t expected, ash_error *err)
     return result;
 }
 
-static void know_index(ash_check *k, uint32_t id)
+static bool know_index(ash_check *k, uint32_t id)
 {
+    uint8_t bit = (uint8_t)(1u << (id % 8));
     if (id / 8 >= k->indexes_bytes) {
         size_t bytes = (size_t)id / 8 * 2 + 1024;
         k->indexes = ash__realloc_array(k->indexes, bytes, 1);
         memset(k->indexes + k->indexes_bytes, 0, bytes - k->indexes_bytes);
         k->indexes_bytes = bytes;
     }
-    k->indexes[id / 8] |= (uint8_t)(1u << (id % 8));
+    bool is_new = (k->indexes[id / 8] & bit) == 0;
+    k->indexes[id / 8] |= bit;
+    return is_new;
 }
 
 int ash__check_indexes(ash_check *k, const ash_coll *c, const uint64_t *expected, ash_error *err)
@@ -122,15 +125,17 @@ int ash__check_indexes(ash_check *k, const ash_coll *c, const uint64_t *expected
     int result = 0;
     for (uint32_t i = 0; result == 0 && i < c->index_count; i++) {
         w.index = &c->indexes[i];
-        know_index(k, w.index->id);
+        if (!know_index(k, w.index->id))
+            ash__check_found(k, 3, "catalogue", ash__check_coll_facts(c),
+                             "%s.%s, index %s has the id of another index", c->db, c->name,
+                             w.index->name);
         result = check_one(&w, expected[i], err);
     }
     ash__key_set_release(&w.keys);
     return result;
 }
 
-/* Collections and indexes are known by being in the catalogue; its damaged rows have been reported,
- * and then nothing is called a stray. */
+/* Collections and indexes are known by being in the catalogue or among what was dropped. */
 static bool is_known(ash_check *k, enum ash_database db, uint32_t id)
 {
     const ash_coll *c = NULL;

@@ -80,7 +80,8 @@ static void check_coll(ash_check *k, const ash_coll *c)
     bool found = false, has_ttl = false;
     const ash_coll *by_id = NULL;
     k->report.collections++;
-    if (ash__catalog_find_id(k->view, c->id, &by_id, NULL) != 0 || by_id != c)
+    if (ash__catalog_find_id(k->view, c->id, &by_id, NULL) != 0 || by_id == NULL ||
+        by_id->id != c->id || strcmp(by_id->db, c->db) != 0 || strcmp(by_id->name, c->name) != 0)
         ash__check_found(k, 3, "catalogue", ash__check_coll_facts(c),
                          "%s.%s: its id %u leads elsewhere", c->db, c->name, (unsigned)c->id);
     if (c->id > last_id(k, "collection") || ash__check_is_dropped(k, 'R', c->id))
@@ -137,6 +138,7 @@ int ash__check_catalog(ash_check *k, int argument, ash_error *err)
             check_coll(k, c);
         else
             check_id_row(k, key);
+        ash__view_forget(k->view);
     }
 }
 

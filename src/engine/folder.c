@@ -141,6 +141,20 @@ static int lock_folder(ash_engine *e, ash_error *err)
     return 0;
 }
 
+/* The folder's name, and those of folders made for it, must last too.  Folders above that may not
+ * be opened were there before. */
+static void sync_above(const char *folder)
+{
+    char *path = ash__strdup(folder);
+    for (char *slash = strrchr(path, '/'); slash != NULL && slash != path;
+         slash = strrchr(path, '/')) {
+        *slash = 0;
+        ash__dir_sync(path, NULL);
+    }
+    ash__dir_sync(folder[0] == '/' ? "/" : ".", NULL);
+    ash__free(path);
+}
+
 int ash__folder_prepare(ash_engine *e, ash_error *err)
 {
     bool is_store = exists(e->folder, "ashlar.store");
@@ -154,6 +168,8 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
         result = ash__dir_make(e->folder, err);
         if (result == 0)
             result = check_vacant(e->folder, err);
+        if (result == 0)
+            sync_above(e->folder);
     }
     if (result == 0)
         result = lock_folder(e, err);

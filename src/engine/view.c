@@ -55,6 +55,7 @@ int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err)
 static void wait_for_commit(ash_engine *e)
 {
     ash_queue *q = &e->queue;
+    ash_assert(!e->writer_runs || !pthread_equal(pthread_self(), e->writer_thread));
     ash__mutex_lock(&q->lock);
     uint64_t target = q->applied;
     while (q->ended < target) {

@@ -17,6 +17,7 @@
 enum {
     BATCH_WORK = 10000,             /* rows */
     BATCH_BYTES = 64 * 1024 * 1024, /* of metadata and inline documents */
+    DROP_EVERY = 100,               /* applies between turns of drops when the queue never ends */
     GATHER_MS = 5 /* how long a busy queue may delay those who wait for the disk */
 };
 
@@ -224,6 +225,7 @@ static void *writer_main(void *arg)
 {
     ash_writer *w = arg;
     ash_queue *q = &w->engine->queue;
+    int since_drop = 0;
     ash__mutex_lock(&q->lock);
     for (;;) {
         if (must_commit(w, q)) {
@@ -235,7 +237,8 @@ static void *writer_main(void *arg)
             q->ended = q->applied;
             ash__cond_broadcast(&q->committed);
         }
-        ash_apply *apply = list_pop(&q->waiting);
+        bool drop_now = w->drops_pending && since_drop >= DROP_EVERY;
+        ash_apply *apply = drop_now ? NULL : list_pop(&q->waiting);
         if (apply != NULL) {
             bool changed;
             apply->state = APPLY_RUNNING;
@@ -243,10 +246,12 @@ static void *writer_main(void *arg)
             run_one(w, apply, &changed);
             ash__mutex_lock(&q->lock);
             settle(w, q, apply, changed);
-        } else if (q->stop) {
+            since_drop++;
+        } else if (q->stop && q->waiting.first == NULL) {
             break;
         } else if (w->drops_pending) {
             drop_turn(w, q);
+            since_drop = 0;
         } else {
             ash__cond_wait_until(&q->work, &q->lock, w->changed ? q->commit_by : 0);
         }
@@ -315,6 +320,7 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ac
     ash_queue *q = &e->queue;
     if (!e->writer_runs)
         return ash__fail(err, ASH_EREADONLY, "store %s was opened for reading only", e->folder);
+    ash_assert(!pthread_equal(pthread_self(), e->writer_thread));
     ash_apply apply = {.fn = fn, .ctx = ctx, .ack = ack, .flags = flags, .error = ASH_ERROR_INIT};
     ash__cond_init(&apply.cond);
     ash__mutex_lock(&q->lock);

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-enum { HEADER_USED = 48 };
+enum { HEADER_USED = 48, OPEN_FDS = 64 };
 
 char *ash__segment_path(const ash_segments *s, uint32_t id)
 {
@@ -83,6 +83,59 @@ int ash__segment_open_fd(ash_segments *s, ash_segment *seg, int *fd, ash_error *
     int result = ash__file_open(path, O_RDWR, fd, err);
     ash__free(path);
     return result;
+}
+
+/* Of the descriptors beyond the limit those go first that nothing waits to be synced through. */
+static int take_idle_fd(ash_segments *s)
+{
+    if (s->open_fds < OPEN_FDS)
+        return -1;
+    for (uint32_t i = 0; i < s->table_count; i++) {
+        ash_segment *seg = s->table[i];
+        if (seg != NULL && seg->fd >= 0 && seg->users == 0 && seg->synced == seg->written) {
+            int fd = seg->fd;
+            seg->fd = -1;
+            s->open_fds--;
+            return fd;
+        }
+    }
+    return -1;
+}
+
+int ash__segment_borrow_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err)
+{
+    int fresh = -1, idle = -1, result = 0;
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, id);
+    seg->users++;
+    bool open_it = seg->fd < 0;
+    *fd = seg->fd;
+    if (open_it)
+        idle = take_idle_fd(s);
+    ash__mutex_unlock(&s->lock);
+    if (!open_it)
+        return 0;
+    ash__file_close(idle);
+    result = ash__segment_open_fd(s, seg, &fresh, err);
+    ash__mutex_lock(&s->lock);
+    if (seg->fd < 0 && result == 0) {
+        seg->fd = fresh;
+        fresh = -1;
+        s->open_fds++;
+    }
+    *fd = seg->fd;
+    if (result != 0)
+        seg->users--;
+    ash__mutex_unlock(&s->lock);
+    ash__file_close(fresh);
+    return result;
+}
+
+void ash__segment_return_fd(ash_segments *s, uint32_t id)
+{
+    ash__mutex_lock(&s->lock);
+    ash__segment_find(s, id)->users--;
+    ash__mutex_unlock(&s->lock);
 }
 
 /* Open, verify and (with base) map a segment's file as long as its header says. */

@@ -15,7 +15,7 @@ typedef struct ash_segment {
     uint32_t blocks;         /* of the file, its header block included */
     uint32_t used;           /* bits set in map (kept also while the map is not loaded) */
     int fd;                  /* -1: not open for writing */
-    uint32_t writers;        /* threads that use fd */
+    uint32_t users;          /* threads that use fd */
     const uint8_t *map_base; /* NULL: not mapped */
 
     /* Loaded on demand. */
@@ -59,6 +59,7 @@ struct ash_segments {
     bool growing;        /* one thread is making a new segment */
     ash_segment **table; /* by id - 1; NULL where there is none */
     uint32_t table_count;
+    uint32_t open_fds; /* for writing */
     uint64_t staged_blocks;
     ash_hold *holds; /* oldest first, from hold_first on */
     size_t hold_first, hold_count, hold_capacity;
@@ -71,6 +72,9 @@ struct ash_segments {
 char *ash__segment_path(const ash_segments *s, uint32_t id);
 int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, ash_error *err);
 int ash__segment_open_fd(ash_segments *s, ash_segment *seg, int *fd, ash_error *err);
+/* The descriptor for writing and syncing, kept open until it is given back. */
+int ash__segment_borrow_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err);
+void ash__segment_return_fd(ash_segments *s, uint32_t id);
 int ash__segment_map(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t *blocks,
                      ash_error *err);
 ash_segment *ash__segment_find(ash_segments *s, uint32_t id); /* locked */

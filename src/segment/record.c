@@ -53,30 +53,6 @@ static void make_header(uint8_t header[ASH_RECORD_HEADER_BYTES], uint32_t coll_i
     ash__put_le64(header + 40, ash__checksum(header, 40));
 }
 
-/* The segment's descriptor for writing, opened if need be. */
-static int writable_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err)
-{
-    ash__mutex_lock(&s->lock);
-    ash_segment *seg = ash__segment_find(s, id);
-    *fd = seg->fd;
-    ash__mutex_unlock(&s->lock);
-    if (*fd >= 0)
-        return 0;
-    int fresh = -1;
-    int result = ash__segment_open_fd(s, seg, &fresh, err);
-    if (result != 0)
-        return result;
-    ash__mutex_lock(&s->lock);
-    if (seg->fd < 0) {
-        seg->fd = fresh;
-        fresh = -1;
-    }
-    *fd = seg->fd;
-    ash__mutex_unlock(&s->lock);
-    ash__file_close(fresh);
-    return 0;
-}
-
 /* Whole blocks are written, so that the kernel never has to read one first. */
 static int write_blocks(int fd, ash_extent extent, uint8_t *header, const struct iovec *parts,
                         int count, size_t len, ash_error *err)
@@ -129,17 +105,18 @@ int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
     make_header(header, coll_id, sequence, parts, count, len);
     out->len = (uint32_t)len;
     out->sequence = sequence;
-    result = writable_fd(s, out->extent.segment, &fd, err);
-    if (result == 0)
+    result = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
+    if (result == 0) {
         result = write_blocks(fd, out->extent, header, parts, count, len, err);
+        if (result == 0 && note_written(s, out, &from, &to))
+            ash__io()->start_writeback(fd, (off_t)from, (off_t)(to - from));
+        ash__segment_return_fd(s, out->extent.segment);
+    }
     if (result != 0) {
         ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
         ash__segments_give(s, out->extent);
-        return result;
     }
-    if (note_written(s, out, &from, &to))
-        ash__io()->start_writeback(fd, (off_t)from, (off_t)(to - from));
-    return 0;
+    return result;
 }
 
 int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err)
@@ -149,13 +126,17 @@ int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err
     bool lost = placed->write_number <= seg->failed;
     bool done = placed->write_number <= seg->synced || s->opts.unsafe_skip_sync;
     uint64_t reach = seg->written;
-    int fd = seg->fd;
+    int fd = -1;
     ash__mutex_unlock(&s->lock);
     if (lost)
         return ash__fail(err, ASH_EIO, "segment %08x could not be synced", (unsigned)seg->id);
     if (done)
         return 0;
-    int result = ash__file_sync(fd, err);
+    int result = ash__segment_borrow_fd(s, seg->id, &fd, err);
+    if (result != 0)
+        return result;
+    result = ash__file_sync(fd, err);
+    ash__segment_return_fd(s, seg->id);
     ash__mutex_lock(&s->lock);
     if (result == 0 && reach > seg->synced)
         seg->synced = reach;

@@ -215,12 +215,18 @@ static int grow(ash_segments *s, uint32_t need, ash_error *err)
     s->growing = true;
     ash__mutex_unlock(&s->lock);
     int result = ash__segment_create(s, id, blocks, &fd, err);
+    /* On a disk that is nearly full a smaller one may still fit. */
+    while (result == ASH_ENOSPC && blocks > need + 1) {
+        blocks = blocks / 4 > need + 1 ? blocks / 4 : need + 1;
+        result = ash__segment_create(s, id, blocks, &fd, err);
+    }
     ash__mutex_lock(&s->lock);
     s->growing = false;
     if (result == 0) {
         ash_segment *seg = ash__segment_insert(s, id, blocks, 0);
         ash__segment_install(seg, NULL);
         seg->fd = fd;
+        s->open_fds++;
         seg->dirty_totals = true;
     }
     ash__cond_broadcast(&s->grown);
