@@ -90,6 +90,14 @@ static void mark_path(ash_project_node *root, const char *path, bool positional,
 static int parse_positional(parser *p, const char *path, ash_value v)
 {
     size_t len = strlen(path) - 2;
+    if (v.type == BSON_TYPE_DOCUMENT)
+        return ash__fail_server(p->err, ASH_EINVAL, 31271,
+                                "positional projection cannot be used with an expression or sub "
+                                "object: %s",
+                                path);
+    if (!ash__value_is_number(v) && v.type != BSON_TYPE_BOOL)
+        return ash__fail_server(p->err, ASH_EINVAL, 31308,
+                                "positional projection cannot be used with a literal: %s", path);
     if (!ash__value_truthy(v))
         return ash__fail_server(p->err, ASH_EINVAL, 31395,
                                 "positional projection cannot be used with exclusion: %s", path);
@@ -135,8 +143,9 @@ static int parse_flag(parser *p, const char *path, bool include)
 static int parse_computed(parser *p, const char *path, ash_value v)
 {
     ash_project_node *node;
+    bool is_operator = v.type == BSON_TYPE_DOCUMENT;
     if (p->mode == MODE_EXCLUSION)
-        return ash__fail_server(p->err, ASH_EINVAL, 31252,
+        return ash__fail_server(p->err, ASH_EINVAL, is_operator ? 31252 : 31310,
                                 "Cannot use an expression in an exclusion projection: %s", path);
     int result = set_mode(p, MODE_INCLUSION, path);
     if (result == 0)
@@ -186,6 +195,22 @@ static int parse_slice(parser *p, const char *path, ash_value v)
     return result;
 }
 
+/* A matcher of {path: {$elemMatch: v}}: its details say which element it is. */
+static int new_elem_matcher(parser *p, const char *path, ash_value v, ash_matcher **out)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t filter;
+    ash__builder_begin(&b);
+    ash__builder_begin_doc(&b, path);
+    ash__builder_value(&b, "$elemMatch", v);
+    ash__builder_end(&b);
+    ash__builder_end(&b);
+    ash__doc_to_bson(ash__builder_doc(&b), &filter);
+    int result = ash__matcher_new(&filter, p->env, out, p->err);
+    ash__builder_release(&b);
+    return result;
+}
+
 static int parse_elem_match(parser *p, const char *path, ash_value v)
 {
     ash_project_node *node;
@@ -204,7 +229,7 @@ static int parse_elem_match(parser *p, const char *path, ash_value v)
         return result;
     p->has_elem_match = true;
     node->kind = ASH_PROJECT_ELEM_MATCH;
-    return ash__matcher_new_for_value(v, p->env, &node->elem_match, p->err);
+    return new_elem_matcher(p, path, v, &node->elem_match);
 }
 
 /* [array, …] as the expression $slice takes it, not find's own form. */
@@ -214,6 +239,22 @@ static bool is_find_slice(ash_value v)
         return ash__value_is_number(v);
     ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
     return !ash__doc_iter_next(&it) || ash__value_is_number(it.value);
+}
+
+static int parse_expression(parser *p, const char *path, const char *op, ash_value v)
+{
+    ash_error inner = ASH_ERROR_INIT;
+    ash_error *outer = p->err;
+    p->err = &inner;
+    int result = parse_computed(p, path, v);
+    p->err = outer;
+    if (result == 0)
+        return 0;
+    if (inner.server_code == 168 && strstr(inner.text, op) != NULL)
+        return ash__fail_server(outer, ASH_EINVAL, 31325, "Unknown expression %s", op);
+    if (outer != NULL)
+        *outer = inner;
+    return result;
 }
 
 static int parse_operator(parser *p, const char *path, ash_value v)
@@ -228,7 +269,7 @@ static int parse_operator(parser *p, const char *path, ash_value v)
         return ash__fail_server(p->err, ASH_EUNSUPPORTED, 40218,
                                 "query requires $meta metadata for '%s', but it is not available",
                                 path);
-    return parse_computed(p, path, v);
+    return parse_expression(p, path, it.name, v);
 }
 
 static int parse_nested(parser *p, const char *path, ash_doc doc, int depth)
@@ -266,7 +307,7 @@ static int parse_field(parser *p, const char *path, ash_value v, int depth)
     if (v.type != BSON_TYPE_DOCUMENT)
         return parse_computed(p, path, v);
     ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
-    if (ash__doc_iter_next(&it) && it.name[0] == '$')
+    if (ash__doc_iter_next(&it) && it.name[0] == '$' && ash__doc_count(ash__value_doc(v)) == 1)
         return parse_operator(p, path, v);
     return parse_nested(p, path, ash__value_doc(v), depth);
 }
@@ -276,9 +317,9 @@ static bool is_exclusion(const parser *p)
 {
     if (p->mode != MODE_OPEN)
         return p->mode == MODE_EXCLUSION;
-    if (p->has_elem_match)
-        return false;
-    return p->id_excluded || (p->has_slice && !p->id_included);
+    if (p->has_slice)
+        return !p->id_included;
+    return p->id_excluded && !p->has_elem_match;
 }
 
 /* Without a word about _id it comes along. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/project_node.h"
 
+#include "bson/path.h"
+
 #include <string.h>
 
 typedef struct run {
@@ -39,32 +41,39 @@ static void append_slice(run *r, const ash_project_node *n, const char *name, as
     ash__builder_end(r->out);
 }
 
+static bool element_at(ash_doc items, int32_t index, ash_value *out)
+{
+    *out = index < 0 ? ASH_VALUE_MISSING : ash__array_at(items, (uint32_t)index);
+    return !ash__value_is_missing(*out);
+}
+
+static void append_one(run *r, const char *name, ash_value item)
+{
+    ash__builder_begin_array(r->out, name);
+    ash__builder_item(r->out, 0, item);
+    ash__builder_end(r->out);
+}
+
+/* Only fields of the root have $elemMatch. */
 static void append_elem_match(run *r, const ash_project_node *n, ash_value v)
 {
-    if (v.type != BSON_TYPE_ARRAY)
-        return;
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);)
-        if (ash__matcher_test_value(n->elem_match, it.value)) {
-            ash__builder_begin_array(r->out, n->name);
-            ash__builder_item(r->out, 0, it.value);
-            ash__builder_end(r->out);
-            return;
-        }
+    ash_match_details details;
+    ash_value item;
+    if (v.type == BSON_TYPE_ARRAY && ash__matcher_test(n->elem_match, r->root, &details, NULL) &&
+        element_at(ash__value_doc(v), details.array_index, &item))
+        append_one(r, n->name, item);
 }
 
 static int matched_element(run *r, ash_doc items, ash_value *out)
 {
-    int32_t at = 0;
     if (r->array_index < 0)
         return ash__fail_server(r->err, ASH_EINVAL, 51246,
                                 "positional operator '.$' couldn't find a matching element in the "
                                 "array");
-    for (ash_doc_iter it = ash__doc_iter(items); ash__doc_iter_next(&it); at++)
-        if (at == r->array_index) {
-            *out = it.value;
-            return 0;
-        }
-    return ash__fail_server(r->err, ASH_EINVAL, 51247, "positional operator '.$' element mismatch");
+    if (!element_at(items, r->array_index, out))
+        return ash__fail_server(r->err, ASH_EINVAL, 51247,
+                                "positional operator '.$' element mismatch");
+    return 0;
 }
 
 /* The positional array keeps one element, which the rest of the path then goes into. */
@@ -74,18 +83,17 @@ static int apply_cut(run *r, const ash_project_node *n, const char *name, ash_do
     int result = matched_element(r, items, &element);
     if (result != 0)
         return result;
+    if (n->kind != ASH_PROJECT_TREE) {
+        append_one(r, name, element);
+        return 0;
+    }
     ash_builder one = ASH_BUILDER_INIT;
     ash__builder_begin(&one);
     ash__builder_item(&one, 0, element);
     ash__builder_end(&one);
-    ash_doc cut = ash__builder_doc(&one);
-    if (n->kind == ASH_PROJECT_TREE) {
-        ash__builder_begin_array(r->out, name);
-        result = apply_array(r, n, cut, false);
-        ash__builder_end(r->out);
-    } else {
-        ash__builder_array_value(r->out, name, cut);
-    }
+    ash__builder_begin_array(r->out, name);
+    result = apply_array(r, n, ash__builder_doc(&one), false);
+    ash__builder_end(r->out);
     ash__builder_release(&one);
     return result;
 }

@@ -155,7 +155,10 @@ int ash__sort_key_checked(const ash_sort_spec *s, ash_doc doc, ash_buffer *out, 
         ash_doc key = ash__key_set_at(&keys, 0);
         ash__buffer_append(out, key.data, key.len);
     } else {
-        result = ash__fail_server(err, ASH_EINVAL, 2, "cannot sort this document: %s", inner.text);
+        result = ash__fail_server(err, ASH_EINVAL, 2, "%s",
+                                  inner.server_code == 171
+                                      ? "cannot sort with keys that are parallel arrays"
+                                      : inner.text);
     }
     ash__key_set_release(&keys);
     return result;

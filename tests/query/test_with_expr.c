@@ -77,9 +77,11 @@ static void test_query_project__expression_errors(void **state)
 {
     (void)state;
     static const struct error_case cases[] = {
-        {"{'b': 0, 'a': '$x'}", 31252, "a"},
+        {"{'b': 0, 'a': '$x'}", 31310, "a"},
+        {"{'b': 0, 'a': {'$add': [1, 2]}}", 31252, "a"},
+        {"{'a': {'$add': [1, {'$foo': 1}]}}", 168, "$foo"},
         {"{'a': '$x', 'b': 0}", 31254, "b"},
-        {"{'a': {'$foo': 1}}", 168, "$foo"},
+        {"{'a': {'$foo': 1}}", 31325, "$foo"},
         {"{'a': '$x', 'a.b': 1}", 31249, "a.b"},
     };
     project_check_errors(cases, ASH_ARRAY_LEN(cases));
