@@ -18,6 +18,12 @@ typedef struct ash_query_env {
     size_t memory_limit_bytes; /* for sort and group; 0 = 100 MiB */
 } ash_query_env;
 
+/* Has another thread raised the flag? */
+static inline bool ash__query_cancelled(const ash_query_env *env)
+{
+    return env->cancelled != NULL && __atomic_load_n(env->cancelled, __ATOMIC_RELAXED) != 0;
+}
+
 /* One row of docs/COMPATIBILITY.md.  Tables of them end with a name of NULL and are constant. */
 typedef struct ash_feature {
     const char *name;

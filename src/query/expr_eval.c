@@ -90,7 +90,7 @@ static ash_value eval_variable(const ash_node *n, ash_eval *e)
 
 static int check_budget(ash_eval *e)
 {
-    if (e->env->cancelled != NULL && *e->env->cancelled != 0)
+    if (ash__query_cancelled(e->env))
         return ash__fail(e->err, ASH_EINTERRUPTED, "operation was interrupted");
     if (ash__arena_used(e->arena) > ASH_EXPR_MAX_ARENA_BYTES)
         return ash__fail_server(e->err, ASH_ENOMEM, 146,

@@ -236,7 +236,7 @@ void ash__pipeline_start(ash_pipeline *p, ash_source input)
 static int pull_source(ash_pipeline *p, ash_doc *out, ash_error *err)
 {
     *out = (ash_doc){NULL, 0};
-    if (p->env->cancelled != NULL && *p->env->cancelled != 0)
+    if (ash__query_cancelled(p->env))
         return ash__fail(err, ASH_EINTERRUPTED, "operation was interrupted");
     return p->source.next != NULL ? p->source.next(p->source.ctx, out, err) : 0;
 }
