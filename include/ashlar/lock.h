@@ -28,19 +28,48 @@ extern "C" {
 typedef struct ash_lock_collection ash_lock_collection;
 typedef struct ash_lock ash_lock;
 
+typedef enum ash_lock_event_kind {
+    ASH_LOCK_READY = 1, /* of a collection: it may be used */
+    ASH_LOCK_LOCKED,
+    ASH_LOCK_TIMED_OUT,
+    ASH_LOCK_RELEASED,
+    ASH_LOCK_REMOVED,
+    ASH_LOCK_RENEWED,      /* by ash_lock_renew */
+    ASH_LOCK_EXPIRES_SOON, /* about 90 % of its life has passed: renew or release */
+    ASH_LOCK_EXPIRED,      /* its life has passed: not held any more */
+    ASH_LOCK_LOST,         /* found taken over: not held any more */
+    ASH_LOCK_ERROR
+} ash_lock_event_kind;
+
+typedef struct ash_lock_event {
+    ash_lock_event_kind kind;
+    const bson_t *document; /* the lock document, or NULL; valid during the callback, or until the
+                               next next_event */
+    ash_error error;        /* LOST and ERROR */
+} ash_lock_event;
+
+/* lock is NULL for the events of a collection (READY and ERROR).  Any call on the lock is allowed
+ * inside, but not ash_lock_free; keep it short, other locks' events wait meanwhile. */
+typedef void (*ash_lock_event_fn)(void *ctx, ash_lock *lock, const ash_lock_event *event);
+
 typedef struct ash_lock_options {
     size_t size;
-    const char *db;           /* collection only; NULL: the store's default */
-    const char *root;         /* collection only; NULL: "fs" */
-    double lock_expiration_s; /* life of a grant in the database; 0: never (in a lock's own options:
-                                 the collection's).  Raised to 1.1 x the polling interval when
-                                 shorter */
-    double time_out_s;        /* how long to wait for a lock that is not free; 0: one try */
+    const char *db;              /* collection only; NULL: the store's default */
+    const char *root;            /* collection only; NULL: "fs" */
+    double lock_expiration_s;    /* life of a grant unless renewed; 0: as long as its process lives
+                                    (in a lock's own options: the collection's).  Raised to 1.1 x the
+                                    polling interval when shorter */
+    double time_out_s;           /* how long to wait for a lock that is not free; 0: one try */
     double polling_interval_s;   /* 0: 5; between tries where no change notification is to be had */
     const bson_t *meta_data;     /* kept in the lock document while the lock is held; copied */
     const bson_t *write_concern; /* collection only: {w, j, wtimeout} */
     double grace_s; /* how late a foreign holder's clock may be: its grant is taken over only that
                        long after it expired; 0: 2 x polling interval */
+    double lease_s; /* a grant that never expires is kept alive this far ahead, by the collection's
+                       own thread, so that it ends when the process dies; 0: 30 */
+    ash_lock_event_fn on_event; /* for a collection: its READY (from inside open) and ERROR; for a
+                                   lock: as ash_lock_on_event; or NULL */
+    void *event_ctx;
 } ash_lock_options;
 #define ASH_LOCK_OPTIONS_INIT                                                                      \
     {                                                                                              \
@@ -52,26 +81,6 @@ typedef struct ash_lock_options {
 int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
                              ash_lock_collection **out, ash_error *err);
 void ash_lock_collection_close(ash_lock_collection *c);
-
-typedef enum ash_lock_event_kind {
-    ASH_LOCK_READY = 1, /* collection */
-    ASH_LOCK_LOCKED,
-    ASH_LOCK_TIMED_OUT,
-    ASH_LOCK_RELEASED,
-    ASH_LOCK_REMOVED,
-    ASH_LOCK_RENEWED,
-    ASH_LOCK_EXPIRES_SOON, /* about 90 % of its life has passed: renew or release */
-    ASH_LOCK_EXPIRED,
-    ASH_LOCK_LOST, /* found taken over */
-    ASH_LOCK_ERROR
-} ash_lock_event_kind;
-
-typedef struct ash_lock_event {
-    ash_lock_event_kind kind;
-    const bson_t *document; /* the lock document, or NULL; valid during the callback, or until the
-                               next next_event */
-    ash_error error;        /* LOST and ERROR */
-} ash_lock_event;
 
 /* A lock object for one resource; may be used again and again.  id: any value that may be an _id;
  * copied. *out is yours: ash_lock_free(). */
@@ -108,7 +117,7 @@ ash_lock_state ash_lock_get_state(const ash_lock *lock);
 bool ash_lock_is_held(
     const ash_lock *lock); /* false once expired, by a clock that never runs slow */
 const bson_t *ash_lock_document(
-    const ash_lock *lock); /* as of the last event; NULL when not held; until the next call */
+    ash_lock *lock); /* as of the last event; NULL when not held; until the next call */
 int64_t ash_lock_token(const ash_lock *lock);        /* of the grant; 0 when not held */
 int64_t ash_lock_remaining_ms(const ash_lock *lock); /* of its life; INT64_MAX: never expires */
 /* For ash_upload_options.fence and ash_change_options.fence; write locks only (ASH_ESTATE). Valid
@@ -117,15 +126,15 @@ int ash_lock_fence(const ash_lock *lock, ash_fence *out, ash_error *err);
 
 /* Events: by callback (set before the first request), or from a queue (at most 64 wait, older ones
  * are dropped and counted). */
-typedef void (*ash_lock_event_fn)(void *ctx, ash_lock *lock, const ash_lock_event *event);
 void ash_lock_on_event(ash_lock *lock, ash_lock_event_fn fn, void *ctx);
 /* 0 and *out; kind 0 when timeout_ms passed without one. */
 int ash_lock_next_event(ash_lock *lock, int64_t timeout_ms, ash_lock_event *out, ash_error *err);
+int64_t ash_lock_events_dropped(const ash_lock *lock);
 
 /* ---- looking after locks ---- */
 
-/* Documents {id, state: "write"|"read"|"free", readers, holders, waiters, since?, expires, meta,
- * token}. filter over lock documents, or NULL. */
+/* Documents {id, state: "write"|"read"|"free", expired, readers, foreign_readers, holders, waiters,
+ * since?, expires, meta, reads, writes, token, broken?}.  filter over lock documents, or NULL. */
 int ash_lock_list(ash_lock_collection *c, const bson_t *filter, ash_cursor **out, ash_error *err);
 /* Free a resource whatever holds it; holders learn ASH_ELOST.  reason is kept in the document.
  * ASH_ENOTFOUND. */

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lock/lock.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+/* How long a waiting writer is believed to live, and readers to wait, without being heard of: a
+ * dead one holds up the others so long. */
+#define WAITER_TTL_POLLS 2
+/* Readers go first so long after a writer. */
+#define TURN_MS 100
+
+void ash__lock_grant_release(ash_lock_grant *g)
+{
+    if (g->doc_id.value_type != BSON_TYPE_EOD)
+        bson_value_destroy(&g->doc_id);
+    if (g->doc != NULL)
+        bson_destroy(g->doc);
+    memset(g, 0, sizeof *g);
+}
+
+void ash__lock_grant_copy(const ash_lock_grant *from, ash_lock_grant *to)
+{
+    *to = *from;
+    to->doc = NULL;
+    bson_value_copy(&from->doc_id, &to->doc_id);
+}
+
+static bool find(const bson_t *doc, const char *path, bson_iter_t *out)
+{
+    bson_iter_t iter;
+    return bson_iter_init(&iter, doc) && bson_iter_find_descendant(&iter, path, out);
+}
+
+int64_t ash__lock_int(const bson_t *doc, const char *path)
+{
+    bson_iter_t at;
+    return find(doc, path, &at) && BSON_ITER_HOLDS_NUMBER(&at) ? bson_iter_as_int64(&at) : 0;
+}
+
+int64_t ash__lock_date(const bson_t *doc, const char *path)
+{
+    bson_iter_t at;
+    return find(doc, path, &at) && BSON_ITER_HOLDS_DATE_TIME(&at) ? bson_iter_date_time(&at) : 0;
+}
+
+ash_op ash__lock_op(const ash_lock_collection *c)
+{
+    ash_op op = {.write_concern = c->write_concern};
+    return op;
+}
+
+/* With $eq, so that an id that is a regular expression or a document means itself. */
+void ash__lock_filter_id(bson_t *filter, const char *name, const bson_value_t *id)
+{
+    bson_t equal;
+    bson_append_document_begin(filter, name, -1, &equal);
+    bson_append_value(&equal, "$eq", 3, id);
+    bson_append_document_end(filter, &equal);
+}
+
+bson_t *ash__lock_parameters(const ash_lock_collection *c, const bson_oid_t *h)
+{
+    bson_t *q = bson_new();
+    if (h != NULL)
+        BSON_APPEND_OID(q, "h", h);
+    BSON_APPEND_UTF8(q, "host", c->host);
+    BSON_APPEND_INT32(q, "pid", c->pid);
+    BSON_APPEND_INT64(q, "grace", c->settings.grace_ms);
+    BSON_APPEND_INT64(q, "turn", TURN_MS);
+    return q;
+}
+
+int ash__lock_change(ash_lock_collection *c, const bson_t *filter, enum ash_lock_program program,
+                     const bson_t *parameters, bool upsert, bson_t *doc, bool *found,
+                     ash_error *err)
+{
+    ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    bson_t stages;
+    bson_value_t update = {.value_type = BSON_TYPE_ARRAY};
+    ash__lock_program_with(&c->programs, program, parameters, &stages);
+    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&stages);
+    update.value.v_doc.data_len = stages.len;
+    o.op = ash__lock_op(c);
+    o.update = &update;
+    o.upsert = upsert;
+    o.return_new = true;
+    int rc = ash_collection_find_and_modify(c->locks, filter, &o, doc, found, NULL, err);
+    bson_destroy(&stages);
+    return rc;
+}
+
+static bool is_ours(const bson_t *doc, const bson_oid_t *h)
+{
+    bson_iter_t at;
+    return find(doc, "last.h", &at) && BSON_ITER_HOLDS_OID(&at) &&
+           bson_oid_equal(bson_iter_oid(&at), h);
+}
+
+/* A reader that joined an entry is known by that one from now on. */
+static void note_entry(ash_lock_grant *g, const bson_oid_t *h, const bson_oid_t *join)
+{
+    bson_iter_t list, entry, at;
+    bson_oid_copy(h, &g->h);
+    if (join == NULL || !find(g->doc, "holders", &list) || !bson_iter_recurse(&list, &entry))
+        return;
+    while (bson_iter_next(&entry)) {
+        if (!bson_iter_recurse(&entry, &at) || !bson_iter_find(&at, "h"))
+            continue;
+        if (BSON_ITER_HOLDS_OID(&at) && bson_oid_equal(bson_iter_oid(&at), join))
+            bson_oid_copy(join, &g->h);
+    }
+}
+
+static int take_grant(ash_lock_grant *g, const bson_t *doc, bool write, ash_error *err)
+{
+    bson_iter_t at;
+    if (!bson_iter_init_find(&at, doc, "_id"))
+        return ash__fail(err, ASH_EINTERNAL, "lock document came back without _id");
+    memset(g, 0, sizeof *g);
+    g->write = write;
+    g->writes = ash__lock_int(doc, "writes");
+    bson_value_copy(bson_iter_value(&at), &g->doc_id);
+    g->doc = bson_copy(doc);
+    return 0;
+}
+
+static bson_t *try_parameters(const ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join,
+                              bool wait)
+{
+    const ash_lock_settings *s = &lock->settings;
+    int64_t ttl = WAITER_TTL_POLLS * s->poll_ms;
+    bson_t *q = ash__lock_parameters(lock->collection, h);
+    if (join != NULL)
+        BSON_APPEND_OID(q, "join", join);
+    else
+        BSON_APPEND_NULL(q, "join");
+    BSON_APPEND_BOOL(q, "wait", wait);
+    BSON_APPEND_INT64(q, "life", s->life_ms > 0 ? s->life_ms : s->lease_ms);
+    BSON_APPEND_INT64(q, "ttl", ttl);
+    BSON_APPEND_INT64(q, "fresh", ttl - ttl / 3);
+    if (s->meta != NULL)
+        BSON_APPEND_DOCUMENT(q, "meta", s->meta);
+    else
+        BSON_APPEND_NULL(q, "meta");
+    return q;
+}
+
+int ash__lock_try(ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join, bool write,
+                  bool wait, ash_lock_grant *g, bson_t *doc, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    bson_t *q = try_parameters(lock, h, join, wait);
+    bson_t filter = BSON_INITIALIZER;
+    bool found;
+    int rc;
+    ash__lock_filter_id(&filter, "files_id", &lock->id);
+    /* Two that make the document at once: one of them finds it made. */
+    int tries = 0;
+    do {
+        rc = ash__lock_change(c, &filter, write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ, q,
+                              true, doc, &found, err);
+    } while (rc == ASH_EEXISTS && ++tries < 10);
+    bson_destroy(q);
+    bson_destroy(&filter);
+    if (rc != 0)
+        return rc;
+    if (!is_ours(doc, h))
+        return ASH_LOCK_REFUSED;
+    rc = take_grant(g, doc, write, err);
+    bson_destroy(doc);
+    if (rc != 0)
+        return rc;
+    note_entry(g, h, join);
+    rc = ash__lock_find_token(c, g, err);
+    if (rc != 0) {
+        ash_lock_grant lost = *g;
+        bson_t after;
+        if (rc != ASH_ELOST && ash__lock_give(c, &lost, &after, NULL) == 0)
+            bson_destroy(&after);
+        ash__lock_grant_release(g);
+    }
+    return rc;
+}
+
+/* What the document must still say for the grant to hold. */
+static void ownership(const ash_lock_grant *g, bson_t *filter)
+{
+    bson_t holders, entry;
+    ash__lock_filter_id(filter, "_id", &g->doc_id);
+    BSON_APPEND_INT64(filter, "writes", g->writes);
+    BSON_APPEND_BOOL(filter, "write_lock", g->write);
+    if (g->write)
+        return;
+    bson_append_document_begin(filter, "holders", 7, &holders);
+    bson_append_document_begin(&holders, "$elemMatch", 10, &entry);
+    BSON_APPEND_OID(&entry, "h", &g->h);
+    BSON_APPEND_INT64(&entry, "w", g->writes);
+    bson_append_document_end(&holders, &entry);
+    bson_append_document_end(filter, &holders);
+}
+
+static int lost(const ash_lock_grant *g, ash_error *err)
+{
+    return ash__fail(err, ASH_ELOST, "%s lock was taken over since it was granted",
+                     g->write ? "write" : "read");
+}
+
+static int change_owned(ash_lock_collection *c, const ash_lock_grant *g,
+                        enum ash_lock_program program, int64_t life_ms, bson_t *doc, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *q = ash__lock_parameters(c, &g->h);
+    bool found = false;
+    BSON_APPEND_INT64(q, "life", life_ms);
+    ownership(g, &filter);
+    int rc = ash__lock_change(c, &filter, program, q, false, doc, &found, err);
+    bson_destroy(&filter);
+    bson_destroy(q);
+    if (rc == 0 && !found) {
+        bson_destroy(doc);
+        rc = lost(g, err);
+    }
+    return rc;
+}
+
+int ash__lock_give(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, ash_error *err)
+{
+    return change_owned(c, g, g->write ? ASH_LOCK_RELEASE_WRITE : ASH_LOCK_RELEASE_READ, 0, doc,
+                        err);
+}
+
+int ash__lock_extend(ash_lock_collection *c, const ash_lock_grant *g, int64_t life_ms, bson_t *doc,
+                     ash_error *err)
+{
+    return change_owned(c, g, g->write ? ASH_LOCK_RENEW_WRITE : ASH_LOCK_RENEW_READ, life_ms, doc,
+                        err);
+}
+
+int ash__lock_delete(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, ash_error *err)
+{
+    ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    bson_t filter = BSON_INITIALIZER;
+    bool found = false;
+    ownership(g, &filter);
+    o.op = ash__lock_op(c);
+    o.remove = true;
+    int rc = ash_collection_find_and_modify(c->locks, &filter, &o, doc, &found, NULL, err);
+    bson_destroy(&filter);
+    if (rc == 0 && !found) {
+        bson_destroy(doc);
+        rc = lost(g, err);
+    }
+    return rc;
+}
+
+int ash__lock_withdraw(ash_lock_collection *c, const bson_value_t *id, const bson_oid_t *h,
+                       ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, doc;
+    bson_t *q = ash__lock_parameters(c, h);
+    bool found;
+    ash__lock_filter_id(&filter, "files_id", id);
+    BSON_APPEND_OID(&filter, "waiters.h", h);
+    int rc = ash__lock_change(c, &filter, ASH_LOCK_WITHDRAW, q, false, &doc, &found, err);
+    if (rc == 0)
+        bson_destroy(&doc);
+    bson_destroy(&filter);
+    bson_destroy(q);
+    return rc;
+}

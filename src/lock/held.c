@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lock/lock.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* The server counts a life from a moment behind the one at which the request was sent, so ours ends
+ * first; the margin is for clocks that run at different speeds. */
+static int64_t margin(int64_t life_ms)
+{
+    return life_ms / 50 + 20;
+}
+
+void ash__lock_set_life(ash_lock *lock, int64_t sent_ms)
+{
+    const ash_lock_settings *s = &lock->settings;
+    int64_t life = s->life_ms > 0 ? s->life_ms : s->lease_ms;
+    lock->until_ms = sent_ms + life - margin(life);
+    lock->soon_ms = s->life_ms > 0 ? sent_ms + (lock->until_ms - sent_ms) * 9 / 10 : 0;
+    lock->renew_ms = s->life_ms > 0 ? 0 : sent_ms + life / 3;
+    ash__lock_due(lock->collection, lock->soon_ms > 0 ? lock->soon_ms : lock->renew_ms);
+}
+
+static bool held(const ash_lock *lock)
+{
+    return lock->state == ASH_LOCK_READING || lock->state == ASH_LOCK_WRITING;
+}
+
+void ash__lock_drop(ash_lock *lock, bool give_back)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_lock_resource *r = lock->resource;
+    if (!lock->grant.write && r->members > 0 && bson_oid_equal(&r->join, &lock->grant.h))
+        r->members--;
+    if (give_back) {
+        ash_lock_return *item = ash__new(ash_lock_return);
+        ash__lock_grant_copy(&lock->grant, &item->grant);
+        item->next = c->returns;
+        c->returns = item;
+        ash__cond_signal(&c->worker_wake);
+    }
+    ash__lock_grant_release(&lock->grant);
+    lock->state = ASH_LOCK_FREE;
+    lock->soon_ms = lock->renew_ms = 0;
+}
+
+/* Takes the lock for an operation on its document; the grant is copied, since the timer may end it
+ * meanwhile. */
+static int begin(ash_lock *lock, ash_lock_grant *g, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    int rc = 0;
+    ash__mutex_lock(&c->mutex);
+    ash__lock_acquire_busy(lock);
+    if (held(lock) && ash__clock_ms() < lock->until_ms)
+        ash__lock_grant_copy(&lock->grant, g);
+    else
+        rc = ash__fail(err, ASH_ESTATE, held(lock) ? "lock has expired" : "lock is not held");
+    if (rc != 0)
+        ash__lock_release_busy(lock);
+    ash__mutex_unlock(&c->mutex);
+    return rc;
+}
+
+static bool still(const ash_lock *lock, const ash_lock_grant *g)
+{
+    return held(lock) && lock->grant.token == g->token;
+}
+
+static void finish(ash_lock *lock, ash_lock_grant *g)
+{
+    ash__lock_grant_release(g);
+    ash__lock_release_busy(lock);
+    ash__mutex_unlock(&lock->collection->mutex);
+    ash__lock_deliver(lock);
+}
+
+/* The document as npm's package shows it after a removal: free, for ever. */
+static void show_removed(bson_t *doc)
+{
+    bson_t shown = BSON_INITIALIZER;
+    bson_copy_to_excluding_noinit(doc, &shown, "expires", "write_lock", NULL);
+    BSON_APPEND_DATE_TIME(&shown, "expires", INT64_C(8000000000000000));
+    BSON_APPEND_BOOL(&shown, "write_lock", false);
+    bson_destroy(doc);
+    bson_copy_to(&shown, doc);
+    bson_destroy(&shown);
+}
+
+static int end_hold(ash_lock *lock, bool remove, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_lock_grant g = {0};
+    ash_error why = ASH_ERROR_INIT;
+    bson_t doc;
+    int rc = begin(lock, &g, err);
+    if (rc != 0)
+        return rc;
+    if (remove && !g.write) {
+        rc = ash__fail(err, ASH_ESTATE, "a read lock cannot be removed, only released");
+        ash__mutex_lock(&c->mutex);
+        finish(lock, &g);
+        return rc;
+    }
+    rc = remove ? ash__lock_delete(c, &g, &doc, &why) : ash__lock_give(c, &g, &doc, &why);
+    if (rc == 0 && remove)
+        show_removed(&doc);
+    ash__mutex_lock(&c->mutex);
+    if (still(lock, &g))
+        ash__lock_drop(lock, rc != 0 && rc != ASH_ELOST);
+    ash__lock_resource_wake(c, lock->resource);
+    if (rc == 0)
+        ash__lock_event_push(lock, remove ? ASH_LOCK_REMOVED : ASH_LOCK_RELEASED, &doc, NULL);
+    else
+        ash__lock_event_push(lock, rc == ASH_ELOST ? ASH_LOCK_LOST : ASH_LOCK_ERROR, NULL, &why);
+    finish(lock, &g);
+    if (rc == 0)
+        bson_destroy(&doc);
+    else if (err != NULL)
+        *err = why;
+    return rc;
+}
+
+int ash_lock_release(ash_lock *lock, ash_error *err)
+{
+    return end_hold(lock, false, err);
+}
+
+int ash_lock_remove(ash_lock *lock, ash_error *err)
+{
+    return end_hold(lock, true, err);
+}
+
+static int64_t life_of(const ash_lock *lock)
+{
+    return lock->settings.life_ms > 0 ? lock->settings.life_ms : lock->settings.lease_ms;
+}
+
+/* After an extension: under the mutex. */
+static int take_extension(ash_lock *lock, const ash_lock_grant *g, int rc, const bson_t *doc,
+                          int64_t sent, ash_error *why)
+{
+    if (!still(lock, g))
+        return rc != 0 ? rc : ash__fail(why, ASH_ESTATE, "lock expired while it was renewed");
+    if (rc == ASH_ELOST) {
+        ash__lock_drop(lock, false);
+        ash__lock_event_push(lock, ASH_LOCK_LOST, NULL, why);
+    }
+    if (rc == 0) {
+        bson_destroy(lock->grant.doc);
+        lock->grant.doc = bson_copy(doc);
+        ash__lock_set_life(lock, sent);
+    }
+    return rc;
+}
+
+int ash_lock_renew(ash_lock *lock, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_lock_grant g = {0};
+    ash_error why = ASH_ERROR_INIT;
+    bson_t doc;
+    int rc = begin(lock, &g, err);
+    if (rc != 0)
+        return rc;
+    int64_t sent = ash__clock_ms();
+    int extended = ash__lock_extend(c, &g, life_of(lock), &doc, &why);
+    ash__mutex_lock(&c->mutex);
+    rc = take_extension(lock, &g, extended, &doc, sent, &why);
+    if (rc == 0)
+        ash__lock_event_push(lock, ASH_LOCK_RENEWED, &doc, NULL);
+    else if (rc != ASH_ELOST)
+        ash__lock_event_push(lock, ASH_LOCK_ERROR, NULL, &why);
+    finish(lock, &g);
+    if (extended == 0)
+        bson_destroy(&doc);
+    if (rc != 0 && err != NULL)
+        *err = why;
+    return rc;
+}
+
+/* Failures other than LOST are not the end yet: the timer asks again until the lease has passed. */
+void ash__lock_heartbeat(ash_lock *lock)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_lock_grant g = {0};
+    ash_error why = ASH_ERROR_INIT;
+    bson_t doc;
+    int64_t sent = ash__clock_ms();
+    ash__mutex_lock(&c->mutex);
+    ash__lock_grant_copy(&lock->grant, &g);
+    ash__mutex_unlock(&c->mutex);
+    int extended = ash__lock_extend(c, &g, life_of(lock), &doc, &why);
+    ash__mutex_lock(&c->mutex);
+    take_extension(lock, &g, extended, &doc, sent, &why);
+    if (extended == 0)
+        bson_destroy(&doc);
+    ash__lock_grant_release(&g);
+    ash__mutex_unlock(&c->mutex);
+}
+
+int ash_lock_fence(const ash_lock *lock, ash_fence *out, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    int rc = 0;
+    ash__mutex_lock(&c->mutex);
+    if (lock->state == ASH_LOCK_WRITING) {
+        out->collection = c->name;
+        out->lock_id = &lock->grant.doc_id;
+        out->writes = lock->grant.writes;
+        out->token = lock->grant.token;
+    } else {
+        rc = ash__fail(err, ASH_ESTATE,
+                       lock->state == ASH_LOCK_READING ? "a read lock does not allow changes"
+                                                       : "lock is not held");
+    }
+    ash__mutex_unlock(&c->mutex);
+    return rc;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_LOCK_LOCK_H
+#define ASH_LOCK_LOCK_H
+
+/* What the files of this folder share.
+ *
+ * A collection has one mutex for everything below that changes; no operation on the store and no
+ * callback runs under it.  Who is about to work on a lock's document marks the lock busy; others
+ * wait for it.  Three threads serve a collection:
+ *
+ *   watcher  wakes waiters when lock documents change (one change stream, opened by the first wait)
+ *   timer    knows the earliest moment at which anything is due; reports lives that end
+ *   worker   does the store's work for requests without a waiting thread, keeps leases alive, and
+ *            gives back what expired here */
+
+#include "base/error.h"
+#include "base/thread.h"
+#include "lock/programs.h"
+#include <ashlar/lock.h>
+
+#define ASH_LOCK_NEVER     INT64_MAX
+#define ASH_LOCK_QUEUE_MAX 64
+#define ASH_LOCK_BUCKETS   4096
+
+typedef struct ash_lock_settings {
+    int64_t life_ms; /* 0: a lease, kept alive */
+    int64_t lease_ms;
+    int64_t time_out_ms;
+    int64_t poll_ms;
+    int64_t grace_ms;
+    bson_t *meta; /* or NULL */
+} ash_lock_settings;
+
+/* A grant, as the document said. */
+typedef struct ash_lock_grant {
+    bool write;
+    bson_oid_t h;   /* of the entry in `holders` */
+    int64_t writes; /* at the grant */
+    int64_t token;
+    bson_value_t doc_id; /* _id of the lock document */
+    bson_t *doc;         /* as of the last answer */
+} ash_lock_grant;
+void ash__lock_grant_release(ash_lock_grant *g);
+
+void ash__lock_grant_copy(const ash_lock_grant *from, ash_lock_grant *to); /* without its doc */
+
+/* A grant that ended here while the document still says that it is held. */
+typedef struct ash_lock_return {
+    struct ash_lock_return *next;
+    ash_lock_grant grant;
+} ash_lock_return;
+
+/* What the locks of one process on one resource share.  Exists while one of them is open. */
+typedef struct ash_lock_resource {
+    struct ash_lock_resource *next;         /* in its bucket */
+    struct ash_lock_resource *next_waiting; /* in the collection's list … */
+    bool waiting;                           /* … when it is there */
+    uint8_t *key;                           /* the id as a document of one field */
+    uint32_t key_len;
+    int locks;           /* open */
+    bson_value_t doc_id; /* of the lock document, once seen */
+    ash_lock *head;      /* requests that wait, first come first */
+    ash_lock *tail;
+    bson_oid_t join; /* our readers' entry … */
+    int64_t join_writes;
+    int members; /* … and how many they are; 0: none */
+} ash_lock_resource;
+
+enum ash_lock_want { ASH_LOCK_WANT_NOTHING, ASH_LOCK_WANT_READ, ASH_LOCK_WANT_WRITE };
+
+struct ash_lock {
+    ash_lock_collection *collection;
+    ash_lock_resource *resource;
+    bson_value_t id;
+    ash_lock_settings settings;
+    ash_lock_event_fn fn;
+    void *fn_ctx;
+
+    /* Guarded by the collection's mutex. */
+    ash_lock *next_open, **link_open;
+    ash_lock *next_ready; /* in the worker's queue … */
+    bool ready;           /* … when it is there */
+    ash_cond changed;
+    bool busy; /* a thread works on the document */
+    int pins;  /* the timer is about to deliver */
+    ash_lock_state state;
+    ash_lock_grant grant; /* READING, WRITING */
+    int64_t until_ms;     /* its life, by this machine's clock */
+    int64_t soon_ms;      /* when to say that it ends; 0: said */
+    int64_t renew_ms;     /* leases: when to renew; 0: no lease */
+    /* The request, WAITING. */
+    enum ash_lock_want want;
+    bool async;
+    bool woken;
+    bool queued; /* the document may have an entry of ours in `waiters` */
+    bool cancel;
+    bson_oid_t h;
+    int64_t deadline_ms;
+    int64_t due_ms; /* next try */
+    ash_lock *next_waiter, *prev_waiter;
+    bool listed; /* among the resource's waiters */
+    /* Events. */
+    struct ash_lock_event_item *first_event, **last_event;
+    int event_count;
+    int64_t events_dropped;
+    bool delivering;
+    bson_t *lent; /* document of the event that next_event gave */
+    bson_t *shown;
+};
+
+struct ash_lock_collection {
+    ash_store *store;
+    char *db;
+    char *name;
+    ash_collection *locks;
+    ash_collection *sequence; /* ROOT.lockseq: token.c */
+    bson_t *write_concern;    /* or NULL */
+    ash_lock_settings settings;
+    ash_lock_programs programs;
+    ash_lock_event_fn fn;
+    void *fn_ctx;
+    char host[128];
+    int32_t pid;
+    bool can_watch;
+    pthread_t watcher, timer, worker;
+    int threads; /* how many were started */
+
+    ash_mutex mutex; /* guards what follows and the locks */
+    ash_cond watcher_wake, timer_wake, worker_wake;
+    volatile int closing; /* also the watcher's cancel flag */
+    ash_lock *open;
+    ash_lock_resource *buckets[ASH_LOCK_BUCKETS];
+    ash_lock_resource *waiting;
+    ash_lock *ready_head, *ready_tail;
+    ash_lock_return *returns; /* for the worker to give back */
+    int64_t next_due_ms;
+    bool watch_wanted;
+    bool watching;            /* changes are seen */
+    int64_t server_offset_ms; /* server's wall clock minus our monotonic one; never for safety */
+    int64_t offset_taken_ms;
+};
+
+/* ---- grant.c: one findAndModify each ---- */
+
+enum ash_lock_outcome { ASH_LOCK_GRANTED = 0, ASH_LOCK_REFUSED = 1 };
+/* Try once.  join: our readers' entry, or NULL.  ASH_LOCK_GRANTED: *g is filled (release it).
+ * ASH_LOCK_REFUSED: *doc says why (destroy it).  Else an error. */
+int ash__lock_try(ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join, bool write,
+                  bool wait, ash_lock_grant *g, bson_t *doc, ash_error *err);
+/* The three check that the document still says what g says: else ASH_ELOST. *doc: as it is then;
+ * initialised on success. */
+int ash__lock_give(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, ash_error *err);
+int ash__lock_extend(ash_lock_collection *c, const ash_lock_grant *g, int64_t life_ms, bson_t *doc,
+                     ash_error *err);
+int ash__lock_delete(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, ash_error *err);
+/* Leave the queue of writers. */
+int ash__lock_withdraw(ash_lock_collection *c, const bson_value_t *id, const bson_oid_t *h,
+                       ash_error *err);
+int ash__lock_change(ash_lock_collection *c, const bson_t *filter, enum ash_lock_program program,
+                     const bson_t *parameters, bool upsert, bson_t *doc, bool *found,
+                     ash_error *err);
+int64_t ash__lock_int(const bson_t *doc, const char *path); /* 0 when missing */
+int64_t ash__lock_date(const bson_t *doc, const char *path);
+void ash__lock_filter_id(bson_t *filter, const char *name, const bson_value_t *id);
+ash_op ash__lock_op(const ash_lock_collection *c);
+bson_t *ash__lock_parameters(const ash_lock_collection *c, const bson_oid_t *h);
+
+/* token.c: the fencing token of the grant in g->doc, giving the document a base first when it has
+ * none.  ASH_ELOST when the document was removed meanwhile. */
+int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *err);
+
+/* ---- resource.c; all under the mutex ---- */
+
+ash_lock_resource *ash__lock_resource_get(ash_lock_collection *c, const bson_value_t *id);
+void ash__lock_resource_put(ash_lock_collection *c, ash_lock_resource *r);
+void ash__lock_resource_enlist(ash_lock *lock);
+void ash__lock_resource_leave(ash_lock *lock);
+bool ash__lock_is_head(const ash_lock *lock); /* first waiting reader, or first waiting writer */
+/* Something changed: the first writer and the first reader try again. */
+void ash__lock_resource_wake(ash_lock_collection *c, ash_lock_resource *r);
+void ash__lock_wake_readers(ash_lock_collection *c, ash_lock_resource *r);
+void ash__lock_wake_all(ash_lock_collection *c);
+void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id);
+void ash__lock_nudge(ash_lock *lock); /* one request tries again */
+
+/* ---- request.c ---- */
+
+int ash__lock_step(ash_lock *lock, ash_error *err); /* 1: not yet */
+void ash__lock_acquire_busy(ash_lock *lock);        /* under the mutex */
+void ash__lock_release_busy(ash_lock *lock);
+
+/* ---- held.c ---- */
+
+void ash__lock_set_life(ash_lock *lock, int64_t sent_ms); /* under the mutex */
+/* Under the mutex: not held any more.  give_back: by the worker, later. */
+void ash__lock_drop(ash_lock *lock, bool give_back);
+void ash__lock_heartbeat(ash_lock *lock); /* worker */
+
+/* ---- event.c ---- */
+
+/* Under the mutex; doc is copied. */
+void ash__lock_event_push(ash_lock *lock, ash_lock_event_kind kind, const bson_t *doc,
+                          const ash_error *err);
+void ash__lock_deliver(ash_lock *lock); /* without the mutex */
+void ash__lock_events_release(ash_lock *lock);
+
+/* ---- threads ---- */
+
+void *ash__lock_watcher(void *collection);
+void *ash__lock_timer(void *collection);
+void *ash__lock_worker(void *collection);
+void ash__lock_due(ash_lock_collection *c, int64_t due_ms); /* under the mutex */
+void ash__lock_make_ready(ash_lock *lock);                  /* under the mutex */
+void ash__lock_unready(ash_lock *lock);                     /* under the mutex */
+void ash__lock_measure_clock(ash_lock_collection *c);       /* without it */
+
+/* options.c */
+int ash__lock_settings_from(const ash_lock_options *o, const ash_lock_settings *inherited,
+                            ash_lock_settings *out, ash_error *err);
+
+#endif

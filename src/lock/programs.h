@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_LOCK_PROGRAMS_H
+#define ASH_LOCK_PROGRAMS_H
+
+/* The transitions of a lock document, as pipeline updates: the whole protocol (docs/LOCKS.md).
+ *
+ * Each runs inside one findAndModify, decides by the document and the server's clock ($$NOW), and
+ * finds its parameters in the field `_q`, which its first stage sets and its last one takes away. A
+ * transition that changes nothing leaves the document's bytes as they are, so that nobody is woken
+ * by it. */
+
+#include "base/error.h"
+
+#include <bson/bson.h>
+
+enum ash_lock_program {
+    ASH_LOCK_OBTAIN_READ,
+    ASH_LOCK_OBTAIN_WRITE,
+    ASH_LOCK_RELEASE_READ,
+    ASH_LOCK_RELEASE_WRITE,
+    ASH_LOCK_RENEW_READ,
+    ASH_LOCK_RENEW_WRITE,
+    ASH_LOCK_WITHDRAW, /* a waiting writer leaves the queue */
+    ASH_LOCK_BREAK,
+    ASH_LOCK_PROGRAM_COUNT
+};
+
+typedef struct ash_lock_programs {
+    bson_t stages[ASH_LOCK_PROGRAM_COUNT]; /* arrays of stages, without the parameters */
+} ash_lock_programs;
+
+int ash__lock_programs_init(ash_lock_programs *p, ash_error *err);
+void ash__lock_programs_release(ash_lock_programs *p); /* zeroed is fine */
+
+/* The update array: parameters first.  *out is initialised; bson_destroy() by the caller. */
+void ash__lock_program_with(const ash_lock_programs *p, enum ash_lock_program which,
+                            const bson_t *parameters, bson_t *out);
+
+/* Parsed from the same notation: extended JSON with ' for ". */
+int ash__lock_parse(const char *text, bson_t *out, ash_error *err);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lock/lock.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { NOT_YET = 1 };
+
+void ash__lock_acquire_busy(ash_lock *lock)
+{
+    while (lock->busy)
+        ash__cond_wait(&lock->changed, &lock->collection->mutex);
+    lock->busy = true;
+}
+
+void ash__lock_release_busy(ash_lock *lock)
+{
+    lock->busy = false;
+    ash__cond_broadcast(&lock->changed);
+}
+
+/* ---- when to try again ---- */
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The earliest `exp` in a list of entries that is still to come, or NEVER. */
+static int64_t first_expiry(const bson_t *doc, const char *field, int64_t server_now)
+{
+    bson_iter_t list, entry, at;
+    int64_t first = ASH_LOCK_NEVER;
+    if (!bson_iter_init_find(&list, doc, field) || !BSON_ITER_HOLDS_ARRAY(&list) ||
+        !bson_iter_recurse(&list, &entry))
+        return first;
+    while (bson_iter_next(&entry)) {
+        if (!BSON_ITER_HOLDS_DOCUMENT(&entry) || !bson_iter_recurse(&entry, &at) ||
+            !bson_iter_find(&at, "exp") || !BSON_ITER_HOLDS_DATE_TIME(&at))
+            continue;
+        if (bson_iter_date_time(&at) >= server_now)
+            first = earlier(first, bson_iter_date_time(&at));
+    }
+    return first;
+}
+
+/* Wall time of the server at which the document may allow more than it does now. */
+static int64_t next_chance(const ash_lock *lock, const bson_t *doc, int64_t server_now)
+{
+    int64_t at = first_expiry(doc, "holders", server_now);
+    int64_t expires = ash__lock_date(doc, "expires");
+    int64_t turn = ash__lock_date(doc, "turn");
+    at = earlier(at, first_expiry(doc, "waiters", server_now));
+    if (expires < ASH_LOCK_NEVER / 2 && expires + lock->settings.grace_ms >= server_now)
+        at = earlier(at, expires + lock->settings.grace_ms);
+    if (turn >= server_now)
+        at = earlier(at, turn);
+    return at;
+}
+
+static int64_t jitter(int64_t ms)
+{
+    uint32_t random;
+    ash__random(&random, sizeof random);
+    return ms - ms / 8 + (int64_t)(random % (uint64_t)(ms / 4 + 1));
+}
+
+/* Waiting writers must be heard of before their entries lapse; readers are only covered against
+ * a notification that was lost. */
+static int64_t fallback_ms(const ash_lock *lock)
+{
+    int64_t poll = lock->settings.poll_ms;
+    if (lock->want == ASH_LOCK_WANT_READ && lock->collection->watching)
+        poll *= 4;
+    return jitter(poll);
+}
+
+static void plan_next_try(ash_lock *lock, const bson_t *doc)
+{
+    ash_lock_collection *c = lock->collection;
+    int64_t now = ash__clock_ms();
+    int64_t server_now = now + c->server_offset_ms;
+    bool alone = lock->want == ASH_LOCK_WANT_WRITE || ash__lock_is_head(lock);
+    lock->due_ms = ASH_LOCK_NEVER;
+    if (alone) {
+        int64_t chance = next_chance(lock, doc, server_now);
+        /* One more, since entries are good through the millisecond in which they end. */
+        if (chance != ASH_LOCK_NEVER)
+            lock->due_ms = now + (chance - server_now) + 2;
+        lock->due_ms = earlier(lock->due_ms, now + fallback_ms(lock));
+    }
+    lock->due_ms = earlier(lock->due_ms, lock->deadline_ms);
+    if (lock->async)
+        ash__lock_due(c, lock->due_ms);
+}
+
+/* ---- the outcome ---- */
+
+static void remember_doc_id(ash_lock *lock, const bson_t *doc)
+{
+    bson_iter_t at;
+    bson_value_t *known = &lock->resource->doc_id;
+    if (!bson_iter_init_find(&at, doc, "_id"))
+        return;
+    if (known->value_type != BSON_TYPE_EOD)
+        bson_value_destroy(known);
+    bson_value_copy(bson_iter_value(&at), known);
+}
+
+static void end_request(ash_lock *lock, ash_lock_state state)
+{
+    ash__lock_resource_leave(lock);
+    lock->want = ASH_LOCK_WANT_NOTHING;
+    lock->woken = lock->queued = lock->cancel = false;
+    lock->state = state;
+}
+
+static void join_members(ash_lock *lock)
+{
+    ash_lock_resource *r = lock->resource;
+    const ash_lock_grant *g = &lock->grant;
+    if (g->write)
+        return;
+    if (r->members > 0 && bson_oid_equal(&r->join, &g->h)) {
+        r->members++;
+        return;
+    }
+    bson_oid_copy(&g->h, &r->join);
+    r->join_writes = g->writes;
+    r->members = 1;
+}
+
+static void accept_grant(ash_lock *lock, const ash_lock_grant *g, int64_t sent_ms)
+{
+    ash_lock_collection *c = lock->collection;
+    lock->grant = *g;
+    remember_doc_id(lock, g->doc);
+    ash__lock_set_life(lock, sent_ms);
+    join_members(lock);
+    end_request(lock, g->write ? ASH_LOCK_WRITING : ASH_LOCK_READING);
+    if (!g->write)
+        ash__lock_wake_readers(c, lock->resource);
+    ash__lock_event_push(lock, ASH_LOCK_LOCKED, g->doc, NULL);
+}
+
+/* Leave the queue in the document first: the next writer may be waiting for that. */
+static int give_up(ash_lock *lock, int code, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_error why = ASH_ERROR_INIT;
+    if (lock->queued)
+        ash__lock_withdraw(c, &lock->id, &lock->h, NULL);
+    if (code == ASH_EINTERRUPTED)
+        ash__fail(&why, code, "waiting for the lock was cancelled");
+    else
+        ash__fail(&why, code, "lock is held by somebody else");
+    ash__mutex_lock(&c->mutex);
+    end_request(lock, ASH_LOCK_FREE);
+    ash__lock_event_push(lock, code == ASH_EINTERRUPTED ? ASH_LOCK_ERROR : ASH_LOCK_TIMED_OUT, NULL,
+                         code == ASH_EINTERRUPTED ? &why : NULL);
+    ash__mutex_unlock(&c->mutex);
+    if (err != NULL)
+        *err = why;
+    return code;
+}
+
+static int give_up_on_error(ash_lock *lock, int rc, const ash_error *why, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    if (lock->queued)
+        ash__lock_withdraw(c, &lock->id, &lock->h, NULL);
+    ash__mutex_lock(&c->mutex);
+    end_request(lock, ASH_LOCK_FREE);
+    ash__lock_event_push(lock, ASH_LOCK_ERROR, NULL, why);
+    ash__mutex_unlock(&c->mutex);
+    if (err != NULL)
+        *err = *why;
+    return rc;
+}
+
+/* One try.  Readers of this process join the entry that stands, if it is of this writer's day. */
+static int attempt(ash_lock *lock, bool wait, bson_t *doc, ash_lock_grant *g, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    bson_oid_t join;
+    bool joins = false;
+    ash__mutex_lock(&c->mutex);
+    lock->woken = false;
+    if (lock->want == ASH_LOCK_WANT_READ && lock->resource->members > 0) {
+        bson_oid_copy(&lock->resource->join, &join);
+        joins = true;
+    }
+    bool write = lock->want == ASH_LOCK_WANT_WRITE;
+    lock->queued = lock->queued || (write && wait);
+    ash__mutex_unlock(&c->mutex);
+    return ash__lock_try(lock, &lock->h, joins ? &join : NULL, write, wait, g, doc, err);
+}
+
+int ash__lock_step(ash_lock *lock, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_lock_grant g = {0};
+    ash_error why = ASH_ERROR_INIT;
+    bson_t doc;
+    int64_t sent = ash__clock_ms();
+    bool wait = sent < lock->deadline_ms;
+    if (lock->cancel)
+        return give_up(lock, ASH_EINTERRUPTED, err);
+    int rc = attempt(lock, wait, &doc, &g, &why);
+    if (rc < 0)
+        return give_up_on_error(lock, rc, &why, err);
+    ash__mutex_lock(&c->mutex);
+    if (rc == ASH_LOCK_GRANTED) {
+        accept_grant(lock, &g, sent);
+        ash__mutex_unlock(&c->mutex);
+        return 0;
+    }
+    remember_doc_id(lock, &doc);
+    bool over = !wait || lock->cancel;
+    int code = lock->cancel ? ASH_EINTERRUPTED : ASH_ELOCKED;
+    if (!over) {
+        plan_next_try(lock, &doc);
+        if (!c->watch_wanted && c->can_watch) {
+            c->watch_wanted = true;
+            ash__cond_broadcast(&c->watcher_wake);
+        }
+    }
+    ash__mutex_unlock(&c->mutex);
+    bson_destroy(&doc);
+    return over ? give_up(lock, code, err) : NOT_YET;
+}
+
+/* ---- asking ---- */
+
+static int begin(ash_lock *lock, enum ash_lock_want want, bool async, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    ash__mutex_lock(&c->mutex);
+    if (lock->state != ASH_LOCK_FREE) {
+        bool waiting = lock->state == ASH_LOCK_WAITING;
+        ash__mutex_unlock(&c->mutex);
+        return ash__fail(err, ASH_ESTATE,
+                         waiting ? "this lock object waits for a lock already"
+                                 : "this lock object holds a lock already");
+    }
+    lock->state = ASH_LOCK_WAITING;
+    lock->want = want;
+    lock->async = async;
+    lock->cancel = lock->queued = lock->woken = false;
+    lock->deadline_ms = ash__clock_ms() + lock->settings.time_out_ms;
+    lock->due_ms = ASH_LOCK_NEVER;
+    bson_oid_init(&lock->h, NULL);
+    ash__lock_resource_enlist(lock);
+    if (async)
+        ash__lock_nudge(lock);
+    else
+        ash__lock_acquire_busy(lock);
+    ash__mutex_unlock(&c->mutex);
+    return 0;
+}
+
+static void wait_for_chance(ash_lock *lock)
+{
+    ash_lock_collection *c = lock->collection;
+    ash__mutex_lock(&c->mutex);
+    while (!lock->woken && !lock->cancel) {
+        if (!ash__cond_wait_until(&lock->changed, &c->mutex, lock->due_ms))
+            break;
+    }
+    ash__mutex_unlock(&c->mutex);
+}
+
+static int obtain(ash_lock *lock, enum ash_lock_want want, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    int rc = begin(lock, want, false, err);
+    if (rc != 0)
+        return rc;
+    while ((rc = ash__lock_step(lock, err)) == NOT_YET)
+        wait_for_chance(lock);
+    ash__mutex_lock(&c->mutex);
+    ash__lock_release_busy(lock);
+    ash__mutex_unlock(&c->mutex);
+    ash__lock_deliver(lock);
+    return rc;
+}
+
+int ash_lock_obtain_read(ash_lock *lock, ash_error *err)
+{
+    return obtain(lock, ASH_LOCK_WANT_READ, err);
+}
+
+int ash_lock_obtain_write(ash_lock *lock, ash_error *err)
+{
+    return obtain(lock, ASH_LOCK_WANT_WRITE, err);
+}
+
+int ash_lock_request_read(ash_lock *lock, ash_error *err)
+{
+    return begin(lock, ASH_LOCK_WANT_READ, true, err);
+}
+
+int ash_lock_request_write(ash_lock *lock, ash_error *err)
+{
+    return begin(lock, ASH_LOCK_WANT_WRITE, true, err);
+}
+
+void ash_lock_cancel(ash_lock *lock)
+{
+    ash__mutex_lock(&lock->collection->mutex);
+    if (lock->state == ASH_LOCK_WAITING) {
+        lock->cancel = true;
+        lock->woken = false;
+        ash__lock_nudge(lock);
+    }
+    ash__mutex_unlock(&lock->collection->mutex);
+}

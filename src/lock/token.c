@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lock/lock.h"
+
+#include "base/mem.h"
+
+/* token = base + reads + writes of the lock document.
+ *
+ * reads + writes grows by one with every grant, whoever grants.  base is what keeps it growing when
+ * the document was removed and made anew: ROOT.lockseq {_id: "tokens", high: int64} hands out
+ * ranges [base, ceil) that never overlap, and a token is used only if it lies in the range of its
+ * document. */
+#define RANGE ((int64_t)1 << 20)
+
+static int reserve(ash_lock_collection *c, int64_t count, int64_t *base, ash_error *err)
+{
+    ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, add, doc;
+    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
+    bool found;
+    int rc, tries = 0;
+    BSON_APPEND_UTF8(&filter, "_id", "tokens");
+    BSON_APPEND_DOCUMENT_BEGIN(&change, "$inc", &add);
+    BSON_APPEND_INT64(&add, "high", count);
+    bson_append_document_end(&change, &add);
+    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&change);
+    update.value.v_doc.data_len = change.len;
+    o.op = ash__lock_op(c);
+    o.update = &update;
+    o.upsert = true;
+    o.return_new = true;
+    do {
+        rc = ash_collection_find_and_modify(c->sequence, &filter, &o, &doc, &found, NULL, err);
+    } while (rc == ASH_EEXISTS && ++tries < 10);
+    bson_destroy(&filter);
+    bson_destroy(&change);
+    if (rc != 0)
+        return rc;
+    *base = ash__lock_int(&doc, "high") - count;
+    bson_destroy(&doc);
+    return 0;
+}
+
+/* Give the document [base, ceil), unless somebody was faster; then that one's counts. */
+static int set_base(ash_lock_collection *c, const ash_lock_grant *g, const bson_value_t *old_base,
+                    int64_t base, int64_t ceil, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, set;
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
+    o.op = ash__lock_op(c);
+    ash__lock_filter_id(&filter, "_id", &g->doc_id);
+    if (old_base != NULL)
+        ash__lock_filter_id(&filter, "base", old_base);
+    else
+        BSON_APPEND_NULL(&filter, "base");
+    BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
+    BSON_APPEND_INT64(&set, "base", base);
+    BSON_APPEND_INT64(&set, "ceil", ceil);
+    bson_append_document_end(&change, &set);
+    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&change);
+    update.value.v_doc.data_len = change.len;
+    int rc = ash_collection_update(c->locks, &filter, &update, &o, NULL, err);
+    bson_destroy(&filter);
+    bson_destroy(&change);
+    return rc;
+}
+
+static int read_again(ash_lock_collection *c, const ash_lock_grant *g, bson_t **doc, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, now;
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    ash__lock_filter_id(&filter, "_id", &g->doc_id);
+    int rc = ash_collection_find_one(c->locks, &filter, &o, &now, err);
+    bson_destroy(&filter);
+    if (rc == 0) {
+        *doc = bson_copy(&now);
+        bson_destroy(&now);
+    }
+    if (rc == ASH_ENOTFOUND)
+        rc = ash__fail(err, ASH_ELOST, "lock document was removed right after the grant");
+    return rc;
+}
+
+int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *err)
+{
+    int64_t count = ash__lock_int(g->doc, "reads") + ash__lock_int(g->doc, "writes");
+    bson_t *doc = bson_copy(g->doc);
+    int rc = 0;
+    for (int tries = 0; rc == 0; tries++) {
+        bson_iter_t at;
+        int64_t base = 0, fresh = 0;
+        bool known = bson_iter_init_find(&at, doc, "base") && BSON_ITER_HOLDS_NUMBER(&at);
+        if (known)
+            base = bson_iter_as_int64(&at);
+        if (known && base + count < ash__lock_int(doc, "ceil")) {
+            g->token = base + count;
+            break;
+        }
+        if (tries > 4) {
+            rc = ash__fail(err, ASH_ECONFLICT, "lock document is remade all the time");
+            break;
+        }
+        rc = reserve(c, RANGE + count, &fresh, err);
+        if (rc == 0)
+            rc = set_base(c, g, known ? bson_iter_value(&at) : NULL, fresh, fresh + RANGE + count,
+                          err);
+        bson_destroy(doc);
+        doc = NULL;
+        if (rc == 0)
+            rc = read_again(c, g, &doc, err);
+    }
+    if (doc != NULL)
+        bson_destroy(doc);
+    return rc;
+}

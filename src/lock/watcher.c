@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lock/lock.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+#define RETRY_MS 1000
+#define AWAIT_MS 1000
+
+/* Fields whose change may let somebody in; the others belong to renewals and queues. */
+static bool matters(const char *path)
+{
+    static const char *const names[] = {"write_lock", "read_locks", "write_req",
+                                        "turn",       "waiters",    "base"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++) {
+        size_t len = strlen(names[i]);
+        if (strncmp(path, names[i], len) == 0 && (path[len] == 0 || path[len] == '.'))
+            return true;
+    }
+    return false;
+}
+
+static bool changes_something(const bson_t *event)
+{
+    bson_iter_t iter, fields;
+    bson_iter_init(&iter, event);
+    if (!bson_iter_find_descendant(&iter, "updateDescription.updatedFields", &fields) ||
+        !bson_iter_recurse(&fields, &iter))
+        return true;
+    while (bson_iter_next(&iter)) {
+        if (matters(bson_iter_key(&iter)))
+            return true;
+    }
+    return bson_iter_init(&iter, event) &&
+           bson_iter_find_descendant(&iter, "updateDescription.truncatedArrays.0", &fields);
+}
+
+static void take_event(ash_lock_collection *c, ash_doc doc)
+{
+    bson_t event;
+    bson_iter_t iter, id;
+    if (!bson_init_static(&event, doc.data, doc.len) || !changes_something(&event))
+        return;
+    bson_iter_init(&iter, &event);
+    ash__mutex_lock(&c->mutex);
+    if (bson_iter_find_descendant(&iter, "documentKey._id", &id))
+        ash__lock_wake_document(c, bson_iter_value(&id));
+    else
+        ash__lock_wake_all(c);
+    ash__mutex_unlock(&c->mutex);
+}
+
+static void set_watching(ash_lock_collection *c, bool watching)
+{
+    ash__mutex_lock(&c->mutex);
+    c->watching = watching;
+    /* What changed while nobody looked. */
+    ash__lock_wake_all(c);
+    ash__mutex_unlock(&c->mutex);
+}
+
+static int watch(ash_lock_collection *c)
+{
+    ash_watch_options o = ASH_WATCH_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    ash_doc doc;
+    o.op.cancel = &c->closing;
+    o.max_await_ms = AWAIT_MS;
+    int rc = ash_store_watch(c->store, c->db, c->name, &o, &cursor, NULL);
+    if (rc != 0)
+        return rc;
+    set_watching(c, true);
+    while (rc == 0 && !c->closing) {
+        rc = ash_cursor_next(cursor, &doc, NULL);
+        if (rc == 0 && doc.data != NULL)
+            take_event(c, doc);
+    }
+    ash_cursor_free(cursor);
+    set_watching(c, false);
+    return rc;
+}
+
+void *ash__lock_watcher(void *collection)
+{
+    ash_lock_collection *c = collection;
+    ash__mutex_lock(&c->mutex);
+    while (!c->closing) {
+        if (!c->watch_wanted) {
+            ash__cond_wait(&c->watcher_wake, &c->mutex);
+            continue;
+        }
+        ash__mutex_unlock(&c->mutex);
+        ash__lock_measure_clock(c);
+        int rc = watch(c);
+        ash__mutex_lock(&c->mutex);
+        if (rc == ASH_EUNSUPPORTED)
+            c->watch_wanted = c->can_watch = false;
+        else if (!c->closing)
+            ash__cond_wait_until(&c->watcher_wake, &c->mutex, ash__clock_deadline(RETRY_MS));
+    }
+    ash__mutex_unlock(&c->mutex);
+    return NULL;
+}
+
+void ash__lock_measure_clock(ash_lock_collection *c)
+{
+    int64_t wall, before = ash__clock_ms();
+    if (ash_store_time(c->store, &wall, NULL, NULL) != 0)
+        wall = ash__clock_wall_ms();
+    int64_t middle = before + (ash__clock_ms() - before) / 2;
+    ash__mutex_lock(&c->mutex);
+    c->server_offset_ms = wall - middle;
+    ash__mutex_unlock(&c->mutex);
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lock/lock.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+void ash__lock_make_ready(ash_lock *lock)
+{
+    ash_lock_collection *c = lock->collection;
+    if (lock->ready)
+        return;
+    lock->ready = true;
+    lock->next_ready = NULL;
+    if (c->ready_tail != NULL)
+        c->ready_tail->next_ready = lock;
+    else
+        c->ready_head = lock;
+    c->ready_tail = lock;
+    ash__cond_signal(&c->worker_wake);
+}
+
+void ash__lock_unready(ash_lock *lock)
+{
+    ash_lock_collection *c = lock->collection;
+    ash_lock **at = &c->ready_head, *before = NULL;
+    if (!lock->ready)
+        return;
+    while (*at != lock) {
+        before = *at;
+        at = &(*at)->next_ready;
+    }
+    *at = lock->next_ready;
+    if (c->ready_tail == lock)
+        c->ready_tail = before;
+    lock->ready = false;
+}
+
+/* Under the mutex, which is let go meanwhile. */
+static void serve(ash_lock_collection *c, ash_lock *lock)
+{
+    bool waiting = lock->state == ASH_LOCK_WAITING && lock->async;
+    bool leased =
+        (lock->state == ASH_LOCK_READING || lock->state == ASH_LOCK_WRITING) && lock->renew_ms > 0;
+    if (lock->busy || (!waiting && !leased))
+        return;
+    lock->busy = true;
+    ash__mutex_unlock(&c->mutex);
+    if (waiting)
+        ash__lock_step(lock, NULL);
+    else
+        ash__lock_heartbeat(lock);
+    ash__mutex_lock(&c->mutex);
+    lock->pins++;
+    ash__lock_release_busy(lock);
+    ash__mutex_unlock(&c->mutex);
+    ash__lock_deliver(lock);
+    ash__mutex_lock(&c->mutex);
+    lock->pins--;
+    ash__cond_broadcast(&lock->changed);
+}
+
+/* If it cannot be given back now, its life in the document ends by itself. */
+static void give_back(ash_lock_collection *c, ash_lock_return *item)
+{
+    bson_t doc;
+    ash__mutex_unlock(&c->mutex);
+    if (ash__lock_give(c, &item->grant, &doc, NULL) == 0)
+        bson_destroy(&doc);
+    ash__mutex_lock(&c->mutex);
+    ash__lock_wake_document(c, &item->grant.doc_id);
+    ash__lock_grant_release(&item->grant);
+    ash__free(item);
+}
+
+void *ash__lock_worker(void *collection)
+{
+    ash_lock_collection *c = collection;
+    ash__mutex_lock(&c->mutex);
+    for (;;) {
+        ash_lock *lock = c->ready_head;
+        ash_lock_return *item = c->returns;
+        if (item != NULL) {
+            c->returns = item->next;
+            give_back(c, item);
+        } else if (lock != NULL) {
+            ash__lock_unready(lock);
+            serve(c, lock);
+        } else if (c->closing) {
+            break;
+        } else {
+            ash__cond_wait(&c->worker_wake, &c->mutex);
+        }
+    }
+    ash__mutex_unlock(&c->mutex);
+    return NULL;
+}
