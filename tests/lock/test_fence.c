@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tokens where they count: in the commits of a bucket. */
+#include "lock/support.h"
+
+#include <string.h>
+
+static int put(fixture *f, ash_bucket *b, const char *text, const ash_fence *fence)
+{
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    ash_upload *u = NULL;
+    o.fence = fence;
+    o.replace = true;
+    assert_ok(ash_bucket_open_upload_stream(b, "file", &o, &u, &f->err), &f->err);
+    assert_ok(ash_upload_write(u, text, strlen(text), &f->err), &f->err);
+    int rc = ash_upload_finish(u, NULL, &f->err);
+    ash_upload_free(u);
+    return rc;
+}
+
+static void assert_content(fixture *f, ash_bucket *b, const char *text)
+{
+    ash_download *d = NULL;
+    char buf[64] = "";
+    size_t got;
+    assert_ok(ash_bucket_open_download_stream_by_name(b, "file", NULL, &d, &f->err), &f->err);
+    assert_ok(ash_download_read(d, buf, sizeof buf - 1, &got, &f->err), &f->err);
+    assert_string_equal(buf, text);
+    ash_download_free(d);
+}
+
+static ash_bucket *open_bucket(fixture *f)
+{
+    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    ash_bucket *b = NULL;
+    o.db = f->db;
+    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
+    return b;
+}
+
+static void test_lock_fence__holder_commits_and_a_stale_one_does_not(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_bucket(f);
+    ash_lock *first = open_lock(f, f->c, "file", NULL), *second = open_lock(f, f->c, "file", NULL);
+    ash_fence stale, fence;
+    bson_value_t id = text_id("file");
+    assert_ok(ash_lock_obtain_write(first, &f->err), &f->err);
+    assert_ok(ash_lock_fence(first, &stale, &f->err), &f->err);
+    assert_ok(put(f, b, "by the first", &stale), &f->err);
+    assert_ok(ash_lock_break(f->c, &id, "the first one hangs", &f->err), &f->err);
+    assert_int_equal(put(f, b, "nobody holds it", &stale), ASH_ELOST);
+    assert_ok(ash_lock_obtain_write(second, &f->err), &f->err);
+    assert_ok(ash_lock_fence(second, &fence, &f->err), &f->err);
+    assert_true(fence.token > stale.token);
+    assert_int_equal(put(f, b, "too late", &stale), ASH_ELOST);
+    assert_content(f, b, "by the first");
+    assert_ok(put(f, b, "by the second", &fence), &f->err);
+    assert_int_equal(put(f, b, "too late", &stale), ASH_ELOST);
+    assert_content(f, b, "by the second");
+    assert_int_equal(ash_lock_release(first, &f->err), ASH_ELOST);
+    assert_ok(ash_lock_release(second, &f->err), &f->err);
+    ash_lock_free(first);
+    ash_lock_free(second);
+    ash_bucket_free(b);
+}
+
+static void test_lock_fence__taken_over_by_the_package(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_bucket(f);
+    ash_lock *a = open_lock(f, f->c, "file", NULL);
+    ash_fence fence;
+    assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
+    assert_ok(ash_lock_fence(a, &fence, &f->err), &f->err);
+    assert_ok(put(f, b, "before", &fence), &f->err);
+    assert_true(npm_ask(f, "file"));
+    assert_true(npm_write(f, "file", 60000, 3600000));
+    assert_int_equal(put(f, b, "after", &fence), ASH_ELOST);
+    assert_true(npm_remove(f, "file"));
+    assert_int_equal(put(f, b, "after", &fence), ASH_ELOST);
+    assert_content(f, b, "before");
+    ash_lock_free(a);
+    ash_bucket_free(b);
+}
+
+/* alter, delete and rename take a fence too. */
+static void test_lock_fence__changes_of_all_kinds(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_bucket(f);
+    ash_lock *a = open_lock(f, f->c, "file", NULL);
+    ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
+    ash_fence fence;
+    ash_file *file = NULL;
+    ash_alter *alter = NULL;
+    bson_value_t id = text_id("file");
+    assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
+    assert_ok(ash_lock_fence(a, &fence, &f->err), &f->err);
+    o.fence = &fence;
+    assert_ok(put(f, b, "content", &fence), &f->err);
+    assert_ok(ash_bucket_get_file_by_name(b, "file", -1, false, &file, &f->err), &f->err);
+    assert_ok(ash_bucket_open_alter(b, ash_file_id(file), &o, &alter, &f->err), &f->err);
+    assert_ok(ash_alter_append(alter, " and more", 9, &f->err), &f->err);
+    assert_ok(ash_alter_finish(alter, NULL, &f->err), &f->err);
+    ash_alter_free(alter);
+    assert_ok(ash_lock_break(f->c, &id, "test", &f->err), &f->err);
+    assert_ok(ash_bucket_open_alter(b, ash_file_id(file), &o, &alter, &f->err), &f->err);
+    assert_ok(ash_alter_append(alter, "!", 1, &f->err), &f->err);
+    assert_int_equal(ash_alter_finish(alter, NULL, &f->err), ASH_ELOST);
+    ash_alter_free(alter);
+    assert_int_equal(ash_bucket_rename(b, ash_file_id(file), "other", &o, &f->err), ASH_ELOST);
+    assert_int_equal(ash_bucket_delete(b, ash_file_id(file), &o, &f->err), ASH_ELOST);
+    assert_content(f, b, "content and more");
+    ash_file_free(file);
+    ash_lock_free(a);
+    ash_bucket_free(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LOCK_TEST(test_lock_fence__holder_commits_and_a_stale_one_does_not),
+        LOCK_TEST(test_lock_fence__taken_over_by_the_package),
+        LOCK_TEST(test_lock_fence__changes_of_all_kinds),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
