@@ -73,6 +73,8 @@ int ash__run_kill_op(ash_command *c, ash_error *err);
 int ash__run_fsync(ash_command *c, ash_error *err);
 int ash__run_configure_fail_point(ash_command *c, ash_error *err);
 int ash__run_ashlar_maintain(ash_command *c, ash_error *err);
+int ash__run_profile(ash_command *c, ash_error *err);
+int ash__run_repl_set_get_config(ash_command *c, ash_error *err);
 int ash__run_repl_set_get_status(ash_command *c, ash_error *err);
 /* The pipeline's first stage is $currentOp: running operations, then the stages behind it. */
 int ash__open_current_op(ash_command *c, const bson_t *pipeline, const ash_aggregate_options *o,

@@ -73,6 +73,16 @@ int ash__run_fsync(ash_command *c, ash_error *err)
     return rc;
 }
 
+/* There is no profiler, which is what level 0 says. */
+int ash__run_profile(ash_command *c, ash_error *err)
+{
+    int64_t level = 0;
+    if (!ash__value_as_int64(c->value, &level) || level > 0)
+        return ash__fail(err, ASH_EUNSUPPORTED, "profile: only level 0 is supported");
+    ash__builder_int32(&c->reply->body, "was", 0);
+    return 0;
+}
+
 int ash__run_configure_fail_point(ash_command *c, ash_error *err)
 {
     uint32_t len;
@@ -130,6 +140,11 @@ int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
 
 /* ---- the replica set of one ---- */
 
+static const char *host_of(const ash_command *c)
+{
+    return c->server->advertise != NULL ? c->server->advertise : c->connection->local;
+}
+
 static void add_member(ash_command *c, uint64_t now)
 {
     ash_builder *b = &c->reply->body;
@@ -137,7 +152,7 @@ static void add_member(ash_command *c, uint64_t now)
     ash__builder_begin_array(b, "members");
     ash__builder_begin_doc(b, "0");
     ash__builder_int32(b, "_id", 0);
-    ash__builder_text(b, "name", s->advertise != NULL ? s->advertise : c->connection->local);
+    ash__builder_text(b, "name", host_of(c));
     ash__builder_double(b, "health", 1.0);
     ash__builder_int32(b, "state", 1);
     ash__builder_text(b, "stateStr", "PRIMARY");
@@ -152,13 +167,47 @@ static void add_member(ash_command *c, uint64_t now)
     ash__builder_end(b);
 }
 
+static int refuse_on_standalone(const ash_command *c, ash_error *err)
+{
+    if (!c->server->opts.standalone)
+        return 0;
+    return ash__fail_server(err, ASH_EUNSUPPORTED, NO_REPLICATION_ENABLED,
+                            "not running with --replSet");
+}
+
+int ash__run_repl_set_get_config(ash_command *c, ash_error *err)
+{
+    ash_builder *b = &c->reply->body;
+    int rc = refuse_on_standalone(c, err);
+    if (rc != 0)
+        return rc;
+    ash__builder_begin_doc(b, "config");
+    ash__builder_text(b, "_id", c->server->set_name);
+    ash__builder_int32(b, "version", 1);
+    ash__builder_int64(b, "term", 1);
+    ash__builder_int64(b, "protocolVersion", 1);
+    ash__builder_bool(b, "writeConcernMajorityJournalDefault", true);
+    ash__builder_begin_array(b, "members");
+    ash__builder_begin_doc(b, "0");
+    ash__builder_int32(b, "_id", 0);
+    ash__builder_text(b, "host", host_of(c));
+    ash__builder_bool(b, "arbiterOnly", false);
+    ash__builder_bool(b, "hidden", false);
+    ash__builder_double(b, "priority", 1.0);
+    ash__builder_int32(b, "votes", 1);
+    ash__builder_end(b);
+    ash__builder_end(b);
+    ash__builder_end(b);
+    return 0;
+}
+
 int ash__run_repl_set_get_status(ash_command *c, ash_error *err)
 {
     ash_builder *b = &c->reply->body;
     uint64_t now = ash__server_cluster_time(c->server);
-    if (c->server->opts.standalone)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, NO_REPLICATION_ENABLED,
-                                "not running with --replSet");
+    int rc = refuse_on_standalone(c, err);
+    if (rc != 0)
+        return rc;
     ash__builder_text(b, "set", c->server->set_name);
     ash__builder_date(b, "date", ash__clock_wall_ms());
     ash__builder_int32(b, "myState", 1);

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TYPE_MISMATCH = 14, ILLEGAL_OPERATION = 20, MAX_SESSIONS_A_COMMAND = 10000 };
+enum { TYPE_MISMATCH = 14, NOT_IN_TRANSACTION = 263, MAX_SESSIONS_A_COMMAND = 10000 };
 
 int ash__run_start_session(ash_command *c, ash_error *err)
 {
@@ -89,7 +89,7 @@ int ash__run_kill_all_sessions(ash_command *c, ash_error *err)
 
 int ash__run_refuse_transaction(ash_command *c, ash_error *err)
 {
-    return ash__fail_server(err, ASH_EUNSUPPORTED, ILLEGAL_OPERATION,
+    return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
                             "%s: multi-document transactions are not supported by this server",
                             c->info->name);
 }

@@ -96,7 +96,7 @@ enum {
     REFUSED = ASH_COMMAND_REFUSED
 };
 
-#define NO_TRANSACTIONS "answers 20: there are no transactions for clients"
+#define NO_TRANSACTIONS "answers 263: there are no transactions for clients"
 #define NO_USERS        "answers 115: there are no users"
 #define NO_SASL         "answers 334: there is no authentication"
 
@@ -195,6 +195,10 @@ static const ash_wire_command_info commands[] = {
     {"refreshSessions", NULL, NO_ARGS, API1, ash__run_refresh_sessions, NULL},
     {"renameCollection", NULL, ARGS({"to", STRING}, {"dropTarget", BOOL}, {"stayTemp", BOOL}),
      ADMIN | WRITES, ash__run_rename_collection, NULL},
+    {"profile", NULL, ARGS({"slowms", NUMBER}, {"sampleRate", NUMBER}, {"filter", ANY}), 0,
+     ash__run_profile, "levels 1 and 2 answer 238: slow operations go to the log"},
+    {"replSetGetConfig", NULL, ARGS({"commitmentStatus", BOOL}), ADMIN,
+     ash__run_repl_set_get_config, NULL},
     {"replSetGetStatus", NULL, ARGS({"initialSync", ANY}), ADMIN, ash__run_repl_set_get_status,
      NULL},
     {"saslContinue", NULL, NO_ARGS, LENIENT | REFUSED, ash__run_sasl, NO_SASL},
@@ -207,8 +211,8 @@ static const ash_wire_command_info commands[] = {
      RETRIES, ash__run_update, NULL},
     {"usersInfo", NULL, NO_ARGS, LENIENT, ash__run_users_info, "there are none"},
     {"validate", NULL,
-     ARGS({"full", BOOL}, {"repair", BOOL}, {"background", BOOL}, {"checkBSONConformance", BOOL},
-          {"metadata", BOOL}),
+     ARGS({"full", BOOL}, {"scandata", BOOL}, {"repair", BOOL}, {"background", BOOL},
+          {"checkBSONConformance", BOOL}, {"metadata", BOOL}),
      ASH_COMMAND_COLLECTION, ash__run_validate, NULL},
     {"whatsmyuri", NULL, NO_ARGS, 0, ash__run_whatsmyuri, NULL},
 };

@@ -11,6 +11,7 @@ enum {
     INVALID_OPTIONS = 72,
     UNKNOWN_REPL_WRITE_CONCERN = 79,
     UNSATISFIABLE_WRITE_CONCERN = 100,
+    NOT_IN_TRANSACTION = 263,
     API_VERSION_ERROR = 322,
     API_STRICT_ERROR = 323,
     NOT_RETRYABLE_COMMAND = 50768,
@@ -39,7 +40,8 @@ static int refuse_transaction(const ash_command *c, ash_error *err)
 {
     if (ash__arg(c, "startTransaction").type == 0 && ash__arg(c, "autocommit").type == 0)
         return 0;
-    return ash__fail_server(err, ASH_EUNSUPPORTED, ILLEGAL_OPERATION,
+    /* Not 20, which drivers take to mean that retryable writes are missing. */
+    return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
                             "multi-document transactions are not supported by this server");
 }
 

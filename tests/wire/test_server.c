@@ -80,7 +80,7 @@ static void test_wire_server__errors_have_the_servers_codes(void **state)
     assert_int_equal(code_of(fd, BCON_NEW("getMore", BCON_INT64(5), "collection", "c")), 43);
     assert_int_equal(code_of(fd, BCON_NEW("configureFailPoint", "failCommand", "$db", "admin")),
                      59);
-    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "startTransaction", BCON_BOOL(true))), 20);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "startTransaction", BCON_BOOL(true))), 263);
     assert_int_equal(code_of(fd, BCON_NEW("find", "c", "txnNumber", BCON_INT64(1))), 72);
     assert_int_equal(code_of(fd, BCON_NEW("ping", BCON_INT32(1), "apiVersion", "2")), 322);
     assert_int_equal(code_of(fd, BCON_NEW("ping", BCON_INT32(1))), 0);
