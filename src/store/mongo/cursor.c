@@ -6,6 +6,7 @@
 #include "base/mem.h"
 
 #include <limits.h>
+#include <string.h>
 
 /* The driver's documents live until its next step, so a batch is copied into `bytes`; a batch of
  * one is not. */
@@ -17,6 +18,7 @@ struct mongo_cursor {
     mongoc_change_stream_t *stream; /* … */
     bool waits;                     /* tailable or a stream: each step of the driver may wait */
     const bson_t *pending;          /* taken from the driver, not handed out yet */
+    bool invalidated;               /* a stream's last event was handed out */
     bool ended;
     ash_buffer bytes;
     ash_doc *docs;
@@ -114,14 +116,26 @@ static int fill(struct mongo_cursor *c, size_t max_docs, size_t max_bytes, ash_e
     return 0;
 }
 
+/* The last event of a stream.  The driver would take what follows for a broken connection, and
+ * start over. */
+static bool is_invalidate(const bson_t *event)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, event, "operationType") && BSON_ITER_HOLDS_UTF8(&it) &&
+           strcmp(bson_iter_utf8(&it, NULL), "invalidate") == 0;
+}
+
 static int next_single(struct mongo_cursor *c, ash_batch *out, ash_error *err)
 {
     int result = ash__op_check(&c->op, err);
-    if (result == 0 && c->pending == NULL)
+    if (c->invalidated)
+        c->ended = true;
+    else if (result == 0 && c->pending == NULL)
         result = step(c, err);
     if (result != 0)
         return result;
     if (c->pending != NULL) {
+        c->invalidated = c->stream != NULL && is_invalidate(c->pending);
         if (c->capacity == 0) {
             c->capacity = 1;
             c->docs = ash__alloc_array(1, sizeof *c->docs);
@@ -163,7 +177,7 @@ static int mongo_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
         out->docs = c->docs;
         out->count = c->count;
     }
-    if (result == 0 && c->stream != NULL)
+    if (result == 0 && c->stream != NULL && !c->ended)
         set_resume_token(c, out);
     out->exhausted = c->ended;
     /* The connection serves others from now on. */

@@ -156,6 +156,29 @@ static void test_mongo_sessions__a_watch_gives_events_and_where_to_go_on(void **
     bson_destroy(token);
 }
 
+static void test_mongo_sessions__a_watch_ends_with_its_collection(void **state)
+{
+    struct rig r;
+    ash_cursor *cursor = NULL;
+    ash_batch batch;
+    (void)state;
+    rig_start(&r, MOCK_REPLICA_SET, "replicaSet=rs", NULL);
+    rig_expect_batch(&r, "{'aggregate': 'c'}", "first", 7, "");
+    rig_expect_batch(&r, "{'getMore': 7}", "next", 0,
+                     "{'_id': {'_data': 'aa'}, 'operationType': 'invalidate', 'n': 1}");
+    assert_ok(ash_store_watch(r.store, "test", "c", NULL, &cursor, &r.err), &r.err);
+    assert_ok(ash_cursor_next_batch(cursor, 0, 0, &batch, &r.err), &r.err);
+    assert_int_equal(batch.count, 1);
+    assert_int_equal(field_of(batch.docs[0], "n"), 1);
+    for (int i = 0; i < 2; i++) {
+        assert_ok(ash_cursor_next_batch(cursor, 0, 0, &batch, &r.err), &r.err);
+        assert_int_equal(batch.count, 0);
+        assert_true(batch.exhausted);
+    }
+    ash_cursor_free(cursor);
+    rig_finish(&r);
+}
+
 static void test_mongo_sessions__watching_a_standalone_is_unsupported(void **state)
 {
     struct rig r;
@@ -180,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_mongo_sessions__a_lasting_failure_is_not_tried_again),
         cmocka_unit_test(test_mongo_sessions__a_standalone_has_no_transactions),
         cmocka_unit_test(test_mongo_sessions__a_watch_gives_events_and_where_to_go_on),
+        cmocka_unit_test(test_mongo_sessions__a_watch_ends_with_its_collection),
         cmocka_unit_test(test_mongo_sessions__watching_a_standalone_is_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
