@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _XOPEN_SOURCE 700 /* nftw */
+#include "check.h"
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "segment/segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COLL = 7, THREADS = 4, EACH = 50 };
+
+typedef struct fixture {
+    char folder[64];
+    ash_segments *segments;
+    uint8_t used[1024]; /* what `load` gives for segment 1 */
+    int loads;
+    ash_error err;
+} fixture;
+
+static int load(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err)
+{
+    fixture *f = ctx;
+    (void)err, (void)blocks;
+    assert_int_equal(segment, 1);
+    memcpy(map, f->used, sizeof f->used);
+    f->loads++;
+    return 0;
+}
+
+static void open_segments(fixture *f)
+{
+    ash_segments_options opts = {
+        .folder = f->folder, .segment_bytes = 1 << 20, .load = load, .ctx = f};
+    memcpy(opts.store_id, "0123456789abcdef", 16);
+    f->segments = ash__segments_new(&opts);
+}
+
+static int setup(void **state)
+{
+    fixture *f = ash__new(fixture);
+    strcpy(f->folder, "/tmp/ash-segment-XXXXXX");
+    assert_non_null(mkdtemp(f->folder));
+    open_segments(f);
+    *state = f;
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+    (void)st, (void)kind, (void)at;
+    return remove(path);
+}
+
+static int teardown(void **state)
+{
+    fixture *f = *state;
+    ash__segments_free(f->segments);
+    nftw(f->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    ash__free(f);
+    return 0;
+}
+
+static ash_placed put(fixture *f, uint64_t sequence, size_t len)
+{
+    ash_placed placed;
+    uint8_t *bytes = ash__alloc(len);
+    memset(bytes, (int)sequence, len);
+    struct iovec parts[3] = {{bytes, 1}, {bytes, 0}, {bytes + 1, len - 1}};
+    assert_ok(ash__segments_write(f->segments, COLL, sequence, parts, 3, &placed, &f->err),
+              &f->err);
+    ash__free(bytes);
+    return placed;
+}
+
+static ash_place place_of(const ash_placed *p)
+{
+    return (ash_place){p->extent.segment, p->extent.block, p->len, p->sequence};
+}
+
+static bool reads_back(fixture *f, const ash_placed *p)
+{
+    const uint8_t *bytes;
+    ash_place place = place_of(p);
+    if (ash__segments_read(f->segments, &place, COLL, true, &bytes, &f->err) != 0)
+        return false;
+    for (uint32_t i = 0; i < p->len; i++) {
+        if (bytes[i] != (uint8_t)p->sequence)
+            return false;
+    }
+    return true;
+}
+
+static void test_segment_record__bytes_are_as_specified(void **state)
+{
+    fixture *f = *state;
+    uint8_t *file = NULL;
+    size_t len;
+    char *path = ash__path_join(f->folder, "00000001.seg");
+    ash_placed p = put(f, 0x41, 5000);
+    assert_int_equal(p.extent.block, 1);
+    assert_int_equal(p.extent.blocks, 2);
+    assert_ok(ash__file_load(path, 2 << 20, &file, &len, &f->err), &f->err);
+    assert_int_equal(len, 1 << 20);
+    assert_memory_equal(file, "ASHLRSEG\1\0\0\0\1\0\0\0000123456789abcdef\0\1\0\0\0\0\0\0", 40);
+    assert_true(ash__get_le64(file + 40) == ash__checksum(file, 40));
+    const uint8_t *record = file + 4096;
+    assert_memory_equal(record,
+                        "ASHR\x88\x13\0\0\x41\0\0\0\0\0\0\0\7\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0", 32);
+    assert_true(ash__get_le64(record + 32) == ash__checksum(record + 48, 5000));
+    assert_true(ash__get_le64(record + 40) == ash__checksum(record, 40));
+    assert_int_equal(record[48], 0x41);
+    assert_int_equal(record[48 + 5000], 0);
+    ash__free(file);
+    ash__free(path);
+}
+
+static void test_segment_record__every_difference_is_found(void **state)
+{
+    fixture *f = *state;
+    const uint8_t *bytes;
+    ash_placed p = put(f, 3, 10000);
+    assert_true(reads_back(f, &p));
+    ash_place place = place_of(&p);
+    assert_int_equal(ash__segments_read(f->segments, &place, COLL + 1, true, &bytes, &f->err),
+                     ASH_ECORRUPT);
+    place.sequence++;
+    assert_int_equal(ash__segments_read(f->segments, &place, COLL, true, &bytes, &f->err),
+                     ASH_ECORRUPT);
+    place = place_of(&p);
+    place.len++;
+    assert_int_equal(ash__segments_read(f->segments, &place, COLL, true, &bytes, &f->err),
+                     ASH_ECORRUPT);
+    place = place_of(&p);
+    place.block = 255;
+    assert_int_equal(ash__segments_read(f->segments, &place, COLL, true, &bytes, &f->err),
+                     ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "a pointer outside the file in segment 00000001"));
+    place.segment = 9;
+    assert_int_equal(ash__segments_read(f->segments, &place, COLL, true, &bytes, &f->err),
+                     ASH_ECORRUPT);
+}
+
+static void test_segment_space__free_neighbours_become_one(void **state)
+{
+    fixture *f = *state;
+    ash_placed p[6];
+    for (size_t i = 0; i < 6; i++)
+        p[i] = put(f, i + 1, 3 * 4096 - 48);
+    /* Give back out of order; together they hold what none could alone. */
+    ash__segments_give(f->segments, p[1].extent);
+    ash__segments_give(f->segments, p[3].extent);
+    ash__segments_give(f->segments, p[2].extent);
+    ash_placed large = put(f, 10, 9 * 4096 - 48);
+    assert_int_equal(large.extent.block, p[1].extent.block);
+    assert_true(reads_back(f, &large) && reads_back(f, &p[0]) && reads_back(f, &p[4]));
+    ash__segments_give(f->segments, p[4].extent);
+    ash_placed small = put(f, 11, 100);
+    assert_int_equal(small.extent.block, p[4].extent.block);
+}
+
+static void test_segment_space__new_segments_when_full(void **state)
+{
+    fixture *f = *state;
+    ash_segments_stats stats;
+    ash_placed p[20];
+    for (size_t i = 0; i < 20; i++)
+        p[i] = put(f, i + 1, 200000);
+    assert_int_equal(p[0].extent.segment, 1);
+    assert_int_equal(p[19].extent.segment, 4);
+    ash_placed giant = put(f, 99, 3 << 20);
+    for (size_t i = 0; i < 20; i++)
+        assert_true(reads_back(f, &p[i]));
+    assert_true(reads_back(f, &giant));
+    ash__segments_stats(f->segments, &stats);
+    assert_int_equal(stats.files, 5);
+    assert_int_equal(stats.staged, 20 * 49 + 769);
+    assert_int_equal(stats.used, 0);
+}
+
+static void test_segment_space__maps_are_loaded_when_needed(void **state)
+{
+    fixture *f = *state;
+    ash_placed p = put(f, 1, 100);
+    ash_extent first = p.extent;
+    ash__segments_free(f->segments);
+    open_segments(f);
+    memset(f->used, 0xFF, 1024);
+    f->used[5] = 0x0F; /* blocks 44..47 are free */
+    ash__segments_add(f->segments, 1, 256, 251);
+    assert_true(reads_back(f, &p));
+    assert_int_equal(f->loads, 0);
+    p = put(f, 2, 3 * 4096);
+    assert_int_equal(f->loads, 1);
+    assert_int_equal(p.extent.segment, 1);
+    assert_int_equal(p.extent.block, 44);
+    ash__segments_mark(f->segments, p.extent);
+    assert_ok(ash__segments_unmark(f->segments, first, &f->err), &f->err);
+    assert_int_equal(ash__segments_unmark(f->segments, first, &f->err), ASH_ECORRUPT);
+    ash__segments_hold(f->segments, first, 5);
+    ash__segments_reap(f->segments, 4);
+    ash_segments_stats stats;
+    ash__segments_stats(f->segments, &stats);
+    assert_int_equal(stats.held, 1);
+    assert_int_equal(stats.free, 0);
+    ash__segments_reap(f->segments, 5);
+    ash__segments_stats(f->segments, &stats);
+    assert_int_equal(stats.held, 0);
+    assert_int_equal(stats.free, 1);
+}
+
+static int syncs_to_fail;
+
+static int failing_fdatasync(int fd)
+{
+    if (syncs_to_fail-- > 0) {
+        errno = EIO;
+        return -1;
+    }
+    return ash__io_system.fdatasync(fd);
+}
+
+static void test_segment_sync__what_was_unsynced_at_a_failure_is_lost(void **state)
+{
+    fixture *f = *state;
+    ash_io io = ash__io_system;
+    ash_placed one = put(f, 1, 5000), two = put(f, 2, 5000);
+    assert_ok(ash__segments_sync(f->segments, &one, &f->err), &f->err);
+    ash_placed three = put(f, 3, 5000);
+    io.fdatasync = failing_fdatasync;
+    syncs_to_fail = 1;
+    ash__io_set(&io);
+    assert_ok(ash__segments_sync(f->segments, &two, &f->err), &f->err);
+    assert_int_equal(ash__segments_sync(f->segments, &three, &f->err), ASH_EIO);
+    assert_int_equal(ash__segments_sync(f->segments, &three, &f->err), ASH_EIO);
+    ash_placed four = put(f, 4, 5000);
+    assert_ok(ash__segments_sync(f->segments, &four, &f->err), &f->err);
+    assert_int_equal(ash__segments_sync(f->segments, &three, &f->err), ASH_EIO);
+    ash__io_set(NULL);
+}
+
+typedef struct worker {
+    fixture *f;
+    pthread_t thread;
+    ash_placed placed[EACH];
+    int failures;
+    unsigned number;
+} worker;
+
+static void *write_many(void *arg)
+{
+    worker *me = arg;
+    for (unsigned i = 0; i < EACH; i++) {
+        uint8_t bytes[9000];
+        uint64_t sequence = me->number * 64 + i;
+        struct iovec part = {bytes, 4200 + i * 90};
+        memset(bytes, (int)sequence, sizeof bytes);
+        me->failures += ash__segments_write(me->f->segments, COLL, sequence, &part, 1,
+                                            &me->placed[i], NULL) != 0;
+        if (i % 3 == 1)
+            ash__segments_give(me->f->segments, me->placed[i].extent);
+    }
+    return NULL;
+}
+
+static void test_segment_space__many_writers_never_overlap(void **state)
+{
+    fixture *f = *state;
+    worker *workers = ash__alloc_array(THREADS, sizeof *workers);
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i].f = f;
+        workers[i].number = i;
+        assert_int_equal(ash__thread_start(&workers[i].thread, 0, write_many, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(workers[i].thread, NULL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        assert_int_equal(workers[i].failures, 0);
+        for (unsigned n = 0; n < EACH; n++)
+            assert_true(n % 3 == 1 || reads_back(f, &workers[i].placed[n]));
+    }
+    ash__free(workers);
+}
+
+static void test_segment_hold__pins_count(void **state)
+{
+    fixture *f = *state;
+    ash_segments_stats stats;
+    ash_placed p = put(f, 1, 100);
+    ash__segments_mark(f->segments, p.extent);
+    ash__segments_pin(f->segments, p.extent.segment, p.extent.block);
+    ash__segments_pin(f->segments, p.extent.segment, p.extent.block);
+    assert_ok(ash__segments_unmark(f->segments, p.extent, &f->err), &f->err);
+    ash__segments_hold(f->segments, p.extent, 1);
+    ash__segments_reap(f->segments, UINT64_MAX);
+    ash__segments_unpin(f->segments, p.extent.segment, p.extent.block);
+    ash_placed other = put(f, 2, 100);
+    assert_int_not_equal(other.extent.block, p.extent.block);
+    assert_true(reads_back(f, &p));
+    ash__segments_unpin(f->segments, p.extent.segment, p.extent.block);
+    ash__segments_stats(f->segments, &stats);
+    assert_int_equal(stats.held, 0);
+    assert_int_equal(stats.pins, 0);
+    other = put(f, 3, 100);
+    assert_int_equal(other.extent.block, p.extent.block);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_segment_record__bytes_are_as_specified),
+        TEST(test_segment_record__every_difference_is_found),
+        TEST(test_segment_space__free_neighbours_become_one),
+        TEST(test_segment_space__new_segments_when_full),
+        TEST(test_segment_space__maps_are_loaded_when_needed),
+        TEST(test_segment_sync__what_was_unsynced_at_a_failure_is_lost),
+        TEST(test_segment_space__many_writers_never_overlap),
+        TEST(test_segment_hold__pins_count),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
