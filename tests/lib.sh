@@ -47,11 +47,16 @@ start_server() {
     server_address=$(sed -n 's|^mongodb://\([^/]*\)/.*|\1|p' "$scratch/server.out" | head -n 1)
 }
 
+# Ends the server as a person would and waits until it is gone (it may be the child of another shell, so not by wait alone).
 stop_server() {
-    kill "$server_pid" && wait "$server_pid"
-    server_status=$?
+    kill "$server_pid"
+    tries=0
+    while [ -d "/proc/$server_pid" ] && ! grep -q '^State:.Z' "/proc/$server_pid/status" 2>/dev/null; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || return 1
+        sleep 0.05
+    done
     server_pid=
-    return $server_status
 }
 
 # expect_status STATUS COMMAND…: passes when the command exits so; its output is in $scratch/out and $scratch/err.

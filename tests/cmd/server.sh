@@ -32,7 +32,7 @@ case_works_beside_a_server_in_a_deep_folder() {
 case_second_server_on_the_same_folder() {
     start_server "$scratch/twice"
     expect_status 6 "$ASHLAR" -s "$scratch/twice" serve --mongo 127.0.0.1:0
-    grep -q 'another process' "$scratch/err"
+    grep -q 'in use by process' "$scratch/err"
     echo x | "$ASHLAR" -s "$scratch/twice" put - still
     stop_server
 }

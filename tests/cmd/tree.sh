@@ -15,8 +15,8 @@ measure() {
 # Folders of /usr, smallest needed set first, until there is enough; then made-up files where a system is too small.
 collect() {
     mkdir "$tree"
-    for folder in include share/doc share/perl share/perl5 lib/python3 share/man lib/gcc share lib bin; do
-        [ -d "/usr/$folder" ] || continue
+    for folder in include lib/gcc bin lib/x86_64-linux-gnu lib/python3 share/perl share/doc lib share; do
+          [ -d "/usr/$folder" ] || continue
         mkdir -p "$tree/$folder"
         cp -r "/usr/$folder/." "$tree/$folder/" 2>/dev/null || true
         measure
