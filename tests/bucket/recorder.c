@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "recorder.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "store/ops.h"
+
+struct recorder {
+    ash_store store; /* first: the store that is handed out */
+    ash_store *inner;
+    ash_buffer log;
+    const char *prefix;
+    int nth;
+    bool all;
+};
+
+static recorder *of(ash_store *store)
+{
+    return (recorder *)store;
+}
+
+static int note(ash_store *store, const char *what, const char *coll, ash_error *err)
+{
+    recorder *r = of(store);
+    char line[200];
+    snprintf(line, sizeof line, "%s %s\n", what, coll != NULL ? coll : "");
+    ash__buffer_append_text(&r->log, line);
+    if (r->nth <= 0 || strncmp(line, r->prefix, strlen(r->prefix)) != 0)
+        return 0;
+    if (r->nth > 1) {
+        r->nth--;
+        return 0;
+    }
+    r->nth = r->all ? 1 : 0;
+    return ash__fail(err, ASH_ENETWORK, "connection is gone");
+}
+
+static int rec_capabilities(ash_store *store, ash_capabilities *out, ash_error *err)
+{
+    (void)store;
+    (void)err;
+    *out = (ash_capabilities){.backend = "mongodb"};
+    return 0;
+}
+
+static int rec_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                    const ash_find_options *opts, ash_cursor **out, ash_error *err)
+{
+    bool primary = false;
+    bson_iter_t it;
+    if (opts->op.read_preference != NULL &&
+        bson_iter_init_find(&it, opts->op.read_preference, "mode"))
+        primary = strcmp(bson_iter_utf8(&it, NULL), "primary") == 0;
+    int rc = note(store, primary ? "find-primary" : "find", coll, err);
+    if (rc != 0)
+        return rc;
+    return of(store)->inner->ops->find(of(store)->inner, db, coll, filter, opts, out, err);
+}
+
+static int rec_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
+                      size_t count, const ash_insert_options *opts, ash_write_result *result,
+                      ash_error *err)
+{
+    int rc = note(store, "insert", coll, err);
+    if (rc != 0)
+        return rc;
+    return of(store)->inner->ops->insert(of(store)->inner, db, coll, docs, count, opts, result,
+                                         err);
+}
+
+static int rec_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                      const bson_value_t *update, const ash_update_options *opts,
+                      ash_write_result *result, ash_error *err)
+{
+    int rc = note(store, opts->multi ? "update-many" : "update-one", coll, err);
+    if (rc != 0)
+        return rc;
+    return of(store)->inner->ops->update(of(store)->inner, db, coll, filter, update, opts, result,
+                                         err);
+}
+
+static int rec_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                      const ash_remove_options *opts, ash_write_result *result, ash_error *err)
+{
+    int rc = note(store, "remove", coll, err);
+    if (rc != 0)
+        return rc;
+    return of(store)->inner->ops->remove(of(store)->inner, db, coll, filter, opts, result, err);
+}
+
+static int rec_create_indexes(ash_store *store, const char *db, const char *coll,
+                              const bson_t *specs, const ash_op *op, bson_t *reply, ash_error *err)
+{
+    int rc = note(store, "create-indexes", coll, err);
+    if (rc != 0)
+        return rc;
+    return of(store)->inner->ops->create_indexes(of(store)->inner, db, coll, specs, op, reply, err);
+}
+
+static int rec_list_indexes(ash_store *store, const char *db, const char *coll, const ash_op *op,
+                            ash_cursor **out, ash_error *err)
+{
+    int rc = note(store, "list-indexes", coll, err);
+    if (rc != 0)
+        return rc;
+    return of(store)->inner->ops->list_indexes(of(store)->inner, db, coll, op, out, err);
+}
+
+static int rec_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
+                    ash_error *err)
+{
+    int rc = note(store, "drop", coll, err);
+    if (rc != 0)
+        return rc;
+    return of(store)->inner->ops->drop(of(store)->inner, db, coll, op, err);
+}
+
+static void rec_close(ash_store *store)
+{
+    (void)store; /* recorder_free() does it */
+}
+
+static const ash_store_ops recording_ops = {.close = rec_close,
+                                            .capabilities = rec_capabilities,
+                                            .find = rec_find,
+                                            .insert = rec_insert,
+                                            .update = rec_update,
+                                            .remove = rec_remove,
+                                            .create_indexes = rec_create_indexes,
+                                            .list_indexes = rec_list_indexes,
+                                            .drop = rec_drop};
+
+recorder *recorder_new(fixture *f, ash_bucket **bucket)
+{
+    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    recorder *r = ash__new(recorder);
+    r->store.ops = &recording_ops;
+    r->store.default_db = ash__strdup(ash_store_default_db(f->store));
+    r->inner = f->store;
+    r->prefix = "";
+    o.chunk_size_bytes = CHUNK;
+    assert_ok(ash_bucket_open(&r->store, &o, bucket, &f->err), &f->err);
+    return r;
+}
+
+void recorder_free(recorder *r, ash_bucket *bucket)
+{
+    ash_bucket_free(bucket);
+    ash__buffer_release(&r->log);
+    ash__free(r->store.default_db);
+    ash__free(r);
+}
+
+void recorder_clear(recorder *r)
+{
+    ash__buffer_clear(&r->log);
+    r->nth = 0;
+}
+
+const char *recorder_log(recorder *r)
+{
+    return ash__buffer_text(&r->log);
+}
+
+void recorder_fail(recorder *r, const char *prefix, int nth, bool all)
+{
+    recorder_clear(r);
+    r->prefix = prefix;
+    r->nth = nth;
+    r->all = all;
+}
