@@ -32,6 +32,14 @@ static int check_concern(const bson_t *doc, const char *what, const char *field,
     return 0;
 }
 
+/* Without an answer nothing could be said about any write. */
+static bool is_unacknowledged(const bson_t *concern)
+{
+    bson_iter_t it;
+    return concern != NULL && bson_iter_init_find(&it, concern, "w") &&
+           BSON_ITER_HOLDS_NUMBER(&it) && bson_iter_as_int64(&it) == 0;
+}
+
 static int check_options(const ash_bucket_options *o, ash_error *err)
 {
     int rc = 0;
@@ -49,6 +57,8 @@ static int check_options(const ash_bucket_options *o, ash_error *err)
         rc = check_concern(o->read_preference, "read preference", "mode", BSON_TYPE_UTF8, err);
     if (rc == 0)
         rc = check_concern(o->write_concern, "write concern", "j", BSON_TYPE_BOOL, err);
+    if (rc == 0 && is_unacknowledged(o->write_concern))
+        rc = ash__fail(err, ASH_EUNSUPPORTED, "write concern 0 leaves every outcome unknown");
     return rc;
 }
 

@@ -14,6 +14,7 @@ struct recorder {
     const char *prefix;
     int nth;
     bool all;
+    int without_deadline;
 };
 
 static recorder *of(ash_store *store)
@@ -21,9 +22,11 @@ static recorder *of(ash_store *store)
     return (recorder *)store;
 }
 
-static int note(ash_store *store, const char *what, const char *coll, ash_error *err)
+static int note(ash_store *store, const char *what, const char *coll, const ash_op *op,
+                ash_error *err)
 {
     recorder *r = of(store);
+    r->without_deadline += op->deadline_ms == 0 ? 1 : 0;
     char line[200];
     snprintf(line, sizeof line, "%s %s\n", what, coll != NULL ? coll : "");
     ash__buffer_append_text(&r->log, line);
@@ -53,7 +56,7 @@ static int rec_find(ash_store *store, const char *db, const char *coll, const bs
     if (opts->op.read_preference != NULL &&
         bson_iter_init_find(&it, opts->op.read_preference, "mode"))
         primary = strcmp(bson_iter_utf8(&it, NULL), "primary") == 0;
-    int rc = note(store, primary ? "find-primary" : "find", coll, err);
+    int rc = note(store, primary ? "find-primary" : "find", coll, &opts->op, err);
     if (rc != 0)
         return rc;
     return of(store)->inner->ops->find(of(store)->inner, db, coll, filter, opts, out, err);
@@ -63,7 +66,7 @@ static int rec_insert(ash_store *store, const char *db, const char *coll, const 
                       size_t count, const ash_insert_options *opts, ash_write_result *result,
                       ash_error *err)
 {
-    int rc = note(store, "insert", coll, err);
+    int rc = note(store, "insert", coll, &opts->op, err);
     if (rc != 0)
         return rc;
     return of(store)->inner->ops->insert(of(store)->inner, db, coll, docs, count, opts, result,
@@ -74,7 +77,7 @@ static int rec_update(ash_store *store, const char *db, const char *coll, const 
                       const bson_value_t *update, const ash_update_options *opts,
                       ash_write_result *result, ash_error *err)
 {
-    int rc = note(store, opts->multi ? "update-many" : "update-one", coll, err);
+    int rc = note(store, opts->multi ? "update-many" : "update-one", coll, &opts->op, err);
     if (rc != 0)
         return rc;
     return of(store)->inner->ops->update(of(store)->inner, db, coll, filter, update, opts, result,
@@ -84,7 +87,7 @@ static int rec_update(ash_store *store, const char *db, const char *coll, const 
 static int rec_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                       const ash_remove_options *opts, ash_write_result *result, ash_error *err)
 {
-    int rc = note(store, "remove", coll, err);
+    int rc = note(store, "remove", coll, &opts->op, err);
     if (rc != 0)
         return rc;
     return of(store)->inner->ops->remove(of(store)->inner, db, coll, filter, opts, result, err);
@@ -93,7 +96,7 @@ static int rec_remove(ash_store *store, const char *db, const char *coll, const 
 static int rec_create_indexes(ash_store *store, const char *db, const char *coll,
                               const bson_t *specs, const ash_op *op, bson_t *reply, ash_error *err)
 {
-    int rc = note(store, "create-indexes", coll, err);
+    int rc = note(store, "create-indexes", coll, op, err);
     if (rc != 0)
         return rc;
     return of(store)->inner->ops->create_indexes(of(store)->inner, db, coll, specs, op, reply, err);
@@ -102,7 +105,7 @@ static int rec_create_indexes(ash_store *store, const char *db, const char *coll
 static int rec_list_indexes(ash_store *store, const char *db, const char *coll, const ash_op *op,
                             ash_cursor **out, ash_error *err)
 {
-    int rc = note(store, "list-indexes", coll, err);
+    int rc = note(store, "list-indexes", coll, op, err);
     if (rc != 0)
         return rc;
     return of(store)->inner->ops->list_indexes(of(store)->inner, db, coll, op, out, err);
@@ -111,7 +114,7 @@ static int rec_list_indexes(ash_store *store, const char *db, const char *coll, 
 static int rec_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
                     ash_error *err)
 {
-    int rc = note(store, "drop", coll, err);
+    int rc = note(store, "drop", coll, op, err);
     if (rc != 0)
         return rc;
     return of(store)->inner->ops->drop(of(store)->inner, db, coll, op, err);
@@ -157,6 +160,11 @@ void recorder_clear(recorder *r)
 {
     ash__buffer_clear(&r->log);
     r->nth = 0;
+}
+
+int recorder_without_deadline(const recorder *r)
+{
+    return r->without_deadline;
 }
 
 const char *recorder_log(recorder *r)

@@ -88,7 +88,9 @@ static bool wants_disk(const ash_mongo_call *call, const char *coll)
 void ash__mongo_call_writes(ash_mongo_call *call, const char *coll)
 {
     /* A transaction has one write concern, which its commit carries. */
-    if (call->transaction == NULL && wants_disk(call, coll)) {
+    if (call->transaction == NULL && call->op->write_concern != NULL) {
+        ash__mongo_add_doc(&call->opts, "writeConcern", call->op->write_concern);
+    } else if (call->transaction == NULL && wants_disk(call, coll)) {
         mongoc_write_concern_t *concern = mongoc_write_concern_new();
         mongoc_write_concern_set_wmajority(concern, 0);
         mongoc_write_concern_set_journal(concern, true);

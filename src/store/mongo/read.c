@@ -32,15 +32,22 @@ int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bs
                     const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
     mongoc_collection_t *collection;
+    mongoc_read_prefs_t *prefs = NULL;
     mongoc_cursor_t *driver;
     ash_mongo_call call;
     int result = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (result != 0)
         return result;
+    result = ash__mongo_call_reads(&call, &prefs, err);
+    if (result != 0) {
+        ash__mongo_call_end(&call);
+        return result;
+    }
     add_find_options(&call.opts, opts);
     collection = mongoc_client_get_collection(call.client, db, coll);
-    driver = mongoc_collection_find_with_opts(collection, filter, &call.opts, NULL);
+    driver = mongoc_collection_find_with_opts(collection, filter, &call.opts, prefs);
     mongoc_collection_destroy(collection);
+    mongoc_read_prefs_destroy(prefs);
     if (opts->await_data)
         mongoc_cursor_set_max_await_time_ms(
             driver, opts->max_await_ms < UINT32_MAX ? (uint32_t)opts->max_await_ms : UINT32_MAX);
