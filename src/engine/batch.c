@@ -155,7 +155,7 @@ int ash__writer_mark_open(ash_writer *w, ash_error *err)
 
 /* Extents that this batch freed and did not use itself wait for readers; one that it both marked
  * and freed was never visible, but waits all the same. */
-static void after_commit(ash_writer *w, uint64_t txn_id)
+static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
 {
     ash_engine *e = w->engine;
     ash__segments_saved(e->segments);
@@ -166,7 +166,7 @@ static void after_commit(ash_writer *w, uint64_t txn_id)
     w->undo_count = w->placed_count = 0;
     ash__pins_lapse(e);
     ash__segments_reap(e->segments, ash__view_oldest(e));
-    ash__oplog_committed(e, w->last_time);
+    ash__oplog_committed(e, newest);
     w->marked_open = true;
     atomic_store(&e->marked_open, true);
 }
@@ -174,12 +174,15 @@ static void after_commit(ash_writer *w, uint64_t txn_id)
 int ash__batch_commit(ash_writer *w, ash_error *err)
 {
     int result = 0;
-    uint64_t txn_id = w->view.txn_id;
+    uint64_t txn_id = w->view.txn_id, oldest, newest = 0;
     ash_assert(w->depth == 1);
     if (!w->marked_open)
         result = ash__writer_mark_open(w, err);
     if (result == 0)
         result = ash__oplog_trim(w, err);
+    /* Not the last time given out: its entry may have been undone. */
+    if (result == 0)
+        result = ash__oplog_bounds(&w->view, &oldest, &newest, err);
     for (size_t i = 0; result == 0 && i < w->placed_count; i++)
         result = ash__segments_sync(w->engine->segments, &w->placed[i], err);
     if (result == 0)
@@ -197,7 +200,7 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
         w->placed_count = 0;
         return ash__lmdb_fail(rc, err, "cannot commit");
     }
-    after_commit(w, txn_id);
+    after_commit(w, txn_id, newest);
     return 0;
 }
 

@@ -106,11 +106,16 @@ void ash__oplog_committed(ash_engine *e, uint64_t time)
     ash__mutex_unlock(&e->watch_lock);
 }
 
+static bool is_cancelled(const volatile int *cancel)
+{
+    return cancel != NULL && __atomic_load_n(cancel, __ATOMIC_RELAXED) != 0;
+}
+
 bool ash__oplog_wait(ash_engine *e, uint64_t after, int64_t deadline_ms, const volatile int *cancel)
 {
     bool in_time = true;
     ash__mutex_lock(&e->watch_lock);
-    while (e->committed_time <= after && in_time && (cancel == NULL || *cancel == 0))
+    while (e->committed_time <= after && in_time && !is_cancelled(cancel))
         in_time = ash__cond_wait_until(&e->watch_cond, &e->watch_lock, deadline_ms);
     bool there = e->committed_time > after;
     ash__mutex_unlock(&e->watch_lock);

@@ -304,6 +304,32 @@ static void test_engine_writer__oplog_grows_in_time_and_is_bounded(void **state)
     fixture_check(f);
 }
 
+static int append_and_undo(ash_writer *w, void *ctx, ash_error *err)
+{
+    int result = append_entry(w, ctx, err);
+    if (result == 0)
+        result = ash__writer_savepoint(w, err);
+    if (result == 0)
+        result = append_entry(w, ctx, err);
+    return result == 0 ? ash__writer_savepoint_end(w, false, err) : result;
+}
+
+/* Waiting must not end for an entry that nobody will find. */
+static void test_engine_writer__undone_entries_wake_nobody(void **state)
+{
+    fixture *f = *state;
+    uint64_t time, oldest, newest;
+    fixture_apply(f, append_and_undo, &time, ASH_ACK_DURABLE, 0);
+    ash_view *v = fixture_view(f);
+    assert_ok(ash__oplog_bounds(v, &oldest, &newest, &f->err), &f->err);
+    assert_true(oldest == newest && newest < time);
+    ash__snapshot_close(v);
+    assert_true(ash__oplog_wait(f->engine, newest - 1, 1, NULL));
+    assert_false(ash__oplog_wait(f->engine, newest, ash__clock_ms() + 5, NULL));
+    fixture_apply(f, append_entry, &newest, ASH_ACK_DURABLE, 0);
+    assert_true(newest > time);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -316,6 +342,7 @@ int main(void)
         TEST(test_engine_writer__lone_durable_write_waits_for_no_timer),
         TEST(test_engine_writer__state_rows),
         TEST(test_engine_writer__oplog_grows_in_time_and_is_bounded),
+        TEST(test_engine_writer__undone_entries_wake_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
