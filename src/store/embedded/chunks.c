@@ -24,6 +24,26 @@ ash_value ash__chunks_file_of(const ash_matcher *filter)
     return id;
 }
 
+int64_t ash__chunks_number(const ash_plan *plan, ash_value file, ash_doc key, int64_t expected,
+                           ash_buffer *scratch)
+{
+    enum { WINDOW = 64 };
+    if (plan->kind != ASH_PLAN_IXSCAN || plan->index->pattern->count != 2 ||
+        strcmp(plan->index->pattern->parts[1].path, "n") != 0 || ash__value_is_missing(file) ||
+        key.len == 0)
+        return -1;
+    const ash_key_part *parts = plan->index->pattern->parts;
+    for (int64_t n = expected; n < expected + WINDOW; n++) {
+        ash_value_box box;
+        ash__buffer_clear(scratch);
+        ash__keycode_append(scratch, file, parts[0].descending, NULL);
+        ash__keycode_append(scratch, ash__box_int64(&box, n), parts[1].descending, NULL);
+        if (scratch->len == key.len && memcmp(scratch->data, key.data, key.len) == 0)
+            return n;
+    }
+    return -1;
+}
+
 void ash__chunk_error(const char *coll, const ash_matcher *filter, int64_t n, ash_error *err)
 {
     char id[96];

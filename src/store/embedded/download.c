@@ -51,38 +51,23 @@ typedef struct collector {
     size_t item_capacity;
     ash_arena *keys;
     ash_buffer key;
+    ash_value file; /* of the filter, or missing */
     int64_t expected_n;
 } collector;
 
-/* The number n of a chunk from its index key, without decoding: keys come in order, so it is nearly
- * always the one after the last. */
-static int64_t guess_n(collector *c)
+static int64_t number_of(collector *c)
 {
-    const ash_plan *plan = c->d->request->plan;
-    ash_value file = ash__chunks_file_of(c->d->request->filter);
-    if (plan->kind != ASH_PLAN_IXSCAN || plan->index->pattern->count != 2 ||
-        strcmp(plan->index->pattern->parts[1].path, "n") != 0 || ash__value_is_missing(file) ||
-        !c->scan.has_hit)
-        return -1;
-    const ash_key_pattern *p = plan->index->pattern;
-    for (int64_t n = c->expected_n; n < c->expected_n + 64; n++) {
-        ash_value_box box;
-        ash__buffer_clear(&c->key);
-        ash__keycode_append(&c->key, file, p->parts[0].descending, NULL);
-        ash__keycode_append(&c->key, ash__box_int64(&box, n), p->parts[1].descending, NULL);
-        if (c->key.len == c->scan.hit.key.len &&
-            memcmp(c->key.data, c->scan.hit.key.data, c->key.len) == 0) {
-            c->expected_n = n + 1;
-            return n;
-        }
-    }
-    return -1;
+    ash_doc key = c->scan.has_hit ? c->scan.hit.key : (ash_doc){NULL, 0};
+    int64_t n = ash__chunks_number(c->d->request->plan, c->file, key, c->expected_n, &c->key);
+    if (n >= 0)
+        c->expected_n = n + 1;
+    return n;
 }
 
 static void keep(collector *c, const ash_record *r, entry *e)
 {
     ash_download *d = c->d;
-    e->n = guess_n(c);
+    e->n = number_of(c);
     if (r->place.segment != 0) {
         e->place = r->place;
         ash__pins_add(d->pins, c->reading->view, &r->place);
@@ -190,6 +175,7 @@ int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *co
     ash_request *r = spec->request;
     collector c = {.reading = reading, .coll = coll, .keys = ash__arena_new()};
     c.d = make_download(s, coll, r);
+    c.file = ash__chunks_file_of(r->filter);
     c.sorting = !ash__sort_spec_is_empty(r->sort) && ash__sort_spec_natural(r->sort) == 0 &&
                 !r->plan->provides_sort;
     /* Places only: the payload of a chunk is read when its turn comes. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "query/text.h"
+#include "store/embedded/chunks.h"
 #include "store/embedded/scan_plan.h"
 
 #include <inttypes.h>
@@ -52,29 +53,53 @@ static bool chunks_of(ash_doc doc, int64_t *count)
 }
 
 typedef struct inventory {
+    ash_rid_set numbers; /* n + 1 of every chunk that has a number */
+    uint64_t chunks;
     int64_t present; /* chunks 0 .. present-1 are there */
-    bool extra;      /* and others beyond a gap, or doubles */
     bool older;      /* one of them is older than the loss */
 } inventory;
 
-static int take_inventory(ash_scan_plan *scan, uint64_t loss_sequence, inventory *out,
-                          ash_error *err)
+/* From the index key, so that payloads need not be read on the writer; else from the document. */
+static int number_of(ash_scan_plan *scan, ash_value file, const ash_record *r, int64_t expected,
+                     ash_buffer *scratch, int64_t *n, ash_error *err)
 {
-    ash_record r;
-    bool found = false;
-    for (;;) {
-        int rc = ash__scan_plan_next(scan, &r, NULL, &found, err);
+    ash_record whole = *r;
+    bool found = true;
+    ash_doc key = scan->has_hit ? scan->hit.key : (ash_doc){NULL, 0};
+    *n = ash__chunks_number(scan->request->plan, file, key, expected, scratch);
+    if (*n >= 0)
+        return 0;
+    int rc = r->doc.data == NULL
+                 ? ash__record_get(scan->view, scan->coll, r->rid, &whole, &found, err)
+                 : 0;
+    if (rc != 0 || !found || !ash__value_as_int64(ash__doc_get(whole.doc, "n"), n))
+        *n = -1;
+    return rc;
+}
+
+static int take_inventory(ash_scan_plan *scan, ash_value file, uint64_t loss_sequence,
+                          inventory *out, ash_error *err)
+{
+    ash_buffer scratch = ASH_BUFFER_INIT;
+    int64_t n = -1;
+    int rc = 0;
+    while (rc == 0) {
+        ash_record r;
+        bool found = false;
+        rc = ash__scan_plan_next(scan, &r, NULL, &found, err);
         if (rc != 0 || !found)
-            return rc;
-        int64_t n;
-        ash_value v = ash__doc_get(r.doc, "n");
-        if (ash__value_as_int64(v, &n) && n == out->present)
-            out->present++;
-        else
-            out->extra = true;
-        if (r.place.segment != 0 && r.place.sequence < loss_sequence)
-            out->older = true;
+            break;
+        rc = number_of(scan, file, &r, n + 1, &scratch, &n, err);
+        if (n >= 0)
+            ash__rid_set_add(&out->numbers, (uint64_t)n + 1);
+        out->chunks++;
+        out->older = out->older || (r.place.segment != 0 && r.place.sequence < loss_sequence);
     }
+    /* Adding says whether a number was missing; the one added then is the first hole. */
+    while (rc == 0 && !ash__rid_set_add(&out->numbers, (uint64_t)out->present + 1))
+        out->present++;
+    ash__buffer_release(&scratch);
+    return rc;
 }
 
 static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, uint64_t loss_sequence,
@@ -86,28 +111,25 @@ static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, uint6
     ash_request request = {0};
     ash_scan_plan scan = {0};
     bson_t by_file;
-    bson_t by_n = BSON_INITIALIZER;
     ash__builder_begin(&filter);
     ash__builder_begin_doc(&filter, "files_id");
     ash__builder_value(&filter, "$eq", id);
     ash__builder_end(&filter);
     ash__builder_end(&filter);
     ash__doc_to_bson(ash__builder_doc(&filter), &by_file);
-    bson_append_int32(&by_n, "n", 1, 1);
-    ash_request_spec spec = {.filter = &by_file, .sort = &by_n};
+    ash_request_spec spec = {.filter = &by_file};
     int rc = ash__request_compile(&request, &spec, &env, err);
     if (rc == 0)
         rc = ash__request_plan(&request, chunks, NULL, &env, err);
     if (rc == 0) {
-        ash__scan_plan_init(&scan, &request, &no_limits, ASH_FETCH_DOC);
+        ash__scan_plan_init(&scan, &request, &no_limits, ASH_FETCH_PLACE);
         rc = ash__scan_plan_attach(&scan, v, chunks, err);
         if (rc == 0)
-            rc = take_inventory(&scan, loss_sequence, out, err);
+            rc = take_inventory(&scan, id, loss_sequence, out, err);
         ash__scan_plan_release(&scan);
     }
     ash__request_release(&request);
     ash__builder_release(&filter);
-    bson_destroy(&by_n);
     return rc;
 }
 
@@ -129,7 +151,8 @@ int ash__guard_check(ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc
     if (rc == 0 && chunks != NULL)
         rc = count_chunks(v, chunks, ash__doc_get(doc, "_id"), loss_sequence, &there, err);
     ash__free(name);
-    if (rc != 0 || (there.present == wanted && !there.extra))
+    ash__rid_set_release(&there.numbers);
+    if (rc != 0 || (there.present == wanted && there.chunks == (uint64_t)wanted))
         return rc;
     if (!there.older && ash__clock_ms() - loss_at_ms >= SUSPICION_MS)
         return 0;

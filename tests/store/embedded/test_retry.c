@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include <string.h>
+
+static ash_retry_id retry_id(int64_t number, int32_t statement)
+{
+    ash_retry_id id = {.txn_number = number, .statement = statement};
+    memset(id.session, 0x5a, sizeof id.session);
+    return id;
+}
+
+static int insert_once(fixture *f, const ash_retry_id *id, const char *doc, ash_write_result *r)
+{
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    bson_t *b = fixture_json(doc);
+    ash_doc view = {bson_get_data(b), b->len};
+    opts.op.retry = id;
+    ash_write_result_init(r);
+    int rc = ash_collection_insert(f->c, &view, 1, &opts, r, &f->err);
+    bson_destroy(b);
+    return rc;
+}
+
+static int increment(fixture *f, const ash_retry_id *id, ash_write_result *r)
+{
+    ash_update_options opts = ASH_UPDATE_OPTIONS_INIT;
+    bson_t *filter = fixture_json("{\"_id\":1}");
+    bson_t *set = fixture_json("{\"$inc\":{\"n\":1}}");
+    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
+    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(set);
+    update.value.v_doc.data_len = set->len;
+    opts.op.retry = id;
+    opts.upsert = true;
+    ash_write_result_init(r);
+    int rc = ash_collection_update(f->c, filter, &update, &opts, r, &f->err);
+    bson_destroy(filter);
+    bson_destroy(set);
+    return rc;
+}
+
+static void test_embedded_retry__insert_is_done_once(void **state)
+{
+    fixture *f = *state;
+    ash_retry_id id = retry_id(7, 0);
+    ash_write_result r;
+    for (int i = 0; i < 3; i++) {
+        assert_ok(insert_once(f, &id, "{\"a\":1}", &r), &f->err);
+        assert_true(r.inserted == 1);
+        assert_int_equal(r.retried, i > 0);
+        ash_write_result_release(&r);
+    }
+    assert_int_equal(fixture_count(f, f->c, "{}"), 1);
+}
+
+static void test_embedded_retry__remembered_across_a_restart(void **state)
+{
+    fixture *f = *state;
+    ash_retry_id id = retry_id(3, 0);
+    ash_write_result r;
+    assert_ok(increment(f, &id, &r), &f->err);
+    assert_true(r.upserted && !r.retried);
+    ash_write_result_release(&r);
+    fixture_close(f);
+    fixture_open(f);
+    assert_ok(increment(f, &id, &r), &f->err);
+    assert_true(r.upserted && r.retried);
+    bson_iter_t it;
+    assert_true(bson_iter_init_find(&it, &r.upserted_id, "_id"));
+    assert_int_equal(bson_iter_int32(&it), 1);
+    ash_write_result_release(&r);
+    assert_int_equal(fixture_count(f, f->c, "{\"n\":1}"), 1);
+    id = retry_id(4, 0);
+    assert_ok(increment(f, &id, &r), &f->err);
+    assert_true(!r.upserted && r.matched == 1);
+    ash_write_result_release(&r);
+    assert_int_equal(fixture_count(f, f->c, "{\"n\":2}"), 1);
+}
+
+static void test_embedded_retry__statements_are_apart(void **state)
+{
+    fixture *f = *state;
+    ash_write_result r;
+    for (int again = 0; again < 2; again++)
+        for (int32_t s = 0; s < 4; s++) {
+            ash_retry_id id = retry_id(1, s);
+            assert_ok(increment(f, &id, &r), &f->err);
+            assert_int_equal(r.retried, again);
+            ash_write_result_release(&r);
+        }
+    assert_int_equal(fixture_count(f, f->c, "{\"n\":4}"), 1);
+}
+
+static void test_embedded_retry__lower_number_is_refused(void **state)
+{
+    fixture *f = *state;
+    ash_retry_id newer = retry_id(9, 2);
+    ash_retry_id older = retry_id(8, 0);
+    ash_write_result r;
+    assert_ok(increment(f, &newer, &r), &f->err);
+    ash_write_result_release(&r);
+    assert_int_equal(increment(f, &older, &r), ASH_EINVAL);
+    assert_int_equal(ash_error_server_code(&f->err), 225);
+    ash_write_result_release(&r);
+    assert_int_equal(fixture_count(f, f->c, "{\"n\":1}"), 1);
+}
+
+static void test_embedded_retry__find_and_modify_gives_its_document_again(void **state)
+{
+    fixture *f = *state;
+    ash_find_and_modify_options opts = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    ash_retry_id id = retry_id(2, 0);
+    bson_t *filter = fixture_json("{\"_id\":5}");
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":5,\"x\":\"y\"}"), &f->err);
+    opts.remove = true;
+    opts.op.retry = &id;
+    for (int again = 0; again < 2; again++) {
+        bson_t value;
+        bson_t *wanted = fixture_json("{\"_id\":5,\"x\":\"y\"}");
+        bool found = false;
+        ash_write_result r;
+        ash_write_result_init(&r);
+        assert_ok(ash_collection_find_and_modify(f->c, filter, &opts, &value, &found, &r, &f->err),
+                  &f->err);
+        assert_true(found && r.deleted == 1 && bson_equal(&value, wanted));
+        assert_int_equal(r.retried, again);
+        ash_write_result_release(&r);
+        bson_destroy(&value);
+        bson_destroy(wanted);
+    }
+    bson_destroy(filter);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        EMBEDDED(test_embedded_retry__insert_is_done_once),
+        EMBEDDED(test_embedded_retry__remembered_across_a_restart),
+        EMBEDDED(test_embedded_retry__statements_are_apart),
+        EMBEDDED(test_embedded_retry__lower_number_is_refused),
+        EMBEDDED(test_embedded_retry__find_and_modify_gives_its_document_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

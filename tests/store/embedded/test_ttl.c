@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include "base/clock.h"
+#include "store/embedded/sweep.h"
+
+#include <string.h>
+
+static void create_index(fixture *f, const char *specs)
+{
+    bson_t *b = fixture_json(specs);
+    assert_ok(ash_collection_create_indexes(f->c, b, NULL, NULL, &f->err), &f->err);
+    bson_destroy(b);
+}
+
+static void insert_dated(fixture *f, int id, int64_t at_ms)
+{
+    bson_t b = BSON_INITIALIZER;
+    bson_append_int32(&b, "_id", -1, id);
+    bson_append_date_time(&b, "at", -1, at_ms);
+    assert_ok(ash_collection_insert_one(f->c, &b, NULL, &f->err), &f->err);
+    bson_destroy(&b);
+}
+
+static void test_embedded_ttl__only_what_is_over(void **state)
+{
+    fixture *f = *state;
+    int64_t now = ash__clock_wall_ms();
+    create_index(f, "[{\"key\":{\"at\":1},\"name\":\"at\",\"expireAfterSeconds\":60}]");
+    insert_dated(f, 1, now - 61000);
+    insert_dated(f, 2, now - 50000);
+    insert_dated(f, 3, now + 1000000);
+    insert_dated(f, 4, -5000000000000);
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":5,\"at\":1}"), &f->err);
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":6}"), &f->err);
+    assert_ok(fixture_insert(f, f->c,
+                             "{\"_id\":7,\"at\":[{\"$date\":\"2200-01-01T00:00:00Z\"},"
+                             "{\"$date\":\"2001-01-01T00:00:00Z\"}]}"),
+              &f->err);
+    assert_ok(ash__ttl_sweep(ash__embedded(f->store), &f->err), &f->err);
+    assert_int_equal(fixture_count(f, f->c, "{\"_id\":{\"$in\":[1,4,7]}}"), 0);
+    assert_int_equal(fixture_count(f, f->c, "{}"), 4);
+}
+
+static void test_embedded_ttl__descending_and_many(void **state)
+{
+    fixture *f = *state;
+    int64_t now = ash__clock_wall_ms();
+    ash_watch_options opts = ASH_WATCH_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    ash_batch batch;
+    size_t events = 0;
+    create_index(f, "[{\"key\":{\"at\":-1},\"name\":\"at\",\"expireAfterSeconds\":0}]");
+    for (int i = 0; i < 700; i++)
+        insert_dated(f, i, now - 1 - i);
+    insert_dated(f, 700, now + 1000000);
+    assert_ok(ash_store_watch(f->store, "test", "things", &opts, &cursor, &f->err), &f->err);
+    assert_ok(ash__ttl_sweep(ash__embedded(f->store), &f->err), &f->err);
+    assert_int_equal(fixture_count(f, f->c, "{}"), 1);
+    ash_cursor_set_op(cursor, 0, NULL, 1);
+    do {
+        assert_ok(ash_cursor_next_batch(cursor, 0, 0, &batch, &f->err), &f->err);
+        events += batch.count;
+    } while (batch.count > 0);
+    assert_int_equal(events, 700);
+    ash_cursor_free(cursor);
+}
+
+static void test_embedded_ttl__by_itself(void **state)
+{
+    fixture *f = *state;
+    fixture_close(f);
+    f->opts.ttl_interval_ms = 20;
+    fixture_open(f);
+    create_index(f, "[{\"key\":{\"at\":1},\"name\":\"at\",\"expireAfterSeconds\":0}]");
+    insert_dated(f, 1, ash__clock_wall_ms() - 1000);
+    int64_t until = ash__clock_ms() + 10000;
+    while (fixture_count(f, f->c, "{}") > 0 && ash__clock_ms() < until)
+        ash__clock_sleep_ms(10);
+    assert_int_equal(fixture_count(f, f->c, "{}"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        EMBEDDED(test_embedded_ttl__only_what_is_over),
+        EMBEDDED(test_embedded_ttl__descending_and_many),
+        EMBEDDED(test_embedded_ttl__by_itself),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
