@@ -2,6 +2,8 @@
 #include "store/embedded/scan_plan.h"
 #include "store/embedded/slots.h"
 
+#include "base/clock.h"
+
 typedef struct counting {
     ash_embedded *store;
     const ash_count_options *opts;
@@ -57,6 +59,7 @@ int ash__embedded_count(ash_store *store, const char *db, const char *coll, cons
     ash_reading reading = {0};
     const ash_coll *found = NULL;
     int64_t all = 0;
+    int64_t from_ms = ash__clock_ms();
     if (opts->skip < 0)
         return ash__fail_server(err, ASH_EINVAL, 51024, "skip value must be non-negative");
     int rc = ash__env_init(n.store, &opts->op, opts->collation, NULL, &n.env, err);
@@ -69,6 +72,7 @@ int ash__embedded_count(ash_store *store, const char *db, const char *coll, cons
     ash__reading_end(&reading);
     ash__request_release(&n.request);
     ash__env_release(&n.env);
+    ash__slow_note(n.store, "count", db, coll, from_ms);
     if (rc != 0)
         return rc;
     all = all > opts->skip ? all - opts->skip : 0;

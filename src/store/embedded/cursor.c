@@ -226,11 +226,13 @@ static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
     ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
     uint64_t seen = 0;
     int rc = 0;
+    int64_t from_ms = ash__clock_ms();
     ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
     if (c->mode == ASH_CURSOR_EMPTY)
         c->exhausted = true;
     if (!c->exhausted)
         rc = fill(c, &seen, err);
+    ash__slow_note(c->store, "find", c->db, c->coll, from_ms);
     if (rc == 0 && c->tailable && !c->exhausted && c->batch.count == 0)
         rc = ash__tail_wait(c, seen, fill_from_view, err);
     ash__batch_memory_give(&c->batch, c->exhausted, out);

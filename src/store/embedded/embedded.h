@@ -113,6 +113,10 @@ int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc
 int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op *op,
                        ash_error *err);
 
+/* Log an operation that began at from_ms (monotonic) when it took longer than the store allows. */
+void ash__slow_note(const ash_embedded *s, const char *what, const char *db, const char *coll,
+                    int64_t from_ms);
+
 bool ash__name_ends_with(const char *name, const char *suffix);
 
 extern const ash_store_ops ash__embedded_ops;

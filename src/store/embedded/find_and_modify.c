@@ -2,6 +2,8 @@
 #include "store/embedded/slots.h"
 #include "store/embedded/target.h"
 
+#include "base/clock.h"
+
 /* The document to give back, kept while the writer goes on. */
 typedef struct answer {
     const ash_find_and_modify_options *opts;
@@ -73,8 +75,7 @@ static int find_and_change(ash_single *one, ash_changer *c, ash_error *err)
     bool found = false;
     if (c->coll == NULL)
         return 0;
-    int rc = ash__target_first(one->target, ash__writer_view(c->writer), c->coll, &r, &details,
-                               &found, err);
+    int rc = ash__single_first(one, c, &r, &details, &found, err);
     if (rc != 0)
         return rc;
     if (!found)
@@ -157,6 +158,7 @@ int ash__embedded_find_and_modify(ash_store *store, const char *db, const char *
                       .decode = decode_value,
                       .create = opts->upsert,
                       .ctx = &a};
+    int64_t from_ms = ash__clock_ms();
     int rc = check(opts, err);
     if (rc != 0)
         return rc;
@@ -171,5 +173,6 @@ int ash__embedded_find_and_modify(ash_store *store, const char *db, const char *
     }
     bson_destroy(&taken);
     ash__target_release(&t);
+    ash__slow_note(ash__embedded(store), "findAndModify", db, coll, from_ms);
     return rc;
 }

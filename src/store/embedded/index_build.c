@@ -192,6 +192,9 @@ static int await_others(ash_build *b, ash_error *err)
             const ash_coll *c = NULL;
             const ash_index *index = NULL;
             rc = look_up(v, b->coll_id, b->awaited[i], &c, &index, err);
+            if (rc == 0 && index == NULL)
+                rc = ash__fail_server(err, ASH_ECONFLICT, 276,
+                                      "the index was being built already, and that build failed");
             waiting = waiting || (index != NULL && !index->ready);
         }
         ash__snapshot_close(v);

@@ -4,6 +4,8 @@
 #include "store/embedded/retry.h"
 #include "store/embedded/slots.h"
 
+#include "base/clock.h"
+
 #define TURN_DOCS  500
 #define TURN_BYTES ((size_t)8 * 1024 * 1024)
 
@@ -196,6 +198,7 @@ int ash__embedded_insert(ash_store *store, const char *db, const char *coll, con
                          size_t count, const ash_insert_options *opts, ash_write_result *result,
                          ash_error *err)
 {
+    int64_t from_ms = ash__clock_ms();
     insertion *in = ash__new(insertion);
     in->store = ash__embedded(store);
     in->db = db;
@@ -214,6 +217,7 @@ int ash__embedded_insert(ash_store *store, const char *db, const char *coll, con
         if (err != NULL)
             *err = in->first;
     }
+    ash__slow_note(ash__embedded(store), "insert", db, coll, from_ms);
     ash__free(in);
     return rc;
 }

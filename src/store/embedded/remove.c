@@ -3,6 +3,8 @@
 #include "store/embedded/many.h"
 #include "store/embedded/target.h"
 
+#include "base/clock.h"
+
 static int remove_each(ash_target *t, ash_changer *c, const ash_record *r,
                        const ash_match_details *details, ash_write_result *result, ash_error *err)
 {
@@ -20,8 +22,7 @@ static int remove_one(ash_single *one, ash_changer *c, ash_error *err)
     bool found = false;
     if (c->coll == NULL)
         return 0;
-    int rc = ash__target_first(one->target, ash__writer_view(c->writer), c->coll, &r, &details,
-                               &found, err);
+    int rc = ash__single_first(one, c, &r, &details, &found, err);
     if (rc == 0 && found)
         rc = remove_each(one->target, c, &r, NULL, one->result, err);
     return rc;
@@ -38,6 +39,7 @@ int ash__embedded_remove(ash_store *store, const char *db, const char *coll, con
                             .collation = opts->collation,
                             .let = opts->let,
                             .op = &opts->op};
+    int64_t from_ms = ash__clock_ms();
     int rc = ash__target_init(&t, ash__embedded(store), &spec, err);
     if (rc == 0 && opts->just_one) {
         ash_single one = {.target = &t, .result = result, .change = remove_one};
@@ -47,5 +49,6 @@ int ash__embedded_remove(ash_store *store, const char *db, const char *coll, con
         rc = ash__many_run(&many, err);
     }
     ash__target_release(&t);
+    ash__slow_note(ash__embedded(store), "remove", db, coll, from_ms);
     return rc;
 }

@@ -18,6 +18,61 @@ static int store_result(ash_single *one, ash_writer *w, ash_error *err)
     return rc;
 }
 
+#define SMALL_COLLECTION 1000
+
+/* Would the writer have to read a large collection through? */
+static int should_look_ahead(ash_single *one, ash_changer *c, bool *yes, ash_error *err)
+{
+    ash_coll_stats stats;
+    *yes = false;
+    if (one->looked || c->coll == NULL || c->op->transaction != NULL ||
+        one->target->request.plan->kind != ASH_PLAN_COLLSCAN ||
+        !ash__sort_spec_is_empty(one->target->request.sort))
+        return 0;
+    int rc = ash__coll_stats(ash__writer_view(c->writer), c->coll, &stats, err);
+    *yes = rc == 0 && stats.count > SMALL_COLLECTION;
+    return rc;
+}
+
+static int look_ahead(ash_single *one, ash_error *err)
+{
+    ash_target *t = one->target;
+    ash_reading reading = {0};
+    const ash_coll *coll = NULL;
+    ash_record r;
+    ash_match_details details;
+    bool found = false;
+    one->looked = true;
+    one->candidate = 0;
+    int rc = ash__reading_begin(t->store, t->spec.op, &reading, err);
+    if (rc == 0)
+        rc = ash__target_resolve(t, reading.view, &coll, err);
+    if (rc == 0 && coll != NULL)
+        rc = ash__target_first(t, reading.view, coll, &r, &details, &found, err);
+    if (rc == 0 && found)
+        one->candidate = r.rid;
+    ash__reading_end(&reading);
+    return rc;
+}
+
+int ash__single_first(ash_single *one, ash_changer *c, ash_record *out, ash_match_details *details,
+                      bool *found, ash_error *err)
+{
+    ash_view *v = ash__writer_view(c->writer);
+    details->array_index = -1;
+    *found = false;
+    if (one->looked && one->candidate != 0) {
+        int rc =
+            ash__target_again(one->target, v, c->coll, one->candidate, out, details, found, err);
+        if (rc != 0 || *found)
+            return rc;
+    }
+    /* There was no match a moment ago: only who would insert one must be sure that none came. */
+    if (one->looked && one->candidate == 0 && !one->create)
+        return 0;
+    return ash__target_first(one->target, v, c->coll, out, details, found, err);
+}
+
 static int run_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
     ash_single *one = ctx;
@@ -39,6 +94,10 @@ static int run_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__target_resolve(t, ash__writer_view(w), &c.coll, &own);
     if (rc == 0)
+        rc = should_look_ahead(one, &c, &one->look_ahead, &own);
+    if (rc == 0 && one->look_ahead)
+        goto out;
+    if (rc == 0)
         rc = one->change(one, &c, &own);
     if (rc == 0)
         rc = store_result(one, w, &own);
@@ -54,5 +113,11 @@ out:
 int ash__single_run(ash_single *one, ash_error *err)
 {
     const ash_target_spec *s = &one->target->spec;
-    return ash__write_run(one->target->store, s->coll, s->op, run_on_writer, one, 0, err);
+    ash_embedded *store = one->target->store;
+    int rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, 0, err);
+    if (rc != 0 || !one->look_ahead)
+        return rc;
+    one->look_ahead = false;
+    rc = look_ahead(one, err);
+    return rc == 0 ? ash__write_run(store, s->coll, s->op, run_on_writer, one, 0, err) : rc;
 }

@@ -66,7 +66,17 @@ typedef struct ash_single {
     void (*decode)(struct ash_single *one, ash_doc stored);
     bool create; /* make a missing collection */
     void *ctx;
+
+    /* The run's own.  A filter that no index serves is looked up on a snapshot first, so that the
+     * writer need not read a whole collection. */
+    bool look_ahead; /* the writer asks for it */
+    bool looked;
+    uint64_t candidate; /* the record found; 0: there was none */
 } ash_single;
 int ash__single_run(ash_single *one, ash_error *err);
+
+/* For change: the first match, as ash__target_first, with the help of what was looked up. */
+int ash__single_first(ash_single *one, ash_changer *c, ash_record *out, ash_match_details *details,
+                      bool *found, ash_error *err);
 
 #endif

@@ -3,6 +3,8 @@
 #include "store/embedded/many.h"
 #include "store/embedded/target.h"
 
+#include "base/clock.h"
+
 static int update_record(ash_target *t, ash_changer *c, const ash_record *r,
                          const ash_match_details *details, ash_write_result *result, ash_error *err)
 {
@@ -26,7 +28,7 @@ static int update_one(ash_single *one, ash_changer *c, ash_error *err)
     bool found = false;
     if (c->coll == NULL)
         return 0;
-    int rc = ash__target_first(t, ash__writer_view(c->writer), c->coll, &r, &details, &found, err);
+    int rc = ash__single_first(one, c, &r, &details, &found, err);
     if (rc != 0)
         return rc;
     if (found)
@@ -68,6 +70,7 @@ int ash__embedded_update(ash_store *store, const char *db, const char *coll, con
                             .array_filters = opts->array_filters,
                             .op = &opts->op};
     ash_single one = {.target = &t, .result = result, .change = update_one, .create = opts->upsert};
+    int64_t from_ms = ash__clock_ms();
     int rc = ash__target_init(&t, ash__embedded(store), &spec, err);
     if (rc == 0)
         rc = check_update(&t, opts, err);
@@ -78,5 +81,6 @@ int ash__embedded_update(ash_store *store, const char *db, const char *coll, con
     if (rc == 0 && (!opts->multi || (opts->upsert && result->matched == 0)))
         rc = ash__single_run(&one, err);
     ash__target_release(&t);
+    ash__slow_note(ash__embedded(store), "update", db, coll, from_ms);
     return rc;
 }
