@@ -159,6 +159,17 @@ static bson_t *own_reply(const mock *m, const bson_t *command)
     return NULL;
 }
 
+/* The length stands before the string. */
+static void break_strings(bson_t *reply)
+{
+    static const char mark[] = "$break";
+    uint8_t *data = (uint8_t *)(uintptr_t)bson_get_data(reply);
+    for (size_t i = 4; i + sizeof mark < reply->len; i++) {
+        if (memcmp(data + i, mark, sizeof mark) == 0)
+            ash__put_le32(data + i - 4, 1000000);
+    }
+}
+
 static bool answer(mock *m, int fd, uint32_t request, uint32_t opcode, const bson_t *command)
 {
     bson_t *reply;
@@ -180,6 +191,7 @@ static bool answer(mock *m, int fd, uint32_t request, uint32_t opcode, const bso
     }
     if (step != NULL)
         reply = bson_copy(step->reply);
+    break_strings(reply);
     go_on = send_reply(fd, request, opcode, reply);
     bson_destroy(reply);
     if (step != NULL)

@@ -8,8 +8,9 @@
  * Commands and answers are extended JSON with ' for ".  The script is a list of pairs, taken in
  * order.  A command fits when each field of the expected one is there with that value, numbers by
  * value, documents by the same rule, arrays item by item; "$any" fits everything and "$none" a
- * missing field.  What does not fit is answered with an error and remembered.  hello, isMaster,
- * endSessions and, unless it is next in the script, killCursors and buildInfo answer by themselves.
+ * missing field.  A string "$break" in an answer is sent with a length that is not true.  What does
+ * not fit is answered with an error and remembered.  hello, isMaster, endSessions and, unless it is
+ * next in the script, killCursors and buildInfo answer by themselves.
  */
 
 #include <bson/bson.h>

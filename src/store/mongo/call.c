@@ -4,8 +4,12 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "bson/value.h"
 
 #include <string.h>
+
+/* A change event or an explanation wraps a document of the full depth. */
+#define MAX_DEPTH (ASH_DOC_MAX_DEPTH + 20)
 
 static int take_client(ash_mongo_call *call, ash_error *err)
 {
@@ -111,7 +115,15 @@ int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const cha
     else
         ok = mongoc_client_write_command_with_opts(call->client, db, command, &call->opts,
                                                    &call->reply, &call->error);
-    return ok ? 0 : ash__mongo_call_fail(call, err);
+    return ok ? ash__mongo_check(&call->reply, err) : ash__mongo_call_fail(call, err);
+}
+
+int ash__mongo_check(const bson_t *b, ash_error *err)
+{
+    ash_error why = ASH_ERROR_INIT;
+    if (ash__bson_validate(bson_get_data(b), b->len, MAX_DEPTH, &why) == 0)
+        return 0;
+    return ash__fail(err, ASH_ENETWORK, "deployment sent a broken document: %s", why.text);
 }
 
 /* The answer without what only the protocol needs. */

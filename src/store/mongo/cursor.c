@@ -74,6 +74,10 @@ static int step(struct mongo_cursor *c, ash_error *err)
     ash__mongo_call_limit(&c->call, &c->op);
     result = ask_driver(c, err);
     ash__mongo_call_limit(&c->call, NULL);
+    if (result == 0 && c->pending != NULL)
+        result = ash__mongo_check(c->pending, err);
+    if (result != 0)
+        c->pending = NULL;
     return result;
 }
 

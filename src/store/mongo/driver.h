@@ -57,13 +57,17 @@ int ash__mongo_call_reads(ash_mongo_call *call, mongoc_read_prefs_t **prefs, ash
 void ash__mongo_call_writes(ash_mongo_call *call, const char *coll);
 
 enum ash_mongo_kind { ASH_MONGO_READ, ASH_MONGO_WRITE };
-/* Runs command with call->opts; the answer is in call->reply. */
+/* Runs command with call->opts; the answer is in call->reply, checked. */
 int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const char *db,
                        const bson_t *command, ash_error *err);
 /* The same from begin to end, with a write concern if it writes.  out (may be NULL): the answer
  * without what only the protocol needs; initialised on success. */
 int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
                    const bson_t *command, const ash_op *op, bson_t *out, ash_error *err);
+
+/* Nothing behind this backend looks at lengths and types in a document again, so what came from a
+ * socket is checked here: ASH_ENETWORK. */
+int ash__mongo_check(const bson_t *b, ash_error *err);
 
 /* Fill *err from call->error and return its code. */
 int ash__mongo_call_fail(ash_mongo_call *call, ash_error *err);

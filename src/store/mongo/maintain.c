@@ -23,7 +23,7 @@ static bool read_report(const bson_t *reply, bson_t *out)
     if (!bson_iter_init_find(&it, reply, "report") || !BSON_ITER_HOLDS_DOCUMENT(&it))
         return false;
     bson_iter_document(&it, &len, &data);
-    if (!bson_init_static(&view, data, len))
+    if (!bson_init_static(&view, data, len) || ash__mongo_check(&view, NULL) != 0)
         return false;
     bson_copy_to(&view, out);
     return true;

@@ -97,9 +97,10 @@ int ash__mongo_find_and_modify(ash_store *store, const char *db, const char *col
                                                      &call.error);
     mongoc_collection_destroy(collection);
     mongoc_find_and_modify_opts_destroy(driver);
-    if (!ok)
+    code = ash__mongo_check(&call.reply, err);
+    if (code == 0 && !ok)
         code = duplicate_details(&call, result, err);
-    else
+    else if (code == 0)
         code = ash__mongo_write_errors(&call, result, err);
     if (code == 0)
         read_reply(&call.reply, opts->remove, value, found, result);

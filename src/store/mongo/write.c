@@ -18,8 +18,10 @@ static void add_write_options(ash_mongo_call *call, const char *coll)
 static int finish_write(ash_mongo_call *call, bool ok, ash_write_result *result, ash_error *err)
 {
     bson_iter_t it;
-    int code;
+    int code = ash__mongo_check(&call->reply, err);
 
+    if (code != 0)
+        return code;
     result->inserted += ash__mongo_int_field(&call->reply, "insertedCount");
     result->matched += ash__mongo_int_field(&call->reply, "matchedCount");
     result->modified += ash__mongo_int_field(&call->reply, "modifiedCount");

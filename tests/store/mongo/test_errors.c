@@ -90,6 +90,29 @@ static void test_mongo_errors__a_cursor_that_is_gone_says_so(void **state)
     rig_finish(&r);
 }
 
+static void test_mongo_errors__broken_documents_go_no_further(void **state)
+{
+    struct rig r;
+    ash_cursor *cursor = NULL;
+    ash_find_and_modify_options opts = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    bson_t out;
+    bool found;
+    (void)state;
+    rig_start(&r, MOCK_STANDALONE, "", NULL);
+    rig_expect_batch(&r, "{'find': 'c'}", "first", 0, "{'a': {'b': '$break'}}");
+    assert_int_equal(ash_collection_find(r.c, NULL, NULL, &cursor, &r.err), ASH_ENETWORK);
+    assert_non_null(strstr(r.err.text, "broken document"));
+    mock_expect(r.m, "{'distinct': 'c'}", "{'ok': 1, 'values': [{'a': '$break'}]}");
+    assert_int_equal(ash_collection_distinct(r.c, "a", NULL, NULL, NULL, &out, &r.err),
+                     ASH_ENETWORK);
+    mock_expect(r.m, "{'findAndModify': 'c'}",
+                "{'ok': 1, 'value': {'a': {'b': '$break'}}, 'lastErrorObject': {'n': 1}}");
+    opts.remove = true;
+    assert_int_equal(ash_collection_find_and_modify(r.c, NULL, &opts, &out, &found, NULL, &r.err),
+                     ASH_ENETWORK);
+    rig_finish(&r);
+}
+
 static void test_mongo_errors__a_cut_connection_is_a_network_error(void **state)
 {
     struct rig r;
@@ -207,6 +230,7 @@ int main(void)
         cmocka_unit_test(test_mongo_errors__unacknowledged_writes_are_refused),
         cmocka_unit_test(test_mongo_errors__codes_are_the_deployments),
         cmocka_unit_test(test_mongo_errors__a_cursor_that_is_gone_says_so),
+        cmocka_unit_test(test_mongo_errors__broken_documents_go_no_further),
         cmocka_unit_test(test_mongo_errors__a_cut_connection_is_a_network_error),
         cmocka_unit_test(test_mongo_errors__a_retryable_write_is_sent_twice_as_one),
         cmocka_unit_test(test_mongo_errors__a_labelled_write_is_retried_once),
