@@ -11,8 +11,13 @@
 
 enum { CURSOR_NOT_FOUND = 43, CURSOR_IN_USE = 12050, UNAUTHORIZED = 13, BUCKETS = 1024 };
 
+/* A client may have a batch, and ask for the next one elsewhere, before the thread that sent it has
+ * put the cursor back. */
+#define GIVE_BACK_MS 500
+
 struct ash_cursor_table {
     ash_mutex lock; /* guards all below, and the table's part of each cursor */
+    ash_cond given; /* a cursor is no longer in use */
     ash_wire_cursor *buckets[BUCKETS];
     size_t max;
     ash_cursor_counts counts;
@@ -50,6 +55,7 @@ ash_cursor_table *ash__cursors_new(size_t max_cursors)
 {
     ash_cursor_table *t = ash__new(ash_cursor_table);
     ash__mutex_init(&t->lock, ASH_RANK_CONNECTION);
+    ash__cond_init(&t->given);
     t->max = max_cursors;
     return t;
 }
@@ -63,6 +69,7 @@ void ash__cursors_free(ash_cursor_table *t)
             ash_assert(!w->busy);
         free_list(t->buckets[i]);
     }
+    ash__cond_release(&t->given);
     ash__mutex_release(&t->lock);
     ash__free(t);
 }
@@ -134,9 +141,13 @@ int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
                       const ash_session_id *session, volatile int *cancel, ash_wire_cursor **out,
                       ash_error *err)
 {
+    int64_t until = ash__clock_deadline(GIVE_BACK_MS);
     *out = NULL;
     ash__mutex_lock(&t->lock);
     ash_wire_cursor *w = *find(t, id);
+    while (w != NULL && w->busy && !w->killed && *cancel == 0 &&
+           ash__cond_wait_until(&t->given, &t->lock, until))
+        w = *find(t, id);
     int rc = check_take(w, id, ns, session, err);
     if (rc == 0) {
         w->busy = true;
@@ -159,6 +170,7 @@ static void leave(ash_cursor_table *t, ash_wire_cursor *w, bool end)
     t->counts.pinned--;
     if (end || w->killed)
         gone = unlink_at(t, find(t, w->id));
+    ash__cond_broadcast(&t->given);
     ash__mutex_unlock(&t->lock);
     ash__wire_cursor_free(gone);
 }

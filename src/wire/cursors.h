@@ -54,8 +54,8 @@ void ash__cursors_free(ash_cursor_table *t); /* no cursor may be in use */
  * when there are too many; it is then still the caller's.  cancel: set when it is killed. */
 int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *cancel, ash_error *err);
 
-/* Take a cursor for use.  ASH_ECURSOR 43 when there is none, 12050 when it is in use; ASH_EACCES
- * (13) when it belongs to another namespace or session (session NULL: none). */
+/* Take a cursor for use.  ASH_ECURSOR 43 when there is none, 12050 when it stays in use for 500 ms;
+ * ASH_EACCES (13) when it belongs to another namespace or session (session NULL: none). */
 int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
                       const ash_session_id *session, volatile int *cancel, ash_wire_cursor **out,
                       ash_error *err);
