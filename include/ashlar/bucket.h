@@ -8,20 +8,24 @@
  * A bucket NAME in a database is two collections: NAME.files, one document a file, and NAME.chunks,
  * its bytes in equal pieces. Ashlar's own facts about a file (digest, expiry, lock token, resume
  * token) live in NAME.attributes, so that the files document stays exactly as the specification has
- * it.
+ * it.  Where a driver deleted a file and made another of the same id, those facts are ignored.
  *
  * What a bucket adds on the embedded engine: a visible file is complete and durable; finish,
  * delete, replace and alter are one commit each; a download reads one version of its file to the
  * end, whatever happens meanwhile.  On MongoDB they keep the specification's order, in a
- * transaction where the deployment has them.
+ * transaction where the deployment has them.  Without transactions (a single server, a folder
+ * reached through its server) each step is visible by itself, alter is refused, and conditions and
+ * fences are looked at just before the files document is written: conditional puts of one name
+ * still take turns among themselves, but a fence may turn stale in between.
  *
  * Threads: a bucket is immutable and may be used by any number of threads; streams belong to one
  * thread at a time.
  *
  * Common errors: ASH_ENOTFOUND no such file; ASH_ENOREVISION no such revision; ASH_ECHUNKMISSING,
  * ASH_ECHUNKEXTRA, ASH_ECHUNKSIZE a file whose chunks do not fit its files document; ASH_EINVAL
- * options or files documents out of range; ASH_ETIMEOUT past timeout_ms, which bounds the whole of
- * the operation or, for a stream, of each call on it. */
+ * options, ids or names that cannot be; ASH_ECORRUPT a files document whose fields cannot be (the
+ * text names file and field; such a file can still be renamed and deleted); ASH_ETIMEOUT past
+ * timeout_ms, which bounds the whole of the operation or, for a stream, of each call on it. */
 
 #include <ashlar/store.h>
 
@@ -62,7 +66,7 @@ typedef struct ash_bucket_options {
                                    reads its newest commit */
     const bson_t *read_preference; /* likewise */
     const bson_t *write_concern;   /* {w, j, wtimeout}; j: true or w: "majority" make every chunk
-                                      durable as it is written */
+                                      durable as it is written; w: 0 is ASH_EUNSUPPORTED */
     bool disable_md5;              /* accepted; no MD5 is computed unless legacy_md5 asks for it */
     bool legacy_md5;               /* fill the deprecated md5 field */
     int64_t timeout_ms;            /* of each operation; 0 = none */
@@ -143,17 +147,21 @@ typedef struct ash_upload_options {
  * before finish.  *out is yours: ash_upload_free(). */
 int ash_bucket_open_upload_stream(ash_bucket *b, const char *filename,
                                   const ash_upload_options *opts, ash_upload **out, ash_error *err);
-/* id: any BSON value that may be an _id.  ASH_EEXISTS from finish when the id is taken. */
+/* id: any BSON value that may be an _id.  ASH_EEXISTS from write or finish when the id is taken;
+ * the file that has it stays as it is. */
 int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
                                           const char *filename, const ash_upload_options *opts,
                                           ash_upload **out, ash_error *err);
 
-/* Takes all bytes or fails; after a failure only abort and free are allowed (ASH_ESTATE). */
+/* Takes all bytes or fails; after a failure only abort and free are allowed (ASH_ESTATE).  Holds up
+ * to 4 MiB, or one chunk, in memory. */
 int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err);
 const bson_value_t *ash_upload_id(const ash_upload *u); /* from the start (§ the stream's id) */
 int64_t ash_upload_position(const ash_upload *u);       /* bytes taken so far */
 /* The file exists and is durable when this returns 0 (on the embedded engine; on a deployment: as
- * the write concern says). *file may be NULL; else yours.  After a failure no file is visible. */
+ * the write concern says). *file may be NULL; else yours.  Its uploadDate is now, or 1 ms after the
+ * newest revision of the name when that is not earlier.  After a failure no file is visible, except
+ * that after ASH_ETIMEOUT and ASH_ENETWORK it may be. */
 int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err);
 /* Delete the chunks written so far (§ abort); reports what could not be deleted. */
 int ash_upload_abort(ash_upload *u, ash_error *err);
@@ -161,10 +169,11 @@ int ash_upload_abort(ash_upload *u, ash_error *err);
  * is fine. */
 void ash_upload_free(ash_upload *u);
 
-/* Resumable uploads: the token names the upload across processes (a copy of it is enough). */
+/* Resumable uploads: the token names the upload across processes (a copy of it is enough).  Options
+ * are kept with it, but not a fence. Whole chunks count as stored. */
 const char *ash_upload_token(const ash_upload *u); /* NULL unless resumable */
-/* *out stands at the first byte that is not safely stored: ash_upload_position().  ASH_ENOTFOUND:
- * unknown or expired. */
+/* *out stands at the first byte that is not safely stored: ash_upload_position().  Reads what is
+ * stored, for the digest.  ASH_ENOTFOUND: unknown or expired. */
 int ash_bucket_resume_upload(ash_bucket *b, const char *token, ash_upload **out, ash_error *err);
 
 /* Read `in` to its end as one file.  *id (may be NULL): initialised on success,
@@ -240,7 +249,8 @@ typedef struct ash_bucket_find_options {
     {                                                                                              \
         .size = sizeof(ash_bucket_find_options)                                                    \
     }
-/* A cursor over files documents. */
+/* A cursor over files documents.  The filter is MongoDB's and is not looked at: {filename: "a"},
+ * {length: {$gt: 1000}}, {"metadata.owner": "me"}.  NULL: all. */
 int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_options *opts,
                     ash_cursor **out, ash_error *err);
 
@@ -278,7 +288,10 @@ int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *er
 /* ---- altering a file (not in the specification) ---- */
 
 /* Append, write at an offset, truncate or extend, under the same id, as one commit at finish.
- * Readers see the old or the new file. ASH_EUNSUPPORTED where the store has no transactions. */
+ * Readers see the old or the new file. ASH_EUNSUPPORTED where the store has no transactions.
+ * uploadDate stays, since it orders the revisions of a name; a digest and md5 go (ash_bucket_sum()
+ * makes a new one).  Up to 4 MiB of changed chunks, or two chunks, are held in memory; more wait in
+ * the chunks collection under another id. */
 typedef struct ash_alter ash_alter;
 int ash_bucket_open_alter(ash_bucket *b, const bson_value_t *id, const ash_change_options *opts,
                           ash_alter **out, ash_error *err);
@@ -294,7 +307,9 @@ void ash_alter_free(ash_alter *a);
 
 /* ---- care ---- */
 
-/* A file's SHA-256, computed now if it is not known yet (and then remembered).  hex: 65 bytes. */
+/* A file's SHA-256, computed now if it is not known yet (and then remembered, unless the file
+ * changed meanwhile).  recompute: read the bytes in any case; ASH_ECORRUPT when they do not give
+ * the digest that is known, and *hex is then theirs.  hex: 65 bytes. */
 int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *hex,
                    ash_error *err);
 int ash_bucket_set_expiry(ash_bucket *b, const bson_value_t *id, int64_t expires_ms,
@@ -306,8 +321,9 @@ int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *
 typedef struct ash_sweep_options {
     size_t size;
     bool dry_run;
-    int64_t min_age_s; /* chunks of an unknown file are orphans only when none is younger; 0 = 24
-                          hours */
+    int64_t
+        min_age_s; /* chunks of an unknown file are orphans only when none is younger, by the time
+                      in its ObjectId; 0 = 24 hours; < 0: of any age, when nothing uploads */
     ash_progress_fn progress;
     void *progress_ctx;
 } ash_sweep_options;
@@ -320,8 +336,8 @@ typedef struct ash_sweep_report {
     int64_t chunks;
     int64_t bytes;
 } ash_sweep_report;
-/* Chunks that no file and no resumable upload owns: left by clients that died.  Safe beside running
- * uploads. */
+/* Chunks that no file and no resumable upload owns: left by clients that died; and, not counted,
+ * attributes of files that are gone.  Safe beside running uploads. */
 int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *out,
                      ash_error *err);
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "bucket/claim.h"
 #include "bucket/file.h"
 
 int ash__fence_copy(ash_bucket *b, const ash_fence *fence, ash_fence_copy *out, ash_error *err)
@@ -118,13 +119,14 @@ int ash__fence_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner 
 static int claim_name(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
                       ash_error *err)
 {
-    bson_t *doc = BCON_NEW("_id", "{", "name", BCON_UTF8(filename), "}");
+    bson_t doc = BSON_INITIALIZER;
+    ash__claim_filter(&doc, filename);
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     o.op = ash__bucket_write_op(b, t, deadline_ms);
-    int rc = ash_collection_insert_one(b->attributes, doc, &o, err);
+    int rc = ash_collection_insert_one(b->attributes, &doc, &o, err);
     if (rc == 0)
-        rc = ash__collection_remove_all(b->attributes, doc, &o.op, NULL, err);
-    bson_destroy(doc);
+        rc = ash__collection_remove_all(b->attributes, &doc, &o.op, NULL, err);
+    bson_destroy(&doc);
     return rc;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "bucket/claim.h"
 #include "bucket/delete.h"
 #include "bucket/upload.h"
 
@@ -156,6 +157,22 @@ static void give_up(ash_upload *u, int rc, int64_t deadline_ms)
             u->state = UPLOAD_ABORTED;
 }
 
+static int commit_in_turn(ash_upload *u, finish_call *call, int64_t deadline_ms, ash_error *err)
+{
+    ash_commit_manner manner;
+    bson_oid_t claim;
+    int rc = ash__bucket_manner(u->bucket, &manner, err);
+    bool alone = u->condition == ASH_PUT_ALWAYS || manner.transactions;
+    if (rc == 0 && !alone)
+        rc = ash__claim_take(u->bucket, u->filename, &claim, deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__bucket_commit(u->bucket, commit_file, call, deadline_ms, err);
+    if (!alone)
+        ash__claim_release(u->bucket, u->filename, &claim, deadline_ms);
+    return rc;
+}
+
 int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err)
 {
     finish_call call = {.upload = u};
@@ -171,7 +188,7 @@ int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_
     if (rc == 0) {
         digest_text(u->sha256, call.sha256);
         digest_text(u->md5, call.md5);
-        rc = ash__bucket_commit(u->bucket, commit_file, &call, deadline_ms, err);
+        rc = commit_in_turn(u, &call, deadline_ms, err);
     }
     if (rc == 0) {
         u->state = UPLOAD_FINISHED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ struct recorder {
     int nth;
     bool all;
     int without_deadline;
+    pthread_mutex_t mutex; /* guards everything from log on */
 };
 
 static recorder *of(ash_store *store)
@@ -22,10 +24,9 @@ static recorder *of(ash_store *store)
     return (recorder *)store;
 }
 
-static int note(ash_store *store, const char *what, const char *coll, const ash_op *op,
-                ash_error *err)
+static int note_locked(recorder *r, const char *what, const char *coll, const ash_op *op,
+                       ash_error *err)
 {
-    recorder *r = of(store);
     r->without_deadline += op->deadline_ms == 0 ? 1 : 0;
     char line[200];
     snprintf(line, sizeof line, "%s %s\n", what, coll != NULL ? coll : "");
@@ -40,6 +41,15 @@ static int note(ash_store *store, const char *what, const char *coll, const ash_
     return ash__fail(err, ASH_ENETWORK, "connection is gone");
 }
 
+static int note(ash_store *store, const char *what, const char *coll, const ash_op *op,
+                ash_error *err)
+{
+    recorder *r = of(store);
+    pthread_mutex_lock(&r->mutex);
+    int rc = note_locked(r, what, coll, op, err);
+    pthread_mutex_unlock(&r->mutex);
+    return rc;
+}
 static int rec_capabilities(ash_store *store, ash_capabilities *out, ash_error *err)
 {
     (void)store;
@@ -143,6 +153,7 @@ recorder *recorder_new(fixture *f, ash_bucket **bucket)
     r->store.default_db = ash__strdup(ash_store_default_db(f->store));
     r->inner = f->store;
     r->prefix = "";
+    pthread_mutex_init(&r->mutex, NULL);
     o.chunk_size_bytes = CHUNK;
     assert_ok(ash_bucket_open(&r->store, &o, bucket, &f->err), &f->err);
     return r;
@@ -152,6 +163,7 @@ void recorder_free(recorder *r, ash_bucket *bucket)
 {
     ash_bucket_free(bucket);
     ash__buffer_release(&r->log);
+    pthread_mutex_destroy(&r->mutex);
     ash__free(r->store.default_db);
     ash__free(r);
 }

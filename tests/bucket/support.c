@@ -22,7 +22,11 @@ static void open_all(fixture *f)
 {
     ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
     o.chunk_size_bytes = CHUNK;
-    assert_ok(ash_store_open(f->folder, NULL, &f->store, &f->err), &f->err);
+    ash_store_options s = ASH_STORE_OPTIONS_INIT;
+    const char *uri = getenv("ASH_BUCKET_STORE");
+    /* A database of the test's own, named like its folder. */
+    s.default_db = strrchr(f->folder, '/') + 1;
+    assert_ok(ash_store_open(uri != NULL ? uri : f->folder, &s, &f->store, &f->err), &f->err);
     assert_ok(ash_bucket_open(f->store, &o, &f->bucket, &f->err), &f->err);
     assert_ok(ash_collection_open(f->store, NULL, "fs.files", &f->files, &f->err), &f->err);
     assert_ok(ash_collection_open(f->store, NULL, "fs.chunks", &f->chunks, &f->err), &f->err);
@@ -54,6 +58,7 @@ int support_setup(void **state)
 int support_teardown(void **state)
 {
     fixture *f = *state;
+    ash_store_drop_database(f->store, NULL, NULL, NULL);
     close_all(f);
     nftw(f->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
     ash__free(f->folder);

@@ -2,7 +2,8 @@
 #ifndef ASH_TESTS_BUCKET_SUPPORT_H
 #define ASH_TESTS_BUCKET_SUPPORT_H
 
-/* A bucket on a fresh embedded store in a temporary folder, for each test. */
+/* A bucket on a fresh embedded store in a temporary folder, for each test; or in a database of its
+ * own in the store that ASH_BUCKET_STORE names. */
 
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "support.h"
+#include "recorder.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void test_bucket_condition__replace_leaves_one_revision(void **state)
 /* ---- many at once ---- */
 
 typedef struct racer {
-    fixture *f;
+    ash_bucket *bucket;
     pthread_barrier_t *start;
     int rc;
 } racer;
@@ -65,7 +65,7 @@ static void *race(void *arg)
     ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
     ash_upload *u = NULL;
     o.condition = ASH_PUT_IF_ABSENT;
-    r->rc = ash_bucket_open_upload_stream(r->f->bucket, "race", &o, &u, &err);
+    r->rc = ash_bucket_open_upload_stream(r->bucket, "race", &o, &u, &err);
     if (r->rc == 0)
         r->rc = ash_upload_write(u, "0123456789abcdefgh", 18, &err);
     pthread_barrier_wait(r->start);
@@ -75,9 +75,8 @@ static void *race(void *arg)
     return NULL;
 }
 
-static void test_bucket_condition__exactly_one_of_many_writers_wins(void **state)
+static void race_on(fixture *f, ash_bucket *bucket)
 {
-    fixture *f = *state;
     for (int round = 0; round < 20; round++) {
         enum { WRITERS = 4 };
         racer racers[WRITERS];
@@ -86,7 +85,7 @@ static void test_bucket_condition__exactly_one_of_many_writers_wins(void **state
         int won = 0;
         pthread_barrier_init(&start, NULL, WRITERS);
         for (int i = 0; i < WRITERS; i++) {
-            racers[i] = (racer){f, &start, 0};
+            racers[i] = (racer){bucket, &start, 0};
             assert_int_equal(pthread_create(&threads[i], NULL, race, &racers[i]), 0);
         }
         for (int i = 0; i < WRITERS; i++) {
@@ -100,6 +99,22 @@ static void test_bucket_condition__exactly_one_of_many_writers_wins(void **state
         assert_int_equal(support_count(f->chunks, "{}"), 2);
         assert_ok(ash_bucket_delete_by_name(f->bucket, "race", NULL, &f->err), &f->err);
     }
+}
+
+static void test_bucket_condition__exactly_one_of_many_writers_wins(void **state)
+{
+    fixture *f = *state;
+    race_on(f, f->bucket);
+}
+
+static void test_bucket_condition__exactly_one_wins_without_transactions(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *bucket = NULL;
+    recorder *r = recorder_new(f, &bucket);
+    race_on(f, bucket);
+    assert_int_equal(support_count(f->attributes, "{}"), 0);
+    recorder_free(r, bucket);
 }
 
 /* ---- fences ---- */
@@ -201,6 +216,7 @@ int main(void)
         T(if_newest_is),
         T(replace_leaves_one_revision),
         T(exactly_one_of_many_writers_wins),
+        T(exactly_one_wins_without_transactions),
         T(a_held_lock_lets_changes_through),
         T(a_stale_lock_changes_nothing),
         T(an_older_token_is_lost),

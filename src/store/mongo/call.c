@@ -57,6 +57,15 @@ int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *
     return result;
 }
 
+void ash__mongo_call_local_limit(ash_mongo_call *call)
+{
+    bson_t rest;
+    bson_init(&rest);
+    bson_copy_to_excluding_noinit(&call->opts, &rest, "maxTimeMS", NULL);
+    bson_destroy(&call->opts);
+    bson_steal(&call->opts, &rest);
+}
+
 void ash__mongo_call_end(ash_mongo_call *call)
 {
     ash__mongo_call_limit(call, NULL);

@@ -58,12 +58,33 @@ static void test_mongo_concern__writes_carry_the_operations_own(void **state)
     bson_destroy(concern);
 }
 
+static void test_mongo_concern__no_server_limit_inside_update_and_delete_statements(void **state)
+{
+    struct rig r;
+    ash_update_options update = ASH_UPDATE_OPTIONS_INIT;
+    ash_remove_options remove = ASH_REMOVE_OPTIONS_INIT;
+    bson_t *change = mock_json("{'$set': {'a': 1}}");
+    bson_value_t value = doc_value(change);
+    (void)state;
+    rig_start(&r, MOCK_STANDALONE, "", NULL);
+    mock_expect(r.m, "{'update': 'c', 'updates': [{'q': {}, 'u': '$any', 'maxTimeMS': '$none'}]}",
+                "{'ok': 1, 'n': 1, 'nModified': 1}");
+    mock_expect(r.m, "{'delete': 'c', 'deletes': [{'q': {}, 'limit': 0, 'maxTimeMS': '$none'}]}",
+                "{'ok': 1, 'n': 1}");
+    update.op.deadline_ms = remove.op.deadline_ms = ash_deadline(60000);
+    assert_ok(ash_collection_update(r.c, NULL, &value, &update, NULL, &r.err), &r.err);
+    assert_ok(ash_collection_remove(r.c, NULL, &remove, NULL, &r.err), &r.err);
+    rig_finish(&r);
+    bson_destroy(change);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mongo_concern__reads_carry_the_operations_own),
         cmocka_unit_test(test_mongo_concern__unknown_preferences_are_refused),
         cmocka_unit_test(test_mongo_concern__writes_carry_the_operations_own),
+        cmocka_unit_test(test_mongo_concern__no_server_limit_inside_update_and_delete_statements),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/claim.h"
+
+#include "base/clock.h"
+
+static const int64_t CLAIM_MAX_MS = 30000;
+static const int64_t PAUSE_MS = 10;
+
+void ash__claim_filter(bson_t *filter, const char *filename)
+{
+    bson_t id;
+    bson_append_document_begin(filter, "_id", 3, &id);
+    bson_append_utf8(&id, "name", 4, filename, -1);
+    bson_append_document_end(filter, &id);
+}
+
+static int remove_claim(ash_bucket *b, const char *filename, const bson_oid_t *claim,
+                        int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash__claim_filter(&filter, filename);
+    bson_append_oid(&filter, "version", 7, claim);
+    int rc = ash__collection_remove_all(b->attributes, &filter, &op, NULL, err);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int insert_claim(ash_bucket *b, const char *filename, const bson_oid_t *claim, bool *taken,
+                        int64_t deadline_ms, ash_error *err)
+{
+    bson_t doc = BSON_INITIALIZER;
+    ash_error own = ASH_ERROR_INIT;
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash__claim_filter(&doc, filename);
+    bson_append_oid(&doc, "version", 7, claim);
+    int rc = ash_collection_insert_one(b->attributes, &doc, &o, &own);
+    *taken = rc == 0;
+    bson_destroy(&doc);
+    return ash__unless(ASH_EEXISTS, rc, &own, err);
+}
+
+/* Whose it is now; {0} when it has just been given up. */
+static int find_claim(ash_bucket *b, const char *filename, bson_oid_t *holder, int64_t deadline_ms,
+                      ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t found;
+    bson_iter_t it;
+    bool any = false;
+    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    ash__claim_filter(&filter, filename);
+    *holder = (bson_oid_t){{0}};
+    int rc = ash__collection_find_if_any(b->attributes, &filter, &o, &found, &any, err);
+    bson_destroy(&filter);
+    if (any) {
+        if (bson_iter_init_find(&it, &found, "version") && BSON_ITER_HOLDS_OID(&it))
+            bson_oid_copy(bson_iter_oid(&it), holder);
+        bson_destroy(&found);
+    }
+    return rc;
+}
+
+/* The age is measured here, by how long the same claim stays, so that clocks of other machines do
+ * not matter. */
+int ash__claim_take(ash_bucket *b, const char *filename, bson_oid_t *claim, int64_t deadline_ms,
+                    ash_error *err)
+{
+    bson_oid_t seen = {{0}};
+    int64_t since = ash__clock_ms();
+    bson_oid_init(claim, NULL);
+    for (;;) {
+        bool taken = false;
+        bson_oid_t holder;
+        int rc = insert_claim(b, filename, claim, &taken, deadline_ms, err);
+        if (rc != 0 || taken)
+            return rc;
+        rc = find_claim(b, filename, &holder, deadline_ms, err);
+        if (rc == 0 && !bson_oid_equal(&holder, &seen)) {
+            seen = holder;
+            since = ash__clock_ms();
+        } else if (rc == 0 && ash__clock_ms() - since > CLAIM_MAX_MS) {
+            rc = remove_claim(b, filename, &seen, deadline_ms, err);
+        }
+        if (rc == 0)
+            rc = ash__deadline_check(deadline_ms, "wait for another put of the name", err);
+        if (rc != 0)
+            return rc;
+        ash__clock_sleep_ms(PAUSE_MS);
+    }
+}
+
+void ash__claim_release(ash_bucket *b, const char *filename, const bson_oid_t *claim,
+                        int64_t deadline_ms)
+{
+    (void)remove_claim(b, filename, claim, deadline_ms, NULL);
+}

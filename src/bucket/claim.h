@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BUCKET_CLAIM_H
+#define ASH_BUCKET_CLAIM_H
+
+#include "bucket/bucket.h"
+
+/* Where a store has no transactions, conditional puts of one name take turns: each holds a document
+ * {_id: {name: NAME}, version: ObjectId} in the attributes from before its look at the condition
+ * until after its files document.  One that stays for 30 s is taken to be of a process that died.
+ */
+int ash__claim_take(ash_bucket *b, const char *filename, bson_oid_t *claim, int64_t deadline_ms,
+                    ash_error *err);
+void ash__claim_release(ash_bucket *b, const char *filename, const bson_oid_t *claim,
+                        int64_t deadline_ms);
+
+/* {_id: {name: filename}} */
+void ash__claim_filter(bson_t *filter, const char *filename);
+
+#endif
