@@ -117,12 +117,26 @@ static int change_indexes(ash_writer *w, const ash_coll *c, const ash_key_set *o
     return result;
 }
 
-/* A large document that came without a staged payload gets one. */
-static int stage_if_large(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged **staged,
-                          bool *own, ash_error *err)
+/* The payload to use: the one that came, or one made here for a large document that came without,
+ * or whose payload was written for a collection that has been dropped since. */
+static int choose_payload(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *given,
+                          ash_staged **out, ash_error *err)
 {
-    *own = *staged == NULL && doc.len > ASH_INLINE_MAX;
-    return *own ? ash__staged_write_here(w, c->id, doc, staged, err) : 0;
+    *out = given;
+    if (given != NULL ? given->coll_id == c->id : doc.len <= ASH_INLINE_MAX)
+        return 0;
+    return ash__staged_write_here(w, c->id, doc, out, err);
+}
+
+/* After the change: what is not used goes back, the rest belongs to the record. */
+static void settle_payload(ash_writer *w, ash_staged *given, ash_staged *used, bool success)
+{
+    if (used != given)
+        ash__staged_free(w->engine, success ? given : used);
+    if (!success || used == NULL)
+        return;
+    ash__writer_use(w, &used->placed);
+    ash__free(used);
 }
 
 static int write_record(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc doc,
@@ -144,15 +158,6 @@ static int write_record(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc 
     ash__put_le64(head + 1, ash__row_sum(key, sizeof key, body.data, body.len));
     return ash__row_put2(w, ASH_DB_RECORDS, key, sizeof key, head, sizeof head, body.data, body.len,
                          err);
-}
-
-/* The payload now belongs to the record. */
-static void use_up(ash_writer *w, ash_staged *staged)
-{
-    if (staged == NULL)
-        return;
-    ash__writer_use(w, &staged->placed);
-    ash__free(staged);
 }
 
 static int trim_capped(ash_writer *w, const ash_coll *c, ash_error *err)
@@ -200,21 +205,19 @@ static int insert_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged 
 int ash__record_insert(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *staged,
                        uint64_t *rid, ash_duplicate *dup, ash_error *err)
 {
-    bool own;
+    ash_staged *used = staged;
     ash__key_sets_reserve(w, c->index_count);
     int result = extract_all(w, c, doc, w->new_keys, err);
     for (uint32_t i = 0; result == 0 && i < c->index_count; i++)
         result = check_unique(w, c, &c->indexes[i], &w->new_keys[i], 0, dup, err);
     if (result == 0)
-        result = stage_if_large(w, c, doc, &staged, &own, err);
+        result = choose_payload(w, c, doc, staged, &used, err);
     if (result != 0)
         return result;
-    result = insert_all(w, c, doc, staged, rid, err);
-    if (result != 0) {
-        ash__staged_free(w->engine, own ? staged : NULL);
+    result = insert_all(w, c, doc, used, rid, err);
+    settle_payload(w, staged, used, result == 0);
+    if (result != 0)
         return result;
-    }
-    use_up(w, staged);
     if (c->capped && trim_capped(w, c, err) != 0) {
         if (w->broken != 0)
             return w->broken;
@@ -282,7 +285,7 @@ int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc 
                         ash_staged *staged, ash_duplicate *dup, ash_error *err)
 {
     ash_record old;
-    bool own = false;
+    ash_staged *used = staged;
     ash__key_sets_reserve(w, c->index_count);
     int result = fetch_old(w, c, rid, &old, err);
     if (result == 0 && c->capped && old.doc.len != doc.len)
@@ -294,13 +297,11 @@ int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc 
     for (uint32_t i = 0; result == 0 && i < c->index_count; i++)
         result = check_unique(w, c, &c->indexes[i], &w->new_keys[i], rid, dup, err);
     if (result == 0)
-        result = stage_if_large(w, c, doc, &staged, &own, err);
-    if (result == 0)
-        result = replace_all(w, c, &old, doc, staged, err);
-    if (result == 0)
-        use_up(w, staged);
-    else if (own)
-        ash__staged_free(w->engine, staged);
+        result = choose_payload(w, c, doc, staged, &used, err);
+    if (result != 0)
+        return result;
+    result = replace_all(w, c, &old, doc, used, err);
+    settle_payload(w, staged, used, result == 0);
     return result;
 }
 

@@ -264,6 +264,7 @@ int ash__bytes_compare(ash_doc a, ash_doc b);
 /* staged.c */
 struct ash_staged {
     ash_placed placed;
+    uint32_t coll_id; /* in the record's header */
 };
 int ash__staged_write_here(ash_writer *w, uint32_t coll_id, ash_doc doc, ash_staged **out,
                            ash_error *err);

@@ -21,6 +21,7 @@ static int stage(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int
                  ash_staged **out, ash_error *err)
 {
     ash_staged *s = ash__new(ash_staged);
+    s->coll_id = coll_id;
     uint64_t sequence = atomic_fetch_add(&e->next_sequence, 1);
     int result = ash__segments_write(e->segments, coll_id, sequence, parts, count, &s->placed, err);
     if (result != 0) {

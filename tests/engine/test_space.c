@@ -156,6 +156,43 @@ static void test_engine_space__unused_staging_gives_back(void **state)
     assert_int_equal(ash__staged_write(f->engine, 1, &part, 1, &staged, &f->err), ASH_ETOOBIG);
 }
 
+static int insert_staged(ash_writer *w, void *ctx, ash_error *err)
+{
+    ash_staged **staged = ctx;
+    const ash_coll *c;
+    uint64_t rid;
+    bson_t *doc = fixture_chunk(1, 1, LARGE);
+    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    if (result == 0)
+        result = ash__record_insert(w, c, ash__doc_from_bson(doc), *staged, &rid, NULL, err);
+    if (result == 0)
+        *staged = NULL;
+    bson_destroy(doc);
+    return result;
+}
+
+/* The collection was dropped and made anew after the payload was written. */
+static void test_engine_space__payload_of_another_collection_is_written_anew(void **state)
+{
+    fixture *f = *state;
+    ash_staged *staged = NULL;
+    ash_record record;
+    bool found;
+    bson_t *doc = fixture_chunk(1, 1, LARGE);
+    struct iovec part = {(void *)(uintptr_t)bson_get_data(doc), doc->len};
+    fixture_create(f, "c", NULL);
+    assert_ok(ash__staged_write(f->engine, 999, &part, 1, &staged, &f->err), &f->err);
+    fixture_apply(f, insert_staged, &staged, ASH_ACK_DURABLE, 0);
+    assert_null(staged);
+    ash_view *v = fixture_view(f);
+    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err), &f->err);
+    assert_true(found && fixture_chunk_is(record.doc, 1, 1, LARGE));
+    ash__snapshot_close(v);
+    assert_int_equal(stats_of(f).free_blocks + 15, stats_of(f).segment_blocks);
+    fixture_check(f);
+    bson_destroy(doc);
+}
+
 static int drop(ash_writer *w, void *ctx, ash_error *err)
 {
     const ash_coll *c;
@@ -228,6 +265,7 @@ int main(void)
         TEST(test_engine_space__snapshot_holds_what_it_sees),
         TEST(test_engine_space__broken_rule_is_noticed),
         TEST(test_engine_space__unused_staging_gives_back),
+        TEST(test_engine_space__payload_of_another_collection_is_written_anew),
         TEST(test_engine_space__drop_goes_on_after_reopening),
         TEST(test_engine_space__compaction_gives_holes_back),
     };
