@@ -63,6 +63,9 @@ void ash__filter_id(bson_t *filter, const char *name, const bson_value_t *id);
 /* An _id may be any type but array, regular expression and undefined. */
 int ash__id_check(const bson_value_t *id, ash_error *err);
 bool ash__id_equal(const bson_value_t *a, const bson_value_t *b);
+/* What every document of the cursor has at the dotted path, appended to the array. */
+int ash__ids_collect(ash_cursor *cursor, const char *path, bson_t *ids, uint32_t *count,
+                     ash_error *err);
 char *ash__id_text(const bson_value_t *id); /* for error texts; ash__free() */
 int ash__filename_check(const char *filename, ash_error *err);
 

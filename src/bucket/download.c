@@ -252,32 +252,45 @@ static int open_download(ash_bucket *b, const which *w, const ash_download_optio
     return rc;
 }
 
+/* The caller's options, and which file they mean: of the id, or (id NULL) of the name. */
+static int take_options(const bson_value_t *id, const char *filename,
+                        const ash_download_options *opts, ash_download_options *o, which *w,
+                        ash_error *err)
+{
+    int rc = ash__options_copy(o, sizeof *o, opts, err);
+    if (rc != 0)
+        return rc;
+    if (id != NULL && o->has_revision)
+        return ash__fail(err, ASH_EINVAL, "revision belongs to a name, not to an id");
+    *w = (which){id, filename, o->has_revision ? o->revision : -1};
+    return 0;
+}
+
+static int open_which(ash_bucket *b, const bson_value_t *id, const char *filename,
+                      const ash_download_options *opts, ash_download **out, ash_error *err)
+{
+    ash_download_options o;
+    which w;
+    *out = NULL;
+    int rc = take_options(id, filename, opts, &o, &w, err);
+    if (rc != 0)
+        return rc;
+    return open_download(b, &w, &o, ash__bucket_deadline(b, o.timeout_ms), out, err);
+}
+
 int ash_bucket_open_download_stream(ash_bucket *b, const bson_value_t *id,
                                     const ash_download_options *opts, ash_download **out,
                                     ash_error *err)
 {
-    ash_download_options o;
-    which w = {.id = id};
-    *out = NULL;
-    int rc = ash__options_copy(&o, sizeof o, opts, err);
-    if (rc != 0)
-        return rc;
-    if (o.has_revision)
-        return ash__fail(err, ASH_EINVAL, "revision belongs to a name, not to an id");
-    return open_download(b, &w, &o, ash__bucket_deadline(b, o.timeout_ms), out, err);
+    ash_assert(id != NULL);
+    return open_which(b, id, NULL, opts, out, err);
 }
 
 int ash_bucket_open_download_stream_by_name(ash_bucket *b, const char *filename,
                                             const ash_download_options *opts, ash_download **out,
                                             ash_error *err)
 {
-    ash_download_options o;
-    *out = NULL;
-    int rc = ash__options_copy(&o, sizeof o, opts, err);
-    if (rc != 0)
-        return rc;
-    which w = {.filename = filename, .revision = o.has_revision ? o.revision : -1};
-    return open_download(b, &w, &o, ash__bucket_deadline(b, o.timeout_ms), out, err);
+    return open_which(b, NULL, filename, opts, out, err);
 }
 
 void ash_download_free(ash_download *d)
@@ -439,12 +452,17 @@ static int copy_all(ash_download *d, const ash_output *out, int64_t deadline_ms,
     }
 }
 
-static int download_to(ash_bucket *b, const which *w, const ash_output *out,
-                       const ash_download_options *o, ash_error *err)
+static int download_to(ash_bucket *b, const bson_value_t *id, const char *filename,
+                       const ash_output *out, const ash_download_options *opts, ash_error *err)
 {
+    ash_download_options o;
+    which w;
     ash_download *d = NULL;
-    int64_t deadline = ash__bucket_deadline(b, o->timeout_ms);
-    int rc = open_download(b, w, o, deadline, &d, err);
+    int rc = take_options(id, filename, opts, &o, &w, err);
+    if (rc != 0)
+        return rc;
+    int64_t deadline = ash__bucket_deadline(b, o.timeout_ms);
+    rc = open_download(b, &w, &o, deadline, &d, err);
     if (rc == 0)
         rc = copy_all(d, out, deadline, err);
     ash_download_free(d);
@@ -454,22 +472,13 @@ static int download_to(ash_bucket *b, const which *w, const ash_output *out,
 int ash_bucket_download_to_stream(ash_bucket *b, const bson_value_t *id, const ash_output *out,
                                   const ash_download_options *opts, ash_error *err)
 {
-    ash_download_options o;
-    which w = {.id = id};
-    int rc = ash__options_copy(&o, sizeof o, opts, err);
-    if (rc == 0 && o.has_revision)
-        rc = ash__fail(err, ASH_EINVAL, "revision belongs to a name, not to an id");
-    return rc != 0 ? rc : download_to(b, &w, out, &o, err);
+    ash_assert(id != NULL);
+    return download_to(b, id, NULL, out, opts, err);
 }
 
 int ash_bucket_download_to_stream_by_name(ash_bucket *b, const char *filename,
                                           const ash_output *out, const ash_download_options *opts,
                                           ash_error *err)
 {
-    ash_download_options o;
-    int rc = ash__options_copy(&o, sizeof o, opts, err);
-    if (rc != 0)
-        return rc;
-    which w = {.filename = filename, .revision = o.has_revision ? o.revision : -1};
-    return download_to(b, &w, out, &o, err);
+    return download_to(b, NULL, filename, out, opts, err);
 }

@@ -119,20 +119,8 @@ static int find_due(ash_bucket *b, int64_t now_ms, int64_t limit, int64_t deadli
     o.limit = limit;
     *count = 0;
     int rc = ash_collection_find(b->attributes, &filter, &o, &cursor, err);
-    while (rc == 0) {
-        ash_doc doc;
-        bson_t view;
-        bson_iter_t it;
-        char key[12];
-        const char *name;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
-            break;
-        ash__doc_to_bson(doc, &view);
-        size_t len = bson_uint32_to_string(*count, &name, key, sizeof key);
-        if (bson_iter_init_find(&it, &view, "_id") && bson_append_iter(ids, name, (int)len, &it))
-            (*count)++;
-    }
+    if (rc == 0)
+        rc = ash__ids_collect(cursor, "_id", ids, count, err);
     ash_cursor_free(cursor);
     bson_destroy(projection);
     bson_destroy(&filter);

@@ -315,26 +315,14 @@ int ash__file_ids_of_name(ash_bucket *b, ash_transaction *t, const char *filenam
     bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
     ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
     ash_cursor *cursor = NULL;
-    ash_doc doc;
-    bson_t view;
-    bson_iter_t it;
     bson_init(ids);
     *count = 0;
     bson_append_utf8(&filter, "filename", 8, filename, -1);
     o.projection = projection;
     o.limit = limit;
     int rc = ash_collection_find(b->files, &filter, &o, &cursor, err);
-    while (rc == 0) {
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
-            break;
-        ash__doc_to_bson(doc, &view);
-        char key[12];
-        const char *name;
-        size_t len = bson_uint32_to_string(*count, &name, key, sizeof key);
-        if (bson_iter_init_find(&it, &view, "_id") && bson_append_iter(ids, name, (int)len, &it))
-            (*count)++;
-    }
+    if (rc == 0)
+        rc = ash__ids_collect(cursor, "_id", ids, count, err);
     ash_cursor_free(cursor);
     bson_destroy(projection);
     bson_destroy(&filter);

@@ -58,6 +58,27 @@ bool ash__id_equal(const bson_value_t *a, const bson_value_t *b)
     return equal;
 }
 
+int ash__ids_collect(ash_cursor *cursor, const char *path, bson_t *ids, uint32_t *count,
+                     ash_error *err)
+{
+    for (;;) {
+        ash_doc doc;
+        bson_t view;
+        bson_iter_t it;
+        bson_iter_t at;
+        char key[12];
+        const char *name;
+        int rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            return rc;
+        ash__doc_to_bson(doc, &view);
+        size_t len = bson_uint32_to_string(*count, &name, key, sizeof key);
+        if (bson_iter_init(&it, &view) && bson_iter_find_descendant(&it, path, &at) &&
+            bson_append_iter(ids, name, (int)len, &at))
+            (*count)++;
+    }
+}
+
 char *ash__id_text(const bson_value_t *id)
 {
     bson_t doc = BSON_INITIALIZER;

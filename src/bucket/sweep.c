@@ -25,23 +25,11 @@ static int load_owned(sweep *s, ash_error *err)
     bson_t *filter = BCON_NEW("_id", "{", "$gte", "{", "resume", BCON_UTF8(""), "}", "$lt", "{",
                               "resume", "{", "}", "}", "}");
     ash_cursor *cursor = NULL;
+    uint32_t count = 0;
     ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);
     int rc = ash_collection_find(s->bucket->attributes, filter, &o, &cursor, err);
-    for (uint32_t i = 0; rc == 0; i++) {
-        ash_doc doc;
-        bson_t view;
-        bson_iter_t it;
-        bson_iter_t at;
-        char key[12];
-        const char *name;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
-            break;
-        ash__doc_to_bson(doc, &view);
-        size_t len = bson_uint32_to_string(i, &name, key, sizeof key);
-        if (bson_iter_init(&it, &view) && bson_iter_find_descendant(&it, "upload.files_id", &at))
-            bson_append_iter(&s->owned, name, (int)len, &at);
-    }
+    if (rc == 0)
+        rc = ash__ids_collect(cursor, "upload.files_id", &s->owned, &count, err);
     ash_cursor_free(cursor);
     bson_destroy(filter);
     return rc;
