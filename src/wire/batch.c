@@ -21,6 +21,32 @@ void ash__reply_op_time(ash_command *c, const char *name, uint64_t time)
     ash__builder_end(b);
 }
 
+static bool may_fail_write(const ash_command *c)
+{
+    return c->retryable && c->server->opts.test_commands;
+}
+
+int ash__command_fail_write(ash_command *c, ash_error *err)
+{
+    bool close;
+    ash_failpoint *f = &c->server->write_failpoint;
+    int32_t code = may_fail_write(c) ? ash__failpoint_code(f, "failBeforeCommitExceptionCode") : 0;
+    if (code == 0 || !ash__failpoint_hit_plain(f, true, &close))
+        return 0;
+    c->reply->close = c->reply->close || close;
+    return ash__fail_server(err, ash__code_from_server(code), code,
+                            "Failing write via 'onPrimaryTransactionalWrite' failpoint");
+}
+
+void ash__command_wrote(ash_command *c)
+{
+    bool close;
+    ash_failpoint *f = &c->server->write_failpoint;
+    if (may_fail_write(c) && ash__failpoint_code(f, "failBeforeCommitExceptionCode") == 0 &&
+        ash__failpoint_hit_plain(f, true, &close))
+        c->reply->close = c->reply->close || close;
+}
+
 bool ash__error_ends_command(const ash_error *err)
 {
     return err->code == ASH_ETIMEOUT || err->code == ASH_EINTERRUPTED || err->code == ASH_ENETWORK;

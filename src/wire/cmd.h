@@ -123,6 +123,11 @@ int ash__command_maintain(ash_command *c, const bson_t *action, bson_t *out, ash
 /* {<name>: {ts: time, t: 1}} */
 void ash__reply_op_time(ash_command *c, const char *name, uint64_t time);
 
+/* A fail point's word before a retryable write (not 0 when it must not be done) and after one that
+ * was done for the first time. */
+int ash__command_fail_write(ash_command *c, ash_error *err);
+void ash__command_wrote(ash_command *c);
+
 /* Is the failure one of the whole command, not of the one write that met it? */
 bool ash__error_ends_command(const ash_error *err);
 

@@ -85,12 +85,21 @@ int ash__run_profile(ash_command *c, ash_error *err)
 
 int ash__run_configure_fail_point(ash_command *c, ash_error *err)
 {
+    const struct {
+        const char *name;
+        ash_failpoint *failpoint;
+    } known[] = {
+        {"failCommand", &c->server->failpoint},
+        {"onPrimaryTransactionalWrite", &c->server->write_failpoint},
+        {"failGetMoreAfterCursorCheckout", &c->server->get_more_failpoint},
+    };
     uint32_t len;
-    if (c->value.type != BSON_TYPE_UTF8 ||
-        strcmp(ash__value_string(c->value, &len), "failCommand") != 0)
-        return ash__fail(err, ASH_EUNSUPPORTED,
-                         "the only fail point of this server is failCommand");
-    return ash__failpoint_set(&c->server->failpoint, ash__arg(c, "mode"), ash__arg(c, "data"), err);
+    const char *name = c->value.type == BSON_TYPE_UTF8 ? ash__value_string(c->value, &len) : "";
+    for (size_t i = 0; i < ASH_ARRAY_LEN(known); i++)
+        if (strcmp(known[i].name, name) == 0)
+            return ash__failpoint_set(known[i].failpoint, ash__arg(c, "mode"), ash__arg(c, "data"),
+                                      i == 0, err);
+    return ash__fail(err, ASH_EUNSUPPORTED, "this server has no fail point '%.60s'", name);
 }
 
 /* ---- maintenance ---- */

@@ -29,6 +29,19 @@ static int set_limits(ash_command *c, ash_wire_cursor *w, ash_error *err)
     return 0;
 }
 
+/* The cursor was found; a fail point may make it fail now. */
+static int fail_get_more(ash_command *c, ash_error *err)
+{
+    bool close;
+    ash_failpoint *f = &c->server->get_more_failpoint;
+    int32_t code = c->server->opts.test_commands ? ash__failpoint_code(f, "errorCode") : 0;
+    if (code == 0 || !ash__failpoint_hit_plain(f, false, &close))
+        return 0;
+    c->reply->close = close;
+    return ash__fail_server(err, ash__code_from_server(code), code,
+                            "Failing getMore via 'failGetMoreAfterCursorCheckout' failpoint");
+}
+
 int ash__run_get_more(ash_command *c, ash_error *err)
 {
     int64_t id, batch_size;
@@ -52,6 +65,8 @@ int ash__run_get_more(ash_command *c, ash_error *err)
     if (rc != 0)
         return rc;
     rc = set_limits(c, w, err);
+    if (rc == 0)
+        rc = fail_get_more(c, err);
     if (rc != 0) {
         /* The client's mistake is not the cursor's end. */
         ash__cursors_give(c->server->cursors, w);

@@ -88,8 +88,12 @@ int ash__run_find_and_modify(ash_command *c, ash_error *err)
         return rc;
     const bson_t *filter = ash__arg_bson(c, "query", &query);
     ash_write_result_init(&result);
-    rc = ash_collection_find_and_modify(coll, filter != NULL ? filter : &empty, &o, &value, &found,
-                                        &result, err);
+    rc = ash__command_fail_write(c, err);
+    if (rc == 0)
+        rc = ash_collection_find_and_modify(coll, filter != NULL ? filter : &empty, &o, &value,
+                                            &found, &result, err);
+    if (rc == 0 && !result.retried)
+        ash__command_wrote(c);
     if (rc == 0) {
         reply_result(c, &o, &value, found, &result);
         bson_destroy(&value);

@@ -136,7 +136,11 @@ int ash__run_insert(ash_command *c, ash_error *err)
     if ((rc = ash__command_collection(c, &coll, err)) != 0)
         goto out;
     atomic_fetch_add(&c->server->counters.insert, (int64_t)count);
-    rc = ash_collection_insert(coll, docs, count, &o, &result, err);
+    rc = ash__command_fail_write(c, err);
+    if (rc == 0)
+        rc = ash_collection_insert(coll, docs, count, &o, &result, err);
+    if (rc == 0 && !result.retried)
+        ash__command_wrote(c);
     tally.n = result.inserted;
     if (rc != 0 && result.error_count == 0 && !ash__error_ends_command(err)) {
         add_plain_error(&tally, err, (uint32_t)result.inserted);
@@ -270,7 +274,11 @@ static int run_statement(ash_command *c, ash_collection *coll, statement_fn fn, 
     ash_error own = ASH_ERROR_INIT;
     ash_write_result_init(&result);
     c->retry.statement = (int32_t)index;
-    int rc = fn(c, coll, statement, &result, &own);
+    int rc = ash__command_fail_write(c, &own);
+    if (rc == 0)
+        rc = fn(c, coll, statement, &result, &own);
+    if (rc == 0 && !result.retried)
+        ash__command_wrote(c);
     *failed = rc != 0;
     count_statement(t, &result, index);
     if (rc != 0 && ash__error_ends_command(&own)) {

@@ -48,23 +48,69 @@ static int read_mode(ash_value mode, int64_t *skip, int64_t *left, ash_error *er
     return ash__fail(err, ASH_EINVAL, "unknown fail point mode");
 }
 
-int ash__failpoint_set(ash_failpoint *f, ash_value mode, ash_value data, ash_error *err)
+static int check_data(ash_value data, bool names_commands, ash_error *err)
+{
+    bool is_doc = data.type == BSON_TYPE_DOCUMENT;
+    if (is_doc && data.len > MAX_DATA_BYTES)
+        return ash__fail(err, ASH_EINVAL, "the fail point's data is too long");
+    if (names_commands &&
+        (!is_doc || ash__doc_get(ash__value_doc(data), "failCommands").type != BSON_TYPE_ARRAY))
+        return ash__fail(err, ASH_EINVAL, "the fail point needs data.failCommands, an array");
+    return 0;
+}
+
+int ash__failpoint_set(ash_failpoint *f, ash_value mode, ash_value data, bool names_commands,
+                       ash_error *err)
 {
     int64_t skip, left;
     int rc = read_mode(mode, &skip, &left, err);
+    if (rc == 0 && left != 0)
+        rc = check_data(data, names_commands, err);
     if (rc != 0)
         return rc;
-    if (left != 0 && (data.type != BSON_TYPE_DOCUMENT || data.len > MAX_DATA_BYTES ||
-                      ash__doc_get(ash__value_doc(data), "failCommands").type != BSON_TYPE_ARRAY))
-        return ash__fail(err, ASH_EINVAL, "the fail point needs data.failCommands, an array");
+    ash_doc doc = data.type == BSON_TYPE_DOCUMENT ? ash__value_doc(data) : ash__doc_empty;
     ash__mutex_lock(&f->lock);
     ash__buffer_clear(&f->data);
-    if (left != 0)
-        ash__buffer_append(&f->data, data.data, data.len);
+    ash__buffer_append(&f->data, doc.data, doc.len);
     f->skip = skip;
     f->left = left;
     ash__mutex_unlock(&f->lock);
     return 0;
+}
+
+/* One more of what the fail point is about came by. */
+static bool count_hit(ash_failpoint *f)
+{
+    if (f->skip > 0) {
+        f->skip--;
+        return false;
+    }
+    if (f->left > 0)
+        f->left--;
+    return true;
+}
+
+int32_t ash__failpoint_code(ash_failpoint *f, const char *name)
+{
+    int64_t code = 0;
+    ash__mutex_lock(&f->lock);
+    if (f->left != 0)
+        ash__value_as_int64(ash__doc_get((ash_doc){f->data.data, f->data.len}, name), &code);
+    ash__mutex_unlock(&f->lock);
+    return (int32_t)code;
+}
+
+bool ash__failpoint_hit_plain(ash_failpoint *f, bool close_otherwise, bool *close)
+{
+    *close = false;
+    ash__mutex_lock(&f->lock);
+    bool hit = f->left != 0 && count_hit(f);
+    if (hit) {
+        ash_value closes = ash__doc_get((ash_doc){f->data.data, f->data.len}, "closeConnection");
+        *close = closes.type == 0 ? close_otherwise : ash__value_truthy(closes);
+    }
+    ash__mutex_unlock(&f->lock);
+    return hit;
 }
 
 static bool matches(ash_doc data, const char *command, const char *ns, const char *app)
@@ -102,16 +148,9 @@ static void read_failure(ash_doc data, ash_failure *out)
 bool ash__failpoint_hit(ash_failpoint *f, const char *command, const char *ns, const char *app,
                         ash_failure *out)
 {
-    bool hit = false;
     ash__mutex_lock(&f->lock);
     ash_doc data = {f->data.data, f->data.len};
-    if (f->left != 0 && data.len != 0 && matches(data, command, ns, app)) {
-        hit = f->skip == 0;
-        if (!hit)
-            f->skip--;
-        else if (f->left > 0)
-            f->left--;
-    }
+    bool hit = f->left != 0 && matches(data, command, ns, app) && count_hit(f);
     if (hit)
         read_failure(data, out);
     ash__mutex_unlock(&f->lock);

@@ -2,9 +2,16 @@
 #ifndef ASH_WIRE_FAILPOINT_H
 #define ASH_WIRE_FAILPOINT_H
 
-/* The fail point "failCommand", which shared test suites of drivers configure: the next commands of
- * certain names fail, close the connection, wait, or carry a write concern error. Only on servers
- * started with test_commands. */
+/* The fail points that shared test suites of drivers configure, only on servers started with
+ * test_commands.
+ *
+ *   failCommand                   the next commands of certain names fail, close the connection,
+ *                                 wait, or carry a write concern error
+ *   onPrimaryTransactionalWrite   the next retryable writes close the connection, having been done
+ *                                 or, with failBeforeCommitExceptionCode, not
+ *   failGetMoreAfterCursorCheckout
+ *                                 the next getMore that found its cursor fails with errorCode
+ */
 
 #include "base/thread.h"
 #include "bson/builder.h"
@@ -13,7 +20,7 @@ typedef struct ash_failpoint {
     ash_mutex lock;  /* guards all below */
     int64_t skip;    /* so many matching commands pass first */
     int64_t left;    /* so many then fail; < 0: all */
-    ash_buffer data; /* the configuration's document, empty when off */
+    ash_buffer data; /* the configuration's document */
 } ash_failpoint;
 
 typedef struct ash_failure {
@@ -28,8 +35,17 @@ typedef struct ash_failure {
 void ash__failpoint_init(ash_failpoint *f);
 void ash__failpoint_release(ash_failpoint *f);
 
-/* mode: "off", "alwaysOn", {times: n} or {skip: n}; data: document or missing. ASH_EINVAL. */
-int ash__failpoint_set(ash_failpoint *f, ash_value mode, ash_value data, ash_error *err);
+/* mode: "off", "alwaysOn", {times: n} or {skip: n}; data: document or missing.  names_commands:
+ * data must have failCommands. ASH_EINVAL. */
+int ash__failpoint_set(ash_failpoint *f, ash_value mode, ash_value data, bool names_commands,
+                       ash_error *err);
+
+/* The number in its data, 0 if there is none or the fail point is off. */
+int32_t ash__failpoint_code(ash_failpoint *f, const char *name);
+
+/* Does one that is not about commands hit now?  *close: data.closeConnection, or close_otherwise.
+ */
+bool ash__failpoint_hit_plain(ash_failpoint *f, bool close_otherwise, bool *close);
 
 /* Must this command fail?  On true *out is to be released. */
 bool ash__failpoint_hit(ash_failpoint *f, const char *command, const char *ns, const char *app,

@@ -148,6 +148,8 @@ static ash_server *server_new(ash_store *store)
     ash__cond_init(&s->all_gone);
     ash__operations_init(&s->operations);
     ash__failpoint_init(&s->failpoint);
+    ash__failpoint_init(&s->write_failpoint);
+    ash__failpoint_init(&s->get_more_failpoint);
     return s;
 }
 
@@ -160,6 +162,8 @@ static void server_free(ash_server *s)
     if (s->room.total != 0)
         ash__room_release(&s->room);
     ash__failpoint_release(&s->failpoint);
+    ash__failpoint_release(&s->write_failpoint);
+    ash__failpoint_release(&s->get_more_failpoint);
     ash__operations_release(&s->operations);
     ash__cond_release(&s->all_gone);
     ash__mutex_release(&s->lock);

@@ -50,7 +50,9 @@ struct ash_server {
     ash_cursor_table *cursors;
     ash_session_table *sessions;
     ash_operation_list operations;
-    ash_failpoint failpoint;
+    ash_failpoint failpoint;          /* failCommand */
+    ash_failpoint write_failpoint;    /* onPrimaryTransactionalWrite */
+    ash_failpoint get_more_failpoint; /* failGetMoreAfterCursorCheckout */
     ash_server_counters counters;
     _Atomic uint64_t cluster_time; /* the newest one told to anybody; never goes back */
 };
