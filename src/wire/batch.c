@@ -2,10 +2,12 @@
 #include "wire/cmd.h"
 
 #include "base/clock.h"
+#include "store/ops.h"
+#include "wire/stream.h"
 
 #include <string.h>
 
-enum { FIRST_BATCH_DOCS = 101 };
+enum { FIRST_BATCH_DOCS = 101, AWAIT_SLICE_MS = 500 };
 
 void ash__reply_fields(ash_command *c, const bson_t *doc)
 {
@@ -64,6 +66,25 @@ static void add_name_only(ash_reply *r, ash_doc doc)
     ash__builder_release(&b);
 }
 
+/* Like ash_cursor_next_batch, waiting for documents in slices: news wake the store, but neither a
+ * killed operation nor a client that hung up does. */
+static int wait_for_batch(ash_command *c, ash_wire_cursor *w, size_t max_docs, ash_batch *batch,
+                          ash_error *err)
+{
+    int64_t until = ash__clock_ms() + c->await_ms;
+    for (;;) {
+        int64_t left = until - ash__clock_ms();
+        if (c->await_ms > 0)
+            ash_cursor_set_op(w->cursor, 0, c->op.cancel,
+                              left < AWAIT_SLICE_MS ? (left > 0 ? left : 0) : AWAIT_SLICE_MS);
+        int rc = ash_cursor_next_batch(w->cursor, max_docs, ASH_DOC_MAX_BYTES, batch, err);
+        if (rc != 0 || batch->count > 0 || batch->exhausted || left <= AWAIT_SLICE_MS)
+            return rc;
+        if (ash__is_cancelled(c->op.cancel) || ash__stream_hung_up(c->connection->fd))
+            return ash__fail(err, ASH_EINTERRUPTED, "operation was interrupted");
+    }
+}
+
 /* Fetch a batch and put it into the answer; *more: the cursor may give others. */
 static int fill(ash_command *c, ash_wire_cursor *w, int64_t batch_size, ash_batch *batch,
                 bool *more, ash_error *err)
@@ -72,7 +93,7 @@ static int fill(ash_command *c, ash_wire_cursor *w, int64_t batch_size, ash_batc
     if (w->limit_left > 0 && (max_docs == 0 || max_docs > (size_t)w->limit_left))
         max_docs = (size_t)w->limit_left;
     int64_t started_ms = ash__clock_ms();
-    int rc = ash_cursor_next_batch(w->cursor, max_docs, ASH_DOC_MAX_BYTES, batch, err);
+    int rc = wait_for_batch(c, w, max_docs, batch, err);
     if (rc != 0)
         return rc;
     if (w->time_left_ms > 0) {

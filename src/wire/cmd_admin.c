@@ -110,7 +110,8 @@ static bool go_on(void *ctx, const char *what, int64_t done, int64_t total)
     (void)what;
     (void)done;
     (void)total;
-    return *c->op.cancel == 0 && (c->op.deadline_ms == 0 || ash__clock_ms() < c->op.deadline_ms);
+    return !ash__is_cancelled(c->op.cancel) &&
+           (c->op.deadline_ms == 0 || ash__clock_ms() < c->op.deadline_ms);
 }
 
 int ash__command_maintain(ash_command *c, const bson_t *action, bson_t *out, ash_error *err)

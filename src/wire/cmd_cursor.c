@@ -10,14 +10,14 @@ enum { TYPE_MISMATCH = 14, DEFAULT_AWAIT_MS = 1000, MAX_AWAIT_MS = 60000 };
 /* Time limits of one getMore.  On a cursor that waits for news, maxTimeMS is how long. */
 static int set_limits(ash_command *c, ash_wire_cursor *w, ash_error *err)
 {
-    int64_t deadline_ms = 0, await_ms = -1;
+    int64_t deadline_ms = 0;
     if (w->awaits) {
-        await_ms = c->max_time_ms > 0 ? c->max_time_ms : w->await_ms;
-        if (await_ms <= 0)
-            await_ms = DEFAULT_AWAIT_MS;
+        c->await_ms = c->max_time_ms > 0 ? c->max_time_ms : w->await_ms;
+        if (c->await_ms <= 0)
+            c->await_ms = DEFAULT_AWAIT_MS;
         /* Nothing is lost by an early empty batch; a thread that waits for long is. */
-        if (await_ms > MAX_AWAIT_MS)
-            await_ms = MAX_AWAIT_MS;
+        if (c->await_ms > MAX_AWAIT_MS)
+            c->await_ms = MAX_AWAIT_MS;
         ash__operations_awaits(&c->server->operations, &c->connection->operation);
     } else if (c->max_time_ms > 0) {
         return ash__fail(err, ASH_EINVAL,
@@ -25,7 +25,7 @@ static int set_limits(ash_command *c, ash_wire_cursor *w, ash_error *err)
     } else if (w->time_left_ms > 0) {
         deadline_ms = ash_deadline(w->time_left_ms);
     }
-    ash_cursor_set_op(w->cursor, deadline_ms, c->op.cancel, await_ms);
+    ash_cursor_set_op(w->cursor, deadline_ms, c->op.cancel, c->await_ms);
     return 0;
 }
 

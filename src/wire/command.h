@@ -80,6 +80,7 @@ struct ash_command {
     bool has_session;
     ash_session_id session;
     int64_t max_time_ms; /* 0 = none */
+    int64_t await_ms;    /* of a getMore on a cursor that waits for news */
     ash_write_concern concern;
     ash_reply *reply;
     char db_text[ASH_DB_NAME_BYTES];

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "wire/operations.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -191,7 +192,7 @@ static bool kill_at(ash_cursor_table *t, ash_wire_cursor **link, ash_wire_cursor
     ash_wire_cursor *w = *link;
     if (w->busy) {
         w->killed = true;
-        *w->cancel = 1;
+        ash__cancel(w->cancel);
         return false;
     }
     unlink_at(t, link);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "store/ops.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -234,7 +235,7 @@ static bool fail_first(ash_command *c, const ash_failure *failure, ash_error *er
 {
     char name[64];
     int64_t until = ash__clock_ms() + failure->block_ms;
-    while (ash__clock_ms() < until && !c->connection->operation.cancel)
+    while (ash__clock_ms() < until && !ash__is_cancelled(c->op.cancel))
         ash__clock_sleep_ms(5);
     c->reply->close = failure->close_connection;
     if (failure->error_code == 0)

@@ -22,7 +22,7 @@ void ash__operations_release(ash_operation_list *list)
 
 void ash__operations_begin(ash_operation_list *list, ash_operation *op)
 {
-    op->cancel = 0;
+    __atomic_store_n(&op->cancel, 0, __ATOMIC_RELAXED);
     op->awaits = false;
     op->started_us = ash__clock_us();
     op->started_wall_ms = ash__clock_wall_ms();
@@ -54,7 +54,7 @@ void ash__operations_awaits(ash_operation_list *list, ash_operation *op)
     ash__mutex_lock(&list->lock);
     op->awaits = true;
     if (list->stopping)
-        op->cancel = 1;
+        ash__cancel(&op->cancel);
     ash__mutex_unlock(&list->lock);
 }
 
@@ -64,7 +64,7 @@ bool ash__operations_kill(ash_operation_list *list, int32_t id)
     ash__mutex_lock(&list->lock);
     for (ash_operation *op = list->first; op != NULL; op = op->next)
         if (op->id == id) {
-            op->cancel = 1;
+            ash__cancel(&op->cancel);
             found = true;
         }
     ash__mutex_unlock(&list->lock);
@@ -77,7 +77,7 @@ void ash__operations_stop(ash_operation_list *list, bool all)
     list->stopping = true;
     for (ash_operation *op = list->first; op != NULL; op = op->next)
         if (all || op->awaits)
-            op->cancel = 1;
+            ash__cancel(&op->cancel);
     ash__mutex_unlock(&list->lock);
 }
 
@@ -127,7 +127,7 @@ static void describe(const ash_operation *op, ash_builder *b)
         ash__builder_text(b, "$truncated", op->name);
         ash__builder_end(b);
     }
-    ash__builder_bool(b, "killPending", op->cancel != 0);
+    ash__builder_bool(b, "killPending", __atomic_load_n(&op->cancel, __ATOMIC_RELAXED) != 0);
 }
 
 uint32_t ash__operations_describe(ash_operation_list *list, ash_builder *array)

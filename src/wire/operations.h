@@ -7,6 +7,12 @@
 #include "base/thread.h"
 #include "bson/builder.h"
 
+/* Raise a flag that ash_op.cancel points at. */
+static inline void ash__cancel(volatile int *flag)
+{
+    __atomic_store_n(flag, 1, __ATOMIC_RELAXED);
+}
+
 typedef struct ash_operation {
     int32_t id;
     volatile int cancel; /* the store looks at it (ash_op.cancel) */

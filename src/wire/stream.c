@@ -35,6 +35,12 @@ bool ash__stream_wait(int fd, int64_t timeout_ms)
     return wait_for(fd, POLLIN, timeout_ms);
 }
 
+bool ash__stream_hung_up(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms)
 {
     for (;;) {

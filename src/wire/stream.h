@@ -12,6 +12,9 @@
 /* Wait until there is something to read, at most timeout_ms (< 0: forever). */
 bool ash__stream_wait(int fd, int64_t timeout_ms);
 
+/* Will the peer send nothing any more?  Does not wait. */
+bool ash__stream_hung_up(int fd);
+
 /* At least one byte and at most room of them into data, before the deadline (monotonic ms, 0 =
  * none). Returns how many, 0 when the peer hung up, failed, or was too slow. */
 size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms);

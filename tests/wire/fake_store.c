@@ -116,7 +116,7 @@ static int fake_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
     size_t bytes = 0, n = 0;
     size_t count = count_docs(f);
     while (c->waits && c->at == count && ash__clock_ms() < until) {
-        if (c->cancel != NULL && *c->cancel)
+        if (ash__is_cancelled(c->cancel))
             return ash__fail(err, ASH_EINTERRUPTED, "interrupted");
         ash__clock_sleep_ms(5);
         count = count_docs(f);
