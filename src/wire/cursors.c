@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "store/ops.h"
 #include "wire/operations.h"
 
 #include <inttypes.h>
@@ -146,7 +147,7 @@ int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
     *out = NULL;
     ash__mutex_lock(&t->lock);
     ash_wire_cursor *w = *find(t, id);
-    while (w != NULL && w->busy && !w->killed && *cancel == 0 &&
+    while (w != NULL && w->busy && !w->killed && !ash__is_cancelled(cancel) &&
            ash__cond_wait_until(&t->given, &t->lock, until))
         w = *find(t, id);
     int rc = check_take(w, id, ns, session, err);
