@@ -11,6 +11,9 @@
 #include <ashlar/log.h>
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +171,15 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     return result;
 }
 
+/* A server lives long: what a large answer took goes back to the system, not to a pool. */
+static void keep_memory_flat(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+#endif
+}
+
 static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
 {
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
@@ -178,6 +190,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
     if (result != 0)
         return result;
+    keep_memory_flat();
     opts.no_server = true; /* one that is already there is an error, not a detour */
     ash_log_set(print_log, NULL, cmd->verbose > 0 ? ASH_LOG_DEBUG : ASH_LOG_INFO);
     ash__cmd_catch_signals();

@@ -170,6 +170,7 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
     if (alive && ash__request_wants_reply(&request))
         alive = send_reply(c, &request);
     give_cursor_back(c);
+    ash__reply_trim(&c->reply);
     return alive;
 }
 

@@ -33,7 +33,7 @@ static void clear_buffer(ash_buffer *buf)
         ash__buffer_clear(buf);
 }
 
-void ash__reply_begin(ash_reply *r)
+void ash__reply_trim(ash_reply *r)
 {
     clear_buffer(&r->body.buf);
     clear_buffer(&r->items);
@@ -46,6 +46,11 @@ void ash__reply_begin(ash_reply *r)
     r->spliced_bytes = 0;
     r->item_count = 0;
     r->batch_at = 0;
+}
+
+void ash__reply_begin(ash_reply *r)
+{
+    ash__reply_trim(r);
     ash__builder_begin(&r->body);
 }
 

@@ -42,6 +42,9 @@ void ash__reply_release(ash_reply *r); /* the cursor must have been given back *
  * stays in r->cursor, for its owner). */
 void ash__reply_begin(ash_reply *r);
 
+/* The answer is sent: give back memory that only a large one needs. */
+void ash__reply_trim(ash_reply *r);
+
 /* Add a document to the batch.  Views must stay valid until the answer is sent. */
 void ash__reply_add_item(ash_reply *r, ash_doc doc);
 
