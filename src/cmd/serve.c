@@ -3,22 +3,18 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/file.h"
 #include "base/mem.h"
-#include "store/reach.h"
+#include "cmd/door.h"
 #include "wire/server.h"
 
 #include <ashlar/log.h>
 
-#include <errno.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { MONGO, DURABILITY, ADVERTISE, STANDALONE, NO_SOCKET, CONNECTIONS, TEST_COMMANDS };
@@ -34,52 +30,6 @@ static const ash_cmd_option options[] = {
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
     {0, NULL, NULL, NULL},
 };
-
-/* Where the folder's socket goes.  A path that does not fit a socket address goes to a short folder
- * of its own, which the folder's ashlar.addr then names. */
-struct door {
-    char *path;
-    char *address_file; /* NULL: the socket lies in the store's folder */
-    char *own_folder;
-};
-
-static int open_door(const char *folder, struct door *door, ash_error *err)
-{
-    struct sockaddr_un limits;
-    char *real = realpath(folder, NULL);
-    if (real == NULL)
-        return ash__fail_errno(err, errno, "cannot find folder %s", folder);
-    door->path = ash__path_join(real, ASH_REACH_SOCKET);
-    int result = 0;
-    if (strlen(door->path) >= sizeof limits.sun_path) {
-        const char *runtime = getenv("XDG_RUNTIME_DIR");
-        door->own_folder = ash__sprintf(
-            "%s/ashlar-XXXXXX",
-            runtime != NULL && runtime[0] == '/' && strlen(runtime) < 64 ? runtime : "/tmp");
-        ash__free(door->path);
-        door->path = NULL;
-        if (mkdtemp(door->own_folder) == NULL)
-            result = ash__fail_errno(err, errno, "cannot make a folder for the socket");
-        if (result == 0) {
-            door->path = ash__path_join(door->own_folder, ASH_REACH_SOCKET);
-            door->address_file = ash__path_join(real, ASH_REACH_ADDRESS_FILE);
-            result = ash__file_replace(door->address_file, door->path, strlen(door->path), err);
-        }
-    }
-    free(real);
-    return result;
-}
-
-static void close_door(struct door *door)
-{
-    if (door->address_file != NULL)
-        unlink(door->address_file);
-    if (door->own_folder != NULL)
-        rmdir(door->own_folder);
-    ash__free(door->path);
-    ash__free(door->address_file);
-    ash__free(door->own_folder);
-}
 
 static void print_log(void *context, ash_log_level level, const char *line)
 {
@@ -185,7 +135,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
-    struct door door = {0};
+    ash_cmd_door door = {0};
     ash_capabilities can;
     int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
     if (result != 0)
@@ -200,7 +150,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     bool has_folder = result == 0 && strcmp(can.backend, "embedded") == 0;
     if (has_folder && args->values[NO_SOCKET] == NULL) {
         char *folder = ash__cmd_store_folder(cmd);
-        result = open_door(folder, &door, &err);
+        result = ash__door_open(folder, &door, &err);
         ash__free(folder);
     }
     if (result == 0)
@@ -208,7 +158,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
     ash_store_close(store);
-    close_door(&door);
+    ash__door_close(&door);
     return result;
 }
 

@@ -18,6 +18,8 @@
     X(init)                                                                                        \
     X(check)                                                                                       \
     X(df)                                                                                          \
+    X(lock)                                                                                        \
+    X(locks)                                                                                       \
     X(serve)                                                                                       \
     X(completion)                                                                                  \
     X(version)                                                                                     \

@@ -215,6 +215,14 @@ int ash__server_start(ash_store *store, const ash_server_options *opts, ash_serv
     return rc;
 }
 
+int32_t ash__server_connection_count(ash_server *server)
+{
+    ash__mutex_lock(&server->lock);
+    int32_t count = server->connection_count;
+    ash__mutex_unlock(&server->lock);
+    return count;
+}
+
 const char *const *ash__server_addresses(const ash_server *server, size_t *count)
 {
     *count = server->listeners.count;

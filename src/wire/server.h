@@ -52,6 +52,9 @@ int ash__server_start(ash_store *store, const ash_server_options *opts, ash_serv
  * Borrowed until stop. */
 const char *const *ash__server_addresses(const ash_server *server, size_t *count);
 
+/* How many clients are connected now. */
+int32_t ash__server_connection_count(ash_server *server);
+
 /* Stop accepting, interrupt commands that only wait for news, let the others finish (after
  * stop_timeout_ms they are cancelled), close all connections and cursors, free the server.  NULL is
  * fine. */

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One lock document and one file, shared by two Ashlar clients that may pause anywhere and a peer
+ * that makes any of the npm package's moves at any moment, whether it holds the lock or not.
+ *
+ * Clients never look at a clock here: a paused one does not either.  What must hold then holds by
+ * what the document says alone (docs/LOCKS.md, obligations 1 to 5).  Each step marked atomic is one
+ * findAndModify, or one commit of a bucket.
+ *
+ * -DNO_FENCE    commits do not check the lock                must fail
+ * -DNO_OWNER    releases and renewals do not check it either must fail
+ * -DNO_SEQUENCE tokens start over with the document          must fail */
+
+#ifndef ROUNDS
+#define ROUNDS     1 /* grants that the second client asks for; the first one: one more */
+#endif
+#ifndef PEER_MOVES
+#define PEER_MOVES 2
+#endif
+#define LIVES      2 /* how often a life may end unrenewed */
+#define RANGE      16
+
+/* The lock document.  incarnation stands for its _id; 0: there is none. */
+byte incarnation, made;
+byte reads, writes, read_locks;
+bool write_lock, write_req, expired;
+byte base;          /* 0: none yet */
+byte entry_n, entry_w; /* our readers' entry in `holders` */
+
+byte high = 1;      /* ROOT.lockseq */
+
+/* The file: a version, and the token it was last changed with. */
+byte version, file_token;
+
+byte max_issued;    /* highest token handed out so far */
+byte peer_writes, peer_incarnation; /* of the peer's own write grant, while it is the holder */
+
+#define named       (write_lock -> 0 : (entry_w == writes -> entry_n : 0))
+#define anonymous   (write_lock || expired || read_locks < named -> 0 : read_locks - named)
+#define live_named  (expired -> 0 : named)
+#define free_write  ((!write_lock || expired) && anonymous + live_named == 0)
+#define free_read   (!write_lock || expired)
+
+inline make_if_missing()
+{
+    if
+    :: incarnation == 0 ->
+        made++;
+        incarnation = made;
+        reads = 0; writes = 0; read_locks = 0; write_lock = false; write_req = false;
+        expired = false; base = 0; entry_n = 0; entry_w = 0
+    :: else
+    fi
+}
+
+#ifdef NO_OWNER
+#define owns_write (incarnation != 0 && write_lock)
+#define owns_read  (incarnation != 0 && read_locks > 0)
+#else
+#define owns_write (incarnation == my_inc && write_lock && writes == my_writes)
+#define owns_read  (incarnation == my_inc && !write_lock && writes == my_writes && \
+                    entry_w == my_writes && entry_n > 0)
+#endif
+#ifdef NO_FENCE
+#define may_commit true
+#else
+#define may_commit (incarnation == my_inc && write_lock && writes == my_writes && \
+                    file_token <= my_token)
+#endif
+
+inline find_token()
+{
+#ifdef NO_SEQUENCE
+    my_token = my_count
+#else
+    /* The grant's answer shows the base.  Without one: reserve a range, give it to the document if
+     * it has none yet, look again. */
+    if
+    :: my_base != 0 -> my_token = my_base + my_count
+    :: else ->
+        atomic { my_base = high; high = high + RANGE }
+        atomic {
+            if
+            :: incarnation == my_inc && base == 0 -> base = my_base
+            :: else
+            fi
+        }
+        atomic {
+            if
+            :: incarnation == my_inc -> my_token = base + my_count
+            :: else -> my_token = 0 /* lost before it began */
+            fi
+        }
+    fi
+#endif
+}
+
+proctype client(byte rounds)
+{
+    byte my_inc, my_writes, my_count, my_token, my_base, seen;
+    bool granted;
+    do
+    :: rounds == 0 -> break
+    :: rounds > 0 ->
+        d_step {
+            /* What is forgotten makes no different states. */
+            rounds--; granted = false;
+            my_inc = 0; my_writes = 0; my_count = 0; my_token = 0; my_base = 0; seen = 0
+        }
+        if
+        :: true -> /* a write lock, an update of two commits, and the end of it */
+            atomic {
+                make_if_missing();
+                if
+                :: free_write ->
+                    write_lock = true; write_req = false; read_locks = 0; expired = false;
+                    writes++; entry_n = 0;
+                    my_inc = incarnation; my_writes = writes; my_count = reads + writes;
+                    my_base = base;
+                    granted = true
+                :: else -> write_req = true
+                fi
+            }
+            if
+            :: !granted -> skip
+            :: granted ->
+                find_token();
+                if
+                :: my_token == 0 -> skip
+                :: else ->
+                    d_step {
+                        /* Obligation 3: while it is held, no later token is out. */
+                        assert(!(incarnation == my_inc && write_lock && writes == my_writes) ||
+                               my_token > max_issued);
+                        if
+                        :: my_token > max_issued -> max_issued = my_token
+                        :: else
+                        fi
+                    }
+                    seen = version;
+                    atomic {
+                        if
+                        :: may_commit ->
+                            /* Obligation 1: nobody changed the file since we looked. */
+                            assert(version == seen);
+                            version++; seen = version; file_token = my_token;
+                            granted = true
+                        :: else -> granted = false
+                        fi
+                    }
+                    atomic {
+                        if
+                        :: granted && may_commit ->
+                            assert(version == seen);
+                            version++; file_token = my_token
+                        :: else
+                        fi
+                    }
+                fi;
+                if
+                :: atomic { owns_write -> expired = false } /* renew */
+                :: true
+                fi;
+                if
+                :: true -> atomic {
+                        if
+                        :: owns_write -> write_lock = false; write_req = false; expired = true
+                        :: else
+                        fi
+                   }
+                :: true -> atomic {
+                        if
+                        :: owns_write -> incarnation = 0 /* remove */
+                        :: else
+                        fi
+                   }
+                :: true /* dies */
+                fi
+            fi
+        :: true -> /* a read lock: two looks at the file, believed if it was held to the end */
+            atomic {
+                make_if_missing();
+                if
+                :: free_read ->
+                    read_locks = (write_lock -> 0 : anonymous + live_named) + 1;
+                    if
+                    :: write_lock || expired || entry_w != writes || entry_n == 0 ->
+                        entry_n = 1; entry_w = writes
+                    :: else -> entry_n++
+                    fi;
+                    write_lock = false; expired = false; reads++;
+                    my_inc = incarnation; my_writes = writes; granted = true
+                :: else
+                fi
+            }
+            if
+            :: !granted -> skip
+            :: granted ->
+                seen = version;
+                my_base = version;
+                atomic {
+                    if
+                    :: owns_read ->
+                        /* Obligation 4: a reader that still held its lock saw one version. */
+                        assert(seen == my_base);
+                        read_locks = anonymous + named - 1;
+                        entry_n--;
+                        if
+                        :: read_locks == 0 -> expired = true
+                        :: else
+                        fi
+                    :: else
+                    fi
+                }
+            fi
+        fi
+    od
+}
+
+/* The package: it checks no ownership, so its holders' state is not even kept. */
+proctype peer()
+{
+    byte moves;
+    do
+    :: moves == PEER_MOVES -> break
+    :: moves < PEER_MOVES ->
+        moves++;
+        if
+        :: true -> atomic { /* obtainReadLock */
+                make_if_missing();
+                if
+                :: (!write_lock && !write_req) || expired ->
+                    read_locks++; reads++; write_lock = false; write_req = false; expired = false
+                :: else
+                fi
+           }
+        :: true -> atomic { /* obtainWriteLock, and what it writes while it holds it */
+                make_if_missing();
+                if
+                :: (expired && write_req) || (!write_lock && read_locks == 0) ->
+                    write_lock = true; write_req = false; read_locks = 0; writes++;
+                    expired = false; peer_writes = writes; peer_incarnation = incarnation
+                :: else -> write_req = true
+                fi
+           }
+        :: atomic {
+                incarnation == peer_incarnation && write_lock && writes == peer_writes && !expired ->
+                version++
+           }
+        :: atomic { incarnation != 0 && read_locks > 0 -> read_locks--; /* releaseLock */
+                if
+                :: read_locks == 0 && !write_lock -> expired = true
+                :: else
+                fi
+           }
+        :: atomic { incarnation != 0 && write_lock ->
+                write_lock = false; write_req = false; expired = true }
+        :: atomic { incarnation != 0 && write_lock -> incarnation = 0 } /* removeLock */
+        :: atomic { incarnation != 0 -> expired = false }               /* renewLock */
+        :: atomic { incarnation != 0 -> write_req = false }             /* a writer timed out */
+        :: skip
+        fi
+    od
+}
+
+proctype time()
+{
+    byte lives;
+    do
+    :: lives == LIVES -> break
+    :: lives < LIVES -> lives++; expired = true
+    od
+}
+
+init
+{
+    atomic {
+        run client(ROUNDS + 1);
+        run client(ROUNDS);
+        run peer();
+        run time()
+    }
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "cmd/door.h"
+#include "cmd/locks.h"
+#include "wire/server.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+extern char **environ;
+
+enum { SHARED, WAIT, LEASE, META };
+static const ash_cmd_option options[] = {
+    {0, "shared", NULL, "a read lock: others may read too"},
+    {'w', "wait", "SECONDS", "how long to wait for it (default: not at all)"},
+    {0, "lease", "SECONDS", "free it this long after the command's machine died (default 30)"},
+    {0, "meta", "TEXT", "shown by `ashlar locks ls` while it is held"},
+    {0, NULL, NULL, NULL},
+};
+
+/* What the callback of the lock needs: it runs on a thread of the library. */
+struct run {
+    const ash_cmd *cmd;
+    volatile pid_t child; /* 0: not yet, or over */
+    volatile int lost;
+};
+
+static int parse_seconds(const ash_cmd *cmd, const char *name, const char *text, double *out)
+{
+    char *end;
+    if (text == NULL)
+        return 0;
+    *out = strtod(text, &end);
+    if (end == text || *end != 0 || !(*out >= 0))
+        return ash__cmd_usage(cmd, "--%s takes a number of seconds, not \"%s\"", name, text);
+    return 0;
+}
+
+static void on_event(void *ctx, ash_lock *lock, const ash_lock_event *event)
+{
+    struct run *run = ctx;
+    (void)lock;
+    if (event->kind != ASH_LOCK_LOST)
+        return;
+    run->lost = 1;
+    ash__cmd_warn(run->cmd, "%s; stopping the command", event->error.text);
+    if (run->child > 0)
+        kill(run->child, SIGTERM);
+}
+
+/* The command sees which lock it runs under. */
+static void tell_command(const ash_lock *lock, const char *name)
+{
+    char token[32];
+    snprintf(token, sizeof token, "%" PRId64, ash_lock_token(lock));
+    setenv("ASHLAR_LOCK_NAME", name, 1);
+    setenv("ASHLAR_LOCK_TOKEN", token, 1);
+}
+
+static int wait_for(struct run *run, pid_t child)
+{
+    int status;
+    bool passed_on = false;
+    while (waitpid(child, &status, 0) < 0) {
+        if (errno != EINTR)
+            return ASH_EXIT_OTHER;
+        /* Ctrl-C reaches the command by itself; a signal for us alone is passed on. */
+        if (ash__cmd_interrupted && !passed_on)
+            kill(child, SIGTERM);
+        passed_on = true;
+    }
+    run->child = 0;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int run_command(struct run *run, const ash_cmd_args *args, ash_error *err)
+{
+    int count = args->count - 1;
+    char **argv = ash__alloc_array((size_t)count + 1, sizeof(char *));
+    pid_t child;
+    for (int i = 0; i < count; i++)
+        argv[i] = ash__strdup(args->words[i + 1]);
+    int failed = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
+    int result;
+    if (failed != 0) {
+        ash__fail_errno(err, failed, "cannot run %s", argv[0]);
+        ash__cmd_fail(run->cmd, NULL, err);
+        result = failed == ENOENT ? 127 : 126;
+    } else {
+        run->child = child;
+        if (run->lost)
+            kill(child, SIGTERM);
+        result = wait_for(run, child);
+    }
+    for (int i = 0; i < count; i++)
+        ash__free(argv[i]);
+    ash__free(argv);
+    return result;
+}
+
+/* Between obtaining and releasing. */
+static int run_locked(struct run *run, ash_lock *lock, const ash_cmd_args *args, ash_error *err)
+{
+    ash_error late = ASH_ERROR_INIT;
+    tell_command(lock, args->words[0]);
+    int status = run_command(run, args, err);
+    int result = ash_lock_release(lock, &late);
+    if (run->lost || result != 0) {
+        if (!run->lost)
+            ash__cmd_warn(run->cmd, "%s", late.text);
+        return ash_error_exit_code(ASH_ELOST);
+    }
+    return status;
+}
+
+static int with_lock(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *args,
+                     const bson_t *meta, ash_error *err)
+{
+    struct run run = {.cmd = cmd};
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    bson_value_t id;
+    ash_lock *lock = NULL;
+    o.meta_data = meta;
+    o.on_event = on_event;
+    o.event_ctx = &run;
+    int result = ash__locks_id(args->words[0], &id, err);
+    if (result != 0)
+        return result;
+    result = ash_lock_open(c, &id, &o, &lock, err);
+    if (result == 0)
+        result = args->values[SHARED] != NULL ? ash_lock_obtain_read(lock, err)
+                                              : ash_lock_obtain_write(lock, err);
+    if (result == 0)
+        result = run_locked(&run, lock, args, err);
+    ash_lock_free(lock);
+    bson_value_destroy(&id);
+    return result;
+}
+
+/* A folder is held by one process, and that is us now: let the command in. */
+static int let_others_in(ash_cmd *cmd, ash_store *store, ash_cmd_door *door, ash_server **server,
+                         ash_error *err)
+{
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    ash_capabilities can;
+    int result = ash_store_capabilities(store, &can, err);
+    if (result != 0 || strcmp(can.backend, "embedded") != 0)
+        return result;
+    char *folder = ash__cmd_store_folder(cmd);
+    result = ash__door_open(folder, door, err);
+    ash__free(folder);
+    if (result != 0)
+        return result;
+    o.socket_path = door->path;
+    o.version = ASH_VERSION;
+    return ash__server_start(store, &o, server, err);
+}
+
+/* Commands that came in by our door would lose the store with us, a lock they hold with it. */
+static void wait_for_others(const ash_cmd *cmd, ash_server *server)
+{
+    bool said = false;
+    while (server != NULL && ash__server_connection_count(server) > 0 && !ash__cmd_interrupted) {
+        if (!said && cmd->verbose > 0)
+            ash__cmd_say(cmd, "waiting for other commands that use the store through this one\n");
+        said = true;
+        ash__clock_sleep_ms(20);
+    }
+}
+
+static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    ash_lock_collection *c = NULL;
+    ash_server *server = NULL;
+    ash_cmd_door door = {0};
+    bson_t meta = BSON_INITIALIZER;
+    int result = parse_seconds(cmd, "wait", args->values[WAIT], &o.time_out_s);
+    if (result == 0)
+        result = parse_seconds(cmd, "lease", args->values[LEASE], &o.lease_s);
+    if (result != 0)
+        return result;
+    BSON_APPEND_UTF8(&meta, "command", args->words[1]);
+    if (args->values[META] != NULL)
+        BSON_APPEND_UTF8(&meta, "note", args->values[META]);
+    ash__cmd_catch_signals();
+    signal(SIGPIPE, SIG_DFL); /* the command inherits it */
+    result = ash__locks_open(cmd, ASH_CMD_WRITE, &o, &store, &c, &err);
+    if (result == 0)
+        result = let_others_in(cmd, store, &door, &server, &err);
+    if (result == 0)
+        result = with_lock(cmd, c, args, &meta, &err);
+    if (result < 0)
+        result = ash__cmd_fail(cmd, args->words[0], &err);
+    wait_for_others(cmd, server);
+    ash__server_stop(server);
+    ash_lock_collection_close(c);
+    ash_store_close(store);
+    ash__door_close(&door);
+    bson_destroy(&meta);
+    return result;
+}
+
+const ash_cmd_verb ash__cmd_lock = {
+    .name = "lock",
+    .group = "store",
+    .synopsis = "[--shared] [--wait SECONDS] NAME -- COMMAND [ARG...]",
+    .summary = "run a command under a lock",
+    .details =
+        "NAME is any text, or id:VALUE for the lock of the file with that id.  The lock is kept\n"
+        "alive while the command runs; its exit status is passed on.  When the lock is lost, the\n"
+        "command gets SIGTERM and the exit status is 6; when it cannot be had in time, it is 6 "
+        "too.\n"
+        "On a folder that no `ashlar serve` serves, this process lets other commands in "
+        "meanwhile,\n"
+        "and ends after the last of them.\n"
+        "The command finds NAME and the fencing token in ASHLAR_LOCK_NAME and ASHLAR_LOCK_TOKEN.",
+    .options = options,
+    .min_words = 2,
+    .max_words = -1,
+    .run = run_lock,
+};

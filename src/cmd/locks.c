@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/locks.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "cmd/verbs.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { REASON };
+static const ash_cmd_option options[] = {
+    {0, "reason", "TEXT", "with break: why; kept in the lock document"},
+    {0, NULL, NULL, NULL},
+};
+
+int ash__locks_id(const char *text, bson_value_t *out, ash_error *err)
+{
+    ash_cmd_address address;
+    bson_value_t name = {.value_type = BSON_TYPE_UTF8};
+    if (strncmp(text, "id:", 3) == 0) {
+        int result = ash__cmd_address_parse(text, &address, err);
+        if (result != 0)
+            return result;
+        bson_value_copy(&address.id, out);
+        ash__cmd_address_release(&address);
+        return 0;
+    }
+    int result = ash__cmd_check_name(text, err);
+    if (result != 0)
+        return result;
+    name.value.v_utf8.str = ash__strdup(text);
+    name.value.v_utf8.len = (uint32_t)strlen(text);
+    bson_value_copy(&name, out);
+    ash__free(name.value.v_utf8.str);
+    return 0;
+}
+
+int ash__locks_open(const ash_cmd *cmd, enum ash_cmd_open how, ash_lock_options *opts,
+                    ash_store **store, ash_lock_collection **out, ash_error *err)
+{
+    *out = NULL;
+    opts->root = cmd->bucket;
+    int result = ash__cmd_open_store(cmd, how, NULL, store, err);
+    if (result == 0)
+        result = ash_lock_collection_open(*store, opts, out, err);
+    if (result != 0) {
+        ash_store_close(*store);
+        *store = NULL;
+    }
+    return result;
+}
+
+static bool find(const bson_t *doc, const char *name, bson_iter_t *at)
+{
+    return bson_iter_init_find(at, doc, name);
+}
+
+static int64_t number(const bson_t *doc, const char *name)
+{
+    bson_iter_t at;
+    return find(doc, name, &at) && BSON_ITER_HOLDS_NUMBER(&at) ? bson_iter_as_int64(&at) : 0;
+}
+
+static const char *text(const bson_t *doc, const char *name)
+{
+    bson_iter_t at;
+    return find(doc, name, &at) && BSON_ITER_HOLDS_UTF8(&at) ? bson_iter_utf8(&at, NULL) : "";
+}
+
+static void print_date(const char *what, const bson_t *doc, const char *name)
+{
+    bson_iter_t at;
+    char date[64];
+    if (!find(doc, name, &at) || !BSON_ITER_HOLDS_DATE_TIME(&at))
+        return;
+    /* The package's "never" lies further off than a calendar goes. */
+    if (bson_iter_date_time(&at) > INT64_C(253402300799000)) {
+        printf("  %s never", what);
+        return;
+    }
+    ash__cmd_print_date(date, sizeof date, bson_iter_date_time(&at));
+    printf("  %s %s", what, date);
+}
+
+static void print_value(const char *what, const bson_t *doc, const char *name)
+{
+    bson_iter_t at;
+    if (!find(doc, name, &at) || BSON_ITER_HOLDS_NULL(&at))
+        return;
+    char *shown = ash__cmd_id_text(bson_iter_value(&at));
+    char *printable = ash__cmd_printable(shown);
+    printf("    %s %s\n", what, printable);
+    ash__free(printable);
+    ash__free(shown);
+}
+
+static void print_people(const char *what, const bson_t *doc, const char *name)
+{
+    bson_iter_t list, each;
+    if (!find(doc, name, &list) || !BSON_ITER_HOLDS_ARRAY(&list) ||
+        !bson_iter_recurse(&list, &each))
+        return;
+    while (bson_iter_next(&each)) {
+        bson_t entry;
+        uint32_t len;
+        const uint8_t *data;
+        if (!BSON_ITER_HOLDS_DOCUMENT(&each))
+            continue;
+        bson_iter_document(&each, &len, &data);
+        if (!bson_init_static(&entry, data, len))
+            continue;
+        char *host = ash__cmd_printable(text(&entry, "host"));
+        printf("    %s process %" PRId64 " on %s", what, number(&entry, "pid"), host);
+        if (number(&entry, "n") > 1)
+            printf(" (%" PRId64 " readers)", number(&entry, "n"));
+        print_date("since", &entry, "since");
+        print_date("until", &entry, "exp");
+        putchar('\n');
+        ash__free(host);
+    }
+}
+
+static void print_lock(const bson_t *doc)
+{
+    bson_iter_t at;
+    bool expired = find(doc, "expired", &at) && bson_iter_as_bool(&at);
+    char *id = find(doc, "id", &at) ? ash__cmd_id_text(bson_iter_value(&at)) : ash__strdup("?");
+    char *printable = ash__cmd_printable(id);
+    const char *state = text(doc, "state");
+    printf("%s  %s%s", printable, state, expired ? " (expired)" : "");
+    if (strcmp(state, "read") == 0)
+        printf("  readers %" PRId64, number(doc, "readers"));
+    if (strcmp(state, "free") != 0)
+        print_date("until", doc, "expires");
+    printf("  token %" PRId64 "\n", number(doc, "token"));
+    print_people("held by", doc, "holders");
+    if (number(doc, "foreign_readers") > 0)
+        printf("    held by %" PRId64 " readers of other programs\n",
+               number(doc, "foreign_readers"));
+    print_people("waiting:", doc, "waiters");
+    print_value("meta", doc, "meta");
+    print_value("broken", doc, "broken");
+    ash__free(printable);
+    ash__free(id);
+}
+
+static int list(const ash_cmd *cmd, ash_lock_collection *c, ash_error *err)
+{
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {0};
+    int result = ash_lock_list(c, NULL, &cursor, err);
+    while (result == 0) {
+        bson_t shown;
+        result = ash_cursor_next(cursor, &doc, err);
+        if (result != 0 || doc.data == NULL)
+            break;
+        if (!bson_init_static(&shown, doc.data, doc.len))
+            result = ash__fail(err, ASH_ECORRUPT, "lock document cannot be read");
+        else if (cmd->json)
+            ash__cmd_emit(&shown);
+        else
+            print_lock(&shown);
+    }
+    ash_cursor_free(cursor);
+    return result;
+}
+
+static int break_one(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *args, ash_error *err)
+{
+    bson_value_t id;
+    int result = ash__locks_id(args->words[1], &id, err);
+    if (result != 0)
+        return result;
+    if (cmd->dry_run)
+        ash__cmd_say(cmd, "would break the lock of %s\n", args->words[1]);
+    else
+        result = ash_lock_break(c, &id, args->values[REASON], err);
+    bson_value_destroy(&id);
+    return result;
+}
+
+static int run_locks(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    ash_lock_collection *c = NULL;
+    bool breaks = args->count > 0 && strcmp(args->words[0], "break") == 0;
+    bool lists = args->count == 0 || strcmp(args->words[0], "ls") == 0;
+    if (!breaks && !lists)
+        return ash__cmd_usage(cmd, "locks has ls and break, not \"%s\"", args->words[0]);
+    if (breaks && (args->count != 2 || args->values[REASON] == NULL))
+        return ash__cmd_usage(cmd, "locks break takes one NAME and --reason TEXT");
+    if (lists && args->count > 1)
+        return ash__cmd_usage(cmd, "locks ls takes no name");
+    int result = ash__locks_open(cmd, ASH_CMD_READ, &o, &store, &c, &err);
+    if (result == 0)
+        result = breaks ? break_one(cmd, c, args, &err) : list(cmd, c, &err);
+    if (result < 0)
+        result = ash__cmd_fail(cmd, args->count > 1 ? args->words[1] : NULL, &err);
+    ash_lock_collection_close(c);
+    ash_store_close(store);
+    return result;
+}
+
+const ash_cmd_verb ash__cmd_locks = {
+    .name = "locks",
+    .group = "store",
+    .synopsis = "[ls | break NAME --reason TEXT]",
+    .summary = "show who holds locks, or free one whoever holds it",
+    .details = "ls (the default) shows every lock of the bucket: who holds it and who waits, since "
+               "when and until when.\n"
+               "break frees a lock whose holder will not; the holder notices when it renews,\n"
+               "releases or commits.  NAME is as for `ashlar lock`.",
+    .options = options,
+    .max_words = 2,
+    .run = run_locks,
+};
