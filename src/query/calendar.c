@@ -7,7 +7,7 @@
 
 #define DAY_MS INT64_C(86400000)
 
-static int64_t floor_div(int64_t a, int64_t b)
+int64_t ash__floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
 }
@@ -16,7 +16,7 @@ int64_t ash__days_from_civil(int64_t year, int month, int day)
 {
     /* Years start in March here, so that the leap day is the last of its year. */
     int64_t y = month <= 2 ? year - 1 : year;
-    int64_t era = floor_div(y, 400);
+    int64_t era = ash__floor_div(y, 400);
     int64_t of_era = y - era * 400;
     int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
@@ -25,7 +25,7 @@ int64_t ash__days_from_civil(int64_t year, int month, int day)
 static void civil_from_days(int64_t days, ash_civil *c)
 {
     int64_t z = days + 719468;
-    int64_t era = floor_div(z, 146097);
+    int64_t era = ash__floor_div(z, 146097);
     int64_t day_of_era = z - era * 146097;
     int64_t year_of_era =
         (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
@@ -39,7 +39,7 @@ static void civil_from_days(int64_t days, ash_civil *c)
 ash_civil ash__civil_from_ms(int64_t ms)
 {
     ash_civil c;
-    int64_t days = floor_div(ms, DAY_MS);
+    int64_t days = ash__floor_div(ms, DAY_MS);
     int rest = (int)(ms - days * DAY_MS);
     civil_from_days(days, &c);
     c.milli = rest % 1000;
@@ -52,8 +52,8 @@ ash_civil ash__civil_from_ms(int64_t ms)
 bool ash__civil_to_ms(const ash_civil *c, int64_t *ms)
 {
     int64_t months = c->month - 1;
-    int64_t year = c->year + floor_div(months, 12);
-    int month = (int)(months - floor_div(months, 12) * 12) + 1;
+    int64_t year = c->year + ash__floor_div(months, 12);
+    int month = (int)(months - ash__floor_div(months, 12) * 12) + 1;
     if (year > 292000000 || year < -292000000)
         return false;
     int64_t days = ash__days_from_civil(year, month, 1) + c->day - 1;
@@ -78,15 +78,15 @@ int ash__day_of_year(const ash_civil *c)
 
 int ash__day_of_week(int64_t ms)
 {
-    int64_t days = floor_div(ms, DAY_MS) + 4; /* 1970-01-01 was a Thursday */
-    return (int)(days - floor_div(days, 7) * 7) + 1;
+    int64_t days = ash__floor_div(ms, DAY_MS) + 4; /* 1970-01-01 was a Thursday */
+    return (int)(days - ash__floor_div(days, 7) * 7) + 1;
 }
 
 void ash__iso_week(int64_t ms, int64_t *year, int *week)
 {
     /* A week belongs to the year of its Thursday. */
     int weekday = (ash__day_of_week(ms) + 5) % 7; /* Monday 0 */
-    int64_t days = floor_div(ms, DAY_MS) + 3 - weekday;
+    int64_t days = ash__floor_div(ms, DAY_MS) + 3 - weekday;
     ash_civil thursday;
     civil_from_days(days, &thursday);
     *year = thursday.year;

@@ -19,6 +19,8 @@ typedef struct ash_civil {
     int milli;  /* 0..999 */
 } ash_civil;
 
+int64_t ash__floor_div(int64_t a, int64_t b); /* rounds down; b > 0 */
+
 ash_civil ash__civil_from_ms(int64_t ms);
 /* Fields outside their ranges carry over; false when the result does not fit. */
 bool ash__civil_to_ms(const ash_civil *c, int64_t *ms);

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ZONE_NOTE "time zones are UTC and fixed offsets; names are refused (40485)"
-
 int ash__date_arg(ash_eval *e, ash_value v, int64_t *ms)
 {
     if (v.type == BSON_TYPE_DATE_TIME) {

@@ -91,27 +91,22 @@ static int eval_date_add(const ash_node *n, ash_eval *e, ash_value *out)
     return 0;
 }
 
-static int64_t floor_div(int64_t a, int64_t b)
-{
-    return a / b - (a % b < 0);
-}
-
 /* Number of the unit that holds the moment, counted from a fixed start. */
 static int64_t unit_index(enum unit unit, int64_t ms, int week_start)
 {
     ash_civil c = ash__civil_from_ms(ms);
     if (units[unit].months != 0)
-        return floor_div(c.year * 12 + c.month - 1, units[unit].months);
+        return ash__floor_div(c.year * 12 + c.month - 1, units[unit].months);
     if (unit == WEEK)
-        return floor_div(floor_div(ms, 86400000) - week_start, 7);
-    return floor_div(ms, units[unit].ms);
+        return ash__floor_div(ash__floor_div(ms, 86400000) - week_start, 7);
+    return ash__floor_div(ms, units[unit].ms);
 }
 
 static int64_t unit_start(enum unit unit, int64_t index, int week_start)
 {
     int64_t ms = 0;
     if (units[unit].months != 0) {
-        ash_civil c = {.year = floor_div(index * units[unit].months, 12), .day = 1};
+        ash_civil c = {.year = ash__floor_div(index * units[unit].months, 12), .day = 1};
         c.month = (int)(index * units[unit].months - c.year * 12) + 1;
         ash__civil_to_ms(&c, &ms);
         return ms;
@@ -212,7 +207,7 @@ static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
     int64_t origin =
         unit_index(unit, INT64_C(946684800000) + (unit == WEEK ? 518400000 : 0), week_start);
     int64_t index = unit_index(unit, ash__zone_shift(ms, offset), week_start) - origin;
-    index = floor_div(index, bin) * bin + origin;
+    index = ash__floor_div(index, bin) * bin + origin;
     ms = unit_start(unit, index, week_start);
     *out = ash__make_date(e->arena, ash__zone_shift(ms, -offset));
     return 0;
@@ -246,8 +241,6 @@ static int eval_from_string(const ash_node *n, ash_eval *e, ash_value *out)
     *out = ash__make_date(e->arena, ash__zone_shift(ms, -offset));
     return 0;
 }
-
-#define ZONE_NOTE "time zones are UTC and fixed offsets; names are refused (40485)"
 
 const ash_expr_op ash__expr_date_math_ops[] = {
     {"$dateAdd", 0, 0, eval_date_add, 1, add_params, 5166400, 5166401, NULL, ZONE_NOTE},

@@ -203,6 +203,85 @@ static void join_filter(struct lookup_state *s, ash_doc doc)
     ash__builder_end(b);
 }
 
+/* The value of "$$name" when let defines it and it is one that an index can be asked for. */
+static ash_value plain_variable(const struct lookup_state *s, const ash_value *values, ash_value v)
+{
+    uint32_t len, i = 0;
+    const char *text = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
+    if (strncmp(text, "$$", 2) != 0)
+        return ASH_VALUE_MISSING;
+    for (ash_doc_iter it = ash__doc_iter(s->let); ash__doc_iter_next(&it); i++) {
+        bool askable = !ash__nullish(values[i]) && values[i].type != BSON_TYPE_ARRAY &&
+                       values[i].type != BSON_TYPE_REGEX;
+        if (askable && strcmp(it.name, text + 2) == 0)
+            return values[i];
+    }
+    return ASH_VALUE_MISSING;
+}
+
+/* {$eq: ["$field", "$$variable"]}, either way round, also implies {field: {$eq: value}}: less exact
+ * where the field holds an array, but an index can serve it. */
+static void add_implied(const struct lookup_state *s, const ash_value *values, ash_value expr,
+                        ash_builder *conditions, uint32_t *count)
+{
+    ash_value sides[2];
+    uint32_t n = 0, len;
+    char name[12];
+    ash_value eq = expr.type == BSON_TYPE_DOCUMENT ? ash__doc_get(ash__value_doc(expr), "$eq")
+                                                   : ASH_VALUE_MISSING;
+    if (eq.type != BSON_TYPE_ARRAY || ash__doc_count(ash__value_doc(eq)) != 2)
+        return;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(eq)); ash__doc_iter_next(&it);)
+        sides[n++] = it.value;
+    for (n = 0; n < 2; n++) {
+        ash_value v = plain_variable(s, values, sides[1 - n]);
+        const char *field =
+            sides[n].type == BSON_TYPE_UTF8 ? ash__value_string(sides[n], &len) : "";
+        if (ash__value_is_missing(v) || field[0] != '$' || field[1] == '$' || field[1] == '\0')
+            continue;
+        ash__builder_begin_doc(conditions, ash__index_name((*count)++, name));
+        ash__builder_begin_doc(conditions, field + 1);
+        ash__builder_value(conditions, "$eq", v);
+        ash__builder_end(conditions);
+        ash__builder_end(conditions);
+        return;
+    }
+}
+
+/* Replaces s->filter by itself and what the leading $match implies through $expr. */
+static void narrow_filter(struct lookup_state *s, const ash_value *values)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    uint32_t count = 0;
+    ash_value first = ash__doc_get(s->stages, "0");
+    ash_value match = first.type == BSON_TYPE_DOCUMENT
+                          ? ash__doc_get(ash__value_doc(first), "$match")
+                          : ASH_VALUE_MISSING;
+    if (match.type != BSON_TYPE_DOCUMENT)
+        return;
+    ash_value expr = ash__doc_get(ash__value_doc(match), "$expr");
+    ash_value all = expr.type == BSON_TYPE_DOCUMENT ? ash__doc_get(ash__value_doc(expr), "$and")
+                                                    : ASH_VALUE_MISSING;
+    ash__builder_begin(&b);
+    ash__builder_begin_array(&b, "$and");
+    if (!ash__doc_is_empty(ash__builder_doc(&s->filter)))
+        ash__builder_item(&b, count++, ash__value_of_doc(ash__builder_doc(&s->filter)));
+    uint32_t before = count;
+    add_implied(s, values, expr, &b, &count);
+    if (all.type == BSON_TYPE_ARRAY) {
+        for (ash_doc_iter it = ash__doc_iter(ash__value_doc(all)); ash__doc_iter_next(&it);)
+            add_implied(s, values, it.value, &b, &count);
+    }
+    ash__builder_end(&b);
+    ash__builder_end(&b);
+    if (count > before) {
+        ash__builder_release(&s->filter);
+        s->filter = b;
+    } else {
+        ash__builder_release(&b);
+    }
+}
+
 /* Everything that `next` gives becomes the array. */
 static int collect(const struct lookup_state *s, int (*next)(void *, ash_doc *, ash_error *),
                    void *ctx, ash_builder *array, ash_error *err)
@@ -239,6 +318,7 @@ static int run_inner(ash_stage *stage, struct lookup_state *s, ash_doc doc, ash_
         rc = ash__expr_eval(s->let_exprs[i], doc, NULL, s->arena, &values[i], err);
     if (rc != 0)
         return rc;
+    narrow_filter(s, values);
     inner_let(&env, s, values, &let);
     ash__doc_to_bson(ash__builder_doc(&let), &vars);
     env.let = &vars;

@@ -63,6 +63,30 @@ static void test_query_pipeline__lookup_asks_by_equality(void **state)
     cases_host_reset();
 }
 
+/* So is what an equality with a variable implies; null, and what a path would spread over, is not
+ * asked for. */
+static void test_query_pipeline__lookup_asks_by_variable(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    bson_t *found = NULL;
+    cases_host_reset();
+    assert_ok(cases_run_pipeline("[{'$lookup': {" JOIN
+                                 ", 'let': {'v': '$k'}, 'pipeline': [{'$match': "
+                                 "{'$expr': {'$and': [{'$eq': ['$sku', '$$v']}, {'$gt': ['$n', "
+                                 "5]}]}}}]}}, {'$set': {'i': '$i._id'}}]",
+                                 "[{'k': 'a'}, {'k': null}]", &case_env, &found, &err),
+              &err);
+    bson_t *filters = cases_bson("{'0': {'$and': [{'sku': {'$eq': 'a'}}]}, '1': {}}");
+    bson_t *expected = cases_value("[{'k': 'a', 'i': [1]}, {'k': null, 'i': []}]");
+    cases_same("filters", "$lookup", filters, cases_host_filters());
+    cases_same("result", "$lookup", expected, found);
+    bson_destroy(filters);
+    bson_destroy(expected);
+    bson_destroy(found);
+    cases_host_reset();
+}
+
 static void test_query_pipeline__graph_lookup(void **state)
 {
     (void)state;
@@ -280,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_query_pipeline__lookup),
         cmocka_unit_test(test_query_pipeline__lookup_asks_by_equality),
+        cmocka_unit_test(test_query_pipeline__lookup_asks_by_variable),
         cmocka_unit_test(test_query_pipeline__graph_lookup),
         cmocka_unit_test(test_query_pipeline__head),
         cmocka_unit_test(test_query_pipeline__change_stream_head),
