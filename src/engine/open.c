@@ -133,7 +133,11 @@ static int open_databases(ash_engine *e, ash_error *err)
     rc = mdb_txn_commit(txn);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot make meta.mdb");
-    return write_superblock && !e->opts.read_only ? ash__superblock_write(e, err) : 0;
+    if (!write_superblock || e->opts.read_only)
+        return 0;
+    /* A superblock promises that the metadata is there: its name has to last first. */
+    result = ash__dir_sync(e->folder, err);
+    return result == 0 ? ash__superblock_write(e, err) : result;
 }
 
 int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t blocks,
@@ -196,8 +200,7 @@ static void open_segments(ash_engine *e)
                                  .read_only = e->opts.read_only,
                                  .load = load_map,
                                  .ctx = e,
-                                 .unsafe_skip_sync = e->opts.unsafe_skip_segment_sync,
-                                 .unsafe_reuse_at_once = e->opts.unsafe_reuse_at_once};
+                                 .unsafe_skip_sync = e->opts.unsafe_skip_segment_sync};
     memcpy(opts.store_id, e->store_id, 16);
     e->segments = ash__segments_new(&opts);
     ash__free(folder);

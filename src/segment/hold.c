@@ -67,11 +67,6 @@ void ash__segments_hold(ash_segments *s, ash_extent extent, uint64_t txn)
 {
     ash__mutex_lock(&s->lock);
     s->staged_blocks -= extent.blocks;
-    if (s->opts.unsafe_reuse_at_once) {
-        ash__space_free(s, extent);
-        ash__mutex_unlock(&s->lock);
-        return;
-    }
     if (s->hold_first + s->hold_count == s->hold_capacity) {
         if (s->hold_first < s->hold_count || s->hold_capacity == 0) {
             s->hold_capacity = s->hold_capacity * 2 + 64;

@@ -53,8 +53,7 @@ typedef struct ash_segments_options {
      * Called without locks, on any thread. */
     int (*load)(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err);
     void *ctx;
-    bool unsafe_skip_sync;     /* tests: break rule 1 */
-    bool unsafe_reuse_at_once; /* tests: break rule 2 */
+    bool unsafe_skip_sync; /* tests: break rule 1 */
 } ash_segments_options;
 
 ash_segments *ash__segments_new(const ash_segments_options *opts);

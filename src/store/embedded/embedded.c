@@ -77,6 +77,15 @@ static int prepare(ash_embedded *s, ash_error *err)
     return rc == 0 ? ash__sweep_start(s, err) : rc;
 }
 
+static bool skip_segment_sync;
+static bool reuse_at_once;
+
+void ash__embedded_break_rules(bool pointers_before_payloads, bool reuse_before_commits)
+{
+    skip_segment_sync = pointers_before_payloads;
+    reuse_at_once = reuse_before_commits;
+}
+
 static int embedded_open(const char *uri, const ash_store_options *opts, ash_store **out, char **db,
                          ash_error *err)
 {
@@ -90,6 +99,8 @@ static int embedded_open(const char *uri, const ash_store_options *opts, ash_sto
         .oplog_bytes = opts->oplog_bytes,
         .pin_timeout_ms = opts->pin_timeout_ms,
         .filters = ash__embedded_hooks,
+        .unsafe_skip_segment_sync = skip_segment_sync,
+        .unsafe_reuse_at_once = reuse_at_once,
     };
     (void)db;
     int rc = ash__engine_open(folder_of(uri), &engine_opts, &engine, err);

@@ -57,6 +57,9 @@ typedef struct ash_embedded_tx {
     ash_writer *writer;
 } ash_embedded_tx;
 
+/* Tests only, before a store is opened: break one of the engine's two rules in it. */
+void ash__embedded_break_rules(bool pointers_before_payloads, bool reuse_before_commits);
+
 static inline ash_embedded *ash__embedded(ash_store *store)
 {
     return (ash_embedded *)(void *)store;

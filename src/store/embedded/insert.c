@@ -149,7 +149,8 @@ static int prepare_turn(insertion *in, ash_error *err)
             return 0;
         if (rc != 0)
             continue;
-        if (in->coll_id != 0)
+        /* In a transaction this is the writer's thread, which stages what it inserts itself. */
+        if (in->coll_id != 0 && in->opts->op.transaction == NULL)
             rc = ash__document_stage(in->store, in->coll_id, &in->turn[at], err);
         if (rc != 0)
             return rc;

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "aftermath.h"
+
+#include "scratch.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { TIMEOUT_S = 60, MORE_STEPS = 3 };
+
+void aftermath_take_ack(model models[MODEL_THREADS], const uint32_t ack[2])
+{
+    REQUIRE(ack[0] < MODEL_THREADS);
+    model *m = &models[ack[0]];
+    while (m->steps < ack[1]) {
+        step s;
+        model_next(m, &s);
+        model_take(m, &s);
+    }
+}
+
+/* As acknowledged, or one step on.  The first complaint is the one to read: it is about what was
+ * acknowledged. */
+static bool settle(ash_store *store, model *m, ash_error *err)
+{
+    worker w;
+    step s;
+    if (worker_open(&w, store, m->thread, err) != 0)
+        return false;
+    bool good = steps_compare(&w, m, err);
+    if (!good) {
+        model next;
+        model_copy(&next, m);
+        model_next(&next, &s);
+        model_take(&next, &s);
+        good = steps_compare(&w, &next, NULL);
+        model_release(good ? m : &next);
+        if (good)
+            *m = next;
+        else
+            fprintf(stderr, "# the next step was: %s of %d\n", step_name(s.kind), s.slot);
+    }
+    worker_close(&w);
+    return good;
+}
+
+static bool look(const char *folder, model models[MODEL_THREADS], ash_error *err)
+{
+    ash_store *store = steps_open_store(folder, err);
+    bool good = store != NULL && steps_check(store, err);
+    for (int i = 0; good && i < MODEL_THREADS; i++)
+        good = settle(store, &models[i], err);
+    ash_store_close(store);
+    return good;
+}
+
+static bool write_more(const char *folder, model models[MODEL_THREADS], ash_error *err)
+{
+    bool good = true;
+    ash_store *store = steps_open_store(folder, err);
+    good = store != NULL && steps_prepare(store, err) == 0;
+    for (int i = 0; good && i < MODEL_THREADS; i++) {
+        worker w;
+        step s;
+        good = worker_open(&w, store, models[i].thread, err) == 0;
+        models[i].generation++;
+        for (int n = 0; good && n < MORE_STEPS; n++) {
+            model_next(&models[i], &s);
+            good = worker_do(&w, &models[i], &s, err) == 0;
+            if (good)
+                model_take(&models[i], &s);
+        }
+        worker_close(&w);
+    }
+    ash_store_close(store);
+    return good;
+}
+
+bool aftermath_is_good(const char *folder, model models[MODEL_THREADS], bool go_on, ash_error *err)
+{
+    bool good = look(folder, models, err);
+    if (good && go_on)
+        good = write_more(folder, models, err) && look(folder, models, err);
+    return good;
+}
+
+static _Noreturn void be_child(const char *folder, model models[MODEL_THREADS], bool go_on,
+                               const char *what)
+{
+    ash_error err = ASH_ERROR_INIT;
+    alarm(TIMEOUT_S);
+    bool good = aftermath_is_good(folder, models, go_on, &err);
+    if (!good)
+        fprintf(stderr, "# %s: %s\n", what, err.text);
+    _exit(good ? 0 : 1);
+}
+
+bool aftermath_in_child(const char *folder, model models[MODEL_THREADS], bool go_on,
+                        const char *what)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0)
+        be_child(folder, models, go_on, what);
+    REQUIRE(waitpid(child, &status, 0) == child);
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "# %s: died of signal %d\n", what, WTERMSIG(status));
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}

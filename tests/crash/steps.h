@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_TESTS_CRASH_STEPS_H
+#define ASH_TESTS_CRASH_STEPS_H
+
+/* A model's steps done to a store through the public API, and a store compared with models. */
+
+#include <ashlar/bucket.h>
+
+#include "model.h"
+
+/* The handles of one thread. */
+typedef struct worker {
+    ash_store *store;
+    ash_bucket *shared, *own;
+    ash_collection *docs;
+    ash_collection *files, *chunks; /* of the shared bucket */
+} worker;
+
+int worker_open(worker *w, ash_store *store, uint32_t thread, ash_error *err);
+void worker_close(worker *w);
+int worker_do(worker *w, const model *m, const step *s, ash_error *err);
+
+/* Collections and indexes that all threads share. */
+int steps_prepare(ash_store *store, ash_error *err);
+ash_store *steps_open_store(const char *folder, ash_error *err);
+
+/* Is the thread's part of the store just what the model says?  If not, *err tells a difference. */
+bool steps_compare(worker *w, const model *m, ash_error *err);
+/* The engine's own check of everything. */
+bool steps_check(ash_store *store, ash_error *err);
+
+/* Run `threads` threads of `count` steps each on models[], each acknowledged by one write of
+ * {thread, steps done} (two uint32) to `acks`.  The store is closed and opened again `reopens`
+ * times on the way.  0, or the first error. */
+typedef struct steps_run_options {
+    const char *folder;
+    uint32_t count;
+    uint32_t reopens;
+    int acks;
+} steps_run_options;
+int steps_run(model models[MODEL_THREADS], const steps_run_options *opts, ash_error *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "steps.h"
+
+#include "broken.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* usage: workload FOLDER ACKS SEED STEPS REOPENS
+ *
+ * The process that is recorded: does the steps of a seed to a store in FOLDER and acknowledges each
+ * in the file ACKS.  ASH_BREAK_RULE=1 or 2 breaks that rule of the engine. */
+int main(int argc, char **argv)
+{
+    model models[MODEL_THREADS];
+    ash_error err = ASH_ERROR_INIT;
+    if (argc != 6)
+        return 2;
+    broken_rule_from_environment();
+    int acks = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (acks < 0)
+        return 2;
+    for (uint32_t i = 0; i < MODEL_THREADS; i++)
+        model_init(&models[i], strtoull(argv[3], NULL, 10), i);
+    steps_run_options opts = {.folder = argv[1],
+                              .count = (uint32_t)atoi(argv[4]),
+                              .reopens = (uint32_t)atoi(argv[5]),
+                              .acks = acks};
+    int result = steps_run(models, &opts, &err);
+    if (result != 0)
+        fprintf(stderr, "# workload: %s\n", err.text);
+    for (int i = 0; i < MODEL_THREADS; i++)
+        model_release(&models[i]);
+    close(acks);
+    return result == 0 ? 0 : 3;
+}
