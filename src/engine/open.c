@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_READERS = 4096 };
+enum { MAX_READERS = 4096, UNFINISHED_BYTES = 1 << 20 };
 
 /* After an unclean end sequences go on behind all that the lost run can have given out. */
 static const uint64_t sequence_gap = UINT64_C(1) << 40;
@@ -46,12 +46,11 @@ static int check_meta_size(ash_engine *e, const char *path, ash_error *err)
     return 0;
 }
 
-static int open_env(ash_engine *e, ash_error *err)
+static int try_env(ash_engine *e, const char *path)
 {
     unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
     if (e->opts.read_only)
         flags |= MDB_RDONLY | MDB_NOLOCK;
-    char *path = ash__path_join(e->folder, "meta.mdb");
     int rc = mdb_env_create(&e->env);
     if (rc == 0)
         rc = mdb_env_set_mapsize(e->env, (size_t)e->opts.map_bytes);
@@ -61,6 +60,28 @@ static int open_env(ash_engine *e, ash_error *err)
         rc = mdb_env_set_maxdbs(e->env, ASH_DB_COUNT + 4);
     if (rc == 0)
         rc = mdb_env_open(e->env, path, flags, 0600);
+    return rc;
+}
+
+/* LMDB writes a new file's head without syncing it, so a power cut may leave a piece of it.  Before
+ * there is a superblock nothing was ever acknowledged: such a file, never a larger one, makes way
+ * for a new one. */
+static bool is_unfinished(const ash_engine *e, const char *path)
+{
+    static const uint8_t none[16];
+    struct stat st;
+    return !e->opts.read_only && memcmp(e->store_id, none, 16) == 0 && stat(path, &st) == 0 &&
+           st.st_size <= UNFINISHED_BYTES;
+}
+
+static int open_env(ash_engine *e, ash_error *err)
+{
+    char *path = ash__path_join(e->folder, "meta.mdb");
+    int rc = try_env(e, path);
+    if (rc == MDB_INVALID && is_unfinished(e, path) && ash__io()->unlink(path) == 0) {
+        mdb_env_close(e->env);
+        rc = try_env(e, path);
+    }
     int result = 0;
     if (rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH || rc == MDB_CORRUPTED)
         result = ash__fail(err, ASH_ECORRUPT, "%s is damaged: %s", path, mdb_strerror(rc));

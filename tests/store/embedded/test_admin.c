@@ -199,6 +199,31 @@ static void test_embedded_admin__databases(void **state)
     ash_collection_free(other);
 }
 
+/* ---- transactions -----------------------------------------------------------------------------
+ */
+
+static int insert_large(ash_transaction *tx, void *ctx, ash_error *err)
+{
+    fixture *f = ctx;
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    bson_t *doc = fixture_chunk(1, 0, 1, 50000);
+    opts.op.transaction = tx;
+    int rc = ash_collection_insert_one(f->c, doc, &opts, err);
+    bson_destroy(doc);
+    return rc;
+}
+
+/* Large documents are written to a segment by whoever is at hand: here the writer itself. */
+static void test_embedded_admin__transaction_begins_with_a_large_document(void **state)
+{
+    fixture *f = *state;
+    assert_int_equal(fixture_insert(f, f->c, "{\"_id\": 0}"), 0);
+    fixture_close(f);
+    fixture_open(f);
+    assert_ok(ash_store_transact(f->store, insert_large, f, NULL, &f->err), &f->err);
+    assert_int_equal(fixture_count(f, f->c, "{}"), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +233,7 @@ int main(void)
         EMBEDDED(test_embedded_admin__coll_mod),
         EMBEDDED(test_embedded_admin__maintenance),
         EMBEDDED(test_embedded_admin__databases),
+        EMBEDDED(test_embedded_admin__transaction_begins_with_a_large_document),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
