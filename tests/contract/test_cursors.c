@@ -166,6 +166,7 @@ static void *insert_later(void *arg)
     bson_t b = BSON_INITIALIZER;
     nanosleep(&pause, NULL);
     bson_append_int32(&b, "_id", -1, 77);
+    bson_append_int32(&b, "a", -1, 0);
     ash_collection_insert_one(t->c, &b, NULL, &err);
     bson_destroy(&b);
     return NULL;
@@ -179,10 +180,12 @@ static void test_contract_cursors__tailable_waits(void **state)
     ash_batch batch;
     create_capped(t, "{\"capped\":true,\"size\":1000000}");
     fill(t, 0, 3);
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"a\":1},\"name\":\"a_1\"}]", NULL), &t->err);
     opts.tailable = true;
     opts.await_data = true;
     opts.max_await_ms = 10000;
-    ash_cursor *cursor = open_cursor(t, "{}", &opts);
+    opts.sort = json("{\"$natural\":1}");
+    ash_cursor *cursor = open_cursor(t, "{\"a\":{\"$gte\":0}}", &opts);
     for (size_t seen = 0; seen < 3; seen += batch.count) {
         assert_ok(ash_cursor_next_batch(cursor, 0, 0, &batch, &t->err), &t->err);
         assert_true(batch.count > 0 && !batch.exhausted);

@@ -187,6 +187,7 @@ static int fill_download(ash_find_cursor *c, ash_error *err)
             return 0;
         ash__download_advance(c->download);
     }
+    c->exhausted = ash__download_at_end(c->download);
     return 0;
 }
 

@@ -241,6 +241,11 @@ int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err)
     return rc;
 }
 
+bool ash__download_at_end(const ash_download *d)
+{
+    return d->at == d->count;
+}
+
 void ash__download_advance(ash_download *d)
 {
     d->at++;

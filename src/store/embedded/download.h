@@ -28,6 +28,7 @@ int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *co
 /* The document at the position, valid until advance's next batch begins; data NULL at the end. */
 int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err);
 void ash__download_advance(ash_download *d);
+bool ash__download_at_end(const ash_download *d);
 void ash__download_begin_batch(ash_download *d);
 void ash__download_free(ash_download *d);
 

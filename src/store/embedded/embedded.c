@@ -52,6 +52,7 @@ static void embedded_close(ash_store *store)
     ash_embedded *s = ash__embedded(store);
     ash__sweep_stop(s);
     ash__engine_close(s->engine);
+    ash__guard_release(s);
     ash__gate_free(s->coll_ids.gate);
     ash__gate_free(s->gate);
     ash__free(s);
@@ -107,8 +108,9 @@ static int embedded_open(const char *uri, const ash_store_options *opts, ash_sto
     if (rc != 0)
         return rc;
     ash_embedded *s = make_store(engine, opts);
-    ash__guard_init(s);
-    rc = prepare(s, err);
+    rc = ash__guard_init(s, err);
+    if (rc == 0)
+        rc = prepare(s, err);
     if (rc != 0) {
         embedded_close(&s->base);
         return rc;

@@ -13,8 +13,6 @@ static int check_options(const ash_find_options *opts, ash_error *err)
         return ash__fail_server(err, ASH_EINVAL, 51024, "limit value must be non-negative");
     if (opts->await_data && !opts->tailable)
         return ash__fail_server(err, ASH_EINVAL, 9, "cannot set awaitData without tailable");
-    if (opts->tailable && opts->sort != NULL && !bson_empty(opts->sort))
-        return ash__fail_server(err, ASH_EINVAL, 2, "cannot use tailable option with a sort");
     return 0;
 }
 
@@ -55,17 +53,32 @@ static bool is_download(const ash_find_cursor *c, const ash_find_options *opts)
     return !ash__value_is_missing(ash__chunks_file_of(c->request.filter));
 }
 
-static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_reading *reading,
-                              const ash_find_options *opts, ash_error *err)
+/* Records are followed in the order of their insertion, whatever indexes there are. */
+static int plan_tailable(ash_find_cursor *c, const ash_coll *coll, ash_error *err)
 {
-    int rc = ash__request_plan(&c->request, coll, opts->hint, &c->env.query, err);
-    if (rc != 0)
-        return rc;
-    memcpy(c->uuid, coll->uuid, sizeof c->uuid);
-    if (c->tailable && !coll->capped)
+    static const uint8_t natural[] = {19,  0,   0,   0, 16, '$', 'n', 'a', 't', 'u',
+                                      'r', 'a', 'l', 0, 1,  0,   0,   0,   0};
+    bson_value_t hint = {.value_type = BSON_TYPE_DOCUMENT};
+    hint.value.v_doc.data = (uint8_t *)(uintptr_t)natural;
+    hint.value.v_doc.data_len = sizeof natural;
+    if (!coll->capped)
         return ash__fail_server(err, ASH_EINVAL, 2,
                                 "error processing query: tailable cursor requested on non capped "
                                 "collection");
+    if (!ash__sort_spec_is_empty(c->request.sort) && ash__sort_spec_natural(c->request.sort) != 1)
+        return ash__fail_server(err, ASH_EINVAL, 2,
+                                "error processing query: tailable cursors cannot be sorted");
+    return ash__request_plan(&c->request, coll, &hint, &c->env.query, err);
+}
+
+static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_reading *reading,
+                              const ash_find_options *opts, ash_error *err)
+{
+    int rc = c->tailable ? plan_tailable(c, coll, err)
+                         : ash__request_plan(&c->request, coll, opts->hint, &c->env.query, err);
+    if (rc != 0)
+        return rc;
+    memcpy(c->uuid, coll->uuid, sizeof c->uuid);
     if (is_download(c, opts)) {
         ash_download_spec spec = {&c->request, &c->op, opts->skip, opts->limit};
         rc = ash__download_open(c->store, reading, coll, &spec, &c->download, err);

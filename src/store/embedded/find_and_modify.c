@@ -158,6 +158,9 @@ int ash__embedded_find_and_modify(ash_store *store, const char *db, const char *
                       .decode = decode_value,
                       .create = opts->upsert,
                       .ctx = &a};
+    /* A projection of the new document may fail when it is written already. */
+    if (opts->return_new && opts->projection != NULL)
+        one.flags = ASH_APPLY_ATOMIC;
     int64_t from_ms = ash__clock_ms();
     int rc = check(opts, err);
     if (rc != 0)

@@ -7,18 +7,91 @@
 #include "store/embedded/scan_plan.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define SUSPICION_MS ((int64_t)5 * 60 * 1000)
 
-void ash__guard_init(ash_embedded *s)
+/* The newest record of every collection of chunks when the store was opened after a crash: small
+ * chunks carry no sequence, their record ids tell their age. */
+typedef struct old_coll {
+    uint32_t id;
+    uint64_t last_rid;
+} old_coll;
+
+typedef struct ash_old_chunks {
+    old_coll *items;
+    size_t count;
+    size_t capacity;
+    ash_view *view;
+    int rc;
+    ash_error *err;
+} old_chunks;
+
+static bool note_coll(void *ctx, const ash_coll *c)
+{
+    old_chunks *old = ctx;
+    ash_coll_stats stats;
+    if (!ash__name_ends_with(c->name, ".chunks"))
+        return true;
+    old->rc = ash__coll_stats(old->view, c, &stats, old->err);
+    if (old->rc != 0)
+        return false;
+    if (old->count == old->capacity) {
+        old->capacity = old->capacity == 0 ? 16 : 2 * old->capacity;
+        old->items = ash__realloc_array(old->items, old->capacity, sizeof *old->items);
+    }
+    old->items[old->count++] = (old_coll){c->id, stats.last_rid};
+    return true;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    uint32_t x = ((const old_coll *)a)->id;
+    uint32_t y = ((const old_coll *)b)->id;
+    return (x > y) - (x < y);
+}
+
+int ash__guard_init(ash_embedded *s, ash_error *err)
 {
     s->losses_seen = ash__engine_losses(s->engine);
     s->loss_at_ms = 0;
     if (!ash__engine_was_unclean(s->engine))
-        return;
+        return 0;
     s->loss_at_ms = ash__clock_ms();
     s->loss_sequence = ash__engine_boot_sequence(s->engine);
+    old_chunks *old = ash__new(old_chunks);
+    s->old_chunks = old;
+    old->err = err;
+    int rc = ash__snapshot_open(s->engine, &old->view, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__catalog_each(old->view, NULL, note_coll, old, err);
+    ash__snapshot_close(old->view);
+    if (old->count > 0)
+        qsort(old->items, old->count, sizeof *old->items, compare_ids);
+    return rc == 0 ? old->rc : rc;
+}
+
+void ash__guard_release(ash_embedded *s)
+{
+    if (s->old_chunks != NULL)
+        ash__free(s->old_chunks->items);
+    ash__free(s->old_chunks);
+    s->old_chunks = NULL;
+}
+
+/* Records up to this one are older than the loss. */
+static uint64_t last_old_rid(const ash_embedded *s, uint32_t coll_id, uint64_t loss_sequence)
+{
+    const old_chunks *old = s->old_chunks;
+    old_coll key = {.id = coll_id};
+    if (loss_sequence == UINT64_MAX)
+        return UINT64_MAX;
+    const old_coll *found = old != NULL && old->count > 0 ? bsearch(&key, old->items, old->count,
+                                                                    sizeof *old->items, compare_ids)
+                                                          : NULL;
+    return found != NULL ? found->last_rid : 0;
 }
 
 /* Was anything lost?  *sequence: records below it are older than the loss. */
@@ -77,8 +150,13 @@ static int number_of(ash_scan_plan *scan, ash_value file, const ash_record *r, i
     return rc;
 }
 
-static int take_inventory(ash_scan_plan *scan, ash_value file, uint64_t loss_sequence,
-                          inventory *out, ash_error *err)
+typedef struct loss {
+    uint64_t sequence; /* records in segments below it are older than the loss … */
+    uint64_t last_rid; /* … and small ones up to this record id */
+} loss;
+
+static int take_inventory(ash_scan_plan *scan, ash_value file, const loss *lost, inventory *out,
+                          ash_error *err)
 {
     ash_buffer scratch = ASH_BUFFER_INIT;
     int64_t n = -1;
@@ -93,7 +171,8 @@ static int take_inventory(ash_scan_plan *scan, ash_value file, uint64_t loss_seq
         if (n >= 0)
             ash__rid_set_add(&out->numbers, (uint64_t)n + 1);
         out->chunks++;
-        out->older = out->older || (r.place.segment != 0 && r.place.sequence < loss_sequence);
+        out->older = out->older || (r.place.segment != 0 ? r.place.sequence < lost->sequence
+                                                         : r.rid <= lost->last_rid);
     }
     /* Adding says whether a number was missing; the one added then is the first hole. */
     while (rc == 0 && !ash__rid_set_add(&out->numbers, (uint64_t)out->present + 1))
@@ -102,7 +181,7 @@ static int take_inventory(ash_scan_plan *scan, ash_value file, uint64_t loss_seq
     return rc;
 }
 
-static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, uint64_t loss_sequence,
+static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, const loss *lost,
                         inventory *out, ash_error *err)
 {
     static const ash_op no_limits = {0};
@@ -125,7 +204,7 @@ static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, uint6
         ash__scan_plan_init(&scan, &request, &no_limits, ASH_FETCH_PLACE);
         rc = ash__scan_plan_attach(&scan, v, chunks, err);
         if (rc == 0)
-            rc = take_inventory(&scan, id, loss_sequence, out, err);
+            rc = take_inventory(&scan, id, lost, out, err);
         ash__scan_plan_release(&scan);
     }
     ash__request_release(&request);
@@ -148,8 +227,10 @@ int ash__guard_check(ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc
     size_t prefix = strlen(coll->name) - strlen(".files");
     char *name = ash__sprintf("%.*s.chunks", (int)prefix, coll->name);
     int rc = ash__catalog_find(v, coll->db, name, &chunks, err);
-    if (rc == 0 && chunks != NULL)
-        rc = count_chunks(v, chunks, ash__doc_get(doc, "_id"), loss_sequence, &there, err);
+    if (rc == 0 && chunks != NULL) {
+        loss lost = {loss_sequence, last_old_rid(s, chunks->id, loss_sequence)};
+        rc = count_chunks(v, chunks, ash__doc_get(doc, "_id"), &lost, &there, err);
+    }
     ash__free(name);
     ash__rid_set_release(&there.numbers);
     if (rc != 0 || (there.present == wanted && there.chunks == (uint64_t)wanted))

@@ -17,7 +17,8 @@
  * less than five minutes ago.  Without a loss, incomplete files may be inserted: test suites and
  * recovery tools do that on purpose. */
 
-void ash__guard_init(ash_embedded *s);
+int ash__guard_init(ash_embedded *s, ash_error *err);
+void ash__guard_release(ash_embedded *s);
 
 /* coll: the collection doc is inserted into. */
 int ash__guard_check(ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc doc,

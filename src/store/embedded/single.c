@@ -114,10 +114,11 @@ int ash__single_run(ash_single *one, ash_error *err)
 {
     const ash_target_spec *s = &one->target->spec;
     ash_embedded *store = one->target->store;
-    int rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, 0, err);
+    int rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err);
     if (rc != 0 || !one->look_ahead)
         return rc;
     one->look_ahead = false;
     rc = look_ahead(one, err);
-    return rc == 0 ? ash__write_run(store, s->coll, s->op, run_on_writer, one, 0, err) : rc;
+    return rc == 0 ? ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err)
+                   : rc;
 }

@@ -65,6 +65,7 @@ typedef struct ash_single {
     void (*encode)(struct ash_single *one, ash_builder *b);
     void (*decode)(struct ash_single *one, ash_doc stored);
     bool create; /* make a missing collection */
+    int flags;   /* of the apply */
     void *ctx;
 
     /* The run's own.  A filter that no index serves is looked up on a snapshot first, so that the

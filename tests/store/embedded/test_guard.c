@@ -5,7 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define BYTES 10000
+/* Of a chunk: large ones lie in segments, small ones do not. */
+static size_t chunk_bytes = 10000;
 
 static int put_chunks(ash_store *store, int file, int from, int to)
 {
@@ -13,7 +14,7 @@ static int put_chunks(ash_store *store, int file, int from, int to)
     ash_error err = ASH_ERROR_INIT;
     int rc = ash_collection_open(store, "test", "fs.chunks", &c, &err);
     for (int n = from; rc == 0 && n < to; n++) {
-        bson_t *b = fixture_chunk(file, n, 0, BYTES);
+        bson_t *b = fixture_chunk(file, n, 0, chunk_bytes);
         rc = ash_collection_insert_one(c, b, NULL, &err);
         bson_destroy(b);
     }
@@ -45,8 +46,8 @@ static int put_files_document(fixture *f, int file, int chunks)
     bson_t b = BSON_INITIALIZER;
     assert_ok(ash_collection_open(f->store, "test", "fs.files", &c, &f->err), &f->err);
     bson_append_int32(&b, "_id", -1, file);
-    bson_append_int64(&b, "length", -1, (int64_t)chunks * BYTES - 5);
-    bson_append_int32(&b, "chunkSize", -1, BYTES);
+    bson_append_int64(&b, "length", -1, (int64_t)chunks * (int64_t)chunk_bytes - 5);
+    bson_append_int32(&b, "chunkSize", -1, (int32_t)chunk_bytes);
     int rc = ash_collection_insert_one(c, &b, NULL, &f->err);
     bson_destroy(&b);
     ash_collection_free(c);
@@ -85,6 +86,19 @@ static void test_embedded_guard__refuses_for_a_while(void **state)
     assert_int_equal(put_files_document(f, 1, 5), ASH_ECONFLICT);
 }
 
+static void test_embedded_guard__knows_small_chunks_by_their_place(void **state)
+{
+    fixture *f = *state;
+    chunk_bytes = 900;
+    die_during_upload(f);
+    ash__embedded(f->store)->loss_at_ms -= 6 * 60 * 1000;
+    assert_int_equal(put_chunks(f->store, 1, 3, 4), 0);
+    assert_int_equal(put_files_document(f, 1, 6), ASH_ECONFLICT);
+    assert_int_equal(put_chunks(f->store, 2, 0, 1), 0);
+    assert_ok(put_files_document(f, 2, 6), &f->err);
+    chunk_bytes = 10000;
+}
+
 static void test_embedded_guard__free_without_a_loss(void **state)
 {
     fixture *f = *state;
@@ -101,6 +115,7 @@ int main(void)
         EMBEDDED(test_embedded_guard__refuses_a_file_with_a_hole),
         EMBEDDED(test_embedded_guard__refuses_too_many_chunks),
         EMBEDDED(test_embedded_guard__refuses_for_a_while),
+        EMBEDDED(test_embedded_guard__knows_small_chunks_by_their_place),
         EMBEDDED(test_embedded_guard__free_without_a_loss),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
