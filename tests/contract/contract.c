@@ -3,9 +3,11 @@
 #include "contract.h"
 
 #include <ftw.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* Everything a test asked for, freed at its end. */
@@ -182,4 +184,35 @@ bson_t *big_document(int32_t n, size_t bytes)
     bson_append_binary(b, "data", -1, BSON_SUBTYPE_BINARY, data, (uint32_t)bytes);
     free(data);
     return b;
+}
+
+static struct {
+    pthread_t thread;
+    contract *t;
+    int32_t id;
+} soon;
+
+static void *insert_in_a_moment(void *arg)
+{
+    struct timespec pause = {0, 50000000};
+    bson_t b = BSON_INITIALIZER;
+    (void)arg;
+    nanosleep(&pause, NULL);
+    bson_append_int32(&b, "_id", -1, soon.id);
+    bson_append_int32(&b, "a", -1, 0);
+    ash_collection_insert_one(soon.t->c, &b, NULL, NULL);
+    bson_destroy(&b);
+    return NULL;
+}
+
+void insert_soon(contract *t, int32_t id)
+{
+    soon.t = t;
+    soon.id = id;
+    assert_int_equal(pthread_create(&soon.thread, NULL, insert_in_a_moment, NULL), 0);
+}
+
+void insert_soon_wait(void)
+{
+    pthread_join(soon.thread, NULL);
 }

@@ -41,6 +41,10 @@ int update_json(contract *t, ash_collection *c, const char *filter, const char *
 int index_json(contract *t, ash_collection *c, const char *specs, bson_t *reply);
 int64_t count_json(contract *t, ash_collection *c, const char *filter);
 
+/* Another thread inserts {_id: id, a: 0} into "things" in a moment; wait for it to have done so. */
+void insert_soon(contract *t, int32_t id);
+void insert_soon_wait(void);
+
 /* Document number n of a size around bytes. */
 bson_t *big_document(int32_t n, size_t bytes);
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "contract.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -158,25 +157,10 @@ static void test_contract_cursors__capped_keeps_the_newest(void **state)
                         "[{\"_id\":11},{\"_id\":10}]");
 }
 
-static void *insert_later(void *arg)
-{
-    contract *t = arg;
-    ash_error err = ASH_ERROR_INIT;
-    struct timespec pause = {0, 50000000};
-    bson_t b = BSON_INITIALIZER;
-    nanosleep(&pause, NULL);
-    bson_append_int32(&b, "_id", -1, 77);
-    bson_append_int32(&b, "a", -1, 0);
-    ash_collection_insert_one(t->c, &b, NULL, &err);
-    bson_destroy(&b);
-    return NULL;
-}
-
 static void test_contract_cursors__tailable_waits(void **state)
 {
     contract *t = *state;
     ash_find_options opts = ASH_FIND_OPTIONS_INIT;
-    pthread_t thread;
     ash_batch batch;
     create_capped(t, "{\"capped\":true,\"size\":1000000}");
     fill(t, 0, 3);
@@ -190,9 +174,9 @@ static void test_contract_cursors__tailable_waits(void **state)
         assert_ok(ash_cursor_next_batch(cursor, 0, 0, &batch, &t->err), &t->err);
         assert_true(batch.count > 0 && !batch.exhausted);
     }
-    assert_int_equal(pthread_create(&thread, NULL, insert_later, t), 0);
+    insert_soon(t, 77);
     assert_ok(ash_cursor_next_batch(cursor, 0, 0, &batch, &t->err), &t->err);
-    pthread_join(thread, NULL);
+    insert_soon_wait();
     assert_int_equal(batch.count, 1);
     assert_int_equal(id_of(&batch.docs[0]), 77);
     ash_cursor_set_op(cursor, 0, NULL, 20);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "contract.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -184,31 +183,17 @@ static void test_contract_watch__pipeline_filters(void **state)
     ash_cursor_free(cursor);
 }
 
-static void *insert_later(void *arg)
-{
-    contract *t = arg;
-    ash_error err = ASH_ERROR_INIT;
-    struct timespec pause = {0, 50000000};
-    bson_t b = BSON_INITIALIZER;
-    nanosleep(&pause, NULL);
-    bson_append_int32(&b, "_id", -1, 5);
-    ash_collection_insert_one(t->c, &b, NULL, &err);
-    bson_destroy(&b);
-    return NULL;
-}
-
 static void test_contract_watch__waits_for_the_commit(void **state)
 {
     contract *t = *state;
     ash_watch_options opts = ASH_WATCH_OPTIONS_INIT;
-    pthread_t thread;
     if (cannot_watch(t))
         return;
     opts.max_await_ms = 10000;
     ash_cursor *cursor = watch(t, NULL, &opts);
-    assert_int_equal(pthread_create(&thread, NULL, insert_later, t), 0);
+    insert_soon(t, 5);
     expect(next_event(t, cursor, NULL), "\"documentKey\":{\"_id\":5}");
-    pthread_join(thread, NULL);
+    insert_soon_wait();
     ash_cursor_free(cursor);
 }
 
