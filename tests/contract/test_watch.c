@@ -183,6 +183,24 @@ static void test_contract_watch__pipeline_filters(void **state)
     ash_cursor_free(cursor);
 }
 
+static void test_contract_watch__as_a_pipeline_stage(void **state)
+{
+    contract *t = *state;
+    ash_cursor *cursor = NULL;
+    if (cannot_watch(t))
+        return;
+    assert_ok(
+        ash_collection_aggregate(t->c,
+                                 json("[{\"$changeStream\":{\"fullDocument\":\"updateLookup\"}},"
+                                      "{\"$match\":{\"operationType\":\"update\"}}]"),
+                                 NULL, &cursor, &t->err),
+        &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":1,\"a\":1}"), &t->err);
+    change(t, "{\"_id\":1}", "{\"$set\":{\"a\":2}}");
+    expect(next_event(t, cursor, NULL), "\"fullDocument\":{\"_id\":1,\"a\":2}");
+    ash_cursor_free(cursor);
+}
+
 static void test_contract_watch__waits_for_the_commit(void **state)
 {
     contract *t = *state;
@@ -228,6 +246,7 @@ int main(void)
         CONTRACT(test_contract_watch__resumes_after_a_token),
         CONTRACT(test_contract_watch__drop_invalidates),
         CONTRACT(test_contract_watch__pipeline_filters),
+        CONTRACT(test_contract_watch__as_a_pipeline_stage),
         CONTRACT(test_contract_watch__waits_for_the_commit),
         CONTRACT(test_contract_watch__large_documents_are_shown),
     };
