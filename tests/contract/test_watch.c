@@ -46,8 +46,8 @@ static bson_t *copy_token(contract *t, ash_cursor *cursor, const char **text)
 
 static void expect(const char *event, const char *part)
 {
-    if (strstr(event, part) == NULL)
-        fail_msg("%s is not in %s", part, event);
+    if (event == NULL || strstr(event, part) == NULL)
+        fail_msg("%s is not in %s", part, event != NULL ? event : "nothing");
 }
 
 static void change(contract *t, const char *filter, const char *update)
