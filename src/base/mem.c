@@ -12,10 +12,20 @@ _Noreturn void ash__assert_failed(const char *condition, const char *file, int l
     abort();
 }
 
+/* libbson aligns its bson_t to 128 bytes, and with it every struct that holds one: their sizes are
+ * multiples of that. */
+static bool may_be_overaligned(size_t size_bytes)
+{
+    return size_bytes != 0 && size_bytes % 128 == 0 && size_bytes <= 65536;
+}
+
 void *ash__alloc(size_t size_bytes)
 {
-    void *p = calloc(1, size_bytes > 0 ? size_bytes : 1);
+    void *p = may_be_overaligned(size_bytes) ? aligned_alloc(128, size_bytes)
+                                             : calloc(1, size_bytes > 0 ? size_bytes : 1);
     ash_assert(p != NULL);
+    if (may_be_overaligned(size_bytes))
+        memset(p, 0, size_bytes);
     return p;
 }
 
