@@ -203,7 +203,7 @@ static int aggregate(ash_embedded *s, const char *db, const char *coll, const bs
         bson_concat(&c->collation, opts->collation);
         c->host.collation = &c->collation;
     }
-    ash__batch_memory_init(&c->batch, s->engine);
+    ash__batch_memory_init(&c->batch, s);
     int rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
     if (rc == 0)
         rc = open_pipeline(c, pipeline, opts, &instead, err);

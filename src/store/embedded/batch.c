@@ -5,9 +5,44 @@
 
 #include <string.h>
 
-void ash__batch_memory_init(ash_batch_memory *m, ash_engine *engine)
+void ash__batch_memory_init(ash_batch_memory *m, ash_embedded *s)
 {
-    *m = (ash_batch_memory){.arena = ash__arena_new(), .pins = ash__pins_new(engine)};
+    *m =
+        (ash_batch_memory){.store = s, .arena = ash__arena_new(), .pins = ash__pins_new(s->engine)};
+    ash__gate_lock(s->gate);
+    m->next = s->batches;
+    m->link = &s->batches;
+    if (m->next != NULL)
+        m->next->link = &m->next;
+    s->batches = m;
+    ash__gate_unlock(s->gate);
+}
+
+static void set_out(ash_batch_memory *m, bool out)
+{
+    ash__gate_lock(m->store->gate);
+    m->out = out;
+    ash__gate_unlock(m->store->gate);
+}
+
+void ash__batch_memory_keep(ash_batch_memory *m, ash_pins *pins)
+{
+    ash__gate_lock(m->store->gate);
+    m->also = pins;
+    ash__gate_unlock(m->store->gate);
+}
+
+void ash__batch_memory_touch_all(ash_embedded *s)
+{
+    ash__gate_lock(s->gate);
+    for (ash_batch_memory *m = s->batches; m != NULL; m = m->next) {
+        if (!m->out)
+            continue;
+        ash__pins_touch(m->pins);
+        if (m->also != NULL)
+            ash__pins_touch(m->also);
+    }
+    ash__gate_unlock(s->gate);
 }
 
 void ash__batch_memory_begin(ash_batch_memory *m, size_t max_docs, size_t max_bytes)
@@ -57,13 +92,17 @@ void ash__batch_memory_add_record(ash_batch_memory *m, ash_view *v, const ash_re
     ash__batch_memory_add_view(m, r->doc);
 }
 
-void ash__batch_memory_give(const ash_batch_memory *m, bool exhausted, ash_batch *out)
+void ash__batch_memory_give(ash_batch_memory *m, bool exhausted, ash_batch *out)
 {
+    if (m->count > 0)
+        set_out(m, true);
     *out = (ash_batch){.docs = m->docs, .count = m->count, .exhausted = exhausted};
 }
 
 void ash__batch_memory_rest(ash_batch_memory *m)
 {
+    if (m->out)
+        set_out(m, false);
     ash__pins_clear(m->pins);
     ash__arena_reset(m->arena);
     m->count = 0;
@@ -72,6 +111,13 @@ void ash__batch_memory_rest(ash_batch_memory *m)
 
 void ash__batch_memory_release(ash_batch_memory *m)
 {
+    if (m->store == NULL)
+        return;
+    ash__gate_lock(m->store->gate);
+    *m->link = m->next;
+    if (m->next != NULL)
+        m->next->link = m->link;
+    ash__gate_unlock(m->store->gate);
     ash__pins_free(m->pins);
     ash__arena_free(m->arena);
     ash__free(m->docs);

@@ -261,12 +261,12 @@ static void find_rest(ash_cursor *cursor)
 static void find_free(ash_cursor *cursor)
 {
     ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
+    ash__batch_memory_release(&c->batch);
     ash__download_free(c->download);
     ash__sorter_free(c->sorter);
     ash__scan_plan_release(&c->scan);
     ash__request_release(&c->request);
     ash__env_release(&c->env);
-    ash__batch_memory_release(&c->batch);
     ash__builder_release(&c->projected);
     ash__free(c->db);
     ash__free(c->coll);

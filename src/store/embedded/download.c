@@ -257,6 +257,11 @@ void ash__download_begin_batch(ash_download *d)
     ash__arena_reset(d->arena);
 }
 
+ash_pins *ash__download_pins(ash_download *d)
+{
+    return d->pins;
+}
+
 void ash__download_free(ash_download *d)
 {
     if (d == NULL)

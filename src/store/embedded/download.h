@@ -30,6 +30,7 @@ int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err);
 void ash__download_advance(ash_download *d);
 bool ash__download_at_end(const ash_download *d);
 void ash__download_begin_batch(ash_download *d);
+ash_pins *ash__download_pins(ash_download *d);
 void ash__download_free(ash_download *d);
 
 #endif

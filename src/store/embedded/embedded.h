@@ -39,12 +39,13 @@ typedef struct ash_embedded {
     int64_t slow_ms;
     int64_t pin_timeout_ms;
 
-    /* Guards what follows; never held while the engine is called.  Its condition: the sweeper's
-     * sleep, the end of an index build. */
+    /* Guards what follows; not held while the engine is called, but to touch pins.  Its condition:
+     * the sweeper's sleep, the end of an index build. */
     ash_gate *gate;
     bool closing;
     struct ash_held *held; /* snapshots that resting downloads keep (held.c) */
-    uint64_t losses_seen;  /* guard.c */
+    struct ash_batch_memory *batches;
+    uint64_t losses_seen; /* guard.c */
     int64_t loss_at_ms;
     uint64_t loss_sequence;
     struct ash_old_chunks *old_chunks; /* guard.c; constant after opening */

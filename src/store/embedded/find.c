@@ -33,7 +33,7 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
     c->await_data = opts->await_data;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
     bson_init(&c->env.let);
-    ash__batch_memory_init(&c->batch, s->engine);
+    ash__batch_memory_init(&c->batch, s);
     return c;
 }
 
@@ -83,6 +83,8 @@ static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_read
         ash_download_spec spec = {&c->request, &c->op, opts->skip, opts->limit};
         rc = ash__download_open(c->store, reading, coll, &spec, &c->download, err);
         c->mode = ASH_CURSOR_DOWNLOAD;
+        if (rc == 0)
+            ash__batch_memory_keep(&c->batch, ash__download_pins(c->download));
         return rc;
     }
     bool sorted = ash__sort_spec_is_empty(c->request.sort) ||

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/thread.h"
+#include "store/embedded/batch.h"
 #include "store/embedded/held.h"
 #include "store/embedded/retry.h"
 
@@ -20,20 +21,43 @@ static bool sleep_until(ash_embedded *s, int64_t until_ms)
     return go_on;
 }
 
+static void ttl_round(ash_embedded *s)
+{
+    ash_error err = ASH_ERROR_INIT;
+    if (ash__ttl_sweep(s, &err) != 0)
+        ash__log(ASH_LOG_WARN, "cannot delete expired documents: %s", err.text);
+}
+
+static void retry_round(ash_embedded *s)
+{
+    ash_error err = ASH_ERROR_INIT;
+    if (ash__retry_sweep(s, &err) != 0)
+        ash__log(ASH_LOG_WARN, "cannot delete old retry results: %s", err.text);
+}
+
+/* Pins are looked after several times before they could lapse. */
+static int64_t pause_of(const ash_embedded *s)
+{
+    int64_t for_pins = s->pin_timeout_ms / 4 + 1;
+    return for_pins < s->ttl_interval_ms ? for_pins : s->ttl_interval_ms;
+}
+
 static void *sweep(void *arg)
 {
     ash_embedded *s = arg;
+    int64_t ttl_at = ash__clock_ms() + s->ttl_interval_ms;
     int64_t retries_at = ash__clock_ms() + RETRY_SWEEP_MS;
-    while (sleep_until(s, ash__clock_ms() + s->ttl_interval_ms)) {
-        ash_error err = ASH_ERROR_INIT;
+    while (sleep_until(s, ash__clock_ms() + pause_of(s))) {
+        ash__batch_memory_touch_all(s);
         ash__held_lapse(s);
-        if (ash__ttl_sweep(s, &err) != 0)
-            ash__log(ASH_LOG_WARN, "cannot delete expired documents: %s", err.text);
-        if (ash__clock_ms() < retries_at)
-            continue;
-        retries_at = ash__clock_ms() + RETRY_SWEEP_MS;
-        if (ash__retry_sweep(s, &err) != 0)
-            ash__log(ASH_LOG_WARN, "cannot delete old retry results: %s", err.text);
+        if (ash__clock_ms() >= ttl_at) {
+            ttl_round(s);
+            ttl_at = ash__clock_ms() + s->ttl_interval_ms;
+        }
+        if (ash__clock_ms() >= retries_at) {
+            retry_round(s);
+            retries_at = ash__clock_ms() + RETRY_SWEEP_MS;
+        }
     }
     return NULL;
 }

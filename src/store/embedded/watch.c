@@ -346,7 +346,7 @@ int ash__embedded_watch(ash_store *store, const char *db, const char *coll,
     c->db = db != NULL ? ash__strdup(db) : NULL;
     c->coll = coll != NULL ? ash__strdup(coll) : NULL;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
-    ash__batch_memory_init(&c->batch, s->engine);
+    ash__batch_memory_init(&c->batch, s);
     int rc = ash__env_init(s, &opts->op, NULL, NULL, &c->env, err);
     if (rc == 0)
         rc = open_watch(c, opts, err);

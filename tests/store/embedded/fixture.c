@@ -36,6 +36,7 @@ int fixture_setup(void **state)
         return -1;
     f->opts.size = sizeof f->opts;
     f->opts.no_server = true;
+    f->opts.ttl_interval_ms = 3600 * 1000; /* tests say themselves when to sweep */
     fixture_open(f);
     *state = f;
     return 0;

@@ -110,6 +110,39 @@ static void test_embedded_download__lapses_when_it_rests_too_long(void **state)
     ash_collection_free(c);
 }
 
+/* However slowly a batch is read, its views and the rest of the file stay. */
+static void test_embedded_download__does_not_lapse_while_it_is_read(void **state)
+{
+    fixture *f = *state;
+    ash_batch batch;
+    int n = 0;
+    fixture_close(f);
+    f->opts.pin_timeout_ms = 60;
+    fixture_open(f);
+    ash_collection *c = chunks_of(f);
+    put_file(f, c, 1, 0);
+    ash_cursor *cursor = open_file(f, c, 1);
+    assert_ok(ash_cursor_next_batch(cursor, 5, 0, &batch, &f->err), &f->err);
+    remove_file(f, c, 1);
+    for (int i = 2; i < 6; i++) {
+        ash__clock_sleep_ms(60);
+        put_file(f, c, i, 1);
+    }
+    for (;;) {
+        for (size_t i = 0; i < batch.count; i++) {
+            bson_t *wanted = fixture_chunk(1, n++, 0, BYTES);
+            assert_memory_equal(batch.docs[i].data, bson_get_data(wanted), wanted->len);
+            bson_destroy(wanted);
+        }
+        if (batch.exhausted)
+            break;
+        assert_ok(ash_cursor_next_batch(cursor, 5, 0, &batch, &f->err), &f->err);
+    }
+    assert_int_equal(n, CHUNKS);
+    ash_cursor_free(cursor);
+    ash_collection_free(c);
+}
+
 /* More small chunks than are copied: the rest is read through the kept snapshot. */
 static void test_embedded_download__small_chunks_beyond_the_copy_limit(void **state)
 {
@@ -150,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EMBEDDED(test_embedded_download__reads_one_version_under_200_changes),
         EMBEDDED(test_embedded_download__lapses_when_it_rests_too_long),
+        EMBEDDED(test_embedded_download__does_not_lapse_while_it_is_read),
         EMBEDDED(test_embedded_download__small_chunks_beyond_the_copy_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
