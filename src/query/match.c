@@ -119,12 +119,12 @@ bool ash__matcher_is_empty(const ash_matcher *m)
     return m->root->cond.kind == ASH_COND_ALWAYS;
 }
 
-const ash_cond *ash__matcher_root(const ash_matcher *m)
+const ash_condition *ash__matcher_root(const ash_matcher *m)
 {
     return &m->root->cond;
 }
 
-ash_match_node *ash__match_node_new(enum ash_cond_kind kind, const char *path)
+ash_match_node *ash__match_node_new(enum ash_condition_kind kind, const char *path)
 {
     ash_match_node *n = ash__new(ash_match_node);
     n->cond.kind = kind;

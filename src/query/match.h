@@ -34,7 +34,7 @@ ash_doc ash__matcher_filter(const ash_matcher *m); /* as it was given; lives as 
 bool ash__matcher_is_empty(const ash_matcher *m);
 
 /* The condition tree, read by the planner (src/query/plan.c) only. */
-enum ash_cond_kind {
+enum ash_condition_kind {
     ASH_COND_AND,
     ASH_COND_OR,
     ASH_COND_NOR,
@@ -59,14 +59,14 @@ enum ash_cond_kind {
     ASH_COND_ALWAYS,
     ASH_COND_NEVER
 };
-typedef struct ash_cond {
-    enum ash_cond_kind kind;
-    const char *path;           /* dotted; NULL for logical kinds */
-    ash_value operand;          /* EQ … LTE; array for IN and ALL; regex for REGEX */
-    struct ash_cond **children; /* logical kinds, ELEM_MATCH */
+typedef struct ash_condition {
+    enum ash_condition_kind kind;
+    const char *path;                /* dotted; NULL for logical kinds */
+    ash_value operand;               /* EQ … LTE; array for IN and ALL; regex for REGEX */
+    struct ash_condition **children; /* logical kinds, ELEM_MATCH */
     uint32_t child_count;
-} ash_cond;
-const ash_cond *ash__matcher_root(const ash_matcher *m);
+} ash_condition;
+const ash_condition *ash__matcher_root(const ash_matcher *m);
 
 /* Every document that `inner` matches is matched by `outer` too: a partial index with filter
  * `outer` can serve a query `inner`. Answers false when unsure. */

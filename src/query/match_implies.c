@@ -27,7 +27,7 @@ static bool comparable(const struct pair *p, ash_value v)
            v.type != BSON_TYPE_ARRAY;
 }
 
-static bool is_compare(enum ash_cond_kind kind)
+static bool is_compare(enum ash_condition_kind kind)
 {
     return kind >= ASH_COND_EQ && kind <= ASH_COND_LTE;
 }
@@ -36,7 +36,7 @@ static bool is_compare(enum ash_cond_kind kind)
 static bool range_within(const struct pair *p, const ash_match_node *inner,
                          const ash_match_node *outer)
 {
-    enum ash_cond_kind in = inner->cond.kind, out = outer->cond.kind;
+    enum ash_condition_kind in = inner->cond.kind, out = outer->cond.kind;
     ash_value a = inner->cond.operand, b = outer->cond.operand;
     if (!comparable(p, a) || !comparable(p, b) || a.type == BSON_TYPE_ARRAY)
         return false;
@@ -50,7 +50,7 @@ static bool range_within(const struct pair *p, const ash_match_node *inner,
     if (in_up != out_up || ash__value_is_extreme(a))
         return false;
     bool inner_open = in == ASH_COND_GT || in == ASH_COND_LT;
-    enum ash_cond_kind closed = out_up ? ASH_COND_GTE : ASH_COND_LTE;
+    enum ash_condition_kind closed = out_up ? ASH_COND_GTE : ASH_COND_LTE;
     return ash__match_compare(inner_open ? closed : out, a, b, c);
 }
 

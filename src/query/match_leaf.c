@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-static ash_match_node *add_leaf(ash_match_node *list, enum ash_cond_kind kind, const char *path,
-                                ash_value operand)
+static ash_match_node *add_leaf(ash_match_node *list, enum ash_condition_kind kind,
+                                const char *path, ash_value operand)
 {
     ash_match_node *node = ash__match_node_new(kind, path);
     node->cond.operand = operand;
@@ -74,7 +74,7 @@ int ash__match_parse_regex(ash_match_parser *p, const char *path, ash_value rege
     return compile_regex(p, pattern, options, node);
 }
 
-static int parse_compare(ash_match_parser *p, enum ash_cond_kind kind, const char *path,
+static int parse_compare(ash_match_parser *p, enum ash_condition_kind kind, const char *path,
                          ash_value arg, ash_match_node *list)
 {
     if (arg.type == BSON_TYPE_UNDEFINED)
@@ -149,7 +149,7 @@ int ash__match_parse_leaf(ash_match_parser *p, const char *path, const char *op,
 {
     static const struct {
         const char *name;
-        enum ash_cond_kind kind;
+        enum ash_condition_kind kind;
     } compares[] = {{"$eq", ASH_COND_EQ},
                     {"$gt", ASH_COND_GT},
                     {"$gte", ASH_COND_GTE},

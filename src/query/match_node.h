@@ -31,10 +31,10 @@ typedef struct ash_match_bits {
 } ash_match_bits;
 
 typedef struct ash_match_node {
-    ash_cond cond;  /* first, so that children can be cast */
-    bool bare;      /* tests the value it is given, not a path of a document */
-    bool wanted;    /* $exists */
-    uint32_t types; /* $type: a set of ash__type_bit */
+    ash_condition cond; /* first, so that children can be cast */
+    bool bare;          /* tests the value it is given, not a path of a document */
+    bool wanted;        /* $exists */
+    uint32_t types;     /* $type: a set of ash__type_bit */
     int64_t divisor, remainder;
     int64_t size;
     ash_match_bits bits;
@@ -84,7 +84,7 @@ typedef struct ash_match_parser {
     ash_error *err;
 } ash_match_parser;
 
-ash_match_node *ash__match_node_new(enum ash_cond_kind kind, const char *path);
+ash_match_node *ash__match_node_new(enum ash_condition_kind kind, const char *path);
 void ash__match_node_free(ash_match_node *n);
 void ash__match_node_add(ash_match_node *parent, ash_match_node *child); /* takes child over */
 /* A list of one is the child itself, an empty one always matches. */
@@ -114,7 +114,7 @@ bool ash__match_set_has(const ash_match_set *set, ash_value v, const ash_collati
 void ash__match_set_release(ash_match_set *set);
 bool ash__match_bits_test(const ash_match_bits *bits, ash_value v);
 /* A comparison kind (EQ … LTE) with MongoDB's brackets: null equals missing, NaN only NaN. */
-bool ash__match_compare(enum ash_cond_kind kind, ash_value v, ash_value operand,
+bool ash__match_compare(enum ash_condition_kind kind, ash_value v, ash_value operand,
                         const ash_collation *c);
 
 /* Leaf conditions on one value, without looking into arrays. */

@@ -26,8 +26,8 @@ static int check_depth(ash_match_parser *p, int depth)
 }
 
 /* $and, $or and $nor: a list of filters. */
-static int parse_list(ash_match_parser *p, enum ash_cond_kind kind, const char *op, ash_value arg,
-                      int depth, ash_match_node *list)
+static int parse_list(ash_match_parser *p, enum ash_condition_kind kind, const char *op,
+                      ash_value arg, int depth, ash_match_node *list)
 {
     if (arg.type != BSON_TYPE_ARRAY)
         return ash__fail_server(p->err, ASH_EINVAL, 2, "%s must be an array", op);

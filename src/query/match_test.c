@@ -7,14 +7,14 @@ static bool is_nullish(ash_value v)
 }
 
 /* MinKey and MaxKey as operands compare with every type. */
-static bool compare_with_extreme(enum ash_cond_kind kind, uint8_t extreme)
+static bool compare_with_extreme(enum ash_condition_kind kind, uint8_t extreme)
 {
     if (kind == ASH_COND_LT || kind == ASH_COND_LTE)
         return extreme == (uint8_t)BSON_TYPE_MAXKEY;
     return kind != ASH_COND_EQ && extreme == (uint8_t)BSON_TYPE_MINKEY;
 }
 
-bool ash__match_compare(enum ash_cond_kind kind, ash_value v, ash_value operand,
+bool ash__match_compare(enum ash_condition_kind kind, ash_value v, ash_value operand,
                         const ash_collation *c)
 {
     bool or_equal = kind == ASH_COND_EQ || kind == ASH_COND_GTE || kind == ASH_COND_LTE;
@@ -174,7 +174,7 @@ static bool visit_hit(void *ctx, const ash_path_hit *hit)
 static bool test_path(ash_match_run *run, const ash_match_node *n, ash_doc doc,
                       ash_match_details *details)
 {
-    enum ash_cond_kind kind = n->cond.kind;
+    enum ash_condition_kind kind = n->cond.kind;
     bool expand = kind != ASH_COND_SIZE && kind != ASH_COND_ELEM_MATCH_DOC &&
                   kind != ASH_COND_ELEM_MATCH_VALUE && kind != ASH_COND_EXISTS;
     bool negated = kind == ASH_COND_EXISTS && !n->wanted;

@@ -41,7 +41,7 @@ static int add_seed(seeds *s, const char *path, ash_value value, ash_error *err)
     return 0;
 }
 
-static int collect(const ash_cond *c, seeds *s, ash_error *err)
+static int collect(const ash_condition *c, seeds *s, ash_error *err)
 {
     int result = 0;
     switch (c->kind) {

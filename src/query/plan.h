@@ -45,7 +45,7 @@ typedef struct ash_plan {
                                    united without repeats; where needs_fetch_filter is set test the
                                    whole filter */
     uint32_t branch_count;
-    const ash_cond *condition; /* what the ranges come from; lives as long as the filter */
+    const ash_condition *condition; /* what the ranges come from; lives as long as the filter */
 } ash_plan;
 
 /* hint: index name or key document, {$natural: ±1}, or missing.  A hint that names no index:

@@ -53,7 +53,7 @@ static bool add_equal(const ash_bounds_rules *rules, ash_value v, ash_bounds *ou
     return true;
 }
 
-static bool add_compare(const ash_bounds_rules *rules, enum ash_cond_kind kind, ash_value v,
+static bool add_compare(const ash_bounds_rules *rules, enum ash_condition_kind kind, ash_value v,
                         ash_bounds *out)
 {
     bool closed = kind == ASH_COND_GTE || kind == ASH_COND_LTE;
