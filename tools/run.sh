@@ -5,6 +5,7 @@ set -eu
 ashlar=$1
 address=$2
 store=${3:-${ASHLAR_STORE:-${XDG_DATA_HOME:-$HOME/.local/share}/ashlar}}
+mkdir -p "$(dirname "$store")"
 cat <<TEXT
 Store:   $store
 Server:  mongodb://$address/test   (stop it with Ctrl-C)

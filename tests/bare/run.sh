@@ -40,10 +40,11 @@ inside() {
 echo "== make run"
 inside '
 make run ADDRESS=127.0.0.1:27999 >run.log 2>&1 &
+make=$!
 tries=0
 until grep -q "^mongodb://127.0.0.1:27999" run.log; do
     tries=$((tries + 1))
-    [ $tries -lt 900 ] || { cat run.log; exit 1; }
+    [ $tries -lt 900 ] && kill -0 $make || { tail -n 40 run.log; exit 1; }
     sleep 1
 done
 build/ashlar put README.md
