@@ -50,11 +50,11 @@ void ash__mongo_call_end(ash_mongo_call *call);
 /* From now on the connection minds op's deadline and cancel flag; NULL: none.  A call does so from
  * begin to end; a cursor in between only while it asks. */
 void ash__mongo_call_limit(ash_mongo_call *call, const ash_op *op);
-/* For updates and deletes: the driver would put maxTimeMS into each statement, which servers refuse.
- * The connection's deadline holds alone then. */
+/* For updates and deletes: the driver would put maxTimeMS into each statement, which servers
+ * refuse. The connection's deadline holds alone then. */
 void ash__mongo_call_local_limit(ash_mongo_call *call);
-/* Adds the operation's read concern; *prefs: its read preference, to be destroyed (NULL is fine), or
- * NULL for the URI's. */
+/* Adds the operation's read concern; *prefs: its read preference, to be destroyed (NULL is fine),
+ * or NULL for the URI's. */
 int ash__mongo_call_reads(ash_mongo_call *call, mongoc_read_prefs_t **prefs, ash_error *err);
 /* Adds the write concern.  coll may be NULL. */
 void ash__mongo_call_writes(ash_mongo_call *call, const char *coll);
@@ -145,6 +145,10 @@ int ash__mongo_transact(ash_store *store, ash_transact_fn fn, void *ctx, const a
                         ash_error *err);
 int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
                      const ash_watch_options *opts, ash_cursor **out, ash_error *err);
+/* The driver resumes change streams by itself only when they are opened as such. */
+int ash__mongo_watch_stage(ash_store *store, const char *db, const char *coll,
+                           const bson_t *pipeline, const ash_aggregate_options *opts,
+                           ash_cursor **out, ash_error *err);
 
 int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
 int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t scale,

@@ -102,8 +102,7 @@ int ash__mongo_aggregate(ash_store *store, const char *db, const char *coll, con
     ash_mongo_call call;
     int result;
     if (is_change_stream(pipeline))
-        return ash__fail(err, ASH_EUNSUPPORTED,
-                         "$changeStream in a pipeline is not supported here: use a watch");
+        return ash__mongo_watch_stage(store, db, coll, pipeline, opts, out, err);
     result = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (result != 0)
         return result;

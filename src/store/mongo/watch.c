@@ -3,6 +3,8 @@
 
 #include "base/error.h"
 
+#include <string.h>
+
 static void add_watch_options(bson_t *to, const ash_watch_options *o)
 {
     ash__mongo_add_doc(to, "resumeAfter", o->resume_after);
@@ -55,5 +57,71 @@ int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
                                        out, err);
     }
     bson_destroy(&stream_opts);
+    return result;
+}
+
+/* ---- a watch that is written as a pipeline's first stage ---- */
+
+struct stage_options {
+    ash_watch_options watch;
+    bson_t resume_after, start_after; /* static */
+};
+
+static const bson_t *as_document(const bson_iter_t *it, bson_t *holder)
+{
+    uint32_t len;
+    const uint8_t *data;
+    if (!BSON_ITER_HOLDS_DOCUMENT(it))
+        return NULL;
+    bson_iter_document(it, &len, &data);
+    return bson_init_static(holder, data, len) ? holder : NULL;
+}
+
+static void read_spec(bson_iter_t *spec, struct stage_options *o)
+{
+    while (bson_iter_next(spec)) {
+        const char *key = bson_iter_key(spec);
+        if (strcmp(key, "resumeAfter") == 0) {
+            o->watch.resume_after = as_document(spec, &o->resume_after);
+        } else if (strcmp(key, "startAfter") == 0) {
+            o->watch.start_after = as_document(spec, &o->start_after);
+        } else if (strcmp(key, "startAtOperationTime") == 0 && BSON_ITER_HOLDS_TIMESTAMP(spec)) {
+            uint32_t seconds, increment;
+            bson_iter_timestamp(spec, &seconds, &increment);
+            o->watch.start_at_operation_time = (uint64_t)seconds << 32 | increment;
+        } else if (strcmp(key, "fullDocument") == 0 && BSON_ITER_HOLDS_UTF8(spec)) {
+            o->watch.full_document = bson_iter_utf8(spec, NULL);
+        } else if (strcmp(key, "allChangesForCluster") == 0) {
+            o->watch.all_changes = bson_iter_as_bool(spec);
+        }
+    }
+}
+
+int ash__mongo_watch_stage(ash_store *store, const char *db, const char *coll,
+                           const bson_t *pipeline, const ash_aggregate_options *opts,
+                           ash_cursor **out, ash_error *err)
+{
+    struct stage_options o = {.watch = ASH_WATCH_OPTIONS_INIT};
+    bson_iter_t it, stage, spec;
+    bson_t rest = BSON_INITIALIZER;
+    char index[16];
+    uint32_t count = 0;
+    o.watch.op = opts->op;
+    o.watch.batch_size = opts->batch_size;
+    o.watch.max_await_ms = opts->max_await_ms;
+    if (bson_iter_init(&it, pipeline) && bson_iter_next(&it) && bson_iter_recurse(&it, &stage) &&
+        bson_iter_next(&stage) && BSON_ITER_HOLDS_DOCUMENT(&stage) &&
+        bson_iter_recurse(&stage, &spec))
+        read_spec(&spec, &o);
+    while (bson_iter_next(&it)) {
+        const char *name;
+        bson_uint32_to_string(count++, &name, index, sizeof index);
+        BSON_APPEND_VALUE(&rest, name, bson_iter_value(&it));
+    }
+    o.watch.pipeline = &rest;
+    if (o.watch.all_changes)
+        db = NULL;
+    int result = ash__mongo_watch(store, db, coll, &o.watch, out, err);
+    bson_destroy(&rest);
     return result;
 }
