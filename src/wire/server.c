@@ -11,11 +11,19 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { HOUSEKEEPING_MS = 1000, MAX_SESSIONS = 100000, MIN_MESSAGE_BYTES = 128 * 1024 * 1024 };
+enum {
+    HOUSEKEEPING_MS = 1000,
+    TRIM_AFTER_BYTES = 32 * 1024 * 1024,
+    MAX_SESSIONS = 100000,
+    MIN_MESSAGE_BYTES = 128 * 1024 * 1024
+};
 
 /* ---- time ---- */
 
@@ -56,6 +64,22 @@ static void accept_from(ash_server *server, const ash_listener *listener)
     ash__connection_start(server, fd, listener->is_unix, listener->address);
 }
 
+/* Batches leave holes in the heaps of the threads that answered; after much traffic their pages go
+ * back to the system. */
+static void trim_heaps(ash_server *server)
+{
+#ifdef __GLIBC__
+    int64_t traffic =
+        atomic_load(&server->counters.bytes_in) + atomic_load(&server->counters.bytes_out);
+    if (traffic - server->trimmed_at > TRIM_AFTER_BYTES) {
+        malloc_trim(0);
+        server->trimmed_at = traffic;
+    }
+#else
+    (void)server;
+#endif
+}
+
 static void keep_house(ash_server *server)
 {
     ash_session_id session;
@@ -64,6 +88,7 @@ static void keep_house(ash_server *server)
                                 &session))
         ash__cursors_kill_session(server->cursors, &session);
     ash__cursors_expire(server->cursors, now - server->opts.cursor_timeout_ms);
+    trim_heaps(server);
 }
 
 static void *accept_run(void *arg)
@@ -198,7 +223,6 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
     int failed = ash__thread_start(&s->accept_thread, 0, accept_run, s);
     if (failed != 0)
         return ash__fail_errno(err, failed, "cannot start the server's thread");
-    s->accept_started = true;
     return 0;
 }
 

@@ -38,7 +38,7 @@ struct ash_server {
     const char *addresses[ASH_MAX_LISTENERS];
     int wake[2]; /* a pipe that ends the accepting thread's poll */
     pthread_t accept_thread;
-    bool accept_started;
+    int64_t trimmed_at; /* bytes received and sent when the heaps were last trimmed */
 
     ash_mutex lock;    /* guards connections, connection_count, stopping */
     ash_cond all_gone; /* connection_count became 0 */
