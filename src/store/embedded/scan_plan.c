@@ -41,6 +41,10 @@ int ash__scan_plan_attach(ash_scan_plan *p, ash_view *v, const ash_coll *coll, a
         return rc;
     p->view = v;
     p->coll = coll;
+    /* An index that has become multikey meanwhile may bring a document up again. */
+    for (uint32_t i = 0; i < p->leaf_count; i++)
+        if (p->leaves[i]->kind == ASH_PLAN_IXSCAN && p->leaves[i]->index->multikey)
+            p->dedupe = true;
     return 0;
 }
 

@@ -53,6 +53,20 @@ static void test_embedded_retry__insert_is_done_once(void **state)
     assert_int_equal(fixture_count(f, f->c, "{}"), 1);
 }
 
+static void test_embedded_retry__failure_is_given_again(void **state)
+{
+    fixture *f = *state;
+    ash_retry_id id = retry_id(7, 0);
+    ash_write_result r;
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":1}"), &f->err);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(insert_once(f, &id, "{\"_id\":1}", &r), ASH_EEXISTS);
+        assert_int_equal(ash_error_server_code(&f->err), 11000);
+        assert_int_equal(r.error_count, 1);
+        ash_write_result_release(&r);
+    }
+}
+
 static void test_embedded_retry__remembered_across_a_restart(void **state)
 {
     fixture *f = *state;
@@ -135,6 +149,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         EMBEDDED(test_embedded_retry__insert_is_done_once),
+        EMBEDDED(test_embedded_retry__failure_is_given_again),
         EMBEDDED(test_embedded_retry__remembered_across_a_restart),
         EMBEDDED(test_embedded_retry__statements_are_apart),
         EMBEDDED(test_embedded_retry__lower_number_is_refused),
