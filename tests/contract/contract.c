@@ -28,7 +28,9 @@ int contract_setup(void **state)
     contract *t = calloc(1, sizeof *t);
     const char *uri = getenv("ASH_TEST_STORE");
     if (uri == NULL) {
-        strcpy(t->folder, "/tmp/ashlar-contract-XXXXXX");
+        const char *base = getenv("TMPDIR");
+        snprintf(t->folder, sizeof t->folder, "%s/ashlar-contract-XXXXXX",
+                 base != NULL ? base : "/tmp");
         if (mkdtemp(t->folder) == NULL)
             return -1;
         uri = t->folder;

@@ -16,7 +16,7 @@ typedef struct contract {
     ash_store *store;
     ash_collection *c; /* "things" in the test's database */
     char db[40];
-    char folder[64]; /* "" when the store was named from outside */
+    char folder[256]; /* "" when the store was named from outside */
     ash_error err;
     ash_capabilities can;
 } contract;

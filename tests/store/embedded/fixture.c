@@ -31,7 +31,9 @@ void fixture_close(fixture *f)
 int fixture_setup(void **state)
 {
     fixture *f = calloc(1, sizeof *f);
-    strcpy(f->folder, "/tmp/ashlar-embedded-XXXXXX");
+    const char *base = getenv("TMPDIR");
+    snprintf(f->folder, sizeof f->folder, "%s/ashlar-embedded-XXXXXX",
+             base != NULL ? base : "/tmp");
     if (mkdtemp(f->folder) == NULL)
         return -1;
     f->opts.size = sizeof f->opts;

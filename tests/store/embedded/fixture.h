@@ -8,7 +8,7 @@
 
 /* An embedded store in a folder of its own, removed at the end. */
 typedef struct fixture {
-    char folder[64];
+    char folder[256];
     ash_store_options opts;
     ash_store *store;
     ash_collection *c; /* test.things */
