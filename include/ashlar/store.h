@@ -279,7 +279,8 @@ typedef struct ash_write_result {
     int64_t deleted;
     bool upserted;
     bson_t upserted_id; /* {_id: …} when upserted */
-    bson_t errors;      /* array of {index, code, errmsg, keyPattern?, keyValue?}; empty if none */
+    bson_t errors;      /* array of {index, code, errmsg, keyPattern?, keyValue?, errInfo?};
+                              empty if none */
     uint32_t error_count;
     bool retried; /* the result of an earlier execution (ash_op.retry) */
 } ash_write_result;

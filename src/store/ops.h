@@ -154,7 +154,8 @@ static inline bool ash__is_cancelled(const volatile int *cancel)
 /* ASH_EINTERRUPTED or ASH_ETIMEOUT when op says so by now; for loops in backends. */
 int ash__op_check(const ash_op *op, ash_error *err);
 
-/* Append one entry to result->errors, from err (with details {keyPattern, keyValue} or NULL). */
+/* Append one entry to result->errors, from err (with details {keyPattern, keyValue} or
+ * {errInfo}, or NULL). */
 void ash__write_result_add_error(ash_write_result *r, uint32_t index, const ash_error *err,
                                  const bson_t *details);
 

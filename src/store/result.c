@@ -20,6 +20,7 @@ void ash_write_result_release(ash_write_result *r)
 void ash__write_result_add_error(ash_write_result *r, uint32_t index, const ash_error *err,
                                  const bson_t *details)
 {
+    static const char *const extra[] = {"keyPattern", "keyValue", "errInfo"};
     char name[12];
     bson_t entry;
     bson_iter_t it;
@@ -29,9 +30,8 @@ void ash__write_result_add_error(ash_write_result *r, uint32_t index, const ash_
     BSON_APPEND_INT32(&entry, "index", (int32_t)index);
     BSON_APPEND_INT32(&entry, "code", ash_error_server_code(err));
     BSON_APPEND_UTF8(&entry, "errmsg", err->text);
-    if (details != NULL && bson_iter_init_find(&it, details, "keyPattern"))
-        bson_append_iter(&entry, "keyPattern", -1, &it);
-    if (details != NULL && bson_iter_init_find(&it, details, "keyValue"))
-        bson_append_iter(&entry, "keyValue", -1, &it);
+    for (size_t i = 0; details != NULL && i < sizeof extra / sizeof extra[0]; i++)
+        if (bson_iter_init_find(&it, details, extra[i]))
+            bson_append_iter(&entry, extra[i], -1, &it);
     bson_append_document_end(&r->errors, &entry);
 }

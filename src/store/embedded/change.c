@@ -11,11 +11,28 @@ static int refused(ash_changer *c, const ash_duplicate *dup, ash_doc doc, int rc
     return rc;
 }
 
+static int validate(ash_changer *c, ash_doc doc, ash_doc old, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t info;
+    int rc = ash__coll_validate(c->coll, doc, old, c->op, err);
+    if (rc == 0 || c->details == NULL)
+        return rc;
+    ash__builder_begin(&b);
+    ash__builder_value(&b, "failingDocumentId", ash__doc_get(doc, "_id"));
+    ash__builder_end(&b);
+    ash__doc_to_bson(ash__builder_doc(&b), &info);
+    bson_reinit(c->details);
+    bson_append_document(c->details, "errInfo", -1, &info);
+    ash__builder_release(&b);
+    return rc;
+}
+
 int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t *rid,
                        ash_error *err)
 {
     ash_duplicate dup = {0};
-    int rc = ash__coll_validate(c->coll, doc, (ash_doc){NULL, 0}, c->op, err);
+    int rc = validate(c, doc, (ash_doc){NULL, 0}, err);
     if (rc == 0)
         rc = ash__guard_check(c->store, ash__writer_view(c->writer), c->coll, doc, err);
     if (rc != 0)
@@ -47,7 +64,7 @@ int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
     if (rc != 0 || !*modified)
         goto out;
     ash_doc doc = ash__builder_doc(after);
-    rc = ash__coll_validate(c->coll, doc, r->doc, c->op, err);
+    rc = validate(c, doc, r->doc, err);
     if (rc == 0) {
         rc = ash__record_replace(c->writer, c->coll, rid, doc, NULL, &dup, err);
         rc = rc != 0 ? refused(c, &dup, doc, rc, err) : 0;
