@@ -194,11 +194,6 @@ static void test_contract_watch__as_a_pipeline_stage(void **state)
                                  json("[{\"$changeStream\":{\"fullDocument\":\"updateLookup\"}},"
                                       "{\"$match\":{\"operationType\":\"update\"}}]"),
                                  NULL, &cursor, &t->err);
-    /* Deployments are watched by ash_store_watch alone. */
-    if (strcmp(t->can.backend, "embedded") != 0) {
-        assert_int_equal(rc, ASH_EUNSUPPORTED);
-        return;
-    }
     assert_ok(rc, &t->err);
     assert_ok(insert_json(t, t->c, "{\"_id\":1,\"a\":1}"), &t->err);
     change(t, "{\"_id\":1}", "{\"$set\":{\"a\":2}}");

@@ -5,8 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A mutex of the store's rank with one condition.  base/thread.h stays out of the headers here: it
- * and query/match.h both have an ash_cond. */
+/* A mutex of the rank of stores with one condition. */
 typedef struct ash_gate ash_gate;
 ash_gate *ash__gate_new(void);
 void ash__gate_free(ash_gate *g);
