@@ -50,8 +50,8 @@ void ash__mongo_call_end(ash_mongo_call *call);
 /* From now on the connection minds op's deadline and cancel flag; NULL: none.  A call does so from
  * begin to end; a cursor in between only while it asks. */
 void ash__mongo_call_limit(ash_mongo_call *call, const ash_op *op);
-/* For updates and deletes: the driver would put maxTimeMS into each statement, which servers
- * refuse. The connection's deadline holds alone then. */
+/* For updates: the driver would put maxTimeMS into the statement, which servers refuse.  The
+ * connection's deadline holds alone then. */
 void ash__mongo_call_local_limit(ash_mongo_call *call);
 /* Adds the operation's read concern; *prefs: its read preference, to be destroyed (NULL is fine),
  * or NULL for the URI's. */

@@ -20,10 +20,10 @@
  * to *.chunks, unless the URI fixes a write concern of its own; else the URI's, or the deployment's
  * default.
  *
- * Deadlines become maxTimeMS, so the deployment stops what is too late, and bound the wait for its
- * answer; so do cancel flags.  Over TLS only maxTimeMS and the URI's socketTimeoutMS (the driver's
- * default: 5 minutes) do, and a cancel flag is looked at between messages.  A retry id is not sent:
- * the driver has its own. */
+ * Deadlines become maxTimeMS (but in updates, where the driver has no place for it), so the
+ * deployment stops what is too late, and bound the wait for its answer; so do cancel flags.  Over
+ * TLS only maxTimeMS and the URI's socketTimeoutMS (the driver's default: 5 minutes) do, and a
+ * cancel flag is looked at between messages.  A retry id is not sent: the driver has its own. */
 
 #include "store/ops.h"
 

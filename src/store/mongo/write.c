@@ -154,7 +154,6 @@ int ash__mongo_remove(ash_store *store, const char *db, const char *coll, const 
     int code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
         return code;
-    ash__mongo_call_local_limit(&call);
     ash__mongo_call_writes(&call, coll);
     ash__mongo_add_value(&call.opts, "hint", opts->hint);
     ash__mongo_add_doc(&call.opts, "collation", opts->collation);

@@ -256,6 +256,34 @@ static void test_mongo_writes__a_duplicate_of_find_and_modify_has_its_key(void *
     bson_destroy(set);
 }
 
+static void test_mongo_writes__deadlines_stand_where_servers_look(void **state)
+{
+    struct rig r;
+    bson_t *set = mock_json("{'$set': {'n': 1}}");
+    bson_value_t update = doc_value(set);
+    ash_update_options u = ASH_UPDATE_OPTIONS_INIT;
+    ash_remove_options d = ASH_REMOVE_OPTIONS_INIT;
+    ash_find_and_modify_options m = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    (void)state;
+    u.op.deadline_ms = d.op.deadline_ms = m.op.deadline_ms = ash_deadline(20000);
+    m.remove = true;
+    rig_start(&r, MOCK_STANDALONE, "", NULL);
+    mock_expect(r.m,
+                "{'update': 'c', 'updates': [{'q': {}, 'maxTimeMS': '$none', 'validate': '$none', "
+                "'sessionId': '$none'}]}",
+                "{'ok': 1, 'n': 0, 'nModified': 0}");
+    mock_expect(
+        r.m, "{'delete': 'c', 'maxTimeMS': '$any', 'deletes': [{'q': {}, 'maxTimeMS': '$none'}]}",
+        "{'ok': 1, 'n': 0}");
+    mock_expect(r.m, "{'findAndModify': 'c', 'maxTimeMS': '$any'}",
+                "{'ok': 1, 'value': null, 'lastErrorObject': {'n': 0}}");
+    assert_ok(ash_collection_update(r.c, NULL, &update, &u, NULL, &r.err), &r.err);
+    assert_ok(ash_collection_remove(r.c, NULL, &d, NULL, &r.err), &r.err);
+    assert_ok(ash_collection_find_and_modify(r.c, NULL, &m, NULL, NULL, NULL, &r.err), &r.err);
+    rig_finish(&r);
+    bson_destroy(set);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -267,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_mongo_writes__a_pipeline_update_stays_an_array),
         cmocka_unit_test(test_mongo_writes__remove_one_or_all),
         cmocka_unit_test(test_mongo_writes__find_and_modify_gives_before_or_after),
+        cmocka_unit_test(test_mongo_writes__deadlines_stand_where_servers_look),
         cmocka_unit_test(test_mongo_writes__a_duplicate_of_find_and_modify_has_its_key),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
