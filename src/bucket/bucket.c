@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/bucket.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "bson/compare.h"
+
+void *ash__bucket_alloc(size_t size_bytes, size_t alignment)
+{
+    void *p = NULL;
+    ash_assert(posix_memalign(&p, alignment, size_bytes) == 0);
+    return memset(p, 0, size_bytes);
+}
 
 static bool write_concern_is_durable(const bson_t *concern)
 {
@@ -91,7 +99,7 @@ int ash_bucket_open(ash_store *store, const ash_bucket_options *opts, ash_bucket
         rc = check_options(&o, err);
     if (rc != 0)
         return rc;
-    ash_bucket *b = ash__new(ash_bucket);
+    ash_bucket *b = ash__bucket_new(ash_bucket);
     b->store = store;
     b->db = ash__strdup(o.db != NULL ? o.db : ash_store_default_db(store));
     b->name = ash__strdup(o.bucket_name != NULL ? o.bucket_name : "fs");

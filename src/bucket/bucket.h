@@ -29,6 +29,11 @@ struct ash_bucket {
     atomic_bool expiry_indexed; /* the same for the index on expiry dates */
 };
 
+/* Zeroed memory for a type that holds a bson_t, which must lie at a multiple of 128 bytes;
+ * ash__free(). */
+void *ash__bucket_alloc(size_t size_bytes, size_t alignment);
+#define ash__bucket_new(type) ((type *)ash__bucket_alloc(sizeof(type), _Alignof(type)))
+
 /* How the store commits: asked for once an operation. */
 typedef struct ash_commit_manner {
     bool embedded;     /* in this process: one writer, so that a check holds until the commit */

@@ -79,7 +79,7 @@ static int read_fields(ash_file *f, ash_error *err)
 /* Takes over doc. */
 static int file_new(bson_t *doc, ash_file **out, ash_error *err)
 {
-    ash_file *f = ash__new(ash_file);
+    ash_file *f = ash__bucket_new(ash_file);
     bson_steal(&f->doc, doc);
     f->id.value_type = BSON_TYPE_EOD;
     int rc = read_fields(f, err);

@@ -69,7 +69,7 @@ static int take_options(ash_upload *u, const ash_upload_options *o, ash_error *e
 int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
                     int64_t first_n, ash_upload **out, ash_error *err)
 {
-    ash_upload *u = ash__new(ash_upload);
+    ash_upload *u = ash__bucket_new(ash_upload);
     u->bucket = b;
     u->chunk_size = chunk_size;
     u->filename = ash__strdup(filename);

@@ -18,7 +18,7 @@ static entity *add(runner *r, const char *id, enum entity_kind kind)
     entity *e = ash__new(entity);
     e->id = ash__strdup(id);
     e->kind = kind;
-    bson_init(&e->value);
+    e->value = bson_new();
     e->next = r->entities;
     r->entities = e;
     return e;
@@ -31,7 +31,7 @@ void spec_entities_free(runner *r)
         r->entities = e->next;
         ash_collection_free(e->collection);
         ash_bucket_free(e->bucket);
-        bson_destroy(&e->value);
+        bson_destroy(e->value);
         ash__free(e->db);
         ash__free(e->id);
         ash__free(e);
@@ -46,8 +46,9 @@ bool spec_entity_save(runner *r, const char *id, ash_value v)
     entity *e = add(r, id, ENTITY_VALUE);
     bson_init(&out.value);
     spec_return_value(&out, v);
-    bson_destroy(&e->value);
-    bson_steal(&e->value, &out.value);
+    bson_destroy(e->value);
+    e->value = bson_copy(&out.value);
+    bson_destroy(&out.value);
     return true;
 }
 
@@ -129,9 +130,9 @@ static bool create_session(runner *r, const char *id)
     bson_t lsid;
     entity *e = add(r, id, ENTITY_SESSION);
     ash__random(uuid, sizeof uuid);
-    bson_append_document_begin(&e->value, "v", 1, &lsid);
+    bson_append_document_begin(e->value, "v", 1, &lsid);
     bson_append_binary(&lsid, "id", 2, BSON_SUBTYPE_UUID, uuid, sizeof uuid);
-    bson_append_document_end(&e->value, &lsid);
+    bson_append_document_end(e->value, &lsid);
     return true;
 }
 

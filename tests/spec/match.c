@@ -71,7 +71,7 @@ static bool match_entity(runner *r, const pair *p, ash_value arg)
         arg.type == BSON_TYPE_UTF8 ? spec_entity_find(r, ash__value_string(arg, &len)) : NULL;
     if (e == NULL || (e->kind != ENTITY_VALUE && e->kind != ENTITY_SESSION))
         return spec_fail(r, "%s: no entity to match with", p->path);
-    ash_value v = ash__doc_get(ash__doc_from_bson(&e->value), "v");
+    ash_value v = ash__doc_get(ash__doc_from_bson(e->value), "v");
     return spec_match(r, p->path, v, p->actual, p->root);
 }
 

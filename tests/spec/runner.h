@@ -32,7 +32,7 @@ typedef struct entity {
     char *db;                   /* databases */
     ash_collection *collection; /* collections */
     ash_bucket *bucket;         /* buckets */
-    bson_t value;               /* values and sessions: {v: value} */
+    bson_t *value;              /* values and sessions: {v: value} */
     struct entity *next;
 } entity;
 
