@@ -46,6 +46,7 @@ typedef struct ash_cmd {
     bool quiet;
     bool dry_run;
     int verbose;
+    bool mongofiles; /* called under that name */
     enum { ASH_PROGRESS_AUTO, ASH_PROGRESS_ON, ASH_PROGRESS_OFF } progress;
     const struct ash_cmd_verb *verb;
 } ash_cmd;
@@ -92,7 +93,9 @@ int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
 enum ash_cmd_open { ASH_CMD_READ, ASH_CMD_WRITE /* creates a missing store */ };
 int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts,
                         ash_store **out, ash_error *err);
-/* The folder of the store that the command line names; the caller frees. */
+/* The store that the command line or the environment names, and its folder (NULL: it is none); the
+ * caller frees. */
+char *ash__cmd_store_uri(const ash_cmd *cmd);
 char *ash__cmd_store_folder(const ash_cmd *cmd);
 int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store,
                          ash_bucket **bucket, ash_error *err);
@@ -139,6 +142,29 @@ void ash__cmd_file_object(const ash_file *f, bson_t *out);
  * all_revisions.  In name order; visit returns an exit code, non-zero stops. */
 int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions,
                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
+/* The same for the files that a filter finds. */
+int ash__cmd_each_match(ash_bucket *b, const bson_t *filter, bool all_revisions,
+                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
+
+/* ---- buckets of a store (buckets.c) ---- */
+
+/* Does -d, or the URI of a deployment, name one database? */
+bool ash__cmd_names_database(const ash_cmd *cmd);
+/* Call visit for each bucket that has a collection NAME.suffix (".files", ".chunks",
+ * ".attributes"): of the bucket that -b names, or all; of the database that -d or the URI names,
+ * or all.  visit returns a negative ASH_E… with err filled to stop, else 0. */
+typedef int (*ash_cmd_bucket_visit)(void *ctx, ash_store *store, const char *db, const char *name,
+                                    ash_error *err);
+int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
+                         ash_cmd_bucket_visit visit, void *ctx, ash_error *err);
+
+/* ---- expiry (expiry.c) ---- */
+
+/* A thread that deletes expired files of every bucket of the store, and uploads nobody went on
+ * with, every interval_ms (0 = 10 s).  A round takes at most a twentieth of the time. */
+typedef struct ash_expiry ash_expiry;
+int ash__expiry_start(ash_store *store, int64_t interval_ms, ash_expiry **out, ash_error *err);
+void ash__expiry_stop(ash_expiry *e); /* waits for the thread; NULL is fine */
 
 /* ---- interruption (signals.c) ---- */
 

@@ -87,19 +87,18 @@ static void take_file(struct listing *l, ash_file *file)
     l->newest = file;
 }
 
-int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions,
-                       int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
+int ash__cmd_each_match(ash_bucket *b, const bson_t *filter, bool all_revisions,
+                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
 {
     ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
-    bson_t filter = BSON_INITIALIZER, sort = BSON_INITIALIZER;
+    bson_t sort = BSON_INITIALIZER;
     struct listing listing = {.all_revisions = all_revisions, .visit = visit, .ctx = ctx};
     ash_cursor *cursor = NULL;
     ash_doc doc = {0};
-    prefix_filter(prefix, &filter);
     BSON_APPEND_INT32(&sort, "filename", 1);
     BSON_APPEND_INT32(&sort, "uploadDate", 1);
     opts.sort = &sort;
-    int result = ash_bucket_find(b, &filter, &opts, &cursor, err);
+    int result = ash_bucket_find(b, filter, &opts, &cursor, err);
     while (result == 0 && listing.status == 0) {
         ash_file *file = NULL;
         result = ash_cursor_next(cursor, &doc, err);
@@ -115,7 +114,16 @@ int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions,
         flush_newest(&listing);
     ash_file_free(listing.newest);
     ash_cursor_free(cursor);
-    bson_destroy(&filter);
     bson_destroy(&sort);
     return result != 0 ? result : listing.status;
+}
+
+int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions,
+                       int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    prefix_filter(prefix, &filter);
+    int result = ash__cmd_each_match(b, &filter, all_revisions, visit, ctx, err);
+    bson_destroy(&filter);
+    return result;
 }

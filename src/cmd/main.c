@@ -196,14 +196,27 @@ static int run_verb(struct parser *p)
     return verb->run(p->cmd, p->args);
 }
 
+/* Under the name of MongoDB's own tool the command is the verb that does as that one does, and
+ * knows no exit status but 0 and 1. */
+static void take_name(struct parser *p, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (strcmp(slash != NULL ? slash + 1 : path, "mongofiles") != 0)
+        return;
+    p->cmd->mongofiles = true;
+    take_word(p, "gridfs");
+}
+
 int main(int argc, char **argv)
 {
     ash_cmd cmd = {0};
     ash_cmd_args args = {.words = ash__alloc_array((size_t)argc + 1, sizeof(char *))};
     struct parser parser = {.cmd = &cmd, .args = &args, .argv = argv, .argc = argc};
+    if (argc > 0)
+        take_name(&parser, argv[0]);
     int status = parse(&parser);
     if (status == 0)
         status = ash__cmd_finish_output(&cmd, run_verb(&parser));
     ash__free(args.words);
-    return status;
+    return cmd.mongofiles && status != 0 ? ASH_EXIT_OTHER : status;
 }

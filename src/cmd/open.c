@@ -17,7 +17,7 @@ static bool is_set(const char *text)
 
 /* The store to use; the caller frees.  *is_default: it lies in the user's data folder, whose
  * parents may have to be made. */
-static char *store_uri(const ash_cmd *cmd, bool *is_default)
+static char *choose_uri(const ash_cmd *cmd, bool *is_default)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME"),
                *chosen = getenv("ASHLAR_STORE");
@@ -32,10 +32,15 @@ static char *store_uri(const ash_cmd *cmd, bool *is_default)
     return ash__path_join(is_set(home) ? home : ".", ".local/share/ashlar");
 }
 
-char *ash__cmd_store_folder(const ash_cmd *cmd)
+char *ash__cmd_store_uri(const ash_cmd *cmd)
 {
     bool is_default;
-    char *uri = store_uri(cmd, &is_default);
+    return choose_uri(cmd, &is_default);
+}
+
+char *ash__cmd_store_folder(const ash_cmd *cmd)
+{
+    char *uri = ash__cmd_store_uri(cmd);
     char *folder = ash__reach_folder(uri);
     ash__free(uri);
     return folder;
@@ -73,7 +78,7 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
     int result = 0;
     if (opts == NULL)
         opts = &defaults;
-    char *uri = store_uri(cmd, &is_default);
+    char *uri = choose_uri(cmd, &is_default);
     if (is_set(cmd->db))
         opts->default_db = cmd->db;
     opts->must_exist = how == ASH_CMD_READ;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/pending.h"
 #include "cmd/verbs.h"
 #include "cmd/walk.h"
 
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECURSIVE, NAME, CHUNK_SIZE, METADATA, IF_ABSENT, REPLACE, TTL, ID };
+enum { RECURSIVE, NAME, CHUNK_SIZE, METADATA, IF_ABSENT, REPLACE, TTL, ID, RESUME };
 static const ash_cmd_option options[] = {
     {'r', "recursive", NULL, "keep whole folders; each file's name is its path below the folder"},
     {0, "name", "NAME", "name in the bucket (with -r: a prefix)"},
@@ -22,12 +23,14 @@ static const ash_cmd_option options[] = {
     {0, "replace", NULL, "delete older revisions of the name in the same step"},
     {0, "ttl", "SECONDS", "delete the file by itself after that time"},
     {0, "id", "VALUE", "_id of the file, as behind \"id:\""},
+    {0, "resume", NULL, "when interrupted, the same command typed again goes on where it was"},
     {0, NULL, NULL, NULL},
 };
 
 #define WORKERS      4
 #define QUEUE_MAX    256
 #define BUFFER_BYTES (1024 * 1024)
+#define RESUME_BYTES (1024 * 1024) /* shorter files are not worth a token */
 
 struct job {
     char *path; /* "-": standard input */
@@ -42,6 +45,8 @@ struct put {
     ash_bucket *bucket;
     ash_upload_options opts;
     bson_value_t id; /* of the only file, with --id */
+    bool resume;
+    char *settings; /* the options that make an upload what it is, as one text */
     ash_progress *progress;
     const char *prefix;
     ash_mutex lock;
@@ -86,11 +91,65 @@ static int copy_bytes(struct put *p, int fd, ash_upload *upload, uint8_t *buf, a
     }
 }
 
-static int open_upload(struct put *p, const char *name, ash_upload **out, ash_error *err)
+static int open_upload(struct put *p, const char *name, bool resumable, ash_upload **out,
+                       ash_error *err)
 {
+    ash_upload_options opts = p->opts;
+    opts.resumable = resumable;
     if (p->id.value_type != BSON_TYPE_EOD)
-        return ash_bucket_open_upload_stream_with_id(p->bucket, &p->id, name, &p->opts, out, err);
-    return ash_bucket_open_upload_stream(p->bucket, name, &p->opts, out, err);
+        return ash_bucket_open_upload_stream_with_id(p->bucket, &p->id, name, &opts, out, err);
+    return ash_bucket_open_upload_stream(p->bucket, name, &opts, out, err);
+}
+
+/* The upload of an earlier run, if it is there still: *out NULL when it is not. */
+static int reopen_upload(struct put *p, int fd, const char *pending, ash_upload **out,
+                         ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    char *token = ash__pending_load(pending);
+    if (token == NULL)
+        return 0;
+    int result = ash_bucket_resume_upload(p->bucket, token, out, &own);
+    ash__free(token);
+    if (result == ASH_ENOTFOUND) {
+        ash__pending_forget(pending);
+        return 0;
+    }
+    if (result != 0)
+        return ash__fail(err, own.code, "cannot go on with the upload: %s", own.text);
+    int64_t position = ash_upload_position(*out);
+    if (lseek(fd, position, SEEK_SET) != position)
+        return ash__fail_errno(err, errno, "cannot go on at byte %lld", (long long)position);
+    ash__progress_add(p->progress, position, 0, NULL);
+    ash__progress_clear(p->progress);
+    ash__cmd_say(p->cmd, "going on at byte %lld", (long long)position);
+    return 0;
+}
+
+/* *pending: where the upload's token is kept, or NULL when it has none. */
+static int open_resumable(struct put *p, int fd, const struct job *job, ash_upload **out,
+                          char **pending, ash_error *err)
+{
+    struct stat st;
+    if (!p->resume || fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        st.st_size < RESUME_BYTES)
+        return open_upload(p, job->name, false, out, err);
+    *pending = ash__pending_path(p->cmd, job->name, p->settings, job->path, &st, err);
+    if (*pending == NULL)
+        return err->code;
+    int result = reopen_upload(p, fd, *pending, out, err);
+    if (result != 0 || *out != NULL)
+        return result;
+    result = open_upload(p, job->name, true, out, err);
+    if (result == 0)
+        result = ash__pending_save(*pending, ash_upload_token(*out), err);
+    return result;
+}
+
+/* An upload that can never be finished is not kept: its condition fails, or its id is taken. */
+static bool is_final(int result)
+{
+    return result == 0 || result == ASH_ECONDITION || result == ASH_EEXISTS || result == ASH_EINVAL;
 }
 
 static void report_done(struct put *p, const char *name, const ash_file *file)
@@ -111,19 +170,26 @@ static void report_done(struct put *p, const char *name, const ash_file *file)
     bson_destroy(&object);
 }
 
-static int put_stream(struct put *p, int fd, const char *name, uint8_t *buf, ash_error *err)
+static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf, ash_error *err)
 {
     ash_upload *upload = NULL;
     ash_file *file = NULL;
-    int result = open_upload(p, name, &upload, err);
+    char *pending = NULL;
+    int result = open_resumable(p, fd, job, &upload, &pending, err);
     if (result == 0 && fd >= 0)
         result = copy_bytes(p, fd, upload, buf, err);
     if (result == 0)
         result = ash_upload_finish(upload, &file, err);
+    if (pending != NULL && is_final(result)) {
+        if (result != 0 && upload != NULL)
+            ash_upload_abort(upload, NULL);
+        ash__pending_forget(pending);
+    }
     ash_upload_free(upload);
     if (result == 0)
-        report_done(p, name, file);
+        report_done(p, job->name, file);
     ash_file_free(file);
+    ash__free(pending);
     return result;
 }
 
@@ -144,7 +210,7 @@ static void put_one(struct put *p, const struct job *job, uint8_t *buf)
     else if (result == 0 && !job->is_folder)
         result = ash__file_open(job->path, O_RDONLY, &fd, &err);
     if (result == 0)
-        result = put_stream(p, fd, job->name, buf, &err);
+        result = put_stream(p, fd, job, buf, &err);
     if (fd != STDIN_FILENO)
         ash__file_close(fd);
     if (result != 0)
@@ -341,6 +407,12 @@ static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadat
     }
     p->opts.condition = args->values[IF_ABSENT] != NULL ? ASH_PUT_IF_ABSENT : ASH_PUT_ALWAYS;
     p->opts.replace = args->values[REPLACE] != NULL;
+    p->resume = args->values[RESUME] != NULL;
+    p->settings = ash__sprintf(
+        "%s\n%s\n%s\n%s\n%d%d", args->values[ID] != NULL ? args->values[ID] : "",
+        args->values[METADATA] != NULL ? args->values[METADATA] : "",
+        args->values[CHUNK_SIZE] != NULL ? args->values[CHUNK_SIZE] : "",
+        args->values[TTL] != NULL ? args->values[TTL] : "", p->opts.condition, p->opts.replace);
     return status;
 }
 
@@ -406,6 +478,7 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
     if (p.id.value_type != BSON_TYPE_EOD)
         bson_value_destroy(&p.id);
     bson_destroy(&metadata);
+    ash__free(p.settings);
     ash_bucket_free(p.bucket);
     ash_store_close(store);
     return status;
@@ -416,11 +489,15 @@ const ash_cmd_verb ash__cmd_put = {
     .group = "files",
     .synopsis = "[-r] LOCAL... [NAME]",
     .summary = "keep local files",
-    .details = "A file is kept under its base name, or under NAME (one file). \"-\" is standard "
-               "input.  Each put makes a new\n"
-               "revision of the name.  With -r, links are followed, an empty folder is kept as a "
-               "file named \"PATH/\", and NAME\n"
-               "is put in front of each path.",
+    .details =
+        "A file is kept under its base name, or under NAME (one file). \"-\" is standard "
+        "input.  Each put makes a new\n"
+        "revision of the name.  With -r, links are followed, an empty folder is kept as a "
+        "file named \"PATH/\", and NAME\n"
+        "is put in front of each path.\n"
+        "With --resume, an upload that ends early is kept in the store for 24 hours.  The same "
+        "command goes on with it, as\n"
+        "long as the local file has the same size and time of change.",
     .options = options,
     .min_words = 1,
     .max_words = -1,

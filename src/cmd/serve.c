@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MONGO, DURABILITY, ADVERTISE, STANDALONE, NO_SOCKET, CONNECTIONS, TEST_COMMANDS };
+enum { MONGO, DURABILITY, ADVERTISE, STANDALONE, NO_SOCKET, CONNECTIONS, TEST_COMMANDS, EXPIRE };
 static const ash_cmd_option options[] = {
     {0, "mongo", "ADDR",
      "listen here for MongoDB drivers; several, separated by commas (default 127.0.0.1:27017)"},
@@ -28,6 +28,7 @@ static const ash_cmd_option options[] = {
     {0, "no-socket", NULL, "do not let other commands on this folder in by the socket in it"},
     {0, "max-connections", "N", "most clients at a time (default 1000)"},
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
+    {0, "expire-every", "SECONDS", "pause between looks for expired files (default 10)"},
     {0, NULL, NULL, NULL},
 };
 
@@ -102,6 +103,7 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
     const char *addresses[16];
     ash_server *server = NULL;
+    ash_expiry *expiry = NULL;
     char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");
     opts.listen = addresses;
     opts.listen_count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses));
@@ -111,10 +113,15 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     opts.standalone = args->values[STANDALONE] != NULL;
     opts.test_commands = args->values[TEST_COMMANDS] != NULL;
     opts.max_connections = args->values[CONNECTIONS] != NULL ? atoi(args->values[CONNECTIONS]) : 0;
+    int64_t expire_every = args->values[EXPIRE] != NULL ? atoi(args->values[EXPIRE]) : 0;
     int result = ash__server_start(store, &opts, &server, err);
     if (result == 0) {
-        announce(cmd, server);
-        wait_for_signal();
+        result = ash__expiry_start(store, expire_every * 1000, &expiry, err);
+        if (result == 0) {
+            announce(cmd, server);
+            wait_for_signal();
+        }
+        ash__expiry_stop(expiry);
         ash__server_stop(server);
     }
     ash__free(list);

@@ -15,8 +15,10 @@
     X(mv)                                                                                          \
     X(rm)                                                                                          \
     X(sum)                                                                                         \
+    X(gridfs)                                                                                      \
     X(init)                                                                                        \
     X(check)                                                                                       \
+    X(sweep)                                                                                       \
     X(df)                                                                                          \
     X(lock)                                                                                        \
     X(locks)                                                                                       \

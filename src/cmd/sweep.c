@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { MIN_AGE };
+static const ash_cmd_option options[] = {
+    {0, "min-age", "SECONDS",
+     "take chunks for orphans only when the youngest is that old (default 86400)"},
+    {0, NULL, NULL, NULL},
+};
+
+struct sweep {
+    ash_cmd *cmd;
+    ash_progress *progress;
+    int64_t min_age_s;
+    int failed;
+    int buckets;
+};
+
+static int count_expired(ash_store *store, const char *db, const char *name, int64_t *count,
+                         ash_error *err)
+{
+    ash_collection *attributes = NULL;
+    char *full = ash__sprintf("%s.attributes", name);
+    bson_t *due = BCON_NEW("expires", "{", "$lte", BCON_DATE_TIME(ash__clock_wall_ms()), "}");
+    int result = ash_collection_open(store, db, full, &attributes, err);
+    if (result == 0)
+        result = ash_collection_count(attributes, due, NULL, count, err);
+    ash_collection_free(attributes);
+    bson_destroy(due);
+    ash__free(full);
+    return result;
+}
+
+static int expire_all(ash_bucket *b, int64_t *count, ash_error *err)
+{
+    bool more = true;
+    int result = 0;
+    *count = 0;
+    while (result == 0 && more) {
+        int64_t deleted = 0;
+        result = ash_bucket_expire(b, 1000, &deleted, &more, err);
+        *count += deleted;
+        if (result == 0)
+            result = ash__cmd_check_interrupted(err);
+    }
+    return result;
+}
+
+static void report(const struct sweep *s, const char *db, const char *name,
+                   const ash_sweep_report *found, int64_t expired)
+{
+    bson_t object = BSON_INITIALIZER;
+    char size[32];
+    if (s->cmd->json) {
+        BSON_APPEND_UTF8(&object, "db", db);
+        BSON_APPEND_UTF8(&object, "bucket", name);
+        BSON_APPEND_INT64(&object, "expired", expired);
+        BSON_APPEND_INT64(&object, "files", found->files);
+        BSON_APPEND_INT64(&object, "chunks", found->chunks);
+        BSON_APPEND_INT64(&object, "bytes", found->bytes);
+        BSON_APPEND_BOOL(&object, "dryRun", s->cmd->dry_run);
+        ash__cmd_emit(&object);
+    } else {
+        char *shown = ash__cmd_printable(name);
+        ash__cmd_print_size(size, sizeof size, found->bytes);
+        ash__progress_clear(s->progress);
+        ash__cmd_say(s->cmd,
+                     "%s.%s: %s%" PRId64 " expired, %" PRId64 " orphaned chunks of %" PRId64
+                     " files (%s)%s",
+                     db, shown, s->cmd->dry_run ? "would delete " : "", expired, found->chunks,
+                     found->files, size, s->cmd->dry_run ? "" : " deleted");
+        ash__free(shown);
+    }
+    bson_destroy(&object);
+}
+
+static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char *name,
+                        ash_error *err)
+{
+    struct sweep *s = ctx;
+    ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
+    ash_sweep_options how = ASH_SWEEP_OPTIONS_INIT;
+    ash_sweep_report found = {0};
+    ash_bucket *bucket = NULL;
+    int64_t expired = 0;
+    opts.db = db;
+    opts.bucket_name = name;
+    how.dry_run = s->cmd->dry_run;
+    how.min_age_s = s->min_age_s;
+    how.progress = ash__progress_maintain;
+    how.progress_ctx = s->progress;
+    int result = ash_bucket_open(store, &opts, &bucket, err);
+    if (result == 0)
+        result = s->cmd->dry_run ? count_expired(store, db, name, &expired, err)
+                                 : expire_all(bucket, &expired, err);
+    if (result == 0)
+        result = ash_bucket_sweep(bucket, &how, &found, err);
+    if (result == 0)
+        report(s, db, name, &found, expired);
+    ash_bucket_free(bucket);
+    s->buckets++;
+    if (result == 0 || result == ASH_EINTERRUPTED || result == ASH_ENETWORK)
+        return result;
+    ash__progress_clear(s->progress);
+    ash__cmd_fail(s->cmd, name, err);
+    s->failed++;
+    return 0;
+}
+
+static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    struct sweep s = {.cmd = cmd};
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    const char *age = args->values[MIN_AGE];
+    if (age != NULL) {
+        char *end;
+        errno = 0;
+        s.min_age_s = strtoll(age, &end, 10);
+        if (errno != 0 || end == age || *end != 0 || s.min_age_s < 1)
+            return ash__cmd_usage(cmd, "--min-age takes a whole number from 1, not \"%s\"", age);
+    }
+    int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, &err);
+    ash__cmd_catch_signals();
+    s.progress = ash__progress_new(cmd, 0, 0);
+    if (result == 0)
+        result = ash__cmd_each_bucket(cmd, store, ".chunks", sweep_bucket, &s, &err);
+    ash__progress_free(s.progress);
+    if (result == 0 && s.buckets == 0 && cmd->bucket != NULL)
+        result = ash__fail(&err, ASH_ENOTFOUND, "there is no bucket %s", cmd->bucket);
+    if (result < 0)
+        result = ash__cmd_fail(cmd, NULL, &err);
+    ash_store_close(store);
+    return result == 0 && s.failed > 0 ? ASH_EXIT_PARTIAL : result;
+}
+
+const ash_cmd_verb ash__cmd_sweep = {
+    .name = "sweep",
+    .group = "store",
+    .synopsis = "[-n] [--min-age SECONDS]",
+    .summary = "delete expired files, and chunks that no file owns",
+    .details =
+        "Clients that died amid an upload leave chunks without a file.  Sweeping is safe beside "
+        "running uploads: chunks\n"
+        "count as orphans only when the youngest of their file is old enough.  All buckets of all "
+        "databases, or those that\n"
+        "-d and -b name.  With -n, say what would be freed.",
+    .options = options,
+    .run = run_sweep,
+};

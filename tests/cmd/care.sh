@@ -1,0 +1,112 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What keeps a store in order: sweeping, expiry, uploads that go on after an end.
+. "$(dirname "$0")/../lib.sh"
+export XDG_STATE_HOME="$scratch/state"
+large() { # FILE
+    head -c 100000 /dev/urandom >"$1"
+    truncate -s 300M "$1"
+}
+
+# interrupt SIGNAL STORE ARGS…: an upload that is ended when it has begun to store chunks.
+interrupt() {
+    signal=$1 into=$2
+    shift 2
+    "$ASHLAR" -s "$into" -q put "$@" &
+    upload=$!
+    tries=0
+    while [ "$(du -sk "$into/segments" 2>/dev/null | cut -f1)0" -lt 100000 ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 1000 ] || return 1
+        sleep 0.01
+    done
+    kill -"$signal" $upload
+    ended=0
+    wait $upload || ended=$?
+    [ $ended != 0 ]
+}
+
+case_put_resume_goes_on() {
+    large "$scratch/in"
+    "$ASHLAR" -s "$scratch/resume" init
+    interrupt INT "$scratch/resume" --resume "$scratch/in" file
+    [ $ended = 130 ]
+    [ "$(ls "$scratch/state/ashlar/uploads" | wc -l)" = 1 ]
+    ! "$ASHLAR" -s "$scratch/resume" ls | grep -q .
+    "$ASHLAR" -s "$scratch/resume" put --resume "$scratch/in" file >"$scratch/said"
+    position=$(sed -n 's/^going on at byte \([0-9]*\)$/\1/p' "$scratch/said")
+    [ "$position" -gt 0 ]
+    [ "$("$ASHLAR" -s "$scratch/resume" sum file | cut -c1-64)" = "$(sha256sum <"$scratch/in" | cut -c1-64)" ]
+    "$ASHLAR" -s "$scratch/resume" cat file | cmp - "$scratch/in"
+    [ "$(ls "$scratch/state/ashlar/uploads" | wc -l)" = 0 ]
+    # Nothing is left to go on with: this is a new revision.
+    "$ASHLAR" -s "$scratch/resume" put --resume "$scratch/in" file | grep -q 'going on' && return 1
+    "$ASHLAR" -s "$scratch/resume" check
+}
+
+case_put_resume_after_a_change_is_another_upload() {
+    large "$scratch/in"
+    "$ASHLAR" -s "$scratch/changed" init
+    interrupt KILL "$scratch/changed" --resume "$scratch/in" file
+    touch "$scratch/in"
+    "$ASHLAR" -s "$scratch/changed" put --resume "$scratch/in" file >"$scratch/said"
+    ! grep -q 'going on' "$scratch/said"
+    "$ASHLAR" -s "$scratch/changed" cat file | cmp - "$scratch/in"
+}
+
+case_sweep_frees_what_died() {
+    echo kept | "$ASHLAR" -s "$scratch/swept" put - kept
+    echo other | "$ASHLAR" -s "$scratch/swept" -d elsewhere -b mine put - kept
+    # Killed when what it was given so far is committed, for certain.
+    (
+        head -c 5000000 /dev/urandom
+        sleep 2
+    ) | "$ASHLAR" -s "$scratch/swept" put - file &
+    upload=$!
+    sleep 1
+    kill -KILL $upload
+    wait $upload || true
+    "$ASHLAR" -s "$scratch/swept" --json sweep >"$scratch/json" # too young
+    [ "$(grep -c '"chunks" : 0' "$scratch/json")" = 2 ]
+    sleep 2
+    "$ASHLAR" -s "$scratch/swept" --json sweep -n --min-age 1 >"$scratch/json"
+    grep '"bucket" : "fs"' "$scratch/json" | grep -q '"files" : 1'
+    "$ASHLAR" -s "$scratch/swept" --json sweep -n --min-age 1 | cmp - "$scratch/json"
+    "$ASHLAR" -s "$scratch/swept" sweep --min-age 1 | grep -q '^test\.fs: 0 expired, [1-9][0-9]* orphaned chunks of 1 files'
+    "$ASHLAR" -s "$scratch/swept" --json sweep -n --min-age 1 >"$scratch/json"
+    [ "$(grep -c '"chunks" : 0' "$scratch/json")" = 2 ]
+    [ "$("$ASHLAR" -s "$scratch/swept" cat kept)" = kept ]
+    [ "$("$ASHLAR" -s "$scratch/swept" -d elsewhere -b mine cat kept)" = other ]
+    "$ASHLAR" -s "$scratch/swept" check
+    expect_status 4 "$ASHLAR" -s "$scratch/swept" -b nobody sweep
+    expect_status 2 "$ASHLAR" -s "$scratch/swept" sweep --min-age x
+}
+
+case_sweep_deletes_expired_files() {
+    echo gone | "$ASHLAR" -s "$scratch/expired" put --ttl 1 - gone
+    echo kept | "$ASHLAR" -s "$scratch/expired" put --ttl 3600 - kept
+    sleep 1.2
+    "$ASHLAR" -s "$scratch/expired" sweep -n | grep -q 'would delete 1 expired'
+    "$ASHLAR" -s "$scratch/expired" stat gone >/dev/null
+    "$ASHLAR" -s "$scratch/expired" sweep | grep -q ': 1 expired'
+    expect_status 4 "$ASHLAR" -s "$scratch/expired" stat gone
+    [ "$("$ASHLAR" -s "$scratch/expired" cat kept)" = kept ]
+}
+
+case_server_deletes_expired_files() {
+    start_server "$scratch/serving" --expire-every 1
+    echo gone | "$ASHLAR" -s "$scratch/serving" put --ttl 1 - gone
+    echo gone | "$ASHLAR" -s "$scratch/serving" -d other -b bucket put --ttl 1 - gone
+    echo kept | "$ASHLAR" -s "$scratch/serving" put - kept
+    tries=0
+    while "$ASHLAR" -s "$scratch/serving" stat gone >/dev/null 2>&1 ||
+        "$ASHLAR" -s "$scratch/serving" -d other -b bucket stat gone >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ] || return 1
+        sleep 0.1
+    done
+    [ "$("$ASHLAR" -s "$scratch/serving" cat kept)" = kept ]
+    stop_server
+}
+
+run_cases
