@@ -18,11 +18,14 @@
 
 extern char **environ;
 
-enum { SHARED, WAIT, LEASE, META };
+enum { SHARED, WAIT, LEASE, GRACE, META };
 static const ash_cmd_option options[] = {
     {0, "shared", NULL, "a read lock: others may read too"},
     {'w', "wait", "SECONDS", "how long to wait for it (default: not at all)"},
     {0, "lease", "SECONDS", "free it this long after the command's machine died (default 30)"},
+    {0, "grace", "SECONDS",
+     "how wrong the clocks of gridfs-locks' users may be: respect their locks so much longer "
+     "(default 10)"},
     {0, "meta", "TEXT", "shown by `ashlar locks ls` while it is held"},
     {0, NULL, NULL, NULL},
 };
@@ -189,6 +192,8 @@ static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
     int result = parse_seconds(cmd, "wait", args->values[WAIT], &o.time_out_s);
     if (result == 0)
         result = parse_seconds(cmd, "lease", args->values[LEASE], &o.lease_s);
+    if (result == 0)
+        result = parse_seconds(cmd, "grace", args->values[GRACE], &o.grace_s);
     if (result != 0)
         return result;
     BSON_APPEND_UTF8(&meta, "command", args->words[1]);
