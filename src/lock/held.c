@@ -201,14 +201,17 @@ void ash__lock_heartbeat(ash_lock *lock)
     ash__mutex_unlock(&c->mutex);
 }
 
-int ash_lock_fence(const ash_lock *lock, ash_fence *out, ash_error *err)
+int ash_lock_fence(ash_lock *lock, ash_fence *out, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
     int rc = 0;
     ash__mutex_lock(&c->mutex);
     if (lock->state == ASH_LOCK_WRITING) {
         out->collection = c->name;
-        out->lock_id = &lock->grant.doc_id;
+        if (lock->fence_id.value_type != BSON_TYPE_EOD)
+            bson_value_destroy(&lock->fence_id);
+        bson_value_copy(&lock->grant.doc_id, &lock->fence_id);
+        out->lock_id = &lock->fence_id;
         out->writes = lock->grant.writes;
         out->token = lock->grant.token;
     } else {

@@ -94,6 +94,8 @@ void ash_lock_free(ash_lock *lock)
         bson_destroy(lock->shown);
     if (lock->settings.meta != NULL)
         bson_destroy(lock->settings.meta);
+    if (lock->fence_id.value_type != BSON_TYPE_EOD)
+        bson_value_destroy(&lock->fence_id);
     bson_value_destroy(&lock->id);
     ash__cond_release(&lock->changed);
     ash__free(lock);

@@ -104,8 +104,9 @@ struct ash_lock {
     int event_count;
     int64_t events_dropped;
     bool delivering;
-    bson_t *lent; /* document of the event that next_event gave */
-    bson_t *shown;
+    bson_t *lent;          /* document of the event that next_event gave */
+    bson_t *shown;         /* by ash_lock_document */
+    bson_value_t fence_id; /* by ash_lock_fence */
 };
 
 struct ash_lock_collection {
