@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Order, fairness and wake-ups among many waiters. */
+#include "lock/support.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+static ash_lock *waiter(fixture *f, ash_lock_collection *c, double seconds)
+{
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    o.time_out_s = seconds;
+    return open_lock(f, c, "x", &o);
+}
+
+static void test_lock_waiting__time_out_is_kept(void **state)
+{
+    fixture *f = *state;
+    ash_lock *a = open_lock(f, f->c, "x", NULL), *b = waiter(f, f->c, 0.3);
+    assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
+    int64_t start = now_ms();
+    assert_int_equal(ash_lock_obtain_read(b, &f->err), ASH_ELOCKED);
+    assert_true(now_ms() - start >= 300);
+    assert_true(now_ms() - start < 1300);
+    start = now_ms();
+    assert_int_equal(ash_lock_obtain_write(b, &f->err), ASH_ELOCKED);
+    assert_true(now_ms() - start >= 300);
+    assert_true(now_ms() - start < 1300);
+    bson_t *doc = lock_doc(f, "x");
+    assert_int_equal(doc_int(doc, "waiters.0.pid"), -1); /* left the queue */
+    bson_destroy(doc);
+    ash_lock_free(a);
+    ash_lock_free(b);
+}
+
+/* Through two lock collections, as two processes would have them. */
+static void test_lock_waiting__writers_are_served_in_order(void **state)
+{
+    enum { WRITERS = 6 };
+    fixture *f = *state;
+    ash_lock_collection *other = fixture_reopen(f, &f->opts);
+    ash_lock *first = open_lock(f, f->c, "x", NULL), *queue[WRITERS];
+    assert_ok(ash_lock_obtain_write(first, &f->err), &f->err);
+    for (int i = 0; i < WRITERS; i++) {
+        queue[i] = waiter(f, i % 2 ? other : f->c, 30);
+        assert_ok(ash_lock_request_write(queue[i], &f->err), &f->err);
+        sleep_ms(60); /* until it stands in the queue */
+    }
+    assert_ok(ash_lock_release(first, &f->err), &f->err);
+    for (int i = 0; i < WRITERS; i++) {
+        assert_event(queue[i], ASH_LOCK_LOCKED);
+        for (int k = i + 1; k < WRITERS; k++)
+            assert_int_equal(ash_lock_get_state(queue[k]), ASH_LOCK_WAITING);
+        assert_ok(ash_lock_release(queue[i], &f->err), &f->err);
+    }
+    for (int i = 0; i < WRITERS; i++)
+        ash_lock_free(queue[i]);
+    ash_lock_free(first);
+    ash_lock_collection_close(other);
+}
+
+static void test_lock_waiting__all_readers_get_in_together(void **state)
+{
+    enum { READERS = 300 };
+    fixture *f = *state;
+    ash_lock *w = open_lock(f, f->c, "x", NULL);
+    ash_lock **readers = calloc(READERS, sizeof *readers);
+    assert_ok(ash_lock_obtain_write(w, &f->err), &f->err);
+    for (int i = 0; i < READERS; i++) {
+        readers[i] = waiter(f, f->c, 30);
+        assert_ok(ash_lock_request_read(readers[i], &f->err), &f->err);
+    }
+    sleep_ms(200);
+    assert_ok(ash_lock_release(w, &f->err), &f->err);
+    for (int i = 0; i < READERS; i++)
+        assert_event(readers[i], ASH_LOCK_LOCKED);
+    bson_t *doc = lock_doc(f, "x");
+    assert_int_equal(doc_int(doc, "read_locks"), READERS);
+    assert_int_equal(doc_int(doc, "holders.0.n"), READERS); /* one entry for them all */
+    bson_destroy(doc);
+    for (int i = 0; i < READERS; i++)
+        ash_lock_free(readers[i]);
+    doc = lock_doc(f, "x");
+    assert_int_equal(doc_int(doc, "read_locks"), 0);
+    bson_destroy(doc);
+    free(readers);
+    ash_lock_free(w);
+}
+
+/* A dead writer in front of the queue: its process was killed, so nobody takes its entry out. */
+static void test_lock_waiting__dead_waiter_does_not_block(void **state)
+{
+    fixture *f = *state;
+    ash_lock *r = open_lock(f, f->c, "x", NULL), *a = waiter(f, f->c, 10);
+    assert_ok(ash_lock_obtain_read(r, &f->err), &f->err);
+    assert_true(npm_modify(f, "x", "{}",
+                           "{'$set': {'write_req': true, 'own_req': true, 'waiters': [{'h': "
+                           "{'$oid': '0123456789abcdef01234567'}, 'exp': {'$date': "
+                           "'2020-01-01T00:00:00Z'}, 'host': 'gone', 'pid': 1}]}}",
+                           false));
+    /* Readers are not kept out by it either. */
+    assert_ok(ash_lock_obtain_read(a, &f->err), &f->err);
+    assert_ok(ash_lock_release(a, &f->err), &f->err);
+    assert_ok(ash_lock_release(r, &f->err), &f->err);
+    assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
+    ash_lock_free(a);
+    ash_lock_free(r);
+}
+
+/* ---- threads that write and read as fast as they can ---- */
+
+struct crowd {
+    fixture *f;
+    _Atomic bool over;
+    _Atomic int writers, readers, clashes;
+    _Atomic int inside_write, inside_read;
+};
+
+struct member {
+    struct crowd *crowd;
+    pthread_t thread;
+    bool write;
+    int grants;
+};
+
+static void *run_member(void *arg)
+{
+    struct member *m = arg;
+    struct crowd *c = m->crowd;
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    ash_lock *lock = NULL;
+    bson_value_t id = text_id("x");
+    o.time_out_s = 20;
+    if (ash_lock_open(c->f->c, &id, &o, &lock, &err) != 0)
+        return NULL;
+    while (!c->over) {
+        int rc = m->write ? ash_lock_obtain_write(lock, &err) : ash_lock_obtain_read(lock, &err);
+        if (rc != 0)
+            break;
+        int others = m->write ? c->inside_write++ + c->inside_read : c->inside_write;
+        c->inside_read += m->write ? 0 : 1;
+        c->clashes += others > 0;
+        sleep_ms(1);
+        c->inside_read -= m->write ? 0 : 1;
+        c->inside_write -= m->write ? 1 : 0;
+        m->grants++;
+        ash_lock_release(lock, NULL);
+    }
+    ash_lock_free(lock);
+    return NULL;
+}
+
+static void test_lock_waiting__nobody_starves(void **state)
+{
+    enum { MEMBERS = 9, WRITERS = 3 };
+    fixture *f = *state;
+    struct crowd crowd = {.f = f};
+    struct member members[MEMBERS] = {0};
+    for (int i = 0; i < MEMBERS; i++) {
+        members[i].crowd = &crowd;
+        members[i].write = i < WRITERS;
+        assert_int_equal(pthread_create(&members[i].thread, NULL, run_member, &members[i]), 0);
+    }
+    sleep_ms(1500);
+    crowd.over = true;
+    for (int i = 0; i < MEMBERS; i++)
+        pthread_join(members[i].thread, NULL);
+    for (int i = 0; i < MEMBERS; i++)
+        assert_true(members[i].grants >= 2);
+    assert_int_equal(crowd.clashes, 0);
+}
+
+/* With the default options too: a lease is kept alive while its process lives. */
+static void test_lock_waiting__lease_is_kept_alive(void **state)
+{
+    fixture *f = *state;
+    ash_lock_options o = f->opts;
+    o.lease_s = 0.4;
+    ash_lock_collection *c = fixture_reopen(f, &o);
+    ash_lock *a = open_lock(f, c, "x", NULL), *r = open_lock(f, c, "y", NULL);
+    assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
+    assert_ok(ash_lock_obtain_read(r, &f->err), &f->err);
+    assert_int_equal(ash_lock_remaining_ms(a), INT64_MAX);
+    ash_lock *b = open_lock(f, f->c, "x", NULL);
+    for (int i = 0; i < 10; i++) {
+        sleep_ms(100);
+        assert_true(ash_lock_is_held(a));
+        assert_int_equal(ash_lock_obtain_read(b, &f->err), ASH_ELOCKED);
+    }
+    assert_ok(ash_lock_release(a, &f->err), &f->err);
+    assert_ok(ash_lock_release(r, &f->err), &f->err);
+    ash_lock_free(a);
+    ash_lock_free(r);
+    ash_lock_free(b);
+    ash_lock_collection_close(c);
+}
+
+static void test_lock_waiting__free_and_list(void **state)
+{
+    fixture *f = *state;
+    ash_lock *a = open_lock(f, f->c, "x", NULL), *b = waiter(f, f->c, 60);
+    ash_cursor *cursor = NULL;
+    ash_doc doc;
+    bson_t shown;
+    assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
+    assert_ok(ash_lock_request_write(b, &f->err), &f->err);
+    sleep_ms(100);
+    assert_ok(ash_lock_list(f->c, NULL, &cursor, &f->err), &f->err);
+    assert_ok(ash_cursor_next(cursor, &doc, &f->err), &f->err);
+    assert_non_null(doc.data);
+    assert_true(bson_init_static(&shown, doc.data, doc.len));
+    assert_int_equal(doc_int(&shown, "token"), ash_lock_token(a));
+    assert_true(doc_int(&shown, "holders.0.pid") > 0);
+    assert_true(doc_int(&shown, "waiters.0.pid") > 0);
+    assert_int_equal(doc_int(&shown, "expired"), 0);
+    ash_cursor_free(cursor);
+    ash_lock_free(b); /* while it waits */
+    bson_t *after = lock_doc(f, "x");
+    assert_int_equal(doc_int(after, "waiters.0.pid"), -1);
+    bson_destroy(after);
+    ash_lock_free(a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LOCK_TEST(test_lock_waiting__time_out_is_kept),
+        LOCK_TEST(test_lock_waiting__writers_are_served_in_order),
+        LOCK_TEST(test_lock_waiting__all_readers_get_in_together),
+        LOCK_TEST(test_lock_waiting__dead_waiter_does_not_block),
+        LOCK_TEST(test_lock_waiting__nobody_starves),
+        LOCK_TEST(test_lock_waiting__lease_is_kept_alive),
+        LOCK_TEST(test_lock_waiting__free_and_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
