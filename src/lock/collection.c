@@ -113,7 +113,7 @@ static void join_threads(ash_lock_collection *c)
 {
     pthread_t threads[] = {c->watcher, c->timer, c->worker};
     ash__mutex_lock(&c->mutex);
-    c->closing = 1;
+    __atomic_store_n(&c->closing, 1, __ATOMIC_RELAXED); /* operations look without the mutex */
     ash__cond_broadcast(&c->watcher_wake);
     ash__cond_broadcast(&c->timer_wake);
     ash__cond_broadcast(&c->worker_wake);

@@ -72,7 +72,7 @@ static int watch(ash_lock_collection *c)
     if (rc != 0)
         return rc;
     set_watching(c, true);
-    while (rc == 0 && !c->closing) {
+    while (rc == 0 && !__atomic_load_n(&c->closing, __ATOMIC_RELAXED)) {
         rc = ash_cursor_next(cursor, &doc, NULL);
         if (rc == 0 && doc.data != NULL)
             take_event(c, doc);

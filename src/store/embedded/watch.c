@@ -177,7 +177,7 @@ static int watch_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
     while (rc == 0 && !c->exhausted && c->batch.count == 0 && c->await_ms > 0 &&
            ash__clock_ms() < until) {
         if (!ash__oplog_wait(c->store->engine, c->after, until, c->op.cancel)) {
-            if (c->op.cancel != NULL && *c->op.cancel)
+            if (ash__is_cancelled(c->op.cancel))
                 rc = ash__op_check(&c->op, err);
             break;
         }
