@@ -84,9 +84,10 @@ run_cases() {
         (
             set -e
             "$name"
-        )
+        ) >"$scratch/said"
         result=$?
         set +e
+        sed 's/^/# /' "$scratch/said"
         if [ $result = 77 ]; then
             echo "ok $number $name # SKIP $(cat "$scratch/skip" 2>/dev/null)"
         elif [ $result = 0 ]; then
