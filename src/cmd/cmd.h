@@ -83,6 +83,8 @@ void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
 void ash__cmd_emit(const bson_t *object);
 /* Control characters as \xNN, so that a name cannot play tricks on a terminal. The caller frees. */
 char *ash__cmd_printable(const char *text);
+/* The `findings` of a report of ash_store_maintain, an array of {text, …}: each a line. */
+void ash__cmd_print_findings(const bson_t *report);
 void ash__cmd_print_size(char *buf, size_t size, int64_t bytes); /* "1.2 GiB" */
 void ash__cmd_print_date(char *buf, size_t size, int64_t ms);    /* ISO 8601, UTC */
 /* Flush standard output; a full disk there is an error too. */
@@ -106,6 +108,12 @@ typedef int (*ash_cmd_work)(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args
                             ash_error *err);
 int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
                          ash_cmd_work work);
+
+/* The same for verbs on a whole store. */
+typedef int (*ash_cmd_store_work)(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
+                                  ash_error *err);
+int ash__cmd_with_store(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                        ash_cmd_store_work work);
 
 /* Do each word by itself; failures are reported and the rest goes on.  The exit code: that of the
  * only word, or 3 when some of several failed. */

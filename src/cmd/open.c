@@ -110,6 +110,21 @@ int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **
     return result;
 }
 
+int ash__cmd_with_store(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                        ash_cmd_store_work work)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    int status = ash__cmd_open_store(cmd, how, NULL, &store, &err);
+    ash__cmd_catch_signals();
+    if (status == 0)
+        status = work(cmd, store, args, &err);
+    if (status < 0)
+        status = ash__cmd_fail(cmd, NULL, &err);
+    ash_store_close(store);
+    return status;
+}
+
 int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
                          ash_cmd_work work)
 {

@@ -8,23 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* work returns a negative ASH_E…, or an exit code. */
-static int with_store(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
-                      int (*work)(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
-                                  ash_error *err))
-{
-    ash_error err = ASH_ERROR_INIT;
-    ash_store *store = NULL;
-    int status = ash__cmd_open_store(cmd, how, NULL, &store, &err);
-    ash__cmd_catch_signals();
-    if (status == 0)
-        status = work(cmd, store, args, &err);
-    if (status < 0)
-        status = ash__cmd_fail(cmd, NULL, &err);
-    ash_store_close(store);
-    return status;
-}
-
 static int init_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
 {
     (void)args, (void)store, (void)err;
@@ -34,7 +17,7 @@ static int init_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
 
 static int run_init(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return with_store(cmd, ASH_CMD_WRITE, args, init_store);
+    return ash__cmd_with_store(cmd, ASH_CMD_WRITE, args, init_store);
 }
 
 static int64_t field(const bson_t *doc, const char *path)
@@ -83,7 +66,7 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
 
 static int run_df(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return with_store(cmd, ASH_CMD_READ, args, show_space);
+    return ash__cmd_with_store(cmd, ASH_CMD_READ, args, show_space);
 }
 
 /* ---- check ---- */
@@ -95,14 +78,9 @@ static const ash_cmd_option check_options[] = {
     {0, NULL, NULL, NULL},
 };
 
-/* The report has `findings`, an array of {text, …}, and counters beside it. */
-static void print_report(const ash_cmd *cmd, const bson_t *report)
+void ash__cmd_print_findings(const bson_t *report)
 {
     bson_iter_t iter, findings, finding;
-    if (cmd->json) {
-        ash__cmd_emit(report);
-        return;
-    }
     if (bson_iter_init_find(&iter, report, "findings") && BSON_ITER_HOLDS_ARRAY(&iter) &&
         bson_iter_recurse(&iter, &findings)) {
         while (bson_iter_next(&findings)) {
@@ -114,11 +92,20 @@ static void print_report(const ash_cmd *cmd, const bson_t *report)
             }
         }
     }
+}
+
+static void print_report(const ash_cmd *cmd, const bson_t *report)
+{
+    if (cmd->json) {
+        ash__cmd_emit(report);
+        return;
+    }
+    ash__cmd_print_findings(report);
     ash__cmd_say(cmd,
                  "%" PRId64 " collections, %" PRId64 " documents, %" PRId64 " index keys: %" PRId64
                  " problems",
                  field(report, "collections"), field(report, "records"), field(report, "indexKeys"),
-                 field(report, "problems"));
+                 field(report, "findingCount"));
 }
 
 static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
@@ -140,7 +127,7 @@ static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
 
 static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return with_store(cmd, ASH_CMD_READ, args, check_store);
+    return ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
 }
 
 const ash_cmd_verb ash__cmd_init = {

@@ -19,6 +19,7 @@
     X(init)                                                                                        \
     X(check)                                                                                       \
     X(sweep)                                                                                       \
+    X(backup)                                                                                      \
     X(df)                                                                                          \
     X(lock)                                                                                        \
     X(locks)                                                                                       \

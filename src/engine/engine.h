@@ -337,6 +337,29 @@ typedef struct ash_check_report {
 int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
                       ash_error *err);
 
+/* Copy the store, as it is at one moment, into a folder that is missing, empty, or holds an earlier
+ * copy of it: then only what changed is copied.  The copy is a store of its own, opened and checked
+ * before this returns.  Others may read and write meanwhile; what they free is not reused until the
+ * end, so the store may grow by as much.  After a failure the copy does not open, until a later
+ * backup is through.  ASH_EEXISTS: something else is in the folder.  ASH_EBUSY: it is in use, or
+ * another backup is running.  ASH_ECORRUPT: with damaged > 0 the store is damaged, and everything
+ * that is whole was copied; else the copy is. */
+typedef struct ash_backup_options {
+    bool verify; /* read every payload of the copy */
+    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
+    void (*finding)(void *ctx, const char *text, const bson_t *facts); /* of the copy's check */
+    void *ctx;
+} ash_backup_options;
+typedef struct ash_backup_report {
+    uint64_t records, segments;
+    uint64_t copied_records, copied_bytes; /* payloads that were not there yet */
+    uint64_t meta_bytes;
+    uint64_t damaged; /* records of the store that could not be copied */
+    uint64_t findings;
+} ash_backup_report;
+int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_options *opts,
+                       ash_backup_report *out, ash_error *err);
+
 /* Give free blocks at segments' ends and holes back to the file system. */
 int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err);
 

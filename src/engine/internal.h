@@ -124,6 +124,7 @@ struct ash_engine {
     ash_view *open_views;
     ash_view *idle_views;
     uint64_t snapshots;
+    uint64_t backup_txn; /* what this transaction sees stays in place; 0: no backup is running */
 
     ash_mutex cache_lock;
     struct ash_catalog_entry *cache[ASH_CACHE_SETS][ASH_CACHE_WAYS];
@@ -172,6 +173,7 @@ int ash__superblock_write(ash_engine *e, ash_error *err);
 int ash__superblock_check(ash_engine *e, ash_error *err); /* against the open store's id */
 
 /* open.c */
+extern const char *const ash__database_names[ASH_DB_COUNT];
 /* A segment's map of used blocks as the view has it. */
 int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t blocks,
                     ash_error *err);

@@ -12,7 +12,7 @@ enum { MAX_READERS = 4096, UNFINISHED_BYTES = 1 << 20 };
 /* After an unclean end sequences go on behind all that the lost run can have given out. */
 static const uint64_t sequence_gap = UINT64_C(1) << 40;
 
-static const char *const database_names[ASH_DB_COUNT] = {
+const char *const ash__database_names[ASH_DB_COUNT] = {
     "meta", "catalog", "records", "index", "counts", "space", "oplog", "state", "drops"};
 
 static int64_t value_or(int64_t value, int64_t fallback)
@@ -132,7 +132,7 @@ static int open_databases(ash_engine *e, ash_error *err)
     int result = 0;
     int rc = mdb_txn_begin(e->env, NULL, e->opts.read_only ? MDB_RDONLY : 0, &txn);
     for (int i = 0; rc == 0 && i < ASH_DB_COUNT; i++)
-        rc = mdb_dbi_open(txn, database_names[i], create, &e->dbi[i]);
+        rc = mdb_dbi_open(txn, ash__database_names[i], create, &e->dbi[i]);
     if (rc == 0)
         rc = mdb_get(txn, e->dbi[ASH_DB_META], &key, &row);
     if (rc == 0) {

@@ -101,6 +101,8 @@ uint64_t ash__view_oldest(ash_engine *e)
         if (v->txn_id < oldest)
             oldest = v->txn_id;
     }
+    if (e->backup_txn != 0 && e->backup_txn < oldest)
+        oldest = e->backup_txn;
     ash__mutex_unlock(&e->views_lock);
     return oldest;
 }

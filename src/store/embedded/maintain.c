@@ -2,6 +2,7 @@
 #include "store/embedded/slots.h"
 
 #include "store/embedded/embedded.h"
+#include "store/embedded/maintain.h"
 
 #include <string.h>
 
@@ -196,7 +197,9 @@ int ash__embedded_maintain(ash_store *store, const bson_t *action, ash_progress_
     if (strcmp(name, "compact") == 0)
         return s->read_only ? ash__fail(err, ASH_EREADONLY, "the store is open for reading only")
                             : compact(s, out, err);
-    if (strcmp(name, "repair") == 0 || strcmp(name, "backup") == 0)
+    if (strcmp(name, "backup") == 0)
+        return ash__embedded_backup(s, action, progress, ctx, out, err);
+    if (strcmp(name, "repair") == 0)
         return ash__fail(err, ASH_EUNSUPPORTED, "%s is not available in this version", name);
     return ash__fail(err, ASH_EINVAL, "unknown maintenance action '%s'", name);
 }

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/verbs.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { VERIFY };
+static const ash_cmd_option options[] = {
+    {0, "verify", NULL, "read every payload of the copy, not only what was copied now"},
+    {0, NULL, NULL, NULL},
+};
+
+/* The folder may be a server's to write, which has another current folder. */
+static char *absolute(const char *path, ash_error *err)
+{
+    char here[4096];
+    if (path[0] == '/')
+        return ash__strdup(path);
+    if (getcwd(here, sizeof here) != NULL)
+        return ash__path_join(here, path);
+    ash__fail_errno(err, errno, "cannot find the current folder");
+    return NULL;
+}
+
+static int64_t number(const bson_t *report, const char *name)
+{
+    bson_iter_t iter;
+    return bson_iter_init_find(&iter, report, name) ? bson_iter_as_int64(&iter) : 0;
+}
+
+static void print_backup(const ash_cmd *cmd, const bson_t *report)
+{
+    char copied[32], meta[32];
+    if (cmd->json) {
+        ash__cmd_emit(report);
+        return;
+    }
+    ash__cmd_print_findings(report);
+    ash__cmd_print_size(copied, sizeof copied, number(report, "copiedBytes"));
+    ash__cmd_print_size(meta, sizeof meta, number(report, "metaBytes"));
+    ash__cmd_say(cmd, "%" PRId64 " documents: %" PRId64 " payloads copied (%s), %s of metadata",
+                 number(report, "records"), number(report, "copiedRecords"), copied, meta);
+}
+
+static int back_up(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
+{
+    bson_t report;
+    char *folder = absolute(args->words[0], err);
+    if (folder == NULL)
+        return err->code;
+    ash_progress *progress = ash__progress_new(cmd, 0, 0);
+    bson_t *action =
+        BCON_NEW("backup", BCON_UTF8(folder), "verify", BCON_BOOL(args->values[VERIFY] != NULL));
+    int result = ash_store_maintain(store, action, ash__progress_maintain, progress, &report, err);
+    ash__progress_free(progress);
+    if (result == 0 || result == ASH_ECORRUPT) {
+        print_backup(cmd, &report);
+        bson_destroy(&report);
+    }
+    bson_destroy(action);
+    ash__free(folder);
+    return result;
+}
+
+static int run_backup(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_with_store(cmd, ASH_CMD_READ, args, back_up);
+}
+
+const ash_cmd_verb ash__cmd_backup = {
+    .name = "backup",
+    .group = "store",
+    .synopsis = "[--verify] DEST",
+    .summary = "copy the store as it is now to folder DEST",
+    .details =
+        "The store may be in use.  DEST is empty, or holds an earlier backup of the same store: "
+        "then only what changed is\n"
+        "copied.  The copy is a store, and is opened and checked before this ends.  While a backup "
+        "is written, and after one\n"
+        "that was interrupted, DEST does not open: who wants an older copy to outlive that keeps "
+        "two folders, in turn.",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_backup,
+};

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/backup.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* From here on, what is in use stays in place, although it may be freed meanwhile. */
+static int begin_hold(ash_engine *e, ash_error *err)
+{
+    ash_view *v = NULL;
+    int result = ash__snapshot_open(e, &v, err);
+    if (result != 0)
+        return result;
+    ash__mutex_lock(&e->views_lock);
+    bool taken = e->backup_txn != 0;
+    if (!taken)
+        e->backup_txn = v->txn_id;
+    ash__mutex_unlock(&e->views_lock);
+    ash__snapshot_close(v);
+    return taken ? ash__fail(err, ASH_EBUSY, "another backup of this store is running") : 0;
+}
+
+static void end_hold(ash_engine *e)
+{
+    ash__mutex_lock(&e->views_lock);
+    e->backup_txn = 0;
+    ash__mutex_unlock(&e->views_lock);
+}
+
+static int copy_env(ash_backup *b, int fd, ash_error *err)
+{
+    int rc = mdb_env_copyfd2(b->engine->env, fd, MDB_CP_COMPACT);
+    if (rc == MDB_INCOMPATIBLE) {
+        /* Pages that nothing names are in the way of a compact copy, not of a plain one. */
+        if (ash__io()->ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0)
+            return ash__fail_errno(err, errno, "cannot write meta.mdb.new");
+        rc = mdb_env_copyfd2(b->engine->env, fd, 0);
+    }
+    return rc != 0 ? ash__lmdb_fail(rc, err, "cannot copy the metadata") : 0;
+}
+
+static int copy_meta(ash_backup *b, ash_error *err)
+{
+    struct stat st;
+    int fd = -1;
+    char *path = ash__path_join(b->folder, "meta.mdb.new");
+    int result = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC, &fd, err);
+    if (result == 0)
+        result = copy_env(b, fd, err);
+    if (result == 0 && (ash__io()->fsync(fd) != 0 || fstat(fd, &st) != 0))
+        result = ash__fail_errno(err, errno, "cannot sync %s", path);
+    if (result == 0)
+        b->report->meta_bytes = (uint64_t)st.st_size;
+    ash__file_close(fd);
+    ash__free(path);
+    return result;
+}
+
+static int open_meta(ash_backup *b, ash_error *err)
+{
+    char *path = ash__path_join(b->folder, "meta.mdb.new");
+    int rc = mdb_env_create(&b->env);
+    if (rc == 0)
+        rc = mdb_env_set_mapsize(b->env, (size_t)b->report->meta_bytes);
+    if (rc == 0)
+        rc = mdb_env_set_maxdbs(b->env, ASH_DB_COUNT + 4);
+    if (rc == 0)
+        rc = mdb_env_open(b->env, path, MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK, 0600);
+    if (rc == 0)
+        rc = mdb_txn_begin(b->env, NULL, MDB_RDONLY, &b->txn);
+    ash__free(path);
+    return rc != 0 ? ash__lmdb_fail(rc, err, "cannot open the copied metadata") : 0;
+}
+
+static void close_meta(ash_backup *b)
+{
+    if (b->txn != NULL)
+        mdb_txn_abort(b->txn);
+    if (b->env != NULL)
+        mdb_env_close(b->env);
+    b->txn = NULL;
+    b->env = NULL;
+}
+
+/* ---- is it sound? ---- */
+
+static bool check_progress(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    const ash_backup *b = ctx;
+    return b->opts->progress == NULL || b->opts->progress(b->opts->ctx, what, done, total);
+}
+
+static void check_finding(void *ctx, const char *text, const bson_t *facts)
+{
+    const ash_backup *b = ctx;
+    b->report->findings++;
+    if (b->opts->finding != NULL)
+        b->opts->finding(b->opts->ctx, text, facts);
+}
+
+static int verify(ash_backup *b, ash_error *err)
+{
+    ash_engine_options opts = {.must_exist = true,
+                               .read_only = true,
+                               .map_bytes = b->engine->opts.map_bytes,
+                               .filters = b->engine->opts.filters};
+    ash_check_options how = {.payloads = b->opts->verify,
+                             .progress = check_progress,
+                             .finding = check_finding,
+                             .ctx = b};
+    ash_check_report found;
+    ash_engine *copy = NULL;
+    int result = ash__engine_open(b->folder, &opts, &copy, err);
+    if (result == 0)
+        result = ash__engine_check(copy, &how, &found, err);
+    ash__engine_close(copy);
+    if (result != 0)
+        ash__error_prefix(err, "the copy does not verify");
+    return result;
+}
+
+/* ---- all of it ---- */
+
+static int run(ash_backup *b, ash_error *err)
+{
+    int result = copy_meta(b, err);
+    if (result == 0)
+        result = open_meta(b, err);
+    if (result == 0)
+        result = ash__backup_records(b, err);
+    close_meta(b);
+    return result;
+}
+
+/* Damage of the store itself is in the copy too; what is whole is worth keeping all the same. */
+static int conclude(ash_backup *b, ash_error *err)
+{
+    int result = ash__backup_finish_target(b, err);
+    if (result != 0)
+        return result;
+    result = verify(b, err);
+    bool own = b->report->findings > 0 && b->report->damaged == 0;
+    if (result != 0 || own)
+        ash__backup_spoil_target(b);
+    if (result != 0)
+        return result;
+    if (own)
+        return ash__fail(err, ASH_ECORRUPT, "the copy is damaged: %llu findings",
+                         (unsigned long long)b->report->findings);
+    result = ash__backup_end_mark(b, err);
+    if (result == 0 && b->report->findings > 0)
+        result = ash__fail(err, ASH_ECORRUPT,
+                           "the store is damaged, and so is what was copied: %llu findings",
+                           (unsigned long long)b->report->findings);
+    return result;
+}
+
+int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_options *opts,
+                       ash_backup_report *out, ash_error *err)
+{
+    static const ash_backup_options none = {0};
+    ash_backup b = {.engine = e,
+                    .opts = opts != NULL ? opts : &none,
+                    .report = out,
+                    .folder = ash__strdup(folder),
+                    .segments = ash__path_join(folder, "segments"),
+                    .lock_fd = -1,
+                    .fd = -1};
+    memset(out, 0, sizeof *out);
+    int result = begin_hold(e, err);
+    if (result == 0) {
+        result = ash__backup_open_target(&b, err);
+        if (result == 0)
+            result = run(&b, err);
+        end_hold(e);
+        if (result == 0)
+            result = conclude(&b, err);
+    }
+    ash__file_close(b.fd);
+    ash__file_close(b.lock_fd);
+    ash__free(b.touched);
+    ash__free(b.buf);
+    ash__free(b.segments);
+    ash__free(b.folder);
+    return result;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/backup.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { SEGMENTS_MAX = 1 << 24, PROGRESS_BYTES = 4 << 20 };
+
+static const size_t record_max = ASH_RECORD_HEADER_BYTES + (16 << 20) + (16 << 10);
+
+static int progress(const ash_backup *b, ash_error *err)
+{
+    const ash_backup_options *o = b->opts;
+    if (o->progress == NULL ||
+        o->progress(o->ctx, "records", (int64_t)b->done_bytes, (int64_t)b->total_bytes))
+        return 0;
+    return ash__fail(err, ASH_EINTERRUPTED, "the backup was interrupted");
+}
+
+/* ---- segment files of the target ---- */
+
+static char *segment_path(const char *folder, uint32_t id)
+{
+    return ash__sprintf("%s/%08x.seg", folder, (unsigned)id);
+}
+
+static void touch(ash_backup *b, uint32_t id)
+{
+    if (id >= b->touched_count) {
+        uint32_t count = id + 64;
+        b->touched = ash__realloc_array(b->touched, count, 1);
+        memset(b->touched + b->touched_count, 0, count - b->touched_count);
+        b->touched_count = count;
+    }
+    b->touched[id] = 1;
+}
+
+static int open_segment(ash_backup *b, uint32_t id, ash_error *err)
+{
+    if (b->segment == id)
+        return 0;
+    ash__file_close(b->fd);
+    b->fd = -1;
+    b->segment = 0;
+    char *path = segment_path(b->segments, id);
+    int result = ash__file_open(path, O_RDWR | O_CREAT, &b->fd, err);
+    ash__free(path);
+    if (result == 0)
+        b->segment = id;
+    return result;
+}
+
+static int load_header(const ash_backup *b, uint32_t id, uint8_t out[ASH_BLOCK_BYTES],
+                       ash_error *err)
+{
+    int fd = -1;
+    char *folder = ash__path_join(b->engine->folder, "segments");
+    char *path = segment_path(folder, id);
+    int result = ash__segments_check_file(b->engine->segments, id, err);
+    if (result == 0)
+        result = ash__file_open(path, O_RDONLY, &fd, err);
+    if (result == 0)
+        result = ash__file_read(fd, out, ASH_BLOCK_BYTES, 0, err);
+    ash__file_close(fd);
+    ash__free(path);
+    ash__free(folder);
+    return result;
+}
+
+/* The file is there, as long as it should be, and has its header.  Free blocks stay holes. */
+static int make_segment(ash_backup *b, uint32_t id, uint32_t blocks, ash_error *err)
+{
+    uint8_t header[ASH_BLOCK_BYTES], there[ASH_BLOCK_BYTES];
+    struct stat st;
+    off_t size = (off_t)blocks * ASH_BLOCK_BYTES;
+    int result = load_header(b, id, header, err);
+    if (result == 0)
+        result = open_segment(b, id, err);
+    if (result != 0)
+        return result;
+    if (fstat(b->fd, &st) != 0)
+        return ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
+    b->report->segments++;
+    if (st.st_size == size && ash__file_read(b->fd, there, sizeof there, 0, NULL) == 0 &&
+        memcmp(there, header, sizeof header) == 0)
+        return 0;
+    touch(b, id);
+    if (ash__io()->ftruncate(b->fd, size) != 0)
+        return ash__fail_errno(err, errno, "cannot make segment %08x", (unsigned)id);
+    return ash__file_write(b->fd, header, sizeof header, 0, err);
+}
+
+static int visit_space(ash_backup *b, MDB_val key, MDB_val value, ash_error *err)
+{
+    if (key.mv_size != 4)
+        return 0; /* a slice of a block map */
+    uint32_t id = ash__get_be32(key.mv_data);
+    if (value.mv_size != 8 || id == 0 || id > SEGMENTS_MAX)
+        return ash__fail(err, ASH_ECORRUPT, "the list of segments is damaged");
+    b->total_bytes += (uint64_t)ash__get_le32((const uint8_t *)value.mv_data + 4) * ASH_BLOCK_BYTES;
+    return make_segment(b, id, ash__get_le32(value.mv_data), err);
+}
+
+/* ---- records ---- */
+
+/* Is the record in the target, as the source has it? */
+static bool is_there(ash_backup *b, const ash_pointer *p, const uint8_t *header)
+{
+    off_t at = (off_t)p->block * ASH_BLOCK_BYTES;
+    if (ash__file_read(b->fd, b->buf, ASH_RECORD_HEADER_BYTES, at, NULL) != 0 ||
+        memcmp(b->buf, header, ASH_RECORD_HEADER_BYTES) != 0)
+        return false;
+    return b->trusts ||
+           (ash__file_read(b->fd, b->buf, p->len, at + ASH_RECORD_HEADER_BYTES, NULL) == 0 &&
+            ash__checksum(b->buf, p->len) == ash__get_le64(header + 32));
+}
+
+static int copy_record(ash_backup *b, uint32_t coll_id, const ash_pointer *p, ash_error *err)
+{
+    ash_place place = {p->segment, p->block, p->len, p->sequence};
+    const uint8_t *payload;
+    int result = ash__segments_read(b->engine->segments, &place, coll_id, false, &payload, err);
+    if (result == 0)
+        result = open_segment(b, p->segment, err);
+    if (result != 0)
+        return result;
+    const uint8_t *header = payload - ASH_RECORD_HEADER_BYTES; /* as segment/format.h has it */
+    if (p->len > record_max - ASH_RECORD_HEADER_BYTES)
+        return ash__fail(err, ASH_ECORRUPT, "a record is too long");
+    if (is_there(b, p, header))
+        return 0;
+    result = ash__segments_read(b->engine->segments, &place, coll_id, true, &payload, err);
+    size_t len = ASH_RECORD_HEADER_BYTES + (size_t)p->len;
+    touch(b, p->segment);
+    if (result == 0)
+        result = ash__file_write(b->fd, header, len, (off_t)p->block * ASH_BLOCK_BYTES, err);
+    if (result == 0) {
+        b->report->copied_records++;
+        b->report->copied_bytes += len;
+    }
+    return result;
+}
+
+static int visit_record(ash_backup *b, MDB_val key, MDB_val value, ash_error *err)
+{
+    ash_pointer place;
+    ash_doc doc;
+    ash_error why = ASH_ERROR_INIT;
+    b->report->records++;
+    int result = ash__record_parse(key, value, &place, &doc, &why);
+    if (result == 0 && place.segment != 0) {
+        result = copy_record(b, ash__get_be32(key.mv_data), &place, &why);
+        uint64_t before = b->done_bytes / PROGRESS_BYTES;
+        b->done_bytes += (uint64_t)ash__segment_blocks_for(place.len) * ASH_BLOCK_BYTES;
+        if (before != b->done_bytes / PROGRESS_BYTES && progress(b, err) != 0)
+            return ASH_EINTERRUPTED;
+    }
+    if (result == ASH_ECORRUPT) {
+        ash__log(ASH_LOG_WARN, "backup: %s", why.text);
+        b->report->damaged++;
+        return 0;
+    }
+    return result == 0 ? 0 : ash__fail(err, why.code, "%s", why.text);
+}
+
+static int walk(ash_backup *b, enum ash_database db,
+                int (*visit)(ash_backup *b, MDB_val key, MDB_val value, ash_error *err),
+                ash_error *err)
+{
+    MDB_cursor *cursor = NULL;
+    MDB_val key, value;
+    MDB_dbi dbi;
+    int result = 0;
+    int rc = mdb_dbi_open(b->txn, ash__database_names[db], 0, &dbi);
+    if (rc == 0)
+        rc = mdb_cursor_open(b->txn, dbi, &cursor);
+    while (rc == 0 && result == 0) {
+        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        if (rc == 0)
+            result = visit(b, key, value, err);
+    }
+    if (cursor != NULL)
+        mdb_cursor_close(cursor);
+    if (result == 0 && rc != 0 && rc != MDB_NOTFOUND)
+        result = ash__lmdb_fail(rc, err, "cannot walk the copied metadata");
+    return result;
+}
+
+static int sync_segments(ash_backup *b, ash_error *err)
+{
+    int result = 0;
+    for (uint32_t id = 1; result == 0 && id < b->touched_count; id++) {
+        if (b->touched[id] == 0)
+            continue;
+        result = open_segment(b, id, err);
+        if (result == 0)
+            result = ash__file_sync(b->fd, err);
+    }
+    return result;
+}
+
+int ash__backup_records(ash_backup *b, ash_error *err)
+{
+    b->buf = ash__alloc(record_max);
+    int result = walk(b, ASH_DB_SPACE, visit_space, err);
+    if (result == 0)
+        result = progress(b, err);
+    if (result == 0)
+        result = walk(b, ASH_DB_RECORDS, visit_record, err);
+    return result == 0 ? sync_segments(b, err) : result;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/maintain.h"
+
+/* {backup: "folder", verify: bool}: the report is
+ *   {records, copiedRecords, copiedBytes, metaBytes, segments, damaged, clean, findingCount,
+ *    findings: [{text, …}]} */
+
+enum { FINDINGS_MAX = 1000 };
+
+typedef struct backing_up {
+    ash_progress_fn progress;
+    void *ctx;
+    ash_builder findings;
+    uint32_t count;
+} backing_up;
+
+static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    backing_up *b = ctx;
+    return b->progress == NULL || b->progress(b->ctx, what, done, total);
+}
+
+static void on_finding(void *ctx, const char *text, const bson_t *facts)
+{
+    backing_up *b = ctx;
+    char name[12];
+    if (b->count++ >= FINDINGS_MAX)
+        return;
+    ash__builder_begin_doc(&b->findings, ash__index_name(b->count - 1, name));
+    ash__builder_text(&b->findings, "text", text);
+    ash__builder_elements(&b->findings, ash__doc_from_bson(facts));
+    ash__builder_end(&b->findings);
+}
+
+static void give_report(const backing_up *state, const ash_backup_report *r, bson_t *out)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t view;
+    ash__builder_begin(&b);
+    ash__builder_int64(&b, "records", (int64_t)r->records);
+    ash__builder_int64(&b, "copiedRecords", (int64_t)r->copied_records);
+    ash__builder_int64(&b, "copiedBytes", (int64_t)r->copied_bytes);
+    ash__builder_int64(&b, "metaBytes", (int64_t)r->meta_bytes);
+    ash__builder_int64(&b, "segments", (int64_t)r->segments);
+    ash__builder_int64(&b, "damaged", (int64_t)r->damaged);
+    ash__builder_bool(&b, "clean", r->damaged == 0 && r->findings == 0);
+    ash__builder_int64(&b, "findingCount", state->count);
+    ash__builder_array_value(&b, "findings", ash__builder_doc(&state->findings));
+    ash__builder_end(&b);
+    ash__doc_to_bson(ash__builder_doc(&b), &view);
+    bson_copy_to(&view, out);
+    ash__builder_release(&b);
+}
+
+int ash__embedded_backup(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
+                         bson_t *out, ash_error *err)
+{
+    backing_up state = {.progress = progress, .ctx = ctx};
+    ash_backup_report report = {0};
+    uint32_t len;
+    ash_doc doc = ash__doc_from_bson(action);
+    ash_value folder = ash__doc_get(doc, "backup");
+    if (folder.type != BSON_TYPE_UTF8 || ash__value_string(folder, &len)[0] == 0)
+        return ash__fail(err, ASH_EINVAL, "backup: the folder is not given");
+    ash_backup_options opts = {.verify = ash__value_truthy(ash__doc_get(doc, "verify")),
+                               .progress = on_progress,
+                               .finding = on_finding,
+                               .ctx = &state};
+    ash__builder_begin(&state.findings);
+    int rc = ash__engine_backup(s->engine, ash__value_string(folder, &len), &opts, &report, err);
+    ash__builder_end(&state.findings);
+    if (rc == 0 || rc == ASH_ECORRUPT)
+        give_report(&state, &report, out);
+    ash__builder_release(&state.findings);
+    return rc;
+}

@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `ashlar backup`: of a live store, again, after an interruption, of a damaged one, and into wrong folders.
+. "$(dirname "$0")/../lib.sh"
+copied() { # STORE DEST: how many payloads the backup copied
+    "$ASHLAR" -s "$1" --json backup "$2" | sed -n 's/.*"copiedRecords" : \([0-9]*\).*/\1/p'
+}
+random() { # BYTES
+    head -c "$1" /dev/urandom
+}
+
+case_backup_is_a_store() {
+    random 3000000 | "$ASHLAR" -s "$scratch/a" put - large
+    echo small | "$ASHLAR" -s "$scratch/a" -d other -b mine put - small
+    "$ASHLAR" -s "$scratch/a" backup "$scratch/a-copy" | grep -q 'payloads copied'
+    [ ! -e "$scratch/a-copy/ashlar.backup" ]
+    "$ASHLAR" -s "$scratch/a-copy" check
+    "$ASHLAR" -s "$scratch/a" cat large >"$scratch/large"
+    "$ASHLAR" -s "$scratch/a-copy" cat large | cmp - "$scratch/large"
+    [ "$("$ASHLAR" -s "$scratch/a-copy" -d other -b mine cat small)" = small ]
+    # It lives on by itself.
+    random 1000000 | "$ASHLAR" -s "$scratch/a-copy" put - more
+    "$ASHLAR" -s "$scratch/a-copy" rm large
+    "$ASHLAR" -s "$scratch/a-copy" check
+    # And becomes a backup again.
+    "$ASHLAR" -s "$scratch/a" backup --verify "$scratch/a-copy" >/dev/null
+    "$ASHLAR" -s "$scratch/a-copy" cat large | cmp - "$scratch/large"
+    expect_status 4 "$ASHLAR" -s "$scratch/a-copy" cat more
+}
+
+case_repeated_backup_copies_what_changed() {
+    for name in one two three; do
+        random 2000000 | "$ASHLAR" -s "$scratch/b" put - $name
+    done
+    [ "$(copied "$scratch/b" "$scratch/b-copy")" = 24 ]
+    [ "$(copied "$scratch/b" "$scratch/b-copy")" = 0 ]
+    "$ASHLAR" -s "$scratch/b" rm two
+    random 600000 | "$ASHLAR" -s "$scratch/b" put - four
+    [ "$(copied "$scratch/b" "$scratch/b-copy")" = 3 ]
+    "$ASHLAR" -s "$scratch/b-copy" check
+    for name in one three four; do
+        "$ASHLAR" -s "$scratch/b" cat $name >"$scratch/expected"
+        "$ASHLAR" -s "$scratch/b-copy" cat $name | cmp - "$scratch/expected"
+    done
+    expect_status 4 "$ASHLAR" -s "$scratch/b-copy" cat two
+}
+
+case_backup_of_a_served_store_under_change() {
+    start_server "$scratch/c"
+    for name in one two three four; do
+        random 4000000 | "$ASHLAR" -s "$scratch/c" put - $name
+    done
+    (
+        while [ ! -e "$scratch/c-enough" ]; do
+            random 3000000 | "$ASHLAR" -s "$scratch/c" put --replace - changing
+            "$ASHLAR" -s "$scratch/c" rm changing
+        done
+    ) >/dev/null 2>&1 &
+    changer=$!
+    for turn in 1 2 3 4; do
+        (cd "$scratch" && "$ASHLAR" -s "$scratch/c" -q backup --verify c-copy)
+        "$ASHLAR" -s "$scratch/c-copy" check >"$scratch/checked"
+        for name in one two three four; do
+            "$ASHLAR" -s "$scratch/c" sum $name >"$scratch/sum"
+            "$ASHLAR" -s "$scratch/c-copy" cat $name | sha256sum | cut -c1-64 | grep -q "^$(cut -c1-64 "$scratch/sum")"
+        done
+    done
+    touch "$scratch/c-enough"
+    wait $changer
+    stop_server
+    "$ASHLAR" -s "$scratch/c" check
+}
+
+case_interrupted_backup_does_not_open_and_can_be_finished() {
+    random 3000000 | "$ASHLAR" -s "$scratch/d" put - file
+    "$ASHLAR" -s "$scratch/d" -q backup "$scratch/d-copy"
+    # As an interruption leaves it: marked, without a superblock, and with a payload half written.
+    head -c 32 "$scratch/d/ashlar.store" | tail -c 16 >"$scratch/d-copy/ashlar.backup"
+    rm "$scratch/d-copy/ashlar.store"
+    random 50000 | dd of="$scratch/d-copy/segments/00000001.seg" bs=1 seek=300000 conv=notrunc 2>/dev/null
+    expect_status 7 "$ASHLAR" -s "$scratch/d-copy" ls
+    [ "$(copied "$scratch/d" "$scratch/d-copy")" = 1 ]
+    "$ASHLAR" -s "$scratch/d-copy" check
+    "$ASHLAR" -s "$scratch/d" cat file >"$scratch/expected"
+    "$ASHLAR" -s "$scratch/d-copy" cat file | cmp - "$scratch/expected"
+}
+
+case_damage_of_the_store_is_reported_and_the_rest_copied() {
+    random 300000 | "$ASHLAR" -s "$scratch/e" put - bad
+    random 300000 | "$ASHLAR" -s "$scratch/e" put - good
+    printf 'X' | dd of="$scratch/e/segments/00000001.seg" bs=1 seek=100000 conv=notrunc 2>/dev/null
+    expect_status 7 "$ASHLAR" -s "$scratch/e" backup --verify "$scratch/e-copy"
+    "$ASHLAR" -s "$scratch/e" cat good >"$scratch/expected"
+    "$ASHLAR" -s "$scratch/e-copy" cat good | cmp - "$scratch/expected"
+    expect_status 7 "$ASHLAR" -s "$scratch/e-copy" cat bad
+}
+
+case_damage_of_the_copy_is_found() {
+    random 300000 | "$ASHLAR" -s "$scratch/f" put - file
+    "$ASHLAR" -s "$scratch/f" -q backup "$scratch/f-copy"
+    printf 'X' | dd of="$scratch/f-copy/segments/00000001.seg" bs=1 seek=100000 conv=notrunc 2>/dev/null
+    expect_status 7 "$ASHLAR" -s "$scratch/f" backup --verify "$scratch/f-copy"
+    # The next one mends it.
+    "$ASHLAR" -s "$scratch/f" -q backup --verify "$scratch/f-copy"
+    "$ASHLAR" -s "$scratch/f-copy" check
+}
+
+case_wrong_folders() {
+    echo x | "$ASHLAR" -s "$scratch/g" put - file
+    echo x | "$ASHLAR" -s "$scratch/h" put - file
+    expect_status 5 "$ASHLAR" -s "$scratch/g" backup "$scratch/h"
+    grep -q 'another store' "$scratch/err"
+    [ "$("$ASHLAR" -s "$scratch/h" cat file)" = x ]
+    mkdir "$scratch/full" && echo precious >"$scratch/full/file"
+    expect_status 5 "$ASHLAR" -s "$scratch/g" backup "$scratch/full"
+    [ "$(ls "$scratch/full")" = file ]
+    expect_status 2 "$ASHLAR" -s "$scratch/g" backup "$scratch/g"
+    expect_status 2 "$ASHLAR" -s "$scratch/g" backup "$scratch/g/inside"
+    [ "$("$ASHLAR" -s "$scratch/g" cat file)" = x ]
+    "$ASHLAR" -s "$scratch/g" -q backup "$scratch/g-copy"
+    start_server "$scratch/g-copy"
+    expect_status 6 "$ASHLAR" -s "$scratch/g" backup "$scratch/g-copy"
+    stop_server
+}
+
+run_cases
