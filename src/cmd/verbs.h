@@ -20,6 +20,7 @@
     X(check)                                                                                       \
     X(sweep)                                                                                       \
     X(backup)                                                                                      \
+    X(copy)                                                                                        \
     X(df)                                                                                          \
     X(lock)                                                                                        \
     X(locks)                                                                                       \

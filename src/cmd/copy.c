@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/copy.h"
+#include "cmd/verbs.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REPLACE };
+static const ash_cmd_option options[] = {
+    {0, "replace", NULL, "replace files of the target that have the id of another file"},
+    {0, NULL, NULL, NULL},
+};
+
+enum action { COPIED, UPDATED, PRESENT };
+
+struct copy {
+    ash_cmd *cmd;
+    ash_store *to_store;
+    const char *to_db; /* NULL: that of the source */
+    ash_bucket *from, *to;
+    ash_progress *progress;
+    bool replace;
+    int64_t total_bytes, total_files;
+    int64_t copied, present, failed, bytes;
+};
+
+/* ---- is it there? ---- */
+
+static bool same_bytes(const ash_file *a, const ash_file *b)
+{
+    const char *x = ash_file_sha256(a), *y = ash_file_sha256(b);
+    return ash_file_length(a) == ash_file_length(b) &&
+           ash_file_upload_date_ms(a) == ash_file_upload_date_ms(b) &&
+           ash_file_chunk_size_bytes(a) == ash_file_chunk_size_bytes(b) &&
+           (x == NULL || y == NULL || strcmp(x, y) == 0);
+}
+
+/* A file whose document is in the target is whole there: the document comes last. */
+static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file *there,
+                            enum action *action, ash_error *err)
+{
+    ash_doc a = ash_file_document(from), b = ash_file_document(there);
+    *action = PRESENT;
+    if (a.len == b.len && memcmp(a.data, b.data, a.len) == 0)
+        return 0;
+    *action = UPDATED; /* renamed, or given other metadata */
+    return c->cmd->dry_run ? 0 : ash__copy_document(c->to, from, err);
+}
+
+/* What to do about a file; *action COPIED: its bytes are to be copied. */
+static int compare(struct copy *c, const bson_value_t *id, enum action *action, ash_error *err)
+{
+    ash_file *from = NULL, *there = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    *action = COPIED;
+    int result = ash_bucket_get_file(c->to, id, true, &there, &own);
+    if (result == ASH_ENOTFOUND)
+        return 0;
+    if (result != 0)
+        return ash__fail(err, result, "%s", own.text);
+    result = ash_bucket_get_file(c->from, id, true, &from, err);
+    if (result == 0 && same_bytes(from, there))
+        result = bring_up_to_date(c, from, there, action, err);
+    else if (result == 0 && !c->replace)
+        result = ash__fail(err, ASH_EEXISTS,
+                           "the target has another file of that id; --replace replaces it");
+    else if (result == 0 && !c->cmd->dry_run)
+        result = ash_bucket_delete(c->to, id, NULL, err);
+    ash_file_free(from);
+    ash_file_free(there);
+    return result;
+}
+
+/* ---- one file ---- */
+
+static void report(struct copy *c, const ash_file *file, enum action action, const char *sha256)
+{
+    static const char *const names[] = {"copied", "updated", "present"};
+    bson_t object = BSON_INITIALIZER;
+    if (c->cmd->json) {
+        BSON_APPEND_UTF8(&object, "db", ash_bucket_db(c->to));
+        BSON_APPEND_UTF8(&object, "bucket", ash_bucket_name(c->to));
+        BSON_APPEND_UTF8(&object, "action", names[action]);
+        ash__cmd_file_object(file, &object);
+        if (sha256[0] != 0)
+            BSON_APPEND_UTF8(&object, "sha256", sha256);
+        ash__cmd_emit(&object);
+    } else if (c->cmd->dry_run && action != PRESENT) {
+        const char *name = ash_file_filename(file);
+        char *shown = ash__cmd_printable(name != NULL ? name : "(no name)");
+        ash__cmd_say(c->cmd, "would copy %s.%s: %s", ash_bucket_db(c->to), ash_bucket_name(c->to),
+                     shown);
+        ash__free(shown);
+    }
+    bson_destroy(&object);
+}
+
+static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
+{
+    enum action action;
+    char sha256[65] = "";
+    int result = compare(c, ash_file_id(file), &action, err);
+    if (result == 0 && action == COPIED && !c->cmd->dry_run)
+        result = ash__copy_file(c->from, c->to, ash_file_id(file), c->progress, sha256, err);
+    else
+        ash__progress_add(c->progress, ash_file_length(file), 0, NULL);
+    if (result != 0)
+        return result;
+    report(c, file, action, sha256);
+    c->copied += action != PRESENT ? 1 : 0;
+    c->present += action == PRESENT ? 1 : 0;
+    c->bytes += action == COPIED ? ash_file_length(file) : 0;
+    return 0;
+}
+
+/* Trouble with one file does not keep the others; trouble with a store does. */
+static bool ends_all(int result)
+{
+    return result == ASH_EINTERRUPTED || result == ASH_ENOSPC || result == ASH_ENETWORK ||
+           result == ASH_EIO || result == ASH_EREADONLY || result == ASH_EACCES;
+}
+
+static int take_file(struct copy *c, const ash_file *file, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    const char *name = ash_file_filename(file) != NULL ? ash_file_filename(file) : "(no name)";
+    ash__progress_add(c->progress, 0, 0, name);
+    int result = copy_one(c, file, &own);
+    ash__progress_add(c->progress, 0, 1, NULL);
+    if (result == 0)
+        return ash__cmd_check_interrupted(err);
+    if (ends_all(result))
+        return ash__fail(err, result, "%s: %s", name, own.text);
+    ash__progress_clear(c->progress);
+    ash__cmd_fail(c->cmd, name, &own);
+    c->failed++;
+    return 0;
+}
+
+static int count_file(struct copy *c, const ash_file *file, ash_error *err)
+{
+    (void)err;
+    c->total_bytes += ash_file_length(file);
+    c->total_files++;
+    return 0;
+}
+
+/* ---- buckets ---- */
+
+static int each_file(struct copy *c, int (*visit)(struct copy *, const ash_file *, ash_error *),
+                     ash_error *err)
+{
+    ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
+    bson_t all = BSON_INITIALIZER;
+    ash_cursor *cursor = NULL;
+    opts.no_cursor_timeout = true; /* a large file may take long */
+    int result = ash_bucket_find(c->from, &all, &opts, &cursor, err);
+    while (result == 0) {
+        ash_doc doc = {0};
+        ash_file *file = NULL;
+        ash_error own = ASH_ERROR_INIT;
+        result = ash_cursor_next(cursor, &doc, err);
+        if (result != 0 || doc.data == NULL)
+            break;
+        if (ash_file_from_document(doc, &file, &own) == 0) {
+            result = visit(c, file, err);
+        } else if (visit == take_file) {
+            ash__cmd_fail(c->cmd, "files document", &own);
+            c->failed++;
+        }
+        ash_file_free(file);
+    }
+    ash_cursor_free(cursor);
+    return result;
+}
+
+static int with_bucket(struct copy *c, ash_store *store, const char *db, const char *name,
+                       int (*visit)(struct copy *, const ash_file *, ash_error *), ash_error *err)
+{
+    ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
+    opts.db = db;
+    opts.bucket_name = name;
+    c->from = c->to = NULL;
+    int result = ash_bucket_open(store, &opts, &c->from, err);
+    opts.db = c->to_db != NULL ? c->to_db : db;
+    if (result == 0)
+        result = ash_bucket_open(c->to_store, &opts, &c->to, err);
+    if (result == 0)
+        result = each_file(c, visit, err);
+    ash_bucket_free(c->from);
+    ash_bucket_free(c->to);
+    return result;
+}
+
+static int count_bucket(void *ctx, ash_store *store, const char *db, const char *name,
+                        ash_error *err)
+{
+    return with_bucket(ctx, store, db, name, count_file, err);
+}
+
+static int copy_bucket(void *ctx, ash_store *store, const char *db, const char *name,
+                       ash_error *err)
+{
+    return with_bucket(ctx, store, db, name, take_file, err);
+}
+
+/* ---- the verb ---- */
+
+static bool same_folder(const ash_cmd *from, const ash_cmd *to)
+{
+    char *a = ash__cmd_store_folder(from), *b = ash__cmd_store_folder(to);
+    char *x = a != NULL ? realpath(a, NULL) : NULL, *y = b != NULL ? realpath(b, NULL) : NULL;
+    bool same = x != NULL && y != NULL && strcmp(x, y) == 0;
+    free(x);
+    free(y);
+    ash__free(a);
+    ash__free(b);
+    return same;
+}
+
+static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, ash_error *err)
+{
+    char size[32];
+    int result = ash__cmd_each_bucket(from, store, ".files", count_bucket, c, err);
+    ash__progress_set_total(c->progress, c->total_bytes, c->total_files);
+    if (result == 0)
+        result = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
+    ash__progress_clear(c->progress);
+    ash__cmd_print_size(size, sizeof size, c->bytes);
+    ash__cmd_say(c->cmd, "%s%" PRId64 " files (%s), %" PRId64 " there already, %" PRId64 " failed",
+                 c->cmd->dry_run ? "would copy " : "copied ", c->copied, size, c->present,
+                 c->failed);
+    if (result == 0 && c->total_files == 0 && from->bucket != NULL)
+        result = ash__fail(err, ASH_ENOTFOUND, "there is no file in bucket %s", from->bucket);
+    return result;
+}
+
+static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    struct copy c = {.cmd = cmd, .replace = args->values[REPLACE] != NULL};
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    ash_cmd from = *cmd, to = *cmd;
+    from.store_uri = args->words[0];
+    to.store_uri = args->words[1];
+    to.db = NULL;
+    bool into_one = ash__cmd_names_database(&to);
+    if (into_one && !ash__cmd_names_database(&from))
+        return ash__cmd_usage(cmd, "the target names a database: choose one of the source by -d");
+    if (same_folder(&from, &to))
+        return ash__cmd_usage(cmd, "source and target are the same store");
+    ash__cmd_catch_signals();
+    c.progress = ash__progress_new(cmd, 0, 0);
+    int result = ash__cmd_open_store(&from, ASH_CMD_READ, NULL, &store, &err);
+    if (result == 0)
+        result = ash__cmd_open_store(&to, cmd->dry_run ? ASH_CMD_READ : ASH_CMD_WRITE, NULL,
+                                     &c.to_store, &err);
+    if (result == 0) {
+        c.to_db = into_one ? ash_store_default_db(c.to_store) : NULL;
+        result = copy_all(&c, &from, store, &err);
+    }
+    ash__progress_free(c.progress);
+    if (result < 0)
+        result = ash__cmd_fail(cmd, NULL, &err);
+    ash_store_close(c.to_store);
+    ash_store_close(store);
+    return result == 0 && c.failed > 0 ? ASH_EXIT_PARTIAL : result;
+}
+
+const ash_cmd_verb ash__cmd_copy = {
+    .name = "copy",
+    .group = "store",
+    .synopsis = "[-d DB] [-b BUCKET] [--replace] SRC DST",
+    .summary = "copy buckets from store SRC to store DST",
+    .details =
+        "Both are folders or mongodb:// URIs.  All buckets of all databases, or of the one that -d "
+        "or SRC's URI names; a\n"
+        "database in DST's URI takes them.  Files keep their ids, dates, metadata, digests and "
+        "expiry.  A file becomes\n"
+        "visible when all its bytes are there and their SHA-256 is right.  Repeating an "
+        "interrupted copy goes on: what is\n"
+        "there with the same id, length, date and digest is passed over.  Exit status 3 when some "
+        "files could not be copied.",
+    .options = options,
+    .min_words = 2,
+    .max_words = 2,
+    .run = run_copy,
+};

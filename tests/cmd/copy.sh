@@ -1,0 +1,133 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `ashlar copy`: between folders and servers, again, interrupted, with conflicts and damage.
+. "$(dirname "$0")/../lib.sh"
+random() { # BYTES
+    head -c "$1" /dev/urandom
+}
+
+fill() { # STORE
+    random 3000000 | "$ASHLAR" -s "$1" put - large
+    random 1 | "$ASHLAR" -s "$1" put - 'revised name'
+    random 261120 | "$ASHLAR" -s "$1" put --metadata '{"a": {"b": [1, 2]}}' --ttl 86400 - 'revised name'
+    : | "$ASHLAR" -s "$1" put --id '{"x": 1}' - empty
+    random 5000 | "$ASHLAR" -s "$1" -d other -b mine put --id 42 --chunk-size 1000 - deep/er
+}
+
+# Everything there is to say about the files of the three buckets.
+describe() { # URI…: -s URI, and what else chooses
+    "$ASHLAR" "$@" --json find '{}'
+}
+
+same() { # STORE STORE
+    describe -s "$1" >"$scratch/one"
+    describe -s "$2" | cmp - "$scratch/one"
+    describe -s "$1" -d other -b mine >"$scratch/one"
+    describe -s "$2" -d other -b mine | cmp - "$scratch/one"
+    for address in large 'revised name@0' 'revised name@1' empty; do
+        "$ASHLAR" -s "$1" cat "$address" >"$scratch/bytes"
+        "$ASHLAR" -s "$2" cat "$address" | cmp - "$scratch/bytes"
+        "$ASHLAR" -s "$1" --json stat "$address" >"$scratch/one"
+        "$ASHLAR" -s "$2" --json stat "$address" | cmp - "$scratch/one"
+    done
+    "$ASHLAR" -s "$1" -d other -b mine cat deep/er >"$scratch/bytes"
+    "$ASHLAR" -s "$2" -d other -b mine cat deep/er | cmp - "$scratch/bytes"
+}
+
+case_folder_to_folder_and_again() {
+    fill "$scratch/a"
+    "$ASHLAR" copy -n "$scratch/a" "$scratch/a2" 2>/dev/null && return 1
+    [ ! -e "$scratch/a2" ]
+    "$ASHLAR" copy "$scratch/a" "$scratch/a2" | grep -q '^copied 5 files .*, 0 there already, 0 failed$'
+    same "$scratch/a" "$scratch/a2"
+    "$ASHLAR" -s "$scratch/a2" check
+    "$ASHLAR" copy "$scratch/a" "$scratch/a2" | grep -q '^copied 0 files (0 B), 5 there already, 0 failed$'
+    "$ASHLAR" -s "$scratch/a" mv large larger
+    random 10 | "$ASHLAR" -s "$scratch/a" put - new
+    [ "$("$ASHLAR" --json copy "$scratch/a" "$scratch/a2" | grep -c '"action" : "present"')" = 4 ]
+    "$ASHLAR" -s "$scratch/a2" cat larger >"$scratch/bytes"
+    "$ASHLAR" -s "$scratch/a" cat larger | cmp - "$scratch/bytes"
+    expect_status 4 "$ASHLAR" -s "$scratch/a2" stat large
+}
+
+case_chosen_buckets() {
+    fill "$scratch/b"
+    "$ASHLAR" copy -d other "$scratch/b" "$scratch/b2"
+    ! "$ASHLAR" -s "$scratch/b2" ls | grep -q .
+    "$ASHLAR" -s "$scratch/b2" -d other -b mine stat deep/er >/dev/null
+    expect_status 4 "$ASHLAR" copy -b nobody "$scratch/b" "$scratch/b2"
+    expect_status 2 "$ASHLAR" copy "$scratch/b" "$scratch/b/."
+    expect_status 4 "$ASHLAR" copy "$scratch/nowhere" "$scratch/b2"
+}
+
+case_through_a_server() {
+    fill "$scratch/c"
+    start_server "$scratch/c-served"
+    "$ASHLAR" copy "$scratch/c" "mongodb://$server_address/"
+    "$ASHLAR" copy "mongodb://$server_address/" "$scratch/c2"
+    same "$scratch/c" "$scratch/c2"
+    # From the folder of a running server, and into a database of another name.
+    "$ASHLAR" copy "$scratch/c-served" "$scratch/c3"
+    same "$scratch/c" "$scratch/c3"
+    expect_status 2 "$ASHLAR" copy "$scratch/c" "mongodb://$server_address/third"
+    "$ASHLAR" -d test copy "$scratch/c" "mongodb://$server_address/third"
+    describe -s "$scratch/c" >"$scratch/one"
+    describe -s "mongodb://$server_address/third" | cmp - "$scratch/one"
+    stop_server
+    "$ASHLAR" -s "$scratch/c-served" check
+}
+
+case_conflicts() {
+    echo one | "$ASHLAR" -s "$scratch/d" put --id 1 - name
+    echo fine | "$ASHLAR" -s "$scratch/d" put - fine
+    echo other | "$ASHLAR" -s "$scratch/d2" put --id 1 - name
+    expect_status 3 "$ASHLAR" copy "$scratch/d" "$scratch/d2"
+    grep -q 'another file of that id' "$scratch/err"
+    [ "$("$ASHLAR" -s "$scratch/d2" cat name)" = other ]
+    [ "$("$ASHLAR" -s "$scratch/d2" cat fine)" = fine ]
+    "$ASHLAR" copy --replace "$scratch/d" "$scratch/d2"
+    [ "$("$ASHLAR" -s "$scratch/d2" cat name)" = one ]
+    "$ASHLAR" -s "$scratch/d2" check
+}
+
+case_damaged_file_is_not_copied() {
+    random 300000 | "$ASHLAR" -s "$scratch/e" put - bad
+    random 300000 | "$ASHLAR" -s "$scratch/e" put - good
+    printf 'X' | dd of="$scratch/e/segments/00000001.seg" bs=1 seek=100000 conv=notrunc 2>/dev/null
+    expect_status 3 "$ASHLAR" copy "$scratch/e" "$scratch/e2"
+    expect_status 4 "$ASHLAR" -s "$scratch/e2" stat bad
+    "$ASHLAR" -s "$scratch/e2" cat good >"$scratch/bytes"
+    "$ASHLAR" -s "$scratch/e" cat good | cmp - "$scratch/bytes"
+    "$ASHLAR" -s "$scratch/e2" --json sweep -n --min-age 1 | grep -q '"chunks" : 0'
+}
+
+case_killed_copy_goes_on() {
+    for name in one two three; do
+        random 1000000 | "$ASHLAR" -s "$scratch/f" put - $name
+    done
+    random 150000000 | "$ASHLAR" -s "$scratch/f" put - zlarge
+    start_server "$scratch/f2"
+    "$ASHLAR" -q copy "$scratch/f" "mongodb://$server_address/" &
+    copier=$!
+    tries=0
+    while ! "$ASHLAR" -s "$scratch/f2" stat three >/dev/null 2>&1; do
+        tries=$((tries + 1))
+        [ $tries -lt 500 ] || return 1
+        sleep 0.02
+    done
+    kill -KILL $copier
+    killed=0
+    wait $copier || killed=$?
+    if [ $killed = 137 ]; then
+        expect_status 4 "$ASHLAR" -s "$scratch/f2" stat zlarge
+    fi
+    "$ASHLAR" copy "$scratch/f" "mongodb://$server_address/" | grep -Eq '^copied [01] files .*, [34] there already, 0 failed$'
+    for name in one two three zlarge; do
+        "$ASHLAR" -s "$scratch/f" sum $name >"$scratch/one"
+        "$ASHLAR" -s "$scratch/f2" cat $name | sha256sum | cut -c1-64 | grep -q "^$(cut -c1-64 "$scratch/one")"
+    done
+    stop_server
+    "$ASHLAR" -s "$scratch/f2" check
+}
+
+run_cases
