@@ -10,8 +10,8 @@ set -eu
 build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-dev liblmdb-dev
   libssl-dev libxxhash-dev libzstd-dev zlib1g-dev libsnappy-dev libpcre2-dev libicu-dev
   libintelrdfpmath-dev"
-test="$build libcmocka-dev git python3-pymongo python3-gridfs nodejs faketime"
-check="$test g++ clang libclang-rt-14-dev clang-format spin"
+test="$build libcmocka-dev g++ git python3-pymongo python3-gridfs nodejs faketime"
+check="$test clang libclang-rt-14-dev clang-format spin"
 
 case "${1:-}" in
 build) wanted=$build ;;

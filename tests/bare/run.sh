@@ -27,6 +27,13 @@ mount -t sysfs sys "$root/sys" 2>/dev/null || true
 cp /etc/resolv.conf "$root/etc/" 2>/dev/null || true
 # The machine's own ways to reach its package sources, whatever they are.
 cp -r /etc/apt/apt.conf.d/. "$root/etc/apt/apt.conf.d/" 2>/dev/null || true
+if ls /usr/local/share/ca-certificates/*.crt >/dev/null 2>&1; then
+    cp /usr/local/share/ca-certificates/*.crt "$root/usr/local/share/ca-certificates/"
+    chroot "$root" update-ca-certificates >/dev/null 2>&1
+fi
+if [ -n "${NODE_EXTRA_CA_CERTS:-}" ]; then
+    cp "$NODE_EXTRA_CA_CERTS" "$root/etc/ssl/certs/machine.pem"
+fi
 [ -f "$HOME/.npmrc" ] && cp "$HOME/.npmrc" "$root/root/"
 
 rm -rf "$root/root/ashlar"
@@ -34,7 +41,7 @@ git clone -q "$here" "$root/root/ashlar"
 rm -rf "$root/root/ashlar/.git/objects/info/alternates"
 
 inside() {
-    chroot "$root" /usr/bin/env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 sh -ec "cd /root/ashlar; $1"
+    chroot "$root" /usr/bin/env -i ${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=/etc/ssl/certs/machine.pem} HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8 sh -ec "cd /root/ashlar; $1"
 }
 
 echo "== make run"
