@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What the README shows works as shown: the tour, the installation and the C program.
+# usage: ASHLAR=… readme.sh SOURCE_ROOT BUILD_ROOT
+. "$(dirname "$0")/../lib.sh"
+source=$1
+build=$2
+
+# The N-th block of a language in the README.
+block() { # LANGUAGE N
+    awk -v language="$1" -v wanted="$2" '
+        $0 == "```" language { seen++; inside = (seen == wanted); next }
+        /^```/ { inside = 0 }
+        inside { print }' "$source/README.md"
+}
+
+case_tour() {
+    mkdir "$scratch/tour"
+    cp -r "$source/README.md" "$source/docs" "$source/src" "$scratch/tour/"
+    cd "$scratch/tour"
+    # Our folder for the store, our port for the server, and time for it to start.
+    block sh 2 | sed "s|PATH=\"\$PWD/build:\$PATH\" ASHLAR_STORE=/tmp/first-store|ASHLAR_STORE=$scratch/tour-store|
+        s|^python3|/usr/bin/python3|
+        s|^ashlar serve &.*|ashlar serve --mongo 127.0.0.1:27899 >served \& sleep 2|
+        s|127.0.0.1:27017|127.0.0.1:27899|" >tour.sh
+    PATH=$(dirname "$ASHLAR"):$PATH bash -e tour.sh >out
+    grep -q "b'# Ashlar" out
+    cmp src.tar.back copy.tar 2>/dev/null || tar tf copy.tar >/dev/null
+    diff -r docs restored/docs
+}
+
+case_install_and_c_program() {
+    DESTDIR=$scratch/root meson install -C "$build" --no-rebuild --quiet
+    prefix=$(find "$scratch/root" -name ashlar.pc | head -n 1)
+    block c 1 >"$scratch/keep.c"
+    PKG_CONFIG_PATH=$(dirname "$prefix")
+    export PKG_CONFIG_PATH
+    flags=$(pkg-config --define-variable=prefix="$(cd "$(dirname "$prefix")/../../.." && pwd)" --cflags --libs ashlar)
+    cc -Wall -Werror -o "$scratch/keep" "$scratch/keep.c" $flags
+    library=$(dirname "$(find "$scratch/root" -name 'libashlar.so' | head -n 1)")
+    (cd "$scratch" && LD_LIBRARY_PATH=$library ./keep)
+    [ "$("$ASHLAR" -s "$scratch/files" cat hello.txt)" = hello ]
+    find "$scratch/root" -name ashlar.1 | grep -q .
+    find "$scratch/root" -path '*/bin/ashlar' | grep -q .
+    # Nothing but the public names leaves the library.
+    ! nm -D --defined-only "$library/libashlar.so" | grep -v ' [AVW] ' | awk '{print $3}' | grep -qvE '^ash_[^_]'
+}
+
+run_cases
