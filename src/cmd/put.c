@@ -350,15 +350,11 @@ static int split_words(const ash_cmd *cmd, const ash_cmd_args *args, int *count,
     struct stat st;
     *count = args->count;
     *name = args->values[NAME];
-    if (args->values[RECURSIVE] != NULL && args->count == 2 && *name == NULL &&
-        stat(args->words[1], &st) != 0) {
-        *name = args->words[1];
-        *count = 1;
-    } else if (args->values[RECURSIVE] == NULL && args->count == 2 && *name == NULL) {
+    if (args->count == 2 && *name == NULL) {
         if (stat(args->words[1], &st) == 0)
             return ash__cmd_usage(cmd,
-                                  "\"%s\" is a local file too: say --name %s to keep %s under that "
-                                  "name, or put one at a time",
+                                  "\"%s\" is a local file too: say --name %s to keep %s under "
+                                  "that name, or put one at a time",
                                   args->words[1], args->words[1], args->words[0]);
         *name = args->words[1];
         *count = 1;

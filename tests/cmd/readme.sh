@@ -33,9 +33,10 @@ case_install_and_c_program() {
     DESTDIR=$scratch/root meson install -C "$build" --no-rebuild --quiet
     prefix=$(find "$scratch/root" -name ashlar.pc | head -n 1)
     block c 1 >"$scratch/keep.c"
-    PKG_CONFIG_PATH=$(dirname "$prefix")
-    export PKG_CONFIG_PATH
-    flags=$(pkg-config --define-variable=prefix="$(cd "$(dirname "$prefix")/../../.." && pwd)" --cflags --libs ashlar)
+    # The scratch folder stands before the prefix that was configured.
+    mkdir "$scratch/pc"
+    sed "s|^prefix=|prefix=$scratch/root|" "$prefix" >"$scratch/pc/ashlar.pc"
+    flags=$(PKG_CONFIG_PATH=$scratch/pc pkg-config --cflags --libs ashlar)
     cc -Wall -Werror -o "$scratch/keep" "$scratch/keep.c" $flags
     library=$(dirname "$(find "$scratch/root" -name 'libashlar.so' | head -n 1)")
     (cd "$scratch" && LD_LIBRARY_PATH=$library ./keep)
