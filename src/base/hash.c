@@ -6,7 +6,11 @@
 #include <errno.h>
 #include <openssl/evp.h>
 #include <sys/random.h>
+#ifdef ASH_XXH_DISPATCH
+#include <xxh_x86dispatch.h> /* the widest vectors this processor has; same results */
+#else
 #include <xxhash.h>
+#endif
 
 uint64_t ash__checksum(const void *data, size_t len_bytes)
 {

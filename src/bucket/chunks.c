@@ -11,6 +11,10 @@
 #define N_FROM_END      (LENGTH_FROM_END + 6 + 4)
 #define OID_AT          9 /* document length, type, "_id" with its NUL */
 
+/* Up to here a file's chunks may go into the transaction that makes it visible: the engine keeps
+ * them beside its metadata, and the one turn at its writer costs less than two. */
+#define SMALL_BYTES 8000
+
 /* Everything of a chunk document before its data, with values to be patched. */
 static void build_head(const bson_value_t *files_id, uint8_t **out, size_t *out_len)
 {
@@ -72,12 +76,11 @@ static uint8_t *slot_at(const ash_chunk_writer *w, uint32_t i)
     return w->block + (size_t)i * w->slot_bytes;
 }
 
-int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err)
+/* Build the documents in place and hand them over; *inserted: as far as it came. */
+static int insert_held(ash_chunk_writer *w, ash_transaction *t, uint32_t count, uint32_t *inserted,
+                       int64_t deadline_ms, ash_error *err)
 {
     ash_doc docs[ASH_CHUNKS_HELD_MAX];
-    uint32_t count = w->held + (last && w->fill > 0 ? 1 : 0);
-    if (count == 0)
-        return 0;
     if (w->stored + count - 1 > INT32_MAX)
         return ash__fail(err, ASH_ETOOBIG, "file has more chunks than can be numbered");
     for (uint32_t i = 0; i < count; i++) {
@@ -88,10 +91,20 @@ int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms,
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     ash_write_result r;
     ash_write_result_init(&r);
-    o.op = ash__bucket_write_op(w->bucket, NULL, deadline_ms);
+    o.op = ash__bucket_write_op(w->bucket, t, deadline_ms);
     int rc = ash_collection_insert(w->bucket->chunks, docs, count, &o, &r, err);
-    w->stored += rc == 0 ? count : r.inserted;
+    *inserted = rc == 0 ? count : (uint32_t)r.inserted;
     ash_write_result_release(&r);
+    return rc;
+}
+
+int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err)
+{
+    uint32_t count = w->held + (last && w->fill > 0 ? 1 : 0), inserted = 0;
+    if (count == 0)
+        return 0;
+    int rc = insert_held(w, NULL, count, &inserted, deadline_ms, err);
+    w->stored += inserted;
     if (rc != 0)
         return rc;
     if (count == w->held && w->fill > 0)
@@ -101,6 +114,35 @@ int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms,
         w->fill = 0;
     w->held = 0;
     return 0;
+}
+
+const uint8_t *ash__chunk_writer_rest(const ash_chunk_writer *w)
+{
+    return slot_at(w, w->held) + w->head_bytes;
+}
+
+int64_t ash__chunk_writer_waiting(const ash_chunk_writer *w)
+{
+    return (int64_t)w->held + (w->fill > 0);
+}
+
+bool ash__chunk_writer_is_small(const ash_chunk_writer *w)
+{
+    return w->stored == 0 && w->held * (size_t)w->chunk_size + (size_t)w->fill <= SMALL_BYTES;
+}
+
+int ash__chunk_writer_insert(ash_chunk_writer *w, ash_transaction *t, int64_t deadline_ms,
+                             ash_error *err)
+{
+    uint32_t count = (uint32_t)ash__chunk_writer_waiting(w), inserted = 0;
+    return count == 0 ? 0 : insert_held(w, t, count, &inserted, deadline_ms, err);
+}
+
+void ash__chunk_writer_stored(ash_chunk_writer *w)
+{
+    w->stored += ash__chunk_writer_waiting(w);
+    w->held = 0;
+    w->fill = 0;
 }
 
 int ash__chunk_writer_space(ash_chunk_writer *w, uint8_t **at, size_t *room, int64_t deadline_ms,

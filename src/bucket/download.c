@@ -6,7 +6,10 @@
 #include "base/mem.h"
 #include "base/options.h"
 
+/* From the store in this process few chunks at a time, so that their bytes are still in the
+ * processor's cache, where the checksum left them, when the caller comes to read them. */
 static const size_t BATCH_BYTES = 4 * 1024 * 1024;
+static const size_t BATCH_BYTES_HERE = 512 * 1024;
 static const int VERSION_TRIES = 100;
 
 /* ---- which file ---- */
@@ -86,7 +89,8 @@ static int next_batch(ash_download *d, ash_error *err)
 {
     d->batch_at = 0;
     d->piece_len = 0;
-    return ash_cursor_next_batch(d->cursor, 0, BATCH_BYTES, &d->batch, err);
+    return ash_cursor_next_batch(d->cursor, 0, d->embedded ? BATCH_BYTES_HERE : BATCH_BYTES,
+                                 &d->batch, err);
 }
 
 int ash__download_open_chunks(ash_download *d, int64_t deadline_ms, ash_error *err)
@@ -235,6 +239,7 @@ static int open_download(ash_bucket *b, const which *w, const ash_download_optio
     d->bucket = b;
     d->timeout_ms = o->timeout_ms;
     d->pinned = manner.pinned;
+    d->embedded = manner.embedded;
     bool same = false;
     for (int i = 0; rc == 0 && !same; i++) {
         if (i == VERSION_TRIES)

@@ -16,6 +16,7 @@ struct ash_download {
     int64_t start, end, position;
     int64_t timeout_ms;
     bool pinned;          /* the store keeps the version that is being read */
+    bool embedded;        /* the store is in this process */
     ash_cursor *cursor;   /* NULL until bytes are asked for, and after a seek */
     ash_batch batch;      /* of the cursor … */
     size_t batch_at;      /* … and the next document in it */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/mem.h"
 #include "bucket/resume.h"
 #include "bucket/upload.h"
@@ -186,7 +187,9 @@ static int account_stored(ash_upload *u, ash_cursor *cursor, ash_error *err)
         if (ash__chunk_parse(&as_if, doc, &n, &data, &len, NULL) != 0 || n != u->writer.stored ||
             len != (size_t)u->chunk_size)
             return 0;
-        ash__upload_account(u, data, len);
+        ash__hasher_add(u->hasher, data, len);
+        ash__hasher_drain(u->hasher);
+        u->position += (int64_t)len;
         u->writer.stored++;
     }
 }

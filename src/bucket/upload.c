@@ -77,10 +77,9 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
     u->stored_at_ms = ash__clock_ms();
     bson_value_copy(id, &u->id);
     bson_init(&u->extra);
-    u->sha256 = ash__digest_new(ASH_DIGEST_SHA256);
-    u->md5 = b->md5 ? ash__digest_new(ASH_DIGEST_MD5) : NULL;
+    u->hasher = ash__hasher_new(b->md5);
     int rc = ash__chunk_writer_init(&u->writer, b, id, chunk_size, first_n, err);
-    if (rc == 0 && b->md5 && u->md5 == NULL)
+    if (rc == 0 && u->hasher == NULL)
         rc = ash__fail(err, ASH_EUNSUPPORTED, "MD5 is not available on this machine");
     if (rc == 0) {
         *out = u;
@@ -163,12 +162,14 @@ int ash__upload_state_check(const ash_upload *u, ash_error *err)
     return ash__fail(err, ASH_ESTATE, "upload %s already", why[u->state]);
 }
 
-void ash__upload_account(ash_upload *u, const void *data, size_t len)
+/* `len` bytes are in their place, at `at`.  Digests take whole chunks: they stay where they are
+ * until the block is used again. */
+static void take_bytes(ash_upload *u, const uint8_t *at, size_t len)
 {
-    ash__digest_add(u->sha256, data, len);
-    if (u->md5 != NULL)
-        ash__digest_add(u->md5, data, len);
+    ash__chunk_writer_took(&u->writer, len);
     u->position += (int64_t)len;
+    if (u->writer.fill == 0)
+        ash__hasher_add(u->hasher, at + len - u->chunk_size, (size_t)u->chunk_size);
 }
 
 /* The writer is about to hand chunks to the store: the indexes come first (§ Before write
@@ -186,10 +187,13 @@ static int next_space(ash_upload *u, uint8_t **at, size_t *room, int64_t deadlin
                       ash_error *err)
 {
     int rc = 0;
-    if (u->writer.held == u->writer.slots)
+    bool full = u->writer.held == u->writer.slots;
+    if (full)
         rc = prepare_store(u, deadline_ms, err);
     if (rc == 0)
         rc = ash__chunk_writer_space(&u->writer, at, room, deadline_ms, err);
+    if (full)
+        ash__hasher_drain(u->hasher);
     return rc;
 }
 
@@ -210,8 +214,7 @@ int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err
         }
         size_t take = len < room ? len : room;
         memcpy(at, from, take);
-        ash__upload_account(u, at, take);
-        ash__chunk_writer_took(&u->writer, take);
+        take_bytes(u, at, take);
         from += take;
         len -= take;
     }
@@ -275,9 +278,8 @@ void ash_upload_free(ash_upload *u)
         return;
     if (u->state == UPLOAD_OPEN)
         let_go(u);
+    ash__hasher_free(u->hasher); /* it may be reading the writer's chunks */
     ash__chunk_writer_release(&u->writer);
-    ash__digest_free(u->sha256);
-    ash__digest_free(u->md5);
     ash__fence_release(&u->fence);
     bson_value_destroy(&u->id);
     bson_value_destroy(&u->newest);
@@ -305,8 +307,7 @@ static int copy_all(ash_upload *u, const ash_input *in, int64_t deadline_ms, boo
         if (got <= 0)
             return (int)got;
         ash_assert((uint64_t)got <= room);
-        ash__upload_account(u, at, (size_t)got);
-        ash__chunk_writer_took(&u->writer, (size_t)got);
+        take_bytes(u, at, (size_t)got);
     }
 }
 

@@ -10,10 +10,10 @@
  *     └──abort──▶ aborted
  */
 
-#include "base/hash.h"
 #include "bucket/attributes.h"
 #include "bucket/chunks.h"
 #include "bucket/condition.h"
+#include "bucket/hasher.h"
 
 enum upload_state { UPLOAD_OPEN, UPLOAD_FAILED, UPLOAD_ABORTED, UPLOAD_FINISHED };
 
@@ -36,8 +36,7 @@ struct ash_upload {
     int64_t resume_expiry_s;
     int64_t kept_until_ms; /* wall time in the resume document */
     ash_chunk_writer writer;
-    ash_digest *sha256;
-    ash_digest *md5; /* or NULL */
+    ash_hasher *hasher;
     int64_t position;
     int64_t stored_at_ms; /* monotonic: the last time that the store took chunks */
 };
@@ -45,8 +44,6 @@ struct ash_upload {
 /* An upload object without options; the writer starts at chunk first_n. */
 int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
                     int64_t first_n, ash_upload **out, ash_error *err);
-/* Count bytes that are in the writer, or in the store already. */
-void ash__upload_account(ash_upload *u, const void *data, size_t len);
 /* Checks the state, and that the last hour's sleep did not let the upload expire. */
 int ash__upload_state_check(const ash_upload *u, ash_error *err);
 int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err);

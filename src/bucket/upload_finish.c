@@ -13,20 +13,12 @@ static const int64_t DAY_MS = 24 * 3600 * 1000;
 typedef struct finish_call {
     ash_upload *upload;
     int64_t chunks;
+    bool with_chunks; /* they go into the commit */
     char sha256[65];
     char md5[65];
     bson_t doc; /* the files document of the last run; {} before */
     int64_t expires_ms;
 } finish_call;
-
-static void digest_text(ash_digest *d, char out[65])
-{
-    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
-    if (d == NULL)
-        return;
-    size_t len = ash__digest_finish(d, bytes);
-    ash__hex(bytes, len, out);
-}
 
 /* The time of completion; but revisions are told apart by it, so it comes after the newest one's.
  * A date far in the future (somebody's wrong clock) is left alone. */
@@ -117,7 +109,11 @@ static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     bson_t old = BSON_INITIALIZER;
     uint32_t old_count = 0;
     int64_t kept = 1;
-    int rc = ash__fence_check(b, t, manner, &u->fence, &u->id, deadline_ms, err);
+    int rc = 0;
+    if (call->with_chunks)
+        rc = ash__chunk_writer_insert(&u->writer, t, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__fence_check(b, t, manner, &u->fence, &u->id, deadline_ms, err);
     if (rc == 0)
         rc = ash__condition_check(b, t, manner, u->condition, &u->newest, u->filename, deadline_ms,
                                   err);
@@ -173,6 +169,26 @@ static int commit_in_turn(ash_upload *u, finish_call *call, int64_t deadline_ms,
     return rc;
 }
 
+/* A small file's chunks wait for the commit; others are not to keep the engine's writer busy. */
+static int hand_over_chunks(finish_call *call, int64_t deadline_ms, ash_error *err)
+{
+    ash_chunk_writer *w = &call->upload->writer;
+    ash_commit_manner manner;
+    int rc = ash__bucket_manner(call->upload->bucket, &manner, err);
+    if (rc != 0)
+        return rc;
+    if (w->fill > 0) /* what makes no whole chunk is not in the digests yet */
+        ash__hasher_add(call->upload->hasher, ash__chunk_writer_rest(w), (size_t)w->fill);
+    call->with_chunks = manner.embedded && ash__chunk_writer_is_small(w);
+    if (call->with_chunks)
+        call->chunks = ash__chunk_writer_waiting(w);
+    else
+        rc = ash__chunk_writer_flush(w, true, deadline_ms, err);
+    if (!call->with_chunks)
+        call->chunks = w->stored;
+    return rc;
+}
+
 int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err)
 {
     finish_call call = {.upload = u};
@@ -183,13 +199,13 @@ int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_
         call.expires_ms = ash__expiry_ms(ash__clock_wall_ms(), u->ttl_s);
     }
     if (rc == 0)
-        rc = ash__chunk_writer_flush(&u->writer, true, deadline_ms, err);
-    call.chunks = u->writer.stored;
+        rc = hand_over_chunks(&call, deadline_ms, err);
     if (rc == 0) {
-        digest_text(u->sha256, call.sha256);
-        digest_text(u->md5, call.md5);
+        ash__hasher_finish(u->hasher, call.sha256, call.md5);
         rc = commit_in_turn(u, &call, deadline_ms, err);
     }
+    if (rc == 0 && call.with_chunks)
+        ash__chunk_writer_stored(&u->writer);
     if (rc == 0) {
         u->state = UPLOAD_FINISHED;
         if (file != NULL)

@@ -252,7 +252,7 @@ int ash__writer_savepoint_end(ash_writer *w, bool keep, ash_error *err);
  * reusable at once). Documents of at most ash__engine_inline_max() bytes are not staged: pass NULL.
  */
 typedef struct ash_staged ash_staged;
-size_t ash__engine_inline_max(const ash_engine *e); /* 4 KiB less overhead */
+size_t ash__engine_inline_max(const ash_engine *e); /* 8 KiB less overhead */
 int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int count,
                       ash_staged **out, ash_error *err);
 void ash__staged_free(ash_engine *e, ash_staged *s);

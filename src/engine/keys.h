@@ -80,7 +80,9 @@ enum {
     ASH_KEY_MAX = 511,
     ASH_LONG_PREFIX = 483, /* encodings up to this length are stored whole */
     ASH_LONG_HASH = 16,
-    ASH_INLINE_MAX = 4071, /* with LMDB's page header (16) and the record's (9): one page */
+    /* With LMDB's page header (16) and the record's (9): two pages.  A chunk of 4 KiB is among
+     * them, so that a small file costs no sync of a segment. */
+    ASH_INLINE_MAX = 8167,
     ASH_NAME_MAX = 500
 };
 

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/hasher.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <stdint.h>
+
+enum {
+    PIECES = 64,
+    THREAD_FROM_BYTES = 1024 * 1024, /* a thread costs more than it saves on less */
+    PIECE_MIN_BYTES = 16 * 1024      /* so does handing over less */
+};
+
+typedef struct piece {
+    const void *data;
+    size_t len;
+} piece;
+
+struct ash_hasher {
+    ash_digest *sha256;
+    ash_digest *md5; /* or NULL; both belong to the thread while pieces wait */
+    uint64_t total;
+    bool has_thread;
+    bool alone; /* no thread could be started */
+    pthread_t thread;
+    ash_mutex lock; /* guards what follows */
+    ash_cond work;
+    ash_cond idle;
+    piece pieces[PIECES];
+    size_t count;
+    size_t done;
+    bool stop;
+};
+
+static void take_in(ash_hasher *h, const void *data, size_t len)
+{
+    ash__digest_add(h->sha256, data, len);
+    if (h->md5 != NULL)
+        ash__digest_add(h->md5, data, len);
+}
+
+static void *run(void *arg)
+{
+    ash_hasher *h = arg;
+    ash__mutex_lock(&h->lock);
+    for (;;) {
+        while (h->done == h->count && !h->stop)
+            ash__cond_wait(&h->work, &h->lock);
+        if (h->done == h->count)
+            break;
+        piece p = h->pieces[h->done];
+        ash__mutex_unlock(&h->lock);
+        take_in(h, p.data, p.len);
+        ash__mutex_lock(&h->lock);
+        if (++h->done == h->count)
+            ash__cond_signal(&h->idle);
+    }
+    ash__mutex_unlock(&h->lock);
+    return NULL;
+}
+
+ash_hasher *ash__hasher_new(bool with_md5)
+{
+    ash_hasher *h = ash__new(ash_hasher);
+    ash__mutex_init(&h->lock, ASH_RANK_BUCKET);
+    ash__cond_init(&h->work);
+    ash__cond_init(&h->idle);
+    h->sha256 = ash__digest_new(ASH_DIGEST_SHA256);
+    h->md5 = with_md5 ? ash__digest_new(ASH_DIGEST_MD5) : NULL;
+    if (!with_md5 || h->md5 != NULL)
+        return h;
+    ash__hasher_free(h);
+    return NULL;
+}
+
+static bool wants_thread(ash_hasher *h, size_t len)
+{
+    if (!h->has_thread && !h->alone && h->total >= THREAD_FROM_BYTES) {
+        h->has_thread = ash__thread_start(&h->thread, 0, run, h) == 0;
+        h->alone = !h->has_thread;
+    }
+    return h->has_thread && len >= PIECE_MIN_BYTES;
+}
+
+void ash__hasher_add(ash_hasher *h, const void *data, size_t len)
+{
+    h->total += len;
+    if (!wants_thread(h, len)) {
+        ash__hasher_drain(h);
+        take_in(h, data, len);
+        return;
+    }
+    ash__mutex_lock(&h->lock);
+    while (h->count == PIECES && h->done < h->count)
+        ash__cond_wait(&h->idle, &h->lock);
+    if (h->done == h->count)
+        h->done = h->count = 0;
+    h->pieces[h->count++] = (piece){data, len};
+    ash__cond_signal(&h->work);
+    ash__mutex_unlock(&h->lock);
+}
+
+void ash__hasher_drain(ash_hasher *h)
+{
+    if (!h->has_thread)
+        return;
+    ash__mutex_lock(&h->lock);
+    while (h->done < h->count)
+        ash__cond_wait(&h->idle, &h->lock);
+    ash__mutex_unlock(&h->lock);
+}
+
+static void digest_text(ash_digest *d, char out[65])
+{
+    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
+    if (d == NULL)
+        return;
+    size_t len = ash__digest_finish(d, bytes);
+    ash__hex(bytes, len, out);
+}
+
+void ash__hasher_finish(ash_hasher *h, char sha256[65], char md5[65])
+{
+    ash__hasher_drain(h);
+    digest_text(h->sha256, sha256);
+    digest_text(h->md5, md5);
+}
+
+void ash__hasher_free(ash_hasher *h)
+{
+    if (h == NULL)
+        return;
+    if (h->has_thread) {
+        ash__mutex_lock(&h->lock);
+        h->stop = true;
+        ash__cond_signal(&h->work);
+        ash__mutex_unlock(&h->lock);
+        pthread_join(h->thread, NULL);
+    }
+    ash__digest_free(h->sha256);
+    ash__digest_free(h->md5);
+    ash__cond_release(&h->work);
+    ash__cond_release(&h->idle);
+    ash__mutex_release(&h->lock);
+    ash__free(h);
+}
