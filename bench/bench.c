@@ -4,6 +4,7 @@
  * Prints "workload,peer,value,unit" lines, the median of RUNS runs; within a run the peers take
  * turns, so that what else the machine does hits all of them.  SCALE 1 is about 512 MiB a peer and
  * run. */
+#include "commits.h"
 #include "peer.h"
 
 #include <pthread.h>
@@ -52,7 +53,7 @@ static void *fill_store(const struct setup *s, const bench_peer *p)
     bench_empty_folder(s->folder);
     void *store = p->open(s->folder);
     for (int i = 0; i < s->files; i++)
-        p->put(store, (uint64_t)i, s->data, FILE_BYTES);
+        p->put(store, (uint64_t)i, s->data, FILE_BYTES, BENCH_CHUNK_BYTES);
     return store;
 }
 
@@ -63,47 +64,88 @@ static double run_ingest(const struct setup *s, const bench_peer *p)
     void *store = p->open(s->folder);
     double start = bench_now();
     for (int i = 0; i < s->files; i++)
-        p->put(store, (uint64_t)i, s->data, FILE_BYTES);
+        p->put(store, (uint64_t)i, s->data, FILE_BYTES, BENCH_CHUNK_BYTES);
     double seconds = bench_now() - start;
     p->close(store);
     return megabytes(s) / seconds;
 }
 
-/* P2: delete half at random and write as much anew, five rounds; the figure is the slowest round's.
- */
-static double run_churn(const struct setup *s, const bench_peer *p)
+/* ---- P2: delete half at random and write as much anew, five rounds ---- */
+
+struct churn {
+    const struct setup *setup;
+    const bench_peer *peer;
+    const char *name;
+    bool mixed; /* a quarter of the files has chunks of 4 to 255 KiB */
+    void *store;
+    uint64_t *ids;
+    uint64_t next;
+};
+
+static void put_next(struct churn *c, int i)
 {
-    double slowest = 0;
-    uint64_t *ids = calloc((size_t)s->files, sizeof *ids), next = (uint64_t)s->files;
-    void *store = fill_store(s, p);
-    uint64_t device = bench_device_bytes(s->folder);
+    size_t chunk = BENCH_CHUNK_BYTES;
+    if (c->mixed && c->next % 4 == 0)
+        chunk = 4096 + (size_t)rand() % (BENCH_CHUNK_BYTES - 4096);
+    c->ids[i] = c->next++;
+    c->peer->put(c->store, c->ids[i], c->setup->data, FILE_BYTES, chunk);
+}
+
+/* MB/s of the writing. */
+static double churn_round(struct churn *c)
+{
+    int files = c->setup->files;
+    for (int i = 0; i < files / 2; i++) {
+        int pick = i + rand() % (files - i);
+        uint64_t id = c->ids[pick];
+        c->ids[pick] = c->ids[i];
+        c->peer->remove(c->store, id);
+    }
+    double start = bench_now();
+    for (int i = 0; i < files / 2; i++)
+        put_next(c, i);
+    return megabytes(c->setup) / 2 / (bench_now() - start);
+}
+
+/* The figure is the slowest round's. */
+static double run_rounds(struct churn *c)
+{
+    const struct setup *s = c->setup;
+    double slowest = 0, stored = megabytes(s) / 2 * 5 * 1e6;
+    char label[64];
     srand(7);
+    c->ids = calloc((size_t)s->files, sizeof *c->ids);
+    bench_empty_folder(s->folder);
+    c->store = c->peer->open(s->folder);
     for (int i = 0; i < s->files; i++)
-        ids[i] = (uint64_t)i;
+        put_next(c, i);
+    uint64_t before = bench_device_bytes(s->folder);
     for (int round = 0; round < 5; round++) {
-        for (int i = 0; i < s->files / 2; i++) {
-            int pick = i + rand() % (s->files - i);
-            uint64_t id = ids[pick];
-            ids[pick] = ids[i];
-            p->remove(store, id);
-        }
-        double start = bench_now();
-        for (int i = 0; i < s->files / 2; i++) {
-            ids[i] = next++;
-            p->put(store, ids[i], s->data, FILE_BYTES);
-        }
-        double speed = megabytes(s) / 2 / (bench_now() - start);
+        double speed = churn_round(c);
         slowest = round == 0 || speed < slowest ? speed : slowest;
     }
-    double stored = megabytes(s) / 2 * 5 * 1e6;
-    if (device != 0)
-        bench_report("churn_written", p->name,
-                     (double)(bench_device_bytes(s->folder) - device) / stored, "bytes/byte");
-    bench_report("churn_disk", p->name,
-                 (double)bench_folder_bytes(s->folder) / (megabytes(s) * 1e6), "x live");
-    p->close(store);
-    free(ids);
+    snprintf(label, sizeof label, "%s_written", c->name);
+    if (before != 0)
+        bench_report(label, c->peer->name,
+                     (double)(bench_device_bytes(s->folder) - before) / stored, "bytes/byte");
+    snprintf(label, sizeof label, "%s_disk", c->name);
+    bench_report(label, c->peer->name, (double)bench_folder_bytes(s->folder) / (megabytes(s) * 1e6),
+                 "x live");
+    c->peer->close(c->store);
+    free(c->ids);
     return slowest;
+}
+
+static double run_churn(const struct setup *s, const bench_peer *p)
+{
+    struct churn c = {.setup = s, .peer = p, .name = "churn"};
+    return run_rounds(&c);
+}
+
+static double run_churn_mixed(const struct setup *s, const bench_peer *p)
+{
+    struct churn c = {.setup = s, .peer = p, .name = "churn_mixed", .mixed = true};
+    return run_rounds(&c);
 }
 
 /* P3: warm sequential read of everything. */
@@ -150,7 +192,7 @@ static void *put_small(void *arg)
 {
     struct small *w = arg;
     for (uint64_t i = w->from; i < w->to; i++)
-        w->peer->put(w->store, i, w->data, SMALL_BYTES);
+        w->peer->put(w->store, i, w->data, SMALL_BYTES, BENCH_CHUNK_BYTES);
     return NULL;
 }
 
@@ -160,7 +202,7 @@ static double run_small(const struct setup *s, const bench_peer *p, int writers,
     struct small work[WRITERS];
     bench_empty_folder(s->folder);
     void *store = p->open(s->folder);
-    p->put(store, UINT64_MAX / 4, s->data, SMALL_BYTES);
+    p->put(store, UINT64_MAX / 4, s->data, SMALL_BYTES, BENCH_CHUNK_BYTES);
     double start = bench_now();
     for (int i = 0; i < writers; i++) {
         work[i] = (struct small){p, store, s->data, (uint64_t)i * each, (uint64_t)(i + 1) * each};
@@ -204,11 +246,9 @@ static const struct {
     const char *name, *unit;
     double (*run)(const struct setup *s, const bench_peer *p);
 } workloads[] = {
-    {"ingest", "MB/s", run_ingest},
-    {"churn", "MB/s", run_churn},
-    {"read", "MB/s", run_read},
-    {"ranges", "reads/s", run_ranges},
-    {"small_1", "files/s", run_small_one},
+    {"ingest", "MB/s", run_ingest},           {"churn", "MB/s", run_churn},
+    {"churn_mixed", "MB/s", run_churn_mixed}, {"read", "MB/s", run_read},
+    {"ranges", "reads/s", run_ranges},        {"small_1", "files/s", run_small_one},
     {"small_32", "files/s", run_small_many},
 };
 #define WORKLOADS (sizeof workloads / sizeof workloads[0])
@@ -227,6 +267,23 @@ static void run_workload(const struct setup *s, size_t w, int runs)
         report_memcpy(s);
 }
 
+/* P5 */
+static void run_commits(const struct setup *s, int runs)
+{
+    double values[5][MAX_RUNS];
+    for (int run = 0; run < runs; run++) {
+        struct commit_times t;
+        bench_commits(s->folder, s->data, FILE_BYTES, &t);
+        values[0][run] = t.busy_p50, values[1][run] = t.idle_p50;
+        values[2][run] = t.busy_p99, values[3][run] = t.idle_p99;
+        values[4][run] = t.bulk;
+    }
+    for (int i = 0; i < 4; i++)
+        bench_report(i < 2 ? "commit_p50" : "commit_p99", i % 2 == 0 ? "during upload" : "idle",
+                     bench_percentile(values[i], runs, 0.5), "us");
+    bench_report("commit_bulk", "ashlar", bench_percentile(values[4], runs, 0.5), "MB/s");
+}
+
 int main(int argc, char **argv)
 {
     bench_check(argc >= 5, "usage: bench FOLDER RUNS SCALE WORKLOAD...");
@@ -243,6 +300,8 @@ int main(int argc, char **argv)
             if (strcmp(argv[i], workloads[w].name) == 0 || strcmp(argv[i], "all") == 0)
                 run_workload(&s, w, runs);
         }
+        if (strcmp(argv[i], "commits") == 0 || strcmp(argv[i], "all") == 0)
+            run_commits(&s, runs);
     }
     bench_empty_folder(s.folder);
     free(data);

@@ -19,8 +19,8 @@ typedef struct bench_peer {
     const char *name;
     const char *setting; /* what was chosen for it, for the report */
     void *(*open)(const char *folder);
-    void (*put)(void *store, uint64_t file, const uint8_t *data,
-                size_t len); /* durable when it returns; any number of threads */
+    void (*put)(void *store, uint64_t file, const uint8_t *data, size_t len,
+                size_t chunk_bytes); /* durable when it returns; any number of threads */
     void (*get)(void *store, uint64_t file, bench_take take, void *ctx);
     void (*get_range)(void *store, uint64_t file, uint64_t offset, bench_take take,
                       void *ctx);               /* 4 KiB from offset */

@@ -34,15 +34,18 @@ static void *ours_open(const char *folder)
     return o;
 }
 
-static void ours_put(void *store, uint64_t file, const uint8_t *data, size_t len)
+static void ours_put(void *store, uint64_t file, const uint8_t *data, size_t len,
+                     size_t chunk_bytes)
 {
     struct ours *o = store;
     ash_error err = ASH_ERROR_INIT;
     ash_upload *upload = NULL;
     char name[32];
+    ash_upload_options opts = ASH_UPLOAD_OPTIONS_INIT;
+    opts.chunk_size_bytes = (int32_t)chunk_bytes;
     bson_value_t id = make_id(file);
     snprintf(name, sizeof name, "file %" PRIu64, file);
-    must(ash_bucket_open_upload_stream_with_id(o->bucket, &id, name, NULL, &upload, &err), &err);
+    must(ash_bucket_open_upload_stream_with_id(o->bucket, &id, name, &opts, &upload, &err), &err);
     must(ash_upload_write(upload, data, len, &err), &err);
     must(ash_upload_finish(upload, NULL, &err), &err);
     ash_upload_free(upload);

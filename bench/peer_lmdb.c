@@ -45,14 +45,15 @@ static void *plain_open(const char *folder)
     return p;
 }
 
-static void plain_put(void *store, uint64_t file, const uint8_t *data, size_t len)
+static void plain_put(void *store, uint64_t file, const uint8_t *data, size_t len,
+                      size_t chunk_bytes)
 {
     struct plain *p = store;
     uint8_t bytes[12];
     MDB_txn *txn = begin(p, 0);
-    for (size_t at = 0; at < len; at += BENCH_CHUNK_BYTES) {
-        size_t part = len - at < BENCH_CHUNK_BYTES ? len - at : BENCH_CHUNK_BYTES;
-        MDB_val k = make_key(bytes, file, at / BENCH_CHUNK_BYTES),
+    for (size_t at = 0; at < len; at += chunk_bytes) {
+        size_t part = len - at < chunk_bytes ? len - at : chunk_bytes;
+        MDB_val k = make_key(bytes, file, at / chunk_bytes),
                 v = {part, (void *)(uintptr_t)(data + at)};
         must(mdb_put(txn, p->dbi, &k, &v, 0), "lmdb put");
     }

@@ -20,8 +20,9 @@ static void *raw_open(const char *folder)
     return r;
 }
 
-static void raw_put(void *store, uint64_t file, const uint8_t *data, size_t len)
+static void raw_put(void *store, uint64_t file, const uint8_t *data, size_t len, size_t chunk_bytes)
 {
+    (void)chunk_bytes;
     struct raw *r = store;
     char name[40], temp[48];
     snprintf(name, sizeof name, "f%" PRIu64, file);

@@ -55,13 +55,14 @@ static void apply(struct rocks *r, rocksdb_writebatch_t *batch)
     rocksdb_writebatch_destroy(batch);
 }
 
-static void rocks_put(void *store, uint64_t file, const uint8_t *data, size_t len)
+static void rocks_put(void *store, uint64_t file, const uint8_t *data, size_t len,
+                      size_t chunk_bytes)
 {
     char key[12];
     rocksdb_writebatch_t *batch = rocksdb_writebatch_create();
-    for (size_t at = 0; at < len; at += BENCH_CHUNK_BYTES) {
-        size_t part = len - at < BENCH_CHUNK_BYTES ? len - at : BENCH_CHUNK_BYTES;
-        rocksdb_writebatch_put(batch, make_key(key, file, at / BENCH_CHUNK_BYTES), 12,
+    for (size_t at = 0; at < len; at += chunk_bytes) {
+        size_t part = len - at < chunk_bytes ? len - at : chunk_bytes;
+        rocksdb_writebatch_put(batch, make_key(key, file, at / chunk_bytes), 12,
                                (const char *)data + at, part);
     }
     apply(store, batch);

@@ -73,14 +73,14 @@ static void *sql_open(const char *folder)
     return s;
 }
 
-static void sql_put(void *store, uint64_t file, const uint8_t *data, size_t len)
+static void sql_put(void *store, uint64_t file, const uint8_t *data, size_t len, size_t chunk_bytes)
 {
     struct connection *c = connection_of(store);
     run(c->db, "BEGIN IMMEDIATE");
-    for (size_t at = 0; at < len; at += BENCH_CHUNK_BYTES) {
-        size_t part = len - at < BENCH_CHUNK_BYTES ? len - at : BENCH_CHUNK_BYTES;
+    for (size_t at = 0; at < len; at += chunk_bytes) {
+        size_t part = len - at < chunk_bytes ? len - at : chunk_bytes;
         sqlite3_bind_int64(c->insert, 1, (sqlite3_int64)file);
-        sqlite3_bind_int(c->insert, 2, (int)(at / BENCH_CHUNK_BYTES));
+        sqlite3_bind_int(c->insert, 2, (int)(at / chunk_bytes));
         sqlite3_bind_blob(c->insert, 3, data + at, (int)part, SQLITE_STATIC);
         bench_check(sqlite3_step(c->insert) == SQLITE_DONE, "sqlite insert");
         sqlite3_reset(c->insert);
