@@ -49,7 +49,7 @@ static bool settle(ash_store *store, model *m, ash_error *err)
 
 static bool look(const char *folder, model models[MODEL_THREADS], ash_error *err)
 {
-    ash_store *store = steps_open_store(folder, err);
+    ash_store *store = steps_open_store(folder, false, err);
     bool good = store != NULL && steps_check(store, err);
     for (int i = 0; good && i < MODEL_THREADS; i++)
         good = settle(store, &models[i], err);
@@ -60,7 +60,7 @@ static bool look(const char *folder, model models[MODEL_THREADS], ash_error *err
 static bool write_more(const char *folder, model models[MODEL_THREADS], ash_error *err)
 {
     bool good = true;
-    ash_store *store = steps_open_store(folder, err);
+    ash_store *store = steps_open_store(folder, false, err);
     good = store != NULL && steps_prepare(store, err) == 0;
     for (int i = 0; good && i < MODEL_THREADS; i++) {
         worker w;

@@ -14,8 +14,9 @@ static int append(void *ctx, const void *data, size_t len, ash_error *err)
     return 0;
 }
 
-static bool same_file(ash_bucket *b, const model *m, int slot, ash_error *err)
+bool steps_same_file(worker *w, const model *m, int slot, ash_error *err)
 {
+    ash_bucket *b = slot < MODEL_SHARED_FILES ? w->shared : w->own;
     const model_file *f = &m->files[slot];
     ash_buffer got = ASH_BUFFER_INIT;
     ash_output out = {&got, append};
@@ -82,7 +83,7 @@ static bool same_files(worker *w, const model *m, ash_error *err)
     for (int i = 0; i < MODEL_FILES; i++) {
         const model_file *f = &m->files[i];
         bool is_shared = i < MODEL_SHARED_FILES;
-        if (f->there && !same_file(is_shared ? w->shared : w->own, m, i, err))
+        if (f->there && !steps_same_file(w, m, i, err))
             return false;
         if (is_shared && f->gone != 0 && !is_gone(w->chunks, f->gone, err))
             return false;
@@ -101,7 +102,7 @@ static bool same_files(worker *w, const model *m, ash_error *err)
     return result == 0 && same_count(w->files, m, shared, "files", err);
 }
 
-static bool same_doc(worker *w, const model *m, int slot, ash_error *err)
+bool steps_same_doc(worker *w, const model *m, int slot, ash_error *err)
 {
     const model_doc *d = &m->docs[slot];
     bson_t filter = BSON_INITIALIZER, want = BSON_INITIALIZER, got;
@@ -131,7 +132,7 @@ bool steps_compare(worker *w, const model *m, ash_error *err)
     bool same = same_files(w, m, err);
     for (int i = 0; same && i < MODEL_DOCS; i++) {
         docs += m->docs[i].there;
-        same = !m->docs[i].there || same_doc(w, m, i, err);
+        same = !m->docs[i].there || steps_same_doc(w, m, i, err);
     }
     same = same && same_count(w->docs, m, docs, "documents", err);
     if (!same)

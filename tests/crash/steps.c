@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <unistd.h>
 
-ash_store *steps_open_store(const char *folder, ash_error *err)
+ash_store *steps_open_store(const char *folder, bool read_only, ash_error *err)
 {
     ash_store *store = NULL;
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
     opts.segment_bytes = 4 << 20;
     opts.no_server = true;
+    opts.read_only = read_only;
     return ash_store_open(folder, &opts, &store, err) == 0 ? store : NULL;
 }
 
@@ -263,7 +264,7 @@ int steps_run(model models[MODEL_THREADS], const steps_run_options *opts, ash_er
     uint32_t first = models[0].steps;
     for (uint32_t i = 0; result == 0 && i <= opts->reopens; i++) {
         uint32_t until = first + opts->count * (i + 1) / (opts->reopens + 1);
-        ash_store *store = steps_open_store(opts->folder, err);
+        ash_store *store = steps_open_store(opts->folder, false, err);
         if (store == NULL)
             return err->code;
         result = steps_prepare(store, err);

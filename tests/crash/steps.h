@@ -22,10 +22,13 @@ int worker_do(worker *w, const model *m, const step *s, ash_error *err);
 
 /* Collections and indexes that all threads share. */
 int steps_prepare(ash_store *store, ash_error *err);
-ash_store *steps_open_store(const char *folder, ash_error *err);
+ash_store *steps_open_store(const char *folder, bool read_only, ash_error *err);
 
 /* Is the thread's part of the store just what the model says?  If not, *err tells a difference. */
 bool steps_compare(worker *w, const model *m, ash_error *err);
+/* One file or document that the model has; ASH_ECONDITION when it is another. */
+bool steps_same_file(worker *w, const model *m, int slot, ash_error *err);
+bool steps_same_doc(worker *w, const model *m, int slot, ash_error *err);
 /* The engine's own check of everything. */
 bool steps_check(ash_store *store, ash_error *err);
 

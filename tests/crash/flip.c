@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scratch.h"
+#include "steps.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Bit rot: bytes of a closed store are changed, one at a time, and the store is read and checked.
+ *
+ * What is read is what was written, or an error, or (where LMDB cannot find its way any more)
+ * missing; never something else.  Whatever makes a read fail is found by check as well.  Changes of
+ * bytes that mean nothing may go unnoticed.  LMDB does not guard its pages, so that a process which
+ * only opens and reads may die of one: such deaths are counted and named, but are no failure.
+ *
+ * usage: flip [--seed N] [--flips N] [--steps N] */
+
+typedef struct options {
+    uint64_t seed;
+    int flips, steps;
+} options;
+
+enum outcome { OUTCOME_GOOD, OUTCOME_MISSING, OUTCOME_REFUSED, OUTCOME_WRONG, OUTCOME_DIED };
+enum { OUTCOMES = OUTCOME_DIED + 1, TIMEOUT_S = 60 };
+
+static const char *const outcome_names[] = {"nothing noticed", "something missing", "refused",
+                                            "WRONG BYTES", "died"};
+
+enum kind { KIND_SEGMENT, KIND_META, KIND_SUPERBLOCK, KINDS };
+
+static const char *const kind_names[] = {"segments", "meta.mdb", "superblock"};
+
+typedef struct run {
+    uint64_t seed;
+    char *folder, *store;
+    model models[MODEL_THREADS];
+    rng random;
+    int read[KINDS][OUTCOMES], check[KINDS][OUTCOMES];
+    int bad;
+} run;
+
+static enum outcome worse(enum outcome a, enum outcome b)
+{
+    return a > b ? a : b;
+}
+
+static enum outcome outcome_of(bool same, const ash_error *err)
+{
+    if (same)
+        return OUTCOME_GOOD;
+    if (err->code == ASH_ECONDITION)
+        return OUTCOME_WRONG;
+    return err->code == ASH_ENOTFOUND ? OUTCOME_MISSING : OUTCOME_REFUSED;
+}
+
+static enum outcome read_thread(ash_store *store, const model *m, ash_error *err)
+{
+    enum outcome out = OUTCOME_GOOD;
+    worker w;
+    if (worker_open(&w, store, m->thread, err) != 0)
+        return OUTCOME_REFUSED;
+    for (int i = 0; i < MODEL_FILES && out != OUTCOME_WRONG; i++) {
+        if (m->files[i].there)
+            out = worse(out, outcome_of(steps_same_file(&w, m, i, err), err));
+    }
+    for (int i = 0; i < MODEL_DOCS && out != OUTCOME_WRONG; i++) {
+        if (m->docs[i].there)
+            out = worse(out, outcome_of(steps_same_doc(&w, m, i, err), err));
+    }
+    worker_close(&w);
+    return out;
+}
+
+static enum outcome read_all(run *r, ash_error *err)
+{
+    enum outcome out = OUTCOME_GOOD;
+    ash_store *store = steps_open_store(r->store, true, err);
+    if (store == NULL)
+        return OUTCOME_REFUSED;
+    for (int i = 0; i < MODEL_THREADS && out != OUTCOME_WRONG; i++)
+        out = worse(out, read_thread(store, &r->models[i], err));
+    ash_store_close(store);
+    return out;
+}
+
+static enum outcome check_all(run *r, ash_error *err)
+{
+    ash_store *store = steps_open_store(r->store, true, err);
+    enum outcome out = store != NULL && steps_check(store, err) ? OUTCOME_GOOD : OUTCOME_REFUSED;
+    ash_store_close(store);
+    return out;
+}
+
+static enum outcome in_child(run *r, enum outcome (*look)(run *r, ash_error *err), const char *what)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+        static const struct rlimit no_core = {0, 0};
+        ash_error err = ASH_ERROR_INIT;
+        setrlimit(RLIMIT_CORE, &no_core);
+        alarm(TIMEOUT_S);
+        int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        int told = dup(STDERR_FILENO);
+        dup2(fd, STDERR_FILENO);
+        enum outcome out = look(r, &err);
+        if (out == OUTCOME_WRONG)
+            dprintf(told, "# %s: %s\n", what, err.text);
+        _exit(out);
+    }
+    REQUIRE(waitpid(child, &status, 0) == child);
+    return WIFEXITED(status) && WEXITSTATUS(status) < OUTCOMES ? (enum outcome)WEXITSTATUS(status)
+                                                               : OUTCOME_DIED;
+}
+
+/* ---- flipping ---- */
+
+static enum kind choose(run *r, char **path)
+{
+    uint32_t die = rng_below(&r->random, 40);
+    enum kind kind = die == 0 ? KIND_SUPERBLOCK : die < 20 ? KIND_SEGMENT : KIND_META;
+    if (kind == KIND_SEGMENT) {
+        uint32_t count = 0;
+        for (struct stat st; count == 0 || stat(*path, &st) == 0; count++) {
+            if (count > 0)
+                ash__free(*path);
+            *path = ash__sprintf("%s/segments/%08x.seg", r->store, (unsigned)count + 1);
+        }
+        ash__free(*path);
+        REQUIRE(count > 1);
+        *path = ash__sprintf("%s/segments/%08x.seg", r->store,
+                             (unsigned)rng_below(&r->random, count - 1) + 1);
+    } else {
+        *path = ash__path_join(r->store, kind == KIND_META ? "meta.mdb" : "ashlar.store");
+    }
+    return kind;
+}
+
+static void flip(const char *path, off_t offset, uint8_t bits)
+{
+    uint8_t byte;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    REQUIRE(fd >= 0 && pread(fd, &byte, 1, offset) == 1);
+    byte ^= bits;
+    REQUIRE(pwrite(fd, &byte, 1, offset) == 1);
+    close(fd);
+}
+
+static void one_flip(run *r, int number)
+{
+    struct stat st;
+    char what[96];
+    char *path = NULL;
+    enum kind kind = choose(r, &path);
+    REQUIRE(stat(path, &st) == 0);
+    off_t offset = (off_t)(rng_next(&r->random) % (uint64_t)st.st_size);
+    uint8_t bits = (uint8_t)(1 + rng_below(&r->random, 255));
+    snprintf(what, sizeof what, "seed %llu, flip %d: %s, byte %lld ^ 0x%02x",
+             (unsigned long long)r->seed, number, kind_names[kind], (long long)offset, bits);
+    flip(path, offset, bits);
+    enum outcome seen = in_child(r, read_all, what);
+    enum outcome found = in_child(r, check_all, what);
+    flip(path, offset, bits);
+    r->read[kind][seen]++;
+    r->check[kind][found]++;
+    if (seen == OUTCOME_WRONG || (seen != OUTCOME_GOOD && found == OUTCOME_GOOD)) {
+        fprintf(stderr, "# %s: reading: %s; check: %s\n", what, outcome_names[seen],
+                outcome_names[found]);
+        r->bad++;
+    }
+    ash__free(path);
+}
+
+static void report(const run *r)
+{
+    for (int k = 0; k < KINDS; k++) {
+        printf("# %-10s reading:", kind_names[k]);
+        for (int i = 0; i < OUTCOMES; i++)
+            printf(" %d %s%s", r->read[k][i], outcome_names[i], i < OUTCOMES - 1 ? "," : "");
+        printf("; check: %d clean, %d damage, %d died\n", r->check[k][OUTCOME_GOOD],
+               r->check[k][OUTCOME_REFUSED], r->check[k][OUTCOME_DIED]);
+    }
+}
+
+static bool fill(run *r, int steps)
+{
+    ash_error err = ASH_ERROR_INIT;
+    int acks = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    for (uint32_t i = 0; i < MODEL_THREADS; i++)
+        model_init(&r->models[i], r->seed, i);
+    steps_run_options opts = {.folder = r->store, .count = (uint32_t)steps, .acks = acks};
+    int result = steps_run(r->models, &opts, &err);
+    if (result != 0)
+        fprintf(stderr, "# %s\n", err.text);
+    close(acks);
+    return result == 0;
+}
+
+static bool run_all(const options *o)
+{
+    run r = {.seed = o->seed, .folder = scratch_new(), .random = rng_for(o->seed, MODEL_THREADS)};
+    r.store = ash__path_join(r.folder, "store");
+    bool good = fill(&r, o->steps);
+    for (int i = 0; good && i < o->flips; i++)
+        one_flip(&r, i);
+    /* Every flip was taken back. */
+    good = good && in_child(&r, read_all, "at the end") == OUTCOME_GOOD &&
+           in_child(&r, check_all, "at the end") == OUTCOME_GOOD;
+    report(&r);
+    printf("# %d flips from seed %llu, %d not noticed as they must\n", o->flips,
+           (unsigned long long)o->seed, r.bad);
+    good = good && r.bad == 0 && r.read[KIND_SEGMENT][OUTCOME_REFUSED] > 0 &&
+           r.check[KIND_META][OUTCOME_REFUSED] > 0;
+    for (int i = 0; i < MODEL_THREADS; i++)
+        model_release(&r.models[i]);
+    scratch_remove(r.folder);
+    ash__free(r.store);
+    ash__free(r.folder);
+    return good;
+}
+
+static const struct option long_options[] = {{"seed", required_argument, NULL, 's'},
+                                             {"flips", required_argument, NULL, 'f'},
+                                             {"steps", required_argument, NULL, 'n'},
+                                             {NULL, 0, NULL, 0}};
+
+int main(int argc, char **argv)
+{
+    options o = {.seed = 1, .flips = 200, .steps = 40};
+    for (int c; (c = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
+        if (c == 's')
+            o.seed = strtoull(optarg, NULL, 10);
+        else if (c == 'f')
+            o.flips = atoi(optarg);
+        else if (c == 'n')
+            o.steps = atoi(optarg);
+        else
+            return 2;
+    }
+    bool good = run_all(&o);
+    printf("%s 1 changed bytes are noticed\n1..1\n", good ? "ok" : "not ok");
+    return good ? 0 : 1;
+}
