@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "operations.h"
+
+#include "faulty_io.h"
+
+enum { MOST_CALLS = 400 };
+
+/* What a full or broken disk is called. */
+static void expect_clear(const operation *op, enum fault fault, int n, const ash_error *err)
+{
+    bool fits = err->code == ASH_EIO || (err->code == ASH_ENOSPC && fault != FAULT_EIO);
+    if (!fits || err->text[0] == 0)
+        fail_msg("%s, call %d, %s: %d %s", op->name, n, fault_names[fault], err->code, err->text);
+}
+
+/* True when the fault did not happen any more: the operation makes fewer calls. */
+static bool try_once(subject *s, const operation *op, enum fault fault, int n)
+{
+    ash_error err = ASH_ERROR_INIT;
+    step next = subject_step(s, op);
+    faulty_io_set(n, fault);
+    int result = subject_do(s, &s->worker, op, &next, &err);
+    if (result == 0)
+        result = ash_store_flush(s->store, NULL, &err);
+    bool happened = faulty_io_clear();
+    if (result != 0)
+        expect_clear(op, fault, n, &err);
+    else if (!happened)
+        assert_true(n > 1);
+    subject_close(s);
+    subject_open(s);
+    bool after = subject_is_after(s, op, &next, true);
+    if (result == 0 && !after && op->run == NULL)
+        fail_msg("%s, call %d, %s: acknowledged and lost", op->name, n, fault_names[fault]);
+    if (after)
+        subject_renew(s);
+    return !happened;
+}
+
+static void fail_each_call(subject *s, enum fault fault)
+{
+    for (size_t i = 0; i < operation_count; i++) {
+        int n = 1;
+        while (!try_once(s, &operations[i], fault, n)) {
+            n++;
+            assert_true(n < MOST_CALLS);
+        }
+        print_message("# %s, %s: %d calls\n", fault_names[fault], operations[i].name, n - 1);
+        assert_true(n > 2);
+        subject_renew(s);
+    }
+}
+
+static void test_faults_io__broken_disk(void **state)
+{
+    fail_each_call(*state, FAULT_EIO);
+}
+
+static void test_faults_io__full_disk(void **state)
+{
+    fail_each_call(*state, FAULT_ENOSPC);
+}
+
+static void test_faults_io__short_writes(void **state)
+{
+    fail_each_call(*state, FAULT_SHORT);
+}
+
+static void test_faults_io__done_but_reported_as_failed(void **state)
+{
+    fail_each_call(*state, FAULT_UNKNOWN);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, subject_setup, subject_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_faults_io__broken_disk),
+        TEST(test_faults_io__full_disk),
+        TEST(test_faults_io__short_writes),
+        TEST(test_faults_io__done_but_reported_as_failed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
