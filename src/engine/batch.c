@@ -54,15 +54,16 @@ int ash__nest_begin(ash_writer *w, ash_error *err)
     return 0;
 }
 
-/* Bring the block maps back to where they were. */
-static void undo_to(ash_writer *w, size_t count)
+/* Bring the block maps back to where they were.  give: what was written may be overwritten. */
+static void undo_to(ash_writer *w, size_t count, bool give)
 {
     ash_segments *s = w->engine->segments;
     while (w->undo_count > count) {
         ash_undo *undo = &w->undo[--w->undo_count];
         if (undo->was_marked) {
             ash_assert(ash__segments_unmark(s, undo->extent, NULL) == 0);
-            ash__segments_give(s, undo->extent);
+            if (give)
+                ash__segments_give(s, undo->extent);
         } else {
             ash__segments_mark(s, undo->extent);
         }
@@ -82,7 +83,7 @@ int ash__nest_end(ash_writer *w, bool keep, ash_error *err)
         return ash__writer_break(w, result, err);
     }
     mdb_txn_abort(nest.txn);
-    undo_to(w, nest.undo_count);
+    undo_to(w, nest.undo_count, true);
     w->placed_count = nest.placed_count;
     w->changed = nest.changed;
     return 0;
@@ -95,7 +96,7 @@ void ash__batch_abort(ash_writer *w)
     mdb_txn_abort(w->nest[0].txn); /* the nested ones with it */
     w->depth = 0;
     w->view.txn = NULL;
-    undo_to(w, 0);
+    undo_to(w, 0, true);
     w->placed_count = 0;
     w->changed = false;
     w->broken = 0;
@@ -173,6 +174,17 @@ static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
     atomic_store(&e->marked_open, true);
 }
 
+/* LMDB gives an environment up when it could not write a meta page: nobody knows then which of two
+ * states the next opening finds, so the space of both must stay as it is. */
+static bool is_given_up(const ash_engine *e)
+{
+    MDB_txn *txn = NULL;
+    int rc = mdb_txn_begin(e->env, NULL, MDB_RDONLY, &txn);
+    if (rc == 0)
+        mdb_txn_abort(txn);
+    return rc == MDB_PANIC;
+}
+
 int ash__batch_commit(ash_writer *w, ash_error *err)
 {
     int result = 0;
@@ -198,7 +210,7 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
     w->view.txn = NULL;
     w->changed = false;
     if (rc != 0) {
-        undo_to(w, 0);
+        undo_to(w, 0, !is_given_up(w->engine));
         w->placed_count = 0;
         return ash__lmdb_fail(rc, err, "cannot commit");
     }

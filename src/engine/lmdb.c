@@ -8,9 +8,11 @@ int ash__lmdb_fail(int rc, ash_error *err, const char *what)
     int code = ASH_EINTERNAL;
     if (rc > 0)
         return ash__fail_errno(err, rc, "%s", what);
+    if (rc == MDB_PANIC)
+        return ash__fail(err, ASH_EIO, "%s: an earlier commit failed, open the store again", what);
     if (rc == MDB_MAP_FULL || rc == MDB_TXN_FULL)
         code = ASH_ENOSPC;
-    else if (rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND || rc == MDB_INVALID || rc == MDB_PANIC)
+    else if (rc == MDB_CORRUPTED || rc == MDB_PAGE_NOTFOUND || rc == MDB_INVALID)
         code = ASH_ECORRUPT;
     else if (rc == MDB_VERSION_MISMATCH)
         code = ASH_EVERSION;

@@ -10,24 +10,35 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-const char *const fault_names[] = {"EIO", "ENOSPC", "short write", "done but EIO"};
+const char *const fault_names[] = {"EIO", "ENOSPC", "short write", "done but EIO",
+                                   "done but EIO, and EIO from then on"};
 
 static atomic_int countdown;
-static atomic_bool happened;
+static atomic_bool armed, happened, lasting;
 static enum fault fault;
 static _Thread_local bool inside; /* a call of the table: not to be counted twice */
 
 static bool is_due(void)
 {
+    if (!inside && atomic_load(&happened) && fault == FAULT_LASTING)
+        return atomic_load(&armed);
     if (inside || atomic_load(&countdown) <= 0 || atomic_fetch_sub(&countdown, 1) != 1)
         return false;
     atomic_store(&happened, true);
     return true;
 }
 
+/* Is the call to be done although it is reported as failed? */
+static bool is_done(void)
+{
+    if (fault == FAULT_LASTING)
+        return !atomic_exchange(&lasting, true);
+    return fault == FAULT_UNKNOWN;
+}
+
 static int refuse(void)
 {
-    errno = fault == FAULT_EIO || fault == FAULT_UNKNOWN ? EIO : ENOSPC;
+    errno = fault == FAULT_ENOSPC || fault == FAULT_SHORT ? ENOSPC : EIO;
     return -1;
 }
 
@@ -42,7 +53,7 @@ static ssize_t through(ssize_t result, bool *flag)
 static ssize_t fail_write(int fd, const struct iovec *iov, int count, off_t offset)
 {
     struct iovec half = iov[0];
-    if (fault == FAULT_UNKNOWN)
+    if (is_done())
         THROUGH(ash__io_system.pwritev(fd, iov, count, offset));
     half.iov_len /= 2;
     if (fault == FAULT_SHORT && half.iov_len > 0) {
@@ -65,7 +76,7 @@ static ssize_t table_pwritev(int fd, const struct iovec *iov, int count, off_t o
     static int table_##name parameters                                                             \
     {                                                                                              \
         bool due = is_due();                                                                       \
-        if (due && fault != FAULT_UNKNOWN)                                                         \
+        if (due && !is_done())                                                                     \
             return refuse();                                                                       \
         int result = (int)THROUGH(ash__io_system.name arguments);                                  \
         return due ? refuse() : result;                                                            \
@@ -101,12 +112,15 @@ void faulty_io_set(int n, enum fault which)
     fault = which;
     ash__io_set(&io);
     atomic_store(&happened, false);
+    atomic_store(&lasting, false);
+    atomic_store(&armed, true);
     atomic_store(&countdown, n);
 }
 
 bool faulty_io_clear(void)
 {
     atomic_store(&countdown, 0);
+    atomic_store(&armed, false);
     ash__io_set(NULL);
     return atomic_load(&happened);
 }

@@ -2,7 +2,7 @@
 #ifndef ASH_TESTS_FAULTS_IO_H
 #define ASH_TESTS_FAULTS_IO_H
 
-/* A disk that fails once: the n-th call that changes anything.
+/* A disk that fails: the n-th call that changes anything.
  *
  * Calls of Ashlar come through its table of I/O calls, those of LMDB through functions of the
  * program that stand before the C library's. */
@@ -12,10 +12,10 @@
 enum fault {
     FAULT_EIO,
     FAULT_ENOSPC,
-    FAULT_SHORT,  /* half is written, then the disk is full */
-    FAULT_UNKNOWN /* it is done, and reported as failed */
+    FAULT_SHORT,   /* half is written, then the disk is full */
+    FAULT_UNKNOWN, /* it is done, and reported as failed */
+    FAULT_LASTING  /* the same, and everything after it fails until the fault is cleared */
 };
-enum { FAULTS = FAULT_UNKNOWN + 1 };
 extern const char *const fault_names[];
 
 void faulty_io_set(int n, enum fault fault);
