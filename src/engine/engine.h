@@ -288,6 +288,7 @@ int ash__oplog_bounds(ash_view *v, uint64_t *oldest, uint64_t *newest,
                       ash_error *err); /* 0, 0 when empty */
 uint64_t ash__oplog_time(
     ash_engine *e); /* newest committed time, or the clock's when that is later; never goes back */
+uint64_t ash__oplog_stamp(ash_engine *e); /* the same, but no two calls get one value; for data */
 /* Wait until an entry newer than `after` is committed: true; false at the deadline or when *cancel
  * became non-zero (polled by ash__oplog_wake). */
 bool ash__oplog_wait(ash_engine *e, uint64_t after, int64_t deadline_ms,

@@ -139,6 +139,7 @@ struct ash_engine {
     ash_cond watch_cond;
     uint64_t committed_time; /* newest entry of the oplog that is committed */
     uint64_t told_time;      /* what ash__oplog_time last said */
+    uint64_t stamp;          /* what ash__oplog_stamp last said */
 
     ash_mutex pins_lock;
     struct ash_pins *pin_sets;

@@ -96,6 +96,18 @@ uint64_t ash__oplog_time(ash_engine *e)
     return now;
 }
 
+/* Apart from told_time: entries of the log may yet get times below the newest stamp, and whoever
+ * resumes at a time that was told must not miss them. */
+uint64_t ash__oplog_stamp(ash_engine *e)
+{
+    uint64_t now = ash__oplog_time(e);
+    ash__mutex_lock(&e->watch_lock);
+    e->stamp = now > e->stamp ? now : e->stamp + 1;
+    now = e->stamp;
+    ash__mutex_unlock(&e->watch_lock);
+    return now;
+}
+
 void ash__oplog_committed(ash_engine *e, uint64_t time)
 {
     ash__mutex_lock(&e->watch_lock);

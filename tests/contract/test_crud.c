@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "contract.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -200,6 +201,28 @@ static void test_contract_crud__find_and_modify(void **state)
     assert_true(count_json(t, t->c, "{}") == 5);
 }
 
+/* An empty timestamp asks for the time of the insert, and no two inserts have one time. */
+static void test_contract_crud__timestamps_are_unique(void **state)
+{
+    contract *t = *state;
+    uint64_t times[3];
+    for (int i = 0; i < 3; i++) {
+        char text[90];
+        bson_t out = BSON_INITIALIZER;
+        bson_iter_t it;
+        uint32_t seconds, increment;
+        snprintf(text, sizeof text, "{\"_id\":%d,\"t\":{\"$timestamp\":{\"t\":0,\"i\":0}}}", i);
+        assert_ok(insert_json(t, t->c, text), &t->err);
+        snprintf(text, sizeof text, "{\"_id\":%d}", i);
+        assert_ok(ash_collection_find_one(t->c, json(text), NULL, &out, &t->err), &t->err);
+        assert_true(bson_iter_init_find(&it, &out, "t"));
+        bson_iter_timestamp(&it, &seconds, &increment);
+        times[i] = (uint64_t)seconds << 32 | increment;
+        bson_destroy(&out);
+    }
+    assert_true(0 < times[0] && times[0] < times[1] && times[1] < times[2]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +238,7 @@ int main(void)
         CONTRACT(test_contract_crud__distinct_unwinds_arrays),
         CONTRACT(test_contract_crud__large_documents_come_back),
         CONTRACT(test_contract_crud__find_and_modify),
+        CONTRACT(test_contract_crud__timestamps_are_unique),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

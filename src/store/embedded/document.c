@@ -33,7 +33,7 @@ static bool is_empty_timestamp(const ash_doc_iter *it)
            strcmp(it->name, "_id") != 0;
 }
 
-static int rebuild(ash_doc in, ash_value id, uint64_t now, ash_prepared *out, ash_error *err)
+static int rebuild(ash_doc in, ash_value id, ash_engine *clock, ash_prepared *out, ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
     bson_oid_t oid;
@@ -49,7 +49,7 @@ static int rebuild(ash_doc in, ash_value id, uint64_t now, ash_prepared *out, as
         if (strcmp(it.name, "_id") == 0)
             continue;
         if (is_empty_timestamp(&it))
-            ash__builder_timestamp(&b, it.name, now++);
+            ash__builder_timestamp(&b, it.name, ash__oplog_stamp(clock));
         else
             ash__builder_element(&b, &it);
     }
@@ -68,7 +68,7 @@ static int rebuild(ash_doc in, ash_value id, uint64_t now, ash_prepared *out, as
     return 0;
 }
 
-int ash__document_prepare(ash_doc in, uint64_t now, ash_prepared *out, ash_error *err)
+int ash__document_prepare(ash_doc in, ash_engine *clock, ash_prepared *out, ash_error *err)
 {
     ash_value id = ASH_VALUE_MISSING;
     bool id_first = false;
@@ -97,7 +97,7 @@ int ash__document_prepare(ash_doc in, uint64_t now, ash_prepared *out, ash_error
                                 "can't have multiple _id fields in one document");
     rc = check_id(id, err);
     if (rc == 0 && (!id_first || has_timestamp))
-        rc = rebuild(in, id, now, out, err);
+        rc = rebuild(in, id, clock, out, err);
     return rc;
 }
 

@@ -152,14 +152,13 @@ static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
 static int prepare_turn(insertion *in, ash_error *err)
 {
     size_t bytes = 0;
-    uint64_t now = ash__oplog_time(in->store->engine);
     in->end = in->next;
     while (in->end < in->count && in->end - in->next < TURN_DOCS && bytes < TURN_BYTES) {
         size_t at = in->end - in->next;
         ash_doc doc = in->docs[in->end];
         in->refusals[at] = (ash_error)ASH_ERROR_INIT;
         in->end++;
-        int rc = ash__document_prepare(doc, now, &in->turn[at], &in->refusals[at]);
+        int rc = ash__document_prepare(doc, in->store->engine, &in->turn[at], &in->refusals[at]);
         if (rc != 0 && !in->opts->unordered)
             return 0;
         if (rc != 0)

@@ -26,6 +26,7 @@ int ash__target_init(ash_target *t, ash_embedded *s, const ash_target_spec *spec
     t->store = s;
     t->spec = *spec;
     int rc = ash__env_init(s, spec->op, spec->collation, spec->let, &t->env, err);
+    t->env.query.cluster_time = ash__oplog_stamp(s->engine);
     return rc == 0 ? compile(t, err) : rc;
 }
 
@@ -137,7 +138,7 @@ int ash__target_upsert(ash_target *t, ash_changer *c, ash_builder *after, ash_wr
     bson_t view;
     int rc = ash__update_upsert(t->update, t->request.filter, after, err);
     if (rc == 0)
-        rc = ash__document_prepare(ash__builder_doc(after), t->env.query.cluster_time, &p, err);
+        rc = ash__document_prepare(ash__builder_doc(after), t->store->engine, &p, err);
     if (rc == 0)
         rc = ash__change_insert(c, p.doc, NULL, &rid, err);
     if (rc == 0) {
