@@ -210,6 +210,7 @@ int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err
         rc = next_space(u, &at, &room, deadline, err);
         if (rc != 0) {
             u->state = UPLOAD_FAILED;
+            u->left_chunks = true;
             return rc;
         }
         size_t take = len < room ? len : room;
@@ -256,19 +257,25 @@ int ash_upload_abort(ash_upload *u, ash_error *err)
     if (u->state == UPLOAD_FINISHED || u->state == UPLOAD_ABORTED)
         return ash__upload_state_check(u, err);
     u->state = UPLOAD_ABORTED;
+    u->left_chunks = false;
     int rc = ash__upload_discard(u, ash__bucket_deadline(u->bucket, u->timeout_ms), err);
     if (rc != 0)
         ash__error_prefix(err, "upload could not be aborted wholly");
     return rc;
 }
 
-/* What a forgotten upload leaves: nothing, or as much as can be gone on with. */
+/* What a forgotten upload leaves: nothing, or as much as can be gone on with.  One that failed is
+ * cleaned up where that is likely to work (§ Operation Failure). */
 static void let_go(ash_upload *u)
 {
+    ash_commit_manner manner;
     int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
+    if (u->state == UPLOAD_FAILED &&
+        (ash__bucket_manner(u->bucket, &manner, NULL) != 0 || !manner.embedded))
+        return;
     if (u->token[0] == '\0')
         (void)ash__upload_discard(u, deadline, NULL);
-    else if (u->writer.held > 0 && prepare_store(u, deadline, NULL) == 0)
+    else if (u->state == UPLOAD_OPEN && u->writer.held > 0 && prepare_store(u, deadline, NULL) == 0)
         (void)ash__chunk_writer_flush(&u->writer, false, deadline, NULL);
 }
 
@@ -276,7 +283,7 @@ void ash_upload_free(ash_upload *u)
 {
     if (u == NULL)
         return;
-    if (u->state == UPLOAD_OPEN)
+    if (u->state == UPLOAD_OPEN || u->left_chunks)
         let_go(u);
     ash__hasher_free(u->hasher); /* it may be reading the writer's chunks */
     ash__chunk_writer_release(&u->writer);

@@ -22,6 +22,7 @@ enum upload_state { UPLOAD_OPEN, UPLOAD_FAILED, UPLOAD_ABORTED, UPLOAD_FINISHED 
 struct ash_upload {
     ash_bucket *bucket;
     enum upload_state state;
+    bool left_chunks; /* write() failed: what it stored before has no file */
     bson_value_t id;
     char *filename;
     int32_t chunk_size;

@@ -137,6 +137,10 @@ int ash__cmd_address_file(ash_bucket *b, const ash_cmd_address *a, ash_file **ou
 int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts,
                               ash_download **out, ash_error *err);
 
+/* The value of an option: a whole number from min to max; else a message and ASH_EXIT_USAGE. */
+int ash__cmd_number(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
+                    int64_t max, int64_t *out);
+
 /* Names must be UTF-8: ASH_EINVAL with the offset of the first bad byte. */
 int ash__cmd_check_name(const char *name, ash_error *err);
 
@@ -146,12 +150,17 @@ char *ash__cmd_id_text(const bson_value_t *id);
 /* The file as an object: {id, name, length, chunkSize, uploadDate, …}. */
 void ash__cmd_file_object(const ash_file *f, bson_t *out);
 
+/* The file that a files document describes.  A damaged document is reported (unless cmd is NULL),
+ * counted and passed over: 0 with *out NULL. */
+int ash__cmd_read_file(const ash_cmd *cmd, ash_doc doc, ash_file **out, int *damaged,
+                       ash_error *err);
 /* Files whose name begins with prefix ("" or ".": all); newest revision of each name only, unless
- * all_revisions.  In name order; visit returns an exit code, non-zero stops. */
-int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions,
+ * all_revisions.  In name order; visit returns an exit code, non-zero stops.  Damaged files
+ * documents do not stop it; when there were any, ASH_EPARTIAL at the end. */
+int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *prefix, bool all_revisions,
                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
 /* The same for the files that a filter finds. */
-int ash__cmd_each_match(ash_bucket *b, const bson_t *filter, bool all_revisions,
+int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter, bool all_revisions,
                         int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
 
 /* ---- buckets of a store (buckets.c) ---- */

@@ -2,6 +2,7 @@
 /* Files documents: as objects for --json, and lists of them. */
 #include "cmd/cmd.h"
 
+#include "base/error.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -87,7 +88,19 @@ static void take_file(struct listing *l, ash_file *file)
     l->newest = file;
 }
 
-int ash__cmd_each_match(ash_bucket *b, const bson_t *filter, bool all_revisions,
+int ash__cmd_read_file(const ash_cmd *cmd, ash_doc doc, ash_file **out, int *damaged,
+                       ash_error *err)
+{
+    int result = ash_file_from_document(doc, out, err);
+    if (result != ASH_ECORRUPT)
+        return result;
+    if (cmd != NULL)
+        ash__cmd_fail(cmd, NULL, err);
+    (*damaged)++;
+    return 0;
+}
+
+int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter, bool all_revisions,
                         int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
 {
     ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
@@ -95,6 +108,7 @@ int ash__cmd_each_match(ash_bucket *b, const bson_t *filter, bool all_revisions,
     struct listing listing = {.all_revisions = all_revisions, .visit = visit, .ctx = ctx};
     ash_cursor *cursor = NULL;
     ash_doc doc = {0};
+    int damaged = 0;
     BSON_APPEND_INT32(&sort, "filename", 1);
     BSON_APPEND_INT32(&sort, "uploadDate", 1);
     opts.sort = &sort;
@@ -104,8 +118,8 @@ int ash__cmd_each_match(ash_bucket *b, const bson_t *filter, bool all_revisions,
         result = ash_cursor_next(cursor, &doc, err);
         if (result != 0 || doc.data == NULL)
             break;
-        result = ash_file_from_document(doc, &file, err);
-        if (result == 0)
+        result = ash__cmd_read_file(cmd, doc, &file, &damaged, err);
+        if (file != NULL)
             take_file(&listing, file);
         if (result == 0)
             result = ash__cmd_check_interrupted(err);
@@ -115,15 +129,17 @@ int ash__cmd_each_match(ash_bucket *b, const bson_t *filter, bool all_revisions,
     ash_file_free(listing.newest);
     ash_cursor_free(cursor);
     bson_destroy(&sort);
+    if (result == 0 && listing.status == 0 && damaged > 0)
+        return ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
     return result != 0 ? result : listing.status;
 }
 
-int ash__cmd_each_file(ash_bucket *b, const char *prefix, bool all_revisions,
+int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *prefix, bool all_revisions,
                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     prefix_filter(prefix, &filter);
-    int result = ash__cmd_each_match(b, &filter, all_revisions, visit, ctx, err);
+    int result = ash__cmd_each_match(cmd, b, &filter, all_revisions, visit, ctx, err);
     bson_destroy(&filter);
     return result;
 }

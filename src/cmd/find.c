@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/verbs.h"
 
+#include "base/error.h"
 #include "base/mem.h"
-
-#include <stdlib.h>
 
 enum { SORT, LIMIT };
 static const ash_cmd_option options[] = {
@@ -12,12 +11,8 @@ static const ash_cmd_option options[] = {
     {0, NULL, NULL, NULL},
 };
 
-static int print_found(const ash_cmd *cmd, ash_doc doc, ash_error *err)
+static void print_found(const ash_cmd *cmd, const ash_file *file)
 {
-    ash_file *file = NULL;
-    int result = ash_file_from_document(doc, &file, err);
-    if (result != 0)
-        return result;
     if (cmd->json) {
         bson_t object = BSON_INITIALIZER;
         ash__cmd_file_object(file, &object);
@@ -31,23 +26,29 @@ static int print_found(const ash_cmd *cmd, ash_doc doc, ash_error *err)
         ash__free(id);
         ash__free(name);
     }
-    ash_file_free(file);
-    return 0;
 }
 
 static int print_all(const ash_cmd *cmd, ash_cursor *cursor, int64_t *count, ash_error *err)
 {
+    int damaged = 0;
     for (;;) {
         ash_doc doc;
+        ash_file *file = NULL;
         int result = ash_cursor_next(cursor, &doc, err);
         if (result == 0)
             result = ash__cmd_check_interrupted(err);
+        if (result == 0 && doc.data == NULL && damaged > 0)
+            return ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
         if (result != 0 || doc.data == NULL)
             return result;
-        result = print_found(cmd, doc, err);
+        result = ash__cmd_read_file(cmd, doc, &file, &damaged, err);
         if (result != 0)
             return result;
-        (*count)++;
+        if (file != NULL) {
+            print_found(cmd, file);
+            (*count)++;
+        }
+        ash_file_free(file);
     }
 }
 
@@ -74,7 +75,8 @@ static int find(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
     int sort_status = parse_json(cmd, "--sort", args->values[SORT], &sort);
     status = status != 0 ? status : sort_status;
     opts.sort = args->values[SORT] != NULL ? &sort : NULL;
-    opts.limit = args->values[LIMIT] != NULL ? atoll(args->values[LIMIT]) : 0;
+    if (status == 0 && args->values[LIMIT] != NULL)
+        status = ash__cmd_number(cmd, "limit", args->values[LIMIT], 1, INT32_MAX, &opts.limit);
     if (status == 0)
         status = ash_bucket_find(bucket, &filter, &opts, &cursor, err);
     if (status == 0)

@@ -202,13 +202,15 @@ static int get_many(struct get *g, const char *prefix, const char *folder, ash_e
         result = ash__fail_errno(err, errno, "cannot open folder %s", folder);
     g->count_only = true;
     if (result == 0)
-        result = ash__cmd_each_file(g->bucket, prefix, false, visit_file, g, err);
+        result = ash__cmd_each_file(NULL, g->bucket, prefix, false, visit_file, g, err);
     g->count_only = false;
+    if (result == ASH_EPARTIAL)
+        result = 0; /* the second run reports them */
     if (result == 0 && g->total_items == 0 && strcmp(prefix, ".") != 0)
         result = ash__fail(err, ASH_ENOTFOUND, "no file's name begins with %s", prefix);
     ash__progress_set_total(g->progress, g->total_bytes, g->total_items);
     if (result == 0)
-        result = ash__cmd_each_file(g->bucket, prefix, false, visit_file, g, err);
+        result = ash__cmd_each_file(g->cmd, g->bucket, prefix, false, visit_file, g, err);
     if (g->root_fd >= 0)
         close(g->root_fd);
     if (result == 0 && g->failed > 0)

@@ -61,6 +61,7 @@ int ash__gridfs_show(ash_gridfs *g, ash_error *err)
     ash_cursor *cursor = NULL;
     bson_t filter = BSON_INITIALIZER;
     bool search = strcmp(g->words[0], "search") == 0;
+    int damaged = 0;
     if (g->count > 1 && g->words[1][0] != 0) {
         char *pattern = search ? ash__strdup(g->words[1]) : prefix_pattern(g->words[1]);
         append_regex(&filter, pattern, NULL);
@@ -73,13 +74,15 @@ int ash__gridfs_show(ash_gridfs *g, ash_error *err)
         result = ash_cursor_next(cursor, &doc, err);
         if (result != 0 || doc.data == NULL)
             break;
-        result = ash_file_from_document(doc, &file, err);
-        if (result == 0)
+        result = ash__cmd_read_file(g->cmd, doc, &file, &damaged, err);
+        if (file != NULL)
             show_file(g, file);
         ash_file_free(file);
         if (result == 0)
             result = ash__cmd_check_interrupted(err);
     }
+    if (result == 0 && damaged > 0)
+        result = ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
     ash_cursor_free(cursor);
     bson_destroy(&filter);
     return result;
@@ -343,7 +346,9 @@ int ash__gridfs_get_regex(ash_gridfs *g, ash_error *err)
     struct matches m = {.g = g, .count_only = true, .err = err};
     bson_t filter = BSON_INITIALIZER;
     append_regex(&filter, g->words[1], g->options[ASH_GRIDFS_REGEX_OPTIONS]);
-    int result = ash__cmd_each_match(g->bucket, &filter, false, visit_match, &m, err);
+    int result = ash__cmd_each_match(NULL, g->bucket, &filter, false, visit_match, &m, err);
+    if (result == ASH_EPARTIAL)
+        result = 0; /* the second run reports them */
     if (result == 0 && m.count == 0)
         result = ash__fail(err, ASH_ENOTFOUND,
                            "files matching the following pattern were not found: %s", g->words[1]);
@@ -351,7 +356,7 @@ int ash__gridfs_get_regex(ash_gridfs *g, ash_error *err)
         result = ash__fail(err, ASH_EINVAL, "cannot get multiple files with --local specified");
     m.count_only = false;
     if (result == 0)
-        result = ash__cmd_each_match(g->bucket, &filter, false, visit_match, &m, err);
+        result = ash__cmd_each_match(g->cmd, g->bucket, &filter, false, visit_match, &m, err);
     bson_destroy(&filter);
     return result > 0 ? err->code : result;
 }

@@ -77,7 +77,8 @@ static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
     int result = ash__cmd_check_name(prefix, err);
     if (result != 0)
         return result;
-    return ash__cmd_each_file(bucket, prefix, args->values[ALL] != NULL, print_file, &listing, err);
+    return ash__cmd_each_file(cmd, bucket, prefix, args->values[ALL] != NULL, print_file, &listing,
+                              err);
 }
 
 static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)

@@ -31,6 +31,8 @@ static int rename_one(ash_bucket *bucket, const ash_cmd_address *from, const cha
     ash_file *file = NULL;
     if (from->name != NULL && !from->has_revision)
         return ash_bucket_rename_by_name(bucket, from->name, to, NULL, err);
+    if (from->name == NULL)
+        return ash_bucket_rename(bucket, &from->id, to, NULL, err);
     int result = ash__cmd_address_file(bucket, from, &file, err);
     if (result == 0)
         result = ash_bucket_rename(bucket, ash_file_id(file), to, NULL, err);

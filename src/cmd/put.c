@@ -368,19 +368,6 @@ static int split_words(const ash_cmd *cmd, const ash_cmd_args *args, int *count,
     return 0;
 }
 
-static int parse_number(const ash_cmd *cmd, const char *option, const char *text, int64_t max,
-                        int64_t *out)
-{
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    if (errno != 0 || *end != 0 || end == text || value < 1 || value > max)
-        return ash__cmd_usage(cmd, "--%s takes a whole number from 1 to %lld, not \"%s\"", option,
-                              (long long)max, text);
-    *out = value;
-    return 0;
-}
-
 static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadata)
 {
     int64_t number = 0;
@@ -388,11 +375,12 @@ static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadat
     bson_error_t reason;
     p->opts = (ash_upload_options)ASH_UPLOAD_OPTIONS_INIT;
     if (args->values[CHUNK_SIZE] != NULL)
-        status = parse_number(p->cmd, "chunk-size", args->values[CHUNK_SIZE], ASH_CHUNK_SIZE_MAX,
-                              &number);
+        status = ash__cmd_number(p->cmd, "chunk-size", args->values[CHUNK_SIZE], 1,
+                                 ASH_CHUNK_SIZE_MAX, &number);
     p->opts.chunk_size_bytes = (int32_t)number;
     if (status == 0 && args->values[TTL] != NULL)
-        status = parse_number(p->cmd, "ttl", args->values[TTL], INT64_C(1) << 40, &p->opts.ttl_s);
+        status =
+            ash__cmd_number(p->cmd, "ttl", args->values[TTL], 1, INT64_C(1) << 40, &p->opts.ttl_s);
     if (status == 0 && args->values[METADATA] != NULL) {
         bson_destroy(metadata);
         if (!bson_init_from_json(metadata, args->values[METADATA], -1, &reason)) {

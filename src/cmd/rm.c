@@ -42,7 +42,7 @@ static int remove_prefix(ash_cmd *cmd, ash_bucket *bucket, const char *word, voi
 {
     struct removal removal = {cmd, bucket, 0, 0};
     (void)ctx;
-    int result = ash__cmd_each_file(bucket, word, true, remove_found, &removal, err);
+    int result = ash__cmd_each_file(cmd, bucket, word, true, remove_found, &removal, err);
     if (result > 0)
         return ash__fail(err, ASH_EINTERRUPTED, "interrupted after %d files", removal.done);
     if (result == 0 && removal.failed > 0)
@@ -62,13 +62,15 @@ static int remove_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *
     if (result != 0)
         return result;
     bool all = address.name != NULL && !address.has_revision;
-    if (!all || cmd->dry_run)
+    if (address.name == NULL && !cmd->dry_run)
+        result = ash_bucket_delete(bucket, &address.id, NULL, err); /* damaged or not */
+    else if (!all || cmd->dry_run)
         result = ash__cmd_address_file(bucket, &address, &file, err);
     if (result == 0 && cmd->dry_run)
         ash__cmd_say(cmd, "would delete %s", word);
     else if (result == 0 && all)
         result = ash_bucket_delete_by_name(bucket, address.name, NULL, err);
-    else if (result == 0)
+    else if (result == 0 && file != NULL)
         result = ash_bucket_delete(bucket, ash_file_id(file), NULL, err);
     ash_file_free(file);
     ash__cmd_address_release(&address);

@@ -56,13 +56,17 @@ static int parse_durability(const ash_cmd *cmd, const char *text, ash_durability
     return ash__cmd_usage(cmd, "--durability takes file, every or interval, not \"%s\"", text);
 }
 
+/* max + 1: too many. */
 static size_t split_addresses(char *text, const char **out, size_t max)
 {
     size_t count = 0;
     char *rest = NULL;
-    for (char *part = strtok_r(text, ",", &rest); part != NULL && count < max;
-         part = strtok_r(NULL, ",", &rest))
-        out[count++] = part;
+    for (char *part = strtok_r(text, ",", &rest); part != NULL && count <= max;
+         part = strtok_r(NULL, ",", &rest)) {
+        if (count < max)
+            out[count] = part;
+        count++;
+    }
     return count;
 }
 
@@ -112,9 +116,20 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     opts.version = ASH_VERSION;
     opts.standalone = args->values[STANDALONE] != NULL;
     opts.test_commands = args->values[TEST_COMMANDS] != NULL;
-    opts.max_connections = args->values[CONNECTIONS] != NULL ? atoi(args->values[CONNECTIONS]) : 0;
-    int64_t expire_every = args->values[EXPIRE] != NULL ? atoi(args->values[EXPIRE]) : 0;
-    int result = ash__server_start(store, &opts, &server, err);
+    int64_t connections = 0, expire_every = 0;
+    int result = 0;
+    if (opts.listen_count == 0 || opts.listen_count > ASH_ARRAY_LEN(addresses))
+        result =
+            ash__cmd_usage(cmd, "--mongo takes 1 to %d addresses", (int)ASH_ARRAY_LEN(addresses));
+    if (result == 0 && args->values[CONNECTIONS] != NULL)
+        result = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
+                                 &connections);
+    if (result == 0 && args->values[EXPIRE] != NULL)
+        result =
+            ash__cmd_number(cmd, "expire-every", args->values[EXPIRE], 1, 1 << 30, &expire_every);
+    opts.max_connections = (int32_t)connections;
+    if (result == 0)
+        result = ash__server_start(store, &opts, &server, err);
     if (result == 0) {
         result = ash__expiry_start(store, expire_every * 1000, &expiry, err);
         if (result == 0) {

@@ -108,6 +108,8 @@ case_full_disk() {
     [ "$("$ASHLAR" -s "$scratch/disk/store" cat kept)" = precious ] || status=1
     [ "$("$ASHLAR" -s "$scratch/disk/store" ls)" = kept ] || status=1
     "$ASHLAR" -s "$scratch/disk/store" check || status=1
+    # Of the upload that did not fit nothing stays.
+    "$ASHLAR" -s "$scratch/disk/store" --json df | grep -q '"objects" : 3,' || status=1
     "$ASHLAR" -s "$scratch/disk/store" rm kept || status=1
     echo again | "$ASHLAR" -s "$scratch/disk/store" put - after || status=1
     umount "$scratch/disk"

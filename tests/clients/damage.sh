@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Damaged files: clear errors about them, and all others stay as usable as before.
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../lib.sh"
+python=/usr/bin/python3
+[ -x $python ] || python=python3
+a() {
+    "$ASHLAR" -s "$scratch/store" "$@"
+}
+
+start_server "$scratch/store" || exit 1
+head -c 600000 /dev/urandom >"$scratch/whole"
+a put "$scratch/whole" a-whole
+a put "$scratch/whole" z-whole
+$python "$here/damage.py" "mongodb://$server_address/" >"$scratch/damaged" || exit 1
+
+case_lists_pass_damaged_files_over() {
+    for verb in "ls" "ls -l" "find {}" "gridfs list"; do
+        expect_status 3 a $verb
+        grep -q 'a-whole' "$scratch/out"
+        grep -q 'z-whole' "$scratch/out"
+        grep -q 'length is negative' "$scratch/err"
+    done
+}
+
+case_whole_files_come_back_beside_damaged_ones() {
+    expect_status 3 a get -r . "$scratch/back"
+    cmp "$scratch/back/a-whole" "$scratch/whole"
+    cmp "$scratch/back/z-whole" "$scratch/whole"
+    [ "$(ls "$scratch/back" | wc -l)" = 2 ]
+}
+
+case_readers_say_what_is_wrong() {
+    while read -r name id where; do
+        for verb in cat sum; do
+            expect_status 7 a $verb "id:$id"
+            grep -q "$id" "$scratch/err"
+        done
+        [ "$where" = chunks ] || expect_status 7 a stat "id:$id"
+    done <"$scratch/damaged"
+}
+
+case_damaged_files_can_be_renamed_and_deleted() {
+    while read -r name id where; do
+        a mv "id:$id" "renamed $name"
+        a rm "id:$id"
+    done <"$scratch/damaged"
+    [ "$(a ls | tr '\n' ' ')" = 'a-whole z-whole ' ]
+    a check
+}
+
+run_cases
