@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "faulty_store.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <stdatomic.h>
+
+typedef struct faulty {
+    ash_store base;
+    ash_store *inner;
+    atomic_int countdown;
+    atomic_bool happened;
+    bool done;
+    int delay_ms;
+} faulty;
+
+static faulty *of(ash_store *store)
+{
+    return (faulty *)store;
+}
+
+static bool is_due(ash_store *store)
+{
+    faulty *f = of(store);
+    if (atomic_load(&f->countdown) <= 0 || atomic_fetch_sub(&f->countdown, 1) != 1)
+        return false;
+    atomic_store(&f->happened, true);
+    if (f->delay_ms > 0)
+        ash__clock_sleep_ms(f->delay_ms);
+    return f->delay_ms == 0;
+}
+
+static int fail(ash_error *err, const char *call)
+{
+    return ash__fail(err, ASH_EIO, "%s: failed on purpose", call);
+}
+
+/* One slot: hand the call on, unless it is to fail. */
+#define SLOT(name, parameters, arguments)                                                          \
+    static int faulty_##name parameters                                                            \
+    {                                                                                              \
+        ash_store *inner = of(store)->inner;                                                       \
+        bool due = is_due(store);                                                                  \
+        if (due && !of(store)->done)                                                               \
+            return fail(err, #name);                                                               \
+        int rc = inner->ops->name arguments;                                                       \
+        return due && rc == 0 ? fail(err, #name) : rc;                                             \
+    }
+
+/* One whose output the caller would not release after a failure. */
+#define GIVING_SLOT(name, parameters, arguments)                                                   \
+    static int faulty_##name parameters                                                            \
+    {                                                                                              \
+        ash_store *inner = of(store)->inner;                                                       \
+        return is_due(store) ? fail(err, #name) : inner->ops->name arguments;                      \
+    }
+
+SLOT(create,
+     (ash_store * store, const char *db, const char *coll, const bson_t *options, const ash_op *op,
+      ash_error *err),
+     (inner, db, coll, options, op, err))
+SLOT(drop, (ash_store * store, const char *db, const char *coll, const ash_op *op, ash_error *err),
+     (inner, db, coll, op, err))
+SLOT(rename,
+     (ash_store * store, const char *db, const char *coll, const char *to_db, const char *to_coll,
+      bool drop_target, const ash_op *op, ash_error *err),
+     (inner, db, coll, to_db, to_coll, drop_target, op, err))
+GIVING_SLOT(find,
+            (ash_store * store, const char *db, const char *coll, const bson_t *filter,
+             const ash_find_options *opts, ash_cursor **out, ash_error *err),
+            (inner, db, coll, filter, opts, out, err))
+GIVING_SLOT(aggregate,
+            (ash_store * store, const char *db, const char *coll, const bson_t *pipeline,
+             const ash_aggregate_options *opts, ash_cursor **out, ash_error *err),
+            (inner, db, coll, pipeline, opts, out, err))
+SLOT(count,
+     (ash_store * store, const char *db, const char *coll, const bson_t *filter,
+      const ash_count_options *opts, int64_t *out, ash_error *err),
+     (inner, db, coll, filter, opts, out, err))
+SLOT(insert,
+     (ash_store * store, const char *db, const char *coll, const ash_doc *docs, size_t count,
+      const ash_insert_options *opts, ash_write_result *result, ash_error *err),
+     (inner, db, coll, docs, count, opts, result, err))
+SLOT(update,
+     (ash_store * store, const char *db, const char *coll, const bson_t *filter,
+      const bson_value_t *update, const ash_update_options *opts, ash_write_result *result,
+      ash_error *err),
+     (inner, db, coll, filter, update, opts, result, err))
+SLOT(remove,
+     (ash_store * store, const char *db, const char *coll, const bson_t *filter,
+      const ash_remove_options *opts, ash_write_result *result, ash_error *err),
+     (inner, db, coll, filter, opts, result, err))
+GIVING_SLOT(find_and_modify,
+            (ash_store * store, const char *db, const char *coll, const bson_t *filter,
+             const ash_find_and_modify_options *opts, bson_t *value, bool *found,
+             ash_write_result *result, ash_error *err),
+            (inner, db, coll, filter, opts, value, found, result, err))
+GIVING_SLOT(create_indexes,
+            (ash_store * store, const char *db, const char *coll, const bson_t *specs,
+             const ash_op *op, bson_t *reply, ash_error *err),
+            (inner, db, coll, specs, op, reply, err))
+GIVING_SLOT(list_indexes,
+            (ash_store * store, const char *db, const char *coll, const ash_op *op,
+             ash_cursor **out, ash_error *err),
+            (inner, db, coll, op, out, err))
+GIVING_SLOT(maintain,
+            (ash_store * store, const bson_t *action, ash_progress_fn progress, void *ctx,
+             bson_t *out, ash_error *err),
+            (inner, action, progress, ctx, out, err))
+
+typedef struct inside {
+    ash_store *store;
+    ash_transact_fn fn;
+    void *ctx;
+} inside;
+
+/* Operations of the transaction name the store that it was begun on: this one. */
+static int run_inside(ash_transaction *t, void *ctx, ash_error *err)
+{
+    const inside *in = ctx;
+    ash_store *inner = t->store;
+    t->store = in->store;
+    int result = in->fn(t, in->ctx, err);
+    t->store = inner;
+    return result;
+}
+
+static int hand_on(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                   ash_error *err)
+{
+    inside in = {store, fn, ctx};
+    ash_store *inner = of(store)->inner;
+    return inner->ops->transact(inner, run_inside, &in, op, err);
+}
+
+static int faulty_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                           ash_error *err)
+{
+    bool due = is_due(store);
+    if (due && !of(store)->done)
+        return fail(err, "transact");
+    int rc = hand_on(store, fn, ctx, op, err);
+    return due && rc == 0 ? fail(err, "transact") : rc;
+}
+
+SLOT(time, (ash_store * store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err),
+     (inner, wall_ms, operation_time, err))
+SLOT(capabilities, (ash_store * store, ash_capabilities *out, ash_error *err), (inner, out, err))
+SLOT(flush, (ash_store * store, const ash_op *op, ash_error *err), (inner, op, err))
+
+/* Slots that buckets do not use stay NULL: a call of one ends the test. */
+static const ash_store_ops faulty_ops = {
+    .capabilities = faulty_capabilities,
+    .create = faulty_create,
+    .drop = faulty_drop,
+    .rename = faulty_rename,
+    .find = faulty_find,
+    .aggregate = faulty_aggregate,
+    .count = faulty_count,
+    .insert = faulty_insert,
+    .update = faulty_update,
+    .remove = faulty_remove,
+    .find_and_modify = faulty_find_and_modify,
+    .create_indexes = faulty_create_indexes,
+    .list_indexes = faulty_list_indexes,
+    .transact = faulty_transact,
+    .time = faulty_time,
+    .flush = faulty_flush,
+    .maintain = faulty_maintain,
+};
+
+ash_store *faulty_store_new(ash_store *inner)
+{
+    faulty *f = ash__new(faulty);
+    f->base = *inner;
+    f->base.ops = &faulty_ops;
+    f->inner = inner;
+    return &f->base;
+}
+
+void faulty_store_free(ash_store *store)
+{
+    ash__free(of(store));
+}
+
+void faulty_store_set(ash_store *store, int n, bool done, int delay_ms)
+{
+    faulty *f = of(store);
+    f->done = done;
+    f->delay_ms = delay_ms;
+    atomic_store(&f->happened, false);
+    atomic_store(&f->countdown, n);
+}
+
+bool faulty_store_happened(const ash_store *store)
+{
+    return atomic_load(&((const faulty *)store)->happened);
+}
