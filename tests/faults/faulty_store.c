@@ -34,7 +34,12 @@ static bool is_due(ash_store *store)
 
 static int fail(ash_error *err, const char *call)
 {
-    return ash__fail(err, ASH_EIO, "%s: failed on purpose", call);
+    return ash__fail(err, ASH_ENOSPC, "%s: failed on purpose", call);
+}
+
+static int lose(ash_error *err, const char *call)
+{
+    return ash__fail(err, ASH_EIO, "%s: its result is lost", call);
 }
 
 /* One slot: hand the call on, unless it is to fail. */
@@ -46,7 +51,7 @@ static int fail(ash_error *err, const char *call)
         if (due && !of(store)->done)                                                               \
             return fail(err, #name);                                                               \
         int rc = inner->ops->name arguments;                                                       \
-        return due && rc == 0 ? fail(err, #name) : rc;                                             \
+        return due && rc == 0 ? lose(err, #name) : rc;                                             \
     }
 
 /* One whose output the caller would not release after a failure. */
@@ -142,7 +147,7 @@ static int faulty_transact(ash_store *store, ash_transact_fn fn, void *ctx, cons
     if (due && !of(store)->done)
         return fail(err, "transact");
     int rc = hand_on(store, fn, ctx, op, err);
-    return due && rc == 0 ? fail(err, "transact") : rc;
+    return due && rc == 0 ? lose(err, "transact") : rc;
 }
 
 SLOT(time, (ash_store * store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err),

@@ -9,8 +9,9 @@
 ash_store *faulty_store_new(ash_store *inner);
 void faulty_store_free(ash_store *store); /* the inner store stays open */
 
-/* The n-th call from now on fails with ASH_EIO, before the inner store sees it, or after it is done
- * (then its result is lost).  delay_ms > 0: it is late instead.  n 0: none. */
+/* The n-th call from now on fails: with ASH_ENOSPC before the inner store sees it, or with ASH_EIO
+ * after it is done, so that its outcome is unknown.  delay_ms > 0: it is late instead.  n 0: none.
+ */
 void faulty_store_set(ash_store *store, int n, bool done, int delay_ms);
 bool faulty_store_happened(const ash_store *store);
 
