@@ -349,6 +349,15 @@ static int current_piece(ash_download *d, int64_t deadline_ms, ash_error *err)
     return rc;
 }
 
+/* At the end of a file there is no piece, and nothing to go on in. */
+static void skip_in_piece(ash_download *d, size_t len)
+{
+    if (len == 0)
+        return;
+    d->piece += len;
+    d->piece_len -= len;
+}
+
 static int take(ash_download *d, size_t max, int64_t deadline_ms, const uint8_t **data, size_t *len,
                 ash_error *err)
 {
@@ -368,8 +377,7 @@ static int take(ash_download *d, size_t max, int64_t deadline_ms, const uint8_t 
         ash__digest_add(d->digest, d->piece, *len);
         d->digested += (int64_t)*len;
     }
-    d->piece += *len;
-    d->piece_len -= *len;
+    skip_in_piece(d, *len);
     d->position += (int64_t)*len;
     return 0;
 }
@@ -425,8 +433,7 @@ int ash_download_seek(ash_download *d, int64_t position, ash_error *err)
                          (long long)position, (long long)d->start, (long long)d->end);
     int64_t ahead = position - d->position;
     if (ahead >= 0 && ahead <= (int64_t)d->piece_len) {
-        d->piece += ahead;
-        d->piece_len -= (size_t)ahead;
+        skip_in_piece(d, (size_t)ahead);
     } else if (!seek_in_batch(d, position)) {
         ash_cursor_free(d->cursor);
         d->cursor = NULL;
