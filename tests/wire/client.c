@@ -143,14 +143,14 @@ static bool find_field(const bson_t *doc, const char *path, bson_iter_t *out)
     return bson_iter_init(&it, doc) && bson_iter_find_descendant(&it, path, out);
 }
 
-double field_number(const bson_t *doc, const char *path)
+int64_t field_number(const bson_t *doc, const char *path)
 {
     bson_iter_t it;
     if (!find_field(doc, path, &it))
         return -999999;
     if (BSON_ITER_HOLDS_DOUBLE(&it))
-        return bson_iter_double(&it);
-    return (double)bson_iter_as_int64(&it);
+        return (int64_t)bson_iter_double(&it);
+    return bson_iter_as_int64(&it);
 }
 
 int64_t field_int64(const bson_t *doc, const char *path)

@@ -37,7 +37,7 @@ bool client_receive(int fd, ash_buffer *out);
 bson_t *client_run(int fd, bson_t *command);
 
 int64_t field_int64(const bson_t *doc, const char *path);
-double field_number(const bson_t *doc, const char *path);
+int64_t field_number(const bson_t *doc, const char *path);
 const char *field_text(const bson_t *doc, const char *path);
 
 #endif

@@ -52,19 +52,19 @@ static void reached_stop(reached *r)
 
 static int insert_numbers(reached *r, int count, size_t filler, ash_write_result *result)
 {
-    bson_t *made = calloc((size_t)count, sizeof *made);
+    bson_t **made = calloc((size_t)count, sizeof *made);
     ash_doc *docs = calloc((size_t)count, sizeof *docs);
     uint8_t *bytes = calloc(1, filler);
     int rc;
     for (int i = 0; i < count; i++) {
-        bson_init(&made[i]);
-        BSON_APPEND_INT32(&made[i], "_id", i);
-        BSON_APPEND_BINARY(&made[i], "data", BSON_SUBTYPE_BINARY, bytes, (uint32_t)filler);
-        docs[i] = (ash_doc){bson_get_data(&made[i]), made[i].len};
+        made[i] = bson_new();
+        BSON_APPEND_INT32(made[i], "_id", i);
+        BSON_APPEND_BINARY(made[i], "data", BSON_SUBTYPE_BINARY, bytes, (uint32_t)filler);
+        docs[i] = (ash_doc){bson_get_data(made[i]), made[i]->len};
     }
     rc = ash_collection_insert(r->c, docs, (size_t)count, NULL, result, &r->err);
     for (int i = 0; i < count; i++)
-        bson_destroy(&made[i]);
+        bson_destroy(made[i]);
     free(made);
     free(docs);
     free(bytes);

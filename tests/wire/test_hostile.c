@@ -194,7 +194,7 @@ static double send_body(int fd, const ash_buffer *doc)
     client_send(fd, b.data, b.len);
     assert_true(client_receive(fd, &b));
     assert_true(bson_init_static(&reply, b.data + 21, b.len - 21));
-    double code = field_number(&reply, "code");
+    int64_t code = field_number(&reply, "code");
     ash__buffer_release(&b);
     return code;
 }
