@@ -221,7 +221,7 @@ static void test_wire_protocol__cursors_live_and_die_with_sessions(void **state)
 
 typedef struct waiting {
     const fixture *x;
-    double code;
+    int64_t code;
 } waiting;
 
 static void *wait_in_get_more(void *arg)
