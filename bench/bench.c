@@ -5,6 +5,7 @@
  * turns, so that what else the machine does hits all of them.  SCALE 1 is about 512 MiB a peer and
  * run. */
 #include "commits.h"
+#include "docs.h"
 #include "peer.h"
 
 #include <pthread.h>
@@ -302,6 +303,8 @@ int main(int argc, char **argv)
         }
         if (strcmp(argv[i], "commits") == 0 || strcmp(argv[i], "all") == 0)
             run_commits(&s, runs);
+        if (strcmp(argv[i], "docs") == 0 || strcmp(argv[i], "all") == 0)
+            bench_docs(s.folder, runs);
     }
     bench_empty_folder(s.folder);
     free(data);
