@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <errno.h>
 #include <string.h>
 
 /* The writer's transactions: one for the batch, more inside it for savepoints. */
@@ -30,11 +31,13 @@ int ash__batch_begin(ash_writer *w, ash_error *err)
     MDB_txn *txn = NULL;
     if (w->depth > 0)
         return 0;
+    ash__reserve_refill(w->engine);
     int rc = mdb_txn_begin(w->engine->env, NULL, 0, &txn);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot begin a transaction");
     w->undo_count = w->placed_count = 0;
     w->batch_work = w->batch_bytes = 0;
+    w->deletes = false;
     w->changed = false;
     push(w, txn);
     w->view.txn_id = mdb_txn_id(txn);
@@ -205,6 +208,8 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
         ash__batch_abort(w);
         return result;
     }
+    if (w->deletes)
+        ash__reserve_use(w->engine);
     int rc = mdb_txn_commit(w->nest[0].txn);
     w->depth = 0;
     w->view.txn = NULL;
@@ -212,6 +217,9 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
     if (rc != 0) {
         undo_to(w, 0, !is_given_up(w->engine));
         w->placed_count = 0;
+        /* LMDB says so of a write that a full disk cut short. */
+        if (rc == EIO && ash__reserve_is_disk_full(w->engine))
+            rc = ENOSPC;
         return ash__lmdb_fail(rc, err, "cannot commit");
     }
     after_commit(w, txn_id, newest);

@@ -215,6 +215,7 @@ int ash__catalog_create(ash_writer *w, const char *db, const char *name, const b
 static int queue_drop(ash_writer *w, char letter, uint32_t id, ash_error *err)
 {
     uint8_t key[5];
+    w->deletes = true;
     ash__letter_key(key, letter, id);
     w->drops_pending = true;
     return ash__row_put(w, ASH_DB_DROPS, key, sizeof key, NULL, 0, err);

@@ -319,6 +319,7 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
         result = release_extent(w, c, &old, err);
     if (result != 0)
         return result;
+    w->deletes = true;
     counts.count--;
     counts.data_bytes -= old.doc.len;
     counts.storage_bytes -= ash__storage_of(old.doc.len, old.place.segment == 0);

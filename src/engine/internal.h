@@ -60,6 +60,7 @@ struct ash_writer {
     uint64_t batch_bytes;
     uint64_t last_time; /* of the oplog */
     bool drops_pending;
+    bool deletes;          /* the batch has deletes: it may use the reserve */
     bool marked_open;      /* the row "open" is there, and this run's first sequence is recorded */
     ash_key_set *old_keys; /* one for each index of the collection at hand … */
     ash_key_set *new_keys;
@@ -116,6 +117,9 @@ struct ash_engine {
     MDB_dbi dbi[ASH_DB_COUNT];
     ash_segments *segments;
     bool was_unclean;
+    int reserve_fd; /* or -1; this and what follows the writer's own, once it runs */
+    off_t reserve_bytes;
+    bool reserve_whole;
     uint64_t boot_sequence;
     atomic_uint_fast64_t next_sequence;
     atomic_bool marked_open;
@@ -276,6 +280,14 @@ int ash__staged_write_here(ash_writer *w, uint32_t coll_id, ash_doc doc, ash_sta
 void ash__key_sets_reserve(ash_writer *w, size_t count);
 void ash__key_sets_release(ash_writer *w);
 uint64_t ash__storage_of(size_t len, bool is_inline);
+
+/* reserve.c: room for deletes on a full disk.  Failures mean just that there is less of it. */
+enum { ASH_RESERVE_BYTES = 1 << 20 };
+void ash__reserve_open(ash_engine *e);
+void ash__reserve_refill(ash_engine *e);
+void ash__reserve_use(ash_engine *e); /* let it go, if the disk is full */
+bool ash__reserve_is_disk_full(const ash_engine *e);
+void ash__reserve_close(ash_engine *e);
 
 /* drops.c */
 int ash__drops_turn(ash_writer *w, ash_error *err);

@@ -219,6 +219,7 @@ static void open_segments(ash_engine *e)
     ash_segments_options opts = {.folder = folder,
                                  .segment_bytes = e->opts.segment_bytes,
                                  .read_only = e->opts.read_only,
+                                 .spare_bytes = ASH_RESERVE_BYTES,
                                  .load = load_map,
                                  .ctx = e,
                                  .unsafe_skip_sync = e->opts.unsafe_skip_segment_sync};
@@ -260,6 +261,7 @@ static ash_engine *engine_new(const char *folder, const ash_engine_options *opts
     ash_engine *e = ash__new(ash_engine);
     e->folder = ash__strdup(folder);
     e->lock_fd = -1;
+    e->reserve_fd = -1;
     take_options(e, opts);
     ash__mutex_init(&e->views_lock, ASH_RANK_VIEWS);
     ash__mutex_init(&e->cache_lock, ASH_RANK_CATALOG);
@@ -279,6 +281,7 @@ static void engine_free(ash_engine *e)
     ash__views_release(e);
     if (e->env != NULL)
         mdb_env_close(e->env);
+    ash__reserve_close(e);
     ash__folder_release(e);
     ash__mutex_release(&e->pins_lock);
     ash__cond_release(&e->watch_cond);

@@ -186,6 +186,7 @@ static void drop_turn(ash_writer *w, ash_queue *q)
     int result = ash__batch_begin(w, &err);
     if (result == 0)
         result = ash__drops_turn(w, &err);
+    w->deletes = true;
     ash__view_forget(&w->view);
     ash__mutex_lock(&q->lock);
     if (result != 0) {
@@ -213,6 +214,7 @@ static void mark_closed(ash_writer *w)
         if (result == 0)
             result = ash__row_delete(w, ASH_DB_META, "open", 4, NULL, &err);
         w->marked_open = true;
+        w->deletes = true;
         if (result == 0)
             result = ash__batch_commit(w, &err);
     }
@@ -267,6 +269,7 @@ int ash__writer_start(ash_engine *e, ash_error *err)
     w->engine = e;
     w->view.engine = e;
     w->view.is_writer = true;
+    ash__reserve_open(e);
     int result = ash__thread_start(&e->writer_thread, 0, writer_main, w);
     if (result != 0)
         return ash__fail_errno(err, result, "cannot start the writer");

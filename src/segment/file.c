@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 enum { HEADER_USED = 48, OPEN_FDS = 64 };
 
@@ -48,6 +49,16 @@ static int check_header(const ash_segments *s, uint32_t id, const uint8_t *h, of
     return 0;
 }
 
+/* The metadata has to grow a little even where nothing else fits. */
+static int check_room(const ash_segments *s, int fd, off_t size, uint32_t id, ash_error *err)
+{
+    struct statvfs fs;
+    if (s->opts.spare_bytes == 0 || fstatvfs(fd, &fs) != 0 ||
+        (uint64_t)fs.f_bavail * fs.f_frsize >= (uint64_t)size + (uint64_t)s->opts.spare_bytes)
+        return 0;
+    return ash__fail_errno(err, ENOSPC, "cannot make segment %08x", (unsigned)id);
+}
+
 /* The file must be complete and named durably before any pointer into it can be. */
 int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, ash_error *err)
 {
@@ -58,7 +69,8 @@ int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, 
     if (result != 0)
         goto out;
     make_header(s, id, blocks, header);
-    if (ash__io()->fallocate(*fd, 0, size) != 0 &&
+    result = check_room(s, *fd, size, id, err);
+    if (result == 0 && ash__io()->fallocate(*fd, 0, size) != 0 &&
         ((errno != EOPNOTSUPP && errno != EINVAL) || ash__io()->ftruncate(*fd, size) != 0))
         result = ash__fail_errno(err, errno, "cannot make segment %08x", (unsigned)id);
     if (result == 0)

@@ -48,6 +48,7 @@ typedef struct ash_segments_options {
     const char *folder; /* of the segment files; copied */
     uint8_t store_id[16];
     int64_t segment_bytes; /* size of a full-grown segment */
+    int64_t spare_bytes;   /* a new segment leaves at least this much of the disk free */
     bool read_only;
     /* Fill the map (one bit a block, least significant first, zeroed before) of used blocks.
      * Called without locks, on any thread. */

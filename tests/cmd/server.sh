@@ -116,6 +116,30 @@ case_full_disk() {
     return $status
 }
 
+# Until not even the smallest file fits; then deleting must work, and make room.
+case_full_to_the_brim() {
+    with_small_disk 24m || skip "this account may not mount"
+    status=0
+    export ASHLAR_STORE="$scratch/disk/store"
+    "$ASHLAR" put -q "$0" first || status=1
+    for bytes in 1000000 2000 1; do
+        head -c $bytes /dev/urandom >"$scratch/one"
+        number=0
+        while "$ASHLAR" put -q "$scratch/one" $bytes/$number 2>"$scratch/err"; do
+            number=$((number + 1))
+        done
+        grep -q 'No space left' "$scratch/err" || status=1
+    done
+    "$ASHLAR" rm first || status=1
+    "$ASHLAR" rm -r 1000000/ || status=1
+    "$ASHLAR" put "$0" again || status=1
+    "$ASHLAR" cat again | cmp - "$0" || status=1
+    "$ASHLAR" check || status=1
+    unset ASHLAR_STORE
+    umount "$scratch/disk"
+    return $status
+}
+
 case_full_disk_under_a_server() {
     with_small_disk 48m || skip "this account may not mount"
     status=0

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deleting takes room too: LMDB never overwrites a page that the last commit uses.  So that it
+ * works on a full disk, a file holds some room, which is let go right before a commit that deletes.
+ */
+#include "engine/internal.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+enum { LEAST_BYTES = 64 << 10, MOST_BYTES = 64 << 20 };
+
+/* A commit changes at most all of the metadata; mostly a small part of it. */
+static off_t wanted(const ash_engine *e)
+{
+    MDB_envinfo info;
+    MDB_stat stat_of;
+    mdb_env_info(e->env, &info);
+    mdb_env_stat(e->env, &stat_of);
+    uint64_t bytes = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize / 4;
+    return bytes < ASH_RESERVE_BYTES ? ASH_RESERVE_BYTES
+           : bytes > MOST_BYTES      ? MOST_BYTES
+                                     : (off_t)bytes;
+}
+
+static void fill(ash_engine *e, off_t bytes)
+{
+    for (; bytes >= LEAST_BYTES && bytes > e->reserve_bytes; bytes /= 2) {
+        if (ash__io()->fallocate(e->reserve_fd, 0, bytes) == 0) {
+            e->reserve_bytes = bytes;
+            return;
+        }
+    }
+}
+
+void ash__reserve_open(ash_engine *e)
+{
+    ash_error err = ASH_ERROR_INIT;
+    char *path = ash__path_join(e->folder, "reserve");
+    int result = ash__file_open(path, O_RDWR | O_CREAT, &e->reserve_fd, &err);
+    ash__free(path);
+    if (result != 0) {
+        ash__log(ASH_LOG_WARN, "there is no room in reserve for a full disk: %s", err.text);
+        e->reserve_fd = -1;
+        return;
+    }
+    ash__reserve_refill(e);
+}
+
+void ash__reserve_refill(ash_engine *e)
+{
+    if (e->reserve_fd < 0 || e->reserve_whole)
+        return;
+    fill(e, wanted(e));
+    e->reserve_whole = e->reserve_bytes >= ASH_RESERVE_BYTES;
+}
+
+static bool room_is_below(const ash_engine *e, off_t bytes)
+{
+    struct statvfs fs;
+    return e->reserve_fd >= 0 && fstatvfs(e->reserve_fd, &fs) == 0 &&
+           (uint64_t)fs.f_bavail * fs.f_frsize < (uint64_t)bytes;
+}
+
+bool ash__reserve_is_disk_full(const ash_engine *e)
+{
+    return room_is_below(e, LEAST_BYTES);
+}
+
+void ash__reserve_use(ash_engine *e)
+{
+    if (room_is_below(e, e->reserve_bytes) && ash__io()->ftruncate(e->reserve_fd, 0) == 0) {
+        e->reserve_bytes = 0;
+        e->reserve_whole = false;
+    }
+}
+
+void ash__reserve_close(ash_engine *e)
+{
+    ash__file_close(e->reserve_fd);
+    e->reserve_fd = -1;
+}
