@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verbs on a whole store: init, df, check. */
+#include "cmd/repair.h"
 #include "cmd/verbs.h"
 
 #include "base/error.h"
@@ -71,10 +72,12 @@ static int run_df(ash_cmd *cmd, const ash_cmd_args *args)
 
 /* ---- check ---- */
 
-enum { QUICK, REPAIR };
+enum { QUICK, REPAIR, INTO, REPLACE };
 static const ash_cmd_option check_options[] = {
     {0, "quick", NULL, "do not read the payloads, only what describes them"},
-    {0, "repair", NULL, "salvage what is whole and list what is not"},
+    {0, "repair", NULL, "copy what is whole into a new store and list what is not"},
+    {0, "into", "FOLDER", "with --repair: the new store (default: beside the damaged one, dated)"},
+    {0, "replace", NULL, "with --repair: give the new store the name of the damaged one"},
     {0, NULL, NULL, NULL},
 };
 
@@ -112,7 +115,7 @@ static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
 {
     bson_t action = BSON_INITIALIZER, report = BSON_INITIALIZER;
     ash_progress *progress = ash__progress_new(cmd, 0, 0);
-    BSON_APPEND_INT32(&action, args->values[REPAIR] != NULL ? "repair" : "check", 1);
+    BSON_APPEND_INT32(&action, "check", 1);
     BSON_APPEND_BOOL(&action, "payloads", args->values[QUICK] == NULL);
     bson_destroy(&report);
     int result = ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, err);
@@ -127,7 +130,16 @@ static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
 
 static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
+    if (args->values[REPAIR] == NULL &&
+        (args->values[INTO] != NULL || args->values[REPLACE] != NULL))
+        return ash__cmd_usage(cmd, "--into and --replace go with --repair");
+    /* A store in need of repair may not open. */
+    if (args->values[REPAIR] != NULL)
+        return ash__cmd_repair(cmd, args->values[INTO], args->values[REPLACE] != NULL);
+    int status = ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
+    if (status == ash_error_exit_code(ASH_ECORRUPT))
+        ash__cmd_say(cmd, "`ashlar check --repair` copies what is whole into a new store");
+    return status;
 }
 
 const ash_cmd_verb ash__cmd_init = {
@@ -149,11 +161,24 @@ const ash_cmd_verb ash__cmd_df = {
 const ash_cmd_verb ash__cmd_check = {
     .name = "check",
     .group = "store",
-    .synopsis = "[--quick] [--repair]",
+    .synopsis = "[--quick] | --repair [--into FOLDER] [--replace]",
     .summary = "look for damage",
-    .details = "Reads everything: metadata, indexes, free space, and every payload against its "
-               "checksum.  Exit status 7 when\n"
-               "something is wrong; each finding is a line.",
+    .details =
+        "Reads everything: metadata, indexes, free space, and every payload against its "
+        "checksum.  Exit status 7 when\n"
+        "something is wrong; each finding is a line.\n\n"
+        "--repair does not touch the damaged store, which may be too damaged to open: it reads "
+        "what has its checksum,\n"
+        "copies every whole file and document into a new store beside it, and prints a line for "
+        "each thing that was lost:\n"
+        "bucket, file, chunk, segment and offset.  Nobody may have the store open meanwhile.  "
+        "With -n it only says what\n"
+        "would be done; with --replace the new store takes the damaged one's name, which then "
+        "has \".damaged-\" and the\n"
+        "date behind its own.  Exit status 0 when nothing was lost, 3 when something was.  "
+        "Chunks that belong to no file\n"
+        "(of unfinished uploads too) are named and not copied; the change history starts "
+        "anew.",
     .options = check_options,
     .run = run_check,
 };

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_ENGINE_PAGES_H
+#define ASH_ENGINE_PAGES_H
+
+/* meta.mdb read without LMDB, page by page, for salvaging.
+ *
+ * LMDB trusts its pages; here nothing is trusted: every page number, offset and length is checked,
+ * pages are read and not mapped, so that a bad page costs the rows on it and nothing else.  The
+ * file is never written to, and need not be whole.
+ *
+ * What LMDB 0.9 stores (little-endian, 64 bits): pages of one size, 16 bytes of header each (number
+ * 8, 2 unused, flags 2, end of the offsets 2, start of the nodes 2; of an overflow page the number
+ * of pages 4 instead of the last two), then 2-byte offsets of nodes.  A node is 8 bytes (low and
+ * high half of the value's length, flags, key's length; in branch pages the first three are the
+ * child's number), the key, the value.  Pages 0 and 1 each describe a commit; the one with the
+ * higher number counts. */
+
+#include "base/error.h"
+#include <ashlar/doc.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct ash_pages ash_pages;
+
+/* key and value are views, valid during the visit. */
+typedef struct ash_pages_row {
+    ash_doc key;
+    ash_doc value;
+    uint64_t offset; /* of the value, in the file */
+    bool stray;      /* on a page that no damaged branch leads to any more */
+} ash_pages_row;
+typedef void (*ash_pages_visit)(void *ctx, const ash_pages_row *row);
+
+/* A file with nothing usable in it opens too: it has no rows.  ASH_ENOTFOUND, ASH_EIO. */
+int ash__pages_open(const char *path, ash_pages **out, ash_error *err);
+void ash__pages_close(ash_pages *p);
+
+/* Every row of a named database that can be reached, in order.  visit NULL: only take note of the
+ * pages. */
+void ash__pages_walk(ash_pages *p, const char *database, ash_pages_visit visit, void *ctx);
+
+/* Every row on pages that no walk so far reached and that are not known to be free.  Which database
+ * a row belongs to has to be told from the row. */
+void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx);
+
+/* Read len bytes at a row's offset again. */
+int ash__pages_read(ash_pages *p, uint64_t offset, void *out, uint32_t len, ash_error *err);
+
+uint64_t ash__pages_broken(const ash_pages *p); /* pages and nodes that could not be used */
+/* Strays are what was lost from the tree, and nothing older: both descriptions of commits and the
+ * list of free pages are whole. */
+bool ash__pages_certain(const ash_pages *p);
+
+#endif

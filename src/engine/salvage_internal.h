@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_ENGINE_SALVAGE_INTERNAL_H
+#define ASH_ENGINE_SALVAGE_INTERNAL_H
+
+#include "engine/internal.h"
+#include "engine/pages.h"
+#include "engine/salvage.h"
+
+typedef struct ash_salvage_list {
+    ash_salvage_record *items;
+    size_t count, capacity;
+} ash_salvage_list;
+
+struct ash_salvage {
+    char *folder;
+    int lock_fd;
+    ash_pages *pages; /* NULL: meta.mdb is lost */
+    ash_salvage_coll *colls;
+    size_t coll_count, coll_capacity;
+    uint32_t *dropped;
+    size_t dropped_count, dropped_capacity;
+    ash_salvage_list records; /* by collection and rid */
+    ash_salvage_list unclaimed;
+    bool scanned;
+    uint32_t *unclaimed_colls;
+    size_t unclaimed_coll_count;
+    int segment_fd; /* of the segment read last */
+    uint32_t segment;
+};
+
+ash_salvage_record *ash__salvage_list_add(ash_salvage_list *list);
+
+/* salvage_rows.c: collections and records of meta.mdb. */
+void ash__salvage_gather(ash_salvage *s);
+
+/* salvage_segments.c */
+/* Find the unclaimed records. */
+int ash__salvage_scan(ash_salvage *s, ash_error *err);
+/* The record at a place, header and payload, into buf; buf is empty when it could not be read. */
+int ash__salvage_payload(ash_salvage *s, const ash_pointer *place, uint32_t coll_id,
+                         ash_buffer *buf, ash_error *err);
+
+#endif

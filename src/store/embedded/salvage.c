@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/salvage_internal.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "store/embedded/embedded.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { STEP = 256 };
+
+int ash__salvaging_step(ash_salvaging *w, ash_error *err)
+{
+    if (w->done++ % STEP == 0 && w->opts->progress != NULL &&
+        !w->opts->progress(w->opts->ctx, "documents", w->done - 1, 0))
+        return ash__fail(err, ASH_EINTERRUPTED, "the repair was interrupted");
+    return 0;
+}
+
+/* ---- the new store's side ---- */
+
+static void make_indexes(ash_salvaging *w, const ash_salvage_coll *c, ash_collection *to)
+{
+    bson_iter_t it;
+    bson_iter_init(&it, c->indexes);
+    while (bson_iter_next(&it)) {
+        bson_t specs = BSON_INITIALIZER, spec;
+        bson_iter_t name;
+        const uint8_t *data;
+        uint32_t len;
+        ash_error why = ASH_ERROR_INIT;
+        bson_iter_document(&it, &len, &data);
+        bson_init_static(&spec, data, len);
+        bson_append_document(&specs, "0", 1, &spec);
+        const char *called =
+            bson_iter_init_find(&name, &spec, "name") && BSON_ITER_HOLDS_UTF8(&name)
+                ? bson_iter_utf8(&name, NULL)
+                : "";
+        if (strcmp(called, "_id_") != 0 &&
+            ash_collection_create_indexes(to, &specs, NULL, NULL, &why) != 0) {
+            ash_builder facts;
+            ash__finding_begin(&facts, "index", c->db, c->name);
+            ash__builder_text(&facts, "index", called);
+            ash__finding_tell(w, &facts, false, "%s.%s: index %s was not made: %s", c->db, c->name,
+                              called, why.text);
+        }
+        bson_destroy(&specs);
+    }
+}
+
+int ash__salvaging_make(ash_salvaging *w, const ash_salvage_coll *c, ash_collection **out,
+                        ash_error *err)
+{
+    *out = NULL;
+    w->report->collections++;
+    if (w->to == NULL)
+        return 0;
+    int result = ash_collection_open(w->to, c->db, c->name, out, err);
+    if (result == 0)
+        result = ash_collection_create(*out, c->options, NULL, err);
+    if (result == 0)
+        make_indexes(w, c, *out);
+    return result;
+}
+
+static bool is_refusal(int result)
+{
+    return result == ASH_EEXISTS || result == ASH_EINVAL || result == ASH_ETOOBIG;
+}
+
+int ash__salvaging_insert(ash_salvaging *w, ash_collection *to, const ash_salvage_coll *c,
+                          ash_doc doc, bool *refused, ash_error *err)
+{
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    ash_error why = ASH_ERROR_INIT;
+    *refused = false;
+    if (to == NULL)
+        return 0;
+    opts.op.bypass_validation = true;
+    opts.op.durability = ASH_DURABILITY_INTERVAL; /* all is flushed at the end */
+    int result = ash_collection_insert(to, &doc, 1, &opts, NULL, &why);
+    if (is_refusal(result)) {
+        ash_builder facts;
+        ash__finding_begin(&facts, "document", c->db, c->name);
+        ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
+        ash__finding_tell(w, &facts, true, "%s.%s: a document was refused: %s", c->db, c->name,
+                          why.text);
+        *refused = true;
+        return 0;
+    }
+    if (result != 0 && err != NULL)
+        *err = why;
+    return result;
+}
+
+/* ---- collections of documents ---- */
+
+static void tell_bad(ash_salvaging *w, const ash_salvage_coll *c, const ash_salvage_record *r,
+                     ash_doc doc, const ash_error *why)
+{
+    ash_builder facts;
+    ash__finding_begin(&facts, "document", c->db, c->name);
+    ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
+    ash__builder_int64(&facts, "record", (int64_t)r->rid);
+    ash__finding_place(&facts, r);
+    ash__finding_tell(w, &facts, true, "%s.%s, record %llu: %s", c->db, c->name,
+                      (unsigned long long)r->rid, why->text);
+}
+
+static int copy_document(ash_salvaging *w, const ash_salvage_coll *c, const ash_salvage_record *r,
+                         ash_collection *to, bool *bad, ash_error *err)
+{
+    ash_error why = ASH_ERROR_INIT;
+    ash_doc doc;
+    bool refused;
+    int result = ash__salvaging_step(w, err);
+    if (result != 0)
+        return result;
+    *bad = ash__salvage_read(w->from, r, &w->buf, &doc, &why) != 0;
+    if (*bad) {
+        tell_bad(w, c, r, doc, &why);
+        return 0;
+    }
+    result = ash__salvaging_insert(w, to, c, doc, &refused, err);
+    if (result != 0 || refused)
+        return result;
+    w->report->documents++;
+    w->report->bytes += doc.len;
+    if (r->stray && !ash__salvage_certain(w->from)) {
+        ash_builder facts;
+        ash__finding_begin(&facts, "uncertain", c->db, c->name);
+        ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
+        ash__finding_tell(
+            w, &facts, false,
+            "%s.%s, record %llu: copied, but it may have been changed or deleted since", c->db,
+            c->name, (unsigned long long)r->rid);
+    }
+    return 0;
+}
+
+/* Large documents whose rows are lost.  Deleted ones look the same, so that they are only named. */
+static int list_unclaimed(ash_salvaging *w, const ash_salvage_coll *c, ash_error *err)
+{
+    const ash_salvage_record *r;
+    size_t count;
+    int result = ash__salvage_unclaimed(w->from, c->id, &r, &count, err);
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        ash_builder facts;
+        ash_doc doc;
+        if (ash__salvage_read(w->from, &r[i], &w->buf, &doc, NULL) != 0)
+            continue;
+        ash__finding_begin(&facts, "unclaimed", c->db, c->name);
+        ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
+        ash__finding_place(&facts, &r[i]);
+        ash__finding_tell(w, &facts, false,
+                          "%s.%s: a whole document in segment %08x at offset %llu, which may have "
+                          "been deleted",
+                          c->db, c->name, (unsigned)r[i].place.segment,
+                          (unsigned long long)r[i].place.block * 4096);
+    }
+    return result;
+}
+
+static int copy_documents(ash_salvaging *w, const ash_salvage_coll *c, ash_error *err)
+{
+    size_t count, damaged = 0;
+    const ash_salvage_record *r = ash__salvage_records(w->from, c->id, &count);
+    ash_collection *to;
+    int result = ash__salvaging_make(w, c, &to, err);
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        bool bad = false;
+        result = copy_document(w, c, &r[i], to, &bad, err);
+        damaged += bad;
+    }
+    if (result == 0 && c->expected > count) {
+        ash_builder facts;
+        ash__finding_begin(&facts, "documents", c->db, c->name);
+        ash__builder_int64(&facts, "count", (int64_t)(c->expected - count));
+        w->report->lost += c->expected - count - 1;
+        ash__finding_tell(w, &facts, true, "%s.%s: nothing is left of %llu documents", c->db,
+                          c->name, (unsigned long long)(c->expected - count));
+    }
+    if (result == 0 && (damaged > 0 || c->expected > count))
+        result = list_unclaimed(w, c, err);
+    ash_collection_free(to);
+    return result;
+}
+
+/* ---- the whole store ---- */
+
+static const ash_salvage_coll *find_named(const ash_salvaging *w, const char *db, const char *name)
+{
+    size_t count;
+    const ash_salvage_coll *c = ash__salvage_colls(w->from, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (c[i].db != NULL && strcmp(c[i].db, db) == 0 && strcmp(c[i].name, name) == 0)
+            return &c[i];
+    }
+    return NULL;
+}
+
+/* The other half of a bucket: "….files" for "….chunks" and the reverse. */
+static const ash_salvage_coll *partner(const ash_salvaging *w, const ash_salvage_coll *c,
+                                       const char *from, const char *to)
+{
+    if (!ash__name_ends_with(c->name, from))
+        return NULL;
+    char *name = ash__sprintf("%.*s%s", (int)(strlen(c->name) - strlen(from)), c->name, to);
+    const ash_salvage_coll *other = find_named(w, c->db, name);
+    ash__free(name);
+    return other;
+}
+
+static int copy_nameless(ash_salvaging *w, const ash_salvage_coll *c, ash_error *err)
+{
+    ash_salvage_coll named = *c;
+    ash_builder facts;
+    char name[32];
+    snprintf(name, sizeof name, "collection_%u", (unsigned)c->id);
+    named.db = ash__strdup("lost_found");
+    named.name = ash__strdup(name);
+    ash__finding_begin(&facts, "collection", named.db, name);
+    ash__builder_int64(&facts, "id", c->id);
+    ash__finding_tell(w, &facts, true,
+                      "the name of collection %u is lost; its documents are in %s.%s",
+                      (unsigned)c->id, named.db, name);
+    int result = copy_documents(w, &named, err);
+    ash__free(named.db);
+    ash__free(named.name);
+    return result;
+}
+
+static int copy_collection(ash_salvaging *w, const ash_salvage_coll *c, ash_error *err)
+{
+    const ash_salvage_coll *chunks;
+    if (c->db == NULL)
+        return copy_nameless(w, c, err);
+    if (!c->described) {
+        ash_builder facts;
+        ash__finding_begin(&facts, "collection", c->db, c->name);
+        ash__finding_tell(w, &facts, true, "%s.%s: its options and indexes are lost", c->db,
+                          c->name);
+    }
+    chunks = partner(w, c, ".files", ".chunks");
+    if (chunks != NULL)
+        return ash__salvaging_bucket(w, c, chunks, err);
+    if (partner(w, c, ".chunks", ".files") != NULL)
+        return 0;
+    return copy_documents(w, c, err);
+}
+
+/* Collections of which nothing but payloads is left. */
+static int list_rest(ash_salvaging *w, ash_error *err)
+{
+    const ash_salvage_record *r;
+    size_t count, known, found;
+    const ash_salvage_coll *c = ash__salvage_colls(w->from, &known);
+    int result = ash__salvage_unclaimed(w->from, 0, &r, &count, err);
+    const uint32_t *ids = ash__salvage_unclaimed_colls(w->from, &count);
+    for (size_t i = 0; result == 0 && i < count; i++) {
+        bool is_known = false;
+        for (size_t k = 0; k < known; k++)
+            is_known = is_known || c[k].id == ids[i];
+        if (is_known || ash__salvage_unclaimed(w->from, ids[i], &r, &found, NULL) != 0)
+            continue;
+        ash_builder facts;
+        ash__finding_begin(&facts, "collection", NULL, NULL);
+        ash__builder_int64(&facts, "id", ids[i]);
+        ash__builder_int64(&facts, "documents", (int64_t)found);
+        ash__finding_tell(w, &facts, true,
+                          "collection %u: %llu documents are in the segments, nothing says what "
+                          "they belong to",
+                          (unsigned)ids[i], (unsigned long long)found);
+    }
+    return result;
+}
+
+static int copy_all(ash_salvaging *w, ash_error *err)
+{
+    size_t count;
+    const ash_salvage_coll *c = ash__salvage_colls(w->from, &count);
+    uint64_t broken = ash__salvage_broken_pages(w->from);
+    int result = 0;
+    if (broken > 0) {
+        ash_builder facts;
+        ash__finding_begin(&facts, "pages", NULL, NULL);
+        ash__builder_int64(&facts, "count", (int64_t)broken);
+        ash__finding_tell(w, &facts, false, "%llu places in the metadata's pages are damaged",
+                          (unsigned long long)broken);
+    }
+    for (size_t i = 0; result == 0 && i < count; i++)
+        result = copy_collection(w, &c[i], err);
+    if (result == 0 && (count == 0 || broken > 0))
+        result = list_rest(w, err);
+    return result;
+}
+
+static int check_vacant(const char *path, ash_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0)
+        return ash__fail(err, ASH_EEXISTS, "%s exists already", path);
+    return errno == ENOENT ? 0 : ash__fail_errno(err, errno, "cannot look at %s", path);
+}
+
+static int finish(const char *partial, const char *into, ash_error *err)
+{
+    if (ash__io()->rename(partial, into) != 0)
+        return ash__fail_errno(err, errno, "cannot rename %s to %s", partial, into);
+    char *parent = ash__strdup(into);
+    char *slash = strrchr(parent, '/');
+    if (slash != NULL)
+        slash[slash == parent] = 0;
+    int result = ash__dir_sync(slash != NULL ? parent : ".", err);
+    ash__free(parent);
+    return result;
+}
+
+static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
+{
+    ash_store_options opts = ASH_STORE_OPTIONS_INIT;
+    char *partial = ash__sprintf("%s.partial", into);
+    char *uri = ash__sprintf("%s%s", into[0] == '/' ? "file:" : "", partial);
+    opts.no_server = true;
+    opts.ttl_interval_ms = INT64_C(1) << 40; /* what has expired is not the repair's to delete */
+    int result = check_vacant(into, err);
+    if (result == 0)
+        result = check_vacant(partial, err);
+    if (result == 0)
+        result = ash_store_open(uri, &opts, &w->to, err);
+    if (result == 0)
+        result = copy_all(w, err);
+    if (result == 0)
+        result = ash_store_flush(w->to, NULL, err);
+    ash_store_close(w->to);
+    if (result == 0)
+        result = finish(partial, into, err);
+    ash__free(partial);
+    ash__free(uri);
+    return result;
+}
+
+int ash__embedded_salvage(const char *folder, const ash_salvage_options *opts,
+                          ash_salvage_report *out, ash_error *err)
+{
+    ash_salvaging w = {.opts = opts, .report = out};
+    memset(out, 0, sizeof *out);
+    int result = ash__salvage_open(folder, &w.from, err);
+    if (result == 0)
+        result = opts->into != NULL ? copy_into(&w, opts->into, err) : copy_all(&w, err);
+    ash__salvage_close(w.from);
+    ash__buffer_release(&w.buf);
+    if (result == 0 && out->lost > 0)
+        result =
+            ash__fail(err, ASH_EPARTIAL, "%llu things were lost", (unsigned long long)out->lost);
+    return result;
+}

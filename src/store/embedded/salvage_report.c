@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/salvage_internal.h"
+
+#include "base/mem.h"
+#include "segment/format.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+void ash__finding_begin(ash_builder *facts, const char *kind, const char *db, const char *coll)
+{
+    memset(facts, 0, sizeof *facts);
+    ash__builder_begin(facts);
+    ash__builder_text(facts, "kind", kind);
+    if (db != NULL)
+        ash__builder_text(facts, "db", db);
+    if (coll != NULL)
+        ash__builder_text(facts, "collection", coll);
+}
+
+void ash__finding_place(ash_builder *facts, const ash_salvage_record *r)
+{
+    if (r->place.segment == 0)
+        return;
+    ash__builder_int64(facts, "segment", r->place.segment);
+    ash__builder_int64(facts, "offset", (int64_t)r->place.block * ASH_BLOCK_BYTES);
+}
+
+void ash__finding_tell(ash_salvaging *w, ash_builder *facts, bool lost, const char *format, ...)
+{
+    va_list args;
+    bson_t view;
+    va_start(args, format);
+    int len = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    char *text = ash__alloc((size_t)len + 1);
+    va_start(args, format);
+    vsnprintf(text, (size_t)len + 1, format, args);
+    va_end(args);
+    w->report->lost += lost;
+    ash__builder_bool(facts, "lost", lost);
+    ash__builder_text(facts, "text", text);
+    ash__builder_end(facts);
+    ash__doc_to_bson(ash__builder_doc(facts), &view);
+    if (w->opts->finding != NULL)
+        w->opts->finding(w->opts->ctx, &view);
+    ash__builder_release(facts);
+    ash__free(text);
+}
