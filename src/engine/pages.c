@@ -51,7 +51,7 @@ typedef struct walk {
     ash_pages_visit visit;
     void *ctx;
     bool numbers; /* keys are numbers of this machine, not bytes: their order is not checked */
-    bool stray;
+    bool stray, vacant;
 } walk;
 
 static bool bit(const uint8_t *map, uint64_t i)
@@ -123,7 +123,7 @@ static void visit_node(const walk *w, uint64_t number, const uint8_t *page, cons
                        ash_doc key)
 {
     ash_pages *p = w->pages;
-    ash_pages_row row = {.key = key, .stray = w->stray};
+    ash_pages_row row = {.key = key, .stray = w->stray, .vacant = w->vacant};
     uint32_t len = ash__get_le32(node), at = (uint32_t)(node - page);
     uint32_t start = at + NODE + (uint32_t)key.len;
     uint8_t *big = NULL;
@@ -273,6 +273,7 @@ void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx)
         if (bit(p->seen, i) || (bit(p->vacant, i) && ash__pages_certain(p)) || !load(p, i, page) ||
             (page[10] & LEAF) == 0)
             continue;
+        w.vacant = p->free_known && bit(p->vacant, i);
         visit_leaf(&w, i, page);
     }
     ash__free(page);
@@ -335,7 +336,7 @@ int ash__pages_open(const char *path, ash_pages **out, ash_error *err)
     p->vacant = ash__alloc(p->count / 8 + 1);
     walk frees = {.pages = p, .visit = take_free, .ctx = p, .numbers = true};
     walk_root(&frees, p->free_root);
-    p->free_known = p->broken == 0 && p->free_found == p->free_entries;
+    p->free_known = p->metas > 0 && p->broken == 0 && p->free_found == p->free_entries;
     *out = p;
     return 0;
 }

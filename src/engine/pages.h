@@ -28,7 +28,8 @@ typedef struct ash_pages_row {
     ash_doc key;
     ash_doc value;
     uint64_t offset; /* of the value, in the file */
-    bool stray;      /* on a page that no damaged branch leads to any more */
+    bool stray;      /* on a page that nothing leads to any more … */
+    bool vacant;     /* … and that the last commit known calls free */
 } ash_pages_row;
 typedef void (*ash_pages_visit)(void *ctx, const ash_pages_row *row);
 
@@ -40,8 +41,8 @@ void ash__pages_close(ash_pages *p);
  * pages. */
 void ash__pages_walk(ash_pages *p, const char *database, ash_pages_visit visit, void *ctx);
 
-/* Every row on pages that no walk so far reached and that are not known to be free.  Which database
- * a row belongs to has to be told from the row. */
+/* Every row on pages that no walk so far reached.  Free pages are left out when it is certain that
+ * they are.  Which database a row belongs to has to be told from the row. */
 void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx);
 
 /* Read len bytes at a row's offset again. */

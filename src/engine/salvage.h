@@ -31,7 +31,9 @@ typedef struct ash_salvage_record {
     uint32_t coll_id;
     ash_pointer place; /* segment 0: inline */
     bool damaged;      /* the row has a wrong checksum */
-    bool stray;        /* the row lies on a page that nothing leads to any more */
+    bool stray;        /* the row lies on a page that nothing leads to any more … */
+    bool vacant; /* … and that is free: it is of a deleted document, or of a commit after the last
+                    one that is known */
 } ash_salvage_record;
 
 /* ASH_ENOTFOUND: no such folder, or nothing of a store in it.  ASH_EBUSY: somebody has it open,

@@ -111,7 +111,7 @@ static void take_collection(ash_salvage *s, const ash_pages_row *row)
         indexes.type != BSON_TYPE_ARRAY)
         return;
     ash_salvage_coll *c = add_coll(s, (uint32_t)id);
-    if (c->described)
+    if (c->described || row->vacant)
         return;
     /* This row has a checksum, the row by id that may have been before it has none. */
     ash__free(c->db);
@@ -177,7 +177,7 @@ static void visit_records(void *ctx, const ash_pages_row *row)
         ash__record_parse(ash__val(row->key.data, row->key.len),
                           ash__val(row->value.data, row->value.len), &place, &doc, NULL) != 0;
     uint32_t id = ash__get_be32(row->key.data);
-    if ((damaged && row->stray) || is_dropped(s, id))
+    if ((damaged && row->stray) || is_dropped(s, id) || (row->vacant && find_coll(s, id) == NULL))
         return;
     ash_salvage_record *r = ash__salvage_list_add(&s->records);
     r->coll_id = id;
@@ -187,6 +187,7 @@ static void visit_records(void *ctx, const ash_pages_row *row)
     r->place = place;
     r->damaged = damaged;
     r->stray = row->stray;
+    r->vacant = row->vacant;
 }
 
 static void visit_stray(void *ctx, const ash_pages_row *row)
@@ -207,6 +208,8 @@ static int by_record(const void *a, const void *b)
         return x->rid < y->rid ? -1 : 1;
     if (x->stray != y->stray)
         return x->stray ? 1 : -1;
+    if (x->vacant != y->vacant)
+        return x->vacant ? 1 : -1;
     if (x->damaged != y->damaged)
         return x->damaged ? 1 : -1;
     if (x->place.sequence != y->place.sequence)

@@ -115,7 +115,7 @@ static int copy_document(ash_salvaging *w, const ash_salvage_coll *c, const ash_
 {
     ash_error why = ASH_ERROR_INIT;
     ash_doc doc;
-    bool refused;
+    bool refused = false;
     int result = ash__salvaging_step(w, err);
     if (result != 0)
         return result;
@@ -124,19 +124,18 @@ static int copy_document(ash_salvaging *w, const ash_salvage_coll *c, const ash_
         tell_bad(w, c, r, doc, &why);
         return 0;
     }
-    result = ash__salvaging_insert(w, to, c, doc, &refused, err);
+    if (!r->vacant)
+        result = ash__salvaging_insert(w, to, c, doc, &refused, err);
     if (result != 0 || refused)
         return result;
-    w->report->documents++;
-    w->report->bytes += doc.len;
+    w->report->documents += !r->vacant;
+    w->report->bytes += r->vacant ? 0 : doc.len;
     if (r->stray && !ash__salvage_certain(w->from)) {
         ash_builder facts;
         ash__finding_begin(&facts, "uncertain", c->db, c->name);
         ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
-        ash__finding_tell(
-            w, &facts, false,
-            "%s.%s, record %llu: copied, but it may have been changed or deleted since", c->db,
-            c->name, (unsigned long long)r->rid);
+        ash__finding_tell(w, &facts, r->vacant, "%s.%s, record %llu: %s", c->db, c->name,
+                          (unsigned long long)r->rid, ash__finding_doubt(r));
     }
     return 0;
 }

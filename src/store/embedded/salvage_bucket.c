@@ -133,13 +133,12 @@ static int copy_chunks(bucket_work *b, const file_facts *f, bool *refused, ash_e
     return result;
 }
 
-static void tell_uncertain(bucket_work *b, const file_facts *f)
+static void tell_uncertain(bucket_work *b, const ash_salvage_record *r, const file_facts *f)
 {
     ash_builder facts;
     begin(b, "uncertain", f, &facts);
-    ash__finding_tell(b->w, &facts, false,
-                      "%s: file \"%s\": copied, but it may have been changed or deleted since",
-                      b->name, f->name);
+    ash__finding_tell(b->w, &facts, r->vacant, "%s: file \"%s\": %s", b->name, f->name,
+                      ash__finding_doubt(r));
 }
 
 /* doc is the caller's own copy. */
@@ -148,6 +147,10 @@ static int copy_file(bucket_work *b, const ash_salvage_record *r, ash_doc doc, c
 {
     bool refused = false;
     int result = 0;
+    if (r->vacant) {
+        tell_uncertain(b, r, f);
+        return 0;
+    }
     if (count_bad(b, f, false) > 0)
         result = ash__salvage_chunks_add_unclaimed(b->w, b->chunks, &b->list, err);
     if (result == 0 && count_bad(b, f, true) > 0)
@@ -161,7 +164,7 @@ static int copy_file(bucket_work *b, const ash_salvage_record *r, ash_doc doc, c
     b->w->report->files++;
     b->w->report->bytes += (uint64_t)f->length;
     if (r->stray && !ash__salvage_certain(b->w->from))
-        tell_uncertain(b, f);
+        tell_uncertain(b, r, f);
     return 0;
 }
 

@@ -18,6 +18,8 @@ typedef struct ash_salvaging {
 /* A finding: begin, add facts, then tell, which releases it.  text is printf's. */
 void ash__finding_begin(ash_builder *facts, const char *kind, const char *db, const char *coll);
 void ash__finding_place(ash_builder *facts, const ash_salvage_record *r);
+/* What is to be said of a stray record. */
+const char *ash__finding_doubt(const ash_salvage_record *r);
 void ash__finding_tell(ash_salvaging *w, ash_builder *facts, bool lost, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

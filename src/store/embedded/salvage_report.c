@@ -27,6 +27,12 @@ void ash__finding_place(ash_builder *facts, const ash_salvage_record *r)
     ash__builder_int64(facts, "offset", (int64_t)r->place.block * ASH_BLOCK_BYTES);
 }
 
+const char *ash__finding_doubt(const ash_salvage_record *r)
+{
+    return r->vacant ? "not copied: it was deleted, or is of a commit of which no more is known"
+                     : "copied, but it may have been changed or deleted since";
+}
+
 void ash__finding_tell(ash_salvaging *w, ash_builder *facts, bool lost, const char *format, ...)
 {
     va_list args;
