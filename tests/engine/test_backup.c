@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { LARGE = 60000, RECORDS = 20 };
+
+typedef struct target {
+    fixture copy; /* opened by hand: its folder is beside the store's */
+    fixture *source;
+    int calls;
+    bool (*at_records)(struct target *t);
+} target;
+
+static void insert_large(fixture *f, int32_t id)
+{
+    bson_t *doc = fixture_chunk(id, 0, LARGE);
+    assert_ok(fixture_insert(f, "c", doc, ASH_ACK_DURABLE, NULL), &f->err);
+    bson_destroy(doc);
+}
+
+static void fill(fixture *f, target *t)
+{
+    memset(t, 0, sizeof *t);
+    t->source = f;
+    snprintf(t->copy.folder, sizeof t->copy.folder, "%.55s-copy", f->folder);
+    fixture_create(f, "c", NULL);
+    for (int32_t i = 1; i <= RECORDS; i++)
+        insert_large(f, i);
+}
+
+static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    target *t = ctx;
+    (void)total;
+    if (strcmp(what, "records") == 0 && done == 0 && t->at_records != NULL && t->calls++ == 0)
+        return t->at_records(t);
+    return true;
+}
+
+static int back_up(target *t, bool verify, ash_backup_report *report)
+{
+    ash_backup_options opts = {.verify = verify, .progress = on_progress, .ctx = t};
+    return ash__engine_backup(t->source->engine, t->copy.folder, &opts, report, &t->source->err);
+}
+
+/* The copy holds documents 1 to RECORDS, whole. */
+static void check_copy(target *t)
+{
+    fixture *f = &t->copy;
+    ash_record record;
+    bool found;
+    fixture_open(f);
+    fixture_check(f);
+    ash_view *v = fixture_view(f);
+    for (int32_t i = 1; i <= RECORDS; i++) {
+        assert_ok(
+            ash__record_get(v, fixture_coll(f, v, "c"), (uint64_t)i, &record, &found, &f->err),
+            &f->err);
+        assert_true(found);
+        assert_true(fixture_chunk_is(record.doc, i, 0, LARGE));
+    }
+    ash__snapshot_close(v);
+    assert_int_equal(fixture_count(f, "c"), RECORDS);
+    fixture_close(f);
+}
+
+/* After the metadata was copied and before a payload is: everything goes, and others come. */
+static bool rewrite_all(target *t)
+{
+    for (int32_t i = 1; i <= RECORDS; i++)
+        assert_ok(fixture_delete(t->source, "c", (uint64_t)i), &t->source->err);
+    for (int32_t i = 1; i <= 2 * RECORDS; i++)
+        insert_large(t->source, 1000 + i);
+    return true;
+}
+
+static void test_engine_backup__shows_one_moment_of_a_changing_store(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    target t;
+    fill(f, &t);
+    t.at_records = rewrite_all;
+    assert_ok(back_up(&t, true, &report), &f->err);
+    assert_int_equal(report.records, RECORDS);
+    assert_int_equal(report.copied_records, RECORDS);
+    check_copy(&t);
+    assert_int_equal(fixture_count(f, "c"), 2 * RECORDS);
+    fixture_check(f);
+    fixture_remove(t.copy.folder);
+}
+
+static void test_engine_backup__space_is_reused_when_it_is_over(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    ash_engine_stats before, after;
+    target t;
+    fill(f, &t);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    assert_ok(ash__engine_stats(f->engine, &before, &f->err), &f->err);
+    for (int32_t round = 0; round < 10; round++) {
+        for (int32_t i = 1; i <= RECORDS; i++) {
+            assert_ok(fixture_delete(f, "c", (uint64_t)(round * RECORDS + i)), &f->err);
+            insert_large(f, i);
+        }
+    }
+    assert_ok(ash__engine_stats(f->engine, &after, &f->err), &f->err);
+    assert_int_equal(after.segment_files, before.segment_files);
+    fixture_remove(t.copy.folder);
+}
+
+static bool stop(target *t)
+{
+    (void)t;
+    return false;
+}
+
+static void test_engine_backup__interrupted_one_does_not_open_until_repeated(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    ash_engine_options opts = {.must_exist = true, .read_only = true};
+    ash_engine *copy = NULL;
+    target t;
+    fill(f, &t);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    insert_large(f, RECORDS + 1);
+    t.at_records = stop;
+    assert_int_equal(back_up(&t, false, &report), ASH_EINTERRUPTED);
+    assert_int_not_equal(ash__engine_open(t.copy.folder, &opts, &copy, &f->err), 0);
+    assert_null(copy);
+    assert_ok(fixture_delete(f, "c", RECORDS + 1), &f->err);
+    t.at_records = NULL;
+    assert_ok(back_up(&t, true, &report), &f->err);
+    assert_int_equal(report.copied_records, 0);
+    check_copy(&t);
+    fixture_remove(t.copy.folder);
+}
+
+static bool back_up_again(target *t)
+{
+    ash_backup_report report;
+    ash_error err = ASH_ERROR_INIT;
+    char folder[80];
+    snprintf(folder, sizeof folder, "%s-too", t->copy.folder);
+    assert_int_equal(ash__engine_backup(t->source->engine, folder, NULL, &report, &err), ASH_EBUSY);
+    assert_int_not_equal(access(folder, F_OK), 0);
+    return true;
+}
+
+static void test_engine_backup__one_at_a_time(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    target t;
+    fill(f, &t);
+    t.at_records = back_up_again;
+    assert_ok(back_up(&t, false, &report), &f->err);
+    assert_int_equal(t.calls, 1);
+    check_copy(&t);
+    fixture_remove(t.copy.folder);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_engine_backup__shows_one_moment_of_a_changing_store),
+        TEST(test_engine_backup__space_is_reused_when_it_is_over),
+        TEST(test_engine_backup__interrupted_one_does_not_open_until_repeated),
+        TEST(test_engine_backup__one_at_a_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
