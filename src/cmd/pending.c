@@ -93,7 +93,8 @@ char *ash__pending_path(const ash_cmd *cmd, const char *name, const char *settin
     return path;
 }
 
-char *ash__pending_load(const char *path)
+/* The caller frees; NULL when there is none. */
+static char *load_token(const char *path)
 {
     uint8_t *data = NULL;
     size_t len = 0;
@@ -102,6 +103,30 @@ char *ash__pending_load(const char *path)
     char *token = ash__strndup((const char *)data, strcspn((const char *)data, "\n"));
     ash__free(data);
     return token;
+}
+
+int ash__pending_reopen(const char *path, const ash_cmd *cmd, ash_bucket *bucket, int fd,
+                        ash_progress *progress, ash_upload **out, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    char *token = load_token(path);
+    if (token == NULL)
+        return 0;
+    int result = ash_bucket_resume_upload(bucket, token, out, &own);
+    ash__free(token);
+    if (result == ASH_ENOTFOUND) {
+        ash__pending_forget(path);
+        return 0;
+    }
+    if (result != 0)
+        return ash__fail(err, own.code, "cannot go on with the upload: %s", own.text);
+    int64_t position = ash_upload_position(*out);
+    if (lseek(fd, position, SEEK_SET) != position)
+        return ash__fail_errno(err, errno, "cannot go on at byte %" PRId64, position);
+    ash__progress_add(progress, position, 0, NULL);
+    ash__progress_clear(progress);
+    ash__cmd_say(cmd, "going on at byte %" PRId64, position);
+    return 0;
 }
 
 int ash__pending_save(const char *path, const char *token, ash_error *err)

@@ -19,8 +19,10 @@
  * text.  NULL with err filled when the place cannot be made. */
 char *ash__pending_path(const ash_cmd *cmd, const char *name, const char *settings,
                         const char *local, const struct stat *st, ash_error *err);
-/* The caller frees; NULL when there is none. */
-char *ash__pending_load(const char *path);
+/* The upload of an earlier run, if its token is there and good still; else *out stays NULL.  fd:
+ * the local file, set to the first byte that is to come. */
+int ash__pending_reopen(const char *path, const ash_cmd *cmd, ash_bucket *bucket, int fd,
+                        ash_progress *progress, ash_upload **out, ash_error *err);
 int ash__pending_save(const char *path, const char *token, ash_error *err);
 void ash__pending_forget(const char *path);
 

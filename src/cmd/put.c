@@ -101,31 +101,6 @@ static int open_upload(struct put *p, const char *name, bool resumable, ash_uplo
     return ash_bucket_open_upload_stream(p->bucket, name, &opts, out, err);
 }
 
-/* The upload of an earlier run, if it is there still: *out NULL when it is not. */
-static int reopen_upload(struct put *p, int fd, const char *pending, ash_upload **out,
-                         ash_error *err)
-{
-    ash_error own = ASH_ERROR_INIT;
-    char *token = ash__pending_load(pending);
-    if (token == NULL)
-        return 0;
-    int result = ash_bucket_resume_upload(p->bucket, token, out, &own);
-    ash__free(token);
-    if (result == ASH_ENOTFOUND) {
-        ash__pending_forget(pending);
-        return 0;
-    }
-    if (result != 0)
-        return ash__fail(err, own.code, "cannot go on with the upload: %s", own.text);
-    int64_t position = ash_upload_position(*out);
-    if (lseek(fd, position, SEEK_SET) != position)
-        return ash__fail_errno(err, errno, "cannot go on at byte %lld", (long long)position);
-    ash__progress_add(p->progress, position, 0, NULL);
-    ash__progress_clear(p->progress);
-    ash__cmd_say(p->cmd, "going on at byte %lld", (long long)position);
-    return 0;
-}
-
 /* *pending: where the upload's token is kept, or NULL when it has none. */
 static int open_resumable(struct put *p, int fd, const struct job *job, ash_upload **out,
                           char **pending, ash_error *err)
@@ -137,7 +112,7 @@ static int open_resumable(struct put *p, int fd, const struct job *job, ash_uplo
     *pending = ash__pending_path(p->cmd, job->name, p->settings, job->path, &st, err);
     if (*pending == NULL)
         return err->code;
-    int result = reopen_upload(p, fd, *pending, out, err);
+    int result = ash__pending_reopen(*pending, p->cmd, p->bucket, fd, p->progress, out, err);
     if (result != 0 || *out != NULL)
         return result;
     result = open_upload(p, job->name, true, out, err);

@@ -102,7 +102,7 @@ static void wait_for_signal(void)
 }
 
 static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const char *socket_path,
-                 ash_error *err)
+                 int64_t expire_s, ash_error *err)
 {
     ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
     const char *addresses[16];
@@ -116,7 +116,7 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     opts.version = ASH_VERSION;
     opts.standalone = args->values[STANDALONE] != NULL;
     opts.test_commands = args->values[TEST_COMMANDS] != NULL;
-    int64_t connections = 0, expire_every = 0;
+    int64_t connections = 0;
     int result = 0;
     if (opts.listen_count == 0 || opts.listen_count > ASH_ARRAY_LEN(addresses))
         result =
@@ -124,14 +124,11 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     if (result == 0 && args->values[CONNECTIONS] != NULL)
         result = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
                                  &connections);
-    if (result == 0 && args->values[EXPIRE] != NULL)
-        result =
-            ash__cmd_number(cmd, "expire-every", args->values[EXPIRE], 1, 1 << 30, &expire_every);
     opts.max_connections = (int32_t)connections;
     if (result == 0)
         result = ash__server_start(store, &opts, &server, err);
     if (result == 0) {
-        result = ash__expiry_start(store, expire_every * 1000, &expiry, err);
+        result = ash__expiry_start(store, expire_s * 1000, &expiry, err);
         if (result == 0) {
             announce(cmd, server);
             wait_for_signal();
@@ -159,7 +156,10 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     ash_store *store = NULL;
     ash_cmd_door door = {0};
     ash_capabilities can;
+    int64_t expire_s = 0;
     int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
+    if (result == 0 && args->values[EXPIRE] != NULL)
+        result = ash__cmd_number(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &expire_s);
     if (result != 0)
         return result;
     keep_memory_flat();
@@ -176,7 +176,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
         ash__free(folder);
     }
     if (result == 0)
-        result = serve(cmd, args, store, door.path, &err);
+        result = serve(cmd, args, store, door.path, expire_s, &err);
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
     ash_store_close(store);

@@ -5,9 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 enum { MIN_AGE };
 static const ash_cmd_option options[] = {
@@ -121,13 +119,10 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
     const char *age = args->values[MIN_AGE];
-    if (age != NULL) {
-        char *end;
-        errno = 0;
-        s.min_age_s = strtoll(age, &end, 10);
-        if (errno != 0 || end == age || *end != 0 || s.min_age_s < 1)
-            return ash__cmd_usage(cmd, "--min-age takes a whole number from 1, not \"%s\"", age);
-    }
+    int status =
+        age != NULL ? ash__cmd_number(cmd, "min-age", age, 1, INT64_C(1) << 40, &s.min_age_s) : 0;
+    if (status != 0)
+        return status;
     int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, &err);
     ash__cmd_catch_signals();
     s.progress = ash__progress_new(cmd, 0, 0);
