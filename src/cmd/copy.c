@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/copy.h"
 #include "cmd/verbs.h"
+#include "cmd/work.h"
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,8 +17,12 @@ static const ash_cmd_option options[] = {
     {0, NULL, NULL, NULL},
 };
 
+enum { WORKERS = 8 };
+
 enum action { COPIED, UPDATED, PRESENT };
 
+/* The lock guards the counters, `fatal` and the output; the rest is set before the workers start.
+ */
 struct copy {
     ash_cmd *cmd;
     ash_store *to_store;
@@ -25,7 +31,11 @@ struct copy {
     ash_progress *progress;
     bool replace;
     int64_t total_bytes, total_files;
+    ash_work *work;
+    ash_mutex lock;
     int64_t copied, present, failed, bytes;
+    int fatal; /* what ends everything */
+    ash_error fatal_error;
 };
 
 /* ---- is it there? ---- */
@@ -110,10 +120,12 @@ static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
         ash__progress_add(c->progress, ash_file_length(file), 0, NULL);
     if (result != 0)
         return result;
+    ash__mutex_lock(&c->lock);
     report(c, file, action, sha256);
     c->copied += action != PRESENT ? 1 : 0;
     c->present += action == PRESENT ? 1 : 0;
     c->bytes += action == COPIED ? ash_file_length(file) : 0;
+    ash__mutex_unlock(&c->lock);
     return 0;
 }
 
@@ -124,35 +136,64 @@ static bool ends_all(int result)
            result == ASH_EIO || result == ASH_EREADONLY || result == ASH_EACCES;
 }
 
-static int take_file(struct copy *c, const ash_file *file, ash_error *err)
+static void note_failure(struct copy *c, const char *name, int result, const ash_error *err)
 {
-    ash_error own = ASH_ERROR_INIT;
-    const char *name = ash_file_filename(file) != NULL ? ash_file_filename(file) : "(no name)";
-    ash__progress_add(c->progress, 0, 0, name);
-    int result = copy_one(c, file, &own);
-    ash__progress_add(c->progress, 0, 1, NULL);
-    if (result == 0)
-        return ash__cmd_check_interrupted(err);
-    if (ends_all(result))
-        return ash__fail(err, result, "%s: %s", name, own.text);
     ash__progress_clear(c->progress);
-    ash__cmd_fail(c->cmd, name, &own);
-    c->failed++;
-    return 0;
+    ash__mutex_lock(&c->lock);
+    if (!ends_all(result)) {
+        ash__cmd_fail(c->cmd, name, err);
+        c->failed++;
+    } else if (c->fatal == 0) {
+        c->fatal = ash__fail(&c->fatal_error, result, "%s: %s", name, err->text);
+    }
+    ash__mutex_unlock(&c->lock);
 }
 
-static int count_file(struct copy *c, const ash_file *file, ash_error *err)
+static bool is_over(struct copy *c)
 {
-    (void)err;
+    ash__mutex_lock(&c->lock);
+    bool over = c->fatal != 0 || ash__cmd_interrupted;
+    ash__mutex_unlock(&c->lock);
+    return over;
+}
+
+static void do_file(void *ctx, void *job, void *scratch)
+{
+    struct copy *c = ctx;
+    ash_file *file = job;
+    ash_error err = ASH_ERROR_INIT;
+    const char *name = ash_file_filename(file) != NULL ? ash_file_filename(file) : "(no name)";
+    (void)scratch;
+    if (!is_over(c)) {
+        ash__progress_add(c->progress, 0, 0, name);
+        int result = copy_one(c, file, &err);
+        if (result != 0)
+            note_failure(c, name, result, &err);
+        ash__progress_add(c->progress, 0, 1, NULL);
+    }
+    ash_file_free(file);
+}
+
+static int take_file(struct copy *c, ash_file *file, ash_error *err)
+{
+    ash__work_add(c->work, file);
+    return is_over(c) ? ash__fail(err, ASH_EINTERRUPTED, "interrupted") : 0;
+}
+
+static int count_file(struct copy *c, ash_file *file, ash_error *err)
+{
     c->total_bytes += ash_file_length(file);
     c->total_files++;
-    return 0;
+    ash_file_free(file);
+    return ash__cmd_check_interrupted(err);
 }
 
 /* ---- buckets ---- */
 
-static int each_file(struct copy *c, int (*visit)(struct copy *, const ash_file *, ash_error *),
-                     ash_error *err)
+/* Consumes the file. */
+typedef int (*visit_file)(struct copy *c, ash_file *file, ash_error *err);
+
+static int each_file(struct copy *c, visit_file visit, ash_error *err)
 {
     ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
     bson_t all = BSON_INITIALIZER;
@@ -169,17 +210,15 @@ static int each_file(struct copy *c, int (*visit)(struct copy *, const ash_file 
         if (ash_file_from_document(doc, &file, &own) == 0) {
             result = visit(c, file, err);
         } else if (visit == take_file) {
-            ash__cmd_fail(c->cmd, "files document", &own);
-            c->failed++;
+            note_failure(c, "files document", ASH_ECORRUPT, &own);
         }
-        ash_file_free(file);
     }
     ash_cursor_free(cursor);
     return result;
 }
 
 static int with_bucket(struct copy *c, ash_store *store, const char *db, const char *name,
-                       int (*visit)(struct copy *, const ash_file *, ash_error *), ash_error *err)
+                       visit_file visit, ash_error *err)
 {
     ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
     opts.db = db;
@@ -189,8 +228,15 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     opts.db = c->to_db != NULL ? c->to_db : db;
     if (result == 0)
         result = ash_bucket_open(c->to_store, &opts, &c->to, err);
-    if (result == 0)
+    if (result == 0) {
+        c->work = ash__work_start(WORKERS, 0, do_file, c);
         result = each_file(c, visit, err);
+        ash__work_finish(c->work);
+    }
+    if (c->fatal != 0) {
+        result = c->fatal;
+        *err = c->fatal_error;
+    }
     ash_bucket_free(c->from);
     ash_bucket_free(c->to);
     return result;
@@ -254,6 +300,7 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
     if (same_folder(&from, &to))
         return ash__cmd_usage(cmd, "source and target are the same store");
     ash__cmd_catch_signals();
+    ash__mutex_init(&c.lock, ASH_RANK_SERVER);
     c.progress = ash__progress_new(cmd, 0, 0);
     int result = ash__cmd_open_store(&from, ASH_CMD_READ, NULL, &store, &err);
     if (result == 0)
@@ -264,6 +311,7 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
         result = copy_all(&c, &from, store, &err);
     }
     ash__progress_free(c.progress);
+    ash__mutex_release(&c.lock);
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
     ash_store_close(c.to_store);

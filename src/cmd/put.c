@@ -2,6 +2,7 @@
 #include "cmd/pending.h"
 #include "cmd/verbs.h"
 #include "cmd/walk.h"
+#include "cmd/work.h"
 
 #include "base/error.h"
 #include "base/file.h"
@@ -28,7 +29,6 @@ static const ash_cmd_option options[] = {
 };
 
 #define WORKERS      4
-#define QUEUE_MAX    256
 #define BUFFER_BYTES (1024 * 1024)
 #define RESUME_BYTES (1024 * 1024) /* shorter files are not worth a token */
 
@@ -38,8 +38,7 @@ struct job {
     bool is_folder; /* an empty one: a marker without bytes */
 };
 
-/* One run of the verb.  The lock guards the queue and the counters; the rest is set before the
- * workers start. */
+/* One run of the verb.  The lock guards the counters; the rest is set before the workers start. */
 struct put {
     ash_cmd *cmd;
     ash_bucket *bucket;
@@ -50,12 +49,9 @@ struct put {
     ash_progress *progress;
     const char *prefix;
     ash_mutex lock;
-    ash_cond changed;
-    struct job queue[QUEUE_MAX];
-    int head, waiting;
-    bool closed;
     int failed, done;
     int first_status; /* exit code of the first failure */
+    ash_work *work;
 };
 
 static void note_failure(struct put *p, const char *path, const ash_error *err)
@@ -193,49 +189,23 @@ static void put_one(struct put *p, const struct job *job, uint8_t *buf)
     ash__progress_add(p->progress, 0, 1, NULL);
 }
 
-/* ---- workers: files of a folder go up side by side, so that their commits share the disk's syncs
- * ---- */
+/* ---- folders ---- */
 
-static bool take_job(struct put *p, struct job *out)
+static void do_job(void *ctx, void *taken, void *scratch)
 {
-    ash__mutex_lock(&p->lock);
-    while (p->waiting == 0 && !p->closed)
-        ash__cond_wait(&p->changed, &p->lock);
-    bool found = p->waiting > 0;
-    if (found) {
-        *out = p->queue[p->head];
-        p->head = (p->head + 1) % QUEUE_MAX;
-        p->waiting--;
-        ash__cond_broadcast(&p->changed);
-    }
-    ash__mutex_unlock(&p->lock);
-    return found;
-}
-
-static void *work(void *arg)
-{
-    struct put *p = arg;
-    struct job job;
-    uint8_t *buf = ash__alloc(BUFFER_BYTES);
-    while (take_job(p, &job)) {
-        if (!ash__cmd_interrupted)
-            put_one(p, &job, buf);
-        ash__free(job.path);
-        ash__free(job.name);
-    }
-    ash__free(buf);
-    return NULL;
+    struct job *job = taken;
+    if (!ash__cmd_interrupted)
+        put_one(ctx, job, scratch);
+    ash__free(job->path);
+    ash__free(job->name);
+    ash__free(job);
 }
 
 static void add_job(struct put *p, const char *path, char *name, bool is_folder)
 {
-    ash__mutex_lock(&p->lock);
-    while (p->waiting == QUEUE_MAX)
-        ash__cond_wait(&p->changed, &p->lock);
-    p->queue[(p->head + p->waiting) % QUEUE_MAX] = (struct job){ash__strdup(path), name, is_folder};
-    p->waiting++;
-    ash__cond_broadcast(&p->changed);
-    ash__mutex_unlock(&p->lock);
+    struct job *job = ash__new(struct job);
+    *job = (struct job){ash__strdup(path), name, is_folder};
+    ash__work_add(p->work, job);
 }
 
 static bool queue_found(void *ctx, const char *path, const char *relative, const struct stat *st,
@@ -268,23 +238,14 @@ static bool count_found(void *ctx, const char *path, const char *relative, const
 
 static void put_folders(struct put *p, const ash_cmd_args *args)
 {
-    pthread_t threads[WORKERS];
     int64_t totals[2] = {0, 0};
-    int started = 0;
     for (int i = 0; i < args->count; i++)
         ash__walk(args->words[i], count_found, totals);
     ash__progress_set_total(p->progress, totals[0], totals[1]);
-    while (started < WORKERS && ash__thread_start(&threads[started], 0, work, p) == 0)
-        started++;
-    ash_assert(started > 0);
+    p->work = ash__work_start(WORKERS, BUFFER_BYTES, do_job, p);
     for (int i = 0; i < args->count && !ash__cmd_interrupted; i++)
         ash__walk(args->words[i], queue_found, p);
-    ash__mutex_lock(&p->lock);
-    p->closed = true;
-    ash__cond_broadcast(&p->changed);
-    ash__mutex_unlock(&p->lock);
-    for (int i = 0; i < started; i++)
-        pthread_join(threads[i], NULL);
+    ash__work_finish(p->work);
 }
 
 /* ---- the verb ---- */
@@ -422,7 +383,6 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
         locals.count = count;
         ash__cmd_catch_signals();
         ash__mutex_init(&p.lock, ASH_RANK_SERVER);
-        ash__cond_init(&p.changed);
         p.progress = ash__progress_new(cmd, 0, 0);
         p.prefix = name;
         if (args->values[RECURSIVE] != NULL)
@@ -430,7 +390,6 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
         else
             put_files(&p, &locals, count, name);
         ash__progress_free(p.progress);
-        ash__cond_release(&p.changed);
         ash__mutex_release(&p.lock);
         status = summarise(&p);
     }

@@ -16,7 +16,7 @@ fill() { # STORE
 
 # Everything there is to say about the files of the three buckets.
 describe() { # URI…: -s URI, and what else chooses
-    "$ASHLAR" "$@" --json find '{}'
+    "$ASHLAR" "$@" --json find "{}" | sort
 }
 
 same() { # STORE STORE
