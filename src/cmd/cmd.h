@@ -74,7 +74,6 @@ int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err);
 /* Report a mistake on the command line; returns ASH_EXIT_USAGE. */
 int ash__cmd_usage(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
 void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* For people only: nothing with --quiet or --json. */
