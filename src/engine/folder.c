@@ -29,8 +29,8 @@ static bool exists(const char *folder, const char *name)
  * and people leave about. */
 static int check_vacant(const char *folder, ash_error *err)
 {
-    static const char *const ours[] = {"lock", "segments", "meta.mdb", "meta.mdb-lock",
-                                       "lost+found"};
+    static const char *const ours[] = {"lock",     "reserve",       "segments",
+                                       "meta.mdb", "meta.mdb-lock", "lost+found"};
     int result = 0;
     DIR *dir = opendir(folder);
     if (dir == NULL)

@@ -66,7 +66,7 @@ static void test_lock_events__expired_reader_leaves_no_trace(void **state)
 {
     fixture *f = *state;
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
-    o.lock_expiration_s = 0.2;
+    o.lock_expiration_s = 2;
     ash_lock *a = open_lock(f, f->c, "x", &o), *b = open_lock(f, f->c, "x", NULL);
     assert_ok(ash_lock_obtain_read(a, &f->err), &f->err);
     assert_event(a, ASH_LOCK_LOCKED);

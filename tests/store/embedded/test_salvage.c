@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES = 12, CHUNK = 5000, RECORD_BYTES = 8192, LAST = 700, THINGS = 300 };
+enum { FILES = 12, CHUNK = 9000, RECORD_BYTES = 12288, LAST = 700, THINGS = 300 };
 
 typedef struct salvaged {
     fixture *f;
@@ -253,7 +253,7 @@ static void test_embedded_salvage__payload(void **state)
     assert_true(tells(
         &s, "\"name\" : \"file-2\", \"_id\" : 2, \"n\" : 0, \"segment\" : 1, \"offset\" : 4096"));
     assert_true(tells(
-        &s, "\"name\" : \"file-3\", \"_id\" : 3, \"n\" : 1, \"segment\" : 1, \"offset\" : 20480"));
+        &s, "\"name\" : \"file-3\", \"_id\" : 3, \"n\" : 1, \"segment\" : 1, \"offset\" : 28672"));
     done(&s);
 }
 
