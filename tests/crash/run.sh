@@ -32,4 +32,9 @@ recorded="--record $here/ash-record.so --workload $here/crash-workload"
 }
 [ "$kills" = 0 ] || try "$here/crash-kill" --kills "$kills" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-flip" --flips "$flips" --seed "$seed"
+ASH_FAULTS_ALL=1
+export ASH_FAULTS_ALL
+try "$here/../faults/faults-io"
+try "$here/../faults/faults-store"
+try "$here/crash-concurrent" --seconds 60 --seed "$seed"
 exit $status

@@ -13,6 +13,7 @@ typedef struct operation {
     const char *name;
     step step;
     int (*run)(worker *w, ash_error *err); /* instead of a step; changes no content */
+    bool is_plain;                         /* like another one, for most faults */
 } operation;
 
 extern const operation operations[];
