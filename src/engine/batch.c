@@ -35,7 +35,7 @@ int ash__batch_begin(ash_writer *w, ash_error *err)
     int rc = mdb_txn_begin(w->engine->env, NULL, 0, &txn);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot begin a transaction");
-    w->undo_count = w->placed_count = 0;
+    w->undo_count = w->placed_count = w->count_changes = 0;
     w->batch_work = w->batch_bytes = 0;
     w->deletes = false;
     w->changed = false;
@@ -48,9 +48,15 @@ int ash__nest_begin(ash_writer *w, ash_error *err)
 {
     MDB_txn *txn = NULL;
     ash_assert(w->depth > 0 && w->depth < ASH_NEST_MAX);
+    /* What is remembered from here on belongs to the new transaction. */
+    bool changed = w->changed;
+    int result = ash__counts_flush(w, err);
+    w->changed = changed;
+    if (result != 0)
+        return result;
     int rc = mdb_txn_begin(w->engine->env, w->view.txn, 0, &txn);
     if (rc != 0) {
-        int result = ash__lmdb_fail(rc, err, "cannot begin a nested transaction");
+        result = ash__lmdb_fail(rc, err, "cannot begin a nested transaction");
         return ash__writer_break(w, result, err);
     }
     push(w, txn);
@@ -86,6 +92,7 @@ int ash__nest_end(ash_writer *w, bool keep, ash_error *err)
         return ash__writer_break(w, result, err);
     }
     mdb_txn_abort(nest.txn);
+    w->count_changes = 0;
     undo_to(w, nest.undo_count, true);
     w->placed_count = nest.placed_count;
     w->changed = nest.changed;
@@ -101,6 +108,7 @@ void ash__batch_abort(ash_writer *w)
     w->view.txn = NULL;
     undo_to(w, 0, true);
     w->placed_count = 0;
+    w->count_changes = 0;
     w->changed = false;
     w->broken = 0;
 }
@@ -197,6 +205,8 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
         result = ash__writer_mark_open(w, err);
     if (result == 0)
         result = ash__oplog_trim(w, err);
+    if (result == 0)
+        result = ash__counts_flush(w, err);
     /* Not the last time given out: its entry may have been undone. */
     if (result == 0)
         result = ash__oplog_bounds(&w->view, &oldest, &newest, err);

@@ -35,7 +35,7 @@ int ash__counts_put(ash_writer *w, uint32_t coll_id, const ash_counts *counts, a
     return ash__row_put(w, ASH_DB_COUNTS, key, sizeof key, value, sizeof value, err);
 }
 
-int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err)
+static int read_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err)
 {
     uint8_t key[5];
     MDB_val value;
@@ -52,18 +52,66 @@ int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2
     return 0;
 }
 
+static ash_count_change *find_change(ash_writer *w, char letter, uint32_t id)
+{
+    for (size_t i = 0; i < w->count_changes; i++) {
+        if (w->counts[i].letter == letter && w->counts[i].id == id)
+            return &w->counts[i];
+    }
+    return NULL;
+}
+
+int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err)
+{
+    int result = read_pair(v, letter, id, out, err);
+    const ash_count_change *c =
+        result == 0 && v->is_writer ? find_change(&v->engine->writer, letter, id) : NULL;
+    if (c != NULL) {
+        out[0] += c->by[0];
+        out[1] += c->by[1];
+    }
+    return result;
+}
+
 int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t bytes,
                     ash_error *err)
 {
+    ash_count_change *c = find_change(w, letter, id);
+    if (c == NULL && w->count_changes == ASH_COUNT_CHANGES) {
+        int result = ash__counts_flush(w, err);
+        if (result != 0)
+            return result;
+    }
+    if (c == NULL) {
+        c = &w->counts[w->count_changes++];
+        *c = (ash_count_change){.letter = letter, .id = id};
+    }
+    c->by[0] += (uint64_t)n;
+    c->by[1] += (uint64_t)bytes;
+    w->changed = true;
+    return 0;
+}
+
+static int flush_one(ash_writer *w, const ash_count_change *c, ash_error *err)
+{
     uint64_t pair[2];
     uint8_t key[5], value[16];
-    int result = ash__counts_pair(&w->view, letter, id, pair, err);
+    int result = read_pair(&w->view, c->letter, c->id, pair, err);
     if (result != 0)
         return ash__writer_break(w, result, err);
-    ash__letter_key(key, letter, id);
-    ash__put_le64(value, pair[0] + (uint64_t)n);
-    ash__put_le64(value + 8, pair[1] + (uint64_t)bytes);
+    ash__letter_key(key, c->letter, c->id);
+    ash__put_le64(value, pair[0] + c->by[0]);
+    ash__put_le64(value + 8, pair[1] + c->by[1]);
     return ash__row_put(w, ASH_DB_COUNTS, key, sizeof key, value, sizeof value, err);
+}
+
+int ash__counts_flush(ash_writer *w, ash_error *err)
+{
+    int result = 0;
+    for (size_t i = 0; result == 0 && i < w->count_changes; i++)
+        result = flush_one(w, &w->counts[i], err);
+    w->count_changes = 0;
+    return result;
 }
 
 int ash__coll_stats(ash_view *v, const ash_coll *c, ash_coll_stats *out, ash_error *err)

@@ -76,7 +76,9 @@ int ash__drops_turn(ash_writer *w, ash_error *err)
     if (result != 0 || rows == 0)
         return result;
     ash__letter_key(counts, records ? 'C' : 'X', id);
-    result = ash__row_delete(w, ASH_DB_COUNTS, counts, sizeof counts, NULL, err);
+    result = ash__counts_flush(w, err); /* lest it make the row anew */
+    if (result == 0)
+        result = ash__row_delete(w, ASH_DB_COUNTS, counts, sizeof counts, NULL, err);
     if (result == 0)
         result = ash__row_delete(w, ASH_DB_DROPS, drop, sizeof drop, NULL, err);
     return result;

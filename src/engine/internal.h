@@ -34,7 +34,14 @@ typedef struct ash_undo {
     bool was_marked; /* else it was unmarked */
 } ash_undo;
 
-enum { ASH_NEST_MAX = 8 };
+/* What a pair of counts is to grow by. */
+typedef struct ash_count_change {
+    char letter;
+    uint32_t id;
+    uint64_t by[2];
+} ash_count_change;
+
+enum { ASH_NEST_MAX = 8, ASH_COUNT_CHANGES = 64 };
 
 typedef struct ash_nest {
     MDB_txn *txn;
@@ -56,6 +63,8 @@ struct ash_writer {
     size_t undo_count, undo_capacity;
     ash_placed *placed; /* records that the batch points at: to be synced before its commit */
     size_t placed_count, placed_capacity;
+    ash_count_change counts[ASH_COUNT_CHANGES]; /* of the innermost transaction, not yet in rows */
+    size_t count_changes;
     uint64_t batch_work; /* rows changed, about */
     uint64_t batch_bytes;
     uint64_t last_time; /* of the oplog */
@@ -209,8 +218,11 @@ typedef struct ash_counts {
 int ash__counts_get(const ash_view *v, uint32_t coll_id, ash_counts *out, ash_error *err);
 int ash__counts_put(ash_writer *w, uint32_t coll_id, const ash_counts *counts, ash_error *err);
 int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err);
+/* Remembered, and written by the next flush: pairs change with every document, their rows once a
+ * commit.  ash__counts_pair on the writer's view sees them at once. */
 int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t bytes,
                     ash_error *err);
+int ash__counts_flush(ash_writer *w, ash_error *err);
 
 /* entry.c */
 typedef struct ash_catalog_entry {
