@@ -86,7 +86,9 @@ static int check_vacant(const ash_backup *b, ash_error *err)
         return ash__fail_errno(err, errno, "cannot read folder %s", b->folder);
     for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
         const char *name = entry->d_name;
-        if (name[0] != '.' && strcmp(name, "lock") != 0 && strcmp(name, "segments") != 0 &&
+        /* The last of them is left when marking the folder failed. */
+        if (name[0] != '.' && strcmp(name, "lock") != 0 &&
+            strcmp(name, ASH_BACKUP_MARK ".new") != 0 && strcmp(name, "segments") != 0 &&
             strcmp(name, "lost+found") != 0)
             result = ash__fail(err, ASH_EEXISTS, "%s is no backup of this store, and not empty: %s",
                                b->folder, name);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include "base/file.h"
+
+#include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,6 +169,94 @@ static void test_engine_backup__one_at_a_time(void **state)
     fixture_remove(t.copy.folder);
 }
 
+/* ---- calls that fail ---- */
+
+static atomic_int countdown;
+
+static bool fails(void)
+{
+    if (atomic_fetch_sub(&countdown, 1) != 1)
+        return false;
+    errno = ENOSPC;
+    return true;
+}
+
+static ssize_t faulty_pwritev(int fd, const struct iovec *iov, int count, off_t offset)
+{
+    return fails() ? -1 : ash__io_system.pwritev(fd, iov, count, offset);
+}
+
+static int faulty_open(const char *path, int flags, mode_t mode)
+{
+    return fails() ? -1 : ash__io_system.open(path, flags, mode);
+}
+
+static int faulty_ftruncate(int fd, off_t size)
+{
+    return fails() ? -1 : ash__io_system.ftruncate(fd, size);
+}
+
+static int faulty_fdatasync(int fd)
+{
+    return fails() ? -1 : ash__io_system.fdatasync(fd);
+}
+
+static int faulty_fsync(int fd)
+{
+    return fails() ? -1 : ash__io_system.fsync(fd);
+}
+
+static int faulty_rename(const char *from, const char *to)
+{
+    return fails() ? -1 : ash__io_system.rename(from, to);
+}
+
+static void set_faulty(int n)
+{
+    static ash_io io;
+    io = ash__io_system;
+    io.open = faulty_open;
+    io.pwritev = faulty_pwritev;
+    io.ftruncate = faulty_ftruncate;
+    io.fdatasync = faulty_fdatasync;
+    io.fsync = faulty_fsync;
+    io.rename = faulty_rename;
+    atomic_store(&countdown, n);
+    ash__io_set(&io);
+}
+
+/* Fail the first, second … call until the backup passes: what a failed one leaves either does not
+ * open, or is the earlier copy or the new one, whole; and the store never notices. */
+static void test_engine_backup__every_call_may_fail(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    target t;
+    int result = 1, opened = 0, refused = 0;
+    fill(f, &t);
+    for (int n = 1; result != 0; n++) {
+        ash_engine_options opts = {.must_exist = true, .read_only = true};
+        ash_engine *copy = NULL;
+        set_faulty(n);
+        result = back_up(&t, true, &report);
+        ash__io_set(NULL);
+        if (result != 0 && result != ASH_ENOSPC)
+            fail_msg("call %d: %s", n, f->err.text);
+        if (ash__engine_open(t.copy.folder, &opts, &copy, &f->err) != 0) {
+            refused++;
+            continue;
+        }
+        opened++;
+        ash__engine_close(copy);
+        check_copy(&t);
+    }
+    assert_true(opened > 0);
+    assert_true(refused > 10);
+    check_copy(&t);
+    fixture_check(f);
+    fixture_remove(t.copy.folder);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -174,6 +266,7 @@ int main(void)
         TEST(test_engine_backup__space_is_reused_when_it_is_over),
         TEST(test_engine_backup__interrupted_one_does_not_open_until_repeated),
         TEST(test_engine_backup__one_at_a_time),
+        TEST(test_engine_backup__every_call_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
