@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* $cond $ifNull $switch $literal $let $type $isNumber. */
+/* $cond $ifNull $switch $literal $let $type $isNumber $rand. */
 #include "query/expr_node.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -201,6 +202,26 @@ static int eval_is_number(const ash_node *n, ash_eval *e, ash_value *out)
     return rc;
 }
 
+static int parse_rand(ash_parse *p, ash_value spec, ash_node *n)
+{
+    (void)n;
+    bool nothing = (spec.type == BSON_TYPE_DOCUMENT || spec.type == BSON_TYPE_ARRAY) &&
+                   ash__doc_count(ash__value_doc(spec)) == 0;
+    return nothing ? 0
+                   : ash__fail_server(p->err, ASH_EINVAL, 3040501,
+                                      "$rand does not currently accept arguments");
+}
+
+/* From 0 up to, not including, 1: as many bits as a double holds. */
+static int eval_rand(const ash_node *n, ash_eval *e, ash_value *out)
+{
+    uint64_t bits;
+    (void)n;
+    ash__random(&bits, sizeof bits);
+    *out = ash__make_double(e->arena, (double)(bits >> 11) / 9007199254740992.0);
+    return 0;
+}
+
 const ash_expr_op ash__expr_control_ops[] = {
     {.name = "$cond", .eval = eval_cond, .parse = parse_cond},
     {"$ifNull", 2, -1, eval_if_null},
@@ -210,5 +231,6 @@ const ash_expr_op ash__expr_control_ops[] = {
     {.name = "$let", .eval = eval_let, .parse = parse_let},
     {"$type", 1, 1, eval_type},
     {"$isNumber", 1, 1, eval_is_number},
+    {.name = "$rand", .eval = eval_rand, .parse = parse_rand},
     {NULL},
 };

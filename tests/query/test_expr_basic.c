@@ -34,6 +34,9 @@ static void test_query_expr__paths_and_variables(void **state)
         {"{'$type': '$a'}", "{'a': {'$numberLong': '1'}}", "'long'"},
         {"{'$isNumber': '$a'}", "{'a': 1.5}", "true"},
         {"{'$isNumber': '$a'}", "{'a': '1'}", "false"},
+        {"{'$type': {'$rand': {}}}", "{}", "'double'"},
+        {"{'$and': [{'$gte': [{'$rand': {}}, 0]}, {'$lt': [{'$rand': []}, 1]}]}", "{}", "true"},
+        {"{'$eq': [{'$rand': {}}, {'$rand': {}}]}", "{}", "false"},
     };
     RUN_EXPR(cases);
 }
@@ -146,6 +149,7 @@ static void test_query_expr__basic_errors(void **state)
         {"'$a.'", 40353, NULL},
         {"'$a..b'", 15998, NULL},
         {"'$a.$b'", 16410, NULL},
+        {"{'$rand': 1}", 3040501, "does not currently accept arguments"},
         {"'$$nope'", 17276, "nope"},
         {"{'a.b': 1}", 16412, NULL},
         {"{'$eq': [1]}", 16020, "takes exactly 2 arguments. 1 were passed in."},
