@@ -186,8 +186,8 @@ static int visit_file(void *ctx, const ash_file *f)
         ash__progress_clear(g->progress);
         ash__cmd_fail(g->cmd, name, &err);
         g->failed++;
-        /* A full disk will not get better with the next file. */
-        return result == ASH_ENOSPC ? ash_error_exit_code(result) : 0;
+        /* A full disk will not get better with the next file, nor a lost store. */
+        return result == ASH_ENOSPC || result == ASH_ENETWORK ? ash_error_exit_code(result) : 0;
     }
     g->done++;
     if (!g->cmd->dry_run)

@@ -155,6 +155,8 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
         int item_status = ash__cmd_fail(cmd, args->words[i], &err);
         status = failed == 0 ? item_status : status;
         failed++;
+        if (err.code == ASH_ENETWORK)
+            break; /* the others would fail the same slow way */
     }
     return failed > 0 && args->count > 1 ? ASH_EXIT_PARTIAL : status;
 }

@@ -52,6 +52,7 @@ struct put {
     int failed, done;
     int first_status; /* exit code of the first failure */
     ash_work *work;
+    bool lost; /* the store is out of reach: what is left would fail the same slow way */
 };
 
 static void note_failure(struct put *p, const char *path, const ash_error *err)
@@ -62,7 +63,16 @@ static void note_failure(struct put *p, const char *path, const ash_error *err)
     p->failed++;
     if (p->first_status == 0)
         p->first_status = status;
+    p->lost = p->lost || err->code == ASH_ENETWORK;
     ash__mutex_unlock(&p->lock);
+}
+
+static bool must_stop(struct put *p)
+{
+    ash__mutex_lock(&p->lock);
+    bool lost = p->lost;
+    ash__mutex_unlock(&p->lock);
+    return lost || ash__cmd_interrupted;
 }
 
 static int copy_bytes(struct put *p, int fd, ash_upload *upload, uint8_t *buf, ash_error *err)
@@ -155,6 +165,8 @@ static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf
         if (result != 0 && upload != NULL)
             ash_upload_abort(upload, NULL);
         ash__pending_forget(pending);
+    } else if (pending == NULL && result != 0 && result != ASH_ENETWORK && upload != NULL) {
+        ash_upload_abort(upload, NULL);
     }
     ash_upload_free(upload);
     if (result == 0)
@@ -194,7 +206,7 @@ static void put_one(struct put *p, const struct job *job, uint8_t *buf)
 static void do_job(void *ctx, void *taken, void *scratch)
 {
     struct job *job = taken;
-    if (!ash__cmd_interrupted)
+    if (!must_stop(ctx))
         put_one(ctx, job, scratch);
     ash__free(job->path);
     ash__free(job->name);
@@ -214,14 +226,14 @@ static bool queue_found(void *ctx, const char *path, const char *relative, const
     struct put *p = ctx;
     if (st == NULL) {
         note_failure(p, path, err);
-        return !ash__cmd_interrupted;
+        return !must_stop(p);
     }
     bool has_prefix = p->prefix != NULL && p->prefix[0] != 0;
     size_t len = has_prefix ? strlen(p->prefix) : 0;
     const char *slash = has_prefix && p->prefix[len - 1] != '/' ? "/" : "";
     char *name = ash__sprintf("%s%s%s", has_prefix ? p->prefix : "", slash, relative);
     add_job(p, path, name, S_ISDIR(st->st_mode) != 0);
-    return !ash__cmd_interrupted;
+    return !must_stop(p);
 }
 
 static bool count_found(void *ctx, const char *path, const char *relative, const struct stat *st,
@@ -243,7 +255,7 @@ static void put_folders(struct put *p, const ash_cmd_args *args)
         ash__walk(args->words[i], count_found, totals);
     ash__progress_set_total(p->progress, totals[0], totals[1]);
     p->work = ash__work_start(WORKERS, BUFFER_BYTES, do_job, p);
-    for (int i = 0; i < args->count && !ash__cmd_interrupted; i++)
+    for (int i = 0; i < args->count && !must_stop(p); i++)
         ash__walk(args->words[i], queue_found, p);
     ash__work_finish(p->work);
 }
@@ -264,7 +276,7 @@ static void put_files(struct put *p, const ash_cmd_args *args, int count, const 
     for (int i = 0; i < count; i++)
         total += stat(args->words[i], &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
     ash__progress_set_total(p->progress, total, count);
-    for (int i = 0; i < count && !ash__cmd_interrupted; i++) {
+    for (int i = 0; i < count && !must_stop(p); i++) {
         const char *path = args->words[i];
         ash_error err = ASH_ERROR_INIT;
         struct job job = {(char *)(uintptr_t)path,
@@ -357,6 +369,8 @@ static int summarise(struct put *p)
 {
     if (ash__cmd_interrupted)
         return ASH_EXIT_INTERRUPTED;
+    if (p->lost)
+        ash__cmd_warn(p->cmd, "the store is out of reach: files not yet put were not tried");
     if (p->failed > 0)
         return p->done > 0 || p->failed > 1 ? ASH_EXIT_PARTIAL : p->first_status;
     return ASH_EXIT_OK;

@@ -16,6 +16,7 @@ struct removal {
     ash_cmd *cmd;
     ash_bucket *bucket;
     int done, failed;
+    bool lost; /* the store is out of reach */
 };
 
 static int remove_found(void *ctx, const ash_file *f)
@@ -29,23 +30,24 @@ static int remove_found(void *ctx, const ash_file *f)
     } else if (ash_bucket_delete(r->bucket, ash_file_id(f), NULL, &err) != 0) {
         ash__cmd_fail(r->cmd, name, &err);
         r->failed++;
+        r->lost = err.code == ASH_ENETWORK;
     } else if (r->cmd->verbose > 0) {
         ash__cmd_say(r->cmd, "%s", shown);
     }
     r->done++;
     ash__free(shown);
-    return ash__cmd_interrupted ? ASH_EXIT_INTERRUPTED : 0;
+    return ash__cmd_interrupted ? ASH_EXIT_INTERRUPTED : r->lost ? ASH_EXIT_PARTIAL : 0;
 }
 
 static int remove_prefix(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx,
                          ash_error *err)
 {
-    struct removal removal = {cmd, bucket, 0, 0};
+    struct removal removal = {.cmd = cmd, .bucket = bucket};
     (void)ctx;
     int result = ash__cmd_each_file(cmd, bucket, word, true, remove_found, &removal, err);
-    if (result > 0)
+    if (result > 0 && !removal.lost)
         return ash__fail(err, ASH_EINTERRUPTED, "interrupted after %d files", removal.done);
-    if (result == 0 && removal.failed > 0)
+    if (result >= 0 && removal.failed > 0)
         return ash__fail(err, ASH_EPARTIAL, "%d of %d files could not be deleted", removal.failed,
                          removal.done);
     if (result == 0 && removal.done == 0)

@@ -80,6 +80,23 @@ case_future_format_version() {
     [ "$("$ASHLAR" -s "$scratch/future" cat file)" = x ]
 }
 
+# Each file would wait for a server of its own accord, and there may be thousands.
+case_server_dies_under_a_command() {
+    mkdir -p "$scratch/many"
+    number=0
+    while [ $number -lt 2000 ]; do
+        number=$((number + 1))
+        echo $number >"$scratch/many/$number"
+    done
+    start_server "$scratch/dies"
+    (sleep 0.3 && kill -9 "$server_pid") &
+    expect_status 3 timeout 60 "$ASHLAR" -s "$scratch/dies" put -r "$scratch/many" many
+    wait
+    grep -q 'out of reach' "$scratch/err"
+    [ "$(wc -l <"$scratch/err")" -lt 10 ]
+    "$ASHLAR" -s "$scratch/dies" check
+}
+
 # A small file system of our own; needs the right to mount.
 with_small_disk() { # SIZE
     mkdir -p "$scratch/disk"
@@ -148,6 +165,7 @@ case_full_disk_under_a_server() {
     expect_status 8 "$ASHLAR" -s "$scratch/disk/served" put "$scratch/big" big || status=1
     [ "$("$ASHLAR" -s "$scratch/disk/served" cat kept)" = precious ] || status=1
     [ "$("$ASHLAR" -s "$scratch/disk/served" ls)" = kept ] || status=1
+    "$ASHLAR" -s "$scratch/disk/served" --json df | grep -q '"objects" : 3,' || status=1
     stop_server || status=1
     "$ASHLAR" -s "$scratch/disk/served" check || status=1
     umount "$scratch/disk"
