@@ -8,6 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* libbson takes arrays for documents, and what follows a document for nothing. */
+bool ash__cmd_json(const char *text, bson_t *out, bson_error_t *reason)
+{
+    bson_t more;
+    bson_init(out);
+    bson_json_reader_t *reader = bson_json_data_reader_new(false, 0);
+    bson_json_data_reader_ingest(reader, (const uint8_t *)text, strlen(text));
+    bson_set_error(reason, BSON_ERROR_JSON, 0, "it is not { … }");
+    bool good =
+        text[strspn(text, " \t\r\n")] == '{' && bson_json_reader_read(reader, out, reason) == 1;
+    if (good) {
+        bson_init(&more);
+        bson_set_error(reason, BSON_ERROR_JSON, 0, "something follows the document");
+        good = bson_json_reader_read(reader, &more, reason) == 0;
+        bson_destroy(&more);
+    }
+    bson_json_reader_destroy(reader);
+    return good;
+}
+
 /* VALUE of id:VALUE: 24 hexadecimal digits, else Extended JSON of any type; bare words are strings.
  */
 static int parse_id(const char *text, bson_value_t *out, ash_error *err)
@@ -21,16 +41,15 @@ static int parse_id(const char *text, bson_value_t *out, ash_error *err)
         return 0;
     }
     char *json = ash__sprintf("{\"v\": %s}", text);
-    bool good = bson_init_from_json(&wrapped, json, -1, &ignored);
+    bool good = ash__cmd_json(json, &wrapped, &ignored) && bson_count_keys(&wrapped) == 1;
     ash__free(json);
-    if (!good)
-        return ash__fail(err, ASH_EINVAL,
-                         "id:%s is neither an ObjectId nor Extended JSON (strings need quotes)",
-                         text);
-    if (bson_iter_init_find(&iter, &wrapped, "v"))
+    if (good && bson_iter_init_find(&iter, &wrapped, "v"))
         bson_value_copy(bson_iter_value(&iter), out);
     bson_destroy(&wrapped);
-    return 0;
+    return good ? 0
+                : ash__fail(err, ASH_EINVAL,
+                            "id:%s is neither an ObjectId nor Extended JSON (strings need quotes)",
+                            text);
 }
 
 int ash__cmd_number(const ash_cmd *cmd, const char *option, const char *text, int64_t min,

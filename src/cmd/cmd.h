@@ -137,6 +137,9 @@ int ash__cmd_address_file(ash_bucket *b, const ash_cmd_address *a, ash_file **ou
 int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts,
                               ash_download **out, ash_error *err);
 
+/* One document of Extended JSON and nothing else.  *out has to be destroyed in any case. */
+bool ash__cmd_json(const char *text, bson_t *out, bson_error_t *reason);
+
 /* The value of an option: a whole number from min to max; else a message and ASH_EXIT_USAGE. */
 int ash__cmd_number(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
                     int64_t max, int64_t *out);

@@ -59,9 +59,8 @@ static int parse_json(const ash_cmd *cmd, const char *what, const char *text, bs
         bson_init(out);
         return 0;
     }
-    if (bson_init_from_json(out, text, -1, &reason))
+    if (ash__cmd_json(text, out, &reason))
         return 0;
-    bson_init(out);
     return ash__cmd_usage(cmd, "%s is no JSON document: %s", what, reason.message);
 }
 

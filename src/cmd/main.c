@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,11 +209,22 @@ static void take_name(struct parser *p, const char *path)
     take_word(p, "gridfs");
 }
 
+/* A descriptor that was closed would be given to a file of the store, and what is printed would end
+ * up in it.  Output to such a one still fails. */
+static void fill_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+    }
+}
+
 int main(int argc, char **argv)
 {
     ash_cmd cmd = {0};
     ash_cmd_args args = {.words = ash__alloc_array((size_t)argc + 1, sizeof(char *))};
     struct parser parser = {.cmd = &cmd, .args = &args, .argv = argv, .argc = argc};
+    fill_standard_descriptors();
     if (argc > 0)
         take_name(&parser, argv[0]);
     int status = parse(&parser);

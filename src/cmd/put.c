@@ -331,10 +331,8 @@ static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadat
             ash__cmd_number(p->cmd, "ttl", args->values[TTL], 1, INT64_C(1) << 40, &p->opts.ttl_s);
     if (status == 0 && args->values[METADATA] != NULL) {
         bson_destroy(metadata);
-        if (!bson_init_from_json(metadata, args->values[METADATA], -1, &reason)) {
-            bson_init(metadata);
+        if (!ash__cmd_json(args->values[METADATA], metadata, &reason))
             return ash__cmd_usage(p->cmd, "--metadata is no JSON document: %s", reason.message);
-        }
         p->opts.metadata = metadata;
     }
     p->opts.condition = args->values[IF_ABSENT] != NULL ? ASH_PUT_IF_ABSENT : ASH_PUT_ALWAYS;

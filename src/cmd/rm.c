@@ -44,6 +44,8 @@ static int remove_prefix(ash_cmd *cmd, ash_bucket *bucket, const char *word, voi
 {
     struct removal removal = {.cmd = cmd, .bucket = bucket};
     (void)ctx;
+    if (word[0] == 0) /* most likely a variable that should have had a value */
+        return ash__fail(err, ASH_EINVAL, "an empty name; \".\" deletes all files");
     int result = ash__cmd_each_file(cmd, bucket, word, true, remove_found, &removal, err);
     if (result > 0 && !removal.lost)
         return ash__fail(err, ASH_EINTERRUPTED, "interrupted after %d files", removal.done);

@@ -43,6 +43,41 @@ case_name_that_is_not_utf8_is_refused() {
     ! a ls bad | grep -q .
 }
 
+case_json_is_one_document() {
+    echo content >"$scratch/in"
+    for text in '[1]' '5' '' '{' '{"a": 1} {"b": 2}' '{"a": 1} x'; do
+        expect_status 2 a put --metadata "$text" "$scratch/in" json
+        expect_status 2 a find "$text"
+    done
+    expect_status 2 a put --id '1, "w": 2' "$scratch/in" json
+    expect_status 2 a stat 'id:1, "w": 2'
+    a put --metadata ' {"a": 1} ' --id ' 1 ' "$scratch/in" json
+    a find '{"metadata.a": 1} ' | grep -q '^1  json'
+}
+
+# Were its number free, a file of the store would get it, and all that is printed with it.
+case_closed_descriptors() {
+    [ -d /proc/self/fd ] || skip "no /proc"
+    "$ASHLAR" -s "$scratch/closed" serve --mongo 127.0.0.1:0 0>&- 1>&- 2>&- &
+    echo $! >>"$scratch/pids"
+    tries=0
+    while [ ! -S "$scratch/closed/ashlar.sock" ] && [ $tries -lt 200 ]; do
+        tries=$((tries + 1))
+        sleep 0.05
+    done
+    for number in 0 1 2; do
+        [ "$(readlink "/proc/$!/fd/$number")" = /dev/null ]
+    done
+    kill $!
+}
+
+case_empty_name_is_not_all_files() {
+    echo content >"$scratch/in"
+    a put "$scratch/in"
+    expect_status 2 a rm -r ''
+    a cat in | cmp - "$scratch/in"
+}
+
 case_base_name_and_given_name() {
     echo one >"$scratch/one.txt"
     a put "$scratch/one.txt"
