@@ -103,6 +103,9 @@ bool ash__env_adopt(ash_env *env, const ash_coll *coll);
  * name decides when the write is acknowledged; NULL: when on disk. */
 int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_apply_fn fn, void *ctx,
                    int flags, ash_error *err);
+/* own: what fn returned; whole: ash__write_run.  true: fn did well, but its commit failed and it
+ * all did not happen.  (After a timeout it may yet happen.) */
+bool ash__write_is_lost(int own, int whole);
 
 /* Find the collection or create it. */
 int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_coll **out,

@@ -25,6 +25,7 @@ typedef struct insertion {
     ash_prepared turn[TURN_DOCS];
     ash_error refusals[TURN_DOCS]; /* of documents that could not be prepared */
     ash_error first;               /* the first failure of a document */
+    int turn_result;               /* of the last turn itself, before its commit */
     bool begun;                    /* the retry id was looked up */
     bool stop;                     /* an ordered insert met a failure */
 } insertion;
@@ -145,6 +146,7 @@ static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
             *err = in->first;
     }
     bson_destroy(&details);
+    in->turn_result = rc;
     return rc;
 }
 
@@ -176,9 +178,13 @@ static int prepare_turn(insertion *in, ash_error *err)
 static int do_turn(insertion *in, ash_error *err)
 {
     size_t first = in->next;
+    int64_t before = in->result->inserted;
     int rc = prepare_turn(in, err);
+    in->turn_result = rc;
     if (rc == 0)
         rc = ash__write_run(in->store, in->coll, &in->opts->op, insert_turn, in, 0, err);
+    if (ash__write_is_lost(in->turn_result, rc))
+        in->result->inserted = before;
     for (size_t i = 0; i < in->end - first; i++)
         ash__document_release(in->store, &in->turn[i]);
     return rc;

@@ -54,6 +54,23 @@ static int turn(ash_writer *w, void *ctx, ash_error *err)
     if (rc == ASH_EEXISTS || rc == ASH_EINVAL)
         ash__write_result_add_error(m->result, 0, &own, bson_empty(&details) ? NULL : &details);
     bson_destroy(&details);
+    m->turn_result = rc;
+    return rc;
+}
+
+/* A turn, with its commit. */
+static int run_turn(ash_many *m, ash_error *err)
+{
+    ash_target *t = m->target;
+    ash_write_result *r = m->result;
+    int64_t matched = r->matched, modified = r->modified, deleted = r->deleted;
+    m->turn_result = 0;
+    int rc = ash__write_run(t->store, t->spec.coll, t->spec.op, turn, m, 0, err);
+    if (ash__write_is_lost(m->turn_result, rc)) {
+        r->matched = matched;
+        r->modified = modified;
+        r->deleted = deleted;
+    }
     return rc;
 }
 
@@ -70,9 +87,9 @@ int ash__many_run(ash_many *m, ash_error *err)
         ash__reading_end(&reading);
     }
     if (op->transaction != NULL)
-        rc = ash__write_run(t->store, t->spec.coll, op, turn, m, 0, err);
+        rc = run_turn(m, err);
     while (rc == 0 && m->at < m->rids.count)
-        rc = ash__write_run(t->store, t->spec.coll, op, turn, m, 0, err);
+        rc = run_turn(m, err);
     ash__rid_list_release(&m->rids);
     return rc;
 }

@@ -16,6 +16,7 @@ typedef struct ash_many {
     /* The run's own. */
     ash_rid_list rids;
     size_t at;
+    int turn_result; /* of the last turn itself, before its commit */
     uint32_t coll_id;
 } ash_many;
 

@@ -114,11 +114,17 @@ int ash__single_run(ash_single *one, ash_error *err)
 {
     const ash_target_spec *s = &one->target->spec;
     ash_embedded *store = one->target->store;
+    ash_write_result *r = one->result;
     int rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err);
-    if (rc != 0 || !one->look_ahead)
-        return rc;
-    one->look_ahead = false;
-    rc = look_ahead(one, err);
-    return rc == 0 ? ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err)
-                   : rc;
+    if (rc == 0 && one->look_ahead) {
+        one->look_ahead = false;
+        rc = look_ahead(one, err);
+        if (rc == 0)
+            rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err);
+    }
+    if (ash__write_is_lost(0, rc)) {
+        r->matched = r->modified = r->deleted = 0;
+        r->upserted = false;
+    }
+    return rc;
 }

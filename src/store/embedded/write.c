@@ -43,6 +43,11 @@ int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_appl
     return rc != 0 ? rc : ended;
 }
 
+bool ash__write_is_lost(int own, int whole)
+{
+    return whole != 0 && whole != own && whole != ASH_ETIMEOUT;
+}
+
 int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_coll **out,
                      ash_error *err)
 {
