@@ -95,6 +95,7 @@ void ash__salvage_close(ash_salvage *s)
     ash__free(s->dropped);
     ash__free(s->records.items);
     ash__free(s->unclaimed.items);
+    ash__free(s->entries.items);
     ash__free(s->unclaimed_colls);
     ash__pages_close(s->pages);
     if (s->segment_fd >= 0)

@@ -18,10 +18,11 @@ typedef struct ash_salvage_coll {
     char *db; /* NULL: the catalogue's row is lost, only records speak of it */
     char *name;
     bson_t *options;
-    bson_t *indexes;   /* array of specifications, the one on _id too */
-    bool described;    /* options and indexes are known */
-    bool stray;        /* see ash_salvage_record */
-    uint64_t expected; /* records, as the store counted; 0 when that is lost */
+    bson_t *indexes;      /* array of specifications, the one on _id too */
+    bool described;       /* options and indexes are known */
+    bool stray;           /* see ash_salvage_record */
+    uint32_t chunk_index; /* the unique index on {files_id: 1, n: 1}; 0: there is none */
+    uint64_t expected;    /* records, as the store counted; 0 when that is lost */
 } ash_salvage_coll;
 
 typedef struct ash_salvage_record {
@@ -52,6 +53,15 @@ int ash__salvage_unclaimed(ash_salvage *s, uint32_t coll_id, const ash_salvage_r
                            size_t *count, ash_error *err);
 /* Collections that only unclaimed records speak of: ids, ascending; call it after the above. */
 const uint32_t *ash__salvage_unclaimed_colls(const ash_salvage *s, size_t *count);
+
+/* The record that the index of a collection of chunks names, or NULL: tells which chunk a record
+ * was whose document cannot be read. */
+const ash_salvage_record *ash__salvage_chunk_record(const ash_salvage *s,
+                                                    const ash_salvage_coll *chunks,
+                                                    ash_value files_id, int64_t n);
+
+/* Give a collection whose name is lost one. */
+void ash__salvage_name(ash_salvage *s, uint32_t coll_id, const char *db, const char *name);
 
 /* The record's document into buf, checked by its checksum and its structure.  ASH_ECORRUPT,
  * ASH_EIO: *doc is then what could be read of it when its structure allows to look into it, else

@@ -11,6 +11,18 @@ typedef struct ash_salvage_list {
     size_t count, capacity;
 } ash_salvage_list;
 
+typedef struct ash_salvage_entry {
+    uint64_t hash; /* of the entry's key */
+    uint64_t rid;
+} ash_salvage_entry;
+
+typedef struct ash_salvage_entries {
+    ash_salvage_entry *items;
+    size_t count, capacity;
+    uint32_t last_index; /* seen, and whether it is one of chunks */
+    bool last_wanted;
+} ash_salvage_entries;
+
 struct ash_salvage {
     char *folder;
     int lock_fd;
@@ -21,6 +33,7 @@ struct ash_salvage {
     size_t dropped_count, dropped_capacity;
     ash_salvage_list records; /* by collection and rid */
     ash_salvage_list unclaimed;
+    ash_salvage_entries entries; /* of indexes of chunks */
     bool scanned;
     uint32_t *unclaimed_colls;
     size_t unclaimed_coll_count;
@@ -32,6 +45,11 @@ ash_salvage_record *ash__salvage_list_add(ash_salvage_list *list);
 
 /* salvage_rows.c: collections and records of meta.mdb. */
 void ash__salvage_gather(ash_salvage *s);
+
+/* salvage_index.c: item is one of a row of the catalogue. */
+bool ash__salvage_is_chunk_index(ash_doc item);
+void ash__salvage_visit_index(void *ctx, const ash_pages_row *row);
+void ash__salvage_sort_entries(ash_salvage *s);
 
 /* salvage_segments.c */
 /* Find the unclaimed records. */

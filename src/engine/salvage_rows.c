@@ -92,6 +92,10 @@ static void copy_indexes(ash_salvage_coll *c, ash_doc list)
         if (v.type != BSON_TYPE_DOCUMENT ||
             !ash__value_truthy(ash__doc_get(ash__value_doc(it.value), "ready")))
             continue;
+        int64_t id;
+        if (ash__salvage_is_chunk_index(ash__value_doc(it.value)) &&
+            ash__value_as_int64(ash__doc_get(ash__value_doc(it.value), "id"), &id))
+            c->chunk_index = (uint32_t)id;
         ash__doc_to_bson(ash__value_doc(v), &spec);
         snprintf(name, sizeof name, "%u", (unsigned)count++);
         bson_append_document(c->indexes, name, -1, &spec);
@@ -243,12 +247,22 @@ static void name_the_rest(ash_salvage *s)
     }
 }
 
+void ash__salvage_name(ash_salvage *s, uint32_t coll_id, const char *db, const char *name)
+{
+    ash_salvage_coll *c = find_coll(s, coll_id);
+    ash_assert(c != NULL && c->db == NULL);
+    c->db = ash__strdup(db);
+    c->name = ash__strdup(name);
+}
+
 void ash__salvage_gather(ash_salvage *s)
 {
-    static const char *const others[] = {"meta", "index", "space", "oplog", "state"};
+    static const char *const others[] = {"meta", "space", "oplog", "state"};
     ash__pages_walk(s->pages, "catalog", visit_catalog, s);
     ash__pages_walk(s->pages, "drops", visit_drops, s);
     ash__pages_walk(s->pages, "records", visit_records, s);
+    ash__pages_walk(s->pages, "index", ash__salvage_visit_index, s);
+    ash__salvage_sort_entries(s);
     /* Their pages are not strays. */
     for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++)
         ash__pages_walk(s->pages, others[i], NULL, NULL);

@@ -22,33 +22,56 @@ int ash__salvaging_step(ash_salvaging *w, ash_error *err)
 
 /* ---- the new store's side ---- */
 
+static void make_index(ash_salvaging *w, const ash_salvage_coll *c, ash_collection *to,
+                       const bson_t *spec)
+{
+    bson_t specs = BSON_INITIALIZER;
+    bson_iter_t name;
+    ash_builder facts;
+    ash_error why = ASH_ERROR_INIT;
+    bson_append_document(&specs, "0", 1, spec);
+    const char *called = bson_iter_init_find(&name, spec, "name") && BSON_ITER_HOLDS_UTF8(&name)
+                             ? bson_iter_utf8(&name, NULL)
+                             : "";
+    if (strcmp(called, "_id_") != 0 &&
+        ash_collection_create_indexes(to, &specs, NULL, NULL, &why) != 0) {
+        ash__finding_begin(&facts, "index", c->db, c->name);
+        ash__builder_text(&facts, "index", called);
+        ash__finding_tell(w, &facts, false, "%s.%s: index %s was not made: %s", c->db, c->name,
+                          called, why.text);
+    }
+    bson_destroy(&specs);
+}
+
+/* What every bucket has, where the specifications are lost. */
+static void make_bucket_index(ash_salvaging *w, const ash_salvage_coll *c, ash_collection *to)
+{
+    bson_t *spec = NULL;
+    if (ash__name_ends_with(c->name, ".chunks"))
+        spec = BCON_NEW("key", "{", "files_id", BCON_INT32(1), "n", BCON_INT32(1), "}", "name",
+                        "files_id_1_n_1", "unique", BCON_BOOL(true));
+    else if (ash__name_ends_with(c->name, ".files"))
+        spec = BCON_NEW("key", "{", "filename", BCON_INT32(1), "uploadDate", BCON_INT32(1), "}",
+                        "name", "filename_1_uploadDate_1");
+    if (spec != NULL)
+        make_index(w, c, to, spec);
+    bson_destroy(spec);
+}
+
 static void make_indexes(ash_salvaging *w, const ash_salvage_coll *c, ash_collection *to)
 {
     bson_iter_t it;
     bson_iter_init(&it, c->indexes);
     while (bson_iter_next(&it)) {
-        bson_t specs = BSON_INITIALIZER, spec;
-        bson_iter_t name;
+        bson_t spec;
         const uint8_t *data;
         uint32_t len;
-        ash_error why = ASH_ERROR_INIT;
         bson_iter_document(&it, &len, &data);
         bson_init_static(&spec, data, len);
-        bson_append_document(&specs, "0", 1, &spec);
-        const char *called =
-            bson_iter_init_find(&name, &spec, "name") && BSON_ITER_HOLDS_UTF8(&name)
-                ? bson_iter_utf8(&name, NULL)
-                : "";
-        if (strcmp(called, "_id_") != 0 &&
-            ash_collection_create_indexes(to, &specs, NULL, NULL, &why) != 0) {
-            ash_builder facts;
-            ash__finding_begin(&facts, "index", c->db, c->name);
-            ash__builder_text(&facts, "index", called);
-            ash__finding_tell(w, &facts, false, "%s.%s: index %s was not made: %s", c->db, c->name,
-                              called, why.text);
-        }
-        bson_destroy(&specs);
+        make_index(w, c, to, &spec);
     }
+    if (!c->described)
+        make_bucket_index(w, c, to);
 }
 
 int ash__salvaging_make(ash_salvaging *w, const ash_salvage_coll *c, ash_collection **out,
@@ -213,31 +236,10 @@ static const ash_salvage_coll *partner(const ash_salvaging *w, const ash_salvage
     return other;
 }
 
-static int copy_nameless(ash_salvaging *w, const ash_salvage_coll *c, ash_error *err)
-{
-    ash_salvage_coll named = *c;
-    ash_builder facts;
-    char name[32];
-    snprintf(name, sizeof name, "collection_%u", (unsigned)c->id);
-    named.db = ash__strdup("lost_found");
-    named.name = ash__strdup(name);
-    ash__finding_begin(&facts, "collection", named.db, name);
-    ash__builder_int64(&facts, "id", c->id);
-    ash__finding_tell(w, &facts, true,
-                      "the name of collection %u is lost; its documents are in %s.%s",
-                      (unsigned)c->id, named.db, name);
-    int result = copy_documents(w, &named, err);
-    ash__free(named.db);
-    ash__free(named.name);
-    return result;
-}
-
 static int copy_collection(ash_salvaging *w, const ash_salvage_coll *c, ash_error *err)
 {
     const ash_salvage_coll *chunks;
-    if (c->db == NULL)
-        return copy_nameless(w, c, err);
-    if (!c->described) {
+    if (!c->described && strcmp(c->db, "lost_found") != 0) {
         ash_builder facts;
         ash__finding_begin(&facts, "collection", c->db, c->name);
         ash__finding_tell(w, &facts, true, "%s.%s: its options and indexes are lost", c->db,
@@ -290,6 +292,7 @@ static int copy_all(ash_salvaging *w, ash_error *err)
         ash__finding_tell(w, &facts, false, "%llu places in the metadata's pages are damaged",
                           (unsigned long long)broken);
     }
+    ash__salvaging_name(w);
     for (size_t i = 0; result == 0 && i < count; i++)
         result = copy_collection(w, &c[i], err);
     if (result == 0 && (count == 0 || broken > 0))

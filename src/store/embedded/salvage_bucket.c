@@ -62,6 +62,18 @@ static void begin(const bucket_work *b, const char *kind, const file_facts *f, a
 
 /* ---- files that are not whole ---- */
 
+/* What should have been the chunk: as its document says, else as the index does. */
+static const ash_salvage_record *should_be(bucket_work *b, const file_facts *f, int64_t n,
+                                           const ash_salvage_chunk *bad)
+{
+    if (bad != NULL)
+        return bad->record;
+    const ash_salvage_record *r = ash__salvage_chunk_record(b->w->from, b->chunks, f->id, n);
+    if (r != NULL)
+        ash__salvage_chunks_placed(&b->list, r);
+    return r;
+}
+
 static void tell_chunk(bucket_work *b, const file_facts *f, int64_t n, const ash_salvage_chunk *bad,
                        bool first)
 {
@@ -69,15 +81,15 @@ static void tell_chunk(bucket_work *b, const file_facts *f, int64_t n, const ash
     ash_builder facts;
     ash_error why = ASH_ERROR_INIT;
     ash_doc doc;
-    if (bad == NULL)
+    const ash_salvage_record *r = should_be(b, f, n, bad);
+    if (r == NULL)
         ash__fail(&why, ASH_ECHUNKMISSING, "it is missing");
-    else if (ash__salvage_read(w->from, bad->record, &w->buf, &doc, &why) == 0)
-        ash__fail(&why, ASH_ECHUNKSIZE, "it has %u bytes instead of %u", (unsigned)bad->bytes,
-                  (unsigned)chunk_bytes(f, n));
+    else if (ash__salvage_read(w->from, r, &w->buf, &doc, &why) == 0)
+        ash__fail(&why, ASH_ECHUNKSIZE, "it is another chunk, or has another size");
     begin(b, "file", f, &facts);
     ash__builder_int64(&facts, "n", n);
-    if (bad != NULL)
-        ash__finding_place(&facts, bad->record);
+    if (r != NULL)
+        ash__finding_place(&facts, r);
     /* A file is lost once, however many of its chunks are. */
     ash__finding_tell(w, &facts, true, "%s: file \"%s\", chunk %lld: %s", b->name, f->name,
                       (long long)n, why.text);
@@ -265,8 +277,10 @@ int ash__salvaging_bucket(ash_salvaging *w, const ash_salvage_coll *files,
         result = ash__salvage_chunks_load(w, chunks, &b.list, err);
     if (result == 0)
         result = copy_files(&b, err);
-    if (result == 0)
+    if (result == 0) {
+        ash__salvage_chunks_tell(w, chunks, &b.list);
         list_orphans(&b);
+    }
     ash_collection_free(b.to_files);
     ash_collection_free(b.to_chunks);
     ash__salvage_chunks_release(&b.list);

@@ -56,6 +56,16 @@ static bool add(ash_salvage_chunks *list, const ash_salvage_record *r, ash_doc d
     return true;
 }
 
+static void add_unplaced(ash_salvage_chunks *list, const ash_salvage_record *r)
+{
+    if (list->unplaced_count == list->unplaced_capacity) {
+        list->unplaced_capacity = list->unplaced_capacity * 2 + 16;
+        list->unplaced =
+            ash__realloc_array(list->unplaced, list->unplaced_capacity, sizeof(*list->unplaced));
+    }
+    list->unplaced[list->unplaced_count++] = r;
+}
+
 static void tell_unplaced(ash_salvaging *w, const ash_salvage_coll *c, const ash_salvage_record *r,
                           const ash_error *why)
 {
@@ -74,14 +84,13 @@ int ash__salvage_chunks_load(ash_salvaging *w, const ash_salvage_coll *chunks,
     const ash_salvage_record *r = ash__salvage_records(w->from, chunks->id, &count);
     int result = 0;
     for (size_t i = 0; result == 0 && i < count; i++) {
-        ash_error why = ASH_ERROR_INIT;
         ash_doc doc;
         result = ash__salvaging_step(w, err);
         if (result != 0)
             break;
-        bool good = ash__salvage_read(w->from, &r[i], &w->buf, &doc, &why) == 0;
+        bool good = ash__salvage_read(w->from, &r[i], &w->buf, &doc, NULL) == 0;
         if (!add(out, &r[i], doc, good) && !good)
-            tell_unplaced(w, chunks, &r[i], &why);
+            add_unplaced(out, &r[i]);
     }
     sort(out);
     return result;
@@ -105,9 +114,39 @@ int ash__salvage_chunks_add_unclaimed(ash_salvaging *w, const ash_salvage_coll *
     return result;
 }
 
+/* They are in the order of the records. */
+void ash__salvage_chunks_placed(ash_salvage_chunks *list, const ash_salvage_record *r)
+{
+    size_t from = 0, to = list->unplaced_count;
+    while (from < to) {
+        size_t middle = (from + to) / 2;
+        if (list->unplaced[middle] < r)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    if (from == list->unplaced_count || list->unplaced[from] != r)
+        return;
+    list->unplaced_count--;
+    memmove(list->unplaced + from, list->unplaced + from + 1,
+            (list->unplaced_count - from) * sizeof(*list->unplaced));
+}
+
+void ash__salvage_chunks_tell(ash_salvaging *w, const ash_salvage_coll *chunks,
+                              const ash_salvage_chunks *list)
+{
+    for (size_t i = 0; i < list->unplaced_count; i++) {
+        ash_error why = ASH_ERROR_INIT;
+        ash_doc doc;
+        ash__salvage_read(w->from, list->unplaced[i], &w->buf, &doc, &why);
+        tell_unplaced(w, chunks, list->unplaced[i], &why);
+    }
+}
+
 void ash__salvage_chunks_release(ash_salvage_chunks *list)
 {
     ash__free(list->items);
+    ash__free(list->unplaced);
 }
 
 ash_salvage_chunk *ash__salvage_chunks_from(const ash_salvage_chunks *list, const uint8_t file[16],

@@ -33,6 +33,9 @@ int ash__salvaging_insert(ash_salvaging *w, ash_collection *to, const ash_salvag
 /* Now and then: progress.  ASH_EINTERRUPTED. */
 int ash__salvaging_step(ash_salvaging *w, ash_error *err);
 
+/* salvage_names.c: names for the collections that have none. */
+void ash__salvaging_name(ash_salvaging *w);
+
 /* salvage_bucket.c */
 int ash__salvaging_bucket(ash_salvaging *w, const ash_salvage_coll *files,
                           const ash_salvage_coll *chunks, ash_error *err);
