@@ -356,7 +356,7 @@ int ash__embedded_salvage(const char *folder, const ash_salvage_options *opts,
     ash__salvage_close(w.from);
     ash__buffer_release(&w.buf);
     if (result == 0 && out->lost > 0)
-        result =
-            ash__fail(err, ASH_EPARTIAL, "%llu things were lost", (unsigned long long)out->lost);
+        result = ash__fail(err, ASH_EPARTIAL, "not everything could be salvaged: %llu lost",
+                           (unsigned long long)out->lost);
     return result;
 }

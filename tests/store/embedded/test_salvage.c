@@ -328,6 +328,54 @@ static void test_embedded_salvage__segment_is_gone(void **state)
         assert_true(has_file(&s, i) == (i == 1));
     assert_int_equal(s.report.lost, FILES - 1);
     assert_int_equal(s.report.documents, THINGS);
+    assert_true(tells(&s, "\"name\" : \"file-3\", \"_id\" : 3, \"n\" : 1, \"segment\" : 1, "
+                          "\"offset\" : 28672"));
+    assert_false(tells(&s, "\"kind\" : \"chunk\""));
+    done(&s);
+}
+
+/* A payload that is no document any more: only the index still says which chunk it was. */
+static void test_embedded_salvage__structure_is_gone(void **state)
+{
+    salvaged s;
+    fill(*state);
+    wipe(*state, "segments/00000001.seg", 4096 + 3 * RECORD_BYTES + 48, 200);
+    salvage(&s, *state, ASH_EPARTIAL);
+    expect_all_but(&s, 4, 0);
+    assert_true(tells(&s, "\"name\" : \"file-4\", \"_id\" : 4, \"n\" : 0, \"segment\" : 1, "
+                          "\"offset\" : 40960"));
+    assert_false(tells(&s, "\"kind\" : \"chunk\""));
+    done(&s);
+}
+
+/* The catalogue's rows are gone: the bucket is put together again under another name. */
+static void test_embedded_salvage__names_are_lost(void **state)
+{
+    static const char *const keys[] = {"Ntest\0fs.files", "Ntest\0fs.chunks", "Ntest\0things",
+                                       "test\0fs.files",  "test\0fs.chunks",  "test\0things"};
+    static const size_t lens[] = {14, 15, 12, 13, 14, 11};
+    salvaged s;
+    fixture *f = *state;
+    ash_collection *files;
+    bson_t all = BSON_INITIALIZER;
+    int64_t count = 0;
+    fill(f);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(keys); i++) {
+        off_t at = 8192;
+        while ((at = find_bytes(f, "meta.mdb", keys[i], lens[i], at)) >= 0)
+            wipe(f, "meta.mdb", at, lens[i]);
+    }
+    salvage(&s, f, ASH_EPARTIAL);
+    assert_int_equal(s.report.files, FILES);
+    assert_int_equal(s.report.documents, THINGS);
+    assert_int_equal(s.report.lost, 3);
+    assert_true(tells(&s, ".chunks\""));
+    assert_true(tells(&s, "\"db\" : \"lost_found\", \"collection\" : \"collection_2.files\""));
+    assert_ok(ash_collection_open(f->store, "lost_found", "collection_2.files", &files, &f->err),
+              &f->err);
+    assert_ok(ash_collection_count(files, &all, NULL, &count, &f->err), &f->err);
+    assert_int_equal(count, FILES);
+    ash_collection_free(files);
     done(&s);
 }
 
@@ -393,6 +441,8 @@ int main(void)
         EMBEDDED(test_embedded_salvage__superblock),
         EMBEDDED(test_embedded_salvage__descriptions_of_commits),
         EMBEDDED(test_embedded_salvage__segment_is_gone),
+        EMBEDDED(test_embedded_salvage__structure_is_gone),
+        EMBEDDED(test_embedded_salvage__names_are_lost),
         EMBEDDED(test_embedded_salvage__any_page),
         EMBEDDED(test_embedded_salvage__truncated_metadata),
         EMBEDDED(test_embedded_salvage__refuses),

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# check --repair on stores that were damaged.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+a() {
+    "$ASHLAR" -s "$store" "$@"
+}
+fill() {
+    rm -rf "$store" "$scratch"/store.* "$scratch/new" "$scratch/before"
+    for i in 1 2 3; do
+        head -c 700000 /dev/urandom >"$scratch/file$i"
+        a put "$scratch/file$i"
+    done
+    echo small >"$scratch/file4"
+    a put "$scratch/file4"
+}
+zero() { # FILE AT COUNT
+    head -c "$3" /dev/zero | dd of="$store/$1" bs=1 seek="$2" conv=notrunc status=none
+}
+# repair STATUS LOST…: salvages into $scratch/new; the files that are not named there are whole.
+repair() {
+    expected=$1
+    shift
+    rm -rf "$scratch/new" "$scratch/before"
+    cp -a "$store" "$scratch/before"
+    expect_status "$expected" "$ASHLAR" -s "$store" check --repair --into "$scratch/new"
+    diff -r "$store" "$scratch/before"
+    "$ASHLAR" -s "$scratch/new" check
+    for i in 1 2 3 4; do
+        case " $* " in
+        *" file$i "*) expect_status 4 "$ASHLAR" -s "$scratch/new" cat "file$i" ;;
+        *) "$ASHLAR" -s "$scratch/new" cat "file$i" | cmp - "$scratch/file$i" ;;
+        esac
+    done
+}
+
+case_whole_store() {
+    fill
+    repair 0
+}
+
+case_superblock_is_damaged() {
+    fill
+    zero ashlar.store 0 4096
+    expect_status 7 "$ASHLAR" -s "$store" check
+    repair 0
+}
+
+case_payload_is_damaged() {
+    fill
+    zero segments/00000001.seg 300000 1000
+    "$ASHLAR" -s "$store" --json -n check --repair >"$scratch/out" || [ $? = 3 ]
+    grep -q '"name" : "file1".*"n" : 1.*"segment" : 1.*"offset" : 266240' "$scratch/out"
+    [ "$(grep -c '"kind" : "file"' "$scratch/out")" = 1 ]
+    grep -q '"lostCount" : 1' "$scratch/out"
+    [ ! -e "$scratch/new" ]
+    repair 3 file1
+}
+
+case_segment_is_lost() {
+    fill
+    rm "$store/segments/00000001.seg"
+    repair 3 file1 file2 file3
+}
+
+case_descriptions_of_commits_are_lost() {
+    fill
+    zero meta.mdb 0 8192
+    repair 0
+}
+
+case_metadata_is_lost() {
+    fill
+    rm "$store/meta.mdb"
+    repair 3 file1 file2 file3 file4
+}
+
+case_replace() {
+    fill
+    zero segments/00000001.seg 300000 1000
+    cp -a "$store" "$scratch/before"
+    expect_status 3 "$ASHLAR" -s "$store" check --repair --replace
+    a check
+    a cat file2 | cmp - "$scratch/file2"
+    diff -r "$scratch"/store.damaged-* "$scratch/before"
+    [ "$(ls -d "$scratch"/store.* | wc -l)" = 1 ]
+}
+
+case_refusals() {
+    fill
+    expect_status 5 "$ASHLAR" -s "$store" check --repair --into "$store"
+    expect_status 2 "$ASHLAR" -s "$store" check --into "$scratch/new"
+    expect_status 4 "$ASHLAR" -s "$scratch/none" check --repair
+    start_server "$store"
+    expect_status 6 "$ASHLAR" -s "$store" check --repair --into "$scratch/new"
+    stop_server
+    [ ! -e "$scratch/new" ]
+}
+
+run_cases
