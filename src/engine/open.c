@@ -4,10 +4,12 @@
 #include "base/file.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
 
 enum { MAX_READERS = 4096, UNFINISHED_BYTES = 1 << 20 };
+#define LEAST_MAP_BYTES (INT64_C(1) << 32)
 
 /* After an unclean end sequences go on behind all that the lost run can have given out. */
 static const uint64_t sequence_gap = UINT64_C(1) << 40;
@@ -46,20 +48,35 @@ static int check_meta_size(ash_engine *e, const char *path, ash_error *err)
     return 0;
 }
 
-static int try_env(ash_engine *e, const char *path)
+static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)
 {
     unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
     if (e->opts.read_only)
         flags |= MDB_RDONLY | MDB_NOLOCK;
     int rc = mdb_env_create(&e->env);
     if (rc == 0)
-        rc = mdb_env_set_mapsize(e->env, (size_t)e->opts.map_bytes);
+        rc = mdb_env_set_mapsize(e->env, (size_t)map_bytes);
     if (rc == 0)
         rc = mdb_env_set_maxreaders(e->env, MAX_READERS);
     if (rc == 0)
         rc = mdb_env_set_maxdbs(e->env, ASH_DB_COUNT + 4);
     if (rc == 0)
         rc = mdb_env_open(e->env, path, flags, 0600);
+    return rc;
+}
+
+/* Address space costs nothing where there is enough of it; where it is limited (ulimit -v,
+ * sanitizers) less has to do. */
+static int try_env(ash_engine *e, const char *path)
+{
+    int64_t map_bytes = e->opts.map_bytes;
+    int rc = try_env_of(e, path, map_bytes);
+    while (rc == ENOMEM && map_bytes > LEAST_MAP_BYTES) {
+        mdb_env_close(e->env);
+        e->env = NULL;
+        map_bytes /= 4;
+        rc = try_env_of(e, path, map_bytes);
+    }
     return rc;
 }
 

@@ -22,8 +22,9 @@ static void log_line(mongoc_log_level_t level, const char *domain, const char *m
 
 static void init_driver(void)
 {
-    mongoc_init();
+    /* First the handler: the start itself may have something to say. */
     mongoc_log_set_handler(log_line, NULL);
+    mongoc_init();
 }
 
 /* There is no counterpart: mongoc_cleanup would pull the driver from under other users of it in the
