@@ -312,6 +312,29 @@ void ash_alter_free(ash_alter *a);
  * the digest that is known, and *hex is then theirs.  hex: 65 bytes. */
 int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *hex,
                    ash_error *err);
+
+typedef struct ash_sum_missing_options {
+    size_t size;
+    int64_t since_ms;           /* only files whose ObjectId was made since then; 0 = all */
+    int64_t max_files;          /* 0 = 100 */
+    int64_t max_bytes;          /* 0 = 256 MiB; the last file may go beyond */
+    const volatile int *cancel; /* set to non-zero from any thread to stop; or NULL */
+} ash_sum_missing_options;
+#define ASH_SUM_MISSING_OPTIONS_INIT                                                               \
+    {                                                                                              \
+        .size = sizeof(ash_sum_missing_options)                                                    \
+    }
+typedef struct ash_sum_missing_report {
+    int64_t files; /* that have a digest now */
+    int64_t bytes;
+    int64_t failed; /* damaged, or deleted meanwhile: passed over */
+    bool more;      /* a limit was reached */
+} ash_sum_missing_report;
+/* Compute and remember the digests of files that have none, as those that drivers uploaded; newest
+ * first.  ASH_EINTERRUPTED when cancelled: what was done stays. */
+int ash_bucket_sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
+                           ash_sum_missing_report *out, ash_error *err);
+
 int ash_bucket_set_expiry(ash_bucket *b, const bson_value_t *id, int64_t expires_ms,
                           ash_error *err); /* 0: never */
 /* Delete expired files and their chunks; bounded work, *more says whether to call again. */

@@ -4,17 +4,20 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bucket/attributes.h"
+#include "bucket/digest.h"
 
 typedef struct sum_call {
     const ash_file *file; /* the version that was read */
     const char *hex;
 } sum_call;
 
-static int read_all(ash_download *d, ash_digest *digest, ash_error *err)
+static int read_all(ash_download *d, const volatile int *cancel, ash_digest *digest, ash_error *err)
 {
     for (;;) {
         const uint8_t *data;
         size_t len;
+        if (cancel != NULL && *cancel != 0)
+            return ash__fail(err, ASH_EINTERRUPTED, "interrupted while reading a file");
         int rc = ash_download_next(d, &data, &len, err);
         if (rc != 0 || len == 0)
             return rc;
@@ -48,12 +51,13 @@ static int compare(const ash_file *file, const char *hex, ash_error *err)
     return rc;
 }
 
-static int compute(ash_bucket *b, ash_download *d, char *hex, ash_error *err)
+static int compute(ash_bucket *b, ash_download *d, const volatile int *cancel, char *hex,
+                   ash_error *err)
 {
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
     const ash_file *file = ash_download_file(d);
     ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
-    int rc = read_all(d, digest, err);
+    int rc = read_all(d, cancel, digest, err);
     if (rc == 0)
         ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
     ash__digest_free(digest);
@@ -65,7 +69,8 @@ static int compute(ash_bucket *b, ash_download *d, char *hex, ash_error *err)
     return ash__bucket_commit(b, remember, &call, ash__bucket_deadline(b, 0), err);
 }
 
-int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *hex, ash_error *err)
+int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
+                    const volatile int *cancel, char *hex, ash_error *err)
 {
     ash_download_options o = ASH_DOWNLOAD_OPTIONS_INIT;
     ash_download *d = NULL;
@@ -78,9 +83,14 @@ int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *
         o.with_attributes = true;
         rc = ash_bucket_open_download_stream(b, id, &o, &d, err);
         if (rc == 0)
-            rc = compute(b, d, hex, err);
+            rc = compute(b, d, cancel, hex, err);
     }
     ash_download_free(d);
     ash_file_free(file);
     return rc;
+}
+
+int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *hex, ash_error *err)
+{
+    return ash__bucket_sum(b, id, recompute, NULL, hex, err);
 }

@@ -178,13 +178,18 @@ typedef int (*ash_cmd_bucket_visit)(void *ctx, ash_store *store, const char *db,
 int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err);
 
-/* ---- expiry (expiry.c) ---- */
+/* ---- what a server does in the background (chore.c) ---- */
 
-/* A thread that deletes expired files of every bucket of the store, and uploads nobody went on
- * with, every interval_ms (0 = 10 s).  A round takes at most a twentieth of the time. */
-typedef struct ash_expiry ash_expiry;
-int ash__expiry_start(ash_store *store, int64_t interval_ms, ash_expiry **out, ash_error *err);
-void ash__expiry_stop(ash_expiry *e); /* waits for the thread; NULL is fine */
+/* A thread that goes round all buckets of the store every interval_ms (0 = 10 s) and takes at most
+ * a twentieth of the time, unless one file takes longer. */
+typedef struct ash_chore ash_chore;
+enum ash_chore_kind {
+    ASH_CHORE_EXPIRE, /* delete expired files, and uploads nobody went on with */
+    ASH_CHORE_SUM     /* compute the digests of files that came without */
+};
+int ash__chore_start(ash_store *store, enum ash_chore_kind kind, int64_t interval_ms,
+                     ash_chore **out, ash_error *err);
+void ash__chore_stop(ash_chore *c); /* waits for the thread; NULL is fine */
 
 /* ---- interruption (signals.c) ---- */
 

@@ -17,7 +17,18 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MONGO, DURABILITY, ADVERTISE, STANDALONE, NO_SOCKET, CONNECTIONS, TEST_COMMANDS, EXPIRE };
+enum {
+    MONGO,
+    DURABILITY,
+    ADVERTISE,
+    STANDALONE,
+    NO_SOCKET,
+    CONNECTIONS,
+    TEST_COMMANDS,
+    EXPIRE,
+    SUM,
+    NO_BACKGROUND
+};
 static const ash_cmd_option options[] = {
     {0, "mongo", "ADDR",
      "listen here for MongoDB drivers; several, separated by commas (default 127.0.0.1:27017)"},
@@ -29,6 +40,9 @@ static const ash_cmd_option options[] = {
     {0, "max-connections", "N", "most clients at a time (default 1000)"},
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
     {0, "expire-every", "SECONDS", "pause between looks for expired files (default 10)"},
+    {0, "sum-every", "SECONDS",
+     "pause between looks for files without a digest, as drivers upload them (default 10)"},
+    {0, "no-background", NULL, "do neither; `ashlar sweep` and `ashlar sum` do it when asked"},
     {0, NULL, NULL, NULL},
 };
 
@@ -101,13 +115,50 @@ static void wait_for_signal(void)
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
+struct chores {
+    int64_t expire_s, sum_s; /* 0: their defaults */
+    bool off;
+    ash_chore *expiry, *sums;
+};
+
+static int parse_chores(const ash_cmd *cmd, const ash_cmd_args *args, struct chores *out)
+{
+    int result = 0;
+    out->off = args->values[NO_BACKGROUND] != NULL;
+    if (args->values[EXPIRE] != NULL)
+        result =
+            ash__cmd_number(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &out->expire_s);
+    if (result == 0 && args->values[SUM] != NULL)
+        result = ash__cmd_number(cmd, "sum-every", args->values[SUM], 1, 86400, &out->sum_s);
+    return result;
+}
+
+static void stop_chores(struct chores *c)
+{
+    ash__chore_stop(c->expiry);
+    ash__chore_stop(c->sums);
+}
+
+/* The bytes of a deployment's files are not fetched just for their digests. */
+static int start_chores(ash_store *store, struct chores *c, ash_error *err)
+{
+    ash_capabilities can;
+    if (c->off)
+        return 0;
+    int result = ash_store_capabilities(store, &can, err);
+    if (result == 0)
+        result = ash__chore_start(store, ASH_CHORE_EXPIRE, c->expire_s * 1000, &c->expiry, err);
+    if (result == 0 && strcmp(can.backend, "embedded") == 0)
+        result = ash__chore_start(store, ASH_CHORE_SUM, c->sum_s * 1000, &c->sums, err);
+    return result;
+}
+
 static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const char *socket_path,
-                 int64_t expire_s, ash_error *err)
+                 struct chores *chores, ash_error *err)
 {
     ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
     const char *addresses[16];
     ash_server *server = NULL;
-    ash_expiry *expiry = NULL;
     char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");
     opts.listen = addresses;
     opts.listen_count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses));
@@ -126,16 +177,15 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
                                  &connections);
     opts.max_connections = (int32_t)connections;
     if (result == 0)
+        result = start_chores(store, chores, err);
+    if (result == 0)
         result = ash__server_start(store, &opts, &server, err);
     if (result == 0) {
-        result = ash__expiry_start(store, expire_s * 1000, &expiry, err);
-        if (result == 0) {
-            announce(cmd, server);
-            wait_for_signal();
-        }
-        ash__expiry_stop(expiry);
-        ash__server_stop(server);
+        announce(cmd, server);
+        wait_for_signal();
     }
+    stop_chores(chores);
+    ash__server_stop(server);
     ash__free(list);
     return result;
 }
@@ -156,10 +206,10 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     ash_store *store = NULL;
     ash_cmd_door door = {0};
     ash_capabilities can;
-    int64_t expire_s = 0;
+    struct chores chores = {0};
     int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
-    if (result == 0 && args->values[EXPIRE] != NULL)
-        result = ash__cmd_number(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &expire_s);
+    if (result == 0)
+        result = parse_chores(cmd, args, &chores);
     if (result != 0)
         return result;
     keep_memory_flat();
@@ -176,7 +226,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
         ash__free(folder);
     }
     if (result == 0)
-        result = serve(cmd, args, store, door.path, expire_s, &err);
+        result = serve(cmd, args, store, door.path, &chores, &err);
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
     ash_store_close(store);

@@ -73,6 +73,60 @@ static void test_bucket_care__recomputed_sum_shows_damage(void **state)
     assert_int_equal(ash_bucket_sum(f->bucket, &id, true, hex, &f->err), ASH_ECORRUPT);
 }
 
+static void test_bucket_care__missing_sums_are_bounded_and_pass_damage_over(void **state)
+{
+    fixture *f = *state;
+    ash_sum_missing_options o = ASH_SUM_MISSING_OPTIONS_INIT;
+    ash_sum_missing_report report;
+    for (int id = 1; id <= 5; id++)
+        insert_foreign(f, id, "YWJj");
+    support_remove(f->chunks, "{\"files_id\": 5}");
+    support_insert(f->files, "{\"_id\": 6, \"length\": \"absurd\"}");
+    o.max_files = 2;
+    assert_ok(ash_bucket_sum_missing(f->bucket, &o, &report, &f->err), &f->err);
+    assert_int_equal(report.files, 2);
+    assert_int_equal(report.bytes, 6);
+    assert_int_equal(report.failed, 2);
+    assert_true(report.more);
+    o.max_files = 0;
+    assert_ok(ash_bucket_sum_missing(f->bucket, &o, &report, &f->err), &f->err);
+    assert_int_equal(report.files, 2);
+    assert_false(report.more);
+    assert_int_equal(support_count(f->attributes, "{\"sha256\": \"" ABC "\"}"), 4);
+    assert_ok(ash_bucket_sum_missing(f->bucket, NULL, &report, &f->err), &f->err);
+    assert_int_equal(report.files, 0);
+    o.max_bytes = -1;
+    assert_int_equal(ash_bucket_sum_missing(f->bucket, &o, &report, &f->err), ASH_EINVAL);
+}
+
+static void test_bucket_care__missing_sums_of_recent_files(void **state)
+{
+    fixture *f = *state;
+    ash_sum_missing_options o = ASH_SUM_MISSING_OPTIONS_INIT;
+    ash_sum_missing_report report;
+    volatile int cancelled = 1;
+    for (int hour = 1; hour <= 2; hour++) {
+        char json[200];
+        snprintf(json, sizeof json,
+                 "{\"_id\": {\"$oid\": \"%08x0000000000000000\"}, \"length\": 0, "
+                 "\"chunkSize\": 16, \"uploadDate\": {\"$date\": {\"$numberLong\": \"1\"}}}",
+                 (unsigned)hour * 3600);
+        support_insert(f->files, json);
+    }
+    o.since_ms = 7200 * 1000;
+    assert_ok(ash_bucket_sum_missing(f->bucket, &o, &report, &f->err), &f->err);
+    assert_int_equal(report.files, 1);
+    assert_int_equal(support_count(f->attributes, "{\"_id\": {\"$oid\": "
+                                                  "\"00001c200000000000000000\"}}"),
+                     1);
+    o.since_ms = 0;
+    o.cancel = &cancelled;
+    assert_int_equal(ash_bucket_sum_missing(f->bucket, &o, &report, &f->err), ASH_EINTERRUPTED);
+    cancelled = 0;
+    assert_ok(ash_bucket_sum_missing(f->bucket, &o, &report, &f->err), &f->err);
+    assert_int_equal(report.files, 1);
+}
+
 static void test_bucket_care__sum_after_alter(void **state)
 {
     fixture *f = *state;
@@ -349,6 +403,8 @@ int main(void)
         T(sum_of_a_drivers_file_is_remembered),
         T(sum_of_an_earlier_file_is_not_used),
         T(recomputed_sum_shows_damage),
+        T(missing_sums_are_bounded_and_pass_damage_over),
+        T(missing_sums_of_recent_files),
         T(sum_after_alter),
         T(expired_files_go_with_their_chunks),
         T(expiry_is_bounded_and_can_be_taken_back),

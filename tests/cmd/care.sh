@@ -109,4 +109,40 @@ case_server_deletes_expired_files() {
     stop_server
 }
 
+# A driver's way: documents into two collections, and nobody tells of a digest.
+upload_by_driver() { # NAME
+    python=/usr/bin/python3
+    [ -x $python ] || python=python3
+    $python -c 'import gridfs, pymongo, sys
+with pymongo.MongoClient(sys.argv[1]) as client:
+    gridfs.GridFSBucket(client["test"]).upload_from_stream(sys.argv[2], b"driven " * 100000)' \
+        "mongodb://$server_address/" "$1"
+}
+
+case_server_computes_digests_of_drivers_files() {
+    start_server "$scratch/driven" --sum-every 1
+    upload_by_driver first
+    expected=$(yes 'driven ' | tr -d '\n' | head -c 700000 | sha256sum | cut -c1-64)
+    for file in first second; do
+        [ $file = first ] || upload_by_driver $file
+        tries=0
+        while ! "$ASHLAR" -s "$scratch/driven" stat $file | grep -q "$expected"; do
+            tries=$((tries + 1))
+            [ $tries -lt 100 ] || return 1
+            sleep 0.1
+        done
+    done
+    stop_server
+}
+
+case_server_leaves_files_alone_without_background() {
+    start_server "$scratch/alone" --no-background --sum-every 1 --expire-every 1
+    upload_by_driver file
+    echo stays | "$ASHLAR" -s "$scratch/alone" put --ttl 1 - stays
+    sleep 2.5
+    ! "$ASHLAR" -s "$scratch/alone" stat file | grep -qi 'sha.*[0-9a-f]\{64\}'
+    "$ASHLAR" -s "$scratch/alone" stat stays >/dev/null
+    stop_server
+}
+
 run_cases

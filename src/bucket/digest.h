@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BUCKET_DIGEST_H
+#define ASH_BUCKET_DIGEST_H
+
+#include "bucket/bucket.h"
+
+/* ash_bucket_sum() that ends between two chunks with ASH_EINTERRUPTED when *cancel is set; cancel
+ * may be NULL. */
+int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
+                    const volatile int *cancel, char *hex, ash_error *err);
+
+#endif
