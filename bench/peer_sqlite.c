@@ -17,8 +17,9 @@ struct connection {
 
 struct sql {
     char path[4096];
-    pthread_key_t mine;   /* this thread's connection */
-    pthread_mutex_t lock; /* guards the two below */
+    pthread_key_t mine;      /* this thread's connection */
+    pthread_mutex_t writing; /* in turn: SQLite's own waiting for its writer's lock is sleeping */
+    pthread_mutex_t lock;    /* guards the two below */
     int count;
     struct connection *all[MAX_THREADS];
 };
@@ -67,6 +68,7 @@ static void *sql_open(const char *folder)
 {
     struct sql *s = calloc(1, sizeof *s);
     snprintf(s->path, sizeof s->path, "%s/db", folder);
+    pthread_mutex_init(&s->writing, NULL);
     pthread_mutex_init(&s->lock, NULL);
     pthread_key_create(&s->mine, NULL);
     connection_of(s);
@@ -75,7 +77,9 @@ static void *sql_open(const char *folder)
 
 static void sql_put(void *store, uint64_t file, const uint8_t *data, size_t len, size_t chunk_bytes)
 {
-    struct connection *c = connection_of(store);
+    struct sql *s = store;
+    struct connection *c = connection_of(s);
+    pthread_mutex_lock(&s->writing);
     run(c->db, "BEGIN IMMEDIATE");
     for (size_t at = 0; at < len; at += chunk_bytes) {
         size_t part = len - at < chunk_bytes ? len - at : chunk_bytes;
@@ -86,6 +90,7 @@ static void sql_put(void *store, uint64_t file, const uint8_t *data, size_t len,
         sqlite3_reset(c->insert);
     }
     run(c->db, "COMMIT");
+    pthread_mutex_unlock(&s->writing);
 }
 
 static void sql_get(void *store, uint64_t file, bench_take take, void *ctx)
