@@ -71,6 +71,8 @@ static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
 {
     ash_builder *b = &c->reply->body;
     const char *label = NULL;
+    /* failCommand strikes before a server has looked whose cursor it is. */
+    bool by_failpoint = failure != NULL && failure->error_code != 0;
     if (failure != NULL && failure->has_labels) {
         ash__builder_array_value(b, "errorLabels",
                                  (ash_doc){failure->labels.data, failure->labels.len});
@@ -78,7 +80,7 @@ static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
     }
     if (c->retryable && is_retryable_write_code(code))
         label = "RetryableWriteError";
-    else if (is_resumable_change_code(code) && is_change_stream(c))
+    else if (!by_failpoint && is_resumable_change_code(code) && is_change_stream(c))
         label = "ResumableChangeStreamError";
     if (label == NULL)
         return;

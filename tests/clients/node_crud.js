@@ -142,6 +142,22 @@ async function changes(client, db, c) {
   for (const stream of streams) await stream.close();
 }
 
+// An error of a fail point has the labels that it was given and no others; with this one the driver resumes by itself.
+async function labels(client, db, c) {
+  await c.drop().catch(() => {});
+  await db.createCollection(c.collectionName);
+  for (const given of [{}, { errorLabels: ['ResumableChangeStreamError'] }]) {
+    const stream = c.watch();
+    await stream.tryNext();
+    const data = { failCommands: ['getMore'], errorCode: 6, ...given };
+    await client.db('admin').command({ configureFailPoint: 'failCommand', mode: { times: 1 }, data });
+    await c.insertOne({});
+    if (given.errorLabels) assert.strictEqual((await stream.next()).operationType, 'insert');
+    else await assert.rejects(stream.next(), code(6));
+    await stream.close();
+  }
+}
+
 async function mark(c, path) {
   const stream = c.watch();
   await stream.tryNext();
@@ -194,6 +210,7 @@ async function main() {
     await sessions(client, db, db.collection('sessions'));
     await retries(client, db.collection('retries'));
     await changes(client, db, db.collection('changes'));
+    await labels(client, db, db.collection('labels'));
     await values(db.collection('values'));
   }
   await client.close();
