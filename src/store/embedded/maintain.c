@@ -200,6 +200,7 @@ int ash__embedded_maintain(ash_store *store, const bson_t *action, ash_progress_
     if (strcmp(name, "backup") == 0)
         return ash__embedded_backup(s, action, progress, ctx, out, err);
     if (strcmp(name, "repair") == 0)
-        return ash__fail(err, ASH_EUNSUPPORTED, "%s is not available in this version", name);
+        return ash__fail(err, ASH_EUNSUPPORTED,
+                         "an open store is not repaired: close it, then `ashlar check --repair`");
     return ash__fail(err, ASH_EINVAL, "unknown maintenance action '%s'", name);
 }
