@@ -194,12 +194,9 @@ char *ash__path_join(const char *folder, const char *name)
 
 static int sync_parent(const char *path, ash_error *err)
 {
-    char *folder = ash__strdup(path);
-    char *slash = strrchr(folder, '/');
-    if (slash == NULL)
-        strcpy(folder, ".");
-    else
-        slash[slash == folder] = 0;
+    const char *slash = strrchr(path, '/');
+    size_t len = slash == path ? 1 : slash != NULL ? (size_t)(slash - path) : 0;
+    char *folder = slash != NULL ? ash__strndup(path, len) : ash__strdup(".");
     int result = ash__dir_sync(folder, err);
     ash__free(folder);
     return result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* libmongoc's GridFS bucket against a server.  usage: libmongoc_gridfs URI upload|verify|all NAME SIZE
- * (the same bytes as pymongo_gridfs.py makes) */
+/* libmongoc's GridFS bucket against a server.  usage: libmongoc_gridfs URI upload|verify|all NAME
+ * SIZE (the same bytes as pymongo_gridfs.py makes) */
 #include <mongoc/mongoc.h>
 #include <openssl/evp.h>
 
@@ -34,19 +34,23 @@ static uint8_t *content(const char *name, size_t size)
     return out;
 }
 
-static void upload(mongoc_gridfs_bucket_t *bucket, const char *name, const uint8_t *data, size_t size, bson_value_t *id)
+static void upload(mongoc_gridfs_bucket_t *bucket, const char *name, const uint8_t *data,
+                   size_t size, bson_value_t *id)
 {
     bson_error_t error;
     bson_t *opts = BCON_NEW("metadata", "{", "made", BCON_UTF8("by libmongoc"), "}");
-    mongoc_stream_t *stream = mongoc_gridfs_bucket_open_upload_stream(bucket, name, opts, id, &error);
+    mongoc_stream_t *stream =
+        mongoc_gridfs_bucket_open_upload_stream(bucket, name, opts, id, &error);
     check(stream != NULL, "open upload", &error);
-    check(mongoc_stream_write(stream, (void *)(uintptr_t)data, size, 0) == (ssize_t)size, "write", NULL);
+    check(mongoc_stream_write(stream, (void *)(uintptr_t)data, size, 0) == (ssize_t)size, "write",
+          NULL);
     check(mongoc_stream_close(stream) == 0, "close", NULL);
     mongoc_stream_destroy(stream);
     bson_destroy(opts);
 }
 
-static void download(mongoc_gridfs_bucket_t *bucket, const bson_value_t *id, const uint8_t *data, size_t size)
+static void download(mongoc_gridfs_bucket_t *bucket, const bson_value_t *id, const uint8_t *data,
+                     size_t size)
 {
     bson_error_t error;
     uint8_t *got = malloc(size + 1);
@@ -78,7 +82,8 @@ static int64_t count(mongoc_gridfs_bucket_t *bucket, const bson_t *filter, bson_
     return n;
 }
 
-static void verify(mongoc_gridfs_bucket_t *bucket, const char *name, const uint8_t *data, size_t size)
+static void verify(mongoc_gridfs_bucket_t *bucket, const char *name, const uint8_t *data,
+                   size_t size)
 {
     bson_value_t id;
     bson_t *filter = BCON_NEW("filename", BCON_UTF8(name));
@@ -88,25 +93,30 @@ static void verify(mongoc_gridfs_bucket_t *bucket, const char *name, const uint8
     bson_destroy(filter);
 }
 
-static void everything(mongoc_gridfs_bucket_t *bucket, mongoc_collection_t *files, const char *name, const uint8_t *data, size_t size)
+static void everything(mongoc_gridfs_bucket_t *bucket, mongoc_collection_t *files, const char *name,
+                       const uint8_t *data, size_t size)
 {
     bson_error_t error;
     bson_value_t first, second;
-    bson_t *by_metadata = BCON_NEW("metadata.made", BCON_UTF8("by libmongoc"), "filename", BCON_UTF8(name));
+    bson_t *by_metadata =
+        BCON_NEW("metadata.made", BCON_UTF8("by libmongoc"), "filename", BCON_UTF8(name));
     upload(bucket, name, data, size, &first);
     upload(bucket, name, data, size / 2, &second);
     download(bucket, &first, data, size);
     download(bucket, &second, data, size / 2);
     check(count(bucket, by_metadata, NULL) == 2, "two revisions by metadata", NULL);
     /* This version has no rename of its own: users update the files document. */
-    bson_t *selector = bson_new(), *rename = BCON_NEW("$set", "{", "filename", BCON_UTF8("renamed"), "}");
+    bson_t *selector = bson_new(),
+           *rename = BCON_NEW("$set", "{", "filename", BCON_UTF8("renamed"), "}");
     BSON_APPEND_VALUE(selector, "_id", &first);
-    check(mongoc_collection_update_one(files, selector, rename, NULL, NULL, &error), "rename", &error);
+    check(mongoc_collection_update_one(files, selector, rename, NULL, NULL, &error), "rename",
+          &error);
     check(count(bucket, by_metadata, NULL) == 1, "one left under the old name", NULL);
     check(mongoc_gridfs_bucket_delete_by_id(bucket, &first, &error), "delete", &error);
     check(mongoc_gridfs_bucket_delete_by_id(bucket, &second, &error), "delete", &error);
     check(count(bucket, by_metadata, NULL) == 0, "none left", NULL);
-    check(mongoc_gridfs_bucket_open_download_stream(bucket, &first, &error) == NULL, "a deleted file opens", NULL);
+    check(mongoc_gridfs_bucket_open_download_stream(bucket, &first, &error) == NULL,
+          "a deleted file opens", NULL);
     bson_destroy(selector);
     bson_destroy(rename);
     bson_destroy(by_metadata);

@@ -5,6 +5,7 @@
 
 #include "bson/builder.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* One collMod.  Old values are gathered as {…_old} fields, as the server answers. */
@@ -77,10 +78,9 @@ static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error
         ash_value old = ash__doc_get(ash__doc_from_bson(&index->spec), fields[i]);
         if (ash__value_is_missing(old) && strcmp(fields[i], "hidden") == 0)
             old = ash__box_bool(&box, false);
-        strcpy(old_name, fields[i]);
-        strcat(old_name, "_old");
+        snprintf(old_name, sizeof old_name, "%s_old", fields[i]);
         ash__builder_value(&m->old, old_name, old);
-        strcpy(old_name + strlen(fields[i]), "_new");
+        snprintf(old_name, sizeof old_name, "%s_new", fields[i]);
         ash__builder_value(&m->old, old_name, v);
         rc = change_spec(w, c, index, fields[i], v, err);
     }
