@@ -99,7 +99,9 @@ int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **
     ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
     opts.bucket_name = cmd->bucket;
     *bucket = NULL;
-    int result = ash__cmd_open_store(cmd, how, NULL, store, err);
+    int result = cmd->bucket != NULL ? ash__cmd_check_name(cmd->bucket, err) : 0;
+    if (result == 0)
+        result = ash__cmd_open_store(cmd, how, NULL, store, err);
     if (result != 0)
         return result;
     result = ash_bucket_open(*store, &opts, bucket, err);

@@ -130,10 +130,10 @@ void ash__cmd_print_date(char *buf, size_t size, int64_t ms)
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code)
 {
     ash_error err = ASH_ERROR_INIT;
-    if (fflush(stdout) == 0 && !ferror(stdout))
+    /* Whoever failed has said so already, most likely about this very stream. */
+    if ((fflush(stdout) == 0 && !ferror(stdout)) || exit_code != 0)
         return exit_code;
     err.code = errno == ENOSPC ? ASH_ENOSPC : ASH_EIO;
     snprintf(err.text, sizeof err.text, "cannot write to standard output: %s", strerror(errno));
-    int status = ash__cmd_fail(cmd, NULL, &err);
-    return exit_code != 0 ? exit_code : status;
+    return ash__cmd_fail(cmd, NULL, &err);
 }

@@ -78,6 +78,17 @@ case_empty_name_is_not_all_files() {
     a cat in | cmp - "$scratch/in"
 }
 
+case_bucket_that_is_not_utf8_is_refused() {
+    expect_status 2 "$ASHLAR" -s "$store" -b "$(printf 'bad\377bucket')" ls
+}
+
+case_closed_pipe_is_told_once() {
+    bytes 3000000 | a put - long
+    { a cat long 2>"$scratch/err" || echo "exit $?" >"$scratch/status"; } | head -c 10 >/dev/null
+    [ "$(cat "$scratch/status")" = "exit 1" ]
+    [ "$(wc -l <"$scratch/err")" = 1 ]
+}
+
 case_base_name_and_given_name() {
     echo one >"$scratch/one.txt"
     a put "$scratch/one.txt"
