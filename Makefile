@@ -34,7 +34,9 @@ check:
 bench: build
 	@bench/run.sh $(BUILD)
 
+# PREFIX=folder where it is to go; DESTDIR=folder to put it together in.
 install: build
+	@$(if $(filter-out file,$(origin PREFIX)),meson configure $(BUILD) --prefix '$(PREFIX)')
 	ninja -C $(BUILD) install
 
 clean:

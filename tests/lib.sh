@@ -31,11 +31,12 @@ skip() {
 start_server() {
     server_store=$1
     shift
+    rm -f "$scratch/server.out" # of an earlier server: its address is not ours
     "$ASHLAR" -s "$server_store" serve --mongo 127.0.0.1:0 "$@" >"$scratch/server.out" 2>"$scratch/server.err" &
     server_pid=$!
     echo "$server_pid" >>"$scratch/pids"
     tries=0
-    while ! grep -q '^mongodb://' "$scratch/server.out"; do
+    while ! grep -qs '^mongodb://' "$scratch/server.out"; do
         tries=$((tries + 1))
         if [ $tries -gt 200 ] || ! kill -0 "$server_pid" 2>/dev/null; then
             echo "# the server did not start:" >&2
@@ -64,7 +65,7 @@ expect_status() {
     expected=$1
     shift
     got=0
-    "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
+    timeout 60 "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || got=$?
     [ "$got" = "$expected" ] && return 0
     echo "# exit status $got instead of $expected: $*" >&2
     head -n 5 "$scratch/err" | sed 's/^/#   /' >&2

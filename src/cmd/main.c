@@ -10,7 +10,7 @@
 
 const ash_cmd_option ash__cmd_globals[] = {
     {'s', "store", "STORE",
-     "folder, mongodb://… (default: $ASHLAR_STORE, else the user's data folder)"},
+     "folder, mongodb://… (default: $ASHLAR_STORE, else ~/.local/share/ashlar)"},
     {'d', "db", "DB", "database (default: the URI's, else \"test\")"},
     {'b', "bucket", "BUCKET", "bucket (default: fs)"},
     {0, "json", NULL, "one JSON object a line; errors too, on standard error"},

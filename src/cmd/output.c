@@ -53,6 +53,9 @@ int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
 {
     report(cmd, "error", what, err->code,
            err->text[0] != 0 ? err->text : ash_error_text(err->code));
+    if (err->code == ASH_ECORRUPT && !cmd->json)
+        fprintf(stderr, "`ashlar check` tells how far it goes; `ashlar check --repair` copies what "
+                        "is whole into a new store\n");
     return ash_error_exit_code(err->code);
 }
 

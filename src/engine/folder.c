@@ -162,8 +162,9 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
     if (is_store) {
         result = superblock_read(e, e->store_id, err);
     } else if (e->opts.must_exist || e->opts.read_only) {
-        result = ash__fail(err, exists(e->folder, "meta.mdb") ? ASH_ECORRUPT : ASH_ENOTFOUND,
-                           "there is no store in %s", e->folder);
+        result = exists(e->folder, "meta.mdb")
+                     ? ash__fail(err, ASH_ECORRUPT, "%s has lost its file ashlar.store", e->folder)
+                     : ash__fail(err, ASH_ENOTFOUND, "there is no store in %s", e->folder);
     } else {
         result = ash__dir_make(e->folder, err);
         if (result == 0)

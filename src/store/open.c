@@ -2,6 +2,7 @@
 #include "store/call.h"
 #include "store/reach.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/options.h"
@@ -98,27 +99,44 @@ static int open_by_server(const char *server, const ash_store_options *o, ash_st
     return result;
 }
 
-/* Only the attempt to take the folder tells whether it is held: the socket may be a leftover, or
- * its server just be leaving.  With a server in it there is no point in waiting for the folder. */
-static int open_folder(const char *uri, const char *server, const ash_store_options *o,
-                       ash_store **out, ash_error *err)
+/* How often a held folder and its server are looked at again. */
+#define LOOK_AGAIN_MS 25
+
+/* One attempt: take the folder, else reach the server that has it.  Only the attempt to take it
+ * tells whether it is held: the socket may be a leftover. */
+static int try_folder(const char *uri, const char *folder, const ash_store_options *o,
+                      ash_store **out, ash_error *err)
 {
     ash_store_options at_once = *o;
-    int result;
-
     at_once.busy_timeout_ms = -1;
-    result = open_by_backend(uri, &at_once, out, err);
-    if (result == ASH_EBUSY)
+    int result = open_by_backend(uri, &at_once, out, err);
+    if (result != ASH_EBUSY)
+        return result;
+    char *server = ash__reach_server_uri(folder);
+    if (server != NULL)
         result = open_by_server(server, o, out, err);
-    if (result == ASH_EBUSY)
-        result = open_by_backend(uri, o, out, err);
+    ash__free(server);
     return result;
+}
+
+/* A server takes the folder a moment before it answers and lets it go a moment after, so both are
+ * looked at again until one of them works or the time is over. */
+static int open_folder(const char *uri, const char *folder, const ash_store_options *o,
+                       ash_store **out, ash_error *err)
+{
+    int64_t deadline = ash__clock_deadline(o->busy_timeout_ms);
+    for (;;) {
+        int result = try_folder(uri, folder, o, out, err);
+        if (result != ASH_EBUSY || deadline == 0 || ash__clock_ms() >= deadline)
+            return result;
+        ash__clock_sleep_ms(LOOK_AGAIN_MS);
+    }
 }
 
 int ash_store_open(const char *uri, const ash_store_options *opts, ash_store **out, ash_error *err)
 {
     ash_store_options o;
-    char *folder = NULL, *server = NULL;
+    char *folder = NULL;
     int result = complete_options(&o, opts, err);
 
     *out = NULL;
@@ -127,12 +145,9 @@ int ash_store_open(const char *uri, const ash_store_options *opts, ash_store **o
     if (!o.no_server)
         folder = ash__reach_folder(uri);
     if (folder != NULL)
-        server = ash__reach_server_uri(folder);
-    if (server != NULL)
-        result = open_folder(uri, server, &o, out, err);
+        result = open_folder(uri, folder, &o, out, err);
     else
         result = open_by_backend(uri, &o, out, err);
-    ash__free(server);
     ash__free(folder);
     return result;
 }

@@ -135,7 +135,8 @@ int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
      * socket. */
     if (!c->connection->is_unix)
         return ash__fail(err, ASH_EACCES,
-                         "ashlarMaintain is only taken through the server's Unix socket");
+                         "ashlarMaintain is only taken through the server's Unix socket: "
+                         "name the store's folder instead of the server's address");
     if (ash__arg_bson(c, "action", &action) == NULL)
         return ash__missing_argument(c, "action", err);
     int rc = ash__command_maintain(c, &action, &out, err);

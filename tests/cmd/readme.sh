@@ -22,10 +22,11 @@ case_tour() {
     block sh 2 | sed "s|PATH=\"\$PWD/build:\$PATH\" ASHLAR_STORE=/tmp/first-store|ASHLAR_STORE=$scratch/tour-store|
         s|^python3|/usr/bin/python3|
         s|^ashlar serve &.*|ashlar serve --mongo 127.0.0.1:27899 >served \& sleep 2|
+        s|/tmp/copy.tar|copy.tar|; s|/tmp/restored|restored|
         s|127.0.0.1:27017|127.0.0.1:27899|" >tour.sh
     PATH=$(dirname "$ASHLAR"):$PATH bash -e tour.sh >out
     grep -q "b'# Ashlar" out
-    cmp src.tar.back copy.tar 2>/dev/null || tar tf copy.tar >/dev/null
+    tar tf copy.tar >/dev/null
     diff -r docs restored/docs
 }
 

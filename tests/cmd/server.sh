@@ -29,6 +29,18 @@ case_works_beside_a_server_in_a_deep_folder() {
     stop_server
 }
 
+# A server takes the folder a moment before it answers; whoever comes in between must not be sent away.
+case_at_once_after_a_server_began() {
+    for try in 1 2 3 4 5 6 7 8; do
+        "$ASHLAR" -s "$scratch/at-once" serve --mongo 127.0.0.1:0 >"$scratch/server.out" 2>"$scratch/server.err" &
+        server_pid=$!
+        echo "$server_pid" >>"$scratch/pids"
+        timeout 4 "$ASHLAR" -s "$scratch/at-once" put --name "file $try" "$0"
+        stop_server
+    done
+    [ "$("$ASHLAR" -s "$scratch/at-once" ls | wc -l)" = 8 ]
+}
+
 case_second_server_on_the_same_folder() {
     start_server "$scratch/twice"
     expect_status 6 "$ASHLAR" -s "$scratch/twice" serve --mongo 127.0.0.1:0
