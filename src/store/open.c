@@ -113,8 +113,11 @@ static int try_folder(const char *uri, const char *folder, const ash_store_optio
     if (result != ASH_EBUSY)
         return result;
     char *server = ash__reach_server_uri(folder);
+    ash_error why = ASH_ERROR_INIT;
     if (server != NULL)
-        result = open_by_server(server, o, out, err);
+        result = open_by_server(server, o, out, &why);
+    if (server != NULL && result != 0 && result != ASH_EBUSY && err != NULL)
+        *err = why; /* a busy folder keeps its own words */
     ash__free(server);
     return result;
 }
