@@ -3,6 +3,9 @@
 #
 # Needs $ASHLAR, the command under test.  Every case is a function named case_*; a case fails by returning non-zero (set -e is on
 # inside it).  skip_all REASON ends the script as a counted skip.
+if [ -z "${BASH_VERSION-}" ] && command -v bash >/dev/null; then
+    exec bash --posix -O xpg_echo "$0" "$@" # it can show the commands of a case that failed
+fi
 set -u
 : "${ASHLAR:?set ASHLAR to the command under test}"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/ashlar-test.XXXXXX")
@@ -83,6 +86,10 @@ run_cases() {
         # A subshell in a condition would switch set -e off inside it.
         set +e
         (
+            exec 9>"$scratch/trace"
+            # shellcheck disable=SC2034 # bash reads it; another shell shows no trace
+            BASH_XTRACEFD=9
+            [ -z "${BASH_VERSION-}" ] || set -x
             set -e
             "$name"
         ) >"$scratch/said"
@@ -95,6 +102,7 @@ run_cases() {
             echo "ok $number $name"
         else
             echo "not ok $number $name"
+            tail -n 12 "$scratch/trace" | cut -c 1-300 | sed 's/^/#   /'
             failures=$((failures + 1))
         fi
     done

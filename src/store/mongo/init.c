@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/mongo/driver.h"
+#include "store/mongo/mongo.h"
 
 #include "base/log.h"
 
@@ -20,10 +21,15 @@ static void log_line(mongoc_log_level_t level, const char *domain, const char *m
     ash__log(ours, "libmongoc %s: %s", domain, message);
 }
 
+void ash__mongo_hush(void)
+{
+    mongoc_log_set_handler(log_line, NULL);
+}
+
 static void init_driver(void)
 {
     /* First the handler: the start itself may have something to say. */
-    mongoc_log_set_handler(log_line, NULL);
+    ash__mongo_hush();
     mongoc_init();
 }
 

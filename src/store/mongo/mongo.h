@@ -29,4 +29,8 @@
 
 extern const ash_backend ash__backend_mongo;
 
+/* Hands libmongoc's log lines to ours from now on, as opening a store does.  For a program that
+ * does not want those of the driver's start either, which comes before main(). */
+void ash__mongo_hush(void);
+
 #endif
