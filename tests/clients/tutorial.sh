@@ -7,8 +7,8 @@ clients=$(cd "$(dirname "$0")" && pwd)
 here=$clients/tutorial
 node_folder=${ASH_MONGOSH_FOLDER:-$scratch/mongosh}
 ASH_NODE_FOLDER=$node_folder
-node_major=$(node -p 'process.versions.node.split(".")[0]' 2>/dev/null || echo 0)
-[ "$node_major" -ge 20 ] || skip_all "mongosh 2.12 needs Node.js 20 or later, here is $node_major"
+# The newest line of mongosh that Debian 12's Node.js runs; the override keeps a plugin for logging in, which would need a later
+# one, at the release of mongosh's own time.
 . "$clients/node.sh"
 python=/usr/bin/python3
 [ -x $python ] || python=python3
