@@ -12,7 +12,7 @@
 
 enum { SEGMENTS_MAX = 1 << 24, PROGRESS_BYTES = 4 << 20 };
 
-static const size_t record_max = ASH_RECORD_HEADER_BYTES + (16 << 20) + (16 << 10);
+static const size_t record_max = ASH_BLOCK_BYTES + (16 << 20) + (16 << 10);
 
 static int progress(const ash_backup *b, ash_error *err)
 {
@@ -110,36 +110,42 @@ static int visit_space(ash_backup *b, MDB_val key, MDB_val value, ash_error *err
 /* ---- records ---- */
 
 /* Is the record in the target, as the source has it? */
-static bool is_there(ash_backup *b, const ash_pointer *p, const uint8_t *header)
+static bool is_there(ash_backup *b, const ash_payload *p)
 {
     off_t at = (off_t)p->block * ASH_BLOCK_BYTES;
-    if (ash__file_read(b->fd, b->buf, ASH_RECORD_HEADER_BYTES, at, NULL) != 0 ||
-        memcmp(b->buf, header, ASH_RECORD_HEADER_BYTES) != 0)
+    size_t from = 0, to = p->len;
+    ash_payload there = *p;
+    if (ash__file_read(b->fd, b->buf, p->layout.offset, at, NULL) != 0 ||
+        memcmp(b->buf, p->record, p->layout.offset) != 0)
         return false;
-    return b->trusts ||
-           (ash__file_read(b->fd, b->buf, p->len, at + ASH_RECORD_HEADER_BYTES, NULL) == 0 &&
-            ash__checksum(b->buf, p->len) == ash__get_le64(header + 32));
+    if (b->trusts)
+        return true;
+    there.record = b->buf;
+    return ash__file_read(b->fd, b->buf + p->layout.offset, p->len, at + p->layout.offset, NULL) ==
+               0 &&
+           ash__payload_holds(&there, &from, &to);
 }
 
 static int copy_record(ash_backup *b, uint32_t coll_id, const ash_pointer *p, ash_error *err)
 {
     ash_place place = {p->segment, p->block, p->len, p->sequence};
-    const uint8_t *payload;
-    int result = ash__segments_read(b->engine->segments, &place, coll_id, false, &payload, err);
+    ash_payload payload;
+    size_t from = 0, to = p->len;
+    int result = ash__segments_open(b->engine->segments, &place, &coll_id, &payload, err);
     if (result == 0)
         result = open_segment(b, p->segment, err);
     if (result != 0)
         return result;
-    const uint8_t *header = payload - ASH_RECORD_HEADER_BYTES; /* as segment/format.h has it */
-    if (p->len > record_max - ASH_RECORD_HEADER_BYTES)
+    size_t len = payload.layout.offset + (size_t)p->len;
+    if (len > record_max)
         return ash__fail(err, ASH_ECORRUPT, "a record is too long");
-    if (is_there(b, p, header))
+    if (is_there(b, &payload))
         return 0;
-    result = ash__segments_read(b->engine->segments, &place, coll_id, true, &payload, err);
-    size_t len = ASH_RECORD_HEADER_BYTES + (size_t)p->len;
+    result = ash__segments_verify(&payload, &from, &to, err);
     touch(b, p->segment);
     if (result == 0)
-        result = ash__file_write(b->fd, header, len, (off_t)p->block * ASH_BLOCK_BYTES, err);
+        result =
+            ash__file_write(b->fd, payload.record, len, (off_t)p->block * ASH_BLOCK_BYTES, err);
     if (result == 0) {
         b->report->copied_records++;
         b->report->copied_bytes += len;

@@ -24,6 +24,7 @@ typedef struct ash_engine ash_engine;
 typedef struct ash_view
     ash_view; /* what a transaction sees: a snapshot, or the writer's own state */
 struct ash_duplicate;
+struct ash_payload;
 typedef struct ash_writer ash_writer; /* the right to change things, inside an apply function */
 
 /* Filters of partial indexes and validators are compiled and tested by whoever is above. */
@@ -190,6 +191,8 @@ void ash__pins_add(ash_pins *p, ash_view *v, const ash_pointer *place); /* while
 bool ash__pins_touch(ash_pins *p);                                      /* false: it has lapsed */
 int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out,
                    ash_error *err); /* verified */
+/* The same for who verifies by ash__segments_verify just what he looks at. */
+int ash__pins_open(ash_pins *p, const ash_pointer *place, struct ash_payload *out, ash_error *err);
 void ash__pins_clear(ash_pins *p);
 void ash__pins_free(ash_pins *p);
 

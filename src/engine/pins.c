@@ -68,11 +68,22 @@ bool ash__pins_touch(ash_pins *p)
 
 int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out, ash_error *err)
 {
+    ash_payload payload;
+    size_t from = 0, to = place->len;
+    int result = ash__pins_open(p, place, &payload, err);
+    if (result == 0)
+        result = ash__segments_verify(&payload, &from, &to, err);
+    if (result == 0)
+        *out = (ash_doc){ash__payload_data(&payload), payload.len};
+    return result;
+}
+
+int ash__pins_open(ash_pins *p, const ash_pointer *place, ash_payload *out, ash_error *err)
+{
     ash_place at = {place->segment, place->block, place->len, place->sequence};
     if (!ash__pins_touch(p))
         return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
-    out->len = place->len;
-    return ash__segments_read_any(p->engine->segments, &at, &out->data, err);
+    return ash__segments_open(p->engine->segments, &at, NULL, out, err);
 }
 
 void ash__pins_clear(ash_pins *p)

@@ -182,9 +182,7 @@ int ash__salvage_read(ash_salvage *s, const ash_salvage_record *r, ash_buffer *b
     if (r->damaged || r->place.segment == 0) {
         result = read_row(s, r, buf, doc, err);
     } else {
-        result = ash__salvage_payload(s, &r->place, r->coll_id, buf, err);
-        if (buf->len > ASH_RECORD_HEADER_BYTES)
-            *doc = (ash_doc){buf->data + ASH_RECORD_HEADER_BYTES, r->place.len};
+        result = ash__salvage_payload(s, &r->place, r->coll_id, buf, doc, err);
     }
     if (doc->data == NULL || ash__bson_validate(doc->data, doc->len, 2 * ASH_DOC_MAX_DEPTH,
                                                 result == 0 ? err : NULL) != 0) {

@@ -54,8 +54,8 @@ void ash__salvage_sort_entries(ash_salvage *s);
 /* salvage_segments.c */
 /* Find the unclaimed records. */
 int ash__salvage_scan(ash_salvage *s, ash_error *err);
-/* The record at a place, header and payload, into buf; buf is empty when it could not be read. */
+/* The document of the record at a place, a view of buf; data NULL when nothing could be read. */
 int ash__salvage_payload(ash_salvage *s, const ash_pointer *place, uint32_t coll_id,
-                         ash_buffer *buf, ash_error *err);
+                         ash_buffer *buf, ash_doc *doc, ash_error *err);
 
 #endif

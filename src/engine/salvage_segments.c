@@ -31,8 +31,8 @@ static int open_segment(ash_salvage *s, uint32_t segment, ash_error *err)
 
 static bool header_is_whole(const uint8_t *h)
 {
-    return memcmp(h, ASH_RECORD_MAGIC, 4) == 0 && ash__get_le64(h + 40) == ash__checksum(h, 40) &&
-           ash__get_le32(h + 4) > 0 && ash__get_le32(h + 4) <= PAYLOAD_MAX;
+    return ash__record_head_is_whole(h) && ash__get_le32(h + 4) > 0 &&
+           ash__get_le32(h + 4) <= PAYLOAD_MAX;
 }
 
 static int wrong(const ash_pointer *place, const char *what, ash_error *err)
@@ -41,45 +41,91 @@ static int wrong(const ash_pointer *place, const char *what, ash_error *err)
                      (unsigned)place->segment, (unsigned long long)place->block * ASH_BLOCK_BYTES);
 }
 
-/* A payload is whole when its checksum says so, or when the header's does with the payload's true
+/* A payload is whole when its checksums say so, or when the header's does with the payload's true
  * checksum in it: then only that field was hit.  A whole header tells which record it is; a
- * damaged one cannot be of a later record, since that would have been written whole. */
-static int verify(uint8_t *record, const ash_pointer *place, uint32_t coll_id, ash_error *err)
+ * damaged one cannot be of a later record, since that would have been written whole.
+ * *decided: nothing is left to be tried. */
+static int verify_as(const uint8_t *record, const ash_pointer *place, uint32_t coll_id,
+                     const ash_layout *layout, bool *decided, ash_error *err)
 {
-    uint64_t sum = ash__checksum(record + ASH_RECORD_HEADER_BYTES, place->len);
-    bool proven = sum == ash__get_le64(record + 32);
     uint8_t as_was[ASH_RECORD_HEADER_BYTES];
+    bool table;
+    uint64_t root = ash__payload_root(record, place->len, layout, &table);
     memcpy(as_was, record, sizeof as_was);
-    ash__put_le64(as_was + 32, sum);
-    if (header_is_whole(as_was))
+    ash__put_le64(as_was + 32, root);
+    if (header_is_whole(as_was)) {
+        *decided = true;
         return ash__get_le32(as_was + 4) == place->len &&
                        ash__get_le64(as_was + 8) == place->sequence &&
                        ash__get_le64(as_was + 16) == coll_id
                    ? 0
                    : wrong(place, "another record", err);
-    if (proven)
+    }
+    *decided = table || root == ash__get_le64(record + 32);
+    if (*decided)
         return 0;
     return wrong(place,
                  header_is_whole(record) ? "a payload with a wrong checksum" : "a damaged record",
                  err);
 }
 
-int ash__salvage_payload(ash_salvage *s, const ash_pointer *place, uint32_t coll_id,
-                         ash_buffer *buf, ash_error *err)
+/* As the record says that it is; what a writer makes of the length, when it does not say. */
+static ash_layout layout_of(const uint8_t *record, uint32_t len)
 {
-    size_t len = ASH_RECORD_HEADER_BYTES + (size_t)place->len;
+    ash_layout layout;
+    if (memcmp(record, ASH_RECORD_MAGIC, 4) == 0)
+        return ash__layout_plain;
+    if (header_is_whole(record) && ash__layout_of_pieces(len, ash__get_le32(record + 24), &layout))
+        return layout;
+    return ash__layout_for(len);
+}
+
+static int verify(const uint8_t *record, const ash_pointer *place, uint32_t coll_id,
+                  ash_layout *layout, ash_error *err)
+{
+    bool decided = false;
+    *layout = layout_of(record, place->len);
+    int result = verify_as(record, place, coll_id, layout, &decided, err);
+    if (decided)
+        return result;
+    /* Its magic may be what was hit. */
+    ash_layout other = layout->piece != 0 ? ash__layout_plain : ash__layout_for(place->len);
+    if (other.piece != layout->piece &&
+        verify_as(record, place, coll_id, &other, &decided, NULL) == 0) {
+        *layout = other;
+        return 0;
+    }
+    return result;
+}
+
+/* All that a record of either form could take, as far as the file goes. */
+static int read_record(ash_salvage *s, const ash_pointer *place, ash_buffer *buf)
+{
+    size_t least = ASH_RECORD_HEADER_BYTES + (size_t)place->len;
+    size_t most = (size_t)ash__segment_blocks_for(place->len) * ASH_BLOCK_BYTES;
+    off_t at = (off_t)place->block * ASH_BLOCK_BYTES;
     ash__buffer_clear(buf);
-    if (place->len > PAYLOAD_MAX)
+    ash__buffer_reserve(buf, most);
+    memset(buf->data + least, 0, most - least);
+    buf->len = most;
+    if (ash__file_read(s->segment_fd, buf->data, most, at, NULL) == 0)
+        return 0;
+    return ash__file_read(s->segment_fd, buf->data, least, at, NULL);
+}
+
+int ash__salvage_payload(ash_salvage *s, const ash_pointer *place, uint32_t coll_id,
+                         ash_buffer *buf, ash_doc *doc, ash_error *err)
+{
+    ash_layout layout;
+    *doc = (ash_doc){NULL, 0};
+    if (place->len == 0 || place->len > PAYLOAD_MAX)
         return wrong(place, "a pointer to too much", err);
     int result = open_segment(s, place->segment, err);
+    if (result == 0 && read_record(s, place, buf) != 0)
+        return wrong(place, "nothing that can be read", err);
     if (result == 0) {
-        ash__buffer_reserve(buf, len);
-        result = ash__file_read(s->segment_fd, buf->data, len,
-                                (off_t)place->block * ASH_BLOCK_BYTES, NULL);
-        if (result != 0)
-            return wrong(place, "nothing that can be read", err);
-        buf->len = len;
-        result = verify(buf->data, place, coll_id, err);
+        result = verify(buf->data, place, coll_id, &layout, err);
+        *doc = (ash_doc){buf->data + layout.offset, place->len};
     }
     return result;
 }
@@ -109,6 +155,7 @@ static void scan_segment(ash_salvage *s, uint32_t segment, const uint64_t *claim
 {
     uint8_t header[ASH_RECORD_HEADER_BYTES];
     ash_buffer buf = ASH_BUFFER_INIT;
+    ash_doc doc;
     struct stat st;
     if (open_segment(s, segment, NULL) != 0 || fstat(s->segment_fd, &st) != 0)
         return;
@@ -120,7 +167,7 @@ static void scan_segment(ash_salvage *s, uint32_t segment, const uint64_t *claim
         ash_pointer place = {segment, (uint32_t)block, ash__get_le32(header + 4),
                              ash__get_le64(header + 8)};
         uint32_t coll_id = (uint32_t)ash__get_le64(header + 16);
-        if (ash__salvage_payload(s, &place, coll_id, &buf, NULL) != 0)
+        if (ash__salvage_payload(s, &place, coll_id, &buf, &doc, NULL) != 0)
             continue;
         if (bsearch(&place.sequence, claimed, count, sizeof *claimed, by_sequence) == NULL) {
             ash_salvage_record *r = ash__salvage_list_add(&s->unclaimed);

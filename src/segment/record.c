@@ -12,8 +12,7 @@
 
 enum {
     PAYLOAD_MAX = 16 * 1024 * 1024 + 16 * 1024,
-    PARTS_MAX = 1000, /* below every system's IOV_MAX */
-    BRING_IN_MAX = 512 * 1024,
+    PARTS_MAX = 1000,             /* below every system's IOV_MAX */
     FLUSH_BYTES = 2 * 1024 * 1024 /* write-back starts when this much is waiting in one segment */
 };
 
@@ -32,38 +31,15 @@ static int measure(const struct iovec *parts, int count, size_t *len, ash_error 
     return 0;
 }
 
-static void make_header(uint8_t header[ASH_RECORD_HEADER_BYTES], uint32_t coll_id,
-                        uint64_t sequence, const struct iovec *parts, int count, size_t len)
-{
-    uint64_t sum;
-    if (count == 1) {
-        sum = ash__checksum(parts[0].iov_base, len);
-    } else {
-        ash_checksum *c = ash__checksum_new();
-        for (int i = 0; i < count; i++)
-            ash__checksum_add(c, parts[i].iov_base, parts[i].iov_len);
-        sum = ash__checksum_value(c);
-        ash__checksum_free(c);
-    }
-    memset(header, 0, ASH_RECORD_HEADER_BYTES);
-    memcpy(header, ASH_RECORD_MAGIC, 4);
-    ash__put_le32(header + 4, (uint32_t)len);
-    ash__put_le64(header + 8, sequence);
-    ash__put_le64(header + 16, coll_id);
-    ash__put_le64(header + 32, sum);
-    ash__put_le64(header + 40, ash__checksum(header, 40));
-}
-
 /* Whole blocks are written, so that the kernel never has to read one first. */
-static int write_blocks(int fd, ash_extent extent, uint8_t *header, const struct iovec *parts,
+static int write_blocks(int fd, ash_extent extent, struct iovec head, const struct iovec *parts,
                         int count, size_t len, ash_error *err)
 {
     struct iovec *iov = ash__alloc_array((size_t)count + 2, sizeof *iov);
     size_t whole = (size_t)extent.blocks * ASH_BLOCK_BYTES;
-    iov[0] = (struct iovec){header, ASH_RECORD_HEADER_BYTES};
+    iov[0] = head;
     memcpy(iov + 1, parts, (size_t)count * sizeof *iov);
-    iov[count + 1] =
-        (struct iovec){(void *)(uintptr_t)zeros, whole - ASH_RECORD_HEADER_BYTES - len};
+    iov[count + 1] = (struct iovec){(void *)(uintptr_t)zeros, whole - head.iov_len - len};
     int result = ash__file_writev(fd, iov, count + 2, (off_t)extent.block * ASH_BLOCK_BYTES, err);
     ash__free(iov);
     return result;
@@ -94,7 +70,7 @@ static bool note_written(ash_segments *s, ash_placed *out, uint64_t *from, uint6
 int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
                         const struct iovec *parts, int count, ash_placed *out, ash_error *err)
 {
-    uint8_t header[ASH_RECORD_HEADER_BYTES];
+    uint8_t head[ASH_BLOCK_BYTES];
     uint64_t from, to;
     size_t len;
     int fd;
@@ -103,12 +79,14 @@ int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
         result = ash__space_take(s, ash__segment_blocks_for(len), &out->extent, err);
     if (result != 0)
         return result;
-    make_header(header, coll_id, sequence, parts, count, len);
+    ash_layout layout = ash__layout_for((uint32_t)len);
+    ash__record_head_make(head, &layout, coll_id, sequence, parts, count, (uint32_t)len);
     out->len = (uint32_t)len;
     out->sequence = sequence;
     result = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
     if (result == 0) {
-        result = write_blocks(fd, out->extent, header, parts, count, len, err);
+        result = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count,
+                              len, err);
         if (result == 0 && note_written(s, out, &from, &to))
             ash__io()->start_writeback(fd, (off_t)from, (off_t)(to - from));
         ash__segment_return_fd(s, out->extent.segment);
@@ -182,33 +160,14 @@ static int mapping(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t 
     return result;
 }
 
-static int corrupt(const ash_place *place, const char *what, ash_error *err)
+static int corrupt(uint32_t segment, uint32_t block, const char *what, ash_error *err)
 {
     return ash__fail(err, ASH_ECORRUPT, "%s in segment %08x at offset %llu", what,
-                     (unsigned)place->segment, (unsigned long long)place->block * ASH_BLOCK_BYTES);
+                     (unsigned)segment, (unsigned long long)block * ASH_BLOCK_BYTES);
 }
 
-/* Payloads begin 48 bytes into a block, so that a checksum's wide loads straddle cache lines, and
- * each that misses waits for two.  Bringing the lines in first, one aligned load each, made it a
- * third faster. */
-static void bring_in(const uint8_t *data, size_t len)
-{
-    enum { LINE = 64 };
-    const volatile uint8_t *at = data;
-    for (size_t i = 0; i < len; i += LINE)
-        (void)at[i];
-}
-
-/* As much at a time as stays in the processor's own cache. */
-static uint64_t checksum_of(const uint8_t *data, size_t len)
-{
-    if (len <= BRING_IN_MAX)
-        bring_in(data, len);
-    return ash__checksum(data, len);
-}
-
-static int read_record(ash_segments *s, const ash_place *place, const uint32_t *coll_id,
-                       bool verify, const uint8_t **out, ash_error *err)
+int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *coll_id,
+                       ash_payload *out, ash_error *err)
 {
     const uint8_t *base;
     uint32_t blocks;
@@ -216,30 +175,37 @@ static int read_record(ash_segments *s, const ash_place *place, const uint32_t *
     if (result != 0)
         return result;
     uint32_t need = ash__segment_blocks_for(place->len);
-    if (place->block == 0 || place->block >= blocks || need > blocks - place->block)
-        return corrupt(place, "a pointer outside the file", err);
-    const uint8_t *header = base + (size_t)place->block * ASH_BLOCK_BYTES;
-    if (memcmp(header, ASH_RECORD_MAGIC, 4) != 0)
-        return corrupt(place, "no record", err);
-    if (ash__get_le64(header + 40) != ash__checksum(header, 40))
-        return corrupt(place, "a damaged record header", err);
-    if (ash__get_le32(header + 4) != place->len || ash__get_le64(header + 8) != place->sequence ||
-        (coll_id != NULL && ash__get_le64(header + 16) != *coll_id))
-        return corrupt(place, "another record", err);
-    *out = header + ASH_RECORD_HEADER_BYTES;
-    if (verify && ash__get_le64(header + 32) != checksum_of(*out, place->len))
-        return corrupt(place, "a payload with a wrong checksum", err);
+    if (place->len == 0 || place->block == 0 || place->block >= blocks ||
+        need > blocks - place->block)
+        return corrupt(place->segment, place->block, "a pointer outside the file", err);
+    const uint8_t *record = base + (size_t)place->block * ASH_BLOCK_BYTES;
+    const char *wrong = ash__record_open(record, place->len, out);
+    if (wrong == NULL && (ash__get_le64(record + 8) != place->sequence ||
+                          (coll_id != NULL && ash__get_le64(record + 16) != *coll_id)))
+        wrong = "another record";
+    if (wrong != NULL)
+        return corrupt(place->segment, place->block, wrong, err);
+    out->segment = place->segment;
+    out->block = place->block;
     return 0;
+}
+
+int ash__segments_verify(const ash_payload *payload, size_t *from, size_t *to, ash_error *err)
+{
+    if (ash__payload_holds(payload, from, to))
+        return 0;
+    return corrupt(payload->segment, payload->block, "a payload with a wrong checksum", err);
 }
 
 int ash__segments_read(ash_segments *s, const ash_place *place, uint32_t coll_id, bool verify,
                        const uint8_t **out, ash_error *err)
 {
-    return read_record(s, place, &coll_id, verify, out, err);
-}
-
-int ash__segments_read_any(ash_segments *s, const ash_place *place, const uint8_t **out,
-                           ash_error *err)
-{
-    return read_record(s, place, NULL, true, out, err);
+    ash_payload payload;
+    size_t from = 0, to = place->len;
+    int result = ash__segments_open(s, place, &coll_id, &payload, err);
+    if (result == 0 && verify)
+        result = ash__segments_verify(&payload, &from, &to, err);
+    if (result == 0)
+        *out = ash__payload_data(&payload);
+    return result;
 }

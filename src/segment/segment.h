@@ -24,7 +24,7 @@
 #include <sys/uio.h>
 
 #include "base/error.h"
-#include "segment/format.h"
+#include "segment/layout.h"
 
 #include <stdbool.h>
 
@@ -62,12 +62,6 @@ void ash__segments_free(ash_segments *s); /* closes files; syncs nothing */
 /* A segment that the metadata knows. */
 void ash__segments_add(ash_segments *s, uint32_t segment, uint32_t blocks, uint32_t used);
 
-static inline uint32_t ash__segment_blocks_for(size_t payload_bytes)
-{
-    return (uint32_t)((payload_bytes + ASH_RECORD_HEADER_BYTES + ASH_BLOCK_BYTES - 1) /
-                      ASH_BLOCK_BYTES);
-}
-
 /* Write one record into free space: header, the payload in parts, zeros up to the block's end.  Not
  * durable.  ASH_ETOOBIG, ASH_ENOSPC, ASH_EIO; then the space is free again. */
 int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
@@ -89,10 +83,12 @@ typedef struct ash_place {
  * too.  ASH_ECORRUPT names segment and offset. */
 int ash__segments_read(ash_segments *s, const ash_place *place, uint32_t coll_id, bool verify,
                        const uint8_t **out, ash_error *err);
-/* The same for a reader who knows the place but not the collection; the sequence tells records
- * apart. */
-int ash__segments_read_any(ash_segments *s, const ash_place *place, const uint8_t **out,
-                           ash_error *err);
+/* The same for a reader who may know the place but not the collection (NULL; the sequence tells
+ * records apart), and who verifies just the bytes that are looked at: *from .. *to, which are
+ * widened to what was verified. */
+int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *coll_id,
+                       ash_payload *out, ash_error *err);
+int ash__segments_verify(const ash_payload *payload, size_t *from, size_t *to, ash_error *err);
 
 /* Pins, counted, by a record's first block: a held record is not reaped while it is pinned. */
 void ash__segments_pin(ash_segments *s, uint32_t segment, uint32_t block);

@@ -150,6 +150,57 @@ static void test_segment_record__every_difference_is_found(void **state)
                      ASH_ECORRUPT);
 }
 
+/* Change the file's bytes under the open segments. */
+static void overwrite(fixture *f, const ash_placed *p, size_t at, const void *bytes, size_t len)
+{
+    char *path = ash__sprintf("%s/%08x.seg", f->folder, (unsigned)p->extent.segment);
+    int fd = -1;
+    assert_ok(ash__file_open(path, O_RDWR, &fd, &f->err), &f->err);
+    assert_ok(ash__file_write(fd, bytes, len, (off_t)p->extent.block * ASH_BLOCK_BYTES + (off_t)at,
+                              &f->err),
+              &f->err);
+    ash__file_close(fd);
+    ash__free(path);
+}
+
+static void test_segment_record__a_part_is_verified_alone(void **state)
+{
+    fixture *f = *state;
+    ash_payload payload;
+    uint32_t coll = COLL;
+    ash_placed p = put(f, 5, 200000);
+    ash_place place = place_of(&p);
+    assert_int_equal(p.extent.blocks, 49);
+    assert_ok(ash__segments_open(f->segments, &place, &coll, &payload, &f->err), &f->err);
+    overwrite(f, &p, payload.layout.offset + 150000, "!", 1);
+    size_t from = 1000, to = 140000;
+    assert_ok(ash__segments_verify(&payload, &from, &to, &f->err), &f->err);
+    from = 140000, to = 150001;
+    assert_int_equal(ash__segments_verify(&payload, &from, &to, &f->err), ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "wrong checksum in segment 00000001 at offset 4096"));
+    assert_false(reads_back(f, &p));
+    overwrite(f, &p, 60, "!", 1);
+    assert_int_equal(ash__segments_open(f->segments, &place, NULL, &payload, &f->err),
+                     ASH_ECORRUPT);
+}
+
+static void test_segment_record__a_large_plain_one_is_read(void **state)
+{
+    fixture *f = *state;
+    enum { LEN = 200000 };
+    ash_placed p = put(f, 6, LEN);
+    uint8_t *bytes = ash__alloc(ASH_RECORD_HEADER_BYTES + LEN);
+    struct iovec part = {bytes + ASH_RECORD_HEADER_BYTES, LEN};
+    memset(part.iov_base, 6, LEN);
+    ash__record_head_make(bytes, &ash__layout_plain, COLL, 6, &part, 1, LEN);
+    overwrite(f, &p, 0, bytes, ASH_RECORD_HEADER_BYTES + LEN);
+    assert_memory_equal(bytes, "ASHR", 4);
+    assert_true(reads_back(f, &p));
+    overwrite(f, &p, 100000, "!", 1);
+    assert_false(reads_back(f, &p));
+    ash__free(bytes);
+}
+
 static void test_segment_space__free_neighbours_become_one(void **state)
 {
     fixture *f = *state;
@@ -321,6 +372,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_segment_record__bytes_are_as_specified),
         TEST(test_segment_record__every_difference_is_found),
+        TEST(test_segment_record__a_part_is_verified_alone),
+        TEST(test_segment_record__a_large_plain_one_is_read),
         TEST(test_segment_space__free_neighbours_become_one),
         TEST(test_segment_space__new_segments_when_full),
         TEST(test_segment_space__maps_are_loaded_when_needed),
