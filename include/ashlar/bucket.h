@@ -14,9 +14,11 @@
  * delete, replace and alter are one commit each; a download reads one version of its file to the
  * end, whatever happens meanwhile.  On MongoDB they keep the specification's order, in a
  * transaction where the deployment has them.  Without transactions (a single server, a folder
- * reached through its server) each step is visible by itself, alter is refused, and conditions and
- * fences are looked at just before the files document is written: conditional puts of one name
- * still take turns among themselves, but a fence may turn stale in between.
+ * reached through its server) each step is visible by itself, alter is refused, and conditions are
+ * looked at just before the files document is written: conditional puts of one name still take
+ * turns among themselves.  A change under a fence then happens before any later grant of the lock
+ * by Ashlar, or not at all; a holder of the npm package that took the lock over is not protected
+ * from one change that was announced before (docs/LOCKS.md, Without transactions).
  *
  * Threads: a bucket is immutable and may be used by any number of threads; streams belong to one
  * thread at a time.

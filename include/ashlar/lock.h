@@ -120,8 +120,10 @@ const bson_t *ash_lock_document(
     ash_lock *lock); /* as of the last event; NULL when not held; until the next call */
 int64_t ash_lock_token(const ash_lock *lock);        /* of the grant; 0 when not held */
 int64_t ash_lock_remaining_ms(const ash_lock *lock); /* of its life; INT64_MAX: never expires */
-/* For ash_upload_options.fence and ash_change_options.fence; write locks only (ASH_ESTATE).  What
- * it points to lives until the next ash_lock_fence on this lock or ash_lock_free, also when the
+/* For ash_upload_options.fence and ash_change_options.fence; write locks only (ASH_ESTATE).  A
+ * change under it happens only while the lock is held as it was granted; how far that goes on a
+ * store without transactions, beside holders of the npm package, says ashlar/bucket.h.
+ * What it points to lives until the next ash_lock_fence on this lock or ash_lock_free, also when the
  * lock ends before: the bucket then refuses it. */
 int ash_lock_fence(ash_lock *lock, ash_fence *out, ash_error *err);
 

@@ -46,9 +46,7 @@ int ash__change_options(ash_bucket *b, const ash_change_options *opts, ash_fence
     return ash__fence_copy(b, o.fence, fence, err);
 }
 
-/* Exactly as it was granted: a takeover by a writer counts `writes` up, one by a reader clears
- * write_lock. */
-static void build_lock_filter(const ash_fence_copy *f, bson_t *filter)
+void ash__fence_filter(const ash_fence_copy *f, bson_t *filter)
 {
     ash__filter_id(filter, "_id", &f->lock_id);
     bson_append_bool(filter, "write_lock", 10, true);
@@ -61,7 +59,7 @@ static int check_lock(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     bson_t filter = BSON_INITIALIZER;
     int64_t held = 0;
     int rc;
-    build_lock_filter(f, &filter);
+    ash__fence_filter(f, &filter);
     if (manner->embedded || t == NULL) {
         bson_t found;
         ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);

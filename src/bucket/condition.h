@@ -16,6 +16,9 @@ typedef struct ash_fence_copy {
 } ash_fence_copy;
 int ash__fence_copy(ash_bucket *b, const ash_fence *fence, ash_fence_copy *out, ash_error *err);
 void ash__fence_release(ash_fence_copy *f); /* zero-initialised is fine */
+/* Append what finds the lock document exactly as it was granted: a takeover by a writer counts
+ * `writes` up, one by a reader clears write_lock. */
+void ash__fence_filter(const ash_fence_copy *f, bson_t *filter);
 
 /* The parts of ash_change_options: a fence and a deadline. */
 int ash__change_options(ash_bucket *b, const ash_change_options *opts, ash_fence_copy *fence,

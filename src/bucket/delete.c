@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "bucket/attributes.h"
 #include "bucket/chunks.h"
+#include "bucket/intent.h"
 
 #define IDS_AT_ONCE 1000
 
@@ -73,6 +74,35 @@ int ash__delete_id(ash_bucket *b, ash_transaction *t, const bson_value_t *id, in
     return rc;
 }
 
+/* What else belongs to the file goes once nobody sees it. */
+static int delete_announced(ash_bucket *b, const ash_fence_copy *fence, const bson_value_t *id,
+                            int64_t deadline_ms, bool *found, ash_error *err)
+{
+    ash_intent intent;
+    bool orphans;
+    ash__intent_init(&intent, id, false);
+    int rc = ash__intent_mark(b, &intent, deadline_ms, found, err);
+    if (rc != 0)
+        return rc;
+    if (*found)
+        rc = ash__intent_announce(b, fence, &intent, deadline_ms, err);
+    if (rc == 0 && *found)
+        rc = ash__intent_remove(b, &intent, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__delete_id(b, NULL, id, deadline_ms, &orphans, err);
+    if (rc == 0 && *found)
+        ash__intent_settle(b, fence, &intent, deadline_ms);
+    return rc;
+}
+
+static int delete_one(ash_bucket *b, ash_transaction *t, const ash_fence_copy *fence,
+                      const bson_value_t *id, int64_t deadline_ms, bool *found, ash_error *err)
+{
+    if (ash__intent_needed(fence, t))
+        return delete_announced(b, fence, id, deadline_ms, found, err);
+    return ash__delete_id(b, t, id, deadline_ms, found, err);
+}
+
 typedef struct delete_call {
     const bson_value_t *id;
     const char *filename;
@@ -86,7 +116,7 @@ static int delete_by_id(ash_bucket *b, ash_transaction *t, const ash_commit_mann
     delete_call *call = ctx;
     int rc = ash__fence_check(b, t, manner, call->fence, call->id, deadline_ms, err);
     if (rc == 0)
-        rc = ash__delete_id(b, t, call->id, deadline_ms, &call->found, err);
+        rc = delete_one(b, t, call->fence, call->id, deadline_ms, &call->found, err);
     return rc; /* 0 also when there was no file: removing orphans is to be kept */
 }
 
@@ -124,6 +154,19 @@ static int check_fence_for_each(ash_bucket *b, ash_transaction *t, const ash_com
     return rc;
 }
 
+static int delete_each(ash_bucket *b, const ash_fence_copy *fence, const bson_t *ids,
+                       int64_t deadline_ms, ash_error *err)
+{
+    bson_iter_t it;
+    bool found;
+    int rc = 0;
+    if (!bson_iter_init(&it, ids))
+        return 0;
+    while (rc == 0 && bson_iter_next(&it))
+        rc = delete_announced(b, fence, bson_iter_value(&it), deadline_ms, &found, err);
+    return rc;
+}
+
 static int delete_by_name(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
                           int64_t deadline_ms, void *ctx, ash_error *err)
 {
@@ -133,7 +176,9 @@ static int delete_by_name(ash_bucket *b, ash_transaction *t, const ash_commit_ma
     int rc = ash__file_ids_of_name(b, t, call->filename, 0, deadline_ms, &ids, &count, err);
     if (rc == 0)
         rc = check_fence_for_each(b, t, manner, call->fence, &ids, deadline_ms, err);
-    if (rc == 0)
+    if (rc == 0 && ash__intent_needed(call->fence, t))
+        rc = delete_each(b, call->fence, &ids, deadline_ms, err);
+    else if (rc == 0)
         rc = ash__delete_ids(b, t, &ids, deadline_ms, err);
     call->found = count > 0;
     bson_destroy(&ids);

@@ -2,6 +2,7 @@
 #include "base/mem.h"
 #include "bucket/condition.h"
 #include "bucket/file.h"
+#include "bucket/intent.h"
 
 typedef struct rename_call {
     const bson_value_t *id; /* or … */
@@ -29,10 +30,54 @@ static int check_fence(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     return rc;
 }
 
+static int rename_announced(ash_bucket *b, const rename_call *call, const bson_value_t *id,
+                            int64_t deadline_ms, bool *found, ash_error *err)
+{
+    ash_intent intent;
+    ash__intent_init(&intent, id, false);
+    int rc = ash__intent_mark(b, &intent, deadline_ms, found, err);
+    if (rc != 0 || !*found)
+        return rc;
+    bson_t *change = BCON_NEW("$set", "{", "filename", BCON_UTF8(call->to), "}", "$unset", "{",
+                              "ashlar_intent", BCON_UTF8(""), "}");
+    rc = ash__intent_announce(b, call->fence, &intent, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__intent_update(b, &intent, change, deadline_ms, err);
+    if (rc == 0)
+        ash__intent_settle(b, call->fence, &intent, deadline_ms);
+    bson_destroy(change);
+    return rc;
+}
+
+static int rename_each(ash_bucket *b, rename_call *call, int64_t deadline_ms, ash_error *err)
+{
+    bson_t ids;
+    bson_iter_t it;
+    uint32_t count = 0;
+    bool found = false;
+    if (call->id != NULL) {
+        int rc = rename_announced(b, call, call->id, deadline_ms, &found, err);
+        call->matched = found ? 1 : 0;
+        return rc;
+    }
+    int rc = ash__file_ids_of_name(b, NULL, call->filename, 0, deadline_ms, &ids, &count, err);
+    bool more = rc == 0 && bson_iter_init(&it, &ids);
+    while (rc == 0 && more && bson_iter_next(&it))
+        rc = rename_announced(b, call, bson_iter_value(&it), deadline_ms, &found, err);
+    call->matched = count;
+    bson_destroy(&ids);
+    return rc;
+}
+
 static int commit_rename(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
                          int64_t deadline_ms, void *ctx, ash_error *err)
 {
     rename_call *call = ctx;
+    int rc = check_fence(b, t, manner, call, deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    if (ash__intent_needed(call->fence, t))
+        return rename_each(b, call, deadline_ms, err);
     bson_t filter = BSON_INITIALIZER;
     bson_t *set = BCON_NEW("$set", "{", "filename", BCON_UTF8(call->to), "}");
     if (call->id != NULL)
@@ -40,10 +85,8 @@ static int commit_rename(ash_bucket *b, ash_transaction *t, const ash_commit_man
     else
         bson_append_utf8(&filter, "filename", 8, call->filename, -1);
     ash_op op = ash__bucket_write_op(b, t, deadline_ms);
-    int rc = check_fence(b, t, manner, call, deadline_ms, err);
-    if (rc == 0)
-        rc = ash__collection_change(b->files, &filter, set, call->id == NULL, false, &op,
-                                    &call->matched, err);
+    rc = ash__collection_change(b->files, &filter, set, call->id == NULL, false, &op,
+                                &call->matched, err);
     bson_destroy(set);
     bson_destroy(&filter);
     return rc;

@@ -4,6 +4,7 @@
 #include "base/options.h"
 #include "bucket/attributes.h"
 #include "bucket/chunks.h"
+#include "bucket/intent.h"
 #include "bucket/sweep_ids.h"
 
 static const int64_t DEFAULT_AGE_S = 24 * 3600;
@@ -193,6 +194,8 @@ int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_rep
     s.born_before_s = age < 0 ? INT64_MAX : ash__clock_wall_ms() / 1000 - age;
     bson_init(&s.owned);
     rc = load_owned(&s, err);
+    if (rc == 0 && !s.options.dry_run)
+        rc = ash__intents_sweep(b, s.born_before_s, s.deadline_ms, err);
     if (rc == 0)
         rc = ash__sweep_each_id(b, s.deadline_ms, visit_id, &s, err);
     if (rc == 0 && !s.options.dry_run)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "bucket/claim.h"
 #include "bucket/delete.h"
+#include "bucket/intent.h"
 #include "bucket/upload.h"
 
 static const int64_t STALE_MS = 3600 * 1000;
@@ -69,6 +70,42 @@ static int check_chunks(const finish_call *call, ash_transaction *t, int64_t dea
     return rc;
 }
 
+static int insert_document(ash_upload *u, ash_transaction *t, const bson_t *doc,
+                           int64_t deadline_ms, ash_error *err)
+{
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = ash__bucket_write_op(u->bucket, t, deadline_ms);
+    int rc = ash_collection_insert_one(u->bucket->files, doc, &o, err);
+    if (rc == ASH_EEXISTS) {
+        char *id = ash__id_text(&u->id);
+        ash__fail(err, rc, "a file with the id %s exists already", id);
+        ash__free(id);
+    }
+    return rc;
+}
+
+/* Without its name first; the update gives it the very document that it is to have. */
+static int insert_announced(const finish_call *call, int64_t deadline_ms, ash_error *err)
+{
+    ash_upload *u = call->upload;
+    ash_intent intent;
+    bson_t nameless = BSON_INITIALIZER;
+    ash__intent_init(&intent, &u->id, true);
+    bson_copy_to_excluding_noinit(&call->doc, &nameless, "filename", NULL);
+    ash__intent_append(&intent, &nameless);
+    int rc = insert_document(u, NULL, &nameless, deadline_ms, err);
+    bson_destroy(&nameless);
+    if (rc == 0)
+        rc = ash__intent_announce(u->bucket, &u->fence, &intent, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__intent_update(u->bucket, &intent, &call->doc, deadline_ms, err);
+    if (rc == 0)
+        ash__intent_settle(u->bucket, &u->fence, &intent, deadline_ms);
+    else if (rc == ASH_ELOST)
+        (void)ash__attributes_remove(u->bucket, NULL, &u->id, deadline_ms, NULL);
+    return rc;
+}
+
 static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_ms, ash_error *err)
 {
     ash_upload *u = call->upload;
@@ -88,15 +125,9 @@ static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_m
     rc = ash__attributes_write(u->bucket, t, &a, deadline_ms, err);
     if (rc != 0)
         return rc;
-    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    o.op = ash__bucket_write_op(u->bucket, t, deadline_ms);
-    rc = ash_collection_insert_one(u->bucket->files, &call->doc, &o, err);
-    if (rc == ASH_EEXISTS) {
-        char *id = ash__id_text(&u->id);
-        ash__fail(err, rc, "a file with the id %s exists already", id);
-        ash__free(id);
-    }
-    return rc;
+    if (ash__intent_needed(&u->fence, t))
+        return insert_announced(call, deadline_ms, err);
+    return insert_document(u, t, &call->doc, deadline_ms, err);
 }
 
 /* In this order, so that where the store has no transactions the files document comes after its

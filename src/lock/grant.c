@@ -174,6 +174,8 @@ int ash__lock_try(ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join, b
         return rc;
     note_entry(g, h, join);
     rc = ash__lock_find_token(c, g, err);
+    if (rc == 0)
+        rc = ash__lock_settle_pending(c, g, err);
     if (rc != 0) {
         ash_lock_grant lost = *g;
         bson_t after;

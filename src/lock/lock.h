@@ -170,6 +170,9 @@ bson_t *ash__lock_parameters(const ash_lock_collection *c, const bson_oid_t *h);
  * none.  ASH_ELOST when the document was removed meanwhile. */
 int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *err);
 
+/* pending.c: no change that a holder before this grant announced happens from now on. */
+int ash__lock_settle_pending(ash_lock_collection *c, const ash_lock_grant *g, ash_error *err);
+
 /* ---- resource.c; all under the mutex ---- */
 
 ash_lock_resource *ash__lock_resource_get(ash_lock_collection *c, const bson_value_t *id);

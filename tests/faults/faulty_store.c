@@ -14,6 +14,9 @@ typedef struct faulty {
     atomic_bool happened;
     bool done;
     int delay_ms;
+    void (*before)(void *ctx);
+    void *before_ctx;
+    bool bare;
 } faulty;
 
 static faulty *of(ash_store *store)
@@ -27,9 +30,11 @@ static bool is_due(ash_store *store)
     if (atomic_load(&f->countdown) <= 0 || atomic_fetch_sub(&f->countdown, 1) != 1)
         return false;
     atomic_store(&f->happened, true);
+    if (f->before != NULL)
+        f->before(f->before_ctx);
     if (f->delay_ms > 0)
         ash__clock_sleep_ms(f->delay_ms);
-    return f->delay_ms == 0;
+    return f->delay_ms == 0 && f->before == NULL;
 }
 
 static int fail(ash_error *err, const char *call)
@@ -152,7 +157,17 @@ static int faulty_transact(ash_store *store, ash_transact_fn fn, void *ctx, cons
 
 SLOT(time, (ash_store * store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err),
      (inner, wall_ms, operation_time, err))
-SLOT(capabilities, (ash_store * store, ash_capabilities *out, ash_error *err), (inner, out, err))
+static int faulty_capabilities(ash_store *store, ash_capabilities *out, ash_error *err)
+{
+    ash_store *inner = of(store)->inner;
+    if (is_due(store))
+        return fail(err, "capabilities");
+    int rc = inner->ops->capabilities(inner, out, err);
+    if (rc == 0 && of(store)->bare)
+        *out = (ash_capabilities){.backend = "mongodb"};
+    return rc;
+}
+
 SLOT(flush, (ash_store * store, const ash_op *op, ash_error *err), (inner, op, err))
 
 /* Slots that buckets do not use stay NULL: a call of one ends the test. */
@@ -195,6 +210,7 @@ void faulty_store_set(ash_store *store, int n, bool done, int delay_ms)
     faulty *f = of(store);
     f->done = done;
     f->delay_ms = delay_ms;
+    f->before = NULL;
     atomic_store(&f->happened, false);
     atomic_store(&f->countdown, n);
 }
@@ -202,4 +218,17 @@ void faulty_store_set(ash_store *store, int n, bool done, int delay_ms)
 bool faulty_store_happened(const ash_store *store)
 {
     return atomic_load(&((const faulty *)store)->happened);
+}
+
+void faulty_store_before(ash_store *store, int n, void (*fn)(void *ctx), void *ctx)
+{
+    faulty_store_set(store, 0, false, 0);
+    of(store)->before = fn;
+    of(store)->before_ctx = ctx;
+    atomic_store(&of(store)->countdown, n);
+}
+
+void faulty_store_bare(ash_store *store)
+{
+    of(store)->bare = true;
 }

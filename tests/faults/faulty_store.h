@@ -2,7 +2,7 @@
 #ifndef ASH_TESTS_FAULTS_STORE_H
 #define ASH_TESTS_FAULTS_STORE_H
 
-/* A store around another one, whose n-th call fails or is late. */
+/* A store around another one, whose n-th call fails, is late or finds the world changed. */
 
 #include "store/ops.h"
 
@@ -14,5 +14,10 @@ void faulty_store_free(ash_store *store); /* the inner store stays open */
  */
 void faulty_store_set(ash_store *store, int n, bool done, int delay_ms);
 bool faulty_store_happened(const ash_store *store);
+/* Before the n-th call from now on, something else happens: fn.  It may use the inner store, not
+ * this one. */
+void faulty_store_before(ash_store *store, int n, void (*fn)(void *ctx), void *ctx);
+/* From now on without transactions, as a single MongoDB server. */
+void faulty_store_bare(ash_store *store);
 
 #endif
