@@ -46,10 +46,10 @@ static void close_all(fixture *f)
 int support_setup(void **state)
 {
     fixture *f = ash__new(fixture);
-    char path[] = "/tmp/ashlar-bucket-XXXXXX";
-    if (mkdtemp(path) == NULL)
+    const char *tmp = getenv("TMPDIR");
+    f->folder = ash__sprintf("%s/ashlar-bucket-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (mkdtemp(f->folder) == NULL)
         return -1;
-    f->folder = ash__strdup(path);
     open_all(f);
     *state = f;
     return 0;

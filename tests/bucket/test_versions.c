@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "base/clock.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#define ROUNDS 200
-#define LARGE  (64 * 1024) /* of a chunk that lies in segments, where versions are kept */
-#define LENGTH (5 * LARGE + 100)
+#define ROUNDS  1000
+#define LARGE   (6 * 1024) /* of a chunk that lies in segments, where versions are kept */
+#define LENGTH  (5 * LARGE + 100)
+#define GROWTH  313
+#define READERS 2
 
 /* Every byte of a version is the same, so that a mixture shows. */
 static void put_version(fixture *f, ash_bucket *b, bool by_id, uint8_t version)
@@ -32,6 +36,8 @@ static void put_version(fixture *f, ash_bucket *b, bool by_id, uint8_t version)
 
 typedef struct reader {
     ash_bucket *bucket;
+    pthread_t thread;
+    int64_t pause_ms; /* before each piece */
     atomic_bool stop;
     int64_t whole;     /* downloads that came to their end */
     int64_t not_there; /* the file was deleted just then */
@@ -46,6 +52,8 @@ static bool read_one(reader *r, ash_download *d)
     int64_t total = 0;
     int first = -1;
     for (;;) {
+        if (r->pause_ms > 0)
+            ash__clock_sleep_ms(r->pause_ms);
         if (ash_download_next(d, &piece, &len, &r->err) != 0)
             return false;
         if (len == 0)
@@ -91,35 +99,43 @@ static ash_bucket *open_large(fixture *f)
     return b;
 }
 
-static void start(reader *r, ash_bucket *b, pthread_t *thread)
+/* One reads as fast as it can, the other rests before each piece. */
+static void start(reader *r, ash_bucket *b)
 {
-    *r = (reader){.bucket = b};
-    atomic_init(&r->stop, false);
-    assert_int_equal(pthread_create(thread, NULL, keep_reading, r), 0);
+    for (int i = 0; i < READERS; i++) {
+        r[i] = (reader){.bucket = b, .pause_ms = 2 * i};
+        atomic_init(&r[i].stop, false);
+        assert_int_equal(pthread_create(&r[i].thread, NULL, keep_reading, &r[i]), 0);
+    }
 }
 
-static void stop(reader *r, pthread_t thread)
+/* *not_there may be NULL: then the file was there all the time. */
+static void stop(reader *r, int64_t *not_there)
 {
-    atomic_store(&r->stop, true);
-    pthread_join(thread, NULL);
-    if (r->err.code != 0)
-        fail_msg("a reader failed: %s", r->err.text);
-    assert_false(r->mixed);
-    assert_true(r->whole > 0);
+    for (int i = 0; i < READERS; i++) {
+        atomic_store(&r[i].stop, true);
+        pthread_join(r[i].thread, NULL);
+        if (r[i].err.code != 0)
+            fail_msg("a reader failed: %s", r[i].err.text);
+        assert_false(r[i].mixed);
+        assert_true(r[i].whole > 0);
+        if (not_there == NULL)
+            assert_int_equal(r[i].not_there, 0);
+        else
+            *not_there += r[i].not_there;
+    }
 }
 
 static void test_bucket_versions__readers_beside_replacing(void **state)
 {
     fixture *f = *state;
     ash_bucket *b = open_large(f);
-    reader r;
-    pthread_t thread;
+    reader r[READERS];
     put_version(f, b, false, 0);
-    start(&r, b, &thread);
+    start(r, b);
     for (int i = 1; i <= ROUNDS; i++)
         put_version(f, b, false, (uint8_t)i);
-    stop(&r, thread);
-    assert_int_equal(r.not_there, 0);
+    stop(r, NULL);
     ash_bucket_free(b);
 }
 
@@ -128,49 +144,94 @@ static void test_bucket_versions__readers_beside_deleting(void **state)
     fixture *f = *state;
     ash_bucket *b = open_large(f);
     bson_value_t id = support_int_id(1);
-    reader r;
-    pthread_t thread;
+    int64_t not_there = 0;
+    reader r[READERS];
     put_version(f, b, true, 0);
-    start(&r, b, &thread);
+    start(r, b);
     for (int i = 1; i <= ROUNDS; i++) {
         assert_ok(ash_bucket_delete(b, &id, NULL, &f->err), &f->err);
         put_version(f, b, true, (uint8_t)i);
     }
-    stop(&r, thread);
+    stop(r, &not_there);
     ash_bucket_free(b);
 }
 
-/* Each alteration overwrites the file and makes it longer. */
+/* Each alteration overwrites the file and makes it longer or, every eighth time, short again. */
 static void alter_once(fixture *f, ash_bucket *b, uint8_t version)
 {
     bson_value_t id = support_int_id(1);
     ash_alter *a = NULL;
-    uint8_t *data = ash__alloc(LENGTH);
-    memset(data, version, LENGTH);
+    uint8_t *data = ash__alloc(LENGTH + 8 * GROWTH);
+    memset(data, version, LENGTH + 8 * GROWTH);
     assert_ok(ash_bucket_open_alter(b, &id, NULL, &a, &f->err), &f->err);
     int64_t length = ash_alter_length(a);
-    for (int64_t at = 0; at < length; at += LENGTH) {
-        size_t len = length - at < LENGTH ? (size_t)(length - at) : LENGTH;
-        assert_ok(ash_alter_write(a, at, data, len, &f->err), &f->err);
+    if (length >= LENGTH + 7 * GROWTH) {
+        length = LENGTH;
+        assert_ok(ash_alter_truncate(a, length, &f->err), &f->err);
     }
-    assert_ok(ash_alter_append(a, data, 313, &f->err), &f->err);
+    assert_ok(ash_alter_write(a, 0, data, (size_t)length, &f->err), &f->err);
+    assert_ok(ash_alter_append(a, data, GROWTH, &f->err), &f->err);
     assert_ok(ash_alter_finish(a, NULL, &f->err), &f->err);
     ash_alter_free(a);
     ash__free(data);
+}
+
+static void append_once(fixture *f, ash_bucket *b, uint8_t version)
+{
+    bson_value_t id = support_int_id(1);
+    ash_alter *a = NULL;
+    uint8_t data[GROWTH];
+    memset(data, version, sizeof data);
+    assert_ok(ash_bucket_open_alter(b, &id, NULL, &a, &f->err), &f->err);
+    assert_ok(ash_alter_append(a, data, sizeof data, &f->err), &f->err);
+    assert_ok(ash_alter_finish(a, NULL, &f->err), &f->err);
+    ash_alter_free(a);
 }
 
 static void test_bucket_versions__readers_beside_altering(void **state)
 {
     fixture *f = *state;
     ash_bucket *b = open_large(f);
-    reader r;
-    pthread_t thread;
+    reader r[READERS];
     put_version(f, b, true, 0);
-    start(&r, b, &thread);
+    start(r, b);
     for (int i = 1; i <= ROUNDS; i++)
         alter_once(f, b, (uint8_t)i);
-    stop(&r, thread);
-    assert_int_equal(r.not_there, 0);
+    stop(r, NULL);
+    ash_bucket_free(b);
+}
+
+/* What was appended is the same byte again, so a version is told by its length alone. */
+static void test_bucket_versions__readers_beside_appending(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    reader r[READERS];
+    put_version(f, b, true, 9);
+    start(r, b);
+    for (int i = 1; i <= ROUNDS; i++)
+        append_once(f, b, 9);
+    stop(r, NULL);
+    ash_bucket_free(b);
+}
+
+/* Deleted, made anew under the same id, and appended to, in turns. */
+static void test_bucket_versions__readers_beside_everything(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    bson_value_t id = support_int_id(1);
+    int64_t not_there = 0;
+    reader r[READERS];
+    put_version(f, b, true, 0);
+    start(r, b);
+    for (int i = 1; i <= ROUNDS; i++) {
+        append_once(f, b, (uint8_t)(i - 1));
+        alter_once(f, b, (uint8_t)i);
+        assert_ok(ash_bucket_delete(b, &id, NULL, &f->err), &f->err);
+        put_version(f, b, true, (uint8_t)i);
+    }
+    stop(r, &not_there);
     ash_bucket_free(b);
 }
 
@@ -249,6 +310,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(readers_beside_replacing),         T(readers_beside_deleting),
         T(readers_beside_altering),          T(a_slow_reader_of_a_deleted_file),
+        T(readers_beside_appending),         T(readers_beside_everything),
         T(a_slow_reader_of_an_altered_file), T(seeking_back_after_a_change_is_a_conflict),
     };
     return cmocka_run_group_tests_name("bucket versions", tests, NULL, NULL);
