@@ -76,6 +76,9 @@ int ash__cmd_usage(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Something to know, on standard error; nothing with --quiet. */
+void ash__cmd_note(const ash_cmd *cmd, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* For people only: nothing with --quiet or --json. */
 void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -95,6 +98,9 @@ int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
 enum ash_cmd_open { ASH_CMD_READ, ASH_CMD_WRITE /* creates a missing store */ };
 int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts,
                         ash_store **out, ash_error *err);
+/* For a dry run: as with ASH_CMD_READ, but a folder that ASH_CMD_WRITE would make is no error: *out
+ * is NULL then. */
+int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err);
 /* The store that the command line or the environment names, and its folder (NULL: it is none); the
  * caller frees. */
 char *ash__cmd_store_uri(const ash_cmd *cmd);

@@ -26,8 +26,8 @@ enum action { COPIED, UPDATED, PRESENT };
 struct copy {
     ash_cmd *cmd;
     ash_store *to_store;
-    const char *to_db; /* NULL: that of the source */
-    ash_bucket *from, *to;
+    const char *to_db;     /* NULL: that of the source */
+    ash_bucket *from, *to; /* to: NULL in a dry run whose target is yet to be made */
     ash_progress *progress;
     bool replace;
     int64_t total_bytes, total_files;
@@ -67,6 +67,8 @@ static int compare(struct copy *c, const bson_value_t *id, enum action *action, 
     ash_file *from = NULL, *there = NULL;
     ash_error own = ASH_ERROR_INIT;
     *action = COPIED;
+    if (c->to == NULL)
+        return 0;
     int result = ash_bucket_get_file(c->to, id, true, &there, &own);
     if (result == ASH_ENOTFOUND)
         return 0;
@@ -91,9 +93,10 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
 {
     static const char *const names[] = {"copied", "updated", "present"};
     bson_t object = BSON_INITIALIZER;
+    const char *db = c->to_db != NULL ? c->to_db : ash_bucket_db(c->from);
     if (c->cmd->json) {
-        BSON_APPEND_UTF8(&object, "db", ash_bucket_db(c->to));
-        BSON_APPEND_UTF8(&object, "bucket", ash_bucket_name(c->to));
+        BSON_APPEND_UTF8(&object, "db", db);
+        BSON_APPEND_UTF8(&object, "bucket", ash_bucket_name(c->from));
         BSON_APPEND_UTF8(&object, "action", names[action]);
         ash__cmd_file_object(file, &object);
         if (sha256[0] != 0)
@@ -102,8 +105,7 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
     } else if (c->cmd->dry_run && action != PRESENT) {
         const char *name = ash_file_filename(file);
         char *shown = ash__cmd_printable(name != NULL ? name : "(no name)");
-        ash__cmd_say(c->cmd, "would copy %s.%s: %s", ash_bucket_db(c->to), ash_bucket_name(c->to),
-                     shown);
+        ash__cmd_say(c->cmd, "would copy %s.%s: %s", db, ash_bucket_name(c->from), shown);
         ash__free(shown);
     }
     bson_destroy(&object);
@@ -226,7 +228,7 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     c->from = c->to = NULL;
     int result = ash_bucket_open(store, &opts, &c->from, err);
     opts.db = c->to_db != NULL ? c->to_db : db;
-    if (result == 0)
+    if (result == 0 && c->to_store != NULL)
         result = ash_bucket_open(c->to_store, &opts, &c->to, err);
     if (result == 0) {
         c->work = ash__work_start(WORKERS, 0, do_file, c);
@@ -256,13 +258,49 @@ static int copy_bucket(void *ctx, ash_store *store, const char *db, const char *
 
 /* ---- the verb ---- */
 
-static bool same_folder(const ash_cmd *from, const ash_cmd *to)
+static bool same_text(const char *a, size_t a_len, const char *b, size_t b_len)
 {
-    char *a = ash__cmd_store_folder(from), *b = ash__cmd_store_folder(to);
-    char *x = a != NULL ? realpath(a, NULL) : NULL, *y = b != NULL ? realpath(b, NULL) : NULL;
+    return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+/* The hosts and the database of a mongodb:// URI, and neither its user nor its options. */
+static bool same_deployment(const char *a, const char *b)
+{
+    const char *hosts[2] = {strstr(a, "://"), strstr(b, "://")};
+    size_t lens[2];
+    for (int i = 0; i < 2; i++) {
+        if (hosts[i] == NULL)
+            return false;
+        hosts[i] += strlen("://");
+        size_t user = strcspn(hosts[i], "@/?");
+        hosts[i] += hosts[i][user] == '@' ? user + 1 : 0;
+        lens[i] = strcspn(hosts[i], "?");
+        lens[i] -= lens[i] > 0 && hosts[i][lens[i] - 1] == '/' ? 1 : 0;
+    }
+    return same_text(hosts[0], lens[0], hosts[1], lens[1]);
+}
+
+static bool same_folder(const char *a, const char *b)
+{
+    char *x = realpath(a, NULL), *y = realpath(b, NULL);
     bool same = x != NULL && y != NULL && strcmp(x, y) == 0;
     free(x);
     free(y);
+    return same;
+}
+
+static bool same_store(const ash_cmd *from, const ash_cmd *to)
+{
+    char *a = ash__cmd_store_folder(from), *b = ash__cmd_store_folder(to);
+    bool same = false;
+    if (a != NULL && b != NULL) {
+        same = same_folder(a, b);
+    } else if (a == NULL && b == NULL) {
+        char *x = ash__cmd_store_uri(from), *y = ash__cmd_store_uri(to);
+        same = same_deployment(x, y);
+        ash__free(x);
+        ash__free(y);
+    }
     ash__free(a);
     ash__free(b);
     return same;
@@ -297,15 +335,16 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
     bool into_one = ash__cmd_names_database(&to);
     if (into_one && !ash__cmd_names_database(&from))
         return ash__cmd_usage(cmd, "the target names a database: choose one of the source by -d");
-    if (same_folder(&from, &to))
+    if (same_store(&from, &to))
         return ash__cmd_usage(cmd, "source and target are the same store");
     ash__cmd_catch_signals();
     ash__mutex_init(&c.lock, ASH_RANK_SERVER);
     c.progress = ash__progress_new(cmd, 0, 0);
     int result = ash__cmd_open_store(&from, ASH_CMD_READ, NULL, &store, &err);
-    if (result == 0)
-        result = ash__cmd_open_store(&to, cmd->dry_run ? ASH_CMD_READ : ASH_CMD_WRITE, NULL,
-                                     &c.to_store, &err);
+    if (result == 0 && cmd->dry_run)
+        result = ash__cmd_open_if_any(&to, &c.to_store, &err);
+    else if (result == 0)
+        result = ash__cmd_open_store(&to, ASH_CMD_WRITE, NULL, &c.to_store, &err);
     if (result == 0) {
         c.to_db = into_one ? ash_store_default_db(c.to_store) : NULL;
         result = copy_all(&c, &from, store, &err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/waiting.h"
 
 #include "base/error.h"
 #include "base/file.h"
@@ -84,11 +85,29 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
     opts->must_exist = how == ASH_CMD_READ;
     if (how == ASH_CMD_WRITE)
         result = is_default ? ash__dir_make(uri, err) : check_parent(uri, err);
-    if (result == 0)
+    if (result == 0) {
+        ash_waiting *waiting = ash__waiting_begin(cmd, uri);
         result = ash_store_open(uri, opts, out, err);
+        ash__waiting_end(waiting);
+    }
     if (result == ASH_ENOTFOUND && how == ASH_CMD_READ)
         result = ash__fail(err, ASH_ENOTFOUND,
                            "there is no store at %s; `ashlar -s %s init` makes one", uri, uri);
+    ash__free(uri);
+    return result;
+}
+
+int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err)
+{
+    bool is_default;
+    char *uri = choose_uri(cmd, &is_default);
+    ash_error own = ASH_ERROR_INIT;
+    *out = NULL;
+    int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, out, &own);
+    if (result == ASH_ENOTFOUND)
+        result = is_default ? 0 : check_parent(uri, err);
+    else if (result != 0)
+        *err = own;
     ash__free(uri);
     return result;
 }

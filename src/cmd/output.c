@@ -11,12 +11,25 @@
 #include <string.h>
 #include <time.h>
 
+enum { SHOWN_MAX = 300 };
+
 static void print_json(FILE *to, const bson_t *object)
 {
     char *text = bson_as_relaxed_extended_json(object, NULL);
     if (text != NULL)
         fprintf(to, "%s\n", text);
     bson_free(text);
+}
+
+/* A name may have a mebibyte; as much of one as tells it from others is enough for people. */
+static void cut(char *text)
+{
+    size_t at = SHOWN_MAX;
+    if (strlen(text) <= SHOWN_MAX)
+        return;
+    while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80)
+        at--;
+    memcpy(text + at, "...", sizeof "...");
 }
 
 static void report(const ash_cmd *cmd, const char *kind, const char *what, int code,
@@ -41,6 +54,8 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
         print_json(stderr, &object);
         bson_destroy(&object);
     } else {
+        if (shown_what != NULL)
+            cut(shown_what);
         fprintf(stderr, "ashlar%s%s: %s%s%s%s\n", verb != NULL ? " " : "", verb != NULL ? verb : "",
                 strcmp(kind, "warning") == 0 ? "warning: " : "",
                 shown_what != NULL ? shown_what : "", shown_what != NULL ? ": " : "", shown);
@@ -78,6 +93,18 @@ void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     report(cmd, "warning", NULL, 0, text);
+}
+
+void ash__cmd_note(const ash_cmd *cmd, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    if (cmd->quiet)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    report(cmd, "note", NULL, 0, text);
 }
 
 void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)

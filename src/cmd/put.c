@@ -30,6 +30,7 @@ static const ash_cmd_option options[] = {
 
 #define WORKERS      4
 #define BUFFER_BYTES (1024 * 1024)
+#define SECURE_BYTES (32 * 1024 * 1024)
 #define RESUME_BYTES (1024 * 1024) /* shorter files are not worth a token */
 
 struct job {
@@ -45,7 +46,8 @@ struct put {
     ash_upload_options opts;
     bson_value_t id; /* of the only file, with --id */
     bool resume;
-    char *settings; /* the options that make an upload what it is, as one text */
+    ash_store *secured_store; /* with resume, when it is a folder of this process; else NULL */
+    char *settings;           /* the options that make an upload what it is, as one text */
     ash_progress *progress;
     const char *prefix;
     ash_mutex lock;
@@ -75,8 +77,21 @@ static bool must_stop(struct put *p)
     return lost || ash__cmd_interrupted;
 }
 
+/* What an upload that can be resumed has stored in a folder is safe from this process's end only
+ * when it is committed, which the engine does ten times a second; but a fast disk takes much in
+ * that time.  A server goes on without us. */
+static int secure(struct put *p, const ash_upload *upload, int64_t *secured, ash_error *err)
+{
+    if (p->secured_store == NULL || ash_upload_token(upload) == NULL ||
+        ash_upload_position(upload) - *secured < SECURE_BYTES)
+        return 0;
+    *secured = ash_upload_position(upload);
+    return ash_store_flush(p->secured_store, NULL, err);
+}
+
 static int copy_bytes(struct put *p, int fd, ash_upload *upload, uint8_t *buf, ash_error *err)
 {
+    int64_t secured = ash_upload_position(upload);
     for (;;) {
         ssize_t got = read(fd, buf, BUFFER_BYTES);
         if (got < 0 && errno == EINTR) {
@@ -89,6 +104,8 @@ static int copy_bytes(struct put *p, int fd, ash_upload *upload, uint8_t *buf, a
         if (got == 0)
             return 0;
         int result = ash_upload_write(upload, buf, (size_t)got, err);
+        if (result == 0)
+            result = secure(p, upload, &secured, err);
         if (result == 0)
             result = ash__cmd_check_interrupted(err);
         if (result != 0)
@@ -374,6 +391,24 @@ static int summarise(struct put *p)
     return ASH_EXIT_OK;
 }
 
+/* A dry run makes no store; without one every name is free. */
+static int open_target(struct put *p, ash_store **store, ash_error *err)
+{
+    ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
+    opts.bucket_name = p->cmd->bucket;
+    if (!p->cmd->dry_run) {
+        ash_capabilities can;
+        int rc = ash__cmd_open_bucket(p->cmd, ASH_CMD_WRITE, store, &p->bucket, err);
+        if (rc == 0 && p->resume)
+            rc = ash_store_capabilities(*store, &can, err);
+        if (rc == 0 && p->resume && strcmp(can.backend, "embedded") == 0)
+            p->secured_store = *store;
+        return rc;
+    }
+    int result = ash__cmd_open_if_any(p->cmd, store, err);
+    return result == 0 && *store != NULL ? ash_bucket_open(*store, &opts, &p->bucket, err) : result;
+}
+
 static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
 {
     struct put p = {.cmd = cmd};
@@ -387,8 +422,7 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
         status = fill_options(&p, args, &metadata);
     if (status == 0)
         status = fill_id(&p, args, count);
-    if (status == 0 && ash__cmd_open_bucket(cmd, cmd->dry_run ? ASH_CMD_READ : ASH_CMD_WRITE,
-                                            &store, &p.bucket, &err) != 0)
+    if (status == 0 && open_target(&p, &store, &err) != 0)
         status = ash__cmd_fail(cmd, NULL, &err);
     if (status == 0) {
         ash_cmd_args locals = *args;

@@ -33,8 +33,8 @@ case_put_resume_goes_on() {
     [ $ended = 130 ]
     [ "$(ls "$scratch/state/ashlar/uploads" | wc -l)" = 1 ]
     ! "$ASHLAR" -s "$scratch/resume" ls | grep -q .
-    "$ASHLAR" -s "$scratch/resume" put --resume "$scratch/in" file >"$scratch/said"
-    position=$(sed -n 's/^going on at byte \([0-9]*\)$/\1/p' "$scratch/said")
+    "$ASHLAR" -s "$scratch/resume" put --resume "$scratch/in" file >"$scratch/words"
+    position=$(sed -n 's/^going on at byte \([0-9]*\)$/\1/p' "$scratch/words")
     [ "$position" -gt 0 ]
     [ "$("$ASHLAR" -s "$scratch/resume" sum file | cut -c1-64)" = "$(sha256sum <"$scratch/in" | cut -c1-64)" ]
     "$ASHLAR" -s "$scratch/resume" cat file | cmp - "$scratch/in"
@@ -49,9 +49,54 @@ case_put_resume_after_a_change_is_another_upload() {
     "$ASHLAR" -s "$scratch/changed" init
     interrupt KILL "$scratch/changed" --resume "$scratch/in" file
     touch "$scratch/in"
-    "$ASHLAR" -s "$scratch/changed" put --resume "$scratch/in" file >"$scratch/said"
-    ! grep -q 'going on' "$scratch/said"
+    "$ASHLAR" -s "$scratch/changed" put --resume "$scratch/in" file >"$scratch/words"
+    ! grep -q 'going on' "$scratch/words"
     "$ASHLAR" -s "$scratch/changed" cat file | cmp - "$scratch/in"
+}
+
+# kill_at BYTES FILE COMMAND…: ends the command without a word when it has read that much of the file.
+kill_at() {
+    limit=$1 input=$2
+    shift 2
+    "$@" &
+    killed=$!
+    at=0
+    while [ "$at" -lt "$limit" ] && kill -0 $killed; do
+        for link in /proc/$killed/fd/*; do
+            [ "$(readlink "$link")" != "$input" ] ||
+                at=$(sed -n 's/^pos:[^0-9]*//p' "/proc/$killed/fdinfo/${link##*/}")
+        done 2>/dev/null
+        : "${at:=0}"
+    done
+    kill -KILL $killed
+    ended=0
+    wait $killed || ended=$?
+    [ $ended = 137 ]
+}
+
+# 200 MiB, killed in the middle, by folder and by address: most of what was read before is not read again.
+resume_after_a_kill() { # STORE
+    kill_at 104857600 "$scratch/in" "$ASHLAR" -s "$1" -q put --resume "$scratch/in" killed
+    expect_status 4 "$ASHLAR" -s "$1" stat killed
+    "$ASHLAR" -s "$1" put --resume "$scratch/in" killed >"$scratch/words"
+    position=$(sed -n 's/^going on at byte \([0-9]*\)$/\1/p' "$scratch/words")
+    [ "$position" -ge 33554432 ]
+    "$ASHLAR" -s "$1" cat killed | cmp - "$scratch/in"
+    "$ASHLAR" -s "$1" ls -l | grep -c killed | grep -qx 1
+    "$ASHLAR" -s "$1" --json sweep -n --min-age 1 | grep -q '"chunks" : 0'
+}
+
+case_put_resume_after_kill() {
+    scratch=$(cd "$scratch" && pwd -P)
+    head -c 209715200 /dev/urandom >"$scratch/in"
+    "$ASHLAR" -s "$scratch/killed" init
+    resume_after_a_kill "$scratch/killed"
+    start_server "$scratch/killed-served"
+    resume_after_a_kill "$scratch/killed-served"
+    "$ASHLAR" -s "$scratch/killed-served" rm killed
+    resume_after_a_kill "mongodb://$server_address/"
+    stop_server
+    "$ASHLAR" -s "$scratch/killed-served" check
 }
 
 case_sweep_frees_what_died() {

@@ -184,4 +184,19 @@ case_full_disk_under_a_server() {
     return $status
 }
 
+# Something must be said before the driver's half minute is over; nothing secret, and nothing with --quiet.
+case_waiting_for_nobody() {
+    nobody='mongodb://me:secret@127.0.0.1:1/test?serverSelectionTimeoutMS=1500&authSource=admin'
+    expect_status 1 "$ASHLAR" -s "$nobody" ls
+    head -n 1 "$scratch/err" | grep -qx 'ashlar ls: waiting for 127.0.0.1:1 to answer'
+    expect_status 1 "$ASHLAR" --json -s "$nobody" ls
+    head -n 1 "$scratch/err" | grep -qxF '{ "note" : { "verb" : "ls", "message" : "waiting for 127.0.0.1:1 to answer" } }'
+    expect_status 1 "$ASHLAR" -q -s "$nobody" ls
+    ! grep -q waiting "$scratch/err"
+    expect_status 1 "$ASHLAR" copy "$nobody" "$scratch/copied"
+    grep -qx 'ashlar copy: waiting for 127.0.0.1:1 to answer' "$scratch/err"
+    expect_status 1 "$ASHLAR" gridfs --uri "$nobody" list
+    grep -q 'waiting for 127.0.0.1:1 to answer' "$scratch/err"
+}
+
 run_cases
