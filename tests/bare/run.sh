@@ -12,14 +12,12 @@ mirror=$(sed -n 's/^URIs: *\(.*debian\)$/\1/p; s/^deb \(\[.*\] \)\?\([^ ]*\/debi
     /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1)
 
 [ "$(id -u)" = 0 ] || { echo "needs root, for debootstrap and chroot" >&2; exit 1; }
+# What is mounted below is seen by this script alone and ends with it, so that nobody who removes the root removes devices.
+if [ -z "${ASH_BARE_MOUNTS-}" ]; then
+    ASH_BARE_MOUNTS=private exec unshare --mount --propagation private sh "$0" "$@"
+fi
 [ -d "$root/usr" ] || debootstrap --variant=minbase --include=make,ca-certificates bookworm "$root" "$mirror"
 
-cleanup() {
-    for mount in dev/shm dev/pts dev proc sys; do
-        umount -l "$root/$mount" 2>/dev/null || true
-    done
-}
-trap cleanup EXIT
 mkdir -p "$root/dev/shm"
 mount -t proc proc "$root/proc"
 mount --rbind /dev "$root/dev"
