@@ -130,5 +130,6 @@ const ash_cmd_verb ash__cmd_cat = {
     .options = options,
     .min_words = 1,
     .max_words = -1,
+    .takes_names = true,
     .run = run_cat,
 };

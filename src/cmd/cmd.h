@@ -58,6 +58,8 @@ typedef struct ash_cmd_verb {
     const char *summary;           /* one line */
     const char *details;           /* for `ashlar help VERB`; NULL: none */
     const ash_cmd_option *options; /* ends with a NULL name; or NULL */
+    const char *choices;           /* for completion: what its first word can be, by spaces; NULL */
+    bool takes_names;              /* for completion: its words are names of stored files */
     int min_words, max_words;      /* max < 0: any number */
     int (*run)(ash_cmd *cmd, const ash_cmd_args *args);
 } ash_cmd_verb;

@@ -15,58 +15,167 @@ static void print_longs(const ash_cmd_option *options)
         printf("%s--%s", i > 0 ? " " : "", options[i].name);
 }
 
+static void print_choices(const ash_cmd_verb *verb)
+{
+    if (strcmp(verb->name, "help") == 0)
+        print_verbs(" ");
+    else if (verb->choices != NULL)
+        printf("%s", verb->choices);
+}
+
+static bool has_choices(const ash_cmd_verb *verb)
+{
+    return verb->choices != NULL || strcmp(verb->name, "help") == 0;
+}
+
+/* Names are whatever somebody called a file: they are compared, never handed to `compgen -W`, which
+ * would expand what is in them. */
+static const char bash_names[] =
+    "_ashlar_names() {\n"
+    "    local name\n"
+    "    while IFS= read -r name; do\n"
+    "        [[ $name == \"$1\"* ]] && COMPREPLY+=(\"$name\")\n"
+    "    done < <(\"${COMP_WORDS[0]}\" \"${store[@]}\" -q ls 2>/dev/null)\n"
+    "}\n";
+
+static const char bash_words[] =
+    "_ashlar() {\n"
+    "    local word=${COMP_WORDS[COMP_CWORD]} verb= choices= names= first=0 i\n"
+    "    local -a store=()\n"
+    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+    "        case ${COMP_WORDS[i]} in\n"
+    "        -s|-d|-b|--store|--db|--bucket)\n"
+    "            store+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i + 1]}\"); ((i++));;\n"
+    "        --progress) ((i++));;\n"
+    "        --) if [[ $verb == lock ]]; then _command_offset $((i + 1)) 2>/dev/null; return; "
+    "fi;;\n"
+    "        -*) ;;\n"
+    "        *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]} first=$((i + 1)); fi;;\n"
+    "        esac\n"
+    "    done\n"
+    "    COMPREPLY=()\n";
+
+static const char bash_end[] =
+    "    esac\n"
+    "    case $word in\n"
+    "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")); return;;\n"
+    "    esac\n"
+    "    if [[ -n $choices && $COMP_CWORD == $first ]]; then\n"
+    "        COMPREPLY=($(compgen -W \"$choices\" -- \"$word\"))\n"
+    "    elif [[ -n $names ]]; then\n"
+    "        _ashlar_names \"$word\"\n"
+    "    fi\n"
+    "}\ncomplete -o default -o filenames -F _ashlar ashlar\n";
+
 static void print_bash(void)
 {
-    printf("# bash completion for ashlar: source <(ashlar completion bash)\n_ashlar() {\n"
-           "    local word=${COMP_WORDS[COMP_CWORD]} verb= i options=\"");
+    printf(
+        "# bash completion for ashlar: source <(ashlar completion bash)\n%s%s    local options=\"",
+        bash_names, bash_words);
     print_longs(ash__cmd_globals);
-    printf("\"\n    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n"
-           "        -s|-d|-b|--store|--db|--bucket|--progress) ((i++));;\n        -*) ;;\n"
-           "        *) verb=${COMP_WORDS[i]}; break;;\n        esac\n    done\n    case $verb in\n "
-           "   '') COMPREPLY=($(compgen -W \"");
+    printf("\"\n    case $verb in\n    '') choices=\"");
     print_verbs(" ");
-    printf(" $options\" -- \"$word\")); return;;\n");
+    printf("\" first=$COMP_CWORD;;\n");
     for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
-        if (ash__cmd_verbs[i]->options == NULL)
-            continue;
-        printf("    %s) options=\"$options ", ash__cmd_verbs[i]->name);
-        print_longs(ash__cmd_verbs[i]->options);
-        printf("\";;\n");
+        const ash_cmd_verb *verb = ash__cmd_verbs[i];
+        printf("    %s) options=\"$options ", verb->name);
+        print_longs(verb->options);
+        printf("\" choices=\"");
+        print_choices(verb);
+        printf("\" names=%s;;\n", verb->takes_names ? "yes" : "");
     }
-    printf("    esac\n    case $word in\n    -*) COMPREPLY=($(compgen -W \"$options\" -- "
-           "\"$word\"));;\n"
-           "    *) case $verb in\n        put|init) COMPREPLY=($(compgen -f -- \"$word\"));;\n     "
-           "   help) COMPREPLY=($(compgen -W \"");
-    print_verbs(" ");
-    printf("\" -- \"$word\"));;\n"
-           "        cat|get|ls|mv|rm|stat|sum) local IFS=$'\\n'; COMPREPLY=($(compgen -W "
-           "\"$(ashlar -q ls 2>/dev/null)\" -- \"$word\"));;\n"
-           "        esac;;\n    esac\n}\ncomplete -o default -o filenames -F _ashlar ashlar\n");
+    printf("%s", bash_end);
+}
+
+/* What zsh and fish put between single quotes. */
+static void print_quoted(const char *text)
+{
+    for (; *text != 0; text++) {
+        if (*text == '\'')
+            printf("'\\''");
+        else
+            putchar(*text);
+    }
+}
+
+static void print_zsh_verb(const ash_cmd_verb *verb)
+{
+    printf("    %s) _arguments", verb->name);
+    for (int j = 0; verb->options != NULL && verb->options[j].name != NULL; j++) {
+        const ash_cmd_option *option = &verb->options[j];
+        printf(" '--%s%s[", option->name, option->argument != NULL ? "=" : "");
+        for (const char *at = option->help; *at != 0; at++) {
+            if (strchr("[]:\\", *at) != NULL)
+                putchar('\\');
+            if (*at == '\'')
+                printf("'\\'");
+            putchar(*at);
+        }
+        printf("]%s'", option->argument != NULL ? ":value:_files" : "");
+    }
+    if (has_choices(verb)) {
+        printf(" '1:word:(");
+        print_choices(verb);
+        printf(")'");
+    }
+    printf(" '*:file:%s';;\n", verb->takes_names ? "_ashlar_names" : "_files");
 }
 
 static void print_zsh(void)
 {
-    printf("#compdef ashlar\n# zsh completion for ashlar: source <(ashlar completion "
-           "zsh)\n_ashlar() {\n    local -a verbs\n    verbs=(\n");
+    printf("#compdef ashlar\n# zsh completion for ashlar: source <(ashlar completion zsh)\n"
+           "_ashlar_names() {\n    local -a names\n"
+           "    names=(\"${(@f)$(ashlar -q ls 2>/dev/null)}\")\n"
+           "    compadd -a names\n    _files\n}\n"
+           "_ashlar() {\n    local -a verbs\n    verbs=(\n");
+    for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
+        printf("        '%s:", ash__cmd_verbs[i]->name);
+        print_quoted(ash__cmd_verbs[i]->summary);
+        printf("'\n");
+    }
+    printf("    )\n    if (( CURRENT == 2 )); then _describe verb verbs; return; fi\n"
+           "    shift words; (( CURRENT-- ))\n    case $words[1] in\n");
     for (int i = 0; ash__cmd_verbs[i] != NULL; i++)
-        printf("        '%s:%s'\n", ash__cmd_verbs[i]->name, ash__cmd_verbs[i]->summary);
-    printf("    )\n    if (( CURRENT == 2 )); then _describe verb verbs; else _files; "
-           "fi\n}\ncompdef _ashlar ashlar\n");
+        print_zsh_verb(ash__cmd_verbs[i]);
+    printf("    *) _files;;\n    esac\n}\n"
+           "if [ \"$funcstack[1]\" = _ashlar ]; then _ashlar \"$@\"; else compdef _ashlar ashlar; "
+           "fi\n");
+}
+
+static void print_fish_option(const char *condition, const ash_cmd_option *option)
+{
+    printf("complete -c ashlar");
+    if (condition != NULL)
+        printf(" -n '__fish_seen_subcommand_from %s'", condition);
+    if (option->letter != 0)
+        printf(" -s %c", option->letter);
+    printf(" -l %s%s -d '", option->name, option->argument != NULL ? " -r" : "");
+    print_quoted(option->help);
+    printf("'\n");
 }
 
 static void print_fish(void)
 {
     printf("# fish completion for ashlar: ashlar completion fish | source\n");
+    for (int j = 0; ash__cmd_globals[j].name != NULL; j++)
+        print_fish_option(NULL, &ash__cmd_globals[j]);
     for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
         const ash_cmd_verb *verb = ash__cmd_verbs[i];
-        printf("complete -c ashlar -n __fish_use_subcommand -a %s -d '%s'\n", verb->name,
-               verb->summary);
+        printf("complete -c ashlar -f -n __fish_use_subcommand -a %s -d '", verb->name);
+        print_quoted(verb->summary);
+        printf("'\n");
         for (int j = 0; verb->options != NULL && verb->options[j].name != NULL; j++)
-            printf("complete -c ashlar -n '__fish_seen_subcommand_from %s' -l %s\n", verb->name,
-                   verb->options[j].name);
+            print_fish_option(verb->name, &verb->options[j]);
+        if (has_choices(verb)) {
+            printf("complete -c ashlar -f -n '__fish_seen_subcommand_from %s' -a '", verb->name);
+            print_choices(verb);
+            printf("'\n");
+        }
+        if (verb->takes_names)
+            printf("complete -c ashlar -n '__fish_seen_subcommand_from %s' -a '(ashlar -q ls "
+                   "2>/dev/null)'\n",
+                   verb->name);
     }
-    for (int j = 0; ash__cmd_globals[j].name != NULL; j++)
-        printf("complete -c ashlar -l %s\n", ash__cmd_globals[j].name);
 }
 
 static int run_completion(ash_cmd *cmd, const ash_cmd_args *args)
@@ -90,5 +199,6 @@ const ash_cmd_verb ash__cmd_completion = {
     .summary = "print completions for a shell",
     .min_words = 1,
     .max_words = 1,
+    .choices = "bash zsh fish",
     .run = run_completion,
 };

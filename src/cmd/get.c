@@ -253,5 +253,6 @@ const ash_cmd_verb ash__cmd_get = {
     .options = options,
     .min_words = 1,
     .max_words = 2,
+    .takes_names = true,
     .run = run_get,
 };

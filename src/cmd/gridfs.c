@@ -243,5 +243,6 @@ const ash_cmd_verb ash__cmd_gridfs = {
     .options = options,
     .min_words = 0,
     .max_words = -1,
+    .choices = "list search put put_id get get_id get_regex delete delete_id",
     .run = run_gridfs,
 };

@@ -42,73 +42,6 @@ static int print_overview(void)
     return ASH_EXIT_OK;
 }
 
-/* ---- the manual page, from the same tables ---- */
-
-/* Dashes and backslashes mean something to troff, and so does a dot that begins a line. */
-static void print_troff(const char *text)
-{
-    bool line_start = true;
-    for (; *text != 0; text++) {
-        if (line_start && (*text == '.' || *text == '\''))
-            fputs("\\&", stdout);
-        if (*text == '-')
-            fputs("\\-", stdout);
-        else if (*text == '\\')
-            fputs("\\e", stdout);
-        else
-            putchar(*text);
-        line_start = *text == '\n';
-    }
-}
-
-static void print_man_options(const ash_cmd_option *options)
-{
-    for (int i = 0; options != NULL && options[i].name != NULL; i++) {
-        printf(".TP\n.B ");
-        if (options[i].letter != 0)
-            printf("\\-%c, ", options[i].letter);
-        printf("\\-\\-");
-        print_troff(options[i].name);
-        if (options[i].argument != NULL)
-            printf("=%s", options[i].argument);
-        printf("\n");
-        print_troff(options[i].help);
-        printf("\n");
-    }
-}
-
-static int print_man(void)
-{
-    printf(".TH ASHLAR 1\n.SH NAME\nashlar \\- keep files as documents\n.SH SYNOPSIS\n.B ashlar\n"
-           "[\\-s STORE] VERB ...\n.SH DESCRIPTION\n"
-           "Keeps files of any size as documents: in a folder of this machine, or on a MongoDB "
-           "deployment. A file is addressed by\n"
-           ".IR NAME ,\n.IR NAME @ REV\n(@0 the first revision, @\\-1 the newest) or\n.BI id: "
-           "VALUE .\n.SH OPTIONS\n");
-    print_man_options(ash__cmd_globals);
-    printf(".SH VERBS\n");
-    for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
-        const ash_cmd_verb *verb = ash__cmd_verbs[i];
-        printf(".SS ");
-        print_troff(verb->name);
-        printf(" ");
-        print_troff(verb->synopsis);
-        printf("\n");
-        print_troff(verb->summary);
-        printf(".\n");
-        if (verb->details != NULL) {
-            print_troff(verb->details);
-            printf("\n");
-        }
-        print_man_options(verb->options);
-    }
-    printf(".SH EXIT STATUS\n0 done; 1 other failure; 2 usage; 3 some items failed; 4 not found; 5 "
-           "exists or a condition failed; 6 locked\n"
-           "or timed out; 7 corrupt data found; 8 no space; 9 not allowed; 130 interrupted.\n"
-           ".SH ENVIRONMENT\n.TP\n.B ASHLAR_STORE\nThe store, when \\-s is not given.\n");
-    return ASH_EXIT_OK;
-}
-
 enum { MAN };
 static const ash_cmd_option help_options[] = {
     {0, "man", NULL, "print the manual page, in troff"},
@@ -118,7 +51,7 @@ static const ash_cmd_option help_options[] = {
 static int run_help(ash_cmd *cmd, const ash_cmd_args *args)
 {
     if (args->values[MAN] != NULL)
-        return print_man();
+        return ash__cmd_print_man();
     if (args->count == 0)
         return print_overview();
     const ash_cmd_verb *verb = ash__cmd_find_verb(args->words[0]);

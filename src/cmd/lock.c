@@ -234,5 +234,6 @@ const ash_cmd_verb ash__cmd_lock = {
     .options = options,
     .min_words = 2,
     .max_words = -1,
+    .takes_names = true,
     .run = run_lock,
 };

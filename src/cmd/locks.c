@@ -215,5 +215,6 @@ const ash_cmd_verb ash__cmd_locks = {
                "releases or commits.  NAME is as for `ashlar lock`.",
     .options = options,
     .max_words = 2,
+    .choices = "ls break",
     .run = run_locks,
 };

@@ -94,5 +94,6 @@ const ash_cmd_verb ash__cmd_ls = {
     .details = "Lists the files whose names begin with PREFIX, in the order of their names.",
     .options = options,
     .max_words = 1,
+    .takes_names = true,
     .run = run_ls,
 };

@@ -71,5 +71,6 @@ const ash_cmd_verb ash__cmd_mv = {
     .options = options,
     .min_words = 2,
     .max_words = 2,
+    .takes_names = true,
     .run = run_mv,
 };

@@ -77,5 +77,6 @@ const ash_cmd_verb ash__cmd_stat = {
     .summary = "show all that is known of files",
     .min_words = 1,
     .max_words = -1,
+    .takes_names = true,
     .run = run_stat,
 };

@@ -33,4 +33,6 @@
 ASH_CMD_VERBS(X)
 #undef X
 
+int ash__cmd_print_man(void); /* man.c: in troff; an exit code */
+
 #endif

@@ -213,7 +213,32 @@ case_usage() {
     for shell in bash zsh fish; do
         expect_status 0 "$ASHLAR" completion $shell
     done
-    "$ASHLAR" completion bash >"$scratch/completion" && bash -n "$scratch/completion"
+}
+
+# What bash would offer after these words.
+offered() {
+    PATH=$(dirname "$ASHLAR"):$PATH bash -c '. "$1"
+        shift
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _ashlar
+        printf "%s\n" "${COMPREPLY[@]}"' bash "$scratch/completion" "$@" | paste -sd, -
+}
+
+case_completion() {
+    "$ASHLAR" completion bash >"$scratch/completion"
+    [ "$(offered ashlar lo)" = lock,locks ]
+    [ "$(offered ashlar locks '')" = ls,break ]
+    [ "$(offered ashlar gridfs put)" = put,put_id ]
+    [ "$(offered ashlar ls --al)" = --all ]
+    [ "$(offered ashlar completion z)" = zsh ]
+    # Names are offered as they are, and nothing in them is obeyed.
+    for name in 'of two words' "of \$(touch $scratch/obeyed)" other; do
+        echo x | "$ASHLAR" -s "$scratch/names" put - "$name"
+    done
+    [ "$(offered ashlar -s "$scratch/names" get of)" = "of \$(touch $scratch/obeyed),of two words" ] ||
+        [ "$(offered ashlar -s "$scratch/names" get of)" = "of two words,of \$(touch $scratch/obeyed)" ]
+    [ ! -e "$scratch/obeyed" ]
+    [ "$(offered ashlar -s "$scratch/names" lock ot)" = other ]
 }
 
 case_buckets_and_databases_are_apart() {

@@ -42,8 +42,15 @@ case_install_and_c_program() {
     library=$(dirname "$(find "$scratch/root" -name 'libashlar.so' | head -n 1)")
     (cd "$scratch" && LD_LIBRARY_PATH=$library ./keep)
     [ "$("$ASHLAR" -s "$scratch/files" cat hello.txt)" = hello ]
+    # The same with the archive.
+    flags=$(PKG_CONFIG_PATH=$scratch/pc pkg-config --static --cflags --libs ashlar | sed 's|-lashlar|-l:libashlar.a|')
+    cc -o "$scratch/kept" "$scratch/keep.c" $flags
+    (cd "$scratch" && ./kept)
     find "$scratch/root" -name ashlar.1 | grep -q .
     find "$scratch/root" -path '*/bin/ashlar' | grep -q .
+    for file in bash-completion/completions/ashlar.bash zsh/site-functions/_ashlar fish/vendor_completions.d/ashlar.fish; do
+        find "$scratch/root" -path "*/share/$file" | grep -q .
+    done
     # Nothing but the public names leaves the library.
     ! nm -D --defined-only "$library/libashlar.so" | grep -v ' [AVW] ' | awk '{print $3}' | grep -qvE '^ash_[^_]'
 }
