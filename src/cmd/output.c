@@ -32,6 +32,13 @@ static void cut(char *text)
     memcpy(text + at, "...", sizeof "...");
 }
 
+/* "no file named x" says it all. */
+static bool ends_with(const char *text, const char *word)
+{
+    size_t len = strlen(text), end = strlen(word);
+    return len > end && text[len - end - 1] == ' ' && strcmp(text + len - end, word) == 0;
+}
+
 static void report(const ash_cmd *cmd, const char *kind, const char *what, int code,
                    const char *text)
 {
@@ -54,11 +61,13 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
         print_json(stderr, &object);
         bson_destroy(&object);
     } else {
+        bool twice = shown_what != NULL && ends_with(shown, shown_what);
         if (shown_what != NULL)
             cut(shown_what);
+        const char *item = shown_what != NULL && !twice ? shown_what : "";
         fprintf(stderr, "ashlar%s%s: %s%s%s%s\n", verb != NULL ? " " : "", verb != NULL ? verb : "",
-                strcmp(kind, "warning") == 0 ? "warning: " : "",
-                shown_what != NULL ? shown_what : "", shown_what != NULL ? ": " : "", shown);
+                strcmp(kind, "warning") == 0 ? "warning: " : "", item, item[0] != 0 ? ": " : "",
+                shown);
     }
     ash__free(shown);
     ash__free(shown_what);

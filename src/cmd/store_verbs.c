@@ -106,9 +106,9 @@ static void print_report(const ash_cmd *cmd, const bson_t *report)
     ash__cmd_print_findings(report);
     ash__cmd_say(cmd,
                  "%" PRId64 " collections, %" PRId64 " documents, %" PRId64 " index keys: %" PRId64
-                 " problems",
+                 " problem%s",
                  field(report, "collections"), field(report, "records"), field(report, "indexKeys"),
-                 field(report, "findingCount"));
+                 field(report, "findingCount"), field(report, "findingCount") == 1 ? "" : "s");
 }
 
 static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)

@@ -108,12 +108,12 @@ static int try_lock(ash_engine *e, int operation)
     }
 }
 
-static int busy(ash_engine *e, ash_error *err)
+int ash__folder_busy(const char *folder, int lock_fd, ash_error *err)
 {
     char holder[24] = "";
-    ssize_t len = pread(e->lock_fd, holder, sizeof holder - 1, 0);
+    ssize_t len = pread(lock_fd, holder, sizeof holder - 1, 0);
     holder[len > 0 ? strcspn(holder, "\n") : 0] = 0;
-    return ash__fail(err, ASH_EBUSY, "store %s is in use by process %s", e->folder,
+    return ash__fail(err, ASH_EBUSY, "store %s is in use by process %s", folder,
                      holder[0] != 0 ? holder : "?");
 }
 
@@ -130,7 +130,7 @@ static int lock_folder(ash_engine *e, ash_error *err)
         return shared ? 0 : result;
     int reason = try_lock(e, shared ? LOCK_SH : LOCK_EX);
     if (reason == EWOULDBLOCK)
-        return busy(e, err);
+        return ash__folder_busy(e->folder, e->lock_fd, err);
     if (reason != 0)
         return ash__fail_errno(err, reason, "cannot lock store %s", e->folder);
     if (shared)

@@ -183,6 +183,7 @@ int ash__sum_check(MDB_val key, MDB_val row, ash_doc *value, const char *what, a
 /* folder.c */
 int ash__folder_prepare(ash_engine *e, ash_error *err);
 void ash__folder_release(ash_engine *e);
+int ash__folder_busy(const char *folder, int lock_fd, ash_error *err); /* ASH_EBUSY, saying who */
 int ash__superblock_write(ash_engine *e, ash_error *err);
 int ash__superblock_check(ash_engine *e, ash_error *err); /* against the open store's id */
 

@@ -40,9 +40,8 @@ static int lock_shared(ash_salvage *s, ash_error *err)
     }
     if (flock(s->lock_fd, LOCK_SH | LOCK_NB) == 0)
         return 0;
-    return errno == EWOULDBLOCK
-               ? ash__fail(err, ASH_EBUSY, "store %s is in use by another process", s->folder)
-               : ash__fail_errno(err, errno, "cannot lock store %s", s->folder);
+    return errno == EWOULDBLOCK ? ash__folder_busy(s->folder, s->lock_fd, err)
+                                : ash__fail_errno(err, errno, "cannot lock store %s", s->folder);
 }
 
 static bool has(const ash_salvage *s, const char *name)
