@@ -411,6 +411,8 @@ typedef struct ash_watch_options {
     int64_t max_await_ms;             /* how long next waits for an event; 0 = 1000 */
     bool all_changes;                 /* of the whole store (db must be NULL) */
     int32_t batch_size;
+    const char *full_document_before_change; /* "off", "whenAvailable", "required"; NULL = off */
+    bool expanded_events; /* also of collections and indexes created, changed or dropped */
 } ash_watch_options;
 #define ASH_WATCH_OPTIONS_INIT                                                                     \
     {                                                                                              \

@@ -36,7 +36,6 @@ static const char *const refused[] = {
     "$setWindowFields",
     "$shardedDataDistribution",
     "$vectorSearch",
-    "$changeStreamSplitLargeEvent",
 };
 
 static const ash_stage_op *find_op(const char *name)

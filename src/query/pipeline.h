@@ -49,6 +49,7 @@ typedef struct ash_pipeline_head {
     bool is_change_stream; /* first stage is $changeStream; its spec below */
     bson_t change_stream;  /* static */
     bool has_write_out;    /* ends in $out or $merge */
+    bool splits_events;    /* ends in $changeStreamSplitLargeEvent */
 } ash_pipeline_head;
 const ash_pipeline_head *ash__pipeline_head(ash_pipeline *p);
 

@@ -185,6 +185,36 @@ static void free_stats(void *state)
     bson_destroy(&((struct stats_state *)state)->out);
 }
 
+/* Options of $changeStream and their types. */
+static int check_change_stream(ash_stage_parser *p, ash_doc spec)
+{
+    static const struct {
+        const char *name;
+        bson_type_t type;
+    } known[] = {
+        {"fullDocument", BSON_TYPE_UTF8},
+        {"fullDocumentBeforeChange", BSON_TYPE_UTF8},
+        {"resumeAfter", BSON_TYPE_DOCUMENT},
+        {"startAfter", BSON_TYPE_DOCUMENT},
+        {"startAtOperationTime", BSON_TYPE_TIMESTAMP},
+        {"allChangesForCluster", BSON_TYPE_BOOL},
+        {"showExpandedEvents", BSON_TYPE_BOOL},
+    };
+    for (ash_doc_iter it = ash__doc_iter(spec); ash__doc_iter_next(&it);) {
+        size_t i = 0;
+        while (i < ASH_ARRAY_LEN(known) && strcmp(known[i].name, it.name) != 0)
+            i++;
+        if (i == ASH_ARRAY_LEN(known))
+            return ash__fail_server(p->err, ASH_EINVAL, 40415,
+                                    "BSON field '$changeStream.%s' is an unknown field.", it.name);
+        if (it.value.type != known[i].type)
+            return ash__fail_server(p->err, ASH_EINVAL, 14,
+                                    "BSON field '$changeStream.%s' is the wrong type '%s'", it.name,
+                                    ash__type_name(it.value.type));
+    }
+    return 0;
+}
+
 static int parse_change_stream(ash_stage_parser *p, const ash_stage_op *op, ash_value spec)
 {
     (void)op;
@@ -197,6 +227,19 @@ static int parse_change_stream(ash_stage_parser *p, const ash_stage_op *op, ash_
     p->head_open = false;
     p->pipeline->head.is_change_stream = true;
     ash__doc_to_bson(ash__value_doc(spec), &p->pipeline->head.change_stream);
+    return check_change_stream(p, ash__value_doc(spec));
+}
+
+/* Events that fit pass it as they are; whoever runs the stream refuses the others. */
+static int parse_split(ash_stage_parser *p, const ash_stage_op *op, ash_value spec)
+{
+    if (spec.type != BSON_TYPE_DOCUMENT || !ash__doc_is_empty(ash__value_doc(spec)))
+        return ash__fail_server(p->err, ASH_EINVAL, 7182800, "%s takes an empty object", op->name);
+    if (!p->is_last || p->pipeline->place != ASH_PLACE_TOP)
+        return ash__fail_server(p->err, ASH_EINVAL, 7182802,
+                                "%s must be the last stage in the pipeline", op->name);
+    p->head_open = false;
+    p->pipeline->head.splits_events = true;
     return 0;
 }
 
@@ -205,5 +248,7 @@ const ash_stage_op ash__stage_write_ops[] = {
     {"$merge", ASH_STAGE_LAST, parse_merge, next_write, NULL, NULL},
     {"$collStats", ASH_STAGE_FIRST, parse_stats, next_stats, free_stats, NULL},
     {"$changeStream", ASH_STAGE_FIRST, parse_change_stream, NULL, NULL, NULL},
+    {"$changeStreamSplitLargeEvent", 0, parse_split, NULL, NULL,
+     "an event over 16 MiB answers 10334 and is not split"},
     {NULL},
 };

@@ -21,8 +21,9 @@ bool ash__update_uses_position(const ash_update *u); /* has `$`: match with deta
 
 /* Apply to doc, building the new document in out (starting over).  *modified: bytes changed.
  * is_insert: also $setOnInsert. _id keeps its place (first) and value: a change is 66
- * ImmutableField.  changes, if not NULL, receives {updatedFields, removedFields, truncatedArrays}
- * for change streams (absent for replacements).  Checks 16 MiB and depth: 17419/10334, 15. */
+ * ImmutableField.  changes, if not NULL, receives {updatedFields, removedFields, truncatedArrays,
+ * disambiguatedPaths?} for change streams (absent for replacements).  Checks 16 MiB and depth:
+ * 17419/10334, 15. */
 int ash__update_apply(const ash_update *u, ash_doc doc, const ash_match_details *details,
                       bool is_insert, ash_builder *out, bool *modified, ash_builder *changes,
                       ash_error *err);

@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* {updatedFields, removedFields, truncatedArrays}: operators say which fields they touched, so the
- * tree guides the comparison of before and after; for pipelines the documents are compared. */
+/* {updatedFields, removedFields, truncatedArrays, disambiguatedPaths?}: operators say which fields
+ * they touched, so the tree guides the comparison of before and after; for pipelines the documents
+ * are compared.
+ *
+ * A path is ambiguous when a document's field in it looks like an array's index or holds a dot;
+ * disambiguatedPaths spells those out, part by part. */
 #include "query/update_node.h"
 
 #include "base/mem.h"
+#include "bson/path.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* One part of the path at hand; the name belongs to whoever pushed it. */
+struct part {
+    const char *name;
+    bool is_index;
+};
 
 struct changes {
     ash_builder updated;
@@ -13,18 +25,29 @@ struct changes {
     uint32_t removed_count;
     ash_builder truncated;
     uint32_t truncated_count;
+    ash_builder ambiguous;
+    uint32_t ambiguous_count;
     ash_buffer path;
+    ash_buffer parts; /* of struct part */
     int32_t position;
 };
 
 /* Appends a part to the path; the length before it, to go back to. */
-static size_t push_part(struct changes *c, const char *name)
+static size_t push_part(struct changes *c, const char *name, bool is_index)
 {
+    struct part part = {name, is_index};
     size_t before = c->path.len;
-    if (before > 0)
+    if (c->parts.len > 0)
         ash__buffer_append_byte(&c->path, '.');
     ash__buffer_append_text(&c->path, name);
+    ash__buffer_append(&c->parts, &part, sizeof part);
     return before;
+}
+
+static void pop_part(struct changes *c, size_t before)
+{
+    c->path.len = before;
+    c->parts.len -= sizeof(struct part);
 }
 
 static const char *path_text(struct changes *c)
@@ -32,20 +55,53 @@ static const char *path_text(struct changes *c)
     return ash__buffer_text(&c->path);
 }
 
+static bool is_ambiguous(const struct part *part)
+{
+    uint32_t index;
+    return !part->is_index && (strchr(part->name, '.') != NULL ||
+                               ash__path_index(part->name, strlen(part->name), &index));
+}
+
+/* The path at hand changed. */
+static void note_path(struct changes *c)
+{
+    const struct part *parts = (const struct part *)(const void *)c->parts.data;
+    size_t count = c->parts.len / sizeof *parts;
+    size_t i = 0;
+    char name[12];
+    while (i < count && !is_ambiguous(&parts[i]))
+        i++;
+    if (i == count)
+        return;
+    c->ambiguous_count++;
+    ash__builder_begin_array(&c->ambiguous, path_text(c));
+    for (i = 0; i < count; i++) {
+        ash__index_name((uint32_t)i, name);
+        if (parts[i].is_index)
+            ash__builder_int32(&c->ambiguous, name, (int32_t)strtoul(parts[i].name, NULL, 10));
+        else
+            ash__builder_text(&c->ambiguous, name, parts[i].name);
+    }
+    ash__builder_end(&c->ambiguous);
+}
+
 static void add_updated(struct changes *c, ash_value v)
 {
+    note_path(c);
     ash__builder_value(&c->updated, path_text(c), v);
 }
 
 static void add_removed(struct changes *c)
 {
     char name[12];
+    note_path(c);
     ash__builder_text(&c->removed, ash__index_name(c->removed_count++, name), path_text(c));
 }
 
 static void add_truncated(struct changes *c, uint32_t len)
 {
     char name[12];
+    note_path(c);
     ash__builder_begin_doc(&c->truncated, ash__index_name(c->truncated_count++, name));
     ash__builder_text(&c->truncated, "field", path_text(c));
     ash__builder_int32(&c->truncated, "newSize", (int32_t)len);
@@ -78,9 +134,9 @@ static bool add_appended(struct changes *c, ash_value before, ash_value after)
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(after)); ash__doc_iter_next(&it); index++) {
         if (index < skip)
             continue;
-        size_t mark = push_part(c, it.name);
+        size_t mark = push_part(c, it.name, true);
         add_updated(c, it.value);
-        c->path.len = mark;
+        pop_part(c, mark);
     }
     return true;
 }
@@ -90,10 +146,10 @@ static void walk(struct changes *c, const ash_update_node *n, ash_value before, 
 static void walk_child(struct changes *c, const ash_update_node *child, const char *name,
                        ash_value before, ash_value after)
 {
-    size_t mark = push_part(c, name);
+    size_t mark = push_part(c, name, before.type == BSON_TYPE_ARRAY);
     walk(c, child, ash__doc_get(ash__value_doc(before), name),
          ash__doc_get(ash__value_doc(after), name));
-    c->path.len = mark;
+    pop_part(c, mark);
 }
 
 static void walk_items(struct changes *c, const ash_update_node *n, ash_value before,
@@ -101,12 +157,12 @@ static void walk_items(struct changes *c, const ash_update_node *n, ash_value be
 {
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(before)); ash__doc_iter_next(&it);) {
         ash_value item = ash__doc_get(ash__value_doc(after), it.name);
-        size_t mark = push_part(c, it.name);
+        size_t mark = push_part(c, it.name, true);
         if (n->count == 1)
             walk(c, n->children[0], it.value, item);
         else if (!ash__value_identical(it.value, item))
             add_updated(c, item);
-        c->path.len = mark;
+        pop_part(c, mark);
     }
 }
 
@@ -141,16 +197,16 @@ static void compare(struct changes *c, ash_value before, ash_value after);
 static void compare_fields(struct changes *c, ash_doc before, ash_doc after)
 {
     for (ash_doc_iter it = ash__doc_iter(before); ash__doc_iter_next(&it);) {
-        size_t mark = push_part(c, it.name);
+        size_t mark = push_part(c, it.name, false);
         compare(c, it.value, ash__doc_get(after, it.name));
-        c->path.len = mark;
+        pop_part(c, mark);
     }
     for (ash_doc_iter it = ash__doc_iter(after); ash__doc_iter_next(&it);) {
         if (!ash__value_is_missing(ash__doc_get(before, it.name)))
             continue;
-        size_t mark = push_part(c, it.name);
+        size_t mark = push_part(c, it.name, false);
         add_updated(c, it.value);
-        c->path.len = mark;
+        pop_part(c, mark);
     }
 }
 
@@ -172,12 +228,12 @@ static void compare_arrays(struct changes *c, ash_value before, ash_value after)
     x = ash__doc_iter(ash__value_doc(before));
     bool more = ash__doc_iter_next(&x);
     for (y = ash__doc_iter(ash__value_doc(after)); ash__doc_iter_next(&y); index++) {
-        size_t mark = push_part(c, y.name);
+        size_t mark = push_part(c, y.name, true);
         if (more)
             compare(c, x.value, y.value);
         else
             add_updated(c, y.value);
-        c->path.len = mark;
+        pop_part(c, mark);
         more = more && ash__doc_iter_next(&x);
     }
 }
@@ -199,6 +255,7 @@ static void begin(struct changes *c)
     ash__builder_begin(&c->updated);
     ash__builder_begin(&c->removed);
     ash__builder_begin(&c->truncated);
+    ash__builder_begin(&c->ambiguous);
 }
 
 static void finish(struct changes *c, ash_builder *out)
@@ -206,15 +263,20 @@ static void finish(struct changes *c, ash_builder *out)
     ash__builder_end(&c->updated);
     ash__builder_end(&c->removed);
     ash__builder_end(&c->truncated);
+    ash__builder_end(&c->ambiguous);
     ash__builder_begin(out);
     ash__builder_doc_value(out, "updatedFields", ash__builder_doc(&c->updated));
     ash__builder_array_value(out, "removedFields", ash__builder_doc(&c->removed));
     ash__builder_array_value(out, "truncatedArrays", ash__builder_doc(&c->truncated));
+    if (c->ambiguous_count > 0)
+        ash__builder_doc_value(out, "disambiguatedPaths", ash__builder_doc(&c->ambiguous));
     ash__builder_end(out);
     ash__builder_release(&c->updated);
     ash__builder_release(&c->removed);
     ash__builder_release(&c->truncated);
+    ash__builder_release(&c->ambiguous);
     ash__buffer_release(&c->path);
+    ash__buffer_release(&c->parts);
 }
 
 void ash__update_changes(const ash_update *u, ash_doc before, ash_doc after, int32_t position,

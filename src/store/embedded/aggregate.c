@@ -177,6 +177,10 @@ static int open_pipeline(agg_cursor *c, const bson_t *pipeline, const ash_aggreg
     const ash_pipeline_head *head = ash__pipeline_head(c->pipeline);
     if (head->is_change_stream)
         return watch_instead(c, pipeline, opts, instead, err);
+    if (head->splits_events)
+        return ash__fail_server(err, ASH_EINVAL, 20,
+                                "$changeStreamSplitLargeEvent is only allowed in a change stream's "
+                                "pipeline");
     if (head->has_write_out && c->host.op.transaction != NULL)
         return ash__fail_server(err, ASH_EUNSUPPORTED, 263,
                                 "$out and $merge cannot run in a transaction");
@@ -247,6 +251,10 @@ static void read_spec(const bson_t *spec, ash_watch_options *w, bson_t docs[2])
     }
     if (bson_iter_init_find(&it, spec, "fullDocument") && BSON_ITER_HOLDS_UTF8(&it))
         w->full_document = bson_iter_utf8(&it, NULL);
+    if (bson_iter_init_find(&it, spec, "fullDocumentBeforeChange") && BSON_ITER_HOLDS_UTF8(&it))
+        w->full_document_before_change = bson_iter_utf8(&it, NULL);
+    if (bson_iter_init_find(&it, spec, "showExpandedEvents"))
+        w->expanded_events = bson_iter_as_bool(&it);
     if (bson_iter_init_find(&it, spec, "allChangesForCluster"))
         w->all_changes = bson_iter_as_bool(&it);
 }

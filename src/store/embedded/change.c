@@ -49,12 +49,26 @@ int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t
     return ash__oplog_write(c->writer, &change, err);
 }
 
+/* Does the log keep the collection's documents as they were? */
+static bool keeps_images(const ash_coll *c)
+{
+    return bson_has_field(&c->options, "changeStreamPreAndPostImages");
+}
+
+/* A record's view ends with its change. */
+static void keep_before(const ash_changer *c, const ash_record *r, ash_buffer *kept)
+{
+    if (keeps_images(c->coll))
+        ash__buffer_append(kept, r->doc.data, r->doc.len);
+}
+
 int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
                        const ash_match_details *details, ash_builder *after, bool *modified,
                        ash_error *err)
 {
     ash_duplicate dup = {0};
     ash_builder changes = ASH_BUILDER_INIT;
+    ash_buffer before = ASH_BUFFER_INIT;
     bool is_replace = ash__update_kind(u) == ASH_UPDATE_REPLACE;
     uint64_t rid = r->rid;
     ash__builder_begin(&changes);
@@ -64,6 +78,7 @@ int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
     if (rc != 0 || !*modified)
         goto out;
     ash_doc doc = ash__builder_doc(after);
+    keep_before(c, r, &before);
     rc = validate(c, doc, r->doc, err);
     if (rc == 0) {
         rc = ash__record_replace(c->writer, c->coll, rid, doc, NULL, &dup, err);
@@ -75,13 +90,17 @@ int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
                          .db = c->coll->db,
                          .coll = c->coll,
                          .id = ash__doc_get(doc, "_id"),
-                         .rid = rid};
+                         .rid = rid,
+                         .before = {before.data, (uint32_t)before.len}};
+    if (before.len > 0 && !is_replace)
+        change.after = doc;
     if (is_replace)
         change.doc = doc;
     else
         change.changes = ash__builder_doc(&changes);
     rc = ash__oplog_write(c->writer, &change, err);
 out:
+    ash__buffer_release(&before);
     ash__builder_release(&changes);
     return rc;
 }
@@ -91,13 +110,19 @@ int ash__change_delete(ash_changer *c, const ash_record *r, ash_error *err)
     /* The record's view ends with the deletion, the log entry needs its key. */
     ash_value id = ash__doc_get(r->doc, "_id");
     uint8_t *copy = id.len > 0 ? ash__memdup(id.data, id.len) : NULL;
+    ash_buffer before = ASH_BUFFER_INIT;
+    keep_before(c, r, &before);
     int rc = ash__record_delete(c->writer, c->coll, r->rid, err);
     if (rc == 0) {
         id.data = copy;
-        ash_change change = {
-            .kind = ASH_CHANGE_DELETE, .db = c->coll->db, .coll = c->coll, .id = id};
+        ash_change change = {.kind = ASH_CHANGE_DELETE,
+                             .db = c->coll->db,
+                             .coll = c->coll,
+                             .id = id,
+                             .before = {before.data, (uint32_t)before.len}};
         rc = ash__oplog_write(c->writer, &change, err);
     }
+    ash__buffer_release(&before);
     ash__free(copy);
     return rc;
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum option_fate { KEEP_BOOL, KEEP_NUMBER, KEEP_DOC, KEEP_TEXT, IGNORE, REFUSE };
+enum option_fate { KEEP_BOOL, KEEP_NUMBER, KEEP_DOC, KEEP_TEXT, KEEP_IMAGES, IGNORE, REFUSE };
 
 static const struct {
     const char *name;
@@ -19,6 +19,7 @@ static const struct {
     {"validationLevel", KEEP_TEXT},
     {"validationAction", KEEP_TEXT},
     {"collation", KEEP_DOC},
+    {"changeStreamPreAndPostImages", KEEP_IMAGES},
     {"storageEngine", IGNORE},
     {"indexOptionDefaults", IGNORE},
     {"autoIndexId", IGNORE},
@@ -77,9 +78,37 @@ static int check_doc(const char *name, ash_value v, ash_error *err)
     return ash__collation_parse(&spec, &parsed, &is_simple, err);
 }
 
+/* {enabled: bool}; *enabled: what it says. */
+static int check_images(ash_value v, bool *enabled, ash_error *err)
+{
+    static const char *const name = "create.changeStreamPreAndPostImages";
+    ash_value on = ASH_VALUE_MISSING;
+    if (v.type != BSON_TYPE_DOCUMENT)
+        return ash__fail_server(err, ASH_EINVAL, 14,
+                                "BSON field '%s' is the wrong type '%s', expected type 'object'",
+                                name, ash__type_name(v.type));
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);) {
+        if (strcmp(it.name, "enabled") != 0)
+            return ash__fail_server(err, ASH_EINVAL, 40415,
+                                    "BSON field '%s.%s' is an unknown field.", name, it.name);
+        on = it.value;
+    }
+    if (ash__value_is_missing(on))
+        return ash__fail_server(err, ASH_EINVAL, 40414,
+                                "BSON field '%s.enabled' is missing but a required field", name);
+    if (on.type != BSON_TYPE_BOOL && !ash__value_is_number(on))
+        return ash__fail_server(err, ASH_EINVAL, 14,
+                                "BSON field '%s.enabled' is the wrong type '%s', expected type "
+                                "'bool'",
+                                name, ash__type_name(on.type));
+    *enabled = ash__value_truthy(on);
+    return 0;
+}
+
 static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
 {
     double number;
+    bool enabled = false;
     int rc = 0;
     size_t i = 0;
     while (i < ASH_ARRAY_LEN(options) && strcmp(options[i].name, it->name) != 0)
@@ -102,6 +131,11 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
             rc = ash__fail_server(err, ASH_EINVAL, 14, "%s must be a number", it->name);
         else if (!(number >= 0 && number < 9e15))
             rc = ash__fail_server(err, ASH_EINVAL, 2, "%s is out of range", it->name);
+        break;
+    case KEEP_IMAGES:
+        rc = check_images(it->value, &enabled, err);
+        if (!enabled)
+            return rc;
         break;
     case KEEP_TEXT:
         rc = check_text(it->name, it->value, err);

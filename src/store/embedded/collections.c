@@ -29,7 +29,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc != 0)
         return rc;
     if (c == NULL)
-        return ash__catalog_create(w, n->db, n->coll, n->options, &c, err);
+        return ash__oplog_create(w, n->db, n->coll, n->options, &c, err);
     if (ash__coll_options_equal(&c->options, n->options))
         return 0;
     return ash__fail_server(err, ASH_EEXISTS, 48,
@@ -120,6 +120,29 @@ int ash__embedded_drop_database(ash_store *store, const char *db, const ash_op *
 /* ---- rename -----------------------------------------------------------------------------------
  */
 
+static int log_rename(ash_writer *w, const naming *n, const ash_coll *from, const ash_coll *target,
+                      ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_begin_doc(&b, "to");
+    ash__builder_text(&b, "db", n->to_db);
+    ash__builder_text(&b, "coll", n->to_coll);
+    ash__builder_end(&b);
+    if (target != NULL)
+        ash__builder_binary(&b, "dropTarget", BSON_SUBTYPE_UUID, target->uuid, 16);
+    ash__builder_end(&b);
+    ash_change change = {.kind = ASH_CHANGE_RENAME,
+                         .db = n->db,
+                         .coll = from,
+                         .details = ash__builder_doc(&b),
+                         .to_db = n->to_db,
+                         .to_coll = n->to_coll};
+    int rc = ash__oplog_write(w, &change, err);
+    ash__builder_release(&b);
+    return rc;
+}
+
 static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
     const naming *n = ctx;
@@ -138,18 +161,13 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
         return ash__fail_server(err, ASH_EINVAL, 20, "Can't rename a collection to itself");
     if (to != NULL && !n->drop_target)
         return ash__fail_server(err, ASH_EEXISTS, 48, "target namespace exists");
-    if (to != NULL) {
-        rc = drop_coll(w, to, err);
+    rc = log_rename(w, n, from, to, err);
+    /* What is replaced by a rename is no drop of its own. */
+    if (rc == 0 && to != NULL) {
+        rc = ash__catalog_drop(w, to, err);
         if (rc == 0)
             rc = ash__catalog_find(v, n->db, n->coll, &from, err);
     }
-    ash_change change = {.kind = ASH_CHANGE_RENAME,
-                         .db = n->db,
-                         .coll = from,
-                         .to_db = n->to_db,
-                         .to_coll = n->to_coll};
-    if (rc == 0)
-        rc = ash__oplog_write(w, &change, err);
     return rc == 0 ? ash__catalog_rename(w, from, n->to_db, n->to_coll, err) : rc;
 }
 

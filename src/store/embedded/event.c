@@ -25,7 +25,7 @@ int ash__entry_read(ash_doc doc, uint64_t time, ash_entry *out, bool *known, ash
                        .doc = doc};
     ash__value_as_int64(ash__doc_get(doc, "o"), &kind);
     ash__value_as_int64(ash__doc_get(doc, "i"), &coll_id);
-    if (kind < ASH_CHANGE_INSERT || kind > ASH_CHANGE_DROP_DATABASE || out->db == NULL)
+    if (kind < ASH_CHANGE_INSERT || kind > ASH_CHANGE_MODIFY || out->db == NULL)
         return 0;
     out->kind = (enum ash_change_kind)kind;
     out->coll_id = (uint32_t)coll_id;
@@ -56,10 +56,23 @@ static const char *type_of(enum ash_change_kind kind)
         return "rename";
     case ASH_CHANGE_DROP_DATABASE:
         return "dropDatabase";
+    case ASH_CHANGE_CREATE:
+        return "create";
+    case ASH_CHANGE_CREATE_INDEXES:
+        return "createIndexes";
+    case ASH_CHANGE_DROP_INDEXES:
+        return "dropIndexes";
+    case ASH_CHANGE_MODIFY:
+        return "modify";
     case ASH_CHANGE_NOTHING:
         break;
     }
     return "";
+}
+
+bool ash__entry_is_expanded(const ash_entry *e)
+{
+    return e->kind >= ASH_CHANGE_CREATE;
 }
 
 /* What an insert or replace wrote, as long as that version exists. */
@@ -105,6 +118,45 @@ static int current_document(ash_view *v, const ash_entry *e, ash_doc *out, ash_e
     return rc;
 }
 
+/* A document of the entry, or data NULL. */
+static ash_doc document_of(const ash_entry *e, const char *name)
+{
+    ash_value v = ash__doc_get(e->doc, name);
+    return v.type == BSON_TYPE_DOCUMENT ? ash__value_doc(v) : (ash_doc){NULL, 0};
+}
+
+static int append_before(const ash_entry *e, enum ash_full_before before, ash_builder *b,
+                         ash_error *err)
+{
+    bool has_before = e->kind == ASH_CHANGE_UPDATE || e->kind == ASH_CHANGE_REPLACE ||
+                      e->kind == ASH_CHANGE_DELETE;
+    ash_doc doc = document_of(e, "b");
+    if (!has_before || before == ASH_BEFORE_OFF)
+        return 0;
+    if (doc.data != NULL)
+        ash__builder_doc_value(b, "fullDocumentBeforeChange", doc);
+    else if (before == ASH_BEFORE_AVAILABLE)
+        ash__builder_null(b, "fullDocumentBeforeChange");
+    else
+        return ash__fail_server(err, ASH_ENOTFOUND, 47,
+                                "the change stream was configured to require a document as it was "
+                                "before the change, and none was kept");
+    return 0;
+}
+
+/* What only expanded streams tell of the collection. */
+static void append_expanded(const ash_entry *e, ash_builder *b)
+{
+    ash_value uuid = ash__doc_get(e->doc, "u");
+    ash_doc details = document_of(e, "e");
+    if (uuid.type == BSON_TYPE_BINARY)
+        ash__builder_value(b, "collectionUUID", uuid);
+    if (details.data != NULL)
+        ash__builder_doc_value(b, "operationDescription", details);
+    if (e->kind == ASH_CHANGE_MODIFY && document_of(e, "b").data != NULL)
+        ash__builder_doc_value(b, "stateBeforeChange", document_of(e, "b"));
+}
+
 static int append_full(ash_view *v, const ash_entry *e, enum ash_full_document full, ash_builder *b,
                        ash_error *err)
 {
@@ -115,6 +167,8 @@ static int append_full(ash_view *v, const ash_entry *e, enum ash_full_document f
         rc = written_document(v, e, &doc, err);
     else if (is_update && full == ASH_FULL_LOOKUP)
         rc = current_document(v, e, &doc, err);
+    else if (is_update && full != ASH_FULL_DEFAULT)
+        doc = document_of(e, "f");
     else if (!is_update)
         return 0;
     if (rc != 0)
@@ -124,7 +178,7 @@ static int append_full(ash_view *v, const ash_entry *e, enum ash_full_document f
     else if (full == ASH_FULL_REQUIRED)
         return ash__fail_server(err, ASH_ENOTFOUND, 47,
                                 "the change stream was configured to require a full document for "
-                                "all changes, and this one's is gone");
+                                "all changes, and this one has none");
     else if (is_update && full != ASH_FULL_DEFAULT)
         ash__builder_null(b, "fullDocument");
     return 0;
@@ -139,7 +193,7 @@ static void append_namespace(ash_builder *b, const char *name, const char *db, c
     ash__builder_end(b);
 }
 
-static void append_update(ash_builder *b, ash_value changes)
+static void append_update(ash_builder *b, ash_value changes, bool expanded)
 {
     static const char *const lists[] = {"removedFields", "truncatedArrays"};
     ash_doc doc = changes.type == BSON_TYPE_DOCUMENT ? ash__value_doc(changes) : ash__doc_empty;
@@ -153,6 +207,11 @@ static void append_update(ash_builder *b, ash_value changes)
         ash__builder_array_value(
             b, lists[i], list.type == BSON_TYPE_ARRAY ? ash__value_doc(list) : ash__doc_empty);
     }
+    ash_value paths = ash__doc_get(doc, "disambiguatedPaths");
+    if (expanded)
+        ash__builder_doc_value(b, "disambiguatedPaths",
+                               paths.type == BSON_TYPE_DOCUMENT ? ash__value_doc(paths)
+                                                                : ash__doc_empty);
     ash__builder_end(b);
 }
 
@@ -166,19 +225,23 @@ static void begin_event(ash_builder *b, uint64_t time, int64_t wall_ms, enum ash
     ash__builder_date(b, "wallTime", wall_ms);
 }
 
-int ash__event_build(ash_view *v, const ash_entry *e, enum ash_full_document full, ash_builder *out,
-                     ash_error *err)
+int ash__event_build(ash_view *v, const ash_entry *e, const ash_event_wishes *wishes,
+                     ash_builder *out, ash_error *err)
 {
     ash_value key = ash__doc_get(e->doc, "k");
     begin_event(out, e->time, ash__entry_wall_ms(e), ASH_TOKEN_EVENT, type_of(e->kind));
-    int rc = append_full(v, e, full, out, err);
+    if (wishes->expanded)
+        append_expanded(e, out);
+    int rc = append_full(v, e, wishes->full, out, err);
     append_namespace(out, "ns", e->db, e->coll);
     if (e->kind == ASH_CHANGE_RENAME && e->to_db != NULL && e->to_coll != NULL)
         append_namespace(out, "to", e->to_db, e->to_coll);
     if (key.type == BSON_TYPE_DOCUMENT)
         ash__builder_value(out, "documentKey", key);
     if (e->kind == ASH_CHANGE_UPDATE)
-        append_update(out, ash__doc_get(e->doc, "x"));
+        append_update(out, ash__doc_get(e->doc, "x"), wishes->expanded);
+    if (rc == 0)
+        rc = append_before(e, wishes->before, out, err);
     ash__builder_end(out);
     return rc;
 }

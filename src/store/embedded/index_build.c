@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "store/embedded/oplog.h"
 
 #include <string.h>
 
@@ -115,6 +116,8 @@ static int make_ready(ash_build *b, ash_writer *w, ash_error *err)
         if (rc == 0 && index == NULL)
             rc = ash__fail_server(err, ASH_ENOTFOUND, 26,
                                   "index build aborted: its collection or the index was dropped");
+        if (rc == 0)
+            rc = ash__oplog_write_index(w, ASH_CHANGE_CREATE_INDEXES, c, index, err);
         if (rc == 0)
             rc = ash__index_ready(w, c, index, err);
         if (rc == 0)

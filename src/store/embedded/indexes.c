@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/index_build.h"
 #include "store/embedded/index_spec.h"
+#include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
 
 #include <string.h>
@@ -174,6 +175,8 @@ static int drop_one(ash_writer *w, const dropping *d, const ash_index *index, as
     if (strcmp(index->name, "_id_") == 0)
         return ash__fail_server(err, ASH_EINVAL, 72, "cannot drop _id index");
     int rc = ash__catalog_find(ash__writer_view(w), d->db, d->coll, &c, err);
+    if (rc == 0)
+        rc = ash__oplog_write_index(w, ASH_CHANGE_DROP_INDEXES, c, index, err);
     return rc == 0 ? ash__index_drop(w, c, index, err) : rc;
 }
 
@@ -206,8 +209,7 @@ static int drop_all(ash_writer *w, const dropping *d, ash_error *err)
         int rc = ash__catalog_find(ash__writer_view(w), d->db, d->coll, &c, err);
         if (rc != 0 || c->index_count <= 1)
             return rc;
-        const ash_index *last = &c->indexes[c->index_count - 1];
-        rc = ash__index_drop(w, c, last, err);
+        rc = drop_one(w, d, &c->indexes[c->index_count - 1], err);
         if (rc != 0)
             return rc;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/coll_options.h"
 #include "store/embedded/index_spec.h"
+#include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
 
 #include "bson/builder.h"
@@ -123,7 +124,8 @@ static int modify_one(modification *m, ash_writer *w, const ash_doc_iter *it, as
                   {"validationLevel", "validationLevel"},
                   {"validationAction", "validationAction"},
                   {"cappedSize", "size"},
-                  {"cappedMax", "max"}};
+                  {"cappedMax", "max"},
+                  {"changeStreamPreAndPostImages", "changeStreamPreAndPostImages"}};
     if (strcmp(it->name, "index") == 0) {
         if (it->value.type != BSON_TYPE_DOCUMENT)
             return ash__fail_server(err, ASH_EINVAL, 14, "collMod: 'index' must be an object");
@@ -132,11 +134,28 @@ static int modify_one(modification *m, ash_writer *w, const ash_doc_iter *it, as
     for (size_t i = 0; i < ASH_ARRAY_LEN(simple); i++)
         if (strcmp(it->name, simple[i].name) == 0)
             return modify_option(m, w, simple[i].option, it->value, err);
-    if (strcmp(it->name, "changeStreamPreAndPostImages") == 0)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 238, "collMod: option '%s' is not supported",
-                                it->name);
     return ash__fail_server(err, ASH_EINVAL, 40415, "BSON field 'collMod.%s' is an unknown field.",
                             it->name);
+}
+
+/* What the collection was like: the entry is written before the first change. */
+static int log_modification(ash_writer *w, const modification *m, const ash_coll *c, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_begin_doc(&b, "collectionOptions");
+    ash__builder_binary(&b, "uuid", BSON_SUBTYPE_UUID, c->uuid, 16);
+    ash__builder_elements(&b, ash__doc_from_bson(&c->options));
+    ash__builder_end(&b);
+    ash__builder_end(&b);
+    ash_change change = {.kind = ASH_CHANGE_MODIFY,
+                         .db = c->db,
+                         .coll = c,
+                         .before = ash__builder_doc(&b),
+                         .details = m->changes};
+    int rc = ash__oplog_write(w, &change, err);
+    ash__builder_release(&b);
+    return rc;
 }
 
 static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
@@ -146,6 +165,8 @@ static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
     int rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
     if (rc == 0 && c == NULL)
         rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "ns does not exist: %s.%s", m->db, m->coll);
+    if (rc == 0)
+        rc = log_modification(w, m, c, err);
     ash_doc_iter it = ash__doc_iter(m->changes);
     while (rc == 0 && ash__doc_iter_next(&it))
         rc = modify_one(m, w, &it, err);

@@ -40,6 +40,12 @@ static int build_entry(ash_writer *w, const ash_change *change, ash_builder *b, 
         rc = append_document(w, change, b, err);
     if (change->changes.data != NULL)
         ash__builder_doc_value(b, "x", change->changes);
+    if (change->before.data != NULL)
+        ash__builder_doc_value(b, "b", change->before);
+    if (change->after.data != NULL)
+        ash__builder_doc_value(b, "f", change->after);
+    if (change->details.data != NULL)
+        ash__builder_doc_value(b, "e", change->details);
     if (change->to_db != NULL) {
         ash__builder_text(b, "td", change->to_db);
         ash__builder_text(b, "tc", change->to_coll);
@@ -68,6 +74,39 @@ int ash__oplog_write_mark(ash_writer *w, ash_error *err)
     ash__builder_date(&b, "w", ash__clock_wall_ms());
     ash__builder_end(&b);
     int rc = ash__oplog_append(w, ash__builder_doc(&b), &time, err);
+    ash__builder_release(&b);
+    return rc;
+}
+
+int ash__oplog_create(ash_writer *w, const char *db, const char *name, const bson_t *options,
+                      const ash_coll **out, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    int rc = ash__catalog_create(w, db, name, options, out, err);
+    if (rc != 0)
+        return rc;
+    ash__builder_begin(&b);
+    ash__builder_elements(&b, ash__doc_from_bson(&(*out)->options));
+    ash__builder_doc_value(&b, "idIndex", ash__doc_from_bson(&(*out)->indexes[0].spec));
+    ash__builder_end(&b);
+    ash_change change = {
+        .kind = ASH_CHANGE_CREATE, .db = db, .coll = *out, .details = ash__builder_doc(&b)};
+    rc = ash__oplog_write(w, &change, err);
+    ash__builder_release(&b);
+    return rc;
+}
+
+int ash__oplog_write_index(ash_writer *w, enum ash_change_kind kind, const ash_coll *c,
+                           const ash_index *index, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_begin_array(&b, "indexes");
+    ash__builder_doc_value(&b, "0", ash__doc_from_bson(&index->spec));
+    ash__builder_end(&b);
+    ash__builder_end(&b);
+    ash_change change = {.kind = kind, .db = c->db, .coll = c, .details = ash__builder_doc(&b)};
+    int rc = ash__oplog_write(w, &change, err);
     ash__builder_release(&b);
     return rc;
 }

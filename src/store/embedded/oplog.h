@@ -15,7 +15,10 @@
  *   f   document the whole document (insert and replace), when it is stored inline
  *   r   int64    record id and s int64 sequence instead of f, when it lies in a segment: it is not
  *                copied, and an event shows it only as long as that version exists
- *   x   document {updatedFields, removedFields, truncatedArrays} (update)
+ *   x   document {updatedFields, removedFields, truncatedArrays, disambiguatedPaths?} (update)
+ *   b   document the whole document as it was before (update, replace, delete), when the collection
+ *                keeps images; an update then has f, too.  Of a modification: {collectionOptions}
+ *   e   document what was done, as change streams tell it (create, indexes, modify, rename)
  *   td  string   new database and tc string new collection (rename)
  *
  * The entry's time is its key in the engine. */
@@ -31,7 +34,11 @@ enum ash_change_kind {
     ASH_CHANGE_DELETE = 4,
     ASH_CHANGE_DROP = 5,
     ASH_CHANGE_RENAME = 6,
-    ASH_CHANGE_DROP_DATABASE = 7
+    ASH_CHANGE_DROP_DATABASE = 7,
+    ASH_CHANGE_CREATE = 8,
+    ASH_CHANGE_CREATE_INDEXES = 9,
+    ASH_CHANGE_DROP_INDEXES = 10,
+    ASH_CHANGE_MODIFY = 11
 };
 
 typedef struct ash_change {
@@ -42,6 +49,9 @@ typedef struct ash_change {
     ash_doc doc;  /* insert and replace: as written */
     uint64_t rid; /* its record */
     ash_doc changes;
+    ash_doc before;  /* image of the document before; data NULL: not kept */
+    ash_doc after;   /* image after, of an update */
+    ash_doc details; /* what was done to the collection */
     const char *to_db;
     const char *to_coll;
 } ash_change;
@@ -50,5 +60,13 @@ typedef struct ash_change {
 int ash__oplog_write_mark(ash_writer *w, ash_error *err);
 
 int ash__oplog_write(ash_writer *w, const ash_change *change, ash_error *err);
+
+/* Create a collection that is not there, and say so.  options may be NULL. */
+int ash__oplog_create(ash_writer *w, const char *db, const char *name, const bson_t *options,
+                      const ash_coll **out, ash_error *err);
+
+/* kind: of indexes, to tell of one. */
+int ash__oplog_write_index(ash_writer *w, enum ash_change_kind kind, const ash_coll *c,
+                           const ash_index *index, ash_error *err);
 
 #endif

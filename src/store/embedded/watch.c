@@ -9,6 +9,9 @@
 
 #include <string.h>
 
+/* A document's own limit, and what a server adds to it. */
+#define MAX_EVENT_BYTES (ASH_DOC_MAX_BYTES + 16 * 1024)
+
 typedef struct watch_cursor {
     ash_cursor base;
     ash_embedded *store;
@@ -16,7 +19,7 @@ typedef struct watch_cursor {
     char *db;   /* NULL: all */
     char *coll; /* NULL: all of the database */
     ash_env env;
-    enum ash_full_document full;
+    ash_event_wishes wishes;
     ash_pipeline *pipeline; /* or NULL */
     ash_matcher *match;     /* the pipeline's leading filter, or NULL */
     ash_doc fed;            /* the event given to the pipeline; data NULL: it was taken */
@@ -37,6 +40,8 @@ static bool same(const char *a, const char *b)
 
 static bool concerns(const watch_cursor *c, const ash_entry *e)
 {
+    if (ash__entry_is_expanded(e) && !c->wishes.expanded)
+        return false;
     if (c->db == NULL)
         return true;
     if (e->kind == ASH_CHANGE_RENAME && same(c->db, e->to_db) &&
@@ -82,6 +87,11 @@ static int deliver(watch_cursor *c, bool *fits, ash_error *err)
             return ash__fail_server(err, ASH_EINTERNAL, 280,
                                     "the pipeline removed the event's _id, which resuming needs");
     }
+    if (doc.len > MAX_EVENT_BYTES)
+        return ash__fail_server(err, ASH_ETOOBIG, 10334,
+                                "an event of %zu bytes is larger than a document may be; a "
+                                "projection can make it smaller",
+                                (size_t)doc.len);
     *fits = ash__batch_memory_fits(&c->batch, doc.len);
     if (*fits)
         ash__batch_memory_add_copy(&c->batch, doc);
@@ -101,7 +111,7 @@ static int deliver_invalidate(watch_cursor *c, ash_error *err)
 static int deliver_entry(watch_cursor *c, ash_view *v, const ash_entry *e, bool *fits,
                          ash_error *err)
 {
-    int rc = ash__event_build(v, e, c->full, &c->event, err);
+    int rc = ash__event_build(v, e, &c->wishes, &c->event, err);
     if (rc == 0)
         rc = deliver(c, fits, err);
     if (rc == 0 && *fits && invalidates(c, e)) {
@@ -232,21 +242,38 @@ static const ash_cursor_ops watch_ops = {
 /* ---- opening ----------------------------------------------------------------------------------
  */
 
-static int read_full_document(const char *text, enum ash_full_document *out, ash_error *err)
+/* *out: which of the names text is, NULL the first. */
+static int read_choice(const char *option, const char *text, const char *const *names,
+                       unsigned count, unsigned *out, ash_error *err)
 {
-    static const char *const names[] = {"default", "updateLookup", "whenAvailable", "required"};
-    *out = ASH_FULL_DEFAULT;
-    if (text == NULL)
-        return 0;
-    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++)
+    *out = 0;
+    for (unsigned i = 0; text != NULL && i < count; i++)
         if (strcmp(text, names[i]) == 0) {
-            *out = (enum ash_full_document)i;
+            *out = i;
             return 0;
         }
-    return ash__fail_server(err, ASH_EINVAL, 2,
-                            "Enumeration value '%s' for field '$changeStream.fullDocument' is not "
-                            "a valid value.",
-                            text);
+    return text == NULL
+               ? 0
+               : ash__fail_server(err, ASH_EINVAL, 2,
+                                  "Enumeration value '%.60s' for field '$changeStream.%s' is not "
+                                  "a valid value.",
+                                  text, option);
+}
+
+static int read_wishes(const ash_watch_options *opts, ash_event_wishes *out, ash_error *err)
+{
+    static const char *const fulls[] = {"default", "updateLookup", "whenAvailable", "required"};
+    static const char *const befores[] = {"off", "whenAvailable", "required"};
+    unsigned full = 0, before = 0;
+    int rc =
+        read_choice("fullDocument", opts->full_document, fulls, ASH_ARRAY_LEN(fulls), &full, err);
+    if (rc == 0)
+        rc = read_choice("fullDocumentBeforeChange", opts->full_document_before_change, befores,
+                         ASH_ARRAY_LEN(befores), &before, err);
+    *out = (ash_event_wishes){.full = (enum ash_full_document)full,
+                              .before = (enum ash_full_before)before,
+                              .expanded = opts->expanded_events};
+    return rc;
 }
 
 static int compile_pipeline(watch_cursor *c, const bson_t *stages, ash_error *err)
@@ -319,7 +346,7 @@ static int find_start(watch_cursor *c, const ash_watch_options *opts, ash_view *
 static int open_watch(watch_cursor *c, const ash_watch_options *opts, ash_error *err)
 {
     ash_view *v = NULL;
-    int rc = read_full_document(opts->full_document, &c->full, err);
+    int rc = read_wishes(opts, &c->wishes, err);
     if (rc == 0)
         rc = compile_pipeline(c, opts->pipeline, err);
     if (rc == 0)

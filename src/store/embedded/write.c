@@ -5,6 +5,7 @@
 #include "bson/path.h"
 #include "query/text.h"
 #include "store/embedded/hooks.h"
+#include "store/embedded/oplog.h"
 
 #include <string.h>
 
@@ -53,7 +54,7 @@ int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_
 {
     int rc = ash__catalog_find(ash__writer_view(w), db, name, out, err);
     if (rc == 0 && *out == NULL)
-        rc = ash__catalog_create(w, db, name, NULL, out, err);
+        rc = ash__oplog_create(w, db, name, NULL, out, err);
     return rc;
 }
 

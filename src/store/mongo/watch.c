@@ -15,6 +15,10 @@ static void add_watch_options(bson_t *to, const ash_watch_options *o)
                               (uint32_t)o->start_at_operation_time);
     if (o->full_document != NULL)
         BSON_APPEND_UTF8(to, "fullDocument", o->full_document);
+    if (o->full_document_before_change != NULL)
+        BSON_APPEND_UTF8(to, "fullDocumentBeforeChange", o->full_document_before_change);
+    if (o->expanded_events)
+        BSON_APPEND_BOOL(to, "showExpandedEvents", true);
     BSON_APPEND_INT64(to, "maxAwaitTimeMS", o->max_await_ms);
     if (o->batch_size > 0)
         BSON_APPEND_INT32(to, "batchSize", o->batch_size);
@@ -91,6 +95,10 @@ static void read_spec(bson_iter_t *spec, struct stage_options *o)
             o->watch.start_at_operation_time = (uint64_t)seconds << 32 | increment;
         } else if (strcmp(key, "fullDocument") == 0 && BSON_ITER_HOLDS_UTF8(spec)) {
             o->watch.full_document = bson_iter_utf8(spec, NULL);
+        } else if (strcmp(key, "fullDocumentBeforeChange") == 0 && BSON_ITER_HOLDS_UTF8(spec)) {
+            o->watch.full_document_before_change = bson_iter_utf8(spec, NULL);
+        } else if (strcmp(key, "showExpandedEvents") == 0) {
+            o->watch.expanded_events = bson_iter_as_bool(spec);
         } else if (strcmp(key, "allChangesForCluster") == 0) {
             o->watch.all_changes = bson_iter_as_bool(spec);
         }
