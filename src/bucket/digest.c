@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bucket/attributes.h"
@@ -11,14 +12,17 @@ typedef struct sum_call {
     const char *hex;
 } sum_call;
 
-static int read_all(ash_download *d, const volatile int *cancel, ash_digest *digest, ash_error *err)
+static int read_all(ash_download *d, const volatile int *cancel, int64_t deadline_ms,
+                    ash_digest *digest, ash_error *err)
 {
     for (;;) {
         const uint8_t *data;
         size_t len;
         if (cancel != NULL && *cancel != 0)
             return ash__fail(err, ASH_EINTERRUPTED, "interrupted while reading a file");
-        int rc = ash_download_next(d, &data, &len, err);
+        int rc = ash__deadline_check(deadline_ms, "sum", err);
+        if (rc == 0)
+            rc = ash_download_next(d, &data, &len, err);
         if (rc != 0 || len == 0)
             return rc;
         ash__digest_add(digest, data, len);
@@ -51,13 +55,13 @@ static int compare(const ash_file *file, const char *hex, ash_error *err)
     return rc;
 }
 
-static int compute(ash_bucket *b, ash_download *d, const volatile int *cancel, char *hex,
-                   ash_error *err)
+static int compute(ash_bucket *b, ash_download *d, const volatile int *cancel, int64_t deadline_ms,
+                   char *hex, ash_error *err)
 {
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
     const ash_file *file = ash_download_file(d);
     ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
-    int rc = read_all(d, cancel, digest, err);
+    int rc = read_all(d, cancel, deadline_ms, digest, err);
     if (rc == 0)
         ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
     ash__digest_free(digest);
@@ -66,24 +70,39 @@ static int compute(ash_bucket *b, ash_download *d, const volatile int *cancel, c
     if (file->sha256[0] != '\0')
         return compare(file, hex, err);
     sum_call call = {file, hex};
-    return ash__bucket_commit(b, remember, &call, ash__bucket_deadline(b, 0), err);
+    return ash__bucket_commit(b, remember, &call, deadline_ms, err);
+}
+
+/* A stream's calls each have a limit of their own; none is to have more than is left of the whole.
+ */
+static int open_within(ash_bucket *b, const bson_value_t *id, int64_t deadline_ms,
+                       ash_download **out, ash_error *err)
+{
+    ash_download_options o = ASH_DOWNLOAD_OPTIONS_INIT;
+    o.with_attributes = true;
+    int rc = ash__deadline_check(deadline_ms, "sum", err);
+    if (rc != 0)
+        return rc;
+    if (deadline_ms != 0) {
+        int64_t left = deadline_ms - ash__clock_ms();
+        o.timeout_ms = left > 0 ? left : 1;
+    }
+    return ash_bucket_open_download_stream(b, id, &o, out, err);
 }
 
 int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
-                    const volatile int *cancel, char *hex, ash_error *err)
+                    const volatile int *cancel, int64_t deadline_ms, char *hex, ash_error *err)
 {
-    ash_download_options o = ASH_DOWNLOAD_OPTIONS_INIT;
     ash_download *d = NULL;
     ash_file *file = NULL;
     hex[0] = '\0';
-    int rc = ash_bucket_get_file(b, id, true, &file, err);
+    int rc = ash__file_get(b, NULL, id, true, deadline_ms, &file, err);
     if (rc == 0 && !recompute && file->sha256[0] != '\0') {
         memcpy(hex, file->sha256, sizeof file->sha256);
     } else if (rc == 0) {
-        o.with_attributes = true;
-        rc = ash_bucket_open_download_stream(b, id, &o, &d, err);
+        rc = open_within(b, id, deadline_ms, &d, err);
         if (rc == 0)
-            rc = compute(b, d, cancel, hex, err);
+            rc = compute(b, d, cancel, deadline_ms, hex, err);
     }
     ash_download_free(d);
     ash_file_free(file);
@@ -92,5 +111,5 @@ int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
 
 int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *hex, ash_error *err)
 {
-    return ash__bucket_sum(b, id, recompute, NULL, hex, err);
+    return ash__bucket_sum(b, id, recompute, NULL, ash__bucket_deadline(b, 0), hex, err);
 }

@@ -4,9 +4,9 @@
 
 #include "bucket/bucket.h"
 
-/* ash_bucket_sum() that ends between two chunks with ASH_EINTERRUPTED when *cancel is set; cancel
- * may be NULL. */
+/* ash_bucket_sum() that ends between two chunks with ASH_EINTERRUPTED when *cancel is set, and with
+ * ASH_ETIMEOUT past the deadline (0: none); cancel may be NULL. */
 int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
-                    const volatile int *cancel, char *hex, ash_error *err);
+                    const volatile int *cancel, int64_t deadline_ms, char *hex, ash_error *err);
 
 #endif

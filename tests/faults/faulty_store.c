@@ -14,6 +14,7 @@ typedef struct faulty {
     atomic_bool happened;
     bool done;
     int delay_ms;
+    int every_ms;
     void (*before)(void *ctx);
     void *before_ctx;
     bool bare;
@@ -27,6 +28,8 @@ static faulty *of(ash_store *store)
 static bool is_due(ash_store *store)
 {
     faulty *f = of(store);
+    if (f->every_ms > 0)
+        ash__clock_sleep_ms(f->every_ms);
     if (atomic_load(&f->countdown) <= 0 || atomic_fetch_sub(&f->countdown, 1) != 1)
         return false;
     atomic_store(&f->happened, true);
@@ -213,6 +216,11 @@ void faulty_store_set(ash_store *store, int n, bool done, int delay_ms)
     f->before = NULL;
     atomic_store(&f->happened, false);
     atomic_store(&f->countdown, n);
+}
+
+void faulty_store_slow(ash_store *store, int every_ms)
+{
+    of(store)->every_ms = every_ms;
 }
 
 bool faulty_store_happened(const ash_store *store)

@@ -13,6 +13,8 @@ void faulty_store_free(ash_store *store); /* the inner store stays open */
  * after it is done, so that its outcome is unknown.  delay_ms > 0: it is late instead.  n 0: none.
  */
 void faulty_store_set(ash_store *store, int n, bool done, int delay_ms);
+/* From now on every call is late. */
+void faulty_store_slow(ash_store *store, int every_ms);
 bool faulty_store_happened(const ash_store *store);
 /* Before the n-th call from now on, something else happens: fn.  It may use the inner store, not
  * this one. */
