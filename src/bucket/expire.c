@@ -5,6 +5,8 @@
 #include "bucket/chunks.h"
 #include "bucket/delete.h"
 
+static const int64_t DAMAGED_MAX = 1000;
+
 typedef struct expiry_call {
     const bson_value_t *id;
     int64_t expires_ms;
@@ -127,6 +129,18 @@ static int find_due(ash_bucket *b, int64_t now_ms, int64_t limit, int64_t deadli
     return rc;
 }
 
+/* One that is due; *passed_over: it is damaged and stays. */
+static int expire_next(ash_bucket *b, const bson_value_t *id, int64_t now_ms, int64_t deadline_ms,
+                       int64_t *deleted, bool *passed_over, ash_error *err)
+{
+    expire_call call = {.id = id, .now_ms = now_ms};
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__bucket_commit(b, expire_one, &call, deadline_ms, &own);
+    *passed_over = rc == ASH_ECORRUPT;
+    *deleted += call.deleted ? 1 : 0;
+    return ash__unless(ASH_ECORRUPT, rc, &own, err);
+}
+
 int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *more,
                       ash_error *err)
 {
@@ -140,17 +154,16 @@ int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *
     *more = false;
     if (max_files < 1 || max_files > INT32_MAX)
         return ash__fail(err, ASH_EINVAL, "number of files to expire is not positive");
-    int rc = find_due(b, now, max_files + 1, deadline, &ids, &count, err);
-    bool any = rc == 0 && bson_iter_init(&it, &ids);
-    while (rc == 0 && any && done < max_files && bson_iter_next(&it)) {
-        expire_call call = {.id = bson_iter_value(&it), .now_ms = now};
-        ash_error own = ASH_ERROR_INIT;
-        rc = ash__bucket_commit(b, expire_one, &call, deadline, &own);
-        rc = ash__unless(ASH_ECORRUPT, rc, &own, err); /* others go although one is damaged */
-        *deleted += call.deleted ? 1 : 0;
-        done++;
+    /* Damaged files stay due for ever, and are not to keep the others from their turn. */
+    int rc = find_due(b, now, max_files + 1 + DAMAGED_MAX, deadline, &ids, &count, err);
+    bool next = rc == 0 && bson_iter_init(&it, &ids) && bson_iter_next(&it);
+    while (rc == 0 && next && done < max_files) {
+        bool passed_over;
+        rc = expire_next(b, bson_iter_value(&it), now, deadline, deleted, &passed_over, err);
+        done += passed_over ? 0 : 1;
+        next = bson_iter_next(&it);
     }
-    *more = rc == 0 && count > max_files && *deleted > 0;
+    *more = rc == 0 && next && *deleted > 0;
     bson_destroy(&ids);
     return rc;
 }
