@@ -22,22 +22,19 @@ struct listing {
 char *ash__cmd_id_text(const bson_value_t *id)
 {
     char hex[25];
-    bson_t wrapped = BSON_INITIALIZER;
     if (id->value_type == BSON_TYPE_OID) {
         bson_oid_to_string(&id->value.v_oid, hex);
         return ash__strdup(hex);
     }
-    BSON_APPEND_VALUE(&wrapped, "0", id);
-    char *json = bson_array_as_json(&wrapped, NULL);
-    char *text = ash__strdup(json != NULL ? json : "");
+    bson_t wrapped = BSON_INITIALIZER;
+    static const char before[] = "{ \"v\" : ", after[] = " }";
+    BSON_APPEND_VALUE(&wrapped, "v", id);
+    char *json = bson_as_relaxed_extended_json(&wrapped, NULL);
+    size_t len = json != NULL ? strlen(json) : 0, around = strlen(before) + strlen(after);
+    char *text =
+        len > around ? ash__strndup(json + strlen(before), len - around) : ash__strdup("?");
     bson_free(json);
     bson_destroy(&wrapped);
-    /* "[ VALUE ]" without its brackets. */
-    size_t len = strlen(text);
-    if (len >= 4) {
-        memmove(text, text + 2, len - 4);
-        text[len - 4] = 0;
-    }
     return text;
 }
 

@@ -18,10 +18,20 @@ DOCUMENTS = {
     "half-a-byte": {"length": 1.5},
     "no-number": {"length": float("nan")},
     "longest": {"length": bson.Int64(2**63 - 1)},
+    "length-of-lists": {"length": [600000]},
+    "length-of-truth": {"length": True},
     "chunks-of-nothing": {"chunkSize": 0},
+    "chunks-below-zero": {"chunkSize": -261120},
+    "chunks-too-large": {"chunkSize": bson.Int64(2**32 + 261120)},
     "chunks-of-letters": {"chunkSize": "1"},
     "date-of-letters": {"uploadDate": "today"},
     "name-of-digits": {"filename": 5},
+}
+# Possible by themselves, but not with the chunks that there are.
+LENGTHS = {
+    "far-too-long": {"length": bson.Int64(2**50), "chunkSize": 2**20},
+    "too-short": {"length": 300000},
+    "one-large-chunk": {"chunkSize": 2**25},
 }
 CHUNKS = {
     "without-data": {"$unset": {"data": 1}},
@@ -37,6 +47,10 @@ for name, fields in DOCUMENTS.items():
     damaged = bucket.upload_from_stream(name, BYTES)
     database.fs.files.update_one({"_id": damaged}, {"$set": fields})
     print(name, damaged, "document")
+for name, fields in LENGTHS.items():
+    damaged = bucket.upload_from_stream(name, BYTES)
+    database.fs.files.update_one({"_id": damaged}, {"$set": fields})
+    print(name, damaged, "chunks")
 for name, change in CHUNKS.items():
     damaged = bucket.upload_from_stream(name, BYTES)
     database.fs.chunks.update_one({"files_id": damaged, "n": 1}, change)

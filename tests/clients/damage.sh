@@ -3,6 +3,7 @@
 # Damaged files: clear errors about them, and all others stay as usable as before.
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
+export XDG_STATE_HOME="$scratch/state"
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 a() {
@@ -39,6 +40,43 @@ case_readers_say_what_is_wrong() {
         done
         [ "$where" = chunks ] || expect_status 7 a stat "id:$id"
     done <"$scratch/damaged"
+}
+
+case_every_other_verb() {
+    while read -r name id where; do
+        for words in "get id:$id $scratch/got" "gridfs get_id {\"\$oid\":\"$id\"} -l $scratch/got"; do
+            expect_status 7 a $words
+            grep -q "$id" "$scratch/err"
+            [ ! -e "$scratch/got" ]
+        done
+        if [ "$where" = document ]; then
+            expect_status 7 a cat --range 0-10 "id:$id"
+            expect_status 7 a --json stat "id:$id"
+            grep -q '^{ "error" : { "code" : "ECORRUPT", "exit" : 7, ' "$scratch/err"
+        fi
+    done <"$scratch/damaged"
+    expect_status 3 a gridfs search e
+    grep -q 'z-whole' "$scratch/out"
+    # A sweep leaves them what they have, and whoever goes through everything goes on behind them.
+    a --json sweep --min-age 1 | grep -q '"chunks" : 0'
+    expect_status 3 a copy "$scratch/store" "$scratch/copied"
+    [ "$(grep -c . "$scratch/err")" -ge "$(wc -l <"$scratch/damaged")" ]
+    for name in a-whole z-whole; do
+        "$ASHLAR" -s "$scratch/copied" cat $name | cmp - "$scratch/whole"
+    done
+    [ "$("$ASHLAR" -s "$scratch/copied" ls | wc -l)" = 2 ]
+    "$ASHLAR" -s "$scratch/copied" --json sweep -n --min-age 1 | grep -q '"chunks" : 0'
+    expect_status 3 a copy -n "$scratch/store" "$scratch/copied"
+    a check
+}
+
+case_uploads_beside_them() {
+    read -r name id where <"$scratch/damaged"
+    expect_status 5 a put --id "$id" "$scratch/whole" taken
+    expect_status 5 a put --if-absent "$scratch/whole" negative-length
+    a put --resume "$scratch/whole" another
+    a cat another | cmp - "$scratch/whole"
+    a rm another
 }
 
 case_damaged_files_can_be_renamed_and_deleted() {

@@ -276,4 +276,52 @@ case_refuses_to_leave_the_target() {
     [ -z "$(find "$scratch/target" -name '.ashlar-*')" ]
 }
 
+case_ids_of_every_type() {
+    echo bytes >"$scratch/bytes"
+    n=0
+    for id in 1 '{"$numberLong": "2"}' 3.5 '{"$numberDecimal": "4.25"}' '{"$numberDouble": "NaN"}' '{"$numberDouble": "-Infinity"}' '"text"' \
+        '""' '{"a": 1, "b": {"c": [2]}}' '{}' '{"a": {"$gt": 1}}' '{"$binary": {"base64": "AAE=", "subType": "00"}}' \
+        '{"$uuid": "3b241101-e2bb-4255-8caf-4136c566a962"}' '{"$oid": "5f3a00000000000000000001"}' 5f3a00000000000000000002 true null \
+        '{"$date": "2015-05-17T01:02:03.456Z"}' '{"$timestamp": {"t": 8, "i": 9}}' '{"$code": "f"}' \
+        '{"$code": "g", "$scope": {"x": 1}}' '{"$symbol": "s"}' '{"$minKey": 1}' '{"$maxKey": 1}' \
+        '{"$dbPointer": {"$ref": "a", "$id": {"$oid": "5f3a00000000000000000001"}}}'; do
+        n=$((n + 1))
+        "$ASHLAR" -s "$scratch/ids" put --id "$id" "$scratch/bytes" "name $n"
+        expect_status 5 "$ASHLAR" -s "$scratch/ids" put --id "$id" "$scratch/bytes" "other"
+        # What is shown as the id can be typed again.
+        "$ASHLAR" -s "$scratch/ids" --json stat "id:$id" | sed 's/.*{ "id" : \(.*\), "name" : "name .*/\1/' >"$scratch/shown"
+        "$ASHLAR" -s "$scratch/ids" cat "id:$(cat "$scratch/shown")" | cmp - "$scratch/bytes"
+        "$ASHLAR" -s "$scratch/ids" stat "name $n" | sed -n 's/^Id: *//p' >"$scratch/shown"
+        "$ASHLAR" -s "$scratch/ids" get "id:$(cat "$scratch/shown")" "$scratch/back"
+        "$ASHLAR" -s "$scratch/ids" sum "id:$id" >/dev/null
+        "$ASHLAR" -s "$scratch/ids" mv "id:$id" "renamed $n"
+    done
+    [ "$("$ASHLAR" -s "$scratch/ids" ls | grep -c renamed)" = $n ]
+    "$ASHLAR" -s "$scratch/ids" --json find '{}' | sed 's/.*{ "id" : \(.*\), "name" : "renamed .*/\1/' >"$scratch/all"
+    while read -r id; do
+        "$ASHLAR" -s "$scratch/ids" rm "id:$id"
+    done <"$scratch/all"
+    [ "$("$ASHLAR" -s "$scratch/ids" ls | wc -l)" = 0 ]
+    for id in '[1]' '{"$regularExpression": {"pattern": "a", "options": ""}}' '{"$undefined": true}' '{"$x": 1}' 'text' '1, "w": 2' ''; do
+        expect_status 2 "$ASHLAR" -s "$scratch/ids" put --id "$id" "$scratch/bytes" name
+        for verb in cat stat sum rm; do
+            expect_status 2 "$ASHLAR" -s "$scratch/ids" $verb "id:$id"
+            grep -q 'id' "$scratch/err"
+        done
+        expect_status 2 "$ASHLAR" -s "$scratch/ids" mv "id:$id" other
+    done
+}
+
+case_chunk_sizes_out_of_range() {
+    echo bytes >"$scratch/bytes"
+    for size in -1 0 16760833 2147483648 9223372036854775807 99999999999999999999 1.5 x '' 1k; do
+        expect_status 2 "$ASHLAR" -s "$scratch/sizes" put --chunk-size "$size" "$scratch/bytes"
+        grep -q 'chunk-size takes a whole number from 1 to 16760832' "$scratch/err"
+    done
+    for size in 1 16760832; do
+        "$ASHLAR" -s "$scratch/sizes" put --chunk-size $size "$scratch/bytes" "size $size"
+        "$ASHLAR" -s "$scratch/sizes" cat "size $size" | cmp - "$scratch/bytes"
+    done
+}
+
 run_cases
