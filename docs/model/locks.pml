@@ -8,7 +8,13 @@
  *
  * -DNO_FENCE    commits do not check the lock                must fail
  * -DNO_OWNER    releases and renewals do not check it either must fail
- * -DNO_SEQUENCE tokens start over with the document          must fail */
+ * -DNO_SEQUENCE tokens start over with the document          must fail
+ *
+ * -DANNOUNCED   commits without transactions: announced in the document, done in a second step if
+ *               their mark still stands, and whoever is granted the lock takes marks away first.
+ *               The peer does not change the file or remove the document then: that is the case
+ *               which docs/LOCKS.md says cannot be had
+ * -DNO_REVOKE   with it: marks are left alone                must fail */
 
 #ifndef ROUNDS
 #define ROUNDS     1 /* grants that the second client asks for; the first one: one more */
@@ -25,6 +31,10 @@ byte reads, writes, read_locks;
 bool write_lock, write_req, expired;
 byte base;          /* 0: none yet */
 byte entry_n, entry_w; /* our readers' entry in `holders` */
+#ifdef ANNOUNCED
+byte pending[2];    /* announced by client 0 and 1: which of its changes; 0: none */
+byte mark[2];       /* in the files document */
+#endif
 
 byte high = 1;      /* ROOT.lockseq */
 
@@ -47,9 +57,34 @@ inline make_if_missing()
         made++;
         incarnation = made;
         reads = 0; writes = 0; read_locks = 0; write_lock = false; write_req = false;
-        expired = false; base = 0; entry_n = 0; entry_w = 0
+        expired = false; base = 0; entry_n = 0; entry_w = 0;
+#ifdef ANNOUNCED
+        pending[0] = 0; pending[1] = 0;
+#endif
     :: else
     fi
+}
+
+/* Between the grant and its use. */
+inline take_marks_away()
+{
+#ifdef ANNOUNCED
+#ifndef NO_REVOKE
+    atomic {
+        if
+        :: my_pending != 0 && mark[1 - me] == my_pending -> mark[1 - me] = 0
+        :: else
+        fi
+    }
+    atomic {
+        if
+        :: my_pending != 0 && pending[1 - me] == my_pending -> pending[1 - me] = 0
+        :: else
+        fi
+    }
+#endif
+#endif
+    skip
 }
 
 #ifdef NO_OWNER
@@ -65,6 +100,47 @@ inline make_if_missing()
 #else
 #define may_commit (incarnation == my_inc && write_lock && writes == my_writes && \
                     file_token <= my_token)
+#endif
+
+#ifdef ANNOUNCED
+inline commit()
+{
+    atomic { my_mark++; mark[me] = my_mark }
+    atomic {
+        if
+        :: may_commit -> pending[me] = my_mark; granted = true
+        :: else -> mark[me] = 0; granted = false
+        fi
+    }
+    atomic {
+        if
+        :: granted && mark[me] == my_mark ->
+            assert(version == seen);
+            version++; seen = version; file_token = my_token; mark[me] = 0
+        :: else -> granted = false
+        fi
+    }
+    atomic {
+        if
+        :: pending[me] == my_mark -> pending[me] = 0
+        :: else
+        fi
+    }
+}
+#else
+inline commit()
+{
+    atomic {
+        if
+        :: may_commit ->
+            /* Obligation 1: nobody changed the file since we looked. */
+            assert(version == seen);
+            version++; seen = version; file_token = my_token;
+            granted = true
+        :: else -> granted = false
+        fi
+    }
+}
 #endif
 
 inline find_token()
@@ -94,10 +170,13 @@ inline find_token()
 #endif
 }
 
-proctype client(byte rounds)
+proctype client(byte rounds; byte me)
 {
     byte my_inc, my_writes, my_count, my_token, my_base, seen;
     bool granted;
+#ifdef ANNOUNCED
+    byte my_pending, my_mark;
+#endif
     do
     :: rounds == 0 -> break
     :: rounds > 0 ->
@@ -116,6 +195,9 @@ proctype client(byte rounds)
                     writes++; entry_n = 0;
                     my_inc = incarnation; my_writes = writes; my_count = reads + writes;
                     my_base = base;
+#ifdef ANNOUNCED
+                    my_pending = pending[1 - me];
+#endif
                     granted = true
                 :: else -> write_req = true
                 fi
@@ -136,25 +218,13 @@ proctype client(byte rounds)
                         :: else
                         fi
                     }
+                    take_marks_away();
                     seen = version;
-                    atomic {
-                        if
-                        :: may_commit ->
-                            /* Obligation 1: nobody changed the file since we looked. */
-                            assert(version == seen);
-                            version++; seen = version; file_token = my_token;
-                            granted = true
-                        :: else -> granted = false
-                        fi
-                    }
-                    atomic {
-                        if
-                        :: granted && may_commit ->
-                            assert(version == seen);
-                            version++; file_token = my_token
-                        :: else
-                        fi
-                    }
+                    commit();
+                    if
+                    :: granted -> commit()
+                    :: else
+                    fi
                 fi;
                 if
                 :: atomic { owns_write -> expired = false } /* renew */
@@ -188,13 +258,17 @@ proctype client(byte rounds)
                     :: else -> entry_n++
                     fi;
                     write_lock = false; expired = false; reads++;
-                    my_inc = incarnation; my_writes = writes; granted = true
+                    my_inc = incarnation; my_writes = writes; granted = true;
+#ifdef ANNOUNCED
+                    my_pending = pending[1 - me];
+#endif
                 :: else
                 fi
             }
             if
             :: !granted -> skip
             :: granted ->
+                take_marks_away();
                 seen = version;
                 my_base = version;
                 atomic {
@@ -242,10 +316,13 @@ proctype peer()
                 :: else -> write_req = true
                 fi
            }
+#ifndef ANNOUNCED
         :: atomic {
                 incarnation == peer_incarnation && write_lock && writes == peer_writes && !expired ->
                 version++
            }
+        :: atomic { incarnation != 0 && write_lock -> incarnation = 0 } /* removeLock */
+#endif
         :: atomic { incarnation != 0 && read_locks > 0 -> read_locks--; /* releaseLock */
                 if
                 :: read_locks == 0 && !write_lock -> expired = true
@@ -254,7 +331,6 @@ proctype peer()
            }
         :: atomic { incarnation != 0 && write_lock ->
                 write_lock = false; write_req = false; expired = true }
-        :: atomic { incarnation != 0 && write_lock -> incarnation = 0 } /* removeLock */
         :: atomic { incarnation != 0 -> expired = false }               /* renewLock */
         :: atomic { incarnation != 0 -> write_req = false }             /* a writer timed out */
         :: skip
@@ -274,8 +350,8 @@ proctype time()
 init
 {
     atomic {
-        run client(ROUNDS + 1);
-        run client(ROUNDS);
+        run client(ROUNDS + 1, 0);
+        run client(ROUNDS, 1);
         run peer();
         run time()
     }

@@ -32,4 +32,6 @@ check "the protocol" 0
 check "commits that do not check the lock" 1 -DNO_FENCE
 check "releases that do not check the lock" 1 -DNO_OWNER
 check "tokens that start over" 1 -DNO_SEQUENCE
+check "announced commits" 0 -DANNOUNCED
+check "announced commits that nobody takes back" 1 -DANNOUNCED -DNO_REVOKE
 echo "the model holds"

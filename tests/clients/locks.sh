@@ -11,20 +11,32 @@ export ASHLAR
 
 start_server "$scratch/store" || exit 1
 
+cp "$tests/locks_peer.js" "$node_folder/"
+: "${LOCK_HOLDER:?set LOCK_HOLDER to the program of lock_holder.c}"
+export LOCK_HOLDER
+
 locks() {
     run_node "$tests/locks_npm.js" "mongodb://$server_address/test" "$1"
 }
 
-case_its_reader_lets_our_writer_in() {
-    locks its_reader_lets_our_writer_in
+case_its_reader_lets_our_writer_in_within_50_ms() {
+    locks its_reader_lets_our_writer_in_within_50_ms
 }
 
 case_our_writer_blocks_it() {
     locks our_writer_blocks_it_and_its_time_out_hurts_nobody
 }
 
-case_its_late_holder() {
-    locks its_late_holder_is_taken_over_and_its_release_noticed
+case_its_time_out_does_not_starve_our_waiter() {
+    locks its_time_out_does_not_starve_our_waiter
+}
+
+case_its_paused_holder() {
+    locks its_paused_holder_is_taken_over_and_its_release_noticed
+}
+
+case_our_command_is_stopped_when_its_lock_is_lost() {
+    locks our_command_is_stopped_when_its_lock_is_lost
 }
 
 case_our_dead_holder() {
