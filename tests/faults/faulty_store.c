@@ -18,11 +18,19 @@ typedef struct faulty {
     void (*before)(void *ctx);
     void *before_ctx;
     bool bare;
+    bson_t *last_concern; /* or NULL */
 } faulty;
 
 static faulty *of(ash_store *store)
 {
     return (faulty *)store;
+}
+
+static void forget_concern(faulty *f)
+{
+    if (f->last_concern != NULL)
+        bson_destroy(f->last_concern);
+    f->last_concern = NULL;
 }
 
 static bool is_due(ash_store *store)
@@ -105,11 +113,19 @@ SLOT(remove,
      (ash_store * store, const char *db, const char *coll, const bson_t *filter,
       const ash_remove_options *opts, ash_write_result *result, ash_error *err),
      (inner, db, coll, filter, opts, result, err))
-GIVING_SLOT(find_and_modify,
-            (ash_store * store, const char *db, const char *coll, const bson_t *filter,
-             const ash_find_and_modify_options *opts, bson_t *value, bool *found,
-             ash_write_result *result, ash_error *err),
-            (inner, db, coll, filter, opts, value, found, result, err))
+static int faulty_find_and_modify(ash_store *store, const char *db, const char *coll,
+                                  const bson_t *filter, const ash_find_and_modify_options *opts,
+                                  bson_t *value, bool *found, ash_write_result *result,
+                                  ash_error *err)
+{
+    ash_store *inner = of(store)->inner;
+    forget_concern(of(store));
+    if (opts->op.write_concern != NULL)
+        of(store)->last_concern = bson_copy(opts->op.write_concern);
+    if (is_due(store))
+        return fail(err, "find_and_modify");
+    return inner->ops->find_and_modify(inner, db, coll, filter, opts, value, found, result, err);
+}
 GIVING_SLOT(create_indexes,
             (ash_store * store, const char *db, const char *coll, const bson_t *specs,
              const ash_op *op, bson_t *reply, ash_error *err),
@@ -205,6 +221,7 @@ ash_store *faulty_store_new(ash_store *inner)
 
 void faulty_store_free(ash_store *store)
 {
+    forget_concern(of(store));
     ash__free(of(store));
 }
 
@@ -239,4 +256,9 @@ void faulty_store_before(ash_store *store, int n, void (*fn)(void *ctx), void *c
 void faulty_store_bare(ash_store *store)
 {
     of(store)->bare = true;
+}
+
+const bson_t *faulty_store_write_concern(const ash_store *store)
+{
+    return ((const faulty *)store)->last_concern;
 }

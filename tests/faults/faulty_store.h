@@ -21,5 +21,7 @@ bool faulty_store_happened(const ash_store *store);
 void faulty_store_before(ash_store *store, int n, void (*fn)(void *ctx), void *ctx);
 /* From now on without transactions, as a single MongoDB server. */
 void faulty_store_bare(ash_store *store);
+/* Of the last find_and_modify; NULL: none was given.  The store's own. */
+const bson_t *faulty_store_write_concern(const ash_store *store);
 
 #endif

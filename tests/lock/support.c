@@ -205,10 +205,34 @@ void expect_event(ash_lock *lock, ash_lock_event_kind wanted, int line)
 {
     ash_lock_event event;
     ash_error err = ASH_ERROR_INIT;
-    assert_ok(ash_lock_next_event(lock, 5000, &event, &err), &err);
+    assert_ok(ash_lock_next_event(lock, 30000, &event, &err), &err);
     if (event.kind != wanted)
         fail_msg("line %d: event %s (%s) instead of %s", line, kind_name(event.kind),
                  event.error.text, kind_name(wanted));
+}
+
+void expect_to_come(fixture *f, const char *id, const char *path, int64_t value, int line)
+{
+    int64_t found = -1;
+    for (int64_t end = now_ms() + 30000; now_ms() < end; sleep_ms(5)) {
+        bson_t *doc = lock_doc(f, id);
+        if (doc == NULL)
+            continue;
+        found = doc_int(doc, path);
+        bson_destroy(doc);
+        if (found == value)
+            return;
+    }
+    fail_msg("line %d: %s of %s is %lld and not %lld", line, path, id, (long long)found,
+             (long long)value);
+}
+
+void try_slower(fixture *f, bool (*fn)(fixture *f, double unit_s))
+{
+    for (double unit_s = 0.5; unit_s < 10; unit_s *= 2)
+        if (fn(f, unit_s))
+            return;
+    fail_msg("not in time, however long the time was");
 }
 
 void sleep_ms(int64_t ms)

@@ -48,6 +48,12 @@ bool npm_remove(fixture *f, const char *id);
 #define assert_event(lock, wanted) expect_event(lock, wanted, __LINE__)
 void expect_event(ash_lock *lock, ash_lock_event_kind wanted, int line);
 void sleep_ms(int64_t ms);
+/* Waits until doc_int(path) of the lock document is that; a busy machine takes its time. */
+#define assert_comes(f, id, path, value) expect_to_come(f, id, path, value, __LINE__)
+void expect_to_come(fixture *f, const char *id, const char *path, int64_t value, int line);
+/* What depends on this machine being quick is tried with longer and longer times, since it may be
+ * busy: fn says false when it was too slow to tell. */
+void try_slower(fixture *f, bool (*fn)(fixture *f, double unit_s));
 int64_t now_ms(void);
 
 #define LOCK_TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
