@@ -33,6 +33,46 @@ static void take_options(ash_engine *e, const ash_engine_options *opts)
     e->opts.pin_timeout_ms = value_or(e->opts.pin_timeout_ms, 600000);
 }
 
+/* How many of the pages from first on are in LMDB's list of free ones. */
+static uint64_t count_free_pages(MDB_env *env, uint64_t first)
+{
+    MDB_txn *txn = NULL;
+    MDB_cursor *cursor = NULL;
+    MDB_val key, value;
+    uint64_t count = 0;
+    if (mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) != 0)
+        return 0;
+    int rc = mdb_cursor_open(txn, 0, &cursor);
+    for (; rc == 0 && mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0;) {
+        size_t pages[2]; /* how many, and one of them */
+        for (size_t at = sizeof(size_t); at + sizeof(size_t) <= value.mv_size;) {
+            memcpy(&pages[0], value.mv_data, sizeof(size_t));
+            memcpy(&pages[1], (const char *)value.mv_data + at, sizeof(size_t));
+            at += sizeof(size_t);
+            count += at / sizeof(size_t) <= pages[0] + 1 && pages[1] >= first;
+        }
+    }
+    mdb_cursor_close(cursor);
+    mdb_txn_abort(txn);
+    return count;
+}
+
+/* LMDB does not write pages that one commit takes and gives back, so that a whole file may end
+ * before its last page: all that is missing is free then.  The file is made long enough first, so
+ * that a list which was cut off itself reads as zeros. */
+static bool misses_free_pages_only(ash_engine *e, uint64_t have, uint64_t need, uint64_t page_bytes)
+{
+    uint64_t first = have / page_bytes;
+    mdb_filehandle_t fd;
+    if (have % page_bytes != 0 || mdb_env_get_fd(e->env, &fd) != 0 ||
+        ash__io()->ftruncate(fd, (off_t)need) != 0)
+        return false;
+    if (count_free_pages(e->env, first) == need / page_bytes - first)
+        return true;
+    /* Should this fail, the pages stay zeros, and are found out when they are read. */
+    return ash__io()->ftruncate(fd, (off_t)have) != 0 && false;
+}
+
 /* A file that was cut off would end the process at the first touch of a page beyond its end. */
 static int check_meta_size(ash_engine *e, const char *path, ash_error *err)
 {
@@ -42,10 +82,12 @@ static int check_meta_size(ash_engine *e, const char *path, ash_error *err)
     mdb_env_info(e->env, &info);
     mdb_env_stat(e->env, &stat_of);
     uint64_t need = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
-    if (stat(path, &st) != 0 || (info.me_last_txnid > 0 && (uint64_t)st.st_size < need))
-        return ash__fail(err, ASH_ECORRUPT, "%s was cut off: %lld bytes of %llu", path,
-                         (long long)st.st_size, (unsigned long long)need);
-    return 0;
+    if (stat(path, &st) == 0 &&
+        (info.me_last_txnid == 0 || (uint64_t)st.st_size >= need ||
+         misses_free_pages_only(e, (uint64_t)st.st_size, need, stat_of.ms_psize)))
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT, "%s was cut off: %lld bytes of %llu", path,
+                     (long long)st.st_size, (unsigned long long)need);
 }
 
 static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)

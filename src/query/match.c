@@ -33,36 +33,25 @@ int ash__matcher_new(const bson_t *filter, const ash_query_env *env, ash_matcher
     return result;
 }
 
-/* {"": condition}, so that the copy holds any kind of value. */
-static ash_matcher *wrap_condition(ash_value condition, const ash_query_env *env)
+/* {"": v}: a value of any kind as a document. */
+static void wrap_value(ash_builder *b, ash_value v)
 {
-    ash_builder b = ASH_BUILDER_INIT;
-    ash__builder_begin(&b);
-    ash__builder_value(&b, "", condition);
-    ash__builder_end(&b);
-    ash_matcher *m = matcher_new(ash__builder_doc(&b), env);
-    ash__builder_release(&b);
-    m->bare = true;
-    return m;
+    ash__builder_begin(b);
+    ash__builder_value(b, "", v);
+    ash__builder_end(b);
 }
 
 int ash__matcher_new_for_value(ash_value condition, const ash_query_env *env, ash_matcher **out,
                                ash_error *err)
 {
-    ash_matcher *m = wrap_condition(condition, env);
+    ash_builder b = ASH_BUILDER_INIT;
+    wrap_value(&b, condition);
+    ash_matcher *m = matcher_new(ash__builder_doc(&b), env);
+    ash__builder_release(&b);
     ash_match_parser p = parser_of(m, env, err);
     ash_value own = ash__doc_get(m->filter, "");
-    bool is_doc = own.type == BSON_TYPE_DOCUMENT;
-    int result;
-    if (is_doc && !ash__match_is_operators(own, false)) {
-        m->bare = false;
-        result = ash__match_parse_doc(&p, ash__value_doc(own), 1, &m->root);
-    } else {
-        ash_match_node *list = ash__match_node_new(ASH_COND_AND, NULL);
-        result = is_doc ? ash__match_parse_ops(&p, NULL, ash__value_doc(own), 1, list)
-                        : ash__match_parse_equal(&p, NULL, own, list);
-        m->root = ash__match_node_simplify(list);
-    }
+    m->bare = own.type != BSON_TYPE_DOCUMENT || ash__match_is_value_operators(own, false);
+    int result = ash__match_parse_doc(&p, m->bare ? m->filter : ash__value_doc(own), 1, &m->root);
     if (result != 0) {
         ash__matcher_free(m);
         m = NULL;
@@ -101,12 +90,18 @@ bool ash__matcher_test(const ash_matcher *m, ash_doc doc, ash_match_details *det
 bool ash__matcher_test_value(const ash_matcher *m, ash_value v)
 {
     ash_match_run run = {m, {NULL, 0}, NULL, false};
-    if (m->bare)
-        return finish(&run, ash__match_value(&run, m->root, v));
-    if (v.type != BSON_TYPE_DOCUMENT)
-        return false;
-    run.root = ash__value_doc(v);
-    return finish(&run, ash__match_doc(&run, m->root, run.root, NULL));
+    ash_builder b = ASH_BUILDER_INIT;
+    bool matched = false;
+    if (m->bare) {
+        wrap_value(&b, v);
+        run.root = ash__builder_doc(&b);
+        matched = ash__match_doc(&run, m->root, run.root, NULL);
+    } else if (v.type == BSON_TYPE_DOCUMENT) {
+        run.root = ash__value_doc(v);
+        matched = ash__match_doc(&run, m->root, run.root, NULL);
+    }
+    ash__builder_release(&b);
+    return finish(&run, matched);
 }
 
 ash_doc ash__matcher_filter(const ash_matcher *m)

@@ -24,7 +24,8 @@ typedef struct ash_match_details {
 bool ash__matcher_test(const ash_matcher *m, ash_doc doc, ash_match_details *details,
                        ash_error *failed);
 
-/* Test a bare value against a condition document, as $pull and $elemMatch do: {$gt: 3} or {a: 1}.
+/* Test a bare value against a condition document, as $pull does: {$gt: 3}, which looks into arrays,
+ * or {a: 1}.
  */
 bool ash__matcher_test_value(const ash_matcher *m, ash_value v);
 int ash__matcher_new_for_value(ash_value condition, const ash_query_env *env, ash_matcher **out,

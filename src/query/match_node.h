@@ -50,7 +50,7 @@ struct ash_matcher {
     ash_doc filter;
     ash_collation collation;
     bool has_collation;
-    bool bare; /* made for a value */
+    bool bare; /* made for a value: tests {"": value} */
     ash_match_node *root;
 };
 
@@ -109,6 +109,8 @@ int ash__match_parse_bits(ash_match_parser *p, const char *path, const char *op,
                           ash_match_node *list);
 /* An object that begins with an operator and is no DBRef. */
 bool ash__match_is_operators(ash_value v, bool allow_partial_dbref);
+/* The same, but not one that begins with $and, $or, $nor or $where: those are whole filters. */
+bool ash__match_is_value_operators(ash_value v, bool allow_partial_dbref);
 
 bool ash__match_set_has(const ash_match_set *set, ash_value v, const ash_collation *c);
 void ash__match_set_release(ash_match_set *set);

@@ -17,6 +17,16 @@ bool ash__match_is_operators(ash_value v, bool allow_partial_dbref)
     return allow_partial_dbref ? !(has_ref || has_id || has_db) : !(has_ref && has_id);
 }
 
+bool ash__match_is_value_operators(ash_value v, bool allow_partial_dbref)
+{
+    if (!ash__match_is_operators(v, allow_partial_dbref))
+        return false;
+    ash_doc_iter first = ash__doc_iter(ash__value_doc(v));
+    return ash__doc_iter_next(&first) && strcmp(first.name, "$and") != 0 &&
+           strcmp(first.name, "$or") != 0 && strcmp(first.name, "$nor") != 0 &&
+           strcmp(first.name, "$where") != 0;
+}
+
 static int check_depth(ash_match_parser *p, int depth)
 {
     if (depth <= ASH_MATCH_MAX_DEPTH)
@@ -164,10 +174,7 @@ static int parse_elem_match(ash_match_parser *p, const char *path, ash_value arg
     if (arg.type != BSON_TYPE_DOCUMENT)
         return ash__fail_server(p->err, ASH_EINVAL, 2, "$elemMatch needs an Object");
     ash_doc doc = ash__value_doc(arg);
-    ash_doc_iter first = ash__doc_iter(doc);
-    bool is_value = ash__match_is_operators(arg, true) && ash__doc_iter_next(&first) &&
-                    strcmp(first.name, "$and") != 0 && strcmp(first.name, "$or") != 0 &&
-                    strcmp(first.name, "$nor") != 0 && strcmp(first.name, "$where") != 0;
+    bool is_value = ash__match_is_value_operators(arg, true);
     ash_match_node *node =
         ash__match_node_new(is_value ? ASH_COND_ELEM_MATCH_VALUE : ASH_COND_ELEM_MATCH_DOC, path);
     ash__match_node_add(list, node);

@@ -329,9 +329,12 @@ static int apply_at(ash_update_run *r, struct set s, const char *name, uint32_t 
         ash__builder_value_n(r->out, name, name_len, old);
         return 0;
     }
-    if (!ash__value_is_missing(old))
-        return cannot_create(r, s.nodes[0]->names[0], name, old);
-    return apply_document(r, s, name, old);
+    if (ash__value_is_missing(old))
+        return apply_document(r, s, name, old);
+    /* A `$` without a position is the first thing to complain of. */
+    struct groups groups;
+    rc = collect_groups(r, s, &groups);
+    return rc != 0 ? rc : cannot_create(r, groups.list[0].name, name, old);
 }
 
 int ash__update_apply_tree(ash_update_run *r, const ash_update_node *root)

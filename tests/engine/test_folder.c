@@ -7,6 +7,7 @@
 #include "engine/keys.h"
 
 #include <fcntl.h>
+#include <lmdb.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -63,6 +64,53 @@ static void test_engine_folder__damaged_superblock(void **state)
     assert_int_equal(truncate(path, 3), 0);
     ash__free(path);
     expect_open(f, ASH_ECORRUPT, "is not an Ashlar store's superblock");
+}
+
+/* One commit takes pages for records of 1000 bytes and gives them back. */
+static void take_and_give_back(MDB_env *env, int records)
+{
+    MDB_txn *txn;
+    MDB_dbi dbi;
+    assert_int_equal(mdb_txn_begin(env, NULL, 0, &txn), 0);
+    assert_int_equal(mdb_dbi_open(txn, NULL, 0, &dbi), 0);
+    for (int i = 0; i < 2 * records; i++) {
+        char name[16], bytes[1000] = {0};
+        snprintf(name, sizeof name, "temp%06d", i < records ? i : 2 * records - 1 - i);
+        MDB_val key = {strlen(name), name}, value = {sizeof bytes, bytes};
+        assert_int_equal(
+            i < records ? mdb_put(txn, dbi, &key, &value, 0) : mdb_del(txn, dbi, &key, NULL), 0);
+    }
+    assert_int_equal(mdb_txn_commit(txn), 0);
+}
+
+/* Such pages at the file's end stay unwritten; how many bytes the file is too short then. */
+static int64_t shorten(const char *path)
+{
+    MDB_env *env;
+    MDB_envinfo info;
+    struct stat st;
+    assert_int_equal(mdb_env_create(&env), 0);
+    assert_int_equal(mdb_env_set_mapsize(env, 1 << 30), 0);
+    assert_int_equal(mdb_env_open(env, path, MDB_NOSUBDIR, 0600), 0);
+    for (int records = 100; records <= 500; records += 100)
+        take_and_give_back(env, records);
+    mdb_env_info(env, &info);
+    assert_int_equal(stat(path, &st), 0);
+    mdb_env_close(env);
+    return ((int64_t)info.me_last_pgno + 1) * 4096 - (int64_t)st.st_size;
+}
+
+static void test_engine_folder__metadata_that_ends_in_free_pages(void **state)
+{
+    fixture *f = *state;
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    fixture_close(f);
+    assert_true(shorten(path) > 0);
+    fixture_open(f);
+    fixture_close(f);
+    assert_int_equal(truncate(path, 8192), 0);
+    expect_open(f, ASH_ECORRUPT, "meta.mdb was cut off");
+    ash__free(path);
 }
 
 static void test_engine_folder__lost_or_wrong_metadata(void **state)
@@ -190,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_engine_folder__later_version_is_left_alone),
         TEST(test_engine_folder__damaged_superblock),
+        TEST(test_engine_folder__metadata_that_ends_in_free_pages),
         TEST(test_engine_folder__lost_or_wrong_metadata),
         TEST(test_engine_folder__other_peoples_folders),
         TEST(test_engine_folder__unfinished_creation_is_finished),

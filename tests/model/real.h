@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_TESTS_MODEL_REAL_H
+#define ASH_TESTS_MODEL_REAL_H
+
+/* The same steps on a store, through its public interface. */
+
+#include "model.h"
+
+#include <ashlar/store.h>
+
+typedef struct real {
+    char *folder;
+    ash_store *store;
+    ash_collection *copies[COPIES];
+} real;
+
+bool real_open(real *r, const char *folder);
+void real_close(real *r);
+bool real_reset(real *r); /* empty collections without indexes */
+
+/* hint: an index's name, "$natural", or NULL. */
+answer real_step(real *r, uint32_t copy, const mv *step, const char *hint, char *text,
+                 size_t text_bytes);
+bool real_drop_index(real *r, uint32_t copy, const char *name);
+/* All documents in insertion order. */
+mv *real_documents(real *r, uint32_t copy);
+
+#endif
