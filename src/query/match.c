@@ -137,6 +137,7 @@ void ash__match_node_free(ash_match_node *n)
     ash__free(n->cond.children);
     ash__free(n->bits.positions);
     ash__match_set_release(&n->set);
+    ash__free(n->regex_value);
     ash__regex_free(n->regex);
     ash__expr_free(n->expr);
     ash__schema_free(n->schema);

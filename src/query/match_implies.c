@@ -108,10 +108,6 @@ static bool same_leaf(const struct pair *p, const ash_match_node *a, const ash_m
 {
     if (a->cond.kind != b->cond.kind || a->cond.child_count != 0 || !p->same_collation)
         return false;
-    if (a->regex_options != b->regex_options &&
-        (a->regex_options == NULL || b->regex_options == NULL ||
-         strcmp(a->regex_options, b->regex_options) != 0))
-        return false;
     if (a->cond.kind == ASH_COND_BITS && a->bits.test != b->bits.test)
         return false;
     return ash__value_identical(a->cond.operand, b->cond.operand);

@@ -70,7 +70,12 @@ int ash__match_parse_regex(ash_match_parser *p, const char *path, ash_value rege
     if (!ash__value_is_missing(given))
         options = ash__value_string(given, &len);
     ash_match_node *node = add_leaf(list, ASH_COND_REGEX, path, regex);
-    node->regex_options = options;
+    size_t pattern_bytes = strlen(pattern) + 1, options_bytes = strlen(options) + 1;
+    node->regex_value = ash__alloc(pattern_bytes + options_bytes);
+    memcpy(node->regex_value, pattern, pattern_bytes);
+    memcpy(node->regex_value + pattern_bytes, options, options_bytes);
+    node->cond.operand =
+        (ash_value){BSON_TYPE_REGEX, node->regex_value, (uint32_t)(pattern_bytes + options_bytes)};
     return compile_regex(p, pattern, options, node);
 }
 

@@ -39,7 +39,7 @@ typedef struct ash_match_node {
     int64_t size;
     ash_match_bits bits;
     ash_match_set set;
-    const char *regex_options; /* when they are not those of the operand */
+    uint8_t *regex_value; /* $regex and $options as one value: the operand */
     ash_regex *regex;
     ash_expr *expr;
     ash_schema *schema;

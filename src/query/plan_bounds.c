@@ -91,20 +91,13 @@ static void add_prefix_range(const ash_bounds_rules *rules, ash_buffer *prefix, 
     ash__bounds_add_range(out, low, true, high, false, NULL);
 }
 
-static bool add_regex(const ash_bounds_rules *rules, ash_value v, const char *given_options,
-                      ash_bounds *out)
+static bool add_regex(const ash_bounds_rules *rules, ash_value v, ash_bounds *out)
 {
-    const char *options = "";
-    const char *pattern;
+    const char *options;
+    const char *pattern = ash__value_regex(v, &options);
     bool whole = false;
     if (rules->hashed)
         return false;
-    if (v.type == BSON_TYPE_REGEX)
-        pattern = ash__value_regex(v, &options);
-    else
-        pattern = ash__value_string(v, NULL);
-    if (given_options != NULL)
-        options = given_options;
     ash_buffer prefix = ASH_BUFFER_INIT;
     /* Folded strings lie elsewhere than where the pattern's case points to. */
     if (rules->collation == NULL && ash__regex_prefix(pattern, options, &prefix, &whole))
@@ -112,8 +105,7 @@ static bool add_regex(const ash_bounds_rules *rules, ash_value v, const char *gi
     else
         ash__bounds_add_bracket(out, BSON_TYPE_UTF8, ASH_VALUE_MISSING, true, ASH_VALUE_MISSING,
                                 false, rules->collation);
-    if (v.type == BSON_TYPE_REGEX)
-        ash__bounds_add_point(out, v, NULL);
+    ash__bounds_add_point(out, v, NULL);
     out->exact = out->exact && whole && rules->collation == NULL;
     ash__buffer_release(&prefix);
     return true;
@@ -122,7 +114,7 @@ static bool add_regex(const ash_bounds_rules *rules, ash_value v, const char *gi
 static bool add_in(const ash_bounds_rules *rules, ash_value list, ash_bounds *out)
 {
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); ash__doc_iter_next(&it);) {
-        bool known = it.value.type == BSON_TYPE_REGEX ? add_regex(rules, it.value, NULL, out)
+        bool known = it.value.type == BSON_TYPE_REGEX ? add_regex(rules, it.value, out)
                                                       : add_equal(rules, it.value, out);
         if (!known)
             return false;
@@ -209,7 +201,7 @@ static bool add_leaf(const ash_match_node *n, const ash_bounds_rules *rules, ash
     case ASH_COND_TYPE:
         return add_types(rules, n->types, out);
     case ASH_COND_REGEX:
-        return add_regex(rules, n->cond.operand, n->regex_options, out);
+        return add_regex(rules, n->cond.operand, out);
     case ASH_COND_MOD:
         return add_numbers(rules, false, out);
     case ASH_COND_BITS:

@@ -62,7 +62,7 @@ static void test_query_match__values_against_conditions(void **state)
     } cases[] = {
         {"{'': {'$gt': 3}}", "{'': 4}", true},
         {"{'': {'$gt': 3}}", "{'': 3}", false},
-        {"{'': {'$gt': 3}}", "{'': [4]}", false},
+        {"{'': {'$gt': 3}}", "{'': [4]}", true},
         {"{'': {'$gte': 3, '$lt': 5}}", "{'': 4}", true},
         {"{'': {'$in': [1, 2]}}", "{'': 2}", true},
         {"{'': {'$ne': 2}}", "{'': 2}", false},

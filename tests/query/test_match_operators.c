@@ -149,6 +149,11 @@ static void test_query_match__regular_expressions(void **state)
         {"{'a': {'@regex': 'a.b', '@options': 's'}}", "{'a': 'a\\nb'}", true},
         {"{'a': {'@regex': 'a.b'}}", "{'a': 'a\\nb'}", false},
         {"{'a': {'@regex': 'a b # c', '@options': 'x'}}", "{'a': 'ab'}", true},
+        /* A regular expression as a value meets the same one, however it was written. */
+        {"{'a': {'@regex': '^b', '@options': 'i'}}",
+         "{'a': [{'$regularExpression': {'pattern': '^b', 'options': 'i'}}]}", true},
+        {"{'a': {'@regex': '^b'}}",
+         "{'a': {'$regularExpression': {'pattern': '^b', 'options': 'i'}}}", false},
         {"{'a': {'@regex': '^\\u00e9$', '@options': 'iu'}}", "{'a': '\\u00c9'}", true},
         {"{'a': {'@regex': '^.$'}}", "{'a': '\\u20ac'}", true},
         {"{'a': {'@regex': '^x$'}}", "{'a': ['y', 'x']}", true},

@@ -54,6 +54,12 @@ static void test_query_update__add_pop_pull(void **state)
         {"{'$pull': {'a': {'$regularExpression': {'pattern': '^p', 'options': ''}}}}",
          "{'a': ['pa', 'x']}", "{'a': ['x']}"},
         {"{'$pull': {'a': 1}}", "{'b': 1}", "{'b': 1}"},
+        /* Operators look into items that are arrays; $or and its like are filters for documents. */
+        {"{'$pull': {'a': {'$gt': 1}}}", "{'a': [[0, 2], [0], 3]}", "{'a': [[0]]}"},
+        {"{'$pull': {'a': {'$or': [{'x': 1}, {'y': 1}]}}}", "{'a': [{'x': 1}, {'y': 2}, 1]}",
+         "{'a': [{'y': 2}, 1]}"},
+        {"{'$pull': {'a': {'$nor': [{'x': 1}]}}}", "{'a': [{'x': 1}, {'y': 2}, 1]}",
+         "{'a': [{'x': 1}, 1]}"},
         {"{'$pullAll': {'a': [1, 3]}}", "{'a': [1, 2, 3, 1]}", "{'a': [2]}"},
         {"{'$pullAll': {'a': []}}", "{'a': [1]}", "{'a': [1]}"},
     };

@@ -175,6 +175,7 @@ static void test_query_update__apply_errors(void **state)
         {"{'$set': {'a.b.c': 1}}", "{'a': {'b': 'x'}}", 28, "'c' in element {b: \"x\"}"},
         {"{'$set': {'a.2000000': 1}}", "{'a': []}", 2, "backfill"},
         {"{'$set': {'a.$': 1}}", "{'a': [1]}", 2, "did not find the match needed"},
+        {"{'$set': {'a.$': 1}}", "{'a': 3}", 2, "did not find the match needed"},
         {"{'$inc': {'a': 1}}", "{'_id': 3, 'a': 'x'}", 14,
          "Cannot apply $inc to a value of non-numeric type. {_id: 3} has the field 'a' of "
          "non-numeric type string"},
