@@ -18,14 +18,14 @@
 #define SMALL_BYTES 4096
 #define WRITERS     32
 
-const bench_peer *const bench_peers[] = {&bench_ashlar,
-                                         &bench_raw,
-                                         &bench_lmdb,
-                                         &bench_sqlite,
+const bench_peer *bench_peers[] = {&bench_ashlar,
+                                   &bench_raw,
+                                   &bench_lmdb,
+                                   &bench_sqlite,
 #ifdef BENCH_ROCKSDB
-                                         &bench_rocksdb,
+                                   &bench_rocksdb,
 #endif
-                                         NULL};
+                                   NULL};
 
 struct setup {
     const char *folder;
@@ -164,19 +164,57 @@ static double run_read(const struct setup *s, const bench_peer *p)
     return sum != 0 ? speed : 0;
 }
 
+/* Peers differ by a factor of a thousand: each gets the same time. */
+struct random_reads {
+    const struct setup *setup;
+    const bench_peer *peer;
+    void *store;
+    void **files; /* open ones; NULL: none are */
+    uint64_t sum;
+};
+
+static double read_at_random(struct random_reads *r)
+{
+    enum { LOOK_EVERY = 64 };
+    const double seconds = 0.7;
+    uint64_t reads = 0;
+    srand(11);
+    double start = bench_now(), now = start;
+    while (now - start < seconds) {
+        for (int i = 0; i < LOOK_EVERY; i++, reads++) {
+            uint64_t offset = (uint64_t)rand() % (FILE_BYTES / 4096) * 4096;
+            int file = rand() % r->setup->files;
+            if (r->files != NULL)
+                r->peer->read_at(r->files[file], offset, take_sum, &r->sum);
+            else
+                r->peer->get_range(r->store, (uint64_t)file, offset, take_sum, &r->sum);
+        }
+        now = bench_now();
+    }
+    return r->sum != 0 ? (double)reads / (now - start) : 0;
+}
+
 static double run_ranges(const struct setup *s, const bench_peer *p)
 {
-    enum { READS = 20000 };
-    uint64_t sum = 0;
-    void *store = fill_store(s, p);
-    srand(11);
-    double start = bench_now();
-    for (int i = 0; i < READS; i++) {
-        uint64_t offset = (uint64_t)rand() % (FILE_BYTES / 4096) * 4096;
-        p->get_range(store, (uint64_t)(rand() % s->files), offset, take_sum, &sum);
-    }
-    double speed = READS / (bench_now() - start);
-    p->close(store);
+    struct random_reads r = {.setup = s, .peer = p, .store = fill_store(s, p)};
+    double speed = read_at_random(&r);
+    p->close(r.store);
+    return speed;
+}
+
+/* With every file open; for those that look a part up by a key it is the same. */
+static double run_seeks(const struct setup *s, const bench_peer *p)
+{
+    struct random_reads r = {.setup = s, .peer = p, .store = fill_store(s, p)};
+    if (p->open_file != NULL)
+        r.files = calloc((size_t)s->files, sizeof *r.files);
+    for (int i = 0; r.files != NULL && i < s->files; i++)
+        r.files[i] = p->open_file(r.store, (uint64_t)i);
+    double speed = read_at_random(&r);
+    for (int i = 0; r.files != NULL && i < s->files; i++)
+        p->close_file(r.files[i]);
+    free(r.files);
+    p->close(r.store);
     return speed;
 }
 
@@ -252,8 +290,8 @@ static const struct {
 } workloads[] = {
     {"ingest", "MB/s", run_ingest},           {"churn", "MB/s", run_churn},
     {"churn_mixed", "MB/s", run_churn_mixed}, {"read", "MB/s", run_read},
-    {"ranges", "reads/s", run_ranges},        {"small_1", "files/s", run_small_one},
-    {"small_32", "files/s", run_small_many},
+    {"ranges", "reads/s", run_ranges},        {"seeks", "reads/s", run_seeks},
+    {"small_1", "files/s", run_small_one},    {"small_32", "files/s", run_small_many},
 };
 #define WORKLOADS (sizeof workloads / sizeof workloads[0])
 
@@ -288,6 +326,16 @@ static void run_commits(const struct setup *s, int runs)
     bench_report("commit_bulk", "ashlar", bench_percentile(values[4], runs, 0.5), "MB/s");
 }
 
+/* Leave out the peers that the list, if there is one, does not name. */
+static void choose_peers(const char *names)
+{
+    size_t kept = 0;
+    for (size_t i = 0; bench_peers[i] != NULL; i++)
+        if (names == NULL || strstr(names, bench_peers[i]->name) != NULL)
+            bench_peers[kept++] = bench_peers[i];
+    bench_peers[kept] = NULL;
+}
+
 int main(int argc, char **argv)
 {
     bench_check(argc >= 5, "usage: bench FOLDER RUNS SCALE WORKLOAD...");
@@ -295,6 +343,7 @@ int main(int argc, char **argv)
     bench_check(data != NULL, "memory");
     bench_fill(data, FILE_BYTES, 1);
     int runs = atoi(argv[2]);
+    choose_peers(getenv("PEERS"));
     struct setup s = {argv[1], (int)(32 * atof(argv[3])), data};
     bench_check(runs >= 1 && runs <= MAX_RUNS && s.files >= 4, "RUNS 1..25, SCALE at least 0.125");
     for (int p = 0; bench_peers[p] != NULL; p++)

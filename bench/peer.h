@@ -26,10 +26,15 @@ typedef struct bench_peer {
                       void *ctx);               /* 4 KiB from offset */
     void (*remove)(void *store, uint64_t file); /* durable */
     void (*close)(void *store);
+    /* A file kept open for reading here and there; NULL, all three, where a read takes no such
+     * thing and get_range is the same. */
+    void *(*open_file)(void *store, uint64_t file);
+    void (*read_at)(void *handle, uint64_t offset, bench_take take, void *ctx); /* 4 KiB */
+    void (*close_file)(void *handle);
 } bench_peer;
 
 extern const bench_peer bench_ashlar, bench_raw, bench_lmdb, bench_sqlite, bench_rocksdb;
-extern const bench_peer *const bench_peers[]; /* NULL-terminated, Ashlar first */
+extern const bench_peer *bench_peers[]; /* NULL-terminated, Ashlar first */
 
 double bench_now(void);                                    /* seconds, monotonic */
 void bench_fill(uint8_t *data, size_t len, uint64_t seed); /* incompressible */

@@ -82,6 +82,31 @@ static void ours_get_range(void *store, uint64_t file, uint64_t offset, bench_ta
     read_part(store, file, offset, offset + 4096, take, ctx);
 }
 
+static void *ours_open_file(void *store, uint64_t file)
+{
+    struct ours *o = store;
+    ash_error err = ASH_ERROR_INIT;
+    ash_download *download = NULL;
+    bson_value_t id = make_id(file);
+    must(ash_bucket_open_download_stream(o->bucket, &id, NULL, &download, &err), &err);
+    return download;
+}
+
+static void ours_read_at(void *handle, uint64_t offset, bench_take take, void *ctx)
+{
+    static _Thread_local uint8_t buf[4096];
+    ash_error err = ASH_ERROR_INIT;
+    size_t got;
+    must(ash_download_seek(handle, (int64_t)offset, &err), &err);
+    must(ash_download_read(handle, buf, sizeof buf, &got, &err), &err);
+    take(ctx, buf, got);
+}
+
+static void ours_close_file(void *handle)
+{
+    ash_download_free(handle);
+}
+
 static void ours_remove(void *store, uint64_t file)
 {
     struct ours *o = store;
@@ -99,7 +124,9 @@ static void ours_close(void *store)
 }
 
 const bench_peer bench_ashlar = {
-    "ashlar",    "bucket interface, durability file, SHA-256 of every file",
-    ours_open,   ours_put,
-    ours_get,    ours_get_range,
-    ours_remove, ours_close};
+    "ashlar",       "bucket interface, durability file, SHA-256 of every file",
+    ours_open,      ours_put,
+    ours_get,       ours_get_range,
+    ours_remove,    ours_close,
+    ours_open_file, ours_read_at,
+    ours_close_file};

@@ -70,6 +70,37 @@ static void raw_get_range(void *store, uint64_t file, uint64_t offset, bench_tak
     read_part(store, file, offset, 4096, take, ctx);
 }
 
+struct raw_file {
+    int fd;
+};
+
+static void *raw_open_file(void *store, uint64_t file)
+{
+    struct raw *r = store;
+    struct raw_file *f = calloc(1, sizeof *f);
+    char name[40];
+    snprintf(name, sizeof name, "f%" PRIu64, file);
+    f->fd = openat(r->folder_fd, name, O_RDONLY);
+    bench_check(f->fd >= 0, "open");
+    return f;
+}
+
+static void raw_read_at(void *handle, uint64_t offset, bench_take take, void *ctx)
+{
+    static _Thread_local uint8_t buf[4096];
+    struct raw_file *f = handle;
+    ssize_t got = pread(f->fd, buf, sizeof buf, (off_t)offset);
+    bench_check(got == sizeof buf, "read");
+    take(ctx, buf, sizeof buf);
+}
+
+static void raw_close_file(void *handle)
+{
+    struct raw_file *f = handle;
+    close(f->fd);
+    free(f);
+}
+
 static void raw_remove(void *store, uint64_t file)
 {
     struct raw *r = store;
@@ -86,7 +117,10 @@ static void raw_close(void *store)
     free(r);
 }
 
-const bench_peer bench_raw = {"raw files", "one file each, fdatasync, rename, fsync of the folder",
-                              raw_open,    raw_put,
-                              raw_get,     raw_get_range,
-                              raw_remove,  raw_close};
+const bench_peer bench_raw = {
+    "raw files",   "one file each, fdatasync, rename, fsync of the folder",
+    raw_open,      raw_put,
+    raw_get,       raw_get_range,
+    raw_remove,    raw_close,
+    raw_open_file, raw_read_at,
+    raw_close_file};

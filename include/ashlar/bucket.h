@@ -222,9 +222,10 @@ int ash_download_read(ash_download *d, void *buf, size_t len, size_t *got, ash_e
 /* The next piece without a copy: at most one chunk; *len 0 at the end.  Valid until the next call
  * on the stream. */
 int ash_download_next(ash_download *d, const uint8_t **data, size_t *len, ash_error *err);
-/* Absolute position within [start, end]; only the chunks needed are read.  The next read is
- * ASH_ECONFLICT when the file was changed or deleted since the download began and the position lies
- * outside what is at hand. */
+/* Absolute position within [start, end]; only the chunks needed are read, and in the embedded store
+ * only the parts of them that are asked for.  The next read is ASH_ECONFLICT when the file was
+ * changed or deleted since the download began and the store does not hold its version (the embedded
+ * store does). */
 int ash_download_seek(ash_download *d, int64_t position, ash_error *err);
 int64_t ash_download_position(const ash_download *d);
 void ash_download_free(ash_download *d);

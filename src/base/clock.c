@@ -16,6 +16,17 @@ int64_t ash__clock_ms(void)
     return ash__clock_us() / 1000;
 }
 
+int64_t ash__clock_coarse_ms(void)
+{
+#ifdef CLOCK_MONOTONIC_COARSE
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+#else
+    return ash__clock_ms();
+#endif
+}
+
 int64_t ash__clock_wall_ms(void)
 {
     struct timespec now;
@@ -32,8 +43,8 @@ void ash__clock_sleep_ms(int64_t ms)
 
 int64_t ash__clock_deadline(int64_t timeout_ms)
 {
-    int64_t now = ash__clock_ms();
     if (timeout_ms <= 0)
         return 0;
+    int64_t now = ash__clock_ms();
     return timeout_ms > INT64_MAX - now ? INT64_MAX : now + timeout_ms;
 }

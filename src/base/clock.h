@@ -4,9 +4,10 @@
 
 #include <stdint.h>
 
-int64_t ash__clock_ms(void);      /* monotonic; deadlines are points on this clock */
-int64_t ash__clock_us(void);      /* monotonic */
-int64_t ash__clock_wall_ms(void); /* milliseconds since 1970, UTC */
+int64_t ash__clock_ms(void);        /* monotonic; deadlines are points on this clock */
+int64_t ash__clock_us(void);        /* monotonic */
+int64_t ash__clock_coarse_ms(void); /* monotonic, some ms behind, but cheap to ask */
+int64_t ash__clock_wall_ms(void);   /* milliseconds since 1970, UTC */
 void ash__clock_sleep_ms(int64_t ms);
 
 /* The point on the monotonic clock timeout_ms from now; 0 (no deadline) for timeout_ms <= 0. */

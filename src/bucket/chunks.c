@@ -244,6 +244,56 @@ int ash__chunk_parse(const ash_file *file, ash_doc doc, int64_t *n, const uint8_
     return 0;
 }
 
+/* Bytes of a value at `at`, of the kinds that stand in front of a chunk's data; 0: of another. */
+static size_t head_value_bytes(uint8_t type, const uint8_t *at, size_t have)
+{
+    switch (type) {
+    case BSON_TYPE_OID:
+        return 12;
+    case BSON_TYPE_INT32:
+        return 4;
+    case BSON_TYPE_INT64:
+    case BSON_TYPE_DOUBLE:
+    case BSON_TYPE_DATE_TIME:
+        return 8;
+    case BSON_TYPE_UTF8:
+        return have < 4 ? 0 : 4 + (size_t)ash__get_le32(at);
+    case BSON_TYPE_BINARY:
+        return have < 5 ? 0 : 5 + (size_t)ash__get_le32(at);
+    default:
+        return 0;
+    }
+}
+
+bool ash__chunk_parse_head(ash_doc doc, size_t have, int64_t *n, const uint8_t **data, size_t *len)
+{
+    bool numbered = false;
+    for (size_t at = 4; at < have;) {
+        uint8_t type = doc.data[at++];
+        const uint8_t *end = memchr(doc.data + at, 0, have - at);
+        if (end == NULL)
+            return false;
+        const char *name = (const char *)doc.data + at;
+        const uint8_t *value = end + 1;
+        at = (size_t)(value - doc.data);
+        size_t bytes = head_value_bytes(type, value, have - at);
+        if (type == BSON_TYPE_BINARY && strcmp(name, "data") == 0) {
+            *data = value + 5;
+            *len = bytes - 5;
+            return numbered && bytes > 5 && at + bytes + 1 == doc.len;
+        }
+        if (bytes == 0 || bytes > have - at)
+            return false;
+        if (strcmp(name, "n") == 0 && (type == BSON_TYPE_INT32 || type == BSON_TYPE_INT64)) {
+            *n = type == BSON_TYPE_INT32 ? (int32_t)ash__get_le32(value)
+                                         : (int64_t)ash__get_le64(value);
+            numbered = true;
+        }
+        at += bytes;
+    }
+    return false;
+}
+
 int ash__chunk_check(const ash_file *file, int64_t expected, int64_t n, size_t len, ash_error *err)
 {
     if (n > expected)

@@ -61,6 +61,9 @@ int ash__chunk_insert(ash_bucket *b, ash_transaction *t, const bson_value_t *fil
 /* The number and the bytes of a chunk document of `file`: ASH_ECORRUPT when it lacks them. */
 int ash__chunk_parse(const ash_file *file, ash_doc doc, int64_t *n, const uint8_t **data,
                      size_t *len, ash_error *err);
+/* The same when only the first `have` bytes may be looked at: false when they do not tell, as where
+ * the data is not the last field. */
+bool ash__chunk_parse_head(ash_doc doc, size_t have, int64_t *n, const uint8_t **data, size_t *len);
 /* Is it chunk `expected` and as long as the files document says? */
 int ash__chunk_check(const ash_file *file, int64_t expected, int64_t n, size_t len, ash_error *err);
 int ash__chunk_missing(const ash_file *file, int64_t n, ash_error *err); /* ASH_ECHUNKMISSING */

@@ -5,11 +5,8 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "store/parts.h"
 
-/* From the store in this process few chunks at a time, so that their bytes are still in the
- * processor's cache, where the checksum left them, when the caller comes to read them. */
-static const size_t BATCH_BYTES = 4 * 1024 * 1024;
-static const size_t BATCH_BYTES_HERE = 512 * 1024;
 static const int VERSION_TRIES = 100;
 
 /* ---- which file ---- */
@@ -20,12 +17,12 @@ typedef struct which {
     int32_t revision;
 } which;
 
-static int get_file(ash_bucket *b, const which *w, bool with_attributes, int64_t deadline_ms,
-                    ash_file **out, ash_error *err)
+static int get_file(ash_bucket *b, ash_transaction *t, const which *w, bool with_attributes,
+                    int64_t deadline_ms, ash_file **out, ash_error *err)
 {
     if (w->id != NULL)
-        return ash__file_get(b, NULL, w->id, with_attributes, deadline_ms, out, err);
-    return ash__file_get_by_name(b, w->filename, w->revision, with_attributes, deadline_ms, out,
+        return ash__file_get(b, t, w->id, with_attributes, deadline_ms, out, err);
+    return ash__file_get_by_name(b, t, w->filename, w->revision, with_attributes, deadline_ms, out,
                                  err);
 }
 
@@ -56,105 +53,7 @@ static int choose_range(ash_download *d, const ash_download_options *o, ash_erro
     return 0;
 }
 
-/* ---- chunks ---- */
-
-static int open_cursor(ash_download *d, int64_t deadline_ms, ash_error *err)
-{
-    bson_t filter = BSON_INITIALIZER;
-    bson_t range;
-    bson_t *sort = BCON_NEW("n", BCON_INT32(1));
-    ash_find_options o = ash__bucket_find_options(d->bucket, NULL, deadline_ms);
-    int64_t first = d->position / d->file->chunk_size;
-    bool to_the_end = d->end == d->file->length;
-    ash__filter_id(&filter, "files_id", &d->file->id);
-    if (first > 0 || !to_the_end) {
-        bson_append_document_begin(&filter, "n", 1, &range);
-        bson_append_int64(&range, "$gte", 4, first);
-        if (!to_the_end)
-            bson_append_int64(&range, "$lte", 4, (d->end - 1) / d->file->chunk_size);
-        bson_append_document_end(&filter, &range);
-    }
-    o.sort = sort;
-    o.download = true;
-    int rc = ash_collection_find(d->bucket->chunks, &filter, &o, &d->cursor, err);
-    d->next_n = first;
-    d->batch = (ash_batch){.count = 0};
-    d->batch_at = 0;
-    bson_destroy(sort);
-    bson_destroy(&filter);
-    return rc;
-}
-
-static int next_batch(ash_download *d, ash_error *err)
-{
-    d->batch_at = 0;
-    d->piece_len = 0;
-    return ash_cursor_next_batch(d->cursor, 0, d->embedded ? BATCH_BYTES_HERE : BATCH_BYTES,
-                                 &d->batch, err);
-}
-
-int ash__download_open_chunks(ash_download *d, int64_t deadline_ms, ash_error *err)
-{
-    int rc = open_cursor(d, deadline_ms, err);
-    return rc == 0 ? next_batch(d, err) : rc;
-}
-
-/* The next chunk document, or data NULL when there is none. */
-static int next_document(ash_download *d, ash_doc *doc, ash_error *err)
-{
-    *doc = (ash_doc){NULL, 0};
-    if (d->batch_at == d->batch.count) {
-        int rc = next_batch(d, err);
-        if (rc != 0)
-            return rc;
-    }
-    if (d->batch_at < d->batch.count)
-        *doc = d->batch.docs[d->batch_at++];
-    return 0;
-}
-
-/* The chunk that holds `position`, checked, as the current piece. */
-static int load_chunk(ash_download *d, ash_error *err)
-{
-    ash_doc doc;
-    int64_t n = 0;
-    const uint8_t *data = NULL;
-    size_t len = 0;
-    int rc = next_document(d, &doc, err);
-    if (rc == 0 && doc.data == NULL)
-        rc = ash__chunk_missing(d->file, d->next_n, err);
-    else if (rc == 0)
-        rc = ash__chunk_parse(d->file, doc, &n, &data, &len, err);
-    if (rc == 0)
-        rc = ash__chunk_check(d->file, d->next_n, n, len, err);
-    if (rc != 0)
-        return rc;
-    size_t skip = (size_t)(d->position - n * d->file->chunk_size);
-    int64_t want = d->end - d->position;
-    d->piece = data + skip;
-    d->piece_len = (int64_t)(len - skip) < want ? len - skip : (size_t)want;
-    d->next_n = n + 1;
-    return 0;
-}
-
-/* Chunks after the last byte.  An empty one is what old implementations left behind a file. */
-static int check_no_more(ash_download *d, ash_error *err)
-{
-    ash_doc doc;
-    int64_t n = 0;
-    const uint8_t *data;
-    size_t len = 0;
-    for (;;) {
-        int rc = next_document(d, &doc, err);
-        if (rc != 0 || doc.data == NULL)
-            return rc;
-        rc = ash__chunk_parse(d->file, doc, &n, &data, &len, err);
-        if (rc != 0)
-            return rc;
-        if (len > 0 || n < d->next_n)
-            return ash__chunk_check(d->file, INT64_MAX, n, len, err);
-    }
-}
+/* ---- the end ---- */
 
 static int check_digest(ash_download *d, ash_error *err)
 {
@@ -180,7 +79,7 @@ static int check_end(ash_download *d, ash_error *err)
     if (d->ended)
         return 0;
     if (d->cursor != NULL && d->end == d->file->length)
-        rc = check_no_more(d, err);
+        rc = ash__download_check_no_more(d, err);
     if (rc == 0)
         rc = check_digest(d, err);
     d->ended = rc == 0;
@@ -202,27 +101,41 @@ static int is_same_version(ash_download *d, int64_t deadline_ms, bool *same, ash
 
 static void forget_try(ash_download *d)
 {
-    ash_cursor_free(d->cursor);
+    ash__download_close_chunks(d);
     ash_file_free(d->file);
-    d->cursor = NULL;
     d->file = NULL;
-    d->batch = (ash_batch){.count = 0};
 }
 
+typedef struct opening {
+    ash_download *download;
+    const which *which;
+    const ash_download_options *options;
+    int64_t deadline_ms;
+} opening;
+
 /* Find the file; where the store can hold a version, take hold of it. */
-static int try_open(ash_download *d, const which *w, const ash_download_options *o,
-                    int64_t deadline_ms, bool *same, ash_error *err)
+static int find_and_hold(ash_transaction *t, void *ctx, ash_error *err)
 {
-    bool with = o->with_attributes || o->verify || d->pinned;
-    int rc = get_file(d->bucket, w, with, deadline_ms, &d->file, err);
+    const opening *op = ctx;
+    ash_download *d = op->download;
+    bool with = op->options->with_attributes || op->options->verify || d->pinned;
+    int rc = get_file(d->bucket, t, op->which, with, op->deadline_ms, &d->file, err);
     if (rc == 0)
-        rc = choose_range(d, o, err);
-    *same = true;
+        rc = choose_range(d, op->options, err);
     if (rc != 0 || !d->pinned || d->start == d->end)
         return rc;
-    rc = ash__download_open_chunks(d, deadline_ms, err);
-    if (rc == 0)
-        rc = is_same_version(d, deadline_ms, same, err);
+    return ash__download_open_chunks(d, t, op->deadline_ms, err);
+}
+
+static int try_open(opening *op, bool *same, ash_error *err)
+{
+    ash_download *d = op->download;
+    ash_store *store = d->bucket->store;
+    ash_op look = {.deadline_ms = op->deadline_ms};
+    int rc = ash__store_look(store, find_and_hold, op, &look, err);
+    *same = true;
+    if (rc == 0 && d->cursor != NULL && !ash__store_can_look(store))
+        rc = is_same_version(d, op->deadline_ms, same, err);
     return rc;
 }
 
@@ -239,14 +152,14 @@ static int open_download(ash_bucket *b, const which *w, const ash_download_optio
     d->bucket = b;
     d->timeout_ms = o->timeout_ms;
     d->pinned = manner.pinned;
-    d->embedded = manner.embedded;
+    opening op = {d, w, o, deadline_ms};
     bool same = false;
     for (int i = 0; rc == 0 && !same; i++) {
         if (i == VERSION_TRIES)
             rc = ash__fail(err, ASH_ECONFLICT, "file changes faster than it can be opened");
         forget_try(d);
         if (rc == 0)
-            rc = try_open(d, w, o, deadline_ms, &same, err);
+            rc = try_open(&op, &same, err);
     }
     if (rc == 0 && o->verify && d->start == 0 && d->end == d->file->length)
         d->digest = ash__digest_new(ASH_DIGEST_SHA256);
@@ -302,7 +215,7 @@ void ash_download_free(ash_download *d)
 {
     if (d == NULL)
         return;
-    ash_cursor_free(d->cursor);
+    ash__download_close_chunks(d);
     ash_file_free(d->file);
     ash__digest_free(d->digest);
     ash__free(d);
@@ -323,7 +236,8 @@ int64_t ash_download_position(const ash_download *d)
 static int reopen(ash_download *d, int64_t deadline_ms, ash_error *err)
 {
     bool same = true;
-    int rc = ash__download_open_chunks(d, deadline_ms, err);
+    ash__download_close_chunks(d);
+    int rc = ash__download_open_chunks(d, NULL, deadline_ms, err);
     if (rc == 0 && d->pinned)
         rc = is_same_version(d, deadline_ms, &same, err);
     if (rc == 0 && !same) {
@@ -337,6 +251,7 @@ static int reopen(ash_download *d, int64_t deadline_ms, ash_error *err)
 /* The rest of the current chunk, loading one when there is none; *len 0 at the end. */
 static int current_piece(ash_download *d, int64_t deadline_ms, ash_error *err)
 {
+    bool astray = false;
     int rc = 0;
     if (d->piece_len > 0)
         return 0;
@@ -345,7 +260,11 @@ static int current_piece(ash_download *d, int64_t deadline_ms, ash_error *err)
     if (d->cursor == NULL)
         rc = reopen(d, deadline_ms, err);
     if (rc == 0)
-        rc = load_chunk(d, err);
+        rc = ash__download_load_chunk(d, &astray, err);
+    if (rc == 0 && astray)
+        rc = reopen(d, deadline_ms, err);
+    if (rc == 0 && astray)
+        rc = ash__download_load_chunk(d, &astray, err);
     return rc;
 }
 
@@ -367,11 +286,14 @@ static int take(ash_download *d, size_t max, int64_t deadline_ms, const uint8_t 
     if (d->cursor != NULL)
         ash_cursor_set_op(d->cursor, deadline_ms, NULL, -1);
     int rc = current_piece(d, deadline_ms, err);
+    size_t next = d->piece_len < max ? d->piece_len : max;
+    if (rc == 0)
+        rc = ash__download_verify_piece(d, next, err);
     if (rc != 0) {
         d->failed = true;
         return rc;
     }
-    *len = d->piece_len < max ? d->piece_len : max;
+    *len = next;
     *data = d->piece;
     if (d->digest != NULL && d->digested == d->position) {
         ash__digest_add(d->digest, d->piece, *len);
@@ -410,20 +332,6 @@ int ash_download_read(ash_download *d, void *buf, size_t len, size_t *got, ash_e
     return rc;
 }
 
-/* Chunks between here and there in the batch at hand are passed over without opening a cursor. */
-static bool seek_in_batch(ash_download *d, int64_t position)
-{
-    int64_t n = position / d->file->chunk_size;
-    int64_t over = n - d->next_n;
-    if (d->cursor == NULL || position == d->end || over < 0 ||
-        over >= (int64_t)(d->batch.count - d->batch_at))
-        return false;
-    d->batch_at += (size_t)over;
-    d->next_n = n;
-    d->piece_len = 0;
-    return true;
-}
-
 int ash_download_seek(ash_download *d, int64_t position, ash_error *err)
 {
     if (d->failed)
@@ -434,12 +342,8 @@ int ash_download_seek(ash_download *d, int64_t position, ash_error *err)
     int64_t ahead = position - d->position;
     if (ahead >= 0 && ahead <= (int64_t)d->piece_len) {
         skip_in_piece(d, (size_t)ahead);
-    } else if (!seek_in_batch(d, position)) {
-        ash_cursor_free(d->cursor);
-        d->cursor = NULL;
-        d->batch = (ash_batch){.count = 0};
-        d->batch_at = 0;
-        d->piece_len = 0;
+    } else if (!ash__download_seek_chunk(d, position)) {
+        ash__download_close_chunks(d);
     }
     d->position = position;
     d->ended = false;

@@ -7,20 +7,26 @@
 
 /* Positions are bytes of the file; start <= position <= end <= length.
  *
- * One version from beginning to end: the files document is read, then the cursor over the chunks is
- * opened and its first batch taken (which makes the store keep that version), then the files
- * document is read again.  When it changed in between, all starts anew. */
+ * One version from beginning to end: the files document is read and the cursor over the chunks is
+ * opened (which makes the store keep that version) at one moment.  Where a store has no such
+ * moments, the files document is read again afterwards, and all starts anew when it changed. */
 struct ash_download {
     ash_bucket *bucket;
     ash_file *file;
     int64_t start, end, position;
     int64_t timeout_ms;
     bool pinned;          /* the store keeps the version that is being read */
-    bool embedded;        /* the store is in this process */
     ash_cursor *cursor;   /* NULL until bytes are asked for, and after a seek */
     ash_batch batch;      /* of the cursor … */
     size_t batch_at;      /* … and the next document in it */
+    bool in_parts;        /* bytes of chunks are to be verified here */
+    size_t batch_chunks;  /* in parts: chunks to ask for next */
+    int64_t first_n;      /* number of the cursor's first chunk */
     int64_t next_n;       /* the chunk that must come next */
+    bool sought;          /* its place was reckoned from its number */
+    const ash_doc *chunk; /* the current one, in the batch; in parts its bytes … */
+    size_t right_from;    /* … from here … */
+    size_t right_to;      /* … to here are verified */
     const uint8_t *piece; /* bytes of the current chunk that are not given out yet */
     size_t piece_len;
     bool failed;
@@ -30,7 +36,17 @@ struct ash_download {
 };
 
 /* The cursor over the chunks from `position` on, opened and with its first batch. */
-int ash__download_open_chunks(ash_download *d, int64_t deadline_ms, ash_error *err);
+int ash__download_open_chunks(ash_download *d, ash_transaction *t, int64_t deadline_ms,
+                              ash_error *err);
+void ash__download_close_chunks(ash_download *d);
+/* The chunk that holds `position`, checked, as the current piece.  *astray: a seek did not lead to
+ * it, since chunks are missing; the cursor has to be opened anew. */
+int ash__download_load_chunk(ash_download *d, bool *astray, ash_error *err);
+/* The next len bytes of the piece are about to be given out. */
+int ash__download_verify_piece(ash_download *d, size_t len, ash_error *err);
+/* false: there a cursor has to be opened. */
+bool ash__download_seek_chunk(ash_download *d, int64_t position);
+int ash__download_check_no_more(ash_download *d, ash_error *err);
 int ash__download_check_options(const ash_download_options *o, ash_error *err);
 
 #endif

@@ -247,14 +247,14 @@ static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename
 
 /* Two failures look alike to the query; the caller must tell them apart (§ File Download by
  * Filename). */
-static int no_such_revision(ash_bucket *b, const char *filename, int32_t revision,
-                            int64_t deadline_ms, ash_error *err)
+static int no_such_revision(ash_bucket *b, ash_transaction *t, const char *filename,
+                            int32_t revision, int64_t deadline_ms, ash_error *err)
 {
     bson_t doc;
     bool any = false;
     int rc = 0;
     if (revision != 0 && revision != -1)
-        rc = find_revision(b, NULL, filename, -1, NULL, deadline_ms, &doc, &any, err);
+        rc = find_revision(b, t, filename, -1, NULL, deadline_ms, &doc, &any, err);
     if (rc != 0)
         return rc;
     if (!any)
@@ -264,7 +264,7 @@ static int no_such_revision(ash_bucket *b, const char *filename, int32_t revisio
                      filename);
 }
 
-int ash__file_get_by_name(ash_bucket *b, const char *filename, int32_t revision,
+int ash__file_get_by_name(ash_bucket *b, ash_transaction *t, const char *filename, int32_t revision,
                           bool with_attributes, int64_t deadline_ms, ash_file **out, ash_error *err)
 {
     bson_t doc;
@@ -273,13 +273,13 @@ int ash__file_get_by_name(ash_bucket *b, const char *filename, int32_t revision,
     if (rc != 0)
         return rc;
     bool found = false;
-    rc = find_revision(b, NULL, filename, revision, NULL, deadline_ms, &doc, &found, err);
+    rc = find_revision(b, t, filename, revision, NULL, deadline_ms, &doc, &found, err);
     if (rc == 0 && !found)
-        return no_such_revision(b, filename, revision, deadline_ms, err);
+        return no_such_revision(b, t, filename, revision, deadline_ms, err);
     if (rc == 0)
         rc = file_new(&doc, out, err);
     if (rc == 0 && with_attributes)
-        rc = ash__attributes_read(b, NULL, *out, deadline_ms, err);
+        rc = ash__attributes_read(b, t, *out, deadline_ms, err);
     if (rc != 0) {
         ash_file_free(*out);
         *out = NULL;
@@ -338,6 +338,6 @@ int ash_bucket_get_file(ash_bucket *b, const bson_value_t *id, bool with_attribu
 int ash_bucket_get_file_by_name(ash_bucket *b, const char *filename, int32_t revision,
                                 bool with_attributes, ash_file **out, ash_error *err)
 {
-    return ash__file_get_by_name(b, filename, revision, with_attributes, ash__bucket_deadline(b, 0),
-                                 out, err);
+    return ash__file_get_by_name(b, NULL, filename, revision, with_attributes,
+                                 ash__bucket_deadline(b, 0), out, err);
 }

@@ -31,7 +31,7 @@ int32_t ash__chunk_length(int64_t length, int32_t chunk_size, int64_t n);
  * its attributes. */
 int ash__file_get(ash_bucket *b, ash_transaction *t, const bson_value_t *id, bool with_attributes,
                   int64_t deadline_ms, ash_file **out, ash_error *err);
-int ash__file_get_by_name(ash_bucket *b, const char *filename, int32_t revision,
+int ash__file_get_by_name(ash_bucket *b, ash_transaction *t, const char *filename, int32_t revision,
                           bool with_attributes, int64_t deadline_ms, ash_file **out,
                           ash_error *err);
 

@@ -191,7 +191,8 @@ void ash__pins_add(ash_pins *p, ash_view *v, const ash_pointer *place); /* while
 bool ash__pins_touch(ash_pins *p);                                      /* false: it has lapsed */
 int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out,
                    ash_error *err); /* verified */
-/* The same for who verifies by ash__segments_verify just what he looks at. */
+/* The same for who verifies by ash__segments_verify just what he looks at, and has touched the pins
+ * a moment ago. */
 int ash__pins_open(ash_pins *p, const ash_pointer *place, struct ash_payload *out, ash_error *err);
 void ash__pins_clear(ash_pins *p);
 void ash__pins_free(ash_pins *p);

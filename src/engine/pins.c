@@ -21,7 +21,7 @@ ash_pins *ash__pins_new(ash_engine *e)
 {
     ash_pins *p = ash__new(ash_pins);
     p->engine = e;
-    p->touched = ash__clock_ms();
+    p->touched = ash__clock_coarse_ms();
     ash__mutex_lock(&e->pins_lock);
     p->next = e->pin_sets;
     if (p->next != NULL)
@@ -45,7 +45,7 @@ void ash__pins_add(ash_pins *p, ash_view *v, const ash_pointer *place)
     if (place->segment == 0)
         return;
     ash__mutex_lock(&e->pins_lock);
-    p->touched = ash__clock_ms();
+    p->touched = ash__clock_coarse_ms();
     if (p->count == p->capacity) {
         p->capacity = p->capacity * 2 + 16;
         p->places = ash__realloc_array(p->places, p->capacity, sizeof *p->places);
@@ -61,7 +61,7 @@ bool ash__pins_touch(ash_pins *p)
 {
     ash__mutex_lock(&p->engine->pins_lock);
     bool alive = !p->lapsed;
-    p->touched = ash__clock_ms();
+    p->touched = ash__clock_coarse_ms();
     ash__mutex_unlock(&p->engine->pins_lock);
     return alive;
 }
@@ -70,6 +70,8 @@ int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out, ash_erro
 {
     ash_payload payload;
     size_t from = 0, to = place->len;
+    if (!ash__pins_touch(p))
+        return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
     int result = ash__pins_open(p, place, &payload, err);
     if (result == 0)
         result = ash__segments_verify(&payload, &from, &to, err);
@@ -81,8 +83,6 @@ int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out, ash_erro
 int ash__pins_open(ash_pins *p, const ash_pointer *place, ash_payload *out, ash_error *err)
 {
     ash_place at = {place->segment, place->block, place->len, place->sequence};
-    if (!ash__pins_touch(p))
-        return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
     return ash__segments_open(p->engine->segments, &at, NULL, out, err);
 }
 
@@ -91,7 +91,7 @@ void ash__pins_clear(ash_pins *p)
     ash__mutex_lock(&p->engine->pins_lock);
     release_all(p);
     p->lapsed = false;
-    p->touched = ash__clock_ms();
+    p->touched = ash__clock_coarse_ms();
     ash__mutex_unlock(&p->engine->pins_lock);
 }
 
@@ -116,7 +116,7 @@ void ash__pins_free(ash_pins *p)
 /* Let go of what the sets hold that nobody has touched for too long. */
 void ash__pins_lapse(ash_engine *e)
 {
-    int64_t oldest = ash__clock_ms() - e->opts.pin_timeout_ms;
+    int64_t oldest = ash__clock_coarse_ms() - e->opts.pin_timeout_ms;
     ash__mutex_lock(&e->pins_lock);
     for (ash_pins *p = e->pin_sets; p != NULL; p = p->next) {
         if (p->count > 0 && p->touched < oldest) {

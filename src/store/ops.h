@@ -5,8 +5,9 @@
 /* What a backend is: one constant table of typed operations.
  *
  * The public functions in store.c check arguments, copy option structs to the current size and call
- * one slot each; nobody else calls a slot.  No slot may be NULL.  Slots get options that are never
- * NULL and of this version's size; op, filter, pipeline and `create` options never NULL (nothing is
+ * one slot each; nobody else calls a slot.  No slot may be NULL but where it says so.  Slots get
+ * options that are never NULL and of this version's size; op, filter, pipeline and `create` options
+ * never NULL (nothing is
  * {}), results never NULL and initialised; output pointers never NULL.  What cannot be right on any
  * backend (names, negative limits, an update that is no document) was refused before.  Contracts
  * are those of ashlar/store.h; what is said here is what a backend owes beyond them. */
@@ -56,6 +57,10 @@ struct ash_cursor_ops {
                    int64_t await_ms);
     void (*rest)(ash_cursor *cursor);
     void (*free)(ash_cursor *cursor);
+    /* As in store/parts.h; NULL, all three, where there is no such thing. */
+    bool (*take_parts)(ash_cursor *cursor);
+    int (*verify)(ash_cursor *cursor, size_t doc, size_t *from, size_t *to, ash_error *err);
+    bool (*seek)(ash_cursor *cursor, size_t index);
 };
 
 struct ash_store_ops {
@@ -118,6 +123,8 @@ struct ash_store_ops {
     int (*flush)(ash_store *store, const ash_op *op, ash_error *err);
     int (*maintain)(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
                     bson_t *out, ash_error *err);
+    /* As in store/parts.h; alone among the slots it may be NULL. */
+    int (*look)(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op, ash_error *err);
 };
 
 struct ash_backend {

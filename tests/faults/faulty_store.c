@@ -164,6 +164,16 @@ static int hand_on(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op
     return inner->ops->transact(inner, run_inside, &in, op, err);
 }
 
+static int faulty_look(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                       ash_error *err)
+{
+    inside in = {store, fn, ctx};
+    ash_store *inner = of(store)->inner;
+    if (is_due(store) && !of(store)->done)
+        return fail(err, "look");
+    return inner->ops->look(inner, run_inside, &in, op, err);
+}
+
 static int faulty_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                            ash_error *err)
 {
@@ -208,6 +218,7 @@ static const ash_store_ops faulty_ops = {
     .time = faulty_time,
     .flush = faulty_flush,
     .maintain = faulty_maintain,
+    .look = faulty_look,
 };
 
 ash_store *faulty_store_new(ash_store *inner)

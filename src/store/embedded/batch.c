@@ -45,9 +45,18 @@ void ash__batch_memory_touch_all(ash_embedded *s)
     ash__gate_unlock(s->gate);
 }
 
+static void clear(ash_batch_memory *m)
+{
+    ash__pins_clear(m->pins);
+    ash__arena_reset(m->arena);
+    m->count = 0;
+    m->bytes = 0;
+}
+
+/* `out` stays as it is until give: no harm comes from pins that live a little longer. */
 void ash__batch_memory_begin(ash_batch_memory *m, size_t max_docs, size_t max_bytes)
 {
-    ash__batch_memory_rest(m);
+    clear(m);
     m->max_docs = max_docs;
     m->max_bytes = max_bytes;
 }
@@ -94,8 +103,8 @@ void ash__batch_memory_add_record(ash_batch_memory *m, ash_view *v, const ash_re
 
 void ash__batch_memory_give(ash_batch_memory *m, bool exhausted, ash_batch *out)
 {
-    if (m->count > 0)
-        set_out(m, true);
+    if (m->out != (m->count > 0))
+        set_out(m, m->count > 0);
     *out = (ash_batch){.docs = m->docs, .count = m->count, .exhausted = exhausted};
 }
 
@@ -103,10 +112,7 @@ void ash__batch_memory_rest(ash_batch_memory *m)
 {
     if (m->out)
         set_out(m, false);
-    ash__pins_clear(m->pins);
-    ash__arena_reset(m->arena);
-    m->count = 0;
-    m->bytes = 0;
+    clear(m);
 }
 
 void ash__batch_memory_release(ash_batch_memory *m)

@@ -2,6 +2,8 @@
 #include "store/embedded/cursor.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
+#include "store/embedded/parts.h"
 
 #include <string.h>
 
@@ -214,7 +216,7 @@ static int fill_from_view(ash_find_cursor *c, uint64_t *seen, ash_error *err)
 static int fill(ash_find_cursor *c, uint64_t *seen, ash_error *err)
 {
     if (c->mode == ASH_CURSOR_DOWNLOAD)
-        return fill_download(c, err);
+        return c->in_parts ? ash__find_fill_parts(c, err) : fill_download(c, err);
     if (c->mode == ASH_CURSOR_STREAM)
         return fill_from_view(c, seen, err);
     int rc = c->sorter == NULL ? fill_from_view(c, seen, err) : 0;
@@ -227,13 +229,14 @@ static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
     ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
     uint64_t seen = 0;
     int rc = 0;
-    int64_t from_ms = ash__clock_ms();
+    int64_t from_ms = c->in_parts ? 0 : ash__clock_ms();
     ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
     if (c->mode == ASH_CURSOR_EMPTY)
         c->exhausted = true;
     if (!c->exhausted)
         rc = fill(c, &seen, err);
-    ash__slow_note(c->store, "find", c->db, c->coll, from_ms);
+    if (!c->in_parts)
+        ash__slow_note(c->store, "find", c->db, c->coll, from_ms);
     if (rc == 0 && c->tailable && !c->exhausted && c->batch.count == 0)
         rc = ash__tail_wait(c, seen, fill_from_view, err);
     ash__batch_memory_give(&c->batch, c->exhausted, out);
@@ -268,6 +271,7 @@ static void find_free(ash_cursor *cursor)
     ash__request_release(&c->request);
     ash__env_release(&c->env);
     ash__builder_release(&c->projected);
+    ash__free(c->payloads);
     ash__free(c->db);
     ash__free(c->coll);
     ash__free(c);
@@ -278,4 +282,7 @@ const ash_cursor_ops ash__find_cursor_ops = {
     .set_op = find_set_op,
     .rest = find_rest,
     .free = find_free,
+    .take_parts = ash__find_take_parts,
+    .verify = ash__find_verify,
+    .seek = ash__find_seek,
 };

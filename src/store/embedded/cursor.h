@@ -38,6 +38,9 @@ typedef struct ash_find_cursor {
     ash_sorter *sorter; /* SORTED, once filled */
     ash_doc next_sorted;
     ash_download *download;
+    bool in_parts;         /* its caller verifies (parts.h) … */
+    ash_payload *payloads; /* … these, one for each document of the batch */
+    size_t payload_capacity;
 
     bool tailable;
     bool await_data;

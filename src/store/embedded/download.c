@@ -38,6 +38,7 @@ struct ash_download {
     size_t count;
     size_t capacity;
     size_t at;
+    size_t batch_from; /* `at` when the batch began */
 };
 
 typedef struct collector {
@@ -193,9 +194,10 @@ int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *co
         ash__download_free(c.d);
         return rc;
     }
-    if (needs_snapshot(c.d) && reading->owned) {
-        c.d->held = ash__held_new(s, reading->view);
-        reading->owned = false;
+    ash_reading *owner = reading->owned ? reading : reading->lender;
+    if (owner != NULL && owner->owned && needs_snapshot(c.d)) {
+        c.d->held = ash__held_new(s, owner->view);
+        owner->owned = false;
     }
     *out = c.d;
     return 0;
@@ -241,6 +243,43 @@ int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err)
     return rc;
 }
 
+int ash__download_look(ash_download *d, ash_payload *payload, ash_doc *out, ash_error *err)
+{
+    *payload = (ash_payload){.record = NULL};
+    if (d->at == d->count || d->entries[d->at].place.segment == 0)
+        return ash__download_peek(d, out, err);
+    const entry *e = &d->entries[d->at];
+    int rc = ash__pins_open(d->pins, &e->place, payload, err);
+    if (rc == 0)
+        *out = (ash_doc){ash__payload_data(payload), payload->len};
+    else
+        ash__chunk_error(d->coll, d->request->filter, e->n, err);
+    return rc;
+}
+
+int ash__download_verify(ash_download *d, size_t index, const ash_payload *payload, size_t *from,
+                         size_t *to, ash_error *err)
+{
+    const entry *e = &d->entries[d->batch_from + index];
+    if (payload->record == NULL) {
+        *from = 0;
+        *to = e->place.len;
+        return 0;
+    }
+    int rc = ash__segments_verify(payload, from, to, err);
+    if (rc != 0)
+        ash__chunk_error(d->coll, d->request->filter, e->n, err);
+    return rc;
+}
+
+bool ash__download_seek(ash_download *d, size_t index)
+{
+    if (index >= d->count || (d->entries[index].place.segment != 0 && !ash__pins_touch(d->pins)))
+        return false;
+    d->at = index;
+    return true;
+}
+
 bool ash__download_at_end(const ash_download *d)
 {
     return d->at == d->count;
@@ -251,10 +290,11 @@ void ash__download_advance(ash_download *d)
     d->at++;
 }
 
-void ash__download_begin_batch(ash_download *d)
+bool ash__download_begin_batch(ash_download *d)
 {
-    ash__pins_touch(d->pins);
     ash__arena_reset(d->arena);
+    d->batch_from = d->at;
+    return ash__pins_touch(d->pins);
 }
 
 ash_pins *ash__download_pins(ash_download *d)

@@ -2,6 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_DOWNLOAD_H
 #define ASH_STORE_EMBEDDED_DOWNLOAD_H
 
+#include "segment/segment.h"
 #include "store/embedded/batch.h"
 #include "store/embedded/scan_plan.h"
 
@@ -25,11 +26,19 @@ typedef struct ash_download_spec {
 int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
                        const ash_download_spec *spec, ash_download **out, ash_error *err);
 
+/* The same document unverified; payload.record NULL: not in a segment, and nothing to verify. */
+int ash__download_look(ash_download *d, ash_payload *payload, ash_doc *out, ash_error *err);
+/* The index-th document since begin_batch: as ash__segments_verify. */
+int ash__download_verify(ash_download *d, size_t index, const ash_payload *payload, size_t *from,
+                         size_t *to, ash_error *err);
+/* false: there is no such document, or the pins have lapsed. */
+bool ash__download_seek(ash_download *d, size_t index);
+
 /* The document at the position, valid until advance's next batch begins; data NULL at the end. */
 int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err);
 void ash__download_advance(ash_download *d);
 bool ash__download_at_end(const ash_download *d);
-void ash__download_begin_batch(ash_download *d);
+bool ash__download_begin_batch(ash_download *d); /* false: the pins have lapsed */
 ash_pins *ash__download_pins(ash_download *d);
 void ash__download_free(ash_download *d);
 

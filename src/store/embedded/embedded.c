@@ -176,6 +176,7 @@ const ash_store_ops ash__embedded_ops = {
     .stats = ash__embedded_stats,
     .flush = ash__embedded_flush,
     .maintain = ash__embedded_maintain,
+    .look = ash__embedded_look,
 };
 
 const ash_backend ash__backend_embedded = {

@@ -57,6 +57,7 @@ typedef struct ash_embedded {
 typedef struct ash_embedded_tx {
     ash_transaction base;
     ash_writer *writer;
+    struct ash_reading *look; /* without a writer: where everything is read */
 } ash_embedded_tx;
 
 /* Tests only, before a store is opened: break one of the engine's two rules in it. */
@@ -76,6 +77,7 @@ ash_writer *ash__op_writer(const ash_op *op);
 typedef struct ash_reading {
     ash_view *view;
     bool owned;
+    struct ash_reading *lender; /* in a look: the one that may own the view, or does no longer */
 } ash_reading;
 int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_error *err);
 void ash__reading_end(ash_reading *r); /* also of one that never began */

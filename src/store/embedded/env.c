@@ -22,6 +22,11 @@ int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_
         out->view = ash__writer_view(w);
         return 0;
     }
+    if (op->transaction != NULL) {
+        out->lender = ((ash_embedded_tx *)(void *)op->transaction)->look;
+        out->view = out->lender->view;
+        return 0;
+    }
     rc = ash__snapshot_open(s->engine, &out->view, err);
     out->owned = rc == 0;
     return rc;

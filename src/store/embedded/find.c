@@ -41,7 +41,7 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
  * can delete them meanwhile. */
 static bool is_download(const ash_find_cursor *c, const ash_find_options *opts)
 {
-    if (opts->op.transaction != NULL || opts->tailable)
+    if (ash__op_writer(&opts->op) != NULL || opts->tailable)
         return false;
     if (opts->download)
         return true;
@@ -83,6 +83,7 @@ static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_read
         ash_download_spec spec = {&c->request, &c->op, opts->skip, opts->limit};
         rc = ash__download_open(c->store, reading, coll, &spec, &c->download, err);
         c->mode = ASH_CURSOR_DOWNLOAD;
+        c->op.transaction = NULL; /* it outlives a look */
         if (rc == 0)
             ash__batch_memory_keep(&c->batch, ash__download_pins(c->download));
         return rc;

@@ -55,6 +55,8 @@ int ash__embedded_drop_indexes(ash_store *store, const char *db, const char *col
 
 int ash__embedded_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                            ash_error *err);
+int ash__embedded_look(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                       ash_error *err);
 int ash__embedded_watch(ash_store *store, const char *db, const char *coll,
                         const ash_watch_options *opts, ash_cursor **out, ash_error *err);
 

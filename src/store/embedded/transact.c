@@ -26,3 +26,17 @@ int ash__embedded_transact(ash_store *store, ash_transact_fn fn, void *ctx, cons
         own.durability = ASH_DURABILITY_EVERY;
     return ash__write_run(run.store, NULL, &own, run_on_writer, &run, ASH_APPLY_ATOMIC, err);
 }
+
+int ash__embedded_look(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                       ash_error *err)
+{
+    ash_reading reading = {0};
+    ash_embedded_tx tx = {.base.store = store, .look = &reading};
+    if (op->transaction != NULL)
+        return fn(op->transaction, ctx, err);
+    int rc = ash__reading_begin(ash__embedded(store), op, &reading, err);
+    if (rc == 0)
+        rc = fn(&tx.base, ctx, err);
+    ash__reading_end(&reading);
+    return rc;
+}

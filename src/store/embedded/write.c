@@ -33,6 +33,7 @@ int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_appl
     int rc = ash__op_check(op, err);
     if (rc != 0)
         return rc;
+    ash_assert(w != NULL || op->transaction == NULL); /* a look changes nothing */
     if (w == NULL)
         return ash__engine_apply(s->engine, fn, ctx, ack_for(s, coll, op), flags, op->deadline_ms,
                                  err);

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/download.h"
+
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "store/parts.h"
+
+/* Where a download's bytes come from: the cursor over its chunks.
+ *
+ * A store in this process gives the chunks as they lie in its segments (store/parts.h), all held
+ * from the moment the cursor was opened: the bytes that are given out are verified just before, and
+ * a seek goes to another chunk without asking the store for it again. */
+
+static const size_t BATCH_BYTES = 4 * 1024 * 1024;
+static const size_t BATCH_BYTES_IN_PARTS = 16 * 1024 * 1024;
+static const size_t BATCH_CHUNKS_IN_PARTS = 64;
+
+/* ---- the cursor ---- */
+
+static int open_cursor(ash_download *d, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t range;
+    bson_t *sort = BCON_NEW("n", BCON_INT32(1));
+    ash_find_options o = ash__bucket_find_options(d->bucket, t, deadline_ms);
+    int64_t first = d->position / d->file->chunk_size;
+    bool to_the_end = d->end == d->file->length;
+    ash__filter_id(&filter, "files_id", &d->file->id);
+    if (first > 0 || !to_the_end) {
+        bson_append_document_begin(&filter, "n", 1, &range);
+        bson_append_int64(&range, "$gte", 4, first);
+        if (!to_the_end)
+            bson_append_int64(&range, "$lte", 4, (d->end - 1) / d->file->chunk_size);
+        bson_append_document_end(&filter, &range);
+    }
+    o.sort = sort;
+    o.download = true;
+    int rc = ash_collection_find(d->bucket->chunks, &filter, &o, &d->cursor, err);
+    d->in_parts = rc == 0 && ash__cursor_take_parts(d->cursor);
+    d->first_n = d->next_n = first;
+    d->sought = false;
+    d->batch_chunks = 1;
+    d->batch = (ash_batch){.count = 0};
+    d->batch_at = 0;
+    bson_destroy(sort);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* In parts a batch costs a look at each record's header, so the first after a seek is short. */
+static int next_batch(ash_download *d, ash_error *err)
+{
+    size_t count = d->batch_chunks;
+    d->batch_at = 0;
+    d->piece_len = 0;
+    if (!d->in_parts)
+        return ash_cursor_next_batch(d->cursor, 0, BATCH_BYTES, &d->batch, err);
+    d->batch_chunks = 2 * count < BATCH_CHUNKS_IN_PARTS ? 2 * count : BATCH_CHUNKS_IN_PARTS;
+    return ash_cursor_next_batch(d->cursor, count, BATCH_BYTES_IN_PARTS, &d->batch, err);
+}
+
+int ash__download_open_chunks(ash_download *d, ash_transaction *t, int64_t deadline_ms,
+                              ash_error *err)
+{
+    int rc = open_cursor(d, t, deadline_ms, err);
+    return rc == 0 ? next_batch(d, err) : rc;
+}
+
+void ash__download_close_chunks(ash_download *d)
+{
+    ash_cursor_free(d->cursor);
+    d->cursor = NULL;
+    d->batch = (ash_batch){.count = 0};
+    d->batch_at = 0;
+    d->piece_len = 0;
+    d->sought = false;
+}
+
+/* The next chunk document, or NULL when there is none. */
+static int next_document(ash_download *d, const ash_doc **doc, ash_error *err)
+{
+    *doc = NULL;
+    if (d->batch_at == d->batch.count) {
+        int rc = next_batch(d, err);
+        if (rc != 0)
+            return rc;
+    }
+    if (d->batch_at < d->batch.count)
+        *doc = &d->batch.docs[d->batch_at++];
+    return 0;
+}
+
+/* ---- one chunk ---- */
+
+/* From *from to *to the current chunk's bytes are right. */
+static int verify(ash_download *d, size_t from, size_t to, ash_error *err)
+{
+    size_t wide_from = from, wide_to = to;
+    int rc = ash__cursor_verify(d->cursor, d->chunk, &wide_from, &wide_to, err);
+    if (rc != 0)
+        return rc;
+    if (wide_from > d->right_to || wide_to < d->right_from) {
+        d->right_from = wide_from;
+        d->right_to = wide_to;
+        return 0;
+    }
+    d->right_from = wide_from < d->right_from ? wide_from : d->right_from;
+    d->right_to = wide_to > d->right_to ? wide_to : d->right_to;
+    return 0;
+}
+
+int ash__download_verify_piece(ash_download *d, size_t len, ash_error *err)
+{
+    if (!d->in_parts || len == 0)
+        return 0;
+    size_t from = (size_t)(d->piece - d->chunk->data), to = from + len;
+    if (from >= d->right_from && to <= d->right_to)
+        return 0;
+    if (from >= d->right_from && from < d->right_to)
+        from = d->right_to;
+    return verify(d, from, to, err);
+}
+
+/* Number and data of a chunk document, all of it verified if need be. */
+static int parse(ash_download *d, int64_t *n, const uint8_t **data, size_t *len, ash_error *err)
+{
+    ash_doc doc = *d->chunk;
+    d->right_from = d->right_to = 0;
+    if (!d->in_parts)
+        return ash__chunk_parse(d->file, doc, n, data, len, err);
+    int rc = verify(d, 0, 1, err);
+    if (rc == 0 && d->right_to < doc.len && ash__chunk_parse_head(doc, d->right_to, n, data, len))
+        return 0;
+    if (rc == 0 && d->right_to < doc.len)
+        rc = verify(d, d->right_to, doc.len, err);
+    return rc == 0 ? ash__chunk_parse(d->file, doc, n, data, len, err) : rc;
+}
+
+int ash__download_load_chunk(ash_download *d, bool *astray, ash_error *err)
+{
+    int64_t n = 0;
+    const uint8_t *data = NULL;
+    size_t len = 0;
+    int rc = next_document(d, &d->chunk, err);
+    if (rc == 0 && d->chunk == NULL)
+        rc = ash__chunk_missing(d->file, d->next_n, err);
+    else if (rc == 0)
+        rc = parse(d, &n, &data, &len, err);
+    *astray = rc == 0 && d->sought && n != d->next_n;
+    if (rc == 0 && !*astray)
+        rc = ash__chunk_check(d->file, d->next_n, n, len, err);
+    if (rc != 0 || *astray)
+        return rc;
+    size_t skip = (size_t)(d->position - n * d->file->chunk_size);
+    int64_t want = d->end - d->position;
+    d->piece = data + skip;
+    d->piece_len = (int64_t)(len - skip) < want ? len - skip : (size_t)want;
+    d->next_n = n + 1;
+    return 0;
+}
+
+/* Chunks after the last byte.  An empty one is what old implementations left behind a file. */
+int ash__download_check_no_more(ash_download *d, ash_error *err)
+{
+    int64_t n = 0;
+    const uint8_t *data;
+    size_t len = 0;
+    for (;;) {
+        int rc = next_document(d, &d->chunk, err);
+        if (rc != 0 || d->chunk == NULL)
+            return rc;
+        rc = parse(d, &n, &data, &len, err);
+        if (rc != 0)
+            return rc;
+        if (len > 0 || n < d->next_n)
+            return ash__chunk_check(d->file, INT64_MAX, n, len, err);
+    }
+}
+
+/* ---- another place ---- */
+
+/* Chunks between here and there in the batch at hand are passed over without a word to the store;
+ * so is, where the store holds them all, any other. */
+bool ash__download_seek_chunk(ash_download *d, int64_t position)
+{
+    int64_t n = position / d->file->chunk_size;
+    int64_t over = n - d->next_n;
+    if (d->cursor == NULL || position == d->end)
+        return false;
+    if (over >= 0 && over < (int64_t)(d->batch.count - d->batch_at)) {
+        d->batch_at += (size_t)over;
+    } else if (d->in_parts && n >= d->first_n &&
+               ash__cursor_seek(d->cursor, (size_t)(n - d->first_n))) {
+        d->batch = (ash_batch){.count = 0};
+        d->batch_at = 0;
+        d->batch_chunks = 1;
+        d->sought = true;
+    } else {
+        return false;
+    }
+    d->next_n = n;
+    d->piece_len = 0;
+    return true;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/parts.h"
+
+#include "base/mem.h"
+
+bool ash__cursor_take_parts(ash_cursor *cursor)
+{
+    ash_assert(cursor->batch.count == 0);
+    return cursor->ops->take_parts != NULL && cursor->ops->take_parts(cursor);
+}
+
+int ash__cursor_verify(ash_cursor *cursor, const ash_doc *doc, size_t *from, size_t *to,
+                       ash_error *err)
+{
+    ash_assert(doc >= cursor->batch.docs && doc < cursor->batch.docs + cursor->batch.count);
+    return cursor->ops->verify(cursor, (size_t)(doc - cursor->batch.docs), from, to, err);
+}
+
+bool ash__cursor_seek(ash_cursor *cursor, size_t index)
+{
+    cursor->batch = (ash_batch){0};
+    cursor->batch_at = 0;
+    ash__free(cursor->kept);
+    cursor->kept = NULL;
+    return cursor->ops->seek(cursor, index);
+}
+
+bool ash__store_can_look(const ash_store *store)
+{
+    return store->ops->look != NULL;
+}
+
+int ash__store_look(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                    ash_error *err)
+{
+    if (store->ops->look == NULL)
+        return fn(NULL, ctx, err);
+    return store->ops->look(store, fn, ctx, op, err);
+}
