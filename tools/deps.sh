@@ -10,9 +10,8 @@ set -eu
 build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-dev liblmdb-dev
   libssl-dev libxxhash-dev libzstd-dev zlib1g-dev libsnappy-dev libpcre2-dev libicu-dev
   libintelrdfpmath-dev"
-# Go's driver is tested where it is installed (golang-go, golang-mongodb-mongo-driver-dev); at 470 MB it is not fetched for that alone.
 test="$build libcmocka-dev g++ git python3-pymongo python3-gridfs nodejs faketime
-  php-cli php-mongodb libmongodb-perl ruby ruby-mongo"
+  golang-go golang-mongodb-mongo-driver-dev php-cli php-mongodb libmongodb-perl ruby ruby-mongo"
 check="$test clang libclang-rt-14-dev clang-format spin"
 
 case "${1:-}" in

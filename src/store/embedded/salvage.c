@@ -300,11 +300,11 @@ static int copy_all(ash_salvaging *w, ash_error *err)
     return result;
 }
 
-static int check_vacant(const char *path, ash_error *err)
+static int check_vacant(const char *path, const char *why, ash_error *err)
 {
     struct stat st;
     if (lstat(path, &st) == 0)
-        return ash__fail(err, ASH_EEXISTS, "%s exists already", path);
+        return ash__fail(err, ASH_EEXISTS, "%s exists already%s", path, why);
     return errno == ENOENT ? 0 : ash__fail_errno(err, errno, "cannot look at %s", path);
 }
 
@@ -328,9 +328,9 @@ static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
     char *uri = ash__sprintf("%s%s", into[0] == '/' ? "file:" : "", partial);
     opts.no_server = true;
     opts.ttl_interval_ms = INT64_C(1) << 40; /* what has expired is not the repair's to delete */
-    int result = check_vacant(into, err);
+    int result = check_vacant(into, "", err);
     if (result == 0)
-        result = check_vacant(partial, err);
+        result = check_vacant(partial, ", left by a repair that was interrupted: remove it", err);
     if (result == 0)
         result = ash_store_open(uri, &opts, &w->to, err);
     if (result == 0)
