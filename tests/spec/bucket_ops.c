@@ -259,11 +259,34 @@ static const struct {
     {"drop", op_drop},         {"find", op_find},
 };
 
+/* The format wants a runner to fail over what it does not know, not to pass over it. */
+static bool knows_arguments(bucket_call *c)
+{
+    static const char *const known[] = {"id",        "filename",       "newFilename",
+                                        "source",    "chunkSizeBytes", "metadata",
+                                        "aliases",   "revision",       "contentType",
+                                        "start",     "disableMD5",     "end",
+                                        "timeoutMS", "filter",         "sort",
+                                        "skip",      "limit",          "batchSize",
+                                        "maxTimeMS", "session",        "noCursorTimeout",
+                                        "comment",   "allowDiskUse"};
+    for (ash_doc_iter it = ash__doc_iter(c->args); ash__doc_iter_next(&it);) {
+        bool found = false;
+        for (size_t i = 0; !found && i < sizeof known / sizeof known[0]; i++)
+            found = strcmp(it.name, known[i]) == 0;
+        if (!found)
+            return spec_fail(c->r, "argument %s is not known", it.name);
+    }
+    return true;
+}
+
 enum call spec_bucket_op(runner *r, entity *e, const char *name, ash_doc args, outcome *out)
 {
     bucket_call c = {r, e->bucket, args, out};
     for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
         if (strcmp(name, operations[i].name) == 0) {
+            if (!knows_arguments(&c))
+                return UNKNOWN_OPERATION;
             operations[i].run(&c);
             return CALLED;
         }

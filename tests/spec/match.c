@@ -92,7 +92,7 @@ static bool match_hex_bytes(runner *r, const pair *p, ash_value arg)
 
 static bool match_unset_or(runner *r, const pair *p, ash_value arg)
 {
-    return ash__value_is_missing(p->actual) || spec_match(r, p->path, arg, p->actual, false);
+    return ash__value_is_missing(p->actual) || spec_match(r, p->path, arg, p->actual, p->root);
 }
 
 static bool match_lte(runner *r, const pair *p, ash_value arg)

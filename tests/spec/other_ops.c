@@ -101,6 +101,17 @@ static bool index_exists(runner *r, const char *db, const char *name, const char
     return ok;
 }
 
+static bool create_entities(runner *r, ash_doc args)
+{
+    ash_value list = ash__doc_get(args, "entities");
+    bool ok = list.type == BSON_TYPE_ARRAY || spec_fail(r, "createEntities without entities");
+    for (ash_doc_iter it = ash__doc_iter(ok ? ash__value_doc(list) : ash__doc_empty);
+         ok && ash__doc_iter_next(&it);)
+        ok = it.value.type == BSON_TYPE_DOCUMENT ? spec_entity_create(r, ash__value_doc(it.value))
+                                                 : spec_fail(r, "entity is no document");
+    return ok;
+}
+
 enum call spec_runner_op(runner *r, const char *name, ash_doc args, enum verdict *verdict)
 {
     const char *db = spec_text(args, "databaseName");
@@ -109,6 +120,10 @@ enum call spec_runner_op(runner *r, const char *name, ash_doc args, enum verdict
     bool wanted = strstr(name, "NotExists") == NULL;
     bool exists = false;
     bool ok;
+    if (strcmp(name, "createEntities") == 0) {
+        *verdict = create_entities(r, args) ? PASSED : FAILED;
+        return CALLED;
+    }
     if (db == NULL || collection == NULL || strncmp(name, "assert", 6) != 0)
         return UNKNOWN_OPERATION;
     if (strcmp(name, "assertCollectionExists") == 0 ||

@@ -39,9 +39,12 @@ static bool fits(ash_doc requirement)
 {
     const char *min = spec_text(requirement, "minServerVersion");
     const char *max = spec_text(requirement, "maxServerVersion");
+    const char *serverless = spec_text(requirement, "serverless");
     if (min != NULL && compare_version(min) > 0)
         return false;
     if (max != NULL && compare_version(max) < 0)
+        return false;
+    if (serverless != NULL && strcmp(serverless, "require") == 0)
         return false;
     if (ash__value_truthy(ash__doc_get(requirement, "auth")) ||
         ash__value_truthy(ash__doc_get(requirement, "csfle")) ||
