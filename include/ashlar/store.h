@@ -113,6 +113,8 @@ typedef struct ash_op {
     const volatile int *cancel; /* set to non-zero from any thread to stop the operation; or NULL */
     const ash_retry_id *retry;  /* or NULL */
     bool bypass_validation;     /* of the collection's validator */
+    uint64_t reader; /* for servers: a number of the client that reads, so that the embedded engine
+                        gives it the chunks of the files documents it was given; 0 = none */
     /* For a deployment, instead of what the URI says; NULL = that.  The embedded engine always
      * reads its newest commit and takes no notice of them. */
     const bson_t *read_concern;    /* {level} */

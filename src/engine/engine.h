@@ -66,6 +66,9 @@ uint64_t ash__engine_boot_sequence(
 /* A snapshot that sees every write acknowledged before the call.  One thread; keep it short, it
  * stops LMDB from reusing pages. Closing one is cheap, its reader slot is kept for the next. */
 int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err);
+/* One of what is committed, whatever waits to be: never waits itself, also on the writer. */
+int ash__snapshot_committed(ash_engine *e, ash_view **out, ash_error *err);
+uint64_t ash__view_commit(const ash_view *v); /* grows with each commit */
 void ash__snapshot_close(ash_view *v);
 ash_engine *ash__view_engine(const ash_view *v);
 

@@ -73,6 +73,17 @@ int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err)
     return ash__view_begin(e, out, err);
 }
 
+int ash__snapshot_committed(ash_engine *e, ash_view **out, ash_error *err)
+{
+    *out = NULL;
+    return ash__view_begin(e, out, err);
+}
+
+uint64_t ash__view_commit(const ash_view *v)
+{
+    return v->txn_id;
+}
+
 void ash__snapshot_close(ash_view *v)
 {
     if (v == NULL)

@@ -123,8 +123,10 @@ struct ash_store_ops {
     int (*flush)(ash_store *store, const ash_op *op, ash_error *err);
     int (*maintain)(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
                     bson_t *out, ash_error *err);
-    /* As in store/parts.h; alone among the slots it may be NULL. */
+    /* As in store/parts.h; may be NULL. */
     int (*look)(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op, ash_error *err);
+    /* Readers (ash_op.reader) are about to come; may be NULL. */
+    void (*expect_readers)(ash_store *store);
 };
 
 struct ash_backend {
@@ -148,6 +150,9 @@ ash_cursor *ash__cursor_from_array(ash_store *store, bson_t *docs);
 /* For decorators and backends: hand a call on with checked, complete options (the public functions
  * do just this). */
 int ash__namespace_check(const char *db, const char *coll, ash_error *err);
+
+/* For a server, before its first client: operations will name their reader. */
+void ash__store_expect_readers(ash_store *store);
 
 /* Does an array of stages hold $out or $merge? */
 bool ash__pipeline_writes(const bson_t *pipeline);

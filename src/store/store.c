@@ -19,6 +19,12 @@ void ash_store_close(ash_store *store)
     ash__free(default_db);
 }
 
+void ash__store_expect_readers(ash_store *store)
+{
+    if (store->ops->expect_readers != NULL)
+        store->ops->expect_readers(store);
+}
+
 const char *ash_store_default_db(const ash_store *store)
 {
     return store->default_db;

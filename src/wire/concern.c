@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/dispatch.h"
 
+#include "base/hash.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -68,6 +70,14 @@ static int read_txn_number(ash_command *c, ash_value number, ash_error *err)
     return 0;
 }
 
+/* Drivers find a file and its chunks in one session; those without sessions, on one connection. */
+static uint64_t reader_of(const ash_command *c)
+{
+    uint64_t number = c->has_session ? ash__checksum(c->session.bytes, sizeof c->session.bytes)
+                                     : ash__checksum(&c->connection->id, sizeof c->connection->id);
+    return number != 0 ? number : 1;
+}
+
 int ash__command_read_session(ash_command *c, ash_error *err)
 {
     ash_value lsid = ash__arg(c, "lsid");
@@ -75,6 +85,8 @@ int ash__command_read_session(ash_command *c, ash_error *err)
     int rc = 0;
     if (lsid.type == BSON_TYPE_DOCUMENT)
         rc = read_lsid(c, lsid, err);
+    if (rc == 0)
+        c->op.reader = reader_of(c);
     /* A standalone server's answer names transaction numbers, whatever else is asked. */
     if (rc == 0 && !(c->server->opts.standalone && number.type != 0))
         rc = refuse_transaction(c, err);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "store/ops.h"
 #include "wire/connection.h"
 #include "wire/state.h"
 
@@ -164,6 +165,7 @@ static ash_server *server_new(ash_store *store)
 {
     ash_server *s = ash__new(ash_server);
     s->store = store;
+    ash__store_expect_readers(store);
     s->wake[0] = s->wake[1] = -1;
     s->started_ms = ash__clock_ms();
     s->started_wall_ms = ash__clock_wall_ms();

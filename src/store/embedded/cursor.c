@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/cursor.h"
+#include "store/embedded/versions.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -23,6 +24,12 @@ static int attach(ash_find_cursor *c, ash_reading *reading, ash_error *err)
         return ash__fail_server(err, ASH_ECURSOR, 175,
                                 "query plan killed: collection %s.%s was dropped", c->db, c->coll);
     return ash__scan_plan_attach(&c->scan, reading->view, coll, err);
+}
+
+static void note_given(ash_find_cursor *c, ash_doc doc)
+{
+    if (c->gives_files)
+        ash__versions_gave(c->store, c->op.reader, c->db, c->coll, doc, c->commit);
 }
 
 /* Put one match into the batch.  *fits false: it has to wait for the next one. */
@@ -85,6 +92,7 @@ static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)
             c->pending = r.rid;
             return 0;
         }
+        note_given(c, r.doc);
         if (c->limit > 0)
             c->limit--;
     }
@@ -150,6 +158,7 @@ static int give_sorted(ash_find_cursor *c, ash_error *err)
             c->next_sorted = doc;
             return 0;
         }
+        note_given(c, doc);
         if (c->limit > 0)
             c->limit--;
     }
@@ -201,6 +210,8 @@ static int fill_from_view(ash_find_cursor *c, uint64_t *seen, ash_error *err)
     int rc = ash__reading_begin(c->store, &c->op, &reading, err);
     if (rc == 0)
         rc = attach(c, &reading, err);
+    if (rc == 0)
+        c->commit = ash__view_commit(reading.view);
     if (rc == 0 && c->tailable) {
         rc = ash__tail_check(c, err);
         if (rc == 0)

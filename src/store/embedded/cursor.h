@@ -33,6 +33,8 @@ typedef struct ash_find_cursor {
     int64_t skip;  /* still to be skipped */
     int64_t limit; /* still to be given; < 0: no limit */
     bool exhausted;
+    bool gives_files; /* to a reader, who may ask for their chunks next */
+    uint64_t commit;  /* of the snapshot last read from */
     uint64_t pending; /* a record that did not fit the last batch; 0: none */
 
     ash_sorter *sorter; /* SORTED, once filled */

@@ -8,6 +8,7 @@
 #include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/sweep.h"
+#include "store/embedded/versions.h"
 
 #include <string.h>
 
@@ -43,6 +44,7 @@ static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opt
     s->slow_ms = or_default(opts->slow_ms, 100);
     s->pin_timeout_ms = or_default(opts->pin_timeout_ms, 600000);
     s->gate = ash__gate_new();
+    s->versions = ash__versions_new();
     s->coll_ids.gate = ash__gate_new();
     return s;
 }
@@ -51,6 +53,7 @@ static void embedded_close(ash_store *store)
 {
     ash_embedded *s = ash__embedded(store);
     ash__sweep_stop(s);
+    ash__versions_free(s->versions);
     ash__engine_close(s->engine);
     ash__guard_release(s);
     ash__gate_free(s->coll_ids.gate);
@@ -177,6 +180,7 @@ const ash_store_ops ash__embedded_ops = {
     .flush = ash__embedded_flush,
     .maintain = ash__embedded_maintain,
     .look = ash__embedded_look,
+    .expect_readers = ash__versions_expect_readers,
 };
 
 const ash_backend ash__backend_embedded = {

@@ -48,6 +48,7 @@ typedef struct ash_embedded {
     uint64_t losses_seen; /* guard.c */
     int64_t loss_at_ms;
     uint64_t loss_sequence;
+    struct ash_versions *versions;     /* versions.c; constant after opening */
     struct ash_old_chunks *old_chunks; /* guard.c; constant after opening */
 
     pthread_t sweeper; /* TTL, old retry results, lapsed snapshots (sweep.c) */

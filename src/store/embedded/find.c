@@ -2,6 +2,7 @@
 #include "store/embedded/cursor.h"
 #include "store/embedded/chunks.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/versions.h"
 
 #include <string.h>
 
@@ -29,6 +30,8 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
     c->coll = ash__strdup(coll);
     c->skip = opts->skip;
     c->limit = opts->limit > 0 ? opts->limit : -1;
+    c->gives_files =
+        opts->op.reader != 0 && opts->op.transaction == NULL && ash__name_ends_with(coll, ".files");
     c->tailable = opts->tailable;
     c->await_data = opts->await_data;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
@@ -103,11 +106,29 @@ static int compile(ash_find_cursor *c, const bson_t *filter, const ash_find_opti
     return ash__request_compile(&c->request, &spec, &c->env.query, err);
 }
 
+/* The newest snapshot, or the one that fits the files document which the client has.  Kept versions
+ * are looked for second: one was kept before the commit that a snapshot might see. */
+static int begin_reading(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
+                         const ash_op *op, ash_reading *reading, ash_version **version,
+                         ash_error *err)
+{
+    int rc = ash__reading_begin(s, op, reading, err);
+    if (rc != 0 || op->reader == 0 || !ash__name_ends_with(coll, ".chunks"))
+        return rc;
+    *version = ash__versions_borrow(s, op->reader, db, coll, filter);
+    if (*version != NULL) {
+        ash__reading_end(reading);
+        reading->view = ash__version_view(*version);
+    }
+    return 0;
+}
+
 int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
                    const ash_find_options *opts, ash_find_cursor **out, ash_error *err)
 {
     const ash_coll *found = NULL;
     ash_reading reading = {0};
+    ash_version *version = NULL;
     *out = NULL;
     int rc = check_options(opts, err);
     if (rc != 0)
@@ -116,7 +137,7 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
     bson_destroy(&c->env.let);
     rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
     if (rc == 0)
-        rc = ash__reading_begin(s, &opts->op, &reading, err);
+        rc = begin_reading(s, db, coll, filter, &opts->op, &reading, &version, err);
     if (rc == 0)
         rc = ash__catalog_find(reading.view, db, coll, &found, err);
     if (rc == 0)
@@ -124,6 +145,7 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
     if (rc == 0 && found != NULL)
         rc = open_on_collection(c, found, &reading, opts, err);
     ash__reading_end(&reading);
+    ash__versions_give_back(s, version);
     if (rc != 0) {
         c->base.ops->free(&c->base);
         return rc;

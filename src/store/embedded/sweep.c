@@ -7,6 +7,7 @@
 #include "store/embedded/batch.h"
 #include "store/embedded/held.h"
 #include "store/embedded/retry.h"
+#include "store/embedded/versions.h"
 
 #define RETRY_SWEEP_MS 60000
 
@@ -50,6 +51,7 @@ static void *sweep(void *arg)
     while (sleep_until(s, ash__clock_ms() + pause_of(s))) {
         ash__batch_memory_touch_all(s);
         ash__held_lapse(s);
+        ash__versions_lapse(s);
         if (ash__clock_ms() >= ttl_at) {
             ttl_round(s);
             ttl_at = ash__clock_ms() + s->ttl_interval_ms;
