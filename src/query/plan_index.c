@@ -56,6 +56,15 @@ static bool is_better(const ash_bounds *a, const ash_bounds *b)
     return a_points && a->count < b->count;
 }
 
+/* Which of two conditions on one part of a multikey index bounds it.  A sparse one needs the
+ * condition that a missing field does not meet: elements without the field have no key. */
+static bool is_preferred(const struct trial *t, const ash_bounds *found, const ash_bounds *into)
+{
+    if (t->index->sparse && found->skips_missing != into->skips_missing)
+        return found->skips_missing;
+    return is_better(found, into);
+}
+
 static void take(struct trial *t, uint32_t part, uint32_t at, ash_bounds *found, ash_bounds *into,
                  bool first)
 {
@@ -74,7 +83,7 @@ static void take(struct trial *t, uint32_t part, uint32_t at, ash_bounds *found,
             ash__bounds_intersect(into, found);
         }
         t->decided_by[at] = decides ? (int32_t)part : -1;
-    } else if (is_better(found, into)) {
+    } else if (is_preferred(t, found, into)) {
         for (uint32_t i = 0; i < t->conjuncts->count; i++)
             if (t->decided_by[i] == (int32_t)part)
                 t->decided_by[i] = -1;
@@ -103,7 +112,8 @@ static bool bound_part(struct trial *t, uint32_t part, ash_bounds *out)
     }
     if (!any)
         out->is_all = true;
-    out->skips_missing = skips_missing;
+    if (!t->index->multikey)
+        out->skips_missing = skips_missing;
     return any;
 }
 

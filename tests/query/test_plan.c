@@ -138,9 +138,13 @@ static void test_query_plan__multikey(void **state)
         {"{'y': 1}", "{'z': 1}", "y_1_z_1 1 SR"},
         {"{'y': 1, 'z': 2}", "{}", "y_1_z_1 1 SR"},
         {"{'a': null}", "{}", "a_1 2 SFR"},
+        /* Items without the field have no key in a sparse index. */
+        {"{'s': {'$eq': null, '$gte': 1}}", "{}", "s_1 1 SFR"},
+        {"{'s': {'$eq': null, '$in': [null, 1]}}", "{}", "COLLSCAN 0 SF"},
     };
     CHECK(
-        "{'a_1': {'key': {'a': 1}, 'multikey': true}, 'x.b_1_x.c_1': {'key': {'x.b': 1, 'x.c': 1}, "
+        "{'s_1': {'key': {'s': 1}, 'multikey': true, 'sparse': true}, "
+        "'a_1': {'key': {'a': 1}, 'multikey': true}, 'x.b_1_x.c_1': {'key': {'x.b': 1, 'x.c': 1}, "
         "'multikey': true}, 'y_1_z_1': {'key': {'y': 1, 'z': 1}, 'multikey': true}}",
         cases);
 }
