@@ -83,8 +83,18 @@ bool ash__matcher_test(const ash_matcher *m, ash_doc doc, ash_match_details *det
     if (details != NULL)
         details->array_index = -1;
     if (m->bare)
-        return finish(&run, ash__match_value(&run, m->root, ash__value_of_doc(doc)));
+        return ash__matcher_test_value(m, ash__value_of_doc(doc));
     return finish(&run, ash__match_doc(&run, m->root, doc, details));
+}
+
+int ash__matcher_check(const ash_matcher *m, ash_doc doc, ash_match_details *details, bool *matches,
+                       ash_error *err)
+{
+    ash_error failed = ASH_ERROR_INIT;
+    *matches = ash__matcher_test(m, doc, details, &failed);
+    if (failed.code != 0 && err != NULL)
+        *err = failed;
+    return failed.code;
 }
 
 bool ash__matcher_test_value(const ash_matcher *m, ash_value v)

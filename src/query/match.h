@@ -24,6 +24,11 @@ typedef struct ash_match_details {
 bool ash__matcher_test(const ash_matcher *m, ash_doc doc, ash_match_details *details,
                        ash_error *failed);
 
+/* The same, with such a failure as the result: $expr and $jsonSchema that cannot be evaluated,
+ * regular expressions that take too many steps.  *matches is then false. */
+int ash__matcher_check(const ash_matcher *m, ash_doc doc, ash_match_details *details, bool *matches,
+                       ash_error *err);
+
 /* Test a bare value against a condition document, as $pull does: {$gt: 3}, which looks into arrays,
  * or {a: 1}.
  */

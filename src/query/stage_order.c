@@ -56,17 +56,13 @@ static int next_match(ash_stage *s, ash_doc *out, ash_error *err)
 {
     const struct match_state *state = s->state;
     for (;;) {
-        ash_error failed = ASH_ERROR_INIT;
+        bool matches = false;
         int rc = ash__stage_pull(s, out, err);
         if (rc != 0 || out->data == NULL)
             return rc;
-        if (ash__matcher_test(state->matcher, *out, NULL, &failed))
-            return 0;
-        if (failed.code != 0) {
-            if (err != NULL)
-                *err = failed;
-            return failed.code;
-        }
+        rc = ash__matcher_check(state->matcher, *out, NULL, &matches, err);
+        if (rc != 0 || matches)
+            return rc;
     }
 }
 

@@ -141,6 +141,28 @@ static void test_contract_errors__case_insensitive_collation(void **state)
     assert_string_equal(drain(t, cursor), "[{\"_id\":2}]");
 }
 
+/* A filter that cannot be evaluated for a document is an error, not a document that is left out. */
+static void test_contract_errors__filters_that_fail(void **state)
+{
+    contract *t = *state;
+    const char *filter = "{\"$expr\":{\"$gt\":[{\"$divide\":[6,\"$n\"]},1]}}";
+    ash_cursor *cursor = NULL;
+    ash_doc doc;
+    int64_t count;
+    assert_ok(insert_json(t, t->c, "{\"_id\":1,\"n\":2}"), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":2,\"n\":0}"), &t->err);
+    int rc = ash_collection_find(t->c, json(filter), NULL, &cursor, &t->err);
+    for (doc.data = (const uint8_t *)""; rc == 0 && doc.data != NULL;)
+        rc = ash_cursor_next(cursor, &doc, &t->err);
+    ash_cursor_free(cursor);
+    assert_int_equal(rc, ASH_EINVAL);
+    assert_int_equal(ash_error_server_code(&t->err), 2);
+    assert_int_equal(ash_collection_count(t->c, json(filter), NULL, &count, &t->err), ASH_EINVAL);
+    assert_int_equal(ash_collection_remove(t->c, json(filter), NULL, NULL, &t->err), ASH_EINVAL);
+    assert_int_equal(ash_collection_count(t->c, json("{\"n\":0}"), NULL, &count, &t->err), 0);
+    assert_int_equal(count, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +173,7 @@ int main(void)
         CONTRACT(test_contract_errors__collections),
         CONTRACT(test_contract_errors__queries),
         CONTRACT(test_contract_errors__case_insensitive_collation),
+        CONTRACT(test_contract_errors__filters_that_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -238,7 +238,7 @@ static void insert(model *m, const mv *step, answer *a)
     }
     int code = refuses(m, m->count, doc, a);
     if (id->type == BSON_TYPE_ARRAY || id->type == BSON_TYPE_REGEX)
-        fail(a, code != 0 ? 0 : 0);
+        fail(a, 0);
     else if (code != 0)
         fail(a, code);
     else
@@ -268,7 +268,7 @@ static void upsert(model *m, const mv *filter, const mv *step, answer *a, mv **a
             mv_put(doc, c.doc->names[i], c.doc->items[i]);
     }
     int code = refuses(m, m->count, doc, a);
-    if (code == 0 && (id->type == BSON_TYPE_ARRAY || id->type == BSON_TYPE_REGEX))
+    if (id->type == BSON_TYPE_ARRAY || id->type == BSON_TYPE_REGEX)
         code = -1;
     if (code != 0) {
         fail(a, code);

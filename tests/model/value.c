@@ -146,9 +146,20 @@ static mv *parse_value(const bson_iter_t *it)
     case BSON_TYPE_NULL:
     case BSON_TYPE_MINKEY:
     case BSON_TYPE_MAXKEY:
+    case BSON_TYPE_UNDEFINED:
         break;
+    case BSON_TYPE_CODE: {
+        const char *text = bson_iter_code(it, &len);
+        parse_bytes(v, text, len);
+        break;
+    }
+    case BSON_TYPE_SYMBOL: {
+        const char *text = bson_iter_symbol(it, &len);
+        parse_bytes(v, text, len);
+        break;
+    }
     default:
-        abort(); /* the generators make no others */
+        v->type = BSON_TYPE_NULL; /* what nobody makes any more */
     }
     return v;
 }
@@ -226,6 +237,15 @@ static void write_value(bson_t *out, const char *key, const mv *v)
         break;
     case BSON_TYPE_NULL:
         bson_append_null(out, key, len);
+        break;
+    case BSON_TYPE_UNDEFINED:
+        bson_append_undefined(out, key, len);
+        break;
+    case BSON_TYPE_CODE:
+        bson_append_code(out, key, len, (const char *)v->data);
+        break;
+    case BSON_TYPE_SYMBOL:
+        bson_append_symbol(out, key, len, (const char *)v->data, (int)v->len);
         break;
     case BSON_TYPE_MINKEY:
         bson_append_minkey(out, key, len);

@@ -173,10 +173,11 @@ int ash__scan_plan_next(ash_scan_plan *p, ash_record *out, ash_match_details *de
         }
         bool there = false;
         rc = fetch(p, p->hit.rid, whole, out, &there, err);
+        if (rc == 0 && there && (test || details != NULL))
+            rc = ash__matcher_check(p->request->filter, out->doc, details, &there, err);
         if (rc != 0)
             return rc;
-        if (there && (!(test || details != NULL) ||
-                      ash__matcher_test(p->request->filter, out->doc, details, NULL))) {
+        if (there) {
             *found = true;
             return 0;
         }
@@ -188,6 +189,6 @@ int ash__scan_plan_reget(ash_scan_plan *p, uint64_t rid, ash_record *out,
 {
     int rc = fetch(p, rid, true, out, found, err);
     if (rc == 0 && *found)
-        *found = ash__matcher_test(p->request->filter, out->doc, details, NULL);
+        rc = ash__matcher_check(p->request->filter, out->doc, details, found, err);
     return rc;
 }

@@ -62,7 +62,7 @@ int ash__target_again(ash_target *t, ash_view *v, const ash_coll *coll, uint64_t
 {
     int rc = ash__record_get(v, coll, rid, out, found, err);
     if (rc == 0 && *found)
-        *found = ash__matcher_test(t->request.filter, out->doc, details, NULL);
+        rc = ash__matcher_check(t->request.filter, out->doc, details, found, err);
     return rc;
 }
 

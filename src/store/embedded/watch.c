@@ -76,8 +76,10 @@ static int deliver(watch_cursor *c, bool *fits, ash_error *err)
 {
     ash_doc doc = ash__builder_doc(&c->event);
     *fits = true;
-    if (c->match != NULL && !ash__matcher_test(c->match, doc, NULL, NULL))
-        return 0;
+    bool wanted = true;
+    int result = c->match == NULL ? 0 : ash__matcher_check(c->match, doc, NULL, &wanted, err);
+    if (result != 0 || !wanted)
+        return result;
     if (c->pipeline != NULL) {
         c->fed = doc;
         int rc = ash__pipeline_next(c->pipeline, &doc, err);
