@@ -11,7 +11,8 @@ typedef struct ash_query_env {
     ash_collation collation;       /* all zero: byte order */
     int64_t now_ms;                /* $$NOW and $currentDate */
     uint64_t cluster_time;         /* $$CLUSTER_TIME and timestamps: seconds << 32 | increment */
-    const bson_t *let;             /* $$variables, already constants; or NULL */
+    const bson_t *let;             /* $$variables, already constants, undefined standing for
+                                      missing; or NULL */
     const volatile int *cancelled; /* non-zero: stop with ASH_EINTERRUPTED; or NULL */
     int64_t deadline_ms;       /* on the monotonic clock, 0 = none; the caller's loop checks it, not
                                   src/query */

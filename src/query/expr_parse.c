@@ -92,7 +92,8 @@ static bool constant_variable(ash_parse *p, const char *name, ash_value *out)
     for (ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(p->env->let));
          ash__doc_iter_next(&it);) {
         if (strcmp(it.name, name) == 0) {
-            *out = it.value;
+            if (it.value.type != BSON_TYPE_UNDEFINED)
+                *out = it.value;
             return true;
         }
     }

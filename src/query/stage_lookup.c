@@ -96,9 +96,10 @@ static void inner_let(const ash_query_env *env, struct lookup_state *s, const as
     uint32_t i = 0;
     ash__builder_begin(out);
     for (ash_doc_iter it = ash__doc_iter(s->let); ash__doc_iter_next(&it); i++) {
-        /* A missing value stays a variable: it reads as null. */
-        bool known = values != NULL && !ash__value_is_missing(values[i]);
-        ash__builder_value(out, it.name, known ? values[i] : ash__make_null());
+        ash_value v = values != NULL ? values[i] : ash__make_null();
+        if (ash__value_is_missing(v))
+            v = (ash_value){BSON_TYPE_UNDEFINED, NULL, 0};
+        ash__builder_value(out, it.name, v);
     }
     if (env->let != NULL)
         ash__builder_elements(out, ash__doc_from_bson(env->let));

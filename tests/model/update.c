@@ -311,6 +311,7 @@ void naive_update(change *c, const mv *update)
 typedef struct seeds {
     change c;
     const char *paths[32];
+    const mv *values[32];
     uint32_t count;
 } seeds;
 
@@ -320,11 +321,14 @@ static void seed_field(seeds *s, const char *path, mv *v)
     modifier m = {"$set", path, path_parts(path), mv_copy(v)};
     for (uint32_t i = 0; i < s->count; i++) {
         parts other = path_parts(s->paths[i]);
-        if (overlap(&m.p, &other))
+        if (overlap(&m.p, &other)) {
+            naive_unsure |= naive_compare(v, s->values[i]) == 0; /* twice the same */
             update_fail(&s->c, 54);
+        }
     }
     if (s->c.failed || s->count == 32)
         return;
+    s->values[s->count] = v;
     s->paths[s->count++] = path;
     apply(&s->c, s->c.doc, &m, 0);
 }

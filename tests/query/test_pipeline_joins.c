@@ -32,6 +32,11 @@ static void test_query_pipeline__lookup(void **state)
          "{'$lookup': {'from': 'ring', 'as': 'r', 'pipeline': [{'$match': {'$expr': {'$eq': "
          "['$_id', '$$o']}}}]}}, {'$project': {'r': 1, '_id': 0}}]}}]",
          "[{'k': 3}]", "[{'k': 3, 'i': [{'r': [{'_id': 3, 'next': 1}]}]}]"},
+        /* A field that is missing makes a variable that is missing, not null. */
+        {"[{'$lookup': {" JOIN ", 'let': {'v': '$k'}, 'pipeline': [{'$match': {'$expr': {'$eq': "
+         "['$sku', '$$v']}}}, {'$set': {'t': {'$type': '$$v'}}}]}}]",
+         "[{}, {'k': null}]",
+         "[{'i': [{'_id': 3, 'n': 30, 't': 'missing'}]}, {'k': null, 'i': []}]"},
         {"[{'$lookup': {'as': 'd', 'pipeline': [{'$documents': [{'q': 1}]}]}}]", "[{}]",
          "[{'d': [{'q': 1}]}]"},
         {"[{'$lookup': {'from': 'absent', 'as': 'i', 'localField': 'k', 'foreignField': 'x'}}]",
