@@ -45,7 +45,7 @@ typedef struct ash_lock_event {
     ash_lock_event_kind kind;
     const bson_t *document; /* the lock document, or NULL; valid during the callback, or until the
                                next next_event */
-    ash_error error;        /* LOST and ERROR */
+    ash_error error;        /* LOST and ERROR; TIMED_OUT: who holds it */
 } ash_lock_event;
 
 /* lock is NULL for the events of a collection (READY and ERROR).  Any call on the lock is allowed
@@ -89,7 +89,8 @@ int ash_lock_open(ash_lock_collection *c, const bson_value_t *id, const ash_lock
 /* A lock that is still held is released. NULL is fine. */
 void ash_lock_free(ash_lock *lock);
 
-/* Wait up to time_out_s.  ASH_ELOCKED: timed out (or not free, with no time-out).  ASH_ESTATE: this
+/* Wait up to time_out_s.  ASH_ELOCKED: timed out (or not free, with no time-out); the text says who
+ * holds it, since when and until when, or who waits in front.  ASH_ESTATE: this
  * object holds a lock already. */
 int ash_lock_obtain_read(ash_lock *lock, ash_error *err);
 int ash_lock_obtain_write(ash_lock *lock, ash_error *err);
@@ -123,8 +124,8 @@ int64_t ash_lock_remaining_ms(const ash_lock *lock); /* of its life; INT64_MAX: 
 /* For ash_upload_options.fence and ash_change_options.fence; write locks only (ASH_ESTATE).  A
  * change under it happens only while the lock is held as it was granted; how far that goes on a
  * store without transactions, beside holders of the npm package, says ashlar/bucket.h.
- * What it points to lives until the next ash_lock_fence on this lock or ash_lock_free, also when the
- * lock ends before: the bucket then refuses it. */
+ * What it points to lives until the next ash_lock_fence on this lock or ash_lock_free, also when
+ * the lock ends before: the bucket then refuses it. */
 int ash_lock_fence(ash_lock *lock, ash_fence *out, ash_error *err);
 
 /* Events: by callback (set before the first request), or from a queue (at most 64 wait, older ones

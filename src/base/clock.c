@@ -2,6 +2,8 @@
 #include "base/clock.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 int64_t ash__clock_us(void)
@@ -47,4 +49,13 @@ int64_t ash__clock_deadline(int64_t timeout_ms)
         return 0;
     int64_t now = ash__clock_ms();
     return timeout_ms > INT64_MAX - now ? INT64_MAX : now + timeout_ms;
+}
+
+void ash__clock_print(char *buf, size_t size, int64_t wall_ms)
+{
+    int64_t seconds = wall_ms >= 0 ? wall_ms / 1000 : (wall_ms - 999) / 1000;
+    time_t when = (time_t)seconds;
+    struct tm parts;
+    if (gmtime_r(&when, &parts) == NULL || strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+        snprintf(buf, size, "%" PRId64 " ms", wall_ms);
 }

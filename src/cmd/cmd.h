@@ -91,7 +91,6 @@ char *ash__cmd_printable(const char *text);
 /* The `findings` of a report of ash_store_maintain, an array of {text, …}: each a line. */
 void ash__cmd_print_findings(const bson_t *report);
 void ash__cmd_print_size(char *buf, size_t size, int64_t bytes); /* "1.2 GiB" */
-void ash__cmd_print_date(char *buf, size_t size, int64_t ms);    /* ISO 8601, UTC */
 /* Flush standard output; a full disk there is an error too. */
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
 

@@ -4,19 +4,20 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/child.h"
 #include "cmd/door.h"
 #include "cmd/locks.h"
 #include "wire/server.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
-#include <spawn.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-
-extern char **environ;
+#include <unistd.h>
 
 enum { SHARED, WAIT, LEASE, GRACE, META };
 static const ash_cmd_option options[] = {
@@ -33,8 +34,11 @@ static const ash_cmd_option options[] = {
 /* What the callback of the lock needs: it runs on a thread of the library. */
 struct run {
     const ash_cmd *cmd;
-    volatile pid_t child; /* 0: not yet, or over */
-    volatile int lost;
+    int pipe[2]; /* a byte comes when the wait is over … */
+    ash_lock_event_kind outcome;
+    ash_error why; /* … and this is set */
+    atomic_bool waiting;
+    atomic_bool lost;
 };
 
 static int parse_seconds(const ash_cmd *cmd, const char *name, const char *text, double *out)
@@ -52,12 +56,36 @@ static void on_event(void *ctx, ash_lock *lock, const ash_lock_event *event)
 {
     struct run *run = ctx;
     (void)lock;
-    if (event->kind != ASH_LOCK_LOST)
-        return;
-    run->lost = 1;
-    ash__cmd_warn(run->cmd, "%s; stopping the command", event->error.text);
-    if (run->child > 0)
-        kill(run->child, SIGTERM);
+    if (event->kind == ASH_LOCK_LOST) {
+        run->lost = true;
+        ash__cmd_warn(run->cmd, "%s; stopping the command", event->error.text);
+        ash__child_stop();
+    } else if (run->waiting) {
+        run->waiting = false;
+        run->outcome = event->kind;
+        run->why = event->error;
+        while (write(run->pipe[1], "", 1) < 0 && errno == EINTR)
+            continue;
+    }
+}
+
+/* A signal ends the wait, too. */
+static int wait_for_lock(struct run *run, ash_lock *lock, bool shared, ash_error *err)
+{
+    struct pollfd over = {.fd = run->pipe[0], .events = POLLIN};
+    run->waiting = true;
+    int result = shared ? ash_lock_request_read(lock, err) : ash_lock_request_write(lock, err);
+    if (result != 0)
+        return result;
+    while (poll(&over, 1, 100) <= 0)
+        if (ash__cmd_interrupted)
+            ash_lock_cancel(lock);
+    if (run->outcome == ASH_LOCK_LOCKED)
+        return ash__cmd_check_interrupted(err);
+    *err = run->why;
+    if (run->outcome == ASH_LOCK_TIMED_OUT)
+        err->code = ASH_ELOCKED;
+    return err->code;
 }
 
 /* The command sees which lock it runs under. */
@@ -69,66 +97,53 @@ static void tell_command(const ash_lock *lock, const char *name)
     setenv("ASHLAR_LOCK_TOKEN", token, 1);
 }
 
-static int wait_for(struct run *run, pid_t child)
-{
-    int status;
-    bool passed_on = false;
-    while (waitpid(child, &status, 0) < 0) {
-        if (errno != EINTR)
-            return ASH_EXIT_OTHER;
-        /* Ctrl-C reaches the command by itself; a signal for us alone is passed on. */
-        if (ash__cmd_interrupted && !passed_on)
-            kill(child, SIGTERM);
-        passed_on = true;
-    }
-    run->child = 0;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
-static int run_command(struct run *run, const ash_cmd_args *args, ash_error *err)
+static int run_command(const struct run *run, const ash_cmd_args *args, ash_error *err)
 {
     int count = args->count - 1;
     char **argv = ash__alloc_array((size_t)count + 1, sizeof(char *));
-    pid_t child;
     for (int i = 0; i < count; i++)
         argv[i] = ash__strdup(args->words[i + 1]);
-    int failed = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
-    int result;
-    if (failed != 0) {
-        ash__fail_errno(err, failed, "cannot run %s", argv[0]);
-        ash__cmd_fail(run->cmd, NULL, err);
-        result = failed == ENOENT ? 127 : 126;
+    int result = ash__child_start(argv, err);
+    if (result == 0) {
+        result = ash__child_wait();
+        ash__cmd_catch_signals();
     } else {
-        run->child = child;
-        if (run->lost)
-            kill(child, SIGTERM);
-        result = wait_for(run, child);
+        ash__cmd_fail(run->cmd, NULL, err);
+        result = result == ASH_ENOTFOUND ? 127 : 126;
     }
     for (int i = 0; i < count; i++)
         ash__free(argv[i]);
     ash__free(argv);
-    return result;
+    return result < 0 ? ASH_EXIT_OTHER : result;
 }
 
 /* Between obtaining and releasing. */
 static int run_locked(struct run *run, ash_lock *lock, const ash_cmd_args *args, ash_error *err)
 {
-    ash_error late = ASH_ERROR_INIT;
     tell_command(lock, args->words[0]);
     int status = run_command(run, args, err);
-    int result = ash_lock_release(lock, &late);
-    if (run->lost || result != 0) {
-        if (!run->lost)
-            ash__cmd_warn(run->cmd, "%s", late.text);
-        return ash_error_exit_code(ASH_ELOST);
-    }
+    int result = ash_lock_release(lock, err);
+    if (run->lost || result == ASH_ELOST)
+        return ash__fail(err, ASH_ELOST,
+                         "lock was lost while the command ran, which ended with status %d", status);
+    if (result != 0)
+        ash__cmd_warn(run->cmd, "%s; it ends by itself", err->text);
     return status;
+}
+
+static void add_hint(const ash_cmd_args *args, ash_error *err)
+{
+    char text[sizeof err->text];
+    snprintf(text, sizeof text, "%.400s (`ashlar locks` shows all%s)", err->text,
+             args->values[WAIT] == NULL ? "; --wait SECONDS waits" : "");
+    ash__fail(err, ASH_ELOCKED, "%s", text);
 }
 
 static int with_lock(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *args,
                      const bson_t *meta, ash_error *err)
 {
     struct run run = {.cmd = cmd};
+    bool shared = args->values[SHARED] != NULL;
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
     bson_value_t id;
     ash_lock *lock = NULL;
@@ -138,13 +153,22 @@ static int with_lock(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *a
     int result = ash__locks_id(args->words[0], &id, err);
     if (result != 0)
         return result;
+    if (pipe(run.pipe) != 0) {
+        bson_value_destroy(&id);
+        return ash__fail_errno(err, errno, "cannot make a pipe");
+    }
+    fcntl(run.pipe[0], F_SETFD, FD_CLOEXEC);
+    fcntl(run.pipe[1], F_SETFD, FD_CLOEXEC);
     result = ash_lock_open(c, &id, &o, &lock, err);
     if (result == 0)
-        result = args->values[SHARED] != NULL ? ash_lock_obtain_read(lock, err)
-                                              : ash_lock_obtain_write(lock, err);
+        result = wait_for_lock(&run, lock, shared, err);
     if (result == 0)
         result = run_locked(&run, lock, args, err);
+    else if (result == ASH_ELOCKED)
+        add_hint(args, err);
     ash_lock_free(lock);
+    close(run.pipe[0]);
+    close(run.pipe[1]);
     bson_value_destroy(&id);
     return result;
 }
@@ -224,9 +248,13 @@ const ash_cmd_verb ash__cmd_lock = {
     .summary = "run a command under a lock",
     .details =
         "NAME is any text, or id:VALUE for the lock of the file with that id.  The lock is kept\n"
-        "alive while the command runs; its exit status is passed on.  When the lock is lost, the\n"
-        "command gets SIGTERM and the exit status is 6; when it cannot be had in time, it is 6 "
-        "too.\n"
+        "alive while the command runs; its exit status is passed on (128 + N when signal N ended "
+        "it).\n"
+        "When the lock is lost, the command gets SIGTERM and the exit status is 6, whatever its "
+        "own;\n"
+        "when the lock cannot be had in time, it is 6 too, and 130 when the wait is interrupted.\n"
+        "Signals that somebody sends to this process are passed on; Ctrl-C reaches the command by\n"
+        "itself.\n"
         "On a folder that no `ashlar serve` serves, this process lets other commands in "
         "meanwhile,\n"
         "and ends after the last of them.\n"

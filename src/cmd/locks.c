@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/locks.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "cmd/verbs.h"
@@ -79,7 +80,7 @@ static void print_date(const char *what, const bson_t *doc, const char *name)
         printf("  %s never", what);
         return;
     }
-    ash__cmd_print_date(date, sizeof date, bson_iter_date_time(&at));
+    ash__clock_print(date, sizeof date, bson_iter_date_time(&at));
     printf("  %s %s", what, date);
 }
 
@@ -93,6 +94,26 @@ static void print_value(const char *what, const bson_t *doc, const char *name)
     printf("    %s %s\n", what, printable);
     ash__free(printable);
     ash__free(shown);
+}
+
+static void print_broken(const bson_t *doc)
+{
+    bson_iter_t at;
+    bson_t broken;
+    uint32_t len;
+    const uint8_t *data;
+    if (!find(doc, "broken", &at) || !BSON_ITER_HOLDS_DOCUMENT(&at))
+        return;
+    bson_iter_document(&at, &len, &data);
+    if (!bson_init_static(&broken, data, len))
+        return;
+    char *host = ash__cmd_printable(text(&broken, "host"));
+    char *reason = ash__cmd_printable(text(&broken, "reason"));
+    printf("    broken by process %" PRId64 " on %s", number(&broken, "pid"), host);
+    print_date("at", &broken, "at");
+    printf(": %s\n", reason);
+    ash__free(host);
+    ash__free(reason);
 }
 
 static void print_people(const char *what, const bson_t *doc, const char *name)
@@ -140,16 +161,29 @@ static void print_lock(const bson_t *doc)
                number(doc, "foreign_readers"));
     print_people("waiting:", doc, "waiters");
     print_value("meta", doc, "meta");
-    print_value("broken", doc, "broken");
+    print_broken(doc);
     ash__free(printable);
     ash__free(id);
 }
 
-static int list(const ash_cmd *cmd, ash_lock_collection *c, ash_error *err)
+/* word: a NAME, or NULL for all. */
+static int list(const ash_cmd *cmd, ash_lock_collection *c, const char *word, ash_error *err)
 {
     ash_cursor *cursor = NULL;
     ash_doc doc = {0};
-    int result = ash_lock_list(c, NULL, &cursor, err);
+    bson_t filter = BSON_INITIALIZER;
+    bson_t equal;
+    bson_value_t id;
+    int result = word != NULL ? ash__locks_id(word, &id, err) : 0;
+    if (result == 0 && word != NULL) {
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "files_id", &equal);
+        BSON_APPEND_VALUE(&equal, "$eq", &id);
+        bson_append_document_end(&filter, &equal);
+        bson_value_destroy(&id);
+    }
+    if (result == 0)
+        result = ash_lock_list(c, &filter, &cursor, err);
+    bson_destroy(&filter);
     while (result == 0) {
         bson_t shown;
         result = ash_cursor_next(cursor, &doc, err);
@@ -192,13 +226,14 @@ static int run_locks(ash_cmd *cmd, const ash_cmd_args *args)
         return ash__cmd_usage(cmd, "locks has ls and break, not \"%s\"", args->words[0]);
     if (breaks && (args->count != 2 || args->values[REASON] == NULL))
         return ash__cmd_usage(cmd, "locks break takes one NAME and --reason TEXT");
-    if (lists && args->count > 1)
-        return ash__cmd_usage(cmd, "locks ls takes no name");
+    if (lists && args->count > 2)
+        return ash__cmd_usage(cmd, "locks ls takes one NAME at most");
+    const char *name = args->count > 1 ? args->words[1] : NULL;
     int result = ash__locks_open(cmd, ASH_CMD_READ, &o, &store, &c, &err);
     if (result == 0)
-        result = breaks ? break_one(cmd, c, args, &err) : list(cmd, c, &err);
+        result = breaks ? break_one(cmd, c, args, &err) : list(cmd, c, name, &err);
     if (result < 0)
-        result = ash__cmd_fail(cmd, args->count > 1 ? args->words[1] : NULL, &err);
+        result = ash__cmd_fail(cmd, name, &err);
     ash_lock_collection_close(c);
     ash_store_close(store);
     return result;
@@ -207,12 +242,13 @@ static int run_locks(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_locks = {
     .name = "locks",
     .group = "store",
-    .synopsis = "[ls | break NAME --reason TEXT]",
+    .synopsis = "[ls [NAME] | break NAME --reason TEXT]",
     .summary = "show who holds locks, or free one whoever holds it",
-    .details = "ls (the default) shows every lock of the bucket: who holds it and who waits, since "
-               "when and until when.\n"
-               "break frees a lock whose holder will not; the holder notices when it renews,\n"
-               "releases or commits.  NAME is as for `ashlar lock`.",
+    .details =
+        "ls (the default) shows the bucket's locks, or that of NAME: who holds it and who waits, "
+        "since when and until when.\n"
+        "break frees a lock whose holder will not; the holder notices when it renews,\n"
+        "releases or commits.  NAME is as for `ashlar lock`.",
     .options = options,
     .max_words = 2,
     .choices = "ls break",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/verbs.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -42,7 +43,7 @@ static void print_long(const ash_file *f, const char *name)
 {
     char date[64];
     char *id = ash__cmd_id_text(ash_file_id(f));
-    ash__cmd_print_date(date, sizeof date, ash_file_upload_date_ms(f));
+    ash__clock_print(date, sizeof date, ash_file_upload_date_ms(f));
     printf("%14" PRId64 "  %s  %-24s  %s\n", ash_file_length(f), date, id, name);
     ash__free(id);
 }

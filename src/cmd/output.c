@@ -9,7 +9,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { SHOWN_MAX = 300 };
 
@@ -155,15 +154,6 @@ void ash__cmd_print_size(char *buf, size_t size, int64_t bytes)
         unit++;
     }
     snprintf(buf, size, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-}
-
-void ash__cmd_print_date(char *buf, size_t size, int64_t ms)
-{
-    int64_t seconds = ms >= 0 ? ms / 1000 : (ms - 999) / 1000;
-    time_t when = (time_t)seconds;
-    struct tm parts;
-    if (gmtime_r(&when, &parts) == NULL || strftime(buf, size, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
-        snprintf(buf, size, "%" PRId64 " ms", ms);
 }
 
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code)

@@ -51,7 +51,7 @@ static void print_log(void *context, ash_log_level level, const char *line)
     static const char *const names[] = {"error", "warning", "info", "debug"};
     char date[64];
     (void)context;
-    ash__cmd_print_date(date, sizeof date, ash__clock_wall_ms());
+    ash__clock_print(date, sizeof date, ash__clock_wall_ms());
     fprintf(stderr, "%s %s %s\n", date, names[level], line);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/verbs.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -13,7 +14,7 @@ static void print_text(const ash_file *f)
     char *name =
         ash__cmd_printable(ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)");
     int64_t length = ash_file_length(f), chunk = ash_file_chunk_size_bytes(f);
-    ash__cmd_print_date(date, sizeof date, ash_file_upload_date_ms(f));
+    ash__clock_print(date, sizeof date, ash_file_upload_date_ms(f));
     ash__cmd_print_size(size, sizeof size, length);
     printf("Name:      %s\nId:        %s\nLength:    %" PRId64 " (%s)\n", name, id, length, size);
     printf("Chunks:    %" PRId64 " of %" PRId64 " bytes\nUploaded:  %s\n",
@@ -21,7 +22,7 @@ static void print_text(const ash_file *f)
     if (ash_file_sha256(f) != NULL)
         printf("SHA-256:   %s\n", ash_file_sha256(f));
     if (ash_file_expires_ms(f) != 0) {
-        ash__cmd_print_date(date, sizeof date, ash_file_expires_ms(f));
+        ash__clock_print(date, sizeof date, ash_file_expires_ms(f));
         printf("Expires:   %s\n", date);
     }
     if (ash_file_metadata(f, &metadata)) {

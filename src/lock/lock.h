@@ -208,6 +208,9 @@ void ash__lock_event_push(ash_lock *lock, ash_lock_event_kind kind, const bson_t
 void ash__lock_deliver(ash_lock *lock); /* without the mutex */
 void ash__lock_events_release(ash_lock *lock);
 
+/* describe.c: ASH_ELOCKED, with who holds what a try did not get, since when and until when. */
+int ash__lock_refuse(const bson_t *doc, ash_error *err);
+
 /* ---- threads ---- */
 
 void *ash__lock_watcher(void *collection);

@@ -147,7 +147,7 @@ static void accept_grant(ash_lock *lock, const ash_lock_grant *g, int64_t sent_m
 }
 
 /* Leave the queue in the document first: the next writer may be waiting for that. */
-static int give_up(ash_lock *lock, int code, ash_error *err)
+static int give_up(ash_lock *lock, int code, const bson_t *doc, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
     ash_error why = ASH_ERROR_INIT;
@@ -156,11 +156,11 @@ static int give_up(ash_lock *lock, int code, ash_error *err)
     if (code == ASH_EINTERRUPTED)
         ash__fail(&why, code, "waiting for the lock was cancelled");
     else
-        ash__fail(&why, code, "lock is held by somebody else");
+        ash__lock_refuse(doc, &why);
     ash__mutex_lock(&c->mutex);
     end_request(lock, ASH_LOCK_FREE);
     ash__lock_event_push(lock, code == ASH_EINTERRUPTED ? ASH_LOCK_ERROR : ASH_LOCK_TIMED_OUT, NULL,
-                         code == ASH_EINTERRUPTED ? &why : NULL);
+                         &why);
     ash__mutex_unlock(&c->mutex);
     if (err != NULL)
         *err = why;
@@ -208,7 +208,7 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
     int64_t sent = ash__clock_ms();
     bool wait = sent < lock->deadline_ms;
     if (lock->cancel)
-        return give_up(lock, ASH_EINTERRUPTED, err);
+        return give_up(lock, ASH_EINTERRUPTED, NULL, err);
     int rc = attempt(lock, wait, &doc, &g, &why);
     if (rc < 0)
         return give_up_on_error(lock, rc, &why, err);
@@ -229,8 +229,9 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
         }
     }
     ash__mutex_unlock(&c->mutex);
+    rc = over ? give_up(lock, code, &doc, err) : NOT_YET;
     bson_destroy(&doc);
-    return over ? give_up(lock, code, err) : NOT_YET;
+    return rc;
 }
 
 /* ---- asking ---- */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The verbs lock and locks, on a folder.
+# The verbs lock and locks, on a folder and on a server.
 . "$(dirname "$0")/../lib.sh"
 store=$scratch/store
 a() {
@@ -74,6 +74,172 @@ case_broken_lock_ends_the_command() {
     expect_status 4 "$ASHLAR" -s "$store" locks break nothing --reason x
     expect_status 2 "$ASHLAR" -s "$store" locks break broken
     expect_status 2 "$ASHLAR" -s "$store" locks sing
+}
+
+# hold NAME SECONDS [OPTIONS…]: until the lock is there
+hold() {
+    name=$1
+    seconds=$2
+    shift 2
+    rm -f "$scratch/held"
+    mkfifo "$scratch/held"
+    "$ASHLAR" -s "$store" lock "$@" "$name" -- sh -c "echo >'$scratch/held'; exec sleep $seconds" &
+    holder=$!
+    read -r _ <"$scratch/held"
+}
+
+case_refusal_says_who() {
+    a init
+    hold job 3 --meta nightly
+    expect_status 6 "$ASHLAR" -s "$store" lock job -- true
+    grep -q "job: lock is held for writing by process $holder on .* since 2.*, until 2.*Z .*ashlar locks.*--wait" "$scratch/err"
+    expect_status 6 "$ASHLAR" -s "$store" --json lock --wait 0.2 job -- true
+    grep -q '"code" : "ELOCKED", "exit" : 6, .*"item" : "job", .*held for writing by process' "$scratch/err"
+    ! grep -q -- '--wait' "$scratch/err"
+    kill $holder
+    wait $holder || true
+    hold job 3 --shared
+    expect_status 6 "$ASHLAR" -s "$store" lock job -- true
+    grep -q "held for reading by 1 reader: process $holder on " "$scratch/err"
+    kill $holder
+}
+
+case_one_lock_is_listed() {
+    a init
+    a lock one -- true
+    a lock id:7 -- true
+    [ "$(a locks ls one | grep -c '^"one"')" = 1 ]
+    [ "$(a locks ls id:7)" = "$(a locks ls | grep '^7 ')" ]
+    [ -z "$(a locks ls three)" ]
+    expect_status 2 "$ASHLAR" -s "$store" locks ls one id:7
+    a locks break one --reason 'because I say so'
+    a locks ls one | grep -q 'broken by process [0-9]* on .* at 2.*: because I say so'
+}
+
+case_interrupted_wait_runs_nothing() {
+    a init
+    hold w 6
+    got=0
+    timeout --preserve-status -s INT 0.7 "$ASHLAR" -s "$store" lock --wait 20 w -- touch "$scratch/ran" 2>"$scratch/err" || got=$?
+    [ $got = 130 ]
+    grep -q 'w: waiting for the lock was cancelled' "$scratch/err"
+    a locks ls w | grep -q 'held by'
+    ! a locks ls w | grep -q 'waiting'
+    kill $holder
+    wait $holder || true
+    [ ! -e "$scratch/ran" ]
+}
+
+case_signals_are_passed_on() {
+    a init
+    for signal in INT TERM HUP; do
+        rm -f "$scratch/held"
+        mkfifo "$scratch/held"
+        # A shell lets its children in the background ignore SIGINT; python does not.
+        python3 -c 'import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.argv[1], sys.argv[1:])' "$ASHLAR" -s "$store" lock s -- \
+            sh -c "trap 'exit 5' $signal; echo >'$scratch/held'; sleep 5 & wait" &
+        pid=$!
+        read -r _ <"$scratch/held"
+        kill -$signal $pid
+        got=0
+        wait $pid || got=$?
+        [ $got = 5 ]
+        a locks ls s | grep -q free
+    done
+}
+
+# Ctrl-C at a terminal goes to both; the command alone decides what it means.
+case_ctrl_c_is_the_commands() {
+    a init
+    cat >"$scratch/type.py" <<'END'
+import os, pty, sys
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(sys.argv[1], sys.argv[1:])
+said = b""
+while b"begun" not in said:
+    said += os.read(fd, 1000)
+os.write(fd, b"\x03")
+while True:
+    try:
+        more = os.read(fd, 1000)
+    except OSError:
+        break
+    if not more:
+        break
+    said += more
+print(said.count(b"caught"), os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+END
+    ctrl_c() {
+        python3 "$scratch/type.py" "$ASHLAR" -s "$store" lock c -- "$@"
+    }
+    [ "$(ctrl_c sh -c 'echo begun; exec sleep 5')" = '0 130' ]
+    [ "$(ctrl_c sh -c 'trap "echo caught" INT; echo begun; sleep 1; exit 3')" = '1 3' ]
+    [ "$(ctrl_c sh -c 'trap "" INT; trap "echo caught" TERM; echo begun; sleep 1; exit 7')" = '0 7' ]
+    a locks ls c | grep -q free
+}
+
+case_killed_command_and_killed_holder() {
+    a init
+    expect_status 137 "$ASHLAR" -s "$store" lock k -- sh -c 'kill -9 $$'
+    a locks ls k | grep -q free
+    hold k 2 --lease 1
+    kill -9 $holder
+    wait $holder || true
+    a lock --wait 20 k -- true
+}
+
+case_lost_lock_with_json() {
+    a init
+    got=0
+    a --json lock --lease 1 l -- sh -c "$(nested 'a locks break l --reason test
+        exec sleep 20')" 2>"$scratch/err" || got=$?
+    [ $got = 6 ]
+    grep -q '"warning" : {.*taken over.*stopping the command' "$scratch/err"
+    grep -q '"error" : { "code" : "ELOST", "exit" : 6, "verb" : "lock", "item" : "l", .*status 143' "$scratch/err"
+}
+
+case_on_a_server() {
+    start_server "$scratch/served" 2>/dev/null
+    store=mongodb://$server_address/test
+    hold job 4 --lease 1
+    expect_status 6 "$ASHLAR" -s "$store" lock job -- true
+    grep -q "held for writing by process $holder on " "$scratch/err"
+    a locks | grep -q '^"job"  write'
+    a lock --wait 20 job -- echo second >"$scratch/second" &
+    second=$!
+    tries=0
+    until a locks | grep -q 'waiting: process'; do
+        tries=$((tries + 1))
+        [ $tries -lt 100 ]
+        sleep 0.05
+    done
+    kill $holder
+    wait $second
+    [ "$(cat "$scratch/second")" = second ]
+    hold job 4 --lease 1
+    kill -9 $holder
+    wait $holder || true
+    a lock --wait 20 job -- true
+    got=0
+    a lock --lease 1 job -- sh -c "$(nested 'a locks break job --reason gone
+        exec sleep 20')" 2>"$scratch/err" || got=$?
+    [ $got = 6 ]
+    # The server goes away: the lease cannot be renewed, and the command is stopped.
+    got=0
+    a lock --lease 1 job -- sh -c "kill $server_pid; exec sleep 20" 2>"$scratch/err" || got=$?
+    [ $got = 6 ]
+    grep -q 'stopping the command' "$scratch/err"
+}
+
+case_shells_complete_them() {
+    for shell in bash zsh fish; do
+        a completion $shell >"$scratch/completion"
+        grep -q -- '\<lock\>.*shared' "$scratch/completion"
+        grep -q -- '\<locks\>.*reason' "$scratch/completion"
+    done
 }
 
 run_cases

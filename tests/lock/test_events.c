@@ -32,6 +32,16 @@ static void test_lock_events__from_the_queue(void **state)
     ash_lock_free(b);
 }
 
+/* The warning; false when the end overtook it, on a machine that stood still. */
+static bool is_warned(ash_lock *lock)
+{
+    ash_lock_event event;
+    ash_error err = ASH_ERROR_INIT;
+    assert_ok(ash_lock_next_event(lock, 30000, &event, &err), &err);
+    assert_true(event.kind == ASH_LOCK_EXPIRES_SOON || event.kind == ASH_LOCK_EXPIRED);
+    return event.kind == ASH_LOCK_EXPIRES_SOON;
+}
+
 /* The warning, a renewal in time, the warning again, and the end. */
 static bool live_and_end(fixture *f, double unit_s)
 {
@@ -39,19 +49,19 @@ static bool live_and_end(fixture *f, double unit_s)
     o.lock_expiration_s = unit_s;
     int64_t life = (int64_t)(unit_s * 1000);
     ash_lock *a = open_lock(f, f->c, "x", &o);
+    int64_t start = now_ms();
     assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
-    int64_t start = now_ms(); /* at most what the lock lives has begun */
     assert_event(a, ASH_LOCK_LOCKED);
-    assert_event(a, ASH_LOCK_EXPIRES_SOON);
+    bool in_time = is_warned(a);
     int64_t soon = now_ms() - start;
     assert_true(soon >= life * 6 / 10);
-    int renewed = ash_lock_renew(a, &f->err);
-    if (renewed != 0 || soon >= life * 95 / 100) {
+    in_time = in_time && soon < life * 95 / 100 && ash_lock_renew(a, &f->err) == 0;
+    if (in_time)
+        assert_event(a, ASH_LOCK_RENEWED);
+    if (!in_time || !is_warned(a)) {
         ash_lock_free(a);
         return false;
     }
-    assert_event(a, ASH_LOCK_RENEWED);
-    assert_event(a, ASH_LOCK_EXPIRES_SOON);
     assert_true(now_ms() - start >= soon + life * 6 / 10);
     assert_event(a, ASH_LOCK_EXPIRED);
     assert_true(now_ms() - start >= soon + life * 8 / 10);
@@ -82,8 +92,8 @@ static void test_lock_events__expired_reader_leaves_no_trace(void **state)
     ash_lock *a = open_lock(f, f->c, "x", &o), *b = open_lock(f, f->c, "x", NULL);
     assert_ok(ash_lock_obtain_read(a, &f->err), &f->err);
     assert_event(a, ASH_LOCK_LOCKED);
-    assert_event(a, ASH_LOCK_EXPIRES_SOON);
-    assert_event(a, ASH_LOCK_EXPIRED);
+    if (is_warned(a))
+        assert_event(a, ASH_LOCK_EXPIRED);
     assert_comes(f, "x", "read_locks", 0);
     assert_ok(ash_lock_obtain_write(b, &f->err), &f->err);
     ash_lock_free(a);
