@@ -115,6 +115,9 @@ typedef struct ash_op {
     bool bypass_validation;     /* of the collection's validator */
     uint64_t reader; /* for servers: a number of the client that reads, so that the embedded engine
                         gives it the chunks of the files documents it was given; 0 = none */
+    uint64_t at_time; /* read the state that ash_store_hold() gave this time; 0 = the newest.  Finds
+                         (not tailable), aggregates that do not write, counts and distinct:
+                         ASH_ECURSOR (239) once it has lapsed, also between batches */
     /* For a deployment, instead of what the URI says; NULL = that.  The embedded engine always
      * reads its newest commit and takes no notice of them. */
     const bson_t *read_concern;    /* {level} */
@@ -432,6 +435,15 @@ int ash_store_watch(ash_store *store, const char *db, const char *collection,
 
 /* The store's clock: wall time in ms and the newest operation time (0 where there is none). */
 int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
+
+/* Keep a state of the store for reads that are to agree with one another (ash_op.at_time).  time 0:
+ * the newest; else that of an earlier answer, or the present one's.  *out: its time.  It lapses
+ * after a minute without use, after five at the latest, or when many newer ones (over 64) are held;
+ * meanwhile deleted documents keep their space.  ASH_ECURSOR (239): the state of that time is gone.
+ * ASH_EINVAL (72): a time to come.  ASH_ECONFLICT (246): all states are being read.  Embedded
+ * engine only, else ASH_EUNSUPPORTED. */
+int ash_store_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out,
+                   ash_error *err);
 
 /* Statistics as MongoDB's commands name their fields: of the store (db and collection NULL:
  * serverStatus's storage part), a database (dbStats), a collection (collStats).  scale: divisor for

@@ -17,15 +17,16 @@ static const ash_stage_op *const families[] = {
     ash__stage_sugar_ops,  ash__stage_unwind_ops, ash__stage_write_ops,
 };
 
+/* Stages that a server gives its own documents to; a store has none for them. */
+static const char *const servers[] = {"$currentOp", "$listLocalSessions"};
+
 /* Stages of the server that are not done here. */
 static const char *const refused[] = {
     "$bucketAuto",
-    "$currentOp",
     "$densify",
     "$fill",
     "$geoNear",
     "$indexStats",
-    "$listLocalSessions",
     "$listSampledQueries",
     "$listSearchIndexes",
     "$listSessions",
@@ -58,6 +59,10 @@ const ash_feature *ash__pipeline_features(void)
             table[n++] = (ash_feature){op->name, op->note == NULL ? "full" : "partly",
                                        op->note == NULL ? "" : op->note};
     }
+    for (size_t i = 0; i < ASH_ARRAY_LEN(servers); i++)
+        table[n++] = (ash_feature){servers[i], "partly",
+                                   "of a server, with {aggregate: 1}; its "
+                                   "options are ignored"};
     for (size_t i = 0; i < ASH_ARRAY_LEN(refused); i++)
         table[n++] = (ash_feature){refused[i], "refused", "238"};
     ash_assert(n < ASH_ARRAY_LEN(table));
@@ -108,6 +113,13 @@ static int check_place(ash_stage_parser *p, const ash_stage_op *op)
 int ash__stage_parse(ash_stage_parser *p, const char *name, ash_value spec)
 {
     const ash_stage_op *op = find_op(name);
+    for (size_t i = 0; op == NULL && i < ASH_ARRAY_LEN(servers); i++) {
+        if (strcmp(servers[i], name) == 0)
+            return ash__fail_server(p->err, ASH_EINVAL, 73,
+                                    "%s is only for a server, and there with {aggregate: 1} and as "
+                                    "the first stage",
+                                    name);
+    }
     for (size_t i = 0; op == NULL && i < ASH_ARRAY_LEN(refused); i++) {
         if (strcmp(refused[i], name) == 0)
             return ash__fail_server(p->err, ASH_EUNSUPPORTED, 238,

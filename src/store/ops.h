@@ -117,6 +117,9 @@ struct ash_store_ops {
     int (*watch)(ash_store *store, const char *db, const char *coll, const ash_watch_options *opts,
                  ash_cursor **out, ash_error *err);
 
+    /* As ash_store_hold.  Reads with op->at_time are given only times that this slot gave. */
+    int (*hold)(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err);
+
     int (*time)(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
     int (*stats)(ash_store *store, const char *db, const char *coll, int64_t scale,
                  const ash_op *op, bson_t *out, ash_error *err);

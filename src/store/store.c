@@ -130,6 +130,20 @@ int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time,
     return result;
 }
 
+int ash_store_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err)
+{
+    const ash_op *o = ash__op_or_default(op);
+    uint64_t held = 0;
+    int result = ash__call_read(store, o, err);
+    if (result == 0 && o->transaction != NULL)
+        result = ash__fail(err, ASH_ESTATE, "a transaction reads its own state");
+    if (result == 0)
+        result = store->ops->hold(store, time, o, &held, err);
+    if (result == 0)
+        *out = held;
+    return result;
+}
+
 int ash_store_stats(ash_store *store, const char *db, const char *collection, int64_t scale,
                     const ash_op *op, bson_t *out, ash_error *err)
 {

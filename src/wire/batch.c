@@ -137,6 +137,7 @@ int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_b
     int rc = 0;
     ash_wire_cursor *w = make_cursor(c, cursor, how);
     c->reply->cursor = w;
+    c->reply->at_time = c->op.at_time;
     /* The first batch tells what there is and never waits for more. */
     ash_cursor_set_op(cursor, c->op.deadline_ms, c->op.cancel, 0);
     if (how->batch_size != 0)

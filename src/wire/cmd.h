@@ -40,10 +40,15 @@ int ash__run_find_and_modify(ash_command *c, ash_error *err);
 
 /* cmd_read.c */
 int ash__run_find(ash_command *c, ash_error *err);
-int ash__run_aggregate(ash_command *c, ash_error *err);
 int ash__run_count(ash_command *c, ash_error *err);
 int ash__run_distinct(ash_command *c, ash_error *err);
 int ash__run_explain(ash_command *c, ash_error *err);
+/* Explain a command on a collection of c's database, into the answer. */
+int ash__explain_command(ash_command *c, const char *coll_name, ash_doc command,
+                         const char *verbosity, ash_error *err);
+
+/* cmd_aggregate.c */
+int ash__run_aggregate(ash_command *c, ash_error *err);
 
 /* cmd_cursor.c */
 int ash__run_get_more(ash_command *c, ash_error *err);
@@ -76,9 +81,6 @@ int ash__run_ashlar_maintain(ash_command *c, ash_error *err);
 int ash__run_profile(ash_command *c, ash_error *err);
 int ash__run_repl_set_get_config(ash_command *c, ash_error *err);
 int ash__run_repl_set_get_status(ash_command *c, ash_error *err);
-/* The pipeline's first stage is $currentOp: running operations, then the stages behind it. */
-int ash__open_current_op(ash_command *c, const bson_t *pipeline, const ash_aggregate_options *o,
-                         ash_cursor **out, ash_error *err);
 
 /* cmd_server.c */
 int ash__run_build_info(ash_command *c, ash_error *err);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { NO_REPLICATION_ENABLED = 76, CURRENT_OP_STAGES = 40324 };
+enum { NO_REPLICATION_ENABLED = 76 };
 
 int ash__run_current_op(ash_command *c, ash_error *err)
 {
@@ -16,38 +16,6 @@ int ash__run_current_op(ash_command *c, ash_error *err)
     ash__builder_begin_array(b, "inprog");
     ash__operations_describe(&c->server->operations, b);
     ash__builder_end(b);
-    return 0;
-}
-
-/* The shell puts its filter behind $currentOp even when there is none. */
-static bool only_empty_matches_follow(ash_doc pipeline)
-{
-    ash_doc_iter it = ash__doc_iter(pipeline);
-    ash__doc_iter_next(&it);
-    while (ash__doc_iter_next(&it)) {
-        ash_value match = ASH_VALUE_MISSING;
-        if (it.value.type == BSON_TYPE_DOCUMENT)
-            match = ash__doc_get(ash__value_doc(it.value), "$match");
-        if (match.type != BSON_TYPE_DOCUMENT || !ash__doc_is_empty(ash__value_doc(match)))
-            return false;
-    }
-    return true;
-}
-
-int ash__open_current_op(ash_command *c, const bson_t *pipeline, const ash_aggregate_options *o,
-                         ash_cursor **out, ash_error *err)
-{
-    ash_builder b = ASH_BUILDER_INIT;
-    (void)o;
-    if (!only_empty_matches_follow(ash__doc_from_bson(pipeline)))
-        return ash__fail_server(err, ASH_EUNSUPPORTED, CURRENT_OP_STAGES,
-                                "stages behind $currentOp are not supported by this server");
-    ash__builder_begin(&b);
-    ash__operations_describe(&c->server->operations, &b);
-    ash__builder_end(&b);
-    ash_doc docs = ash__builder_doc(&b);
-    *out = ash__cursor_from_array(c->server->store, bson_new_from_data(docs.data, docs.len));
-    ash__builder_release(&b);
     return 0;
 }
 

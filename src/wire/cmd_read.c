@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { FAILED_TO_PARSE = 9, TYPE_MISMATCH = 14, NOT_ON_STANDALONE = 40573 };
+enum { FAILED_TO_PARSE = 9, TYPE_MISMATCH = 14 };
 
 /* Options of find that ask for something this server does not do. */
 static int refuse_find_options(const ash_command *c, ash_error *err)
@@ -79,139 +79,6 @@ int ash__run_find(ash_command *c, ash_error *err)
     return rc;
 }
 
-/* ---- aggregate ---- */
-
-static ash_value first_stage(ash_doc pipeline, const char *name)
-{
-    ash_doc_iter it = ash__doc_iter(pipeline);
-    if (!ash__doc_iter_next(&it) || it.value.type != BSON_TYPE_DOCUMENT)
-        return ASH_VALUE_MISSING;
-    return ash__doc_get(ash__value_doc(it.value), name);
-}
-
-static int explain(ash_command *c, const char *coll_name, ash_doc command, const char *verbosity,
-                   ash_error *err)
-{
-    bson_t doc, out;
-    ash_collection *coll = NULL;
-    int rc = ash_collection_open(c->server->store, c->db, coll_name, &coll, err);
-    if (rc != 0)
-        return rc;
-    ash__doc_to_bson(command, &doc);
-    rc = ash_collection_explain(coll, &doc, verbosity, &c->op, &out, err);
-    ash_collection_free(coll);
-    if (rc != 0)
-        return rc;
-    ash__reply_fields(c, &out);
-    if (!bson_has_field(&out, "command"))
-        ash__builder_doc_value(&c->reply->body, "command", command);
-    bson_destroy(&out);
-    ash__builder_begin_doc(&c->reply->body, "serverInfo");
-    ash__builder_text(&c->reply->body, "host", c->connection->local);
-    ash__builder_text(&c->reply->body, "version", ASH_SERVER_VERSION);
-    ash__builder_end(&c->reply->body);
-    return 0;
-}
-
-static int open_aggregate(ash_command *c, const char *coll_name, const bson_t *pipeline,
-                          ash_aggregate_options *o, ash_cursor **out, ash_error *err)
-{
-    ash_collection *coll = NULL;
-    if (coll_name == NULL)
-        return ash_store_aggregate(c->server->store, c->db, pipeline, o, out, err);
-    int rc = ash_collection_open(c->server->store, c->db, coll_name, &coll, err);
-    if (rc == 0)
-        rc = ash_collection_aggregate(coll, pipeline, o, out, err);
-    ash_collection_free(coll);
-    return rc;
-}
-
-/* The collection's name, or NULL for {aggregate: 1}. */
-static int aggregate_target(const ash_command *c, const char **coll, ash_error *err)
-{
-    int64_t one;
-    uint32_t len = 0;
-    *coll = NULL;
-    if (c->value.type == BSON_TYPE_UTF8) {
-        *coll = ash__value_string(c->value, &len);
-        return 0;
-    }
-    if (ash__value_as_int64(c->value, &one) && one == 1)
-        return 0;
-    return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
-                            "aggregate takes a collection's name or 1");
-}
-
-static int aggregate_batch_size(const ash_command *c, int64_t *batch_size, ash_error *err)
-{
-    static const ash_argument fields[] = {{"batchSize", ASH_ARG_NUMBER}, {NULL, 0}};
-    ash_value cursor = ash__arg(c, "cursor");
-    *batch_size = -1;
-    if (cursor.type == 0)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
-                                "The 'cursor' option is required, except for aggregate with the "
-                                "explain argument");
-    int rc = ash__check_fields(ash__value_doc(cursor), fields, "cursor", err);
-    if (rc != 0)
-        return rc;
-    ash_value size = ash__doc_get(ash__value_doc(cursor), "batchSize");
-    if (ash__value_as_int64(size, batch_size) && *batch_size < 0)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
-                                "cursor.batchSize must not be negative");
-    return 0;
-}
-
-static int reply_aggregate(ash_command *c, const char *coll, ash_cursor *cursor, bool changes,
-                           int64_t batch_size, ash_error *err)
-{
-    char *ns = ash__sprintf("%s.%s", c->db, coll != NULL ? coll : "$cmd.aggregate");
-    ash_first_batch how = {.ns = ns,
-                           .batch_size = batch_size,
-                           .tailable = changes,
-                           .awaits = changes,
-                           .changes = changes};
-    int rc = ash__reply_first_batch(c, cursor, &how, err);
-    ash__free(ns);
-    return rc;
-}
-
-int ash__run_aggregate(ash_command *c, ash_error *err)
-{
-    ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
-    bson_t pipeline, collation, let;
-    ash_arg_value hint;
-    ash_cursor *cursor = NULL;
-    const char *coll;
-    int64_t batch_size;
-    int rc = aggregate_target(c, &coll, err);
-    if (rc != 0)
-        return rc;
-    if (ash__arg_bson(c, "pipeline", &pipeline) == NULL)
-        return ash__missing_argument(c, "pipeline", err);
-    if (ash__arg_bool(c, "explain", false))
-        return explain(c, coll != NULL ? coll : "$cmd.aggregate", c->body, "queryPlanner", err);
-    if ((rc = aggregate_batch_size(c, &batch_size, err)) != 0)
-        return rc;
-    ash_doc stages = ash__doc_from_bson(&pipeline);
-    bool changes = first_stage(stages, "$changeStream").type != 0;
-    if (changes && !c->server->can_watch)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_ON_STANDALONE,
-                                "The $changeStream stage is only supported on replica sets");
-    o.op = c->op;
-    o.op.bypass_validation = ash__arg_bool(c, "bypassDocumentValidation", false);
-    o.allow_disk_use = ash__arg_bool(c, "allowDiskUse", false);
-    o.collation = ash__arg_bson(c, "collation", &collation);
-    o.let = ash__arg_bson(c, "let", &let);
-    o.hint = ash__field_value(c->body, "hint", &hint);
-    if (coll == NULL && first_stage(stages, "$currentOp").type != 0)
-        rc = ash__open_current_op(c, &pipeline, &o, &cursor, err);
-    else
-        rc = open_aggregate(c, coll, &pipeline, &o, &cursor, err);
-    if (rc != 0)
-        return rc;
-    return reply_aggregate(c, coll, cursor, changes, batch_size, err);
-}
-
 /* ---- count, distinct, explain ---- */
 
 int ash__run_count(ash_command *c, ash_error *err)
@@ -262,8 +129,34 @@ int ash__run_distinct(ash_command *c, ash_error *err)
     if (rc == 0) {
         ash__reply_fields(c, &out);
         bson_destroy(&out);
+        if (c->op.at_time != 0)
+            ash__builder_timestamp(&c->reply->body, "atClusterTime", c->op.at_time);
     }
     return rc;
+}
+
+int ash__explain_command(ash_command *c, const char *coll_name, ash_doc command,
+                         const char *verbosity, ash_error *err)
+{
+    bson_t doc, out;
+    ash_collection *coll = NULL;
+    int rc = ash_collection_open(c->server->store, c->db, coll_name, &coll, err);
+    if (rc != 0)
+        return rc;
+    ash__doc_to_bson(command, &doc);
+    rc = ash_collection_explain(coll, &doc, verbosity, &c->op, &out, err);
+    ash_collection_free(coll);
+    if (rc != 0)
+        return rc;
+    ash__reply_fields(c, &out);
+    if (!bson_has_field(&out, "command"))
+        ash__builder_doc_value(&c->reply->body, "command", command);
+    bson_destroy(&out);
+    ash__builder_begin_doc(&c->reply->body, "serverInfo");
+    ash__builder_text(&c->reply->body, "host", c->connection->local);
+    ash__builder_text(&c->reply->body, "version", ASH_SERVER_VERSION);
+    ash__builder_end(&c->reply->body);
+    return 0;
 }
 
 int ash__run_explain(ash_command *c, ash_error *err)
@@ -288,5 +181,5 @@ int ash__run_explain(ash_command *c, ash_error *err)
             err, ASH_EINVAL, FAILED_TO_PARSE,
             "verbosity string must be one of {'queryPlanner', 'executionStats', "
             "'allPlansExecution'}");
-    return explain(c, coll, command, verbosity, err);
+    return ash__explain_command(c, coll, command, verbosity, err);
 }

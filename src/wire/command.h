@@ -38,7 +38,8 @@ enum {
     ASH_COMMAND_LENIENT = 32,  /* ignores arguments that it does not know */
     ASH_COMMAND_TEST = 64,     /* only with test_commands */
     ASH_COMMAND_REFUSED = 128, /* known, and always answered by an error that says why */
-    ASH_COMMAND_API1 = 256     /* belongs to MongoDB's stable API, version 1 */
+    ASH_COMMAND_API1 = 256,    /* belongs to MongoDB's stable API, version 1 */
+    ASH_COMMAND_SNAPSHOT = 512 /* may read at a point in time */
 };
 
 typedef struct ash_wire_command_info {
@@ -82,6 +83,9 @@ struct ash_command {
     int64_t max_time_ms; /* 0 = none */
     int64_t await_ms;    /* of a getMore on a cursor that waits for news */
     ash_write_concern concern;
+    const char *read_level; /* of the read concern; "" when not given */
+    bool wants_snapshot;  /* read_level "snapshot": c->op.at_time is set before the handler runs */
+    uint64_t wanted_time; /* its atClusterTime; 0 = the present */
     ash_reply *reply;
     char db_text[ASH_DB_NAME_BYTES];
 };

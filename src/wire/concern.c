@@ -13,6 +13,7 @@ enum {
     INVALID_OPTIONS = 72,
     UNKNOWN_REPL_WRITE_CONCERN = 79,
     UNSATISFIABLE_WRITE_CONCERN = 100,
+    NOT_A_REPLICA_SET = 123,
     NOT_IN_TRANSACTION = 263,
     API_VERSION_ERROR = 322,
     API_STRICT_ERROR = 323,
@@ -159,24 +160,49 @@ static int read_write_concern(ash_command *c, ash_doc concern, ash_error *err)
 
 /* ---- read concern ---- */
 
-static int read_read_concern(const ash_command *c, ash_doc concern, ash_error *err)
+static int read_time(ash_command *c, ash_doc concern, ash_error *err)
 {
-    static const ash_argument fields[] = {
-        {"level", ASH_ARG_STRING},      {"afterClusterTime", ASH_ARG_ANY},
-        {"atClusterTime", ASH_ARG_ANY}, {"afterOpTime", ASH_ARG_ANY},
-        {"provenance", ASH_ARG_STRING}, {NULL, 0}};
+    ash_value at = ash__doc_get(concern, "atClusterTime");
+    ash_value after = ash__doc_get(concern, "afterClusterTime");
+    if (at.type == 0)
+        return 0;
+    if (at.type != BSON_TYPE_TIMESTAMP)
+        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+                                "BSON field 'readConcern.atClusterTime' is the wrong type '%s', "
+                                "expected type 'timestamp'",
+                                ash__type_name(at.type));
+    if (!c->wants_snapshot || after.type != 0)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                                "atClusterTime is only for read concern level snapshot, without "
+                                "afterClusterTime");
+    c->wanted_time = (uint64_t)ash__value_int64(at);
+    if (c->wanted_time == 0)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                                "atClusterTime must not be a null timestamp");
+    return 0;
+}
+
+static int read_snapshot(ash_command *c, ash_error *err)
+{
+    if ((c->info->flags & ASH_COMMAND_SNAPSHOT) == 0)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                                "Command %s does not support read concern level snapshot",
+                                c->info->name);
+    if (c->server->opts.standalone)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_A_REPLICA_SET,
+                                "node needs to be a replica set member to use read concern level "
+                                "snapshot");
+    c->wants_snapshot = true;
+    return 0;
+}
+
+static int read_level(ash_command *c, const char *level, ash_error *err)
+{
     static const char *const levels = " local available majority linearizable ";
     char padded[32];
-    uint32_t len;
-    int rc = ash__check_fields(concern, fields, "readConcern", err);
-    ash_value v = ash__doc_get(concern, "level");
-    if (rc != 0 || v.type != BSON_TYPE_UTF8)
-        return rc;
-    const char *level = ash__value_string(v, &len);
+    c->read_level = level;
     if (strcmp(level, "snapshot") == 0)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, INVALID_OPTIONS,
-                                "%s: read concern level snapshot is not supported by this server",
-                                c->info->name);
+        return read_snapshot(c, err);
     snprintf(padded, sizeof padded, " %.24s ", level);
     if (strstr(levels, padded) == NULL)
         return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
@@ -188,12 +214,37 @@ static int read_read_concern(const ash_command *c, ash_doc concern, ash_error *e
     return 0;
 }
 
+static int read_read_concern(ash_command *c, ash_doc concern, ash_error *err)
+{
+    static const ash_argument fields[] = {
+        {"level", ASH_ARG_STRING},      {"afterClusterTime", ASH_ARG_ANY},
+        {"atClusterTime", ASH_ARG_ANY}, {"afterOpTime", ASH_ARG_ANY},
+        {"provenance", ASH_ARG_STRING}, {NULL, 0}};
+    uint32_t len;
+    int rc = ash__check_fields(concern, fields, "readConcern", err);
+    ash_value v = ash__doc_get(concern, "level");
+    /* Drivers repeat it on a getMore, whose cursor has its own. */
+    if (rc != 0 || strcmp(c->info->name, "getMore") == 0)
+        return rc;
+    if (v.type == BSON_TYPE_UTF8)
+        rc = read_level(c, ash__value_string(v, &len), err);
+    return rc == 0 ? read_time(c, concern, err) : rc;
+}
+
+int ash__command_hold_snapshot(ash_command *c, ash_error *err)
+{
+    if (!c->wants_snapshot)
+        return 0;
+    return ash_store_hold(c->server->store, c->wanted_time, &c->op, &c->op.at_time, err);
+}
+
 int ash__command_read_concerns(ash_command *c, ash_error *err)
 {
     ash_value write = ash__arg(c, "writeConcern");
     ash_value read = ash__arg(c, "readConcern");
     int rc = 0;
     c->concern.w = 1;
+    c->read_level = "";
     if (write.type == BSON_TYPE_DOCUMENT)
         rc = read_write_concern(c, ash__value_doc(write), err);
     if (rc == 0 && read.type == BSON_TYPE_DOCUMENT)

@@ -305,6 +305,8 @@ static void run_command(ash_command *c, ash_operation *operation)
         if (!fail_first(c, hit, &err))
             rc = err.code != 0 ? err.code : ASH_ENETWORK;
     }
+    if (rc == 0)
+        rc = ash__command_hold_snapshot(c, &err);
     if (rc == 0) {
         count_command(c);
         rc = c->info->run(c, &err);
@@ -338,6 +340,7 @@ void ash__dispatch(ash_connection *connection, const ash_request *request)
     c.reply->close = false;
     c.reply->has_details = false;
     c.reply->keep_cursor = false;
+    c.reply->at_time = 0;
     operation->connection_id = connection->id;
     operation->client = connection->peer;
     operation->body = request->body;

@@ -22,6 +22,7 @@ int ash__command_check_arguments(const ash_command *c, ash_error *err); /* args.
  * c.  Checked before anything runs. */
 int ash__command_read_session(ash_command *c, ash_error *err);
 int ash__command_read_concerns(ash_command *c, ash_error *err);
+int ash__command_hold_snapshot(ash_command *c, ash_error *err); /* sets c->op.at_time */
 int ash__command_check_api(const ash_command *c, ash_error *err);
 
 #endif

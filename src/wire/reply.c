@@ -91,6 +91,8 @@ void ash__reply_cursor(ash_reply *r, const char *batch_name, int64_t id, const c
         ash__builder_doc_value(b, "postBatchResumeToken", resume_token);
     ash__builder_int64(b, "id", id);
     ash__builder_text(b, "ns", ns);
+    if (r->at_time != 0)
+        ash__builder_timestamp(b, "atClusterTime", r->at_time);
     ash__builder_end(b);
 }
 

@@ -32,6 +32,7 @@ typedef struct ash_reply {
     bool has_details;
     struct ash_wire_cursor *cursor; /* owner of the views; given back once the answer is sent */
     bool keep_cursor;               /* it lives on */
+    uint64_t at_time;               /* of the state that is read; 0 = none in particular */
     bool close;                     /* close the connection without an answer */
 } ash_reply;
 
@@ -48,8 +49,8 @@ void ash__reply_trim(ash_reply *r);
 /* Add a document to the batch.  Views must stay valid until the answer is sent. */
 void ash__reply_add_item(ash_reply *r, ash_doc doc);
 
-/* Write {cursor: {<batch_name>: [items so far], id, ns, postBatchResumeToken?}}, which must be the
- * first field of the root. resume_token.data NULL: none. */
+/* Write {cursor: {<batch_name>: [items so far], id, ns, postBatchResumeToken?, atClusterTime?}},
+ * which must be the first field of the root. resume_token.data NULL: none. */
 void ash__reply_cursor(ash_reply *r, const char *batch_name, int64_t id, const char *ns,
                        ash_doc resume_token);
 

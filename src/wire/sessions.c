@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { TOO_MANY_LOGICAL_SESSIONS = 261, BUCKETS = 4096 };
+enum { TOO_MANY_LOGICAL_SESSIONS = 261, BUCKETS = 4096, MOST_DESCRIBED = 100000 };
 
 typedef struct session {
     struct session *next;
@@ -95,6 +95,30 @@ void ash__sessions_end_all(ash_session_table *t)
     for (size_t i = 0; i < BUCKETS; i++)
         while (t->buckets[i] != NULL)
             drop(t, &t->buckets[i]);
+    ash__mutex_unlock(&t->lock);
+}
+
+void ash__sessions_describe(ash_session_table *t, ash_builder *b)
+{
+    /* Who no user is: the digest of no name. */
+    static const uint8_t nobody[] = {0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14,
+                                     0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
+                                     0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c,
+                                     0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
+    int64_t ahead_ms = ash__clock_wall_ms() - ash__clock_ms();
+    uint32_t count = 0;
+    char name[12];
+    ash__mutex_lock(&t->lock);
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (const session *s = t->buckets[i]; s != NULL && count < MOST_DESCRIBED; s = s->next) {
+            ash__builder_begin_doc(b, ash__index_name(count++, name));
+            ash__builder_begin_doc(b, "_id");
+            ash__builder_binary(b, "id", BSON_SUBTYPE_UUID, s->id.bytes, sizeof s->id.bytes);
+            ash__builder_binary(b, "uid", BSON_SUBTYPE_BINARY, nobody, sizeof nobody);
+            ash__builder_end(b);
+            ash__builder_date(b, "lastUse", s->used_ms + ahead_ms);
+            ash__builder_end(b);
+        }
     ash__mutex_unlock(&t->lock);
 }
 

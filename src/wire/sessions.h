@@ -9,6 +9,7 @@
  * the cursors depend on it.  All functions may be called from any thread. */
 
 #include "base/error.h"
+#include "bson/builder.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,6 +31,9 @@ int ash__sessions_touch(ash_session_table *t, const ash_session_id *id, ash_erro
 /* It is over; false if it was not there. */
 bool ash__sessions_end(ash_session_table *t, const ash_session_id *id);
 void ash__sessions_end_all(ash_session_table *t);
+
+/* {_id: {id, uid}, lastUse} documents into an open array; at most 100,000. */
+void ash__sessions_describe(ash_session_table *t, ash_builder *b);
 
 /* Take out one session that was last used before the monotonic time given: false when none is left.
  */

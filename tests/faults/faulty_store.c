@@ -197,6 +197,8 @@ static int faulty_capabilities(ash_store *store, ash_capabilities *out, ash_erro
     return rc;
 }
 
+SLOT(hold, (ash_store * store, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err),
+     (inner, time, op, out, err))
 SLOT(flush, (ash_store * store, const ash_op *op, ash_error *err), (inner, op, err))
 
 /* Slots that buckets do not use stay NULL: a call of one ends the test. */
@@ -216,6 +218,7 @@ static const ash_store_ops faulty_ops = {
     .list_indexes = faulty_list_indexes,
     .transact = faulty_transact,
     .time = faulty_time,
+    .hold = faulty_hold,
     .flush = faulty_flush,
     .maintain = faulty_maintain,
     .look = faulty_look,

@@ -6,6 +6,7 @@
 #include "store/embedded/hooks.h"
 #include "store/embedded/index_build.h"
 #include "store/embedded/oplog.h"
+#include "store/embedded/past.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/sweep.h"
 #include "store/embedded/versions.h"
@@ -54,6 +55,7 @@ static void embedded_close(ash_store *store)
     ash_embedded *s = ash__embedded(store);
     ash__sweep_stop(s);
     ash__versions_free(s->versions);
+    ash__past_release(s);
     ash__engine_close(s->engine);
     ash__guard_release(s);
     ash__gate_free(s->coll_ids.gate);
@@ -151,6 +153,12 @@ int ash__embedded_flush(ash_store *store, const ash_op *op, ash_error *err)
     return ash__engine_flush(ash__embedded(store)->engine, op->deadline_ms, err);
 }
 
+static int embedded_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out,
+                         ash_error *err)
+{
+    return ash__past_hold(ash__embedded(store), time, op, out, err);
+}
+
 const ash_store_ops ash__embedded_ops = {
     .close = embedded_close,
     .capabilities = embedded_capabilities,
@@ -175,6 +183,7 @@ const ash_store_ops ash__embedded_ops = {
     .drop_indexes = ash__embedded_drop_indexes,
     .transact = ash__embedded_transact,
     .watch = ash__embedded_watch,
+    .hold = embedded_hold,
     .time = ash__embedded_time,
     .stats = ash__embedded_stats,
     .flush = ash__embedded_flush,

@@ -44,6 +44,7 @@ typedef struct ash_embedded {
     ash_gate *gate;
     bool closing;
     struct ash_held *held; /* snapshots that resting downloads keep (held.c) */
+    struct ash_past *past; /* states that reads go back to (past.c); NULL until there is one */
     struct ash_batch_memory *batches;
     uint64_t losses_seen; /* guard.c */
     int64_t loss_at_ms;
@@ -74,11 +75,13 @@ ash_writer *ash__op_writer(const ash_op *op);
 
 /* ---- where an operation reads -------------------------------------------------------------- */
 
-/* A snapshot of its own, or the view of op's transaction. */
+/* A snapshot of its own, the view of op's transaction, or the held state of op's time. */
 typedef struct ash_reading {
     ash_view *view;
     bool owned;
     struct ash_reading *lender; /* in a look: the one that may own the view, or does no longer */
+    struct ash_past *past; /* or NULL */
+    ash_embedded *store;
 } ash_reading;
 int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_error *err);
 void ash__reading_end(ash_reading *r); /* also of one that never began */

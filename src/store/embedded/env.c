@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "query/expr.h"
+#include "store/embedded/past.h"
 
 #include <string.h>
 
@@ -27,6 +28,9 @@ int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_
         out->view = out->lender->view;
         return 0;
     }
+    out->store = s;
+    if (op->at_time != 0)
+        return ash__past_enter(s, op, &out->past, &out->view, err);
     rc = ash__snapshot_open(s->engine, &out->view, err);
     out->owned = rc == 0;
     return rc;
@@ -36,6 +40,8 @@ void ash__reading_end(ash_reading *r)
 {
     if (r->owned)
         ash__snapshot_close(r->view);
+    if (r->past != NULL)
+        ash__past_leave(r->store, r->past);
     *r = (ash_reading){0};
 }
 

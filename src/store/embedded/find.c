@@ -12,6 +12,8 @@ static int check_options(const ash_find_options *opts, ash_error *err)
         return ash__fail_server(err, ASH_EINVAL, 51024, "skip value must be non-negative");
     if (opts->limit < 0)
         return ash__fail_server(err, ASH_EINVAL, 51024, "limit value must be non-negative");
+    if (opts->tailable && opts->op.at_time != 0)
+        return ash__fail_server(err, ASH_EINVAL, 72, "a tailable cursor cannot read a held state");
     if (opts->await_data && !opts->tailable)
         return ash__fail_server(err, ASH_EINVAL, 9, "cannot set awaitData without tailable");
     return 0;
@@ -44,7 +46,8 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
  * can delete them meanwhile. */
 static bool is_download(const ash_find_cursor *c, const ash_find_options *opts)
 {
-    if (ash__op_writer(&opts->op) != NULL || opts->tailable)
+    /* A held state is itself what a download would keep. */
+    if (ash__op_writer(&opts->op) != NULL || opts->op.at_time != 0 || opts->tailable)
         return false;
     if (opts->download)
         return true;

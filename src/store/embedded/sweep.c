@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "store/embedded/batch.h"
 #include "store/embedded/held.h"
+#include "store/embedded/past.h"
 #include "store/embedded/retry.h"
 #include "store/embedded/versions.h"
 
@@ -52,6 +53,7 @@ static void *sweep(void *arg)
         ash__batch_memory_touch_all(s);
         ash__held_lapse(s);
         ash__versions_lapse(s);
+        ash__past_lapse(s);
         if (ash__clock_ms() >= ttl_at) {
             ttl_round(s);
             ttl_at = ash__clock_ms() + s->ttl_interval_ms;

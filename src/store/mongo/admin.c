@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/mongo/driver.h"
 
+#include "base/error.h"
+
 int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err)
 {
     static const ash_op op;
@@ -22,6 +24,18 @@ int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time
     ash__mongo_call_end(&call);
     bson_destroy(command);
     return result;
+}
+
+/* The driver's snapshot sessions do this; nobody has needed it here yet. */
+int ash__mongo_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out,
+                    ash_error *err)
+{
+    (void)store;
+    (void)time;
+    (void)op;
+    (void)out;
+    return ash__fail_server(err, ASH_EUNSUPPORTED, 246,
+                            "states of a deployment cannot be held for reading");
 }
 
 /* A delete that finds nothing is answered once everything before it is journalled on a majority,

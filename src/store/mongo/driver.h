@@ -150,6 +150,8 @@ int ash__mongo_watch_stage(ash_store *store, const char *db, const char *coll,
                            const bson_t *pipeline, const ash_aggregate_options *opts,
                            ash_cursor **out, ash_error *err);
 
+int ash__mongo_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out,
+                    ash_error *err);
 int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
 int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
                      const ash_op *op, bson_t *out, ash_error *err);

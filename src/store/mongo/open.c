@@ -72,6 +72,7 @@ static const ash_store_ops mongo_ops = {
     .drop_indexes = ash__mongo_drop_indexes,
     .transact = ash__mongo_transact,
     .watch = ash__mongo_watch,
+    .hold = ash__mongo_hold,
     .time = ash__mongo_time,
     .stats = ash__mongo_stats,
     .flush = ash__mongo_flush,

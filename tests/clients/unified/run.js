@@ -192,5 +192,5 @@ async function main() {
 
 main().catch(e => {
   console.log(`Bail out! ${e.stack}`);
-  process.exitCode = 1;
+  process.exit(1);
 });
