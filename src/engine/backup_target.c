@@ -126,7 +126,20 @@ int ash__backup_open_target(ash_backup *b, ash_error *err)
         result = set_mark(b, err);
     if (result == 0)
         result = remove_file(b, "ashlar.store", err);
+    /* Of a store that was in use here; the copy is of one moment, and has none. */
+    if (result == 0)
+        result = remove_file(b, "journal", err);
     return result == 0 ? ash__dir_sync(b->folder, err) : result;
+}
+
+/* A superblock that promises no journal. */
+static void set_plain(uint8_t *block, size_t len)
+{
+    size_t sum_at = ASH_SUPERBLOCK_BYTES - ASH_SUM_BYTES;
+    if (len != ASH_SUPERBLOCK_BYTES)
+        return;
+    ash__put_le32(block + 8, ASH_FORMAT_PLAIN);
+    ash__put_le64(block + sum_at, ash__checksum(block, sum_at));
 }
 
 /* The superblock goes last, when everything that it stands for is on disk. */
@@ -146,6 +159,8 @@ int ash__backup_finish_target(ash_backup *b, ash_error *err)
         result = ash__dir_sync(b->folder, err);
     if (result == 0)
         result = ash__file_load(source, ASH_SUPERBLOCK_BYTES, &block, &len, err);
+    if (result == 0)
+        set_plain(block, len);
     if (result == 0)
         result = ash__file_replace(target, block, len, err);
     /* Whoever verifies the copy needs the lock. */

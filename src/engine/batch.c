@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/internal.h"
+#include "engine/journal.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -22,7 +23,7 @@ int ash__writer_break(ash_writer *w, int code, const ash_error *err)
 
 static void push(ash_writer *w, MDB_txn *txn)
 {
-    w->nest[w->depth++] = (ash_nest){txn, w->undo_count, w->placed_count, w->changed};
+    w->nest[w->depth++] = (ash_nest){txn, w->undo_count, w->placed_count, w->redo.len, w->changed};
     w->view.txn = txn;
 }
 
@@ -35,10 +36,20 @@ int ash__batch_begin(ash_writer *w, ash_error *err)
     int rc = mdb_txn_begin(w->engine->env, NULL, 0, &txn);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot begin a transaction");
-    w->undo_count = w->placed_count = w->count_changes = 0;
+    int result = ash__redo_apply(w->engine, txn, (ash_doc){w->redo.data, w->redo_safe}, err);
+    if (result != 0) {
+        mdb_txn_abort(txn);
+        return result;
+    }
+    w->undo_count = w->redo_undo;
+    w->redo.len = w->redo_safe;
+    w->redo_over = !w->marked_open || !ash__journal_is_usable(&w->engine->journal);
+    w->placed_count = w->count_changes = 0;
     w->batch_work = w->batch_bytes = 0;
-    w->deletes = false;
-    w->changed = false;
+    /* What was answered has to find room. */
+    w->deletes = w->redo_safe > 0;
+    w->changed = w->redo_safe > 0;
+    w->fresh = false;
     push(w, txn);
     w->view.txn_id = mdb_txn_id(txn);
     return 0;
@@ -95,8 +106,20 @@ int ash__nest_end(ash_writer *w, bool keep, ash_error *err)
     w->count_changes = 0;
     undo_to(w, nest.undo_count, true);
     w->placed_count = nest.placed_count;
+    if (!w->redo_over)
+        w->redo.len = nest.redo_len;
     w->changed = nest.changed;
     return 0;
+}
+
+/* What is not in the journal of a batch that is no more. */
+static void forget(ash_writer *w)
+{
+    w->redo.len = w->redo_safe;
+    w->placed_count = 0;
+    w->count_changes = 0;
+    w->changed = false;
+    w->fresh = false;
 }
 
 void ash__batch_abort(ash_writer *w)
@@ -106,10 +129,8 @@ void ash__batch_abort(ash_writer *w)
     mdb_txn_abort(w->nest[0].txn); /* the nested ones with it */
     w->depth = 0;
     w->view.txn = NULL;
-    undo_to(w, 0, true);
-    w->placed_count = 0;
-    w->count_changes = 0;
-    w->changed = false;
+    undo_to(w, w->redo_undo, !w->in_doubt);
+    forget(w);
     w->broken = 0;
 }
 
@@ -177,7 +198,10 @@ static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
         if (!w->undo[i].was_marked)
             ash__segments_hold(e->segments, w->undo[i].extent, txn_id);
     }
-    w->undo_count = w->placed_count = 0;
+    w->undo_count = w->redo_undo = 0;
+    w->redo_safe = 0;
+    w->in_doubt = false;
+    forget(w);
     ash__pins_lapse(e);
     ash__segments_reap(e->segments, ash__view_oldest(e));
     ash__oplog_committed(e, newest);
@@ -196,10 +220,10 @@ static bool is_given_up(const ash_engine *e)
     return rc == MDB_PANIC;
 }
 
-int ash__batch_commit(ash_writer *w, ash_error *err)
+/* Everything that a durable state of the batch has to have in it, and before it. */
+static int prepare(ash_writer *w, ash_error *err)
 {
     int result = 0;
-    uint64_t txn_id = w->view.txn_id, oldest, newest = 0;
     ash_assert(w->depth == 1);
     if (!w->marked_open)
         result = ash__writer_mark_open(w, err);
@@ -207,13 +231,20 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
         result = ash__oplog_trim(w, err);
     if (result == 0)
         result = ash__counts_flush(w, err);
-    /* Not the last time given out: its entry may have been undone. */
-    if (result == 0)
-        result = ash__oplog_bounds(&w->view, &oldest, &newest, err);
     for (size_t i = 0; result == 0 && i < w->placed_count; i++)
         result = ash__segments_sync(w->engine->segments, &w->placed[i], err);
     if (result == 0)
         result = ash__segments_changes(w->engine->segments, save_change, w, err);
+    return result;
+}
+
+int ash__batch_commit(ash_writer *w, ash_error *err)
+{
+    uint64_t txn_id = w->view.txn_id, oldest, newest = 0;
+    int result = prepare(w, err);
+    /* Not the last time given out: its entry may have been undone. */
+    if (result == 0)
+        result = ash__oplog_bounds(&w->view, &oldest, &newest, err);
     if (result != 0) {
         ash__batch_abort(w);
         return result;
@@ -223,16 +254,52 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
     int rc = mdb_txn_commit(w->nest[0].txn);
     w->depth = 0;
     w->view.txn = NULL;
-    w->changed = false;
     if (rc != 0) {
-        undo_to(w, 0, !is_given_up(w->engine));
-        w->placed_count = 0;
+        undo_to(w, w->redo_undo, !w->in_doubt && !is_given_up(w->engine));
+        forget(w);
         /* LMDB says so of a write that a full disk cut short. */
         if (rc == EIO && ash__reserve_is_disk_full(w->engine))
             rc = ENOSPC;
         return ash__lmdb_fail(rc, err, "cannot commit");
     }
     after_commit(w, txn_id, newest);
+    return 0;
+}
+
+/* true: all of the batch is in the journal and durable. */
+static bool write_journal(ash_writer *w)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_journal *j = &w->engine->journal;
+    if (w->redo_over)
+        return false;
+    int result = ash__journal_append(j, w->view.txn_id - 1, w->redo.data + w->redo_safe,
+                                     w->redo.len - w->redo_safe, &err);
+    if (j->failed) {
+        ash__log(ASH_LOG_ERROR, "%s goes on without its journal: %s", w->engine->folder, err.text);
+        w->in_doubt = true;
+    }
+    return result == 0;
+}
+
+int ash__batch_flush(ash_writer *w, bool may_journal, bool *committed, ash_error *err)
+{
+    *committed = true;
+    if (!may_journal || w->redo_over || !ash__journal_has_room(w->engine))
+        return ash__batch_commit(w, err);
+    int result = prepare(w, err);
+    if (result != 0) {
+        ash__batch_abort(w);
+        return result;
+    }
+    if (!write_journal(w))
+        return ash__batch_commit(w, err);
+    w->redo_safe = w->redo.len;
+    w->redo_undo = w->undo_count;
+    w->placed_count = 0;
+    w->fresh = false;
+    ash__segments_saved(w->engine->segments);
+    *committed = false;
     return 0;
 }
 

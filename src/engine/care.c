@@ -40,6 +40,7 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     ash__mutex_lock(&e->queue.lock);
     out->commits = e->queue.commits;
     out->applies = e->queue.applies;
+    out->flushes = e->queue.flushes;
     ash__mutex_unlock(&e->queue.lock);
     ash__mutex_lock(&e->views_lock);
     out->snapshots = e->snapshots;
@@ -49,6 +50,7 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
 
 int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)
 {
+    ash__commit_early(e);
     int result = ash__engine_flush(e, 0, err);
     if (result == 0) {
         ash__segments_reap(e->segments, ash__view_oldest(e));

@@ -37,6 +37,7 @@ static int delete_rows(ash_writer *w, enum ash_database db, uint32_t id, int *ro
         w->changed = true;
         w->batch_work++;
         --*rows;
+        ash__redo_delete(w, db, (ash_doc){key.mv_data, key.mv_size});
         rc = mdb_cursor_del(cursor, 0);
         if (rc == 0)
             rc = mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT);

@@ -46,7 +46,11 @@ typedef struct ash_engine_options {
     int64_t pin_timeout_ms;  /* 0 = 600000 */
     ash_filter_hooks filters;
     bool unsafe_skip_segment_sync; /* tests: break rule 1 */
+    int64_t journal_after;         /* commits that somebody waited for before a new store gets its
+                                      journal; 0 = 16, < 0 never */
+    bool journal_always;           /* tests: also when readers follow after each change */
     bool unsafe_reuse_at_once;     /* tests: break rule 2 */
+    bool unsafe_skip_journal_sync; /* tests: answer before the journal is synced */
 } ash_engine_options;
 
 /* Opens or creates the store in the folder and takes its lock (file "lock", one process).
@@ -320,6 +324,7 @@ int ash__state_each(ash_view *v, const void *prefix, size_t prefix_len,
 
 typedef struct ash_engine_stats {
     uint64_t commits, applies, snapshots;
+    uint64_t flushes; /* changes made durable by the journal, between commits */
     uint64_t segment_files, segment_blocks, used_blocks, free_blocks,
         held_blocks; /* held: freed, not yet reusable */
     uint64_t meta_bytes, meta_used_bytes;

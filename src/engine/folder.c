@@ -51,9 +51,11 @@ int ash__superblock_write(ash_engine *e, ash_error *err)
 {
     uint8_t block[ASH_SUPERBLOCK_BYTES] = {0};
     memcpy(block, ASH_SUPERBLOCK_MAGIC, 8);
-    ash__put_le32(block + 8, ASH_FORMAT_VERSION);
+    ash__put_le32(block + 8, e->version);
     memcpy(block + 16, e->store_id, 16);
-    ash__put_le64(block + 32, (uint64_t)ash__clock_wall_ms());
+    if (e->made_ms == 0)
+        e->made_ms = (uint64_t)ash__clock_wall_ms();
+    ash__put_le64(block + 32, e->made_ms);
     ash__put_le64(block + SUM_AT, ash__checksum(block, SUM_AT));
     char *path = ash__path_join(e->folder, "ashlar.store");
     int result = ash__file_replace(path, block, sizeof block, err);
@@ -61,8 +63,14 @@ int ash__superblock_write(ash_engine *e, ash_error *err)
     return result;
 }
 
+struct superblock {
+    uint32_t version;
+    uint64_t made_ms;
+    uint8_t store_id[16];
+};
+
 /* The version is looked at before the checksum: a later format may place that elsewhere. */
-static int superblock_read(ash_engine *e, uint8_t store_id[16], ash_error *err)
+static int superblock_read(const ash_engine *e, struct superblock *out, ash_error *err)
 {
     uint8_t *block = NULL;
     size_t len = 0;
@@ -78,8 +86,11 @@ static int superblock_read(ash_engine *e, uint8_t store_id[16], ash_error *err)
     if (result == 0 && (len != ASH_SUPERBLOCK_BYTES || ash__get_le32(block + 8) == 0 ||
                         ash__get_le64(block + SUM_AT) != ash__checksum(block, SUM_AT)))
         result = ash__fail(err, ASH_ECORRUPT, "%s is damaged", path);
-    if (result == 0)
-        memcpy(store_id, block + 16, 16);
+    if (result == 0) {
+        out->version = ash__get_le32(block + 8);
+        out->made_ms = ash__get_le64(block + 32);
+        memcpy(out->store_id, block + 16, 16);
+    }
     ash__free(block);
     ash__free(path);
     return result;
@@ -87,10 +98,22 @@ static int superblock_read(ash_engine *e, uint8_t store_id[16], ash_error *err)
 
 int ash__superblock_check(ash_engine *e, ash_error *err)
 {
-    uint8_t id[16];
-    int result = superblock_read(e, id, err);
-    if (result == 0 && memcmp(id, e->store_id, sizeof id) != 0)
+    struct superblock there;
+    int result = superblock_read(e, &there, err);
+    if (result == 0 && memcmp(there.store_id, e->store_id, sizeof there.store_id) != 0)
         result = ash__fail(err, ASH_ECORRUPT, "ashlar.store belongs to another store");
+    return result;
+}
+
+static int superblock_take(ash_engine *e, ash_error *err)
+{
+    struct superblock there;
+    int result = superblock_read(e, &there, err);
+    if (result == 0) {
+        e->version = there.version;
+        e->made_ms = there.made_ms;
+        memcpy(e->store_id, there.store_id, sizeof there.store_id);
+    }
     return result;
 }
 
@@ -160,7 +183,7 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
     bool is_store = exists(e->folder, "ashlar.store");
     int result = 0;
     if (is_store) {
-        result = superblock_read(e, e->store_id, err);
+        result = superblock_take(e, err);
     } else if (e->opts.must_exist || e->opts.read_only) {
         result = exists(e->folder, "meta.mdb")
                      ? ash__fail(err, ASH_ECORRUPT, "%s has lost its file ashlar.store", e->folder)
@@ -174,9 +197,9 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
     }
     if (result == 0)
         result = lock_folder(e, err);
-    /* Somebody else may have made the store meanwhile. */
-    if (result == 0 && !is_store && exists(e->folder, "ashlar.store"))
-        result = superblock_read(e, e->store_id, err);
+    /* Somebody else may have made the store meanwhile, or given it a journal. */
+    if (result == 0 && exists(e->folder, "ashlar.store"))
+        result = superblock_take(e, err);
     if (result == 0 && is_store && !exists(e->folder, "meta.mdb"))
         result = ash__fail(err, ASH_ECORRUPT, "store %s has lost meta.mdb", e->folder);
     if (result == 0 && !e->opts.read_only) {

@@ -5,6 +5,7 @@
 #include <lmdb.h>
 #include <stdatomic.h>
 
+#include "base/buffer.h"
 #include "base/thread.h"
 #include "engine/engine.h"
 #include "engine/keys.h"
@@ -47,6 +48,7 @@ typedef struct ash_nest {
     MDB_txn *txn;
     size_t undo_count;
     size_t placed_count;
+    size_t redo_len;
     bool changed;
 } ash_nest;
 
@@ -65,6 +67,15 @@ struct ash_writer {
     size_t placed_count, placed_capacity;
     ash_count_change counts[ASH_COUNT_CHANGES]; /* of the innermost transaction, not yet in rows */
     size_t count_changes;
+    /* Changes of rows, in order (redo.c).  The first redo_safe bytes are in the journal and were
+     * answered: they outlive the batch, and are part of the next one until LMDB has committed
+     * them; so are the first redo_undo entries of undo. */
+    ash_buffer redo;
+    size_t redo_safe;
+    size_t redo_undo;
+    bool redo_over;      /* there is more than is kept: no journal for this batch */
+    bool fresh;          /* something changed that is not in the journal */
+    bool in_doubt;       /* a record may be in the journal although it was not answered */
     uint64_t batch_work; /* rows changed, about */
     uint64_t batch_bytes;
     uint64_t last_time; /* of the oplog */
@@ -104,14 +115,41 @@ typedef struct ash_queue {
     ash_apply_list waiting; /* to be run */
     ash_apply_list settled; /* run; they wait for the commit */
     uint64_t applied;       /* applies that changed something and were answered, or wait */
-    uint64_t ended;         /* of them committed or lost */
-    uint64_t acked;         /* of the open batch: already answered */
+    uint64_t ended;         /* of them committed by LMDB or lost */
+    uint64_t acked;         /* already answered, and not durable yet */
     bool commit_wanted;
     bool stop;
     int64_t commit_by; /* 0: nothing to commit */
+    int64_t flush_by;  /* for those in settled */
     uint64_t losses;
-    uint64_t applies, commits;
+    uint64_t applies, commits, flushes; /* flushes: records of the journal */
+    unsigned waited;                    /* commits that somebody waited for, up to a few */
+
+    /* Not 0: what the journal holds could not be committed.  Until it is, nothing is written to the
+     * journal, and snapshots, which could not see it, fail. */
+    int stuck;
+    ash_error stuck_error;
+    uint64_t stuck_times;
+
+    /* Do readers want to see each change at once? */
+    uint64_t read_applied;   /* applied, when a snapshot was last opened */
+    bool read_since;         /* one was, behind a change, since the last flush */
+    unsigned readers_follow; /* how often that happens, of 256 */
+    bool answered_early;     /* something of the open batch was answered by the journal */
 } ash_queue;
+
+/* ---- the journal: journal.h ---- */
+
+typedef struct ash_journal {
+    int fd; /* -1: there is none */
+    uint64_t generation;
+    uint64_t base;    /* of the records in it */
+    uint64_t ordinal; /* of the next one */
+    uint64_t at;      /* where it goes */
+    bool failed;      /* not to be used any more */
+    bool is_damaged;  /* a record was lost; for the check */
+    bool unsafe_skip_sync;
+} ash_journal;
 
 /* ---- the engine ---- */
 
@@ -126,7 +164,10 @@ struct ash_engine {
     MDB_dbi dbi[ASH_DB_COUNT];
     ash_segments *segments;
     bool was_unclean;
-    int reserve_fd; /* or -1; this and what follows the writer's own, once it runs */
+    uint32_t version;    /* of the superblock */
+    uint64_t made_ms;    /* in it */
+    ash_journal journal; /* the writer's own, once it runs */
+    int reserve_fd;      /* or -1; this and what follows the writer's own, once it runs */
     off_t reserve_bytes;
     bool reserve_whole;
     uint64_t boot_sequence;
@@ -150,6 +191,7 @@ struct ash_engine {
 
     ash_mutex watch_lock;
     ash_cond watch_cond;
+    atomic_uint watchers;    /* threads that wait for changes */
     uint64_t committed_time; /* newest entry of the oplog that is committed */
     uint64_t told_time;      /* what ash__oplog_time last said */
     uint64_t stamp;          /* what ash__oplog_stamp last said */
@@ -211,6 +253,17 @@ int ash__writer_break(ash_writer *w, int code, const ash_error *err);
 void ash__writer_use(ash_writer *w, const ash_placed *placed);
 int ash__writer_unuse(ash_writer *w, ash_extent extent, ash_error *err);
 int ash__writer_mark_open(ash_writer *w, ash_error *err);
+
+/* Make the batch durable: by the journal, or by a commit (*committed). */
+int ash__batch_flush(ash_writer *w, bool may_journal, bool *committed, ash_error *err);
+
+/* redo.c: take note of a change. */
+void ash__redo_put(ash_writer *w, enum ash_database db, ash_doc key, ash_doc head, ash_doc body);
+void ash__redo_delete(ash_writer *w, enum ash_database db, ash_doc key);
+
+/* view.c */
+/* Wait until what only the journal has is committed. */
+void ash__commit_early(ash_engine *e);
 
 /* counts.c */
 typedef struct ash_counts {

@@ -14,6 +14,7 @@
  *           "index"      last index id given (4)
  *           "sequence"   no record of a finished run has a sequence at or above this (8)
  *           "open"       present (empty) from the first change of a run to its clean end
+ *           "journal"    generation of the journal (8); absent in a store that never had one
  *
  * catalog   'N' db NUL name -> sum (8), BSON {id, uuid, options, indexes: [{id, ready, multikey,
  *                              spec}]}
@@ -65,7 +66,10 @@ enum ash_database {
     ASH_DB_COUNT
 };
 
-#define ASH_FORMAT_VERSION 1
+/* Of the superblock.  A store has version 2 from the moment on that it has a journal. */
+#define ASH_FORMAT_VERSION 2
+#define ASH_FORMAT_PLAIN   1
+#define ASH_FORMAT_JOURNAL 2
 
 #define ASH_SUPERBLOCK_BYTES 4096
 #define ASH_SUPERBLOCK_MAGIC "ASHLARST"

@@ -59,6 +59,7 @@ int ash__row_put2(ash_writer *w, enum ash_database db, const void *key, size_t k
     MDB_val v = ash__val(NULL, head_len + len);
     w->changed = true;
     w->batch_work++;
+    ash__redo_put(w, db, (ash_doc){key, key_len}, (ash_doc){head, head_len}, (ash_doc){body, len});
     int rc = mdb_put(w->view.txn, w->engine->dbi[db], &k, &v, MDB_RESERVE);
     if (rc != 0)
         return change_failed(w, rc, err);
@@ -73,6 +74,7 @@ int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t
                     bool *found, ash_error *err)
 {
     MDB_val k = ash__val(key, key_len);
+    ash__redo_delete(w, db, (ash_doc){key, key_len}); /* before: the key may lie in a page */
     int rc = mdb_del(w->view.txn, w->engine->dbi[db], &k, NULL);
     if (found != NULL)
         *found = rc == 0;

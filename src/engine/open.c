@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/internal.h"
+#include "engine/journal.h"
 
 #include "base/file.h"
 #include "base/mem.h"
@@ -29,6 +29,7 @@ static void take_options(ash_engine *e, const ash_engine_options *opts)
     e->opts.map_bytes = value_or(e->opts.map_bytes, INT64_C(1) << 40);
     e->opts.segment_bytes = value_or(e->opts.segment_bytes, INT64_C(256) << 20);
     e->opts.oplog_bytes = value_or(e->opts.oplog_bytes, INT64_C(64) << 20);
+    e->opts.journal_after = value_or(e->opts.journal_after, ASH_JOURNAL_AFTER);
     e->opts.interval_ms = value_or(e->opts.interval_ms, 100);
     e->opts.pin_timeout_ms = value_or(e->opts.pin_timeout_ms, 600000);
 }
@@ -159,7 +160,7 @@ static int put_store_row(ash_engine *e, MDB_txn *txn)
     MDB_val value = ash__val(row, sizeof row);
     ash__random(e->store_id, sizeof e->store_id);
     memcpy(row, e->store_id, 16);
-    ash__put_le32(row + 16, ASH_FORMAT_VERSION);
+    ash__put_le32(row + 16, ASH_FORMAT_PLAIN);
     return mdb_put(txn, e->dbi[ASH_DB_META], &key, &value, 0);
 }
 
@@ -320,8 +321,11 @@ static ash_engine *engine_new(const char *folder, const ash_engine_options *opts
     ash_engine *e = ash__new(ash_engine);
     e->folder = ash__strdup(folder);
     e->lock_fd = -1;
+    e->journal.fd = -1;
     e->reserve_fd = -1;
+    e->version = ASH_FORMAT_PLAIN;
     take_options(e, opts);
+    e->journal.unsafe_skip_sync = e->opts.unsafe_skip_journal_sync;
     ash__mutex_init(&e->views_lock, ASH_RANK_VIEWS);
     ash__mutex_init(&e->cache_lock, ASH_RANK_CATALOG);
     ash__mutex_init(&e->queue.lock, ASH_RANK_QUEUE);
@@ -341,6 +345,7 @@ static void engine_free(ash_engine *e)
     if (e->env != NULL)
         mdb_env_close(e->env);
     ash__reserve_close(e);
+    ash__journal_close(&e->journal);
     ash__folder_release(e);
     ash__mutex_release(&e->pins_lock);
     ash__cond_release(&e->watch_cond);
@@ -350,20 +355,28 @@ static void engine_free(ash_engine *e)
     ash__mutex_release(&e->queue.lock);
     ash__mutex_release(&e->cache_lock);
     ash__mutex_release(&e->views_lock);
+    ash__buffer_release(&e->writer.redo);
     ash__free(e->folder);
     ash__free(e);
 }
 
-int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_engine **out,
-                     ash_error *err)
+/* *pending: the journal holds something that a reader cannot carry over. */
+static int open_once(const char *folder, const ash_engine_options *opts, ash_engine **out,
+                     bool *pending, ash_error *err)
 {
-    *out = NULL;
     ash_engine *e = engine_new(folder, opts);
     int result = ash__folder_prepare(e, err);
     if (result == 0)
         result = open_env(e, err);
     if (result == 0)
         result = open_databases(e, err);
+    if (result == 0)
+        result = ash__journal_recover(e, pending, err);
+    if (result == 0 && *pending && e->opts.read_only)
+        result = ash__fail(err, ASH_EREADONLY,
+                           "store %s was not closed: open it for writing first, so that its "
+                           "journal is carried over",
+                           e->folder);
     if (result == 0) {
         open_segments(e);
         result = load_state(e, err);
@@ -376,6 +389,25 @@ int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_eng
     }
     *out = e;
     return 0;
+}
+
+int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_engine **out,
+                     ash_error *err)
+{
+    bool pending = false;
+    *out = NULL;
+    int result = open_once(folder, opts, out, &pending, err);
+    if (result != ASH_EREADONLY || !pending)
+        return result;
+    /* A reader may have the right to write all the same. */
+    ash_engine_options writing = *opts;
+    writing.read_only = false;
+    writing.must_exist = true;
+    if (open_once(folder, &writing, out, &pending, NULL) != 0)
+        return result;
+    ash__engine_close(*out);
+    *out = NULL;
+    return open_once(folder, opts, out, &pending, err);
 }
 
 void ash__engine_close(ash_engine *e)

@@ -126,11 +126,15 @@ static bool is_cancelled(const volatile int *cancel)
 bool ash__oplog_wait(ash_engine *e, uint64_t after, int64_t deadline_ms, const volatile int *cancel)
 {
     bool in_time = true;
+    /* Whoever waits for changes wants them at once. */
+    atomic_fetch_add(&e->watchers, 1);
+    ash__commit_early(e);
     ash__mutex_lock(&e->watch_lock);
     while (e->committed_time <= after && in_time && !is_cancelled(cancel))
         in_time = ash__cond_wait_until(&e->watch_cond, &e->watch_lock, deadline_ms);
     bool there = e->committed_time > after;
     ash__mutex_unlock(&e->watch_lock);
+    atomic_fetch_sub(&e->watchers, 1);
     return there;
 }
 

@@ -52,25 +52,44 @@ int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err)
 }
 
 /* Wait until everything that was answered before is committed. */
-static void wait_for_commit(ash_engine *e)
+static int wait_for_commit(ash_engine *e, ash_error *err)
 {
     ash_queue *q = &e->queue;
+    int result = 0;
     ash_assert(!e->writer_runs || !pthread_equal(pthread_self(), e->writer_thread));
     ash__mutex_lock(&q->lock);
-    uint64_t target = q->applied;
-    while (q->ended < target) {
+    uint64_t target = q->applied, times = q->stuck_times;
+    q->read_since = q->read_since || q->applied != q->read_applied;
+    q->read_applied = q->applied;
+    while (q->ended < target && times == q->stuck_times) {
         q->commit_wanted = true;
         ash__cond_signal(&q->work);
         ash__cond_wait(&q->committed, &q->lock);
     }
+    if (q->ended < target) {
+        result = q->stuck;
+        if (err != NULL)
+            *err = q->stuck_error;
+    }
     ash__mutex_unlock(&q->lock);
+    return result;
+}
+
+void ash__commit_early(ash_engine *e)
+{
+    ash_queue *q = &e->queue;
+    ash__mutex_lock(&q->lock);
+    bool early = q->answered_early;
+    ash__mutex_unlock(&q->lock);
+    if (early)
+        wait_for_commit(e, NULL);
 }
 
 int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err)
 {
     *out = NULL;
-    wait_for_commit(e);
-    return ash__view_begin(e, out, err);
+    int result = wait_for_commit(e, err);
+    return result == 0 ? ash__view_begin(e, out, err) : result;
 }
 
 int ash__snapshot_committed(ash_engine *e, ash_view **out, ash_error *err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/internal.h"
+#include "engine/journal.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -18,7 +18,9 @@ enum {
     BATCH_WORK = 10000,             /* rows */
     BATCH_BYTES = 64 * 1024 * 1024, /* of metadata and inline documents */
     DROP_EVERY = 100,               /* applies between turns of drops when the queue never ends */
-    GATHER_MS = 5 /* how long a busy queue may delay those who wait for the disk */
+    GATHER_MS = 5, /* how long a busy queue may delay those who wait for the disk */
+    READERS_ALWAYS = 256,
+    READERS_OFTEN = 100 /* of 256; half is where a commit costs no more than record and commit */
 };
 
 static void list_push(ash_apply_list *list, ash_apply *apply)
@@ -61,8 +63,7 @@ static void done(ash_apply *apply)
     ash__cond_signal(&apply->cond);
 }
 
-/* The batch has ended, well or not: everybody who waits for it goes on. */
-static void finish(ash_queue *q, int result, const ash_error *err)
+static void answer_settled(ash_queue *q, int result, const ash_error *err)
 {
     for (ash_apply *apply; (apply = list_pop(&q->settled)) != NULL;) {
         if (result != 0) {
@@ -71,14 +72,27 @@ static void finish(ash_queue *q, int result, const ash_error *err)
         }
         done(apply);
     }
+    q->flush_by = 0;
+}
+
+/* The batch has ended, well or not: everybody who waits for it goes on.  But what the journal
+ * answered for is not lost, and snapshots wait until a later batch has committed it. */
+static void finish(ash_writer *w, ash_queue *q, int result, const ash_error *err)
+{
+    bool owed = w->redo_safe > 0;
+    answer_settled(q, result, err);
     if (result != 0)
         q->losses += q->acked;
     else
         q->commits++;
-    q->ended = q->applied;
     q->acked = 0;
-    q->commit_by = 0;
     q->commit_wanted = false;
+    q->commit_by = owed ? ash__clock_ms() + w->engine->opts.interval_ms : 0;
+    if (!owed) {
+        q->ended = q->applied;
+        q->stuck = 0;
+        q->answered_early = false;
+    }
     ash__cond_broadcast(&q->committed);
 }
 
@@ -110,6 +124,7 @@ static void run_one(ash_writer *w, ash_apply *apply, bool *changed)
     w->changed = false;
     apply->result = call(w, apply);
     *changed = w->changed;
+    w->fresh = w->fresh || w->changed;
     w->changed = w->changed || before;
 }
 
@@ -119,7 +134,7 @@ static void give_up(ash_writer *w, ash_queue *q)
     int result = w->broken;
     ash__log(ASH_LOG_ERROR, "a batch of changes was given up: %s", err.text);
     ash__batch_abort(w);
-    finish(q, result, &err);
+    finish(w, q, result, &err);
 }
 
 static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
@@ -136,7 +151,7 @@ static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
         q->applied++;
         if (q->commit_by == 0)
             q->commit_by = ash__clock_ms() + w->engine->opts.interval_ms;
-    } else if (apply->result != 0 || !w->changed) {
+    } else if (apply->result != 0 || !w->fresh) {
         done(apply);
         return;
     }
@@ -145,38 +160,111 @@ static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
         done(apply);
         return;
     }
-    if (q->settled.first == NULL) {
-        int64_t soon = ash__clock_ms() + GATHER_MS;
-        if (q->commit_by == 0 || soon < q->commit_by)
-            q->commit_by = soon;
-    }
+    if (q->settled.first == NULL)
+        q->flush_by = ash__clock_ms() + GATHER_MS;
     apply->state = APPLY_APPLIED;
     list_push(&q->settled, apply);
     if (apply->impatient)
         ash__cond_signal(&apply->cond);
 }
 
+/* The batch was committed, or could not be. */
+static void conclude(ash_writer *w, ash_queue *q, int result, const ash_error *err)
+{
+    if (result != 0 && w->redo_safe > 0) {
+        q->stuck = result;
+        q->stuck_error = *err;
+        q->stuck_times++;
+    }
+    finish(w, q, result, err);
+}
+
+/* What the journal answered for is in no transaction since the last one failed. */
+static bool is_owed(const ash_writer *w)
+{
+    return w->depth == 0 && w->redo_safe > 0;
+}
+
 static bool must_commit(const ash_writer *w, const ash_queue *q)
 {
-    if (w->depth == 0 || !w->changed)
+    if (!is_owed(w) && (w->depth == 0 || !w->changed))
         return false;
     if (w->batch_work >= BATCH_WORK || w->batch_bytes >= BATCH_BYTES || q->commit_wanted)
         return true;
-    if (q->waiting.first == NULL && (q->settled.first != NULL || q->stop))
-        return true;
+    if (q->stop && q->waiting.first == NULL)
+        return q->stuck == 0;
     return q->commit_by != 0 && ash__clock_ms() >= q->commit_by;
+}
+
+/* Somebody waits for the disk, and nobody else comes first. */
+static bool must_flush(const ash_writer *w, const ash_queue *q)
+{
+    return w->depth > 0 && w->changed && q->settled.first != NULL &&
+           (q->waiting.first == NULL || ash__clock_ms() >= q->flush_by);
+}
+
+/* A store gets its journal when it turns out that it would use it. */
+static void maybe_introduce(ash_writer *w, ash_queue *q)
+{
+    const ash_engine *e = w->engine;
+    if (e->journal.fd >= 0 || e->journal.failed || e->opts.journal_after < 0 ||
+        ++q->waited < (unsigned)e->opts.journal_after || w->depth > 0 || w->redo_safe > 0)
+        return;
+    q->waited = 0;
+    ash__mutex_unlock(&q->lock);
+    ash__journal_introduce(w);
+    ash__mutex_lock(&q->lock);
 }
 
 /* Called and returns with the lock held, which it gives up meanwhile. */
 static void commit(ash_writer *w, ash_queue *q)
 {
     ash_error err = ASH_ERROR_INIT;
+    bool waited = q->settled.first != NULL;
     ash__mutex_unlock(&q->lock);
-    int result = ash__batch_commit(w, &err);
+    int result = ash__batch_begin(w, &err);
+    if (result == 0)
+        result = ash__batch_commit(w, &err);
     if (result != 0)
         ash__log(ASH_LOG_ERROR, "a commit failed: %s", err.text);
     ash__mutex_lock(&q->lock);
-    finish(q, result, &err);
+    conclude(w, q, result, &err);
+    if (result == 0 && waited)
+        maybe_introduce(w, q);
+}
+
+/* A record of the journal is one flush instead of two, but then readers have to wait for a commit:
+ * not worth it when they follow after each change, or somebody waits for changes. */
+static bool may_journal(ash_writer *w, ash_queue *q)
+{
+    int seen = q->read_since ? READERS_ALWAYS : 0;
+    q->readers_follow = (unsigned)((int)q->readers_follow + (seen - (int)q->readers_follow) / 8);
+    q->read_since = false;
+    return q->stuck == 0 &&
+           (w->engine->opts.journal_always ||
+            (q->readers_follow < READERS_OFTEN && atomic_load(&w->engine->watchers) == 0));
+}
+
+/* As commit. */
+static void flush(ash_writer *w, ash_queue *q)
+{
+    ash_error err = ASH_ERROR_INIT;
+    bool committed, journal = may_journal(w, q);
+    ash__mutex_unlock(&q->lock);
+    int result = ash__batch_flush(w, journal, &committed, &err);
+    if (result != 0)
+        ash__log(ASH_LOG_ERROR, "a commit failed: %s", err.text);
+    ash__mutex_lock(&q->lock);
+    if (committed) {
+        conclude(w, q, result, &err);
+        if (result == 0)
+            maybe_introduce(w, q);
+        return;
+    }
+    answer_settled(q, 0, NULL);
+    q->flushes++;
+    q->acked = 0;
+    q->answered_early = true;
 }
 
 static void drop_turn(ash_writer *w, ash_queue *q)
@@ -197,6 +285,7 @@ static void drop_turn(ash_writer *w, ash_queue *q)
         give_up(w, q);
     else if (w->changed && q->commit_by == 0)
         q->commit_by = ash__clock_ms() + w->engine->opts.interval_ms;
+    w->fresh = w->fresh || w->changed;
 }
 
 /* The last commit of a run that ends well. */
@@ -234,6 +323,10 @@ static void *writer_main(void *arg)
             commit(w, q);
             continue;
         }
+        if (must_flush(w, q)) {
+            flush(w, q);
+            continue;
+        }
         if (q->commit_wanted) {
             q->commit_wanted = false;
             q->ended = q->applied;
@@ -255,7 +348,7 @@ static void *writer_main(void *arg)
             drop_turn(w, q);
             since_drop = 0;
         } else {
-            ash__cond_wait_until(&q->work, &q->lock, w->changed ? q->commit_by : 0);
+            ash__cond_wait_until(&q->work, &q->lock, w->changed || is_owed(w) ? q->commit_by : 0);
         }
     }
     ash__mutex_unlock(&q->lock);

@@ -9,13 +9,14 @@
 
 #include "store/embedded/embedded.h"
 
-#define BREAK_RULE_ENV "ASH_BREAK_RULE" /* 1: pointers before payloads; 2: reuse before commits */
+/* 1: pointers before payloads; 2: reuse before commits; 3: answers before the journal is synced */
+#define BREAK_RULE_ENV "ASH_BREAK_RULE"
 
 static inline void broken_rule_from_environment(void)
 {
     const char *text = getenv(BREAK_RULE_ENV);
     int rule = text != NULL ? atoi(text) : 0;
-    ash__embedded_break_rules(rule == 1, rule == 2);
+    ash__embedded_break_rules(rule == 1, rule == 2, rule == 3);
 }
 
 #endif

@@ -20,7 +20,7 @@
  * and the store in it must open, pass its check and hold everything acknowledged before.
  *
  * usage: cut --record MODULE --workload PROGRAM [--seed N] [--cuts N] [--per-run N] [--steps N]
- *            [--rule 1|2] [--journal FILE [--only N]]
+ *            [--rule 1|2|3] [--journal FILE [--only N]]
  *
  * --rule breaks a rule of the engine in the recorded process; then cuts must find damage.
  * A failure names the journal that it keeps and the command that replays it. */

@@ -29,6 +29,7 @@ recorded="--record $here/ash-record.so --workload $here/crash-workload"
     [ "$cuts" = 0 ] || try "$here/crash-cut" $recorded --cuts "$cuts" --per-run 50 --steps 60 --seed "$seed"
     try "$here/crash-cut" $recorded --cuts 200 --rule 1 --seed "$seed" 2>/dev/null
     try "$here/crash-cut" $recorded --cuts 200 --rule 2 --seed "$seed" 2>/dev/null
+    try "$here/crash-cut" $recorded --cuts 200 --rule 3 --seed "$seed" 2>/dev/null
 }
 [ "$kills" = 0 ] || try "$here/crash-kill" --kills "$kills" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-flip" --flips "$flips" --seed "$seed"

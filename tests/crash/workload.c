@@ -11,7 +11,8 @@
 /* usage: workload FOLDER ACKS SEED STEPS REOPENS
  *
  * The process that is recorded: does the steps of a seed to a store in FOLDER and acknowledges each
- * in the file ACKS.  ASH_BREAK_RULE=1 or 2 breaks that rule of the engine. */
+ * in the file ACKS.  With an odd seed, the engine uses its journal wherever it can.
+ * ASH_BREAK_RULE=1, 2 or 3 breaks that rule of the engine. */
 int main(int argc, char **argv)
 {
     model models[MODEL_THREADS];
@@ -19,6 +20,7 @@ int main(int argc, char **argv)
     if (argc != 6)
         return 2;
     broken_rule_from_environment();
+    ash__embedded_journal_eagerly(atoi(argv[3]) % 2 != 0);
     int acks = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (acks < 0)
         return 2;

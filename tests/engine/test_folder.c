@@ -39,10 +39,10 @@ static void test_engine_folder__later_version_is_left_alone(void **state)
     uint8_t version[4];
     char *path = ash__path_join(f->folder, "meta.mdb");
     fixture_close(f);
-    ash__put_le32(version, 2);
+    ash__put_le32(version, 3);
     patch(f, "ashlar.store", 8, version, 4);
     assert_int_equal(stat(path, &before), 0);
-    expect_open(f, ASH_EVERSION, "has format version 2, this program knows versions up to 1");
+    expect_open(f, ASH_EVERSION, "has format version 3, this program knows versions up to 2");
     assert_int_equal(stat(path, &after), 0);
     assert_true(before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
                 before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);

@@ -85,11 +85,20 @@ static int prepare(ash_embedded *s, ash_error *err)
 
 static bool skip_segment_sync;
 static bool reuse_at_once;
+static bool skip_journal_sync;
+static bool eager_journal;
 
-void ash__embedded_break_rules(bool pointers_before_payloads, bool reuse_before_commits)
+void ash__embedded_break_rules(bool pointers_before_payloads, bool reuse_before_commits,
+                               bool answers_before_journal)
 {
     skip_segment_sync = pointers_before_payloads;
     reuse_at_once = reuse_before_commits;
+    skip_journal_sync = answers_before_journal;
+}
+
+void ash__embedded_journal_eagerly(bool eagerly)
+{
+    eager_journal = eagerly;
 }
 
 static int embedded_open(const char *uri, const ash_store_options *opts, ash_store **out, char **db,
@@ -107,6 +116,9 @@ static int embedded_open(const char *uri, const ash_store_options *opts, ash_sto
         .filters = ash__embedded_hooks,
         .unsafe_skip_segment_sync = skip_segment_sync,
         .unsafe_reuse_at_once = reuse_at_once,
+        .unsafe_skip_journal_sync = skip_journal_sync,
+        .journal_after = eager_journal,
+        .journal_always = eager_journal,
     };
     (void)db;
     int rc = ash__engine_open(folder_of(uri), &engine_opts, &engine, err);

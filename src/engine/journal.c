@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/journal.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { HEADER_SUM_AT = ASH_JOURNAL_FIRST - 8, RECORD_SUM_AT = ASH_JOURNAL_HEAD - 8 };
+
+static size_t aligned(size_t len)
+{
+    return (len + ASH_JOURNAL_ALIGN - 1) / ASH_JOURNAL_ALIGN * ASH_JOURNAL_ALIGN;
+}
+
+/* ---- making ---- */
+
+static void make_header(const ash_engine *e, uint8_t block[ASH_JOURNAL_FIRST])
+{
+    memset(block, 0, ASH_JOURNAL_FIRST);
+    memcpy(block, ASH_JOURNAL_MAGIC, 8);
+    ash__put_le64(block + 8, ASH_JOURNAL_BYTES);
+    memcpy(block + 16, e->store_id, 16);
+    ash__put_le64(block + 32, e->journal.generation);
+    ash__put_le64(block + HEADER_SUM_AT, ash__checksum(block, HEADER_SUM_AT));
+}
+
+/* Written, not just reserved: blocks that were never written to cost a change of the file system's
+ * metadata with their first sync. */
+static int fill(const ash_engine *e, int fd, ash_error *err)
+{
+    enum { PIECE = 1 << 20 };
+    uint8_t header[ASH_JOURNAL_FIRST];
+    uint8_t *zeros = ash__alloc(PIECE);
+    int result = 0;
+    memset(zeros, 0, PIECE);
+    for (off_t at = 0; result == 0 && at < ASH_JOURNAL_BYTES; at += PIECE)
+        result = ash__file_write(fd, zeros, PIECE, at, err);
+    make_header(e, header);
+    if (result == 0)
+        result = ash__file_write(fd, header, sizeof header, 0, err);
+    if (result == 0 && ash__io()->fsync(fd) != 0)
+        result = ash__fail_errno(err, errno, "cannot sync the journal");
+    ash__free(zeros);
+    return result;
+}
+
+int ash__journal_make(ash_engine *e, ash_error *err)
+{
+    int fd = -1;
+    char *path = ash__path_join(e->folder, "journal");
+    char *temp = ash__path_join(e->folder, "journal.new");
+    int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC, &fd, err);
+    if (result == 0)
+        result = fill(e, fd, err);
+    if (result == 0 && ash__io()->rename(temp, path) != 0)
+        result = ash__fail_errno(err, errno, "cannot rename %s", temp);
+    if (result == 0)
+        result = ash__dir_sync(e->folder, err);
+    if (result != 0) {
+        ash__error_prefix(err, "cannot make the journal");
+        ash__file_close(fd);
+        ash__io()->unlink(temp);
+    } else {
+        ash__journal_close(&e->journal);
+        e->journal.fd = fd;
+    }
+    ash__free(temp);
+    ash__free(path);
+    return result;
+}
+
+void ash__journal_close(ash_journal *j)
+{
+    ash__file_close(j->fd);
+    j->fd = -1;
+}
+
+bool ash__journal_is_usable(const ash_journal *j)
+{
+    return j->fd >= 0 && !j->failed;
+}
+
+/* ---- writing ---- */
+
+int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, size_t len,
+                        ash_error *err)
+{
+    static const uint8_t zeros[ASH_JOURNAL_ALIGN];
+    uint8_t head[ASH_JOURNAL_HEAD] = {0};
+    size_t whole = aligned(sizeof head + len);
+    if (base != j->base) {
+        j->base = base;
+        j->ordinal = 0;
+        j->at = ASH_JOURNAL_FIRST;
+    }
+    ash_assert(ash__journal_is_usable(j) && j->at >= ASH_JOURNAL_FIRST);
+    if (whole > ASH_JOURNAL_BYTES - j->at)
+        return ash__fail(err, ASH_ENOSPC, "the journal is full");
+    memcpy(head, ASH_REDO_MAGIC, 8);
+    ash__put_le64(head + 8, j->generation);
+    ash__put_le64(head + 16, base);
+    ash__put_le64(head + 24, j->ordinal);
+    ash__put_le32(head + 32, (uint32_t)len);
+    ash__put_le64(head + 40, ash__checksum(changes, len));
+    ash__put_le64(head + RECORD_SUM_AT, ash__checksum(head, RECORD_SUM_AT));
+    struct iovec iov[3] = {{head, sizeof head},
+                           {(void *)(uintptr_t)changes, len},
+                           {(void *)(uintptr_t)zeros, whole - sizeof head - len}};
+    int result = ash__file_writev(j->fd, iov, 3, (off_t)j->at, err);
+    if (result == 0 && !j->unsafe_skip_sync)
+        result = ash__file_sync(j->fd, err);
+    j->failed = result != 0;
+    if (result == 0) {
+        j->at += whole;
+        j->ordinal++;
+    }
+    return result;
+}
+
+/* ---- reading ---- */
+
+static void judge(ash_journal_image *image, const uint8_t store_id[16])
+{
+    const uint8_t *b = image->bytes;
+    image->is_short = image->len != ASH_JOURNAL_BYTES;
+    image->state = ASH_JOURNAL_BROKEN;
+    if (image->len < ASH_JOURNAL_FIRST || memcmp(b, ASH_JOURNAL_MAGIC, 8) != 0 ||
+        ash__get_le64(b + HEADER_SUM_AT) != ash__checksum(b, HEADER_SUM_AT))
+        return;
+    image->generation = ash__get_le64(b + 32);
+    image->state = memcmp(b + 16, store_id, 16) == 0 ? ASH_JOURNAL_GOOD : ASH_JOURNAL_FOREIGN;
+}
+
+int ash__journal_load(const char *folder, const uint8_t store_id[16], ash_journal_image *out,
+                      ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    char *path = ash__path_join(folder, "journal");
+    *out = (ash_journal_image){.state = ASH_JOURNAL_MISSING};
+    int result = ash__file_load(path, 4 * (size_t)ASH_JOURNAL_BYTES, &out->bytes, &out->len, &own);
+    if (result == 0)
+        judge(out, store_id);
+    else if (result == ASH_ENOTFOUND)
+        result = 0;
+    else
+        result = ash__fail(err, own.code, "cannot read the journal: %s", own.text);
+    ash__free(path);
+    return result;
+}
+
+void ash__journal_image_release(ash_journal_image *image)
+{
+    ash__free(image->bytes);
+    image->bytes = NULL;
+}
+
+/* The changes of a whole record of the cursor's generation at this place. */
+static bool record_at(const ash_journal_image *image, size_t at, uint64_t generation,
+                      uint64_t *base, uint64_t *ordinal, ash_doc *changes)
+{
+    if (image->bytes == NULL || at > image->len || image->len - at < ASH_JOURNAL_HEAD)
+        return false;
+    const uint8_t *head = image->bytes + at;
+    if (memcmp(head, ASH_REDO_MAGIC, 8) != 0 || ash__get_le64(head + 8) != generation ||
+        ash__get_le64(head + RECORD_SUM_AT) != ash__checksum(head, RECORD_SUM_AT))
+        return false;
+    *changes = (ash_doc){head + ASH_JOURNAL_HEAD, ash__get_le32(head + 32)};
+    *base = ash__get_le64(head + 16);
+    *ordinal = ash__get_le64(head + 24);
+    return changes->len <= image->len - at - ASH_JOURNAL_HEAD &&
+           ash__get_le64(head + 40) == ash__checksum(changes->data, changes->len);
+}
+
+bool ash__journal_next(const ash_journal_image *image, ash_journal_cursor *c, ash_doc *changes)
+{
+    uint64_t base, ordinal;
+    size_t at = c->at == 0 ? ASH_JOURNAL_FIRST : c->at;
+    if (!record_at(image, at, c->generation, &base, &ordinal, changes) || base != c->base ||
+        ordinal != c->ordinal)
+        return false;
+    c->at = at + aligned(ASH_JOURNAL_HEAD + changes->len);
+    c->ordinal++;
+    return true;
+}
+
+bool ash__journal_is_cut(const ash_journal_image *image, const ash_journal_cursor *c)
+{
+    size_t at = c->at == 0 ? ASH_JOURNAL_FIRST : c->at;
+    for (; at < image->len; at += ASH_JOURNAL_ALIGN) {
+        ash_doc changes;
+        uint64_t base, ordinal;
+        if (record_at(image, at, c->generation, &base, &ordinal, &changes) && base == c->base &&
+            ordinal > c->ordinal)
+            return true;
+    }
+    return false;
+}

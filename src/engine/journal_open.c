@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/journal.h"
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <sys/statvfs.h>
+
+/* What opening a store does with its journal, and how a store gets its first one. */
+
+/* On the disk and in LMDB's map.  A commit writes some pages for each change; and a full disk
+ * should show in the answer to a change, not behind it. */
+static const uint64_t room = UINT64_C(16) * ASH_JOURNAL_BYTES;
+
+/* ---- opening ---- */
+
+/* What the metadata knows: the generation, and whether the last run ended well. */
+static int read_rows(ash_engine *e, bool *unclean, ash_error *err)
+{
+    ash_view *v = NULL;
+    MDB_val value;
+    bool found = false;
+    int result = ash__view_begin(e, &v, err);
+    if (result == 0)
+        result = ash__row_get(v, ASH_DB_META, "journal", 7, &value, &found, err);
+    if (result == 0 && (!found || value.mv_size != 8))
+        result = ash__fail(err, ASH_ECORRUPT, "meta.mdb does not know its journal");
+    if (result == 0) {
+        e->journal.generation = ash__get_le64(value.mv_data);
+        result = ash__row_get(v, ASH_DB_META, "open", 4, &value, unclean, err);
+    }
+    ash__snapshot_close(v);
+    return result;
+}
+
+static int carry_over(ash_engine *e, const ash_journal_image *image, ash_journal_cursor *c,
+                      ash_error *err)
+{
+    MDB_txn *txn = NULL;
+    ash_doc changes;
+    int result = 0;
+    int rc = mdb_txn_begin(e->env, NULL, 0, &txn);
+    if (rc != 0)
+        return ash__lmdb_fail(rc, err, "cannot carry the journal over");
+    while (result == 0 && ash__journal_next(image, c, &changes))
+        result = ash__redo_apply(e, txn, changes, err);
+    if (result != 0) {
+        mdb_txn_abort(txn);
+        return result;
+    }
+    rc = mdb_txn_commit(txn);
+    return rc != 0 ? ash__lmdb_fail(rc, err, "cannot carry the journal over") : 0;
+}
+
+static ash_journal_cursor cursor_of(ash_engine *e)
+{
+    MDB_envinfo info;
+    mdb_env_info(e->env, &info);
+    return (ash_journal_cursor){.generation = e->journal.generation, .base = info.me_last_txnid};
+}
+
+/* What follows the last whole record: nothing, or traces of what was lost. */
+static void look_behind(ash_engine *e, const ash_journal_image *image, const ash_journal_cursor *c)
+{
+    e->journal.is_damaged = ash__journal_is_cut(image, c);
+    if (e->journal.is_damaged)
+        ash__log(ASH_LOG_ERROR,
+                 "the journal of %s is damaged behind record %llu: what was acknowledged after it "
+                 "is lost",
+                 e->folder, (unsigned long long)c->ordinal);
+}
+
+static int recover_from(ash_engine *e, const ash_journal_image *image, bool unclean, bool *pending,
+                        ash_error *err)
+{
+    ash_journal_cursor c = cursor_of(e), end = c;
+    ash_doc changes;
+    if (image->bytes == NULL || image->state == ASH_JOURNAL_FOREIGN ||
+        (image->state == ASH_JOURNAL_GOOD && image->generation != c.generation))
+        return !unclean
+                   ? 0
+                   : ash__fail(err, ASH_ECORRUPT,
+                               "%s was not closed, and its journal is %s: what was "
+                               "acknowledged last may be lost",
+                               e->folder, image->bytes == NULL ? "missing" : "of another store");
+    *pending = ash__journal_next(image, &end, &changes);
+    while (*pending && ash__journal_next(image, &end, &changes))
+        ;
+    if (unclean)
+        look_behind(e, image, &end);
+    return *pending && !e->opts.read_only ? carry_over(e, image, &c, err) : 0;
+}
+
+/* Go on with the file as it is, or with a new one: nothing depends on it now. */
+static int use(ash_engine *e, const ash_journal_image *image, ash_error *err)
+{
+    ash_error why = ASH_ERROR_INIT;
+    if (image->state == ASH_JOURNAL_GOOD && !image->is_short && !e->journal.is_damaged &&
+        image->generation == e->journal.generation) {
+        char *path = ash__path_join(e->folder, "journal");
+        int result = ash__file_open(path, O_RDWR, &e->journal.fd, err);
+        ash__free(path);
+        return result;
+    }
+    int result = ash__journal_make(e, &why);
+    if (result == 0)
+        return 0;
+    /* Without one, the superblock must not promise it. */
+    ash__log(ASH_LOG_WARN, "%s goes on without its journal: %s", e->folder, why.text);
+    e->version = 1;
+    return ash__superblock_write(e, err);
+}
+
+int ash__journal_recover(ash_engine *e, bool *pending, ash_error *err)
+{
+    ash_journal_image image;
+    bool unclean = false;
+    *pending = false;
+    if (e->version < ASH_FORMAT_JOURNAL)
+        return 0;
+    int result = read_rows(e, &unclean, err);
+    if (result != 0)
+        return result;
+    result = ash__journal_load(e->folder, e->store_id, &image, err);
+    if (result == 0)
+        result = recover_from(e, &image, unclean, pending, err);
+    if (result == 0 && !e->opts.read_only)
+        result = use(e, &image, err);
+    ash__journal_image_release(&image);
+    return result;
+}
+
+/* ---- a store's first journal ---- */
+
+bool ash__journal_has_room(const ash_engine *e)
+{
+    struct statvfs fs;
+    MDB_envinfo info;
+    MDB_stat stat_of;
+    mdb_env_info(e->env, &info);
+    mdb_env_stat(e->env, &stat_of);
+    uint64_t used = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
+    return info.me_mapsize >= used + room && fstatvfs(e->lock_fd, &fs) == 0 &&
+           (uint64_t)fs.f_bavail * fs.f_frsize >= room;
+}
+
+/* The row outlives an introduction that was interrupted. */
+static int put_generation(ash_writer *w, ash_error *err)
+{
+    uint8_t bytes[8];
+    MDB_val value;
+    bool found;
+    int result = ash__batch_begin(w, err);
+    if (result == 0)
+        result = ash__row_get(&w->view, ASH_DB_META, "journal", 7, &value, &found, err);
+    if (result != 0)
+        return result;
+    if (found && value.mv_size == 8) {
+        w->engine->journal.generation = ash__get_le64(value.mv_data);
+        return 0;
+    }
+    ash__random(bytes, sizeof bytes);
+    w->engine->journal.generation = ash__get_le64(bytes);
+    result = ash__row_put(w, ASH_DB_META, "journal", 7, bytes, sizeof bytes, err);
+    return result == 0 ? ash__batch_commit(w, err) : result;
+}
+
+void ash__journal_introduce(ash_writer *w)
+{
+    ash_engine *e = w->engine;
+    ash_error err = ASH_ERROR_INIT;
+    ash_assert(w->depth == 0 && w->redo_safe == 0);
+    if (!ash__journal_has_room(e))
+        return;
+    int result = put_generation(w, &err);
+    ash__batch_abort(w);
+    if (result == 0)
+        result = ash__journal_make(e, &err);
+    if (result == 0) {
+        e->version = ASH_FORMAT_JOURNAL;
+        result = ash__superblock_write(e, &err);
+    }
+    if (result != 0) {
+        /* Whichever version the superblock has now, nothing is ever written to the file. */
+        ash__log(ASH_LOG_WARN, "%s goes on without a journal: %s", e->folder, err.text);
+        e->journal.failed = true;
+    }
+}
