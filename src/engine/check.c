@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/check.h"
+#include "engine/journal.h"
 
 #include "base/mem.h"
 
@@ -248,6 +249,26 @@ static int check_superblock(ash_check *k, ash_check_report *total)
     return 0;
 }
 
+/* 13: the journal.  What is in it has been carried over, but for what damage had made of it. */
+static void check_journal(ash_check *k, ash_check_report *total)
+{
+    ash_engine *e = k->engine;
+    bson_t facts = BSON_INITIALIZER;
+    const char *text = NULL;
+    if (e->journal.is_damaged)
+        text = "the journal was damaged when the store was opened: what was acknowledged last "
+               "before that is lost";
+    else if (!ash__journal_check(e))
+        text = "the journal is missing, damaged, or of another store";
+    if (text != NULL) {
+        BSON_APPEND_UTF8(&facts, "kind", "journal");
+        BSON_APPEND_INT32(&facts, "invariant", 13);
+        tell(k->opts, text, &facts);
+        total->findings++;
+    }
+    bson_destroy(&facts);
+}
+
 int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
                       ash_error *err)
 {
@@ -261,6 +282,8 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
     int result = ash__snapshot_open(e, &k.view, err);
     if (result == 0)
         result = check_superblock(&k, out);
+    if (result == 0)
+        check_journal(&k, out);
     for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++)
         result = run_stage(&k, pages[i], ash__check_pages, i, out, err);
     if (result == 0)

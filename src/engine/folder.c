@@ -105,6 +105,15 @@ int ash__superblock_check(ash_engine *e, ash_error *err)
     return result;
 }
 
+int ash__superblock_version(const ash_engine *e, uint32_t *version)
+{
+    struct superblock there;
+    int result = superblock_read(e, &there, NULL);
+    if (result == 0)
+        *version = there.version;
+    return result;
+}
+
 static int superblock_take(ash_engine *e, ash_error *err)
 {
     struct superblock there;

@@ -227,6 +227,7 @@ int ash__folder_prepare(ash_engine *e, ash_error *err);
 void ash__folder_release(ash_engine *e);
 int ash__folder_busy(const char *folder, int lock_fd, ash_error *err); /* ASH_EBUSY, saying who */
 int ash__superblock_write(ash_engine *e, ash_error *err);
+int ash__superblock_version(const ash_engine *e, uint32_t *version); /* as the file has it now */
 int ash__superblock_check(ash_engine *e, ash_error *err); /* against the open store's id */
 
 /* open.c */

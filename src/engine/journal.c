@@ -132,7 +132,8 @@ static void judge(ash_journal_image *image, const uint8_t store_id[16])
         ash__get_le64(b + HEADER_SUM_AT) != ash__checksum(b, HEADER_SUM_AT))
         return;
     image->generation = ash__get_le64(b + 32);
-    image->state = memcmp(b + 16, store_id, 16) == 0 ? ASH_JOURNAL_GOOD : ASH_JOURNAL_FOREIGN;
+    image->state = store_id == NULL || memcmp(b + 16, store_id, 16) == 0 ? ASH_JOURNAL_GOOD
+                                                                         : ASH_JOURNAL_FOREIGN;
 }
 
 int ash__journal_load(const char *folder, const uint8_t store_id[16], ash_journal_image *out,

@@ -86,6 +86,7 @@ typedef struct ash_journal_image {
     size_t len;
     uint64_t generation; /* of the header */
 } ash_journal_image;
+/* store_id NULL: any. */
 int ash__journal_load(const char *folder, const uint8_t store_id[16], ash_journal_image *out,
                       ash_error *err);
 void ash__journal_image_release(ash_journal_image *image);
@@ -106,6 +107,8 @@ bool ash__journal_is_cut(const ash_journal_image *image, const ash_journal_curso
 /* Carry over what a run that did not end well left.  ASH_ECORRUPT: acknowledged changes are out of
  * reach.  With read_only nothing is changed: *pending tells that there is something. */
 int ash__journal_recover(ash_engine *e, bool *pending, ash_error *err);
+/* When the superblock promises a journal: does the file have this store's header and size? */
+bool ash__journal_check(const ash_engine *e);
 /* Is there room for the commit that has to follow what the journal answers for? */
 bool ash__journal_has_room(const ash_engine *e);
 /* From now on the store has one: the file, its row in `meta`, the superblock's version.  Between

@@ -132,6 +132,18 @@ int ash__journal_recover(ash_engine *e, bool *pending, ash_error *err)
     return result;
 }
 
+bool ash__journal_check(const ash_engine *e)
+{
+    ash_journal_image image;
+    uint32_t version = 0;
+    bool good = ash__superblock_version(e, &version) != 0 || version < ASH_FORMAT_JOURNAL;
+    if (good || ash__journal_load(e->folder, e->store_id, &image, NULL) != 0)
+        return good;
+    good = image.state == ASH_JOURNAL_GOOD && !image.is_short;
+    ash__journal_image_release(&image);
+    return good;
+}
+
 /* ---- a store's first journal ---- */
 
 bool ash__journal_has_room(const ash_engine *e)

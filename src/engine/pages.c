@@ -40,7 +40,8 @@ struct ash_pages {
     uint8_t *seen;  /* a bit each */
     uint8_t *vacant;
     uint64_t free_root, main_root, free_entries, free_found;
-    int metas; /* descriptions that are whole */
+    uint64_t newest; /* commit that is described */
+    int metas;       /* descriptions that are whole */
     bool free_known;
     uint64_t broken;
 };
@@ -281,7 +282,7 @@ void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx)
 
 /* ---- opening ---- */
 
-static bool take_meta(ash_pages *p, uint64_t offset, uint64_t *newest)
+static bool take_meta(ash_pages *p, uint64_t offset)
 {
     uint8_t meta[META_BYTES];
     if (ash__pages_read(p, offset, meta, sizeof meta, NULL) != 0 ||
@@ -293,9 +294,9 @@ static bool take_meta(ash_pages *p, uint64_t offset, uint64_t *newest)
         return false;
     uint64_t txn = ash__get_le64(meta + META_TXN_AT);
     p->metas++;
-    if (p->metas > 1 && txn < *newest)
+    if (p->metas > 1 && txn < p->newest)
         return true;
-    *newest = txn;
+    p->newest = txn;
     p->page_bytes = bytes;
     p->free_root = ash__get_le64(meta + META_FREE_AT + DATABASE_ROOT);
     p->free_entries = ash__get_le64(meta + META_FREE_AT + DATABASE_ENTRIES);
@@ -305,13 +306,12 @@ static bool take_meta(ash_pages *p, uint64_t offset, uint64_t *newest)
 
 static void take_metas(ash_pages *p)
 {
-    uint64_t newest = 0;
     p->page_bytes = 4096;
     p->free_root = p->main_root = no_page;
-    take_meta(p, 0, &newest);
+    take_meta(p, 0);
     /* The second page begins where the first says that it ends. */
     for (uint32_t bytes = p->metas > 0 ? p->page_bytes : 4096; bytes <= 65536; bytes *= 2) {
-        if (take_meta(p, bytes, &newest))
+        if (take_meta(p, bytes))
             break;
         if (p->metas > 0)
             break;
@@ -354,6 +354,11 @@ void ash__pages_close(ash_pages *p)
 uint64_t ash__pages_broken(const ash_pages *p)
 {
     return p->broken;
+}
+
+uint64_t ash__pages_newest(const ash_pages *p)
+{
+    return p->newest;
 }
 
 bool ash__pages_certain(const ash_pages *p)

@@ -49,6 +49,8 @@ void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx);
 int ash__pages_read(ash_pages *p, uint64_t offset, void *out, uint32_t len, ash_error *err);
 
 uint64_t ash__pages_broken(const ash_pages *p); /* pages and nodes that could not be used */
+/* Number of the newest commit that is described; 0: none is. */
+uint64_t ash__pages_newest(const ash_pages *p);
 /* Strays are what was lost from the tree, and nothing older: both descriptions of commits and the
  * list of free pages are whole. */
 bool ash__pages_certain(const ash_pages *p);

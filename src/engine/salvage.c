@@ -53,6 +53,21 @@ static bool has(const ash_salvage *s, const char *name)
     return there;
 }
 
+/* Only a whole superblock can say that the journal is another store's. */
+static void load_journal(ash_salvage *s)
+{
+    uint8_t *block = NULL;
+    size_t len = 0;
+    char *path = ash__path_join(s->folder, "ashlar.store");
+    bool known = ash__file_load(path, 1 << 20, &block, &len, NULL) == 0 &&
+                 len == ASH_SUPERBLOCK_BYTES &&
+                 ash__get_le64(block + len - 8) == ash__checksum(block, len - 8);
+    if (!known || ash__get_le32(block + 8) >= ASH_FORMAT_JOURNAL)
+        ash__journal_load(s->folder, known ? block + 16 : NULL, &s->journal, NULL);
+    ash__free(block);
+    ash__free(path);
+}
+
 int ash__salvage_open(const char *folder, ash_salvage **out, ash_error *err)
 {
     ash_salvage *s = ash__new(ash_salvage);
@@ -70,6 +85,8 @@ int ash__salvage_open(const char *folder, ash_salvage **out, ash_error *err)
         result = ash__pages_open(path, &s->pages, err);
         ash__free(path);
     }
+    if (result == 0)
+        load_journal(s);
     if (result == 0 && s->pages != NULL)
         ash__salvage_gather(s);
     if (result != 0) {
@@ -97,6 +114,7 @@ void ash__salvage_close(ash_salvage *s)
     ash__free(s->entries.items);
     ash__free(s->unclaimed_colls);
     ash__pages_close(s->pages);
+    ash__journal_image_release(&s->journal);
     if (s->segment_fd >= 0)
         ash__file_close(s->segment_fd);
     if (s->lock_fd >= 0)
@@ -162,7 +180,11 @@ static int read_row(ash_salvage *s, const ash_salvage_record *r, ash_buffer *buf
     ash_pointer place;
     ash__buffer_clear(buf);
     ash__buffer_reserve(buf, r->row_len);
-    int result = ash__pages_read(s->pages, r->offset, buf->data, r->row_len, err);
+    int result = 0;
+    if (r->change != 0)
+        memcpy(buf->data, s->journal.bytes + r->offset, r->row_len);
+    else
+        result = ash__pages_read(s->pages, r->offset, buf->data, r->row_len, err);
     if (result != 0)
         return result;
     ash__record_key(key, r->coll_id, r->rid);

@@ -28,9 +28,11 @@ typedef struct ash_salvage_coll {
 typedef struct ash_salvage_record {
     uint64_t rid;    /* 0: not known */
     uint64_t offset; /* of the row in meta.mdb; 0: there is none, only a segment has the record */
+    uint64_t change; /* not 0: the offset is in the journal, and this is the number of the change */
     uint32_t row_len;
     uint32_t coll_id;
     ash_pointer place; /* segment 0: inline */
+    bool gone;         /* the engine's own: deleted by the journal */
     bool damaged;      /* the row has a wrong checksum */
     bool stray;        /* the row lies on a page that nothing leads to any more … */
     bool vacant; /* … and that is free: it is of a deleted document, or of a commit after the last

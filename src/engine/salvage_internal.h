@@ -2,7 +2,7 @@
 #ifndef ASH_ENGINE_SALVAGE_INTERNAL_H
 #define ASH_ENGINE_SALVAGE_INTERNAL_H
 
-#include "engine/internal.h"
+#include "engine/journal.h"
 #include "engine/pages.h"
 #include "engine/salvage.h"
 
@@ -27,6 +27,7 @@ struct ash_salvage {
     char *folder;
     int lock_fd;
     ash_pages *pages; /* NULL: meta.mdb is lost */
+    ash_journal_image journal;
     ash_salvage_coll *colls;
     size_t coll_count, coll_capacity;
     uint32_t *dropped;
@@ -45,6 +46,14 @@ ash_salvage_record *ash__salvage_list_add(ash_salvage_list *list);
 
 /* salvage_rows.c: collections and records of meta.mdb. */
 void ash__salvage_gather(ash_salvage *s);
+/* A change of the journal: of a record, numbered from 1; of any other row. */
+void ash__salvage_take_change(ash_salvage *s, const ash_pages_row *row, uint64_t number,
+                              bool is_delete);
+void ash__salvage_take_row(ash_salvage *s, enum ash_database db, const ash_pages_row *row,
+                           bool is_delete);
+
+/* salvage_journal.c: apply the journal's changes of records and indexes, or of the others. */
+void ash__salvage_journal(ash_salvage *s, bool records);
 
 /* salvage_index.c: item is one of a row of the catalogue. */
 bool ash__salvage_is_chunk_index(ash_doc item);

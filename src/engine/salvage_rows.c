@@ -202,7 +202,77 @@ static void visit_stray(void *ctx, const ash_pages_row *row)
         visit_catalog(ctx, row);
 }
 
-/* The one to be kept first: what the tree leads to, then the newer. */
+/* ---- changes of the journal ---- */
+
+void ash__salvage_take_change(ash_salvage *s, const ash_pages_row *row, uint64_t number,
+                              bool is_delete)
+{
+    size_t before = s->records.count;
+    if (is_delete) {
+        ash_salvage_record *r = ash__salvage_list_add(&s->records);
+        r->coll_id = ash__get_be32(row->key.data);
+        r->rid = ash__get_be64(row->key.data + 4);
+        r->gone = true;
+    } else {
+        visit_records(s, row);
+    }
+    if (s->records.count > before)
+        s->records.items[before].change = number;
+}
+
+/* The collection of this name is not there any more; or it was renamed, and has another by now. */
+static void forget_coll(ash_salvage *s, ash_doc key)
+{
+    for (size_t i = 0; i < s->coll_count; i++) {
+        ash_salvage_coll *c = &s->colls[i];
+        size_t db_len = c->db != NULL ? strlen(c->db) : 0;
+        if (c->db == NULL || key.len != db_len + strlen(c->name) + 2 ||
+            memcmp(key.data + 1, c->db, db_len + 1) != 0 ||
+            memcmp(key.data + db_len + 2, c->name, strlen(c->name)) != 0)
+            continue;
+        ash__free(c->db);
+        ash__free(c->name);
+        bson_destroy(c->options);
+        bson_destroy(c->indexes);
+        memmove(c, c + 1, (--s->coll_count - i) * sizeof *c);
+        return;
+    }
+}
+
+static void renew_coll(ash_salvage *s, const ash_pages_row *row)
+{
+    ash_doc doc;
+    int64_t id = 0;
+    MDB_val key = ash__val(row->key.data, row->key.len);
+    if (ash__sum_check(key, ash__val(row->value.data, row->value.len), &doc, "", NULL) == 0 &&
+        ash__bson_validate(doc.data, doc.len, 2 * ASH_DOC_MAX_DEPTH, NULL) == 0 &&
+        ash__value_as_int64(ash__doc_get(doc, "id"), &id) && id > 0 && id <= UINT32_MAX) {
+        ash_salvage_coll *c = find_coll(s, (uint32_t)id);
+        if (c != NULL) {
+            bson_reinit(c->options);
+            bson_reinit(c->indexes);
+            c->described = false;
+        }
+    }
+    visit_catalog(s, row);
+}
+
+void ash__salvage_take_row(ash_salvage *s, enum ash_database db, const ash_pages_row *row,
+                           bool is_delete)
+{
+    if (db == ASH_DB_CATALOG && is_delete && row->key.len > 5 && row->key.data[0] == 'N')
+        forget_coll(s, row->key);
+    else if (is_delete)
+        return;
+    else if (db == ASH_DB_CATALOG && row->key.len >= 5 && row->key.data[0] == 'N')
+        renew_coll(s, row);
+    else if (db == ASH_DB_DROPS)
+        visit_drops(s, row);
+    else if (db == ASH_DB_COUNTS)
+        visit_counts(s, row);
+}
+
+/* The one to be kept first: the journal's last, then what the tree leads to, then the newer. */
 static int by_record(const void *a, const void *b)
 {
     const ash_salvage_record *x = a, *y = b;
@@ -210,6 +280,8 @@ static int by_record(const void *a, const void *b)
         return x->coll_id < y->coll_id ? -1 : 1;
     if (x->rid != y->rid)
         return x->rid < y->rid ? -1 : 1;
+    if (x->change != y->change)
+        return x->change > y->change ? -1 : 1;
     if (x->stray != y->stray)
         return x->stray ? 1 : -1;
     if (x->vacant != y->vacant)
@@ -232,6 +304,12 @@ static void keep_one_of_each(ash_salvage_list *list)
             list->items[kept - 1].rid == r->rid)
             continue;
         list->items[kept++] = *r;
+    }
+    list->count = kept;
+    kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->items[i].gone)
+            list->items[kept++] = list->items[i];
     }
     list->count = kept;
 }
@@ -260,13 +338,15 @@ void ash__salvage_gather(ash_salvage *s)
     static const char *const others[] = {"meta", "space", "oplog", "state"};
     ash__pages_walk(s->pages, "catalog", visit_catalog, s);
     ash__pages_walk(s->pages, "drops", visit_drops, s);
+    ash__pages_walk(s->pages, "counts", visit_counts, s);
+    ash__salvage_journal(s, false);
     ash__pages_walk(s->pages, "records", visit_records, s);
     ash__pages_walk(s->pages, "index", ash__salvage_visit_index, s);
+    ash__salvage_journal(s, true);
     ash__salvage_sort_entries(s);
     /* Their pages are not strays. */
     for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++)
         ash__pages_walk(s->pages, others[i], NULL, NULL);
-    ash__pages_walk(s->pages, "counts", visit_counts, s);
     if (ash__pages_broken(s->pages) > 0 || !ash__pages_certain(s->pages))
         ash__pages_strays(s->pages, visit_stray, s);
     keep_one_of_each(&s->records);

@@ -36,6 +36,7 @@ recorded="--record $here/ash-record.so --workload $here/crash-workload"
 ASH_FAULTS_ALL=1
 export ASH_FAULTS_ALL
 try "$here/../faults/faults-io"
+ASH_FAULTS_JOURNAL=1 try "$here/../faults/faults-io"
 try "$here/../faults/faults-store"
 try "$here/crash-concurrent" --seconds 60 --seed "$seed"
 exit $status

@@ -3,6 +3,11 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/embedded/embedded.h"
+
+#include <stdlib.h>
+
+#define JOURNAL_ENV "ASH_FAULTS_JOURNAL" /* set: the engine uses its journal wherever it can */
 
 /* Slots 0..3 and two documents besides the pair are filled. */
 static const step fillings[] = {
@@ -100,6 +105,7 @@ static void empty(subject *s)
 int subject_setup(void **state)
 {
     subject *s = ash__new(subject);
+    ash__embedded_journal_eagerly(getenv(JOURNAL_ENV) != NULL);
     s->folder = scratch_new();
     fill(s);
     *state = s;
