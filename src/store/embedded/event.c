@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/event.h"
 
+#include "base/hash.h"
 #include "store/embedded/token.h"
 
 static const char *text_of(ash_doc doc, const char *name)
@@ -78,8 +79,7 @@ bool ash__entry_is_expanded(const ash_entry *e)
 /* What an insert or replace wrote, as long as that version exists. */
 static int written_document(ash_view *v, const ash_entry *e, ash_doc *out, ash_error *err)
 {
-    int64_t rid = 0;
-    int64_t sequence = 0;
+    int64_t rid = 0, sequence = 0, sum = 0;
     const ash_coll *c = NULL;
     ash_record r;
     bool found = false;
@@ -94,8 +94,16 @@ static int written_document(ash_view *v, const ash_entry *e, ash_doc *out, ash_e
     if (rc != 0 || c == NULL)
         return rc;
     rc = ash__record_locate(v, c, (uint64_t)rid, &r, &found, err);
-    if (rc != 0 || !found || r.place.segment == 0 || r.place.sequence != (uint64_t)sequence)
+    if (rc != 0 || !found)
         return rc;
+    if (r.place.segment == 0) {
+        if (ash__value_as_int64(ash__doc_get(e->doc, "h"), &sum) &&
+            ash__checksum(r.doc.data, r.doc.len) == (uint64_t)sum)
+            *out = r.doc;
+        return 0;
+    }
+    if (r.place.sequence != (uint64_t)sequence)
+        return 0;
     rc = ash__record_get(v, c, (uint64_t)rid, &r, &found, err);
     if (rc == 0 && found)
         *out = r.doc;

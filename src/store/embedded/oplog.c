@@ -2,6 +2,15 @@
 #include "store/embedded/oplog.h"
 
 #include "base/clock.h"
+#include "base/hash.h"
+
+enum { CHUNK_BYTES = 512 };
+
+/* Chunks are written once, and their bytes twice would be half of what a small file costs. */
+static bool is_small_chunk(const ash_change *change)
+{
+    return change->doc.len >= CHUNK_BYTES && ash__name_ends_with(change->coll->name, ".chunks");
+}
 
 static int append_document(ash_writer *w, const ash_change *change, ash_builder *b, ash_error *err)
 {
@@ -10,12 +19,16 @@ static int append_document(ash_writer *w, const ash_change *change, ash_builder 
     int rc = ash__record_locate(ash__writer_view(w), change->coll, change->rid, &r, &found, err);
     if (rc != 0)
         return rc;
-    if (!found || r.place.segment == 0) {
+    bool large = found && r.place.segment != 0;
+    if (!large && !is_small_chunk(change)) {
         ash__builder_doc_value(b, "f", change->doc);
         return 0;
     }
     ash__builder_int64(b, "r", (int64_t)change->rid);
-    ash__builder_int64(b, "s", (int64_t)r.place.sequence);
+    if (large)
+        ash__builder_int64(b, "s", (int64_t)r.place.sequence);
+    else
+        ash__builder_int64(b, "h", (int64_t)ash__checksum(change->doc.data, change->doc.len));
     return 0;
 }
 

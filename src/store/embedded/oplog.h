@@ -12,9 +12,10 @@
  *   i   int64    collection id, u binary its UUID (not for a dropped database)
  *   w   date     wall time
  *   k   document {_id} of the document (insert, update, replace, delete)
- *   f   document the whole document (insert and replace), when it is stored inline
+ *   f   document the whole document (insert and replace), when it is stored inline and no chunk
  *   r   int64    record id and s int64 sequence instead of f, when it lies in a segment: it is not
  *                copied, and an event shows it only as long as that version exists
+ *   h   int64    checksum of the document instead of s: a chunk that is stored inline
  *   x   document {updatedFields, removedFields, truncatedArrays, disambiguatedPaths?} (update)
  *   b   document the whole document as it was before (update, replace, delete), when the collection
  *                keeps images; an update then has f, too.  Of a modification: {collectionOptions}
