@@ -51,14 +51,12 @@ static int eval_elem_at(const ash_node *n, ash_eval *e, ash_value *out)
 static int eval_end_item(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value v;
-    int rc = ash__eval_arg(n, 0, e, &v);
-    if (rc != 0)
-        return rc;
+    bool null;
+    const char *complaint = n->op->variant == 0 ? "$first's argument must be an array, but is "
+                                                : "$last's argument must be an array, but is ";
+    int rc = ash__eval_array(n, 0, e, 28689, complaint, &v, &null);
     *out = ash__make_null();
-    if (ash__nullish(v))
-        return 0;
-    rc = need_array(n, e, v, 28689);
-    if (rc == 0)
+    if (rc == 0 && !null)
         *out = item_at(e, v, n->op->variant);
     return rc;
 }
@@ -253,17 +251,13 @@ static int eval_reverse(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value v;
     uint32_t count;
-    int rc = ash__eval_arg(n, 0, e, &v);
-    if (rc != 0)
-        return rc;
+    bool null;
+    int rc = ash__eval_array(
+        n, 0, e, 34435, "The argument to $reverseArray must be an array, but was of type: ", &v,
+        &null);
     *out = ash__make_null();
-    if (ash__nullish(v))
-        return 0;
-    if (v.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(e->err, ASH_EINVAL, 34435,
-                                "The argument to $reverseArray must be an array, but was of type: "
-                                "%s",
-                                ash__type_text(v));
+    if (rc != 0 || null)
+        return rc;
     ash_value *items = ash__array_items(e->arena, v, &count);
     for (uint32_t i = 0; i < count / 2; i++) {
         ash_value swap = items[i];

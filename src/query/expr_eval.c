@@ -133,6 +133,16 @@ int ash__eval_arg(const ash_node *n, uint32_t i, ash_eval *e, ash_value *out)
     return ash__eval_node(n->args[i], e, out);
 }
 
+int ash__eval_array(const ash_node *n, uint32_t i, ash_eval *e, int32_t code, const char *complaint,
+                    ash_value *out, bool *null)
+{
+    int rc = ash__eval_arg(n, i, e, out);
+    *null = rc == 0 && ash__nullish(*out);
+    if (rc != 0 || *null || out->type == BSON_TYPE_ARRAY)
+        return rc;
+    return ash__fail_server(e->err, ASH_EINVAL, code, "%s%s", complaint, ash__type_text(*out));
+}
+
 int ash__eval_args(const ash_node *n, ash_eval *e, ash_value **out)
 {
     ash_value *items = ash__arena_alloc(e->arena, n->count * sizeof *items);

@@ -4,6 +4,7 @@
 
 #include "query/sort_value.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { INPUT, BODY, EXTRA, ARG_COUNT }; /* EXTRA: limit of $filter, initialValue of $reduce */
@@ -115,13 +116,9 @@ static int parse_reduce(ash_parse *p, ash_value spec, ash_node *n)
 /* *null: the result is null without any loop. */
 static int eval_input(const ash_node *n, ash_eval *e, ash_value *array, bool *null)
 {
-    int rc = ash__eval_arg(n, INPUT, e, array);
-    *null = rc == 0 && ash__nullish(*array);
-    if (rc == 0 && !*null && array->type != BSON_TYPE_ARRAY)
-        return ash__fail_server(e->err, ASH_EINVAL, n->op->variant,
-                                "input to %s must be an array not %s", n->op->name,
-                                ash__type_text(*array));
-    return rc;
+    char complaint[64];
+    snprintf(complaint, sizeof complaint, "input to %s must be an array not ", n->op->name);
+    return ash__eval_array(n, INPUT, e, n->op->variant, complaint, array, null);
 }
 
 static int filter_limit(const ash_node *n, ash_eval *e, uint32_t *limit)
@@ -242,17 +239,13 @@ static int eval_sort_array(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value v;
     uint32_t count;
-    int rc = ash__eval_arg(n, 0, e, &v);
-    if (rc != 0)
-        return rc;
+    bool null;
+    int rc = ash__eval_array(
+        n, 0, e, 2942504,
+        "The input argument to $sortArray must be an array, but was of type: ", &v, &null);
     *out = ash__make_null();
-    if (ash__nullish(v))
-        return 0;
-    if (v.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(e->err, ASH_EINVAL, 2942504,
-                                "The input argument to $sortArray must be an array, but was of "
-                                "type: %s",
-                                ash__type_text(v));
+    if (rc != 0 || null)
+        return rc;
     ash_value *items = ash__array_items(e->arena, v, &count);
     ash__sort_values(items, count, n->literal, &e->env->collation);
     return ash__array_of(e, items, count, out);

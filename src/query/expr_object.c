@@ -193,16 +193,12 @@ static int eval_array_to_object(const ash_node *n, ash_eval *e, ash_value *out)
     ash_builder b = ASH_BUILDER_INIT;
     ash_value v, key, value;
     uint32_t len;
-    int rc = ash__eval_arg(n, 0, e, &v);
-    if (rc != 0)
-        return rc;
+    bool null;
+    int rc = ash__eval_array(n, 0, e, 40386, "$arrayToObject requires an array input, found: ", &v,
+                             &null);
     *out = ash__make_null();
-    if (ash__nullish(v))
-        return 0;
-    if (v.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(e->err, ASH_EINVAL, 40386,
-                                "$arrayToObject requires an array input, found: %s",
-                                ash__type_text(v));
+    if (rc != 0 || null)
+        return rc;
     ash__builder_begin(&b);
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);) {
         rc = read_pair(e, it.value, &key, &value);
