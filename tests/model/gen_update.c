@@ -177,7 +177,7 @@ static void put_update(rng *r, mv *s, bool multi)
     mv *update = !multi && rng_below(r, 6) == 0 ? gen_replacement(r) : gen_update(r);
     mv *filters = gen_array_filters(update, r);
     /* `$` stands for the item that one condition on one array met. */
-    if (rng_below(r, 10) == 0 && update->names[0][0] == '$') {
+    if (rng_below(r, 5) == 0 && update->names[0][0] == '$') {
         mv *filter = mv_new(BSON_TYPE_DOCUMENT), *fields = mv_new(BSON_TYPE_DOCUMENT);
         mv_put(filter, gen_name(r), rng_below(r, 2) == 0 ? gen_scalar(r) : gen_conditions(r, 1));
         mv_put(s, s->names[0], filter);

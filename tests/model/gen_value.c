@@ -55,9 +55,11 @@ static mv *text(rng *r)
         v->len = 3;
     }
     if (rng_below(r, 60) == 0) {
-        char *longer = pool_get(900);
-        memset(longer, 'k', 880);
-        longer[870 + rng_below(r, 10)] = (char)('a' + rng_below(r, 3));
+        /* Longer than a key of LMDB; now and then as long as what goes to segments. */
+        size_t len = rng_below(r, 6) == 0 ? 5000 : 880;
+        char *longer = pool_get(len + 1);
+        memset(longer, 'k', len);
+        longer[len - 1 - rng_below(r, 10)] = (char)('a' + rng_below(r, 3));
         v = mv_string(longer);
     }
     return v;

@@ -144,6 +144,31 @@ static void find(call *k)
         take_all(k, cursor);
 }
 
+static void add_stage(mv *pipeline, const char *name, mv *argument)
+{
+    mv *stage = mv_new(BSON_TYPE_DOCUMENT);
+    if (argument == NULL)
+        return;
+    mv_put(stage, name, argument);
+    mv_put(pipeline, "", stage);
+}
+
+/* The same as a pipeline. */
+static void aggregate(call *k)
+{
+    mv *pipeline = mv_new(BSON_TYPE_ARRAY);
+    add_stage(pipeline, "$match", mv_get(k->step, "find"));
+    add_stage(pipeline, "$sort", mv_get(k->step, "sort"));
+    add_stage(pipeline, "$skip", mv_get(k->step, "skip"));
+    add_stage(pipeline, "$limit", mv_get(k->step, "limit"));
+    ash_cursor *cursor = NULL;
+    int code = ash_collection_aggregate(k->c, make(k, pipeline), NULL, &cursor, &k->err);
+    if (code != 0)
+        result(k, code);
+    else
+        take_all(k, cursor);
+}
+
 static void count(call *k)
 {
     ash_count_options opts = ASH_COUNT_OPTIONS_INIT;
@@ -265,10 +290,11 @@ answer real_step(real *r, uint32_t copy, const mv *step, const char *hint, char 
                  {"remove", remove_docs}, {"index", create_index}, {"reopen", reopen}};
     call k = {.r = r, .c = r->copies[copy], .step = step};
     k.a.docs = mv_new(BSON_TYPE_ARRAY);
-    set_hint(&k, hint);
+    bool piped = hint != NULL && strcmp(hint, REAL_PIPELINE) == 0;
+    set_hint(&k, piped ? NULL : hint);
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         if (strcmp(step->names[0], kinds[i].kind) == 0)
-            kinds[i].run(&k);
+            piped ? aggregate(&k) : kinds[i].run(&k);
     }
     for (uint32_t i = 0; i < k.made_count; i++)
         bson_destroy(k.made[i]);

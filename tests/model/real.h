@@ -18,7 +18,8 @@ bool real_open(real *r, const char *folder);
 void real_close(real *r);
 bool real_reset(real *r); /* empty collections without indexes */
 
-/* hint: an index's name, "$natural", or NULL. */
+/* hint: an index's name, "$natural", NULL, or that a find is to be done by a pipeline. */
+#define REAL_PIPELINE "(pipeline)"
 answer real_step(real *r, uint32_t copy, const mv *step, const char *hint, char *text,
                  size_t text_bytes);
 bool real_drop_index(real *r, uint32_t copy, const char *name);

@@ -119,6 +119,10 @@ static bool check_read(scenario *s, const mv *step, const answer *want)
     }
     if (!hinted)
         return true;
+    const mv *sort = mv_get(step, "sort");
+    if (mv_get(step, "projection") == NULL && (sort == NULL || sort->count > 0) &&
+        !check(s, step, want, 2, REAL_PIPELINE))
+        return false;
     if (!check(s, step, want, 1, "_id_") || !check(s, step, want, 2, "$natural"))
         return false;
     for (uint32_t i = 0; i < s->m.index_count; i++) {
