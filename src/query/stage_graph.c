@@ -123,8 +123,11 @@ static int parse_option(ash_stage_parser *p, struct graph_state *s, const ash_do
         memcpy((char *)s + paths[i].offset, &path, sizeof path);
         return rc;
     }
-    if (strcmp(it->name, "startWith") == 0)
+    if (strcmp(it->name, "startWith") == 0) {
+        ash__expr_free(s->start); /* of an argument given twice the last one counts */
+        s->start = NULL;
         return ash__expr_new(it->value, p->pipeline->env, &s->start, p->err);
+    }
     if (strcmp(it->name, "restrictSearchWithMatch") == 0)
         return parse_restriction(p, s, it->value);
     if (strcmp(it->name, "maxDepth") != 0)

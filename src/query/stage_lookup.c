@@ -48,12 +48,22 @@ static int path_option(ash_stage_parser *p, const ash_doc_iter *it, const char *
     return ash__path_check(*out, p->err);
 }
 
+static void free_let(struct lookup_state *s)
+{
+    for (uint32_t i = 0; i < s->let_count; i++)
+        ash__expr_free(s->let_exprs[i]);
+    ash__free(s->let_exprs);
+    s->let_exprs = NULL;
+    s->let_count = 0;
+}
+
 static int parse_let(ash_stage_parser *p, struct lookup_state *s, ash_value let)
 {
     if (let.type != BSON_TYPE_DOCUMENT)
         return ash__fail_server(p->err, ASH_EINVAL, 9,
                                 "$lookup argument 'let' must be an object, is type %s",
                                 ash__type_text(let));
+    free_let(s); /* of an argument given twice the last one counts */
     s->let = ash__value_doc(let);
     s->let_exprs = ash__alloc_array(ash__doc_count(s->let), sizeof(ash_expr *));
     for (ash_doc_iter it = ash__doc_iter(s->let); ash__doc_iter_next(&it);) {
@@ -368,9 +378,7 @@ static int next_lookup(ash_stage *stage, ash_doc *out, ash_error *err)
 static void free_lookup(void *state)
 {
     struct lookup_state *s = state;
-    for (uint32_t i = 0; i < s->let_count; i++)
-        ash__expr_free(s->let_exprs[i]);
-    ash__free(s->let_exprs);
+    free_let(s);
     ash__arena_free(s->arena);
     ash__builder_release(&s->filter);
     ash__builder_release(&s->out);

@@ -32,6 +32,13 @@ static void test_query_pipeline__lookup(void **state)
          "{'$lookup': {'from': 'ring', 'as': 'r', 'pipeline': [{'$match': {'$expr': {'$eq': "
          "['$_id', '$$o']}}}]}}, {'$project': {'r': 1, '_id': 0}}]}}]",
          "[{'k': 3}]", "[{'k': 3, 'i': [{'r': [{'_id': 3, 'next': 1}]}]}]"},
+        /* Of an argument given twice the last one counts. */
+        {"[{'$lookup': {" JOIN ", 'let': {'v': 1}, 'let': {'a': 1, 'b': 2, 'v': '$k'}, 'pipeline': "
+         "[{'$match': {'$expr': {'$eq': ['$_id', '$$v']}}}, {'$project': {'n': 1}}]}}]",
+         "[{'k': 2}]", "[{'k': 2, 'i': [{'_id': 2, 'n': 20}]}]"},
+        {"[{'$graphLookup': {'from': 'items', 'startWith': '$x', 'startWith': '$k', "
+         "'connectFromField': 'n', 'connectToField': '_id', 'as': 'g'}}, {'$set': {'g': '$g.n'}}]",
+         "[{'k': 1}]", "[{'k': 1, 'g': [10]}]"},
         /* A field that is missing makes a variable that is missing, not null. */
         {"[{'$lookup': {" JOIN ", 'let': {'v': '$k'}, 'pipeline': [{'$match': {'$expr': {'$eq': "
          "['$sku', '$$v']}}}, {'$set': {'t': {'$type': '$$v'}}}]}}]",
