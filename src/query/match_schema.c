@@ -210,7 +210,10 @@ int ash__schema_new(ash_value spec, int depth, ash_schema **out, ash_error *err)
     ash_doc doc = ash__value_doc(spec);
     int result = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);)
-        result = parse_keyword(s, it.name, it.value, depth, err);
+        result =
+            ash__doc_get(doc, it.name).data != it.value.data
+                ? ash__fail_server(err, ASH_EINVAL, 9, "Duplicate $jsonSchema keyword: %s", it.name)
+                : parse_keyword(s, it.name, it.value, depth, err);
     if (result == 0)
         result = check_pairs(s, doc, err);
     if (result != 0) {

@@ -262,7 +262,12 @@ static void mutate_once(rng *r, mv *root)
         owner->names[at] = any_name(r);
         break;
     case 4:
-        insert_field(r, owner, at, any_value(r, 1));
+        if (rng_below(r, 2) == 0) {
+            insert_field(r, owner, at, any_value(r, 1));
+        } else { /* the same name twice */
+            mv_insert(owner, at, mv_copy(owner->items[at]));
+            owner->names[at] = owner->names[at + 1];
+        }
         break;
     case 5:
         mv_remove(owner, at);
