@@ -27,6 +27,7 @@ struct step {
     bson_t *command;
     bson_t *reply; /* NULL: hang up, after silence_ms */
     int64_t silence_ms;
+    bool torn;
     struct step *next;
 };
 
@@ -72,7 +73,7 @@ static bool write_all(int fd, const void *from, size_t len)
     return true;
 }
 
-static bool send_reply(int fd, uint32_t request, uint32_t opcode, const bson_t *reply)
+static bool send_reply(int fd, uint32_t request, uint32_t opcode, const bson_t *reply, bool torn)
 {
     uint8_t head[36] = {0};
     size_t head_len = opcode == OP_MSG ? HEADER_BYTES + 5 : 36;
@@ -81,7 +82,8 @@ static bool send_reply(int fd, uint32_t request, uint32_t opcode, const bson_t *
     ash__put_le32(head + 12, opcode == OP_MSG ? OP_MSG : OP_REPLY);
     if (opcode != OP_MSG)
         ash__put_le32(head + 32, 1); /* one document */
-    return write_all(fd, head, head_len) && write_all(fd, bson_get_data(reply), reply->len);
+    return write_all(fd, head, head_len) &&
+           write_all(fd, bson_get_data(reply), torn ? reply->len / 2 : reply->len) && !torn;
 }
 
 static bson_t *hello_reply(const mock *m)
@@ -192,7 +194,7 @@ static bool answer(mock *m, int fd, uint32_t request, uint32_t opcode, const bso
     if (step != NULL)
         reply = bson_copy(step->reply);
     break_strings(reply);
-    go_on = send_reply(fd, request, opcode, reply);
+    go_on = send_reply(fd, request, opcode, reply, step != NULL && step->torn);
     bson_destroy(reply);
     if (step != NULL)
         free_step(step);
@@ -346,12 +348,13 @@ char *mock_uri(const mock *m, const char *options)
     return bson_strdup_printf("mongodb://127.0.0.1:%d/?%s", m->port, options);
 }
 
-static void add_step(mock *m, const char *command, const char *reply, int64_t silence_ms)
+static void add_step(mock *m, const char *command, const char *reply, int64_t silence_ms, bool torn)
 {
     struct step *step = calloc(1, sizeof *step), **end;
     step->command = mock_json(command);
     step->reply = reply != NULL ? mock_json(reply) : NULL;
     step->silence_ms = silence_ms;
+    step->torn = torn;
     pthread_mutex_lock(&m->lock);
     for (end = &m->steps; *end != NULL; end = &(*end)->next) {
     }
@@ -361,17 +364,22 @@ static void add_step(mock *m, const char *command, const char *reply, int64_t si
 
 void mock_expect(mock *m, const char *command, const char *reply)
 {
-    add_step(m, command, reply, 0);
+    add_step(m, command, reply, 0, false);
 }
 
 void mock_expect_cut(mock *m, const char *command)
 {
-    add_step(m, command, NULL, 0);
+    add_step(m, command, NULL, 0, false);
+}
+
+void mock_expect_torn(mock *m, const char *command, const char *reply)
+{
+    add_step(m, command, reply, 0, true);
 }
 
 void mock_expect_silence(mock *m, const char *command, int64_t ms)
 {
-    add_step(m, command, NULL, ms);
+    add_step(m, command, NULL, ms, false);
 }
 
 size_t mock_last_bytes(mock *m)

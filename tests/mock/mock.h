@@ -32,6 +32,8 @@ char *mock_uri(const mock *m, const char *options);
 void mock_expect(mock *m, const char *command, const char *reply);
 /* Hang up instead of an answer. */
 void mock_expect_cut(mock *m, const char *command);
+/* Send the first half of the answer, then hang up. */
+void mock_expect_torn(mock *m, const char *command, const char *reply);
 /* Say nothing for so long, then hang up. */
 void mock_expect_silence(mock *m, const char *command, int64_t ms);
 
