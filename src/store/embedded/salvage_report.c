@@ -37,6 +37,7 @@ void ash__finding_tell(ash_salvaging *w, ash_builder *facts, bool lost, const ch
 {
     va_list args;
     bson_t view;
+    ash_assert(format != NULL);
     va_start(args, format);
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);
