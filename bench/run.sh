@@ -20,10 +20,10 @@ if [ ! -f "$build/build.ninja" ]; then
     echo "There is no build in $build; \"make build\" makes one." >&2
     exit 1
 fi
-ninja -C "$build" ashlar bench/ashlar-bench-layers
+ninja -C "$build" ashlar bench/ashlar-bench-layers bench/ashlar-bench-locks
 if ninja -C "$build" -t targets all | grep -q '^bench/ashlar-bench:'; then
     ninja -C "$build" bench/ashlar-bench
-else
+elif [ "$workloads" != locks ]; then
     echo "Without libsqlite3-dev only the layers are measured (librocksdb-dev adds one more peer)." >&2
     workloads=layers
 fi
@@ -43,7 +43,7 @@ notes=$results/unequal.txt
 : >"$notes"
 fail=0
 case $workloads in
-layers) ;;
+layers | locks | "layers locks" | "locks layers") ;;
 *)
     # shellcheck disable=SC2086
     "$build/bench/ashlar-bench" "$place/peers" "$runs" "$scale" $workloads >>"$csv" 2>>"$notes" || fail=1
@@ -52,6 +52,11 @@ esac
 case $workloads in
 all | *layers*)
     "$build/bench/ashlar-bench-layers" "$place/layers" "$runs" "$mib" "$build/ashlar" >>"$csv" 2>>"$notes" || fail=1
+    ;;
+esac
+case $workloads in
+all | *locks*)
+    ASHLAR=$build/ashlar bash "$(dirname "$0")/locks.sh" "$build" "$place/locks" "$runs" "$scale" >>"$csv" 2>>"$notes" || fail=1
     ;;
 esac
 rm -rf "$place"
