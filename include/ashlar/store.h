@@ -113,8 +113,8 @@ typedef struct ash_op {
     const volatile int *cancel; /* set to non-zero from any thread to stop the operation; or NULL */
     const ash_retry_id *retry;  /* or NULL */
     bool bypass_validation;     /* of the collection's validator */
-    uint64_t reader; /* for servers: a number of the client that reads, so that the embedded engine
-                        gives it the chunks of the files documents it was given; 0 = none */
+    uint64_t reader;  /* for servers: a number of the client that reads, so that the embedded engine
+                         gives it the chunks of the files documents it was given; 0 = none */
     uint64_t at_time; /* read the state that ash_store_hold() gave this time; 0 = the newest.  Finds
                          (not tailable), aggregates that do not write, counts and distinct:
                          ASH_ECURSOR (239) once it has lapsed, also between batches */
@@ -235,7 +235,9 @@ typedef struct ash_aggregate_options {
     const bson_t *let;
     int32_t batch_size;
     bool allow_disk_use;
-    int64_t max_await_ms; /* $changeStream */
+    int64_t max_await_ms;  /* $changeStream */
+    bson_t *error_details; /* the caller's, initialised; or NULL.  What refused a document that
+                              $merge wrote: {keyPattern, keyValue} or {errInfo} (embedded engine) */
 } ash_aggregate_options;
 #define ASH_AGGREGATE_OPTIONS_INIT                                                                 \
     {                                                                                              \
@@ -304,7 +306,9 @@ typedef struct ash_insert_options {
 
 /* Insert count documents, in order.  A missing _id is generated and put first.  result may be NULL.
  * When documents fail (duplicate key 11000, validation 121, …) the others' fate is in result, and
- * the return value is the first failure's code. Each document is atomic. */
+ * the return value is the first failure's code. Each document is atomic.  When the store itself
+ * fails (a full disk), that is the return value, result->inserted counts what is in the store, and
+ * an unordered insert has an error in result for every document that is not. */
 int ash_collection_insert(ash_collection *c, const ash_doc *docs, size_t count,
                           const ash_insert_options *opts, ash_write_result *result, ash_error *err);
 int ash_collection_insert_one(ash_collection *c, const bson_t *doc, const ash_insert_options *opts,

@@ -148,6 +148,17 @@ static int aggregate_batch_size(const ash_command *c, int64_t *batch_size, ash_e
     return 0;
 }
 
+/* A document that $merge could not write: the error answer says why. */
+static void add_details(ash_command *c, const bson_t *details)
+{
+    if (bson_empty(details))
+        return;
+    ash__builder_begin(&c->reply->details);
+    ash__builder_elements(&c->reply->details, ash__doc_from_bson(details));
+    ash__builder_end(&c->reply->details);
+    c->reply->has_details = true;
+}
+
 static int reply_aggregate(ash_command *c, const char *coll, ash_cursor *cursor, bool changes,
                            int64_t batch_size, ash_error *err)
 {
@@ -165,7 +176,7 @@ static int reply_aggregate(ash_command *c, const char *coll, ash_cursor *cursor,
 int ash__run_aggregate(ash_command *c, ash_error *err)
 {
     ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
-    bson_t pipeline, collation, let;
+    bson_t pipeline, collation, let, details = BSON_INITIALIZER;
     ash_arg_value hint;
     ash_cursor *cursor = NULL;
     const char *coll;
@@ -188,6 +199,7 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
         return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_ON_STANDALONE,
                                 "The $changeStream stage is only supported on replica sets");
     o.op = c->op;
+    o.error_details = &details;
     o.op.bypass_validation = ash__arg_bool(c, "bypassDocumentValidation", false);
     o.allow_disk_use = ash__arg_bool(c, "allowDiskUse", false);
     o.collation = ash__arg_bson(c, "collation", &collation);
@@ -198,6 +210,9 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
         rc = open_own_stage(c, own, stages, &o, &cursor, err);
     else
         rc = open_aggregate(c, coll, &pipeline, &o, &cursor, err);
+    if (rc != 0)
+        add_details(c, &details);
+    bson_destroy(&details);
     if (rc != 0)
         return rc;
     return reply_aggregate(c, coll, cursor, changes, batch_size, err);

@@ -51,17 +51,17 @@ static void reply_result(ash_command *c, const ash_find_and_modify_options *o, c
         ash__builder_int32(b, "retriedStmtId", 0);
 }
 
-/* A refused unique index is the whole command's error and tells which key. */
-static void add_key_details(ash_command *c, const ash_write_result *result)
+/* A refusal by a unique index or the validator is the whole command's error and tells which. */
+static void add_details(ash_command *c, const ash_write_result *result)
 {
+    static const char *const names[] = {"keyPattern", "keyValue", "errInfo"};
     ash_reply *r = c->reply;
     ash_value first = ash__doc_get(ash__doc_from_bson(&result->errors), "0");
     if (first.type != BSON_TYPE_DOCUMENT)
         return;
     ash__builder_begin(&r->details);
-    ash__builder_value(&r->details, "keyPattern",
-                       ash__doc_get(ash__value_doc(first), "keyPattern"));
-    ash__builder_value(&r->details, "keyValue", ash__doc_get(ash__value_doc(first), "keyValue"));
+    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++)
+        ash__builder_value(&r->details, names[i], ash__doc_get(ash__value_doc(first), names[i]));
     ash__builder_end(&r->details);
     r->has_details = true;
 }
@@ -98,7 +98,7 @@ int ash__run_find_and_modify(ash_command *c, ash_error *err)
         reply_result(c, &o, &value, found, &result);
         bson_destroy(&value);
     } else {
-        add_key_details(c, &result);
+        add_details(c, &result);
     }
     ash_write_result_release(&result);
     ash_collection_free(coll);

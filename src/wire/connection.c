@@ -19,6 +19,8 @@ enum {
     STACK_BYTES = 1024 * 1024,
     REST_MS = 500, /* after so much silence a connection gives its large buffer back */
     FIRST_MESSAGE_MS = 60000,
+    OWED_MS = 500, /* a place is given to somebody else when its client owes for so long */
+    MAX_PUT_OUT = 100,
     BYTES_A_MS = 1024,
     PROTOCOL_ERROR = 17
 };
@@ -45,6 +47,8 @@ static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
     /* Little of what follows the message, since consume() has to move it. */
     size_t end = len > ASH_BLOCK_SMALL_BYTES ? len : ASH_BLOCK_SMALL_BYTES;
     while (c->have < len) {
+        if (c->have > 0 && c->greeted)
+            atomic_store_explicit(&c->owes_since_ms, ash__clock_ms(), memory_order_relaxed);
         size_t n = ash__stream_read(c->fd, c->block.data + c->have, end - c->have, deadline_ms);
         if (n == 0)
             return false;
@@ -75,7 +79,10 @@ static bool receive(ash_connection *c, size_t *len)
         return false;
     }
     *len = header.length;
-    return read_until(c, header.length, deadline);
+    if (!read_until(c, header.length, deadline))
+        return false;
+    atomic_store_explicit(&c->owes_since_ms, 0, memory_order_relaxed);
+    return true;
 }
 
 /* The message is done with: what came behind it moves to the front. */
@@ -221,8 +228,11 @@ static void leave_server(ash_connection *c)
     else
         server->connections = c->next;
     close(c->fd);
+    bool put_out = c->put_out;
     /* Freed before the count tells a stopping server that nobody is left. */
     ash__free(c);
+    if (put_out)
+        server->put_out_count--;
     if (--server->connection_count == 0)
         ash__cond_broadcast(&server->all_gone);
     ash__mutex_unlock(&server->lock);
@@ -263,12 +273,36 @@ static void read_addresses(ash_connection *c, const char *socket_path)
         ash__address_text(&a, len, c->peer);
 }
 
+/* End the connection whose client owes for longest; false when none does.  Locked. */
+static bool put_one_out(ash_server *server)
+{
+    ash_connection *worst = NULL;
+    int64_t since = ash__clock_ms() - OWED_MS;
+    if (server->put_out_count >= MAX_PUT_OUT)
+        return false;
+    for (ash_connection *c = server->connections; c != NULL; c = c->next) {
+        int64_t owes = atomic_load_explicit(&c->owes_since_ms, memory_order_relaxed);
+        if (c->put_out || owes == 0 || owes > since)
+            continue;
+        worst = c;
+        since = owes;
+    }
+    if (worst == NULL)
+        return false;
+    worst->put_out = true;
+    server->put_out_count++;
+    shutdown(worst->fd, SHUT_RDWR);
+    return true;
+}
+
 /* false when there is no place for it. */
 static bool enter_server(ash_connection *c)
 {
     ash_server *server = c->server;
     ash__mutex_lock(&server->lock);
-    bool fits = !server->stopping && server->connection_count < server->opts.max_connections;
+    bool fits = !server->stopping;
+    if (server->connection_count - server->put_out_count >= server->opts.max_connections)
+        fits = fits && put_one_out(server);
     if (fits) {
         server->connection_count++;
         c->next = server->connections;
@@ -288,6 +322,7 @@ void ash__connection_start(ash_server *server, int fd, bool is_unix, const char 
     c->server = server;
     c->fd = fd;
     c->is_unix = is_unix;
+    atomic_store(&c->owes_since_ms, ash__clock_ms());
     c->id = 1 + atomic_fetch_add(&server->counters.connections_made, 1);
     read_addresses(c, socket_path);
     if (!is_unix) {

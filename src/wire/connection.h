@@ -23,6 +23,9 @@ typedef struct ash_connection {
     ash_block block;
     size_t have;
     bool greeted; /* a whole message came */
+    /* Since when the client owes the rest of a message, or its first one (monotonic ms); 0: it owes
+     * nothing.  Read by whoever needs its place. */
+    _Atomic int64_t owes_since_ms;
 
     ash_reply reply;
     ash_operation operation;
@@ -34,6 +37,7 @@ typedef struct ash_connection {
     int32_t last_code;
     char last_error[200];
 
+    bool put_out; /* server->lock: its place is given away, its thread is about to end */
     struct ash_connection *next; /* server->lock */
     struct ash_connection *prev;
 } ash_connection;

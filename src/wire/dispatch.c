@@ -59,6 +59,12 @@ static bool is_resumable_change_code(int32_t code)
     return is_one_of(code, codes, ASH_ARRAY_LEN(codes));
 }
 
+/* The change stream is over for good, whatever a driver's own list of codes says. */
+static bool is_fatal_change_code(int32_t code)
+{
+    return code == 280 || code == 286;
+}
+
 static bool is_change_stream(const ash_command *c)
 {
     int64_t id;
@@ -82,6 +88,8 @@ static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
         label = "RetryableWriteError";
     else if (!by_failpoint && is_resumable_change_code(code) && is_change_stream(c))
         label = "ResumableChangeStreamError";
+    else if (!by_failpoint && is_fatal_change_code(code))
+        label = "NonResumableChangeStreamError";
     if (label == NULL)
         return;
     ash__builder_begin_array(b, "errorLabels");
@@ -262,8 +270,8 @@ static bool hit_failpoint(ash_command *c, ash_failure *failure)
     if (!c->server->opts.test_commands || (c->info->flags & ASH_COMMAND_TEST))
         return false;
     char *ns = namespace_text(c);
-    bool hit =
-        ash__failpoint_hit(&c->server->failpoint, c->info->name, ns, c->connection->app, failure);
+    ash_failpoint_command command = {c->info->name, c->info->aliases, ns, c->connection->app};
+    bool hit = ash__failpoint_hit(&c->server->failpoint, &command, failure);
     ash__free(ns);
     return hit;
 }

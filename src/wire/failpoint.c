@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DATA_BYTES = 64 * 1024 };
@@ -113,16 +114,28 @@ bool ash__failpoint_hit_plain(ash_failpoint *f, bool close_otherwise, bool *clos
     return hit;
 }
 
-static bool matches(ash_doc data, const char *command, const char *ns, const char *app)
+static bool is_named(ash_value v, const ash_failpoint_command *c)
+{
+    char padded[64];
+    uint32_t len;
+    if (is_text(v, c->command))
+        return true;
+    if (v.type != BSON_TYPE_UTF8 || c->aliases == NULL)
+        return false;
+    int size = snprintf(padded, sizeof padded, " %s ", ash__value_string(v, &len));
+    return size < (int)sizeof padded && strstr(c->aliases, padded) != NULL;
+}
+
+static bool matches(ash_doc data, const ash_failpoint_command *c)
 {
     ash_value only_app = ash__doc_get(data, "appName");
     ash_value only_ns = ash__doc_get(data, "namespace");
-    if ((only_app.type == BSON_TYPE_UTF8 && !is_text(only_app, app)) ||
-        (only_ns.type == BSON_TYPE_UTF8 && !is_text(only_ns, ns)))
+    if ((only_app.type == BSON_TYPE_UTF8 && !is_text(only_app, c->app)) ||
+        (only_ns.type == BSON_TYPE_UTF8 && !is_text(only_ns, c->ns)))
         return false;
     ash_doc names = ash__value_doc(ash__doc_get(data, "failCommands"));
     for (ash_doc_iter it = ash__doc_iter(names); ash__doc_iter_next(&it);)
-        if (is_text(it.value, command))
+        if (is_named(it.value, c))
             return true;
     return false;
 }
@@ -145,12 +158,11 @@ static void read_failure(ash_doc data, ash_failure *out)
         ash__buffer_append(&out->write_concern_error, concern.data, concern.len);
 }
 
-bool ash__failpoint_hit(ash_failpoint *f, const char *command, const char *ns, const char *app,
-                        ash_failure *out)
+bool ash__failpoint_hit(ash_failpoint *f, const ash_failpoint_command *command, ash_failure *out)
 {
     ash__mutex_lock(&f->lock);
     ash_doc data = {f->data.data, f->data.len};
-    bool hit = f->left != 0 && matches(data, command, ns, app) && count_hit(f);
+    bool hit = f->left != 0 && matches(data, command) && count_hit(f);
     if (hit)
         read_failure(data, out);
     ash__mutex_unlock(&f->lock);

@@ -47,9 +47,15 @@ int32_t ash__failpoint_code(ash_failpoint *f, const char *name);
  */
 bool ash__failpoint_hit_plain(ash_failpoint *f, bool close_otherwise, bool *close);
 
-/* Must this command fail?  On true *out is to be released. */
-bool ash__failpoint_hit(ash_failpoint *f, const char *command, const char *ns, const char *app,
-                        ash_failure *out);
+/* Must this command fail?  On true *out is to be released.  command: its name; aliases: its other
+ * spellings, each between spaces, or NULL. */
+typedef struct ash_failpoint_command {
+    const char *command;
+    const char *aliases;
+    const char *ns;
+    const char *app;
+} ash_failpoint_command;
+bool ash__failpoint_hit(ash_failpoint *f, const ash_failpoint_command *command, ash_failure *out);
 void ash__failure_release(ash_failure *failure);
 
 #endif

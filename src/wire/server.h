@@ -27,7 +27,8 @@ typedef struct ash_server_options {
     const char *version;     /* of Ashlar, for buildInfo; or NULL */
     bool standalone;
     bool test_commands;         /* configureFailPoint */
-    int32_t max_connections;    /* 0 = 1000 */
+    int32_t max_connections;    /* 0 = 1000.  Over it, who owes (the rest of) a message for half a
+                                   second loses its place to the newcomer */
     int32_t max_cursors;        /* 0 = 10000 */
     int64_t idle_timeout_ms;    /* close a connection that is silent so long; 0 = never */
     int64_t message_timeout_ms; /* a message must arrive within this, and 1 ms a KiB; 0 = 30000 */

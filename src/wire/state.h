@@ -40,10 +40,11 @@ struct ash_server {
     pthread_t accept_thread;
     int64_t trimmed_at; /* bytes received and sent when the heaps were last trimmed */
 
-    ash_mutex lock;    /* guards connections, connection_count, stopping */
+    ash_mutex lock;    /* guards connections, the counts, stopping */
     ash_cond all_gone; /* connection_count became 0 */
     struct ash_connection *connections;
     int32_t connection_count;
+    int32_t put_out_count; /* of these, how many are about to end */
     bool stopping;
 
     ash_room room;

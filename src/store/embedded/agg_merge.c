@@ -162,6 +162,25 @@ static void build_let(const merge *m, ash_doc doc, ash_builder *out)
     ash__builder_end(out);
 }
 
+/* Why a document was refused, for whoever asked. */
+static void keep_details(const merge *m, const ash_write_result *result)
+{
+    static const char *const names[] = {"keyPattern", "keyValue", "errInfo"};
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t view;
+    ash_value first = ash__doc_get(ash__doc_from_bson(&result->errors), "0");
+    if (m->host->details == NULL || first.type != BSON_TYPE_DOCUMENT)
+        return;
+    ash__builder_begin(&b);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++)
+        ash__builder_value(&b, names[i], ash__doc_get(ash__value_doc(first), names[i]));
+    ash__builder_end(&b);
+    ash__doc_to_bson(ash__builder_doc(&b), &view);
+    bson_reinit(m->host->details);
+    bson_concat(m->host->details, &view);
+    ash__builder_release(&b);
+}
+
 static int change_match(const merge *m, ash_doc filter, ash_doc doc, int64_t *matched,
                         ash_error *err)
 {
@@ -189,6 +208,7 @@ static int change_match(const merge *m, ash_doc filter, ash_doc doc, int64_t *ma
     int rc = ash__embedded_update(&m->host->store->base, m->db, m->coll, &filter_view, &value,
                                   &opts, &result, err);
     *matched = result.matched;
+    keep_details(m, &result);
     ash_write_result_release(&result);
     ash__builder_release(&update);
     ash__builder_release(&let);
@@ -203,6 +223,7 @@ static int insert_one(const merge *m, ash_doc doc, ash_error *err)
     ash_write_result_init(&result);
     int rc =
         ash__embedded_insert(&m->host->store->base, m->db, m->coll, &doc, 1, &opts, &result, err);
+    keep_details(m, &result);
     ash_write_result_release(&result);
     return rc;
 }

@@ -187,6 +187,7 @@ static int open_pipeline(agg_cursor *c, const bson_t *pipeline, const ash_aggreg
     rc = start(c, opts, err);
     if (rc == 0 && head->has_write_out)
         rc = run_to_end(c, err);
+    c->host.details = NULL; /* the caller's only during the call */
     return rc;
 }
 
@@ -200,6 +201,7 @@ static int aggregate(ash_embedded *s, const char *db, const char *coll, const bs
     c->host = (ash_agg_host){.store = s,
                              .op = opts->op,
                              .db = ash__strdup(db),
+                             .details = opts->error_details,
                              .coll = coll != NULL ? ash__strdup(coll) : NULL};
     c->host.op.retry = NULL;
     bson_init(&c->collation);

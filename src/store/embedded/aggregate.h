@@ -12,6 +12,7 @@ typedef struct ash_agg_host {
     char *db;
     char *coll; /* NULL: of the database */
     const bson_t *collation;
+    bson_t *details; /* ash_aggregate_options.error_details */
 } ash_agg_host;
 
 void ash__agg_host_init(ash_agg_host *h, ash_pipeline_host *out);

@@ -11,6 +11,30 @@ static int refused(ash_changer *c, const ash_duplicate *dup, ash_doc doc, int rc
     return rc;
 }
 
+/* Which rule refused: the one operator of the validator, or all of it. */
+static void append_rule(const ash_coll *c, ash_builder *b)
+{
+    bson_iter_t it;
+    const uint8_t *data = NULL;
+    uint32_t len = 0;
+    if (!bson_iter_init_find(&it, &c->options, "validator") || !BSON_ITER_HOLDS_DOCUMENT(&it))
+        return;
+    bson_iter_document(&it, &len, &data);
+    ash_doc rule = {data, len};
+    ash_doc_iter first = ash__doc_iter(rule);
+    bool one = ash__doc_iter_next(&first) && ash__doc_count(rule) == 1;
+    const char *name = one && first.name[0] == '$' ? first.name : "$and";
+    ash_doc_iter op =
+        ash__doc_iter(one && first.value.type == BSON_TYPE_DOCUMENT ? ash__value_doc(first.value)
+                                                                    : ash__doc_empty);
+    if (one && first.name[0] != '$')
+        name = ash__doc_iter_next(&op) && op.name[0] == '$' ? op.name : "$eq";
+    ash__builder_begin_doc(b, "details");
+    ash__builder_text(b, "operatorName", name);
+    ash__builder_doc_value(b, "specifiedAs", rule);
+    ash__builder_end(b);
+}
+
 static int validate(ash_changer *c, ash_doc doc, ash_doc old, ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
@@ -20,6 +44,7 @@ static int validate(ash_changer *c, ash_doc doc, ash_doc old, ash_error *err)
         return rc;
     ash__builder_begin(&b);
     ash__builder_value(&b, "failingDocumentId", ash__doc_get(doc, "_id"));
+    append_rule(c->coll, &b);
     ash__builder_end(&b);
     ash__doc_to_bson(ash__builder_doc(&b), &info);
     bson_reinit(c->details);

@@ -7,8 +7,8 @@
 
 /* Changes of single documents, inside an apply: each checks what may refuse it (validator, guard,
  * unique indexes), then writes the record and the log entry.  details: initialised by the caller;
- * {keyPattern, keyValue} when a unique index refuses, {errInfo: {failingDocumentId}} when the
- * validator does. */
+ * {keyPattern, keyValue} when a unique index refuses, {errInfo: {failingDocumentId, details}} when
+ * the validator does. */
 
 typedef struct ash_changer {
     ash_embedded *store;

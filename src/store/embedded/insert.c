@@ -8,6 +8,7 @@
 
 #define TURN_DOCS  500
 #define TURN_BYTES ((size_t)8 * 1024 * 1024)
+#define FULL_TEXTS 100 /* of the errors of one failed commit */
 
 /* One insert call.  Documents go to the writer in turns, so that other writers get theirs. */
 typedef struct insertion {
@@ -175,16 +176,61 @@ static int prepare_turn(insertion *in, ash_error *err)
     return 0;
 }
 
+/* Which documents have an error in the result already; the caller frees. */
+static bool *list_told(const insertion *in)
+{
+    bool *told = ash__alloc_array(in->count, sizeof *told);
+    ash_doc list = ash__doc_from_bson(&in->result->errors);
+    for (ash_doc_iter it = ash__doc_iter(list); ash__doc_iter_next(&it);) {
+        int64_t index = -1;
+        ash__value_as_int64(ash__doc_get(ash__value_doc(it.value), "index"), &index);
+        if (index >= 0 && (size_t)index < in->count)
+            told[index] = true;
+    }
+    return told;
+}
+
+/* The documents from here on are not in the store, and nothing but this failure may say why. */
+static void tell_lost(insertion *in, size_t from, bool undone, const ash_error *err)
+{
+    ash_write_result *r = in->result;
+    ash_error e = *err;
+    if (!in->opts->unordered && undone) {
+        /* It met the first document of the turn before any of these. */
+        bson_reinit(&r->errors);
+        r->error_count = 0;
+    }
+    if (!in->opts->unordered || in->opts->op.transaction != NULL || err->code == ASH_ETIMEOUT ||
+        err->code == ASH_EINTERRUPTED)
+        return;
+    bool *told = list_told(in);
+    for (size_t i = from; i < in->count; i++) {
+        if (i - from >= FULL_TEXTS)
+            e.text[0] = '\0';
+        if (!told[i])
+            ash__write_result_add_error(r, (uint32_t)i, &e, NULL);
+    }
+    ash__free(told);
+}
+
 static int do_turn(insertion *in, ash_error *err)
 {
     size_t first = in->next;
     int64_t before = in->result->inserted;
-    int rc = prepare_turn(in, err);
+    uint32_t errors_before = in->result->error_count;
+    ash_error own = ASH_ERROR_INIT;
+    bool lost;
+    int rc = prepare_turn(in, &own);
     in->turn_result = rc;
     if (rc == 0)
-        rc = ash__write_run(in->store, in->coll, &in->opts->op, insert_turn, in, 0, err);
-    if (ash__write_is_lost(in->turn_result, rc))
+        rc = ash__write_run(in->store, in->coll, &in->opts->op, insert_turn, in, 0, &own);
+    lost = ash__write_is_lost(in->turn_result, rc);
+    if (lost)
         in->result->inserted = before;
+    if (rc != 0)
+        tell_lost(in, lost ? first : in->next, lost && errors_before == 0, &own);
+    if (rc != 0 && err != NULL)
+        *err = own;
     for (size_t i = 0; i < in->end - first; i++)
         ash__document_release(in->store, &in->turn[i]);
     return rc;

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* More clients than there are places. */
+
+static bool is_closed(int fd)
+{
+    char byte;
+    return recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
+}
+
+static bool can_ping(int fd)
+{
+    ash_buffer m = ASH_BUFFER_INIT;
+    bson_t *ping = BCON_NEW("ping", BCON_INT32(1), "$db", "admin");
+    message_start(&m, ASH_OP_MSG);
+    message_body(&m, ping);
+    message_end(&m);
+    client_send(fd, m.data, m.len);
+    bool answered = client_receive(fd, &m);
+    bson_destroy(ping);
+    ash__buffer_release(&m);
+    return answered;
+}
+
+/* Like a driver, which tries again until its time is over. */
+static int connect_and_ping(const fixture *x, int64_t within_ms)
+{
+    int64_t until = ash__clock_ms() + within_ms;
+    do {
+        int fd = client_connect(x);
+        if (can_ping(fd))
+            return fd;
+        close(fd);
+        ash__clock_sleep_ms(50);
+    } while (ash__clock_ms() < until);
+    fail_msg("nobody got a place within %d ms", (int)within_ms);
+    return -1;
+}
+
+static void send_half(int fd)
+{
+    static const uint8_t half[] = {64, 0, 0, 0, 1, 0, 0};
+    client_send(fd, half, sizeof half);
+}
+
+static void test_wire_crowd__two_thousand_half_messages(void **state)
+{
+    enum { CROWD = 2000, NEWCOMERS = 20 };
+    static int crowd[CROWD];
+    fixture x;
+    struct rlimit files;
+    (void)state;
+    getrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur < 2 * CROWD + 200) {
+        files.rlim_cur = files.rlim_max < 2 * CROWD + 200 ? files.rlim_max : 2 * CROWD + 200;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (files.rlim_cur < 2 * CROWD + 200)
+        skip();
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    fixture_start(&x, &o);
+    int old = connect_and_ping(&x, 1000);
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = client_connect(&x);
+        send_half(crowd[i]);
+        if (i % 100 == 0)
+            assert_true(can_ping(old));
+    }
+    for (int i = 0; i < NEWCOMERS; i++) {
+        int fd = connect_and_ping(&x, 10000);
+        assert_true(can_ping(old));
+        close(fd);
+    }
+    assert_true(can_ping(old));
+    close(old);
+    for (int i = 0; i < CROWD; i++)
+        close(crowd[i]);
+    fixture_stop(&x);
+}
+
+static void test_wire_crowd__who_is_served_keeps_the_place(void **state)
+{
+    enum { PLACES = 8 };
+    fixture x;
+    int fds[PLACES];
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    (void)state;
+    o.max_connections = PLACES;
+    fixture_start(&x, &o);
+    for (int i = 0; i < PLACES; i++) {
+        fds[i] = client_connect(&x);
+        assert_true(can_ping(fds[i]));
+    }
+    ash__clock_sleep_ms(700);
+    int refused = client_connect(&x);
+    assert_false(can_ping(refused));
+    close(refused);
+    /* One begins a message and does not go on: the others stay. */
+    send_half(fds[3]);
+    ash__clock_sleep_ms(700);
+    int newcomer = connect_and_ping(&x, 5000);
+    assert_true(is_closed(fds[3]));
+    for (int i = 0; i < PLACES; i++) {
+        assert_true(i == 3 || can_ping(fds[i]));
+        close(fds[i]);
+    }
+    close(newcomer);
+    fixture_stop(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wire_crowd__two_thousand_half_messages),
+        cmocka_unit_test(test_wire_crowd__who_is_served_keeps_the_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
