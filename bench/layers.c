@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The same files through every layer.  usage: ashlar-bench-layers FOLDER RUNS MIB COMMAND
+/* The same files through every layer.  usage: ashlar-bench-layers FOLDER RUNS MIB COMMAND [chunks]
  *
  * Prints lines like ashlar-bench's; within a run the layers take turns. */
 #include "layer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 enum { MAX_RUNS = 25, SMALL_FILES = 2000, SMALL_BYTES = 4096 };
@@ -102,7 +103,9 @@ static void run_chunks(const struct places *p, int runs)
 int main(int argc, char **argv)
 {
     char folder[4000], source[4000], small[4000];
-    bench_check(argc == 5, "usage: ashlar-bench-layers FOLDER RUNS MIB COMMAND");
+    bool chunks_alone = argc == 6 && strcmp(argv[5], "chunks") == 0;
+    bench_check(argc == 5 || chunks_alone,
+                "usage: ashlar-bench-layers FOLDER RUNS MIB COMMAND [chunks]");
     int runs = atoi(argv[2]), mib = atoi(argv[3]);
     bench_check(runs >= 1 && runs <= MAX_RUNS && mib >= 1, "RUNS 1..25, MIB at least 1");
     snprintf(folder, sizeof folder, "%s/store", argv[1]);
@@ -113,7 +116,8 @@ int main(int argc, char **argv)
     make_sources(&p);
     for (int i = 0; layers[i] != NULL; i++)
         fprintf(stderr, "# %s: %s\n", layers[i]->name, layers[i]->setting);
-    run_layers(&p, runs);
+    if (!chunks_alone)
+        run_layers(&p, runs);
 #ifdef BENCH_LIBMONGOC
     run_chunks(&p, runs);
 #endif

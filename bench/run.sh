@@ -43,7 +43,7 @@ notes=$results/unequal.txt
 : >"$notes"
 fail=0
 case $workloads in
-layers | locks | "layers locks" | "locks layers") ;;
+layers | chunks | locks | "layers locks" | "locks layers") ;;
 *)
     # shellcheck disable=SC2086
     "$build/bench/ashlar-bench" "$place/peers" "$runs" "$scale" $workloads >>"$csv" 2>>"$notes" || fail=1
@@ -52,6 +52,9 @@ esac
 case $workloads in
 all | *layers*)
     "$build/bench/ashlar-bench-layers" "$place/layers" "$runs" "$mib" "$build/ashlar" >>"$csv" 2>>"$notes" || fail=1
+    ;;
+chunks)
+    "$build/bench/ashlar-bench-layers" "$place/layers" "$runs" "$mib" "$build/ashlar" chunks >>"$csv" 2>>"$notes" || fail=1
     ;;
 esac
 case $workloads in

@@ -66,10 +66,20 @@ static void add_name_only(ash_reply *r, ash_doc doc)
     ash__builder_release(&b);
 }
 
+/* How much one answer may hold: enough to keep the network busy while the next one is asked for,
+ * and not more, because clients take new memory for each answer, which for 16 MiB costs them
+ * several times as long as reading it does.  4 GB/s is what loopback does. */
+static size_t batch_bytes(const ash_command *c)
+{
+    enum { LEAST = 1024 * 1024, BYTES_A_US = 4000 };
+    int64_t bytes = ash__stream_round_trip_us(c->connection->fd) * BYTES_A_US;
+    return bytes < LEAST ? LEAST : bytes > ASH_DOC_MAX_BYTES ? ASH_DOC_MAX_BYTES : (size_t)bytes;
+}
+
 /* Like ash_cursor_next_batch, waiting for documents in slices: news wake the store, but neither a
  * killed operation nor a client that hung up does. */
-static int wait_for_batch(ash_command *c, ash_wire_cursor *w, size_t max_docs, ash_batch *batch,
-                          ash_error *err)
+static int wait_for_batch(ash_command *c, ash_wire_cursor *w, size_t max_docs, size_t max_bytes,
+                          ash_batch *batch, ash_error *err)
 {
     int64_t until = ash__clock_ms() + c->await_ms;
     for (;;) {
@@ -77,7 +87,7 @@ static int wait_for_batch(ash_command *c, ash_wire_cursor *w, size_t max_docs, a
         if (c->await_ms > 0)
             ash_cursor_set_op(w->cursor, 0, c->op.cancel,
                               left < AWAIT_SLICE_MS ? (left > 0 ? left : 0) : AWAIT_SLICE_MS);
-        int rc = ash_cursor_next_batch(w->cursor, max_docs, ASH_DOC_MAX_BYTES, batch, err);
+        int rc = ash_cursor_next_batch(w->cursor, max_docs, max_bytes, batch, err);
         if (rc != 0 || batch->count > 0 || batch->exhausted || left <= AWAIT_SLICE_MS)
             return rc;
         if (ash__is_cancelled(c->op.cancel) || ash__stream_hung_up(c->connection->fd))
@@ -86,14 +96,14 @@ static int wait_for_batch(ash_command *c, ash_wire_cursor *w, size_t max_docs, a
 }
 
 /* Fetch a batch and put it into the answer; *more: the cursor may give others. */
-static int fill(ash_command *c, ash_wire_cursor *w, int64_t batch_size, ash_batch *batch,
-                bool *more, ash_error *err)
+static int fill(ash_command *c, ash_wire_cursor *w, int64_t batch_size, size_t max_bytes,
+                ash_batch *batch, bool *more, ash_error *err)
 {
     size_t max_docs = batch_size > 0 ? (size_t)batch_size : 0;
     if (w->limit_left > 0 && (max_docs == 0 || max_docs > (size_t)w->limit_left))
         max_docs = (size_t)w->limit_left;
     int64_t started_ms = ash__clock_ms();
-    int rc = wait_for_batch(c, w, max_docs, batch, err);
+    int rc = wait_for_batch(c, w, max_docs, max_bytes, batch, err);
     if (rc != 0)
         return rc;
     if (w->time_left_ms > 0) {
@@ -141,8 +151,8 @@ int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_b
     /* The first batch tells what there is and never waits for more. */
     ash_cursor_set_op(cursor, c->op.deadline_ms, c->op.cancel, 0);
     if (how->batch_size != 0)
-        rc = fill(c, w, how->batch_size < 0 ? FIRST_BATCH_DOCS : how->batch_size, &batch, &more,
-                  err);
+        rc = fill(c, w, how->batch_size < 0 ? FIRST_BATCH_DOCS : how->batch_size,
+                  how->single ? ASH_DOC_MAX_BYTES : batch_bytes(c), &batch, &more, err);
     c->reply->keep_cursor = rc == 0 && more && !how->single;
     if (c->reply->keep_cursor)
         rc = ash__cursors_add(c->server->cursors, w, &c->connection->operation.cancel, err);
@@ -156,7 +166,7 @@ int ash__reply_next_batch(ash_command *c, ash_wire_cursor *w, int64_t batch_size
     ash_batch batch = {0};
     bool more = false;
     c->reply->cursor = w;
-    int rc = fill(c, w, batch_size, &batch, &more, err);
+    int rc = fill(c, w, batch_size, batch_bytes(c), &batch, &more, err);
     if (rc != 0)
         return rc;
     c->reply->keep_cursor = more;

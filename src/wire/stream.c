@@ -5,6 +5,8 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -39,6 +41,19 @@ bool ash__stream_hung_up(int fd)
 {
     char byte;
     return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+int64_t ash__stream_round_trip_us(int fd)
+{
+#ifdef TCP_INFO
+    struct tcp_info info;
+    socklen_t len = sizeof info;
+    memset(&info, 0, sizeof info);
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+        return info.tcpi_rtt;
+#endif
+    (void)fd;
+    return 0;
 }
 
 size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms)

@@ -15,6 +15,9 @@ bool ash__stream_wait(int fd, int64_t timeout_ms);
 /* Will the peer send nothing any more?  Does not wait. */
 bool ash__stream_hung_up(int fd);
 
+/* How long the network takes to the peer and back; 0 where nobody knows, and on one machine. */
+int64_t ash__stream_round_trip_us(int fd);
+
 /* At least one byte and at most room of them into data, before the deadline (monotonic ms, 0 =
  * none). Returns how many, 0 when the peer hung up, failed, or was too slow. */
 size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms);

@@ -24,24 +24,47 @@ ash_value ash__chunks_file_of(const ash_matcher *filter)
     return id;
 }
 
+/* < 0, 0, > 0: the key's number against n. */
+static int compare_number(const ash_key_part *parts, ash_value file, ash_doc key, int64_t n,
+                          ash_buffer *scratch)
+{
+    ash_value_box box;
+    ash__buffer_clear(scratch);
+    ash__keycode_append(scratch, file, parts[0].descending, NULL);
+    ash__keycode_append(scratch, ash__box_int64(&box, n), parts[1].descending, NULL);
+    size_t len = scratch->len < key.len ? scratch->len : key.len;
+    int order = memcmp(key.data, scratch->data, len);
+    if (order == 0)
+        order = (key.len > scratch->len) - (key.len < scratch->len);
+    return parts[1].descending ? -order : order;
+}
+
 int64_t ash__chunks_number(const ash_plan *plan, ash_value file, ash_doc key, int64_t expected,
                            ash_buffer *scratch)
 {
-    enum { WINDOW = 64 };
     if (plan->kind != ASH_PLAN_IXSCAN || plan->index->pattern->count != 2 ||
         strcmp(plan->index->pattern->parts[1].path, "n") != 0 || ash__value_is_missing(file) ||
         key.len == 0)
         return -1;
     const ash_key_part *parts = plan->index->pattern->parts;
-    for (int64_t n = expected; n < expected + WINDOW; n++) {
-        ash_value_box box;
-        ash__buffer_clear(scratch);
-        ash__keycode_append(scratch, file, parts[0].descending, NULL);
-        ash__keycode_append(scratch, ash__box_int64(&box, n), parts[1].descending, NULL);
-        if (scratch->len == key.len && memcmp(scratch->data, key.data, key.len) == 0)
-            return n;
+    int64_t low = expected, high = expected;
+    int order = compare_number(parts, file, key, expected, scratch);
+    for (int64_t step = 1; order > 0 && high < INT32_MAX; step *= 2) {
+        low = high;
+        high += step;
+        order = compare_number(parts, file, key, high, scratch);
     }
-    return -1;
+    while (order < 0 && high - low > 1) {
+        int64_t middle = low + (high - low) / 2;
+        int at = compare_number(parts, file, key, middle, scratch);
+        if (at == 0)
+            return middle;
+        if (at < 0)
+            high = middle;
+        else
+            low = middle;
+    }
+    return order == 0 ? high : -1;
 }
 
 void ash__chunk_error(const char *coll, const ash_matcher *filter, int64_t n, ash_error *err)

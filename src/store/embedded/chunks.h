@@ -10,8 +10,8 @@
 ash_value ash__chunks_file_of(const ash_matcher *filter);
 
 /* The number n of a chunk from its key in an index on (files_id, n), without decoding: keys come in
- * order, so it is nearly always the expected one or a little later.  -1: not known.  scratch: a
- * buffer to be used again. */
+ * order, so it is nearly always the expected one; later ones are searched for.  -1: not known.
+ * scratch: a buffer to be used again. */
 int64_t ash__chunks_number(const ash_plan *plan, ash_value file, ash_doc key, int64_t expected,
                            ash_buffer *scratch);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/cursor.h"
 #include "store/embedded/chunks.h"
+#include "store/embedded/point.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/versions.h"
 
@@ -161,7 +162,17 @@ int ash__embedded_find(ash_store *store, const char *db, const char *coll, const
                        const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
     ash_find_cursor *c = NULL;
-    int rc = ash__find_open(ash__embedded(store), db, coll, filter, opts, &c, err);
+    ash_value id;
+    int rc = 0;
+    *out = NULL;
+    /* What a driver is given of a file, and which version of its chunks, is kept account of. */
+    bool is_told = opts->op.reader != 0 &&
+                   (ash__name_ends_with(coll, ".files") || ash__name_ends_with(coll, ".chunks"));
+    if (!is_told && ash__point_applies(filter, opts, &id))
+        rc = ash__point_find(ash__embedded(store), db, coll, id, &opts->op, out, err);
+    if (rc != 0 || *out != NULL)
+        return rc;
+    rc = ash__find_open(ash__embedded(store), db, coll, filter, opts, &c, err);
     *out = c != NULL ? &c->base : NULL;
     return rc;
 }

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_POINT_H
+#define ASH_STORE_EMBEDDED_POINT_H
+
+#include "store/embedded/embedded.h"
+
+/* find({_id: value}) without matcher, planner and scan: what buckets and drivers ask most. */
+
+/* Is the find one by _id and nothing more?  Then *id is a view of the filter. */
+bool ash__point_applies(const bson_t *filter, const ash_find_options *opts, ash_value *id);
+
+/* *out NULL with 0: the document lies in a segment, and an ordinary find has to hold it there. */
+int ash__point_find(ash_embedded *s, const char *db, const char *coll, ash_value id,
+                    const ash_op *op, ash_cursor **out, ash_error *err);
+
+#endif
