@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* What is durable by the journal alone: LMDB commits only when somebody reads. */
@@ -440,6 +441,61 @@ static void test_engine_journal__goes_on_without_it(void **state)
     expect_up_to(f, 15);
 }
 
+/* LMDB comes here first, as this is the program. */
+static ino_t broken_file;
+
+int fdatasync(int fd)
+{
+    struct stat st;
+    if (broken_file == 0 || fstat(fd, &st) != 0 || st.st_ino != broken_file)
+        return (int)syscall(SYS_fdatasync, fd);
+    errno = EIO;
+    return -1;
+}
+
+/* What was answered is neither lost nor invisible while LMDB cannot commit it. */
+static void test_engine_journal__answers_outlive_failing_commits(void **state)
+{
+    fixture *f = *state, after;
+    struct stat st;
+    ash_view *v = NULL;
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    assert_int_equal(stat(path, &st), 0);
+    for (int32_t id = 1; id <= 5; id++)
+        put(f, 4 * id, NULL);
+    broken_file = st.st_ino;
+    for (int i = 0; i < 3; i++) {
+        bson_t *doc = fixture_chunk(24, 24, size_of(24));
+        assert_int_equal(ash__snapshot_open(f->engine, &v, &f->err), ASH_EIO);
+        assert_null(v);
+        assert_int_equal(fixture_insert(f, "c", doc, ASH_ACK_DURABLE, NULL), ASH_EIO);
+        bson_destroy(doc);
+    }
+    crash(f, &after);
+    fixture_close(f);
+    broken_file = 0;
+    fixture_open(&after);
+    for (int32_t id = 1; id <= 5; id++)
+        assert_true(has(&after, 4 * id));
+    assert_int_equal(fixture_count(&after, "c"), 5);
+    fixture_check(&after);
+    end_crash(&after);
+    fixture_open(f); /* closing could not commit it either */
+    assert_int_equal(fixture_count(f, "c"), 5);
+
+    put(f, 24, NULL); /* directly: the first of this run */
+    put(f, 28, NULL);
+    broken_file = st.st_ino;
+    assert_int_equal(ash__snapshot_open(f->engine, &v, &f->err), ASH_EIO);
+    broken_file = 0;
+    put(f, 32, NULL);
+    assert_true(has(f, 28));
+    assert_int_equal(fixture_count(f, "c"), 8);
+    assert_int_equal(ash__engine_losses(f->engine), 0);
+    fixture_check(f);
+    ash__free(path);
+}
+
 static int put_many(ash_writer *w, void *ctx, ash_error *err)
 {
     const ash_coll *c;
@@ -499,6 +555,7 @@ int main(void)
         TEST(test_engine_journal__salvage_reads_it),
         TEST(test_engine_journal__backup_has_none),
         TEST(test_engine_journal__goes_on_without_it),
+        TEST(test_engine_journal__answers_outlive_failing_commits),
         TEST(test_engine_journal__large_changes_and_a_full_journal),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
