@@ -181,8 +181,9 @@ typedef struct ash_find_options {
     int64_t max_await_ms; /* … this long; 0 = 1000 */
     bool no_cursor_timeout;
     bool allow_disk_use;
-    bool download; /* reading the chunks of one file: keep this version readable until the end
-                      (embedded engine; also taken for any find on *.chunks that fixes files_id) */
+    bool download;       /* reading the chunks of one file: keep this version readable until the end
+                            (embedded engine; also taken for any find on *.chunks that fixes files_id) */
+    bool show_record_id; /* documents end with $recordId, a number that keeps to the record */
 } ash_find_options;
 #define ASH_FIND_OPTIONS_INIT                                                                      \
     {                                                                                              \

@@ -10,8 +10,8 @@ enum { FAILED_TO_PARSE = 9, TYPE_MISMATCH = 14 };
 /* Options of find that ask for something this server does not do. */
 static int refuse_find_options(const ash_command *c, ash_error *err)
 {
-    static const char *const refused[] = {"min",          "max",         "returnKey",
-                                          "showRecordId", "resumeAfter", "requestResumeToken"};
+    static const char *const refused[] = {"min", "max", "returnKey", "resumeAfter",
+                                          "requestResumeToken"};
     for (size_t i = 0; i < ASH_ARRAY_LEN(refused); i++)
         if (ash__value_truthy(ash__arg(c, refused[i])))
             return ash__fail(err, ASH_EUNSUPPORTED,
@@ -36,6 +36,7 @@ static int read_find_options(const ash_command *c, ash_find_options *o, int64_t 
     o->await_data = ash__arg_bool(c, "awaitData", false);
     o->no_cursor_timeout = ash__arg_bool(c, "noCursorTimeout", false);
     o->allow_disk_use = ash__arg_bool(c, "allowDiskUse", false);
+    o->show_record_id = ash__arg_bool(c, "showRecordId", false);
     if (rc == 0 && o->await_data && !o->tailable)
         rc = ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
                               "Cannot set 'awaitData' without also setting 'tailable'");

@@ -156,7 +156,7 @@ static const ash_wire_command_info commands[] = {
     {"explain", NULL, ARGS({"verbosity", STRING}), API1, ash__run_explain, NULL},
     {"filemd5", NULL, ARGS({"root", STRING}), 0, ash__run_filemd5, NULL},
     {"find", NULL, ARGS(FIND_ARGS), READS | SNAPSHOT | API1, ash__run_find,
-     "min, max, returnKey, showRecordId and resume tokens answer 238"},
+     "min, max, returnKey and resume tokens answer 238"},
     {"findAndModify", " findandmodify ", ARGS(MODIFY_ARGS), RETRIES, ash__run_find_and_modify,
      NULL},
     {"fsync", NULL, ARGS({"async", BOOL}, {"lock", BOOL}), ADMIN, ash__run_fsync,

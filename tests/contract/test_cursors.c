@@ -29,6 +29,40 @@ static int32_t id_of(const ash_doc *doc)
     return bson_iter_int32(&it);
 }
 
+/* The number at the documents' end, without the document before it. */
+static int64_t record_id_of(contract *t, ash_find_options *opts, int32_t id)
+{
+    ash_doc doc;
+    bson_t b;
+    bson_iter_t it;
+    char filter[40];
+    snprintf(filter, sizeof filter, "{\"_id\":%d}", (int)id);
+    ash_cursor *cursor = open_cursor(t, filter, opts);
+    assert_ok(ash_cursor_next(cursor, &doc, &t->err), &t->err);
+    assert_non_null(doc.data);
+    assert_int_equal(id_of(&doc), id);
+    assert_true(bson_init_static(&b, doc.data, doc.len));
+    assert_true(bson_iter_init_find(&it, &b, "$recordId") && BSON_ITER_HOLDS_INT64(&it));
+    int64_t number = bson_iter_int64(&it);
+    assert_false(bson_iter_next(&it));
+    ash_cursor_free(cursor);
+    return number;
+}
+
+static void test_contract_cursors__record_ids_are_shown(void **state)
+{
+    contract *t = *state;
+    ash_find_options opts = ASH_FIND_OPTIONS_INIT;
+    fill(t, 0, 3);
+    opts.show_record_id = true;
+    int64_t first = record_id_of(t, &opts, 0), last = record_id_of(t, &opts, 2);
+    assert_true(first < last);
+    opts.projection = json("{\"a\":1}");
+    assert_int_equal(record_id_of(t, &opts, 2), last);
+    opts.sort = json("{\"a\":-1}");
+    assert_int_equal(record_id_of(t, &opts, 0), first);
+}
+
 static void test_contract_cursors__batches_keep_their_limits(void **state)
 {
     contract *t = *state;
@@ -250,6 +284,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTRACT(test_contract_cursors__batches_keep_their_limits),
+        CONTRACT(test_contract_cursors__record_ids_are_shown),
         CONTRACT(test_contract_cursors__byte_limit_gives_at_least_one),
         CONTRACT(test_contract_cursors__changes_on_the_way),
         CONTRACT(test_contract_cursors__dropped_collection),

@@ -32,20 +32,45 @@ static void note_given(ash_find_cursor *c, ash_doc doc)
         ash__versions_gave(c->store, c->op.reader, c->db, c->coll, doc, c->commit);
 }
 
+/* Is what is given not the record itself? */
+static bool reshapes(const ash_find_cursor *c)
+{
+    return c->request.projection != NULL || c->show_record_id;
+}
+
+static int reshape(ash_find_cursor *c, const ash_record *r, const ash_match_details *details,
+                   ash_doc *out, ash_error *err)
+{
+    int rc = 0;
+    *out = r->doc;
+    if (c->request.projection != NULL) {
+        rc = ash__projection_apply(c->request.projection, r->doc, details, &c->projected, err);
+        *out = ash__builder_doc(&c->projected);
+    }
+    if (rc != 0 || !c->show_record_id)
+        return rc;
+    ash__builder_begin(&c->numbered);
+    ash__builder_elements(&c->numbered, *out);
+    ash__builder_int64(&c->numbered, "$recordId", (int64_t)r->rid);
+    ash__builder_end(&c->numbered);
+    *out = ash__builder_doc(&c->numbered);
+    return 0;
+}
+
 /* Put one match into the batch.  *fits false: it has to wait for the next one. */
 static int deliver(ash_find_cursor *c, ash_view *view, const ash_record *r,
                    const ash_match_details *details, bool *fits, ash_error *err)
 {
-    if (c->request.projection == NULL) {
+    ash_doc doc;
+    if (!reshapes(c)) {
         *fits = ash__batch_memory_fits(&c->batch, r->doc.len);
         if (*fits)
             ash__batch_memory_add_record(&c->batch, view, r);
         return 0;
     }
-    int rc = ash__projection_apply(c->request.projection, r->doc, details, &c->projected, err);
+    int rc = reshape(c, r, details, &doc, err);
     if (rc != 0)
         return rc;
-    ash_doc doc = ash__builder_doc(&c->projected);
     *fits = ash__batch_memory_fits(&c->batch, doc.len);
     if (*fits)
         ash__batch_memory_add_copy(&c->batch, doc);
@@ -120,21 +145,20 @@ static int fill_sorter(ash_find_cursor *c, ash_error *err)
     return rc;
 }
 
-static bool next_sorted(ash_find_cursor *c, ash_doc *out)
+static bool next_sorted(ash_find_cursor *c, ash_record *out)
 {
-    uint64_t order;
-    *out = c->next_sorted;
+    *out = (ash_record){.doc = c->next_sorted, .rid = c->next_sorted_rid};
     c->next_sorted = (ash_doc){NULL, 0};
-    return out->data != NULL || ash__sorter_next(c->sorter, out, &order);
+    return out->doc.data != NULL || ash__sorter_next(c->sorter, &out->doc, &out->rid);
 }
 
 static int give_sorted(ash_find_cursor *c, ash_error *err)
 {
     ash_match_details d = {-1};
     while (c->limit != 0 && !ash__batch_memory_is_full(&c->batch)) {
-        ash_doc doc;
+        ash_record r;
         bool fits = true;
-        if (!next_sorted(c, &doc)) {
+        if (!next_sorted(c, &r)) {
             c->exhausted = true;
             return 0;
         }
@@ -143,22 +167,22 @@ static int give_sorted(ash_find_cursor *c, ash_error *err)
             continue;
         }
         if (wants_details(c))
-            ash__matcher_test(c->request.filter, doc, &d, NULL);
-        if (c->request.projection != NULL) {
-            ash_record r = {.doc = doc};
+            ash__matcher_test(c->request.filter, r.doc, &d, NULL);
+        if (reshapes(c)) {
             int rc = deliver(c, NULL, &r, &d, &fits, err);
             if (rc != 0)
                 return rc;
         } else {
-            fits = ash__batch_memory_fits(&c->batch, doc.len);
+            fits = ash__batch_memory_fits(&c->batch, r.doc.len);
             if (fits)
-                ash__batch_memory_add_view(&c->batch, doc); /* lives as long as the sorter */
+                ash__batch_memory_add_view(&c->batch, r.doc); /* lives as long as the sorter */
         }
         if (!fits) {
-            c->next_sorted = doc;
+            c->next_sorted = r.doc;
+            c->next_sorted_rid = r.rid;
             return 0;
         }
-        note_given(c, doc);
+        note_given(c, r.doc);
         if (c->limit > 0)
             c->limit--;
     }
@@ -282,6 +306,7 @@ static void find_free(ash_cursor *cursor)
     ash__request_release(&c->request);
     ash__env_release(&c->env);
     ash__builder_release(&c->projected);
+    ash__builder_release(&c->numbered);
     ash__free(c->payloads);
     ash__free(c->db);
     ash__free(c->coll);

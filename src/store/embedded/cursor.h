@@ -33,12 +33,14 @@ typedef struct ash_find_cursor {
     int64_t skip;  /* still to be skipped */
     int64_t limit; /* still to be given; < 0: no limit */
     bool exhausted;
+    bool show_record_id;
     bool gives_files; /* to a reader, who may ask for their chunks next */
     uint64_t commit;  /* of the snapshot last read from */
     uint64_t pending; /* a record that did not fit the last batch; 0: none */
 
     ash_sorter *sorter; /* SORTED, once filled */
     ash_doc next_sorted;
+    uint64_t next_sorted_rid;
     ash_download *download;
     bool in_parts;         /* its caller verifies (parts.h) … */
     ash_payload *payloads; /* … these, one for each document of the batch */
@@ -50,6 +52,7 @@ typedef struct ash_find_cursor {
 
     ash_batch_memory batch;
     ash_builder projected;
+    ash_builder numbered; /* with $recordId */
 } ash_find_cursor;
 
 extern const ash_cursor_ops ash__find_cursor_ops;

@@ -37,6 +37,7 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
         opts->op.reader != 0 && opts->op.transaction == NULL && ash__name_ends_with(coll, ".files");
     c->tailable = opts->tailable;
     c->await_data = opts->await_data;
+    c->show_record_id = opts->show_record_id;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
     bson_init(&c->env.let);
     ash__batch_memory_init(&c->batch, s);
@@ -48,7 +49,8 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
 static bool is_download(const ash_find_cursor *c, const ash_find_options *opts)
 {
     /* A held state is itself what a download would keep. */
-    if (ash__op_writer(&opts->op) != NULL || opts->op.at_time != 0 || opts->tailable)
+    if (ash__op_writer(&opts->op) != NULL || opts->op.at_time != 0 || opts->tailable ||
+        opts->show_record_id)
         return false;
     if (opts->download)
         return true;

@@ -26,6 +26,8 @@ static void add_find_options(bson_t *to, const ash_find_options *o)
         BSON_APPEND_BOOL(to, "noCursorTimeout", true);
     if (o->allow_disk_use)
         BSON_APPEND_BOOL(to, "allowDiskUse", true);
+    if (o->show_record_id)
+        BSON_APPEND_BOOL(to, "showRecordId", true);
 }
 
 int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
