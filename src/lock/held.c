@@ -110,7 +110,7 @@ static int end_hold(ash_lock *lock, bool remove, ash_error *err)
     ash__mutex_lock(&c->mutex);
     if (still(lock, &g))
         ash__lock_drop(lock, rc != 0 && rc != ASH_ELOST);
-    ash__lock_resource_wake(c, lock->resource);
+    ash__lock_resource_wake(lock->resource, ASH_LOCK_CHANCE_ANY);
     if (rc == 0)
         ash__lock_event_push(lock, remove ? ASH_LOCK_REMOVED : ASH_LOCK_RELEASED, &doc, NULL);
     else

@@ -180,11 +180,19 @@ void ash__lock_resource_put(ash_lock_collection *c, ash_lock_resource *r);
 void ash__lock_resource_enlist(ash_lock *lock);
 void ash__lock_resource_leave(ash_lock *lock);
 bool ash__lock_is_head(const ash_lock *lock); /* first waiting reader, or first waiting writer */
-/* Something changed: the first writer and the first reader try again. */
-void ash__lock_resource_wake(ash_lock_collection *c, ash_lock_resource *r);
-void ash__lock_wake_readers(ash_lock_collection *c, ash_lock_resource *r);
+/* Whom a change may let in. */
+typedef enum ash_lock_chance {
+    ASH_LOCK_CHANCE_NONE = 0,
+    ASH_LOCK_CHANCE_READ = 1,
+    ASH_LOCK_CHANCE_WRITE = 2,
+    ASH_LOCK_CHANCE_ANY = 3
+} ash_lock_chance;
+/* The first writer, the first reader try again. */
+void ash__lock_resource_wake(ash_lock_resource *r, ash_lock_chance chance);
+void ash__lock_wake_readers(ash_lock_resource *r); /* a reader got in: others may, too */
 void ash__lock_wake_all(ash_lock_collection *c);
-void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id);
+void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id,
+                             ash_lock_chance chance);
 void ash__lock_nudge(ash_lock *lock); /* one request tries again */
 
 /* ---- request.c ---- */

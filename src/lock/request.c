@@ -135,14 +135,13 @@ static void join_members(ash_lock *lock)
 
 static void accept_grant(ash_lock *lock, const ash_lock_grant *g, int64_t sent_ms)
 {
-    ash_lock_collection *c = lock->collection;
     lock->grant = *g;
     remember_doc_id(lock, g->doc);
     ash__lock_set_life(lock, sent_ms);
     join_members(lock);
     end_request(lock, g->write ? ASH_LOCK_WRITING : ASH_LOCK_READING);
     if (!g->write)
-        ash__lock_wake_readers(c, lock->resource);
+        ash__lock_wake_readers(lock->resource);
     ash__lock_event_push(lock, ASH_LOCK_LOCKED, g->doc, NULL);
 }
 
@@ -199,6 +198,20 @@ static int attempt(ash_lock *lock, bool wait, bson_t *doc, ash_lock_grant *g, as
     return ash__lock_try(lock, &lock->h, joins ? &join : NULL, write, wait, g, doc, err);
 }
 
+/* Writers of this process may have come into the document's queue in another order than into ours:
+ * whoever is first there is to know. */
+static void call_first_in_queue(ash_lock *lock, const bson_t *doc)
+{
+    bson_iter_t iter, at;
+    if (lock->want != ASH_LOCK_WANT_WRITE || !bson_iter_init(&iter, doc) ||
+        !bson_iter_find_descendant(&iter, "waiters.0.h", &at) || !BSON_ITER_HOLDS_OID(&at))
+        return;
+    for (ash_lock *other = lock->resource->head; other != NULL; other = other->next_waiter)
+        if (other != lock && other->want == ASH_LOCK_WANT_WRITE &&
+            bson_oid_equal(&other->h, bson_iter_oid(&at)))
+            ash__lock_nudge(other);
+}
+
 int ash__lock_step(ash_lock *lock, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
@@ -223,6 +236,7 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
     int code = lock->cancel ? ASH_EINTERRUPTED : ASH_ELOCKED;
     if (!over) {
         plan_next_try(lock, &doc);
+        call_first_in_queue(lock, &doc);
         if (!c->watch_wanted && c->can_watch) {
             c->watch_wanted = true;
             ash__cond_broadcast(&c->watcher_wake);

@@ -122,27 +122,32 @@ void ash__lock_nudge(ash_lock *lock)
         ash__cond_broadcast(&lock->changed);
 }
 
-/* One reader is sent ahead: when it gets in, it calls the others. */
-void ash__lock_resource_wake(ash_lock_collection *c, ash_lock_resource *r)
+/* One reader is sent ahead: when it gets in, it calls others. */
+void ash__lock_resource_wake(ash_lock_resource *r, ash_lock_chance chance)
 {
-    (void)c;
-    ash__lock_nudge(first_of(r, ASH_LOCK_WANT_WRITE));
-    ash__lock_nudge(first_of(r, ASH_LOCK_WANT_READ));
+    if ((chance & ASH_LOCK_CHANCE_WRITE) != 0)
+        ash__lock_nudge(first_of(r, ASH_LOCK_WANT_WRITE));
+    if ((chance & ASH_LOCK_CHANCE_READ) != 0)
+        ash__lock_nudge(first_of(r, ASH_LOCK_WANT_READ));
 }
 
-void ash__lock_wake_readers(ash_lock_collection *c, ash_lock_resource *r)
+/* Two, who call two each: all of them soon, but not thousands in vain when readers are out again
+ * before all have tried. */
+void ash__lock_wake_readers(ash_lock_resource *r)
 {
-    (void)c;
-    for (ash_lock *at = r->head; at != NULL; at = at->next_waiter) {
-        if (at->want == ASH_LOCK_WANT_READ)
-            ash__lock_nudge(at);
+    int called = 0;
+    for (ash_lock *at = r->head; at != NULL && called < 2; at = at->next_waiter) {
+        if (at->want != ASH_LOCK_WANT_READ || at->woken)
+            continue;
+        ash__lock_nudge(at);
+        called++;
     }
 }
 
 void ash__lock_wake_all(ash_lock_collection *c)
 {
     for (ash_lock_resource *r = c->waiting; r != NULL; r = r->next_waiting)
-        ash__lock_resource_wake(c, r);
+        ash__lock_resource_wake(r, ASH_LOCK_CHANCE_ANY);
 }
 
 static bool same_value(const bson_value_t *a, const bson_value_t *b)
@@ -156,11 +161,12 @@ static bool same_value(const bson_value_t *a, const bson_value_t *b)
     return same;
 }
 
-void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id)
+void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id,
+                             ash_lock_chance chance)
 {
     for (ash_lock_resource *r = c->waiting; r != NULL; r = r->next_waiting) {
         /* One that has not seen its document yet is woken by any. */
         if (r->doc_id.value_type == BSON_TYPE_EOD || same_value(&r->doc_id, doc_id))
-            ash__lock_resource_wake(c, r);
+            ash__lock_resource_wake(r, chance);
     }
 }

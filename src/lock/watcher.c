@@ -9,44 +9,57 @@
 #define RETRY_MS 1000
 #define AWAIT_MS 1000
 
-/* Fields whose change may let somebody in; the others belong to renewals and queues. */
-static bool matters(const char *path)
+static bool is_field(const char *path, const char *name)
 {
-    static const char *const names[] = {"write_lock", "read_locks", "write_req",
-                                        "turn",       "waiters",    "base"};
-    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++) {
-        size_t len = strlen(names[i]);
-        if (strncmp(path, names[i], len) == 0 && (path[len] == 0 || path[len] == '.'))
-            return true;
-    }
-    return false;
+    size_t len = strlen(name);
+    return strncmp(path, name, len) == 0 && (path[len] == 0 || path[len] == '.');
 }
 
-static bool changes_something(const bson_t *event)
+/* What the new value of a field allows.  Renewals, requests and new grants to writers allow
+ * nothing; with readers inside, no writer gets in. */
+static ash_lock_chance chance_of(const bson_iter_t *field)
+{
+    const char *path = bson_iter_key(field);
+    if (is_field(path, "write_lock"))
+        return bson_iter_as_bool(field) ? ASH_LOCK_CHANCE_NONE : ASH_LOCK_CHANCE_ANY;
+    if (is_field(path, "write_req"))
+        return bson_iter_as_bool(field) ? ASH_LOCK_CHANCE_NONE : ASH_LOCK_CHANCE_ANY;
+    if (is_field(path, "read_locks"))
+        return bson_iter_as_int64(field) > 0 ? ASH_LOCK_CHANCE_READ : ASH_LOCK_CHANCE_ANY;
+    if (is_field(path, "turn") || is_field(path, "waiters") || is_field(path, "base"))
+        return ASH_LOCK_CHANCE_ANY;
+    return ASH_LOCK_CHANCE_NONE;
+}
+
+static ash_lock_chance chance_in(const bson_t *event)
 {
     bson_iter_t iter, fields;
+    int chance = ASH_LOCK_CHANCE_NONE;
     bson_iter_init(&iter, event);
     if (!bson_iter_find_descendant(&iter, "updateDescription.updatedFields", &fields) ||
         !bson_iter_recurse(&fields, &iter))
-        return true;
-    while (bson_iter_next(&iter)) {
-        if (matters(bson_iter_key(&iter)))
-            return true;
-    }
-    return bson_iter_init(&iter, event) &&
-           bson_iter_find_descendant(&iter, "updateDescription.truncatedArrays.0", &fields);
+        return ASH_LOCK_CHANCE_ANY;
+    while (bson_iter_next(&iter))
+        chance |= (int)chance_of(&iter);
+    bson_iter_init(&iter, event);
+    if (bson_iter_find_descendant(&iter, "updateDescription.truncatedArrays.0", &fields))
+        chance = ASH_LOCK_CHANCE_ANY;
+    return (ash_lock_chance)chance;
 }
 
 static void take_event(ash_lock_collection *c, ash_doc doc)
 {
     bson_t event;
     bson_iter_t iter, id;
-    if (!bson_init_static(&event, doc.data, doc.len) || !changes_something(&event))
+    if (!bson_init_static(&event, doc.data, doc.len))
+        return;
+    ash_lock_chance chance = chance_in(&event);
+    if (chance == ASH_LOCK_CHANCE_NONE)
         return;
     bson_iter_init(&iter, &event);
     ash__mutex_lock(&c->mutex);
     if (bson_iter_find_descendant(&iter, "documentKey._id", &id))
-        ash__lock_wake_document(c, bson_iter_value(&id));
+        ash__lock_wake_document(c, bson_iter_value(&id), chance);
     else
         ash__lock_wake_all(c);
     ash__mutex_unlock(&c->mutex);

@@ -4,18 +4,29 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+/* Renewals first, since a lease runs out; then writers, whom nobody overtakes; readers may be
+ * thousands. */
+static bool is_urgent(const ash_lock *lock)
+{
+    return lock->state != ASH_LOCK_WAITING || lock->want == ASH_LOCK_WANT_WRITE;
+}
+
 void ash__lock_make_ready(ash_lock *lock)
 {
     ash_lock_collection *c = lock->collection;
+    ash_lock **at = &c->ready_head;
     if (lock->ready)
         return;
     lock->ready = true;
-    lock->next_ready = NULL;
-    if (c->ready_tail != NULL)
-        c->ready_tail->next_ready = lock;
-    else
-        c->ready_head = lock;
-    c->ready_tail = lock;
+    if (is_urgent(lock))
+        while (*at != NULL && is_urgent(*at))
+            at = &(*at)->next_ready;
+    else if (c->ready_tail != NULL)
+        at = &c->ready_tail->next_ready;
+    lock->next_ready = *at;
+    *at = lock;
+    if (lock->next_ready == NULL)
+        c->ready_tail = lock;
     ash__cond_signal(&c->worker_wake);
 }
 
@@ -67,7 +78,7 @@ static void give_back(ash_lock_collection *c, ash_lock_return *item)
     if (ash__lock_give(c, &item->grant, &doc, NULL) == 0)
         bson_destroy(&doc);
     ash__mutex_lock(&c->mutex);
-    ash__lock_wake_document(c, &item->grant.doc_id);
+    ash__lock_wake_document(c, &item->grant.doc_id, ASH_LOCK_CHANCE_ANY);
     ash__lock_grant_release(&item->grant);
     ash__free(item);
 }

@@ -191,6 +191,36 @@ static void test_lock_waiting__nobody_starves(void **state)
     assert_int_equal(crowd.clashes, 0);
 }
 
+/* Writers of one process may stand in the document's queue in another order than in the process:
+ * the first one there is called all the same, and does not wait for its poll, which is far off. */
+static void test_lock_waiting__queue_in_another_order(void **state)
+{
+    fixture *f = *state;
+    f->opts.polling_interval_s = 60;
+    ash_lock_collection *c = fixture_reopen(f, &f->opts);
+    ash_lock *held = open_lock(f, f->c, "x", NULL);
+    ash_lock *one = waiter(f, c, 50), *two = waiter(f, c, 50);
+    assert_ok(ash_lock_obtain_write(held, &f->err), &f->err);
+    assert_ok(ash_lock_request_write(one, &f->err), &f->err);
+    assert_comes(f, "x", "waiters.0.pid", getpid());
+    assert_ok(ash_lock_request_write(two, &f->err), &f->err);
+    assert_comes(f, "x", "waiters.1.pid", getpid());
+    /* The first one loses its place, and takes another at the end. */
+    assert_true(npm_modify(f, "x", "{}", "{'$pop': {'waiters': -1}}", false));
+    assert_comes(f, "x", "waiters.1.pid", getpid());
+    int64_t start = now_ms();
+    assert_ok(ash_lock_release(held, &f->err), &f->err);
+    assert_event(two, ASH_LOCK_LOCKED);
+    assert_int_equal(ash_lock_get_state(one), ASH_LOCK_WAITING);
+    assert_ok(ash_lock_release(two, &f->err), &f->err);
+    assert_event(one, ASH_LOCK_LOCKED);
+    assert_true(now_ms() - start < 20000);
+    ash_lock_free(held);
+    ash_lock_free(one);
+    ash_lock_free(two);
+    ash_lock_collection_close(c);
+}
+
 /* With the default options too: a lease is kept alive while its process lives. */
 static bool outlives_its_lease(fixture *f, double unit_s)
 {
@@ -256,6 +286,7 @@ int main(void)
         LOCK_TEST(test_lock_waiting__all_readers_get_in_together),
         LOCK_TEST(test_lock_waiting__dead_waiter_does_not_block),
         LOCK_TEST(test_lock_waiting__nobody_starves),
+        LOCK_TEST(test_lock_waiting__queue_in_another_order),
         LOCK_TEST(test_lock_waiting__lease_is_kept_alive),
         LOCK_TEST(test_lock_waiting__free_and_list),
     };
