@@ -23,7 +23,7 @@ static const char head[] =
     "\n"
     "The server presents wire version 21 and itself as a replica set of one (`--standalone` for "
     "the rest). Not there yet: users and\n"
-    "authentication, TLS, transactions by drivers, text and geographic search, views, time series, "
+    "authentication, TLS, transactions by drivers, text and geographic search, time series, "
     "sharding.\n";
 
 static void print_row(const char *name, const char *support, const char *note)

@@ -133,7 +133,10 @@ static const ash_wire_command_info commands[] = {
      ARGS({"query", DOC}, {"limit", NUMBER}, {"skip", NUMBER}, {"hint", HINT}, {"collation", DOC},
           {"fields", ANY}),
      READS | API1, ash__run_count, NULL},
-    {"create", NULL, ARGS(CREATE_ARGS), WRITES | API1, ash__run_create, NULL},
+    {"create", NULL, ARGS(CREATE_ARGS), WRITES | API1, ash__run_create,
+     "timeseries, clusteredIndex and encryptedFields answer 238; views are read by find, "
+     "aggregate, "
+     "count and distinct, and not by $lookup"},
     {"createIndexes", NULL, ARGS({"indexes", ARRAY}, {"commitQuorum", ANY}), WRITES | API1,
      ash__run_create_indexes, NULL},
     {"createUser", NULL, NO_ARGS, LENIENT | REFUSED, ash__run_refuse_users, NO_USERS},

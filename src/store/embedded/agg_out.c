@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/aggregate.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #define BATCH_DOCS  500
 #define BATCH_BYTES ((size_t)4 << 20)
@@ -34,6 +35,8 @@ static int copy_shape(output *o, ash_error *err)
     int rc = ash__reading_begin(o->host->store, &o->op, &reading, err);
     if (rc == 0)
         rc = ash__catalog_find(reading.view, o->db, o->coll, &c, err);
+    if (rc == 0)
+        rc = ash__view_refuse(c, err);
     if (rc == 0 && c != NULL) {
         bson_concat(&options, &c->options);
         for (uint32_t i = 1; i < c->index_count; i++)

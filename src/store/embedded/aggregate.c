@@ -3,6 +3,7 @@
 
 #include "store/embedded/cursor.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 typedef struct agg_cursor {
     ash_cursor base;
@@ -226,7 +227,18 @@ int ash__embedded_aggregate(ash_store *store, const char *db, const char *coll,
                             const bson_t *pipeline, const ash_aggregate_options *opts,
                             ash_cursor **out, ash_error *err)
 {
-    return aggregate(ash__embedded(store), db, coll, pipeline, opts, out, err);
+    ash_embedded *s = ash__embedded(store);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = aggregate(s, db, coll, pipeline, opts, out, &own);
+    if (coll != NULL && ash__view_was_refused(rc, &own)) {
+        int on_view = ash__view_aggregate(s, db, coll, pipeline, opts, out, err);
+        if (on_view != 0 || *out != NULL)
+            return on_view;
+        /* It was another view, which a stage names. */
+    }
+    if (rc != 0 && err != NULL)
+        *err = own;
+    return rc;
 }
 
 /* ---- $changeStream ----------------------------------------------------------------------------

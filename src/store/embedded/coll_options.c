@@ -3,10 +3,21 @@
 
 #include "bson/builder.h"
 #include "query/match.h"
+#include "store/embedded/views.h"
 
 #include <string.h>
 
-enum option_fate { KEEP_BOOL, KEEP_NUMBER, KEEP_DOC, KEEP_TEXT, KEEP_IMAGES, IGNORE, REFUSE };
+enum option_fate {
+    KEEP_BOOL,
+    KEEP_NUMBER,
+    KEEP_DOC,
+    KEEP_TEXT,
+    KEEP_NAME,
+    KEEP_STAGES,
+    KEEP_IMAGES,
+    IGNORE,
+    REFUSE
+};
 
 static const struct {
     const char *name;
@@ -26,8 +37,8 @@ static const struct {
     {"idIndex", IGNORE},
     {"flags", IGNORE},
     {"temp", IGNORE},
-    {"viewOn", REFUSE},
-    {"pipeline", REFUSE},
+    {"viewOn", KEEP_NAME},
+    {"pipeline", KEEP_STAGES},
     {"timeseries", REFUSE},
     {"expireAfterSeconds", REFUSE},
     {"clusteredIndex", REFUSE},
@@ -132,6 +143,14 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
         else if (!(number >= 0 && number < 9e15))
             rc = ash__fail_server(err, ASH_EINVAL, 2, "%s is out of range", it->name);
         break;
+    case KEEP_NAME:
+        if (it->value.type != BSON_TYPE_UTF8)
+            rc = ash__fail_server(err, ASH_EINVAL, 14, "%s must be a string", it->name);
+        break;
+    case KEEP_STAGES:
+        if (it->value.type != BSON_TYPE_ARRAY)
+            rc = ash__fail_server(err, ASH_EINVAL, 14, "%s must be an array", it->name);
+        break;
     case KEEP_IMAGES:
         rc = check_images(it->value, &enabled, err);
         if (!enabled)
@@ -165,6 +184,8 @@ int ash__coll_options_parse(const bson_t *given, bson_t *out, ash_error *err)
         !(ash__value_as_double(ash__doc_get(doc, "size"), &size) && size > 0))
         rc = ash__fail_server(err, ASH_EINVAL, 72,
                               "the 'size' field is required when 'capped' is true");
+    if (rc == 0)
+        rc = ash__view_check_options(doc, err);
     if (rc == 0) {
         ash__doc_to_bson(doc, &view);
         bson_copy_to(&view, out);

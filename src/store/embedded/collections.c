@@ -2,6 +2,7 @@
 #include "store/embedded/coll_options.h"
 #include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #include <string.h>
 
@@ -157,6 +158,9 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (from == NULL)
         return ash__fail_server(err, ASH_ENOTFOUND, 26, "Source collection %s.%s does not exist",
                                 n->db, n->coll);
+    rc = ash__view_refuse(from, err);
+    if (rc != 0)
+        return rc;
     if (from == to)
         return ash__fail_server(err, ASH_EINVAL, 20, "Can't rename a collection to itself");
     if (to != NULL && !n->drop_target)

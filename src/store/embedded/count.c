@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/scan_plan.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #include "base/clock.h"
 
@@ -41,7 +42,10 @@ static int count_in_view(counting *n, const bson_t *filter, ash_view *v, const a
     ash_request_spec spec = {.filter = filter};
     ash_coll_stats stats;
     ash__env_adopt(&n->env, coll);
-    int rc = ash__request_compile(&n->request, &spec, &n->env.query, err);
+    int rc = ash__view_refuse(coll, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__request_compile(&n->request, &spec, &n->env.query, err);
     if (rc != 0 || coll == NULL)
         return rc;
     if (!ash__matcher_is_empty(n->request.filter) || n->opts->hint != NULL)
@@ -52,8 +56,9 @@ static int count_in_view(counting *n, const bson_t *filter, ash_view *v, const a
     return rc;
 }
 
-int ash__embedded_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                        const ash_count_options *opts, int64_t *out, ash_error *err)
+static int count_collection(ash_store *store, const char *db, const char *coll,
+                            const bson_t *filter, const ash_count_options *opts, int64_t *out,
+                            ash_error *err)
 {
     counting n = {.store = ash__embedded(store), .opts = opts};
     ash_reading reading = {0};
@@ -80,4 +85,16 @@ int ash__embedded_count(ash_store *store, const char *db, const char *coll, cons
     int64_t limit = opts->limit < 0 ? -opts->limit : opts->limit;
     *out = limit > 0 && all > limit ? limit : all;
     return 0;
+}
+
+int ash__embedded_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                        const ash_count_options *opts, int64_t *out, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    int rc = count_collection(store, db, coll, filter, opts, out, &own);
+    if (ash__view_was_refused(rc, &own))
+        return ash__view_count(ash__embedded(store), db, coll, filter, opts, out, err);
+    if (rc != 0 && err != NULL)
+        *err = own;
+    return rc;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/cursor.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #include "bson/builder.h"
 #include "bson/path.h"
@@ -78,22 +79,47 @@ static int gather(ash_cursor *cursor, const char *key, seen_values *s, ash_error
     return 0;
 }
 
+/* The documents, of a collection or a view; env: with the collation that holds for them, to be
+ * released when this succeeds. */
+static int open_values(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
+                       const ash_find_options *opts, ash_env *env, ash_cursor **out, ash_error *err)
+{
+    ash_find_cursor *c = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__env_init(s, &opts->op, opts->collation, NULL, env, err);
+    if (rc == 0)
+        rc = ash__find_open(s, db, coll, filter, opts, &c, &own);
+    if (rc == 0) {
+        env->query.collation = c->env.query.collation;
+        *out = &c->base;
+        return 0;
+    }
+    if (ash__view_was_refused(rc, &own))
+        rc = ash__view_find(s, db, coll, filter, opts, out, err);
+    else if (own.code != 0 && err != NULL)
+        *err = own;
+    if (rc != 0)
+        ash__env_release(env);
+    return rc;
+}
+
 int ash__embedded_distinct(ash_store *store, const char *db, const char *coll, const char *key,
                            const bson_t *filter, const bson_t *collation, const ash_op *op,
                            bson_t *out, ash_error *err)
 {
     ash_find_options opts = ASH_FIND_OPTIONS_INIT;
-    ash_find_cursor *c = NULL;
+    ash_cursor *c = NULL;
+    ash_env env;
     bson_t view;
     opts.op = *op;
     opts.collation = collation;
-    int rc = ash__find_open(ash__embedded(store), db, coll, filter, &opts, &c, err);
+    int rc = open_values(ash__embedded(store), db, coll, filter, &opts, &env, &c, err);
     if (rc != 0)
         return rc;
-    seen_values s = {.collation = &c->env.query.collation};
+    seen_values s = {.collation = &env.query.collation};
     ash__builder_begin(&s.answer);
     ash__builder_begin_array(&s.answer, "values");
-    rc = gather(&c->base, key, &s, err);
+    rc = gather(c, key, &s, err);
     ash__builder_end(&s.answer);
     ash__builder_end(&s.answer);
     if (rc == 0) {
@@ -102,6 +128,7 @@ int ash__embedded_distinct(ash_store *store, const char *db, const char *coll, c
     }
     ash__free(s.slots);
     ash__builder_release(&s.answer);
-    c->base.ops->free(&c->base);
+    c->ops->free(c);
+    ash__env_release(&env);
     return rc;
 }

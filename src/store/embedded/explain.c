@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/scan_plan.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #include "base/clock.h"
 #include "bson/path.h"
@@ -282,6 +283,8 @@ int ash__embedded_explain(ash_store *store, const char *db, const char *coll, co
         rc = ash__reading_begin(e.store, op, &reading, err);
     if (rc == 0)
         rc = ash__catalog_find(reading.view, db, coll, &found, err);
+    if (rc == 0)
+        rc = ash__view_refuse(found, err);
     if (rc == 0)
         rc = plan_and_run(&e, reading.view, found, err);
     ash__reading_end(&reading);

@@ -4,6 +4,7 @@
 #include "store/embedded/point.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/versions.h"
+#include "store/embedded/views.h"
 
 #include <string.h>
 
@@ -147,6 +148,8 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
     if (rc == 0)
         rc = ash__catalog_find(reading.view, db, coll, &found, err);
     if (rc == 0)
+        rc = ash__view_refuse(found, err);
+    if (rc == 0)
         rc = compile(c, filter, opts, found, err);
     if (rc == 0 && found != NULL)
         rc = open_on_collection(c, found, &reading, opts, err);
@@ -163,7 +166,9 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
 int ash__embedded_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                        const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
+    ash_embedded *s = ash__embedded(store);
     ash_find_cursor *c = NULL;
+    ash_error own = ASH_ERROR_INIT;
     ash_value id;
     int rc = 0;
     *out = NULL;
@@ -171,10 +176,14 @@ int ash__embedded_find(ash_store *store, const char *db, const char *coll, const
     bool is_told = opts->op.reader != 0 &&
                    (ash__name_ends_with(coll, ".files") || ash__name_ends_with(coll, ".chunks"));
     if (!is_told && ash__point_applies(filter, opts, &id))
-        rc = ash__point_find(ash__embedded(store), db, coll, id, &opts->op, out, err);
+        rc = ash__point_find(s, db, coll, id, &opts->op, out, err);
     if (rc != 0 || *out != NULL)
         return rc;
-    rc = ash__find_open(ash__embedded(store), db, coll, filter, opts, &c, err);
+    rc = ash__find_open(s, db, coll, filter, opts, &c, &own);
+    if (ash__view_was_refused(rc, &own))
+        return ash__view_find(s, db, coll, filter, opts, out, err);
+    if (rc != 0 && err != NULL)
+        *err = own;
     *out = c != NULL ? &c->base : NULL;
     return rc;
 }

@@ -3,6 +3,7 @@
 #include "store/embedded/index_spec.h"
 #include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #include <string.h>
 
@@ -84,6 +85,9 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
     int rc = ash__catalog_find(ash__writer_view(w), cr->db, cr->coll, &c, err);
     if (rc != 0)
         return rc;
+    rc = ash__view_refuse(c, err);
+    if (rc != 0)
+        return rc;
     cr->created_collection = c == NULL;
     if (c == NULL)
         rc = ash__coll_ensure(w, cr->db, cr->coll, &c, err);
@@ -144,6 +148,8 @@ int ash__embedded_list_indexes(ash_store *store, const char *db, const char *col
     int rc = ash__reading_begin(ash__embedded(store), op, &reading, err);
     if (rc == 0)
         rc = ash__catalog_find(reading.view, db, coll, &c, err);
+    if (rc == 0)
+        rc = ash__view_refuse(c, err);
     if (rc == 0 && c == NULL)
         rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "ns does not exist: %s.%s", db, coll);
     ash__builder_begin(&b);
@@ -239,6 +245,9 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
         return rc;
     if (c == NULL)
         return ash__fail_server(err, ASH_ENOTFOUND, 26, "ns not found %s.%s", d->db, d->coll);
+    rc = ash__view_refuse(c, err);
+    if (rc != 0)
+        return rc;
     switch (what->value_type) {
     case BSON_TYPE_UTF8:
         return strcmp(what->value.v_utf8.str, "*") == 0

@@ -3,6 +3,7 @@
 #include "store/embedded/document.h"
 #include "store/embedded/retry.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #include "base/clock.h"
 
@@ -134,6 +135,8 @@ static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
     int rc = resume(in, w, err);
     if (rc == 0 && in->next < in->end)
         rc = ash__coll_ensure(w, in->db, in->coll, &c.coll, err);
+    if (rc == 0)
+        rc = ash__view_refuse(c.coll, err);
     if (c.coll != NULL && in->coll_id == 0)
         ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, c.coll->id);
     while (rc == 0 && in->next < in->end && !in->stop)

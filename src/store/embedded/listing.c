@@ -20,15 +20,16 @@ static void describe(const listing *l, const ash_coll *c, ash_builder *b)
 {
     ash__builder_begin(b);
     ash__builder_text(b, "name", c->name);
-    ash__builder_text(b, "type", "collection");
+    bool is_view = bson_has_field(&c->options, "viewOn");
+    ash__builder_text(b, "type", is_view ? "view" : "collection");
     ash__builder_doc_value(b, "options", ash__doc_from_bson(&c->options));
     ash__builder_begin_doc(b, "info");
-    ash__builder_bool(b, "readOnly", l->store->read_only);
-    ash__builder_binary(b, "uuid", BSON_SUBTYPE_UUID, c->uuid, sizeof c->uuid);
+    ash__builder_bool(b, "readOnly", is_view || l->store->read_only);
+    if (!is_view)
+        ash__builder_binary(b, "uuid", BSON_SUBTYPE_UUID, c->uuid, sizeof c->uuid);
     ash__builder_end(b);
-    ash__builder_begin_doc(b, "idIndex");
-    ash__builder_elements(b, ash__doc_from_bson(&c->indexes[0].spec));
-    ash__builder_end(b);
+    if (!is_view)
+        ash__builder_doc_value(b, "idIndex", ash__doc_from_bson(&c->indexes[0].spec));
     ash__builder_end(b);
 }
 

@@ -3,6 +3,7 @@
 #include "store/embedded/index_spec.h"
 #include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #include "bson/builder.h"
 
@@ -165,6 +166,8 @@ static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
     int rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
     if (rc == 0 && c == NULL)
         rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "ns does not exist: %s.%s", m->db, m->coll);
+    if (rc == 0)
+        rc = ash__view_refuse(c, err);
     if (rc == 0)
         rc = log_modification(w, m, c, err);
     ash_doc_iter it = ash__doc_iter(m->changes);

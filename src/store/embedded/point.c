@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "store/embedded/views.h"
 
 #include <string.h>
 
@@ -108,9 +109,10 @@ int ash__point_find(ash_embedded *s, const char *db, const char *coll, ash_value
     int rc = ash__reading_begin(s, op, &reading, err);
     if (rc == 0)
         rc = ash__catalog_find(reading.view, db, coll, &found, err);
-    if (rc == 0 && found != NULL)
+    bool is_view = ash__view_refuse(found, NULL) != 0;
+    if (rc == 0 && found != NULL && !is_view)
         rc = ash__record_find_id(reading.view, found, id, &r, &there, err);
-    if (rc == 0 && (!there || r.place.segment == 0))
+    if (rc == 0 && !is_view && (!there || r.place.segment == 0))
         *out = make_cursor(s, there ? r.doc : (ash_doc){NULL, 0});
     ash__reading_end(&reading);
     ash__slow_note(s, "find", db, coll, from_ms);

@@ -9,7 +9,8 @@
 /* Is the find one by _id and nothing more?  Then *id is a view of the filter. */
 bool ash__point_applies(const bson_t *filter, const ash_find_options *opts, ash_value *id);
 
-/* *out NULL with 0: the document lies in a segment, and an ordinary find has to hold it there. */
+/* *out NULL with 0: it takes an ordinary find, since the document lies in a segment, where it has
+ * to be held, or the collection is a view. */
 int ash__point_find(ash_embedded *s, const char *db, const char *coll, ash_value id,
                     const ash_op *op, ash_cursor **out, ash_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/target.h"
+#include "store/embedded/views.h"
 
 #include "store/embedded/document.h"
 
@@ -41,6 +42,8 @@ void ash__target_release(ash_target *t)
 int ash__target_resolve(ash_target *t, ash_view *v, const ash_coll **coll, ash_error *err)
 {
     int rc = ash__catalog_find(v, t->spec.db, t->spec.coll, coll, err);
+    if (rc == 0)
+        rc = ash__view_refuse(*coll, err);
     if (rc != 0 || *coll == NULL)
         return rc;
     if (ash__env_adopt(&t->env, *coll)) {

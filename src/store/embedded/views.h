@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_STORE_EMBEDDED_VIEWS_H
+#define ASH_STORE_EMBEDDED_VIEWS_H
+
+#include "store/embedded/embedded.h"
+
+/* Views: collections without documents whose options are {viewOn, pipeline}.
+ *
+ * Finds, aggregates, counts and distinct on a view become an aggregate on what it stands on (which
+ * may be a view again), everything else is refused with 166.  Other collections that a stage names
+ * must be real ones. */
+
+enum { ASH_VIEW_MAX_DEPTH = 20, ASH_IS_A_VIEW = 166 };
+
+/* 0 for a collection, and for none (NULL); else ASH_EUNSUPPORTED (166). */
+int ash__view_refuse(const ash_coll *c, ash_error *err);
+
+/* Is that how a call failed? */
+bool ash__view_was_refused(int rc, const ash_error *err);
+
+/* Check the options {viewOn, pipeline} of create. */
+int ash__view_check_options(ash_doc options, ash_error *err);
+
+/* Run stages on a view; options as for the slot.  *out NULL and 0 when it is none (any more). */
+int ash__view_aggregate(ash_embedded *s, const char *db, const char *view, const bson_t *stages,
+                        const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
+
+/* What a find, or the filter of a distinct, means on a view. */
+int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
+                   const ash_find_options *opts, ash_cursor **out, ash_error *err);
+int ash__view_count(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
+                    const ash_count_options *opts, int64_t *out, ash_error *err);
+
+#endif
