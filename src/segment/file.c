@@ -65,13 +65,15 @@ int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, 
     uint8_t header[ASH_BLOCK_BYTES];
     char *path = ash__segment_path(s, id);
     off_t size = (off_t)blocks * ASH_BLOCK_BYTES;
+    off_t first = (off_t)ASH_RESERVE_BLOCKS * ASH_BLOCK_BYTES;
     int result = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC, fd, err);
     if (result != 0)
         goto out;
     make_header(s, id, blocks, header);
     result = check_room(s, *fd, size, id, err);
-    if (result == 0 && ash__io()->fallocate(*fd, 0, size) != 0 &&
-        ((errno != EOPNOTSUPP && errno != EINVAL) || ash__io()->ftruncate(*fd, size) != 0))
+    if (result == 0 && ((ash__io()->fallocate(*fd, 0, size < first ? size : first) != 0 &&
+                         errno != EOPNOTSUPP && errno != EINVAL) ||
+                        ash__io()->ftruncate(*fd, size) != 0))
         result = ash__fail_errno(err, errno, "cannot make segment %08x", (unsigned)id);
     if (result == 0)
         result = ash__file_write(*fd, header, sizeof header, 0, err);

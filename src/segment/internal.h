@@ -14,6 +14,7 @@ typedef struct ash_segment {
     uint32_t id;
     uint32_t blocks;         /* of the file, its header block included */
     uint32_t used;           /* bits set in map (kept also while the map is not loaded) */
+    uint32_t reserved;       /* blocks that have their place on the disk, when this run made it */
     int fd;                  /* -1: not open for writing */
     uint32_t users;          /* threads that use fd */
     const uint8_t *map_base; /* NULL: not mapped */
@@ -67,6 +68,10 @@ struct ash_segments {
     uint64_t pin_count;
     uint64_t waiting_blocks; /* held by pins alone */
 };
+
+/* A new segment gets its place on the disk this much at a time, so that a small store is not half
+ * empty, and large ones are laid out in long runs all the same. */
+enum { ASH_RESERVE_BLOCKS = 2048 };
 
 /* file.c */
 char *ash__segment_path(const ash_segments *s, uint32_t id);

@@ -45,6 +45,25 @@ static int write_blocks(int fd, ash_extent extent, struct iovec head, const stru
     return result;
 }
 
+/* Whoever is the first to write behind what is reserved reserves more.  What the disk refuses here
+ * it refuses the write. */
+static void reserve(ash_segments *s, int fd, ash_extent extent)
+{
+    uint32_t end = extent.block + extent.blocks;
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, extent.segment);
+    uint32_t from = seg->reserved, to = from;
+    if (end > from) {
+        to = (end + ASH_RESERVE_BLOCKS - 1) / ASH_RESERVE_BLOCKS * ASH_RESERVE_BLOCKS;
+        to = to < seg->blocks ? to : seg->blocks;
+        seg->reserved = to;
+    }
+    ash__mutex_unlock(&s->lock);
+    if (to > from)
+        (void)ash__io()->fallocate(fd, (off_t)from * ASH_BLOCK_BYTES,
+                                   (off_t)(to - from) * ASH_BLOCK_BYTES);
+}
+
 /* Count a finished write; true when the range *from..*to should now go to the disk. */
 static bool note_written(ash_segments *s, ash_placed *out, uint64_t *from, uint64_t *to)
 {
@@ -85,6 +104,7 @@ int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
     out->sequence = sequence;
     result = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
     if (result == 0) {
+        reserve(s, fd, out->extent);
         result = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count,
                               len, err);
         if (result == 0 && note_written(s, out, &from, &to))

@@ -21,6 +21,7 @@ ash_segment *ash__segment_insert(ash_segments *s, uint32_t id, uint32_t blocks, 
     seg->id = id;
     seg->blocks = blocks;
     seg->used = used;
+    seg->reserved = blocks;
     seg->fd = -1;
     s->table[id - 1] = seg;
     return seg;
@@ -226,6 +227,7 @@ static int grow(ash_segments *s, uint32_t need, ash_error *err)
         ash_segment *seg = ash__segment_insert(s, id, blocks, 0);
         ash__segment_install(seg, NULL);
         seg->fd = fd;
+        seg->reserved = blocks < ASH_RESERVE_BLOCKS ? blocks : ASH_RESERVE_BLOCKS;
         s->open_fds++;
         seg->dirty_totals = true;
     }
