@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "base/clock.h"
+
 #include <string.h>
 
 #define TOTAL 50000
@@ -103,6 +105,38 @@ static void test_bucket_resume__unknown_and_expired_tokens(void **state)
     ash__free(data);
 }
 
+/* From now, and anew with each process that goes on. */
+static void expect_a_day(fixture *f)
+{
+    int64_t day_ms = INT64_C(24) * 3600 * 1000, now = ash__clock_wall_ms();
+    char *json = ash__sprintf("{\"expires\": {\"$gt\": {\"$date\": {\"$numberLong\": "
+                              "\"%lld\"}}, \"$lte\": {\"$date\": {\"$numberLong\": \"%lld\"}}}}",
+                              (long long)(now + day_ms - 60000), (long long)(now + day_ms));
+    assert_int_equal(support_count(f->attributes, json), 1);
+    ash__free(json);
+}
+
+static void test_bucket_resume__is_kept_for_a_day(void **state)
+{
+    fixture *f = *state;
+    ash_upload *u = NULL;
+    uint8_t *data = support_bytes(1000, 5);
+    char *token = begin(f, NULL, data, 1000);
+    expect_a_day(f);
+    /* As if a third of the day had gone by. */
+    char *earlier =
+        ash__sprintf("{\"$set\": {\"expires\": {\"$date\": {\"$numberLong\": \"%lld\"}}}}",
+                     (long long)ash__clock_wall_ms() + 16 * 3600 * 1000);
+    support_update(f->attributes, "{}", earlier);
+    ash__free(earlier);
+    assert_ok(ash_bucket_resume_upload(f->bucket, token, &u, &f->err), &f->err);
+    expect_a_day(f);
+    assert_ok(ash_upload_abort(u, &f->err), &f->err);
+    ash_upload_free(u);
+    ash__free(token);
+    ash__free(data);
+}
+
 static void test_bucket_resume__abort_takes_everything(void **state)
 {
     fixture *f = *state;
@@ -147,8 +181,10 @@ int main(void)
 #define T(name)                                                                                    \
     cmocka_unit_test_setup_teardown(test_bucket_resume__##name, support_setup, support_teardown)
     const struct CMUnitTest tests[] = {
-        T(goes_on_after_reopening), T(stands_before_a_gap), T(unknown_and_expired_tokens),
-        T(abort_takes_everything),  T(condition_is_kept),   T(ordinary_uploads_have_no_token),
+        T(goes_on_after_reopening),        T(stands_before_a_gap),
+        T(unknown_and_expired_tokens),     T(is_kept_for_a_day),
+        T(abort_takes_everything),         T(condition_is_kept),
+        T(ordinary_uploads_have_no_token),
     };
     return cmocka_run_group_tests_name("bucket resume", tests, NULL, NULL);
 }
