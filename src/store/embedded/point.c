@@ -76,8 +76,8 @@ static bool is_plain(bson_type_t type)
 bool ash__point_applies(const bson_t *filter, const ash_find_options *o, ash_value *id)
 {
     ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(filter));
-    if (o->skip != 0 || o->limit < 0 || o->tailable || o->await_data || o->download ||
-        o->hint != NULL || !is_nothing(o->sort) || !is_nothing(o->projection) ||
+    if (o->skip != 0 || o->show_record_id || o->limit < 0 || o->tailable || o->await_data ||
+        o->download || o->hint != NULL || !is_nothing(o->sort) || !is_nothing(o->projection) ||
         !is_nothing(o->collation) || !is_nothing(o->let))
         return false;
     if (!ash__doc_iter_next(&it) || strcmp(it.name, "_id") != 0 || !is_plain(it.value.type))
