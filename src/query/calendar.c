@@ -40,7 +40,9 @@ ash_civil ash__civil_from_ms(int64_t ms)
 {
     ash_civil c;
     int64_t days = ash__floor_div(ms, DAY_MS);
-    int rest = (int)(ms - days * DAY_MS);
+    int rest = (int)(ms % DAY_MS); /* days * DAY_MS may lie below what 64 bits hold */
+    if (rest < 0)
+        rest += (int)DAY_MS;
     civil_from_days(days, &c);
     c.milli = rest % 1000;
     c.second = rest / 1000 % 60;

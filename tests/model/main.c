@@ -70,6 +70,13 @@ static void report(scenario *s, bson_t **steps, uint32_t count)
     fflush(stdout);
 }
 
+static void print_counts(const scenario *s, int64_t steps, int64_t seconds)
+{
+    printf("# %lld steps, %llu answers compared, %llu steps left open, %lld s\n", (long long)steps,
+           (unsigned long long)s->compared, (unsigned long long)s->left_open, (long long)seconds);
+    fflush(stdout);
+}
+
 /* One row of steps from empty collections; false when the store differs. */
 static bool episode(scenario *s, uint64_t seed, int64_t number, int64_t *steps_done)
 {
@@ -97,7 +104,7 @@ static bool episode(scenario *s, uint64_t seed, int64_t number, int64_t *steps_d
 
 static bool run(scenario *s, uint64_t seed, const options *o)
 {
-    int64_t steps = 0, start = now();
+    int64_t steps = 0, start = now(), told = start;
     printf("# seed %llu\n", (unsigned long long)seed);
     fflush(stdout);
     if (o->episode >= 0)
@@ -107,10 +114,12 @@ static bool run(scenario *s, uint64_t seed, const options *o)
             break;
         if (!episode(s, seed, number, &steps))
             return false;
+        if (now() - told >= 60) {
+            told = now();
+            print_counts(s, steps, told - start);
+        }
     }
-    printf("# %lld steps, %llu answers compared, %llu steps left open, %lld s\n", (long long)steps,
-           (unsigned long long)s->compared, (unsigned long long)s->left_open,
-           (long long)(now() - start));
+    print_counts(s, steps, now() - start);
     return true;
 }
 
