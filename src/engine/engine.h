@@ -196,6 +196,7 @@ typedef struct ash_pins ash_pins;
 ash_pins *ash__pins_new(ash_engine *e);
 void ash__pins_add(ash_pins *p, ash_view *v, const ash_pointer *place); /* while v is open */
 bool ash__pins_touch(ash_pins *p);                                      /* false: it has lapsed */
+void ash__pins_hold(ash_pins *p, bool held); /* held: it does not lapse, however long it takes */
 int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out,
                    ash_error *err); /* verified */
 /* The same for who verifies by ash__segments_verify just what he looks at, and has touched the pins

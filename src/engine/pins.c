@@ -15,6 +15,7 @@ struct ash_pins {
     size_t capacity;
     int64_t touched;
     bool lapsed;
+    bool held; /* somebody is reading: it does not lapse */
 };
 
 ash_pins *ash__pins_new(ash_engine *e)
@@ -86,6 +87,14 @@ int ash__pins_open(ash_pins *p, const ash_pointer *place, ash_payload *out, ash_
     return ash__segments_open(p->engine->segments, &at, NULL, out, err);
 }
 
+void ash__pins_hold(ash_pins *p, bool held)
+{
+    ash__mutex_lock(&p->engine->pins_lock);
+    p->held = held;
+    p->touched = ash__clock_coarse_ms();
+    ash__mutex_unlock(&p->engine->pins_lock);
+}
+
 void ash__pins_clear(ash_pins *p)
 {
     ash__mutex_lock(&p->engine->pins_lock);
@@ -119,7 +128,7 @@ void ash__pins_lapse(ash_engine *e)
     int64_t oldest = ash__clock_coarse_ms() - e->opts.pin_timeout_ms;
     ash__mutex_lock(&e->pins_lock);
     for (ash_pins *p = e->pin_sets; p != NULL; p = p->next) {
-        if (p->count > 0 && p->touched < oldest) {
+        if (p->count > 0 && !p->held && p->touched < oldest) {
             release_all(p);
             p->lapsed = true;
         }

@@ -22,6 +22,9 @@ static void set_out(ash_batch_memory *m, bool out)
 {
     ash__gate_lock(m->store->gate);
     m->out = out;
+    ash__pins_hold(m->pins, out);
+    if (m->also != NULL)
+        ash__pins_hold(m->also, out);
     ash__gate_unlock(m->store->gate);
 }
 
@@ -29,6 +32,8 @@ void ash__batch_memory_keep(ash_batch_memory *m, ash_pins *pins)
 {
     ash__gate_lock(m->store->gate);
     m->also = pins;
+    if (pins != NULL && m->out)
+        ash__pins_hold(pins, true);
     ash__gate_unlock(m->store->gate);
 }
 
