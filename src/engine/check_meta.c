@@ -14,7 +14,16 @@ static uint8_t touch(MDB_val v)
     return all;
 }
 
-/* 2: rows in ascending order, as many as the database says. */
+/* Whether who looks for the row finds it: what leads to a page may be wrong though the page is not.
+ */
+static bool is_reachable(const ash_check *k, int database, MDB_val key, MDB_val value)
+{
+    MDB_val found;
+    return mdb_get(k->view->txn, k->engine->dbi[database], &key, &found) == 0 &&
+           found.mv_data == value.mv_data && found.mv_size == value.mv_size;
+}
+
+/* 2: rows in ascending order, each where it is looked for, as many as the database says. */
 int ash__check_pages(ash_check *k, int database, ash_error *err)
 {
     MDB_cursor *cursor = NULL;
@@ -22,7 +31,7 @@ int ash__check_pages(ash_check *k, int database, ash_error *err)
     MDB_val key, value;
     uint8_t before[ASH_KEY_MAX];
     size_t before_len = 0;
-    uint64_t rows = 0, unordered = 0;
+    uint64_t rows = 0, unordered = 0, unreachable = 0;
     volatile uint8_t sink = 0;
     int rc = mdb_stat(k->view->txn, k->engine->dbi[database], &stat_of);
     if (rc == 0)
@@ -35,6 +44,7 @@ int ash__check_pages(ash_check *k, int database, ash_error *err)
             break;
         if (rows > 0 && ash__bytes_compare((ash_doc){before, before_len}, now) >= 0)
             unordered++;
+        unreachable += !is_reachable(k, database, key, value);
         memcpy(before, key.mv_data, key.mv_size);
         before_len = key.mv_size;
         sink = (uint8_t)(sink ^ touch(value));
@@ -44,6 +54,9 @@ int ash__check_pages(ash_check *k, int database, ash_error *err)
     if (unordered > 0)
         ash__check_found(k, 2, "pages", NULL, "database %d of meta.mdb: %llu rows out of order",
                          database, (unsigned long long)unordered);
+    if (unreachable > 0)
+        ash__check_found(k, 2, "pages", NULL, "database %d of meta.mdb: %llu rows cannot be found",
+                         database, (unsigned long long)unreachable);
     if ((rc == 0 || rc == MDB_NOTFOUND) && rows != stat_of.ms_entries)
         ash__check_found(k, 2, "pages", NULL, "database %d of meta.mdb: %llu rows instead of %llu",
                          database, (unsigned long long)rows,

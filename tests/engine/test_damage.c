@@ -157,6 +157,54 @@ static void test_engine_damage__metadata_never_gives_wrong_bytes(void **state)
     ash__free(path);
 }
 
+static uint16_t le16(const uint8_t *at)
+{
+    return (uint16_t)(at[0] | at[1] << 8);
+}
+
+/* In every branch page, the last byte of the key by which its second child is found.  Nothing on
+ * the pages below is changed: all rows are there, and some are not found any more. */
+static int mislead(fixture *f)
+{
+    enum { PAGE = 4096, BRANCH = 1, FLAGS = 10, LOWER = 12, NODES = 16, KEY_SIZE = 6, KEY = 8 };
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    int fd = open(path, O_RDWR), changed = 0;
+    uint8_t page[PAGE];
+    assert_true(fd >= 0);
+    for (off_t at = 2 * PAGE; pread(fd, page, PAGE, at) == PAGE; at += PAGE) {
+        if (le16(page + FLAGS) != BRANCH || le16(page + LOWER) < NODES + 4)
+            continue;
+        size_t node = le16(page + NODES + 2);
+        size_t last = node + KEY + le16(page + node + KEY_SIZE) - 1;
+        assert_true(last < PAGE);
+        page[last] ^= 0x10;
+        assert_int_equal(pwrite(fd, page, PAGE, at), PAGE);
+        changed++;
+    }
+    close(fd);
+    ash__free(path);
+    return changed;
+}
+
+static void test_engine_damage__rows_that_nobody_finds_are_reported(void **state)
+{
+    fixture *f = *state;
+    ash_buffer found = ASH_BUFFER_INIT;
+    fixture_create(f, "c", NULL);
+    for (int32_t i = 1; i <= 400; i++) {
+        bson_t *doc = fixture_chunk(i, i, 300);
+        assert_ok(fixture_insert(f, "c", doc, ASH_ACK_APPLIED, NULL), &f->err);
+        bson_destroy(doc);
+    }
+    fixture_close(f);
+    assert_true(mislead(f) > 0);
+    f->opts.read_only = true;
+    fixture_open(f);
+    assert_true(check(f, &found) > 0);
+    expect_text(&found, "rows cannot be found");
+    ash__buffer_release(&found);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -164,6 +212,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_engine_damage__payload_is_named),
         TEST(test_engine_damage__record_header_is_named),
+        TEST(test_engine_damage__rows_that_nobody_finds_are_reported),
         TEST(test_engine_damage__metadata_never_gives_wrong_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
