@@ -138,6 +138,8 @@ static void test_store_embedded_point__large_long_and_missing(void **state)
 static void test_store_embedded_point__leaves_the_rest_to_the_planner(void **state)
 {
     fixture *f = *state;
+    static const char pattern[] =
+        "{\"_id\": {\"$regularExpression\": {\"pattern\": \"a\", \"options\": \"\"}}}";
     static const char *const others[] = {"{}",
                                          "{\"_id\": null}",
                                          "{\"_id\": {\"$gt\": 1}}",
@@ -145,8 +147,7 @@ static void test_store_embedded_point__leaves_the_rest_to_the_planner(void **sta
                                          "{\"_id\": [1]}",
                                          "{\"_id\": 1, \"v\": 1}",
                                          "{\"v\": 1}",
-                                         "{\"_id\": {\"$regularExpression\": {\"pattern\": \"a\", "
-                                         "\"options\": \"\"}}}",
+                                         pattern,
                                          "{\"_id\": {\"$numberDouble\": \"1.5\"}}"};
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
     ash_value id;
