@@ -83,7 +83,7 @@ typedef struct ash_reading {
     ash_view *view;
     bool owned;
     struct ash_reading *lender; /* in a look: the one that may own the view, or does no longer */
-    struct ash_past *past; /* or NULL */
+    struct ash_past *past;      /* or NULL */
     ash_embedded *store;
 } ash_reading;
 int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_error *err);
