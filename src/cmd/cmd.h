@@ -60,6 +60,7 @@ typedef struct ash_cmd_verb {
     const ash_cmd_option *options; /* ends with a NULL name; or NULL */
     const char *choices;           /* for completion: what its first word can be, by spaces; NULL */
     bool takes_names;              /* for completion: its words are names of stored files */
+    bool has_dry_run;              /* it looks at cmd->dry_run; -n is a mistake with the others */
     int min_words, max_words;      /* max < 0: any number */
     int (*run)(ash_cmd *cmd, const ash_cmd_args *args);
 } ash_cmd_verb;

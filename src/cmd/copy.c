@@ -375,5 +375,6 @@ const ash_cmd_verb ash__cmd_copy = {
     .options = options,
     .min_words = 2,
     .max_words = 2,
+    .has_dry_run = true,
     .run = run_copy,
 };

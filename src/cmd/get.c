@@ -254,5 +254,6 @@ const ash_cmd_verb ash__cmd_get = {
     .min_words = 1,
     .max_words = 2,
     .takes_names = true,
+    .has_dry_run = true,
     .run = run_get,
 };

@@ -244,5 +244,6 @@ const ash_cmd_verb ash__cmd_gridfs = {
     .min_words = 0,
     .max_words = -1,
     .choices = "list search put put_id get get_id get_regex delete delete_id",
+    .has_dry_run = true,
     .run = run_gridfs,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/verbs.h"
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -204,6 +205,44 @@ static void wait_for_others(const ash_cmd *cmd, ash_server *server)
     }
 }
 
+/* Neither taken nor waited for: whoever holds it is not disturbed. */
+static int say_what_would_run(const ash_cmd *cmd, const ash_cmd_args *args)
+{
+    ash_error err = ASH_ERROR_INIT;
+    bson_value_t id;
+    int result = ash__locks_id(args->words[0], &id, &err);
+    if (result != 0)
+        return ash__cmd_fail(cmd, args->words[0], &err);
+    bson_value_destroy(&id);
+    bool shared = args->values[SHARED] != NULL;
+    if (cmd->json) {
+        bson_t object = BSON_INITIALIZER, words;
+        BSON_APPEND_UTF8(&object, "lock", args->words[0]);
+        BSON_APPEND_BOOL(&object, "shared", shared);
+        BSON_APPEND_ARRAY_BEGIN(&object, "command", &words);
+        for (int i = 1; i < args->count; i++) {
+            char index[12];
+            snprintf(index, sizeof index, "%d", i - 1);
+            BSON_APPEND_UTF8(&words, index, args->words[i]);
+        }
+        bson_append_array_end(&object, &words);
+        BSON_APPEND_BOOL(&object, "dryRun", true);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+        return ASH_EXIT_OK;
+    }
+    ash_buffer line = ASH_BUFFER_INIT;
+    for (int i = 1; i < args->count; i++)
+        ash__buffer_printf(&line, "%s%s", i > 1 ? " " : "", args->words[i]);
+    char *name = ash__cmd_printable(args->words[0]);
+    char *command = ash__cmd_printable(ash__buffer_text(&line));
+    ash__cmd_say(cmd, "would run under the %slock of %s: %s", shared ? "read " : "", name, command);
+    ash__free(name);
+    ash__free(command);
+    ash__buffer_release(&line);
+    return ASH_EXIT_OK;
+}
+
 static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
 {
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
@@ -220,6 +259,8 @@ static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
         result = parse_seconds(cmd, "grace", args->values[GRACE], &o.grace_s);
     if (result != 0)
         return result;
+    if (cmd->dry_run)
+        return say_what_would_run(cmd, args);
     BSON_APPEND_UTF8(&meta, "command", args->words[1]);
     if (args->values[META] != NULL)
         BSON_APPEND_UTF8(&meta, "note", args->values[META]);
@@ -263,5 +304,6 @@ const ash_cmd_verb ash__cmd_lock = {
     .min_words = 2,
     .max_words = -1,
     .takes_names = true,
+    .has_dry_run = true,
     .run = run_lock,
 };

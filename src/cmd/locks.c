@@ -252,5 +252,6 @@ const ash_cmd_verb ash__cmd_locks = {
     .options = options,
     .max_words = 2,
     .choices = "ls break",
+    .has_dry_run = true,
     .run = run_locks,
 };

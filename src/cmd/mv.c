@@ -72,5 +72,6 @@ const ash_cmd_verb ash__cmd_mv = {
     .min_words = 2,
     .max_words = 2,
     .takes_names = true,
+    .has_dry_run = true,
     .run = run_mv,
 };

@@ -465,5 +465,6 @@ const ash_cmd_verb ash__cmd_put = {
     .options = options,
     .min_words = 1,
     .max_words = -1,
+    .has_dry_run = true,
     .run = run_put,
 };

@@ -103,5 +103,6 @@ const ash_cmd_verb ash__cmd_rm = {
     .min_words = 1,
     .max_words = -1,
     .takes_names = true,
+    .has_dry_run = true,
     .run = run_rm,
 };

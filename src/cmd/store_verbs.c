@@ -16,8 +16,34 @@ static int init_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
     return ASH_EXIT_OK;
 }
 
+static int say_what_init_would(const ash_cmd *cmd)
+{
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    int result = ash__cmd_open_if_any(cmd, &store, &err);
+    if (result != 0)
+        return ash__cmd_fail(cmd, NULL, &err);
+    char *uri = ash__cmd_store_uri(cmd);
+    if (cmd->json) {
+        bson_t object = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&object, "store", uri);
+        BSON_APPEND_BOOL(&object, "exists", store != NULL);
+        BSON_APPEND_BOOL(&object, "dryRun", true);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+    } else {
+        ash__cmd_say(cmd, store != NULL ? "%s is a store already" : "would make a store at %s",
+                     uri);
+    }
+    ash__free(uri);
+    ash_store_close(store);
+    return ASH_EXIT_OK;
+}
+
 static int run_init(ash_cmd *cmd, const ash_cmd_args *args)
 {
+    if (cmd->dry_run)
+        return say_what_init_would(cmd);
     return ash__cmd_with_store(cmd, ASH_CMD_WRITE, args, init_store);
 }
 
@@ -147,6 +173,7 @@ const ash_cmd_verb ash__cmd_init = {
     .group = "store",
     .synopsis = "",
     .summary = "make an empty store, if there is none",
+    .has_dry_run = true,
     .run = run_init,
 };
 
@@ -180,5 +207,6 @@ const ash_cmd_verb ash__cmd_check = {
         "(of unfinished uploads too) are named and not copied; the change history starts "
         "anew.",
     .options = check_options,
+    .has_dry_run = true,
     .run = run_check,
 };

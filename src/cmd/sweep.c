@@ -149,5 +149,6 @@ const ash_cmd_verb ash__cmd_sweep = {
         "databases, or those that\n"
         "-d and -b name.  With -n, say what would be freed.",
     .options = options,
+    .has_dry_run = true,
     .run = run_sweep,
 };

@@ -183,6 +183,7 @@ case_server_computes_digests_of_drivers_files() {
 case_server_leaves_files_alone_without_background() {
     start_server "$scratch/alone" --no-background --sum-every 1 --expire-every 1
     upload_by_driver file
+    "$ASHLAR" -s "$scratch/alone" sum -n file | grep -q "^$(yes 'driven ' | tr -d '\n' | head -c 700000 | sha256sum | cut -c1-64)"
     echo stays | "$ASHLAR" -s "$scratch/alone" put --ttl 1 - stays
     sleep 2.5
     ! "$ASHLAR" -s "$scratch/alone" stat file | grep -qi 'sha.*[0-9a-f]\{64\}'
