@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/copy.h"
+#include "cmd/folder.h"
 #include "cmd/verbs.h"
 #include "cmd/work.h"
 
@@ -280,30 +281,26 @@ static bool same_deployment(const char *a, const char *b)
     return same_text(hosts[0], lens[0], hosts[1], lens[1]);
 }
 
-static bool same_folder(const char *a, const char *b)
-{
-    char *x = realpath(a, NULL), *y = realpath(b, NULL);
-    bool same = x != NULL && y != NULL && strcmp(x, y) == 0;
-    free(x);
-    free(y);
-    return same;
-}
-
-static bool same_store(const ash_cmd *from, const ash_cmd *to)
+static int check_target(const ash_cmd *from, const ash_cmd *to)
 {
     char *a = ash__cmd_store_folder(from), *b = ash__cmd_store_folder(to);
     bool same = false;
+    int status = 0;
     if (a != NULL && b != NULL) {
-        same = same_folder(a, b);
+        same = ash__folder_holds(a, b) && ash__folder_holds(b, a);
+        if (!same && ash__folder_holds(a, b))
+            status = ash__cmd_usage(from, "%s lies in the store that is to be copied", b);
     } else if (a == NULL && b == NULL) {
         char *x = ash__cmd_store_uri(from), *y = ash__cmd_store_uri(to);
         same = same_deployment(x, y);
         ash__free(x);
         ash__free(y);
     }
+    if (same)
+        status = ash__cmd_usage(from, "source and target are the same store");
     ash__free(a);
     ash__free(b);
-    return same;
+    return status;
 }
 
 static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, ash_error *err)
@@ -329,18 +326,21 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
     ash_cmd from = *cmd, to = *cmd;
+    if (args->words[0][0] == 0 || args->words[1][0] == 0)
+        return ash__cmd_usage(cmd, "the name of a store cannot be empty");
     from.store_uri = args->words[0];
     to.store_uri = args->words[1];
     to.db = NULL;
     bool into_one = ash__cmd_names_database(&to);
     if (into_one && !ash__cmd_names_database(&from))
         return ash__cmd_usage(cmd, "the target names a database: choose one of the source by -d");
-    if (same_store(&from, &to))
-        return ash__cmd_usage(cmd, "source and target are the same store");
+    int result = check_target(&from, &to);
+    if (result != 0)
+        return result;
     ash__cmd_catch_signals();
     ash__mutex_init(&c.lock, ASH_RANK_SERVER);
     c.progress = ash__progress_new(cmd, 0, 0);
-    int result = ash__cmd_open_store(&from, ASH_CMD_READ, NULL, &store, &err);
+    result = ash__cmd_open_store(&from, ASH_CMD_READ, NULL, &store, &err);
     if (result == 0 && cmd->dry_run)
         result = ash__cmd_open_if_any(&to, &c.to_store, &err);
     else if (result == 0)

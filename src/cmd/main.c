@@ -19,9 +19,21 @@ const ash_cmd_option ash__cmd_globals[] = {
     {'n', "dry-run", NULL, "say what would be done and do nothing"},
     {0, "progress", "WHEN", "auto, on or off"},
     {'h', "help", NULL, "help on the verb"},
+    {'V', "version", NULL, "say which version this is, as the verb does"},
     {0, NULL, NULL, NULL},
 };
-enum { G_STORE, G_DB, G_BUCKET, G_JSON, G_QUIET, G_VERBOSE, G_DRY_RUN, G_PROGRESS, G_HELP };
+enum {
+    G_STORE,
+    G_DB,
+    G_BUCKET,
+    G_JSON,
+    G_QUIET,
+    G_VERBOSE,
+    G_DRY_RUN,
+    G_PROGRESS,
+    G_HELP,
+    G_VERSION
+};
 
 const ash_cmd_verb *ash__cmd_find_verb(const char *name)
 {
@@ -44,6 +56,9 @@ static int find_option(const ash_cmd_option *table, const char *name, size_t len
 
 static int set_global(ash_cmd *cmd, int option, const char *value)
 {
+    /* The variable that was to name it is not set: the default would be another store. */
+    if (option <= G_BUCKET && value[0] == 0)
+        return ash__cmd_usage(cmd, "--%s cannot be empty", ash__cmd_globals[option].name);
     switch (option) {
     case G_STORE:
         cmd->store_uri = value;
@@ -88,7 +103,7 @@ struct parser {
     char **argv;
     int argc;
     int at;
-    bool help;
+    bool help, version;
     const char *verb_name;
 };
 
@@ -126,6 +141,7 @@ static int take_option(struct parser *p, const char *name, size_t len, char lett
         return 0;
     }
     p->help = p->help || option == G_HELP;
+    p->version = p->version || option == G_VERSION;
     return set_global(p->cmd, option, value);
 }
 
@@ -185,6 +201,8 @@ static int run_verb(struct parser *p)
     const char *help_words[] = {p->verb_name};
     ash_cmd_args help_args = {.words = help_words, .count = p->verb_name != NULL};
     const ash_cmd_verb *verb = p->cmd->verb;
+    if (p->version)
+        return ash__cmd_find_verb("version")->run(p->cmd, &help_args);
     if (p->help || verb == NULL) {
         int status = ash__cmd_find_verb("help")->run(p->cmd, &help_args);
         return p->help ? status : ASH_EXIT_USAGE;

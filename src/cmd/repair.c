@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/repair.h"
+#include "cmd/folder.h"
 
 #include "base/error.h"
 #include "base/file.h"
@@ -155,7 +156,10 @@ int ash__cmd_repair(ash_cmd *cmd, const char *into, bool replace)
     } else {
         r.into = into != NULL ? without_slashes(ash__strdup(into)) : dated(r.folder, "repaired");
         r.aside = replace ? dated(r.folder, "damaged") : NULL;
-        result = run(&r, &err);
+        bool inside = ash__folder_holds(r.folder, r.into) && !ash__folder_holds(r.into, r.folder);
+        result = inside ? ash__fail(&err, ASH_EINVAL, "%s lies in the store that is to be repaired",
+                                    r.into)
+                        : run(&r, &err);
     }
     int status = result != 0 ? ash__cmd_fail(cmd, NULL, &err) : ASH_EXIT_OK;
     ash__progress_free(r.progress);

@@ -174,4 +174,19 @@ case_killed_copy_goes_on() {
     "$ASHLAR" -s "$scratch/f2" check
 }
 
+case_one_store_within_another() {
+    echo x | "$ASHLAR" -s "$scratch/w" put - file
+    ln -s w "$scratch/w-link"
+    for inside in "$scratch/w/in" "$scratch/w/segments/in" "$scratch/w-link/in" "$scratch/w/in/"; do
+        expect_status 2 "$ASHLAR" copy "$scratch/w" "$inside"
+        grep -q 'lies in the store' "$scratch/err"
+    done
+    (cd "$scratch/w" && expect_status 2 "$ASHLAR" copy . in)
+    expect_status 2 "$ASHLAR" copy "$scratch/w" "$scratch/w-link"
+    grep -q 'the same store' "$scratch/err"
+    [ ! -e "$scratch/w/in" ]
+    "$ASHLAR" -s "$scratch/w" check
+    "$ASHLAR" copy "$scratch/w" "$scratch/w2" # begins as the other's name does
+}
+
 run_cases

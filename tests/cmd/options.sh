@@ -36,4 +36,27 @@ case_verbs_without_a_dry_run_say_so() {
     expect_status 0 a -n ls --help
 }
 
+case_empty_values_are_not_the_default() {
+    export XDG_DATA_HOME="$scratch/data"
+    mkdir "$XDG_DATA_HOME"
+    echo kept | "$ASHLAR" put - kept
+    for option in -s --store -d --db -b --bucket; do
+        expect_status 2 "$ASHLAR" $option "" rm -r .
+        grep -q 'cannot be empty' "$scratch/err"
+    done
+    expect_status 2 "$ASHLAR" --store= ls
+    expect_status 2 "$ASHLAR" gridfs -d "" list
+    expect_status 2 "$ASHLAR" copy "" "$scratch/other"
+    expect_status 2 "$ASHLAR" copy "$XDG_DATA_HOME/ashlar" ""
+    [ "$("$ASHLAR" cat kept)" = kept ]
+}
+
+case_version() {
+    "$ASHLAR" version >"$scratch/version"
+    "$ASHLAR" --version | cmp - "$scratch/version"
+    "$ASHLAR" -V | cmp - "$scratch/version"
+    "$ASHLAR" --json -V | grep -q '"version" : '
+    "$ASHLAR" ls --version | cmp - "$scratch/version"
+}
+
 run_cases

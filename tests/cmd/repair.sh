@@ -91,6 +91,9 @@ case_refusals() {
     fill
     expect_status 5 "$ASHLAR" -s "$store" check --repair --into "$store"
     expect_status 2 "$ASHLAR" -s "$store" check --into "$scratch/new"
+    expect_status 2 "$ASHLAR" -s "$store" check --repair --into="$store/in"
+    expect_status 2 "$ASHLAR" -s "$store" check --repair --replace --into="$store/in/deeper"
+    [ ! -e "$store/in" ]
     expect_status 4 "$ASHLAR" -s "$scratch/none" check --repair
     start_server "$store"
     expect_status 6 "$ASHLAR" -s "$store" check --repair --into "$scratch/new"
