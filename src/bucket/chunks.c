@@ -51,6 +51,7 @@ int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_
 {
     memset(w, 0, sizeof *w);
     w->bucket = b;
+    w->files_id = files_id;
     w->chunk_size = chunk_size;
     w->stored = first_n;
     build_head(files_id, &w->head, &w->head_bytes);
@@ -98,6 +99,20 @@ static int insert_held(ash_chunk_writer *w, ash_transaction *t, uint32_t count, 
     return rc;
 }
 
+void ash__chunk_writer_say_taken(const ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
+{
+    bool exists = false;
+    char *id = ash__id_text(w->files_id);
+    if (ash__file_exists(w->bucket, NULL, w->files_id, deadline_ms, &exists, NULL) == 0 && exists)
+        ash__fail(err, ASH_EEXISTS, "a file with the id %s exists already", id);
+    else
+        ash__fail(err, ASH_EEXISTS,
+                  "chunks of a file with the id %s exist already: another upload has it, or was "
+                  "cut off",
+                  id);
+    ash__free(id);
+}
+
 int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err)
 {
     uint32_t count = w->held + (last && w->fill > 0 ? 1 : 0), inserted = 0;
@@ -105,6 +120,8 @@ int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms,
         return 0;
     int rc = insert_held(w, NULL, count, &inserted, deadline_ms, err);
     w->stored += inserted;
+    if (rc == ASH_EEXISTS)
+        ash__chunk_writer_say_taken(w, deadline_ms, err);
     if (rc != 0)
         return rc;
     if (count == w->held && w->fill > 0)

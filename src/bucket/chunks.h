@@ -16,6 +16,7 @@
 
 typedef struct ash_chunk_writer {
     ash_bucket *bucket;
+    const bson_value_t *files_id; /* the caller's, as long as the writer */
     int32_t chunk_size;
     uint8_t *head; /* a document up to its data, to be copied and patched */
     size_t head_bytes;
@@ -27,7 +28,8 @@ typedef struct ash_chunk_writer {
     int64_t stored; /* chunks that the store acknowledged: numbers 0 .. stored - 1 */
 } ash_chunk_writer;
 
-/* The first chunk gets the number first_n.  ASH_ETOOBIG when a chunk document would not fit 16 MiB.
+/* The first chunk gets the number first_n; files_id stays as long as the writer.  ASH_ETOOBIG when
+ * a chunk document would not fit 16 MiB.
  */
 int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_t *files_id,
                            int32_t chunk_size, int64_t first_n, ash_error *err);
@@ -50,6 +52,9 @@ int64_t ash__chunk_writer_waiting(const ash_chunk_writer *w); /* chunks, the las
 int ash__chunk_writer_insert(ash_chunk_writer *w, ash_transaction *t, int64_t deadline_ms,
                              ash_error *err);
 void ash__chunk_writer_stored(ash_chunk_writer *w);
+/* After ASH_EEXISTS, and outside of transactions: the store's own words would be about an index of
+ * the chunks; *err tells of the file that has the id. */
+void ash__chunk_writer_say_taken(const ash_chunk_writer *w, int64_t deadline_ms, ash_error *err);
 void ash__chunk_writer_release(ash_chunk_writer *w); /* zero-initialised is fine */
 
 /* Insert one chunk, in a transaction or outside. */

@@ -78,7 +78,7 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
     bson_value_copy(id, &u->id);
     bson_init(&u->extra);
     u->hasher = ash__hasher_new(b->md5);
-    int rc = ash__chunk_writer_init(&u->writer, b, id, chunk_size, first_n, err);
+    int rc = ash__chunk_writer_init(&u->writer, b, &u->id, chunk_size, first_n, err);
     if (rc == 0 && u->hasher == NULL)
         rc = ash__fail(err, ASH_EUNSUPPORTED, "MD5 is not available on this machine");
     if (rc == 0) {

@@ -195,6 +195,8 @@ static int commit_in_turn(ash_upload *u, finish_call *call, int64_t deadline_ms,
     if (rc != 0)
         return rc;
     rc = ash__bucket_commit(u->bucket, commit_file, call, deadline_ms, err);
+    if (rc == ASH_EEXISTS && call->with_chunks)
+        ash__chunk_writer_say_taken(&u->writer, deadline_ms, err);
     if (!alone)
         ash__claim_release(u->bucket, u->filename, &claim, deadline_ms);
     return rc;

@@ -51,6 +51,7 @@ case_ids() {
         [ "$(g --prefix ids get_id "$id" -l - 2>log)" = by-id ]
     done
     expect_status 5 "$ASHLAR" gridfs --prefix ids put_id file plain
+    grep -q 'a file with the id .*plain.* exists already' "$scratch/err"
     g --prefix ids --replace put_id file plain 2>log
     [ "$(g --prefix ids list 2>log | wc -l)" = 1 ]
     g --prefix ids delete_id plain 2>log
