@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/folder.h"
 
+#include "base/file.h"
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+
+enum { DEEPEST = 8, BLOCK_BYTES = 512 };
 
 /* Of what exists of the path; NULL: not even the current folder. */
 static char *real_beginning(const char *path)
@@ -36,4 +41,34 @@ bool ash__folder_holds(const char *folder, const char *path)
     free(outer);
     free(inner);
     return holds;
+}
+
+static int64_t takes(const char *path, int depth)
+{
+    struct stat st;
+    const struct dirent *entry;
+    DIR *dir = NULL;
+    if (lstat(path, &st) != 0)
+        return 0;
+    int64_t bytes = (int64_t)st.st_blocks * BLOCK_BYTES;
+    if (S_ISDIR(st.st_mode) && depth < DEEPEST)
+        dir = opendir(path);
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *inner = ash__path_join(path, entry->d_name);
+        bytes += takes(inner, depth + 1);
+        ash__free(inner);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return bytes;
+}
+
+int64_t ash__folder_takes(const char *folder)
+{
+    char *real = realpath(folder, NULL);
+    int64_t bytes = real != NULL ? takes(real, 0) : 0;
+    free(real);
+    return bytes;
 }

@@ -3,8 +3,13 @@
 #define ASH_CMD_FOLDER_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Is path the folder, or would it lie in it?  It need not exist.  Links are followed. */
 bool ash__folder_holds(const char *folder, const char *path);
+
+/* What all that lies in it takes on the disk, itself included.  What cannot be seen, as files that
+ * are just being removed, is passed over. */
+int64_t ash__folder_takes(const char *folder);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verbs on a whole store: init, df, check. */
+#include "cmd/folder.h"
 #include "cmd/repair.h"
 #include "cmd/verbs.h"
 
@@ -56,6 +57,28 @@ static int64_t field(const bson_t *doc, const char *path)
     return bson_iter_as_int64(&found);
 }
 
+static void show_folder(const ash_cmd *cmd)
+{
+    char size[32];
+    char *folder = ash__cmd_store_folder(cmd);
+    if (folder == NULL)
+        return;
+    int64_t bytes = ash__folder_takes(folder);
+    char *shown = ash__cmd_printable(folder);
+    ash__cmd_print_size(size, sizeof size, bytes);
+    if (cmd->json) {
+        bson_t object = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&object, "folder", shown);
+        BSON_APPEND_INT64(&object, "diskBytes", bytes);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+    } else {
+        printf("%s takes %s on the disk\n", shown, size);
+    }
+    ash__free(shown);
+    ash__free(folder);
+}
+
 static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
 {
     bson_t databases;
@@ -88,6 +111,8 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
         bson_destroy(&stats);
     }
     bson_destroy(&databases);
+    if (result == 0)
+        show_folder(cmd);
     return result;
 }
 
@@ -182,6 +207,12 @@ const ash_cmd_verb ash__cmd_df = {
     .group = "store",
     .synopsis = "",
     .summary = "show what the databases of the store hold and take",
+    .details =
+        "STORED is what a database's documents and indexes take in the store.  The folder of "
+        "a store takes more: what is free in it,\n"
+        "what is set aside for the next writes, journal and history; the last line (\"folder\" "
+        "and \"diskBytes\" with --json) counts\n"
+        "the blocks of all its files.",
     .run = run_df,
 };
 

@@ -134,11 +134,15 @@ static const ash_wire_command_info commands[] = {
           {"fields", ANY}),
      READS | API1, ash__run_count, NULL},
     {"create", NULL, ARGS(CREATE_ARGS), WRITES | API1, ash__run_create,
-     "timeseries, clusteredIndex and encryptedFields answer 238; views are read by find, "
+     "timeseries, clusteredIndex, encryptedFields and expireAfterSeconds answer 238; views are "
+     "read by find, "
      "aggregate, "
      "count and distinct, and not by $lookup"},
     {"createIndexes", NULL, ARGS({"indexes", ARRAY}, {"commitQuorum", ANY}), WRITES | API1,
-     ash__run_create_indexes, NULL},
+     ash__run_create_indexes,
+     "ascending, descending and hashed keys, with TTL, unique, sparse, partial and hidden; text, "
+     "2d, "
+     "2dsphere and wildcard keys answer 67"},
     {"createUser", NULL, NO_ARGS, LENIENT | REFUSED, ash__run_refuse_users, NO_USERS},
     {"currentOp", NULL, NO_ARGS, ADMIN | LENIENT, ash__run_current_op,
      "filters besides are ignored"},

@@ -253,6 +253,9 @@ case_buckets_and_databases_are_apart() {
     [ "$(a -d other ls)" = file2 ]
     ! a ls | grep -qx file2
     a df | grep -q other
+    a df | tail -n 1 | grep -q "^$store takes [1-9][0-9.]* [KMG]iB on the disk\$"
+    taken=$(a --json df | sed -n 's/.*"diskBytes" : \([0-9]*\).*/\1/p')
+    [ "$taken" = $(($(du -s --block-size=512 "$store" | cut -f1) * 512)) ]
 }
 
 case_progress_goes_to_standard_error() {
