@@ -3,7 +3,8 @@
 #define ASH_QUERY_ENV_H
 
 /* What a query, update or pipeline may ask of its surroundings.  All pointers are borrowed for the
- * lifetime of whatever was compiled with them. Nothing in src/query does I/O or reads a clock. */
+ * lifetime of whatever was compiled with them. Nothing in src/query does I/O; of time it knows only
+ * base/budget.h. */
 
 #include "bson/compare.h"
 
@@ -14,8 +15,8 @@ typedef struct ash_query_env {
     const bson_t *let;             /* $$variables, already constants, undefined standing for
                                       missing; or NULL */
     const volatile int *cancelled; /* non-zero: stop with ASH_EINTERRUPTED; or NULL */
-    int64_t deadline_ms;       /* on the monotonic clock, 0 = none; the caller's loop checks it, not
-                                  src/query */
+    int64_t deadline_ms; /* on the monotonic clock, 0 = none; what runs long between two documents
+                            is stopped by base/budget.h */
     size_t memory_limit_bytes; /* for sort and group; 0 = 100 MiB */
 } ash_query_env;
 

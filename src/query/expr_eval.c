@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/expr_node.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -96,7 +97,7 @@ static int check_budget(ash_eval *e)
         return ash__fail_server(e->err, ASH_ENOMEM, 146,
                                 "evaluating an expression took more than %u bytes of memory",
                                 ASH_EXPR_MAX_ARENA_BYTES);
-    return 0;
+    return ash__budget_step(e->err);
 }
 
 int ash__eval_node(const ash_node *n, ash_eval *e, ash_value *out)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/match_node.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 
 /* Equal values hash equally, so one slot chain holds all that may be equal to v. */
@@ -75,8 +76,11 @@ int ash__match_parse_in(ash_match_parser *p, const char *path, const char *op, a
     ash_doc items = ash__value_doc(arg);
     set_reserve(&node->set, ash__doc_count(items));
     int result = 0;
-    for (ash_doc_iter it = ash__doc_iter(items); result == 0 && ash__doc_iter_next(&it);)
-        result = add_item(p, &node->set, op, it.value);
+    for (ash_doc_iter it = ash__doc_iter(items); result == 0 && ash__doc_iter_next(&it);) {
+        result = ash__budget_step(p->err);
+        if (result == 0)
+            result = add_item(p, &node->set, op, it.value);
+    }
     if (result != 0) {
         ash__match_node_free(node);
         node = NULL;

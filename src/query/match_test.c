@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/match_node.h"
 
+#include "base/budget.h"
+
 static bool is_nullish(ash_value v)
 {
     return ash__value_is_missing(v) || ash__value_is_null(v);
@@ -41,6 +43,14 @@ bool ash__match_compare(enum ash_condition_kind kind, ash_value v, ash_value ope
     }
 }
 
+/* One document may meet thousands of conditions, and one condition thousands of elements. */
+static bool may_go_on(ash_match_run *run)
+{
+    if (!run->has_failed && ash__budget_step(run->failed) != 0)
+        run->has_failed = true;
+    return !run->has_failed;
+}
+
 static bool test_regex(ash_match_run *run, const ash_regex *regex, ash_value v)
 {
     uint32_t len;
@@ -57,7 +67,7 @@ static bool test_in(ash_match_run *run, const ash_match_node *n, ash_value v)
 {
     if (ash__match_set_has(&n->set, v, ash__matcher_collation(run->matcher)))
         return true;
-    for (uint32_t i = 0; i < n->set.regex_count; i++)
+    for (uint32_t i = 0; i < n->set.regex_count && may_go_on(run); i++)
         if (test_regex(run, n->set.regexes[i], v))
             return true;
     return false;
@@ -99,6 +109,8 @@ static bool test_elements(ash_match_run *run, const ash_match_node *n, ash_value
 bool ash__match_leaf(ash_match_run *run, const ash_match_node *n, ash_value v, int32_t *inner_index)
 {
     const ash_collation *c = ash__matcher_collation(run->matcher);
+    if (!may_go_on(run))
+        return false;
     switch (n->cond.kind) {
     case ASH_COND_EQ:
     case ASH_COND_GT:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/call.h"
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/options.h"
@@ -144,9 +145,11 @@ int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_coun
         result = ash__fail(err, ASH_EINVAL, "skip and limit must not be negative");
     if (result == 0)
         result = check_hint(o.hint, err);
+    ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     if (result == 0)
         result = c->store->ops->count(c->store, c->db, c->name, ash__bson_or_empty(filter), &o,
                                       &count, err);
+    ash__budget_leave(outer);
     if (result == 0)
         *out = count;
     return result;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/call.h"
 
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/options.h"
@@ -74,8 +75,10 @@ int ash_collection_update(ash_collection *c, const bson_t *filter, const bson_va
     if (code != 0)
         return code;
     result = result_or_own(result, &own);
+    ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     code = c->store->ops->update(c->store, c->db, c->name, ash__bson_or_empty(filter), update, &o,
                                  result, err);
+    ash__budget_leave(outer);
     ash_write_result_release(&own);
     return code;
 }
@@ -91,8 +94,10 @@ int ash_collection_remove(ash_collection *c, const bson_t *filter, const ash_rem
     if (code != 0)
         return code;
     result = result_or_own(result, &own);
+    ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     code = c->store->ops->remove(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, result,
                                  err);
+    ash__budget_leave(outer);
     ash_write_result_release(&own);
     return code;
 }
@@ -124,9 +129,11 @@ int ash_collection_find_and_modify(ash_collection *c, const bson_t *filter,
     if (code != 0)
         return code;
     result = result_or_own(result, &own);
+    ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     code = c->store->ops->find_and_modify(c->store, c->db, c->name, ash__bson_or_empty(filter), &o,
                                           value != NULL ? value : &own_value,
                                           found != NULL ? found : &own_found, result, err);
+    ash__budget_leave(outer);
     if (code == 0 && value == NULL)
         bson_destroy(&own_value);
     ash_write_result_release(&own);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/aggregate.h"
 
+#include "base/budget.h"
 #include "store/embedded/cursor.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/views.h"
@@ -30,6 +31,7 @@ static int agg_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes,
 {
     agg_cursor *c = (agg_cursor *)(void *)cursor;
     int rc = 0;
+    ash_budget outer = ash__budget_enter(c->host.op.deadline_ms, c->host.op.cancel, 0);
     ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
     while (rc == 0 && !c->exhausted && !ash__batch_memory_is_full(&c->batch)) {
         ash_doc doc;
@@ -50,6 +52,7 @@ static int agg_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes,
         ash__buffer_clear(&c->pending);
     }
     ash__batch_memory_give(&c->batch, c->exhausted, out);
+    ash__budget_leave(outer);
     return rc;
 }
 
@@ -60,6 +63,7 @@ static void agg_set_op(ash_cursor *cursor, int64_t deadline_ms, const volatile i
     c->host.op.deadline_ms = deadline_ms;
     c->host.op.cancel = cancel;
     c->env.query.cancelled = cancel;
+    c->env.query.deadline_ms = deadline_ms;
     if (c->input != NULL)
         c->input->ops->set_op(c->input, deadline_ms, cancel, await_ms);
 }
@@ -211,9 +215,11 @@ static int aggregate(ash_embedded *s, const char *db, const char *coll, const bs
         c->host.collation = &c->collation;
     }
     ash__batch_memory_init(&c->batch, s);
+    ash_budget outer = ash__budget_enter(opts->op.deadline_ms, opts->op.cancel, 0);
     int rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
     if (rc == 0)
         rc = open_pipeline(c, pipeline, opts, &instead, err);
+    ash__budget_leave(outer);
     if (rc == 0 && instead == NULL) {
         *out = &c->base;
         return 0;

@@ -2,6 +2,7 @@
 #include "store/embedded/cursor.h"
 #include "store/embedded/versions.h"
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "base/mem.h"
 #include "store/embedded/parts.h"
@@ -268,8 +269,11 @@ static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
     ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
     if (c->mode == ASH_CURSOR_EMPTY)
         c->exhausted = true;
-    if (!c->exhausted)
+    if (!c->exhausted) {
+        ash_budget outer = ash__budget_enter(c->op.deadline_ms, c->op.cancel, 0);
         rc = fill(c, &seen, err);
+        ash__budget_leave(outer);
+    }
     if (!c->in_parts)
         ash__slow_note(c->store, "find", c->db, c->coll, from_ms);
     if (rc == 0 && c->tailable && !c->exhausted && c->batch.count == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/cursor.h"
+#include "base/budget.h"
 #include "store/embedded/chunks.h"
 #include "store/embedded/point.h"
 #include "store/embedded/slots.h"
@@ -147,10 +148,12 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
         rc = begin_reading(s, db, coll, filter, &opts->op, &reading, &version, err);
     if (rc == 0)
         rc = ash__catalog_find(reading.view, db, coll, &found, err);
+    ash_budget outer = ash__budget_enter(opts->op.deadline_ms, opts->op.cancel, 0);
     if (rc == 0)
         rc = ash__view_refuse(found, err);
     if (rc == 0)
         rc = compile(c, filter, opts, found, err);
+    ash__budget_leave(outer);
     if (rc == 0 && found != NULL)
         rc = open_on_collection(c, found, &reading, opts, err);
     ash__reading_end(&reading);

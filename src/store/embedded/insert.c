@@ -5,6 +5,7 @@
 #include "store/embedded/slots.h"
 #include "store/embedded/views.h"
 
+#include "base/budget.h"
 #include "base/clock.h"
 
 #define TURN_DOCS  500
@@ -139,8 +140,10 @@ static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
         rc = ash__view_refuse(c.coll, err);
     if (c.coll != NULL && in->coll_id == 0)
         ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, c.coll->id);
-    while (rc == 0 && in->next < in->end && !in->stop)
+    while (rc == 0 && in->next < in->end && !in->stop) {
+        ash__budget_turn();
         rc = insert_next(in, &c, first, err);
+    }
     if (rc == 0 && in->next > first)
         rc = store_progress(in, w, err);
     /* In a transaction a failed operation is undone as a whole. */

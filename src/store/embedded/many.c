@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/many.h"
 
+#include "base/budget.h"
 #include "base/clock.h"
 
 #define TURN_RECORDS 500
@@ -46,6 +47,7 @@ static int turn(ash_writer *w, void *ctx, ash_error *err)
         if (!whole && (n == TURN_RECORDS || (n % 16 == 15 && ash__clock_ms() >= until)))
             break;
         rc = n % 100 == 0 ? ash__op_check(c.op, &own) : 0;
+        ash__budget_turn();
         if (rc == 0)
             rc = change_next(m, &c, &own);
     }

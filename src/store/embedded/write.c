@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/embedded.h"
 
+#include "base/budget.h"
 #include "base/buffer.h"
 #include "bson/path.h"
 #include "query/text.h"
@@ -24,10 +25,27 @@ static enum ash_ack ack_for(const ash_embedded *s, const char *coll, const ash_o
     }
 }
 
+/* A change and what bounds it: on the writer's thread all others wait for it. */
+typedef struct bounded {
+    ash_apply_fn fn;
+    void *ctx;
+    const ash_op *op;
+} bounded;
+
+static int run_bounded(ash_writer *w, void *ctx, ash_error *err)
+{
+    const bounded *b = ctx;
+    ash_budget outer = ash__budget_enter(b->op->deadline_ms, b->op->cancel, ASH_BUDGET_TURN_MS);
+    int rc = b->fn(w, b->ctx, err);
+    ash__budget_leave(outer);
+    return rc;
+}
+
 int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_apply_fn fn, void *ctx,
                    int flags, ash_error *err)
 {
     ash_writer *w = ash__op_writer(op);
+    bounded b = {fn, ctx, op};
     if (s->read_only)
         return ash__fail(err, ASH_EREADONLY, "the store is open for reading only");
     int rc = ash__op_check(op, err);
@@ -35,12 +53,12 @@ int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_appl
         return rc;
     ash_assert(w != NULL || op->transaction == NULL); /* a look changes nothing */
     if (w == NULL)
-        return ash__engine_apply(s->engine, fn, ctx, ack_for(s, coll, op), flags, op->deadline_ms,
-                                 err);
+        return ash__engine_apply(s->engine, run_bounded, &b, ack_for(s, coll, op), flags,
+                                 op->deadline_ms, err);
     rc = ash__writer_savepoint(w, err);
     if (rc != 0)
         return rc;
-    rc = fn(w, ctx, err);
+    rc = run_bounded(w, &b, err);
     int ended = ash__writer_savepoint_end(w, rc == 0, rc == 0 ? err : NULL);
     return rc != 0 ? rc : ended;
 }
@@ -112,5 +130,9 @@ int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op
     if (old.data != NULL && option_is(c, "validationLevel", "moderate") &&
         !ash__hooked_test(c->validator, old))
         return 0;
+    /* It may have been given up, not failed. */
+    int rc = ash__budget_check(err);
+    if (rc != 0)
+        return rc;
     return ash__fail_server(err, ASH_EINVAL, 121, "Document failed validation");
 }

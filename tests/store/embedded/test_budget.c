@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include "base/budget.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+enum { LIMIT_MS = 200, SOON_MS = 3000, TEXT_BYTES = 2000000 };
+
+/* Minutes of comparing, for one document. */
+#define COMPARING                                                                                  \
+    "{\"$size\":{\"$filter\":{\"input\":{\"$range\":[0,1000000]},"                                 \
+    "\"cond\":{\"$eq\":[\"$a\",\"$b\"]}}}}"
+#define NESTED                                                                                     \
+    "{\"$size\":{\"$map\":{\"input\":{\"$range\":[0,100000]},\"in\":{\"$size\":"                   \
+    "{\"$range\":[0,1000]}}}}}"
+
+static void insert_long(fixture *f)
+{
+    bson_t b = BSON_INITIALIZER;
+    char *text = ash__alloc(TEXT_BYTES + 1);
+    memset(text, 'a', TEXT_BYTES);
+    bson_append_int32(&b, "_id", -1, 1);
+    text[TEXT_BYTES - 1] = 'x';
+    bson_append_utf8(&b, "a", -1, text, TEXT_BYTES);
+    text[TEXT_BYTES - 1] = 'y';
+    bson_append_utf8(&b, "b", -1, text, TEXT_BYTES);
+    assert_ok(ash_collection_insert_one(f->c, &b, NULL, &f->err), &f->err);
+    ash__free(text);
+    bson_destroy(&b);
+}
+
+static void expect_late(fixture *f, int rc, int64_t started)
+{
+    assert_int_equal(rc, ASH_ETIMEOUT);
+    assert_int_equal(ash_error_server_code(&f->err), 50);
+    assert_true(ash__clock_ms() - started < SOON_MS);
+}
+
+static void test_embedded_budget__one_expression_of_a_pipeline(void **state)
+{
+    static const char *const pipelines[] = {"[{\"$project\":{\"x\":" COMPARING "}}]",
+                                            "[{\"$project\":{\"x\":" NESTED "}}]"};
+    fixture *f = *state;
+    insert_long(f);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(pipelines); i++) {
+        ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
+        bson_t *pipeline = fixture_json(pipelines[i]);
+        ash_cursor *cursor = NULL;
+        ash_batch batch;
+        int64_t started = ash__clock_ms();
+        o.op.deadline_ms = ash_deadline(LIMIT_MS);
+        int rc = ash_collection_aggregate(f->c, pipeline, &o, &cursor, &f->err);
+        if (rc == 0)
+            rc = ash_cursor_next_batch(cursor, 0, 0, &batch, &f->err);
+        expect_late(f, rc, started);
+        ash_cursor_free(cursor);
+        bson_destroy(pipeline);
+    }
+}
+
+static int modify(fixture *f, int64_t limit_ms)
+{
+    ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    bson_t *stages = fixture_json("[{\"$set\":{\"s\":" COMPARING "}}]");
+    bson_value_t update = {.value_type = BSON_TYPE_ARRAY};
+    update.value.v_doc.data = bson_destroy_with_steal(bson_copy(stages), true, NULL);
+    update.value.v_doc.data_len = stages->len;
+    o.update = &update;
+    o.op.deadline_ms = ash_deadline(limit_ms);
+    int rc = ash_collection_find_and_modify(f->c, NULL, &o, NULL, NULL, NULL, &f->err);
+    bson_free(update.value.v_doc.data);
+    bson_destroy(stages);
+    return rc;
+}
+
+static void test_embedded_budget__the_writer_goes_on(void **state)
+{
+    fixture *f = *state;
+    insert_long(f);
+    int64_t started = ash__clock_ms();
+    expect_late(f, modify(f, LIMIT_MS), started);
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":2}"), &f->err);
+    assert_true(ash__clock_ms() - started < SOON_MS);
+    assert_int_equal(fixture_count(f, f->c, "{\"s\":{\"$exists\":true}}"), 0);
+}
+
+static void test_embedded_budget__the_writer_is_not_held_for_ever(void **state)
+{
+    fixture *f = *state;
+    insert_long(f);
+    int64_t started = ash__clock_ms();
+    assert_int_equal(modify(f, 0), ASH_ETIMEOUT);
+    assert_non_null(strstr(f->err.text, "all writers waited"));
+    int64_t took = ash__clock_ms() - started;
+    assert_true(took >= ASH_BUDGET_TURN_MS - 100 && took < ASH_BUDGET_TURN_MS + SOON_MS);
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":2}"), &f->err);
+}
+
+static void test_embedded_budget__many_patterns(void **state)
+{
+    fixture *f = *state;
+    bson_t filter = BSON_INITIALIZER, inner, list;
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    ash_batch batch;
+    char name[12];
+    insert_long(f);
+    bson_append_document_begin(&filter, "a", -1, &inner);
+    bson_append_array_begin(&inner, "$in", -1, &list);
+    for (uint32_t i = 0; i < 20000; i++) {
+        char pattern[32];
+        snprintf(pattern, sizeof pattern, "[ab]q%u$", i);
+        bson_append_regex(&list, ash__index_name(i, name), -1, pattern, "i");
+    }
+    bson_append_array_end(&inner, &list);
+    bson_append_document_end(&filter, &inner);
+    int64_t started = ash__clock_ms();
+    o.op.deadline_ms = ash_deadline(LIMIT_MS);
+    int rc = ash_collection_find(f->c, &filter, &o, &cursor, &f->err);
+    if (rc == 0)
+        rc = ash_cursor_next_batch(cursor, 0, 0, &batch, &f->err);
+    expect_late(f, rc, started);
+    ash_cursor_free(cursor);
+    bson_destroy(&filter);
+}
+
+/* A validator is compiled once; each write brings its own limit. */
+static void test_embedded_budget__a_validator(void **state)
+{
+    fixture *f = *state;
+    ash_collection *c = NULL;
+    bson_t *options = fixture_json("{\"validator\":{\"$expr\":{\"$gt\":[" NESTED ",0]}}}");
+    bson_t *doc = fixture_json("{\"_id\":1}");
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    assert_ok(ash_collection_open(f->store, "test", "checked", &c, &f->err), &f->err);
+    assert_ok(ash_collection_create(c, options, NULL, &f->err), &f->err);
+    int64_t started = ash__clock_ms();
+    o.op.deadline_ms = ash_deadline(LIMIT_MS);
+    expect_late(f, ash_collection_insert_one(c, doc, &o, &f->err), started);
+    bson_destroy(options);
+    bson_destroy(doc);
+    ash_collection_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        EMBEDDED(test_embedded_budget__one_expression_of_a_pipeline),
+        EMBEDDED(test_embedded_budget__the_writer_goes_on),
+        EMBEDDED(test_embedded_budget__the_writer_is_not_held_for_ever),
+        EMBEDDED(test_embedded_budget__many_patterns),
+        EMBEDDED(test_embedded_budget__a_validator),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
