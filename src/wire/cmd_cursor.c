@@ -18,7 +18,6 @@ static int set_limits(ash_command *c, ash_wire_cursor *w, ash_error *err)
         /* Nothing is lost by an early empty batch; a thread that waits for long is. */
         if (c->await_ms > MAX_AWAIT_MS)
             c->await_ms = MAX_AWAIT_MS;
-        ash__operations_awaits(&c->server->operations, &c->connection->operation);
     } else if (c->max_time_ms > 0) {
         return ash__fail(err, ASH_EINVAL,
                          "cannot set maxTimeMS on getMore command for a non-awaitData cursor");

@@ -245,7 +245,7 @@ static void *run(void *arg)
     ash__block_init(&c->block, &c->server->room);
     ash__reply_init(&c->reply);
     while (receive(c, &len)) {
-        if (!handle(c, len))
+        if (atomic_load_explicit(&c->server->deaf, memory_order_relaxed) || !handle(c, len))
             break;
         consume(c, len);
     }

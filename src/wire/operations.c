@@ -23,7 +23,6 @@ void ash__operations_release(ash_operation_list *list)
 void ash__operations_begin(ash_operation_list *list, ash_operation *op)
 {
     __atomic_store_n(&op->cancel, 0, __ATOMIC_RELAXED);
-    op->awaits = false;
     op->started_us = ash__clock_us();
     op->started_wall_ms = ash__clock_wall_ms();
     ash__mutex_lock(&list->lock);
@@ -34,6 +33,8 @@ void ash__operations_begin(ash_operation_list *list, ash_operation *op)
     if (op->next != NULL)
         op->next->prev = op;
     list->first = op;
+    if (list->stopping)
+        ash__cancel(&op->cancel);
     ash__mutex_unlock(&list->lock);
 }
 
@@ -46,15 +47,6 @@ void ash__operations_end(ash_operation_list *list, ash_operation *op)
         op->prev->next = op->next;
     else
         list->first = op->next;
-    ash__mutex_unlock(&list->lock);
-}
-
-void ash__operations_awaits(ash_operation_list *list, ash_operation *op)
-{
-    ash__mutex_lock(&list->lock);
-    op->awaits = true;
-    if (list->stopping)
-        ash__cancel(&op->cancel);
     ash__mutex_unlock(&list->lock);
 }
 
@@ -71,13 +63,12 @@ bool ash__operations_kill(ash_operation_list *list, int32_t id)
     return found;
 }
 
-void ash__operations_stop(ash_operation_list *list, bool all)
+void ash__operations_stop(ash_operation_list *list)
 {
     ash__mutex_lock(&list->lock);
     list->stopping = true;
     for (ash_operation *op = list->first; op != NULL; op = op->next)
-        if (all || op->awaits)
-            ash__cancel(&op->cancel);
+        ash__cancel(&op->cancel);
     ash__mutex_unlock(&list->lock);
 }
 

@@ -23,7 +23,6 @@ typedef struct ash_operation {
     const char *db;     /* all views live while the command runs */
     const char *name;
     ash_doc body;
-    bool awaits; /* only waits for news: stopped at once when the server stops */
     struct ash_operation *next;
     struct ash_operation *prev;
 } ash_operation;
@@ -38,17 +37,15 @@ typedef struct ash_operation_list {
 void ash__operations_init(ash_operation_list *list);
 void ash__operations_release(ash_operation_list *list); /* must be empty */
 
-/* Enter and leave; begin gives an id and clears cancel. */
+/* Enter and leave; begin gives an id and clears cancel (or
+ * raises it, when all are stopped). */
 void ash__operations_begin(ash_operation_list *list, ash_operation *op);
 void ash__operations_end(ash_operation_list *list, ash_operation *op);
 
-/* It will wait for documents: from now on a stopping server interrupts it. */
-void ash__operations_awaits(ash_operation_list *list, ash_operation *op);
-
 bool ash__operations_kill(ash_operation_list *list, int32_t id);
 
-/* Interrupt those that wait, now and later; with all set, everything. */
-void ash__operations_stop(ash_operation_list *list, bool all);
+/* Interrupt all, those that begin later, too. */
+void ash__operations_stop(ash_operation_list *list);
 
 /* Append {opid, op, ns, command, …} documents as items of an open array; returns how many. */
 uint32_t ash__operations_describe(ash_operation_list *list, ash_builder *array);

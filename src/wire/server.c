@@ -138,7 +138,7 @@ static int copy_options(ash_server *s, const ash_server_options *opts, ash_error
     default_int64(&o->send_timeout_ms, 60000);
     default_int64(&o->cursor_timeout_ms, 600000);
     default_int64(&o->message_bytes, 2 * (int64_t)MIN_MESSAGE_BYTES);
-    default_int64(&o->stop_timeout_ms, 10000);
+    default_int64(&o->stop_timeout_ms, 1000);
     if (o->message_bytes < MIN_MESSAGE_BYTES)
         o->message_bytes = MIN_MESSAGE_BYTES;
     s->advertise = o->advertise != NULL ? ash__strdup(o->advertise) : NULL;
@@ -273,6 +273,8 @@ static void shut_connections(ash_server *s, bool both)
 {
     ash__mutex_lock(&s->lock);
     s->stopping = true;
+    /* What a client sent before can still be read from its socket. */
+    atomic_store(&s->deaf, true);
     for (ash_connection *c = s->connections; c != NULL; c = c->next)
         shutdown(c->fd, both ? SHUT_RDWR : SHUT_RD);
     ash__mutex_unlock(&s->lock);
@@ -286,10 +288,9 @@ void ash__server_stop(ash_server *server)
     ash_assert(woken == 1);
     pthread_join(server->accept_thread, NULL);
     shut_connections(server, false);
-    ash__operations_stop(&server->operations, false);
+    ash__operations_stop(&server->operations);
     if (!wait_gone(server, ash__clock_deadline(server->opts.stop_timeout_ms))) {
-        ash__log(ASH_LOG_WARN, "cancelling commands that did not finish");
-        ash__operations_stop(&server->operations, true);
+        ash__log(ASH_LOG_INFO, "closing connections whose clients do not take their answers");
         shut_connections(server, true);
         wait_gone(server, 0);
     }

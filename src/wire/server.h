@@ -35,7 +35,8 @@ typedef struct ash_server_options {
     int64_t send_timeout_ms;    /* close a connection that takes nothing so long; 0 = 60000 */
     int64_t cursor_timeout_ms;  /* of cursors without a session; 0 = 600000 */
     int64_t message_bytes;      /* memory for messages in flight; 0 = 256 MiB; at least 128 MiB */
-    int64_t stop_timeout_ms;    /* how long a stop lets commands finish; 0 = 10000 */
+    int64_t stop_timeout_ms;    /* how long a stop waits for clients to take their last answers;
+                                   0 = 1000 */
 } ash_server_options;
 #define ASH_SERVER_OPTIONS_INIT                                                                    \
     {                                                                                              \
@@ -56,9 +57,9 @@ const char *const *ash__server_addresses(const ash_server *server, size_t *count
 /* How many clients are connected now. */
 int32_t ash__server_connection_count(ash_server *server);
 
-/* Stop accepting, interrupt commands that only wait for news, let the others finish (after
- * stop_timeout_ms they are cancelled), close all connections and cursors, free the server.  NULL is
- * fine. */
+/* Stop accepting, interrupt all commands (11600; a write that is being made may still end well),
+ * close all connections, after stop_timeout_ms also those whose clients do not read, and all
+ * cursors, free the server.  NULL is fine. */
 void ash__server_stop(ash_server *server);
 
 #endif

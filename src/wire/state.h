@@ -46,6 +46,7 @@ struct ash_server {
     int32_t connection_count;
     int32_t put_out_count; /* of these, how many are about to end */
     bool stopping;
+    _Atomic bool deaf; /* no connection may begin another command */
 
     ash_room room;
     ash_cursor_table *cursors;

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static void test_wire_server__hello_names_the_address_reached(void **state)
@@ -281,6 +282,79 @@ static void test_wire_server__stop_interrupts_those_who_wait(void **state)
     fake_store_free(x.store);
 }
 
+/* A command that would take half a minute. */
+static void *run_long(void *arg)
+{
+    const fixture *x = arg;
+    int fd = client_connect(x);
+    bson_destroy(client_run(fd, BCON_NEW("count", "c")));
+    close(fd);
+    return NULL;
+}
+
+static void block_counts(const fixture *x)
+{
+    int fd = client_connect(x);
+    bson_t *r = client_run(fd, BCON_NEW("configureFailPoint", "failCommand", "$db", "admin", "mode",
+                                        "alwaysOn", "data", "{", "failCommands", "[", "count", "]",
+                                        "blockConnection", BCON_BOOL(true), "blockTimeMS",
+                                        BCON_INT32(30000), "}"));
+    assert_int_equal(field_number(r, "ok"), 1);
+    bson_destroy(r);
+    close(fd);
+}
+
+/* Asks much and reads nothing. */
+static int connect_deaf(const fixture *x)
+{
+    enum { QUESTIONS = 20000 };
+    ash_buffer b = ASH_BUFFER_INIT;
+    bson_t *body = BCON_NEW("hello", BCON_INT32(1), "$db", "test");
+    int fd = client_connect(x);
+    message_start(&b, ASH_OP_MSG);
+    message_body(&b, body);
+    message_end(&b);
+    size_t one = b.len;
+    ash__buffer_reserve(&b, one * (size_t)(QUESTIONS - 1));
+    for (int i = 1; i < QUESTIONS; i++)
+        ash__buffer_append(&b, b.data, one);
+    for (size_t at = 0; at < b.len;) {
+        ssize_t n = send(fd, b.data + at, b.len - at, MSG_DONTWAIT | MSG_NOSIGNAL);
+        if (n <= 0)
+            break;
+        at += (size_t)n;
+    }
+    ash__buffer_release(&b);
+    bson_destroy(body);
+    return fd;
+}
+
+static void test_wire_server__stop_waits_for_nobody(void **state)
+{
+    (void)state;
+    enum { DEAF = 4 };
+    fixture x;
+    pthread_t thread;
+    int deaf[DEAF];
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.test_commands = true;
+    fixture_start(&x, &o);
+    block_counts(&x);
+    int idle = client_connect(&x);
+    assert_int_equal(pthread_create(&thread, NULL, run_long, &x), 0);
+    for (int i = 0; i < DEAF; i++)
+        deaf[i] = connect_deaf(&x);
+    ash__clock_sleep_ms(300);
+    int64_t started = ash__clock_ms();
+    ash__server_stop(x.server);
+    assert_true(ash__clock_ms() - started < 2500);
+    pthread_join(thread, NULL);
+    for (int i = 0; i < DEAF; i++)
+        close(deaf[i]);
+    close(idle);
+    fake_store_free(x.store);
+}
+
 static void test_wire_server__only_loopback_is_listened_on(void **state)
 {
     (void)state;
@@ -339,6 +413,7 @@ int main(void)
         cmocka_unit_test(test_wire_server__fail_point_adds_labels),
         cmocka_unit_test(test_wire_server__more_to_come_is_never_answered),
         cmocka_unit_test(test_wire_server__stop_interrupts_those_who_wait),
+        cmocka_unit_test(test_wire_server__stop_waits_for_nobody),
         cmocka_unit_test(test_wire_server__only_loopback_is_listened_on),
         cmocka_unit_test(test_wire_commands__table_is_whole),
     };
