@@ -2,6 +2,7 @@
 #include "query/expr_node.h"
 
 #include "base/mem.h"
+#include "base/share.h"
 
 #include <string.h>
 
@@ -17,6 +18,7 @@ struct block {
 struct ash_arena {
     struct block *blocks;
     size_t total_bytes;
+    ash_share share; /* of total_bytes, as of the last check */
 };
 
 ash_arena *ash__arena_new(void)
@@ -47,6 +49,7 @@ void ash__arena_reset(ash_arena *a)
     }
     a->blocks = keep;
     a->total_bytes = 0;
+    ash__share_shrink(&a->share, 0);
 }
 
 void ash__arena_free(ash_arena *a)
@@ -93,6 +96,15 @@ void *ash__arena_alloc(ash_arena *a, size_t size_bytes)
 size_t ash__arena_used(const ash_arena *a)
 {
     return a->total_bytes;
+}
+
+int ash__arena_check(ash_arena *a, ash_error *err)
+{
+    if (a->total_bytes > ASH_EXPR_MAX_ARENA_BYTES)
+        return ash__fail_server(err, ASH_ENOMEM, 146,
+                                "evaluating an expression took more than %u bytes of memory",
+                                ASH_EXPR_MAX_ARENA_BYTES);
+    return ash__share_grow(&a->share, a->total_bytes, "an expression", err);
 }
 
 void *ash__arena_copy(ash_arena *a, const void *data, size_t len_bytes)

@@ -93,11 +93,8 @@ static int check_budget(ash_eval *e)
 {
     if (ash__query_cancelled(e->env))
         return ash__fail(e->err, ASH_EINTERRUPTED, "operation was interrupted");
-    if (ash__arena_used(e->arena) > ASH_EXPR_MAX_ARENA_BYTES)
-        return ash__fail_server(e->err, ASH_ENOMEM, 146,
-                                "evaluating an expression took more than %u bytes of memory",
-                                ASH_EXPR_MAX_ARENA_BYTES);
-    return ash__budget_step(e->err);
+    int rc = ash__arena_check(e->arena, e->err);
+    return rc != 0 ? rc : ash__budget_step(e->err);
 }
 
 int ash__eval_node(const ash_node *n, ash_eval *e, ash_value *out)

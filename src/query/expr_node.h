@@ -115,6 +115,8 @@ int ash__eval_with(const ash_node *n, ash_eval *e, const char *name, ash_value v
 
 /* Values in the arena.  A finished builder is taken over and empty afterwards. */
 size_t ash__arena_used(const ash_arena *a);
+/* ASH_ENOMEM (146) when it, or all of them together, took too much. */
+int ash__arena_check(ash_arena *a, ash_error *err);
 void *ash__arena_copy(ash_arena *a, const void *data, size_t len_bytes);
 const char *ash__arena_text(ash_arena *a, const char *text, size_t len_bytes); /* NUL-terminated */
 ash_value ash__arena_value(ash_arena *a, ash_value v);

@@ -2,6 +2,7 @@
 #include "query/sort.h"
 
 #include "base/mem.h"
+#include "base/share.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct ash_sorter {
     size_t capacity;
     size_t at;
     ash_buffer key;
+    ash_share share; /* of used_bytes */
 };
 
 static int compare_keys(const uint8_t *a, size_t a_len, uint64_t a_order, const entry *b)
@@ -152,7 +154,10 @@ int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order, ash_error *err)
         s->items[0] = s->items[--s->count];
         sift_down(s, 0);
     }
-    result = check_limit(s, entry_bytes(s->key.len, doc.len), err);
+    size_t more = entry_bytes(s->key.len, doc.len);
+    result = check_limit(s, more, err);
+    if (result == 0)
+        result = ash__share_grow(&s->share, s->used_bytes + more, "a sort", err);
     if (result != 0)
         return result;
     entry *e = entry_new(s, doc, order);
@@ -187,6 +192,7 @@ void ash__sorter_free(ash_sorter *s)
     for (size_t i = 0; i < s->count; i++)
         ash__free(s->items[i]);
     ash__free(s->items);
+    ash__share_shrink(&s->share, 0);
     ash__buffer_release(&s->key);
     ash__free(s);
 }

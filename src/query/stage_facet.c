@@ -3,12 +3,14 @@
 #include "query/stage.h"
 
 #include "base/mem.h"
+#include "base/share.h"
 
 #include <string.h>
 
 /* Documents kept in memory, given again and again. */
 struct kept {
     ash_buffer bytes;
+    ash_share share; /* of bytes */
     size_t at;
 };
 
@@ -78,6 +80,9 @@ static int keep_input(ash_stage *stage, struct kept *k, ash_error *err)
         ash__buffer_append(&k->bytes, doc.data, doc.len);
         if (k->bytes.len > ash__memory_limit(stage->pipeline->env))
             return ash__memory_error("$facet", err);
+        rc = ash__share_grow(&k->share, k->bytes.len, "$facet", err);
+        if (rc != 0)
+            return rc;
     }
     return rc;
 }
@@ -126,6 +131,7 @@ static void free_facet(void *state)
     ash__free(s->pipelines);
     ash__free(s->names);
     ash__buffer_release(&s->kept.bytes);
+    ash__share_shrink(&s->kept.share, 0);
     ash__builder_release(&s->out);
 }
 

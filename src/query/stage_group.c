@@ -2,6 +2,7 @@
 #include "query/stage.h"
 
 #include "base/mem.h"
+#include "base/share.h"
 #include "query/accumulate.h"
 
 #include <string.h>
@@ -29,6 +30,7 @@ struct group_state {
     uint32_t *slots; /* index + 1; 0 = free */
     uint32_t slot_mask;
     size_t bytes;
+    ash_share share; /* of bytes */
     ash_arena *arena;
     bool loaded;
     uint32_t given;
@@ -170,7 +172,7 @@ static int add_doc(struct group_state *s, ash_doc doc, const ash_query_env *env,
     }
     if (rc == 0 && s->bytes > ash__memory_limit(env))
         return ash__memory_error("$group", err);
-    return rc;
+    return rc == 0 ? ash__share_grow(&s->share, s->bytes, "$group", err) : rc;
 }
 
 static int next_group(ash_stage *stage, ash_doc *out, ash_error *err)
@@ -216,6 +218,7 @@ static void free_group(void *state)
     ash__free(s->groups);
     ash__free(s->fields);
     ash__free(s->slots);
+    ash__share_shrink(&s->share, 0);
     ash__arena_free(s->arena);
     ash__builder_release(&s->out);
 }

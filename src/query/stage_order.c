@@ -4,6 +4,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/share.h"
 
 #include <string.h>
 
@@ -227,6 +228,7 @@ struct sample_state {
     uint64_t kept;
     uint64_t capacity;
     uint64_t given;
+    ash_share share; /* of docs */
     bool loaded;
 };
 
@@ -290,6 +292,9 @@ static int load_sample(ash_stage *s, struct sample_state *state, ash_error *err)
             keep_doc(state, at, doc, &bytes);
         if (bytes > ash__memory_limit(s->pipeline->env))
             return ash__memory_error("$sample", err);
+        rc = ash__share_grow(&state->share, bytes, "$sample", err);
+        if (rc != 0)
+            return rc;
     }
     state->loaded = true;
     return rc;
@@ -315,6 +320,7 @@ static void free_sample(void *state)
     for (uint64_t i = 0; i < s->kept; i++)
         ash__buffer_release(&s->docs[i]);
     ash__free(s->docs);
+    ash__share_shrink(&s->share, 0);
 }
 
 const ash_stage_op ash__stage_order_ops[] = {

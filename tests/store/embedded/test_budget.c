@@ -3,6 +3,7 @@
 
 #include "base/budget.h"
 #include "base/clock.h"
+#include "base/share.h"
 
 #include <string.h>
 
@@ -144,6 +145,56 @@ static void test_embedded_budget__a_validator(void **state)
     ash_collection_free(c);
 }
 
+static int open_large(fixture *f, const char *stages, ash_cursor **cursor)
+{
+    bson_t *pipeline = fixture_json(stages);
+    ash_batch batch;
+    int rc = ash_collection_aggregate(f->c, pipeline, NULL, cursor, &f->err);
+    if (rc == 0)
+        rc = ash_cursor_next_batch(*cursor, 1, 0, &batch, &f->err);
+    bson_destroy(pipeline);
+    return rc;
+}
+
+/* One result fits, three together do not; each works once the others are gone. */
+static void test_embedded_budget__results_share_memory(void **state)
+{
+    static const char *const pipelines[] = {
+        "[{\"$sort\":{\"_id\":-1,\"b\":1}}]",
+        "[{\"$group\":{\"_id\":1,\"all\":{\"$push\":\"$a\"}}}]",
+        "[{\"$facet\":{\"n\":[{\"$count\":\"n\"}]}}]",
+        "[{\"$sample\":{\"size\":10}}]",
+    };
+    fixture *f = *state;
+    insert_long(f);
+    ash__share_set_total(6 * 1024 * 1024);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(pipelines); i++) {
+        ash_cursor *cursors[4] = {NULL};
+        size_t opened = 0;
+        int rc = 0;
+        while (rc == 0 && opened < ASH_ARRAY_LEN(cursors))
+            rc = open_large(f, pipelines[i], &cursors[opened++]);
+        assert_true(opened > 1);
+        assert_int_equal(rc, ASH_ENOMEM);
+        assert_int_equal(ash_error_server_code(&f->err), 146);
+        for (size_t k = 0; k < opened; k++)
+            ash_cursor_free(cursors[k]);
+        assert_int_equal(ash__share_used(), 0);
+        ash_cursor *again = NULL;
+        assert_ok(open_large(f, pipelines[i], &again), &f->err);
+        ash_cursor_free(again);
+    }
+    ash_cursor *cursor = NULL;
+    int rc = open_large(f,
+                        "[{\"$project\":{\"x\":{\"$size\":{\"$map\":{\"input\":{\"$range\":[0,90]},"
+                        "\"in\":{\"$strLenBytes\":{\"$concat\":[\"$a\",\"$b\"]}}}}}}}]",
+                        &cursor);
+    assert_int_equal(rc, ASH_ENOMEM);
+    ash_cursor_free(cursor);
+    assert_int_equal(ash__share_used(), 0);
+    ash__share_set_total(0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +203,7 @@ int main(void)
         EMBEDDED(test_embedded_budget__the_writer_is_not_held_for_ever),
         EMBEDDED(test_embedded_budget__many_patterns),
         EMBEDDED(test_embedded_budget__a_validator),
+        EMBEDDED(test_embedded_budget__results_share_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
