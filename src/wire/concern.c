@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/dispatch.h"
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #include <stdio.h>
@@ -160,12 +161,34 @@ static int read_write_concern(ash_command *c, ash_doc concern, ash_error *err)
 
 /* ---- read concern ---- */
 
+/* All that was acknowledged is visible, so a time that has come needs no waiting, and one that has
+ * not may never come. */
+static int check_after(const ash_command *c, ash_value after, ash_error *err)
+{
+    if (after.type == 0)
+        return 0;
+    if (after.type != BSON_TYPE_TIMESTAMP)
+        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+                                "BSON field 'readConcern.afterClusterTime' is the wrong type '%s', "
+                                "expected type 'timestamp'",
+                                ash__type_name(after.type));
+    uint64_t wanted = (uint64_t)ash__value_int64(after);
+    uint64_t now = ash__server_cluster_time(c->server);
+    if (wanted <= now || (int64_t)(wanted >> 32) <= ash__clock_wall_ms() / 1000)
+        return 0;
+    return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                            "readConcern afterClusterTime value must not be greater than the "
+                            "current clusterTime; asked for %u.%u, and it is %u.%u",
+                            (unsigned)(wanted >> 32), (unsigned)wanted, (unsigned)(now >> 32),
+                            (unsigned)now);
+}
+
 static int read_time(ash_command *c, ash_doc concern, ash_error *err)
 {
     ash_value at = ash__doc_get(concern, "atClusterTime");
     ash_value after = ash__doc_get(concern, "afterClusterTime");
     if (at.type == 0)
-        return 0;
+        return check_after(c, after, err);
     if (at.type != BSON_TYPE_TIMESTAMP)
         return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
                                 "BSON field 'readConcern.atClusterTime' is the wrong type '%s', "

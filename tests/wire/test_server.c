@@ -355,6 +355,27 @@ static void test_wire_server__stop_waits_for_nobody(void **state)
     fake_store_free(x.store);
 }
 
+static int32_t code_after(int fd, uint32_t seconds)
+{
+    return code_of(fd, BCON_NEW("find", "c", "readConcern", "{", "afterClusterTime",
+                                BCON_TIMESTAMP(seconds, 1), "}"));
+}
+
+static void test_wire_server__no_reads_after_the_future(void **state)
+{
+    (void)state;
+    fixture x;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    uint32_t now = (uint32_t)(ash__clock_wall_ms() / 1000);
+    assert_int_equal(code_after(fd, now), 0);
+    assert_int_equal(code_after(fd, now - 1000), 0);
+    assert_int_equal(code_after(fd, now + 1000), 72);
+    assert_int_equal(code_after(fd, UINT32_MAX), 72);
+    close(fd);
+    fixture_stop(&x);
+}
+
 static void test_wire_server__only_loopback_is_listened_on(void **state)
 {
     (void)state;
@@ -414,6 +435,7 @@ int main(void)
         cmocka_unit_test(test_wire_server__more_to_come_is_never_answered),
         cmocka_unit_test(test_wire_server__stop_interrupts_those_who_wait),
         cmocka_unit_test(test_wire_server__stop_waits_for_nobody),
+        cmocka_unit_test(test_wire_server__no_reads_after_the_future),
         cmocka_unit_test(test_wire_server__only_loopback_is_listened_on),
         cmocka_unit_test(test_wire_commands__table_is_whole),
     };
