@@ -414,7 +414,9 @@ static void test_embedded_salvage__truncated_metadata(void **state)
     off_t size;
     fill(f);
     int fd = open_in(f, "meta.mdb", &size);
-    assert_int_equal(ftruncate(fd, size / 2), 0);
+    /* Half of it may be pages that nobody needs any more; so few cannot hold all the documents. */
+    assert_true(size > 16 * 4096);
+    assert_int_equal(ftruncate(fd, 16 * 4096), 0);
     close(fd);
     salvage(&s, f, ASH_EPARTIAL);
     done(&s);
