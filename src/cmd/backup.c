@@ -45,8 +45,9 @@ static void print_backup(const ash_cmd *cmd, const bson_t *report)
     ash__cmd_print_findings(report);
     ash__cmd_print_size(copied, sizeof copied, number(report, "copiedBytes"));
     ash__cmd_print_size(meta, sizeof meta, number(report, "metaBytes"));
-    ash__cmd_say(cmd, "%" PRId64 " documents: %" PRId64 " payloads copied (%s), %s of metadata",
-                 number(report, "records"), number(report, "copiedRecords"), copied, meta);
+    int64_t records = number(report, "records"), payloads = number(report, "copiedRecords");
+    ash__cmd_say(cmd, "%" PRId64 " document%s: %" PRId64 " payload%s copied (%s), %s of metadata",
+                 records, ash__cmd_s(records), payloads, ash__cmd_s(payloads), copied, meta);
 }
 
 static int back_up(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)

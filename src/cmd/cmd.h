@@ -91,6 +91,7 @@ void ash__cmd_emit(const bson_t *object);
 char *ash__cmd_printable(const char *text);
 /* The `findings` of a report of ash_store_maintain, an array of {text, …}: each a line. */
 void ash__cmd_print_findings(const bson_t *report);
+const char *ash__cmd_s(int64_t count); /* of a plural: "" for 1, else "s" */
 void ash__cmd_print_size(char *buf, size_t size, int64_t bytes); /* "1.2 GiB" */
 /* Flush standard output; a full disk there is an error too. */
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);

@@ -312,9 +312,9 @@ static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, ash_e
         result = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
     ash__progress_clear(c->progress);
     ash__cmd_print_size(size, sizeof size, c->bytes);
-    ash__cmd_say(c->cmd, "%s%" PRId64 " files (%s), %" PRId64 " there already, %" PRId64 " failed",
-                 c->cmd->dry_run ? "would copy " : "copied ", c->copied, size, c->present,
-                 c->failed);
+    ash__cmd_say(c->cmd, "%s%" PRId64 " file%s (%s), %" PRId64 " there already, %" PRId64 " failed",
+                 c->cmd->dry_run ? "would copy " : "copied ", c->copied, ash__cmd_s(c->copied),
+                 size, c->present, c->failed);
     if (result == 0 && c->total_files == 0 && from->bucket != NULL)
         result = ash__fail(err, ASH_ENOTFOUND, "there is no file in bucket %s", from->bucket);
     return result;

@@ -43,6 +43,20 @@ bool ash__folder_holds(const char *folder, const char *path)
     return holds;
 }
 
+bool ash__folder_is_others(const char *folder)
+{
+    bool any = false, ours = false;
+    const struct dirent *entry;
+    DIR *dir = opendir(folder);
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        any = any || entry->d_name[0] != '.';
+        ours = ours || strcmp(entry->d_name, "segments") == 0;
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return any && !ours;
+}
+
 static int64_t takes(const char *path, int depth)
 {
     struct stat st;

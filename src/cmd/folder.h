@@ -8,6 +8,9 @@
 /* Is path the folder, or would it lie in it?  It need not exist.  Links are followed. */
 bool ash__folder_holds(const char *folder, const char *path);
 
+/* Has it something in it, and nothing of a store?  Hidden files do not count. */
+bool ash__folder_is_others(const char *folder);
+
 /* What all that lies in it takes on the disk, itself included.  What cannot be seen, as files that
  * are just being removed, is passed over. */
 int64_t ash__folder_takes(const char *folder);

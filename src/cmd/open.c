@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/folder.h"
 #include "cmd/waiting.h"
 
 #include "base/error.h"
@@ -71,6 +72,18 @@ static int check_parent(const char *uri, ash_error *err)
     return result;
 }
 
+static void say_no_store(const char *uri, ash_error *err)
+{
+    char *folder = ash__reach_folder(uri);
+    if (folder != NULL && ash__folder_is_others(folder))
+        ash__fail(err, ASH_ENOTFOUND,
+                  "there is no store at %s, but other files; name another folder", uri);
+    else
+        ash__fail(err, ASH_ENOTFOUND, "there is no store at %s; `ashlar -s %s init` makes one", uri,
+                  uri);
+    ash__free(folder);
+}
+
 int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts,
                         ash_store **out, ash_error *err)
 {
@@ -91,8 +104,7 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
         ash__waiting_end(waiting);
     }
     if (result == ASH_ENOTFOUND && how == ASH_CMD_READ)
-        result = ash__fail(err, ASH_ENOTFOUND,
-                           "there is no store at %s; `ashlar -s %s init` makes one", uri, uri);
+        say_no_store(uri, err);
     ash__free(uri);
     return result;
 }

@@ -76,9 +76,10 @@ int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
 {
     report(cmd, "error", what, err->code,
            err->text[0] != 0 ? err->text : ash_error_text(err->code));
+    bool checked = cmd->verb != NULL && strcmp(cmd->verb->name, "check") == 0;
     if (err->code == ASH_ECORRUPT && !cmd->json)
-        fprintf(stderr, "`ashlar check` tells how far it goes; `ashlar check --repair` copies what "
-                        "is whole into a new store\n");
+        fprintf(stderr, "%s`ashlar check --repair` copies what is whole into a new store\n",
+                checked ? "" : "`ashlar check` tells how far it goes; ");
     return ash_error_exit_code(err->code);
 }
 
@@ -142,6 +143,11 @@ char *ash__cmd_printable(const char *text)
     }
     ash__buffer_append_byte(&out, 0);
     return (char *)ash__buffer_detach(&out);
+}
+
+const char *ash__cmd_s(int64_t count)
+{
+    return count == 1 ? "" : "s";
 }
 
 void ash__cmd_print_size(char *buf, size_t size, int64_t bytes)

@@ -21,14 +21,21 @@ typedef struct repair {
     char *aside; /* where the damaged store goes; NULL: it stays */
 } repair;
 
+/* A name that nothing has yet: of two repairs in one second the later gets a number. */
 static char *dated(const char *folder, const char *word)
 {
     char date[32];
     struct tm tm;
+    struct stat st;
     time_t now = time(NULL);
     gmtime_r(&now, &tm);
     strftime(date, sizeof date, "%Y%m%d-%H%M%S", &tm);
-    return ash__sprintf("%s.%s-%s", folder, word, date);
+    char *path = ash__sprintf("%s.%s-%s", folder, word, date);
+    for (int n = 2; lstat(path, &st) == 0; n++) {
+        ash__free(path);
+        path = ash__sprintf("%s.%s-%s-%d", folder, word, date, n);
+    }
+    return path;
 }
 
 static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total)
@@ -58,10 +65,12 @@ static void print_report(const repair *r, const ash_salvage_report *report, cons
     bson_t out = BSON_INITIALIZER;
     if (!cmd->json) {
         ash__cmd_say(cmd,
-                     "%s %" PRIu64 " files and %" PRIu64 " documents in %" PRIu64
-                     " collections; %" PRIu64 " lost",
-                     cmd->dry_run ? "would salvage" : "salvaged", report->files, report->documents,
-                     report->collections, report->lost);
+                     "%s %" PRIu64 " file%s and %" PRIu64 " document%s in %" PRIu64
+                     " collection%s; %" PRIu64 " lost",
+                     cmd->dry_run ? "would salvage" : "salvaged", report->files,
+                     ash__cmd_s((int64_t)report->files), report->documents,
+                     ash__cmd_s((int64_t)report->documents), report->collections,
+                     ash__cmd_s((int64_t)report->collections), report->lost);
         if (!cmd->dry_run)
             ash__cmd_say(cmd, "the new store is %s", into);
         if (r->aside != NULL && !cmd->dry_run)

@@ -155,11 +155,13 @@ static void print_report(const ash_cmd *cmd, const bson_t *report)
         return;
     }
     ash__cmd_print_findings(report);
+    int64_t collections = field(report, "collections"), documents = field(report, "records"),
+            keys = field(report, "indexKeys"), problems = field(report, "findingCount");
     ash__cmd_say(cmd,
-                 "%" PRId64 " collections, %" PRId64 " documents, %" PRId64 " index keys: %" PRId64
-                 " problem%s",
-                 field(report, "collections"), field(report, "records"), field(report, "indexKeys"),
-                 field(report, "findingCount"), field(report, "findingCount") == 1 ? "" : "s");
+                 "%" PRId64 " collection%s, %" PRId64 " document%s, %" PRId64
+                 " index key%s: %" PRId64 " problem%s",
+                 collections, ash__cmd_s(collections), documents, ash__cmd_s(documents), keys,
+                 ash__cmd_s(keys), problems, ash__cmd_s(problems));
 }
 
 static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
@@ -187,10 +189,7 @@ static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
     /* A store in need of repair may not open. */
     if (args->values[REPAIR] != NULL)
         return ash__cmd_repair(cmd, args->values[INTO], args->values[REPLACE] != NULL);
-    int status = ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
-    if (status == ash_error_exit_code(ASH_ECORRUPT))
-        ash__cmd_say(cmd, "`ashlar check --repair` copies what is whole into a new store");
-    return status;
+    return ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
 }
 
 const ash_cmd_verb ash__cmd_init = {

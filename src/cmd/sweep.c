@@ -71,10 +71,11 @@ static void report(const struct sweep *s, const char *db, const char *name,
         ash__cmd_print_size(size, sizeof size, found->bytes);
         ash__progress_clear(s->progress);
         ash__cmd_say(s->cmd,
-                     "%s.%s: %s%" PRId64 " expired, %" PRId64 " orphaned chunks of %" PRId64
-                     " files (%s)%s",
+                     "%s.%s: %s%" PRId64 " expired, %" PRId64 " orphaned chunk%s of %" PRId64
+                     " file%s (%s)%s",
                      db, shown, s->cmd->dry_run ? "would delete " : "", expired, found->chunks,
-                     found->files, size, s->cmd->dry_run ? "" : " deleted");
+                     ash__cmd_s(found->chunks), found->files, ash__cmd_s(found->files), size,
+                     s->cmd->dry_run ? "" : " deleted");
         ash__free(shown);
     }
     bson_destroy(&object);

@@ -151,13 +151,14 @@ static int conclude(ash_backup *b, ash_error *err)
     if (result != 0)
         return result;
     if (own)
-        return ash__fail(err, ASH_ECORRUPT, "the copy is damaged: %llu findings",
-                         (unsigned long long)b->report->findings);
+        return ash__fail(err, ASH_ECORRUPT, "the copy is damaged: %llu finding%s",
+                         (unsigned long long)b->report->findings,
+                         b->report->findings == 1 ? "" : "s");
     result = ash__backup_end_mark(b, err);
     if (result == 0 && b->report->findings > 0)
-        result = ash__fail(err, ASH_ECORRUPT,
-                           "the store is damaged, and so is what was copied: %llu findings",
-                           (unsigned long long)b->report->findings);
+        result = ash__fail(
+            err, ASH_ECORRUPT, "the store is damaged, and so is what was copied: %llu finding%s",
+            (unsigned long long)b->report->findings, b->report->findings == 1 ? "" : "s");
     return result;
 }
 

@@ -31,7 +31,7 @@ static int check_vacant(const char *folder, ash_error *err)
 {
     static const char *const ours[] = {"lock",     "reserve",       "segments",
                                        "meta.mdb", "meta.mdb-lock", "lost+found"};
-    int result = 0;
+    int result = 0, code = exists(folder, "meta.mdb") ? ASH_ECORRUPT : ASH_EEXISTS;
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return ash__fail_errno(err, errno, "cannot read folder %s", folder);
@@ -40,8 +40,8 @@ static int check_vacant(const char *folder, ash_error *err)
         for (size_t i = 0; i < ASH_ARRAY_LEN(ours); i++)
             known = known || strcmp(entry->d_name, ours[i]) == 0;
         if (!known)
-            result = ash__fail(err, ASH_ECORRUPT, "%s is not a store, and it is not empty: %s",
-                               folder, entry->d_name);
+            result = ash__fail(err, code, "%s is not a store, and it is not empty: %s", folder,
+                               entry->d_name);
     }
     closedir(dir);
     return result;

@@ -87,6 +87,25 @@ case_replace() {
     [ "$(ls -d "$scratch"/store.* | wc -l)" = 1 ]
 }
 
+case_two_in_one_second() {
+    fill
+    zero segments/00000001.seg 300000 1000
+    for again in 1 2 3 4; do
+        expect_status 3 "$ASHLAR" -s "$store" check --repair
+    done
+    [ "$(ls -d "$scratch"/store.repaired-* | wc -l)" = 4 ]
+    rm -r "$scratch"/store.repaired-*
+}
+
+case_check_hints_once() {
+    fill
+    zero segments/00000001.seg 300000 1000
+    "$ASHLAR" -s "$store" check >"$scratch/out" 2>&1 || [ $? = 7 ]
+    [ "$(grep -c -e --repair "$scratch/out")" = 1 ]
+    grep -q ': 1 finding$' "$scratch/out"
+    grep -q ' 1 problem$' "$scratch/out"
+}
+
 case_refusals() {
     fill
     expect_status 5 "$ASHLAR" -s "$store" check --repair --into "$store"

@@ -75,6 +75,10 @@ case_not_a_store() {
     echo hello >"$scratch/other/file"
     expect_status 2 "$ASHLAR" -s "$0" ls || expect_status 4 "$ASHLAR" -s "$0" ls
     expect_status 4 "$ASHLAR" -s "$scratch/other" ls
+    ! grep init "$scratch/err"
+    expect_status 5 "$ASHLAR" -s "$scratch/other" init
+    grep -q 'not empty: file' "$scratch/err"
+    ! grep repair "$scratch/err"
     [ "$(ls "$scratch/other")" = file ]
 }
 

@@ -140,7 +140,7 @@ static void test_engine_folder__other_peoples_folders(void **state)
     f->opts.must_exist = false;
     assert_int_equal(mkdir(f->folder, 0700), 0);
     close(open(file, O_RDWR | O_CREAT, 0600));
-    expect_open(f, ASH_ECORRUPT, "is not a store, and it is not empty: precious.txt");
+    expect_open(f, ASH_EEXISTS, "is not a store, and it is not empty: precious.txt");
     assert_int_equal(unlink(file), 0);
     fixture_open(f);
     ash__free(file);

@@ -91,7 +91,8 @@ static int check(ash_embedded *s, const bson_t *action, ash_progress_fn progress
         ash__builder_array_value(&b, "findings", ash__builder_doc(&c.findings));
         give(&b, out);
         if (c.count > 0)
-            rc = ash__fail(err, ASH_ECORRUPT, "the store is damaged: %u findings", c.count);
+            rc = ash__fail(err, ASH_ECORRUPT, "the store is damaged: %u finding%s", c.count,
+                           c.count == 1 ? "" : "s");
     }
     ash__builder_release(&b);
     ash__builder_release(&c.findings);

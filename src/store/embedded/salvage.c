@@ -289,8 +289,8 @@ static int copy_all(ash_salvaging *w, ash_error *err)
         ash_builder facts;
         ash__finding_begin(&facts, "pages", NULL, NULL);
         ash__builder_int64(&facts, "count", (int64_t)broken);
-        ash__finding_tell(w, &facts, false, "%llu places in the metadata's pages are damaged",
-                          (unsigned long long)broken);
+        ash__finding_tell(w, &facts, false, "%llu place%s in the metadata's pages damaged",
+                          (unsigned long long)broken, broken == 1 ? " is" : "s are");
     }
     ash__salvaging_name(w);
     for (size_t i = 0; result == 0 && i < count; i++)
