@@ -36,7 +36,8 @@ bench: build
 
 # PREFIX=folder where it is to go; DESTDIR=folder to put it together in.
 install: build
-	@$(if $(filter-out file,$(origin PREFIX)),meson configure $(BUILD) --prefix '$(PREFIX)')
+	@meson introspect $(BUILD) --buildoptions | grep -qF '"name": "prefix", "value": "$(PREFIX)"' || \
+		meson configure $(BUILD) --prefix '$(PREFIX)'
 	ninja -C $(BUILD) install
 
 clean:

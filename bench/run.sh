@@ -16,6 +16,10 @@ place=${PLACE:-$build/bench-space}
 workloads=${WORKLOADS:-all}
 results=$build/bench-results
 
+if ! awk "BEGIN { exit !($scale >= 0.125) }"; then
+    echo "SCALE is at least 0.125, and it is $scale." >&2
+    exit 1
+fi
 if [ ! -f "$build/build.ninja" ]; then
     echo "There is no build in $build; \"make build\" makes one." >&2
     exit 1

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/file.h"
 #include "base/mem.h"
 #include "cmd/door.h"
 #include "wire/server.h"
@@ -15,6 +16,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -153,15 +155,33 @@ static int start_chores(ash_store *store, struct chores *c, ash_error *err)
     return result;
 }
 
+/* Before the store is opened, which may have to be made or waited for.  When it is there, whoever
+ * has the address may be the one who has the store: opening tells more then. */
+static int check_beforehand(const ash_cmd *cmd, const char *const *addresses, size_t count,
+                            ash_error *err)
+{
+    char *folder = ash__cmd_store_folder(cmd);
+    if (folder == NULL)
+        return ash__fail(err, ASH_EUNSUPPORTED,
+                         "only a store in a folder can be served, not a deployment");
+    struct stat st;
+    char *made = ash__path_join(folder, "ashlar.store");
+    int result = ash__server_try_addresses(addresses, count, err);
+    if (result == ASH_EEXISTS && stat(made, &st) == 0)
+        result = 0;
+    ash__free(made);
+    ash__free(folder);
+    return result;
+}
+
 static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const char *socket_path,
-                 struct chores *chores, ash_error *err)
+                 const char *const *addresses, size_t address_count, struct chores *chores,
+                 ash_error *err)
 {
     ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
-    const char *addresses[16];
     ash_server *server = NULL;
-    char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");
     opts.listen = addresses;
-    opts.listen_count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses));
+    opts.listen_count = address_count;
     opts.socket_path = socket_path;
     opts.advertise = args->values[ADVERTISE];
     opts.version = ASH_VERSION;
@@ -169,10 +189,7 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     opts.test_commands = args->values[TEST_COMMANDS] != NULL;
     int64_t connections = 0;
     int result = 0;
-    if (opts.listen_count == 0 || opts.listen_count > ASH_ARRAY_LEN(addresses))
-        result =
-            ash__cmd_usage(cmd, "--mongo takes 1 to %d addresses", (int)ASH_ARRAY_LEN(addresses));
-    if (result == 0 && args->values[CONNECTIONS] != NULL)
+    if (args->values[CONNECTIONS] != NULL)
         result = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
                                  &connections);
     opts.max_connections = (int32_t)connections;
@@ -186,7 +203,6 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     }
     stop_chores(chores);
     ash__server_stop(server);
-    ash__free(list);
     return result;
 }
 
@@ -207,16 +223,26 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     ash_cmd_door door = {0};
     ash_capabilities can;
     struct chores chores = {0};
+    const char *addresses[16];
     int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
     if (result == 0)
         result = parse_chores(cmd, args, &chores);
     if (result != 0)
         return result;
+    char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");
+    size_t count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses));
+    if (count == 0 || count > ASH_ARRAY_LEN(addresses)) {
+        ash__free(list);
+        return ash__cmd_usage(cmd, "--mongo takes 1 to %d addresses",
+                              (int)ASH_ARRAY_LEN(addresses));
+    }
     keep_memory_flat();
     opts.no_server = true; /* one that is already there is an error, not a detour */
     ash_log_set(print_log, NULL, cmd->verbose > 0 ? ASH_LOG_DEBUG : ASH_LOG_INFO);
     ash__cmd_catch_signals();
-    result = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &store, &err);
+    result = check_beforehand(cmd, addresses, count, &err);
+    if (result == 0)
+        result = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &store, &err);
     if (result == 0)
         result = ash_store_capabilities(store, &can, &err);
     bool has_folder = result == 0 && strcmp(can.backend, "embedded") == 0;
@@ -226,11 +252,12 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
         ash__free(folder);
     }
     if (result == 0)
-        result = serve(cmd, args, store, door.path, &chores, &err);
+        result = serve(cmd, args, store, door.path, addresses, count, &chores, &err);
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
     ash_store_close(store);
     ash__door_close(&door);
+    ash__free(list);
     return result;
 }
 

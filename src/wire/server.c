@@ -161,6 +161,16 @@ static int open_listeners(ash_server *s, ash_error *err)
     return rc;
 }
 
+int ash__server_try_addresses(const char *const *listen, size_t count, ash_error *err)
+{
+    ash_listeners tried = {.count = 0};
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = ash__listeners_add(&tried, listen[i], err);
+    ash__listeners_close(&tried);
+    return rc;
+}
+
 static ash_server *server_new(ash_store *store)
 {
     ash_server *s = ash__new(ash_server);

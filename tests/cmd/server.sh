@@ -52,6 +52,8 @@ case_second_server_on_the_same_folder() {
 case_port_in_use() {
     start_server "$scratch/port"
     expect_status 5 "$ASHLAR" -s "$scratch/port2" serve --mongo "$server_address"
+    [ ! -e "$scratch/port2" ]
+    expect_status 6 "$ASHLAR" -s "$scratch/port" serve --mongo "$server_address"
     stop_server
 }
 
@@ -61,6 +63,12 @@ case_only_loopback() {
         grep -qi 'loopback' "$scratch/err"
     done
     expect_status 2 "$ASHLAR" -s "$scratch/open" serve --mongo 127.0.0.1:99999
+    [ ! -e "$scratch/open" ]
+}
+
+case_only_folders_are_served() {
+    expect_status 1 "$ASHLAR" -s mongodb://127.0.0.1:1/ serve --mongo 127.0.0.1:0
+    grep -q 'only a store in a folder' "$scratch/err"
 }
 
 case_missing_folder() {
