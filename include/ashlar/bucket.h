@@ -23,6 +23,10 @@
  * Threads: a bucket is immutable and may be used by any number of threads; streams belong to one
  * thread at a time.
  *
+ * Pointers must not be NULL unless a comment allows it.  Allowed everywhere: options (NULL: the
+ * defaults), err (NULL: only the code is wanted), and what a free or close function is given.  Any
+ * other NULL is a bug of the caller and ends the program, as a rule by an assertion.
+ *
  * Common errors: ASH_ENOTFOUND no such file; ASH_ENOREVISION no such revision; ASH_ECHUNKMISSING,
  * ASH_ECHUNKEXTRA, ASH_ECHUNKSIZE a file whose chunks do not fit its files document; ASH_EINVAL
  * options, ids or names that cannot be; ASH_ECORRUPT a files document whose fields cannot be (the

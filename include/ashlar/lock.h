@@ -16,7 +16,11 @@
  *
  * Threads: a lock collection may be used by any number of threads; a lock by one at a time (except
  * ash_lock_next_event and ash_lock_cancel).  Events are delivered from a thread of the library or
- * from inside a call, never two at once for one lock. */
+ * from inside a call, never two at once for one lock.
+ *
+ * Pointers must not be NULL unless a comment allows it.  Allowed everywhere: options (NULL: the
+ * defaults), err (NULL: only the code is wanted), and what a free or close function is given.  Any
+ * other NULL is a bug of the caller and ends the program, as a rule by an assertion. */
 
 #include <ashlar/bucket.h>
 #include <ashlar/store.h>

@@ -14,6 +14,10 @@
  * Threads: a store and its collections may be used from any number of threads.  A cursor or a
  * transaction belongs to one thread at a time.  Everything else in this header is plain data.
  *
+ * Pointers must not be NULL unless a comment allows it.  Allowed everywhere: options (NULL: the
+ * defaults), err (NULL: only the code is wanted), and what a free or close function is given.  Any
+ * other NULL is a bug of the caller and ends the program, as a rule by an assertion.
+ *
  * Documents: views (ash_doc) and bson_t that are passed in are read during the call and stay the
  * caller's.  Semantics of filters, updates and stages are MongoDB's; docs/COMPATIBILITY.md lists
  * what is supported.
