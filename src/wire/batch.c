@@ -127,6 +127,7 @@ static ash_wire_cursor *make_cursor(ash_command *c, ash_cursor *cursor, const as
 {
     ash_wire_cursor *w = ash__wire_cursor_new(cursor, how->ns);
     w->has_session = c->has_session;
+    w->connection_id = c->connection->id;
     w->session = c->session;
     w->no_timeout = how->no_timeout;
     w->tailable = how->tailable;

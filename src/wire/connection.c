@@ -252,6 +252,7 @@ static void *run(void *arg)
     ash__log(ASH_LOG_DEBUG, "connection %lld from %s ended", (long long)c->id, c->peer);
     ash__reply_release(&c->reply);
     ash__block_release(&c->block);
+    ash__cursors_leave(c->server->cursors, c->id);
     leave_server(c);
     return NULL;
 }

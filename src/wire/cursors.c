@@ -140,8 +140,8 @@ static int check_take(const ash_wire_cursor *w, int64_t id, const char *ns,
 }
 
 int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
-                      const ash_session_id *session, volatile int *cancel, ash_wire_cursor **out,
-                      ash_error *err)
+                      const ash_session_id *session, int64_t connection_id, volatile int *cancel,
+                      ash_wire_cursor **out, ash_error *err)
 {
     int64_t until = ash__clock_deadline(GIVE_BACK_MS);
     *out = NULL;
@@ -154,6 +154,8 @@ int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
     if (rc == 0) {
         w->busy = true;
         w->cancel = cancel;
+        w->connection_id = connection_id;
+        w->orphan = false;
         t->counts.pinned++;
         *out = w;
     }
@@ -260,14 +262,26 @@ void ash__cursors_kill_all(ash_cursor_table *t)
 static bool rested_too_long(const ash_wire_cursor *w, const void *arg)
 {
     const int64_t *before_ms = arg;
-    return !w->busy && !w->has_session && !w->no_timeout && w->used_ms < *before_ms;
+    return !w->busy && !w->has_session && !w->no_timeout &&
+           w->used_ms < before_ms[w->orphan ? 1 : 0];
 }
 
-void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms)
+void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms, int64_t orphans_before_ms)
 {
-    size_t count = kill_where(t, rested_too_long, &before_ms);
+    int64_t before[2] = {before_ms, orphans_before_ms};
+    size_t count = kill_where(t, rested_too_long, before);
     ash__mutex_lock(&t->lock);
     t->counts.timed_out += (int64_t)count;
+    ash__mutex_unlock(&t->lock);
+}
+
+void ash__cursors_leave(ash_cursor_table *t, int64_t connection_id)
+{
+    ash__mutex_lock(&t->lock);
+    for (size_t i = 0; i < BUCKETS && t->counts.open > 0; i++)
+        for (ash_wire_cursor *w = t->buckets[i]; w != NULL; w = w->next)
+            if (w->connection_id == connection_id)
+                w->orphan = true;
     ash__mutex_unlock(&t->lock);
 }
 

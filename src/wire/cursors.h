@@ -24,6 +24,7 @@ typedef struct ash_wire_cursor {
     int64_t id;         /* positive once in a table, else 0 */
     bool has_session;
     ash_session_id session;
+    int64_t connection_id; /* that last used it */
     bool no_timeout;
     bool awaits;          /* tailable with awaitData, or a change stream: a batch may wait */
     bool tailable;        /* stays open at its end */
@@ -39,6 +40,7 @@ typedef struct ash_wire_cursor {
     bool killed;
     volatile int *cancel; /* of the command that uses it */
     int64_t used_ms;
+    bool orphan; /* that connection is gone */
 } ash_wire_cursor;
 
 /* Takes over cursor, copies ns. */
@@ -57,8 +59,8 @@ int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *canc
 /* Take a cursor for use.  ASH_ECURSOR 43 when there is none, 12050 when it stays in use for 500 ms;
  * ASH_EACCES (13) when it belongs to another namespace or session (session NULL: none). */
 int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
-                      const ash_session_id *session, volatile int *cancel, ash_wire_cursor **out,
-                      ash_error *err);
+                      const ash_session_id *session, int64_t connection_id, volatile int *cancel,
+                      ash_wire_cursor **out, ash_error *err);
 
 /* Back to rest (or, if it was killed, freed). */
 void ash__cursors_give(ash_cursor_table *t, ash_wire_cursor *w);
@@ -71,8 +73,12 @@ bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns);
 void ash__cursors_kill_session(ash_cursor_table *t, const ash_session_id *session);
 void ash__cursors_kill_all(ash_cursor_table *t); /* those with a session */
 
-/* Free cursors without a session that rested since before the monotonic time given. */
-void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms);
+/* Free cursors without a session that rested since before the monotonic time given; and since
+ * before orphans_before_ms, when the connection that used them is gone. */
+void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms, int64_t orphans_before_ms);
+
+/* The connection is gone.  Its cursors may still be used on another one. */
+void ash__cursors_leave(ash_cursor_table *t, int64_t connection_id);
 
 bool ash__cursors_is_change_stream(ash_cursor_table *t, int64_t id);
 

@@ -88,7 +88,8 @@ static void keep_house(ash_server *server)
     while (ash__sessions_expire(server->sessions, now - ASH_SESSION_MINUTES * INT64_C(60000),
                                 &session))
         ash__cursors_kill_session(server->cursors, &session);
-    ash__cursors_expire(server->cursors, now - server->opts.cursor_timeout_ms);
+    ash__cursors_expire(server->cursors, now - server->opts.cursor_timeout_ms,
+                        now - server->opts.orphan_timeout_ms);
     trim_heaps(server);
 }
 
@@ -137,6 +138,7 @@ static int copy_options(ash_server *s, const ash_server_options *opts, ash_error
     default_int64(&o->message_timeout_ms, 30000);
     default_int64(&o->send_timeout_ms, 60000);
     default_int64(&o->cursor_timeout_ms, 600000);
+    default_int64(&o->orphan_timeout_ms, 60000);
     default_int64(&o->message_bytes, 2 * (int64_t)MIN_MESSAGE_BYTES);
     default_int64(&o->stop_timeout_ms, 1000);
     if (o->message_bytes < MIN_MESSAGE_BYTES)

@@ -34,6 +34,7 @@ typedef struct ash_server_options {
     int64_t message_timeout_ms; /* a message must arrive within this, and 1 ms a KiB; 0 = 30000 */
     int64_t send_timeout_ms;    /* close a connection that takes nothing so long; 0 = 60000 */
     int64_t cursor_timeout_ms;  /* of cursors without a session; 0 = 600000 */
+    int64_t orphan_timeout_ms;  /* of those whose connection is gone; 0 = 60000 */
     int64_t message_bytes;      /* memory for messages in flight; 0 = 256 MiB; at least 128 MiB */
     int64_t stop_timeout_ms;    /* how long a stop waits for clients to take their last answers;
                                    0 = 1000 */

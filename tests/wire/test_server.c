@@ -355,6 +355,39 @@ static void test_wire_server__stop_waits_for_nobody(void **state)
     fake_store_free(x.store);
 }
 
+static int64_t open_cursor(int fd)
+{
+    bson_t *r = client_run(fd, BCON_NEW("find", "c", "batchSize", BCON_INT32(1)));
+    int64_t id = field_int64(r, "cursor.id");
+    bson_destroy(r);
+    assert_true(id != 0);
+    return id;
+}
+
+static void test_wire_server__cursors_end_with_their_connection(void **state)
+{
+    (void)state;
+    fixture x;
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.orphan_timeout_ms = 100;
+    fixture_start(&x, &o);
+    int gone = client_connect(&x), stays = client_connect(&x);
+    for (int i = 0; i < 3; i++)
+        bson_destroy(client_run(
+            stays, BCON_NEW("insert", "c", "documents", "[", "{", "_id", BCON_INT32(i), "}", "]")));
+    int64_t lost = open_cursor(gone), kept = open_cursor(stays), moved = open_cursor(gone);
+    assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(moved), "collection", "c",
+                                             "batchSize", BCON_INT32(1))),
+                     0);
+    close(gone);
+    ash__clock_sleep_ms(2500);
+    assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(lost), "collection", "c")), 43);
+    assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(kept), "collection", "c")), 0);
+    assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(moved), "collection", "c")), 0);
+    close(stays);
+    fixture_stop(&x);
+}
+
 static int32_t code_after(int fd, uint32_t seconds)
 {
     return code_of(fd, BCON_NEW("find", "c", "readConcern", "{", "afterClusterTime",
@@ -436,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_wire_server__stop_interrupts_those_who_wait),
         cmocka_unit_test(test_wire_server__stop_waits_for_nobody),
         cmocka_unit_test(test_wire_server__no_reads_after_the_future),
+        cmocka_unit_test(test_wire_server__cursors_end_with_their_connection),
         cmocka_unit_test(test_wire_server__only_loopback_is_listened_on),
         cmocka_unit_test(test_wire_commands__table_is_whole),
     };
