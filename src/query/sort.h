@@ -32,7 +32,10 @@ int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order,
                     ash_error *err); /* copies; ENOMEM (292) over the limit, EINVAL (2) for
                                        parallel arrays */
 void ash__sorter_finish(ash_sorter *s);
-bool ash__sorter_next(ash_sorter *s, ash_doc *doc, uint64_t *order); /* views: until free */
+bool ash__sorter_next(ash_sorter *s, ash_doc *doc, uint64_t *order); /* views */
+/* Frees what next() has given (but the last one, if so wished): views of it end here, or with free.
+ */
+void ash__sorter_forget(ash_sorter *s, bool but_last);
 void ash__sorter_free(ash_sorter *s);
 
 #endif

@@ -26,6 +26,7 @@ struct ash_sorter {
     size_t count;
     size_t capacity;
     size_t at;
+    size_t forgotten; /* of the items before at */
     ash_buffer key;
     ash_share share; /* of used_bytes */
 };
@@ -183,6 +184,16 @@ bool ash__sorter_next(ash_sorter *s, ash_doc *doc, uint64_t *order)
     if (order != NULL)
         *order = e->order;
     return true;
+}
+
+void ash__sorter_forget(ash_sorter *s, bool but_last)
+{
+    size_t until = s->at > 0 && but_last ? s->at - 1 : s->at;
+    for (; s->forgotten < until; s->forgotten++) {
+        entry_free(s, s->items[s->forgotten]);
+        s->items[s->forgotten] = NULL;
+    }
+    ash__share_shrink(&s->share, s->used_bytes);
 }
 
 void ash__sorter_free(ash_sorter *s)

@@ -153,9 +153,17 @@ static bool next_sorted(ash_find_cursor *c, ash_record *out)
     return out->doc.data != NULL || ash__sorter_next(c->sorter, &out->doc, &out->rid);
 }
 
+/* Nobody looks at the last batch any more; a document that did not fit it still has to come. */
+static void forget_given(ash_find_cursor *c)
+{
+    if (c->sorter != NULL)
+        ash__sorter_forget(c->sorter, c->next_sorted.data != NULL);
+}
+
 static int give_sorted(ash_find_cursor *c, ash_error *err)
 {
     ash_match_details d = {-1};
+    forget_given(c);
     while (c->limit != 0 && !ash__batch_memory_is_full(&c->batch)) {
         ash_record r;
         bool fits = true;
@@ -296,6 +304,7 @@ static void find_rest(ash_cursor *cursor)
 {
     ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
     ash__batch_memory_rest(&c->batch);
+    forget_given(c);
     if (c->download != NULL)
         ash__download_begin_batch(c->download);
 }

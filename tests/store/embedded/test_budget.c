@@ -195,6 +195,44 @@ static void test_embedded_budget__results_share_memory(void **state)
     ash__share_set_total(0);
 }
 
+/* What a sorted cursor has given out it does not keep. */
+static void test_embedded_budget__sorted_cursors_shrink(void **state)
+{
+    enum { DOCS = 8, DOC_BYTES = 1024 * 1024 };
+    fixture *f = *state;
+    bson_t sort = BSON_INITIALIZER;
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    char *text = ash__alloc(DOC_BYTES);
+    size_t before = SIZE_MAX;
+    for (int i = 0; i < DOCS; i++) {
+        bson_t b = BSON_INITIALIZER;
+        bson_append_int32(&b, "_id", -1, i);
+        bson_append_binary(&b, "x", -1, BSON_SUBTYPE_BINARY, (const uint8_t *)text, DOC_BYTES);
+        assert_ok(ash_collection_insert_one(f->c, &b, NULL, &f->err), &f->err);
+        bson_destroy(&b);
+    }
+    bson_append_int32(&sort, "k", -1, 1);
+    o.sort = &sort;
+    assert_ok(ash_collection_find(f->c, NULL, &o, &cursor, &f->err), &f->err);
+    for (int i = 0; i < DOCS; i++) {
+        ash_batch batch;
+        assert_ok(ash_cursor_next_batch(cursor, i % 2 == 0 ? 1 : 0,
+                                        i % 2 == 0 ? 0 : DOC_BYTES + DOC_BYTES / 2, &batch,
+                                        &f->err),
+                  &f->err);
+        assert_int_equal(batch.count, 1);
+        assert_int_equal(ash__value_int32(ash__doc_get(batch.docs[0], "_id")), i);
+        assert_int_equal(batch.docs[0].len > DOC_BYTES, 1);
+        assert_true(ash__share_used() < before);
+        before = ash__share_used();
+    }
+    ash_cursor_free(cursor);
+    assert_int_equal(ash__share_used(), 0);
+    bson_destroy(&sort);
+    ash__free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +242,7 @@ int main(void)
         EMBEDDED(test_embedded_budget__many_patterns),
         EMBEDDED(test_embedded_budget__a_validator),
         EMBEDDED(test_embedded_budget__results_share_memory),
+        EMBEDDED(test_embedded_budget__sorted_cursors_shrink),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
