@@ -22,7 +22,8 @@ typedef struct ash_salvage_coll {
     bool described;       /* options and indexes are known */
     bool stray;           /* see ash_salvage_record */
     uint32_t chunk_index; /* the unique index on {files_id: 1, n: 1}; 0: there is none */
-    uint64_t expected;    /* records, as the store counted; 0 when that is lost */
+    uint64_t expected;    /* records, as the store counted; 0 when that is lost … */
+    bool counted;         /* … and this is false */
 } ash_salvage_coll;
 
 typedef struct ash_salvage_record {

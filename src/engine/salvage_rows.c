@@ -164,8 +164,10 @@ static void visit_counts(void *ctx, const ash_pages_row *row)
     if (row->key.len != 5 || row->key.data[0] != 'C' || row->value.len < 8)
         return;
     ash_salvage_coll *c = find_coll(s, ash__get_be32(row->key.data + 1));
-    if (c != NULL)
+    if (c != NULL) {
         c->expected = ash__get_le64(row->value.data);
+        c->counted = true;
+    }
 }
 
 /* ---- rows of records ---- */

@@ -279,6 +279,16 @@ static int list_rest(ash_salvaging *w, ash_error *err)
     return result;
 }
 
+/* Whether it would be noticed if documents lay on pages that cannot be read. */
+static bool all_counted(const ash_salvage_coll *c, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!c[i].counted)
+            return false;
+    }
+    return count > 0;
+}
+
 static int copy_all(ash_salvaging *w, ash_error *err)
 {
     size_t count;
@@ -289,8 +299,10 @@ static int copy_all(ash_salvaging *w, ash_error *err)
         ash_builder facts;
         ash__finding_begin(&facts, "pages", NULL, NULL);
         ash__builder_int64(&facts, "count", (int64_t)broken);
-        ash__finding_tell(w, &facts, false, "%llu place%s in the metadata's pages damaged",
-                          (unsigned long long)broken, broken == 1 ? " is" : "s are");
+        bool told = all_counted(c, count);
+        ash__finding_tell(w, &facts, !told, "%llu place%s in the metadata's pages damaged%s",
+                          (unsigned long long)broken, broken == 1 ? " is" : "s are",
+                          told ? "" : "; nobody knows what they held");
     }
     ash__salvaging_name(w);
     for (size_t i = 0; result == 0 && i < count; i++)
