@@ -147,7 +147,6 @@ typedef struct ash_journal {
     uint64_t ordinal; /* of the next one */
     uint64_t at;      /* where it goes */
     bool failed;      /* not to be used any more */
-    bool is_damaged;  /* a record was lost; for the check */
     bool unsafe_skip_sync;
 } ash_journal;
 
@@ -350,9 +349,10 @@ uint64_t ash__storage_of(size_t len, bool is_inline);
 
 /* reserve.c: room for deletes on a full disk.  Failures mean just that there is less of it. */
 enum { ASH_RESERVE_BYTES = 1 << 20 };
-void ash__reserve_open(ash_engine *e);
+void ash__reserve_open(ash_engine *e); /* again: only a refill */
 void ash__reserve_refill(ash_engine *e);
 void ash__reserve_use(ash_engine *e); /* let it go, if the disk is full */
+void ash__reserve_let_go(ash_engine *e);
 bool ash__reserve_is_disk_full(const ash_engine *e);
 void ash__reserve_close(ash_engine *e);
 

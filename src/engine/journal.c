@@ -28,18 +28,33 @@ static void make_header(const ash_engine *e, uint8_t block[ASH_JOURNAL_FIRST])
     ash__put_le64(block + HEADER_SUM_AT, ash__checksum(block, HEADER_SUM_AT));
 }
 
+static void make_head(uint8_t head[ASH_JOURNAL_HEAD], const ash_journal *j, uint64_t base,
+                      const uint8_t *changes, size_t len)
+{
+    memset(head, 0, ASH_JOURNAL_HEAD);
+    memcpy(head, ASH_REDO_MAGIC, 8);
+    ash__put_le64(head + 8, j->generation);
+    ash__put_le64(head + 16, base);
+    ash__put_le64(head + 24, j->ordinal);
+    ash__put_le32(head + 32, (uint32_t)len);
+    ash__put_le64(head + 40, ash__checksum(changes, len));
+    ash__put_le64(head + RECORD_SUM_AT, ash__checksum(head, RECORD_SUM_AT));
+}
+
 /* Written, not just reserved: blocks that were never written to cost a change of the file system's
  * metadata with their first sync. */
 static int fill(const ash_engine *e, int fd, ash_error *err)
 {
     enum { PIECE = 1 << 20 };
-    uint8_t header[ASH_JOURNAL_FIRST];
+    uint8_t header[ASH_JOURNAL_FIRST + ASH_JOURNAL_HEAD];
+    ash_journal none = {.generation = e->journal.generation};
     uint8_t *zeros = ash__alloc(PIECE);
     int result = 0;
     memset(zeros, 0, PIECE);
     for (off_t at = 0; result == 0 && at < ASH_JOURNAL_BYTES; at += PIECE)
         result = ash__file_write(fd, zeros, PIECE, at, err);
     make_header(e, header);
+    make_head(header + ASH_JOURNAL_FIRST, &none, 0, zeros, 0);
     if (result == 0)
         result = ash__file_write(fd, header, sizeof header, 0, err);
     if (result == 0 && ash__io()->fsync(fd) != 0)
@@ -90,7 +105,7 @@ int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, s
                         ash_error *err)
 {
     static const uint8_t zeros[ASH_JOURNAL_ALIGN];
-    uint8_t head[ASH_JOURNAL_HEAD] = {0};
+    uint8_t head[ASH_JOURNAL_HEAD];
     size_t whole = aligned(sizeof head + len);
     if (base != j->base) {
         j->base = base;
@@ -100,13 +115,7 @@ int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, s
     ash_assert(ash__journal_is_usable(j) && j->at >= ASH_JOURNAL_FIRST);
     if (whole > ASH_JOURNAL_BYTES - j->at)
         return ash__fail(err, ASH_ENOSPC, "the journal is full");
-    memcpy(head, ASH_REDO_MAGIC, 8);
-    ash__put_le64(head + 8, j->generation);
-    ash__put_le64(head + 16, base);
-    ash__put_le64(head + 24, j->ordinal);
-    ash__put_le32(head + 32, (uint32_t)len);
-    ash__put_le64(head + 40, ash__checksum(changes, len));
-    ash__put_le64(head + RECORD_SUM_AT, ash__checksum(head, RECORD_SUM_AT));
+    make_head(head, j, base, changes, len);
     struct iovec iov[3] = {{head, sizeof head},
                            {(void *)(uintptr_t)changes, len},
                            {(void *)(uintptr_t)zeros, whole - sizeof head - len}};
@@ -123,7 +132,7 @@ int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, s
 
 /* ---- reading ---- */
 
-static void judge(ash_journal_image *image, const uint8_t store_id[16])
+static void look_at(ash_journal_image *image, const uint8_t store_id[16])
 {
     const uint8_t *b = image->bytes;
     image->is_short = image->len != ASH_JOURNAL_BYTES;
@@ -144,7 +153,7 @@ int ash__journal_load(const char *folder, const uint8_t store_id[16], ash_journa
     *out = (ash_journal_image){.state = ASH_JOURNAL_MISSING};
     int result = ash__file_load(path, 4 * (size_t)ASH_JOURNAL_BYTES, &out->bytes, &out->len, &own);
     if (result == 0)
-        judge(out, store_id);
+        look_at(out, store_id);
     else if (result == ASH_ENOTFOUND)
         result = 0;
     else
@@ -188,15 +197,65 @@ bool ash__journal_next(const ash_journal_image *image, ash_journal_cursor *c, as
     return true;
 }
 
-bool ash__journal_is_cut(const ash_journal_image *image, const ash_journal_cursor *c)
+bool ash__journal_skip(const ash_journal_image *image, ash_journal_cursor *c)
 {
     size_t at = c->at == 0 ? ASH_JOURNAL_FIRST : c->at;
     for (; at < image->len; at += ASH_JOURNAL_ALIGN) {
         ash_doc changes;
         uint64_t base, ordinal;
         if (record_at(image, at, c->generation, &base, &ordinal, &changes) && base == c->base &&
-            ordinal > c->ordinal)
+            ordinal > c->ordinal) {
+            c->at = at;
+            c->ordinal = ordinal;
             return true;
+        }
     }
     return false;
+}
+
+uint64_t ash__journal_newest(const ash_journal_image *image, uint64_t generation)
+{
+    uint64_t newest = 0;
+    for (size_t at = ASH_JOURNAL_FIRST; at < image->len; at += ASH_JOURNAL_ALIGN) {
+        ash_doc changes;
+        uint64_t base, ordinal;
+        if (record_at(image, at, generation, &base, &ordinal, &changes) && base > newest)
+            newest = base;
+    }
+    return newest;
+}
+
+/* A write that was torn leaves these bytes as they were: all records begin with them. */
+static bool has_first(const ash_journal_image *image)
+{
+    const uint8_t *first = image->bytes + ASH_JOURNAL_FIRST;
+    return memcmp(first, ASH_REDO_MAGIC, 8) == 0 && ash__get_le64(first + 8) == image->generation;
+}
+
+int ash__journal_judge(const ash_journal_image *image, uint64_t generation, uint64_t base,
+                       ash_error *err)
+{
+    ash_journal_cursor c = {.generation = generation, .base = base};
+    ash_doc changes;
+    if (image->state == ASH_JOURNAL_MISSING)
+        return ash__fail(err, ASH_ECORRUPT, "its journal is missing");
+    if (image->is_short)
+        return ash__fail(err, ASH_ECORRUPT, "its journal has %zu bytes instead of %d", image->len,
+                         ASH_JOURNAL_BYTES);
+    if (image->state == ASH_JOURNAL_BROKEN)
+        return ash__fail(err, ASH_ECORRUPT, "its journal has a damaged header");
+    if (image->state == ASH_JOURNAL_FOREIGN || image->generation != generation)
+        return ash__fail(err, ASH_ECORRUPT, "its journal is of another store");
+    if (!has_first(image))
+        return ash__fail(err, ASH_ECORRUPT, "its journal has lost its first record");
+    while (ash__journal_next(image, &c, &changes))
+        ;
+    uint64_t whole = c.ordinal;
+    if (ash__journal_skip(image, &c))
+        return ash__fail(err, ASH_ECORRUPT,
+                         "its journal is damaged behind the first %llu of at least %llu records",
+                         (unsigned long long)whole, (unsigned long long)c.ordinal + 1);
+    if (ash__journal_newest(image, generation) > base)
+        return ash__fail(err, ASH_ECORRUPT, "its journal is newer than meta.mdb");
+    return 0;
 }

@@ -34,11 +34,15 @@
  *   a change: database (1; enum ash_database, 0x80 added: the row is deleted), length of the key
  *   (2), length of the value (4; 0 when deleted), key, value.
  *
+ * A new file has one record, of base 0 and without changes: so that there always is one at offset
+ * 4,096, whole or torn.
+ *
  * The first record of a base is at offset 4,096 and overwrites those of the base before, which are
  * in LMDB by then.  What holds: the records that follow one another from offset 4,096 with the
  * right checksums, ordinals 0, 1, 2 … and the number of LMDB's newest commit as base.  A record is
  * written only after the one before it was synced; so a valid record behind an invalid one means
- * that the file was damaged, and everything else behind the last valid one means nothing.
+ * that the file was damaged; so does one of a base that LMDB does not have yet.  Everything else
+ * behind the last valid one means nothing.
  *
  * Rules: a segment record is durable before the journal record that points at it.  A commit of LMDB
  * is fully durable before its journal is overwritten.  What a journal record frees is reused only
@@ -99,13 +103,22 @@ typedef struct ash_journal_cursor {
     size_t at;        /* 0: before the first */
 } ash_journal_cursor;
 bool ash__journal_next(const ash_journal_image *image, ash_journal_cursor *c, ash_doc *changes);
-/* After the last: is there a later record of the same base?  Then one was lost. */
-bool ash__journal_is_cut(const ash_journal_image *image, const ash_journal_cursor *c);
+/* After the last: on to a later whole record of the same base, where there is one.  Then those
+ * between are lost. */
+bool ash__journal_skip(const ash_journal_image *image, ash_journal_cursor *c);
+/* The newest base of the whole records of a generation, 0: there are none. */
+uint64_t ash__journal_newest(const ash_journal_image *image, uint64_t generation);
+/* Of a store that was not closed: can everything that was acknowledged be in the file?
+ * ASH_ECORRUPT: no, the text says what is wrong with it.  What is torn at the end is none of that:
+ * a write that nobody was told of looks the same. */
+int ash__journal_judge(const ash_journal_image *image, uint64_t generation, uint64_t base,
+                       ash_error *err);
 
 /* ---- when a store is opened, and for its first journal: journal_open.c ---- */
 
 /* Carry over what a run that did not end well left.  ASH_ECORRUPT: acknowledged changes are out of
- * reach.  With read_only nothing is changed: *pending tells that there is something. */
+ * reach, and nothing was changed.  ASH_ENOSPC: they do not fit, nothing was changed.  With
+ * read_only nothing is changed: *pending tells that there is something. */
 int ash__journal_recover(ash_engine *e, bool *pending, ash_error *err);
 /* When the superblock promises a journal: does the file have this store's header and size? */
 bool ash__journal_check(const ash_engine *e);

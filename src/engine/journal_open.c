@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/statvfs.h>
 
@@ -50,7 +51,12 @@ static int carry_over(ash_engine *e, const ash_journal_image *image, ash_journal
         mdb_txn_abort(txn);
         return result;
     }
+    /* What was acknowledged has to find room. */
+    ash__reserve_open(e);
+    ash__reserve_let_go(e);
     rc = mdb_txn_commit(txn);
+    if (rc == EIO && ash__reserve_is_disk_full(e))
+        rc = ENOSPC;
     return rc != 0 ? ash__lmdb_fail(rc, err, "cannot carry the journal over") : 0;
 }
 
@@ -61,35 +67,19 @@ static ash_journal_cursor cursor_of(ash_engine *e)
     return (ash_journal_cursor){.generation = e->journal.generation, .base = info.me_last_txnid};
 }
 
-/* What follows the last whole record: nothing, or traces of what was lost. */
-static void look_behind(ash_engine *e, const ash_journal_image *image, const ash_journal_cursor *c)
-{
-    e->journal.is_damaged = ash__journal_is_cut(image, c);
-    if (e->journal.is_damaged)
-        ash__log(ASH_LOG_ERROR,
-                 "the journal of %s is damaged behind record %llu: what was acknowledged after it "
-                 "is lost",
-                 e->folder, (unsigned long long)c->ordinal);
-}
-
 static int recover_from(ash_engine *e, const ash_journal_image *image, bool unclean, bool *pending,
                         ash_error *err)
 {
-    ash_journal_cursor c = cursor_of(e), end = c;
+    ash_journal_cursor c = cursor_of(e), probe = c;
+    ash_error why = ASH_ERROR_INIT;
     ash_doc changes;
-    if (image->bytes == NULL || image->state == ASH_JOURNAL_FOREIGN ||
-        (image->state == ASH_JOURNAL_GOOD && image->generation != c.generation))
-        return !unclean
-                   ? 0
-                   : ash__fail(err, ASH_ECORRUPT,
-                               "%s was not closed, and its journal is %s: what was "
-                               "acknowledged last may be lost",
-                               e->folder, image->bytes == NULL ? "missing" : "of another store");
-    *pending = ash__journal_next(image, &end, &changes);
-    while (*pending && ash__journal_next(image, &end, &changes))
-        ;
-    if (unclean)
-        look_behind(e, image, &end);
+    if (ash__journal_judge(image, c.generation, c.base, &why) != 0)
+        return !unclean ? 0 /* everything was committed */
+                        : ash__fail(err, ASH_ECORRUPT,
+                                    "store %s was not closed, and %s: what was acknowledged last "
+                                    "may be lost (`ashlar check --repair` copies what is whole)",
+                                    e->folder, why.text);
+    *pending = ash__journal_next(image, &probe, &changes);
     return *pending && !e->opts.read_only ? carry_over(e, image, &c, err) : 0;
 }
 
@@ -97,7 +87,7 @@ static int recover_from(ash_engine *e, const ash_journal_image *image, bool uncl
 static int use(ash_engine *e, const ash_journal_image *image, ash_error *err)
 {
     ash_error why = ASH_ERROR_INIT;
-    if (image->state == ASH_JOURNAL_GOOD && !image->is_short && !e->journal.is_damaged &&
+    if (image->state == ASH_JOURNAL_GOOD && !image->is_short &&
         image->generation == e->journal.generation) {
         char *path = ash__path_join(e->folder, "journal");
         int result = ash__file_open(path, O_RDWR, &e->journal.fd, err);

@@ -403,7 +403,14 @@ int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_eng
     ash_engine_options writing = *opts;
     writing.read_only = false;
     writing.must_exist = true;
-    if (open_once(folder, &writing, out, &pending, NULL) != 0)
+    ash_error why = ASH_ERROR_INIT;
+    int written = open_once(folder, &writing, out, &pending, &why);
+    if (written == ASH_ENOSPC || written == ASH_ECORRUPT) {
+        if (err != NULL)
+            *err = why;
+        return written;
+    }
+    if (written != 0)
         return result;
     ash__engine_close(*out);
     *out = NULL;

@@ -39,6 +39,10 @@ static void fill(ash_engine *e, off_t bytes)
 void ash__reserve_open(ash_engine *e)
 {
     ash_error err = ASH_ERROR_INIT;
+    if (e->reserve_fd >= 0) {
+        ash__reserve_refill(e);
+        return;
+    }
     char *path = ash__path_join(e->folder, "reserve");
     int result = ash__file_open(path, O_RDWR | O_CREAT, &e->reserve_fd, &err);
     ash__free(path);
@@ -72,7 +76,13 @@ bool ash__reserve_is_disk_full(const ash_engine *e)
 
 void ash__reserve_use(ash_engine *e)
 {
-    if (room_is_below(e, e->reserve_bytes) && ash__io()->ftruncate(e->reserve_fd, 0) == 0) {
+    if (room_is_below(e, e->reserve_bytes))
+        ash__reserve_let_go(e);
+}
+
+void ash__reserve_let_go(ash_engine *e)
+{
+    if (e->reserve_fd >= 0 && ash__io()->ftruncate(e->reserve_fd, 0) == 0) {
         e->reserve_bytes = 0;
         e->reserve_whole = false;
     }

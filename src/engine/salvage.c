@@ -62,7 +62,8 @@ static void load_journal(ash_salvage *s)
     bool known = ash__file_load(path, 1 << 20, &block, &len, NULL) == 0 &&
                  len == ASH_SUPERBLOCK_BYTES &&
                  ash__get_le64(block + len - 8) == ash__checksum(block, len - 8);
-    if (!known || ash__get_le32(block + 8) >= ASH_FORMAT_JOURNAL)
+    s->journal_promised = !known || ash__get_le32(block + 8) >= ASH_FORMAT_JOURNAL;
+    if (s->journal_promised)
         ash__journal_load(s->folder, known ? block + 16 : NULL, &s->journal, NULL);
     ash__free(block);
     ash__free(path);
@@ -216,6 +217,11 @@ int ash__salvage_read(ash_salvage *s, const ash_salvage_record *r, ash_buffer *b
 uint64_t ash__salvage_broken_pages(const ash_salvage *s)
 {
     return s->pages != NULL ? ash__pages_broken(s->pages) : 0;
+}
+
+const char *ash__salvage_journal_fault(const ash_salvage *s)
+{
+    return s->journal_fault.code != 0 ? s->journal_fault.text : NULL;
 }
 
 bool ash__salvage_certain(const ash_salvage *s)

@@ -73,6 +73,8 @@ int ash__salvage_read(ash_salvage *s, const ash_salvage_record *r, ash_buffer *b
                       ash_error *err);
 
 uint64_t ash__salvage_broken_pages(const ash_salvage *s);
+/* What is wrong with the journal of a store that was not closed, or NULL. */
+const char *ash__salvage_journal_fault(const ash_salvage *s);
 /* false: strays may be older than the last commit, so that something deleted can be among them. */
 bool ash__salvage_certain(const ash_salvage *s);
 

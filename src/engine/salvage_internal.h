@@ -28,6 +28,10 @@ struct ash_salvage {
     int lock_fd;
     ash_pages *pages; /* NULL: meta.mdb is lost */
     ash_journal_image journal;
+    bool journal_promised; /* by the superblock; true when that is lost */
+    bool was_open;         /* the last run did not end well, as far as meta.mdb is known … */
+    uint64_t generation;   /* … and of its journal; 0: not known */
+    ash_error journal_fault;
     ash_salvage_coll *colls;
     size_t coll_count, coll_capacity;
     uint32_t *dropped;
@@ -54,6 +58,8 @@ void ash__salvage_take_row(ash_salvage *s, enum ash_database db, const ash_pages
 
 /* salvage_journal.c: apply the journal's changes of records and indexes, or of the others. */
 void ash__salvage_journal(ash_salvage *s, bool records);
+/* Find out what is wrong with it. */
+void ash__salvage_judge_journal(ash_salvage *s);
 
 /* salvage_index.c: item is one of a row of the catalogue. */
 bool ash__salvage_is_chunk_index(ash_doc item);

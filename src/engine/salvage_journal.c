@@ -11,12 +11,20 @@ static bool find_first(const ash_salvage *s, ash_journal_cursor *c)
     if (image->bytes == NULL || image->len < ASH_JOURNAL_FIRST + ASH_JOURNAL_HEAD ||
         image->state == ASH_JOURNAL_FOREIGN)
         return false;
-    const uint8_t *first = image->bytes + ASH_JOURNAL_FIRST;
-    *c = (ash_journal_cursor){.generation = image->state == ASH_JOURNAL_GOOD
-                                                ? image->generation
-                                                : ash__get_le64(first + 8),
-                              .base = ash__get_le64(first + 16)};
+    *c = (ash_journal_cursor){.generation = s->generation};
+    if (image->state == ASH_JOURNAL_GOOD)
+        c->generation = image->generation;
+    else if (c->generation == 0)
+        c->generation = ash__get_le64(image->bytes + ASH_JOURNAL_FIRST + 8);
+    c->base = ash__journal_newest(image, c->generation);
     return c->base >= ash__pages_newest(s->pages);
+}
+
+void ash__salvage_judge_journal(ash_salvage *s)
+{
+    if (s->journal_promised && s->was_open && s->generation != 0)
+        ash__journal_judge(&s->journal, s->generation, ash__pages_newest(s->pages),
+                           &s->journal_fault);
 }
 
 static void take_record(ash_salvage *s, const ash_redo_change *change, uint64_t number)
@@ -47,10 +55,12 @@ void ash__salvage_journal(ash_salvage *s, bool records)
     uint64_t number = 0;
     if (!find_first(s, &c))
         return;
-    while (ash__journal_next(&s->journal, &c, &changes)) {
-        ash_redo_change change;
-        size_t at = 0;
-        while (ash__redo_next(changes, &at, &change))
-            take(s, &change, ++number, records);
-    }
+    do {
+        while (ash__journal_next(&s->journal, &c, &changes)) {
+            ash_redo_change change;
+            size_t at = 0;
+            while (ash__redo_next(changes, &at, &change))
+                take(s, &change, ++number, records);
+        }
+    } while (ash__journal_skip(&s->journal, &c));
 }

@@ -196,6 +196,15 @@ static void visit_records(void *ctx, const ash_pages_row *row)
     r->vacant = row->vacant;
 }
 
+static void visit_meta(void *ctx, const ash_pages_row *row)
+{
+    ash_salvage *s = ctx;
+    if (row->key.len == 4 && memcmp(row->key.data, "open", 4) == 0)
+        s->was_open = true;
+    if (row->key.len == 7 && memcmp(row->key.data, "journal", 7) == 0 && row->value.len == 8)
+        s->generation = ash__get_le64(row->value.data);
+}
+
 static void visit_stray(void *ctx, const ash_pages_row *row)
 {
     if (row->key.len == ASH_RECORD_KEY_BYTES)
@@ -337,7 +346,9 @@ void ash__salvage_name(ash_salvage *s, uint32_t coll_id, const char *db, const c
 
 void ash__salvage_gather(ash_salvage *s)
 {
-    static const char *const others[] = {"meta", "space", "oplog", "state"};
+    static const char *const others[] = {"space", "oplog", "state"};
+    ash__pages_walk(s->pages, "meta", visit_meta, s);
+    ash__salvage_judge_journal(s);
     ash__pages_walk(s->pages, "catalog", visit_catalog, s);
     ash__pages_walk(s->pages, "drops", visit_drops, s);
     ash__pages_walk(s->pages, "counts", visit_counts, s);

@@ -91,11 +91,50 @@ out:
     return result;
 }
 
+/* Open a segment's file and verify its header; the caller closes *fd, after failures too. */
+static int open_verified(ash_segments *s, uint32_t id, int flags, int *fd, uint32_t *blocks,
+                         ash_error *err)
+{
+    uint8_t header[HEADER_USED];
+    struct stat st;
+    char *path = ash__segment_path(s, id);
+    *fd = -1;
+    int result = ash__file_open(path, flags, fd, err);
+    if (result == ASH_ENOTFOUND)
+        result = ash__fail(err, ASH_ECORRUPT, "segment %08x is missing", (unsigned)id);
+    if (result == 0 && fstat(*fd, &st) != 0)
+        result = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
+    if (result == 0 && st.st_size < ASH_BLOCK_BYTES)
+        result = ash__fail(err, ASH_ECORRUPT, "segment %08x was cut off", (unsigned)id);
+    if (result == 0)
+        result = ash__file_read(*fd, header, sizeof header, 0, err);
+    if (result == 0)
+        result = check_header(s, id, header, st.st_size, err);
+    if (result == 0)
+        *blocks = (uint32_t)ash__get_le64(header + 32);
+    ash__free(path);
+    return result;
+}
+
+static int check_blocks(uint32_t id, uint32_t blocks, uint32_t known, ash_error *err)
+{
+    if (known == blocks)
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT, "segment %08x has %u blocks, the metadata says %u",
+                     (unsigned)id, (unsigned)blocks, (unsigned)known);
+}
+
+/* Nothing is written into a file that is not the one which the metadata speaks of. */
 int ash__segment_open_fd(ash_segments *s, ash_segment *seg, int *fd, ash_error *err)
 {
-    char *path = ash__segment_path(s, seg->id);
-    int result = ash__file_open(path, O_RDWR, fd, err);
-    ash__free(path);
+    uint32_t blocks = 0;
+    int result = open_verified(s, seg->id, O_RDWR, fd, &blocks, err);
+    if (result == 0)
+        result = check_blocks(seg->id, blocks, seg->blocks, err);
+    if (result != 0) {
+        ash__file_close(*fd);
+        *fd = -1;
+    }
     return result;
 }
 
@@ -156,33 +195,16 @@ void ash__segment_return_fd(ash_segments *s, uint32_t id)
 static int open_and_map(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t *blocks,
                         ash_error *err)
 {
-    uint8_t header[HEADER_USED];
-    struct stat st;
     int fd = -1;
-    char *path = ash__segment_path(s, id);
-    int result = ash__file_open(path, O_RDONLY, &fd, err);
-    if (result == ASH_ENOTFOUND)
-        result = ash__fail(err, ASH_ECORRUPT, "segment %08x is missing", (unsigned)id);
-    if (result == 0 && fstat(fd, &st) != 0)
-        result = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
-    if (result == 0 && st.st_size < ASH_BLOCK_BYTES)
-        result = ash__fail(err, ASH_ECORRUPT, "segment %08x was cut off", (unsigned)id);
-    if (result == 0)
-        result = ash__file_read(fd, header, sizeof header, 0, err);
-    if (result == 0)
-        result = check_header(s, id, header, st.st_size, err);
-    if (result == 0) {
-        *blocks = (uint32_t)ash__get_le64(header + 32);
-        if (base != NULL) {
-            void *at = mmap(NULL, (size_t)*blocks * ASH_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, 0);
-            if (at == MAP_FAILED)
-                result = ash__fail_errno(err, errno, "cannot map segment %08x", (unsigned)id);
-            else
-                *base = at;
-        }
+    int result = open_verified(s, id, O_RDONLY, &fd, blocks, err);
+    if (result == 0 && base != NULL) {
+        void *at = mmap(NULL, (size_t)*blocks * ASH_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+        if (at == MAP_FAILED)
+            result = ash__fail_errno(err, errno, "cannot map segment %08x", (unsigned)id);
+        else
+            *base = at;
     }
     ash__file_close(fd);
-    ash__free(path);
     return result;
 }
 
@@ -202,10 +224,7 @@ int ash__segments_check_file(ash_segments *s, uint32_t segment, ash_error *err)
     ash_segment *seg = ash__segment_find(s, segment);
     uint32_t known = seg != NULL ? seg->blocks : blocks;
     ash__mutex_unlock(&s->lock);
-    if (known != blocks)
-        return ash__fail(err, ASH_ECORRUPT, "segment %08x has %u blocks, the metadata says %u",
-                         (unsigned)segment, (unsigned)blocks, (unsigned)known);
-    return 0;
+    return check_blocks(segment, blocks, known, err);
 }
 
 ash_segment *ash__segment_find(ash_segments *s, uint32_t id)

@@ -294,7 +294,16 @@ static int copy_all(ash_salvaging *w, ash_error *err)
     size_t count;
     const ash_salvage_coll *c = ash__salvage_colls(w->from, &count);
     uint64_t broken = ash__salvage_broken_pages(w->from);
+    const char *fault = ash__salvage_journal_fault(w->from);
     int result = 0;
+    if (fault != NULL) {
+        ash_builder facts;
+        ash__finding_begin(&facts, "journal", NULL, NULL);
+        ash__finding_tell(w, &facts, true,
+                          "the store was not closed, and %s: changes that were acknowledged last "
+                          "may be missing",
+                          fault);
+    }
     if (broken > 0) {
         ash_builder facts;
         ash__finding_begin(&facts, "pages", NULL, NULL);

@@ -14,8 +14,8 @@ typedef struct ash_salvage_options {
      * _id, and for each chunk n, segment, offset), "document", "documents" (rows of which nothing
      * is left), "chunk" (damaged, of no file that is known), "collection", "index", "orphan"
      * (chunks without a file), "unclaimed" (a document that nothing points at), "uncertain"
-     * (deleted, changed since, or of a commit that is lost; not copied when lost is true), "pages".
-     * lost: false for what is worth knowing and lost nothing. */
+     * (deleted, changed since, or of a commit that is lost; not copied when lost is true), "pages",
+     * "journal". lost: false for what is worth knowing and lost nothing. */
     void (*finding)(void *ctx, const bson_t *facts);
     void *ctx;
 } ash_salvage_options;
