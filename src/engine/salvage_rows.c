@@ -80,6 +80,8 @@ static bool take_name(ash_salvage_coll *c, const uint8_t *data, size_t len)
 
 /* ---- rows of the catalogue ---- */
 
+enum { NAME_KEY_LEAST = 4 }; /* N, db, NUL, name */
+
 static void copy_indexes(ash_salvage_coll *c, ash_doc list)
 {
     uint32_t count = 0;
@@ -136,7 +138,7 @@ static void take_collection(ash_salvage *s, const ash_pages_row *row)
 static void visit_catalog(void *ctx, const ash_pages_row *row)
 {
     ash_salvage *s = ctx;
-    if (row->key.len < 5)
+    if (row->key.len < NAME_KEY_LEAST)
         return;
     if (row->key.data[0] == 'N') {
         take_collection(s, row);
@@ -271,11 +273,12 @@ static void renew_coll(ash_salvage *s, const ash_pages_row *row)
 void ash__salvage_take_row(ash_salvage *s, enum ash_database db, const ash_pages_row *row,
                            bool is_delete)
 {
-    if (db == ASH_DB_CATALOG && is_delete && row->key.len > 5 && row->key.data[0] == 'N')
+    if (db == ASH_DB_CATALOG && is_delete && row->key.len >= NAME_KEY_LEAST &&
+        row->key.data[0] == 'N')
         forget_coll(s, row->key);
     else if (is_delete)
         return;
-    else if (db == ASH_DB_CATALOG && row->key.len >= 5 && row->key.data[0] == 'N')
+    else if (db == ASH_DB_CATALOG && row->key.len >= NAME_KEY_LEAST && row->key.data[0] == 'N')
         renew_coll(s, row);
     else if (db == ASH_DB_DROPS)
         visit_drops(s, row);

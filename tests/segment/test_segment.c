@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { COLL = 7, THREADS = 4, EACH = 50 };
@@ -342,6 +343,55 @@ static void test_segment_space__many_writers_never_overlap(void **state)
     ash__free(workers);
 }
 
+/* The next write into segment 1 opens its file anew, and must not take it for its own. */
+static void expect_refused(fixture *f, const char *text)
+{
+    uint8_t bytes[100] = {0};
+    struct iovec part = {bytes, sizeof bytes};
+    ash_placed placed;
+    ash__segments_free(f->segments);
+    open_segments(f);
+    ash__segments_add(f->segments, 1, 256, 0);
+    assert_int_equal(ash__segments_write(f->segments, COLL, 2, &part, 1, &placed, &f->err),
+                     ASH_ECORRUPT);
+    if (strstr(f->err.text, text) == NULL)
+        fail_msg("\"%s\" lacks \"%s\"", f->err.text, text);
+}
+
+static void test_segment_space__nothing_is_written_into_another_file(void **state)
+{
+    fixture *f = *state;
+    uint8_t head[48];
+    struct stat st;
+    put(f, 1, 100);
+    char *path = ash__sprintf("%s/00000001.seg", f->folder);
+    char *aside = ash__sprintf("%s/aside", f->folder);
+    assert_int_equal(rename(path, aside), 0);
+    expect_refused(f, "00000001 is missing");
+    assert_int_not_equal(stat(path, &st), 0);
+
+    int fd = open(path, O_RDWR | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    expect_refused(f, "00000001 was cut off");
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_size, 0);
+    close(fd);
+
+    assert_int_equal(rename(aside, path), 0);
+    fd = open(path, O_RDWR);
+    assert_int_equal(ftruncate(fd, 100 * ASH_BLOCK_BYTES), 0);
+    expect_refused(f, "00000001 was cut off");
+    assert_int_equal(ftruncate(fd, 256 * ASH_BLOCK_BYTES), 0);
+    assert_int_equal(pread(fd, head, sizeof head, 0), sizeof head);
+    head[16] ^= 1; /* another store's id */
+    ash__put_le64(head + 40, ash__checksum(head, 40));
+    assert_int_equal(pwrite(fd, head, sizeof head, 0), sizeof head);
+    expect_refused(f, "00000001 belongs elsewhere");
+    close(fd);
+    ash__free(aside);
+    ash__free(path);
+}
+
 static void test_segment_hold__pins_count(void **state)
 {
     fixture *f = *state;
@@ -379,6 +429,7 @@ int main(void)
         TEST(test_segment_space__maps_are_loaded_when_needed),
         TEST(test_segment_sync__what_was_unsynced_at_a_failure_is_lost),
         TEST(test_segment_space__many_writers_never_overlap),
+        TEST(test_segment_space__nothing_is_written_into_another_file),
         TEST(test_segment_hold__pins_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
