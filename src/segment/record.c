@@ -107,14 +107,14 @@ int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
         reserve(s, fd, out->extent);
         result = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count,
                               len, err);
-        if (result == 0 && note_written(s, out, &from, &to))
+        if (result != 0)
+            ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
+        else if (note_written(s, out, &from, &to))
             ash__io()->start_writeback(fd, (off_t)from, (off_t)(to - from));
         ash__segment_return_fd(s, out->extent.segment);
     }
-    if (result != 0) {
-        ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
+    if (result != 0)
         ash__segments_give(s, out->extent);
-    }
     return result;
 }
 

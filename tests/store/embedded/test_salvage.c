@@ -240,6 +240,22 @@ static void test_embedded_salvage__whole_store(void **state)
     done(&s);
 }
 
+/* A database and a collection of one letter each. */
+static void test_embedded_salvage__shortest_names(void **state)
+{
+    fixture *f = *state;
+    salvaged s;
+    ash_collection *c;
+    assert_ok(ash_collection_open(f->store, "d", "c", &c, &f->err), &f->err);
+    insert(f, c, fixture_json("{\"_id\": 1}"));
+    ash_collection_free(c);
+    fill(f);
+    salvage(&s, f, 0);
+    assert_int_equal(s.found.len, 0);
+    assert_int_equal(s.report.documents, THINGS + 1);
+    done(&s);
+}
+
 static void test_embedded_salvage__payload(void **state)
 {
     salvaged s;
@@ -437,6 +453,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         EMBEDDED(test_embedded_salvage__whole_store),
+        EMBEDDED(test_embedded_salvage__shortest_names),
         EMBEDDED(test_embedded_salvage__payload),
         EMBEDDED(test_embedded_salvage__record_and_segment_headers),
         EMBEDDED(test_embedded_salvage__inline_documents),
