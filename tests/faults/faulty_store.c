@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 typedef struct faulty {
@@ -18,7 +19,8 @@ typedef struct faulty {
     void (*before)(void *ctx);
     void *before_ctx;
     bool bare;
-    bson_t *last_concern; /* or NULL */
+    pthread_mutex_t concern_lock;
+    bson_t *last_concern; /* guarded by it; or NULL */
 } faulty;
 
 static faulty *of(ash_store *store)
@@ -26,11 +28,14 @@ static faulty *of(ash_store *store)
     return (faulty *)store;
 }
 
-static void forget_concern(faulty *f)
+/* concern NULL: none was given. */
+static void note_concern(faulty *f, const bson_t *concern)
 {
+    pthread_mutex_lock(&f->concern_lock);
     if (f->last_concern != NULL)
         bson_destroy(f->last_concern);
-    f->last_concern = NULL;
+    f->last_concern = concern != NULL ? bson_copy(concern) : NULL;
+    pthread_mutex_unlock(&f->concern_lock);
 }
 
 static bool is_due(ash_store *store)
@@ -119,9 +124,7 @@ static int faulty_find_and_modify(ash_store *store, const char *db, const char *
                                   ash_error *err)
 {
     ash_store *inner = of(store)->inner;
-    forget_concern(of(store));
-    if (opts->op.write_concern != NULL)
-        of(store)->last_concern = bson_copy(opts->op.write_concern);
+    note_concern(of(store), opts->op.write_concern);
     if (is_due(store))
         return fail(err, "find_and_modify");
     return inner->ops->find_and_modify(inner, db, coll, filter, opts, value, found, result, err);
@@ -230,12 +233,14 @@ ash_store *faulty_store_new(ash_store *inner)
     f->base = *inner;
     f->base.ops = &faulty_ops;
     f->inner = inner;
+    pthread_mutex_init(&f->concern_lock, NULL);
     return &f->base;
 }
 
 void faulty_store_free(ash_store *store)
 {
-    forget_concern(of(store));
+    note_concern(of(store), NULL);
+    pthread_mutex_destroy(&of(store)->concern_lock);
     ash__free(of(store));
 }
 
