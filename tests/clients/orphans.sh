@@ -11,13 +11,14 @@ orphans() { # STORE: files without a name, as a dry run counts them
     "$ASHLAR" -s "$1" --json sweep -n --min-age 2 | sed -n 's/.*"bucket" : "fs".*"files" : \([0-9]*\).*/\1/p'
 }
 
-# sweep_beside_uploads STORE: again and again, as long as the uploads take.
+# sweep_beside_uploads STORE: again and again, as long as the uploads take.  What the dead left is older than ten seconds by then; a
+# machine that stops an upload for so long between two chunks would make the sweep right and the test wrong.
 sweep_beside_uploads() {
     $python "$here/orphans.py" upload "$uri" "$1" "$ASHLAR" 5 &
     uploads=$!
     sweeps=0
     while kill -0 $uploads 2>/dev/null; do
-        "$ASHLAR" -s "$1" -q sweep --min-age 2
+        "$ASHLAR" -s "$1" -q sweep --min-age 10
         sweeps=$((sweeps + 1))
         sleep 0.2
     done
@@ -30,7 +31,7 @@ case_through_a_server() {
     uri="mongodb://$server_address/"
     $python "$here/orphans.py" crash "$uri" "$uri" "$ASHLAR" 60
     $python "$here/orphans.py" crash "$uri" "$store" "$ASHLAR" 40
-    sleep 3
+    sleep 12
     [ "$(orphans "$store")" -gt 20 ]
     sweep_beside_uploads "$store"
     [ "$(orphans "$store")" = 0 ]
@@ -51,7 +52,7 @@ case_holders_of_the_folder() {
         wait $victim 2>/dev/null || true
         "$ASHLAR" -s "$store.2" rm "crash $died" 2>/dev/null || true
     done
-    sleep 3
+    sleep 12
     "$ASHLAR" -s "$store.2" check
     start_server "$store.2"
     uri="mongodb://$server_address/"
