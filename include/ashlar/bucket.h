@@ -83,8 +83,7 @@ typedef struct ash_bucket_options {
         .size = sizeof(ash_bucket_options)                                                         \
     }
 
-/* Touches nothing in the store.  *out is yours: ash_bucket_free(); it must not outlive the store.
- */
+/* Touches nothing in the store.  *out is yours: ash_bucket_free(), before the store is closed. */
 int ash_bucket_open(ash_store *store, const ash_bucket_options *opts, ash_bucket **out,
                     ash_error *err);
 void ash_bucket_free(ash_bucket *b);
@@ -98,8 +97,8 @@ ash_store *ash_bucket_store(const ash_bucket *b);
 /* One file, as its files document says.  Own copy: ash_file_free(). */
 typedef struct ash_file ash_file;
 void ash_file_free(ash_file *f);
-ash_doc ash_file_document(
-    const ash_file *f); /* the whole files document, older implementations' extra fields included */
+/* The whole files document, older implementations' extra fields included. */
+ash_doc ash_file_document(const ash_file *f);
 const bson_value_t *ash_file_id(const ash_file *f);
 int64_t ash_file_length(const ash_file *f);
 int32_t ash_file_chunk_size_bytes(const ash_file *f);
@@ -110,8 +109,7 @@ bool ash_file_metadata(const ash_file *f, bson_t *out); /* static view; false wh
 const char *ash_file_sha256(const ash_file *f); /* 64 hex digits, or NULL when not known */
 int64_t ash_file_expires_ms(const ash_file *f); /* 0: never */
 
-/* What a lock (ashlar/lock.h) proves about its holder; checked in the commit that changes the file.
- */
+/* What a lock (ashlar/lock.h) proves about its holder, checked in the commit of a change. */
 typedef struct ash_fence {
     const char *collection;      /* of the lock document, in the bucket's database */
     const bson_value_t *lock_id; /* the lock document's _id */
@@ -135,8 +133,7 @@ typedef struct ash_upload_options {
     const bson_t *aliases;       /* deprecated; array of strings */
     ash_put_condition condition; /* violated: ASH_ECONDITION from finish, nothing becomes visible */
     const bson_value_t *newest;
-    bool replace; /* older revisions of the name disappear in the commit that makes this one visible
-                   */
+    bool replace; /* older revisions of the name disappear in the commit that shows this one */
     const ash_fence *fence;  /* stale: ASH_ELOST from finish */
     int64_t ttl_s;           /* 0: the bucket's default; < 0: never expires */
     bool resumable;          /* keep the bytes when the process dies, until resume_expiry_s */
@@ -284,8 +281,9 @@ typedef struct ash_change_options {
  * orphaned chunks of that id were deleted too. */
 int ash_bucket_delete(ash_bucket *b, const bson_value_t *id, const ash_change_options *opts,
                       ash_error *err);
+/* All revisions. */
 int ash_bucket_delete_by_name(ash_bucket *b, const char *filename, const ash_change_options *opts,
-                              ash_error *err); /* all revisions */
+                              ash_error *err);
 int ash_bucket_rename(ash_bucket *b, const bson_value_t *id, const char *new_filename,
                       const ash_change_options *opts, ash_error *err);
 int ash_bucket_rename_by_name(ash_bucket *b, const char *filename, const char *new_filename,
@@ -302,14 +300,14 @@ int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *er
 typedef struct ash_alter ash_alter;
 int ash_bucket_open_alter(ash_bucket *b, const bson_value_t *id, const ash_change_options *opts,
                           ash_alter **out, ash_error *err);
-int ash_alter_write(ash_alter *a, int64_t offset, const void *data, size_t len,
-                    ash_error *err); /* offset <= length */
+/* offset <= length */
+int ash_alter_write(ash_alter *a, int64_t offset, const void *data, size_t len, ash_error *err);
 int ash_alter_append(ash_alter *a, const void *data, size_t len, ash_error *err);
-int ash_alter_truncate(ash_alter *a, int64_t length,
-                       ash_error *err); /* shorter, or longer with zeros */
+/* Shorter, or longer with zeros. */
+int ash_alter_truncate(ash_alter *a, int64_t length, ash_error *err);
 int64_t ash_alter_length(const ash_alter *a);
-int ash_alter_finish(ash_alter *a, ash_file **file,
-                     ash_error *err); /* ASH_ECONFLICT when the file changed meanwhile */
+/* ASH_ECONFLICT when the file changed meanwhile. */
+int ash_alter_finish(ash_alter *a, ash_file **file, ash_error *err);
 void ash_alter_free(ash_alter *a);
 
 /* ---- care ---- */
@@ -342,8 +340,9 @@ typedef struct ash_sum_missing_report {
 int ash_bucket_sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
                            ash_sum_missing_report *out, ash_error *err);
 
+/* 0: never. */
 int ash_bucket_set_expiry(ash_bucket *b, const bson_value_t *id, int64_t expires_ms,
-                          ash_error *err); /* 0: never */
+                          ash_error *err);
 /* Delete expired files and their chunks; bounded work, *more says whether to call again. */
 int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *more,
                       ash_error *err);
@@ -351,9 +350,9 @@ int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *
 typedef struct ash_sweep_options {
     size_t size;
     bool dry_run;
-    int64_t
-        min_age_s; /* chunks of an unknown file are orphans only when none is younger, by the time
-                      in its ObjectId; 0 = 24 hours; < 0: of any age, when nothing uploads */
+    /* Chunks of an unknown file are orphans only when none is younger, by the time in its
+     * ObjectId; 0 = 24 hours; < 0: of any age, when nothing uploads. */
+    int64_t min_age_s;
     ash_progress_fn progress;
     void *progress_ctx;
 } ash_sweep_options;

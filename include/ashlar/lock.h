@@ -108,9 +108,8 @@ void ash_lock_cancel(ash_lock *lock); /* end a wait early: ASH_EINTERRUPTED; any
  * more. */
 int ash_lock_release(ash_lock *lock, ash_error *err);
 int ash_lock_renew(ash_lock *lock, ash_error *err); /* lock_expiration_s from now */
-int ash_lock_remove(ash_lock *lock,
-                    ash_error *err); /* write locks: release, and forget the resource (its counters
-                                        live on for the token) */
+/* Write locks: release, and forget the resource (its counters live on for the token). */
+int ash_lock_remove(ash_lock *lock, ash_error *err);
 
 typedef enum ash_lock_state {
     ASH_LOCK_FREE,
@@ -119,10 +118,10 @@ typedef enum ash_lock_state {
     ASH_LOCK_WRITING
 } ash_lock_state;
 ash_lock_state ash_lock_get_state(const ash_lock *lock);
-bool ash_lock_is_held(
-    const ash_lock *lock); /* false once expired, by a clock that never runs slow */
-const bson_t *ash_lock_document(
-    ash_lock *lock); /* as of the last event; NULL when not held; until the next call */
+/* False once expired, by a clock that never runs slow. */
+bool ash_lock_is_held(const ash_lock *lock);
+/* As of the last event; NULL when not held; valid until the next call. */
+const bson_t *ash_lock_document(ash_lock *lock);
 int64_t ash_lock_token(const ash_lock *lock);        /* of the grant; 0 when not held */
 int64_t ash_lock_remaining_ms(const ash_lock *lock); /* of its life; INT64_MAX: never expires */
 /* For ash_upload_options.fence and ash_change_options.fence; write locks only (ASH_ESTATE).  A

@@ -42,8 +42,7 @@ typedef struct ash_collection ash_collection;
 typedef struct ash_cursor ash_cursor;
 typedef struct ash_transaction ash_transaction;
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 /* When a write is acknowledged.  Whatever is chosen, a single operation may ask for more
  * (ash_op.durability). */
@@ -68,8 +67,8 @@ typedef struct ash_store_options {
     int64_t oplog_bytes;   /* change history to keep; 0 = 64 MiB */
     int64_t ttl_interval_ms; /* pause between sweeps of TTL indexes; 0 = 5000 */
     int64_t slow_ms;         /* log operations slower than this; 0 = 100 */
-    int64_t
-        pin_timeout_ms; /* how long a resting download keeps a deleted file readable; 0 = 600000 */
+    /* How long a resting download keeps a deleted file readable; 0 = 600000. */
+    int64_t pin_timeout_ms;
     const char *default_db; /* copied; NULL = the URI's path (mongodb://host/db), else "test" */
 } ash_store_options;
 #define ASH_STORE_OPTIONS_INIT                                                                     \
@@ -98,8 +97,7 @@ typedef struct ash_capabilities {
 } ash_capabilities;
 int ash_store_capabilities(ash_store *store, ash_capabilities *out, ash_error *err);
 
-/* ---- what every operation takes ----------------------------------------------------------------
- */
+/* ---- what every operation takes ---- */
 
 /* Identity of a retryable write: repeated with the same three, it is not done twice and gives the
  * first result, also after a restart. */
@@ -132,8 +130,7 @@ typedef struct ash_op {
 /* Now + timeout on the clock that deadlines use; <= 0 gives 0, no deadline. */
 int64_t ash_deadline(int64_t timeout_ms);
 
-/* ---- collections -------------------------------------------------------------------------------
- */
+/* ---- collections ---- */
 
 /* A name for documents: costs nothing, creates nothing.  db NULL = the default database.  *out is
  * yours: ash_collection_free(); it must not outlive the store.  ASH_EINVAL (73) for a name that is
@@ -150,8 +147,8 @@ ash_store *ash_collection_store(const ash_collection *c);
  */
 int ash_collection_create(ash_collection *c, const bson_t *options, const ash_op *op,
                           ash_error *err);
-int ash_collection_drop(ash_collection *c, const ash_op *op,
-                        ash_error *err); /* ASH_ENOTFOUND (26) if absent */
+/* ASH_ENOTFOUND (26) if absent. */
+int ash_collection_drop(ash_collection *c, const ash_op *op, ash_error *err);
 int ash_collection_rename(ash_collection *c, const char *to_db, const char *to_name,
                           bool drop_target, const ash_op *op, ash_error *err);
 int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op *op,
@@ -160,14 +157,12 @@ int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op
 /* {name, type, options, info: {readOnly, uuid}, idIndex} documents, filtered. */
 int ash_store_list_collections(ash_store *store, const char *db, const bson_t *filter,
                                const ash_op *op, ash_cursor **out, ash_error *err);
-int ash_store_list_databases(
-    ash_store *store, const ash_op *op, bson_t *out,
-    ash_error *err); /* {databases: [{name, sizeOnDisk, empty}], totalSize}; out: initialised by the
-                        call on success, the caller destroys */
+/* {databases: [{name, sizeOnDisk, empty}], totalSize}; out: initialised by the call on success, the
+ * caller destroys. */
+int ash_store_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err);
 int ash_store_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err);
 
-/* ---- reading -----------------------------------------------------------------------------------
- */
+/* ---- reading ---- */
 
 typedef struct ash_find_options {
     size_t size;
@@ -280,8 +275,7 @@ int ash_collection_distinct(ash_collection *c, const char *key, const bson_t *fi
 int ash_collection_explain(ash_collection *c, const bson_t *command, const char *verbosity,
                            const ash_op *op, bson_t *out, ash_error *err);
 
-/* ---- writing -----------------------------------------------------------------------------------
- */
+/* ---- writing ---- */
 
 /* How far a write came.  init before, release after; the caller's memory. */
 typedef struct ash_write_result {
@@ -381,8 +375,7 @@ int ash_collection_find_and_modify(ash_collection *c, const bson_t *filter,
                                    const ash_find_and_modify_options *opts, bson_t *value,
                                    bool *found, ash_write_result *result, ash_error *err);
 
-/* ---- indexes -----------------------------------------------------------------------------------
- */
+/* ---- indexes ---- */
 
 /* specs: array of {key, name, unique?, sparse?, expireAfterSeconds?, partialFilterExpression?,
  * collation?, hidden?}.  Creates the collection when missing.  *reply (may be NULL):
@@ -398,8 +391,7 @@ int ash_collection_list_indexes(ash_collection *c, const ash_op *op, ash_cursor 
 int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, const ash_op *op,
                                 ash_error *err);
 
-/* ---- several operations as one ------------------------------------------------------------------
- */
+/* ---- several operations as one ---- */
 
 /* fn runs with a transaction to put into ash_op.transaction of its operations (and only operations
  * with it: others may wait for this one forever).  Returning 0 commits all as one, anything else
@@ -411,8 +403,7 @@ typedef int (*ash_transact_fn)(ash_transaction *t, void *ctx, ash_error *err);
 int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                        ash_error *err);
 
-/* ---- changes ------------------------------------------------------------------------------------
- */
+/* ---- changes ---- */
 
 typedef struct ash_watch_options {
     size_t size;
@@ -439,8 +430,7 @@ typedef struct ash_watch_options {
 int ash_store_watch(ash_store *store, const char *db, const char *collection,
                     const ash_watch_options *opts, ash_cursor **out, ash_error *err);
 
-/* ---- the store itself
- * ----------------------------------------------------------------------------- */
+/* ---- the store itself ---- */
 
 /* The store's clock: wall time in ms and the newest operation time (0 where there is none). */
 int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);

@@ -64,8 +64,7 @@ bool ash__engine_was_unclean(const ash_engine *e); /* the last process did not c
 uint64_t ash__engine_boot_sequence(
     const ash_engine *e); /* record sequences at or above this were written by this process */
 
-/* ---- reading
- * ------------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* A snapshot that sees every write acknowledged before the call.  One thread; keep it short, it
  * stops LMDB from reusing pages. Closing one is cheap, its reader slot is kept for the next. */
@@ -76,8 +75,7 @@ uint64_t ash__view_commit(const ash_view *v); /* grows with each commit */
 void ash__snapshot_close(ash_view *v);
 ash_engine *ash__view_engine(const ash_view *v);
 
-/* ---- catalogue
- * ------------------------------------------------------------------------------------ */
+/* ---- catalogue ---- */
 
 typedef struct ash_index {
     uint32_t id;
@@ -158,8 +156,7 @@ int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint6
 int ash__index_ready(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
 int ash__index_drop(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
 
-/* ---- records
- * --------------------------------------------------------------------------------------- */
+/* ---- records ---- */
 
 /* Where a large record lies in the segments. */
 typedef struct ash_pointer {
@@ -205,8 +202,7 @@ int ash__pins_open(ash_pins *p, const ash_pointer *place, struct ash_payload *ou
 void ash__pins_clear(ash_pins *p);
 void ash__pins_free(ash_pins *p);
 
-/* ---- scans
- * ------------------------------------------------------------------------------------------ */
+/* ---- scans ---- */
 
 typedef struct ash_scan ash_scan;
 
@@ -229,8 +225,7 @@ int ash__scan_index(ash_view *v, const ash_index *i, ash_doc from, ash_doc to, b
 int ash__scan_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err);
 void ash__scan_free(ash_scan *s);
 
-/* ---- changing
- * ---------------------------------------------------------------------------------------- */
+/* ---- changing ---- */
 
 enum ash_ack {
     ASH_ACK_APPLIED, /* return when applied; on disk within interval_ms */
@@ -286,8 +281,7 @@ int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc 
                         ash_staged *staged, ash_duplicate *dup, ash_error *err);
 int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error *err);
 
-/* ---- change log and state
- * ----------------------------------------------------------------------------- */
+/* ---- change log and state ---- */
 
 /* Append an entry; its time (seconds << 32 | increment, always growing) is returned.  The oldest
  * entries beyond oplog_bytes are deleted. */
@@ -319,9 +313,7 @@ int ash__state_each(ash_view *v, const void *prefix, size_t prefix_len,
                     bool (*visit)(void *ctx, const void *key, size_t key_len, ash_doc value),
                     void *ctx, ash_error *err);
 
-/* ---- care
- * -------------------------------------------------------------------------------------------------
- */
+/* ---- care ---- */
 
 typedef struct ash_engine_stats {
     uint64_t commits, applies, snapshots;

@@ -19,8 +19,7 @@ typedef struct naming {
     uint64_t total;
 } naming;
 
-/* ---- create -----------------------------------------------------------------------------------
- */
+/* ---- create ---- */
 
 static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
@@ -51,8 +50,7 @@ int ash__embedded_create(ash_store *store, const char *db, const char *coll, con
     return rc;
 }
 
-/* ---- drop -------------------------------------------------------------------------------------
- */
+/* ---- drop ---- */
 
 static int drop_coll(ash_writer *w, const ash_coll *c, ash_error *err)
 {
@@ -118,8 +116,7 @@ int ash__embedded_drop_database(ash_store *store, const char *db, const ash_op *
     return rc;
 }
 
-/* ---- rename -----------------------------------------------------------------------------------
- */
+/* ---- rename ---- */
 
 static int log_rename(ash_writer *w, const naming *n, const ash_coll *from, const ash_coll *target,
                       ash_error *err)

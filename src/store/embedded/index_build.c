@@ -243,8 +243,7 @@ int ash__build_run(ash_build *b, ash_error *err)
     return rc == 0 ? await_others(b, err) : rc;
 }
 
-/* ---- what a crash left ------------------------------------------------------------------------
- */
+/* ---- what a crash left ---- */
 
 typedef struct leftovers {
     uint8_t keys[64][KEY_BYTES];

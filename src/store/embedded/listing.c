@@ -75,8 +75,7 @@ int ash__embedded_list_collections(ash_store *store, const char *db, const bson_
     return rc;
 }
 
-/* ---- databases --------------------------------------------------------------------------------
- */
+/* ---- databases ---- */
 
 typedef struct sizing {
     ash_view *view;

@@ -47,8 +47,7 @@ int ash__view_check_options(ash_doc options, ash_error *err)
     return rc;
 }
 
-/* ---- from a view to what it stands on ---------------------------------------------------------
- */
+/* ---- from a view to what it stands on ---- */
 
 /* Put the stages of one view before those gathered; *base is then what it stands on. */
 static void prepend(const ash_coll *view, ash_builder *stages, char **base)
@@ -113,8 +112,7 @@ int ash__view_aggregate(ash_embedded *s, const char *db, const char *view, const
     return rc;
 }
 
-/* ---- other reads as aggregates ----------------------------------------------------------------
- */
+/* ---- other reads as aggregates ---- */
 
 static void begin_stage(ash_builder *b, uint32_t *n)
 {

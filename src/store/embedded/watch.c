@@ -241,8 +241,7 @@ static const ash_cursor_ops watch_ops = {
     .free = watch_free,
 };
 
-/* ---- opening ----------------------------------------------------------------------------------
- */
+/* ---- opening ---- */
 
 /* *out: which of the names text is, NULL the first. */
 static int read_choice(const char *option, const char *text, const char *const *names,

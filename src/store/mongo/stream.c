@@ -28,8 +28,7 @@ struct limited {
     bool timed_out;
 };
 
-/* ---- time ---------------------------------------------------------------------------------------
- */
+/* ---- time ---- */
 
 static bool is_over(const ash_mongo_limits *l)
 {
@@ -71,8 +70,7 @@ static bool wait_for_bytes(struct limited *s, int32_t timeout_ms)
     }
 }
 
-/* ---- the driver's table -------------------------------------------------------------------------
- */
+/* ---- the driver's table ---- */
 
 static ssize_t limited_readv(mongoc_stream_t *stream, mongoc_iovec_t *iov, size_t count,
                              size_t min_bytes, int32_t timeout_ms)
@@ -185,8 +183,7 @@ static mongoc_stream_t *wrap(mongoc_stream_t *socket, const ash_mongo_limits *li
     return &s->base;
 }
 
-/* ---- connecting ---------------------------------------------------------------------------------
- */
+/* ---- connecting ---- */
 
 static mongoc_socket_t *connect_to(int family, const struct sockaddr *address, socklen_t len,
                                    int32_t timeout_ms)

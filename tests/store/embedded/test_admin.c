@@ -31,8 +31,7 @@ static int64_t number_in(const bson_t *b, const char *path)
     return bson_iter_as_int64(&at);
 }
 
-/* ---- competing for the same document ----------------------------------------------------------
- */
+/* ---- competing for the same document ---- */
 
 enum { COPIES = 23, THREADS = 6 };
 
@@ -101,8 +100,7 @@ static void test_embedded_admin__no_copy_is_lent_twice_when_looked_up_ahead(void
     compete(*state, 2000);
 }
 
-/* ---- statistics, changes of options, maintenance -----------------------------------------------
- */
+/* ---- statistics, changes of options, maintenance ---- */
 
 static void test_embedded_admin__statistics(void **state)
 {
@@ -199,8 +197,7 @@ static void test_embedded_admin__databases(void **state)
     ash_collection_free(other);
 }
 
-/* ---- transactions -----------------------------------------------------------------------------
- */
+/* ---- transactions ---- */
 
 static int insert_large(ash_transaction *tx, void *ctx, ash_error *err)
 {
