@@ -68,6 +68,7 @@ typedef struct ash_cmd_verb {
 extern const ash_cmd_verb *const ash__cmd_verbs[]; /* NULL-terminated */
 extern const ash_cmd_option ash__cmd_globals[];
 const ash_cmd_verb *ash__cmd_find_verb(const char *name);
+int ash__cmd_unknown_verb(const ash_cmd *cmd, const char *name); /* says so: ASH_EXIT_USAGE */
 
 /* ---- errors and output (output.c) ---- */
 

@@ -56,7 +56,7 @@ static int run_help(ash_cmd *cmd, const ash_cmd_args *args)
         return print_overview();
     const ash_cmd_verb *verb = ash__cmd_find_verb(args->words[0]);
     if (verb == NULL)
-        return ash__cmd_usage(cmd, "unknown verb \"%s\"; `ashlar help` lists them", args->words[0]);
+        return ash__cmd_unknown_verb(cmd, args->words[0]);
     printf("usage: ashlar %s%s%s\n\n%s.\n", verb->name, verb->synopsis[0] != 0 ? " " : "",
            verb->synopsis, verb->summary);
     if (verb->details != NULL)

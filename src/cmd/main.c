@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/suggest.h"
 
 #include "base/mem.h"
 
@@ -42,6 +43,14 @@ const ash_cmd_verb *ash__cmd_find_verb(const char *name)
             return ash__cmd_verbs[i];
     }
     return NULL;
+}
+
+int ash__cmd_unknown_verb(const ash_cmd *cmd, const char *name)
+{
+    const char *meant = ash__suggest_verb(name);
+    if (meant != NULL)
+        return ash__cmd_usage(cmd, "unknown verb \"%s\"; did you mean %s?", name, meant);
+    return ash__cmd_usage(cmd, "unknown verb \"%s\"; `ashlar help` lists them", name);
 }
 
 static int find_option(const ash_cmd_option *table, const char *name, size_t len, char letter)
@@ -107,6 +116,21 @@ struct parser {
     const char *verb_name;
 };
 
+static int unknown_option(const struct parser *p, const char *name, size_t len, char letter)
+{
+    const ash_cmd_verb *verb = p->cmd->verb;
+    const char *space = verb != NULL ? " " : "", *of = verb != NULL ? verb->name : "";
+    if (letter != 0)
+        return ash__cmd_usage(p->cmd, "unknown option -%c; `ashlar help%s%s` lists them", letter,
+                              space, of);
+    const char *meant = ash__suggest_option(verb != NULL ? verb->options : NULL, name, len);
+    if (meant != NULL)
+        return ash__cmd_usage(p->cmd, "unknown option --%.*s; did you mean --%s?", (int)len, name,
+                              meant);
+    return ash__cmd_usage(p->cmd, "unknown option --%.*s; `ashlar help%s%s` lists them", (int)len,
+                          name, space, of);
+}
+
 /* One option, long (name, len) or short (letter).  inline_value: what followed "=" or the letter,
  * or NULL. *used says whether it was taken. */
 static int take_option(struct parser *p, const char *name, size_t len, char letter,
@@ -119,11 +143,8 @@ static int take_option(struct parser *p, const char *name, size_t len, char lett
         table = ash__cmd_globals;
         option = find_option(table, name, len, letter);
     }
-    if (option < 0) {
-        if (letter != 0)
-            return ash__cmd_usage(p->cmd, "unknown option -%c", letter);
-        return ash__cmd_usage(p->cmd, "unknown option --%.*s", (int)len, name);
-    }
+    if (option < 0)
+        return unknown_option(p, name, len, letter);
     const char *value = "";
     *used = table[option].argument != NULL && inline_value != NULL;
     if (table[option].argument != NULL) {
@@ -172,9 +193,7 @@ static int take_word(struct parser *p, const char *word)
     }
     p->verb_name = word;
     p->cmd->verb = ash__cmd_find_verb(word);
-    if (p->cmd->verb == NULL)
-        return ash__cmd_usage(p->cmd, "unknown verb \"%s\"; `ashlar help` lists them", word);
-    return 0;
+    return p->cmd->verb != NULL ? 0 : ash__cmd_unknown_verb(p->cmd, word);
 }
 
 static int parse(struct parser *p)

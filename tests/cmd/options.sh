@@ -51,6 +51,32 @@ case_empty_values_are_not_the_default() {
     [ "$("$ASHLAR" cat kept)" = kept ]
 }
 
+case_mistyped_words() {
+    while IFS=: read -r typed meant; do
+        expect_status 2 a $typed x
+        grep -q "did you mean $meant?" "$scratch/err"
+    done <<'END'
+ptu:put
+lss:ls
+chekc:check
+remove:rm
+completoin:completion
+ls --lnog:--long
+put --chunksize:--chunk-size
+put --if-abs:--if-absent
+--jsn:--json
+serve --durabilty:--durability
+END
+    expect_status 2 a help sweeep
+    grep -q 'did you mean sweep?' "$scratch/err"
+    for typed in frobnicate 'ls --frobnicate' xyz '' 'ls -y'; do
+        expect_status 2 a $typed ''
+        ! grep -q 'did you mean' "$scratch/err"
+    done
+    expect_status 2 a ls -y
+    grep -q 'ashlar help ls' "$scratch/err"
+}
+
 case_version() {
     "$ASHLAR" version >"$scratch/version"
     "$ASHLAR" --version | cmp - "$scratch/version"
