@@ -46,7 +46,8 @@ typedef struct ash_cmd {
     bool quiet;
     bool dry_run;
     int verbose;
-    bool mongofiles; /* called under that name */
+    int64_t started_ms; /* monotonic */
+    bool mongofiles;    /* called under that name */
     enum { ASH_PROGRESS_AUTO, ASH_PROGRESS_ON, ASH_PROGRESS_OFF } progress;
     const struct ash_cmd_verb *verb;
 } ash_cmd;
@@ -83,6 +84,9 @@ void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...)
 /* Something to know, on standard error; nothing with --quiet. */
 void ash__cmd_note(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* What happens and how long after the start, on standard error: level 1 for -v, 2 for -vv. */
+void ash__cmd_trace(const ash_cmd *cmd, int level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* For people only: nothing with --quiet or --json. */
 void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -153,6 +157,15 @@ bool ash__cmd_json(const char *text, bson_t *out, bson_error_t *reason);
 /* The value of an option: a whole number from min to max; else a message and ASH_EXIT_USAGE. */
 int ash__cmd_number(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
                     int64_t max, int64_t *out);
+
+/* Times and sizes with their units (units.c): s, m, h and d; k, M and G, of 1024.  A message and
+ * ASH_EXIT_USAGE when it is none, or not from min to max.  Only the first takes parts of a second.
+ */
+int ash__cmd_time(const ash_cmd *cmd, const char *option, const char *text, double *seconds);
+int ash__cmd_seconds(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
+                     int64_t max, int64_t *out);
+int ash__cmd_bytes(const ash_cmd *cmd, const char *option, const char *text, int64_t min,
+                   int64_t max, int64_t *out);
 
 /* Names must be UTF-8: ASH_EINVAL with the offset of the first bad byte. */
 int ash__cmd_check_name(const char *name, ash_error *err);

@@ -23,9 +23,9 @@
 enum { SHARED, WAIT, LEASE, GRACE, META };
 static const ash_cmd_option options[] = {
     {0, "shared", NULL, "a read lock: others may read too"},
-    {'w', "wait", "SECONDS", "how long to wait for it (default: not at all)"},
-    {0, "lease", "SECONDS", "free it this long after the command's machine died (default 30)"},
-    {0, "grace", "SECONDS",
+    {'w', "wait", "TIME", "how long to wait for it: 90, 1.5s, 15m, 12h (default: not at all)"},
+    {0, "lease", "TIME", "free it this long after the command's machine died (default 30)"},
+    {0, "grace", "TIME",
      "how wrong the clocks of gridfs-locks' users may be: respect their locks so much longer "
      "(default 10)"},
     {0, "meta", "TEXT", "shown by `ashlar locks ls` while it is held"},
@@ -41,17 +41,6 @@ struct run {
     atomic_bool waiting;
     atomic_bool lost;
 };
-
-static int parse_seconds(const ash_cmd *cmd, const char *name, const char *text, double *out)
-{
-    char *end;
-    if (text == NULL)
-        return 0;
-    *out = strtod(text, &end);
-    if (end == text || *end != 0 || !(*out >= 0))
-        return ash__cmd_usage(cmd, "--%s takes a number of seconds, not \"%s\"", name, text);
-    return 0;
-}
 
 static void on_event(void *ctx, ash_lock *lock, const ash_lock_event *event)
 {
@@ -136,7 +125,7 @@ static void add_hint(const ash_cmd_args *args, ash_error *err)
 {
     char text[sizeof err->text];
     snprintf(text, sizeof text, "%.400s (`ashlar locks` shows all%s)", err->text,
-             args->values[WAIT] == NULL ? "; --wait SECONDS waits" : "");
+             args->values[WAIT] == NULL ? "; --wait TIME waits" : "");
     ash__fail(err, ASH_ELOCKED, "%s", text);
 }
 
@@ -243,6 +232,18 @@ static int say_what_would_run(const ash_cmd *cmd, const ash_cmd_args *args)
     return ASH_EXIT_OK;
 }
 
+static int parse_times(const ash_cmd *cmd, const ash_cmd_args *args, ash_lock_options *o)
+{
+    double *const into[] = {[WAIT] = &o->time_out_s, [LEASE] = &o->lease_s, [GRACE] = &o->grace_s};
+    for (int i = WAIT; i <= GRACE; i++) {
+        const char *text = args->values[i];
+        int status = text != NULL ? ash__cmd_time(cmd, options[i].name, text, into[i]) : 0;
+        if (status != 0)
+            return status;
+    }
+    return 0;
+}
+
 static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
 {
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
@@ -252,11 +253,7 @@ static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
     ash_server *server = NULL;
     ash_cmd_door door = {0};
     bson_t meta = BSON_INITIALIZER;
-    int result = parse_seconds(cmd, "wait", args->values[WAIT], &o.time_out_s);
-    if (result == 0)
-        result = parse_seconds(cmd, "lease", args->values[LEASE], &o.lease_s);
-    if (result == 0)
-        result = parse_seconds(cmd, "grace", args->values[GRACE], &o.grace_s);
+    int result = parse_times(cmd, args, &o);
     if (result != 0)
         return result;
     if (cmd->dry_run)
@@ -285,7 +282,7 @@ static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_lock = {
     .name = "lock",
     .group = "store",
-    .synopsis = "[--shared] [--wait SECONDS] NAME -- COMMAND [ARG...]",
+    .synopsis = "[--shared] [--wait TIME] NAME -- COMMAND [ARG...]",
     .summary = "run a command under a lock",
     .details =
         "NAME is any text, or id:VALUE for the lock of the file with that id.  The lock is kept\n"

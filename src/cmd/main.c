@@ -2,7 +2,10 @@
 #include "cmd/cmd.h"
 #include "cmd/suggest.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
+
+#include <ashlar/log.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +19,7 @@ const ash_cmd_option ash__cmd_globals[] = {
     {'b', "bucket", "BUCKET", "bucket (default: fs)"},
     {0, "json", NULL, "one JSON object a line; errors too, on standard error"},
     {'q', "quiet", NULL, "say nothing but results and errors"},
-    {'v', "verbose", NULL, "say more; twice: even more"},
+    {'v', "verbose", NULL, "say which store, what is done and how long it took; twice: in detail"},
     {'n', "dry-run", NULL, "say what would be done and do nothing"},
     {0, "progress", "WHEN", "auto, on or off"},
     {'h', "help", NULL, "help on the verb"},
@@ -258,17 +261,33 @@ static void fill_standard_descriptors(void)
     }
 }
 
+static void print_log(void *context, ash_log_level level, const char *line)
+{
+    (void)level;
+    ash__cmd_trace(context, 1, "%s", line);
+}
+
+/* With -v what is slow or strange, with -vv all that it has to say. */
+static void listen_to_library(ash_cmd *cmd)
+{
+    if (cmd->verbose > 0)
+        ash_log_set(print_log, cmd, cmd->verbose > 1 ? ASH_LOG_DEBUG : ASH_LOG_INFO);
+}
+
 int main(int argc, char **argv)
 {
-    ash_cmd cmd = {0};
+    ash_cmd cmd = {.started_ms = ash__clock_ms()};
     ash_cmd_args args = {.words = ash__alloc_array((size_t)argc + 1, sizeof(char *))};
     struct parser parser = {.cmd = &cmd, .args = &args, .argv = argv, .argc = argc};
     fill_standard_descriptors();
     if (argc > 0)
         take_name(&parser, argv[0]);
     int status = parse(&parser);
-    if (status == 0)
+    if (status == 0) {
+        listen_to_library(&cmd);
         status = ash__cmd_finish_output(&cmd, run_verb(&parser));
+        ash__cmd_trace(&cmd, 1, "exit status %d", status);
+    }
     ash__free(args.words);
     return cmd.mongofiles && status != 0 ? ASH_EXIT_OTHER : status;
 }

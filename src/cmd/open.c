@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 #include "cmd/folder.h"
+#include "cmd/gridfs.h"
 #include "cmd/waiting.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/reach.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,14 +77,71 @@ static int check_parent(const char *uri, ash_error *err)
 
 static void say_no_store(const char *uri, ash_error *err)
 {
+    struct stat st;
     char *folder = ash__reach_folder(uri);
-    if (folder != NULL && ash__folder_is_others(folder))
+    bool is_file = folder != NULL && stat(folder, &st) == 0 && !S_ISDIR(st.st_mode);
+    if (is_file)
+        ash__fail(err, ASH_ENOTFOUND, "%s is a file and not the folder of a store", uri);
+    else if (folder != NULL && ash__folder_is_others(folder))
         ash__fail(err, ASH_ENOTFOUND,
                   "there is no store at %s, but other files; name another folder", uri);
     else
         ash__fail(err, ASH_ENOTFOUND, "there is no store at %s; `ashlar -s %s init` makes one", uri,
                   uri);
     ash__free(folder);
+}
+
+static int open_waiting(const ash_cmd *cmd, const char *uri, const ash_store_options *opts,
+                        ash_store **out, ash_error *err)
+{
+    ash_waiting *waiting = ash__waiting_begin(cmd, uri);
+    int result = ash_store_open(uri, opts, out, err);
+    ash__waiting_end(waiting);
+    return result;
+}
+
+static void tell_of(const ash_cmd *cmd, const char *uri, const ash_store_options *opts,
+                    ash_store *store, int64_t began_ms)
+{
+    ash_capabilities can;
+    if (cmd->verbose == 0 || ash_store_capabilities(store, &can, NULL) != 0)
+        return;
+    char *shown = ash__gridfs_uri_shown(uri);
+    bool server = strcmp(can.backend, "server") == 0;
+    bool folder = strcmp(can.backend, "embedded") == 0;
+    ash__cmd_trace(cmd, 1, "store %s (%s%s), database %s: opened in %" PRId64 " ms", shown,
+                   server   ? "by the process that holds the folder"
+                   : folder ? "folder"
+                            : can.backend,
+                   opts->read_only ? ", for reading only" : "", ash_store_default_db(store),
+                   ash__clock_ms() - began_ms);
+    ash__free(shown);
+}
+
+/* Who may read a folder and not write to it can do what needs no more than that. */
+static int open_somehow(const ash_cmd *cmd, const char *uri, enum ash_cmd_open how,
+                        ash_store_options *opts, ash_store **out, ash_error *err)
+{
+    int64_t began = ash__clock_ms();
+    ash_error first = ASH_ERROR_INIT;
+    int result = open_waiting(cmd, uri, opts, out, &first);
+    char *folder = ash__reach_folder(uri);
+    if (how == ASH_CMD_READ && folder != NULL &&
+        (result == ASH_EACCES || result == ASH_EREADONLY)) {
+        ash_error second = ASH_ERROR_INIT;
+        opts->read_only = true;
+        int again = open_waiting(cmd, uri, opts, out, &second);
+        /* That it was not closed, or who holds it, says more than what was refused at first. */
+        if (again != 0 && again != result)
+            first = second;
+        result = again == 0 ? 0 : first.code;
+    }
+    ash__free(folder);
+    if (result == 0)
+        tell_of(cmd, uri, opts, *out, began);
+    else
+        *err = first;
+    return result;
 }
 
 int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts,
@@ -98,11 +158,8 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
     opts->must_exist = how == ASH_CMD_READ;
     if (how == ASH_CMD_WRITE)
         result = is_default ? ash__dir_make(uri, err) : check_parent(uri, err);
-    if (result == 0) {
-        ash_waiting *waiting = ash__waiting_begin(cmd, uri);
-        result = ash_store_open(uri, opts, out, err);
-        ash__waiting_end(waiting);
-    }
+    if (result == 0)
+        result = open_somehow(cmd, uri, how, opts, out, err);
     if (result == ASH_ENOTFOUND && how == ASH_CMD_READ)
         say_no_store(uri, err);
     ash__free(uri);

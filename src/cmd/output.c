@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 
 #include "base/buffer.h"
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -31,11 +32,15 @@ static void cut(char *text)
     memcpy(text + at, "...", sizeof "...");
 }
 
-/* "no file named x" says it all. */
-static bool ends_with(const char *text, const char *word)
+/* "no file named x" and "cannot open x: …" say it all. */
+static bool names(const char *text, const char *word)
 {
-    size_t len = strlen(text), end = strlen(word);
-    return len > end && text[len - end - 1] == ' ' && strcmp(text + len - end, word) == 0;
+    size_t len = strlen(word);
+    for (const char *at = strstr(text, word); len > 0 && at != NULL; at = strstr(at + 1, word)) {
+        if (at > text && at[-1] == ' ' && (at[len] == 0 || at[len] == ':'))
+            return true;
+    }
+    return false;
 }
 
 static void report(const ash_cmd *cmd, const char *kind, const char *what, int code,
@@ -60,7 +65,7 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
         print_json(stderr, &object);
         bson_destroy(&object);
     } else {
-        bool twice = shown_what != NULL && ends_with(shown, shown_what);
+        bool twice = shown_what != NULL && names(shown, shown_what);
         if (shown_what != NULL)
             cut(shown_what);
         const char *item = shown_what != NULL && !twice ? shown_what : "";
@@ -80,6 +85,9 @@ int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
     if (err->code == ASH_ECORRUPT && !cmd->json)
         fprintf(stderr, "%s`ashlar check --repair` copies what is whole into a new store\n",
                 checked ? "" : "`ashlar check` tells how far it goes; ");
+    if (err->code == ASH_EREADONLY && !cmd->json)
+        fprintf(stderr,
+                "the files of the store, or their folder, may not be written to from here\n");
     return ash_error_exit_code(err->code);
 }
 
@@ -114,6 +122,20 @@ void ash__cmd_note(const ash_cmd *cmd, const char *format, ...)
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
     report(cmd, "note", NULL, 0, text);
+}
+
+void ash__cmd_trace(const ash_cmd *cmd, int level, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    if (cmd->verbose < level)
+        return;
+    int64_t ms = ash__clock_ms() - cmd->started_ms;
+    int used = snprintf(text, sizeof text, "%" PRId64 ".%03d s: ", ms / 1000, (int)(ms % 1000));
+    va_start(args, format);
+    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    va_end(args);
+    report(cmd, "trace", NULL, 0, text);
 }
 
 void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)

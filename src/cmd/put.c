@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -18,11 +19,11 @@ enum { RECURSIVE, NAME, CHUNK_SIZE, METADATA, IF_ABSENT, REPLACE, TTL, ID, RESUM
 static const ash_cmd_option options[] = {
     {'r', "recursive", NULL, "keep whole folders; each file's name is its path below the folder"},
     {0, "name", "NAME", "name in the bucket (with -r: a prefix)"},
-    {0, "chunk-size", "BYTES", "size of the chunks (default 261120)"},
+    {0, "chunk-size", "SIZE", "size of the chunks, in bytes or with k or M (default 255k)"},
     {0, "metadata", "JSON", "metadata document to keep with each file"},
     {0, "if-absent", NULL, "fail when the name exists already"},
     {0, "replace", NULL, "delete older revisions of the name in the same step"},
-    {0, "ttl", "SECONDS", "delete the file by itself after that time"},
+    {0, "ttl", "TIME", "delete the file by itself after that time: 90, 90s, 15m, 12h, 7d"},
     {0, "id", "VALUE", "_id of the file, as behind \"id:\""},
     {0, "resume", NULL, "when interrupted, the same command typed again goes on where it was"},
     {0, NULL, NULL, NULL},
@@ -340,12 +341,12 @@ static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadat
     bson_error_t reason;
     p->opts = (ash_upload_options)ASH_UPLOAD_OPTIONS_INIT;
     if (args->values[CHUNK_SIZE] != NULL)
-        status = ash__cmd_number(p->cmd, "chunk-size", args->values[CHUNK_SIZE], 1,
-                                 ASH_CHUNK_SIZE_MAX, &number);
+        status = ash__cmd_bytes(p->cmd, "chunk-size", args->values[CHUNK_SIZE], 1,
+                                ASH_CHUNK_SIZE_MAX, &number);
     p->opts.chunk_size_bytes = (int32_t)number;
     if (status == 0 && args->values[TTL] != NULL)
         status =
-            ash__cmd_number(p->cmd, "ttl", args->values[TTL], 1, INT64_C(1) << 40, &p->opts.ttl_s);
+            ash__cmd_seconds(p->cmd, "ttl", args->values[TTL], 1, INT64_C(1) << 40, &p->opts.ttl_s);
     if (status == 0 && args->values[METADATA] != NULL) {
         bson_destroy(metadata);
         if (!ash__cmd_json(args->values[METADATA], metadata, &reason))
@@ -356,10 +357,9 @@ static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadat
     p->opts.replace = args->values[REPLACE] != NULL;
     p->resume = args->values[RESUME] != NULL;
     p->settings = ash__sprintf(
-        "%s\n%s\n%s\n%s\n%d%d", args->values[ID] != NULL ? args->values[ID] : "",
-        args->values[METADATA] != NULL ? args->values[METADATA] : "",
-        args->values[CHUNK_SIZE] != NULL ? args->values[CHUNK_SIZE] : "",
-        args->values[TTL] != NULL ? args->values[TTL] : "", p->opts.condition, p->opts.replace);
+        "%s\n%s\n%" PRId32 "\n%" PRId64 "\n%d%d", args->values[ID] != NULL ? args->values[ID] : "",
+        args->values[METADATA] != NULL ? args->values[METADATA] : "", p->opts.chunk_size_bytes,
+        p->opts.ttl_s, p->opts.condition, p->opts.replace);
     return status;
 }
 

@@ -41,8 +41,9 @@ static const ash_cmd_option options[] = {
     {0, "no-socket", NULL, "do not let other commands on this folder in by the socket in it"},
     {0, "max-connections", "N", "most clients at a time (default 1000)"},
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
-    {0, "expire-every", "SECONDS", "pause between looks for expired files (default 10)"},
-    {0, "sum-every", "SECONDS",
+    {0, "expire-every", "TIME",
+     "pause between looks for expired files: 10, 90s, 5m, 1h (default 10)"},
+    {0, "sum-every", "TIME",
      "pause between looks for files without a digest, as drivers upload them (default 10)"},
     {0, "no-background", NULL, "do neither; `ashlar sweep` and `ashlar sum` do it when asked"},
     {0, NULL, NULL, NULL},
@@ -129,9 +130,9 @@ static int parse_chores(const ash_cmd *cmd, const ash_cmd_args *args, struct cho
     out->off = args->values[NO_BACKGROUND] != NULL;
     if (args->values[EXPIRE] != NULL)
         result =
-            ash__cmd_number(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &out->expire_s);
+            ash__cmd_seconds(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &out->expire_s);
     if (result == 0 && args->values[SUM] != NULL)
-        result = ash__cmd_number(cmd, "sum-every", args->values[SUM], 1, 86400, &out->sum_s);
+        result = ash__cmd_seconds(cmd, "sum-every", args->values[SUM], 1, 86400, &out->sum_s);
     return result;
 }
 

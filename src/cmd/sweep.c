@@ -9,8 +9,8 @@
 
 enum { MIN_AGE };
 static const ash_cmd_option options[] = {
-    {0, "min-age", "SECONDS",
-     "take chunks for orphans only when the youngest is that old (default 86400)"},
+    {0, "min-age", "TIME",
+     "take chunks for orphans only when the youngest is that old: 90, 15m, 12h, 7d (default 24h)"},
     {0, NULL, NULL, NULL},
 };
 
@@ -121,7 +121,7 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
     ash_store *store = NULL;
     const char *age = args->values[MIN_AGE];
     int status =
-        age != NULL ? ash__cmd_number(cmd, "min-age", age, 1, INT64_C(1) << 40, &s.min_age_s) : 0;
+        age != NULL ? ash__cmd_seconds(cmd, "min-age", age, 1, INT64_C(1) << 40, &s.min_age_s) : 0;
     if (status != 0)
         return status;
     int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, &err);
@@ -141,7 +141,7 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_sweep = {
     .name = "sweep",
     .group = "store",
-    .synopsis = "[-n] [--min-age SECONDS]",
+    .synopsis = "[-n] [--min-age TIME]",
     .summary = "delete expired files, and chunks that no file owns",
     .details =
         "Clients that died amid an upload leave chunks without a file.  Sweeping is safe beside "

@@ -25,6 +25,33 @@ static bool exists(const char *folder, const char *name)
     return there;
 }
 
+/* A folder in the place of a file, or the other way round, is named before anything stumbles over
+ * it. */
+static int check_kinds(const char *folder, bool must_exist, ash_error *err)
+{
+    static const char *const parts[] = {"ashlar.store", "lock",    "meta.mdb", "meta.mdb-lock",
+                                        "journal",      "reserve", "segments"};
+    struct stat st;
+    int result = 0;
+    if (stat(folder, &st) != 0)
+        return errno == EACCES ? ash__fail_errno(err, errno, "cannot reach folder %s", folder) : 0;
+    if (!S_ISDIR(st.st_mode))
+        return ash__fail(err, must_exist ? ASH_ENOTFOUND : ASH_EEXISTS,
+                         "%s is a file and not the folder of a store", folder);
+    for (size_t i = 0; result == 0 && i < ASH_ARRAY_LEN(parts); i++) {
+        char *path = ash__path_join(folder, parts[i]);
+        bool wants_folder = strcmp(parts[i], "segments") == 0;
+        if (stat(path, &st) != 0)
+            result =
+                errno == EACCES ? ash__fail_errno(err, errno, "cannot look into %s", folder) : 0;
+        else if (wants_folder != (S_ISDIR(st.st_mode) != 0))
+            result = ash__fail(err, ASH_ECORRUPT, "%s is a %s where a store has a %s", path,
+                               wants_folder ? "file" : "folder", wants_folder ? "folder" : "file");
+        ash__free(path);
+    }
+    return result;
+}
+
 /* What may lie in a folder that is to become a store: the beginnings of one, and what file systems
  * and people leave about. */
 static int check_vacant(const char *folder, ash_error *err)
@@ -189,8 +216,10 @@ static void sync_above(const char *folder)
 
 int ash__folder_prepare(ash_engine *e, ash_error *err)
 {
+    int result = check_kinds(e->folder, e->opts.must_exist || e->opts.read_only, err);
+    if (result != 0)
+        return result;
     bool is_store = exists(e->folder, "ashlar.store");
-    int result = 0;
     if (is_store) {
         result = superblock_take(e, err);
     } else if (e->opts.must_exist || e->opts.read_only) {

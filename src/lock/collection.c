@@ -94,6 +94,8 @@ int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
         rc = open_collections(c, &o, &why);
     if (rc == 0)
         rc = make_index(c, &why);
+    if (rc == ASH_EREADONLY) /* the locks can be listed all the same */
+        rc = 0;
     if (rc == 0) {
         ash__lock_measure_clock(c);
         rc = start_threads(c, &why);

@@ -125,6 +125,7 @@ case_sweep_frees_what_died() {
     "$ASHLAR" -s "$scratch/swept" check
     expect_status 4 "$ASHLAR" -s "$scratch/swept" -b nobody sweep
     expect_status 2 "$ASHLAR" -s "$scratch/swept" sweep --min-age x
+    "$ASHLAR" -s "$scratch/swept" sweep --min-age 1.5d
 }
 
 case_sweep_deletes_expired_files() {
@@ -136,6 +137,23 @@ case_sweep_deletes_expired_files() {
     "$ASHLAR" -s "$scratch/expired" sweep | grep -q ': 1 expired'
     expect_status 4 "$ASHLAR" -s "$scratch/expired" stat gone
     [ "$("$ASHLAR" -s "$scratch/expired" cat kept)" = kept ]
+}
+
+case_times_have_units() {
+    for ttl in 7200 7200s 120m 2h; do
+        before=$(date +%s)
+        echo x | "$ASHLAR" -s "$scratch/timed" put --ttl $ttl - timed
+        expires=$("$ASHLAR" -s "$scratch/timed" stat timed | sed -n 's/^Expires: *//p')
+        late=$(($(date -d "$expires" +%s) - before - 7200))
+        [ $late -ge 0 ] && [ $late -lt 60 ]
+    done
+    for ttl in 0 -1 1.5 1w '1 h' h 1hm 99999999999999999999d '' nan inf; do
+        expect_status 2 "$ASHLAR" -s "$scratch/timed" put --ttl "$ttl" - timed
+        grep -q -- '--ttl takes' "$scratch/err"
+    done
+    expect_status 2 "$ASHLAR" -s "$scratch/timed" lock --wait soon x -- true
+    expect_status 0 "$ASHLAR" -s "$scratch/timed" lock --wait 0.1s --lease 1m --grace 0 x -- true
+    expect_status 2 "$ASHLAR" -s "$scratch/timed" serve --sum-every 0.5
 }
 
 case_server_deletes_expired_files() {

@@ -322,9 +322,13 @@ case_ids_of_every_type() {
 
 case_chunk_sizes_out_of_range() {
     echo bytes >"$scratch/bytes"
-    for size in -1 0 16760833 2147483648 9223372036854775807 99999999999999999999 1.5 x '' 1k; do
+    for size in -1 0 16760833 2147483648 9223372036854775807 99999999999999999999 1.5 x '' 17000k 1kb 1e3 0x10; do
         expect_status 2 "$ASHLAR" -s "$scratch/sizes" put --chunk-size "$size" "$scratch/bytes"
-        grep -q 'chunk-size takes a whole number from 1 to 16760832' "$scratch/err"
+        grep -q 'chunk-size takes a whole number of bytes from 1 to 16760832' "$scratch/err"
+    done
+    for size in 4k 4K 4KiB 0.00390625M; do
+        "$ASHLAR" -s "$scratch/sizes" put --chunk-size "$size" "$scratch/bytes" "size $size"
+        "$ASHLAR" -s "$scratch/sizes" stat "size $size" | grep -q '^Chunks:    1 of 4096 bytes'
     done
     for size in 1 16760832; do
         "$ASHLAR" -s "$scratch/sizes" put --chunk-size $size "$scratch/bytes" "size $size"
