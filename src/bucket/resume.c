@@ -15,6 +15,12 @@ void ash__resume_filter(bson_t *filter, const char *token)
     bson_append_document_end(filter, &id);
 }
 
+bson_t *ash__resume_filter_all(void)
+{
+    return BCON_NEW("_id", "{", "$gte", "{", "resume", BCON_UTF8(""), "}", "$lt", "{", "resume",
+                    "{", "}", "}", "}");
+}
+
 /* What a later process needs to go on.  A fence is not kept: it belongs to a lock that the process
  * held. */
 static void build_upload(const ash_upload *u, bson_t *doc)

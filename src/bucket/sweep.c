@@ -5,6 +5,7 @@
 #include "bucket/attributes.h"
 #include "bucket/chunks.h"
 #include "bucket/intent.h"
+#include "bucket/resume.h"
 #include "bucket/sweep_ids.h"
 
 static const int64_t DEFAULT_AGE_S = 24 * 3600;
@@ -23,8 +24,7 @@ typedef struct sweep {
 
 static int load_owned(sweep *s, ash_error *err)
 {
-    bson_t *filter = BCON_NEW("_id", "{", "$gte", "{", "resume", BCON_UTF8(""), "}", "$lt", "{",
-                              "resume", "{", "}", "}", "}");
+    bson_t *filter = ash__resume_filter_all();
     ash_cursor *cursor = NULL;
     uint32_t count = 0;
     ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);

@@ -116,6 +116,8 @@ int ash__pending_reopen(const char *path, const ash_cmd *cmd, ash_bucket *bucket
     ash__free(token);
     if (result == ASH_ENOTFOUND) {
         ash__pending_forget(path);
+        ash__progress_clear(progress);
+        ash__cmd_say(cmd, "the upload begun earlier has expired or was deleted: starting anew");
         return 0;
     }
     if (result != 0)

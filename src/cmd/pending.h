@@ -20,7 +20,8 @@
 char *ash__pending_path(const ash_cmd *cmd, const char *name, const char *settings,
                         const char *local, const struct stat *st, ash_error *err);
 /* The upload of an earlier run, if its token is there and good still; else *out stays NULL.  fd:
- * the local file, set to the first byte that is to come. */
+ * the local file, set to the first byte that is to come.  Says where it goes on, or that the
+ * earlier upload is gone. */
 int ash__pending_reopen(const char *path, const ash_cmd *cmd, ash_bucket *bucket, int fd,
                         ash_progress *progress, ash_upload **out, ash_error *err);
 int ash__pending_save(const char *path, const char *token, ash_error *err);

@@ -46,6 +46,7 @@ struct put {
     ash_bucket *bucket;
     ash_upload_options opts;
     bson_value_t id; /* of the only file, with --id */
+    bool recursive;
     bool resume;
     ash_store *secured_store; /* with resume, when it is a folder of this process; else NULL */
     char *settings;           /* the options that make an upload what it is, as one text */
@@ -53,6 +54,7 @@ struct put {
     const char *prefix;
     ash_mutex lock;
     int failed, done;
+    int64_t done_bytes;
     int first_status; /* exit code of the first failure */
     ash_work *work;
     bool lost; /* the store is out of reach: what is left would fail the same slow way */
@@ -136,9 +138,14 @@ static int open_resumable(struct put *p, int fd, const struct job *job, ash_uplo
     *pending = ash__pending_path(p->cmd, job->name, p->settings, job->path, &st, err);
     if (*pending == NULL)
         return err->code;
+    bool known = access(*pending, F_OK) == 0;
     int result = ash__pending_reopen(*pending, p->cmd, p->bucket, fd, p->progress, out, err);
     if (result != 0 || *out != NULL)
         return result;
+    if (!known && !p->recursive) {
+        ash__progress_clear(p->progress);
+        ash__cmd_say(p->cmd, "no earlier upload of %s as it is now: starting at byte 0", job->path);
+    }
     result = open_upload(p, job->name, true, out, err);
     if (result == 0)
         result = ash__pending_save(*pending, ash_upload_token(*out), err);
@@ -151,22 +158,38 @@ static bool is_final(int result)
     return result == 0 || result == ASH_ECONDITION || result == ASH_EEXISTS || result == ASH_EINVAL;
 }
 
-static void report_done(struct put *p, const char *name, const ash_file *file)
+/* "kept a as b (6 B)", or "would put a as b". */
+static void say_what(struct put *p, const char *did, const struct job *job, const char *size)
 {
-    bson_t object = BSON_INITIALIZER;
+    bool streamed = strcmp(job->path, "-") == 0;
+    bool renamed = streamed || strcmp(job->path, job->name) != 0;
+    char *from = ash__cmd_printable(streamed ? "standard input" : job->path);
+    char *name = ash__cmd_printable(job->name);
+    ash__progress_clear(p->progress);
+    ash__cmd_say(p->cmd, "%s %s%s%s%s", did, from, renamed ? " as " : "", renamed ? name : "",
+                 size);
+    ash__free(from);
+    ash__free(name);
+}
+
+/* A folder's files are too many to be told of one by one, unless somebody asks for it. */
+static void report_done(struct put *p, const struct job *job, const ash_file *file)
+{
+    char size[32], around[40];
     ash__mutex_lock(&p->lock);
     p->done++;
+    p->done_bytes += ash_file_length(file);
     ash__mutex_unlock(&p->lock);
     if (p->cmd->json) {
+        bson_t object = BSON_INITIALIZER;
         ash__cmd_file_object(file, &object);
         ash__cmd_emit(&object);
-    } else if (p->cmd->verbose > 0) {
-        char *shown = ash__cmd_printable(name);
-        ash__progress_clear(p->progress);
-        ash__cmd_say(p->cmd, "%s", shown);
-        ash__free(shown);
+        bson_destroy(&object);
+    } else if (!p->recursive || p->cmd->verbose > 0) {
+        ash__cmd_print_size(size, sizeof size, ash_file_length(file));
+        snprintf(around, sizeof around, " (%s)", size);
+        say_what(p, "kept", job, around);
     }
-    bson_destroy(&object);
 }
 
 static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf, ash_error *err)
@@ -188,7 +211,7 @@ static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf
     }
     ash_upload_free(upload);
     if (result == 0)
-        report_done(p, job->name, file);
+        report_done(p, job, file);
     ash_file_free(file);
     ash__free(pending);
     return result;
@@ -201,9 +224,10 @@ static void put_one(struct put *p, const struct job *job, uint8_t *buf)
     ash__progress_add(p->progress, 0, 0, job->name);
     int result = ash__cmd_check_name(job->name, &err);
     if (result == 0 && p->cmd->dry_run) {
-        char *shown = ash__cmd_printable(job->name);
-        ash__cmd_say(p->cmd, "would put %s", shown);
-        ash__free(shown);
+        say_what(p, "would put", job, "");
+        ash__mutex_lock(&p->lock);
+        p->done++; /* for the exit status */
+        ash__mutex_unlock(&p->lock);
         return;
     }
     if (result == 0 && strcmp(job->path, "-") == 0)
@@ -276,6 +300,12 @@ static void put_folders(struct put *p, const ash_cmd_args *args)
     for (int i = 0; i < args->count && !must_stop(p); i++)
         ash__walk(args->words[i], queue_found, p);
     ash__work_finish(p->work);
+    if (!p->cmd->dry_run && p->done > 0) {
+        char size[32];
+        ash__cmd_print_size(size, sizeof size, p->done_bytes);
+        ash__progress_clear(p->progress);
+        ash__cmd_say(p->cmd, "kept %d file%s (%s)", p->done, ash__cmd_s(p->done), size);
+    }
 }
 
 /* ---- the verb ---- */
@@ -356,6 +386,7 @@ static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadat
     p->opts.condition = args->values[IF_ABSENT] != NULL ? ASH_PUT_IF_ABSENT : ASH_PUT_ALWAYS;
     p->opts.replace = args->values[REPLACE] != NULL;
     p->resume = args->values[RESUME] != NULL;
+    p->recursive = args->values[RECURSIVE] != NULL;
     p->settings = ash__sprintf(
         "%s\n%s\n%" PRId32 "\n%" PRId64 "\n%d%d", args->values[ID] != NULL ? args->values[ID] : "",
         args->values[METADATA] != NULL ? args->values[METADATA] : "", p->opts.chunk_size_bytes,
@@ -431,7 +462,7 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
         ash__mutex_init(&p.lock, ASH_RANK_SERVER);
         p.progress = ash__progress_new(cmd, 0, 0);
         p.prefix = name;
-        if (args->values[RECURSIVE] != NULL)
+        if (p.recursive)
             put_folders(&p, &locals);
         else
             put_files(&p, &locals, count, name);

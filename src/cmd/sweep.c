@@ -4,13 +4,16 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "bucket/resume.h"
 
 #include <inttypes.h>
 
-enum { MIN_AGE };
+enum { MIN_AGE, UPLOADS };
 static const ash_cmd_option options[] = {
     {0, "min-age", "TIME",
      "take chunks for orphans only when the youngest is that old: 90, 15m, 12h, 7d (default 24h)"},
+    {0, "uploads", "TIME",
+     "delete unfinished uploads of `put --resume` too that nobody went on with for that time"},
     {0, NULL, NULL, NULL},
 };
 
@@ -18,6 +21,7 @@ struct sweep {
     ash_cmd *cmd;
     ash_progress *progress;
     int64_t min_age_s;
+    int64_t idle_s; /* unfinished uploads go that were left for so long; < 0: none */
     int failed;
     int buckets;
 };
@@ -52,33 +56,113 @@ static int expire_all(ash_bucket *b, int64_t *count, ash_error *err)
     return result;
 }
 
-static void report(const struct sweep *s, const char *db, const char *name,
+/* ---- unfinished uploads ---- */
+
+struct uploads {
+    const struct sweep *s;
+    const char *db, *name; /* of the bucket */
+    bson_t list;           /* for --json */
+    uint32_t count;
+    int64_t ended;
+};
+
+static void say_upload(struct uploads *u, const ash_unfinished *found, bool goes)
+{
+    char size[32], last[64], until[64], key[16];
+    const char *at;
+    bson_t entry;
+    ash__clock_print(last, sizeof last, found->last_ms);
+    ash__clock_print(until, sizeof until, found->until_ms);
+    ash__cmd_print_size(size, sizeof size, found->bytes);
+    char *bucket = ash__cmd_printable(u->name), *file = ash__cmd_printable(found->filename);
+    ash__progress_clear(u->s->progress);
+    ash__cmd_say(u->s->cmd, "%s.%s: %sunfinished upload of %s: %s, last written %s, kept until %s",
+                 u->db, bucket,
+                 !goes                ? ""
+                 : u->s->cmd->dry_run ? "would delete "
+                                      : "deleted ",
+                 file, size, last, until);
+    ash__free(bucket);
+    ash__free(file);
+    size_t len = bson_uint32_to_string(u->count++, &at, key, sizeof key);
+    bson_append_document_begin(&u->list, at, (int)len, &entry);
+    BSON_APPEND_UTF8(&entry, "name", found->filename);
+    BSON_APPEND_INT64(&entry, "bytes", found->bytes);
+    BSON_APPEND_DATE_TIME(&entry, "lastWritten", found->last_ms);
+    BSON_APPEND_DATE_TIME(&entry, "keptUntil", found->until_ms);
+    BSON_APPEND_BOOL(&entry, "deleted", goes && !u->s->cmd->dry_run);
+    bson_append_document_end(&u->list, &entry);
+}
+
+static int take_upload(void *ctx, ash_bucket *b, const ash_unfinished *found, ash_error *err)
+{
+    struct uploads *u = ctx;
+    int64_t now = ash__clock_wall_ms();
+    if (found->until_ms <= now)
+        return 0; /* counted as expired */
+    bool goes = u->s->idle_s >= 0 && now - found->last_ms >= u->s->idle_s * 1000;
+    int result = 0;
+    if (goes && !u->s->cmd->dry_run) {
+        result = ash__unfinished_end(b, found, &goes, err);
+        u->ended += goes;
+    }
+    if (result == 0)
+        say_upload(u, found, goes);
+    return result;
+}
+
+/* ---- buckets ---- */
+
+static void report(const struct sweep *s, const struct uploads *uploads,
                    const ash_sweep_report *found, int64_t expired)
 {
     bson_t object = BSON_INITIALIZER;
     char size[32];
     if (s->cmd->json) {
-        BSON_APPEND_UTF8(&object, "db", db);
-        BSON_APPEND_UTF8(&object, "bucket", name);
+        BSON_APPEND_UTF8(&object, "db", uploads->db);
+        BSON_APPEND_UTF8(&object, "bucket", uploads->name);
         BSON_APPEND_INT64(&object, "expired", expired);
         BSON_APPEND_INT64(&object, "files", found->files);
         BSON_APPEND_INT64(&object, "chunks", found->chunks);
         BSON_APPEND_INT64(&object, "bytes", found->bytes);
+        BSON_APPEND_ARRAY(&object, "uploads", &uploads->list);
         BSON_APPEND_BOOL(&object, "dryRun", s->cmd->dry_run);
         ash__cmd_emit(&object);
     } else {
-        char *shown = ash__cmd_printable(name);
+        char *shown = ash__cmd_printable(uploads->name);
         ash__cmd_print_size(size, sizeof size, found->bytes);
         ash__progress_clear(s->progress);
         ash__cmd_say(s->cmd,
                      "%s.%s: %s%" PRId64 " expired, %" PRId64 " orphaned chunk%s of %" PRId64
                      " file%s (%s)%s",
-                     db, shown, s->cmd->dry_run ? "would delete " : "", expired, found->chunks,
-                     ash__cmd_s(found->chunks), found->files, ash__cmd_s(found->files), size,
-                     s->cmd->dry_run ? "" : " deleted");
+                     uploads->db, shown, s->cmd->dry_run ? "would delete " : "", expired,
+                     found->chunks, ash__cmd_s(found->chunks), found->files,
+                     ash__cmd_s(found->files), size, s->cmd->dry_run ? "" : " deleted");
         ash__free(shown);
     }
     bson_destroy(&object);
+}
+
+/* What is reported of the bucket, in this order. */
+static int sweep_open(const struct sweep *s, ash_store *store, ash_bucket *bucket,
+                      struct uploads *uploads, ash_error *err)
+{
+    ash_sweep_options how = ASH_SWEEP_OPTIONS_INIT;
+    ash_sweep_report found = {0};
+    int64_t expired = 0;
+    how.dry_run = s->cmd->dry_run;
+    how.min_age_s = s->min_age_s;
+    how.progress = ash__progress_maintain;
+    how.progress_ctx = s->progress;
+    int result = ash__unfinished_each(bucket, take_upload, uploads, err);
+    if (result == 0)
+        result = s->cmd->dry_run ? count_expired(store, uploads->db, uploads->name, &expired, err)
+                                 : expire_all(bucket, &expired, err);
+    if (result == 0)
+        result = ash_bucket_sweep(bucket, &how, &found, err);
+    if (result == 0)
+        report(s, uploads, &found, expired - uploads->ended);
+    return result;
 }
 
 static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char *name,
@@ -86,24 +170,15 @@ static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char 
 {
     struct sweep *s = ctx;
     ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
-    ash_sweep_options how = ASH_SWEEP_OPTIONS_INIT;
-    ash_sweep_report found = {0};
+    struct uploads uploads = {.s = s, .db = db, .name = name};
     ash_bucket *bucket = NULL;
-    int64_t expired = 0;
     opts.db = db;
     opts.bucket_name = name;
-    how.dry_run = s->cmd->dry_run;
-    how.min_age_s = s->min_age_s;
-    how.progress = ash__progress_maintain;
-    how.progress_ctx = s->progress;
+    bson_init(&uploads.list);
     int result = ash_bucket_open(store, &opts, &bucket, err);
     if (result == 0)
-        result = s->cmd->dry_run ? count_expired(store, db, name, &expired, err)
-                                 : expire_all(bucket, &expired, err);
-    if (result == 0)
-        result = ash_bucket_sweep(bucket, &how, &found, err);
-    if (result == 0)
-        report(s, db, name, &found, expired);
+        result = sweep_open(s, store, bucket, &uploads, err);
+    bson_destroy(&uploads.list);
     ash_bucket_free(bucket);
     s->buckets++;
     if (result == 0 || result == ASH_EINTERRUPTED || result == ASH_ENETWORK)
@@ -116,12 +191,14 @@ static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char 
 
 static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    struct sweep s = {.cmd = cmd};
+    struct sweep s = {.cmd = cmd, .idle_s = -1};
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
-    const char *age = args->values[MIN_AGE];
+    const char *age = args->values[MIN_AGE], *idle = args->values[UPLOADS];
     int status =
         age != NULL ? ash__cmd_seconds(cmd, "min-age", age, 1, INT64_C(1) << 40, &s.min_age_s) : 0;
+    if (status == 0 && idle != NULL)
+        status = ash__cmd_seconds(cmd, "uploads", idle, 0, INT64_C(1) << 40, &s.idle_s);
     if (status != 0)
         return status;
     int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, &err);
@@ -141,14 +218,17 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_sweep = {
     .name = "sweep",
     .group = "store",
-    .synopsis = "[-n] [--min-age TIME]",
+    .synopsis = "[-n] [--min-age TIME] [--uploads TIME]",
     .summary = "delete expired files, and chunks that no file owns",
     .details =
         "Clients that died amid an upload leave chunks without a file.  Sweeping is safe beside "
         "running uploads: chunks\n"
         "count as orphans only when the youngest of their file is old enough.  All buckets of all "
         "databases, or those that\n"
-        "-d and -b name.  With -n, say what would be freed.",
+        "-d and -b name.  With -n, say what would be freed.\n"
+        "Unfinished uploads of `put --resume` are listed and kept for 24 hours; --uploads deletes "
+        "those that nobody went on\n"
+        "with for TIME (0: all, also those that somebody works on).",
     .options = options,
     .has_dry_run = true,
     .run = run_sweep,

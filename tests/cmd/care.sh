@@ -99,6 +99,33 @@ case_put_resume_after_kill() {
     "$ASHLAR" -s "$scratch/killed-served" check
 }
 
+case_unfinished_uploads_are_listed_and_deleted() {
+    store=$scratch/unfinished
+    scratch=$(cd "$scratch" && pwd -P)
+    truncate -s 300M "$scratch/in"
+    "$ASHLAR" -s "$store" init
+    for name in one two; do
+        kill_at 104857600 "$scratch/in" "$ASHLAR" -s "$store" -q put --resume "$scratch/in" $name
+    done
+    echo kept | "$ASHLAR" -s "$store" put - kept
+    "$ASHLAR" -s "$store" sweep -n >"$scratch/words"
+    [ "$(grep -c '^test\.fs: unfinished upload of \(one\|two\): [0-9.]* [MK]iB, last written 2.*, kept until 2' "$scratch/words")" = 2 ]
+    "$ASHLAR" -s "$store" sweep --uploads 1h | grep -c '^test.fs: unfinished' | grep -qx 2
+    "$ASHLAR" -s "$store" sweep -n --uploads 0 | grep -c 'would delete unfinished upload' | grep -qx 2
+    "$ASHLAR" -s "$store" put --resume "$scratch/in" one | grep -q 'going on at byte'
+    "$ASHLAR" -s "$store" --json sweep --uploads 0 >"$scratch/json"
+    grep -q '"expired" : 0, .*"uploads" : \[ { "name" : "two", "bytes" : [1-9].*"deleted" : true' "$scratch/json"
+    [ "$("$ASHLAR" -s "$store" sweep)" = 'test.fs: 0 expired, 0 orphaned chunks of 0 files (0 B) deleted' ]
+    "$ASHLAR" -s "$store" --json sweep -n --min-age 1 | grep -q '"chunks" : 0'
+    "$ASHLAR" -s "$store" put --resume "$scratch/in" two >"$scratch/words"
+    grep -q 'has expired or was deleted: starting anew' "$scratch/words"
+    "$ASHLAR" -s "$store" cat two | cmp - "$scratch/in"
+    touch "$scratch/in"
+    "$ASHLAR" -s "$store" put --resume "$scratch/in" two | grep -q 'no earlier upload of .*in as it is now: starting at byte 0'
+    "$ASHLAR" -s "$store" check
+    expect_status 2 "$ASHLAR" -s "$store" sweep --uploads soon
+}
+
 case_sweep_frees_what_died() {
     echo kept | "$ASHLAR" -s "$scratch/swept" put - kept
     echo other | "$ASHLAR" -s "$scratch/swept" -d elsewhere -b mine put - kept
