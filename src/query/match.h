@@ -78,6 +78,10 @@ const ash_condition *ash__matcher_root(const ash_matcher *m);
  * `outer` can serve a query `inner`. Answers false when unsure. */
 bool ash__matcher_implies(const ash_matcher *inner, const ash_matcher *outer);
 
+/* May a new index be built over what m matches?  Of comparisons, $in, $type, {$exists: true}, $and
+ * and $or only; anything else: 67, $expr 224. */
+int ash__matcher_check_partial(const ash_matcher *m, ash_error *err);
+
 /* Equality conditions that every match must satisfy (top level, $and, $eq, $in of one): the seed of
  * an upsert.  Appends path/value pairs in order; contradictory duplicates are an error (54). */
 int ash__matcher_equalities(const ash_matcher *m,

@@ -188,3 +188,44 @@ bool ash__matcher_implies(const ash_matcher *inner, const ash_matcher *outer)
         ash__collations_agree(ash__matcher_collation(inner), ash__matcher_collation(outer))};
     return !inner->bare && !outer->bare && implies(&p, inner->root, outer->root);
 }
+
+/* What a partial index may be built over: conditions that name what they hold, and lists of them.
+ */
+static bool check_partial(const ash_match_node *n, ash_error *err)
+{
+    switch (n->cond.kind) {
+    case ASH_COND_AND:
+    case ASH_COND_OR:
+        for (uint32_t i = 0; i < n->cond.child_count; i++)
+            if (!check_partial(ash__match_child(n, i), err))
+                return false;
+        return true;
+    case ASH_COND_EXISTS:
+        if (n->wanted)
+            return true;
+        break;
+    case ASH_COND_EXPR:
+        ash__fail_server(err, ASH_EINVAL, 224, "$expr is not allowed in this context");
+        return false;
+    case ASH_COND_EQ:
+    case ASH_COND_GT:
+    case ASH_COND_GTE:
+    case ASH_COND_LT:
+    case ASH_COND_LTE:
+    case ASH_COND_IN:
+    case ASH_COND_TYPE:
+    case ASH_COND_ALWAYS:
+    case ASH_COND_NEVER:
+        return true;
+    default:
+        break;
+    }
+    ash__fail_server(err, ASH_EINVAL, 67, "Expression not supported in partial index: %s",
+                     n->cond.path != NULL ? n->cond.path : "a negation");
+    return false;
+}
+
+int ash__matcher_check_partial(const ash_matcher *m, ash_error *err)
+{
+    return check_partial(m->root, err) ? 0 : ASH_EINVAL;
+}

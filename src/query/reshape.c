@@ -112,8 +112,11 @@ static int new_unset(ash_reshape *s, ash_value spec, const ash_query_env *env, a
         for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec));
              rc == 0 && ash__doc_iter_next(&it);)
             rc = unset_name(&b, it.value, err);
-    } else {
+    } else if (spec.type == BSON_TYPE_UTF8) {
         rc = unset_name(&b, spec, err);
+    } else {
+        rc = ash__fail_server(err, ASH_EINVAL, 31002,
+                              "$unset specification must be a string or an array");
     }
     ash__builder_end(&b);
     if (rc == 0) {

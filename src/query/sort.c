@@ -21,22 +21,24 @@ static int check_meta(ash_doc spec, const char *name, ash_error *err)
     if (!ash__value_is_missing(ash__doc_get(spec, "$meta")))
         return ash__fail_server(err, ASH_EUNSUPPORTED, 2, "$meta sort on '%s' is not supported",
                                 name);
-    return ash__fail_server(err, ASH_EINVAL, 15975,
-                            "Illegal key in $sort specification: %s: must be 1 or -1", name);
+    return ash__fail_server(err, ASH_EINVAL, 17312,
+                            "$meta is the only expression supported by $sort right now: %s", name);
 }
 
 static int check_part(const ash_doc_iter *it, int64_t *direction, ash_error *err)
 {
     if (it->value.type == BSON_TYPE_DOCUMENT)
         return check_meta(ash__value_doc(it->value), it->name, err);
-    if (!ash__value_is_number(it->value) || !ash__value_as_int64(it->value, direction) ||
-        (*direction != 1 && *direction != -1))
+    if (!ash__value_is_number(it->value))
+        return ash__fail_server(err, ASH_EINVAL, 15974, "Illegal key in $sort specification: %s",
+                                it->name);
+    if (!ash__value_as_int64(it->value, direction) || (*direction != 1 && *direction != -1))
         return ash__fail_server(err, ASH_EINVAL, 15975,
                                 "$sort key ordering must be 1 (for ascending) or -1 (for "
                                 "descending): %s",
                                 it->name);
     if (it->name[0] == '$')
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, 16410,
                                 "FieldPath field names may not start with '$': %s", it->name);
     return ash__path_check(it->name, err);
 }

@@ -163,6 +163,41 @@ static void test_contract_errors__filters_that_fail(void **state)
     assert_int_equal(count, 1);
 }
 
+/* So is a projection: the last look at it, a sorted one, and what findAndModify gives back. */
+static void test_contract_errors__projections_that_fail(void **state)
+{
+    contract *t = *state;
+    static const char *const projections[] = {"{\"l.$\":1}", "{\"x\":{\"$divide\":[6,\"$n\"]}}"};
+    static const int32_t codes[] = {51246, 2};
+    assert_ok(insert_json(t, t->c, "{\"_id\":1,\"n\":0,\"l\":[1,2]}"), &t->err);
+    for (int i = 0; i < 4; i++) {
+        ash_find_options opts = ASH_FIND_OPTIONS_INIT;
+        ash_cursor *cursor = NULL;
+        ash_doc doc;
+        opts.projection = json(projections[i / 2]);
+        opts.sort = i % 2 == 0 ? NULL : json("{\"n\":1}");
+        int rc = ash_collection_find(t->c, json("{\"n\":0}"), &opts, &cursor, &t->err);
+        if (rc == 0)
+            rc = ash_cursor_next(cursor, &doc, &t->err);
+        ash_cursor_free(cursor);
+        assert_int_equal(rc, ASH_EINVAL);
+        assert_int_equal(ash_error_server_code(&t->err), codes[i / 2]);
+    }
+    ash_find_and_modify_options opts = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    bson_t value;
+    bson_t *change = json("{\"$set\":{\"z\":1}}");
+    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
+    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(change);
+    update.value.v_doc.data_len = change->len;
+    opts.update = &update;
+    opts.projection = json(projections[1]);
+    bool was_found;
+    assert_int_equal(
+        ash_collection_find_and_modify(t->c, json("{}"), &opts, &value, &was_found, NULL, &t->err),
+        ASH_EINVAL);
+    assert_true(count_json(t, t->c, "{\"z\":1}") == 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +209,7 @@ int main(void)
         CONTRACT(test_contract_errors__queries),
         CONTRACT(test_contract_errors__case_insensitive_collation),
         CONTRACT(test_contract_errors__filters_that_fail),
+        CONTRACT(test_contract_errors__projections_that_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

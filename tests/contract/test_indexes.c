@@ -151,6 +151,33 @@ static void test_contract_indexes__partial_and_sparse(void **state)
     assert_true(count_json(t, t->c, "{\"p\":1,\"live\":true}") == 1);
 }
 
+static void test_contract_indexes__partial_filters_name_what_they_hold(void **state)
+{
+    contract *t = *state;
+    static const struct {
+        const char *filter;
+        int32_t code;
+    } cases[] = {
+        {"{\"a\":{\"$ne\":1}}", 67},
+        {"{\"a\":{\"$exists\":false}}", 67},
+        {"{\"$or\":[{\"a\":1},{\"a\":{\"$not\":{\"$gt\":1}}}]}", 67},
+        {"{\"a\":{\"$size\":1}}", 67},
+        {"{\"$expr\":{\"$eq\":[\"$a\",1]}}", 224},
+        {"{\"a\":{\"$gt\":1,\"$lte\":9},\"b\":{\"$exists\":true}}", 0},
+        {"{\"$or\":[{\"a\":{\"$in\":[1,2]}},{\"b\":{\"$type\":\"string\"}}]}", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[300];
+        snprintf(text, sizeof text,
+                 "[{\"key\":{\"p\":1},\"name\":\"p%zu\",\"partialFilterExpression\":%s}]", i,
+                 cases[i].filter);
+        int rc = index_json(t, t->c, text, NULL);
+        if ((rc != 0) != (cases[i].code != 0) ||
+            (rc != 0 && ash_error_server_code(&t->err) != cases[i].code))
+            fail_msg("%s: %d, code %d", cases[i].filter, rc, ash_error_server_code(&t->err));
+    }
+}
+
 typedef struct inserter {
     contract *t;
     int from;
@@ -233,6 +260,7 @@ int main(void)
         CONTRACT(test_contract_indexes__dropping),
         CONTRACT(test_contract_indexes__multikey_documents_come_once),
         CONTRACT(test_contract_indexes__partial_and_sparse),
+        CONTRACT(test_contract_indexes__partial_filters_name_what_they_hold),
         CONTRACT(test_contract_indexes__built_while_written_to),
         CONTRACT(test_contract_indexes__long_keys_are_found),
     };

@@ -139,10 +139,11 @@ static void test_query_sort__specification(void **state)
     (void)state;
     static const struct error_case cases[] = {
         {"{'a': 2}", 15975, "a"},
-        {"{'a': 'x'}", 15975, "a"},
+        {"{'a': 'x'}", 15974, "a"},
         {"{'a': 0}", 15975, "a"},
         {"{'a': {'$meta': 'textScore'}}", 2, "$meta"},
-        {"{'a': {'b': 1}}", 15975, "a"},
+        {"{'a': {'b': 1}}", 17312, "a"},
+        {"{'$a': 1}", 16410, "$a"},
         {"{'$natural': 2}", 2, "$natural"},
         {"{'$natural': 1, 'a': 1}", 2, "$natural"},
         {"{'': 1}", 56, ""},

@@ -46,7 +46,8 @@ static int reshape(ash_find_cursor *c, const ash_record *r, const ash_match_deta
     *out = r->doc;
     if (c->request.projection != NULL) {
         rc = ash__projection_apply(c->request.projection, r->doc, details, &c->projected, err);
-        *out = ash__builder_doc(&c->projected);
+        if (rc == 0)
+            *out = ash__builder_doc(&c->projected);
     }
     if (rc != 0 || !c->show_record_id)
         return rc;

@@ -20,7 +20,8 @@ static int take_value(answer *a, ash_target *t, ash_doc doc, const ash_match_det
     int rc = 0;
     if (t->request.projection != NULL) {
         rc = ash__projection_apply(t->request.projection, doc, details, &projected, err);
-        doc = ash__builder_doc(&projected);
+        if (rc == 0)
+            doc = ash__builder_doc(&projected);
     }
     if (rc == 0) {
         ash__doc_to_bson(doc, &view);

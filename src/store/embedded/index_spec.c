@@ -139,6 +139,8 @@ static int check_partial(const spec_fields *f, ash_error *err)
                                 "cannot mix \"partialFilterExpression\" and \"sparse\" options");
     ash__doc_to_bson(ash__value_doc(f->partial), &filter);
     int rc = ash__matcher_new(&filter, &env, &m, err);
+    if (rc == 0)
+        rc = ash__matcher_check_partial(m, err);
     ash__matcher_free(m);
     return rc;
 }
