@@ -78,17 +78,18 @@ static int watch(ash_lock_collection *c)
 {
     ash_watch_options o = ASH_WATCH_OPTIONS_INIT;
     ash_cursor *cursor = NULL;
-    ash_doc doc;
+    ash_batch batch = {0};
     o.op.cancel = &c->closing;
     o.max_await_ms = AWAIT_MS;
     int rc = ash_store_watch(c->store, c->db, c->name, &o, &cursor, NULL);
     if (rc != 0)
         return rc;
     set_watching(c, true);
-    while (rc == 0 && !__atomic_load_n(&c->closing, __ATOMIC_RELAXED)) {
-        rc = ash_cursor_next(cursor, &doc, NULL);
-        if (rc == 0 && doc.data != NULL)
-            take_event(c, doc);
+    /* It ends when the collection is dropped or renamed. */
+    while (rc == 0 && !batch.exhausted && !__atomic_load_n(&c->closing, __ATOMIC_RELAXED)) {
+        rc = ash_cursor_next_batch(cursor, 0, 0, &batch, NULL);
+        for (size_t i = 0; rc == 0 && i < batch.count; i++)
+            take_event(c, batch.docs[i]);
     }
     ash_cursor_free(cursor);
     set_watching(c, false);

@@ -278,6 +278,35 @@ static void test_lock_waiting__free_and_list(void **state)
     ash_lock_free(a);
 }
 
+/* Released by another process: only the change itself can tell in time. */
+static void hand_over(fixture *f, ash_lock_collection *one, ash_lock_collection *other)
+{
+    ash_lock *a = waiter(f, one, 60), *b = waiter(f, other, 60);
+    assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
+    assert_ok(ash_lock_request_write(b, &f->err), &f->err);
+    assert_comes(f, "x", "waiters.0.pid", getpid());
+    int64_t start = now_ms();
+    assert_ok(ash_lock_release(a, &f->err), &f->err);
+    assert_event(b, ASH_LOCK_LOCKED);
+    assert_true(now_ms() - start < 10000);
+    ash_lock_free(b);
+    ash_lock_free(a);
+}
+
+/* That ends the stream of changes; a new one has to be opened. */
+static void test_lock_waiting__changes_are_seen_after_a_drop(void **state)
+{
+    fixture *f = *state;
+    f->opts.polling_interval_s = 30;
+    ash_lock_collection *one = fixture_reopen(f, &f->opts), *other = fixture_reopen(f, &f->opts);
+    hand_over(f, one, other);
+    assert_ok(ash_collection_drop(f->docs, NULL, &f->err), &f->err);
+    sleep_ms(3000);
+    hand_over(f, one, other);
+    ash_lock_collection_close(one);
+    ash_lock_collection_close(other);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +318,7 @@ int main(void)
         LOCK_TEST(test_lock_waiting__queue_in_another_order),
         LOCK_TEST(test_lock_waiting__lease_is_kept_alive),
         LOCK_TEST(test_lock_waiting__free_and_list),
+        LOCK_TEST(test_lock_waiting__changes_are_seen_after_a_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
