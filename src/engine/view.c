@@ -123,10 +123,14 @@ void ash__snapshot_close(ash_view *v)
     ash__mutex_unlock(&e->views_lock);
 }
 
+/* The caller acts on the answer later, when others may have opened snapshots: of the newest commit
+ * there is now, or of later ones. */
 uint64_t ash__view_oldest(ash_engine *e)
 {
-    uint64_t oldest = UINT64_MAX;
+    MDB_envinfo info;
     ash__mutex_lock(&e->views_lock);
+    mdb_env_info(e->env, &info);
+    uint64_t oldest = info.me_last_txnid;
     for (const ash_view *v = e->open_views; v != NULL; v = v->next) {
         if (v->txn_id < oldest)
             oldest = v->txn_id;

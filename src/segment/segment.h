@@ -101,8 +101,8 @@ void ash__segments_mark(ash_segments *s, ash_extent extent); /* staged -> used *
 int ash__segments_unmark(ash_segments *s, ash_extent extent, ash_error *err);
 /* The commit with this transaction id, which freed the extent, is durable. */
 void ash__segments_hold(ash_segments *s, ash_extent extent, uint64_t txn);
-/* Free what no reader with a transaction id below its hold can see.  oldest: the oldest reader's,
- * UINT64_MAX without readers. */
+/* Free what no reader with a transaction id below its hold can see.  oldest: no reader that is or
+ * comes has a lower one. */
 void ash__segments_reap(ash_segments *s, uint64_t oldest);
 
 /* What changed in the maps since the last ash__segments_saved(), for the coming commit. */

@@ -2,6 +2,7 @@
 #include "fixture.h"
 
 #include "base/clock.h"
+#include "engine/internal.h"
 
 #include <string.h>
 
@@ -117,6 +118,23 @@ static void test_engine_space__snapshot_holds_what_it_sees(void **state)
     assert_true(found && fixture_chunk_is(record.doc, 1, 0, LARGE));
     ash__snapshot_close(v);
     insert_large(f, 31);
+    assert_int_equal(stats_of(f).held_blocks, 0);
+}
+
+/* Who looks for the oldest reader may act on it after somebody opened a snapshot. */
+static void test_engine_space__late_snapshot_holds_what_it_sees(void **state)
+{
+    fixture *f = *state;
+    fixture_create(f, "c", NULL);
+    insert_large(f, 1);
+    uint64_t oldest = ash__view_oldest(f->engine);
+    ash_view *v = fixture_view(f);
+    assert_ok(fixture_delete(f, "c", 1), &f->err);
+    assert_int_equal(stats_of(f).held_blocks, 15);
+    ash__segments_reap(f->engine->segments, oldest);
+    assert_int_equal(stats_of(f).held_blocks, 15);
+    ash__snapshot_close(v);
+    ash__segments_reap(f->engine->segments, ash__view_oldest(f->engine));
     assert_int_equal(stats_of(f).held_blocks, 0);
 }
 
@@ -263,6 +281,7 @@ int main(void)
         TEST(test_engine_space__pins_keep_deleted_payloads),
         TEST(test_engine_space__pins_lapse),
         TEST(test_engine_space__snapshot_holds_what_it_sees),
+        TEST(test_engine_space__late_snapshot_holds_what_it_sees),
         TEST(test_engine_space__broken_rule_is_noticed),
         TEST(test_engine_space__unused_staging_gives_back),
         TEST(test_engine_space__payload_of_another_collection_is_written_anew),
