@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_READERS = 4096, UNFINISHED_BYTES = 1 << 20 };
+enum { MAX_READERS = 4096, UNFINISHED_BYTES = 1 << 20, MAX_SEGMENT_BLOCKS = 1 << 28 };
 #define LEAST_MAP_BYTES (INT64_C(1) << 32)
 
 /* After an unclean end sequences go on behind all that the lost run can have given out. */
@@ -265,7 +265,8 @@ static int load_segments(ash_engine *e, ash_view *v, ash_error *err)
         if (result != 0 || !found)
             return result;
         id = ash__get_be32(key.mv_data);
-        if (key.mv_size != 4 || value.mv_size != 8 || id == 0 || id > (1 << 24))
+        if (key.mv_size != 4 || value.mv_size != 8 || id == 0 || id > (1 << 24) ||
+            ash__get_le32(value.mv_data) > MAX_SEGMENT_BLOCKS)
             return ash__fail(err, ASH_ECORRUPT, "the list of segments is damaged");
         ash__segments_add(e->segments, id, ash__get_le32(value.mv_data),
                           ash__get_le32((const uint8_t *)value.mv_data + 4));

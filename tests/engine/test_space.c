@@ -272,6 +272,22 @@ static void test_engine_space__compaction_gives_holes_back(void **state)
     fixture_check(f);
 }
 
+static int put_huge_segment(ash_writer *w, void *ctx, ash_error *err)
+{
+    static const uint8_t key[4] = {0, 0, 0, 7}, row[8] = {0xFF, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0};
+    (void)ctx;
+    return ash__row_put(w, ASH_DB_SPACE, key, sizeof key, row, sizeof row, err);
+}
+
+static void test_engine_space__impossible_segment_is_refused(void **state)
+{
+    fixture *f = *state;
+    fixture_apply(f, put_huge_segment, NULL, ASH_ACK_DURABLE, 0);
+    fixture_close(f);
+    assert_int_equal(ash__engine_open(f->folder, &f->opts, &f->engine, &f->err), ASH_ECORRUPT);
+    assert_string_equal(f->err.text, "the list of segments is damaged");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -287,6 +303,7 @@ int main(void)
         TEST(test_engine_space__payload_of_another_collection_is_written_anew),
         TEST(test_engine_space__drop_goes_on_after_reopening),
         TEST(test_engine_space__compaction_gives_holes_back),
+        TEST(test_engine_space__impossible_segment_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
