@@ -122,6 +122,14 @@ static void forget(ash_writer *w)
     w->fresh = false;
 }
 
+/* A batch is no more of which not all is in the journal. */
+static void lose(ash_writer *w, bool give)
+{
+    undo_to(w, w->redo_undo, give);
+    forget(w);
+    w->drops_undone = true;
+}
+
 void ash__batch_abort(ash_writer *w)
 {
     if (w->depth == 0)
@@ -129,8 +137,7 @@ void ash__batch_abort(ash_writer *w)
     mdb_txn_abort(w->nest[0].txn); /* the nested ones with it */
     w->depth = 0;
     w->view.txn = NULL;
-    undo_to(w, w->redo_undo, !w->in_doubt);
-    forget(w);
+    lose(w, !w->in_doubt);
     w->broken = 0;
 }
 
@@ -202,6 +209,8 @@ static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
     w->redo_safe = 0;
     w->in_doubt = false;
     forget(w);
+    w->drops_pending = w->drops_pending || w->drops_undone;
+    w->drops_undone = false;
     ash__pins_lapse(e);
     ash__segments_reap(e->segments, ash__view_oldest(e));
     ash__oplog_committed(e, newest);
@@ -255,8 +264,7 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
     w->depth = 0;
     w->view.txn = NULL;
     if (rc != 0) {
-        undo_to(w, w->redo_undo, !w->in_doubt && !is_given_up(w->engine));
-        forget(w);
+        lose(w, !w->in_doubt && !is_given_up(w->engine));
         /* LMDB says so of a write that a full disk cut short. */
         if (rc == EIO && ash__reserve_is_disk_full(w->engine))
             rc = ENOSPC;

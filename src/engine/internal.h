@@ -80,8 +80,9 @@ struct ash_writer {
     uint64_t batch_bytes;
     uint64_t last_time; /* of the oplog */
     bool drops_pending;
-    bool deletes;          /* the batch has deletes: it may use the reserve */
-    bool marked_open;      /* the row "open" is there, and this run's first sequence is recorded */
+    bool drops_undone; /* what a batch deleted of them may be there again: look after a commit */
+    bool deletes;      /* the batch has deletes: it may use the reserve */
+    bool marked_open;  /* the row "open" is there, and this run's first sequence is recorded */
     ash_key_set *old_keys; /* one for each index of the collection at hand … */
     ash_key_set *new_keys;
     size_t key_sets; /* … of so many */

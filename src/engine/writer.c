@@ -286,6 +286,9 @@ static void drop_turn(ash_writer *w, ash_queue *q)
     else if (w->changed && q->commit_by == 0)
         q->commit_by = ash__clock_ms() + w->engine->opts.interval_ms;
     w->fresh = w->fresh || w->changed;
+    /* What failed for want of room is worth another try, damage is not. */
+    if (result != 0)
+        w->drops_undone = result == ASH_ENOSPC;
 }
 
 /* The last commit of a run that ends well. */

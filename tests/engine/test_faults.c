@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <errno.h>
@@ -132,6 +133,79 @@ static void test_engine_faults__full_map(void **state)
     fixture_check(f);
 }
 
+enum { LARGE = 60000, LARGE_COUNT = 10 };
+
+static int drop(ash_writer *w, void *ctx, ash_error *err)
+{
+    const ash_coll *c;
+    int result = ash__catalog_find(ash__writer_view(w), "test", ctx, &c, err);
+    return result == 0 ? ash__catalog_drop(w, c, err) : result;
+}
+
+static int insert_staged(ash_writer *w, void *ctx, ash_error *err)
+{
+    const ash_coll *c;
+    uint64_t rid;
+    bson_t *doc = fixture_chunk(1, 1, LARGE);
+    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    if (result == 0)
+        result = ash__record_insert(w, c, ash__doc_from_bson(doc), ctx, &rid, NULL, err);
+    bson_destroy(doc);
+    return result;
+}
+
+static ash_staged *stage(fixture *f)
+{
+    ash_staged *staged = NULL;
+    bson_t *doc = fixture_chunk(1, 1, LARGE);
+    struct iovec part = {(void *)(uintptr_t)bson_get_data(doc), doc->len};
+    ash_view *v = fixture_view(f);
+    uint32_t id = fixture_coll(f, v, "c")->id;
+    ash__snapshot_close(v);
+    assert_ok(ash__staged_write(f->engine, id, &part, 1, &staged, &f->err), &f->err);
+    bson_destroy(doc);
+    return staged;
+}
+
+static bool all_is_free(fixture *f)
+{
+    ash_engine_stats stats = {.used_blocks = 1};
+    for (int64_t end = ash__clock_ms() + 10000; ash__clock_ms() < end; ash__clock_sleep_ms(5)) {
+        assert_ok(ash__engine_stats(f->engine, &stats, &f->err), &f->err);
+        if (stats.used_blocks == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What was deleted in a batch that failed is deleted later. */
+static void test_engine_faults__dropped_data_goes_after_a_failed_commit(void **state)
+{
+    fixture *f = *state;
+    char dropped[] = "dropped";
+    fixture_close(f);
+    f->opts.interval_ms = 60000;
+    fixture_open(f);
+    fixture_create(f, "c", NULL);
+    fixture_create(f, dropped, NULL);
+    for (int32_t i = 0; i < LARGE_COUNT; i++) {
+        bson_t *doc = fixture_chunk(i, i, LARGE);
+        assert_ok(fixture_insert(f, dropped, doc, ASH_ACK_APPLIED, NULL), &f->err);
+        bson_destroy(doc);
+    }
+    ash_staged *staged = stage(f);
+    fixture_apply(f, drop, dropped, ASH_ACK_DURABLE, 0);
+    assert_true(all_is_free(f));
+    set_faulty(1, EIO);
+    fixture_apply(f, insert_staged, staged, ASH_ACK_DURABLE, ASH_EIO);
+    ash__io_set(NULL);
+    bson_t *doc = fixture_chunk(2, 2, 100);
+    assert_ok(fixture_insert(f, "c", doc, ASH_ACK_DURABLE, NULL), &f->err);
+    bson_destroy(doc);
+    assert_true(all_is_free(f));
+    fixture_check(f);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -140,6 +214,7 @@ int main(void)
         TEST(test_engine_faults__full_disk),
         TEST(test_engine_faults__broken_disk),
         TEST(test_engine_faults__full_map),
+        TEST(test_engine_faults__dropped_data_goes_after_a_failed_commit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
