@@ -239,11 +239,11 @@ static int fetch_old(ash_writer *w, const ash_coll *c, uint64_t rid, ash_record 
                            (unsigned long long)rid);
     if (result == 0)
         result = extract_all(w, c, old->doc, w->old_keys, err);
-    for (uint32_t i = 0; result == 0 && old->place.segment != 0 && i < c->index_count; i++) {
-        for (uint32_t k = 0; result == 0 && all && k < w->old_keys[i].count; k++)
+    for (uint32_t i = 0; result == 0 && all && old->place.segment != 0 && i < c->index_count; i++) {
+        for (uint32_t k = 0; result == 0 && all && c->indexes[i].ready && k < w->old_keys[i].count;
+             k++)
             result = ash__index_has(&w->view, &c->indexes[i], ash__key_set_at(&w->old_keys[i], k),
                                     rid, &all, err);
-        all = all || !c->indexes[i].ready;
     }
     if (result == 0 && !all)
         result = ash__record_fetch(&w->view, c, rid, true, old, &found, err);

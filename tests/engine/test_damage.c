@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "segment/layout.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { LARGE = 30000 };
+enum { LARGE = 30000, ID_VALUE_AT = 9 };
 
 static void flip(fixture *f, const char *name, off_t offset)
 {
@@ -205,6 +206,38 @@ static void test_engine_damage__rows_that_nobody_finds_are_reported(void **state
     ash__buffer_release(&found);
 }
 
+static int begin_index(ash_writer *w, void *ctx, ash_error *err)
+{
+    const ash_coll *c;
+    const ash_index *i;
+    bson_t *spec = BCON_NEW("v", BCON_INT32(2), "key", "{", "x", BCON_INT32(1), "}", "name", "x_1");
+    (void)ctx;
+    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    if (result == 0)
+        result = ash__index_create(w, c, spec, &i, err);
+    bson_destroy(spec);
+    return result;
+}
+
+/* A damaged payload gives other keys; an index that is being built has none of them anyway. */
+static void test_engine_damage__is_noticed_while_an_index_is_built(void **state)
+{
+    fixture *f = *state;
+    ash_record record;
+    bool there;
+    fill(f);
+    fixture_apply(f, begin_index, NULL, ASH_ACK_DURABLE, 0);
+    ash_view *v = fixture_view(f);
+    const ash_coll *c = fixture_coll(f, v, "c");
+    assert_ok(ash__record_locate(v, c, 1, &record, &there, &f->err), &f->err);
+    ash__snapshot_close(v);
+    assert_int_equal(record.place.segment, 1);
+    ash_layout layout = ash__layout_for(record.place.len);
+    flip(f, "segments/00000001.seg",
+         (off_t)record.place.block * ASH_BLOCK_BYTES + layout.offset + ID_VALUE_AT);
+    assert_int_equal(fixture_delete(f, "c", 1), ASH_ECORRUPT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -212,6 +245,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_engine_damage__payload_is_named),
         TEST(test_engine_damage__record_header_is_named),
+        TEST(test_engine_damage__is_noticed_while_an_index_is_built),
         TEST(test_engine_damage__rows_that_nobody_finds_are_reported),
         TEST(test_engine_damage__metadata_never_gives_wrong_bytes),
     };
