@@ -138,7 +138,7 @@ static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
         rc = ash__coll_ensure(w, in->db, in->coll, &c.coll, err);
     if (rc == 0)
         rc = ash__view_refuse(c.coll, err);
-    if (c.coll != NULL && in->coll_id == 0)
+    if (c.coll != NULL && in->coll_id != c.coll->id)
         ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, c.coll->id);
     while (rc == 0 && in->next < in->end && !in->stop) {
         ash__budget_turn();

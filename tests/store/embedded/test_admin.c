@@ -221,6 +221,35 @@ static void test_embedded_admin__transaction_begins_with_a_large_document(void *
     assert_int_equal(fixture_count(f, f->c, "{}"), 2);
 }
 
+static uint32_t id_of_things(fixture *f)
+{
+    ash_view *v = NULL;
+    const ash_coll *c = NULL;
+    assert_ok(ash__snapshot_open(ash__embedded(f->store)->engine, &v, &f->err), &f->err);
+    assert_ok(ash__catalog_find(v, "test", "things", &c, &f->err), &f->err);
+    assert_non_null(c);
+    uint32_t id = c->id;
+    ash__snapshot_close(v);
+    return id;
+}
+
+/* With an old id every large document would be written twice, the second time on the writer. */
+static void test_embedded_admin__id_is_learned_anew_after_a_drop(void **state)
+{
+    fixture *f = *state;
+    ash_embedded *s = ash__embedded(f->store);
+    uint32_t first = 0;
+    for (int i = 0; i < 2; i++) {
+        bson_t *doc = fixture_chunk(i, 0, 0, 20000);
+        assert_ok(ash_collection_insert_one(f->c, doc, NULL, &f->err), &f->err);
+        bson_destroy(doc);
+        assert_int_equal(ash__coll_ids_get(&s->coll_ids, "test", "things"), id_of_things(f));
+        assert_int_not_equal(id_of_things(f), first);
+        first = id_of_things(f);
+        assert_ok(ash_collection_drop(f->c, NULL, &f->err), &f->err);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +260,7 @@ int main(void)
         EMBEDDED(test_embedded_admin__maintenance),
         EMBEDDED(test_embedded_admin__databases),
         EMBEDDED(test_embedded_admin__transaction_begins_with_a_large_document),
+        EMBEDDED(test_embedded_admin__id_is_learned_anew_after_a_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
