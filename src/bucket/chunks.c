@@ -245,6 +245,11 @@ int ash__chunk_missing(const ash_file *file, int64_t n, ash_error *err)
     return fail_of_file(file, ASH_ECHUNKMISSING, err, "is missing", n);
 }
 
+int ash__chunk_extra(const ash_file *file, int64_t n, ash_error *err)
+{
+    return fail_of_file(file, ASH_ECHUNKEXTRA, err, "is there twice or has no place", n);
+}
+
 int ash__chunk_parse(const ash_file *file, ash_doc doc, int64_t *n, const uint8_t **data,
                      size_t *len, ash_error *err)
 {
@@ -316,7 +321,7 @@ int ash__chunk_check(const ash_file *file, int64_t expected, int64_t n, size_t l
     if (n > expected)
         return ash__chunk_missing(file, expected, err);
     if (n < expected)
-        return fail_of_file(file, ASH_ECHUNKEXTRA, err, "is there twice or has no place", n);
+        return ash__chunk_extra(file, n, err);
     int32_t want = ash__chunk_length(file->length, file->chunk_size, n);
     if (len == (size_t)want)
         return 0;

@@ -72,6 +72,7 @@ bool ash__chunk_parse_head(ash_doc doc, size_t have, int64_t *n, const uint8_t *
 /* Is it chunk `expected` and as long as the files document says? */
 int ash__chunk_check(const ash_file *file, int64_t expected, int64_t n, size_t len, ash_error *err);
 int ash__chunk_missing(const ash_file *file, int64_t n, ash_error *err); /* ASH_ECHUNKMISSING */
+int ash__chunk_extra(const ash_file *file, int64_t n, ash_error *err);   /* ASH_ECHUNKEXTRA */
 
 /* ---- removing ---- */
 

@@ -175,7 +175,7 @@ int ash__download_check_no_more(ash_download *d, ash_error *err)
         if (rc != 0)
             return rc;
         if (len > 0 || n < d->next_n)
-            return ash__chunk_check(d->file, INT64_MAX, n, len, err);
+            return ash__chunk_extra(d->file, n, err);
     }
 }
 

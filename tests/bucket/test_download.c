@@ -107,7 +107,12 @@ static void test_bucket_download__missing_extra_and_wrong_chunks_differ(void **s
     support_insert(f->chunks, "{\"files_id\": 1, \"n\": 6, \"data\": {\"$binary\": {\"base64\": "
                               "\"AA==\", \"subType\": \"00\"}}}");
     expect_failure(f, &id, ASH_ECHUNKEXTRA);
-    support_remove(f->chunks, "{\"files_id\": 1, \"n\": 6}");
+    support_update(f->chunks, "{\"files_id\": 1, \"n\": 6}",
+                   "{\"$set\": {\"n\": {\"$numberLong\": \"9223372036854775807\"}, \"data\": "
+                   "{\"$binary\": {\"base64\": \"MDEyMzQ1Njc4OWFiY2RlZg==\", \"subType\": "
+                   "\"00\"}}}}");
+    expect_failure(f, &id, ASH_ECHUNKEXTRA);
+    support_remove(f->chunks, "{\"files_id\": 1, \"n\": {\"$gte\": 6}}");
     support_update(f->chunks, "{\"files_id\": 1, \"n\": 2}",
                    "{\"$set\": {\"data\": {\"$binary\": {\"base64\": \"AA==\", \"subType\": "
                    "\"00\"}}}}");
