@@ -71,6 +71,7 @@ static int insert_new(const ash_alter *a, ash_transaction *t, int64_t deadline_m
     }
     if (rc != 0 || a->staged_count == 0)
         return rc;
+    int64_t moved = 0;
     bson_t filter = BSON_INITIALIZER;
     bson_t operators = BSON_INITIALIZER;
     bson_t set;
@@ -79,10 +80,13 @@ static int insert_new(const ash_alter *a, ash_transaction *t, int64_t deadline_m
     bson_append_value(&set, "files_id", 8, &a->file->id);
     bson_append_document_end(&operators, &set);
     ash_op op = ash__bucket_write_op(a->bucket, t, deadline_ms);
-    rc =
-        ash__collection_change(a->bucket->chunks, &filter, &operators, true, false, &op, NULL, err);
+    rc = ash__collection_change(a->bucket->chunks, &filter, &operators, true, false, &op, &moved,
+                                err);
     bson_destroy(&operators);
     bson_destroy(&filter);
+    /* They were not on disk yet, or so old that somebody swept them. */
+    if (rc == 0 && moved != (int64_t)a->staged_count)
+        rc = ash__fail(err, ASH_ECONFLICT, "chunks of the alteration were lost before it ended");
     return rc;
 }
 

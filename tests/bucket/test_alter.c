@@ -66,6 +66,25 @@ static void test_bucket_alter__keeps_id_date_and_revision(void **state)
     ash_file_free(after);
 }
 
+/* Chunks that were written early are in the store, and can be lost there like any others. */
+static void test_bucket_alter__a_lost_chunk_is_noticed(void **state)
+{
+    fixture *f = *state;
+    bson_value_t id = support_int_id(1);
+    uint8_t *data = support_bytes(40000, 1);
+    assert_ok(support_put_with(f, &id, "f", data, 40000, NULL), &f->err);
+    ash_alter *a = open_alter(f, &id);
+    for (int64_t at = 0; at < 40000; at += CHUNK)
+        assert_ok(ash_alter_write(a, at, "x", 1, &f->err), &f->err);
+    assert_int_equal(support_count(f->chunks, "{\"files_id\": {\"$ne\": 1}, \"n\": 5}"), 1);
+    support_remove(f->chunks, "{\"files_id\": {\"$ne\": 1}, \"n\": 5}");
+    assert_int_equal(ash_alter_finish(a, NULL, &f->err), ASH_ECONFLICT);
+    ash_alter_free(a);
+    support_expect(f, &id, data, 40000);
+    assert_int_equal(support_count(f->chunks, "{}"), 2500);
+    ash__free(data);
+}
+
 static void test_bucket_alter__free_before_finish_changes_nothing(void **state)
 {
     fixture *f = *state;
@@ -200,11 +219,9 @@ int main(void)
 #define T(name)                                                                                    \
     cmocka_unit_test_setup_teardown(test_bucket_alter__##name, support_setup, support_teardown)
     const struct CMUnitTest tests[] = {
-        T(append_write_truncate),
-        T(keeps_id_date_and_revision),
-        T(free_before_finish_changes_nothing),
-        T(second_of_two_conflicts),
-        T(bad_arguments),
+        T(append_write_truncate),          T(keeps_id_date_and_revision),
+        T(a_lost_chunk_is_noticed),        T(free_before_finish_changes_nothing),
+        T(second_of_two_conflicts),        T(bad_arguments),
         T(random_writes_against_an_array),
     };
     return cmocka_run_group_tests_name("bucket alter", tests, NULL, NULL);
