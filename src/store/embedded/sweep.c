@@ -23,6 +23,14 @@ static bool sleep_until(ash_embedded *s, int64_t until_ms)
     return go_on;
 }
 
+bool ash__sweep_is_over(ash_embedded *s)
+{
+    ash__gate_lock(s->gate);
+    bool closing = s->closing;
+    ash__gate_unlock(s->gate);
+    return closing;
+}
+
 static void ttl_round(ash_embedded *s)
 {
     ash_error err = ASH_ERROR_INIT;

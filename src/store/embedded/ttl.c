@@ -23,6 +23,8 @@ typedef struct expiry {
     ash_embedded *store;
     expiring what;
     bool more;
+    size_t deleted;   /* in this turn */
+    ash_error damage; /* the first document that cannot be read */
 } expiry;
 
 static bool note_index(void *ctx, const ash_coll *c, const ash_index *index)
@@ -73,6 +75,27 @@ static int find_expired(ash_view *v, const ash_index *index, ash_rid_list *out, 
     return rc;
 }
 
+/* A damaged document stays where it is, and the others need not live on for it. */
+static int expire_one(expiry *e, ash_changer *c, uint64_t rid, ash_error *err)
+{
+    ash_record r;
+    ash_error own = ASH_ERROR_INIT;
+    bool found = false;
+    int rc = ash__record_get(ash__writer_view(c->writer), c->coll, rid, &r, &found, &own);
+    if (rc == ASH_ECORRUPT) {
+        if (e->damage.code == 0)
+            e->damage = own;
+        return 0;
+    }
+    if (rc == 0 && found) {
+        rc = ash__change_delete(c, &r, &own);
+        e->deleted += rc == 0;
+    }
+    if (rc != 0 && err != NULL)
+        *err = own;
+    return rc;
+}
+
 static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
 {
     static const ash_op no_limits = {0};
@@ -88,24 +111,12 @@ static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
     if (rc == 0 && index != NULL)
         rc = find_expired(ash__writer_view(w), index, &rids, err);
     size_t i = 0;
-    for (; rc == 0 && i < rids.count && ash__clock_ms() < until; i++) {
-        ash_record r;
-        bool found = false;
-        rc = ash__record_get(ash__writer_view(w), c.coll, rids.rids[i], &r, &found, err);
-        if (rc == 0 && found)
-            rc = ash__change_delete(&c, &r, err);
-    }
-    e->more = i < rids.count || rids.count == TURN_RECORDS;
+    e->deleted = 0;
+    for (; rc == 0 && i < rids.count && ash__clock_ms() < until; i++)
+        rc = expire_one(e, &c, rids.rids[i], err);
+    e->more = e->deleted > 0 && (i < rids.count || rids.count == TURN_RECORDS);
     ash__rid_list_release(&rids);
     return rc;
-}
-
-static bool is_closing(ash_embedded *s)
-{
-    ash__gate_lock(s->gate);
-    bool closing = s->closing;
-    ash__gate_unlock(s->gate);
-    return closing;
 }
 
 /* Looks on a snapshot first: the writer is bothered only when something has expired. */
@@ -128,6 +139,17 @@ static int has_expired(ash_embedded *s, const expiring *what, bool *yes, ash_err
     return rc;
 }
 
+static int sweep_index(ash_embedded *s, const expiring *what, ash_error *err)
+{
+    expiry e = {.store = s, .what = *what};
+    int rc = has_expired(s, what, &e.more, err);
+    while (rc == 0 && e.more && !ash__sweep_is_over(s))
+        rc = ash__engine_apply(s->engine, expire_turn, &e, ASH_ACK_APPLIED, 0, 0, err);
+    if (rc != 0 || e.damage.code == 0)
+        return rc;
+    return ash__fail(err, e.damage.code, "%s", e.damage.text);
+}
+
 int ash__ttl_sweep(ash_embedded *s, ash_error *err)
 {
     expiring_list list = {0};
@@ -137,11 +159,9 @@ int ash__ttl_sweep(ash_embedded *s, ash_error *err)
         return rc;
     rc = ash__catalog_each_ttl(v, note_index, &list, err);
     ash__snapshot_close(v);
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
-        expiry e = {.store = s, .what = list.items[i]};
-        rc = has_expired(s, &e.what, &e.more, err);
-        while (rc == 0 && e.more && !is_closing(s))
-            rc = ash__engine_apply(s->engine, expire_turn, &e, ASH_ACK_APPLIED, 0, 0, err);
+    for (size_t i = 0; i < list.count; i++) {
+        int one = sweep_index(s, &list.items[i], rc == 0 ? err : NULL);
+        rc = rc == 0 ? one : rc;
     }
     ash__free(list.items);
     return rc;

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "store/embedded/sweep.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void create_index(fixture *f, const char *specs)
@@ -66,6 +67,51 @@ static void test_embedded_ttl__descending_and_many(void **state)
     ash_cursor_free(cursor);
 }
 
+static void insert_large(fixture *f, int id, int64_t at_ms)
+{
+    static const uint8_t bytes[20000];
+    bson_t b = BSON_INITIALIZER;
+    bson_append_int32(&b, "_id", -1, id);
+    bson_append_date_time(&b, "at", -1, at_ms);
+    bson_append_binary(&b, "data", -1, BSON_SUBTYPE_BINARY, bytes, sizeof bytes);
+    assert_ok(ash_collection_insert_one(f->c, &b, NULL, &f->err), &f->err);
+    bson_destroy(&b);
+}
+
+/* Somewhere in the data of the first record. */
+static void damage_first(fixture *f)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/segments/00000001.seg", f->folder);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 4096 + 10000, SEEK_SET), 0);
+    assert_int_equal(fputc('x', file), 'x');
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_embedded_ttl__damage_stops_nothing_else(void **state)
+{
+    fixture *f = *state;
+    ash_collection *things = f->c, *others = NULL;
+    const char *specs = "[{\"key\":{\"at\":1},\"name\":\"at\",\"expireAfterSeconds\":0}]";
+    create_index(f, specs);
+    insert_large(f, 1, 1000);
+    for (int i = 2; i < 700; i++)
+        insert_dated(f, i, 2000);
+    assert_ok(ash_collection_open(f->store, "test", "others", &others, &f->err), &f->err);
+    f->c = others;
+    create_index(f, specs);
+    insert_dated(f, 1, 1000);
+    f->c = things;
+    damage_first(f);
+    assert_int_equal(ash__ttl_sweep(ash__embedded(f->store), &f->err), ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "test.things, record 1"));
+    assert_int_equal(fixture_count(f, things, "{}"), 1);
+    assert_int_equal(fixture_count(f, others, "{}"), 0);
+    ash_collection_free(others);
+}
+
 static void test_embedded_ttl__by_itself(void **state)
 {
     fixture *f = *state;
@@ -85,6 +131,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         EMBEDDED(test_embedded_ttl__only_what_is_over),
         EMBEDDED(test_embedded_ttl__descending_and_many),
+        EMBEDDED(test_embedded_ttl__damage_stops_nothing_else),
         EMBEDDED(test_embedded_ttl__by_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
