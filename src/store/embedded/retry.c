@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/retry.h"
+#include "store/embedded/sweep.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -7,7 +8,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define KEEP_MS        ((int64_t)30 * 60 * 1000)
 #define SWEEP_PER_TURN 1000
 #define KEY_BYTES      22
 
@@ -171,11 +171,10 @@ static int delete_old(ash_writer *w, void *ctx, ash_error *err)
     return rc;
 }
 
-int ash__retry_sweep(ash_embedded *s, ash_error *err)
+static int sweep_turn(ash_embedded *s, sweep *old, ash_error *err)
 {
-    sweep *old = ash__new(sweep);
     ash_view *view = NULL;
-    old->before_ms = ash__clock_wall_ms() - KEEP_MS;
+    old->count = 0;
     int rc = ash__snapshot_open(s->engine, &view, err);
     if (rc == 0) {
         rc = ash__state_each(view, PREFIX, 2, collect_old, old, err);
@@ -183,6 +182,17 @@ int ash__retry_sweep(ash_embedded *s, ash_error *err)
     }
     if (rc == 0 && old->count > 0)
         rc = ash__engine_apply(s->engine, delete_old, old, ASH_ACK_APPLIED, 0, 0, err);
+    return rc;
+}
+
+int ash__retry_sweep(ash_embedded *s, int64_t before_ms, ash_error *err)
+{
+    sweep *old = ash__new(sweep);
+    int rc;
+    old->before_ms = before_ms;
+    do
+        rc = sweep_turn(s, old, err);
+    while (rc == 0 && old->count == SWEEP_PER_TURN && !ash__sweep_is_over(s));
     ash__free(old);
     return rc;
 }

@@ -24,7 +24,9 @@ int ash__retry_store(ash_writer *w, const ash_op *op, ash_doc result, ash_error 
 void ash__retry_encode(ash_builder *b, const ash_write_result *r); /* into an open document */
 void ash__retry_decode(ash_doc stored, ash_write_result *r);       /* replaces r, retried = true */
 
-/* Delete what is too old, a bounded number of entries a turn. */
-int ash__retry_sweep(ash_embedded *s, ash_error *err);
+/* Delete what was stored before that wall time, a bounded number of entries a turn of the writer.
+ */
+#define ASH_RETRY_KEEP_MS ((int64_t)30 * 60 * 1000)
+int ash__retry_sweep(ash_embedded *s, int64_t before_ms, ash_error *err);
 
 #endif

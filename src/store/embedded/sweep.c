@@ -41,7 +41,7 @@ static void ttl_round(ash_embedded *s)
 static void retry_round(ash_embedded *s)
 {
     ash_error err = ASH_ERROR_INIT;
-    if (ash__retry_sweep(s, &err) != 0)
+    if (ash__retry_sweep(s, ash__clock_wall_ms() - ASH_RETRY_KEEP_MS, &err) != 0)
         ash__log(ASH_LOG_WARN, "cannot delete old retry results: %s", err.text);
 }
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include "base/clock.h"
+#include "store/embedded/retry.h"
+
 #include <string.h>
 
 static ash_retry_id retry_id(int64_t number, int32_t statement)
@@ -145,6 +148,32 @@ static void test_embedded_retry__find_and_modify_gives_its_document_again(void *
     bson_destroy(filter);
 }
 
+/* More than one turn's worth, as many short sessions leave behind. */
+static void test_embedded_retry__all_old_results_are_swept(void **state)
+{
+    enum { SESSIONS = 2500 };
+    fixture *f = *state;
+    ash_error err = ASH_ERROR_INIT;
+    ash_write_result r;
+    ash_retry_id id = retry_id(1, 0);
+    fixture_close(f);
+    f->opts.durability = ASH_DURABILITY_INTERVAL;
+    fixture_open(f);
+    for (uint32_t i = 0; i < SESSIONS; i++) {
+        memcpy(id.session, &i, sizeof i);
+        assert_ok(insert_once(f, &id, "{\"a\":1}", &r), &f->err);
+        ash_write_result_release(&r);
+    }
+    assert_ok(ash__retry_sweep(ash__embedded(f->store), ash__clock_wall_ms() + 1, &err), &err);
+    for (uint32_t i = 0; i < SESSIONS; i += SESSIONS - 1) {
+        memcpy(id.session, &i, sizeof i);
+        assert_ok(insert_once(f, &id, "{\"a\":2}", &r), &f->err);
+        assert_false(r.retried);
+        ash_write_result_release(&r);
+    }
+    assert_int_equal(fixture_count(f, f->c, "{\"a\":2}"), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -154,6 +183,7 @@ int main(void)
         EMBEDDED(test_embedded_retry__statements_are_apart),
         EMBEDDED(test_embedded_retry__lower_number_is_refused),
         EMBEDDED(test_embedded_retry__find_and_modify_gives_its_document_again),
+        EMBEDDED(test_embedded_retry__all_old_results_are_swept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
