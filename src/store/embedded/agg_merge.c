@@ -274,6 +274,7 @@ int ash__agg_merge(ash_agg_host *h, ash_value spec, ash_source *input, ash_error
     ash_value into = spec.type == BSON_TYPE_UTF8 ? spec : ash__doc_get(doc, "into");
     /* One wait for the disk, at the end. */
     m.op.durability = ASH_DURABILITY_INTERVAL;
+    uint64_t losses = ash__engine_losses(h->store->engine);
     int rc = ash__agg_namespace(h, into, &m.db, &m.coll, err);
     if (rc == 0)
         rc = read_actions(&m, doc, err);
@@ -290,5 +291,7 @@ int ash__agg_merge(ash_agg_host *h, ash_value spec, ash_source *input, ash_error
             break;
         rc = merge_one(&m, next, err);
     }
-    return rc == 0 ? ash__engine_flush(h->store->engine, h->op.deadline_ms, err) : rc;
+    if (rc == 0)
+        rc = ash__engine_flush(h->store->engine, h->op.deadline_ms, err);
+    return rc == 0 ? ash__losses_check(h->store, losses, err) : rc;
 }

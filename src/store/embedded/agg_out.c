@@ -116,11 +116,16 @@ int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *
     bson_oid_init(&oid, NULL);
     bson_oid_to_string(&oid, hex);
     o->temp = ash__sprintf("tmp.agg_out.%s", hex);
+    uint64_t losses = ash__engine_losses(h->store->engine);
     int rc = ash__agg_namespace(h, spec, &o->db, &o->coll, err);
     if (rc == 0) {
         rc = copy_shape(o, err);
         if (rc == 0)
             rc = copy_documents(o, input, err);
+        if (rc == 0)
+            rc = ash__engine_flush(h->store->engine, h->op.deadline_ms, err);
+        if (rc == 0)
+            rc = ash__losses_check(h->store, losses, err);
         if (rc == 0)
             rc = ash__embedded_rename(store, o->db, o->temp, o->db, o->coll, true, &h->op, err);
         if (rc != 0) {

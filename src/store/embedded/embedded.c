@@ -58,6 +58,7 @@ static void embedded_close(ash_store *store)
     ash__past_release(s);
     ash__engine_close(s->engine);
     ash__guard_release(s);
+    ash__free(s->abandoned);
     ash__gate_free(s->coll_ids.gate);
     ash__gate_free(s->gate);
     ash__free(s);

@@ -46,6 +46,8 @@ typedef struct ash_embedded {
     struct ash_held *held; /* snapshots that resting downloads keep (held.c) */
     struct ash_past *past; /* states that reads go back to (past.c); NULL until there is one */
     struct ash_batch_memory *batches;
+    uint32_t *abandoned; /* indexes whose build failed, and which may still be there */
+    size_t abandoned_count;
     uint64_t losses_seen; /* guard.c */
     int64_t loss_at_ms;
     uint64_t loss_sequence;
@@ -115,6 +117,11 @@ int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_appl
 /* own: what fn returned; whole: ash__write_run.  true: fn did well, but its commit failed and it
  * all did not happen.  (After a timeout it may yet happen.) */
 bool ash__write_is_lost(int own, int whole);
+
+/* Were all writes that nobody waited for kept, since ash__engine_losses() gave `losses`?  ASH_EIO:
+ * a commit failed.  Says nothing of those that are not on disk yet: flush first, or ask on the
+ * writer, in what is to hold only together with them. */
+int ash__losses_check(ash_embedded *s, uint64_t losses, ash_error *err);
 
 /* Find the collection or create it. */
 int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_coll **out,

@@ -106,7 +106,8 @@ static int fill_turn(ash_build *b, ash_writer *w, ash_error *err)
 
 static int make_ready(ash_build *b, ash_writer *w, ash_error *err)
 {
-    int rc = 0;
+    /* Nobody waited for the turns; what a commit that failed took along the index would lack. */
+    int rc = ash__losses_check(b->store, b->losses, err);
     for (uint32_t i = 0; rc == 0 && i < b->count; i++) {
         const ash_coll *c = NULL;
         const ash_index *index = NULL;
@@ -138,6 +139,43 @@ static int drop_unfinished(ash_writer *w, uint32_t coll_id, uint32_t index_id, a
     return rc == 0 ? ash__state_delete(w, key, sizeof key, err) : rc;
 }
 
+static void abandon(const ash_build *b)
+{
+    ash_embedded *s = b->store;
+    ash__gate_lock(s->gate);
+    s->abandoned =
+        ash__realloc_array(s->abandoned, s->abandoned_count + b->count, sizeof *s->abandoned);
+    memcpy(s->abandoned + s->abandoned_count, b->ids, b->count * sizeof *b->ids);
+    s->abandoned_count += b->count;
+    ash__gate_unlock(s->gate);
+}
+
+static bool is_abandoned(ash_embedded *s, const ash_index *index)
+{
+    bool is = false;
+    ash__gate_lock(s->gate);
+    for (size_t i = 0; i < s->abandoned_count; i++)
+        is = is || (!index->ready && s->abandoned[i] == index->id);
+    ash__gate_unlock(s->gate);
+    return is;
+}
+
+int ash__build_clear(ash_build *b, ash_writer *w, ash_error *err)
+{
+    for (;;) {
+        const ash_coll *c = NULL;
+        const ash_index *left = NULL;
+        int rc = ash__catalog_find_id(ash__writer_view(w), b->coll_id, &c, err);
+        for (uint32_t i = 0; rc == 0 && c != NULL && i < c->index_count; i++)
+            left = is_abandoned(b->store, &c->indexes[i]) ? &c->indexes[i] : left;
+        if (rc != 0 || left == NULL)
+            return rc;
+        rc = drop_unfinished(w, b->coll_id, left->id, err);
+        if (rc != 0)
+            return rc;
+    }
+}
+
 static int build_turn(ash_writer *w, void *ctx, ash_error *err)
 {
     ash_build *b = ctx;
@@ -157,6 +195,7 @@ int ash__build_start(ash_build *b, ash_writer *w, bool at_once, ash_error *err)
     ash_coll_stats stats;
     const ash_coll *c = NULL;
     b->rid = 1;
+    b->losses = ash__engine_losses(b->store->engine);
     int rc = ash__catalog_find_id(ash__writer_view(w), b->coll_id, &c, err);
     if (rc == 0)
         rc = ash__coll_stats(ash__writer_view(w), c, &stats, err);
@@ -195,7 +234,7 @@ static int await_others(ash_build *b, ash_error *err)
             const ash_coll *c = NULL;
             const ash_index *index = NULL;
             rc = look_up(v, b->coll_id, b->awaited[i], &c, &index, err);
-            if (rc == 0 && index == NULL)
+            if (rc == 0 && (index == NULL || is_abandoned(b->store, index)))
                 rc = ash__fail_server(err, ASH_ECONFLICT, 276,
                                       "the index was being built already, and that build failed");
             waiting = waiting || (index != NULL && !index->ready);
@@ -227,6 +266,7 @@ static int fill_all(ash_build *b, ash_error *err)
         b->finish = false;
     }
     if (rc != 0) {
+        abandon(b);
         b->undo = true;
         ash__engine_apply(b->store->engine, build_turn, b, ASH_ACK_APPLIED, 0, 0, NULL);
         b->undo = false;

@@ -24,14 +24,18 @@ typedef struct ash_build {
     /* The run's own. */
     uint32_t at;
     uint64_t rid;
-    bool finish; /* what the apply is to do: make them ready … */
-    bool undo;   /* … or drop them */
+    uint64_t losses; /* of the engine, before the first turn */
+    bool finish;     /* what the apply is to do: make them ready … */
+    bool undo;       /* … or drop them */
 } ash_build;
 
 void ash__build_add(ash_build *b, uint32_t index_id);
 void ash__build_wait_for(ash_build *b, uint32_t index_id);
 bool ash__build_has(const ash_build *b, uint32_t index_id);
 
+/* In the apply that is about to make them: drop what failed builds left behind, since the commit
+ * that was to take it away failed as well. */
+int ash__build_clear(ash_build *b, ash_writer *w, ash_error *err);
 /* In the apply that made the indexes: finish at once when there is little to do (or at_once), else
  * note the build. */
 int ash__build_start(ash_build *b, ash_writer *w, bool at_once, ash_error *err);

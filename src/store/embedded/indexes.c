@@ -93,8 +93,13 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
         rc = ash__coll_ensure(w, cr->db, cr->coll, &c, err);
     if (rc != 0)
         return rc;
-    cr->before = c->index_count;
     cr->build.coll_id = c->id;
+    rc = ash__build_clear(&cr->build, w, err);
+    if (rc == 0)
+        rc = ash__catalog_find_id(ash__writer_view(w), cr->build.coll_id, &c, err);
+    if (rc != 0)
+        return rc;
+    cr->before = c->index_count;
     ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(cr->specs));
     while (rc == 0 && ash__doc_iter_next(&it))
         rc = create_one(cr, w, it.value, err);

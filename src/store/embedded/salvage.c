@@ -358,6 +358,8 @@ static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
         result = copy_all(w, err);
     if (result == 0)
         result = ash_store_flush(w->to, NULL, err);
+    if (result == 0)
+        result = ash__losses_check(ash__embedded(w->to), 0, err);
     ash_store_close(w->to);
     if (result == 0)
         result = finish(partial, into, err);

@@ -68,6 +68,13 @@ bool ash__write_is_lost(int own, int whole)
     return whole != 0 && whole != own && whole != ASH_ETIMEOUT;
 }
 
+int ash__losses_check(ash_embedded *s, uint64_t losses, ash_error *err)
+{
+    if (ash__engine_losses(s->engine) == losses)
+        return 0;
+    return ash__fail(err, ASH_EIO, "a commit failed, and writes that this needs were lost with it");
+}
+
 int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_coll **out,
                      ash_error *err)
 {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
 /* Writes whose commit fails did not happen, and their results say so. */
@@ -164,6 +167,117 @@ static void test_embedded_lost__update_counts_nothing(void **state)
     }
 }
 
+/* ---- commits that fail beside something longer ---- */
+
+enum { MANY = 20000, ROUNDS = 12 };
+
+static atomic_int syncs;
+static atomic_bool stop;
+
+static int every_second(int fd)
+{
+    return atomic_fetch_add(&syncs, 1) % 2 == 0 ? full_disk(fd) : ash__io_system.fdatasync(fd);
+}
+
+/* Somebody else, who does not wait for the disk. */
+static void *insert_large(void *arg)
+{
+    fixture *f = arg;
+    ash_collection *c = NULL;
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    ash_error ignored = ASH_ERROR_INIT;
+    opts.op.durability = ASH_DURABILITY_INTERVAL;
+    assert_ok(ash_collection_open(f->store, "test", "others", &c, &ignored), &ignored);
+    for (int i = 0; !atomic_load(&stop); i++) {
+        bson_t *doc = fixture_chunk(i, 0, 1, BYTES);
+        ash_collection_insert_one(c, doc, &opts, &ignored);
+        bson_destroy(doc);
+        ash__clock_sleep_ms(5);
+    }
+    ash_collection_free(c);
+    return NULL;
+}
+
+static void insert_many(fixture *f)
+{
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    opts.op.durability = ASH_DURABILITY_INTERVAL;
+    for (int i = 0; i < MANY; i++) {
+        bson_t doc = BSON_INITIALIZER;
+        BSON_APPEND_INT32(&doc, "_id", i);
+        BSON_APPEND_INT32(&doc, "a", i);
+        assert_ok(ash_collection_insert_one(f->c, &doc, &opts, &f->err), &f->err);
+        bson_destroy(&doc);
+    }
+    assert_ok(ash_store_flush(f->store, NULL, &f->err), &f->err);
+}
+
+/* Whatever fails, what is said to be done is done wholly.  How often it was. */
+static int beside_failures(fixture *f, bool (*attempt)(fixture *f))
+{
+    static ash_io io;
+    pthread_t other;
+    int done = 0;
+    insert_many(f);
+    io = ash__io_system;
+    io.fdatasync = every_second;
+    atomic_store(&stop, false);
+    ash__io_set(&io);
+    assert_int_equal(pthread_create(&other, NULL, insert_large, f), 0);
+    for (int i = 0; i < ROUNDS; i++)
+        done += attempt(f);
+    atomic_store(&stop, true);
+    pthread_join(other, NULL);
+    ash__io_set(NULL);
+    return done;
+}
+
+static int drop_index(fixture *f)
+{
+    bson_value_t name = {.value_type = BSON_TYPE_UTF8};
+    name.value.v_utf8.str = (char *)(uintptr_t) "a";
+    name.value.v_utf8.len = 1;
+    return ash_collection_drop_indexes(f->c, &name, NULL, &f->err);
+}
+
+static bool build_index(fixture *f)
+{
+    bson_t *specs = fixture_json("[{\"key\":{\"a\":1},\"name\":\"a\"}]");
+    int rc = ash_collection_create_indexes(f->c, specs, NULL, NULL, &f->err);
+    bson_destroy(specs);
+    if (rc == 0)
+        assert_int_equal(fixture_count(f, f->c, "{\"a\":{\"$gte\":0}}"), MANY);
+    while (rc == 0 && drop_index(f) != 0)
+        ;
+    return rc == 0;
+}
+
+static void test_embedded_lost__index_is_whole_or_not_at_all(void **state)
+{
+    beside_failures(*state, build_index);
+}
+
+static bool write_out(fixture *f)
+{
+    ash_cursor *cursor = NULL;
+    ash_collection *copy = NULL;
+    bson_t *stages = fixture_json("[{\"$out\":\"copy\"}]");
+    int rc = ash_collection_aggregate(f->c, stages, NULL, &cursor, &f->err);
+    ash_cursor_free(cursor);
+    bson_destroy(stages);
+    if (rc != 0)
+        return false;
+    assert_ok(ash_collection_open(f->store, "test", "copy", &copy, &f->err), &f->err);
+    assert_int_equal(fixture_count(f, copy, "{}"), MANY);
+    ash_collection_free(copy);
+    return true;
+}
+
+static void test_embedded_lost__out_is_whole_or_not_at_all(void **state)
+{
+    beside_failures(*state, write_out);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -171,6 +285,8 @@ int main(void)
         EMBEDDED(test_embedded_lost__unordered_insert_tells_of_each_document),
         EMBEDDED(test_embedded_lost__ordered_insert_tells_of_the_disk_first),
         EMBEDDED(test_embedded_lost__update_counts_nothing),
+        EMBEDDED(test_embedded_lost__index_is_whole_or_not_at_all),
+        EMBEDDED(test_embedded_lost__out_is_whole_or_not_at_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
