@@ -250,6 +250,21 @@ void ash__keycode_append_bracket_end(ash_buffer *out, uint8_t type, bool descend
     ash__buffer_append_byte(out, (uint8_t)(descending ? ~bracket + 1 : bracket + BRACKET_SPAN));
 }
 
+bool ash__keycode_read_whole(const uint8_t *code, size_t len, int64_t *out)
+{
+    enum { WHOLE_BYTES = 10 };
+    static const double limit = 9007199254740992.0;
+    double value;
+    if (len != WHOLE_BYTES || code[0] != NUMBER_POSITIVE || code[WHOLE_BYTES - 1] != 0)
+        return false;
+    uint64_t bits = ash__get_be64(code + 1);
+    memcpy(&value, &bits, sizeof value);
+    if (!(value >= 0 && value <= limit) || value != floor(value))
+        return false;
+    *out = (int64_t)value;
+    return true;
+}
+
 bool ash__keycode_successor(ash_buffer *buf)
 {
     while (buf->len > 0 && buf->data[buf->len - 1] == 0xff)

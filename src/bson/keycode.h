@@ -63,6 +63,9 @@ void ash__keycode_append_hash(ash_buffer *out, ash_value v, bool descending,
 void ash__keycode_append_bracket_start(ash_buffer *out, uint8_t type, bool descending);
 void ash__keycode_append_bracket_end(ash_buffer *out, uint8_t type, bool descending);
 
+/* Is code, all of it, the ascending encoding of a whole number from 0 to 2^53?  Then *out. */
+bool ash__keycode_read_whole(const uint8_t *code, size_t len, int64_t *out);
+
 /* The smallest byte string greater than every string that starts with buf: last byte + 1 with
  * carry; false when buf is all 0xFF. */
 bool ash__keycode_successor(ash_buffer *buf);

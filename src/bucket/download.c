@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/options.h"
+#include "bucket/attributes.h"
 #include "store/parts.h"
 
 static const int VERSION_TRIES = 100;
@@ -78,7 +79,7 @@ static int check_end(ash_download *d, ash_error *err)
     int rc = 0;
     if (d->ended)
         return 0;
-    if (d->cursor != NULL && d->end == d->file->length)
+    if (d->cursor != NULL && !d->lost && d->end == d->file->length)
         rc = ash__download_check_no_more(d, err);
     if (rc == 0)
         rc = check_digest(d, err);
@@ -118,13 +119,19 @@ static int find_and_hold(ash_transaction *t, void *ctx, ash_error *err)
 {
     const opening *op = ctx;
     ash_download *d = op->download;
-    bool with = op->options->with_attributes || op->options->verify || d->pinned;
+    bool with = op->options->with_attributes || op->options->verify ||
+                (d->pinned && !ash__store_can_look(d->bucket->store));
     int rc = get_file(d->bucket, t, op->which, with, op->deadline_ms, &d->file, err);
     if (rc == 0)
         rc = choose_range(d, op->options, err);
     if (rc != 0 || !d->pinned || d->start == d->end)
         return rc;
-    return ash__download_open_chunks(d, t, op->deadline_ms, err);
+    rc = ash__download_open_chunks(d, t, op->deadline_ms, err);
+    /* A cursor in parts holds all chunks and is never opened anew; others may be, and then it takes
+     * the attributes to tell whether the version is the same. */
+    if (rc == 0 && !with && !d->in_parts)
+        rc = ash__attributes_read(d->bucket, t, d->file, op->deadline_ms, err);
+    return rc;
 }
 
 static int try_open(opening *op, bool *same, ash_error *err)
@@ -259,10 +266,12 @@ static int current_piece(ash_download *d, int64_t deadline_ms, ash_error *err)
         return check_end(d, err);
     if (d->cursor == NULL)
         rc = reopen(d, deadline_ms, err);
+    else if (d->lost)
+        rc = ash__download_search_chunk(d, err);
     if (rc == 0)
         rc = ash__download_load_chunk(d, &astray, err);
     if (rc == 0 && astray)
-        rc = reopen(d, deadline_ms, err);
+        rc = ash__download_search_chunk(d, err);
     if (rc == 0 && astray)
         rc = ash__download_load_chunk(d, &astray, err);
     return rc;
@@ -340,11 +349,10 @@ int ash_download_seek(ash_download *d, int64_t position, ash_error *err)
         return ash__fail(err, ASH_EINVAL, "position %lld is not between %lld and %lld",
                          (long long)position, (long long)d->start, (long long)d->end);
     int64_t ahead = position - d->position;
-    if (ahead >= 0 && ahead <= (int64_t)d->piece_len) {
+    if (ahead >= 0 && ahead <= (int64_t)d->piece_len)
         skip_in_piece(d, (size_t)ahead);
-    } else if (!ash__download_seek_chunk(d, position)) {
-        ash__download_close_chunks(d);
-    }
+    else
+        ash__download_seek_chunk(d, position);
     d->position = position;
     d->ended = false;
     return 0;

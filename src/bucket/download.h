@@ -24,6 +24,7 @@ struct ash_download {
     int64_t first_n;      /* number of the cursor's first chunk */
     int64_t next_n;       /* the chunk that must come next */
     bool sought;          /* its place was reckoned from its number */
+    bool lost;            /* in parts: the cursor stands nowhere in particular */
     const ash_doc *chunk; /* the current one, in the batch; in parts its bytes … */
     size_t right_from;    /* … from here … */
     size_t right_to;      /* … to here are verified */
@@ -40,12 +41,14 @@ int ash__download_open_chunks(ash_download *d, ash_transaction *t, int64_t deadl
                               ash_error *err);
 void ash__download_close_chunks(ash_download *d);
 /* The chunk that holds `position`, checked, as the current piece.  *astray: a seek did not lead to
- * it, since chunks are missing; the cursor has to be opened anew. */
+ * it, since chunks are missing or there twice; it has to be searched for. */
 int ash__download_load_chunk(ash_download *d, bool *astray, ash_error *err);
 /* The next len bytes of the piece are about to be given out. */
 int ash__download_verify_piece(ash_download *d, size_t len, ash_error *err);
-/* false: there a cursor has to be opened. */
-bool ash__download_seek_chunk(ash_download *d, int64_t position);
+/* Go to the chunk that holds the position, when bytes of it are asked for. */
+void ash__download_seek_chunk(ash_download *d, int64_t position);
+/* In parts: to the first chunk that may hold `position`, by looking at chunks' numbers. */
+int ash__download_search_chunk(ash_download *d, ash_error *err);
 int ash__download_check_no_more(ash_download *d, ash_error *err);
 int ash__download_check_options(const ash_download_options *o, ash_error *err);
 

@@ -21,12 +21,13 @@ static const size_t BATCH_CHUNKS_IN_PARTS = 64;
 
 static int open_cursor(ash_download *d, ash_transaction *t, int64_t deadline_ms, ash_error *err)
 {
+    static const uint8_t by_n[] = {12, 0, 0, 0, BSON_TYPE_INT32, 'n', 0, 1, 0, 0, 0, 0};
     bson_t filter = BSON_INITIALIZER;
-    bson_t range;
-    bson_t *sort = BCON_NEW("n", BCON_INT32(1));
+    bson_t range, sort;
     ash_find_options o = ash__bucket_find_options(d->bucket, t, deadline_ms);
     int64_t first = d->position / d->file->chunk_size;
     bool to_the_end = d->end == d->file->length;
+    ash_assert(bson_init_static(&sort, by_n, sizeof by_n));
     ash__filter_id(&filter, "files_id", &d->file->id);
     if (first > 0 || !to_the_end) {
         bson_append_document_begin(&filter, "n", 1, &range);
@@ -35,16 +36,15 @@ static int open_cursor(ash_download *d, ash_transaction *t, int64_t deadline_ms,
             bson_append_int64(&range, "$lte", 4, (d->end - 1) / d->file->chunk_size);
         bson_append_document_end(&filter, &range);
     }
-    o.sort = sort;
+    o.sort = &sort;
     o.download = true;
     int rc = ash_collection_find(d->bucket->chunks, &filter, &o, &d->cursor, err);
     d->in_parts = rc == 0 && ash__cursor_take_parts(d->cursor);
     d->first_n = d->next_n = first;
-    d->sought = false;
+    d->sought = d->lost = false;
     d->batch_chunks = 1;
     d->batch = (ash_batch){.count = 0};
     d->batch_at = 0;
-    bson_destroy(sort);
     bson_destroy(&filter);
     return rc;
 }
@@ -75,7 +75,7 @@ void ash__download_close_chunks(ash_download *d)
     d->batch = (ash_batch){.count = 0};
     d->batch_at = 0;
     d->piece_len = 0;
-    d->sought = false;
+    d->sought = d->lost = false;
 }
 
 /* The next chunk document, or NULL when there is none. */
@@ -181,26 +181,75 @@ int ash__download_check_no_more(ash_download *d, ash_error *err)
 
 /* ---- another place ---- */
 
+static void forget_batch(ash_download *d)
+{
+    d->batch = (ash_batch){.count = 0};
+    d->batch_at = 0;
+    d->piece_len = 0;
+}
+
+/* The index-th chunk comes next; false: there is none, or it is no longer held. */
+static bool go_to(ash_download *d, size_t index)
+{
+    forget_batch(d);
+    d->batch_chunks = 1;
+    d->lost = !ash__cursor_seek(d->cursor, index);
+    return !d->lost;
+}
+
 /* Chunks between here and there in the batch at hand are passed over without a word to the store;
- * so is, where the store holds them all, any other. */
-bool ash__download_seek_chunk(ash_download *d, int64_t position)
+ * so is, where the store holds them all, any other.  Elsewhere a cursor has to be opened. */
+void ash__download_seek_chunk(ash_download *d, int64_t position)
 {
     int64_t n = position / d->file->chunk_size;
     int64_t over = n - d->next_n;
-    if (d->cursor == NULL || position == d->end)
-        return false;
-    if (over >= 0 && over < (int64_t)(d->batch.count - d->batch_at)) {
+    if (d->cursor == NULL)
+        return;
+    d->piece_len = 0;
+    bool at_end = position == d->end;
+    if (!at_end && over >= 0 && over < (int64_t)(d->batch.count - d->batch_at)) {
         d->batch_at += (size_t)over;
-    } else if (d->in_parts && n >= d->first_n &&
-               ash__cursor_seek(d->cursor, (size_t)(n - d->first_n))) {
-        d->batch = (ash_batch){.count = 0};
-        d->batch_at = 0;
-        d->batch_chunks = 1;
-        d->sought = true;
+    } else if (d->in_parts) {
+        d->sought = !at_end && go_to(d, (size_t)(n - d->first_n));
+        d->lost = !d->sought;
     } else {
-        return false;
+        ash__download_close_chunks(d);
     }
     d->next_n = n;
-    d->piece_len = 0;
-    return true;
+}
+
+/* The number of the index-th chunk; *found false: there is none. */
+static int look_at_number(ash_download *d, size_t index, int64_t *n, bool *found, ash_error *err)
+{
+    const uint8_t *data;
+    size_t len;
+    *found = go_to(d, index);
+    int rc = *found ? next_document(d, &d->chunk, err) : 0;
+    *found = *found && d->chunk != NULL;
+    return rc == 0 && *found ? parse(d, n, &data, &len, err) : rc;
+}
+
+int ash__download_search_chunk(ash_download *d, ash_error *err)
+{
+    int64_t wanted = d->position / d->file->chunk_size;
+    size_t low = 0, high = (size_t)INT32_MAX + 1;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int64_t n = 0;
+        bool found = false;
+        int rc = look_at_number(d, middle, &n, &found, err);
+        if (rc != 0)
+            return rc;
+        if (found && n < wanted)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    d->next_n = wanted;
+    d->sought = false;
+    if (go_to(d, low))
+        return 0;
+    /* A cursor that no longer holds its chunks says so. */
+    int rc = next_batch(d, err);
+    return rc == 0 ? ash__chunk_missing(d->file, wanted, err) : rc;
 }

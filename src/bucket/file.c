@@ -19,7 +19,7 @@ static int corrupt(const ash_file *f, const char *field, const char *why, ash_er
 static int read_number(ash_file *f, const char *field, int64_t min, int64_t max, int64_t *out,
                        ash_error *err)
 {
-    ash_value v = ash__doc_get(ash__doc_from_bson(&f->doc), field);
+    ash_value v = ash__doc_get(f->doc, field);
     if (ash__value_is_missing(v))
         return corrupt(f, field, "is missing", err);
     if (!ash__value_is_number(v))
@@ -35,7 +35,7 @@ static int read_number(ash_file *f, const char *field, int64_t min, int64_t max,
 
 static int read_date(ash_file *f, ash_error *err)
 {
-    ash_value v = ash__doc_get(ash__doc_from_bson(&f->doc), "uploadDate");
+    ash_value v = ash__doc_get(f->doc, "uploadDate");
     if (ash__value_is_missing(v) || ash__value_is_null(v))
         return 0;
     if (v.type != BSON_TYPE_DATE_TIME)
@@ -46,7 +46,7 @@ static int read_date(ash_file *f, ash_error *err)
 
 static int read_filename(ash_file *f, ash_error *err)
 {
-    ash_value v = ash__doc_get(ash__doc_from_bson(&f->doc), "filename");
+    ash_value v = ash__doc_get(f->doc, "filename");
     if (ash__value_is_missing(v) || ash__value_is_null(v))
         return 0; /* files of older implementations may have none */
     if (v.type != BSON_TYPE_UTF8 && v.type != BSON_TYPE_SYMBOL)
@@ -60,7 +60,9 @@ static int read_fields(ash_file *f, ash_error *err)
 {
     int64_t chunk_size = 0;
     bson_iter_t it;
-    if (!bson_iter_init_find(&it, &f->doc, "_id"))
+    bson_t doc;
+    ash__doc_to_bson(f->doc, &doc);
+    if (!bson_iter_init_find(&it, &doc, "_id"))
         return ash__fail(err, ASH_ECORRUPT, "files document has no _id");
     bson_value_copy(bson_iter_value(&it), &f->id);
     int rc = read_number(f, "length", 0, INT64_MAX, &f->length, err);
@@ -76,11 +78,12 @@ static int read_fields(ash_file *f, ash_error *err)
     return rc;
 }
 
-/* Takes over doc. */
-static int file_new(bson_t *doc, ash_file **out, ash_error *err)
+/* Keeps a copy of doc. */
+static int file_new(ash_doc doc, ash_file **out, ash_error *err)
 {
-    ash_file *f = ash__bucket_new(ash_file);
-    bson_steal(&f->doc, doc);
+    ash_file *f = ash__alloc(sizeof *f + doc.len);
+    memcpy(f->bytes, doc.data, doc.len);
+    f->doc = (ash_doc){f->bytes, doc.len};
     f->id.value_type = BSON_TYPE_EOD;
     int rc = read_fields(f, err);
     if (rc == 0)
@@ -92,15 +95,9 @@ static int file_new(bson_t *doc, ash_file **out, ash_error *err)
 
 int ash_file_from_document(ash_doc doc, ash_file **out, ash_error *err)
 {
-    bson_t view;
-    bson_t copy;
     *out = NULL;
     int rc = ash__bson_validate(doc.data, doc.len, ASH_DOC_MAX_DEPTH, err);
-    if (rc != 0)
-        return rc;
-    ash__doc_to_bson(doc, &view);
-    bson_copy_to(&view, &copy);
-    return file_new(&copy, out, err);
+    return rc == 0 ? file_new(doc, out, err) : rc;
 }
 
 void ash_file_free(ash_file *f)
@@ -108,13 +105,12 @@ void ash_file_free(ash_file *f)
     if (f == NULL)
         return;
     bson_value_destroy(&f->id);
-    bson_destroy(&f->doc);
     ash__free(f);
 }
 
 ash_doc ash_file_document(const ash_file *f)
 {
-    return ash__doc_from_bson(&f->doc);
+    return f->doc;
 }
 
 const bson_value_t *ash_file_id(const ash_file *f)
@@ -144,7 +140,7 @@ const char *ash_file_filename(const ash_file *f)
 
 bool ash_file_metadata(const ash_file *f, bson_t *out)
 {
-    ash_value v = ash__doc_get(ash__doc_from_bson(&f->doc), "metadata");
+    ash_value v = ash__doc_get(f->doc, "metadata");
     if (v.type != BSON_TYPE_DOCUMENT)
         return false;
     ash__doc_to_bson(ash__value_doc(v), out);
@@ -178,29 +174,40 @@ bool ash__file_same(const ash_file *a, const ash_file *b)
         return false;
     if (a->has_version && !bson_oid_equal(&a->version, &b->version))
         return false;
-    return bson_equal(&a->doc, &b->doc);
+    return a->doc.len == b->doc.len && memcmp(a->doc.data, b->doc.data, a->doc.len) == 0;
+}
+
+static int find_by_id(ash_bucket *b, const bson_value_t *id, const ash_find_options *o,
+                      ash_file **out, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_cursor *cursor = NULL;
+    ash_batch batch = {.count = 0};
+    ash__filter_id(&filter, "_id", id);
+    int rc = ash_collection_find(b->files, &filter, o, &cursor, err);
+    bson_destroy(&filter);
+    if (rc == 0)
+        rc = ash_cursor_next_batch(cursor, 1, 0, &batch, err);
+    if (rc == 0 && batch.count == 0) {
+        char *text = ash__id_text(id);
+        rc = ash__fail(err, ASH_ENOTFOUND, "no file with the id %s", text);
+        ash__free(text);
+    }
+    if (rc == 0)
+        rc = file_new(batch.docs[0], out, err);
+    ash_cursor_free(cursor);
+    return rc;
 }
 
 int ash__file_get(ash_bucket *b, ash_transaction *t, const bson_value_t *id, bool with_attributes,
                   int64_t deadline_ms, ash_file **out, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER;
-    bson_t doc;
     ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    o.limit = 1;
     *out = NULL;
     int rc = ash__id_check(id, err);
-    if (rc != 0)
-        return rc;
-    ash__filter_id(&filter, "_id", id);
-    rc = ash_collection_find_one(b->files, &filter, &o, &doc, err);
-    bson_destroy(&filter);
-    if (rc == ASH_ENOTFOUND) {
-        char *text = ash__id_text(id);
-        ash__fail(err, rc, "no file with the id %s", text);
-        ash__free(text);
-    }
     if (rc == 0)
-        rc = file_new(&doc, out, err);
+        rc = find_by_id(b, id, &o, out, err);
     if (rc == 0 && with_attributes)
         rc = ash__attributes_read(b, t, *out, deadline_ms, err);
     if (rc != 0) {
@@ -276,8 +283,10 @@ int ash__file_get_by_name(ash_bucket *b, ash_transaction *t, const char *filenam
     rc = find_revision(b, t, filename, revision, NULL, deadline_ms, &doc, &found, err);
     if (rc == 0 && !found)
         return no_such_revision(b, t, filename, revision, deadline_ms, err);
-    if (rc == 0)
-        rc = file_new(&doc, out, err);
+    if (rc == 0) {
+        rc = file_new(ash__doc_from_bson(&doc), out, err);
+        bson_destroy(&doc);
+    }
     if (rc == 0 && with_attributes)
         rc = ash__attributes_read(b, t, *out, deadline_ms, err);
     if (rc != 0) {

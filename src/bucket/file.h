@@ -7,7 +7,7 @@
 #include "bucket/bucket.h"
 
 struct ash_file {
-    bson_t doc;
+    ash_doc doc; /* in bytes */
     bson_value_t id;
     int64_t length;
     int32_t chunk_size;
@@ -20,6 +20,7 @@ struct ash_file {
     int64_t token; /* of the last fence that the file was changed under */
     bool has_version;
     bson_oid_t version; /* changes with every change of the file by Ashlar */
+    uint8_t bytes[];
 };
 
 /* How many chunks a file of that length has. */

@@ -103,7 +103,9 @@ static int make_visible(ash_bucket *b, ash_transaction *t, const ash_commit_mann
     opts.op = ash__bucket_write_op(b, t, deadline_ms);
     opts.op.durability = ASH_DURABILITY_EVERY;
     int result = ash__attributes_write(b, t, &facts, deadline_ms, err);
-    return result != 0 ? result : ash_collection_insert_one(b->files, &c->file->doc, &opts, err);
+    bson_t doc;
+    ash__doc_to_bson(c->file->doc, &doc);
+    return result != 0 ? result : ash_collection_insert_one(b->files, &doc, &opts, err);
 }
 
 static int copy_once(struct copying *c, ash_error *err)
@@ -165,11 +167,12 @@ int ash__copy_file(ash_bucket *from, ash_bucket *to, const bson_value_t *id, ash
 int ash__copy_document(ash_bucket *to, const ash_file *from, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
+    bson_t doc;
     ash_op op = ash__bucket_write_op(to, NULL, 0);
     op.durability = ASH_DURABILITY_EVERY;
     ash__filter_id(&filter, "_id", &from->id);
-    int result =
-        ash__collection_change(to->files, &filter, &from->doc, false, false, &op, NULL, err);
+    ash__doc_to_bson(from->doc, &doc);
+    int result = ash__collection_change(to->files, &filter, &doc, false, false, &op, NULL, err);
     bson_destroy(&filter);
     return result;
 }

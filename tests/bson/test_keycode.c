@@ -364,6 +364,36 @@ static void test_bson_keycode__successor(void **state)
     ash__buffer_release(&buf);
 }
 
+static void test_bson_keycode__reads_whole_numbers(void **state)
+{
+    (void)state;
+    static const struct {
+        double value;
+        int64_t n; /* -1: none */
+    } cases[] = {{0, 0},    {1, 1},    {255, 255},   {1e15, 1000000000000000},
+                 {-1, -1},  {0.5, -1}, {1e300, -1},  {9007199254740992.0, 9007199254740992},
+                 {NAN, -1}, {-0.0, 0}, {4097, 4097}, {INFINITY, -1}};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(cases); i++) {
+        ash_value_box box;
+        ash_buffer key = ASH_BUFFER_INIT;
+        int64_t n = -1;
+        ash__keycode_append(&key, ash__box_double(&box, cases[i].value), false, NULL);
+        assert_int_equal(ash__keycode_read_whole(key.data, key.len, &n), cases[i].n >= 0);
+        assert_int_equal(n, cases[i].n);
+        /* Neither a part of it nor more. */
+        ash__buffer_append_byte(&key, 0);
+        assert_false(ash__keycode_read_whole(key.data, key.len, &n));
+        assert_false(ash__keycode_read_whole(key.data, key.len - 2, &n));
+        ash__buffer_release(&key);
+    }
+    ash_value_box box;
+    ash_buffer key = ASH_BUFFER_INIT;
+    int64_t n;
+    ash__keycode_append(&key, ash__box_int64(&box, 9007199254740993), false, NULL);
+    assert_false(ash__keycode_read_whole(key.data, key.len, &n));
+    ash__buffer_release(&key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -371,6 +401,7 @@ int main(void)
         cmocka_unit_test(test_bson_keycode__hashed_part),
         cmocka_unit_test(test_bson_keycode__orders_as_compare),
         cmocka_unit_test(test_bson_keycode__brackets),
+        cmocka_unit_test(test_bson_keycode__reads_whole_numbers),
         cmocka_unit_test(test_bson_keycode__successor),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

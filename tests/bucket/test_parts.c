@@ -158,8 +158,43 @@ static void test_bucket_parts__a_missing_chunk_does_not_lead_astray(void **state
     assert_ok(read_at(f, d, data, 3 * LARGE + 7, 3000), &f->err);
     assert_ok(read_at(f, d, data, 4 * LARGE + 7, 3000), &f->err);
     assert_ok(read_at(f, d, data, 7, 3000), &f->err);
+    /* One after the last that is there, in count. */
+    assert_ok(read_at(f, d, data, 5 * LARGE + 7, 700), &f->err);
     assert_int_equal(read_at(f, d, data, LARGE + 7, 3000), ASH_ECHUNKMISSING);
     ash_download_free(d);
+    support_remove(f->chunks, "{\"n\": 5}");
+    d = open_stream(f, b, &id);
+    assert_int_equal(read_at(f, d, data, 5 * LARGE + 7, 700), ASH_ECHUNKMISSING);
+    ash_download_free(d);
+    ash__free(data);
+    bson_value_destroy(&id);
+    ash_bucket_free(b);
+}
+
+/* Then a chunk's place is not its number less the first's; a broken tool may leave this. */
+static void test_bucket_parts__chunks_there_twice(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    bson_value_t id;
+    uint8_t *data = put_large(f, b, &id);
+    bson_t *name = BCON_NEW("0", BCON_UTF8("files_id_1_n_1"));
+    bson_iter_t it;
+    bson_t doc = BSON_INITIALIZER;
+    assert_true(bson_iter_init_find(&it, name, "0"));
+    assert_ok(ash_collection_drop_indexes(f->chunks, bson_iter_value(&it), NULL, &f->err), &f->err);
+    bson_append_value(&doc, "files_id", 8, &id);
+    bson_append_int32(&doc, "n", 1, 1);
+    bson_append_binary(&doc, "data", 4, BSON_SUBTYPE_BINARY, data + LARGE, LARGE);
+    assert_ok(ash_collection_insert_one(f->chunks, &doc, NULL, &f->err), &f->err);
+    ash_download *d = open_stream(f, b, &id);
+    assert_ok(read_at(f, d, data, 4 * LARGE + 7, 3000), &f->err);
+    assert_ok(read_at(f, d, data, LARGE + 7, 3000), &f->err);
+    assert_ok(read_at(f, d, data, 7, 3000), &f->err);
+    assert_ok(read_at(f, d, data, 5 * LARGE + 7, 700), &f->err);
+    ash_download_free(d);
+    bson_destroy(name);
+    bson_destroy(&doc);
     ash__free(data);
     bson_value_destroy(&id);
     ash_bucket_free(b);
@@ -242,6 +277,7 @@ int main(void)
         T(damage_is_met_where_it_is_read),
         T(small_reads_meet_damage_too),
         T(a_missing_chunk_does_not_lead_astray),
+        T(chunks_there_twice),
         T(data_before_the_number),
         cmocka_unit_test(test_bucket_parts__a_head_tells_or_does_not),
     };

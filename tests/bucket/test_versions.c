@@ -323,6 +323,14 @@ static void test_bucket_versions__seeking_stays_with_the_version(void **state)
     expect_all(f, d, LENGTH - 1, 1);
     expect_all(f, d, LENGTH, 1);
     expect_all(f, d, LARGE + 1, 1);
+    /* From the middle to the end and back, too, and with nothing read in between. */
+    assert_ok(ash_download_seek(d, 7, &f->err), &f->err);
+    assert_ok(ash_download_next(d, &piece, &len, &f->err), &f->err);
+    assert_ok(ash_download_seek(d, 8, &f->err), &f->err);
+    expect_all(f, d, LENGTH, 1);
+    assert_ok(ash_download_seek(d, 8, &f->err), &f->err);
+    assert_ok(ash_download_seek(d, LENGTH, &f->err), &f->err);
+    expect_all(f, d, 8, 1);
     ash_download_free(d);
     ash_bucket_free(b);
 }

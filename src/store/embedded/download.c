@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/download.h"
 
-#include "store/embedded/chunks.h"
+#include "base/mem.h"
 #include "store/embedded/held.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define INLINE_MAX_BYTES ((size_t)16 * 1024 * 1024)
+#define TICKS_PER_CHECK  100
 
 /* One chunk.  place.segment 0: not in a segment; then place.block says where it is instead. */
 enum { IN_MEMORY = 0, IN_SNAPSHOT = 1 };
@@ -27,7 +28,7 @@ typedef struct sort_item {
 
 struct ash_download {
     ash_embedded *store;
-    ash_request *request;
+    ash_value file; /* its own copy, for messages; or missing */
     ash_pins *pins;
     ash_held *held; /* or NULL */
     uint32_t coll_id;
@@ -43,8 +44,8 @@ struct ash_download {
 
 typedef struct collector {
     ash_download *d;
-    ash_reading *reading;
-    const ash_coll *coll;
+    ash_request *request;
+    ash_view *view;
     ash_scan_plan scan;
     bool sorting;
     sort_item *items; /* sorting: instead of d->entries */
@@ -52,26 +53,20 @@ typedef struct collector {
     size_t item_capacity;
     ash_arena *keys;
     ash_buffer key;
-    ash_value file; /* of the filter, or missing */
-    int64_t expected_n;
 } collector;
 
 static int64_t number_of(collector *c)
 {
     ash_doc key = c->scan.has_hit ? c->scan.hit.key : (ash_doc){NULL, 0};
-    int64_t n = ash__chunks_number(c->d->request->plan, c->file, key, c->expected_n, &c->key);
-    if (n >= 0)
-        c->expected_n = n + 1;
-    return n;
+    return ash__chunks_number(c->request->plan, c->d->file, key, &c->key);
 }
 
-static void keep(collector *c, const ash_record *r, entry *e)
+static void keep(ash_download *d, ash_view *view, const ash_record *r, int64_t n, entry *e)
 {
-    ash_download *d = c->d;
-    e->n = number_of(c);
+    e->n = n;
     if (r->place.segment != 0) {
         e->place = r->place;
-        ash__pins_add(d->pins, c->reading->view, &r->place);
+        ash__pins_add(d->pins, view, &r->place);
     } else if (d->memory.len + r->doc.len <= INLINE_MAX_BYTES) {
         e->place = (ash_pointer){0, IN_MEMORY, (uint32_t)r->doc.len, d->memory.len};
         ash__buffer_append(&d->memory, r->doc.data, r->doc.len);
@@ -96,9 +91,9 @@ static void add_item(collector *c, const ash_record *r)
         c->items = ash__realloc_array(c->items, c->item_capacity, sizeof *c->items);
     }
     sort_item *item = &c->items[c->item_count++];
-    keep(c, r, &item->e);
+    keep(c->d, c->view, r, number_of(c), &item->e);
     ash__buffer_clear(&c->key);
-    ash__sort_key(c->d->request->sort, r->doc, &c->key);
+    ash__sort_key(c->request->sort, r->doc, &c->key);
     item->rid = r->rid;
     item->key_len = c->key.len;
     uint8_t *key = ash__arena_alloc(c->keys, c->key.len + 1);
@@ -133,7 +128,7 @@ static int collect(collector *c, const ash_download_spec *spec, ash_error *err)
         if (c->sorting)
             add_item(c, &r);
         else
-            keep(c, &r, add_entry(c->d));
+            keep(c->d, c->view, &r, number_of(c), add_entry(c->d));
     }
     return 0;
 }
@@ -158,25 +153,48 @@ static bool needs_snapshot(const ash_download *d)
     return false;
 }
 
-static ash_download *make_download(ash_embedded *s, const ash_coll *coll, ash_request *request)
+static ash_download *make_download(ash_embedded *s, const ash_coll *coll, ash_value file)
 {
     ash_download *d = ash__new(ash_download);
     d->store = s;
-    d->request = request;
     d->pins = ash__pins_new(s->engine);
     d->arena = ash__arena_new();
     d->coll_id = coll->id;
     d->coll = ash__strdup(coll->name);
+    d->file = file;
+    if (!ash__value_is_missing(file))
+        d->file.data = ash__memdup(file.data, file.len);
     return d;
+}
+
+/* What could not be held otherwise is read from the snapshot, which is then taken over. */
+static void hold_snapshot(ash_download *d, ash_reading *reading)
+{
+    ash_reading *owner = reading->owned ? reading : reading->lender;
+    if (owner == NULL || !owner->owned || !needs_snapshot(d))
+        return;
+    d->held = ash__held_new(d->store, owner->view);
+    owner->owned = false;
+}
+
+/* The download as it was collected, or its failure. */
+static int hand_over(ash_download *d, ash_reading *reading, int rc, ash_download **out)
+{
+    if (rc != 0) {
+        ash__download_free(d);
+        return rc;
+    }
+    hold_snapshot(d, reading);
+    *out = d;
+    return 0;
 }
 
 int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
                        const ash_download_spec *spec, ash_download **out, ash_error *err)
 {
     ash_request *r = spec->request;
-    collector c = {.reading = reading, .coll = coll, .keys = ash__arena_new()};
-    c.d = make_download(s, coll, r);
-    c.file = ash__chunks_file_of(r->filter);
+    collector c = {.request = r, .view = reading->view, .keys = ash__arena_new()};
+    c.d = make_download(s, coll, ash__chunks_file_of(r->filter));
     c.sorting = !ash__sort_spec_is_empty(r->sort) && ash__sort_spec_natural(r->sort) == 0 &&
                 !r->plan->provides_sort;
     /* Places only: the payload of a chunk is read when its turn comes. */
@@ -190,17 +208,45 @@ int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *co
     ash__arena_free(c.keys);
     ash__buffer_release(&c.key);
     ash__free(c.items);
-    if (rc != 0) {
-        ash__download_free(c.d);
-        return rc;
+    return hand_over(c.d, reading, rc, out);
+}
+
+static int collect_range(ash_download *d, ash_view *view, const ash_coll *coll, ash_scan *scan,
+                         size_t file_bytes, const ash_op *op, ash_error *err)
+{
+    for (uint32_t ticks = 0;; ticks++) {
+        ash_scan_hit hit;
+        ash_record r;
+        bool found = false;
+        int rc = ticks % TICKS_PER_CHECK == 0 ? ash__op_check(op, err) : 0;
+        if (rc == 0)
+            rc = ash__scan_next(scan, &hit, &found, err);
+        if (rc != 0 || !found)
+            return rc;
+        rc = ash__record_locate(view, coll, hit.rid, &r, &found, err);
+        if (rc != 0)
+            return rc;
+        if (found)
+            keep(d, view, &r, ash__chunk_key_number(hit.key, file_bytes, false), add_entry(d));
     }
-    ash_reading *owner = reading->owned ? reading : reading->lender;
-    if (owner != NULL && owner->owned && needs_snapshot(c.d)) {
-        c.d->held = ash__held_new(s, owner->view);
-        owner->owned = false;
-    }
-    *out = c.d;
-    return 0;
+}
+
+int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
+                             const ash_index *index, const ash_chunk_range *range, const ash_op *op,
+                             ash_download **out, ash_error *err)
+{
+    ash_buffer from = ASH_BUFFER_INIT, to = ASH_BUFFER_INIT;
+    ash_scan *scan = NULL;
+    ash_download *d = make_download(s, coll, range->file);
+    size_t file_bytes = ash__chunk_range_keys(range, &from, &to);
+    int rc = ash__scan_index(reading->view, index, (ash_doc){from.data, from.len},
+                             (ash_doc){to.data, to.len}, false, NULL, &scan, err);
+    if (rc == 0)
+        rc = collect_range(d, reading->view, coll, scan, file_bytes, op, err);
+    ash__scan_free(scan);
+    ash__buffer_release(&from);
+    ash__buffer_release(&to);
+    return hand_over(d, reading, rc, out);
 }
 
 static int read_held(ash_download *d, const entry *e, ash_doc *out, ash_error *err)
@@ -239,7 +285,7 @@ int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err)
     else
         rc = read_held(d, e, out, err);
     if (rc != 0)
-        ash__chunk_error(d->coll, d->request->filter, e->n, err);
+        ash__chunk_error(d->coll, d->file, e->n, err);
     return rc;
 }
 
@@ -253,7 +299,7 @@ int ash__download_look(ash_download *d, ash_payload *payload, ash_doc *out, ash_
     if (rc == 0)
         *out = (ash_doc){ash__payload_data(payload), payload->len};
     else
-        ash__chunk_error(d->coll, d->request->filter, e->n, err);
+        ash__chunk_error(d->coll, d->file, e->n, err);
     return rc;
 }
 
@@ -268,7 +314,7 @@ int ash__download_verify(ash_download *d, size_t index, const ash_payload *paylo
     }
     int rc = ash__segments_verify(payload, from, to, err);
     if (rc != 0)
-        ash__chunk_error(d->coll, d->request->filter, e->n, err);
+        ash__chunk_error(d->coll, d->file, e->n, err);
     return rc;
 }
 
@@ -312,5 +358,6 @@ void ash__download_free(ash_download *d)
     ash__buffer_release(&d->memory);
     ash__free(d->entries);
     ash__free(d->coll);
+    ash__free((void *)(uintptr_t)d->file.data);
     ash__free(d);
 }

@@ -4,6 +4,7 @@
 
 #include "segment/segment.h"
 #include "store/embedded/batch.h"
+#include "store/embedded/chunks.h"
 #include "store/embedded/scan_plan.h"
 
 /* The chunks of one file as they were when a cursor was opened.
@@ -16,7 +17,7 @@
 typedef struct ash_download ash_download;
 
 typedef struct ash_download_spec {
-    ash_request *request; /* planned; borrowed as long as the download */
+    ash_request *request; /* planned */
     const ash_op *op;
     int64_t skip;
     int64_t limit; /* 0 = none */
@@ -25,6 +26,11 @@ typedef struct ash_download_spec {
 /* coll: in the reading's view, which the download may take over (then it is no longer owned). */
 int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
                        const ash_download_spec *spec, ash_download **out, ash_error *err);
+
+/* The same without a plan: the index serves the range (ash__chunk_range_index). */
+int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
+                             const ash_index *index, const ash_chunk_range *range, const ash_op *op,
+                             ash_download **out, ash_error *err);
 
 /* The same document unverified; payload.record NULL: not in a segment, and nothing to verify. */
 int ash__download_look(ash_download *d, ash_payload *payload, ash_doc *out, ash_error *err);

@@ -82,6 +82,15 @@ static int plan_tailable(ash_find_cursor *c, const ash_coll *coll, ash_error *er
     return ash__request_plan(&c->request, coll, &hint, &c->env.query, err);
 }
 
+static int begin_download(ash_find_cursor *c, int rc)
+{
+    c->mode = ASH_CURSOR_DOWNLOAD;
+    c->op.transaction = NULL; /* it outlives a look */
+    if (rc == 0)
+        ash__batch_memory_keep(&c->batch, ash__download_pins(c->download));
+    return rc;
+}
+
 static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_reading *reading,
                               const ash_find_options *opts, ash_error *err)
 {
@@ -93,11 +102,7 @@ static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_read
     if (is_download(c, opts)) {
         ash_download_spec spec = {&c->request, &c->op, opts->skip, opts->limit};
         rc = ash__download_open(c->store, reading, coll, &spec, &c->download, err);
-        c->mode = ASH_CURSOR_DOWNLOAD;
-        c->op.transaction = NULL; /* it outlives a look */
-        if (rc == 0)
-            ash__batch_memory_keep(&c->batch, ash__download_pins(c->download));
-        return rc;
+        return begin_download(c, rc);
     }
     bool sorted = ash__sort_spec_is_empty(c->request.sort) ||
                   ash__sort_spec_natural(c->request.sort) != 0 || c->request.plan->provides_sort;
@@ -166,12 +171,40 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
     return 0;
 }
 
+/* *out NULL with 0: it takes a plan. */
+static int open_chunks(ash_embedded *s, const char *db, const char *coll,
+                       const ash_chunk_range *range, const ash_find_options *opts,
+                       ash_find_cursor **out, ash_error *err)
+{
+    const ash_coll *found = NULL;
+    const ash_index *index = NULL;
+    ash_find_cursor *c = NULL;
+    ash_reading reading = {0};
+    int rc = ash__reading_begin(s, &opts->op, &reading, err);
+    if (rc == 0)
+        rc = ash__catalog_find(reading.view, db, coll, &found, err);
+    if (rc == 0 && found != NULL)
+        index = ash__chunk_range_index(found);
+    if (index != NULL) {
+        c = make_cursor(s, db, coll, opts);
+        rc = ash__download_open_range(s, &reading, found, index, range, &c->op, &c->download, err);
+        begin_download(c, rc);
+    }
+    ash__reading_end(&reading);
+    if (rc != 0 && c != NULL)
+        c->base.ops->free(&c->base);
+    else
+        *out = c;
+    return rc;
+}
+
 int ash__embedded_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                        const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
     ash_embedded *s = ash__embedded(store);
     ash_find_cursor *c = NULL;
     ash_error own = ASH_ERROR_INIT;
+    ash_chunk_range range;
     ash_value id;
     int rc = 0;
     *out = NULL;
@@ -180,6 +213,10 @@ int ash__embedded_find(ash_store *store, const char *db, const char *coll, const
                    (ash__name_ends_with(coll, ".files") || ash__name_ends_with(coll, ".chunks"));
     if (!is_told && ash__point_applies(filter, opts, &id))
         rc = ash__point_find(s, db, coll, id, &opts->op, out, err);
+    if (!is_told && *out == NULL && rc == 0 && ash__chunk_range_of(filter, opts, &range)) {
+        rc = open_chunks(s, db, coll, &range, opts, &c, err);
+        *out = c != NULL ? &c->base : NULL;
+    }
     if (rc != 0 || *out != NULL)
         return rc;
     rc = ash__find_open(s, db, coll, filter, opts, &c, &own);

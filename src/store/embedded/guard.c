@@ -133,13 +133,13 @@ typedef struct inventory {
 } inventory;
 
 /* From the index key, so that payloads need not be read on the writer; else from the document. */
-static int number_of(ash_scan_plan *scan, ash_value file, const ash_record *r, int64_t expected,
-                     ash_buffer *scratch, int64_t *n, ash_error *err)
+static int number_of(ash_scan_plan *scan, ash_value file, const ash_record *r, ash_buffer *scratch,
+                     int64_t *n, ash_error *err)
 {
     ash_record whole = *r;
     bool found = true;
     ash_doc key = scan->has_hit ? scan->hit.key : (ash_doc){NULL, 0};
-    *n = ash__chunks_number(scan->request->plan, file, key, expected, scratch);
+    *n = ash__chunks_number(scan->request->plan, file, key, scratch);
     if (*n >= 0)
         return 0;
     int rc = r->doc.data == NULL
@@ -167,7 +167,7 @@ static int take_inventory(ash_scan_plan *scan, ash_value file, const loss *lost,
         rc = ash__scan_plan_next(scan, &r, NULL, &found, err);
         if (rc != 0 || !found)
             break;
-        rc = number_of(scan, file, &r, n + 1, &scratch, &n, err);
+        rc = number_of(scan, file, &r, &scratch, &n, err);
         if (n >= 0)
             ash__rid_set_add(&out->numbers, (uint64_t)n + 1);
         out->chunks++;

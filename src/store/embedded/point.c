@@ -56,10 +56,9 @@ static bool is_nothing(const bson_t *doc)
     return doc == NULL || bson_empty(doc);
 }
 
-/* Types of which equality in a filter means nothing else, and an _id may be. */
-static bool is_plain(bson_type_t type)
+bool ash__value_is_plain_id(ash_value v)
 {
-    switch (type) {
+    switch (v.type) {
     case BSON_TYPE_OID:
     case BSON_TYPE_INT32:
     case BSON_TYPE_INT64:
@@ -73,14 +72,20 @@ static bool is_plain(bson_type_t type)
     }
 }
 
+bool ash__find_is_plain(const ash_find_options *o)
+{
+    return o->skip == 0 && !o->show_record_id && o->limit >= 0 && !o->tailable && !o->await_data &&
+           o->hint == NULL && is_nothing(o->projection) && is_nothing(o->collation) &&
+           is_nothing(o->let);
+}
+
 bool ash__point_applies(const bson_t *filter, const ash_find_options *o, ash_value *id)
 {
     ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(filter));
-    if (o->skip != 0 || o->show_record_id || o->limit < 0 || o->tailable || o->await_data ||
-        o->download || o->hint != NULL || !is_nothing(o->sort) || !is_nothing(o->projection) ||
-        !is_nothing(o->collation) || !is_nothing(o->let))
+    if (!ash__find_is_plain(o) || o->download || !is_nothing(o->sort))
         return false;
-    if (!ash__doc_iter_next(&it) || strcmp(it.name, "_id") != 0 || !is_plain(it.value.type))
+    if (!ash__doc_iter_next(&it) || strcmp(it.name, "_id") != 0 ||
+        !ash__value_is_plain_id(it.value))
         return false;
     *id = it.value;
     return !ash__doc_iter_next(&it);

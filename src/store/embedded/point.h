@@ -6,6 +6,11 @@
 
 /* find({_id: value}) without matcher, planner and scan: what buckets and drivers ask most. */
 
+/* Is it of a type of which equality in a filter means nothing else, and that an _id may be? */
+bool ash__value_is_plain_id(ash_value v);
+/* Does the find ask for nothing but a filter, a sort and a limit? */
+bool ash__find_is_plain(const ash_find_options *opts);
+
 /* Is the find one by _id and nothing more?  Then *id is a view of the filter. */
 bool ash__point_applies(const bson_t *filter, const ash_find_options *opts, ash_value *id);
 

@@ -146,7 +146,7 @@ static int fetch(ash_scan_plan *p, uint64_t rid, bool whole, ash_record *out, bo
     p->docs_examined++;
     int rc = ash__record_get(p->view, p->coll, rid, out, found, err);
     if (rc == ASH_ECORRUPT)
-        ash__chunk_error(p->coll->name, p->request->filter, -1, err);
+        ash__chunk_error(p->coll->name, ash__chunks_file_of(p->request->filter), -1, err);
     return rc;
 }
 
