@@ -109,6 +109,33 @@ static int visit_database(const ash_cmd *cmd, ash_store *store, const char *db, 
     return result;
 }
 
+static int count_name(void *ctx, ash_store *store, const char *db, const char *name, ash_error *err)
+{
+    (void)store, (void)db, (void)name, (void)err;
+    *(bool *)ctx = true;
+    return 0;
+}
+
+int ash__cmd_has_collection(ash_store *store, const char *db, const char *bucket,
+                            const char *suffix, bool *there, ash_error *err)
+{
+    ash_cmd only = {.bucket = bucket};
+    *there = false;
+    return visit_database(&only, store, db, suffix, count_name, there, err);
+}
+
+void ash__cmd_note_missing(const ash_cmd *cmd, ash_bucket *bucket)
+{
+    bool there = true;
+    if (cmd->bucket == NULL && !ash__cmd_names_database(cmd))
+        return;
+    const char *db = ash_bucket_db(bucket), *name = ash_bucket_name(bucket);
+    int result =
+        ash__cmd_has_collection(ash_bucket_store(bucket), db, name, ".files", &there, NULL);
+    if (result == 0 && !there)
+        ash__cmd_note(cmd, "there is no bucket %s in database %s", name, db);
+}
+
 int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err)
 {

@@ -201,6 +201,12 @@ typedef int (*ash_cmd_bucket_visit)(void *ctx, ash_store *store, const char *db,
 int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err);
 
+/* Is there a collection BUCKET.suffix? */
+int ash__cmd_has_collection(ash_store *store, const char *db, const char *bucket,
+                            const char *suffix, bool *there, ash_error *err);
+/* Nothing was found: a note when that is because -b or -d names what does not exist. */
+void ash__cmd_note_missing(const ash_cmd *cmd, ash_bucket *bucket);
+
 /* ---- what a server does in the background (chore.c) ---- */
 
 /* A thread that goes round all buckets of the store every interval_ms (0 = 10 s) and takes at most

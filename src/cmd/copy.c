@@ -317,6 +317,9 @@ static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, ash_e
                  size, c->present, c->failed);
     if (result == 0 && c->total_files == 0 && from->bucket != NULL)
         result = ash__fail(err, ASH_ENOTFOUND, "there is no file in bucket %s", from->bucket);
+    else if (result == 0 && c->total_files == 0 && ash__cmd_names_database(from))
+        result = ash__fail(err, ASH_ENOTFOUND, "there is no file in database %s",
+                           ash_store_default_db(store));
     return result;
 }
 

@@ -80,8 +80,10 @@ static int find(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
         status = ash_bucket_find(bucket, &filter, &opts, &cursor, err);
     if (status == 0)
         status = print_all(cmd, cursor, &count, err);
-    if (status == 0 && count == 0)
+    if (status == 0 && count == 0) {
+        ash__cmd_note_missing(cmd, bucket);
         status = ash_error_exit_code(ASH_ENOTFOUND);
+    }
     ash_cursor_free(cursor);
     bson_destroy(&filter);
     bson_destroy(&sort);

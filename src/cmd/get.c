@@ -208,6 +208,8 @@ static int get_many(struct get *g, const char *prefix, const char *folder, ash_e
         result = 0; /* the second run reports them */
     if (result == 0 && g->total_items == 0 && strcmp(prefix, ".") != 0)
         result = ash__fail(err, ASH_ENOTFOUND, "no file's name begins with %s", prefix);
+    if (result == 0 && g->total_items == 0)
+        ash__cmd_note_missing(g->cmd, g->bucket);
     ash__progress_set_total(g->progress, g->total_bytes, g->total_items);
     if (result == 0)
         result = ash__cmd_each_file(g->cmd, g->bucket, prefix, false, visit_file, g, err);

@@ -9,9 +9,10 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { REASON };
+enum { REASON, ALL };
 static const ash_cmd_option options[] = {
     {0, "reason", "TEXT", "with break: why; kept in the lock document"},
+    {'a', "all", NULL, "with ls: those too that nobody holds or waits for"},
     {0, NULL, NULL, NULL},
 };
 
@@ -166,10 +167,52 @@ static void print_lock(const bson_t *doc)
     ash__free(id);
 }
 
+static bool is_quiet(const bson_t *doc)
+{
+    bson_iter_t at, first;
+    bool waited_for = find(doc, "waiters", &at) && BSON_ITER_HOLDS_ARRAY(&at) &&
+                      bson_iter_recurse(&at, &first) && bson_iter_next(&first);
+    return strcmp(text(doc, "state"), "free") == 0 && !waited_for;
+}
+
+struct shown {
+    bool all; /* quiet ones too */
+    int64_t count, left_out;
+};
+
+static int show_lock(const ash_cmd *cmd, ash_doc doc, struct shown *s, ash_error *err)
+{
+    bson_t view;
+    if (!bson_init_static(&view, doc.data, doc.len))
+        return ash__fail(err, ASH_ECORRUPT, "lock document cannot be read");
+    if (!s->all && is_quiet(&view)) {
+        s->left_out++;
+        return 0;
+    }
+    s->count++;
+    if (cmd->json)
+        ash__cmd_emit(&view);
+    else
+        print_lock(&view);
+    return 0;
+}
+
+static int say_none(const ash_cmd *cmd, const char *word, const struct shown *s, ash_error *err)
+{
+    if (s->count == 0 && word != NULL)
+        return ash__fail(err, ASH_ENOTFOUND, "nobody ever took a lock of that name");
+    if (s->count == 0 && s->left_out > 0)
+        ash__cmd_note(cmd, "no lock is held or waited for; --all shows %" PRId64 " more",
+                      s->left_out);
+    return 0;
+}
+
 /* word: a NAME, or NULL for all. */
-static int list(const ash_cmd *cmd, ash_lock_collection *c, const char *word, ash_error *err)
+static int list(const ash_cmd *cmd, ash_lock_collection *c, const char *word, bool all,
+                ash_error *err)
 {
     ash_cursor *cursor = NULL;
+    struct shown shown = {.all = all || word != NULL};
     ash_doc doc = {0};
     bson_t filter = BSON_INITIALIZER;
     bson_t equal;
@@ -185,41 +228,68 @@ static int list(const ash_cmd *cmd, ash_lock_collection *c, const char *word, as
         result = ash_lock_list(c, &filter, &cursor, err);
     bson_destroy(&filter);
     while (result == 0) {
-        bson_t shown;
         result = ash_cursor_next(cursor, &doc, err);
         if (result != 0 || doc.data == NULL)
             break;
-        if (!bson_init_static(&shown, doc.data, doc.len))
-            result = ash__fail(err, ASH_ECORRUPT, "lock document cannot be read");
-        else if (cmd->json)
-            ash__cmd_emit(&shown);
-        else
-            print_lock(&shown);
+        result = show_lock(cmd, doc, &shown, err);
     }
     ash_cursor_free(cursor);
+    return result == 0 ? say_none(cmd, word, &shown, err) : result;
+}
+
+/* Opening the collection of locks would make it, and a database for it. */
+static int list_if_any(const ash_cmd *cmd, const ash_cmd_args *args, ash_error *err)
+{
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    ash_store *store = NULL;
+    ash_lock_collection *c = NULL;
+    struct shown none = {0};
+    bool there = false;
+    const char *name = args->count > 1 ? args->words[1] : NULL;
+    const char *bucket = cmd->bucket != NULL ? cmd->bucket : "fs";
+    int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, err);
+    if (result == 0)
+        result = ash__cmd_has_collection(store, ash_store_default_db(store), bucket, ".locks",
+                                         &there, err);
+    if (result == 0 && there) {
+        o.root = cmd->bucket;
+        result = ash_lock_collection_open(store, &o, &c, err);
+    }
+    if (result == 0 && there)
+        result = list(cmd, c, name, args->values[ALL] != NULL, err);
+    else if (result == 0)
+        result = say_none(cmd, name, &none, err);
+    if (result == 0 && !there && (cmd->bucket != NULL || ash__cmd_names_database(cmd)))
+        ash__cmd_note(cmd, "there are no locks of bucket %s in database %s", bucket,
+                      ash_store_default_db(store));
+    ash_lock_collection_close(c);
+    ash_store_close(store);
     return result;
 }
 
-static int break_one(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *args, ash_error *err)
+static int break_one(const ash_cmd *cmd, const ash_cmd_args *args, ash_error *err)
 {
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    ash_store *store = NULL;
+    ash_lock_collection *c = NULL;
     bson_value_t id;
     int result = ash__locks_id(args->words[1], &id, err);
     if (result != 0)
         return result;
-    if (cmd->dry_run)
-        ash__cmd_say(cmd, "would break the lock of %s\n", args->words[1]);
-    else
+    result = ash__locks_open(cmd, ASH_CMD_READ, &o, &store, &c, err);
+    if (result == 0 && cmd->dry_run)
+        ash__cmd_say(cmd, "would break the lock of %s", args->words[1]);
+    else if (result == 0)
         result = ash_lock_break(c, &id, args->values[REASON], err);
     bson_value_destroy(&id);
+    ash_lock_collection_close(c);
+    ash_store_close(store);
     return result;
 }
 
 static int run_locks(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
-    ash_store *store = NULL;
-    ash_lock_collection *c = NULL;
     bool breaks = args->count > 0 && strcmp(args->words[0], "break") == 0;
     bool lists = args->count == 0 || strcmp(args->words[0], "ls") == 0;
     if (!breaks && !lists)
@@ -229,26 +299,22 @@ static int run_locks(ash_cmd *cmd, const ash_cmd_args *args)
     if (lists && args->count > 2)
         return ash__cmd_usage(cmd, "locks ls takes one NAME at most");
     const char *name = args->count > 1 ? args->words[1] : NULL;
-    int result = ash__locks_open(cmd, ASH_CMD_READ, &o, &store, &c, &err);
-    if (result == 0)
-        result = breaks ? break_one(cmd, c, args, &err) : list(cmd, c, name, &err);
-    if (result < 0)
-        result = ash__cmd_fail(cmd, name, &err);
-    ash_lock_collection_close(c);
-    ash_store_close(store);
-    return result;
+    int result = breaks ? break_one(cmd, args, &err) : list_if_any(cmd, args, &err);
+    return result < 0 ? ash__cmd_fail(cmd, name, &err) : result;
 }
 
 const ash_cmd_verb ash__cmd_locks = {
     .name = "locks",
     .group = "store",
-    .synopsis = "[ls [NAME] | break NAME --reason TEXT]",
+    .synopsis = "[ls [--all] [NAME] | break NAME --reason TEXT]",
     .summary = "show who holds locks, or free one whoever holds it",
     .details =
-        "ls (the default) shows the bucket's locks, or that of NAME: who holds it and who waits, "
-        "since when and until when.\n"
-        "break frees a lock whose holder will not; the holder notices when it renews,\n"
-        "releases or commits.  NAME is as for `ashlar lock`.",
+        "ls (the default) shows which of the bucket's locks are held or waited for, or that of "
+        "NAME: by whom, since when\n"
+        "and until when.  Exit status 4 when nobody ever took a lock of NAME.\n"
+        "break frees a lock whose holder will not; the holder is told, and its next commit under "
+        "the lock is refused.\n"
+        "NAME is as for `ashlar lock`.",
     .options = options,
     .max_words = 2,
     .choices = "ls break",

@@ -17,6 +17,7 @@ static const ash_cmd_option options[] = {
 struct listing {
     const ash_cmd *cmd;
     const ash_cmd_args *args;
+    bool any;
 };
 
 /* The id as it would be typed behind "id:".  The caller frees. */
@@ -51,6 +52,7 @@ static void print_long(const ash_file *f, const char *name)
 static int print_file(void *ctx, const ash_file *f)
 {
     struct listing *l = ctx;
+    l->any = true;
     if (l->cmd->json) {
         bson_t object = BSON_INITIALIZER;
         ash__cmd_file_object(f, &object);
@@ -70,13 +72,16 @@ static int print_file(void *ctx, const ash_file *f)
 
 static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
 {
-    struct listing listing = {cmd, args};
+    struct listing listing = {cmd, args, false};
     const char *prefix = args->count > 0 ? args->words[0] : "";
     int result = ash__cmd_check_name(prefix, err);
     if (result != 0)
         return result;
-    return ash__cmd_each_file(cmd, bucket, prefix, args->values[ALL] != NULL, print_file, &listing,
-                              err);
+    result = ash__cmd_each_file(cmd, bucket, prefix, args->values[ALL] != NULL, print_file,
+                                &listing, err);
+    if (result == 0 && !listing.any)
+        ash__cmd_note_missing(cmd, bucket);
+    return result;
 }
 
 static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)

@@ -209,6 +209,9 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
     ash__progress_free(s.progress);
     if (result == 0 && s.buckets == 0 && cmd->bucket != NULL)
         result = ash__fail(&err, ASH_ENOTFOUND, "there is no bucket %s", cmd->bucket);
+    else if (result == 0 && s.buckets == 0 && ash__cmd_names_database(cmd))
+        result = ash__fail(&err, ASH_ENOTFOUND, "there is no bucket in database %s",
+                           ash_store_default_db(store));
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
     ash_store_close(store);

@@ -291,6 +291,26 @@ case_buckets_and_databases_are_apart() {
     [ "$taken" = $(($(du -s --block-size=512 "$store" | cut -f1) * 512)) ]
 }
 
+case_what_does_not_exist_is_named() {
+    for words in 'ls' 'get -r .'; do
+        expect_status 0 a -d nowhere -b none $words
+        grep -q 'there is no bucket none in database nowhere' "$scratch/err"
+        expect_status 0 a -b none $words
+        grep -q 'there is no bucket none in database test' "$scratch/err"
+    done
+    expect_status 4 a -b none find '{}'
+    grep -q 'there is no bucket none' "$scratch/err"
+    expect_status 4 a -d nowhere sweep
+    grep -q 'there is no bucket in database nowhere' "$scratch/err"
+    expect_status 4 "$ASHLAR" copy -d nowhere "$store" "$scratch/copied"
+    grep -q 'there is no file in database nowhere' "$scratch/err"
+    # An empty bucket is just empty.
+    echo x | a -b emptied put - file
+    a -b emptied rm file
+    expect_status 0 a -b emptied ls
+    [ ! -s "$scratch/out" ] && [ ! -s "$scratch/err" ]
+}
+
 case_progress_goes_to_standard_error() {
     bytes 3000000 >"$scratch/in"
     a --progress=on put "$scratch/in" progressive >"$scratch/out" 2>"$scratch/err"

@@ -59,7 +59,10 @@ case_locks_are_listed() {
     grep -q 'held by process [0-9]* on .*since 2' "$scratch/out"
     grep -q 'a note' "$scratch/out"
     grep -q '"id" : "listed", "state" : "write"' "$scratch/out"
-    a locks | grep -q '^"listed"  free'
+    [ -z "$(a locks 2>"$scratch/err")" ]
+    grep -q 'no lock is held or waited for; --all shows [0-9]* more' "$scratch/err"
+    a locks --all | grep -q '^"listed"  free'
+    a locks ls -a | grep -q '^"listed"  free'
     a lock id:42 -- sh -c "$(nested 'a locks')" | grep -q '^42  write'
 }
 
@@ -70,7 +73,7 @@ case_broken_lock_ends_the_command() {
         sleep 20 & wait $!; exit 3')" 2>"$scratch/err" || got=$?
     [ $got = 6 ]
     grep -q 'taken over' "$scratch/err"
-    a locks | grep -q 'it hangs'
+    a locks -a | grep -q 'it hangs'
     expect_status 4 "$ASHLAR" -s "$store" locks break nothing --reason x
     expect_status 2 "$ASHLAR" -s "$store" locks break broken
     expect_status 2 "$ASHLAR" -s "$store" locks sing
@@ -109,8 +112,13 @@ case_one_lock_is_listed() {
     a lock one -- true
     a lock id:7 -- true
     [ "$(a locks ls one | grep -c '^"one"')" = 1 ]
-    [ "$(a locks ls id:7)" = "$(a locks ls | grep '^7 ')" ]
-    [ -z "$(a locks ls three)" ]
+    [ "$(a locks ls id:7)" = "$(a locks ls --all | grep '^7 ')" ]
+    expect_status 4 a locks ls three
+    grep -q 'three: nobody ever took a lock of that name' "$scratch/err"
+    expect_status 0 a -d nowhere locks
+    grep -q 'there are no locks of bucket fs in database nowhere' "$scratch/err"
+    expect_status 4 a -d nowhere locks ls one
+    ! a df | grep -q nowhere
     expect_status 2 "$ASHLAR" -s "$store" locks ls one id:7
     a locks break one --reason 'because I say so'
     a locks ls one | grep -q 'broken by process [0-9]* on .* at 2.*: because I say so'
