@@ -131,8 +131,9 @@ int64_t ash_lock_remaining_ms(const ash_lock *lock); /* of its life; INT64_MAX: 
  * the lock ends before: the bucket then refuses it. */
 int ash_lock_fence(ash_lock *lock, ash_fence *out, ash_error *err);
 
-/* Events: by callback (set before the first request), or from a queue (at most 64 wait, older ones
- * are dropped and counted). */
+/* Events: by callback (set before the first request; with one, a grant without an expiration that
+ * somebody breaks is told of at once where changes can be watched, else at its next renewal), or
+ * from a queue (at most 64 wait, older ones are dropped and counted). */
 void ash_lock_on_event(ash_lock *lock, ash_lock_event_fn fn, void *ctx);
 /* 0 and *out; kind 0 when timeout_ms passed without one. */
 int ash_lock_next_event(ash_lock *lock, int64_t timeout_ms, ash_lock_event *out, ash_error *err);

@@ -8,7 +8,8 @@
  * callback runs under it.  Who is about to work on a lock's document marks the lock busy; others
  * wait for it.  Three threads serve a collection:
  *
- *   watcher  wakes waiters when lock documents change (one change stream, opened by the first wait)
+ *   watcher  wakes waiters when lock documents change, and has leases looked at that were broken
+ *            (one change stream, opened by the first wait, or lease with a callback)
  *   timer    knows the earliest moment at which anything is due; reports lives that end
  *   worker   does the store's work for requests without a waiting thread, keeps leases alive, and
  *            gives back what expired here */
@@ -194,6 +195,7 @@ void ash__lock_wake_all(ash_lock_collection *c);
 void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id,
                              ash_lock_chance chance);
 void ash__lock_nudge(ash_lock *lock); /* one request tries again */
+bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b);
 
 /* ---- request.c ---- */
 
@@ -222,6 +224,7 @@ int ash__lock_refuse(const bson_t *doc, ash_error *err);
 /* ---- threads ---- */
 
 void *ash__lock_watcher(void *collection);
+void ash__lock_want_watch(ash_lock_collection *c); /* under the mutex: from now on */
 void *ash__lock_timer(void *collection);
 void *ash__lock_worker(void *collection);
 void ash__lock_due(ash_lock_collection *c, int64_t due_ms); /* under the mutex */

@@ -237,10 +237,7 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
     if (!over) {
         plan_next_try(lock, &doc);
         call_first_in_queue(lock, &doc);
-        if (!c->watch_wanted && c->can_watch) {
-            c->watch_wanted = true;
-            ash__cond_broadcast(&c->watcher_wake);
-        }
+        ash__lock_want_watch(c);
     }
     ash__mutex_unlock(&c->mutex);
     rc = over ? give_up(lock, code, &doc, err) : NOT_YET;

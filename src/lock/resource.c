@@ -150,7 +150,7 @@ void ash__lock_wake_all(ash_lock_collection *c)
         ash__lock_resource_wake(r, ASH_LOCK_CHANCE_ANY);
 }
 
-static bool same_value(const bson_value_t *a, const bson_value_t *b)
+bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b)
 {
     bson_t x = BSON_INITIALIZER, y = BSON_INITIALIZER;
     bson_append_value(&x, "", 0, a);
@@ -166,7 +166,7 @@ void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id,
 {
     for (ash_lock_resource *r = c->waiting; r != NULL; r = r->next_waiting) {
         /* One that has not seen its document yet is woken by any. */
-        if (r->doc_id.value_type == BSON_TYPE_EOD || same_value(&r->doc_id, doc_id))
+        if (r->doc_id.value_type == BSON_TYPE_EOD || ash__lock_same_value(&r->doc_id, doc_id))
             ash__lock_resource_wake(r, chance);
     }
 }

@@ -47,6 +47,35 @@ static ash_lock_chance chance_in(const bson_t *event)
     return (ash_lock_chance)chance;
 }
 
+/* The document was removed, written anew, or says that its lock was broken. */
+static bool may_be_lost(const bson_t *event)
+{
+    bson_iter_t iter, fields;
+    bson_iter_init(&iter, event);
+    if (!bson_iter_find_descendant(&iter, "updateDescription.updatedFields", &fields) ||
+        !bson_iter_recurse(&fields, &iter))
+        return true;
+    while (bson_iter_next(&iter))
+        if (is_field(bson_iter_key(&iter), "broken"))
+            return true;
+    return false;
+}
+
+/* A lease that somebody may have ended is renewed now, which tells.  doc_id NULL: all of those
+ * whose program wants to hear of it. */
+static void doubt(ash_lock_collection *c, const bson_value_t *doc_id)
+{
+    int64_t now = ash__clock_ms();
+    for (ash_lock *lock = c->open; lock != NULL; lock = lock->next_open) {
+        bool held = lock->state == ASH_LOCK_READING || lock->state == ASH_LOCK_WRITING;
+        if (!held || lock->renew_ms == 0 || lock->fn == NULL ||
+            (doc_id != NULL && !ash__lock_same_value(doc_id, &lock->grant.doc_id)))
+            continue;
+        lock->renew_ms = now;
+        ash__lock_due(c, now);
+    }
+}
+
 static void take_event(ash_lock_collection *c, ash_doc doc)
 {
     bson_t event;
@@ -57,11 +86,14 @@ static void take_event(ash_lock_collection *c, ash_doc doc)
     if (chance == ASH_LOCK_CHANCE_NONE)
         return;
     bson_iter_init(&iter, &event);
+    bool known = bson_iter_find_descendant(&iter, "documentKey._id", &id);
     ash__mutex_lock(&c->mutex);
-    if (bson_iter_find_descendant(&iter, "documentKey._id", &id))
+    if (known)
         ash__lock_wake_document(c, bson_iter_value(&id), chance);
     else
         ash__lock_wake_all(c);
+    if (may_be_lost(&event))
+        doubt(c, known ? bson_iter_value(&id) : NULL);
     ash__mutex_unlock(&c->mutex);
 }
 
@@ -71,7 +103,17 @@ static void set_watching(ash_lock_collection *c, bool watching)
     c->watching = watching;
     /* What changed while nobody looked. */
     ash__lock_wake_all(c);
+    if (watching)
+        doubt(c, NULL);
     ash__mutex_unlock(&c->mutex);
+}
+
+void ash__lock_want_watch(ash_lock_collection *c)
+{
+    if (c->watch_wanted || !c->can_watch)
+        return;
+    c->watch_wanted = true;
+    ash__cond_broadcast(&c->watcher_wake);
 }
 
 static int watch(ash_lock_collection *c)

@@ -79,6 +79,26 @@ case_broken_lock_ends_the_command() {
     expect_status 2 "$ASHLAR" -s "$store" locks sing
 }
 
+# Not only when the lease is to be renewed, which is after ten seconds.
+case_broken_lock_is_noticed_at_once() {
+    for place in folder server; do
+        if [ $place = server ]; then
+            start_server "$scratch/noticed" 2>/dev/null
+            store=mongodb://$server_address/test
+        fi
+        for shared in '' --shared; do
+            got=0
+            began=$(date +%s)
+            a lock $shared once -- sh -c "$(nested 'sleep 1; a locks break once --reason test
+                exec sleep 20')" 2>"$scratch/err" || got=$?
+            [ $got = 6 ]
+            [ $(($(date +%s) - began)) -lt 7 ]
+            grep -q 'stopping the command' "$scratch/err"
+        done
+    done
+    stop_server
+}
+
 # hold NAME SECONDS [OPTIONS…]: until the lock is there
 hold() {
     name=$1
