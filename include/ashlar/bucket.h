@@ -78,10 +78,7 @@ typedef struct ash_bucket_options {
     int64_t timeout_ms;            /* of each operation; 0 = none */
     int64_t default_ttl_s;         /* files expire this long after their upload; 0 = never */
 } ash_bucket_options;
-#define ASH_BUCKET_OPTIONS_INIT                                                                    \
-    {                                                                                              \
-        .size = sizeof(ash_bucket_options)                                                         \
-    }
+#define ASH_BUCKET_OPTIONS_INIT ASH_OPTIONS_INIT(ash_bucket_options)
 
 /* Touches nothing in the store.  *out is yours: ash_bucket_free(), before the store is closed. */
 int ash_bucket_open(ash_store *store, const ash_bucket_options *opts, ash_bucket **out,
@@ -140,10 +137,7 @@ typedef struct ash_upload_options {
     int64_t resume_expiry_s; /* 0: 24 hours */
     int64_t timeout_ms;      /* 0: the bucket's */
 } ash_upload_options;
-#define ASH_UPLOAD_OPTIONS_INIT                                                                    \
-    {                                                                                              \
-        .size = sizeof(ash_upload_options)                                                         \
-    }
+#define ASH_UPLOAD_OPTIONS_INIT ASH_OPTIONS_INIT(ash_upload_options)
 
 /* The first upload of a bucket object creates the two indexes when the files collection is empty
  * and they are absent (§ Indexes). filename: UTF-8 without NUL, may be empty.  Nothing is visible
@@ -204,10 +198,7 @@ typedef struct ash_download_options {
                     reaches the end */
     int64_t timeout_ms;
 } ash_download_options;
-#define ASH_DOWNLOAD_OPTIONS_INIT                                                                  \
-    {                                                                                              \
-        .size = sizeof(ash_download_options)                                                       \
-    }
+#define ASH_DOWNLOAD_OPTIONS_INIT ASH_OPTIONS_INIT(ash_download_options)
 
 /* *out is yours: ash_download_free().  Empty files need no chunks query. */
 int ash_bucket_open_download_stream(ash_bucket *b, const bson_value_t *id,
@@ -249,10 +240,7 @@ typedef struct ash_bucket_find_options {
     int64_t skip;
     const bson_t *sort;
 } ash_bucket_find_options;
-#define ASH_BUCKET_FIND_OPTIONS_INIT                                                               \
-    {                                                                                              \
-        .size = sizeof(ash_bucket_find_options)                                                    \
-    }
+#define ASH_BUCKET_FIND_OPTIONS_INIT ASH_OPTIONS_INIT(ash_bucket_find_options)
 /* A cursor over files documents.  The filter is MongoDB's and is not looked at: {filename: "a"},
  * {length: {$gt: 1000}}, {"metadata.owner": "me"}.  NULL: all. */
 int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_options *opts,
@@ -272,10 +260,7 @@ typedef struct ash_change_options {
     const ash_fence *fence;
     int64_t timeout_ms;
 } ash_change_options;
-#define ASH_CHANGE_OPTIONS_INIT                                                                    \
-    {                                                                                              \
-        .size = sizeof(ash_change_options)                                                         \
-    }
+#define ASH_CHANGE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_change_options)
 
 /* The files document goes first, then the chunks, always both: ASH_ENOTFOUND is returned after
  * orphaned chunks of that id were deleted too. */
@@ -325,10 +310,7 @@ typedef struct ash_sum_missing_options {
     int64_t max_bytes;          /* 0 = 256 MiB; the last file may go beyond */
     const volatile int *cancel; /* set to non-zero from any thread to stop; or NULL */
 } ash_sum_missing_options;
-#define ASH_SUM_MISSING_OPTIONS_INIT                                                               \
-    {                                                                                              \
-        .size = sizeof(ash_sum_missing_options)                                                    \
-    }
+#define ASH_SUM_MISSING_OPTIONS_INIT ASH_OPTIONS_INIT(ash_sum_missing_options)
 typedef struct ash_sum_missing_report {
     int64_t files; /* that have a digest now */
     int64_t bytes;
@@ -356,10 +338,7 @@ typedef struct ash_sweep_options {
     ash_progress_fn progress;
     void *progress_ctx;
 } ash_sweep_options;
-#define ASH_SWEEP_OPTIONS_INIT                                                                     \
-    {                                                                                              \
-        .size = sizeof(ash_sweep_options)                                                          \
-    }
+#define ASH_SWEEP_OPTIONS_INIT ASH_OPTIONS_INIT(ash_sweep_options)
 typedef struct ash_sweep_report {
     int64_t files; /* ids whose chunks had no file */
     int64_t chunks;

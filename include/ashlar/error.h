@@ -82,5 +82,20 @@ int ash_error_exit_code(int code);
 
 #ifdef __cplusplus
 }
+
+/* What the initialisers of options structs (ASH_…_OPTIONS_INIT) are made of: all zero but for
+ * `size`.  C++ got the designated initialisers of C late, and warns of fields that are left out. */
+template <typename options> inline options ash_options_init()
+{
+    options o = options();
+    o.size = sizeof(options);
+    return o;
+}
+#define ASH_OPTIONS_INIT(type) ash_options_init<type>()
+#else
+#define ASH_OPTIONS_INIT(type)                                                                     \
+    {                                                                                              \
+        .size = sizeof(type)                                                                       \
+    }
 #endif
 #endif

@@ -75,10 +75,7 @@ typedef struct ash_lock_options {
                                    lock: as ash_lock_on_event; or NULL */
     void *event_ctx;
 } ash_lock_options;
-#define ASH_LOCK_OPTIONS_INIT                                                                      \
-    {                                                                                              \
-        .size = sizeof(ash_lock_options)                                                           \
-    }
+#define ASH_LOCK_OPTIONS_INIT ASH_OPTIONS_INIT(ash_lock_options)
 
 /* Makes the unique index on files_id.  *out is yours: ash_lock_collection_close(), after its locks
  * were freed. */

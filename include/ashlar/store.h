@@ -71,10 +71,7 @@ typedef struct ash_store_options {
     int64_t pin_timeout_ms;
     const char *default_db; /* copied; NULL = the URI's path (mongodb://host/db), else "test" */
 } ash_store_options;
-#define ASH_STORE_OPTIONS_INIT                                                                     \
-    {                                                                                              \
-        .size = sizeof(ash_store_options)                                                          \
-    }
+#define ASH_STORE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_store_options)
 
 /* Open (and for a folder: create) a store.  *out is yours: ash_store_close().  ASH_EBUSY: another
  * process holds it and does not serve.  ASH_EVERSION: written by a newer Ashlar.  ASH_ECORRUPT: not
@@ -184,10 +181,7 @@ typedef struct ash_find_options {
                             (embedded engine; also taken for any find on *.chunks that fixes files_id) */
     bool show_record_id; /* documents end with $recordId, a number that keeps to the record */
 } ash_find_options;
-#define ASH_FIND_OPTIONS_INIT                                                                      \
-    {                                                                                              \
-        .size = sizeof(ash_find_options)                                                           \
-    }
+#define ASH_FIND_OPTIONS_INIT ASH_OPTIONS_INIT(ash_find_options)
 
 /* *out is yours: ash_cursor_free().  A missing collection gives no documents. */
 int ash_collection_find(ash_collection *c, const bson_t *filter, const ash_find_options *opts,
@@ -239,10 +233,7 @@ typedef struct ash_aggregate_options {
     bson_t *error_details; /* the caller's, initialised; or NULL.  What refused a document that
                               $merge wrote: {keyPattern, keyValue} or {errInfo} (embedded engine) */
 } ash_aggregate_options;
-#define ASH_AGGREGATE_OPTIONS_INIT                                                                 \
-    {                                                                                              \
-        .size = sizeof(ash_aggregate_options)                                                      \
-    }
+#define ASH_AGGREGATE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_aggregate_options)
 /* pipeline: array of stages.  $out and $merge run to the end before this returns. */
 int ash_collection_aggregate(ash_collection *c, const bson_t *pipeline,
                              const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
@@ -257,10 +248,7 @@ typedef struct ash_count_options {
     int64_t skip;
     int64_t limit;
 } ash_count_options;
-#define ASH_COUNT_OPTIONS_INIT                                                                     \
-    {                                                                                              \
-        .size = sizeof(ash_count_options)                                                          \
-    }
+#define ASH_COUNT_OPTIONS_INIT ASH_OPTIONS_INIT(ash_count_options)
 int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_count_options *opts,
                          int64_t *out, ash_error *err);
 
@@ -298,10 +286,7 @@ typedef struct ash_insert_options {
     ash_op op;
     bool unordered; /* go on after a document that failed */
 } ash_insert_options;
-#define ASH_INSERT_OPTIONS_INIT                                                                    \
-    {                                                                                              \
-        .size = sizeof(ash_insert_options)                                                         \
-    }
+#define ASH_INSERT_OPTIONS_INIT ASH_OPTIONS_INIT(ash_insert_options)
 
 /* Insert count documents, in order.  A missing _id is generated and put first.  result may be NULL.
  * When documents fail (duplicate key 11000, validation 121, …) the others' fate is in result, and
@@ -323,10 +308,7 @@ typedef struct ash_update_options {
     const bson_t *collation;
     const bson_t *let;
 } ash_update_options;
-#define ASH_UPDATE_OPTIONS_INIT                                                                    \
-    {                                                                                              \
-        .size = sizeof(ash_update_options)                                                         \
-    }
+#define ASH_UPDATE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_update_options)
 
 /* update: a document of operators, a replacement document, or an array of pipeline stages. Each
  * document is atomic; a multi update is not one unit.  ASH_EEXISTS (11000) when a unique index
@@ -342,10 +324,7 @@ typedef struct ash_remove_options {
     const bson_t *collation;
     const bson_t *let;
 } ash_remove_options;
-#define ASH_REMOVE_OPTIONS_INIT                                                                    \
-    {                                                                                              \
-        .size = sizeof(ash_remove_options)                                                         \
-    }
+#define ASH_REMOVE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_remove_options)
 int ash_collection_remove(ash_collection *c, const bson_t *filter, const ash_remove_options *opts,
                           ash_write_result *result, ash_error *err);
 
@@ -363,10 +342,7 @@ typedef struct ash_find_and_modify_options {
     const bson_t *collation;
     const bson_t *let;
 } ash_find_and_modify_options;
-#define ASH_FIND_AND_MODIFY_OPTIONS_INIT                                                           \
-    {                                                                                              \
-        .size = sizeof(ash_find_and_modify_options)                                                \
-    }
+#define ASH_FIND_AND_MODIFY_OPTIONS_INIT ASH_OPTIONS_INIT(ash_find_and_modify_options)
 
 /* Finds one and changes it, atomically.  *value: the document before (or after, return_new), {}
  * when there is none; *found says which.  Initialised by the call on success, the caller destroys.
@@ -419,10 +395,7 @@ typedef struct ash_watch_options {
     const char *full_document_before_change; /* "off", "whenAvailable", "required"; NULL = off */
     bool expanded_events; /* also of collections and indexes created, changed or dropped */
 } ash_watch_options;
-#define ASH_WATCH_OPTIONS_INIT                                                                     \
-    {                                                                                              \
-        .size = sizeof(ash_watch_options)                                                          \
-    }
+#define ASH_WATCH_OPTIONS_INIT ASH_OPTIONS_INIT(ash_watch_options)
 
 /* Events as MongoDB's change streams give them, of one collection (db, collection), one database
  * (collection NULL) or all (both NULL).  A waiting cursor is woken by the commit.  ASH_EINVAL 260
