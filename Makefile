@@ -13,9 +13,10 @@ $(BUILD)/build.ninja:
 	@tools/deps.sh build
 	meson setup $(BUILD) --prefix $(PREFIX)
 
+# What is installed; the tests are built by `make test`.
 build: $(BUILD)/build.ninja
 	@tools/deps.sh build
-	@ninja -C $(BUILD)
+	@ninja -C $(BUILD) product
 
 # A server on an embedded store; ADDRESS=host:port and STORE=folder choose.
 run: build
@@ -38,7 +39,8 @@ bench: build
 install: build
 	@meson introspect $(BUILD) --buildoptions | grep -qF '"name": "prefix", "value": "$(PREFIX)"' || \
 		meson configure $(BUILD) --prefix '$(PREFIX)'
-	ninja -C $(BUILD) install
+	ninja -C $(BUILD) product
+	meson install -C $(BUILD) --no-rebuild
 
 clean:
 	rm -rf $(BUILD) build-*

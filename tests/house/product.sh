@@ -1,0 +1,25 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What `make build` builds is what is installed, and no test.  usage: product.sh BUILD
+build=$1
+echo 1..2
+wanted=$(meson introspect "$build" --installed |
+    python3 -c 'import json, os, sys
+build = os.path.realpath(sys.argv[1]) + "/"
+print("\n".join(sorted(f[len(build):] for f in json.load(sys.stdin) if f.startswith(build))))' "$build" |
+    grep -v '^meson-private/')
+given=$(ninja -C "$build" -t query product | sed -n 's/^    | //p'
+    ninja -C "$build" -t inputs product)
+missing=$(echo "$wanted" | while read -r file; do
+    # A link to the library stands for it.
+    echo "$given" | grep -qxF "$file" || [ -L "$build/$file" ] || echo "$file"
+done)
+if [ -n "$wanted" ] && [ -z "$missing" ]; then echo "ok 1 everything that is installed"; else
+    echo "not ok 1 everything that is installed"
+    echo "$missing" | sed 's/^/# not built: /'
+fi
+tests=$(echo "$given" | grep -E '(^|/)(tests|bench)/')
+if [ -n "$given" ] && [ -z "$tests" ]; then echo "ok 2 no test"; else
+    echo "not ok 2 no test"
+    echo "$tests" | head -n 5 | sed 's/^/# /'
+fi
