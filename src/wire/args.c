@@ -8,6 +8,7 @@
 enum {
     TYPE_MISMATCH = 14,
     INVALID_LENGTH = 16,
+    INVALID_NAMESPACE = 73,
     DUPLICATE_FIELD = 40413,
     MISSING_FIELD = 40414,
     UNKNOWN_FIELD = 40415,
@@ -258,6 +259,19 @@ int ash__command_check_arguments(const ash_command *c, ash_error *err)
         *set |= bit;
     }
     return check_sequences(c, err);
+}
+
+int ash__check_system_name(const char *db, const char *coll, ash_error *err)
+{
+    static const char *const open_to_all[] = {"system.js", "system.users", "system.roles",
+                                              "system.version"};
+    if (strncmp(coll, "system.", strlen("system.")) != 0)
+        return 0;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(open_to_all); i++)
+        if (strcmp(coll, open_to_all[i]) == 0)
+            return 0;
+    return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                            "Invalid system namespace: %.63s.%.200s", db, coll);
 }
 
 int ash__command_collection(const ash_command *c, ash_collection **out, ash_error *err)

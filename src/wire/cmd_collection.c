@@ -84,6 +84,8 @@ int ash__run_rename_collection(ash_command *c, ash_error *err)
     if (rc == 0)
         rc = split_namespace(to, &to_db, &to_name, err);
     if (rc == 0)
+        rc = ash__check_system_name(to_db, to_name, err);
+    if (rc == 0)
         rc = ash_collection_open(c->server->store, db, name, &coll, err);
     if (rc == 0)
         rc = ash_collection_rename(coll, to_db, to_name, ash__arg_bool(c, "dropTarget", false),

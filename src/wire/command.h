@@ -35,11 +35,12 @@ enum {
     ASH_COMMAND_RETRYABLE = 4,  /* may carry txnNumber */
     ASH_COMMAND_READ_CONCERN = 8,
     ASH_COMMAND_WRITES = 16,
-    ASH_COMMAND_LENIENT = 32,  /* ignores arguments that it does not know */
-    ASH_COMMAND_TEST = 64,     /* only with test_commands */
-    ASH_COMMAND_REFUSED = 128, /* known, and always answered by an error that says why */
-    ASH_COMMAND_API1 = 256,    /* belongs to MongoDB's stable API, version 1 */
-    ASH_COMMAND_SNAPSHOT = 512 /* may read at a point in time */
+    ASH_COMMAND_LENIENT = 32,     /* ignores arguments that it does not know */
+    ASH_COMMAND_TEST = 64,        /* only with test_commands */
+    ASH_COMMAND_REFUSED = 128,    /* known, and always answered by an error that says why */
+    ASH_COMMAND_API1 = 256,       /* belongs to MongoDB's stable API, version 1 */
+    ASH_COMMAND_SNAPSHOT = 512,   /* may read at a point in time */
+    ASH_COMMAND_NOT_SYSTEM = 1024 /* not on collections that a server keeps to itself */
 };
 
 typedef struct ash_wire_command_info {
@@ -122,6 +123,10 @@ int ash__arg_docs(const ash_command *c, const char *name, ash_doc **out, size_t 
 int ash__check_fields(ash_doc doc, const ash_argument *allowed, const char *where, ash_error *err);
 
 int ash__missing_argument(const ash_command *c, const char *name, ash_error *err); /* 40414 */
+
+/* Collections system.* are a server's own, but for a few: ASH_EINVAL (73) when clients must not
+ * make or fill it. */
+int ash__check_system_name(const char *db, const char *coll, ash_error *err);
 
 /* The collection that the command names. Freed by the caller. */
 int ash__command_collection(const ash_command *c, ash_collection **out, ash_error *err);

@@ -90,7 +90,8 @@ enum {
     READS = ASH_COMMAND_COLLECTION | ASH_COMMAND_READ_CONCERN,
     SNAPSHOT = ASH_COMMAND_SNAPSHOT,
     WRITES = ASH_COMMAND_COLLECTION | ASH_COMMAND_WRITES,
-    RETRIES = WRITES | ASH_COMMAND_RETRYABLE | ASH_COMMAND_API1,
+    FILLS = WRITES | ASH_COMMAND_NOT_SYSTEM,
+    RETRIES = FILLS | ASH_COMMAND_RETRYABLE | ASH_COMMAND_API1,
     LENIENT = ASH_COMMAND_LENIENT,
     ADMIN = ASH_COMMAND_ADMIN,
     API1 = ASH_COMMAND_API1,
@@ -133,12 +134,12 @@ static const ash_wire_command_info commands[] = {
      ARGS({"query", DOC}, {"limit", NUMBER}, {"skip", NUMBER}, {"hint", HINT}, {"collation", DOC},
           {"fields", ANY}),
      READS | API1, ash__run_count, NULL},
-    {"create", NULL, ARGS(CREATE_ARGS), WRITES | API1, ash__run_create,
+    {"create", NULL, ARGS(CREATE_ARGS), FILLS | API1, ash__run_create,
      "timeseries, clusteredIndex, encryptedFields and expireAfterSeconds answer 238; views are "
      "read by find, "
      "aggregate, "
      "count and distinct, and not by $lookup"},
-    {"createIndexes", NULL, ARGS({"indexes", ARRAY}, {"commitQuorum", ANY}), WRITES | API1,
+    {"createIndexes", NULL, ARGS({"indexes", ARRAY}, {"commitQuorum", ANY}), FILLS | API1,
      ash__run_create_indexes,
      "ascending, descending and hashed keys, with TTL, unique, sparse, partial and hidden; text, "
      "2d, "

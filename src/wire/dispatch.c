@@ -190,6 +190,8 @@ static int read_coll(ash_command *c, ash_error *err)
     if (len == 0 || strlen(c->coll) != len)
         return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
                                 "Invalid namespace specified '%s.%.100s'", c->db, c->coll);
+    if ((c->info->flags & ASH_COMMAND_NOT_SYSTEM) != 0)
+        return ash__check_system_name(c->db, c->coll, err);
     return 0;
 }
 

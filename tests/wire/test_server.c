@@ -2,6 +2,7 @@
 #include "client.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "wire/command.h"
 
 #include <pthread.h>
@@ -58,6 +59,46 @@ static int code_of(int fd, bson_t *command)
     int code = field_number(r, "ok") > 0 ? 0 : (int)field_number(r, "code");
     bson_destroy(r);
     return code;
+}
+
+static void test_wire_server__system_collections_are_not_written_to(void **state)
+{
+    (void)state;
+    fixture x;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    static const char *const names[] = {"system.indexes", "system.namespaces", "system.profile",
+                                        "system."};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++) {
+        const char *n = names[i];
+        char *full = ash__sprintf("test.%s", n);
+        assert_int_equal(
+            code_of(fd, BCON_NEW("insert", BCON_UTF8(n), "documents", "[", "{", "}", "]")), 73);
+        assert_int_equal(
+            code_of(fd, BCON_NEW("update", BCON_UTF8(n), "updates", "[", "{", "q", "{", "}", "u",
+                                 "{", "}", "upsert", BCON_BOOL(true), "}", "]")),
+            73);
+        assert_int_equal(code_of(fd, BCON_NEW("findAndModify", BCON_UTF8(n), "update", "{", "}",
+                                              "upsert", BCON_BOOL(true))),
+                         73);
+        assert_int_equal(code_of(fd, BCON_NEW("create", BCON_UTF8(n))), 73);
+        assert_int_equal(
+            code_of(fd, BCON_NEW("createIndexes", BCON_UTF8(n), "indexes", "[", "{", "key", "{",
+                                 "a", BCON_INT32(1), "}", "name", "a_1", "}", "]")),
+            73);
+        code_of(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]"));
+        assert_int_equal(code_of(fd, BCON_NEW("renameCollection", "test.c", "to", BCON_UTF8(full),
+                                              "$db", "admin")),
+                         73);
+        assert_int_equal(code_of(fd, BCON_NEW("find", BCON_UTF8(n))), 0);
+        ash__free(full);
+    }
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "system.js", "documents", "[", "{", "}", "]")),
+                     0);
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "systematic", "documents", "[", "{", "}", "]")),
+                     0);
+    close(fd);
+    fixture_stop(&x);
 }
 
 static void test_wire_server__errors_have_the_servers_codes(void **state)
@@ -461,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_wire_server__hello_names_the_address_reached),
         cmocka_unit_test(test_wire_server__standalone_has_no_set),
         cmocka_unit_test(test_wire_server__errors_have_the_servers_codes),
+        cmocka_unit_test(test_wire_server__system_collections_are_not_written_to),
         cmocka_unit_test(test_wire_server__unknown_field_text_is_mongodbs),
         cmocka_unit_test(test_wire_server__batches_and_cursors),
         cmocka_unit_test(test_wire_server__write_concern_and_retry_reach_the_store),
