@@ -18,7 +18,8 @@ typedef struct repair {
     ash_progress *progress;
     char *folder;
     char *into;
-    char *aside; /* where the damaged store goes; NULL: it stays */
+    char *aside;       /* where the damaged store goes; NULL: it stays */
+    int64_t uncertain; /* copied, and not named one by one */
 } repair;
 
 /* A name that nothing has yet: of two repairs in one second the later gets a number. */
@@ -44,13 +45,24 @@ static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total
     return ash__progress_maintain(r->progress, what, done, total);
 }
 
+/* Where the newest commits' pages are gone these are all records that there are. */
+static bool is_uncertain(const bson_t *facts)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, facts, "kind") && BSON_ITER_HOLDS_UTF8(&it) &&
+           strcmp(bson_iter_utf8(&it, NULL), "uncertain") == 0 &&
+           bson_iter_init_find(&it, facts, "lost") && !bson_iter_as_bool(&it);
+}
+
 static void on_finding(void *ctx, const bson_t *facts)
 {
-    const repair *r = ctx;
+    repair *r = ctx;
     bson_iter_t it;
     ash__progress_clear(r->progress);
     if (r->cmd->json) {
         ash__cmd_emit(facts);
+    } else if (is_uncertain(facts) && r->cmd->verbose == 0) {
+        r->uncertain++;
     } else if (bson_iter_init_find(&it, facts, "text")) {
         char *shown = ash__cmd_printable(bson_iter_utf8(&it, NULL));
         bool lost = bson_iter_init_find(&it, facts, "lost") && bson_iter_as_bool(&it);
@@ -64,6 +76,10 @@ static void print_report(const repair *r, const ash_salvage_report *report, cons
     const ash_cmd *cmd = r->cmd;
     bson_t out = BSON_INITIALIZER;
     if (!cmd->json) {
+        if (r->uncertain > 0)
+            printf("%" PRId64 " file%s or document%s copied that may have been changed or deleted "
+                   "since (-v names them)\n",
+                   r->uncertain, ash__cmd_s(r->uncertain), ash__cmd_s(r->uncertain));
         ash__cmd_say(cmd,
                      "%s %" PRIu64 " file%s and %" PRIu64 " document%s in %" PRIu64
                      " collection%s; %" PRIu64 " lost",

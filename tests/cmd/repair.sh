@@ -68,6 +68,12 @@ case_descriptions_of_commits_are_lost() {
     fill
     zero meta.mdb 0 8192
     repair 0
+    grep -q '^[0-9]* files or documents copied that may have been changed or deleted since (-v names them)$' "$scratch/out"
+    ! grep -q 'file[1-4]' "$scratch/out"
+    expect_status 0 "$ASHLAR" -s "$store" -v check --repair -n
+    [ "$(grep -c '^test\.fs: file "file[1-4]": copied, but it may have been changed' "$scratch/out")" = 4 ]
+    expect_status 0 "$ASHLAR" -s "$store" --json check --repair -n
+    [ "$(grep -c '"kind" : "uncertain"' "$scratch/out")" -ge 4 ]
 }
 
 case_metadata_is_lost() {
