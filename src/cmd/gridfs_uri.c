@@ -4,28 +4,16 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "store/reach.h"
 
 #include <string.h>
-
-/* What a URI's parts may hold as it is. */
-static void append_escaped(ash_buffer *out, const char *text)
-{
-    static const char plain[] =
-        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-    for (; *text != 0; text++) {
-        if (strchr(plain, *text) != NULL)
-            ash__buffer_append_byte(out, (uint8_t)*text);
-        else
-            ash__buffer_printf(out, "%%%02X", (unsigned char)*text);
-    }
-}
 
 static void append_option(ash_buffer *out, char *separator, const char *name, const char *value)
 {
     if (value == NULL)
         return;
     ash__buffer_printf(out, "%c%s=", *separator, name);
-    append_escaped(out, value);
+    ash__reach_escape(out, value);
     *separator = '&';
 }
 
@@ -57,16 +45,16 @@ static char *build(const char *const *options, const char *db)
     char *set = slash != NULL ? ash__strndup(host, (size_t)(slash - host)) : NULL;
     ash__buffer_printf(&out, "mongodb://");
     if (options[ASH_GRIDFS_USERNAME] != NULL) {
-        append_escaped(&out, options[ASH_GRIDFS_USERNAME]);
+        ash__reach_escape(&out, options[ASH_GRIDFS_USERNAME]);
         if (options[ASH_GRIDFS_PASSWORD] != NULL) {
             ash__buffer_append_byte(&out, ':');
-            append_escaped(&out, options[ASH_GRIDFS_PASSWORD]);
+            ash__reach_escape(&out, options[ASH_GRIDFS_PASSWORD]);
         }
         ash__buffer_append_byte(&out, '@');
     }
     append_hosts(&out, slash != NULL ? slash + 1 : host, options[ASH_GRIDFS_PORT]);
     ash__buffer_append_byte(&out, '/');
-    append_escaped(&out, db != NULL ? db : "");
+    ash__reach_escape(&out, db != NULL ? db : "");
     append_option(&out, &separator, "replicaSet", set);
     if (options[ASH_GRIDFS_USERNAME] != NULL)
         append_option(&out, &separator, "authSource",

@@ -57,8 +57,9 @@ static int run_help(ash_cmd *cmd, const ash_cmd_args *args)
     const ash_cmd_verb *verb = ash__cmd_find_verb(args->words[0]);
     if (verb == NULL)
         return ash__cmd_unknown_verb(cmd, args->words[0]);
-    printf("usage: ashlar %s%s%s\n\n%s.\n", verb->name, verb->synopsis[0] != 0 ? " " : "",
-           verb->synopsis, verb->summary);
+    printf("usage: %s%s%s%s\n\n%s.\n", cmd->mongofiles ? "mongofiles" : "ashlar ",
+           cmd->mongofiles ? "" : verb->name, verb->synopsis[0] != 0 ? " " : "", verb->synopsis,
+           verb->summary);
     if (verb->details != NULL)
         printf("\n%s\n", verb->details);
     if (verb->options != NULL)

@@ -122,16 +122,17 @@ struct parser {
 static int unknown_option(const struct parser *p, const char *name, size_t len, char letter)
 {
     const ash_cmd_verb *verb = p->cmd->verb;
-    const char *space = verb != NULL ? " " : "", *of = verb != NULL ? verb->name : "";
+    char lister[64] = "mongofiles --help";
+    if (!p->cmd->mongofiles)
+        snprintf(lister, sizeof lister, "ashlar help%s%s", verb != NULL ? " " : "",
+                 verb != NULL ? verb->name : "");
     if (letter != 0)
-        return ash__cmd_usage(p->cmd, "unknown option -%c; `ashlar help%s%s` lists them", letter,
-                              space, of);
+        return ash__cmd_usage(p->cmd, "unknown option -%c; `%s` lists them", letter, lister);
     const char *meant = ash__suggest_option(verb != NULL ? verb->options : NULL, name, len);
     if (meant != NULL)
         return ash__cmd_usage(p->cmd, "unknown option --%.*s; did you mean --%s?", (int)len, name,
                               meant);
-    return ash__cmd_usage(p->cmd, "unknown option --%.*s; `ashlar help%s%s` lists them", (int)len,
-                          name, space, of);
+    return ash__cmd_usage(p->cmd, "unknown option --%.*s; `%s` lists them", (int)len, name, lister);
 }
 
 /* One option, long (name, len) or short (letter).  inline_value: what followed "=" or the letter,

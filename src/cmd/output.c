@@ -69,9 +69,11 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
         if (shown_what != NULL)
             cut(shown_what);
         const char *item = shown_what != NULL && !twice ? shown_what : "";
-        fprintf(stderr, "ashlar%s%s: %s%s%s%s\n", verb != NULL ? " " : "", verb != NULL ? verb : "",
-                strcmp(kind, "warning") == 0 ? "warning: " : "", item, item[0] != 0 ? ": " : "",
-                shown);
+        const char *program = cmd->mongofiles ? "mongofiles" : "ashlar";
+        verb = cmd->mongofiles ? NULL : verb;
+        fprintf(stderr, "%s%s%s: %s%s%s%s\n", program, verb != NULL ? " " : "",
+                verb != NULL ? verb : "", strcmp(kind, "warning") == 0 ? "warning: " : "", item,
+                item[0] != 0 ? ": " : "", shown);
     }
     ash__free(shown);
     ash__free(shown_what);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/verbs.h"
 
+#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/door.h"
+#include "store/reach.h"
 #include "wire/server.h"
 
 #include <ashlar/log.h>
@@ -87,6 +89,20 @@ static size_t split_addresses(char *text, const char **out, size_t max)
     return count;
 }
 
+/* A socket's path stands in a URI as a host does, so its slashes must not. */
+static void append_uri(bson_t *object, const char *address)
+{
+    ash_buffer uri = ASH_BUFFER_INIT;
+    ash__buffer_append_text(&uri, "mongodb://");
+    if (address[0] == '/')
+        ash__reach_escape(&uri, address);
+    else
+        ash__buffer_append_text(&uri, address);
+    ash__buffer_append_text(&uri, "/");
+    BSON_APPEND_UTF8(object, "uri", ash__buffer_text(&uri));
+    ash__buffer_release(&uri);
+}
+
 static void announce(const ash_cmd *cmd, const ash_server *server)
 {
     size_t count;
@@ -95,6 +111,7 @@ static void announce(const ash_cmd *cmd, const ash_server *server)
         if (cmd->json) {
             bson_t object = BSON_INITIALIZER;
             BSON_APPEND_UTF8(&object, "listening", addresses[i]);
+            append_uri(&object, addresses[i]);
             ash__cmd_emit(&object);
             bson_destroy(&object);
         } else if (addresses[i][0] != '/') {
@@ -267,7 +284,8 @@ const ash_cmd_verb ash__cmd_serve = {
     .group = "serve",
     .synopsis = "[--mongo ADDR[,ADDR...]]",
     .summary = "let MongoDB drivers, and other commands on the same folder, use the store",
-    .details = "Prints one mongodb:// line for each address, then serves until SIGINT or SIGTERM.  "
+    .details = "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), "
+               "then serves until SIGINT or SIGTERM.  "
                "Only loopback addresses are allowed:\n"
                "clients are not asked who they are.  Port 0 is any free port.",
     .options = options,

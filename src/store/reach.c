@@ -61,19 +61,24 @@ static char *read_address(const char *folder)
     return path;
 }
 
-static char *encode(const char *path)
+void ash__reach_escape(ash_buffer *out, const char *text)
 {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
+    for (; *text != 0; text++) {
+        if (strchr(plain, *text) != NULL)
+            ash__buffer_append_byte(out, (uint8_t)*text);
+        else
+            ash__buffer_printf(out, "%%%02X", (unsigned char)*text);
+    }
+}
+
+static char *encode(const char *path)
+{
     ash_buffer out = ASH_BUFFER_INIT;
 
     ash__buffer_append_text(&out, ASH_REACH_SCHEME);
-    for (; *path != '\0'; path++) {
-        if (strchr(plain, *path) != NULL)
-            ash__buffer_append_byte(&out, (uint8_t)*path);
-        else
-            ash__buffer_printf(&out, "%%%02X", (unsigned)(unsigned char)*path);
-    }
+    ash__reach_escape(&out, path);
     ash__buffer_append_byte(&out, '\0');
     return (char *)ash__buffer_detach(&out);
 }

@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 
 #define ASH_REACH_SOCKET       "ashlar.sock"
@@ -26,6 +27,9 @@
 /* The folder that a store's URI names: "file:" and "file://" are taken off; anything else without
  * "://" is a path.  NULL when the URI names no folder; else the caller frees. */
 char *ash__reach_folder(const char *uri);
+
+/* As a part of a URI may hold it: all but letters, digits and "-._~" as %XX. */
+void ash__reach_escape(ash_buffer *out, const char *text);
 
 /* The internal URI of the server in the folder; the caller frees.  NULL when none takes a
  * connection. */

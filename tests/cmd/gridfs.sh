@@ -110,6 +110,10 @@ case_mistakes() {
     expect_status 1 "$scratch/mongofiles" get missing
     "$scratch/mongofiles" --version | grep -q '^mongofiles version: '
     "$scratch/mongofiles" --help | grep -q get_regex
+    "$scratch/mongofiles" --help | head -n 1 | grep -qx 'usage: mongofiles COMMAND .*'
+    "$ASHLAR" gridfs --help | head -n 1 | grep -q '^usage: ashlar gridfs COMMAND'
+    expect_status 1 "$scratch/mongofiles" --no-such-thing list
+    grep -q '^mongofiles: unknown option --no-such-thing; `mongofiles --help` lists them' "$scratch/err"
 }
 
 case_called_as_mongofiles_against_a_server() {

@@ -211,4 +211,24 @@ case_waiting_for_nobody() {
     grep -q 'waiting for 127.0.0.1:1 to answer' "$scratch/err"
 }
 
+# Each address as drivers take it.
+case_uris_of_a_server() {
+    "$ASHLAR" --json -s "$scratch/uris" serve --mongo 127.0.0.1:0 >"$scratch/json" 2>/dev/null &
+    echo $! >>"$scratch/pids"
+    tries=0
+    while [ "$(wc -l <"$scratch/json")" -lt 2 ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ]
+        sleep 0.05
+    done
+    echo x | "$ASHLAR" -s "$scratch/uris" -q put - file
+    sed -n 's/.*"listening" : "\([^"]*\)", "uri" : "\([^"]*\)".*/\1 \2/p' "$scratch/json" >"$scratch/uri-list"
+    grep -q '^127\.0\.0\.1:\([0-9]*\) mongodb://127\.0\.0\.1:\1/$' "$scratch/uri-list"
+    [ "$(wc -l <"$scratch/uri-list")" -ge 2 ]
+    for uri in $(sed 's/.* //' "$scratch/uri-list"); do
+        [ "$("$ASHLAR" -s "$uri" ls)" = file ]
+    done
+    kill $!
+}
+
 run_cases
