@@ -13,7 +13,7 @@ typedef struct candidate {
     bool is_one_document; /* a point on every part of a unique index */
     bool has_range;
     bool provides_sort;
-    bool backward;
+    ash_index_order order;
     bool needs_filter;
 } candidate;
 
@@ -70,7 +70,7 @@ static void try_index(const ash_plan_query *q, const ash_index_desc *index,
     out->is_one_document =
         index->unique && b->points == index->pattern->count && is_single_points(b);
     out->provides_sort = sort == NULL ? ash__sort_spec_natural(q->sort) == 0
-                                      : ash__index_provides_sort(index, b, sort, &out->backward);
+                                      : ash__index_provides_sort(index, b, sort, &out->order);
     /* One document is in any order; natural order is not asked of indexes. */
     out->provides_sort |= sort != NULL && out->is_one_document;
     for (uint32_t i = 0; i < conjuncts->count; i++)
@@ -108,6 +108,8 @@ static bool is_better(const candidate *a, const candidate *b)
         return a->has_range;
     if (a->provides_sort != b->provides_sort)
         return a->provides_sort;
+    if (a->provides_sort && a->order.merges != b->order.merges)
+        return b->order.merges;
     if (a->needs_filter != b->needs_filter)
         return !a->needs_filter;
     return a->index->pattern->count < b->index->pattern->count;
@@ -121,15 +123,18 @@ static ash_plan *plan_of(const ash_plan_query *q, const candidate *c)
     p->provides_sort = c->provides_sort || c->bounds.is_empty;
     if (c->bounds.is_empty)
         return p;
-    p->backward = c->backward;
+    p->backward = c->order.backward;
+    p->merges = c->provides_sort && c->order.merges;
     p->needs_fetch_filter = c->needs_filter;
     p->may_repeat = c->index->multikey;
     p->is_bounded = c->equal_parts > 0 || c->has_range;
-    ash__index_ranges(c->index->pattern, &c->bounds, p);
+    ash__index_ranges(c->index->pattern, &c->bounds, c->order.merge_from, p);
     if (p->range_count == 0) {
         p->kind = ASH_PLAN_EMPTY;
         p->provides_sort = true;
     }
+    /* Of one range there is nothing to merge. */
+    p->merges = p->merges && p->range_count > 1;
     return p;
 }
 

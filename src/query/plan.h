@@ -22,7 +22,11 @@ typedef struct ash_index_desc {
 typedef struct ash_key_range { /* of index key encodings: from <= key < to (memcmp) */
     ash_buffer from;
     ash_buffer to;
+    size_t prefix_len; /* merging: so many bytes of each key come before what it is merged by */
 } ash_key_range;
+
+/* More ranges than this are not merged, but sorted in memory: each has a cursor of its own. */
+enum { ASH_PLAN_MERGE_MAX = 200 };
 
 typedef enum ash_plan_kind {
     ASH_PLAN_EMPTY,
@@ -38,6 +42,8 @@ typedef struct ash_plan {
     uint32_t range_count;
     bool backward;
     bool provides_sort;      /* scan order is the sort order: no SORT stage */
+    bool merges;             /* … when the ranges are merged by their keys behind the prefix and
+                                then by record, instead of read one behind the other */
     bool needs_fetch_filter; /* the ranges alone do not decide: test the matcher on the document */
     bool is_bounded;         /* IXSCAN: something narrows the ranges, not the sort alone */
     bool may_repeat;         /* multikey: the same document may come up more than once */

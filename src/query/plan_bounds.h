@@ -55,12 +55,23 @@ void ash__index_bounds(const ash_index_desc *index, ash_conjuncts *conjuncts,
                        const ash_collation *collation, ash_index_bounds *out);
 void ash__index_bounds_release(ash_index_bounds *b, uint32_t part_count);
 
-/* The byte ranges of the used parts, ascending. */
-void ash__index_ranges(const ash_key_pattern *pattern, const ash_index_bounds *b, ash_plan *plan);
+/* The byte ranges of the used parts, ascending.  merge_from: the part that a merge begins with. */
+void ash__index_ranges(const ash_key_pattern *pattern, const ash_index_bounds *b,
+                       uint32_t merge_from, ash_plan *plan);
+/* How many ranges that is at most. */
+uint64_t ash__index_range_count(const ash_index_bounds *b);
+/* Which interval of a part the plan's range `at` goes through. */
+uint32_t ash__index_range_interval(const ash_key_pattern *pattern, const ash_index_bounds *b,
+                                   uint32_t part, uint32_t at);
 
-/* A scan of these ranges comes in the order of the sort (*backward: against the keys). */
+/* How a scan of these ranges comes in the order of the sort, if it does. */
+typedef struct ash_index_order {
+    bool backward;       /* against the keys */
+    bool merges;         /* the ranges have to be merged */
+    uint32_t merge_from; /* … by the keys' parts from this one on */
+} ash_index_order;
 bool ash__index_provides_sort(const ash_index_desc *index, const ash_index_bounds *b,
-                              const ash_key_pattern *sort, bool *backward);
+                              const ash_key_pattern *sort, ash_index_order *out);
 
 /* One index tried for one condition tree. */
 typedef struct ash_plan_query {

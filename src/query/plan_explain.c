@@ -6,6 +6,7 @@
 #include <string.h>
 
 #define SORT_MEMORY_BYTES (100 * 1024 * 1024)
+#define ALL_RANGES        UINT32_MAX
 
 /* One frame around the stage below it; frames are written from the outside in. */
 struct frame {
@@ -32,25 +33,42 @@ static void text_field(ash_builder *b, const char *name, const ash_bounds *bound
     ash__buffer_release(&text);
 }
 
+/* One part's bounds; of the range alone where ranges are shown one by one. */
+static void append_part(const struct frame *f, const ash_index_bounds *bounds, uint32_t part,
+                        uint32_t range)
+{
+    const ash_bounds all = {.is_all = true};
+    const ash_key_pattern *pattern = f->plan->index->pattern;
+    const ash_bounds *shown = part < bounds->used ? &bounds->parts[part] : &all;
+    ash_bounds one = {.count = 1};
+    if (range != ALL_RANGES && part < bounds->used) {
+        one.items = &shown->items[ash__index_range_interval(pattern, bounds, part, range)];
+        shown = &one;
+    }
+    text_field(f->out, pattern->parts[part].path, shown,
+               pattern->parts[part].descending != f->plan->backward);
+}
+
 /* The bounds are found again from the condition: a plan keeps only their bytes. */
-static void append_bounds(const struct frame *f)
+static void append_bounds(const struct frame *f, uint32_t range)
 {
     const ash_key_pattern *pattern = f->plan->index->pattern;
-    const ash_bounds all = {.is_all = true};
     ash_conjuncts conjuncts;
     ash_index_bounds bounds;
     ash__conjuncts_of((const ash_match_node *)f->plan->condition, &conjuncts);
     ash__index_bounds(f->plan->index, &conjuncts, ash__matcher_collation(f->filter), &bounds);
+    /* An interval that no key can lie in has left no range. */
+    if (ash__index_range_count(&bounds) != f->plan->range_count)
+        range = ALL_RANGES;
     ash__builder_begin_doc(f->out, "indexBounds");
     for (uint32_t i = 0; i < pattern->count; i++)
-        text_field(f->out, pattern->parts[i].path, i < bounds.used ? &bounds.parts[i] : &all,
-                   pattern->parts[i].descending != f->plan->backward);
+        append_part(f, &bounds, i, range);
     ash__builder_end(f->out);
     ash__index_bounds_release(&bounds, pattern->count);
     ash__conjuncts_release(&conjuncts);
 }
 
-static void append_scan(const struct frame *f)
+static void append_scan(const struct frame *f, uint32_t range)
 {
     const ash_index_desc *index = f->plan->index;
     ash__builder_text(f->out, "stage", "IXSCAN");
@@ -62,7 +80,21 @@ static void append_scan(const struct frame *f)
     ash__builder_bool(f->out, "isPartial", index->partial != NULL);
     ash__builder_int32(f->out, "indexVersion", 2);
     ash__builder_text(f->out, "direction", f->plan->backward ? "backward" : "forward");
-    append_bounds(f);
+    append_bounds(f, range);
+}
+
+static void append_merge(const struct frame *f)
+{
+    ash__builder_text(f->out, "stage", "SORT_MERGE");
+    ash__builder_doc_value(f->out, "sortPattern", ash__doc_from_bson(f->shape->sort));
+    ash__builder_begin_array(f->out, "inputStages");
+    for (uint32_t i = 0; i < f->plan->range_count; i++) {
+        char index[12];
+        ash__builder_begin_doc(f->out, ash__index_name(i, index));
+        append_scan(f, i);
+        ash__builder_end(f->out);
+    }
+    ash__builder_end(f->out);
 }
 
 static void append_branches(const struct frame *f)
@@ -77,7 +109,7 @@ static void append_branches(const struct frame *f)
         if (branch.plan->kind == ASH_PLAN_OR)
             append_branches(&branch);
         else if (branch.plan->kind == ASH_PLAN_IXSCAN)
-            append_scan(&branch);
+            append_scan(&branch, ALL_RANGES);
         else
             ash__builder_text(f->out, "stage", "EOF");
         ash__builder_end(f->out);
@@ -108,8 +140,10 @@ static void append_access(const struct frame *f)
         ash__builder_begin_doc(f->out, "inputStage");
         if (f->plan->kind == ASH_PLAN_OR)
             append_branches(f);
+        else if (f->plan->merges)
+            append_merge(f);
         else
-            append_scan(f);
+            append_scan(f, ALL_RANGES);
         ash__builder_end(f->out);
     }
 }

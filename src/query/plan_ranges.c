@@ -57,7 +57,9 @@ struct product {
     const ash_key_pattern *pattern;
     const ash_index_bounds *bounds;
     ash_plan *plan;
+    uint32_t merge_from;
     ash_buffer prefix;
+    size_t before_merge; /* bytes of the prefix */
 };
 
 /* "Less than {}" is a range without a key. */
@@ -78,6 +80,8 @@ static void add_ranges(struct product *p, uint32_t part)
     const ash_bounds *b = &p->bounds->parts[part];
     bool descending = p->pattern->parts[part].descending;
     size_t prefix_len = p->prefix.len;
+    if (part == p->merge_from)
+        p->before_merge = prefix_len;
     for (uint32_t i = 0; i < b->count; i++) {
         const ash_interval *interval = interval_at(b, i, descending);
         p->prefix.len = prefix_len;
@@ -89,6 +93,7 @@ static void add_ranges(struct product *p, uint32_t part)
         ash_key_range *range = &p->plan->ranges[p->plan->range_count++];
         ash__buffer_append(&range->from, p->prefix.data, prefix_len);
         append_from(&range->from, interval, descending);
+        range->prefix_len = p->merge_from > part ? range->from.len : p->before_merge;
         ash__buffer_append(&range->to, p->prefix.data, prefix_len);
         append_to(&range->to, interval, descending);
         drop_if_empty(p->plan);
@@ -108,17 +113,32 @@ static void add_everything(const ash_key_pattern *pattern, ash_plan *plan)
     ash__keycode_append_bracket_end(&plan->ranges[0].to, last, descending);
 }
 
-void ash__index_ranges(const ash_key_pattern *pattern, const ash_index_bounds *b, ash_plan *plan)
+uint64_t ash__index_range_count(const ash_index_bounds *b)
+{
+    uint64_t count = 1;
+    for (uint32_t i = 0; i < b->used; i++)
+        count *= b->parts[i].count;
+    return count;
+}
+
+uint32_t ash__index_range_interval(const ash_key_pattern *pattern, const ash_index_bounds *b,
+                                   uint32_t part, uint32_t at)
+{
+    for (uint32_t i = b->used; i > part + 1; i--)
+        at /= b->parts[i - 1].count;
+    at %= b->parts[part].count;
+    return pattern->parts[part].descending ? b->parts[part].count - 1 - at : at;
+}
+
+void ash__index_ranges(const ash_key_pattern *pattern, const ash_index_bounds *b,
+                       uint32_t merge_from, ash_plan *plan)
 {
     if (b->used == 0) {
         add_everything(pattern, plan);
         return;
     }
-    size_t count = 1;
-    for (uint32_t i = 0; i < b->used; i++)
-        count *= b->parts[i].count;
-    plan->ranges = ash__alloc_array(count, sizeof *plan->ranges);
-    struct product p = {pattern, b, plan, ASH_BUFFER_INIT};
+    plan->ranges = ash__alloc_array((size_t)ash__index_range_count(b), sizeof *plan->ranges);
+    struct product p = {.pattern = pattern, .bounds = b, .plan = plan, .merge_from = merge_from};
     add_ranges(&p, 0);
     ash__buffer_release(&p.prefix);
 }

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FAILED_TO_PARSE = 9, INVALID_OPTIONS = 72 };
+enum { FAILED_TO_PARSE = 9, INVALID_OPTIONS = 72, MISSING_FIELD = 40414 };
 
 /* What the statements of one command did, for its answer. */
 typedef struct write_tally {
@@ -214,6 +214,7 @@ static int run_delete(ash_command *c, ash_collection *coll, ash_doc s, ash_write
     return ash_collection_remove(coll, &filter, &o, result, err);
 }
 
+/* The first two are required. */
 static const ash_argument update_fields[] = {{"q", ASH_ARG_DOC},
                                              {"u", ASH_ARG_DOC | ASH_ARG_ARRAY},
                                              {"c", ASH_ARG_DOC},
@@ -229,6 +230,17 @@ static const ash_argument delete_fields[] = {{"q", ASH_ARG_DOC},
                                              {"hint", ASH_ARG_DOC | ASH_ARG_STRING},
                                              {NULL, 0}};
 
+static int check_required(ash_doc statement, const ash_argument *fields, const char *where,
+                          ash_error *err)
+{
+    for (int i = 0; i < 2; i++)
+        if (ash__value_is_missing(ash__doc_get(statement, fields[i].name)))
+            return ash__fail_server(err, ASH_EINVAL, MISSING_FIELD,
+                                    "BSON field '%s.%s' is missing but a required field", where,
+                                    fields[i].name);
+    return 0;
+}
+
 /* Only what changes one document can be recognised when it comes again. */
 static int check_statements(const ash_command *c, const ash_doc *statements, size_t count,
                             bool updates, ash_error *err)
@@ -237,8 +249,10 @@ static int check_statements(const ash_command *c, const ash_doc *statements, siz
     snprintf(where, sizeof where, "%s.%s", c->info->name, updates ? "updates" : "deletes");
     for (size_t i = 0; i < count; i++) {
         int64_t limit = 1;
-        int rc =
-            ash__check_fields(statements[i], updates ? update_fields : delete_fields, where, err);
+        const ash_argument *fields = updates ? update_fields : delete_fields;
+        int rc = ash__check_fields(statements[i], fields, where, err);
+        if (rc == 0)
+            rc = check_required(statements[i], fields, where, err);
         if (rc != 0)
             return rc;
         ash__value_as_int64(ash__doc_get(statements[i], "limit"), &limit);

@@ -135,10 +135,8 @@ static const ash_wire_command_info commands[] = {
           {"fields", ANY}),
      READS | API1, ash__run_count, NULL},
     {"create", NULL, ARGS(CREATE_ARGS), FILLS | API1, ash__run_create,
-     "timeseries, clusteredIndex, encryptedFields and expireAfterSeconds answer 238; views are "
-     "read by find, "
-     "aggregate, "
-     "count and distinct, and not by $lookup"},
+     "timeseries, clusteredIndex, encryptedFields and expireAfterSeconds answer 238; a view that "
+     "joins itself is made, and reading it answers 165"},
     {"createIndexes", NULL, ARGS({"indexes", ARRAY}, {"commitQuorum", ANY}), FILLS | API1,
      ash__run_create_indexes,
      "ascending, descending and hashed keys, with TTL, unique, sparse, partial and hidden; text, "
@@ -161,7 +159,9 @@ static const ash_wire_command_info commands[] = {
      ash__run_drop_indexes, NULL},
     {"dropUser", NULL, NO_ARGS, LENIENT | REFUSED, ash__run_refuse_users, NO_USERS},
     {"endSessions", NULL, NO_ARGS, API1, ash__run_end_sessions, NULL},
-    {"explain", NULL, ARGS({"verbosity", STRING}), API1, ash__run_explain, NULL},
+    {"explain", NULL, ARGS({"verbosity", STRING}), API1, ash__run_explain,
+     "shows how documents are found: COLLSCAN, IXSCAN, OR, SORT_MERGE and FETCH below PROJECTION, "
+     "SORT, SKIP and LIMIT; there are no IDHACK, COUNT, UPDATE, DELETE or covered projections"},
     {"filemd5", NULL, ARGS({"root", STRING}), 0, ash__run_filemd5, NULL},
     {"find", NULL, ARGS(FIND_ARGS), READS | SNAPSHOT | API1, ash__run_find,
      "min, max, returnKey and resume tokens answer 238"},

@@ -72,6 +72,58 @@ static void test_contract_aggregate__lookup(void **state)
     ash_collection_free(books);
 }
 
+static void make_view(contract *t, const char *name, const char *options)
+{
+    ash_collection *view = open_collection(t, name);
+    assert_ok(ash_collection_create(view, json(options), NULL, &t->err), &t->err);
+    ash_collection_free(view);
+}
+
+/* Stages read views by their pipelines, also views on views; who goes round in them is stopped. */
+static void test_contract_aggregate__stages_read_views(void **state)
+{
+    contract *t = *state;
+    fill(t);
+    make_view(t, "odd",
+              "{\"viewOn\":\"things\",\"pipeline\":[{\"$match\":{\"kind\":\"k1\"}},"
+              "{\"$set\":{\"half\":{\"$divide\":[\"$_id\",2]}}},{\"$unset\":\"kind\"}]}");
+    make_view(t, "few", "{\"viewOn\":\"odd\",\"pipeline\":[{\"$match\":{\"_id\":{\"$gt\":1}}}]}");
+    assert_string_equal(
+        run(t, t->c,
+            "[{\"$match\":{\"_id\":2}},{\"$lookup\":{\"from\":\"odd\",\"localField\":\"_id\","
+            "\"foreignField\":\"half\",\"as\":\"r\"}},{\"$project\":{\"r\":1}}]"),
+        "[{\"_id\":2,\"r\":[{\"_id\":4,\"n\":16,\"half\":2.0}]}]");
+    assert_string_equal(
+        run(t, t->c,
+            "[{\"$match\":{\"_id\":4}},{\"$lookup\":{\"from\":\"few\",\"let\":{\"x\":\"$_id\"},"
+            "\"pipeline\":[{\"$match\":{\"$expr\":{\"$gt\":[\"$_id\",\"$$x\"]}}},"
+            "{\"$project\":{\"half\":1}}],\"as\":\"r\"}},{\"$project\":{\"r\":1}}]"),
+        "[{\"_id\":4,\"r\":[{\"_id\":7,\"half\":3.5},{\"_id\":10,\"half\":5.0}]}]");
+    assert_string_equal(
+        run(t, t->c,
+            "[{\"$match\":{\"_id\":1}},{\"$graphLookup\":{\"from\":\"few\",\"startWith\":2,"
+            "\"connectFromField\":\"_id\",\"connectToField\":\"half\",\"as\":\"r\"}},"
+            "{\"$project\":{\"r._id\":1}}]"),
+        "[{\"_id\":1,\"r\":[{\"_id\":4}]}]");
+    assert_string_equal(run(t, t->c,
+                            "[{\"$match\":{\"_id\":0}},{\"$project\":{\"_id\":1}},{\"$unionWith\":{"
+                            "\"coll\":\"few\",\"pipeline\":[{\"$project\":{\"_id\":1}}]}}]"),
+                        "[{\"_id\":0},{\"_id\":4},{\"_id\":7},{\"_id\":10}]");
+    if (strcmp(t->can.backend, "embedded") != 0)
+        return;
+    make_view(t, "round",
+              "{\"viewOn\":\"things\",\"pipeline\":[{\"$unionWith\":{\"coll\":\"round\"}}]}");
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {(const uint8_t *)"", 0};
+    int rc = ash_collection_aggregate(t->c, json("[{\"$unionWith\":\"round\"}]"), NULL, &cursor,
+                                      &t->err);
+    while (rc == 0 && doc.data != NULL)
+        rc = ash_cursor_next(cursor, &doc, &t->err);
+    ash_cursor_free(cursor);
+    assert_int_equal(rc, ASH_EINVAL);
+    assert_int_equal(ash_error_server_code(&t->err), 165);
+}
+
 static void test_contract_aggregate__out_replaces_the_target(void **state)
 {
     contract *t = *state;
@@ -161,6 +213,7 @@ int main(void)
         CONTRACT(test_contract_aggregate__as_drivers_count),
         CONTRACT(test_contract_aggregate__lookup),
         CONTRACT(test_contract_aggregate__out_replaces_the_target),
+        CONTRACT(test_contract_aggregate__stages_read_views),
         CONTRACT(test_contract_aggregate__merge),
         CONTRACT(test_contract_aggregate__refusals),
         CONTRACT(test_contract_aggregate__many_batches),

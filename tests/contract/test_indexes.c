@@ -178,6 +178,63 @@ static void test_contract_indexes__partial_filters_name_what_they_hold(void **st
     }
 }
 
+/* The ids found, a few at a time. */
+static int ids_in_batches(contract *t, const char *filter, const char *sort, int32_t *ids, int most)
+{
+    ash_find_options opts = ASH_FIND_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    ash_batch batch = {0};
+    int n = 0;
+    opts.sort = json(sort);
+    assert_ok(ash_collection_find(t->c, json(filter), &opts, &cursor, &t->err), &t->err);
+    while (!batch.exhausted) {
+        assert_ok(ash_cursor_next_batch(cursor, 7, 0, &batch, &t->err), &t->err);
+        for (size_t i = 0; i < batch.count && n < most; i++) {
+            bson_t b;
+            bson_iter_t it;
+            assert_true(bson_init_static(&b, batch.docs[i].data, batch.docs[i].len));
+            assert_true(bson_iter_init_find(&it, &b, "_id"));
+            ids[n++] = bson_iter_int32(&it);
+        }
+        ash_cursor_rest(cursor);
+    }
+    ash_cursor_free(cursor);
+    return n;
+}
+
+/* $in before the sorted field: the order of a sort in memory, over many batches, both ways. */
+static void test_contract_indexes__merged_ranges_come_in_order(void **state)
+{
+    contract *t = *state;
+    static const struct {
+        const char *index, *sort;
+    } cases[] = {
+        {"[{\"key\":{\"a\":1,\"b\":1},\"name\":\"i\"}]", "{\"b\":1}"},
+        {"[{\"key\":{\"a\":1,\"b\":1},\"name\":\"i\"}]", "{\"b\":-1}"},
+        {"[{\"key\":{\"a\":1,\"b\":1,\"_id\":1},\"name\":\"i\",\"unique\":true}]",
+         "{\"b\":-1,\"_id\":-1}"},
+        {"[{\"key\":{\"a\":-1,\"b\":-1},\"name\":\"i\"}]", "{\"b\":-1}"},
+    };
+    const char *filter = "{\"a\":{\"$in\":[1,2,4,9]},\"c\":{\"$ne\":3}}";
+    int32_t wanted[200], got[200];
+    bson_value_t name = {.value_type = BSON_TYPE_UTF8,
+                         .value.v_utf8 = {(char *)(uintptr_t) "i", 1}};
+    for (int i = 0; i < 200; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "{\"_id\":%d,\"a\":%d,\"b\":%d,\"c\":%d}", i, i * 7 % 6,
+                 i * 31 % 23, i % 5);
+        assert_ok(insert_json(t, t->c, text), &t->err);
+    }
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        int n = ids_in_batches(t, filter, cases[i].sort, wanted, 200);
+        assert_ok(index_json(t, t->c, cases[i].index, NULL), &t->err);
+        assert_int_equal(ids_in_batches(t, filter, cases[i].sort, got, 200), n);
+        assert_true(n > 50);
+        assert_memory_equal(got, wanted, (size_t)n * sizeof *got);
+        assert_ok(ash_collection_drop_indexes(t->c, &name, NULL, &t->err), &t->err);
+    }
+}
+
 typedef struct inserter {
     contract *t;
     int from;
@@ -261,6 +318,7 @@ int main(void)
         CONTRACT(test_contract_indexes__multikey_documents_come_once),
         CONTRACT(test_contract_indexes__partial_and_sparse),
         CONTRACT(test_contract_indexes__partial_filters_name_what_they_hold),
+        CONTRACT(test_contract_indexes__merged_ranges_come_in_order),
         CONTRACT(test_contract_indexes__built_while_written_to),
         CONTRACT(test_contract_indexes__long_keys_are_found),
     };

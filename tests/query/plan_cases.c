@@ -82,7 +82,8 @@ void plan_summary(const ash_plan *p, char *text, size_t size)
 {
     static const char *const kinds[] = {"EMPTY", "COLLSCAN", "", "OR"};
     const char *name = p->kind == ASH_PLAN_IXSCAN ? p->index->name : kinds[p->kind];
-    snprintf(text, size, "%s %u %s%s%s%s", name,
+    snprintf(text, size, "%s %u %s%s%s%s%s", name,
              p->kind == ASH_PLAN_OR ? p->branch_count : p->range_count, p->provides_sort ? "S" : "",
-             p->needs_fetch_filter ? "F" : "", p->backward ? "B" : "", p->may_repeat ? "R" : "");
+             p->merges ? "M" : "", p->needs_fetch_filter ? "F" : "", p->backward ? "B" : "",
+             p->may_repeat ? "R" : "");
 }

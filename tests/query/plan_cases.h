@@ -35,7 +35,7 @@ int plan_query(struct planned *q, const struct plan_indexes *x, const char *filt
 void planned_release(struct planned *q);
 
 /* "a_1 2 SFB": index (or COLLSCAN, EMPTY, OR), number of ranges, and letters for provides Sort,
- * needs Filter, Backward, may Repeat. */
+ * Merges, needs Filter, Backward, may Repeat. */
 void plan_summary(const ash_plan *p, char *text, size_t size);
 
 #endif

@@ -30,6 +30,53 @@ static void check(const char *indexes, const struct plan_case *cases, size_t cou
 
 #define CHECK(indexes, cases) check(indexes, cases, ASH_ARRAY_LEN(cases), NULL)
 
+static void test_query_plan__merges_ranges_for_a_sort(void **state)
+{
+    (void)state;
+    static const struct plan_case cases[] = {
+        {"{'a': {'$in': [1, 2]}}", "{'b': 1}", "a_b_c 2 "},
+        {"{'a': {'$in': [1, 2]}}", "{'b': -1, 'c': 1}", "a_b_c 2 SM"},
+        {"{'a': {'$in': [1, 2]}}", "{'b': 1, 'c': -1}", "a_b_c 2 SMB"},
+        {"{'a': {'$in': [1, 2]}, 'b': {'$in': [3, 4, 5]}}", "{'c': 1}", "a_b_c 6 SM"},
+        {"{'a': {'$in': [1, 2]}, 'b': 3}", "{'c': -1}", "a_b_c 2 SMB"},
+        {"{'a': {'$in': [1, 2]}, 'b': {'$in': [3, 4]}}", "{'b': -1, 'c': 1}", "a_b_c 4 SM"},
+        {"{'a': {'$in': [1, 2]}, 'b': {'$gt': 3}}", "{'b': -1, 'c': 1}", "a_b_c 2 SM"},
+        {"{'a': {'$in': [1]}}", "{'b': -1, 'c': 1}", "a_b_c 1 S"},
+        {"{'a': {'$in': [1, 2]}, 'd': 1}", "{'b': -1, 'c': 1}", "a_b_c 2 SMF"},
+        {"{'a': {'$gt': 1}}", "{'b': -1, 'c': 1}", "a_b_c 1 "},
+        {"{'m': {'$in': [1, 2]}}", "{'n': 1}", "m_n 2 SMR"},
+        {"{'m': {'$in': [1, 2]}, 'n': {'$gt': 1}}", "{'n': 1}", "m_n 2 R"},
+    };
+    ash_buffer filter = ASH_BUFFER_INIT;
+    static const char *const indexes = "{'a_b_c': {'key': {'a': 1, 'b': -1, 'c': 1}},"
+                                       "'m_n': {'key': {'m': 1, 'n': 1}, 'multikey': true}}";
+    CHECK(indexes, cases);
+    for (int most = ASH_PLAN_MERGE_MAX; most <= ASH_PLAN_MERGE_MAX + 1; most++) {
+        char expected[30];
+        ash__buffer_clear(&filter);
+        ash__buffer_append_text(&filter, "{'a': {'$in': [0");
+        for (int i = 1; i < most; i++)
+            ash__buffer_printf(&filter, ", %d", i);
+        ash__buffer_append_text(&filter, "]}}");
+        snprintf(expected, sizeof expected, "a_b_c %d %s", most,
+                 most > ASH_PLAN_MERGE_MAX ? "" : "SM");
+        const struct plan_case one[] = {{ash__buffer_text(&filter), "{'b': -1, 'c': 1}", expected}};
+        CHECK(indexes, one);
+    }
+    ash__buffer_release(&filter);
+}
+
+/* {s: [{}, {k: 3}]} sorts as null by s.k. */
+static void test_query_plan__sparse_keys_of_elements_are_not_all(void **state)
+{
+    (void)state;
+    static const struct plan_case cases[] = {
+        {"{'s.k': {'$exists': true}}", "{'s.k': 1}", "s_k 1 FR"},
+        {"{'s.k': {'$gt': 1}}", "{}", "s_k 1 SR"},
+    };
+    CHECK("{'s_k': {'key': {'s.k': 1}, 'multikey': true, 'sparse': true}}", cases);
+}
+
 static void test_query_plan__gridfs(void **state)
 {
     (void)state;
@@ -54,7 +101,7 @@ static void test_query_plan__gridfs(void **state)
         {"{'files_id': 5, 'n': {'$gte': 3, '$lte': 7}}", "{'n': 1}", "files_id_1_n_1 1 S"},
         {"{'files_id': 5, 'n': 3}", "{}", "files_id_1_n_1 1 S"},
         {"{'files_id': {'$in': [1, 2]}}", "{}", "files_id_1_n_1 2 S"},
-        {"{'files_id': {'$in': [1, 2]}}", "{'n': 1}", "files_id_1_n_1 2 "},
+        {"{'files_id': {'$in': [1, 2]}}", "{'n': 1}", "files_id_1_n_1 2 SM"},
         {"{'files_id': {'$in': [1, 2]}}", "{'files_id': 1, 'n': 1}", "files_id_1_n_1 2 S"},
         {"{'files_id': 5, '$or': [{'n': 1}, {'n': 2}]}", "{}", "files_id_1_n_1 1 SF"},
         {"{'n': 5}", "{}", "COLLSCAN 0 SF"},
@@ -260,6 +307,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_query_plan__gridfs),
+        cmocka_unit_test(test_query_plan__sparse_keys_of_elements_are_not_all),
+        cmocka_unit_test(test_query_plan__merges_ranges_for_a_sort),
         cmocka_unit_test(test_query_plan__ranges_and_filters),
         cmocka_unit_test(test_query_plan__multikey),
         cmocka_unit_test(test_query_plan__kinds_of_index),

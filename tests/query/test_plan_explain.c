@@ -112,6 +112,31 @@ static void test_query_plan_explain__stages(void **state)
     bson_destroy(computed);
 }
 
+static void test_query_plan_explain__merged_ranges_one_by_one(void **state)
+{
+    (void)state;
+    static const char *const expected[] = {"{'a': ['[1, 1]'], 'b': ['[7, 5)']}",
+                                           "{'a': ['[2, 2]'], 'b': ['[7, 5)']}"};
+    struct plan_indexes x;
+    plan_indexes_init(&x, "{'a_1_b_-1': {'key': {'a': 1, 'b': -1}}}");
+    bson_t *out =
+        explain(&x, "{'a': {'$in': [2, 1]}, 'b': {'$gt': 5, '$lte': 7}}", "{'b': -1}", NULL);
+    ash_doc merge = ash__value_doc(ash__doc_get(ash__doc_from_bson(out), "inputStage"));
+    assert_string_equal(ash__value_string(ash__doc_get(merge, "stage"), NULL), "SORT_MERGE");
+    ash_doc_iter it = ash__doc_iter(ash__value_doc(ash__doc_get(merge, "inputStages")));
+    for (size_t i = 0; i < ASH_ARRAY_LEN(expected); i++) {
+        bson_t *wanted = cases_bson(expected[i]);
+        assert_true(ash__doc_iter_next(&it));
+        ash_value bounds = ash__doc_get(ash__value_doc(it.value), "indexBounds");
+        assert_int_equal(ash__doc_compare(ash__value_doc(bounds), ash__doc_from_bson(wanted), NULL),
+                         0);
+        bson_destroy(wanted);
+    }
+    assert_false(ash__doc_iter_next(&it));
+    bson_destroy(out);
+    plan_indexes_release(&x);
+}
+
 static void test_query_plan_explain__scan_fields(void **state)
 {
     (void)state;
@@ -138,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_query_plan_explain__bounds_in_the_servers_style),
         cmocka_unit_test(test_query_plan_explain__stages),
+        cmocka_unit_test(test_query_plan_explain__merged_ranges_one_by_one),
         cmocka_unit_test(test_query_plan_explain__scan_fields),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,7 @@
 #define DOCS    14
 #define ROUNDS  3000
 #define QUERIES 12
+#define MERGED  4
 
 static uint64_t seed;
 
@@ -368,6 +369,38 @@ static void scan_range(struct result *r, const ash_plan *p, const ash_matcher *m
     }
 }
 
+static int compare_backward(const void *a, const void *b)
+{
+    const struct key *x = a, *y = b;
+    struct key first = {x->bytes, 0}, second = {y->bytes, 0};
+    int order = compare_keys(&second, &first);
+    return order != 0 ? order : (x->doc > y->doc) - (x->doc < y->doc);
+}
+
+static void merge_ranges(struct result *r, const ash_plan *p, const ash_matcher *m)
+{
+    static struct key found[DOCS * 64 * 8];
+    uint32_t index = (uint32_t)(p->index - world.indexes.descs), count = 0;
+    for (uint32_t i = 0; i < p->range_count; i++) {
+        const ash_key_range *range = &p->ranges[i];
+        for (uint32_t k = 0; k < world.key_counts[index]; k++) {
+            struct key key = world.keys[index][k];
+            if (compare_buffers(&key.bytes, &range->from) < 0 ||
+                compare_buffers(&key.bytes, &range->to) >= 0)
+                continue;
+            assert_true(key.bytes.len >= range->prefix_len &&
+                        memcmp(key.bytes.data, range->from.data, range->prefix_len) == 0);
+            key.bytes.data += range->prefix_len;
+            key.bytes.len -= range->prefix_len;
+            assert_true(count < ASH_ARRAY_LEN(found));
+            found[count++] = key;
+        }
+    }
+    qsort(found, count, sizeof *found, p->backward ? compare_backward : compare_keys);
+    for (uint32_t i = 0; i < count; i++)
+        visit(r, p, m, found[i].doc);
+}
+
 static void run_plan(struct result *r, const ash_plan *p, const ash_matcher *m)
 {
     if (p->kind == ASH_PLAN_COLLSCAN) {
@@ -379,6 +412,8 @@ static void run_plan(struct result *r, const ash_plan *p, const ash_matcher *m)
             branch.needs_fetch_filter |= p->needs_fetch_filter;
             run_plan(r, &branch, m);
         }
+    } else if (p->merges) {
+        merge_ranges(r, p, m);
     } else if (p->kind == ASH_PLAN_IXSCAN) {
         for (uint32_t i = 0; i < p->range_count; i++) {
             const ash_key_range *range = &p->ranges[p->backward ? p->range_count - 1 - i : i];
@@ -412,7 +447,7 @@ static bool sort_all(struct result *r, const struct planned *q)
 }
 
 static void check_one(uint64_t round, const char *indexes, const char *filter, const char *sort,
-                      const ash_query_env *env, uint32_t kinds[4])
+                      const ash_query_env *env, uint32_t kinds[5])
 {
     ash_error err = ASH_ERROR_INIT;
     struct planned q;
@@ -425,7 +460,7 @@ static void check_one(uint64_t round, const char *indexes, const char *filter, c
         return;
     }
     run_plan(&got, q.plan, q.matcher);
-    kinds[q.plan->kind]++;
+    kinds[q.plan->merges ? MERGED : q.plan->kind]++;
     for (uint32_t d = 0; d < world.doc_count; d++)
         if (got.seen[d] != expected.seen[d]) {
             char *json = bson_as_relaxed_extended_json(world.docs[d], NULL);
@@ -440,15 +475,42 @@ static void check_one(uint64_t round, const char *indexes, const char *filter, c
     planned_release(&q);
 }
 
+/* One of a few values in the first part of an index, in the order of the other parts. */
+static void append_merged(ash_buffer *filter, ash_buffer *sort)
+{
+    const ash_key_pattern *p = &world.indexes.patterns[roll(world.indexes.count)];
+    bool turned = roll(2) == 0;
+    ash__buffer_printf(filter, "{'%s': {'$in': [", p->parts[0].path);
+    for (uint32_t i = 0, count = 2 + roll(3); i < count; i++) {
+        ash__buffer_append_text(filter, i > 0 ? ", " : "");
+        append_value(filter, 3);
+    }
+    ash__buffer_append_text(filter, "]}");
+    if (roll(3) == 0) {
+        ash__buffer_printf(filter, ", '$and': [{'%s': ", PICK(paths));
+        append_condition(filter);
+        ash__buffer_append_text(filter, "}]");
+    }
+    ash__buffer_append_text(filter, "}");
+    for (uint32_t i = 1; i < p->count; i++)
+        ash__buffer_printf(sort, "%s'%s': %d", i == 1 ? "{" : ", ", p->parts[i].path,
+                           p->parts[i].descending == turned ? 1 : -1);
+    ash__buffer_append_text(sort, p->count > 1 ? "}" : "{}");
+}
+
 static void check_random(uint64_t round, const char *indexes, const ash_query_env *env,
-                         uint32_t kinds[4])
+                         uint32_t kinds[5])
 {
     ash_buffer filter = ASH_BUFFER_INIT, sort = ASH_BUFFER_INIT;
-    append_filter(&filter, 0);
-    if (roll(2) == 0)
-        append_pattern(&sort, 2, false);
-    else
-        ash__buffer_append_text(&sort, "{}");
+    if (roll(6) == 0) {
+        append_merged(&filter, &sort);
+    } else {
+        append_filter(&filter, 0);
+        if (roll(2) == 0)
+            append_pattern(&sort, 2, false);
+        else
+            ash__buffer_append_text(&sort, "{}");
+    }
     check_one(round, indexes, ash__buffer_text(&filter), ash__buffer_text(&sort), env, kinds);
     ash__buffer_release(&filter);
     ash__buffer_release(&sort);
@@ -457,7 +519,7 @@ static void check_random(uint64_t round, const char *indexes, const ash_query_en
 static void test_query_plan__random_plans_find_the_same(void **state)
 {
     (void)state;
-    uint32_t kinds[4] = {0};
+    uint32_t kinds[5] = {0};
     for (uint64_t round = 0; round < ROUNDS; round++) {
         ash_query_env env = {.collation = {.ignore_case = round % 10 == 0}};
         seed = (round + 1) * 0x9E3779B97F4A7C15u;
@@ -471,7 +533,7 @@ static void test_query_plan__random_plans_find_the_same(void **state)
         ash__free(indexes);
     }
     /* All kinds of plan came up, or the test says little. */
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         assert_true(kinds[i] > ROUNDS / 10);
 }
 

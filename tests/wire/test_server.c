@@ -117,6 +117,11 @@ static void test_wire_server__errors_have_the_servers_codes(void **state)
     assert_int_equal(code_of(fd, BCON_NEW("find", "c", "$db", "a b")), 73);
     assert_int_equal(code_of(fd, BCON_NEW("killOp", BCON_INT32(1), "op", BCON_INT32(1))), 13);
     assert_int_equal(code_of(fd, BCON_NEW("insert", "c")), 40414);
+    assert_int_equal(
+        code_of(fd, BCON_NEW("update", "c", "updates", "[", "{", "q", "{", "}", "}", "]")), 40414);
+    assert_int_equal(
+        code_of(fd, BCON_NEW("delete", "c", "deletes", "[", "{", "limit", BCON_INT32(0), "}", "]")),
+        40414);
     assert_int_equal(code_of(fd, BCON_NEW("insert", "c", "documents", "[", "]")), 16);
     assert_int_equal(code_of(fd, BCON_NEW("aggregate", "c", "pipeline", "[", "]")), 9);
     assert_int_equal(code_of(fd, BCON_NEW("getMore", BCON_INT64(5), "collection", "c")), 43);

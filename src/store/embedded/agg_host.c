@@ -3,6 +3,7 @@
 
 #include "store/embedded/cursor.h"
 #include "store/embedded/slots.h"
+#include "store/embedded/views.h"
 
 #define BATCH_DOCS  1000
 #define BATCH_BYTES ((size_t)16 << 20)
@@ -44,19 +45,40 @@ ash_source ash__source_from_cursor(ash_cursor *cursor)
     return (ash_source){s, source_next, source_free};
 }
 
+/* What a view gives.  Views that join themselves, or each other, would go round for ever. */
+static int find_in_view(ash_agg_host *h, const char *view, const bson_t *filter,
+                        const ash_find_options *opts, ash_source *out, ash_error *err)
+{
+    ash_cursor *c = NULL;
+    if (h->view_depth == ASH_VIEW_MAX_DEPTH)
+        return ash__fail_server(err, ASH_EINVAL, 165, "views on views are deeper than %d",
+                                ASH_VIEW_MAX_DEPTH);
+    int rc = ash__view_find(h->store, h->db, view, filter, opts, &c, err);
+    if (rc != 0)
+        return rc;
+    ash__agg_set_view_depth(c, h->view_depth + 1);
+    *out = ash__source_from_cursor(c);
+    return 0;
+}
+
 static int host_find(void *ctx, const char *collection, ash_doc filter, ash_source *out,
                      ash_error *err)
 {
     ash_agg_host *h = ctx;
     ash_find_options opts = ASH_FIND_OPTIONS_INIT;
     ash_find_cursor *c = NULL;
+    ash_error own = ASH_ERROR_INIT;
     bson_t view;
     ash__doc_to_bson(filter, &view);
     opts.op = h->op;
     opts.collation = h->collation;
-    int rc = ash__find_open(h->store, h->db, collection, &view, &opts, &c, err);
+    int rc = ash__find_open(h->store, h->db, collection, &view, &opts, &c, &own);
+    if (ash__view_was_refused(rc, &own))
+        return find_in_view(h, collection, &view, &opts, out, err);
     if (rc == 0)
         *out = ash__source_from_cursor(&c->base);
+    else if (err != NULL)
+        *err = own;
     return rc;
 }
 

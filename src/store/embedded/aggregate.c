@@ -93,6 +93,12 @@ static const ash_cursor_ops agg_ops = {
     .free = agg_free,
 };
 
+void ash__agg_set_view_depth(ash_cursor *cursor, int depth)
+{
+    if (cursor->ops == &agg_ops)
+        ((agg_cursor *)(void *)cursor)->host.view_depth = depth;
+}
+
 static int no_documents(void *ctx, ash_doc *out, ash_error *err)
 {
     (void)ctx;

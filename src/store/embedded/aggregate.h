@@ -13,9 +13,13 @@ typedef struct ash_agg_host {
     char *coll; /* NULL: of the database */
     const bson_t *collation;
     bson_t *details; /* ash_aggregate_options.error_details */
+    int view_depth;  /* how many views' stages this one runs for */
 } ash_agg_host;
 
 void ash__agg_host_init(ash_agg_host *h, ash_pipeline_host *out);
+
+/* On a cursor over a view: what it stands on is asked for by stages that deep in views. */
+void ash__agg_set_view_depth(ash_cursor *cursor, int depth);
 
 /* Both read input to its end. */
 int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *err);

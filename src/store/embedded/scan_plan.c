@@ -32,6 +32,8 @@ void ash__scan_plan_init(ash_scan_plan *p, ash_request *r, const ash_op *op,
     p->dedupe = p->leaf_count > 1;
     for (uint32_t i = 0; i < p->leaf_count; i++)
         p->dedupe = p->dedupe || p->leaves[i]->may_repeat;
+    if (r->plan->merges)
+        p->merge = ash__scan_merge_new(r->plan);
 }
 
 int ash__scan_plan_attach(ash_scan_plan *p, ash_view *v, const ash_coll *coll, ash_error *err)
@@ -60,6 +62,7 @@ void ash__scan_plan_detach(ash_scan_plan *p)
     p->has_hit = false;
     ash__scan_free(p->scan);
     p->scan = NULL;
+    ash__scan_merge_pause(p->merge);
     p->view = NULL;
     p->coll = NULL;
 }
@@ -73,6 +76,7 @@ void ash__scan_plan_rewind_end(ash_scan_plan *p)
 void ash__scan_plan_release(ash_scan_plan *p)
 {
     ash__scan_plan_detach(p);
+    ash__scan_merge_free(p->merge);
     ash__rid_set_release(&p->seen);
     ash__buffer_release(&p->after_key);
     ash__free(p->leaves);
@@ -108,6 +112,12 @@ static int open_range(ash_scan_plan *p, const ash_plan *leaf, ash_error *err)
 /* The next key or record of the plan, unfiltered.  *leaf NULL at the end. */
 static int next_hit(ash_scan_plan *p, const ash_plan **leaf, ash_error *err)
 {
+    if (p->merge != NULL) {
+        bool found = false;
+        int rc = ash__scan_merge_next(p->merge, p->view, &p->hit, &found, err);
+        *leaf = found ? p->leaves[0] : NULL;
+        return rc;
+    }
     for (; p->leaf < p->leaf_count; p->leaf++, p->range = 0) {
         const ash_plan *now = p->leaves[p->leaf];
         while (p->range < range_total(now)) {

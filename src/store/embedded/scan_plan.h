@@ -4,6 +4,7 @@
 
 #include "store/embedded/request.h"
 #include "store/embedded/rid_set.h"
+#include "store/embedded/scan_merge.h"
 
 /* Runs a plan: the records a request's filter matches, in the plan's order, each once.
  *
@@ -29,6 +30,7 @@ typedef struct ash_scan_plan {
     bool has_after; /* go on behind this hit */
     uint64_t after_rid;
     ash_buffer after_key;
+    ash_scan_merge *merge; /* instead, where the plan merges */
 
     /* While attached. */
     ash_view *view;

@@ -7,8 +7,8 @@
 /* Views: collections without documents whose options are {viewOn, pipeline}.
  *
  * Finds, aggregates, counts and distinct on a view become an aggregate on what it stands on (which
- * may be a view again), everything else is refused with 166.  Other collections that a stage names
- * must be real ones. */
+ * may be a view again), and so do the reads of stages that name other collections; everything else
+ * is refused with 166.  Views that join themselves end with 165 at ASH_VIEW_MAX_DEPTH. */
 
 enum { ASH_VIEW_MAX_DEPTH = 20, ASH_IS_A_VIEW = 166 };
 
