@@ -12,11 +12,12 @@
  *
  * What a bucket adds on the embedded engine: a visible file is complete and durable; finish,
  * delete, replace and alter are one commit each; a download reads one version of its file to the
- * end, whatever happens meanwhile.  On MongoDB they keep the specification's order, in a
- * transaction where the deployment has them.  Without transactions (a single server, a folder
- * reached through its server) each step is visible by itself, alter is refused, and conditions are
- * looked at just before the files document is written: conditional puts of one name still take
- * turns among themselves.  A change under a fence then happens before any later grant of the lock
+ * end, whatever happens meanwhile.  Through a folder's server they are one commit each as well; of
+ * files with over 8,192 chunks those that are deleted go right after it.  On MongoDB they keep the
+ * specification's order, in a transaction where the deployment has them.  Without transactions (a
+ * single server) each step is visible by itself, alter is refused, and conditions are looked at
+ * just before the files document is written: conditional puts of one name still take turns among
+ * themselves.  A change under a fence then happens before any later grant of the lock
  * by Ashlar, or not at all; a holder of the npm package that took the lock over is not protected
  * from one change that was announced before (docs/LOCKS.md, Without transactions).
  *
@@ -278,7 +279,8 @@ int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *er
 /* ---- altering a file (not in the specification) ---- */
 
 /* Append, write at an offset, truncate or extend, under the same id, as one commit at finish.
- * Readers see the old or the new file. ASH_EUNSUPPORTED where the store has no transactions.
+ * Readers see the old or the new file. ASH_EUNSUPPORTED where the store has no transactions;
+ * ASH_ETIMEOUT through a folder's server for more than it can put in place within five seconds.
  * uploadDate stays, since it orders the revisions of a name; a digest and md5 go (ash_bucket_sum()
  * makes a new one).  Up to 4 MiB of changed chunks, or two chunks, are held in memory; more wait in
  * the chunks collection under another id. */

@@ -372,9 +372,19 @@ int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, co
 /* fn runs with a transaction to put into ash_op.transaction of its operations (and only operations
  * with it: others may wait for this one forever).  Returning 0 commits all as one, anything else
  * undoes all and is returned by ash_store_transact.  fn may run on another thread, and more than
- * once (ASH_ECONFLICT on a deployment).  Keep it short: other writers of the embedded engine wait
- * meanwhile. Durable when 0 is returned unless op->durability says otherwise. ASH_EUNSUPPORTED
- * where the deployment has no transactions. */
+ * once (ASH_ECONFLICT on a deployment or a server).  Keep it short: other writers of the embedded
+ * engine wait meanwhile.  Durable when 0 is returned unless op->durability says otherwise.  With
+ * op->retry (embedded engine) one that was committed before is not run again: 0.  ASH_EUNSUPPORTED
+ * where the deployment has no transactions.
+ *
+ * Through a folder's server nothing is open between two operations: each of them is sent again with
+ * every later one and with the commit, and has to come to the same.  So what fn does is bounded:
+ * 1,000 operations, together 16 MiB, each finding at most 16 MiB (ASH_ETOOBIG), the server's writer
+ * busy for 5 s at most (ASH_ETIMEOUT); there are finds, aggregates that do not write, counts,
+ * distinct, inserts, updates, removes and find_and_modify, others are ASH_EUNSUPPORTED.  Operations
+ * with a result of chance ($rand, $sample) end with ASH_ECONFLICT after two minutes.  When the
+ * connection is lost during the commit, it is asked for again, and is not done twice; ASH_ENETWORK
+ * means that its outcome is unknown. */
 typedef int (*ash_transact_fn)(ash_transaction *t, void *ctx, ash_error *err);
 int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                        ash_error *err);

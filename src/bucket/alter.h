@@ -41,6 +41,9 @@ struct ash_alter {
  * it will be overwritten. */
 int ash__alter_chunk(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, uint8_t **data,
                      ash_error *err);
+/* Before a commit that had better be small: what is in memory goes into the store, too, the file's
+ * last chunk as long as it will be. */
+int ash__alter_stage_all(ash_alter *a, int64_t deadline_ms, ash_error *err);
 /* Forget all changed and staged chunks from number n on. */
 int ash__alter_forget(ash_alter *a, int64_t first, int64_t deadline_ms, ash_error *err);
 

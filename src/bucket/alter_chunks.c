@@ -48,15 +48,16 @@ static void note_staged(ash_alter *a, int64_t n)
     a->staged_count++;
 }
 
-/* Memory is full: all changed chunks go into the store, out of sight. */
-static int stage_all(ash_alter *a, int64_t deadline_ms, ash_error *err)
+/* All changed chunks go into the store, out of sight.  length: of the file that they are for. */
+static int stage(ash_alter *a, int64_t length, int64_t deadline_ms, ash_error *err)
 {
     int rc = 0;
     size_t done = 0;
     while (rc == 0 && done < a->changed_count) {
         const ash_changed_chunk *c = &a->changed[done];
         rc = ash__chunk_insert(a->bucket, NULL, &a->staging, c->n, c->data,
-                               (size_t)a->file->chunk_size, deadline_ms, err);
+                               (size_t)ash__chunk_length(length, a->file->chunk_size, c->n),
+                               deadline_ms, err);
         if (rc == 0) {
             note_staged(a, c->n);
             ash__free(c->data);
@@ -66,6 +67,11 @@ static int stage_all(ash_alter *a, int64_t deadline_ms, ash_error *err)
     a->changed_count -= done;
     memmove(a->changed, a->changed + done, a->changed_count * sizeof *a->changed);
     return rc;
+}
+
+int ash__alter_stage_all(ash_alter *a, int64_t deadline_ms, ash_error *err)
+{
+    return stage(a, a->length, deadline_ms, err);
 }
 
 static int unstage(ash_alter *a, int64_t n, int64_t deadline_ms, ash_error *err)
@@ -138,7 +144,7 @@ int ash__alter_chunk(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, u
     }
     int rc = 0;
     if (a->changed_count == a->changed_max)
-        rc = stage_all(a, deadline_ms, err);
+        rc = stage(a, INT64_MAX, deadline_ms, err);
     if (rc != 0)
         return rc;
     uint8_t *bytes = ash__try_alloc((size_t)a->file->chunk_size);

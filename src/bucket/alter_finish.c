@@ -3,6 +3,9 @@
 #include "base/mem.h"
 #include "bucket/alter.h"
 
+#define LONG_RUN        100
+#define NUMBERS_AT_ONCE 2000
+
 typedef struct alter_call {
     ash_alter *alter;
     ash_file *result;
@@ -36,10 +39,55 @@ static int64_t next_new(const ash_alter *a, size_t *changed_at, size_t *staged_a
     return changed < staged ? changed : staged;
 }
 
-/* Old chunks that have a successor, in runs, and those behind the new end. */
+/* Chunks to be removed by their numbers, in one operation. */
+typedef struct number_list {
+    bson_t numbers; /* array */
+    uint32_t count;
+} number_list;
+
+static int remove_listed(const ash_alter *a, ash_transaction *t, number_list *list,
+                         int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t in;
+    if (list->count == 0)
+        return 0;
+    ash__filter_id(&filter, "files_id", &a->file->id);
+    bson_append_document_begin(&filter, "n", 1, &in);
+    bson_append_array(&in, "$in", 3, &list->numbers);
+    bson_append_document_end(&filter, &in);
+    ash_op op = ash__bucket_write_op(a->bucket, t, deadline_ms);
+    int rc = ash__collection_remove_all(a->bucket->chunks, &filter, &op, NULL, err);
+    bson_destroy(&filter);
+    bson_reinit(&list->numbers);
+    list->count = 0;
+    return rc;
+}
+
+/* A long run goes by its ends, short ones are gathered, so that it takes few operations however the
+ * changes are scattered. */
+static int remove_run(const ash_alter *a, ash_transaction *t, number_list *list, int64_t first,
+                      int64_t end, int64_t deadline_ms, ash_error *err)
+{
+    char key[12];
+    const char *name;
+    int rc = 0;
+    if (end - first >= LONG_RUN)
+        return ash__chunks_remove(a->bucket, t, &a->file->id, first, end, deadline_ms, NULL, err);
+    for (int64_t n = first; n < end; n++) {
+        size_t len = bson_uint32_to_string(list->count++, &name, key, sizeof key);
+        bson_append_int64(&list->numbers, name, (int)len, n);
+    }
+    if (list->count >= NUMBERS_AT_ONCE)
+        rc = remove_listed(a, t, list, deadline_ms, err);
+    return rc;
+}
+
+/* Old chunks that have a successor, and those behind the new end. */
 static int remove_old(const ash_alter *a, ash_transaction *t, int64_t deadline_ms, ash_error *err)
 {
     const bson_value_t *id = &a->file->id;
+    number_list list = {.numbers = BSON_INITIALIZER};
     int64_t old_count = ash__chunk_count(a->file->length, a->file->chunk_size);
     size_t changed_at = 0;
     size_t staged_at = 0;
@@ -52,11 +100,14 @@ static int remove_old(const ash_alter *a, ash_transaction *t, int64_t deadline_m
             end++;
             n = next_new(a, &changed_at, &staged_at);
         } while (n == end);
-        rc = ash__chunks_remove(a->bucket, t, id, first, end, deadline_ms, NULL, err);
+        rc = remove_run(a, t, &list, first, end, deadline_ms, err);
     }
+    if (rc == 0)
+        rc = remove_listed(a, t, &list, deadline_ms, err);
     if (rc == 0)
         rc = ash__chunks_remove(a->bucket, t, id, ash__chunk_count(a->length, a->file->chunk_size),
                                 -1, deadline_ms, NULL, err);
+    bson_destroy(&list.numbers);
     return rc;
 }
 
@@ -124,15 +175,16 @@ static int commit_alter(ash_bucket *b, ash_transaction *t, const ash_commit_mann
     if (rc == 0)
         rc = check_unchanged(a, t, deadline_ms, err);
     if (rc == 0)
-        rc = remove_old(a, t, deadline_ms, err);
-    if (rc == 0)
-        rc = insert_new(a, t, deadline_ms, err);
-    if (rc == 0)
         rc = update_documents(a, t, deadline_ms, err);
     ash_file_free(call->result);
     call->result = NULL;
     if (rc == 0)
         rc = ash__file_get(b, t, &a->file->id, true, deadline_ms, &call->result, err);
+    /* What takes long comes last: it is run again with everything behind it (replayed). */
+    if (rc == 0)
+        rc = remove_old(a, t, deadline_ms, err);
+    if (rc == 0)
+        rc = insert_new(a, t, deadline_ms, err);
     return rc;
 }
 
@@ -156,7 +208,12 @@ int ash_alter_finish(ash_alter *a, ash_file **file, ash_error *err)
     if (a->failed || a->finished)
         return ash__fail(err, ASH_ESTATE, "alteration %s already",
                          a->finished ? "is finished" : "failed");
+    ash_commit_manner manner;
     int rc = bring_last_home(a, deadline, err);
+    if (rc == 0)
+        rc = ash__bucket_manner(a->bucket, &manner, err);
+    if (rc == 0 && manner.replayed)
+        rc = ash__alter_stage_all(a, deadline, err);
     if (rc == 0)
         rc = ash__bucket_commit(a->bucket, commit_alter, &call, deadline, err);
     a->failed = rc != 0;

@@ -165,9 +165,11 @@ int ash__bucket_manner(ash_bucket *b, ash_commit_manner *out, ash_error *err)
     int rc = ash_store_capabilities(b->store, &caps, err);
     if (rc != 0)
         return rc;
-    out->embedded = strcmp(caps.backend, "embedded") == 0;
-    out->transactions = caps.transactions;
-    out->pinned = caps.pinned_downloads;
+    *out = (ash_commit_manner){.embedded = strcmp(caps.backend, "embedded") == 0,
+                               .transactions = caps.transactions,
+                               .pinned = caps.pinned_downloads};
+    out->replayed = caps.transactions && strcmp(caps.backend, "server") == 0;
+    out->serial = out->embedded || out->replayed;
     return 0;
 }
 

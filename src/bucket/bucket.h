@@ -36,9 +36,12 @@ void *ash__bucket_alloc(size_t size_bytes, size_t alignment);
 
 /* How the store commits: asked for once an operation. */
 typedef struct ash_commit_manner {
-    bool embedded;     /* in this process: one writer, so that a check holds until the commit */
+    bool embedded;     /* in this process */
     bool transactions; /* ash_store_transact works */
-    bool pinned;       /* a running download keeps its version */
+    bool serial;       /* and what it reads is still so when it commits, without being touched */
+    bool replayed; /* and each operation in it is run again with all that follow: few and short */
+    bool pinned;   /* a running download keeps its version */
+    bson_t *rest;  /* with `replayed`, array: files whose last chunks go after the commit */
 } ash_commit_manner;
 int ash__bucket_manner(ash_bucket *b, ash_commit_manner *out, ash_error *err);
 

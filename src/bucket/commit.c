@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bucket/bucket.h"
+#include "bucket/chunks.h"
 
 typedef struct commit_call {
     ash_bucket *bucket;
@@ -12,7 +12,18 @@ typedef struct commit_call {
 static int run_in_transaction(ash_transaction *t, void *ctx, ash_error *err)
 {
     const commit_call *call = ctx;
+    bson_reinit(call->manner->rest);
     return call->fn(call->bucket, t, call->manner, call->deadline_ms, call->ctx, err);
+}
+
+/* Nobody sees them any more; should this fail, a sweep takes them. */
+static void remove_rest(ash_bucket *b, const bson_t *ids, int64_t deadline_ms)
+{
+    bson_iter_t it;
+    if (!bson_iter_init(&it, ids))
+        return;
+    while (bson_iter_next(&it))
+        (void)ash__chunks_remove(b, NULL, bson_iter_value(&it), -1, -1, deadline_ms, NULL, NULL);
 }
 
 int ash__bucket_commit(ash_bucket *b, ash_commit_fn fn, void *ctx, int64_t deadline_ms,
@@ -24,7 +35,13 @@ int ash__bucket_commit(ash_bucket *b, ash_commit_fn fn, void *ctx, int64_t deadl
         return rc;
     if (!manner.transactions)
         return fn(b, NULL, &manner, deadline_ms, ctx, err);
+    bson_t rest = BSON_INITIALIZER;
+    manner.rest = &rest;
     commit_call call = {b, fn, ctx, &manner, deadline_ms};
     ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
-    return ash_store_transact(b->store, run_in_transaction, &call, &op, err);
+    rc = ash_store_transact(b->store, run_in_transaction, &call, &op, err);
+    if (rc == 0)
+        remove_rest(b, &rest, deadline_ms);
+    bson_destroy(&rest);
+    return rc;
 }

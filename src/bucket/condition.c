@@ -60,7 +60,7 @@ static int check_lock(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     int64_t held = 0;
     int rc;
     ash__fence_filter(f, &filter);
-    if (manner->embedded || t == NULL) {
+    if (manner->serial || t == NULL) {
         bson_t found;
         ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
         bool any = false;
@@ -138,7 +138,7 @@ int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_man
     int rc = 0;
     if (condition == ASH_PUT_ALWAYS)
         return 0;
-    if (t != NULL && !manner->embedded)
+    if (t != NULL && !manner->serial)
         rc = claim_name(b, t, filename, deadline_ms, err);
     if (rc != 0)
         return rc;

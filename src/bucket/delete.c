@@ -7,34 +7,83 @@
 #include "bucket/intent.h"
 
 #define IDS_AT_ONCE 1000
+/* On a server everybody who writes waits for a transaction, and it runs several times. */
+#define CHUNKS_AT_ONCE 8192
+
+static void filter_in(bson_t *filter, const char *field, const bson_t *ids)
+{
+    bson_t in;
+    bson_append_document_begin(filter, field, -1, &in);
+    bson_append_array(&in, "$in", 3, ids);
+    bson_append_document_end(filter, &in);
+}
 
 static int remove_in(ash_collection *c, const char *field, const bson_t *ids, const ash_op *op,
                      ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    bson_t in;
-    bson_append_document_begin(&filter, field, -1, &in);
-    bson_append_array(&in, "$in", 3, ids);
-    bson_append_document_end(&filter, &in);
+    filter_in(&filter, field, ids);
     int rc = ash__collection_remove_all(c, &filter, op, NULL, err);
     bson_destroy(&filter);
     return rc;
 }
 
-static int delete_some(ash_bucket *b, ash_transaction *t, const bson_t *ids, int64_t deadline_ms,
-                       ash_error *err)
+/* *left: there are so many that they have to go after the commit. */
+static int are_too_many(ash_bucket *b, ash_transaction *t, const bson_t *filter,
+                        int64_t deadline_ms, bool *left, ash_error *err)
+{
+    int64_t count = 0;
+    ash_count_options o = ASH_COUNT_OPTIONS_INIT;
+    o.op.transaction = t;
+    o.op.deadline_ms = deadline_ms;
+    o.limit = CHUNKS_AT_ONCE + 1;
+    int rc = ash_collection_count(b->chunks, filter, &o, &count, err);
+    *left = count > CHUNKS_AT_ONCE;
+    return rc;
+}
+
+static void append_rest(bson_t *rest, const bson_value_t *id)
+{
+    char key[12];
+    const char *name;
+    size_t len = bson_uint32_to_string(bson_count_keys(rest), &name, key, sizeof key);
+    bson_append_value(rest, name, (int)len, id);
+}
+
+static int remove_chunks(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                         const bson_t *ids, int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_iter_t it;
+    bool left = false;
+    int rc = 0;
+    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    filter_in(&filter, "files_id", ids);
+    if (t != NULL && manner->replayed)
+        rc = are_too_many(b, t, &filter, deadline_ms, &left, err);
+    if (rc == 0 && !left)
+        rc = ash__collection_remove_all(b->chunks, &filter, &op, NULL, err);
+    bool more = rc == 0 && left && bson_iter_init(&it, ids);
+    while (more && bson_iter_next(&it))
+        append_rest(manner->rest, bson_iter_value(&it));
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int delete_some(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                       const bson_t *ids, int64_t deadline_ms, ash_error *err)
 {
     ash_op op = ash__bucket_write_op(b, t, deadline_ms);
     int rc = remove_in(b->files, "_id", ids, &op, err);
     if (rc == 0)
-        rc = remove_in(b->chunks, "files_id", ids, &op, err);
+        rc = remove_chunks(b, t, manner, ids, deadline_ms, err);
     if (rc == 0)
         rc = remove_in(b->attributes, "_id", ids, &op, err);
     return rc;
 }
 
-int ash__delete_ids(ash_bucket *b, ash_transaction *t, const bson_t *ids, int64_t deadline_ms,
-                    ash_error *err)
+int ash__delete_ids(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                    const bson_t *ids, int64_t deadline_ms, ash_error *err)
 {
     bson_iter_t it;
     bson_t some = BSON_INITIALIZER;
@@ -48,7 +97,7 @@ int ash__delete_ids(ash_bucket *b, ash_transaction *t, const bson_t *ids, int64_
         bson_append_iter(&some, name, (int)len, &it);
         more = bson_iter_next(&it);
         if (count == IDS_AT_ONCE || !more) {
-            rc = delete_some(b, t, &some, deadline_ms, err);
+            rc = delete_some(b, t, manner, &some, deadline_ms, err);
             bson_reinit(&some);
             count = 0;
         }
@@ -57,8 +106,23 @@ int ash__delete_ids(ash_bucket *b, ash_transaction *t, const bson_t *ids, int64_
     return rc;
 }
 
-int ash__delete_id(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
-                   bool *found, ash_error *err)
+static int remove_chunks_of(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                            const bson_value_t *id, int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bool left = false;
+    int rc = 0;
+    ash__filter_id(&filter, "files_id", id);
+    if (t != NULL && manner->replayed)
+        rc = are_too_many(b, t, &filter, deadline_ms, &left, err);
+    bson_destroy(&filter);
+    if (rc == 0 && left)
+        append_rest(manner->rest, id);
+    return rc != 0 || left ? rc : ash__chunks_remove(b, t, id, -1, -1, deadline_ms, NULL, err);
+}
+
+int ash__delete_id(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                   const bson_value_t *id, int64_t deadline_ms, bool *found, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     int64_t files = 0;
@@ -67,7 +131,7 @@ int ash__delete_id(ash_bucket *b, ash_transaction *t, const bson_value_t *id, in
     int rc = ash__collection_remove_all(b->files, &filter, &op, &files, err);
     bson_destroy(&filter);
     if (rc == 0)
-        rc = ash__chunks_remove(b, t, id, -1, -1, deadline_ms, NULL, err);
+        rc = remove_chunks_of(b, t, manner, id, deadline_ms, err);
     if (rc == 0)
         rc = ash__attributes_remove(b, t, id, deadline_ms, err);
     *found = files > 0;
@@ -89,18 +153,19 @@ static int delete_announced(ash_bucket *b, const ash_fence_copy *fence, const bs
     if (rc == 0 && *found)
         rc = ash__intent_remove(b, &intent, deadline_ms, err);
     if (rc == 0)
-        rc = ash__delete_id(b, NULL, id, deadline_ms, &orphans, err);
+        rc = ash__delete_id(b, NULL, NULL, id, deadline_ms, &orphans, err);
     if (rc == 0 && *found)
         ash__intent_settle(b, fence, &intent, deadline_ms);
     return rc;
 }
 
-static int delete_one(ash_bucket *b, ash_transaction *t, const ash_fence_copy *fence,
-                      const bson_value_t *id, int64_t deadline_ms, bool *found, ash_error *err)
+static int delete_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                      const ash_fence_copy *fence, const bson_value_t *id, int64_t deadline_ms,
+                      bool *found, ash_error *err)
 {
     if (ash__intent_needed(fence, t))
         return delete_announced(b, fence, id, deadline_ms, found, err);
-    return ash__delete_id(b, t, id, deadline_ms, found, err);
+    return ash__delete_id(b, t, manner, id, deadline_ms, found, err);
 }
 
 typedef struct delete_call {
@@ -116,7 +181,7 @@ static int delete_by_id(ash_bucket *b, ash_transaction *t, const ash_commit_mann
     delete_call *call = ctx;
     int rc = ash__fence_check(b, t, manner, call->fence, call->id, deadline_ms, err);
     if (rc == 0)
-        rc = delete_one(b, t, call->fence, call->id, deadline_ms, &call->found, err);
+        rc = delete_one(b, t, manner, call->fence, call->id, deadline_ms, &call->found, err);
     return rc; /* 0 also when there was no file: removing orphans is to be kept */
 }
 
@@ -179,7 +244,7 @@ static int delete_by_name(ash_bucket *b, ash_transaction *t, const ash_commit_ma
     if (rc == 0 && ash__intent_needed(call->fence, t))
         rc = delete_each(b, call->fence, &ids, deadline_ms, err);
     else if (rc == 0)
-        rc = ash__delete_ids(b, t, &ids, deadline_ms, err);
+        rc = ash__delete_ids(b, t, manner, &ids, deadline_ms, err);
     call->found = count > 0;
     bson_destroy(&ids);
     return rc;

@@ -67,8 +67,8 @@ static int expire_upload(ash_bucket *b, ash_transaction *t, const bson_value_t *
     return rc;
 }
 
-static int expire_file(ash_bucket *b, ash_transaction *t, expire_call *call, int64_t deadline_ms,
-                       ash_error *err)
+static int expire_file(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                       expire_call *call, int64_t deadline_ms, ash_error *err)
 {
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
@@ -79,7 +79,7 @@ static int expire_file(ash_bucket *b, ash_transaction *t, expire_call *call, int
     if (gone)
         rc = ash__attributes_remove(b, t, call->id, deadline_ms, err);
     else if (rc == 0)
-        rc = ash__delete_id(b, t, call->id, deadline_ms, &call->deleted, err);
+        rc = ash__delete_id(b, t, manner, call->id, deadline_ms, &call->deleted, err);
     ash_file_free(file);
     return rc;
 }
@@ -92,7 +92,6 @@ static int expire_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     bson_t found;
     bson_iter_t it;
     bson_iter_t at;
-    (void)manner;
     ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
     ash__filter_id(&filter, "_id", call->id);
     append_due(&filter, call->now_ms);
@@ -104,7 +103,7 @@ static int expire_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     if (bson_iter_init(&it, &found) && bson_iter_find_descendant(&it, "upload.files_id", &at))
         rc = expire_upload(b, t, bson_iter_value(&at), call, deadline_ms, err);
     else
-        rc = expire_file(b, t, call, deadline_ms, err);
+        rc = expire_file(b, t, manner, call, deadline_ms, err);
     bson_destroy(&found);
     return rc;
 }

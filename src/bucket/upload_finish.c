@@ -159,7 +159,7 @@ static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     if (rc == 0 && kept == 0)
         rc = ash__fail(err, ASH_ENOTFOUND, "resumable upload %s has expired", u->token);
     if (rc == 0 && old_count > 0)
-        rc = ash__delete_ids(b, t, &old, deadline_ms, err);
+        rc = ash__delete_ids(b, t, manner, &old, deadline_ms, err);
     bson_destroy(&old);
     return rc;
 }

@@ -11,6 +11,7 @@
 typedef struct ash_query_env {
     ash_collation collation;       /* all zero: byte order */
     int64_t now_ms;                /* $$NOW and $currentDate */
+    const bson_oid_t *new_id;      /* the _id of what an upsert makes without one; NULL: any new */
     uint64_t cluster_time;         /* $$CLUSTER_TIME and timestamps: seconds << 32 | increment */
     const bson_t *let;             /* $$variables, already constants, undefined standing for
                                       missing; or NULL */

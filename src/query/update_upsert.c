@@ -51,14 +51,15 @@ static bool add_equality(void *ctx, const char *path, ash_value v)
 }
 
 /* _id first, generated if there is none. */
-static int place_id(ash_doc doc, ash_builder *out, ash_error *err)
+static int place_id(const ash_query_env *env, ash_doc doc, ash_builder *out, ash_error *err)
 {
     ash_value id = ash__doc_get(doc, "_id");
     bson_oid_t oid;
     ash__builder_begin(out);
     if (ash__value_is_missing(id)) {
-        bson_oid_init(&oid, NULL);
-        ash__builder_oid(out, "_id", &oid);
+        if (env->new_id == NULL)
+            bson_oid_init(&oid, NULL);
+        ash__builder_oid(out, "_id", env->new_id != NULL ? env->new_id : &oid);
     } else {
         ash__builder_value(out, "_id", id);
     }
@@ -89,7 +90,7 @@ int ash__update_upsert(const ash_update *u, const ash_matcher *filter, ash_build
         rc = ash__update_apply(u, ash__builder_doc(&s.doc), NULL, true, &updated, &modified, NULL,
                                err);
     if (rc == 0)
-        rc = place_id(ash__builder_doc(&updated), out, err);
+        rc = place_id(u->env, ash__builder_doc(&updated), out, err);
     ash__builder_release(&s.doc);
     ash__builder_release(&updated);
     return rc;

@@ -140,9 +140,37 @@ static ash_wire_cursor *make_cursor(ash_command *c, ash_cursor *cursor, const as
     return w;
 }
 
+/* Nothing of a transaction stays open between two commands: all that the cursor finds is the
+ * answer, copied, because views end with the transaction. */
+static int reply_whole(ash_command *c, ash_cursor *cursor, const char *ns, ash_error *err)
+{
+    ash_batch batch = {0};
+    size_t bytes = 0;
+    int rc;
+    ash_cursor_set_op(cursor, c->op.deadline_ms, c->op.cancel, 0);
+    do {
+        rc = ash_cursor_next_batch(cursor, 0, ASH_DOC_MAX_BYTES, &batch, err);
+        for (size_t i = 0; rc == 0 && i < batch.count; i++) {
+            bytes += batch.docs[i].len;
+            if (bytes > ASH_DOC_MAX_BYTES)
+                rc = ash__fail(err, ASH_ETOOBIG,
+                               "one operation of a transaction may find at most %d bytes",
+                               ASH_DOC_MAX_BYTES);
+            else
+                ash__reply_copy_item(c->reply, batch.docs[i]);
+        }
+    } while (rc == 0 && batch.count > 0 && !batch.exhausted);
+    if (rc == 0)
+        ash__reply_cursor(c->reply, "firstBatch", 0, ns, (ash_doc){NULL, 0});
+    ash_cursor_free(cursor);
+    return rc;
+}
+
 int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_batch *how,
                            ash_error *err)
 {
+    if (c->op.transaction != NULL)
+        return reply_whole(c, cursor, how->ns, err);
     ash_batch batch = {0};
     bool more = true;
     int rc = 0;

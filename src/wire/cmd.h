@@ -29,6 +29,9 @@ int ash__run_end_sessions(ash_command *c, ash_error *err);
 int ash__run_kill_all_sessions(ash_command *c, ash_error *err);
 int ash__run_refuse_transaction(ash_command *c, ash_error *err);
 
+/* cmd_transact.c */
+int ash__run_ashlar_transact(ash_command *c, ash_error *err);
+
 /* cmd_write.c */
 int ash__run_insert(ash_command *c, ash_error *err);
 int ash__run_update(ash_command *c, ash_error *err);
@@ -94,9 +97,16 @@ int ash__run_list_commands(ash_command *c, ash_error *err);
 /* cmd_gridfs.c */
 int ash__run_filemd5(ash_command *c, ash_error *err);
 
+/* The version of ashlarTransact that hello tells. */
+enum { ASH_TRANSACT_VERSION = 1 };
+
+/* ASH_EUNSUPPORTED (263). */
+int ash__refuse_in_transaction(const char *what, ash_error *err);
+
 /* ---- shared: cursors as answers (batch.c) ---- */
 
-/* A new cursor's first batch into the answer, and the cursor into the table if more may follow.
+/* A new cursor's first batch into the answer, and the cursor into the table if more may follow; in
+ * a transaction everything that it finds, at most 16 MiB (ASH_ETOOBIG), and no cursor.
  * Takes over cursor, on failure too. */
 typedef struct ash_first_batch {
     const char *ns;

@@ -47,6 +47,14 @@ static const struct own_stage *find_own_stage(ash_doc stages)
     return NULL;
 }
 
+static bool is_own_stage(const char *name)
+{
+    for (size_t i = 0; i < ASH_ARRAY_LEN(own_stages); i++)
+        if (strcmp(own_stages[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* The documents take the first stage's place, so that all others may follow. */
 static int open_own_stage(ash_command *c, const struct own_stage *stage, ash_doc stages,
                           const ash_aggregate_options *o, ash_cursor **out, ash_error *err)
@@ -86,16 +94,17 @@ static int check_stages(const ash_command *c, ash_doc stages, ash_error *err)
         const char *name = ash__doc_iter_next(&field) ? field.name : "";
         bool writes = strcmp(name, "$out") == 0 || strcmp(name, "$merge") == 0;
         bool changes = strcmp(name, "$changeStream") == 0;
+        if (c->op.transaction != NULL && (writes || changes || is_own_stage(name)))
+            return ash__refuse_in_transaction(name, err);
         if ((writes && (snapshot || linearizable)) || (changes && snapshot))
             return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
                                     "%s cannot be used with a '%s' read concern level", name,
                                     c->read_level);
-        for (size_t i = 0; strict && i < ASH_ARRAY_LEN(own_stages); i++)
-            if (strcmp(own_stages[i].name, name) == 0)
-                return ash__fail_server(err, ASH_EINVAL, API_STRICT_ERROR,
-                                        "stage %s is not allowed with 'apiStrict: true' in API "
-                                        "Version 1",
-                                        name);
+        if (strict && is_own_stage(name))
+            return ash__fail_server(err, ASH_EINVAL, API_STRICT_ERROR,
+                                    "stage %s is not allowed with 'apiStrict: true' in API "
+                                    "Version 1",
+                                    name);
     }
     return 0;
 }
@@ -186,6 +195,8 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
         return rc;
     if (ash__arg_bson(c, "pipeline", &pipeline) == NULL)
         return ash__missing_argument(c, "pipeline", err);
+    if (ash__arg_bool(c, "explain", false) && c->op.transaction != NULL)
+        return ash__refuse_in_transaction("explain", err);
     if (ash__arg_bool(c, "explain", false))
         return ash__explain_command(c, coll != NULL ? coll : "$cmd.aggregate", c->body,
                                     "queryPlanner", err);

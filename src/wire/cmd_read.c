@@ -37,6 +37,8 @@ static int read_find_options(const ash_command *c, ash_find_options *o, int64_t 
     o->no_cursor_timeout = ash__arg_bool(c, "noCursorTimeout", false);
     o->allow_disk_use = ash__arg_bool(c, "allowDiskUse", false);
     o->show_record_id = ash__arg_bool(c, "showRecordId", false);
+    if (rc == 0 && o->tailable && c->op.transaction != NULL)
+        rc = ash__refuse_in_transaction("A tailable cursor", err);
     if (rc == 0 && o->await_data && !o->tailable)
         rc = ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
                               "Cannot set 'awaitData' without also setting 'tailable'");

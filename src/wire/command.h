@@ -35,12 +35,15 @@ enum {
     ASH_COMMAND_RETRYABLE = 4,  /* may carry txnNumber */
     ASH_COMMAND_READ_CONCERN = 8,
     ASH_COMMAND_WRITES = 16,
-    ASH_COMMAND_LENIENT = 32,     /* ignores arguments that it does not know */
-    ASH_COMMAND_TEST = 64,        /* only with test_commands */
-    ASH_COMMAND_REFUSED = 128,    /* known, and always answered by an error that says why */
-    ASH_COMMAND_API1 = 256,       /* belongs to MongoDB's stable API, version 1 */
-    ASH_COMMAND_SNAPSHOT = 512,   /* may read at a point in time */
-    ASH_COMMAND_NOT_SYSTEM = 1024 /* not on collections that a server keeps to itself */
+    ASH_COMMAND_LENIENT = 32,       /* ignores arguments that it does not know */
+    ASH_COMMAND_TEST = 64,          /* only with test_commands */
+    ASH_COMMAND_REFUSED = 128,      /* known, and always answered by an error that says why */
+    ASH_COMMAND_API1 = 256,         /* belongs to MongoDB's stable API, version 1 */
+    ASH_COMMAND_SNAPSHOT = 512,     /* may read at a point in time */
+    ASH_COMMAND_NOT_SYSTEM = 1024,  /* not on collections that a server keeps to itself */
+    ASH_COMMAND_TRANSACTION = 2048, /* may be an operation of ashlarTransact; with op.transaction
+                                       set its handler may run on another thread */
+    ASH_COMMAND_READS = 4096        /* in a transaction it changes nothing */
 };
 
 typedef struct ash_wire_command_info {

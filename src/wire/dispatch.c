@@ -14,7 +14,9 @@ enum {
     BAD_VALUE = 2,
     UNAUTHORIZED = 13,
     COMMAND_NOT_FOUND = 59,
+    INVALID_OPTIONS = 72,
     INVALID_NAMESPACE = 73,
+    NOT_IN_TRANSACTION = 263,
     UNSUPPORTED_OP_QUERY = 352,
     INTERRUPTED_AT_SHUTDOWN = 11600,
     MISSING_DB = 40571
@@ -213,6 +215,38 @@ static int read_command(ash_command *c, const char **name, ash_error *err)
         return ash__fail_server(err, ASH_EACCES, UNAUTHORIZED,
                                 "%s may only be run against the admin database.", c->info->name);
     return (c->info->flags & ASH_COMMAND_COLLECTION) ? read_coll(c, err) : 0;
+}
+
+/* What such an operation cannot have of its own: session, concerns and time are the command's. */
+static int check_nested_arguments(const ash_command *c, ash_error *err)
+{
+    const ash_argument *generic = ash__wire_generic_arguments();
+    for (const ash_argument *a = generic; a->name != NULL; a++)
+        if (strcmp(a->name, "$db") != 0 && strcmp(a->name, "comment") != 0 &&
+            ash__arg(c, a->name).type != 0)
+            return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                                    "%s in a transaction must not have a %s of its own",
+                                    c->info->name, a->name);
+    return 0;
+}
+
+int ash__command_read_nested(ash_command *c, ash_error *err)
+{
+    ash_doc_iter it = ash__doc_iter(c->body);
+    const char *name = ash__doc_iter_next(&it) ? it.name : "";
+    c->value = it.value;
+    int rc = read_db(c, err);
+    if (rc != 0)
+        return rc;
+    c->info = ash__wire_command_find(name);
+    if (c->info == NULL || (c->info->flags & ASH_COMMAND_TRANSACTION) == 0)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
+                                "no operation of a transaction: '%.100s'", name);
+    if (c->info->flags & ASH_COMMAND_COLLECTION)
+        rc = read_coll(c, err);
+    if (rc == 0)
+        rc = ash__command_check_arguments(c, err);
+    return rc == 0 ? check_nested_arguments(c, err) : rc;
 }
 
 static int read_max_time(ash_command *c, ash_error *err)

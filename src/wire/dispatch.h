@@ -14,6 +14,11 @@ void ash__dispatch(ash_connection *connection, const ash_request *request);
 /* Fill an answer just begun with {ok: 0, errmsg, code, codeName}; the root stays open. */
 void ash__reply_error(ash_reply *r, const ash_error *err);
 
+/* An operation inside another command: its body, server, connection and (empty) request are set;
+ * this finds its command, database and collection, and checks its arguments.  ASH_EUNSUPPORTED
+ * (263) unless the command's flags allow it in transactions. */
+int ash__command_read_nested(ash_command *c, ash_error *err);
+
 /* ---- parts of dispatch.c in files of their own ---- */
 
 int ash__command_check_arguments(const ash_command *c, ash_error *err); /* args.c */

@@ -64,12 +64,23 @@ static void add_splice(ash_reply *r, ash_doc doc)
     r->spliced_bytes += doc.len;
 }
 
-void ash__reply_add_item(ash_reply *r, ash_doc doc)
+static void add_item_head(ash_reply *r)
 {
     char name[12];
     const char *index = ash__index_name(r->item_count++, name);
     ash__buffer_append_byte(&r->items, BSON_TYPE_DOCUMENT);
     ash__buffer_append(&r->items, index, strlen(index) + 1);
+}
+
+void ash__reply_copy_item(ash_reply *r, ash_doc doc)
+{
+    add_item_head(r);
+    ash__buffer_append(&r->items, doc.data, doc.len);
+}
+
+void ash__reply_add_item(ash_reply *r, ash_doc doc)
+{
+    add_item_head(r);
     if (doc.len >= SPLICE_MIN_BYTES)
         add_splice(r, doc);
     else

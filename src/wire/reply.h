@@ -48,6 +48,7 @@ void ash__reply_trim(ash_reply *r);
 
 /* Add a document to the batch.  Views must stay valid until the answer is sent. */
 void ash__reply_add_item(ash_reply *r, ash_doc doc);
+void ash__reply_copy_item(ash_reply *r, ash_doc doc); /* not a view, however large */
 
 /* Write {cursor: {<batch_name>: [items so far], id, ns, postBatchResumeToken?, atClusterTime?}},
  * which must be the first field of the root. resume_token.data NULL: none. */

@@ -223,6 +223,7 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
     if (rc != 0 || (rc = ash_store_capabilities(s->store, &caps, err)) != 0)
         return rc;
     s->can_watch = caps.watch && !s->opts.standalone;
+    s->can_transact = caps.transactions;
     ash__room_init(&s->room, (size_t)s->opts.message_bytes);
     s->cursors = ash__cursors_new((size_t)s->opts.max_cursors);
     s->sessions = ash__sessions_new(MAX_SESSIONS);

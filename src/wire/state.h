@@ -30,6 +30,7 @@ struct ash_server {
     char *set_name;
     char *version;
     bool can_watch;
+    bool can_transact;
     int64_t started_ms; /* monotonic */
     int64_t started_wall_ms;
     uint64_t process_id; /* random: tells one run of the server from the next */

@@ -83,6 +83,10 @@ int ash__env_init(ash_embedded *s, const ash_op *op, const bson_t *collation, co
     memset(out, 0, sizeof *out);
     bson_init(&out->let);
     out->query.now_ms = ash__clock_wall_ms();
+    if (op->transaction != NULL && op->transaction->now_ms != 0)
+        out->query.now_ms = op->transaction->now_ms;
+    if (op->transaction != NULL && op->transaction->has_new_id)
+        out->query.new_id = &op->transaction->new_id;
     out->query.cluster_time = ash__oplog_time(s->engine);
     out->query.cancelled = op->cancel;
     out->query.deadline_ms = op->deadline_ms;

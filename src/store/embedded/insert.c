@@ -261,7 +261,9 @@ static int look_up_id(insertion *in, ash_error *err)
         rc = ash__catalog_find(reading.view, in->db, in->coll, &coll, err);
     if (rc == 0 && coll != NULL) {
         in->coll_id = coll->id;
-        ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, coll->id);
+        /* What a transaction sees may be undone. */
+        if (in->opts->op.transaction == NULL)
+            ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, coll->id);
     }
     ash__reading_end(&reading);
     return rc;

@@ -9,11 +9,17 @@
 #include <string.h>
 
 /* A change event or an explanation wraps a document of the full depth. */
-#define MAX_DEPTH (ASH_DOC_MAX_DEPTH + 20)
+#define MAX_DEPTH          (ASH_DOC_MAX_DEPTH + 20)
+#define NOT_IN_TRANSACTION 263
 
 static int take_client(ash_mongo_call *call, ash_error *err)
 {
     call->transaction = (ash_mongo_transaction *)call->op->transaction;
+    if (call->transaction != NULL && call->transaction->replay != NULL)
+        return ash__fail_server(
+            err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
+            "a transaction through an Ashlar server reads and writes documents, "
+            "and nothing else");
     if (call->transaction != NULL) {
         call->client = call->transaction->client;
         call->limits = ash__mongo_limits_of(&call->store->limits, call->client);
@@ -37,15 +43,30 @@ void ash__mongo_call_limit(ash_mongo_call *call, const ash_op *op)
     call->limits->cancel = op != NULL ? op->cancel : NULL;
 }
 
-int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *op, ash_error *err)
+static void init_call(ash_mongo_call *call, ash_store *store, const ash_op *op)
 {
-    int result;
-
     memset(call, 0, sizeof *call);
     call->store = (ash_mongo_store *)store;
     call->op = op;
     bson_init(&call->opts);
     bson_init(&call->reply);
+}
+
+void ash__mongo_call_join(ash_mongo_call *call, ash_store *store, ash_mongo_transaction *t,
+                          const ash_op *op)
+{
+    init_call(call, store, op);
+    call->transaction = t;
+    call->client = t->client;
+    call->limits = ash__mongo_limits_of(&call->store->limits, call->client);
+    ash__mongo_call_limit(call, op);
+}
+
+int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *op, ash_error *err)
+{
+    int result;
+
+    init_call(call, store, op);
     result = take_client(call, err);
     ash__mongo_call_limit(call, op);
     if (result == 0 && op->deadline_ms != 0) {
@@ -86,7 +107,7 @@ static bool is_chunks(const char *coll)
     return len >= sizeof suffix && strcmp(coll + len - (sizeof suffix - 1), suffix) == 0;
 }
 
-static bool wants_disk(const ash_mongo_call *call, const char *coll)
+bool ash__mongo_call_wants_disk(const ash_mongo_call *call, const char *coll)
 {
     ash_durability asked = call->op->durability;
     if (asked == ASH_DURABILITY_EVERY || call->store->durability == ASH_DURABILITY_EVERY)
@@ -103,7 +124,7 @@ void ash__mongo_call_writes(ash_mongo_call *call, const char *coll)
     /* A transaction has one write concern, which its commit carries. */
     if (call->transaction == NULL && call->op->write_concern != NULL) {
         ash__mongo_add_doc(&call->opts, "writeConcern", call->op->write_concern);
-    } else if (call->transaction == NULL && wants_disk(call, coll)) {
+    } else if (call->transaction == NULL && ash__mongo_call_wants_disk(call, coll)) {
         mongoc_write_concern_t *concern = mongoc_write_concern_new();
         mongoc_write_concern_set_wmajority(concern, 0);
         mongoc_write_concern_set_journal(concern, true);

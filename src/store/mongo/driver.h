@@ -16,6 +16,7 @@ typedef struct ash_mongo_store {
     ash_durability durability;
     bool own_write_concern; /* the URI names one */
     bool transactions;
+    bool replays; /* transactions are the server's own command (replay.h), not the driver's */
     bool watch;
     bool served; /* the server is Ashlar's */
 } ash_mongo_store;
@@ -23,7 +24,8 @@ typedef struct ash_mongo_store {
 typedef struct ash_mongo_transaction {
     ash_transaction base;
     mongoc_client_t *client;
-    mongoc_client_session_t *session;
+    mongoc_client_session_t *session; /* one of these two */
+    struct ash_mongo_replay *replay;
     bool transient; /* an operation failed in a way that trying all again may cure */
 } ash_mongo_transaction;
 
@@ -47,6 +49,9 @@ void ash__mongo_init(void);
  * but allowed. */
 int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *op, ash_error *err);
 void ash__mongo_call_end(ash_mongo_call *call);
+/* For a command about a transaction itself, on its connection. */
+void ash__mongo_call_join(ash_mongo_call *call, ash_store *store, ash_mongo_transaction *t,
+                          const ash_op *op);
 /* From now on the connection minds op's deadline and cancel flag; NULL: none.  A call does so from
  * begin to end; a cursor in between only while it asks. */
 void ash__mongo_call_limit(ash_mongo_call *call, const ash_op *op);
@@ -58,6 +63,9 @@ void ash__mongo_call_local_limit(ash_mongo_call *call);
 int ash__mongo_call_reads(ash_mongo_call *call, mongoc_read_prefs_t **prefs, ash_error *err);
 /* Adds the write concern.  coll may be NULL. */
 void ash__mongo_call_writes(ash_mongo_call *call, const char *coll);
+
+/* Is a write to coll (NULL: to no collection in particular) acknowledged when on disk? */
+bool ash__mongo_call_wants_disk(const ash_mongo_call *call, const char *coll);
 
 enum ash_mongo_kind { ASH_MONGO_READ, ASH_MONGO_WRITE };
 /* Runs command with call->opts; the answer is in call->reply, checked. */
@@ -94,6 +102,12 @@ int ash__mongo_cursor_new(ash_mongo_call *call, mongoc_cursor_t *driver, bool ta
                           ash_cursor **out, ash_error *err);
 int ash__mongo_stream_new(ash_mongo_call *call, mongoc_change_stream_t *stream, ash_cursor **out,
                           ash_error *err);
+
+/* Parts of commands and answers that the driver's functions and replays share. */
+void ash__mongo_find_fields(bson_t *to, const ash_find_options *o);
+/* Of findAndModify: lastErrorObject and value. */
+void ash__mongo_modify_reply(const bson_t *reply, bool removed, bson_t *value, bool *found,
+                             ash_write_result *result);
 
 /* Slots, by file. */
 int ash__mongo_create(ash_store *store, const char *db, const char *coll, const bson_t *options,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/mongo/limits.h"
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "store/mongo/stream.h"
 
@@ -38,6 +39,7 @@ ash_mongo_limits *ash__mongo_limits_of(ash_mongo_limits_list *list, mongoc_clien
     if (l == NULL) {
         l = ash__new(ash_mongo_limits);
         l->client = client;
+        ash__random(l->session, sizeof l->session);
         l->next = list->first;
         list->first = l;
         if (!wants_tls(client))

@@ -23,6 +23,9 @@ typedef struct ash_mongo_limits {
     mongoc_client_t *client;
     int64_t deadline_ms;        /* 0 = none */
     const volatile int *cancel; /* or NULL */
+    /* Identity of the client's commits by ashlarTransact (replay.h). */
+    uint8_t session[16];
+    int64_t commits;
 } ash_mongo_limits;
 
 typedef struct ash_mongo_limits_list {

@@ -2,6 +2,7 @@
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
+#include "store/mongo/replay.h"
 
 static mongoc_find_and_modify_opts_t *driver_options(ash_mongo_call *call, const char *coll,
                                                      const ash_find_and_modify_options *o,
@@ -35,8 +36,8 @@ static mongoc_find_and_modify_opts_t *driver_options(ash_mongo_call *call, const
 }
 
 /* lastErrorObject: {n, updatedExisting, upserted?}; value: the document or null. */
-static void read_reply(const bson_t *reply, bool removed, bson_t *value, bool *found,
-                       ash_write_result *result)
+void ash__mongo_modify_reply(const bson_t *reply, bool removed, bson_t *value, bool *found,
+                             ash_write_result *result)
 {
     bson_iter_t it, at;
     uint32_t len = 0;
@@ -86,6 +87,9 @@ int ash__mongo_find_and_modify(ash_store *store, const char *db, const char *col
     int code = 0;
     if (!opts->remove)
         code = ash__mongo_view_update(opts->update, &update, err);
+    if (code == 0 && ash__replay_is_on(&opts->op))
+        return ash__replay_find_and_modify(store, db, coll, filter, opts, value, found, result,
+                                           err);
     if (code == 0)
         code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
@@ -103,7 +107,7 @@ int ash__mongo_find_and_modify(ash_store *store, const char *db, const char *col
     else if (code == 0)
         code = ash__mongo_write_errors(&call, result, err);
     if (code == 0)
-        read_reply(&call.reply, opts->remove, value, found, result);
+        ash__mongo_modify_reply(&call.reply, opts->remove, value, found, result);
     ash__mongo_call_end(&call);
     return code;
 }

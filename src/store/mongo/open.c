@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "store/mongo/replay.h"
 #include "store/reach.h"
 
 #include <string.h>
@@ -127,6 +128,7 @@ static void read_hello(ash_mongo_store *s, const bson_t *hello)
     bool sessions = bson_has_field(hello, "logicalSessionTimeoutMinutes");
 
     s->watch = replica_set || sharded;
+    s->replays = ash__mongo_int_field(hello, "ashlarTransact") == ASH_REPLAY_VERSION;
     s->transactions = sessions && ((replica_set && wire >= TRANSACTIONS_REPLICA_SET) ||
                                    (sharded && wire >= TRANSACTIONS_SHARDED));
 }
@@ -154,7 +156,8 @@ static int reach_deployment(ash_mongo_store *s, ash_error *err)
                                       &call.error))
         result = ash__mongo_call_fail(&call, err);
     s->served = s->served || bson_has_field(&call.reply, "ashlarVersion");
-    s->transactions = s->transactions && !s->served;
+    s->replays = s->replays && s->served;
+    s->transactions = s->served ? s->replays : s->transactions;
 out:
     ash__mongo_call_end(&call);
     mongoc_server_description_destroy(server);

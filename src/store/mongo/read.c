@@ -2,10 +2,11 @@
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
+#include "store/mongo/replay.h"
 
 #include <string.h>
 
-static void add_find_options(bson_t *to, const ash_find_options *o)
+void ash__mongo_find_fields(bson_t *to, const ash_find_options *o)
 {
     ash__mongo_add_doc(to, "sort", o->sort);
     ash__mongo_add_doc(to, "projection", o->projection);
@@ -37,6 +38,8 @@ int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bs
     mongoc_read_prefs_t *prefs = NULL;
     mongoc_cursor_t *driver;
     ash_mongo_call call;
+    if (ash__replay_is_on(&opts->op))
+        return ash__replay_find(store, db, coll, filter, opts, out, err);
     int result = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (result != 0)
         return result;
@@ -45,7 +48,7 @@ int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bs
         ash__mongo_call_end(&call);
         return result;
     }
-    add_find_options(&call.opts, opts);
+    ash__mongo_find_fields(&call.opts, opts);
     collection = mongoc_client_get_collection(call.client, db, coll);
     driver = mongoc_collection_find_with_opts(collection, filter, &call.opts, prefs);
     mongoc_collection_destroy(collection);
@@ -103,6 +106,8 @@ int ash__mongo_aggregate(ash_store *store, const char *db, const char *coll, con
 {
     ash_mongo_call call;
     int result;
+    if (ash__replay_is_on(&opts->op))
+        return ash__replay_aggregate(store, db, coll, pipeline, opts, out, err);
     if (is_change_stream(pipeline))
         return ash__mongo_watch_stage(store, db, coll, pipeline, opts, out, err);
     result = ash__mongo_call_begin(&call, store, &opts->op, err);
@@ -118,6 +123,8 @@ int ash__mongo_count(ash_store *store, const char *db, const char *coll, const b
 {
     mongoc_collection_t *collection;
     ash_mongo_call call;
+    if (ash__replay_is_on(&opts->op))
+        return ash__replay_count(store, db, coll, filter, opts, out, err);
     int result = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (result != 0)
         return result;
@@ -146,7 +153,10 @@ int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, cons
                                BCON_DOCUMENT(filter));
     int result;
     ash__mongo_add_doc(command, "collation", collation);
-    result = ash__mongo_run(store, ASH_MONGO_READ, db, command, op, out, err);
+    if (ash__replay_is_on(op))
+        result = ash__replay_distinct(store, db, command, op, out, err);
+    else
+        result = ash__mongo_run(store, ASH_MONGO_READ, db, command, op, out, err);
     bson_destroy(command);
     return result;
 }

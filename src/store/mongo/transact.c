@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "store/mongo/replay.h"
 
 struct run {
     ash_mongo_transaction t;
@@ -82,8 +83,11 @@ int ash__mongo_transact(ash_store *store, ash_transact_fn fn, void *ctx, const a
     ash_mongo_call call;
     int result;
 
+    if (mongo->replays)
+        return ash__replay_transact(mongo, fn, ctx, op, err);
     if (mongo->served)
-        return ash__fail(err, ASH_EUNSUPPORTED, "an Ashlar server has no transactions for clients");
+        return ash__fail(err, ASH_EUNSUPPORTED,
+                         "this Ashlar server is too old to have transactions for clients");
     if (!mongo->transactions)
         return ash__fail(err, ASH_EUNSUPPORTED,
                          "this deployment has no transactions: it is neither a replica set nor "

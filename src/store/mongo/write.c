@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "bson/value.h"
+#include "store/mongo/replay.h"
 
 /* The deployment judges documents; the driver's own check would only do it twice. */
 static void add_write_options(ash_mongo_call *call, const char *coll)
@@ -58,6 +59,8 @@ int ash__mongo_insert(ash_store *store, const char *db, const char *coll, const 
     ash_mongo_call call;
     bool ok;
     int code = check_sizes(docs, count, err);
+    if (code == 0 && ash__replay_is_on(&opts->op))
+        return ash__replay_insert(store, db, coll, docs, count, opts, result, err);
     if (code == 0)
         code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
@@ -125,6 +128,8 @@ int ash__mongo_update(ash_store *store, const char *db, const char *coll, const 
     bson_t view;
     bool ok;
     int code = ash__mongo_view_update(update, &view, err);
+    if (code == 0 && ash__replay_is_on(&opts->op))
+        return ash__replay_update(store, db, coll, filter, update, opts, result, err);
     if (code == 0)
         code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
@@ -151,6 +156,8 @@ int ash__mongo_remove(ash_store *store, const char *db, const char *coll, const 
     mongoc_collection_t *collection;
     ash_mongo_call call;
     bool ok;
+    if (ash__replay_is_on(&opts->op))
+        return ash__replay_remove(store, db, coll, filter, opts, result, err);
     int code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
         return code;

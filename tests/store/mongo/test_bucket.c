@@ -287,10 +287,6 @@ static void expect_appended(struct bucket_rig *b)
     expect_batch(b, "{'find': 'fs.files', 'startTransaction': true, 'autocommit': false}",
                  FILE_DOC);
     expect_batch(b, "{'find': 'fs.attributes', 'autocommit': false}", "");
-    expect(b, "{'delete': 'fs.chunks', 'autocommit': false}", "{'ok': 1, 'n': 0}");
-    expect(b,
-           "{'insert': 'fs.chunks', 'autocommit': false, 'documents': [{'files_id': 1, 'n': 2}]}",
-           "{'ok': 1, 'n': 1}");
     expect(
         b,
         "{'update': 'fs.files', 'autocommit': false, 'updates': [{'q': {'_id': 1}, 'u': {'$set': "
@@ -300,6 +296,10 @@ static void expect_appended(struct bucket_rig *b)
     expect_batch(b, "{'find': 'fs.files', 'autocommit': false}",
                  "{'_id': 1, 'length': 10, 'chunkSize': 4, 'filename': 'f'}");
     expect_batch(b, "{'find': 'fs.attributes', 'autocommit': false}", "");
+    expect(b, "{'delete': 'fs.chunks', 'autocommit': false}", "{'ok': 1, 'n': 0}");
+    expect(b,
+           "{'insert': 'fs.chunks', 'autocommit': false, 'documents': [{'files_id': 1, 'n': 2}]}",
+           "{'ok': 1, 'n': 1}");
     expect(b, "{'commitTransaction': 1, 'autocommit': false}", "{'ok': 1}");
 }
 
