@@ -152,7 +152,9 @@ int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
                                           ash_upload **out, ash_error *err);
 
 /* Takes all bytes or fails; after a failure only abort and free are allowed (ASH_ESTATE).  Holds up
- * to 4 MiB, or one chunk, in memory. */
+ * to 4 MiB, or one chunk, in memory; on the embedded engine twice that, so that one half is filled
+ * while the other is written.  What fails there is told by a later write, or by finish; with a time
+ * limit each call waits for what it began.  A bucket keeps the memory for its next upload. */
 int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err);
 const bson_value_t *ash_upload_id(const ash_upload *u); /* from the start (§ the stream's id) */
 int64_t ash_upload_position(const ash_upload *u);       /* bytes taken so far */

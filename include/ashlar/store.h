@@ -285,6 +285,9 @@ typedef struct ash_insert_options {
     size_t size;
     ash_op op;
     bool unordered; /* go on after a document that failed */
+    bool to_disk;   /* the embedded engine brings large documents' bytes to the disk before it
+                       answers, so that the change which is to make them visible waits for less.  It
+                       makes nothing durable by itself */
 } ash_insert_options;
 #define ASH_INSERT_OPTIONS_INIT ASH_OPTIONS_INIT(ash_insert_options)
 

@@ -134,9 +134,31 @@ void ash_bucket_free(ash_bucket *b)
     bson_destroy(&b->read_concern);
     bson_destroy(&b->read_preference);
     bson_destroy(&b->write_concern);
+    for (int i = 0; i < ASH_SPARE_BLOCKS; i++)
+        ash__free(atomic_load(&b->spare_blocks[i]));
     ash__free(b->db);
     ash__free(b->name);
     ash__free(b);
+}
+
+void *ash__bucket_block_take(ash_bucket *b)
+{
+    for (int i = 0; i < ASH_SPARE_BLOCKS; i++) {
+        void *block = atomic_exchange(&b->spare_blocks[i], NULL);
+        if (block != NULL)
+            return block;
+    }
+    return ash__try_alloc(ASH_BLOCK_OF_CHUNKS);
+}
+
+void ash__bucket_block_give(ash_bucket *b, void *block)
+{
+    for (int i = 0; block != NULL && i < ASH_SPARE_BLOCKS; i++) {
+        void *none = NULL;
+        if (atomic_compare_exchange_strong(&b->spare_blocks[i], &none, block))
+            block = NULL;
+    }
+    ash__free(block);
 }
 
 const char *ash_bucket_name(const ash_bucket *b)

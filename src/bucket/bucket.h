@@ -12,6 +12,9 @@
 #include "base/error.h"
 #include "bson/value.h"
 
+#define ASH_BLOCK_OF_CHUNKS (4 * 1024 * 1024)
+enum { ASH_SPARE_BLOCKS = 2 };
+
 struct ash_bucket {
     ash_store *store;
     char *db;
@@ -27,7 +30,13 @@ struct ash_bucket {
     int64_t default_ttl_s;
     atomic_bool indexed;        /* the first write's look at the indexes succeeded */
     atomic_bool expiry_indexed; /* the same for the index on expiry dates */
+    void *_Atomic spare_blocks[ASH_SPARE_BLOCKS];
 };
+
+/* Memory for an upload's chunks, not zeroed; NULL when there is none.  A bucket keeps what its last
+ * upload gave back: fresh pages cost as much as a copy of all that is put there. */
+void *ash__bucket_block_take(ash_bucket *b);
+void ash__bucket_block_give(ash_bucket *b, void *block); /* NULL is fine */
 
 /* Zeroed memory for a type that holds a bson_t, which must lie at a multiple of 128 bytes;
  * ash__free(). */

@@ -15,6 +15,9 @@
  * them beside its metadata, and the one turn at its writer costs less than two. */
 #define SMALL_BYTES 8000
 
+/* A thread costs more than it saves on blocks of less. */
+#define HELPER_FROM_BYTES (1024 * 1024)
+
 /* Everything of a chunk document before its data, with values to be patched. */
 static void build_head(const bson_value_t *files_id, uint8_t **out, size_t *out_len)
 {
@@ -60,15 +63,32 @@ int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_
         return ash__fail(err, ASH_ETOOBIG,
                          "chunk of %d bytes with its file id does not fit a document of 16 MiB",
                          (int)chunk_size);
-    size_t slots = ASH_CHUNKS_HELD_BYTES / w->slot_bytes;
+    size_t slots = ASH_BLOCK_OF_CHUNKS / w->slot_bytes;
     w->slots = slots < 1 ? 1 : slots > ASH_CHUNKS_HELD_MAX ? ASH_CHUNKS_HELD_MAX : (uint32_t)slots;
+    size_t bytes = w->slots * w->slot_bytes;
+    w->large = bytes >= HELPER_FROM_BYTES && bytes <= ASH_BLOCK_OF_CHUNKS;
     return 0;
+}
+
+static uint8_t *make_block(const ash_chunk_writer *w)
+{
+    return w->large ? ash__bucket_block_take(w->bucket) : ash__try_alloc(w->slots * w->slot_bytes);
+}
+
+static void free_block(const ash_chunk_writer *w, uint8_t *block)
+{
+    if (w->large)
+        ash__bucket_block_give(w->bucket, block);
+    else
+        ash__free(block);
 }
 
 void ash__chunk_writer_release(ash_chunk_writer *w)
 {
+    ash__helper_free(w->helper);
     ash__free(w->head);
-    ash__free(w->block);
+    free_block(w, w->block);
+    free_block(w, w->other);
     memset(w, 0, sizeof *w);
 }
 
@@ -77,26 +97,96 @@ static uint8_t *slot_at(const ash_chunk_writer *w, uint32_t i)
     return w->block + (size_t)i * w->slot_bytes;
 }
 
-/* Build the documents in place and hand them over; *inserted: as far as it came. */
-static int insert_held(ash_chunk_writer *w, ash_transaction *t, uint32_t count, uint32_t *inserted,
-                       int64_t deadline_ms, ash_error *err)
+/* Build the documents in place, all full but the last one, and hand them over; *inserted: as far
+ * as it came.  last: the file follows, and waits for the disk. */
+static int insert_block(const ash_chunk_writer *w, ash_transaction *t, uint8_t *block,
+                        uint32_t count, int32_t last_len, bool last, uint32_t *inserted,
+                        int64_t deadline_ms, ash_error *err)
 {
     ash_doc docs[ASH_CHUNKS_HELD_MAX];
     if (w->stored + count - 1 > INT32_MAX)
         return ash__fail(err, ASH_ETOOBIG, "file has more chunks than can be numbered");
     for (uint32_t i = 0; i < count; i++) {
-        size_t len = i < w->held ? (size_t)w->chunk_size : (size_t)w->fill;
-        docs[i].data = slot_at(w, i);
-        docs[i].len = seal(slot_at(w, i), w->head, w->head_bytes, w->stored + i, len);
+        size_t len = (size_t)(i + 1 < count ? w->chunk_size : last_len);
+        uint8_t *at = block + (size_t)i * w->slot_bytes;
+        docs[i].data = at;
+        docs[i].len = seal(at, w->head, w->head_bytes, w->stored + i, len);
     }
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     ash_write_result r;
     ash_write_result_init(&r);
     o.op = ash__bucket_write_op(w->bucket, t, deadline_ms);
+    o.to_disk = last;
     int rc = ash_collection_insert(w->bucket->chunks, docs, count, &o, &r, err);
     *inserted = rc == 0 ? count : (uint32_t)r.inserted;
     ash_write_result_release(&r);
     return rc;
+}
+
+static int insert_held(ash_chunk_writer *w, ash_transaction *t, uint32_t count, bool last,
+                       uint32_t *inserted, int64_t deadline_ms, ash_error *err)
+{
+    int32_t last_len = count > w->held ? w->fill : w->chunk_size;
+    return insert_block(w, t, w->block, count, last_len, last, inserted, deadline_ms, err);
+}
+
+/* ---- beside the upload ---- */
+
+static int insert_other(void *ctx, ash_error *err)
+{
+    ash_chunk_writer *w = ctx;
+    return insert_block(w, NULL, w->other, w->slots, w->chunk_size, false, &w->inserted,
+                        w->deadline_ms, err);
+}
+
+/* The second block and the helper, made the first time.  A server elsewhere is asked in order, and
+ * a call that has a time limit is to tell what became of what it did. */
+static bool can_go_beside(ash_chunk_writer *w, int64_t deadline_ms)
+{
+    ash_commit_manner manner;
+    if (w->helper != NULL || w->alone || deadline_ms != 0)
+        return w->helper != NULL && deadline_ms == 0;
+    w->alone = true;
+    if (!w->large || ash__bucket_manner(w->bucket, &manner, NULL) != 0 || !manner.embedded)
+        return false;
+    w->other = make_block(w);
+    if (w->other != NULL)
+        w->helper = ash__helper_new();
+    return w->helper != NULL;
+}
+
+int ash__chunk_writer_settle(ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
+{
+    if (!w->under_way)
+        return 0;
+    int rc = ash__helper_wait(w->helper, err);
+    w->under_way = false;
+    w->stored += w->inserted;
+    if (rc == ASH_EEXISTS)
+        ash__chunk_writer_say_taken(w, deadline_ms, err);
+    return rc;
+}
+
+/* The full block goes to the helper, and the other one is filled. */
+static int hand_over(ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
+{
+    int rc = ash__chunk_writer_settle(w, deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    uint8_t *full = w->block;
+    w->block = w->other;
+    w->other = full;
+    w->held = 0;
+    w->deadline_ms = deadline_ms;
+    w->inserted = 0;
+    w->under_way = true;
+    ash__helper_run(w->helper, insert_other, w);
+    return 0;
+}
+
+size_t ash__chunk_writer_kept(const ash_chunk_writer *w)
+{
+    return w->helper != NULL ? w->slots * (size_t)w->chunk_size : 0;
 }
 
 void ash__chunk_writer_say_taken(const ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
@@ -116,9 +206,10 @@ void ash__chunk_writer_say_taken(const ash_chunk_writer *w, int64_t deadline_ms,
 int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err)
 {
     uint32_t count = w->held + (last && w->fill > 0 ? 1 : 0), inserted = 0;
-    if (count == 0)
-        return 0;
-    int rc = insert_held(w, NULL, count, &inserted, deadline_ms, err);
+    int rc = ash__chunk_writer_settle(w, deadline_ms, err);
+    if (rc != 0 || count == 0)
+        return rc;
+    rc = insert_held(w, NULL, count, last, &inserted, deadline_ms, err);
     w->stored += inserted;
     if (rc == ASH_EEXISTS)
         ash__chunk_writer_say_taken(w, deadline_ms, err);
@@ -145,14 +236,15 @@ int64_t ash__chunk_writer_waiting(const ash_chunk_writer *w)
 
 bool ash__chunk_writer_is_small(const ash_chunk_writer *w)
 {
-    return w->stored == 0 && w->held * (size_t)w->chunk_size + (size_t)w->fill <= SMALL_BYTES;
+    return w->stored == 0 && !w->under_way &&
+           w->held * (size_t)w->chunk_size + (size_t)w->fill <= SMALL_BYTES;
 }
 
 int ash__chunk_writer_insert(ash_chunk_writer *w, ash_transaction *t, int64_t deadline_ms,
                              ash_error *err)
 {
     uint32_t count = (uint32_t)ash__chunk_writer_waiting(w), inserted = 0;
-    return count == 0 ? 0 : insert_held(w, t, count, &inserted, deadline_ms, err);
+    return count == 0 ? 0 : insert_held(w, t, count, true, &inserted, deadline_ms, err);
 }
 
 void ash__chunk_writer_stored(ash_chunk_writer *w)
@@ -166,12 +258,14 @@ int ash__chunk_writer_space(ash_chunk_writer *w, uint8_t **at, size_t *room, int
                             ash_error *err)
 {
     if (w->block == NULL)
-        w->block = ash__try_alloc(w->slots * w->slot_bytes);
+        w->block = make_block(w);
     if (w->block == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory for %u chunks of %d bytes", w->slots,
                          (int)w->chunk_size);
     if (w->held == w->slots) {
-        int rc = ash__chunk_writer_flush(w, false, deadline_ms, err);
+        int rc = can_go_beside(w, deadline_ms)
+                     ? hand_over(w, deadline_ms, err)
+                     : ash__chunk_writer_flush(w, false, deadline_ms, err);
         if (rc != 0)
             return rc;
     }

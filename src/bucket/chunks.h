@@ -5,14 +5,17 @@
 /* Chunk documents: {_id: ObjectId, files_id, n: int32, data: binary 0}. */
 
 #include "bucket/file.h"
+#include "bucket/helper.h"
 
 /* ---- writing ----
  *
  * A writer holds up to 4 MiB of chunks, each document built in place in one block of memory, so
- * that a byte is copied once between the caller and the store. */
+ * that a byte is copied once between the caller and the store.  Where the store is in this process
+ * and no time limit is set, a full block goes to it on a thread of its own while a second one is
+ * filled, so that writing goes on beside the digest.  What goes wrong there is told by the next
+ * call that hands something over, or settles. */
 
-#define ASH_CHUNKS_HELD_BYTES (4 * 1024 * 1024)
-#define ASH_CHUNKS_HELD_MAX   256
+#define ASH_CHUNKS_HELD_MAX 256
 
 typedef struct ash_chunk_writer {
     ash_bucket *bucket;
@@ -25,7 +28,15 @@ typedef struct ash_chunk_writer {
     uint8_t *block; /* the slots; NULL until the first byte comes */
     uint32_t held;  /* complete chunks in the first slots */
     int32_t fill;   /* bytes in the slot after them */
-    int64_t stored; /* chunks that the store acknowledged: numbers 0 .. stored - 1 */
+    int64_t stored; /* chunks that the store acknowledged: numbers 0 .. stored - 1; those under way
+                       are not among them */
+    uint8_t *other; /* the second block, or NULL */
+    bool under_way; /* it is being stored by the helper, who uses what follows */
+    bool large;     /* blocks are the bucket's kind, and may be stored beside the upload */
+    bool alone;     /* there is to be no helper */
+    ash_helper *helper;
+    int64_t deadline_ms;
+    uint32_t inserted;
 } ash_chunk_writer;
 
 /* The first chunk gets the number first_n; files_id stays as long as the writer.  ASH_ETOOBIG when
@@ -40,8 +51,12 @@ int ash__chunk_writer_space(ash_chunk_writer *w, uint8_t **at, size_t *room, int
 void ash__chunk_writer_took(ash_chunk_writer *w, size_t len);
 int ash__chunk_writer_add(ash_chunk_writer *w, const void *data, size_t len, int64_t deadline_ms,
                           ash_error *err);
-/* Hand the complete chunks to the store; last: the rest, too.  After a failure `stored` says how
- * far it came. */
+/* Of the bytes put in place so far, the newest that stay there when new ones are put. */
+size_t ash__chunk_writer_kept(const ash_chunk_writer *w);
+/* Wait for the block that is being stored; `stored` says how far it came. */
+int ash__chunk_writer_settle(ash_chunk_writer *w, int64_t deadline_ms, ash_error *err);
+/* Hand the complete chunks to the store, and wait; last: the rest, too.  After a failure `stored`
+ * says how far it came. */
 int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err);
 /* All of it within a transaction, which may be run again: the writer takes note of it only by
  * ash__chunk_writer_stored, after the commit.  Meant for small files: few chunks, nothing stored.

@@ -10,6 +10,7 @@
 enum {
     PIECES = 64,
     THREAD_FROM_BYTES = 1024 * 1024, /* a thread costs more than it saves on less */
+    START_FROM_BYTES = 640 * 1024,   /* it takes a while to come up */
     PIECE_MIN_BYTES = 16 * 1024      /* so does handing over less */
 };
 
@@ -28,9 +29,12 @@ struct ash_hasher {
     ash_mutex lock; /* guards what follows */
     ash_cond work;
     ash_cond idle;
-    piece pieces[PIECES];
-    size_t count;
+    piece pieces[PIECES]; /* a ring: number n is at n % PIECES */
+    size_t count;         /* numbers given out */
     size_t done;
+    size_t waiting_bytes; /* in pieces from done on */
+    size_t most_pieces;   /* what the user waits for: no more than these wait … */
+    size_t most_bytes;    /* … and no more than these */
     bool stop;
 };
 
@@ -50,11 +54,13 @@ static void *run(void *arg)
             ash__cond_wait(&h->work, &h->lock);
         if (h->done == h->count)
             break;
-        piece p = h->pieces[h->done];
+        piece p = h->pieces[h->done % PIECES];
         ash__mutex_unlock(&h->lock);
         take_in(h, p.data, p.len);
         ash__mutex_lock(&h->lock);
-        if (++h->done == h->count)
+        h->done++;
+        h->waiting_bytes -= p.len;
+        if (h->count - h->done <= h->most_pieces && h->waiting_bytes <= h->most_bytes)
             ash__cond_signal(&h->idle);
     }
     ash__mutex_unlock(&h->lock);
@@ -77,38 +83,45 @@ ash_hasher *ash__hasher_new(bool with_md5)
 
 static bool wants_thread(ash_hasher *h, size_t len)
 {
-    if (!h->has_thread && !h->alone && h->total >= THREAD_FROM_BYTES) {
+    if (!h->has_thread && !h->alone && h->total >= START_FROM_BYTES) {
         h->has_thread = ash__thread_start(&h->thread, 0, run, h) == 0;
         h->alone = !h->has_thread;
     }
-    return h->has_thread && len >= PIECE_MIN_BYTES;
+    return h->has_thread && h->total >= THREAD_FROM_BYTES && len >= PIECE_MIN_BYTES;
+}
+
+/* With the lock held. */
+static void await(ash_hasher *h, size_t most_pieces, size_t most_bytes)
+{
+    h->most_pieces = most_pieces;
+    h->most_bytes = most_bytes;
+    while (h->count - h->done > most_pieces || h->waiting_bytes > most_bytes)
+        ash__cond_wait(&h->idle, &h->lock);
 }
 
 void ash__hasher_add(ash_hasher *h, const void *data, size_t len)
 {
     h->total += len;
     if (!wants_thread(h, len)) {
-        ash__hasher_drain(h);
+        ash__hasher_drain(h, 0);
         take_in(h, data, len);
         return;
     }
     ash__mutex_lock(&h->lock);
-    while (h->count == PIECES && h->done < h->count)
-        ash__cond_wait(&h->idle, &h->lock);
-    if (h->done == h->count)
-        h->done = h->count = 0;
-    h->pieces[h->count++] = (piece){data, len};
+    if (h->count - h->done == PIECES)
+        await(h, PIECES / 2, SIZE_MAX);
+    h->pieces[h->count++ % PIECES] = (piece){data, len};
+    h->waiting_bytes += len;
     ash__cond_signal(&h->work);
     ash__mutex_unlock(&h->lock);
 }
 
-void ash__hasher_drain(ash_hasher *h)
+void ash__hasher_drain(ash_hasher *h, size_t but)
 {
     if (!h->has_thread)
         return;
     ash__mutex_lock(&h->lock);
-    while (h->done < h->count)
-        ash__cond_wait(&h->idle, &h->lock);
+    await(h, SIZE_MAX, but);
     ash__mutex_unlock(&h->lock);
 }
 
@@ -123,7 +136,7 @@ static void digest_text(ash_digest *d, char out[65])
 
 void ash__hasher_finish(ash_hasher *h, char sha256[65], char md5[65])
 {
-    ash__hasher_drain(h);
+    ash__hasher_drain(h, 0);
     digest_text(h->sha256, sha256);
     digest_text(h->md5, md5);
 }

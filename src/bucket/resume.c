@@ -194,7 +194,7 @@ static int account_stored(ash_upload *u, ash_cursor *cursor, ash_error *err)
             len != (size_t)u->chunk_size)
             return 0;
         ash__hasher_add(u->hasher, data, len);
-        ash__hasher_drain(u->hasher);
+        ash__hasher_drain(u->hasher, 0);
         u->position += (int64_t)len;
         u->writer.stored++;
     }

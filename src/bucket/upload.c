@@ -163,7 +163,7 @@ int ash__upload_state_check(const ash_upload *u, ash_error *err)
 }
 
 /* `len` bytes are in their place, at `at`.  Digests take whole chunks: they stay where they are
- * until the block is used again. */
+ * until their block is used again. */
 static void take_bytes(ash_upload *u, const uint8_t *at, size_t len)
 {
     ash__chunk_writer_took(&u->writer, len);
@@ -193,7 +193,7 @@ static int next_space(ash_upload *u, uint8_t **at, size_t *room, int64_t deadlin
     if (rc == 0)
         rc = ash__chunk_writer_space(&u->writer, at, room, deadline_ms, err);
     if (full)
-        ash__hasher_drain(u->hasher);
+        ash__hasher_drain(u->hasher, ash__chunk_writer_kept(&u->writer));
     return rc;
 }
 
@@ -244,6 +244,7 @@ int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err)
 int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
     int rc = 0;
+    (void)ash__chunk_writer_settle(&u->writer, deadline_ms, NULL);
     if (u->writer.stored > 0)
         rc = ash__chunks_remove(u->bucket, NULL, &u->id, 0, u->writer.stored, deadline_ms, NULL,
                                 err);
@@ -275,7 +276,8 @@ static void let_go(ash_upload *u)
         return;
     if (u->token[0] == '\0')
         (void)ash__upload_discard(u, deadline, NULL);
-    else if (u->state == UPLOAD_OPEN && u->writer.held > 0 && prepare_store(u, deadline, NULL) == 0)
+    else if (u->state == UPLOAD_OPEN && ash__chunk_writer_settle(&u->writer, deadline, NULL) == 0 &&
+             u->writer.held > 0 && prepare_store(u, deadline, NULL) == 0)
         (void)ash__chunk_writer_flush(&u->writer, false, deadline, NULL);
 }
 

@@ -263,6 +263,9 @@ size_t ash__engine_inline_max(const ash_engine *e); /* 8 KiB less overhead */
 int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int count,
                       ash_staged **out, ash_error *err);
 void ash__staged_free(ash_engine *e, ash_staged *s);
+/* Make it durable now, on the caller's thread.  The commit that uses it would do so, while all
+ * other changes wait; so whoever stages much does it first.  ASH_EIO: it cannot be used. */
+int ash__staged_sync(ash_engine *e, const ash_staged *s, ash_error *err);
 
 /* Which unique index refused, and the record that has the key. */
 typedef struct ash_duplicate {

@@ -51,6 +51,11 @@ int ash__staged_write_here(ash_writer *w, uint32_t coll_id, ash_doc doc, ash_sta
     return stage(w->engine, coll_id, &part, 1, out, err);
 }
 
+int ash__staged_sync(ash_engine *e, const ash_staged *s, ash_error *err)
+{
+    return ash__segments_sync(e->segments, &s->placed, err);
+}
+
 void ash__staged_free(ash_engine *e, ash_staged *s)
 {
     if (s == NULL)

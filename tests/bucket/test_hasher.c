@@ -62,7 +62,7 @@ static void test_bucket_hasher__memory_is_free_after_a_drain(void **state)
     for (size_t at = 0, n = 0; at < BYTES; at += 20000, n++) {
         ash__hasher_add(h, copy + at, BYTES - at < 20000 ? BYTES - at : 20000);
         if (n % 100 == 99) {
-            ash__hasher_drain(h);
+            ash__hasher_drain(h, 0);
             memset(copy, 0, at + 20000);
         }
     }
@@ -87,12 +87,35 @@ static void test_bucket_hasher__freed_at_work(void **state)
     ash__hasher_free(NULL);
 }
 
+static void test_bucket_hasher__a_drain_may_leave_the_newest(void **state)
+{
+    uint8_t *data = make_data(), *copy = ash__memdup(data, BYTES);
+    char sha256[65], md5[65], want[65];
+    const size_t step = 50000, but = 1000000;
+    ash_hasher *h = ash__hasher_new(false);
+    (void)state;
+    for (size_t at = 0; at < BYTES; at += step) {
+        size_t end = BYTES - at < step ? BYTES : at + step;
+        ash__hasher_add(h, copy + at, end - at);
+        ash__hasher_drain(h, but);
+        if (end > but)
+            memset(copy, 0xee, end - but);
+    }
+    ash__hasher_finish(h, sha256, md5);
+    whole(ASH_DIGEST_SHA256, data, want);
+    assert_string_equal(sha256, want);
+    ash__hasher_free(h);
+    ash__free(copy);
+    ash__free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bucket_hasher__pieces_in_any_order_of_sizes),
         cmocka_unit_test(test_bucket_hasher__memory_is_free_after_a_drain),
         cmocka_unit_test(test_bucket_hasher__freed_at_work),
+        cmocka_unit_test(test_bucket_hasher__a_drain_may_leave_the_newest),
     };
     return cmocka_run_group_tests_name("bucket hasher", tests, NULL, NULL);
 }

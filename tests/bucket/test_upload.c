@@ -349,6 +349,78 @@ static void test_bucket_upload__bad_options(void **state)
     bson_destroy(aliases);
 }
 
+/* ---- files of several blocks: those before the last are stored beside the upload ---- */
+
+#define LARGE_CHUNK 65536
+#define LARGE_BYTES ((size_t)11 * 1024 * 1024 + 4321)
+
+static ash_upload *open_large(fixture *f, const bson_value_t *id)
+{
+    ash_upload *u = NULL;
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    o.chunk_size_bytes = LARGE_CHUNK;
+    assert_ok(ash_bucket_open_upload_stream_with_id(f->bucket, id, "large", &o, &u, &f->err),
+              &f->err);
+    return u;
+}
+
+static void test_bucket_upload__blocks_beside_the_upload(void **state)
+{
+    fixture *f = *state;
+    static const size_t steps[] = {LARGE_BYTES, 1000003, 4 * 1024 * 1024};
+    uint8_t *data = support_bytes(LARGE_BYTES, 5);
+    char hex[65];
+    for (size_t i = 0; i < ASH_ARRAY_LEN(steps); i++) {
+        bson_value_t id = support_int_id((int32_t)i);
+        ash_upload *u = open_large(f, &id);
+        for (size_t at = 0; at < LARGE_BYTES; at += steps[i]) {
+            size_t len = LARGE_BYTES - at < steps[i] ? LARGE_BYTES - at : steps[i];
+            assert_ok(ash_upload_write(u, data + at, len, &f->err), &f->err);
+        }
+        assert_ok(ash_upload_finish(u, NULL, &f->err), &f->err);
+        ash_upload_free(u);
+        support_expect(f, &id, data, LARGE_BYTES);
+        /* The digest is of the same bytes. */
+        assert_ok(ash_bucket_sum(f->bucket, &id, true, hex, &f->err), &f->err);
+    }
+    ash__free(data);
+}
+
+/* Somebody's chunk is in the way of the second block. */
+static void test_bucket_upload__failure_beside_the_upload(void **state)
+{
+    fixture *f = *state;
+    uint8_t *data = support_bytes(LARGE_BYTES, 6);
+    bson_value_t id = support_int_id(1);
+    support_insert(f->chunks, "{\"files_id\": 1, \"n\": 100}");
+    ash_upload *u = open_large(f, &id);
+    int rc = ash_upload_write(u, data, LARGE_BYTES, &f->err);
+    if (rc == 0)
+        rc = ash_upload_finish(u, NULL, &f->err);
+    assert_int_equal(rc, ASH_EEXISTS);
+    assert_int_equal(ash_upload_write(u, data, 1, NULL), ASH_ESTATE);
+    ash_upload_free(u);
+    assert_int_equal(support_count(f->files, "{}"), 0);
+    assert_int_equal(support_count(f->chunks, "{\"n\": {\"$lt\": 100}}"), 0);
+    ash__free(data);
+}
+
+static void test_bucket_upload__given_up_beside_the_upload(void **state)
+{
+    fixture *f = *state;
+    uint8_t *data = support_bytes(LARGE_BYTES, 7);
+    bson_value_t id = support_int_id(1);
+    ash_upload *u = open_large(f, &id);
+    assert_ok(ash_upload_write(u, data, LARGE_BYTES, &f->err), &f->err);
+    assert_ok(ash_upload_abort(u, &f->err), &f->err);
+    ash_upload_free(u);
+    u = open_large(f, &id);
+    assert_ok(ash_upload_write(u, data, LARGE_BYTES, &f->err), &f->err);
+    ash_upload_free(u);
+    assert_int_equal(support_count(f->chunks, "{}"), 0);
+    ash__free(data);
+}
+
 int main(void)
 {
 #define T(name)                                                                                    \
@@ -373,6 +445,9 @@ int main(void)
         T(sizes_out_of_range),
         T(legacy_md5_only_when_asked),
         T(bad_options),
+        T(blocks_beside_the_upload),
+        T(failure_beside_the_upload),
+        T(given_up_beside_the_upload),
     };
     return cmocka_run_group_tests_name("bucket upload", tests, NULL, NULL);
 }

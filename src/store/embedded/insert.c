@@ -157,6 +157,15 @@ static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
     return rc;
 }
 
+static int sync_staged(insertion *in, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < in->end - in->next; i++)
+        if (in->turn[i].staged != NULL)
+            rc = ash__staged_sync(in->store->engine, in->turn[i].staged, err);
+    return rc;
+}
+
 /* Check and stage the documents of the next turn, outside the writer. */
 static int prepare_turn(insertion *in, ash_error *err)
 {
@@ -179,7 +188,7 @@ static int prepare_turn(insertion *in, ash_error *err)
             return rc;
         bytes += doc.len;
     }
-    return 0;
+    return in->opts->to_disk ? sync_staged(in, err) : 0;
 }
 
 /* Which documents have an error in the result already; the caller frees. */

@@ -28,12 +28,10 @@ static void fill_disk(void)
 
 enum { DOCS = 3, BYTES = 50000 };
 
-static int insert_chunks(fixture *f, int file, ash_write_result *r)
+static int insert_chunks_with(fixture *f, int file, ash_insert_options opts, ash_write_result *r)
 {
-    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
     bson_t *docs[DOCS];
     ash_doc views[DOCS];
-    opts.op.durability = ASH_DURABILITY_EVERY;
     for (int i = 0; i < DOCS; i++) {
         docs[i] = fixture_chunk(file, i, 1, BYTES);
         views[i] = (ash_doc){bson_get_data(docs[i]), docs[i]->len};
@@ -43,6 +41,13 @@ static int insert_chunks(fixture *f, int file, ash_write_result *r)
     for (int i = 0; i < DOCS; i++)
         bson_destroy(docs[i]);
     return rc;
+}
+
+static int insert_chunks(fixture *f, int file, ash_write_result *r)
+{
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    opts.op.durability = ASH_DURABILITY_EVERY;
+    return insert_chunks_with(f, file, opts, r);
 }
 
 static void test_embedded_lost__insert_counts_nothing(void **state)
@@ -278,6 +283,42 @@ static void test_embedded_lost__out_is_whole_or_not_at_all(void **state)
     beside_failures(*state, write_out);
 }
 
+/* ---- to the disk before the answer ---- */
+
+static _Thread_local int syncs_here;
+
+static int count_sync(int fd)
+{
+    syncs_here++;
+    return ash__io_system.fdatasync(fd);
+}
+
+/* By the thread that inserts, so that the writer has nothing left to wait for. */
+static void test_embedded_lost__to_disk_is_the_callers_work(void **state)
+{
+    fixture *f = *state;
+    ash_io io = ash__io_system;
+    ash_write_result r;
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    opts.op.durability = ASH_DURABILITY_INTERVAL;
+    assert_ok(insert_chunks(f, 1, &r), &f->err);
+    ash_write_result_release(&r);
+    io.fdatasync = count_sync;
+    ash__io_set(&io);
+    for (int i = 0; i < 2; i++) {
+        opts.to_disk = i == 1;
+        syncs_here = 0;
+        assert_ok(insert_chunks_with(f, 2 + i, opts, &r), &f->err);
+        ash_write_result_release(&r);
+        assert_int_equal(syncs_here, i);
+    }
+    fill_disk();
+    assert_int_equal(insert_chunks_with(f, 4, opts, &r), ASH_ENOSPC);
+    assert_int_equal(r.inserted, 0);
+    ash_write_result_release(&r);
+    ash__io_set(NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +328,7 @@ int main(void)
         EMBEDDED(test_embedded_lost__update_counts_nothing),
         EMBEDDED(test_embedded_lost__index_is_whole_or_not_at_all),
         EMBEDDED(test_embedded_lost__out_is_whole_or_not_at_all),
+        EMBEDDED(test_embedded_lost__to_disk_is_the_callers_work),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
