@@ -16,7 +16,7 @@
 #define SMALL_BYTES 8000
 
 /* A thread costs more than it saves on blocks of less. */
-#define HELPER_FROM_BYTES (1024 * 1024)
+#define BACKGROUND_FROM_BYTES (1024 * 1024)
 
 /* Everything of a chunk document before its data, with values to be patched. */
 static void build_head(const bson_value_t *files_id, uint8_t **out, size_t *out_len)
@@ -66,7 +66,7 @@ int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_
     size_t slots = ASH_BLOCK_OF_CHUNKS / w->slot_bytes;
     w->slots = slots < 1 ? 1 : slots > ASH_CHUNKS_HELD_MAX ? ASH_CHUNKS_HELD_MAX : (uint32_t)slots;
     size_t bytes = w->slots * w->slot_bytes;
-    w->large = bytes >= HELPER_FROM_BYTES && bytes <= ASH_BLOCK_OF_CHUNKS;
+    w->large = bytes >= BACKGROUND_FROM_BYTES && bytes <= ASH_BLOCK_OF_CHUNKS;
     return 0;
 }
 
@@ -85,7 +85,7 @@ static void free_block(const ash_chunk_writer *w, uint8_t *block)
 
 void ash__chunk_writer_release(ash_chunk_writer *w)
 {
-    ash__helper_free(w->helper);
+    ash__background_free(w->background);
     ash__free(w->head);
     free_block(w, w->block);
     free_block(w, w->other);
@@ -139,27 +139,27 @@ static int insert_other(void *ctx, ash_error *err)
                         w->deadline_ms, err);
 }
 
-/* The second block and the helper, made the first time.  A server elsewhere is asked in order, and
+/* The second block and the thread, made the first time.  A server elsewhere is asked in order, and
  * a call that has a time limit is to tell what became of what it did. */
 static bool can_go_beside(ash_chunk_writer *w, int64_t deadline_ms)
 {
     ash_commit_manner manner;
-    if (w->helper != NULL || w->alone || deadline_ms != 0)
-        return w->helper != NULL && deadline_ms == 0;
+    if (w->background != NULL || w->alone || deadline_ms != 0)
+        return w->background != NULL && deadline_ms == 0;
     w->alone = true;
     if (!w->large || ash__bucket_manner(w->bucket, &manner, NULL) != 0 || !manner.embedded)
         return false;
     w->other = make_block(w);
     if (w->other != NULL)
-        w->helper = ash__helper_new();
-    return w->helper != NULL;
+        w->background = ash__background_new();
+    return w->background != NULL;
 }
 
 int ash__chunk_writer_settle(ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
 {
     if (!w->under_way)
         return 0;
-    int rc = ash__helper_wait(w->helper, err);
+    int rc = ash__background_wait(w->background, err);
     w->under_way = false;
     w->stored += w->inserted;
     if (rc == ASH_EEXISTS)
@@ -167,7 +167,7 @@ int ash__chunk_writer_settle(ash_chunk_writer *w, int64_t deadline_ms, ash_error
     return rc;
 }
 
-/* The full block goes to the helper, and the other one is filled. */
+/* The full block goes to the background, and the other one is filled. */
 static int hand_over(ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
 {
     int rc = ash__chunk_writer_settle(w, deadline_ms, err);
@@ -180,13 +180,13 @@ static int hand_over(ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
     w->deadline_ms = deadline_ms;
     w->inserted = 0;
     w->under_way = true;
-    ash__helper_run(w->helper, insert_other, w);
+    ash__background_run(w->background, insert_other, w);
     return 0;
 }
 
 size_t ash__chunk_writer_kept(const ash_chunk_writer *w)
 {
-    return w->helper != NULL ? w->slots * (size_t)w->chunk_size : 0;
+    return w->background != NULL ? w->slots * (size_t)w->chunk_size : 0;
 }
 
 void ash__chunk_writer_say_taken(const ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)

@@ -5,7 +5,7 @@
 /* Chunk documents: {_id: ObjectId, files_id, n: int32, data: binary 0}. */
 
 #include "bucket/file.h"
-#include "bucket/helper.h"
+#include "bucket/background.h"
 
 /* ---- writing ----
  *
@@ -31,10 +31,10 @@ typedef struct ash_chunk_writer {
     int64_t stored; /* chunks that the store acknowledged: numbers 0 .. stored - 1; those under way
                        are not among them */
     uint8_t *other; /* the second block, or NULL */
-    bool under_way; /* it is being stored by the helper, who uses what follows */
+    bool under_way; /* it is being stored in the background, which uses what follows */
     bool large;     /* blocks are the bucket's kind, and may be stored beside the upload */
-    bool alone;     /* there is to be no helper */
-    ash_helper *helper;
+    bool alone;     /* nothing is to be stored beside it */
+    ash_background *background;
     int64_t deadline_ms;
     uint32_t inserted;
 } ash_chunk_writer;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bucket/helper.h"
+#include "bucket/background.h"
 
 #include "base/mem.h"
 #include "base/thread.h"
 
-struct ash_helper {
+struct ash_background {
     pthread_t thread;
     ash_mutex lock; /* guards what follows; not held while fn runs */
     ash_cond work;
     ash_cond done;
-    ash_helper_fn fn; /* NULL: nothing is under way */
+    ash_background_fn fn; /* NULL: nothing is under way */
     void *ctx;
     int result; /* of the last call, until somebody waited for it */
     ash_error error;
@@ -18,7 +18,7 @@ struct ash_helper {
 
 static void *run(void *arg)
 {
-    ash_helper *h = arg;
+    ash_background *h = arg;
     ash__mutex_lock(&h->lock);
     for (;;) {
         while (h->fn == NULL && !h->stop)
@@ -35,7 +35,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void release(ash_helper *h)
+static void release(ash_background *h)
 {
     ash__cond_release(&h->work);
     ash__cond_release(&h->done);
@@ -43,9 +43,9 @@ static void release(ash_helper *h)
     ash__free(h);
 }
 
-ash_helper *ash__helper_new(void)
+ash_background *ash__background_new(void)
 {
-    ash_helper *h = ash__new(ash_helper);
+    ash_background *h = ash__new(ash_background);
     ash__mutex_init(&h->lock, ASH_RANK_BUCKET);
     ash__cond_init(&h->work);
     ash__cond_init(&h->done);
@@ -55,7 +55,7 @@ ash_helper *ash__helper_new(void)
     return NULL;
 }
 
-void ash__helper_run(ash_helper *h, ash_helper_fn fn, void *ctx)
+void ash__background_run(ash_background *h, ash_background_fn fn, void *ctx)
 {
     ash__mutex_lock(&h->lock);
     ash_assert(h->fn == NULL);
@@ -67,7 +67,7 @@ void ash__helper_run(ash_helper *h, ash_helper_fn fn, void *ctx)
     ash__mutex_unlock(&h->lock);
 }
 
-int ash__helper_wait(ash_helper *h, ash_error *err)
+int ash__background_wait(ash_background *h, ash_error *err)
 {
     ash__mutex_lock(&h->lock);
     while (h->fn != NULL)
@@ -80,11 +80,11 @@ int ash__helper_wait(ash_helper *h, ash_error *err)
     return result;
 }
 
-void ash__helper_free(ash_helper *h)
+void ash__background_free(ash_background *h)
 {
     if (h == NULL)
         return;
-    (void)ash__helper_wait(h, NULL);
+    (void)ash__background_wait(h, NULL);
     ash__mutex_lock(&h->lock);
     h->stop = true;
     ash__cond_signal(&h->work);
