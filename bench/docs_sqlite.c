@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "docs.h"
-
-#include <sqlite3.h>
+#include "sqlite.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,38 +10,26 @@ struct docs {
     sqlite3_stmt *insert, *get, *range, *update;
 };
 
-static void run(sqlite3 *db, const char *text)
-{
-    char *error = NULL;
-    if (sqlite3_exec(db, text, NULL, NULL, &error) != SQLITE_OK)
-        bench_die(text, error);
-}
-
-static sqlite3_stmt *prepare(sqlite3 *db, const char *text)
-{
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(db, text, -1, &s, NULL) != SQLITE_OK)
-        bench_die(text, sqlite3_errmsg(db));
-    return s;
-}
-
 static void *docs_open(const char *folder)
 {
     char path[4096];
     struct docs *d = calloc(1, sizeof *d);
     snprintf(path, sizeof path, "%s/db", folder);
-    bench_check(sqlite3_open(path, &d->db) == SQLITE_OK, "sqlite open");
-    run(d->db,
+    d->db = bench_sql_open(path);
+    bench_sql_run(
+        d->db,
         "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA secure_delete=OFF;"
         "PRAGMA cache_size=-262144; PRAGMA mmap_size=2147483648;"
         "CREATE TABLE docs (id INTEGER PRIMARY KEY, body TEXT);"
         "CREATE INDEX by_when ON docs (json_extract(body, '$.when'));"
         "CREATE INDEX by_tag ON docs (json_extract(body, '$.tag'), json_extract(body, '$.when'));");
-    d->insert = prepare(d->db, "INSERT INTO docs VALUES (?, ?)");
-    d->get = prepare(d->db, "SELECT body FROM docs WHERE id = ?");
-    d->range = prepare(d->db, "SELECT body FROM docs WHERE json_extract(body, '$.when') >= ? "
-                              "ORDER BY json_extract(body, '$.when') LIMIT ?");
-    d->update = prepare(d->db, "UPDATE docs SET body = json_set(body, '$.when', ?) WHERE id = ?");
+    d->insert = bench_sql_prepare(d->db, "INSERT INTO docs VALUES (?, ?)");
+    d->get = bench_sql_prepare(d->db, "SELECT body FROM docs WHERE id = ?");
+    d->range =
+        bench_sql_prepare(d->db, "SELECT body FROM docs WHERE json_extract(body, '$.when') >= ? "
+                                 "ORDER BY json_extract(body, '$.when') LIMIT ?");
+    d->update =
+        bench_sql_prepare(d->db, "UPDATE docs SET body = json_set(body, '$.when', ?) WHERE id = ?");
     return d;
 }
 
@@ -50,7 +37,7 @@ static void load(void *docs, int first, int count)
 {
     struct docs *d = docs;
     char body[512];
-    run(d->db, "BEGIN IMMEDIATE");
+    bench_sql_run(d->db, "BEGIN IMMEDIATE");
     for (int id = first; id < first + count; id++) {
         snprintf(body, sizeof body, "{\"_id\":%d,\"when\":%d,\"tag\":\"tag %d\",\"text\":\"%s\"}",
                  id, docs_when(id), id % 100, docs_text());
@@ -59,7 +46,7 @@ static void load(void *docs, int first, int count)
         bench_check(sqlite3_step(d->insert) == SQLITE_DONE, "sqlite insert");
         sqlite3_reset(d->insert);
     }
-    run(d->db, "COMMIT");
+    bench_sql_run(d->db, "COMMIT");
 }
 
 static int get(void *docs, int id)

@@ -3,6 +3,8 @@
  * order; a line is figure,peer,value,unit.
  *
  * usage: ashlar-bench-locks STORE PEER SCALE */
+#include "peer.h"
+
 #include <ashlar/ashlar.h>
 
 #include <inttypes.h>
@@ -29,9 +31,7 @@ struct bench {
 
 static int64_t now_us(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+    return (int64_t)(bench_now() * 1e6);
 }
 
 static void rest_ms(int64_t ms)

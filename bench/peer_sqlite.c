@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* SQLite: WAL, synchronous FULL, 64 KiB pages, secure_delete off; one connection a thread. */
-#include "peer.h"
-
-#include <sqlite3.h>
+#include "sqlite.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -24,38 +22,24 @@ struct sql {
     struct connection *all[MAX_THREADS];
 };
 
-static void run(sqlite3 *db, const char *text)
-{
-    char *error = NULL;
-    if (sqlite3_exec(db, text, NULL, NULL, &error) != SQLITE_OK)
-        bench_die(text, error);
-}
-
-static sqlite3_stmt *prepare(sqlite3 *db, const char *text)
-{
-    sqlite3_stmt *s = NULL;
-    if (sqlite3_prepare_v2(db, text, -1, &s, NULL) != SQLITE_OK)
-        bench_die(text, sqlite3_errmsg(db));
-    return s;
-}
-
 static struct connection *connection_of(struct sql *s)
 {
     struct connection *c = pthread_getspecific(s->mine);
     if (c != NULL)
         return c;
     c = calloc(1, sizeof *c);
-    bench_check(sqlite3_open(s->path, &c->db) == SQLITE_OK, "sqlite open");
+    c->db = bench_sql_open(s->path);
     sqlite3_busy_timeout(c->db, 60000);
-    run(c->db, "PRAGMA page_size=65536; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
+    bench_sql_run(
+        c->db, "PRAGMA page_size=65536; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "
                "secure_delete=OFF;"
                "PRAGMA mmap_size=2147483648;"
                "CREATE TABLE IF NOT EXISTS chunks (file INTEGER, n INTEGER, data BLOB, PRIMARY KEY "
                "(file, n)) WITHOUT ROWID;");
-    c->insert = prepare(c->db, "INSERT INTO chunks VALUES (?, ?, ?)");
-    c->select = prepare(c->db, "SELECT data FROM chunks WHERE file = ? ORDER BY n");
-    c->one = prepare(c->db, "SELECT data FROM chunks WHERE file = ? AND n = ?");
-    c->remove = prepare(c->db, "DELETE FROM chunks WHERE file = ?");
+    c->insert = bench_sql_prepare(c->db, "INSERT INTO chunks VALUES (?, ?, ?)");
+    c->select = bench_sql_prepare(c->db, "SELECT data FROM chunks WHERE file = ? ORDER BY n");
+    c->one = bench_sql_prepare(c->db, "SELECT data FROM chunks WHERE file = ? AND n = ?");
+    c->remove = bench_sql_prepare(c->db, "DELETE FROM chunks WHERE file = ?");
     pthread_mutex_lock(&s->lock);
     bench_check(s->count < MAX_THREADS, "sqlite threads");
     s->all[s->count++] = c;
@@ -80,7 +64,7 @@ static void sql_put(void *store, uint64_t file, const uint8_t *data, size_t len,
     struct sql *s = store;
     struct connection *c = connection_of(s);
     pthread_mutex_lock(&s->writing);
-    run(c->db, "BEGIN IMMEDIATE");
+    bench_sql_run(c->db, "BEGIN IMMEDIATE");
     for (size_t at = 0; at < len; at += chunk_bytes) {
         size_t part = len - at < chunk_bytes ? len - at : chunk_bytes;
         sqlite3_bind_int64(c->insert, 1, (sqlite3_int64)file);
@@ -89,7 +73,7 @@ static void sql_put(void *store, uint64_t file, const uint8_t *data, size_t len,
         bench_check(sqlite3_step(c->insert) == SQLITE_DONE, "sqlite insert");
         sqlite3_reset(c->insert);
     }
-    run(c->db, "COMMIT");
+    bench_sql_run(c->db, "COMMIT");
     pthread_mutex_unlock(&s->writing);
 }
 

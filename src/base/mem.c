@@ -44,6 +44,29 @@ void *ash__realloc_array(void *old, size_t count, size_t item_bytes)
     return p;
 }
 
+void *ash__grow_array(void *items, size_t count, size_t *capacity, size_t item_bytes)
+{
+    ash_assert(count <= *capacity);
+    if (count < *capacity)
+        return items;
+    *capacity = *capacity * 2 + 16;
+    return ash__realloc_array(items, *capacity, item_bytes);
+}
+
+size_t ash__first_not_below(const void *items, size_t count, size_t item_bytes, uint64_t key,
+                            uint64_t (*number)(const void *item))
+{
+    size_t from = 0, to = count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (number((const uint8_t *)items + middle * item_bytes) < key)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
 char *ash__strdup(const char *text)
 {
     return ash__strndup(text, strlen(text));

@@ -15,6 +15,12 @@
 void *ash__alloc(size_t size_bytes);
 void *ash__alloc_array(size_t count, size_t item_bytes);
 void *ash__realloc_array(void *old, size_t count, size_t item_bytes);
+/* An array of count items with room for at least one more: twice as much when *capacity is used up.
+ */
+void *ash__grow_array(void *items, size_t count, size_t *capacity, size_t item_bytes);
+/* Among items in the order of a number: the first whose number is not below key; count: none. */
+size_t ash__first_not_below(const void *items, size_t count, size_t item_bytes, uint64_t key,
+                            uint64_t (*number)(const void *item));
 char *ash__strdup(const char *text);
 char *ash__strndup(const char *text, size_t len_bytes);
 void *ash__memdup(const void *data, size_t len_bytes);

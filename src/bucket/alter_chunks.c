@@ -4,33 +4,28 @@
 #include "base/mem.h"
 #include "bucket/alter.h"
 
+static uint64_t number_of_changed(const void *chunk)
+{
+    return (uint64_t)((const ash_changed_chunk *)chunk)->n;
+}
+
 /* Index of the first changed chunk with a number not below n. */
 static size_t find_changed(const ash_alter *a, int64_t n)
 {
-    size_t low = 0;
-    size_t high = a->changed_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (a->changed[middle].n < n)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ash__first_not_below(a->changed, a->changed_count, sizeof *a->changed, (uint64_t)n,
+                                number_of_changed);
+}
+
+static uint64_t number_of_staged(const void *n)
+{
+    const int64_t *number = n;
+    return (uint64_t)*number;
 }
 
 static size_t find_staged(const ash_alter *a, int64_t n)
 {
-    size_t low = 0;
-    size_t high = a->staged_count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (a->staged[middle] < n)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ash__first_not_below(a->staged, a->staged_count, sizeof *a->staged, (uint64_t)n,
+                                number_of_staged);
 }
 
 static bool is_staged(const ash_alter *a, int64_t n)

@@ -15,10 +15,7 @@ struct names {
 
 static void add_name(struct names *n, const char *text, size_t len)
 {
-    if (n->count == n->capacity) {
-        n->capacity = n->capacity * 2 + 16;
-        n->items = ash__realloc_array(n->items, n->capacity, sizeof *n->items);
-    }
+    n->items = ash__grow_array(n->items, n->count, &n->capacity, sizeof *n->items);
     n->items[n->count++] = ash__strndup(text, len);
 }
 

@@ -47,10 +47,7 @@ static int read_names(const char *path, char ***out, size_t *count, ash_error *e
     for (errno = 0; (entry = readdir(dir)) != NULL; errno = 0) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (*count == capacity) {
-            capacity = capacity > 0 ? capacity * 2 : 64;
-            names = ash__realloc_array(names, capacity, sizeof *names);
-        }
+        names = ash__grow_array(names, *count, &capacity, sizeof *names);
         names[(*count)++] = ash__strdup(entry->d_name);
     }
     int reason = errno;

@@ -130,17 +130,14 @@ const ash_salvage_coll *ash__salvage_colls(const ash_salvage *s, size_t *count)
     return s->colls;
 }
 
+static uint64_t coll_of(const void *record)
+{
+    return ((const ash_salvage_record *)record)->coll_id;
+}
+
 static size_t first_of(const ash_salvage_list *list, uint64_t coll_id)
 {
-    size_t from = 0, to = list->count;
-    while (from < to) {
-        size_t middle = (from + to) / 2;
-        if (list->items[middle].coll_id < coll_id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return ash__first_not_below(list->items, list->count, sizeof *list->items, coll_id, coll_of);
 }
 
 static const ash_salvage_record *part_of(const ash_salvage_list *list, uint32_t coll_id,

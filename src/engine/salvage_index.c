@@ -55,10 +55,7 @@ void ash__salvage_visit_index(void *ctx, const ash_pages_row *row)
     }
     if (!e->last_wanted)
         return;
-    if (e->count == e->capacity) {
-        e->capacity = e->capacity * 2 + 64;
-        e->items = ash__realloc_array(e->items, e->capacity, sizeof *e->items);
-    }
+    e->items = ash__grow_array(e->items, e->count, &e->capacity, sizeof *e->items);
     e->items[e->count++] = (ash_salvage_entry){ash__checksum(row->key.data, row->key.len),
                                                ash__get_be64(row->value.data)};
 }
@@ -75,19 +72,17 @@ void ash__salvage_sort_entries(ash_salvage *s)
         qsort(s->entries.items, s->entries.count, sizeof *s->entries.items, by_hash);
 }
 
+static uint64_t rid_of(const void *record)
+{
+    return ((const ash_salvage_record *)record)->rid;
+}
+
 static const ash_salvage_record *find_record(const ash_salvage *s, uint32_t coll_id, uint64_t rid)
 {
-    size_t count, from = 0;
+    size_t count;
     const ash_salvage_record *r = ash__salvage_records(s, coll_id, &count);
-    size_t to = count;
-    while (from < to) {
-        size_t middle = (from + to) / 2;
-        if (r[middle].rid < rid)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from < count && r[from].rid == rid ? &r[from] : NULL;
+    size_t at = ash__first_not_below(r, count, sizeof *r, rid, rid_of);
+    return at < count && r[at].rid == rid ? &r[at] : NULL;
 }
 
 const ash_salvage_record *ash__salvage_chunk_record(const ash_salvage *s,

@@ -8,27 +8,21 @@
 
 ash_salvage_record *ash__salvage_list_add(ash_salvage_list *list)
 {
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity * 2 + 64;
-        list->items = ash__realloc_array(list->items, list->capacity, sizeof *list->items);
-    }
+    list->items = ash__grow_array(list->items, list->count, &list->capacity, sizeof *list->items);
     ash_salvage_record *r = &list->items[list->count++];
     memset(r, 0, sizeof *r);
     return r;
 }
 
+static uint64_t id_of(const void *coll)
+{
+    return ((const ash_salvage_coll *)coll)->id;
+}
+
 /* Where the collection is among those known, or belongs. */
 static size_t coll_place(const ash_salvage *s, uint32_t id)
 {
-    size_t from = 0, to = s->coll_count;
-    while (from < to) {
-        size_t middle = (from + to) / 2;
-        if (s->colls[middle].id < id)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
+    return ash__first_not_below(s->colls, s->coll_count, sizeof *s->colls, id, id_of);
 }
 
 static ash_salvage_coll *find_coll(ash_salvage *s, uint32_t id)
@@ -42,10 +36,7 @@ static ash_salvage_coll *add_coll(ash_salvage *s, uint32_t id)
     size_t at = coll_place(s, id);
     if (at < s->coll_count && s->colls[at].id == id)
         return &s->colls[at];
-    if (s->coll_count == s->coll_capacity) {
-        s->coll_capacity = s->coll_capacity * 2 + 16;
-        s->colls = ash__realloc_array(s->colls, s->coll_capacity, sizeof *s->colls);
-    }
+    s->colls = ash__grow_array(s->colls, s->coll_count, &s->coll_capacity, sizeof *s->colls);
     ash_salvage_coll *c = &s->colls[at];
     memmove(c + 1, c, (s->coll_count++ - at) * sizeof *c);
     memset(c, 0, sizeof *c);
@@ -153,10 +144,8 @@ static void visit_drops(void *ctx, const ash_pages_row *row)
     ash_salvage *s = ctx;
     if (row->key.len != 5 || row->key.data[0] != 'R')
         return;
-    if (s->dropped_count == s->dropped_capacity) {
-        s->dropped_capacity = s->dropped_capacity * 2 + 16;
-        s->dropped = ash__realloc_array(s->dropped, s->dropped_capacity, sizeof *s->dropped);
-    }
+    s->dropped =
+        ash__grow_array(s->dropped, s->dropped_count, &s->dropped_capacity, sizeof *s->dropped);
     s->dropped[s->dropped_count++] = ash__get_be32(row->key.data + 1);
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/options.h"
 #include "base/thread.h"
 
@@ -103,6 +104,36 @@ static void test_base_bytes__orders(void **state)
     assert_true(ash__get_le64(b) == UINT64_C(0x0102030405060708));
 }
 
+static uint64_t itself(const void *item)
+{
+    return *(const uint16_t *)item;
+}
+
+static void test_base_mem__growing_and_searching(void **state)
+{
+    (void)state;
+    uint16_t *items = NULL;
+    size_t capacity = 0;
+    assert_int_equal(ash__first_not_below(NULL, 0, sizeof *items, 0, itself), 0);
+    for (size_t i = 0; i < 1000; i++) {
+        items = ash__grow_array(items, i, &capacity, sizeof *items);
+        assert_true(capacity > i);
+        items[i] = (uint16_t)(10 * (i / 2)); /* 0 0 10 10 … */
+    }
+    assert_true(capacity < 3000);
+    for (size_t count = 0; count <= 1000; count += 37) {
+        for (uint64_t key = 0; key < 6000; key += 5) {
+            size_t expected = 0;
+            while (expected < count && items[expected] < key)
+                expected++;
+            assert_int_equal(ash__first_not_below(items, count, sizeof *items, key, itself),
+                             expected);
+        }
+    }
+    assert_int_equal(ash__first_not_below(items, 1000, sizeof *items, UINT64_MAX, itself), 1000);
+    ash__free(items);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +143,7 @@ int main(void)
         cmocka_unit_test(test_base_hash__known_digest),
         cmocka_unit_test(test_base_thread__condition_times_out),
         cmocka_unit_test(test_base_bytes__orders),
+        cmocka_unit_test(test_base_mem__growing_and_searching),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

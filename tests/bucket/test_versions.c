@@ -126,34 +126,45 @@ static void stop(reader *r, int64_t *not_there)
     }
 }
 
-static void test_bucket_versions__readers_beside_replacing(void **state)
+/* A change of the file "f", the i-th. */
+typedef void change(fixture *f, ash_bucket *b, int i);
+
+/* Readers read the file "f", filled with `first`, while it is changed again and again.  by_id: it
+ * has an id of its own. */
+static void read_beside(fixture *f, bool by_id, uint8_t first, int rounds, change *once,
+                        int64_t *not_there)
 {
-    fixture *f = *state;
     ash_bucket *b = open_large(f);
     reader r[READERS];
-    put_version(f, b, false, 0);
+    put_version(f, b, by_id, first);
     start(r, b);
-    for (int i = 1; i <= ROUNDS; i++)
-        put_version(f, b, false, (uint8_t)i);
-    stop(r, NULL);
+    for (int i = 1; i <= rounds; i++)
+        once(f, b, i);
+    stop(r, not_there);
     ash_bucket_free(b);
+}
+
+static void replace(fixture *f, ash_bucket *b, int i)
+{
+    put_version(f, b, false, (uint8_t)i);
+}
+
+static void test_bucket_versions__readers_beside_replacing(void **state)
+{
+    read_beside(*state, false, 0, ROUNDS, replace, NULL);
+}
+
+static void delete_and_put(fixture *f, ash_bucket *b, int i)
+{
+    bson_value_t id = support_int_id(1);
+    assert_ok(ash_bucket_delete(b, &id, NULL, &f->err), &f->err);
+    put_version(f, b, true, (uint8_t)i);
 }
 
 static void test_bucket_versions__readers_beside_deleting(void **state)
 {
-    fixture *f = *state;
-    ash_bucket *b = open_large(f);
-    bson_value_t id = support_int_id(1);
     int64_t not_there = 0;
-    reader r[READERS];
-    put_version(f, b, true, 0);
-    start(r, b);
-    for (int i = 1; i <= ROUNDS; i++) {
-        assert_ok(ash_bucket_delete(b, &id, NULL, &f->err), &f->err);
-        put_version(f, b, true, (uint8_t)i);
-    }
-    stop(r, &not_there);
-    ash_bucket_free(b);
+    read_beside(*state, true, 0, ROUNDS, delete_and_put, &not_there);
 }
 
 /* Each alteration overwrites the file and makes it longer or, every eighth time, short again. */
@@ -188,56 +199,46 @@ static void append_once(fixture *f, ash_bucket *b, uint8_t version)
     ash_alter_free(a);
 }
 
+static void alter(fixture *f, ash_bucket *b, int i)
+{
+    alter_once(f, b, (uint8_t)i);
+}
+
 static void test_bucket_versions__readers_beside_altering(void **state)
 {
-    fixture *f = *state;
-    ash_bucket *b = open_large(f);
-    reader r[READERS];
-    put_version(f, b, true, 0);
-    start(r, b);
-    for (int i = 1; i <= ROUNDS; i++)
-        alter_once(f, b, (uint8_t)i);
-    stop(r, NULL);
-    ash_bucket_free(b);
+    read_beside(*state, true, 0, ROUNDS, alter, NULL);
 }
 
 /* What was appended is the same byte again, so a version is told by its length alone. */
-static void test_bucket_versions__readers_beside_appending(void **state)
+static void append_the_same(fixture *f, ash_bucket *b, int i)
 {
-    fixture *f = *state;
-    ash_bucket *b = open_large(f);
-    reader r[READERS];
-    put_version(f, b, true, 9);
-    start(r, b);
-    for (int i = 1; i <= ROUNDS; i++)
-        append_once(f, b, 9);
-    stop(r, NULL);
-    ash_bucket_free(b);
+    (void)i;
+    append_once(f, b, 9);
 }
 
-/* Deleted, made anew under the same id, and appended to, in turns. */
+static void test_bucket_versions__readers_beside_appending(void **state)
+{
+    read_beside(*state, true, 9, ROUNDS, append_the_same, NULL);
+}
+
+/* Appended to, altered, deleted and made anew under the same id. */
+static void everything(fixture *f, ash_bucket *b, int i)
+{
+    append_once(f, b, (uint8_t)(i - 1));
+    alter_once(f, b, (uint8_t)i);
+    delete_and_put(f, b, i);
+}
+
 static void test_bucket_versions__readers_beside_everything(void **state)
 {
-    fixture *f = *state;
-    ash_bucket *b = open_large(f);
-    bson_value_t id = support_int_id(1);
     int64_t not_there = 0;
-    reader r[READERS];
-    put_version(f, b, true, 0);
-    start(r, b);
-    for (int i = 1; i <= ROUNDS / 4; i++) {
-        append_once(f, b, (uint8_t)(i - 1));
-        alter_once(f, b, (uint8_t)i);
-        assert_ok(ash_bucket_delete(b, &id, NULL, &f->err), &f->err);
-        put_version(f, b, true, (uint8_t)i);
-    }
-    stop(r, &not_there);
-    ash_bucket_free(b);
+    read_beside(*state, true, 0, ROUNDS / 4, everything, &not_there);
 }
 
 /* One download that was opened before everything, and read piece by piece in between. */
-static void slow_reader(fixture *f, ash_bucket *b, void (*change)(fixture *, ash_bucket *, int))
+static void slow_reader(fixture *f, change *once)
 {
+    ash_bucket *b = open_large(f);
     ash_download *d = NULL;
     const uint8_t *piece;
     size_t len = 1;
@@ -246,7 +247,7 @@ static void slow_reader(fixture *f, ash_bucket *b, void (*change)(fixture *, ash
     assert_ok(ash_bucket_open_download_stream_by_name(b, "f", NULL, &d, &f->err), &f->err);
     for (int i = 0; len > 0; i++) {
         for (int k = 0; k < ROUNDS / 6; k++)
-            change(f, b, i * 100 + k);
+            once(f, b, i * 100 + k);
         assert_ok(ash_download_next(d, &piece, &len, &f->err), &f->err);
         for (size_t at = 0; at < len; at += 61)
             assert_int_equal(piece[at], 77);
@@ -254,34 +255,17 @@ static void slow_reader(fixture *f, ash_bucket *b, void (*change)(fixture *, ash
     }
     assert_int_equal(total, LENGTH);
     ash_download_free(d);
-}
-
-static void delete_and_put(fixture *f, ash_bucket *b, int i)
-{
-    bson_value_t id = support_int_id(1);
-    assert_ok(ash_bucket_delete(b, &id, NULL, &f->err), &f->err);
-    put_version(f, b, true, (uint8_t)i);
-}
-
-static void alter(fixture *f, ash_bucket *b, int i)
-{
-    alter_once(f, b, (uint8_t)i);
+    ash_bucket_free(b);
 }
 
 static void test_bucket_versions__a_slow_reader_of_a_deleted_file(void **state)
 {
-    fixture *f = *state;
-    ash_bucket *b = open_large(f);
-    slow_reader(f, b, delete_and_put);
-    ash_bucket_free(b);
+    slow_reader(*state, delete_and_put);
 }
 
 static void test_bucket_versions__a_slow_reader_of_an_altered_file(void **state)
 {
-    fixture *f = *state;
-    ash_bucket *b = open_large(f);
-    slow_reader(f, b, alter);
-    ash_bucket_free(b);
+    slow_reader(*state, alter);
 }
 
 /* The store holds what the stream was opened on, all of it. */

@@ -48,21 +48,15 @@ static bool add(ash_salvage_chunks *list, const ash_salvage_record *r, ash_doc d
         uint8_t subtype;
         ash__value_binary(data, &subtype, &c.bytes);
     }
-    if (list->count == list->capacity) {
-        list->capacity = list->capacity * 2 + 64;
-        list->items = ash__realloc_array(list->items, list->capacity, sizeof *list->items);
-    }
+    list->items = ash__grow_array(list->items, list->count, &list->capacity, sizeof *list->items);
     list->items[list->count++] = c;
     return true;
 }
 
 static void add_unplaced(ash_salvage_chunks *list, const ash_salvage_record *r)
 {
-    if (list->unplaced_count == list->unplaced_capacity) {
-        list->unplaced_capacity = list->unplaced_capacity * 2 + 16;
-        list->unplaced =
-            ash__realloc_array(list->unplaced, list->unplaced_capacity, sizeof(*list->unplaced));
-    }
+    list->unplaced = ash__grow_array(list->unplaced, list->unplaced_count, &list->unplaced_capacity,
+                                     sizeof *list->unplaced);
     list->unplaced[list->unplaced_count++] = r;
 }
 

@@ -99,17 +99,23 @@ static int32_t code_of(const ash_write_result *r, int index)
     return 0;
 }
 
+/* The insert of all of them, with document 0 there and the disk full. */
+static void insert_on_full_disk(fixture *f, bool unordered, ash_write_result *r)
+{
+    assert_ok(insert_chunks(f, 1, r), &f->err);
+    ash_write_result_release(r);
+    fill_disk();
+    int rc = insert_mixed(f, unordered, r);
+    ash__io_set(NULL);
+    assert_int_equal(rc, ASH_ENOSPC);
+    assert_int_equal(r->inserted, 0);
+}
+
 static void test_embedded_lost__unordered_insert_tells_of_each_document(void **state)
 {
     fixture *f = *state;
     ash_write_result r;
-    assert_ok(insert_chunks(f, 1, &r), &f->err);
-    ash_write_result_release(&r);
-    fill_disk();
-    int rc = insert_mixed(f, true, &r);
-    ash__io_set(NULL);
-    assert_int_equal(rc, ASH_ENOSPC);
-    assert_int_equal(r.inserted, 0);
+    insert_on_full_disk(f, true, &r);
     assert_int_equal(r.error_count, DOCS);
     assert_int_equal(code_of(&r, 0), 11000);
     assert_int_equal(code_of(&r, 1), 14031);
@@ -120,15 +126,8 @@ static void test_embedded_lost__unordered_insert_tells_of_each_document(void **s
 
 static void test_embedded_lost__ordered_insert_tells_of_the_disk_first(void **state)
 {
-    fixture *f = *state;
     ash_write_result r;
-    assert_ok(insert_chunks(f, 1, &r), &f->err);
-    ash_write_result_release(&r);
-    fill_disk();
-    int rc = insert_mixed(f, false, &r);
-    ash__io_set(NULL);
-    assert_int_equal(rc, ASH_ENOSPC);
-    assert_int_equal(r.inserted, 0);
+    insert_on_full_disk(*state, false, &r);
     assert_int_equal(r.error_count, 0);
     ash_write_result_release(&r);
 }

@@ -23,18 +23,34 @@ struct bucket_rig {
 
 static const bson_value_t one = {.value_type = BSON_TYPE_INT32, .value.v_int32 = 1};
 
-static void start(struct bucket_rig *b, enum mock_kind kind, const char *options)
+static int start(void **state, enum mock_kind kind, const char *options)
 {
     ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    struct bucket_rig *b = calloc(1, sizeof *b);
     rig_start(&b->r, kind, options, NULL);
     o.chunk_size_bytes = 4;
     assert_ok(ash_bucket_open(b->r.store, &o, &b->bucket, &b->r.err), &b->r.err);
+    *state = b;
+    return 0;
 }
 
-static void finish(struct bucket_rig *b)
+static int on_standalone(void **state)
 {
+    return start(state, MOCK_STANDALONE, "");
+}
+
+static int on_replica_set(void **state)
+{
+    return start(state, MOCK_REPLICA_SET, "replicaSet=rs");
+}
+
+static int finish(void **state)
+{
+    struct bucket_rig *b = *state;
     ash_bucket_free(b->bucket);
     rig_finish(&b->r);
+    free(b);
+    return 0;
 }
 
 static void expect(struct bucket_rig *b, const char *command, const char *reply)
@@ -67,82 +83,70 @@ static void expect_look(struct bucket_rig *b)
 
 static void test_mongo_bucket__the_first_upload_of_all(void **state)
 {
-    struct bucket_rig b;
-    (void)state;
-    start(&b, MOCK_STANDALONE, "");
-    expect_batch(&b, "{'find': 'fs.files', 'filter': {}, 'projection': {'_id': 1}}", "");
+    struct bucket_rig *b = *state;
+    expect_batch(b, "{'find': 'fs.files', 'filter': {}, 'projection': {'_id': 1}}", "");
     expect(
-        &b, "{'listIndexes': 'fs.files'}",
+        b, "{'listIndexes': 'fs.files'}",
         "{'ok': 0, 'code': 26, 'codeName': 'NamespaceNotFound', 'errmsg': 'no such collection'}");
-    expect(&b,
+    expect(b,
            "{'createIndexes': 'fs.files', 'indexes': [{'key': {'filename': 1, 'uploadDate': 1}, "
            "'name': 'filename_1_uploadDate_1', 'unique': '$none', 'background': '$none'}]}",
            "{'ok': 1}");
-    expect_batch(&b, "{'listIndexes': 'fs.chunks'}", "{'v': 2, 'key': {'_id': 1}, 'name': '_id_'}");
-    expect(&b,
+    expect_batch(b, "{'listIndexes': 'fs.chunks'}", "{'v': 2, 'key': {'_id': 1}, 'name': '_id_'}");
+    expect(b,
            "{'createIndexes': 'fs.chunks', 'indexes': [{'key': {'files_id': 1, 'n': 1}, 'unique': "
            "true}]}",
            "{'ok': 1}");
-    expect(&b,
+    expect(b,
            "{'insert': 'fs.chunks', 'documents': [{'files_id': 1, 'n': 0}, {'files_id': 1, 'n': "
            "1}]}",
            "{'ok': 1, 'n': 2}");
-    expect_batch(
-        &b, "{'find': 'fs.files', 'filter': {'filename': 'f'}, 'sort': {'uploadDate': -1}}", "");
-    expect(&b, "{'update': 'fs.attributes'}", "{'ok': 1, 'n': 1, 'nModified': 0}");
-    expect(&b,
+    expect_batch(b, "{'find': 'fs.files', 'filter': {'filename': 'f'}, 'sort': {'uploadDate': -1}}",
+                 "");
+    expect(b, "{'update': 'fs.attributes'}", "{'ok': 1, 'n': 1, 'nModified': 0}");
+    expect(b,
            "{'insert': 'fs.files', 'documents': [{'_id': 1, 'length': 8, 'chunkSize': 4, "
            "'uploadDate': '$any', 'md5': '$none', 'filename': 'f', 'metadata': '$none'}]}",
            "{'ok': 1, 'n': 1}");
-    assert_ok(upload(&b), &b.r.err);
-    finish(&b);
+    assert_ok(upload(b), &b->r.err);
 }
 
 /* Nothing is sent behind the failure: the script is at its end. */
 static void test_mongo_bucket__a_primary_that_steps_down_ends_the_upload(void **state)
 {
-    struct bucket_rig b;
-    (void)state;
-    start(&b, MOCK_REPLICA_SET, "replicaSet=rs");
-    expect_look(&b);
-    expect(&b, "{'insert': 'fs.chunks', 'txnNumber': 1}", NOT_PRIMARY);
-    expect(&b, "{'insert': 'fs.chunks', 'txnNumber': 1}", NOT_PRIMARY);
-    assert_int_equal(upload(&b), ASH_ENETWORK);
-    assert_int_equal(b.r.err.server_code, 10107);
-    finish(&b);
+    struct bucket_rig *b = *state;
+    expect_look(b);
+    expect(b, "{'insert': 'fs.chunks', 'txnNumber': 1}", NOT_PRIMARY);
+    expect(b, "{'insert': 'fs.chunks', 'txnNumber': 1}", NOT_PRIMARY);
+    assert_int_equal(upload(b), ASH_ENETWORK);
+    assert_int_equal(b->r.err.server_code, 10107);
 }
 
 static void test_mongo_bucket__one_that_steps_down_once_does_not(void **state)
 {
-    struct bucket_rig b;
-    (void)state;
-    start(&b, MOCK_REPLICA_SET, "replicaSet=rs");
-    expect_look(&b);
-    expect(&b, "{'insert': 'fs.chunks', 'txnNumber': 1}", NOT_PRIMARY);
-    expect(&b, "{'insert': 'fs.chunks', 'txnNumber': 1}", "{'ok': 1, 'n': 2}");
-    expect_batch(&b, "{'find': 'fs.files', 'startTransaction': true, 'autocommit': false}", "");
-    expect(&b, "{'update': 'fs.attributes', 'autocommit': false}", "{'ok': 1, 'n': 1}");
-    expect(&b, "{'insert': 'fs.files', 'autocommit': false}", "{'ok': 1, 'n': 1}");
-    expect(&b, "{'commitTransaction': 1, 'autocommit': false}", "{'ok': 1}");
-    assert_ok(upload(&b), &b.r.err);
-    finish(&b);
+    struct bucket_rig *b = *state;
+    expect_look(b);
+    expect(b, "{'insert': 'fs.chunks', 'txnNumber': 1}", NOT_PRIMARY);
+    expect(b, "{'insert': 'fs.chunks', 'txnNumber': 1}", "{'ok': 1, 'n': 2}");
+    expect_batch(b, "{'find': 'fs.files', 'startTransaction': true, 'autocommit': false}", "");
+    expect(b, "{'update': 'fs.attributes', 'autocommit': false}", "{'ok': 1, 'n': 1}");
+    expect(b, "{'insert': 'fs.files', 'autocommit': false}", "{'ok': 1, 'n': 1}");
+    expect(b, "{'commitTransaction': 1, 'autocommit': false}", "{'ok': 1}");
+    assert_ok(upload(b), &b->r.err);
 }
 
 static void test_mongo_bucket__a_file_that_is_not_replicated_is_no_success(void **state)
 {
-    struct bucket_rig b;
-    (void)state;
-    start(&b, MOCK_STANDALONE, "");
-    expect_look(&b);
-    expect(&b, "{'insert': 'fs.chunks'}", "{'ok': 1, 'n': 2}");
-    expect_batch(&b, "{'find': 'fs.files'}", "");
-    expect(&b, "{'update': 'fs.attributes'}", "{'ok': 1, 'n': 1, 'nModified': 0}");
-    expect(&b, "{'insert': 'fs.files'}",
+    struct bucket_rig *b = *state;
+    expect_look(b);
+    expect(b, "{'insert': 'fs.chunks'}", "{'ok': 1, 'n': 2}");
+    expect_batch(b, "{'find': 'fs.files'}", "");
+    expect(b, "{'update': 'fs.attributes'}", "{'ok': 1, 'n': 1, 'nModified': 0}");
+    expect(b, "{'insert': 'fs.files'}",
            "{'ok': 1, 'n': 1, 'writeConcernError': {'code': 64, 'codeName': 'WriteConcernFailed', "
            "'errmsg': 'waiting for replication timed out'}}");
-    assert_int_equal(upload(&b), ASH_ETIMEOUT);
-    assert_int_equal(b.r.err.server_code, 64);
-    finish(&b);
+    assert_int_equal(upload(b), ASH_ETIMEOUT);
+    assert_int_equal(b->r.err.server_code, 64);
 }
 
 /* ---- downloads ---- */
@@ -170,116 +174,95 @@ static void expect_chunks(struct bucket_rig *b, const char *docs, int id)
 
 static void test_mongo_bucket__a_download_in_two_batches(void **state)
 {
-    struct bucket_rig b;
+    struct bucket_rig *b = *state;
     char text[20];
-    (void)state;
-    start(&b, MOCK_STANDALONE, "");
-    expect_batch(&b, "{'find': 'fs.files', 'filter': {'_id': 1}, 'limit': 1}", FILE_DOC);
-    expect(&b, "{'find': 'fs.chunks'}",
+    expect_batch(b, "{'find': 'fs.files', 'filter': {'_id': 1}, 'limit': 1}", FILE_DOC);
+    expect(b, "{'find': 'fs.chunks'}",
            "{'ok': 1, 'cursor': {'id': {'$numberLong': '5'}, 'ns': 'test.fs.chunks', "
            "'firstBatch': [" CHUNK_0 "]}}");
-    expect(&b, "{'getMore': 5, 'collection': 'fs.chunks'}",
+    expect(b, "{'getMore': 5, 'collection': 'fs.chunks'}",
            "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.fs.chunks', "
            "'nextBatch': [" CHUNK_1 "]}}");
-    assert_ok(download(&b, text), &b.r.err);
+    assert_ok(download(b, text), &b->r.err);
     assert_string_equal(text, "01234567");
-    finish(&b);
 }
 
 static void test_mongo_bucket__a_killed_cursor_fails_the_download(void **state)
 {
-    struct bucket_rig b;
+    struct bucket_rig *b = *state;
     char text[20];
-    (void)state;
-    start(&b, MOCK_STANDALONE, "");
-    expect_batch(&b, "{'find': 'fs.files'}", FILE_DOC);
-    expect_chunks(&b, CHUNK_0, 5);
+    expect_batch(b, "{'find': 'fs.files'}", FILE_DOC);
+    expect_chunks(b, CHUNK_0, 5);
     expect(
-        &b, "{'getMore': 5}",
+        b, "{'getMore': 5}",
         "{'ok': 0, 'code': 43, 'codeName': 'CursorNotFound', 'errmsg': 'cursor id 5 not found'}");
-    assert_int_equal(download(&b, text), ASH_ECURSOR);
-    assert_int_equal(b.r.err.server_code, 43);
-    finish(&b);
+    assert_int_equal(download(b, text), ASH_ECURSOR);
+    assert_int_equal(b->r.err.server_code, 43);
 }
 
 /* The network goes in the middle of an answer; no byte of half a batch comes out. */
 static void test_mongo_bucket__half_an_answer_fails_the_download(void **state)
 {
-    struct bucket_rig b;
+    struct bucket_rig *b = *state;
     char text[20];
-    (void)state;
-    start(&b, MOCK_STANDALONE, "");
-    expect_batch(&b, "{'find': 'fs.files'}", FILE_DOC);
-    expect_chunks(&b, CHUNK_0, 5);
-    mock_expect_torn(b.r.m, "{'getMore': 5}",
+    expect_batch(b, "{'find': 'fs.files'}", FILE_DOC);
+    expect_chunks(b, CHUNK_0, 5);
+    mock_expect_torn(b->r.m, "{'getMore': 5}",
                      "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.fs.chunks', "
                      "'nextBatch': [" CHUNK_1 "]}}");
-    assert_int_equal(download(&b, text), ASH_ENETWORK);
+    assert_int_equal(download(b, text), ASH_ENETWORK);
     assert_true(strlen(text) <= 4);
-    finish(&b);
 }
 
 static void test_mongo_bucket__half_an_answer_to_a_find_is_asked_for_again(void **state)
 {
-    struct bucket_rig b;
+    struct bucket_rig *b = *state;
     char text[20];
-    (void)state;
-    start(&b, MOCK_REPLICA_SET, "replicaSet=rs");
-    mock_expect_torn(b.r.m, "{'find': 'fs.files'}",
+    mock_expect_torn(b->r.m, "{'find': 'fs.files'}",
                      "{'ok': 1, 'cursor': {'id': {'$numberLong': '0'}, 'ns': 'test.fs.files', "
                      "'firstBatch': [" FILE_DOC "]}}");
-    expect_batch(&b, "{'find': 'fs.files'}", FILE_DOC);
-    expect_chunks(&b, CHUNK_0 ", " CHUNK_1, 0);
-    assert_ok(download(&b, text), &b.r.err);
+    expect_batch(b, "{'find': 'fs.files'}", FILE_DOC);
+    expect_chunks(b, CHUNK_0 ", " CHUNK_1, 0);
+    assert_ok(download(b, text), &b->r.err);
     assert_string_equal(text, "01234567");
-    finish(&b);
 }
 
 /* ---- changes ---- */
 
 static void test_mongo_bucket__a_delete_is_one_transaction(void **state)
 {
-    struct bucket_rig b;
-    (void)state;
-    start(&b, MOCK_REPLICA_SET, "replicaSet=rs");
-    expect(&b,
+    struct bucket_rig *b = *state;
+    expect(b,
            "{'delete': 'fs.files', 'startTransaction': true, 'autocommit': false, 'deletes': "
            "[{'q': {'_id': 1}}]}",
            "{'ok': 1, 'n': 1}");
-    expect(&b,
+    expect(b,
            "{'delete': 'fs.chunks', 'startTransaction': '$none', 'autocommit': false, 'deletes': "
            "[{'q': {'files_id': 1}, 'limit': 0}]}",
            "{'ok': 1, 'n': 2}");
-    expect(&b, "{'delete': 'fs.attributes', 'autocommit': false}", "{'ok': 1, 'n': 1}");
-    expect(&b, "{'commitTransaction': 1}", "{'ok': 1}");
-    assert_ok(ash_bucket_delete(b.bucket, &one, NULL, &b.r.err), &b.r.err);
-    finish(&b);
+    expect(b, "{'delete': 'fs.attributes', 'autocommit': false}", "{'ok': 1, 'n': 1}");
+    expect(b, "{'commitTransaction': 1}", "{'ok': 1}");
+    assert_ok(ash_bucket_delete(b->bucket, &one, NULL, &b->r.err), &b->r.err);
 }
 
 static void test_mongo_bucket__a_delete_without_transactions_keeps_the_order(void **state)
 {
-    struct bucket_rig b;
-    (void)state;
-    start(&b, MOCK_STANDALONE, "");
-    expect(&b, "{'delete': 'fs.files', 'autocommit': '$none'}", "{'ok': 1, 'n': 1}");
-    expect(&b, "{'delete': 'fs.chunks', 'autocommit': '$none'}", "{'ok': 1, 'n': 2}");
-    expect(&b, "{'delete': 'fs.attributes'}", "{'ok': 1, 'n': 0}");
-    assert_ok(ash_bucket_delete(b.bucket, &one, NULL, &b.r.err), &b.r.err);
-    finish(&b);
+    struct bucket_rig *b = *state;
+    expect(b, "{'delete': 'fs.files', 'autocommit': '$none'}", "{'ok': 1, 'n': 1}");
+    expect(b, "{'delete': 'fs.chunks', 'autocommit': '$none'}", "{'ok': 1, 'n': 2}");
+    expect(b, "{'delete': 'fs.attributes'}", "{'ok': 1, 'n': 0}");
+    assert_ok(ash_bucket_delete(b->bucket, &one, NULL, &b->r.err), &b->r.err);
 }
 
 /* Nothing is sent at all. */
 static void test_mongo_bucket__altering_needs_transactions(void **state)
 {
-    struct bucket_rig b;
+    struct bucket_rig *b = *state;
     ash_alter *alter = NULL;
-    (void)state;
-    start(&b, MOCK_STANDALONE, "");
-    assert_int_equal(ash_bucket_open_alter(b.bucket, &one, NULL, &alter, &b.r.err),
+    assert_int_equal(ash_bucket_open_alter(b->bucket, &one, NULL, &alter, &b->r.err),
                      ASH_EUNSUPPORTED);
     assert_null(alter);
-    assert_non_null(strstr(b.r.err.text, "transactions"));
-    finish(&b);
+    assert_non_null(strstr(b->r.err.text, "transactions"));
 }
 
 static void expect_appended(struct bucket_rig *b)
@@ -305,35 +288,45 @@ static void expect_appended(struct bucket_rig *b)
 
 static void test_mongo_bucket__altering_is_one_transaction(void **state)
 {
-    struct bucket_rig b;
+    struct bucket_rig *b = *state;
     ash_alter *alter = NULL;
-    (void)state;
-    start(&b, MOCK_REPLICA_SET, "replicaSet=rs");
-    expect_batch(&b, "{'find': 'fs.files', 'autocommit': '$none'}", FILE_DOC);
-    expect_batch(&b, "{'find': 'fs.attributes', 'autocommit': '$none'}", "");
-    assert_ok(ash_bucket_open_alter(b.bucket, &one, NULL, &alter, &b.r.err), &b.r.err);
-    assert_ok(ash_alter_append(alter, "89", 2, &b.r.err), &b.r.err);
-    expect_appended(&b);
-    assert_ok(ash_alter_finish(alter, NULL, &b.r.err), &b.r.err);
+    expect_batch(b, "{'find': 'fs.files', 'autocommit': '$none'}", FILE_DOC);
+    expect_batch(b, "{'find': 'fs.attributes', 'autocommit': '$none'}", "");
+    assert_ok(ash_bucket_open_alter(b->bucket, &one, NULL, &alter, &b->r.err), &b->r.err);
+    assert_ok(ash_alter_append(alter, "89", 2, &b->r.err), &b->r.err);
+    expect_appended(b);
+    assert_ok(ash_alter_finish(alter, NULL, &b->r.err), &b->r.err);
     ash_alter_free(alter);
-    finish(&b);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mongo_bucket__the_first_upload_of_all),
-        cmocka_unit_test(test_mongo_bucket__a_primary_that_steps_down_ends_the_upload),
-        cmocka_unit_test(test_mongo_bucket__one_that_steps_down_once_does_not),
-        cmocka_unit_test(test_mongo_bucket__a_file_that_is_not_replicated_is_no_success),
-        cmocka_unit_test(test_mongo_bucket__a_download_in_two_batches),
-        cmocka_unit_test(test_mongo_bucket__a_killed_cursor_fails_the_download),
-        cmocka_unit_test(test_mongo_bucket__half_an_answer_fails_the_download),
-        cmocka_unit_test(test_mongo_bucket__half_an_answer_to_a_find_is_asked_for_again),
-        cmocka_unit_test(test_mongo_bucket__a_delete_is_one_transaction),
-        cmocka_unit_test(test_mongo_bucket__a_delete_without_transactions_keeps_the_order),
-        cmocka_unit_test(test_mongo_bucket__altering_needs_transactions),
-        cmocka_unit_test(test_mongo_bucket__altering_is_one_transaction),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__the_first_upload_of_all, on_standalone,
+                                        finish),
+        cmocka_unit_test_setup_teardown(
+            test_mongo_bucket__a_primary_that_steps_down_ends_the_upload, on_replica_set, finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__one_that_steps_down_once_does_not,
+                                        on_replica_set, finish),
+        cmocka_unit_test_setup_teardown(
+            test_mongo_bucket__a_file_that_is_not_replicated_is_no_success, on_standalone, finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__a_download_in_two_batches, on_standalone,
+                                        finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__a_killed_cursor_fails_the_download,
+                                        on_standalone, finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__half_an_answer_fails_the_download,
+                                        on_standalone, finish),
+        cmocka_unit_test_setup_teardown(
+            test_mongo_bucket__half_an_answer_to_a_find_is_asked_for_again, on_replica_set, finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__a_delete_is_one_transaction,
+                                        on_replica_set, finish),
+        cmocka_unit_test_setup_teardown(
+            test_mongo_bucket__a_delete_without_transactions_keeps_the_order, on_standalone,
+            finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__altering_needs_transactions,
+                                        on_standalone, finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__altering_is_one_transaction,
+                                        on_replica_set, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
