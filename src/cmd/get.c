@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -64,6 +65,10 @@ static int write_stdout(void *ctx, const void *data, size_t len, ash_error *err)
 static void report(const struct get *g, const ash_file *file)
 {
     bson_t object = BSON_INITIALIZER;
+    const char *name = ash_file_filename(file);
+    ash__progress_clear(g->progress);
+    ash__cmd_trace(g->cmd, 1, "%s: %" PRId64 " bytes written", name != NULL ? name : "(no name)",
+                   ash_file_length(file));
     if (g->cmd->json) {
         ash__cmd_file_object(file, &object);
         ash__cmd_emit(&object);

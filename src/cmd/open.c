@@ -240,7 +240,9 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
         ash_error err = ASH_ERROR_INIT;
         if (ash__cmd_interrupted)
             return ASH_EXIT_INTERRUPTED;
-        if (item(cmd, bucket, args->words[i], ctx, &err) == 0)
+        int result = item(cmd, bucket, args->words[i], ctx, &err);
+        ash__cmd_trace(cmd, 2, "%s: %s", args->words[i], result == 0 ? "done" : "failed");
+        if (result == 0)
             continue;
         int item_status = ash__cmd_fail(cmd, args->words[i], &err);
         status = failed == 0 ? item_status : status;

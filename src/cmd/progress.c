@@ -14,17 +14,20 @@
 #define NAME_MAX_BYTES 256
 
 struct ash_progress {
+    const ash_cmd *cmd;
     ash_mutex lock; /* guards everything below */
     bool shown;     /* draw at all */
     bool drawn;     /* a line stands on the terminal */
     int64_t started_ms, drawn_ms;
     int64_t done_bytes, total_bytes, done_items, total_items;
     char name[NAME_MAX_BYTES];
+    char stage[NAME_MAX_BYTES]; /* of maintenance, as told with -v */
 };
 
 ash_progress *ash__progress_new(const ash_cmd *cmd, int64_t total_bytes, int64_t total_items)
 {
     ash_progress *p = ash__new(ash_progress);
+    p->cmd = cmd;
     ash__mutex_init(&p->lock, ASH_RANK_LOG);
     p->shown =
         cmd->progress == ASH_PROGRESS_ON ||
@@ -119,14 +122,19 @@ void ash__progress_add(ash_progress *p, int64_t bytes, int64_t items, const char
     ash__mutex_unlock(&p->lock);
 }
 
-void ash__progress_clear(ash_progress *p)
+static void wipe(ash_progress *p)
 {
-    ash__mutex_lock(&p->lock);
     if (p->drawn) {
         fputs("\r\033[K", stderr);
         fflush(stderr);
     }
     p->drawn = false;
+}
+
+void ash__progress_clear(ash_progress *p)
+{
+    ash__mutex_lock(&p->lock);
+    wipe(p);
     ash__mutex_unlock(&p->lock);
 }
 
@@ -147,6 +155,11 @@ bool ash__progress_maintain(void *ctx, const char *what, int64_t done, int64_t t
     p->total_items = total;
     if (p->shown && what != NULL)
         set_name(p, what);
+    if (p->cmd->verbose > 0 && what != NULL && strcmp(what, p->stage) != 0) {
+        snprintf(p->stage, sizeof p->stage, "%s", what);
+        wipe(p);
+        ash__cmd_trace(p->cmd, 1, "%s", p->stage);
+    }
     int64_t now = ash__clock_ms();
     if (p->shown && now - p->drawn_ms >= REDRAW_MS)
         draw(p, now);

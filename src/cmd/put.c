@@ -4,6 +4,7 @@
 #include "cmd/walk.h"
 #include "cmd/work.h"
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
@@ -173,9 +174,9 @@ static void say_what(struct put *p, const char *did, const struct job *job, cons
 }
 
 /* A folder's files are too many to be told of one by one, unless somebody asks for it. */
-static void report_done(struct put *p, const struct job *job, const ash_file *file)
+static void report_done(struct put *p, const struct job *job, const ash_file *file, int64_t took_ms)
 {
-    char size[32], around[40];
+    char size[32], around[80], took[32] = "";
     ash__mutex_lock(&p->lock);
     p->done++;
     p->done_bytes += ash_file_length(file);
@@ -187,7 +188,10 @@ static void report_done(struct put *p, const struct job *job, const ash_file *fi
         bson_destroy(&object);
     } else if (!p->recursive || p->cmd->verbose > 0) {
         ash__cmd_print_size(size, sizeof size, ash_file_length(file));
-        snprintf(around, sizeof around, " (%s)", size);
+        if (p->cmd->verbose > 0)
+            snprintf(took, sizeof took, ", %" PRId64 ".%03d s", took_ms / 1000,
+                     (int)(took_ms % 1000));
+        snprintf(around, sizeof around, " (%s%s)", size, took);
         say_what(p, "kept", job, around);
     }
 }
@@ -197,6 +201,7 @@ static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf
     ash_upload *upload = NULL;
     ash_file *file = NULL;
     char *pending = NULL;
+    int64_t began = ash__clock_ms();
     int result = open_resumable(p, fd, job, &upload, &pending, err);
     if (result == 0 && fd >= 0)
         result = copy_bytes(p, fd, upload, buf, err);
@@ -211,7 +216,7 @@ static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf
     }
     ash_upload_free(upload);
     if (result == 0)
-        report_done(p, job, file);
+        report_done(p, job, file, ash__clock_ms() - began);
     ash_file_free(file);
     ash__free(pending);
     return result;
@@ -413,8 +418,13 @@ static int fill_id(struct put *p, const ash_cmd_args *args, int count)
 
 static int summarise(struct put *p)
 {
-    if (ash__cmd_interrupted)
+    if (ash__cmd_interrupted) {
+        ash_error err = ASH_ERROR_INIT;
+        ash__cmd_check_interrupted(&err);
+        if (p->first_status != ASH_EXIT_INTERRUPTED) /* no file was in the middle of it */
+            ash__cmd_fail(p->cmd, NULL, &err);
         return ASH_EXIT_INTERRUPTED;
+    }
     if (p->lost)
         ash__cmd_warn(p->cmd, "the store is out of reach: files not yet put were not tried");
     if (p->failed > 0)

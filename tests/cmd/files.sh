@@ -84,9 +84,31 @@ case_put_says_what_it_kept() {
     a --json put one | grep -q '^{ "id"'
     [ "$(a put -n one nosuch)" = 'would put one as nosuch' ]
     [ "$(a put -r .)" = 'kept 2 files (6 B)' ]
-    a -v put -r . 2>/dev/null | grep -qFx "kept ./one as one (5 B)"
+    a -v put -r . 2>/dev/null | grep -qx 'kept \./one as one (5 B, 0\.[0-9]* s)' 
     printf 'x' >"$(printf 'two\nlines')"
     a put two?* | grep -q '^kept two\\x0alines (1 B)$'
+}
+
+case_interrupted_put_of_a_folder_says_so() {
+    mkdir "$scratch/many"
+    for n in $(seq 2000); do
+        echo $n >"$scratch/many/$n"
+    done
+    "$ASHLAR" -s "$store" -v put -r "$scratch/many" >"$scratch/words" 2>"$scratch/err" &
+    putting=$!
+    tries=0
+    until grep -q kept "$scratch/words"; do
+        tries=$((tries + 1))
+        [ $tries -lt 1000 ]
+        sleep 0.01
+    done
+    # A shell lets its children in the background ignore SIGINT.
+    kill -TERM $putting
+    got=0
+    wait $putting || got=$?
+    [ $got = 130 ]
+    grep -q 'interrupted$' "$scratch/err"
+    a rm -r .
 }
 
 # A link that leads nowhere: the rest is kept, or would be, and the exit status says so.

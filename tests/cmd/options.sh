@@ -77,6 +77,27 @@ END
     grep -q 'ashlar help ls' "$scratch/err"
 }
 
+case_verbose_says_what_is_done() {
+    echo text | a -q put - file
+    a -v cat file 2>"$scratch/err" | grep -qx text
+    grep -q "^ashlar cat: 0\.[0-9]* s: store $store (folder), database test: opened in [0-9]* ms\$" "$scratch/err"
+    grep -q ': exit status 0$' "$scratch/err"
+    [ "$(wc -l <"$scratch/err")" = 2 ]
+    a -vv cat file 2>&1 >/dev/null | grep -q ': file: done$'
+    a -v sweep 2>"$scratch/err"
+    grep -q "^ashlar sweep: 0.* s: files\$" "$scratch/err"
+    a -v get file "$scratch/back" 2>&1 | grep -q ': file: 5 bytes written$'
+    a --json -v ls 2>"$scratch/err" >/dev/null
+    python3 -c 'import json, sys
+assert all("s: " in json.loads(line)["trace"]["message"] for line in open(sys.argv[1]))' "$scratch/err"
+    a cat file 2>&1 >/dev/null | grep . && return 1
+    start_server "$scratch/served"
+    "$ASHLAR" -v -s "$scratch/served" ls 2>&1 | grep -q 'by the process that holds the folder'
+    "$ASHLAR" -v -s "mongodb://name:secret@$server_address/x" ls >"$scratch/out" 2>&1 || true
+    ! grep -q secret "$scratch/out"
+    stop_server
+}
+
 case_version() {
     "$ASHLAR" version >"$scratch/version"
     "$ASHLAR" --version | cmp - "$scratch/version"
