@@ -32,7 +32,9 @@ static int print_overview(void)
         printf("  %-11s %s\n", verb->name, verb->summary);
     }
     printf("\nA file is addressed by NAME, NAME@REV (@0 the first revision, @-1 the newest) or "
-           "id:VALUE.\n\nGlobal options:\n");
+           "id:VALUE.\nA TIME is in seconds, or has s, m, h or d behind it; a SIZE in bytes, or "
+           "has k, M or "
+           "G behind it (of 1024).\n\nGlobal options:\n");
     print_options(ash__cmd_globals);
     printf("\nExit status: 0 done; 1 other failure; 2 usage; 3 some items failed; 4 not found; 5 "
            "exists or a condition\n"

@@ -57,6 +57,8 @@ static const char head[] =
     "Keeps files of any size as documents: in a folder of this machine, or on a MongoDB "
     "deployment. A file is addressed by\n"
     ".IR NAME ,\n.IR NAME @ REV\n(@0 the first revision, @\\-1 the newest) or\n.BI id: VALUE .\n"
+    "A\n.I TIME\nis in seconds, or has s, m, h or d behind it; a\n.I SIZE\nin bytes, or has k, "
+    "M or G behind it (of 1024).\n"
     ".SH OPTIONS\n";
 
 static const char tail[] =

@@ -184,9 +184,9 @@ static int lock_folder(ash_engine *e, ash_error *err)
     char *path = ash__path_join(e->folder, "lock");
     int result = ash__file_open(path, shared ? O_RDONLY : O_RDWR | O_CREAT, &e->lock_fd, err);
     ash__free(path);
-    /* On a medium that nobody can write to, nobody needs to be kept out. */
+    /* A copy on a medium may lack it; one that may not be read is there to be respected. */
     if (result != 0)
-        return shared ? 0 : result;
+        return shared && result == ASH_ENOTFOUND ? 0 : result;
     int reason = try_lock(e, shared ? LOCK_SH : LOCK_EX);
     if (reason == EWOULDBLOCK)
         return ash__folder_busy(e->folder, e->lock_fd, err);

@@ -74,6 +74,17 @@ case_reading_a_store_that_was_not_closed() {
     [ "$("$ASHLAR" -s "$store" ls | wc -l)" = 20 ]
 }
 
+# Without the lock somebody might write meanwhile.
+case_a_lock_that_may_not_be_read_is_respected() {
+    store=$scratch/locked
+    echo text | "$ASHLAR" -s "$store" put - file
+    make_read_only "$store"
+    chmod 000 "$store/lock"
+    expect_status 9 plainly -s "$store" ls
+    grep -q 'cannot open .*/lock: Permission denied' "$scratch/err"
+    chmod -R u+rw "$store"
+}
+
 case_folders_that_may_not_be_looked_into() {
     mkdir "$scratch/closed"
     "$ASHLAR" -s "$scratch/closed/store" init
