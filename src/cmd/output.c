@@ -32,10 +32,12 @@ static void cut(char *text)
     memcpy(text + at, "...", sizeof "...");
 }
 
-/* "no file named x" and "cannot open x: …" say it all. */
+/* "no file named x", "cannot open x: …" and "x is …" say it all. */
 static bool names(const char *text, const char *word)
 {
     size_t len = strlen(word);
+    if (len > 0 && strncmp(text, word, len) == 0 && text[len] == ' ')
+        return true;
     for (const char *at = strstr(text, word); len > 0 && at != NULL; at = strstr(at + 1, word)) {
         if (at > text && at[-1] == ' ' && (at[len] == 0 || at[len] == ':'))
             return true;

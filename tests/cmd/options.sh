@@ -77,6 +77,21 @@ END
     grep -q 'ashlar help ls' "$scratch/err"
 }
 
+# Once, wherever the message has it.
+case_names_in_messages() {
+    a init
+    mkdir -p "$scratch/folder/a"
+    cd "$scratch/folder"
+    expect_status 4 a cat nosuch
+    [ "$(cat "$scratch/err")" = 'ashlar cat: no file named nosuch' ]
+    expect_status 4 a put nosuch
+    [ "$(cat "$scratch/err")" = 'ashlar put: cannot open nosuch: No such file or directory' ]
+    expect_status 2 a stat id:x
+    [ "$(grep -o 'id:x' "$scratch/err" | wc -l)" = 1 ]
+    expect_status 2 a put a
+    [ "$(cat "$scratch/err")" = 'ashlar put: a: is a folder; put -r keeps folders' ]
+}
+
 case_verbose_says_what_is_done() {
     echo text | a -q put - file
     a -v cat file 2>"$scratch/err" | grep -qx text
