@@ -262,13 +262,14 @@ void ash__segments_free(ash_segments *s)
         return;
     for (uint32_t i = 0; i < s->table_count; i++)
         segment_free(s->table[i]);
-    for (size_t i = 0; i < ASH_PIN_BUCKETS; i++) {
+    for (uint64_t i = 0; i < s->pin_chains; i++) {
         while (s->pins[i] != NULL) {
             ash_pin *next = s->pins[i]->next;
             ash__free(s->pins[i]);
             s->pins[i] = next;
         }
     }
+    ash__free(s->pins);
     ash__free(s->table);
     ash__free(s->holds);
     ash__free(s->folder);

@@ -7,14 +7,40 @@
 #include <errno.h>
 #include <string.h>
 
-static ash_pin **pin_bucket(ash_segments *s, uint64_t key)
+enum { FIRST_CHAINS = 1024 };
+
+static ash_pin **pin_chain(ash_segments *s, uint64_t key)
 {
-    return &s->pins[(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) % ASH_PIN_BUCKETS];
+    return &s->pins[(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (s->pin_chains - 1)];
+}
+
+static void pin_link(ash_segments *s, ash_pin *pin)
+{
+    ash_pin **chain = pin_chain(s, pin->key);
+    pin->next = *chain;
+    *chain = pin;
+}
+
+/* A download pins all the records of its file at once, and files can be large. */
+static void add_chains(ash_segments *s)
+{
+    ash_pin **old = s->pins;
+    uint64_t old_chains = s->pin_chains;
+    s->pin_chains = old_chains == 0 ? FIRST_CHAINS : 2 * old_chains;
+    s->pins = ash__alloc_array(s->pin_chains, sizeof *s->pins);
+    for (uint64_t i = 0; i < old_chains; i++) {
+        while (old[i] != NULL) {
+            ash_pin *pin = old[i];
+            old[i] = pin->next;
+            pin_link(s, pin);
+        }
+    }
+    ash__free(old);
 }
 
 ash_pin *ash__pin_find(ash_segments *s, uint64_t key)
 {
-    ash_pin *pin = *pin_bucket(s, key);
+    ash_pin *pin = s->pin_chains > 0 ? *pin_chain(s, key) : NULL;
     while (pin != NULL && pin->key != key)
         pin = pin->next;
     return pin;
@@ -31,11 +57,11 @@ void ash__segments_pin(ash_segments *s, uint32_t segment, uint32_t block)
     ash__mutex_lock(&s->lock);
     ash_pin *pin = ash__pin_find(s, key);
     if (pin == NULL) {
-        ash_pin **bucket = pin_bucket(s, key);
+        if (s->pin_count == s->pin_chains)
+            add_chains(s);
         pin = ash__new(ash_pin);
         pin->key = key;
-        pin->next = *bucket;
-        *bucket = pin;
+        pin_link(s, pin);
         s->pin_count++;
     }
     pin->refs++;
@@ -49,7 +75,7 @@ void ash__segments_unpin(ash_segments *s, uint32_t segment, uint32_t block)
     ash_pin *pin = ash__pin_find(s, key);
     ash_assert(pin != NULL);
     if (--pin->refs == 0) {
-        ash_pin **link = pin_bucket(s, key);
+        ash_pin **link = pin_chain(s, key);
         while (*link != pin)
             link = &(*link)->next;
         *link = pin->next;

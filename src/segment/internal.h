@@ -50,8 +50,6 @@ typedef struct ash_pin {
     uint32_t waiting_blocks; /* length of the extent to free with the last pin, or 0 */
 } ash_pin;
 
-#define ASH_PIN_BUCKETS 1024
-
 struct ash_segments {
     ash_segments_options opts;
     char *folder;
@@ -64,7 +62,8 @@ struct ash_segments {
     uint64_t staged_blocks;
     ash_hold *holds; /* oldest first, from hold_first on */
     size_t hold_first, hold_count, hold_capacity;
-    ash_pin *pins[ASH_PIN_BUCKETS];
+    ash_pin **pins;      /* chains by hash of the key */
+    uint64_t pin_chains; /* a power of two, no fewer than pins; 0 before the first */
     uint64_t pin_count;
     uint64_t waiting_blocks; /* held by pins alone */
 };

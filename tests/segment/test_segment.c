@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "segment/segment.h"
+#include "segment/internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -417,6 +417,33 @@ static void test_segment_hold__pins_count(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static size_t longest_chain(const ash_segments *s)
+{
+    size_t longest = 0;
+    for (uint64_t i = 0; i < s->pin_chains; i++) {
+        size_t length = 0;
+        for (const ash_pin *pin = s->pins[i]; pin != NULL; pin = pin->next)
+            length++;
+        longest = length > longest ? length : longest;
+    }
+    return longest;
+}
+
+/* A download of a large file pins as many records as it has chunks. */
+static void test_segment_hold__many_pins_are_found_at_once(void **state)
+{
+    enum { PINS = 100000, A_SEGMENT = 1000 };
+    fixture *f = *state;
+    ash_segments_stats stats;
+    for (uint32_t i = 0; i < PINS; i++)
+        ash__segments_pin(f->segments, 1 + i / A_SEGMENT, 1 + i % A_SEGMENT * 64);
+    assert_in_range(longest_chain(f->segments), 1, 30);
+    for (uint32_t i = 0; i < PINS; i++)
+        ash__segments_unpin(f->segments, 1 + i / A_SEGMENT, 1 + i % A_SEGMENT * 64);
+    ash__segments_stats(f->segments, &stats);
+    assert_int_equal(stats.pins, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -431,6 +458,7 @@ int main(void)
         TEST(test_segment_space__many_writers_never_overlap),
         TEST(test_segment_space__nothing_is_written_into_another_file),
         TEST(test_segment_hold__pins_count),
+        TEST(test_segment_hold__many_pins_are_found_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
