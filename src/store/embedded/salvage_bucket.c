@@ -39,7 +39,7 @@ static bool read_facts(ash_doc doc, file_facts *out)
     if (ash__value_is_missing(out->id) ||
         !ash__value_as_int64(ash__doc_get(doc, "length"), &out->length) || out->length < 0 ||
         !ash__value_as_int64(ash__doc_get(doc, "chunkSize"), &out->chunk_size) ||
-        out->chunk_size <= 0 || out->chunk_size > ASH_DOC_MAX_BYTES)
+        out->chunk_size <= 0 || out->chunk_size > INT32_MAX)
         return false;
     ash__salvage_file_hash(out->id, out->hash);
     out->count = out->length / out->chunk_size + (out->length % out->chunk_size != 0);

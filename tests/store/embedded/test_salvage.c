@@ -41,7 +41,8 @@ static bson_t *file_of(int i)
     snprintf(name, sizeof name, "file-%d", i);
     BSON_APPEND_INT32(b, "_id", i);
     BSON_APPEND_INT64(b, "length", (i - 1) * CHUNK + LAST);
-    BSON_APPEND_INT32(b, "chunkSize", CHUNK);
+    /* A file that is smaller than a chunk may say anything there. */
+    BSON_APPEND_INT32(b, "chunkSize", i == 1 ? INT32_MAX : CHUNK);
     BSON_APPEND_DATE_TIME(b, "uploadDate", 1000000 + i);
     BSON_APPEND_UTF8(b, "filename", name);
     return b;
