@@ -140,7 +140,9 @@ static void marked_before(int64_t before_s, bool makes, bson_t *filter)
 {
     bson_t earlier;
     bson_oid_t bound = {{0}};
-    uint32_t seconds = before_s > UINT32_MAX ? UINT32_MAX : (uint32_t)(before_s + 1);
+    uint32_t seconds = before_s < 0             ? 0
+                       : before_s >= UINT32_MAX ? UINT32_MAX
+                                                : (uint32_t)(before_s + 1);
     for (int k = 0; k < 4; k++)
         bound.bytes[k] = (uint8_t)(seconds >> (24 - 8 * k));
     bson_init(filter);

@@ -395,6 +395,27 @@ static void test_bucket_care__sweep_beside_running_uploads(void **state)
     }
 }
 
+/* Somebody's change is under way; an age that reaches back behind 1970 spares it like any other. */
+static void test_bucket_care__sweep_of_the_very_old_spares_changes(void **state)
+{
+    enum { LONG_S = INT32_MAX };
+    fixture *f = *state;
+    ash_sweep_report report;
+    bson_oid_t mark;
+    char text[25];
+    bson_oid_init(&mark, NULL);
+    bson_oid_to_string(&mark, text);
+    char *doc = ash__sprintf("{\"_id\": 1, \"length\": 0, \"chunkSize\": 16, \"ashlar_intent\": "
+                             "{\"mark\": {\"$oid\": \"%s\"}, \"makes\": true}}",
+                             text);
+    support_insert(f->files, doc);
+    ash__free(doc);
+    sweep(f, false, INT64_C(2) * LONG_S, &report);
+    assert_int_equal(support_count(f->files, "{}"), 1);
+    sweep(f, false, -1, &report);
+    assert_int_equal(support_count(f->files, "{}"), 0);
+}
+
 int main(void)
 {
 #define T(name)                                                                                    \
@@ -414,6 +435,7 @@ int main(void)
         T(sweep_spares_young_and_resumable_chunks),
         T(sweep_takes_attributes_without_a_file),
         T(sweep_beside_running_uploads),
+        T(sweep_of_the_very_old_spares_changes),
     };
     return cmocka_run_group_tests_name("bucket care", tests, NULL, NULL);
 }
