@@ -65,7 +65,7 @@ static int check_state(const ash_alter *a, ash_error *err)
 
 static int check_length(const ash_alter *a, int64_t length, ash_error *err)
 {
-    if (length / a->file->chunk_size > INT32_MAX)
+    if (ash__chunk_count(length, a->file->chunk_size) > ASH_CHUNKS_MAX)
         return ash__fail(err, ASH_ETOOBIG, "%lld bytes are more chunks than can be numbered",
                          (long long)length);
     return 0;

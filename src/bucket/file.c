@@ -69,7 +69,7 @@ static int read_fields(ash_file *f, ash_error *err)
     if (rc == 0)
         rc = read_number(f, "chunkSize", 1, INT32_MAX, &chunk_size, err);
     f->chunk_size = (int32_t)chunk_size;
-    if (rc == 0 && f->length / f->chunk_size > INT32_MAX)
+    if (rc == 0 && ash__chunk_count(f->length, f->chunk_size) > ASH_CHUNKS_MAX)
         rc = corrupt(f, "length", "needs more chunks than can be numbered", err);
     if (rc == 0)
         rc = read_date(f, err);

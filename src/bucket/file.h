@@ -23,6 +23,8 @@ struct ash_file {
     uint8_t bytes[];
 };
 
+#define ASH_CHUNKS_MAX ((int64_t)INT32_MAX + 1) /* they are numbered by an int32 from 0 on */
+
 /* How many chunks a file of that length has. */
 int64_t ash__chunk_count(int64_t length, int32_t chunk_size);
 /* Bytes in chunk n. */

@@ -24,6 +24,24 @@ static int count_found(fixture *f, const char *json, const ash_bucket_find_optio
     return n;
 }
 
+/* Chunks have the numbers 0 .. 2^31 - 1. */
+static void test_bucket_files__as_long_as_chunks_can_be_numbered(void **state)
+{
+    fixture *f = *state;
+    enum { SIZE = 4 };
+    for (int64_t beyond = -1; beyond <= 1; beyond++) {
+        ash_file *file = NULL;
+        bson_t *doc =
+            BCON_NEW("_id", BCON_INT32(1), "length", BCON_INT64((INT64_C(1) << 31) * SIZE + beyond),
+                     "chunkSize", BCON_INT32(SIZE));
+        ash_doc view = {bson_get_data(doc), doc->len};
+        assert_int_equal(ash_file_from_document(view, &file, &f->err),
+                         beyond > 0 ? ASH_ECORRUPT : 0);
+        ash_file_free(file);
+        bson_destroy(doc);
+    }
+}
+
 static void test_bucket_files__find_takes_every_option(void **state)
 {
     fixture *f = *state;
@@ -222,6 +240,7 @@ int main(void)
 #define T(name)                                                                                    \
     cmocka_unit_test_setup_teardown(test_bucket_files__##name, support_setup, support_teardown)
     const struct CMUnitTest tests[] = {
+        T(as_long_as_chunks_can_be_numbered),
         T(find_takes_every_option),
         T(find_refuses_negative_options),
         T(delete_takes_chunks_and_attributes),
