@@ -61,6 +61,17 @@ void ash__builder_end(ash_builder *b)
     ash__put_le32(b->buf.data + start, (uint32_t)(b->buf.len - start));
 }
 
+int ash__builder_check(const ash_builder *b, const char *what, ash_error *err)
+{
+    if (b->buf.len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
+        return ash__fail_server(err, ASH_ETOOBIG, 10334, "%s makes a document larger than %d bytes",
+                                what, ASH_DOC_MAX_BYTES);
+    if (b->depth == (int)ASH_ARRAY_LEN(b->open))
+        return ash__fail_server(err, ASH_ETOOBIG, 15, "%s makes a document nested deeper than %d",
+                                what, (int)ASH_ARRAY_LEN(b->open));
+    return 0;
+}
+
 ash_doc ash__builder_doc(const ash_builder *b)
 {
     ash_assert(b->depth == 0 && b->buf.len >= 5);

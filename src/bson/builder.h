@@ -12,8 +12,9 @@
  *   ash_doc doc = ash__builder_doc(&b);     view, until the builder changes
  *   ash__builder_release(&b);
  *
- * Size is not limited here; whoever stores the result checks it.  Nesting deeper than
- * ASH_DOC_MAX_DEPTH + 20 is a bug. */
+ * Size is not limited here, but 2 GiB and nesting deeper than ASH_DOC_MAX_DEPTH + 20 are bugs:
+ * where data says how much is built, ash__builder_check() comes before each document that is opened
+ * and behind each value. */
 
 #include "base/buffer.h"
 #include "bson/value.h"
@@ -34,6 +35,9 @@ void ash__builder_begin_doc(ash_builder *b, const char *name);
 void ash__builder_begin_array(
     ash_builder *b, const char *name); /* its items' names are the caller's ("0", "1", …) */
 void ash__builder_end(ash_builder *b);
+/* Is it still within a full document and its slack, and may one more document be opened?
+ * ASH_ETOOBIG: 10334, 15.  what: names whose result it is. */
+int ash__builder_check(const ash_builder *b, const char *what, ash_error *err);
 ash_doc ash__builder_doc(const ash_builder *b);
 void ash__builder_release(ash_builder *b);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/add_fields.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "bson/path.h"
 
@@ -83,7 +84,9 @@ static int parse_value(struct parser *p, struct node *n, ash_value v, int depth)
 
 static int parse_path(struct parser *p, struct node *at, const char *path, ash_value v, int depth)
 {
-    int rc = ash__path_check(path, p->err);
+    int rc = ash__budget_step(p->err);
+    if (rc == 0)
+        rc = ash__path_check(path, p->err);
     for (const char *part = path; rc == 0;) {
         size_t len = strcspn(part, ".");
         bool last = part[len] == '\0';
@@ -152,6 +155,12 @@ void ash__add_fields_free(ash_add_fields *f)
 
 static int apply_doc(struct run *r, const struct node *n, ash_doc doc);
 
+/* The paths, the document's arrays and the values decide how deep and how large it becomes. */
+static int may_grow(const struct run *r)
+{
+    return ash__builder_check(r->out, "a stage", r->err);
+}
+
 static int apply_field(struct run *r, const struct node *n, const char *name, ash_value old)
 {
     ash_value v;
@@ -159,10 +168,13 @@ static int apply_field(struct run *r, const struct node *n, const char *name, as
     int rc = 0;
     if (n->expr != NULL) {
         rc = ash__expr_eval(n->expr, r->root, NULL, r->arena, &v, r->err);
-        if (rc == 0)
-            ash__builder_value(r->out, name, v);
-        return rc;
+        if (rc != 0)
+            return rc;
+        ash__builder_value(r->out, name, v);
+        return may_grow(r);
     }
+    if ((rc = may_grow(r)) != 0)
+        return rc;
     if (old.type != BSON_TYPE_ARRAY) {
         ash__builder_begin_doc(r->out, name);
         rc = apply_doc(r, n, old.type == BSON_TYPE_DOCUMENT ? ash__value_doc(old) : ash__doc_empty);
@@ -184,13 +196,17 @@ static int apply_doc(struct run *r, const struct node *n, ash_doc doc)
     int rc = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);) {
         const struct node *child = find_child(n, it.name, it.name_len);
+        rc = ash__budget_step(r->err);
+        if (rc != 0)
+            return rc;
         if (child == NULL)
             ash__builder_element(r->out, &it);
         else
             rc = apply_field(r, child, it.name, it.value);
     }
     for (uint32_t i = 0; rc == 0 && i < n->count; i++) {
-        if (ash__value_is_missing(ash__doc_get(doc, n->children[i]->name)))
+        rc = ash__budget_step(r->err);
+        if (rc == 0 && ash__value_is_missing(ash__doc_get(doc, n->children[i]->name)))
             rc = apply_field(r, n->children[i], n->children[i]->name, ASH_VALUE_MISSING);
     }
     return rc;

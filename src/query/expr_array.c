@@ -282,12 +282,15 @@ static int zip_arrays(ash_eval *e, const ash_value *rows, uint32_t row_count, bo
         len = longest == (counts[i] > len) ? counts[i] : len;
     }
     ash_value *tuples = ash__arena_alloc(e->arena, len * sizeof *tuples);
+    size_t bytes = 0;
     for (uint32_t k = 0; k < len; k++) {
         for (uint32_t i = 0; i < row_count; i++)
             tuple[i] = k < counts[i]       ? items[i][k]
                        : i < default_count ? defaults[i]
                                            : ash__make_null();
         int rc = ash__array_of(e, tuple, row_count, &tuples[k]);
+        if (rc == 0)
+            rc = ash__check_size(e, bytes += tuples[k].len);
         if (rc != 0)
             return rc;
     }

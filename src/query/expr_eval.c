@@ -97,13 +97,18 @@ static int check_budget(ash_eval *e)
     return rc != 0 ? rc : ash__budget_step(e->err);
 }
 
+/* Everything but literals may take memory, and a loop may evaluate it a million times. */
 int ash__eval_node(const ash_node *n, ash_eval *e, ash_value *out)
 {
-    int rc;
-    switch (n->kind) {
-    case ASH_NODE_LITERAL:
+    if (n->kind == ASH_NODE_LITERAL) {
         *out = n->literal;
         return 0;
+    }
+    *out = ASH_VALUE_MISSING;
+    int rc = check_budget(e);
+    if (rc != 0)
+        return rc;
+    switch (n->kind) {
     case ASH_NODE_PATH:
         *out = n->path == NULL ? ash__value_of_doc(e->root)
                                : ash__eval_path(e->root, n->path, e->arena);
@@ -115,12 +120,9 @@ int ash__eval_node(const ash_node *n, ash_eval *e, ash_value *out)
         return eval_object(n, e, out);
     case ASH_NODE_ARRAY:
         return eval_array(n, e, out);
-    case ASH_NODE_OPERATOR:
-        break;
+    default:
+        return n->op->eval(n, e, out);
     }
-    *out = ASH_VALUE_MISSING;
-    rc = check_budget(e);
-    return rc != 0 ? rc : n->op->eval(n, e, out);
 }
 
 int ash__eval_arg(const ash_node *n, uint32_t i, ash_eval *e, ash_value *out)

@@ -2,13 +2,52 @@
 /* $mergeObjects $getField $setField $unsetField $objectToArray $arrayToObject. */
 #include "query/expr_node.h"
 
+#include "base/budget.h"
 #include "query/merge.h"
 
 #include <string.h>
 
+/* How many of them have about as many fields as the first one. */
+static uint32_t next_batch(const ash_value *docs, uint32_t count)
+{
+    uint32_t wanted = ash__doc_count(ash__value_doc(docs[0])) + 4096, fields = 0, n = 1;
+    while (n < count && fields < wanted)
+        fields += ash__doc_count(ash__value_doc(docs[n++]));
+    return n;
+}
+
+/* The first ones become one document, which is then the first of the rest; batches as large as what
+ * is there already keep the work linear. */
+static int merge_all(ash_eval *e, ash_value *docs, uint32_t count, ash_value *out)
+{
+    ash_builder merged = ASH_BUILDER_INIT;
+    uint32_t from = 0;
+    int rc = 0;
+    ash__builder_begin(&merged);
+    ash__builder_end(&merged);
+    while (rc == 0 && from < count) {
+        ash_builder b = ASH_BUILDER_INIT;
+        uint32_t n = next_batch(docs + from, count - from);
+        ash__builder_begin(&b);
+        ash__docs_merge(&b, docs + from, n);
+        ash__builder_end(&b);
+        ash__builder_release(&merged);
+        merged = b;
+        from += n;
+        if (from < count)
+            docs[--from] = ash__value_of_doc(ash__builder_doc(&merged));
+        rc = ash__check_size(e, merged.buf.len);
+        if (rc == 0)
+            rc = ash__budget_step(e->err);
+    }
+    if (rc == 0)
+        *out = ash__value_of_doc(ash__arena_adopt(e->arena, &merged.buf));
+    ash__builder_release(&merged);
+    return rc;
+}
+
 static int eval_merge(const ash_node *n, ash_eval *e, ash_value *out)
 {
-    ash_builder b = ASH_BUILDER_INIT;
     ash_value *v, list;
     int rc = ash__eval_args(n, e, &v);
     if (rc != 0)
@@ -18,7 +57,7 @@ static int eval_merge(const ash_node *n, ash_eval *e, ash_value *out)
         list = v[0];
         v = ash__array_items(e->arena, list, &count);
     }
-    ash_value merged = ash__value_of_doc(ash__doc_empty);
+    uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (ash__nullish(v[i]))
             continue;
@@ -27,14 +66,9 @@ static int eval_merge(const ash_node *n, ash_eval *e, ash_value *out)
                                     "$mergeObjects requires object inputs, but input %u is of "
                                     "type %s",
                                     i, ash__type_text(v[i]));
-        ash__builder_begin(&b);
-        ash__doc_merge(&b, ash__value_doc(merged), ash__value_doc(v[i]));
-        rc = ash__make_doc(e, &b, &merged);
-        if (rc != 0)
-            return rc;
+        v[kept++] = v[i];
     }
-    *out = merged;
-    return 0;
+    return merge_all(e, v, kept, out);
 }
 
 /* {field: constant string, input: expr}, or the string alone for a field of $$CURRENT. */

@@ -43,17 +43,23 @@ static void put(struct fields *f, const ash_doc_iter *it)
 
 void ash__doc_merge(ash_builder *out, ash_doc base, ash_doc over)
 {
-    uint32_t total = ash__doc_count(base) + ash__doc_count(over);
-    uint32_t size = 8;
+    ash_value both[] = {ash__value_of_doc(base), ash__value_of_doc(over)};
+    ash__docs_merge(out, both, 2);
+}
+
+void ash__docs_merge(ash_builder *out, const ash_value *docs, uint32_t count)
+{
+    uint32_t total = 0, size = 8;
+    for (uint32_t i = 0; i < count; i++)
+        total += ash__doc_count(ash__value_doc(docs[i]));
     while (size < 2 * total)
         size *= 2;
     struct fields f = {.list = ash__alloc_array(total, sizeof *f.list),
                        .slots = ash__alloc_array(size, sizeof *f.slots),
                        .mask = size - 1};
-    for (ash_doc_iter it = ash__doc_iter(base); ash__doc_iter_next(&it);)
-        put(&f, &it);
-    for (ash_doc_iter it = ash__doc_iter(over); ash__doc_iter_next(&it);)
-        put(&f, &it);
+    for (uint32_t i = 0; i < count; i++)
+        for (ash_doc_iter it = ash__doc_iter(ash__value_doc(docs[i])); ash__doc_iter_next(&it);)
+            put(&f, &it);
     for (uint32_t i = 0; i < f.count; i++)
         ash__builder_value_n(out, f.list[i].name, f.list[i].name_len, f.list[i].value);
     ash__free(f.list);

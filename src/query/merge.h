@@ -8,4 +8,8 @@
  * only `over` has.  The last of several equal names wins. */
 void ash__doc_merge(ash_builder *out, ash_doc base, ash_doc over);
 
+/* The same for any number of them, later ones over earlier ones.  Takes memory for all their
+ * fields. */
+void ash__docs_merge(ash_builder *out, const ash_value *docs, uint32_t count);
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/project_node.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "bson/path.h"
 
@@ -293,6 +294,9 @@ static int parse_nested(parser *p, const char *path, ash_doc doc, int depth)
 static int parse_field(parser *p, const char *path, ash_value v, int depth)
 {
     size_t len = strlen(path);
+    int rc = ash__budget_step(p->err);
+    if (rc != 0)
+        return rc;
     if (strcmp(path, "_id") != 0)
         p->has_other = true;
     if (len > 2 && strcmp(path + len - 2, ".$") == 0)

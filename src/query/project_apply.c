@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/project_node.h"
 
+#include "base/budget.h"
 #include "bson/path.h"
 
 #include <string.h>
@@ -17,13 +18,20 @@ typedef struct run {
 static int apply_doc(run *r, const ash_project_node *n, ash_doc doc, bool cut);
 static int apply_array(run *r, const ash_project_node *n, ash_doc items, bool cut);
 
+/* Paths and computed values decide how deep and how large the result becomes. */
+static int may_grow(const run *r)
+{
+    return ash__builder_check(r->out, "a projection", r->err);
+}
+
 static int append_computed(run *r, const char *name, const ash_project_node *n)
 {
     ash_value v = ASH_VALUE_MISSING;
     int result = ash__expr_eval(n->expr, r->root, NULL, r->arena, &v, r->err);
-    if (result == 0)
-        ash__builder_value(r->out, name, v);
-    return result;
+    if (result != 0)
+        return result;
+    ash__builder_value(r->out, name, v);
+    return may_grow(r);
 }
 
 static void append_slice(run *r, const ash_project_node *n, const char *name, ash_doc items)
@@ -55,13 +63,17 @@ static void append_one(run *r, const char *name, ash_value item)
 }
 
 /* Only fields of the root have $elemMatch. */
-static void append_elem_match(run *r, const ash_project_node *n, ash_value v)
+static int append_elem_match(run *r, const ash_project_node *n, ash_value v)
 {
     ash_match_details details;
     ash_value item;
-    if (v.type == BSON_TYPE_ARRAY && ash__matcher_test(n->elem_match, r->root, &details, NULL) &&
-        element_at(ash__value_doc(v), details.array_index, &item))
+    bool matches = false;
+    if (v.type != BSON_TYPE_ARRAY)
+        return 0;
+    int result = ash__matcher_check(n->elem_match, r->root, &details, &matches, r->err);
+    if (matches && element_at(ash__value_doc(v), details.array_index, &item))
         append_one(r, n->name, item);
+    return result;
 }
 
 static int matched_element(run *r, ash_doc items, ash_value *out)
@@ -100,7 +112,9 @@ static int apply_cut(run *r, const ash_project_node *n, const char *name, ash_do
 
 static int apply_tree(run *r, const ash_project_node *n, const char *name, ash_value v, bool cut)
 {
-    int result = 0;
+    int result = may_grow(r);
+    if (result != 0)
+        return result;
     if (v.type == BSON_TYPE_DOCUMENT) {
         ash__builder_begin_doc(r->out, name);
         result = apply_doc(r, n, ash__value_doc(v), cut);
@@ -160,13 +174,19 @@ static int apply_array(run *r, const ash_project_node *n, ash_doc items, bool cu
 static int append_late(run *r, const ash_project_node *n, ash_doc doc)
 {
     int result = 0;
-    for (uint32_t i = 0; result == 0 && i < n->count; i++) {
+    for (uint32_t i = 0; i < n->count; i++) {
         const ash_project_node *child = n->children[i];
+        if (result == 0)
+            result = ash__budget_step(r->err);
+        if (result != 0)
+            return result;
         if (child->kind == ASH_PROJECT_COMPUTED) {
             result = append_computed(r, child->name, child);
         } else if (child->kind == ASH_PROJECT_ELEM_MATCH) {
-            append_elem_match(r, child, ash__doc_get(doc, child->name));
+            result = append_elem_match(r, child, ash__doc_get(doc, child->name));
         } else if (child->has_computed && ash__value_is_missing(ash__doc_get(doc, child->name))) {
+            if ((result = may_grow(r)) != 0)
+                return result;
             ash__builder_begin_doc(r->out, child->name);
             result = apply_doc(r, child, ash__doc_empty, false);
             ash__builder_end(r->out);
@@ -180,6 +200,9 @@ static int apply_doc(run *r, const ash_project_node *n, ash_doc doc, bool cut)
     int result = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);) {
         const ash_project_node *child = ash__project_node_find(n, it.name, it.name_len);
+        result = ash__budget_step(r->err);
+        if (result != 0)
+            return result;
         if (child != NULL)
             result = apply_field(r, child, it.name, it.value, cut);
         else if (r->projection->exclusion)
@@ -200,8 +223,8 @@ int ash__projection_apply(const ash_projection *p, ash_doc doc, const ash_match_
         r.arena = ash__arena_new();
     ash__builder_begin(out);
     int result = apply_doc(&r, p->root, doc, p->needs_details);
-    /* After an error the builder is left in the middle of a document; begin starts it over. */
-    if (result == 0)
+    /* After a failure the builder may be left inside a document. */
+    while (out->depth > 0)
         ash__builder_end(out);
     ash__arena_free(r.arena);
     return result;

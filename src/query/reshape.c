@@ -203,14 +203,14 @@ static int apply_root(const ash_reshape *s, ash_doc doc, ash_arena *arena, ash_b
     return 0;
 }
 
-static int check_result(const ash_reshape *s, ash_doc doc, ash_error *err)
+int ash__made_check(const char *stage, ash_doc doc, ash_error *err)
 {
     if (doc.len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 10334, "%s made a document of %zu bytes",
-                                s->stage, doc.len);
+        return ash__fail_server(err, ASH_ETOOBIG, 10334, "%s made a document of %zu bytes", stage,
+                                doc.len);
     if (ash__bson_validate(doc.data, doc.len, MAX_RESULT_DEPTH, NULL) != 0)
         return ash__fail_server(err, ASH_ETOOBIG, 15, "%s made a document nested deeper than %d",
-                                s->stage, MAX_RESULT_DEPTH);
+                                stage, MAX_RESULT_DEPTH);
     return 0;
 }
 
@@ -219,10 +219,10 @@ int ash__reshape_apply(const ash_reshape *s, ash_doc doc, ash_arena *arena, ash_
 {
     int rc;
     if (s->projection != NULL)
-        return ash__projection_apply(s->projection, doc, NULL, out, err);
-    if (s->add != NULL)
+        rc = ash__projection_apply(s->projection, doc, NULL, out, err);
+    else if (s->add != NULL)
         rc = ash__add_fields_apply(s->add, doc, arena, out, err);
     else
         rc = apply_root(s, doc, arena, out, err);
-    return rc != 0 ? rc : check_result(s, ash__builder_doc(out), err);
+    return rc != 0 ? rc : ash__made_check(s->stage, ash__builder_doc(out), err);
 }

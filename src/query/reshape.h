@@ -16,4 +16,8 @@ void ash__reshape_free(ash_reshape *s);
 int ash__reshape_apply(const ash_reshape *s, ash_doc doc, ash_arena *arena, ash_builder *out,
                        ash_error *err);
 
+/* A document that a stage made: ASH_ETOOBIG (10334, 15) over 16 MiB + slack or too deep for what
+ * walks documents. */
+int ash__made_check(const char *stage, ash_doc doc, ash_error *err);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/share.h"
+#include "query/reshape.h"
 
 #include <string.h>
 
@@ -120,7 +121,7 @@ static int next_facet(ash_stage *stage, ash_doc *out, ash_error *err)
         return rc;
     ash__builder_end(&s->out);
     *out = ash__builder_doc(&s->out);
-    return 0;
+    return ash__made_check("$facet", *out, err);
 }
 
 static void free_facet(void *state)

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "bson/path.h"
+#include "query/reshape.h"
 
 #include <string.h>
 
@@ -269,9 +270,7 @@ static int next_graph(ash_stage *stage, ash_doc *out, ash_error *err)
     if (rc == 0) {
         ash__doc_set_path(&s->out, doc, s->as, ash__value_of_array(ash__builder_doc(&w.array)));
         *out = ash__builder_doc(&s->out);
-        if (out->len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
-            rc = ash__fail_server(err, ASH_ETOOBIG, 10334,
-                                  "$graphLookup made a document of %zu bytes", out->len);
+        rc = ash__made_check("$graphLookup", *out, err);
     }
     ash__builder_release(&w.array);
     set_release(&w.followed);

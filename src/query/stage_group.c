@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/share.h"
 #include "query/accumulate.h"
+#include "query/reshape.h"
 
 #include <string.h>
 
@@ -197,10 +198,7 @@ static int next_group(ash_stage *stage, ash_doc *out, ash_error *err)
         ash__builder_value(&s->out, s->fields[i].name, ash__acc_result(g->accs[i]));
     ash__builder_end(&s->out);
     *out = ash__builder_doc(&s->out);
-    if (out->len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 10334, "$group made a document of %zu bytes",
-                                out->len);
-    return 0;
+    return ash__made_check("$group", *out, err);
 }
 
 static void free_group(void *state)

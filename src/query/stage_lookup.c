@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "bson/path.h"
+#include "query/reshape.h"
 
 #include <string.h>
 
@@ -370,6 +371,7 @@ static int next_lookup(ash_stage *stage, ash_doc *out, ash_error *err)
     if (rc == 0) {
         ash__doc_set_path(&s->out, doc, s->as, ash__value_of_array(ash__builder_doc(&array)));
         *out = ash__builder_doc(&s->out);
+        rc = ash__made_check("$lookup", *out, err);
     }
     ash__builder_release(&array);
     return rc;

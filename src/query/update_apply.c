@@ -50,11 +50,16 @@ static bool set_creates(const ash_update_run *r, struct set s)
 
 static void add_to_group(ash_update_run *r, struct group *g, const ash_update_node *n)
 {
-    const ash_update_node **nodes = ash__arena_alloc(r->arena, (g->set.count + 1) * sizeof *nodes);
-    if (g->set.count > 0)
-        memcpy(nodes, g->set.nodes, g->set.count * sizeof *nodes);
-    nodes[g->set.count++] = n;
-    g->set.nodes = nodes;
+    uint32_t count = g->set.count;
+    /* Room for the next power of two; a full list is copied. */
+    if ((count & (count - 1)) == 0) {
+        size_t room = count == 0 ? 1 : 2 * (size_t)count;
+        const ash_update_node **nodes = ash__arena_alloc(r->arena, room * sizeof *nodes);
+        if (count > 0)
+            memcpy(nodes, g->set.nodes, count * sizeof *nodes);
+        g->set.nodes = nodes;
+    }
+    g->set.nodes[g->set.count++] = n;
 }
 
 static int by_name(const void *a, const void *b)
@@ -173,6 +178,15 @@ static int cannot_create(ash_update_run *r, const char *field, const char *name,
                             ash__element_text(name, old, text, sizeof text));
 }
 
+/* One value may go to many places, so the result is looked at while it grows. */
+static int check_growth(const ash_update_run *r)
+{
+    if (r->out->buf.len <= ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
+        return 0;
+    return ash__fail_server(r->err, ASH_ETOOBIG, 17419,
+                            "Resulting document after update is larger than %d", ASH_DOC_MAX_BYTES);
+}
+
 static int grow_array(ash_update_run *r, struct group *g, uint32_t *len)
 {
     int64_t index;
@@ -186,6 +200,9 @@ static int grow_array(ash_update_run *r, struct group *g, uint32_t *len)
                                 (long long)(index - *len));
     while (*len < index)
         ash__builder_null(r->out, ash__index_name((*len)++, name));
+    int rc = check_growth(r);
+    if (rc != 0)
+        return rc;
     (*len)++;
     return apply_item(r, g->set, (uint32_t)index, ASH_VALUE_MISSING);
 }
@@ -217,11 +234,12 @@ static int apply_positions(ash_update_run *r, struct groups *g, const char *name
     return rc;
 }
 
-static bool filter_matches(ash_update_run *r, const char *identifier, ash_value item)
+static int filter_matches(ash_update_run *r, const char *identifier, ash_value item, bool *hit)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    if (identifier[0] == '\0')
-        return true;
+    *hit = identifier[0] == '\0';
+    if (*hit)
+        return 0;
     for (uint32_t i = 0; i < r->u->filter_count; i++) {
         const ash_array_filter *f = &r->u->filters[i];
         if (strcmp(f->name, identifier) != 0)
@@ -229,11 +247,26 @@ static bool filter_matches(ash_update_run *r, const char *identifier, ash_value 
         ash__builder_begin(&b);
         ash__builder_value(&b, identifier, item);
         ash__builder_end(&b);
-        bool hit = ash__matcher_test(f->matcher, ash__builder_doc(&b), NULL, NULL);
+        int rc = ash__matcher_check(f->matcher, ash__builder_doc(&b), NULL, hit, r->err);
         ash__builder_release(&b);
-        return hit;
+        return rc;
     }
-    return false;
+    return 0;
+}
+
+/* Which branches of the set go on into an item. */
+static int match_filters(ash_update_run *r, struct set s, ash_value item, struct group *hits)
+{
+    bool hit;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < s.count; i++) {
+        for (uint32_t k = 0; rc == 0 && k < s.nodes[i]->count; k++) {
+            rc = filter_matches(r, s.nodes[i]->names[k], item, &hit);
+            if (rc == 0 && hit)
+                add_to_group(r, hits, s.nodes[i]->children[k]);
+        }
+    }
+    return rc;
 }
 
 static int apply_items(ash_update_run *r, struct set s, const char *name, ash_value old)
@@ -253,15 +286,10 @@ static int apply_items(ash_update_run *r, struct set s, const char *name, ash_va
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(old)); rc == 0 && ash__doc_iter_next(&it);
          index++) {
         struct group hits = {.name = name};
-        for (uint32_t i = 0; i < s.count; i++) {
-            for (uint32_t k = 0; k < s.nodes[i]->count; k++) {
-                if (filter_matches(r, s.nodes[i]->names[k], it.value))
-                    add_to_group(r, &hits, s.nodes[i]->children[k]);
-            }
-        }
-        if (hits.set.count == 0)
+        rc = match_filters(r, s, it.value, &hits);
+        if (rc == 0 && hits.set.count == 0)
             ash__builder_item(r->out, index, it.value);
-        else
+        else if (rc == 0)
             rc = apply_item(r, hits.set, index, it.value);
     }
     return rc;
@@ -274,9 +302,10 @@ static int apply_leaf(ash_update_run *r, const ash_mod *m, const char *name, uin
     int rc = m->op->apply(m, r, old, &v);
     if (rc == 0 && ash__arena_used(r->arena) > ASH_EXPR_MAX_ARENA_BYTES)
         return ash__fail_server(r->err, ASH_ENOMEM, 146, "update takes too much memory");
-    if (rc == 0 && !ash__value_is_missing(v))
-        ash__builder_value_n(r->out, name, name_len, v);
-    return rc;
+    if (rc != 0 || ash__value_is_missing(v))
+        return rc;
+    ash__builder_value_n(r->out, name, name_len, v);
+    return check_growth(r);
 }
 
 /* Several branches at one place: none may end there unless it is alone. */
