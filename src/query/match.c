@@ -82,8 +82,11 @@ bool ash__matcher_test(const ash_matcher *m, ash_doc doc, ash_match_details *det
     ash_match_run run = {m, doc, failed, false};
     if (details != NULL)
         details->array_index = -1;
-    if (m->bare)
-        return ash__matcher_test_value(m, ash__value_of_doc(doc));
+    if (m->bare) {
+        bool matches = false;
+        ash__matcher_check_value(m, ash__value_of_doc(doc), &matches, failed);
+        return matches;
+    }
     return finish(&run, ash__match_doc(&run, m->root, doc, details));
 }
 
@@ -97,9 +100,10 @@ int ash__matcher_check(const ash_matcher *m, ash_doc doc, ash_match_details *det
     return failed.code;
 }
 
-bool ash__matcher_test_value(const ash_matcher *m, ash_value v)
+int ash__matcher_check_value(const ash_matcher *m, ash_value v, bool *matches, ash_error *err)
 {
-    ash_match_run run = {m, {NULL, 0}, NULL, false};
+    ash_error failed = ASH_ERROR_INIT;
+    ash_match_run run = {m, {NULL, 0}, &failed, false};
     ash_builder b = ASH_BUILDER_INIT;
     bool matched = false;
     if (m->bare) {
@@ -111,7 +115,10 @@ bool ash__matcher_test_value(const ash_matcher *m, ash_value v)
         matched = ash__match_doc(&run, m->root, run.root, NULL);
     }
     ash__builder_release(&b);
-    return finish(&run, matched);
+    *matches = finish(&run, matched);
+    if (failed.code != 0 && err != NULL)
+        *err = failed;
+    return failed.code;
 }
 
 ash_doc ash__matcher_filter(const ash_matcher *m)

@@ -30,9 +30,9 @@ int ash__matcher_check(const ash_matcher *m, ash_doc doc, ash_match_details *det
                        ash_error *err);
 
 /* Test a bare value against a condition document, as $pull does: {$gt: 3}, which looks into arrays,
- * or {a: 1}.
+ * or {a: 1}.  Fails as ash__matcher_check() does.
  */
-bool ash__matcher_test_value(const ash_matcher *m, ash_value v);
+int ash__matcher_check_value(const ash_matcher *m, ash_value v, bool *matches, ash_error *err);
 int ash__matcher_new_for_value(ash_value condition, const ash_query_env *env, ash_matcher **out,
                                ash_error *err);
 

@@ -157,20 +157,43 @@ struct value_set {
     const ash_collation *collation;
 };
 
-static bool set_add(struct value_set *s, ash_value v)
+static struct value_set set_new(ash_update_run *r, uint32_t count)
+{
+    uint32_t size = 8;
+    while (size < 2 * count)
+        size *= 2;
+    struct value_set s = {ash__arena_alloc(r->arena, size * sizeof *s.slots), size - 1,
+                          &r->u->env->collation};
+    memset(s.slots, 0, size * sizeof *s.slots);
+    return s;
+}
+
+/* Where it is, or would be. */
+static ash_value *set_slot(const struct value_set *s, ash_value v)
 {
     uint32_t at = (uint32_t)ash__value_hash(v, s->collation) & s->mask;
-    for (; !ash__value_is_missing(s->slots[at]); at = (at + 1) & s->mask) {
-        if (ash__value_equal(s->slots[at], v, s->collation))
-            return false;
-    }
-    s->slots[at] = v;
+    while (!ash__value_is_missing(s->slots[at]) && !ash__value_equal(s->slots[at], v, s->collation))
+        at = (at + 1) & s->mask;
+    return &s->slots[at];
+}
+
+static bool set_has(const struct value_set *s, ash_value v)
+{
+    return !ash__value_is_missing(*set_slot(s, v));
+}
+
+static bool set_add(struct value_set *s, ash_value v)
+{
+    ash_value *slot = set_slot(s, v);
+    if (!ash__value_is_missing(*slot))
+        return false;
+    *slot = v;
     return true;
 }
 
 static int apply_add_to_set(const ash_mod *m, ash_update_run *r, ash_value old, ash_value *out)
 {
-    uint32_t old_count = 0, fresh_count, size = 8;
+    uint32_t old_count = 0, fresh_count;
     ash_value *items = NULL;
     ash_eval e = eval_of(r);
     if (!ash__value_is_missing(old) && old.type != BSON_TYPE_ARRAY)
@@ -181,11 +204,7 @@ static int apply_add_to_set(const ash_mod *m, ash_update_run *r, ash_value old, 
     if (old.type == BSON_TYPE_ARRAY)
         items = ash__array_items(r->arena, old, &old_count);
     ash_value *fresh = ash__array_items(r->arena, m->operand, &fresh_count);
-    while (size < 2 * (old_count + fresh_count))
-        size *= 2;
-    struct value_set set = {ash__arena_alloc(r->arena, size * sizeof *set.slots), size - 1,
-                            &r->u->env->collation};
-    memset(set.slots, 0, size * sizeof *set.slots);
+    struct value_set set = set_new(r, old_count + fresh_count);
     ash_value *all = ash__arena_alloc(r->arena, (old_count + fresh_count) * sizeof *all);
     uint32_t count = old_count;
     for (uint32_t i = 0; i < old_count; i++) {
@@ -254,13 +273,19 @@ static int parse_pull(ash_update_parser *p, ash_mod *m, ash_value operand)
     return rc;
 }
 
-static bool in_list(ash_value list, ash_value v, const ash_collation *c)
+/* $pullAll: what is in the list.  Both may be as long as a document allows. */
+static void pull_listed(const ash_mod *m, ash_update_run *r, ash_value *items, uint32_t count,
+                        uint32_t *kept)
 {
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); ash__doc_iter_next(&it);) {
-        if (ash__value_equal(it.value, v, c))
-            return true;
+    uint32_t listed;
+    ash_value *list = ash__array_items(r->arena, m->operand, &listed);
+    struct value_set set = set_new(r, listed);
+    for (uint32_t i = 0; i < listed; i++)
+        set_add(&set, list[i]);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!set_has(&set, items[i]))
+            items[(*kept)++] = items[i];
     }
-    return false;
 }
 
 /* variant 1: every value of a list. */
@@ -275,14 +300,17 @@ static int apply_pull(const ash_mod *m, ash_update_run *r, ash_value old, ash_va
         return ash__fail_server(r->err, ASH_EINVAL, 2, "Cannot apply %s to a non-array value",
                                 m->op->name);
     ash_value *items = ash__array_items(r->arena, old, &count);
-    for (uint32_t i = 0; i < count; i++) {
-        bool pulled;
-        if (m->op->variant == 1)
-            pulled = in_list(m->operand, items[i], &r->u->env->collation);
-        else if (m->matcher != NULL)
-            pulled = ash__matcher_test_value(m->matcher, items[i]);
+    if (m->op->variant == 1)
+        pull_listed(m, r, items, count, &kept);
+    for (uint32_t i = 0; m->op->variant == 0 && i < count; i++) {
+        bool pulled = false;
+        int rc = 0;
+        if (m->matcher != NULL)
+            rc = ash__matcher_check_value(m->matcher, items[i], &pulled, r->err);
         else
             pulled = ash__value_equal(m->operand, items[i], &r->u->env->collation);
+        if (rc != 0)
+            return rc;
         if (!pulled)
             items[kept++] = items[i];
     }
