@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/match_node.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -18,6 +19,9 @@ typedef struct seeds {
 
 static int add_seed(seeds *s, const char *path, ash_value value, ash_error *err)
 {
+    int result = ash__budget_check(err);
+    if (result != 0)
+        return result;
     for (uint32_t i = 0; i < s->count; i++) {
         const seed *other = &s->items[i];
         if (strcmp(other->path, path) == 0) {

@@ -108,6 +108,54 @@ static void add_truncated(struct changes *c, uint32_t len)
     ash__builder_end(&c->truncated);
 }
 
+/* A document's fields by name: sorted when it pays, since wide documents may change everywhere. */
+struct field {
+    const char *name;
+    ash_value value;
+};
+
+struct fields {
+    ash_doc doc;
+    struct field *sorted; /* or NULL */
+    uint32_t count;
+};
+
+/* Of fields of one name the first is looked at, as everywhere. */
+static int by_name_and_place(const void *a, const void *b)
+{
+    const struct field *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : (x->name > y->name) - (x->name < y->name);
+}
+
+static struct fields fields_of(ash_doc doc, uint32_t lookups)
+{
+    struct fields f = {doc, NULL, 0};
+    if (lookups < 16)
+        return f;
+    f.sorted = ash__alloc_array(ash__doc_count(doc) + 1, sizeof *f.sorted);
+    for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);)
+        f.sorted[f.count++] = (struct field){it.name, it.value};
+    qsort(f.sorted, f.count, sizeof *f.sorted, by_name_and_place);
+    return f;
+}
+
+static ash_value field_named(const struct fields *f, const char *name)
+{
+    uint32_t low = 0, high = f->count;
+    if (f->sorted == NULL)
+        return ash__doc_get(f->doc, name);
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (strcmp(f->sorted[mid].name, name) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    bool found = low < f->count && strcmp(f->sorted[low].name, name) == 0;
+    return found ? f->sorted[low].value : ASH_VALUE_MISSING;
+}
+
 static bool add_simple(struct changes *c, ash_value before, ash_value after)
 {
     if (ash__value_identical(before, after))
@@ -143,20 +191,13 @@ static bool add_appended(struct changes *c, ash_value before, ash_value after)
 
 static void walk(struct changes *c, const ash_update_node *n, ash_value before, ash_value after);
 
-static void walk_child(struct changes *c, const ash_update_node *child, const char *name,
-                       ash_value before, ash_value after)
-{
-    size_t mark = push_part(c, name, before.type == BSON_TYPE_ARRAY);
-    walk(c, child, ash__doc_get(ash__value_doc(before), name),
-         ash__doc_get(ash__value_doc(after), name));
-    pop_part(c, mark);
-}
-
+/* Such an update touches every item, and leaves each in its place. */
 static void walk_items(struct changes *c, const ash_update_node *n, ash_value before,
                        ash_value after)
 {
+    ash_doc_iter other = ash__doc_iter(ash__value_doc(after));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(before)); ash__doc_iter_next(&it);) {
-        ash_value item = ash__doc_get(ash__value_doc(after), it.name);
+        ash_value item = ash__doc_iter_next(&other) ? other.value : ASH_VALUE_MISSING;
         size_t mark = push_part(c, it.name, true);
         if (n->count == 1)
             walk(c, n->children[0], it.value, item);
@@ -183,31 +224,41 @@ static void walk(struct changes *c, const ash_update_node *n, ash_value before, 
         walk_items(c, n, before, after);
         return;
     }
+    struct fields old = fields_of(ash__value_doc(before), n->count);
+    struct fields new = fields_of(ash__value_doc(after), n->count);
     for (uint32_t i = 0; i < n->count; i++) {
         char index[12];
         const char *name = n->names[i];
         if (strcmp(name, "$") == 0)
             name = ash__index_name((uint32_t)c->position, index);
-        walk_child(c, n->children[i], name, before, after);
+        size_t mark = push_part(c, name, lists);
+        walk(c, n->children[i], field_named(&old, name), field_named(&new, name));
+        pop_part(c, mark);
     }
+    ash__free(old.sorted);
+    ash__free(new.sorted);
 }
 
 static void compare(struct changes *c, ash_value before, ash_value after);
 
 static void compare_fields(struct changes *c, ash_doc before, ash_doc after)
 {
+    struct fields old = fields_of(before, ash__doc_count(after));
+    struct fields new = fields_of(after, ash__doc_count(before));
     for (ash_doc_iter it = ash__doc_iter(before); ash__doc_iter_next(&it);) {
         size_t mark = push_part(c, it.name, false);
-        compare(c, it.value, ash__doc_get(after, it.name));
+        compare(c, it.value, field_named(&new, it.name));
         pop_part(c, mark);
     }
     for (ash_doc_iter it = ash__doc_iter(after); ash__doc_iter_next(&it);) {
-        if (!ash__value_is_missing(ash__doc_get(before, it.name)))
+        if (!ash__value_is_missing(field_named(&old, it.name)))
             continue;
         size_t mark = push_part(c, it.name, false);
         add_updated(c, it.value);
         pop_part(c, mark);
     }
+    ash__free(old.sorted);
+    ash__free(new.sorted);
 }
 
 static void compare_arrays(struct changes *c, ash_value before, ash_value after)

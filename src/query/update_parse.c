@@ -2,6 +2,8 @@
 /* Reading the document of modifiers, and the array filters. */
 #include "query/update_node.h"
 
+#include "base/budget.h"
+
 #include "base/mem.h"
 #include "query/text.h"
 
@@ -57,7 +59,9 @@ static int parse_modifier(ash_update_parser *p, const ash_mod_op *op, ash_value 
                                 ash__value_text(paths, text, sizeof text));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(paths)); ash__doc_iter_next(&it);) {
         ash_mod *m;
-        int rc = ash__update_add_mod(p, op, it.name, it.value, &m);
+        int rc = ash__budget_step(p->err);
+        if (rc == 0)
+            rc = ash__update_add_mod(p, op, it.name, it.value, &m);
         if (rc == 0 && op->parse != NULL)
             rc = op->parse(p, m, it.value);
         if (rc != 0)

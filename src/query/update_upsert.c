@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/update_node.h"
 
+#include "base/budget.h"
+
 #include "base/mem.h"
 
 #include <string.h>
@@ -44,6 +46,10 @@ static int set_field(struct seed *s, const char *path, ash_value v)
 static bool add_equality(void *ctx, const char *path, ash_value v)
 {
     struct seed *s = ctx;
+    /* Each field makes the document anew. */
+    s->rc = ash__budget_check(s->err);
+    if (s->rc != 0)
+        return false;
     bool is_id = strcmp(path, "_id") == 0 || strncmp(path, "_id.", 4) == 0;
     if (s->u->kind != ASH_UPDATE_REPLACE || is_id)
         s->rc = set_field(s, path, v);
