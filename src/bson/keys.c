@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bson/keycode.h"
 
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "bson/path.h"
@@ -69,12 +70,13 @@ static int emit(const extraction *x, const part_cursor *cursors)
         out->ends = ash__realloc_array(out->ends, out->capacity, sizeof *out->ends);
     }
     const ash_collation *collation = p->has_collation ? &p->collation : NULL;
-    for (uint32_t i = 0; i < p->count; i++)
+    for (uint32_t i = 0; i < p->count; i++) {
         append_part(&out->bytes, &p->parts[i], &cursors[i], collation);
-    if (out->bytes.len > ASH_KEYS_MAX_BYTES)
-        return ash__fail_server(x->err, ASH_ETOOBIG, 201,
-                                "index keys of one document take more than %d bytes",
-                                ASH_KEYS_MAX_BYTES);
+        if (out->bytes.len > ASH_KEYS_MAX_BYTES)
+            return ash__fail_server(x->err, ASH_ETOOBIG, 201,
+                                    "index keys of one document take more than %d bytes",
+                                    ASH_KEYS_MAX_BYTES);
+    }
     out->ends[out->count++] = (uint32_t)out->bytes.len;
     return 0;
 }
@@ -233,11 +235,15 @@ static int expand_elements(const extraction *x, const part_cursor *waiting, part
 static int expand(const extraction *x, const part_cursor *cursors)
 {
     uint32_t count = x->pattern->count;
+    /* Positions are looked for in all of an array, for each element of the one around it. */
+    int rc = ash__budget_step(x->err);
+    if (rc != 0)
+        return rc;
     /* On the heap, since arrays nest as deep as documents do. */
     part_cursor *waiting = ash__alloc_array(2 * count, sizeof *waiting);
     bool only_positions;
     memcpy(waiting, cursors, count * sizeof *waiting);
-    int rc = look_up_positions(x, waiting, &only_positions);
+    rc = look_up_positions(x, waiting, &only_positions);
     if (rc == 0 && only_positions) {
         step_into(x, waiting, ASH_VALUE_MISSING);
         rc = extract(x, waiting);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bson/path.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -87,6 +88,10 @@ static bool walk_position(const walker *w, ash_value element, const char *rest, 
 static bool walk_array(const walker *w, ash_doc array, const char *path, trail t)
 {
     const char *rest;
+    /* A number is both a position and a name: with each array on the way there may be twice as many
+     * ways through the document. */
+    if (ash__budget_step(NULL) != 0)
+        return false;
     size_t part_len = ash__path_part(path, &rest);
     uint32_t position = 0;
     bool by_position = ash__path_index(path, part_len, &position);

@@ -30,7 +30,8 @@ typedef struct ash_path_hit {
  * itself. */
 typedef bool (*ash_path_visit)(void *ctx, const ash_path_hit *hit);
 
-/* false if the visitor stopped it. */
+/* false if the visitor stopped it, or this thread's budget (base/budget.h) is used up: the caller
+ * looks at that. */
 bool ash__path_walk(ash_doc doc, const char *path, bool expand_leaf, ash_path_visit visit,
                     void *ctx);
 

@@ -2,19 +2,36 @@
 /* Looking inside strings: $split, $indexOfBytes/CP, $trim and its kin, $replaceOne/All. */
 #include "query/expr_node.h"
 
+#include "base/budget.h"
 #include "query/utf8.h"
 
 #include <string.h>
 
-/* Offset of needle at or behind from, or -1. */
-static int64_t find(const char *text, uint32_t len, const char *needle, uint32_t needle_len,
-                    uint32_t from)
+/* How much may be compared between two looks at the budget. */
+#define STRETCH_BYTES 65536
+
+/* *at: offset of needle at or behind from, or -1.  Text and needle may be repetitive and long: each
+ * place is compared byte by byte. */
+static int find(ash_eval *e, const char *text, uint32_t len, const char *needle,
+                uint32_t needle_len, uint32_t from, int64_t *at)
 {
+    uint64_t compared = 0;
+    *at = -1;
     for (uint32_t i = from; needle_len <= len && i <= len - needle_len; i++) {
-        if (memcmp(text + i, needle, needle_len) == 0)
-            return i;
+        bool starts = needle_len == 0 || text[i] == needle[0];
+        if (starts && memcmp(text + i, needle, needle_len) == 0) {
+            *at = i;
+            return 0;
+        }
+        compared += starts ? needle_len : 1;
+        if (compared < STRETCH_BYTES)
+            continue;
+        compared = 0;
+        int rc = ash__budget_step(e->err);
+        if (rc != 0)
+            return rc;
     }
-    return -1;
+    return 0;
 }
 
 static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
@@ -41,9 +58,14 @@ static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
         return ash__fail_server(e->err, ASH_EINVAL, 40087, "$split requires a non-empty separator");
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
-    while ((at = find(text, len, sep, sep_len, from)) >= 0) {
+    while (rc == 0 && (rc = find(e, text, len, sep, sep_len, from, &at)) == 0 && at >= 0) {
         ash__builder_item(&b, count++, ash__make_string(e->arena, text + from, (size_t)at - from));
         from = (uint32_t)at + sep_len;
+        rc = ash__check_size(e, b.buf.len);
+    }
+    if (rc != 0) {
+        ash__builder_release(&b);
+        return rc;
     }
     ash__builder_item(&b, count, ash__make_string(e->arena, text + from, len - from));
     return ash__make_array(e, &b, out);
@@ -96,11 +118,13 @@ static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
     }
     if (bound[1] < len)
         len = bound[1];
-    int64_t at = bound[0] > len ? -1 : find(text, len, needle, needle_len, bound[0]);
+    int64_t at = -1;
+    if (bound[0] <= len)
+        rc = find(e, text, len, needle, needle_len, bound[0], &at);
     if (at > 0 && code_points)
         at = ash__utf8_length(text, (uint32_t)at);
     *out = ash__make_int32(e->arena, (int32_t)at);
-    return 0;
+    return rc;
 }
 
 static const ash_op_param trim_params[] = {{"input", 50695}, {"chars", 0}, {NULL}};
@@ -148,9 +172,14 @@ static int eval_trim(const ash_node *n, ash_eval *e, ash_value *out)
     if (n->args[1] != NULL)
         chars = ash__value_string(v[1], &chars_len);
     while ((n->op->variant & TRIM_LEFT) && from < len &&
-           (step = trimmable(text + from, len - from, chars, chars_len)) > 0)
+           (step = trimmable(text + from, len - from, chars, chars_len)) > 0) {
         from += step;
+        if ((rc = ash__budget_step(e->err)) != 0)
+            return rc;
+    }
     while ((n->op->variant & TRIM_RIGHT) && len > from) {
+        if ((rc = ash__budget_step(e->err)) != 0)
+            return rc;
         uint32_t last = len - 1;
         while (last > from && ((uint8_t)text[last] & 0xC0) == 0x80)
             last--;
@@ -189,7 +218,7 @@ static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
     for (int i = 0; i < 3; i++)
         text[i] = ash__value_string(v[i], &len[i]);
     ash_buffer buf = ASH_BUFFER_INIT;
-    while (rc == 0 && (at = find(text[0], len[0], text[1], len[1], from)) >= 0) {
+    while (rc == 0 && (rc = find(e, text[0], len[0], text[1], len[1], from, &at)) == 0 && at >= 0) {
         ash__buffer_append(&buf, text[0] + from, (size_t)at - from);
         ash__buffer_append(&buf, text[2], len[2]);
         from = (uint32_t)at + len[1];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/expr_node.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "query/text.h"
 
@@ -306,7 +307,9 @@ static int parse_array(ash_parse *p, ash_value spec, ash_node **out)
 
 int ash__expr_parse(ash_parse *p, ash_value spec, ash_node **out)
 {
-    int rc = 0;
+    int rc = ash__budget_step(p->err);
+    if (rc != 0)
+        return rc;
     if (++p->depth > ASH_EXPR_MAX_DEPTH)
         return ash__fail_server(p->err, ASH_EINVAL, 15, "expression is nested deeper than %d",
                                 ASH_EXPR_MAX_DEPTH);

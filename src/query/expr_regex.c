@@ -2,6 +2,7 @@
 /* $regexMatch $regexFind $regexFindAll. */
 #include "query/expr_node.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "query/match_regex.h"
 #include "query/utf8.h"
@@ -52,12 +53,13 @@ static int read_pattern(const ash_node *n, ash_eval *e, ash_regex **out, bool *n
     return rc;
 }
 
-/* {match, idx (in characters), captures}. */
-static void append_match(ash_builder *b, const char *text, const size_t *offsets, uint32_t pairs)
+/* {match, idx, captures}; idx: how many characters stand before the match. */
+static void append_match(ash_builder *b, const char *text, const size_t *offsets, uint32_t pairs,
+                         uint32_t idx)
 {
     char buf[12];
     ash__builder_string(b, "match", text + offsets[0], (uint32_t)(offsets[1] - offsets[0]));
-    ash__builder_int32(b, "idx", (int32_t)ash__utf8_length(text, (uint32_t)offsets[0]));
+    ash__builder_int32(b, "idx", (int32_t)idx);
     ash__builder_begin_array(b, "captures");
     for (uint32_t i = 1; i < pairs; i++) {
         const size_t *group = offsets + 2 * i;
@@ -73,18 +75,22 @@ static void append_match(ash_builder *b, const char *text, const size_t *offsets
 static int find_all(ash_eval *e, const ash_regex *r, const char *text, uint32_t len, ash_value *out)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    size_t from = 0;
-    uint32_t count = 0;
+    size_t from = 0, counted = 0;
+    uint32_t count = 0, idx = 0;
     int found = 1;
     ash__builder_begin(&b);
     while (from <= len) {
         char name[12];
         size_t *offsets;
         uint32_t pairs;
+        if ((found = ash__budget_step(e->err)) != 0)
+            break;
         found = ash__regex_find(r, text, len, from, &offsets, &pairs, e->err);
         if (found == 1) {
+            idx += ash__utf8_length(text + counted, (uint32_t)(offsets[0] - counted));
+            counted = offsets[0];
             ash__builder_begin_doc(&b, ash__index_name(count++, name));
-            append_match(&b, text, offsets, pairs);
+            append_match(&b, text, offsets, pairs, idx);
             ash__builder_end(&b);
             from = offsets[1];
             if (offsets[1] == offsets[0])
@@ -112,7 +118,7 @@ static int find_first(ash_eval *e, const ash_regex *r, const char *text, uint32_
     *out = ash__make_null();
     if (found == 1) {
         ash__builder_begin(&b);
-        append_match(&b, text, offsets, pairs);
+        append_match(&b, text, offsets, pairs, ash__utf8_length(text, (uint32_t)offsets[0]));
         found = ash__make_doc(e, &b, out);
     }
     ash__free(offsets);

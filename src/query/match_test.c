@@ -191,7 +191,9 @@ static bool test_path(ash_match_run *run, const ash_match_node *n, ash_doc doc,
                   kind != ASH_COND_ELEM_MATCH_VALUE && kind != ASH_COND_EXISTS;
     bool negated = kind == ASH_COND_EXISTS && !n->wanted;
     struct visit visit = {run, n, negated ? NULL : details, false};
-    ash__path_walk(doc, n->cond.path, expand, visit_hit, &visit);
+    bool done = ash__path_walk(doc, n->cond.path, expand, visit_hit, &visit);
+    if (!done && !visit.found && !run->has_failed)
+        run->has_failed = ash__budget_check(run->failed) != 0;
     return visit.found != negated;
 }
 

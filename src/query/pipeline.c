@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/stage.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -257,7 +258,9 @@ static int next_of(ash_pipeline *p, ash_stage *s, ash_doc *out, ash_error *err)
     if (s == NULL)
         return pull_source(p, out, err);
     *out = (ash_doc){NULL, 0};
-    return s->op->next(s, out, err);
+    /* One document of the source may become billions on its way through the stages. */
+    int rc = ash__budget_step(err);
+    return rc != 0 ? rc : s->op->next(s, out, err);
 }
 
 int ash__stage_pull(ash_stage *s, ash_doc *out, ash_error *err)

@@ -156,6 +156,9 @@ int ash__sort_key_checked(const ash_sort_spec *s, ash_doc doc, ash_buffer *out, 
     if (result == 0) {
         ash_doc key = ash__key_set_at(&keys, 0);
         ash__buffer_append(out, key.data, key.len);
+    } else if (result == ASH_ETIMEOUT || result == ASH_EINTERRUPTED) {
+        if (err != NULL)
+            *err = inner;
     } else {
         result = ash__fail_server(err, ASH_EINVAL, 2, "%s",
                                   inner.server_code == 171

@@ -164,8 +164,11 @@ int ash_collection_distinct(ash_collection *c, const char *key, const bson_t *fi
         return result;
     if (key[0] == '\0')
         return ash__fail(err, ASH_EINVAL, "key of distinct is empty");
-    return c->store->ops->distinct(c->store, c->db, c->name, key, ash__bson_or_empty(filter),
-                                   collation, o, out, err);
+    ash_budget outer = ash__budget_enter(o->deadline_ms, o->cancel, 0);
+    result = c->store->ops->distinct(c->store, c->db, c->name, key, ash__bson_or_empty(filter),
+                                     collation, o, out, err);
+    ash__budget_leave(outer);
+    return result;
 }
 
 static bool is_verbosity(const char *text)

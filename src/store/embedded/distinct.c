@@ -3,6 +3,7 @@
 #include "store/embedded/slots.h"
 #include "store/embedded/views.h"
 
+#include "base/budget.h"
 #include "bson/builder.h"
 #include "bson/path.h"
 
@@ -72,7 +73,8 @@ static int gather(ash_cursor *cursor, const char *key, seen_values *s, ash_error
         if (rc != 0)
             return rc;
         for (size_t i = 0; i < batch.count; i++)
-            ash__path_walk(batch.docs[i], key, true, visit_value, s);
+            if (!ash__path_walk(batch.docs[i], key, true, visit_value, s))
+                return ash__budget_check(err);
         if (s->answer.buf.len > ASH_DOC_MAX_BYTES)
             return ash__fail_server(err, ASH_ETOOBIG, 17217, "distinct too big, 16mb cap");
     }
