@@ -31,7 +31,9 @@ typedef struct ash_writer ash_writer; /* the right to change things, inside an a
 typedef struct ash_filter_hooks {
     int (*compile)(const bson_t *filter, const ash_collation *collation, void **out,
                    ash_error *err);
-    bool (*test)(void *filter, ash_doc doc);
+    /* Fails when it could not be found out, because time was up: whoever asks then changes nothing.
+     */
+    int (*test)(void *filter, ash_doc doc, bool *matches, ash_error *err);
     void (*free)(void *filter);
 } ash_filter_hooks;
 

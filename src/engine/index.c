@@ -119,10 +119,12 @@ int ash__index_has(const ash_view *v, const ash_index *i, ash_doc key, uint64_t 
 int ash__index_keys(const ash_index *i, const ash_engine *e, ash_doc doc, ash_key_set *out,
                     ash_error *err)
 {
-    if (i->partial != NULL && !e->opts.filters.test(i->partial, doc)) {
+    bool is_in = true;
+    int result = i->partial != NULL ? e->opts.filters.test(i->partial, doc, &is_in, err) : 0;
+    if (result != 0 || !is_in) {
         out->count = 0;
         out->multikey = false;
-        return 0;
+        return result;
     }
     return ash__keys_extract(&i->pattern, doc, out, err);
 }

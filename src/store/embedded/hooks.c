@@ -24,9 +24,9 @@ static int hook_compile(const bson_t *filter, const ash_collation *collation, vo
     return rc;
 }
 
-static bool hook_test(void *filter, ash_doc doc)
+static int hook_test(void *filter, ash_doc doc, bool *matches, ash_error *err)
 {
-    return ash__hooked_test(filter, doc);
+    return ash__hooked_test(filter, doc, matches, err);
 }
 
 static void hook_free(void *filter)
@@ -43,9 +43,9 @@ const ash_matcher *ash__hooked_matcher(const void *filter)
     return filter != NULL ? ((const hooked *)filter)->matcher : NULL;
 }
 
-bool ash__hooked_test(const void *filter, ash_doc doc)
+int ash__hooked_test(const void *filter, ash_doc doc, bool *matches, ash_error *err)
 {
-    return ash__matcher_test(((const hooked *)filter)->matcher, doc, NULL, NULL);
+    return ash__matcher_check(((const hooked *)filter)->matcher, doc, NULL, matches, err);
 }
 
 const ash_filter_hooks ash__embedded_hooks = {

@@ -9,6 +9,7 @@
 extern const ash_filter_hooks ash__embedded_hooks;
 
 const ash_matcher *ash__hooked_matcher(const void *filter); /* NULL gives NULL */
-bool ash__hooked_test(const void *filter, ash_doc doc);
+/* As ash__matcher_check(). */
+int ash__hooked_test(const void *filter, ash_doc doc, bool *matches, ash_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/budget.h"
 #include "base/clock.h"
 #include "base/share.h"
+#include "store/embedded/hooks.h"
 
 #include <string.h>
 
@@ -233,6 +234,56 @@ static void test_embedded_budget__sorted_cursors_shrink(void **state)
     ash__free(text);
 }
 
+/* A filter that ran out of time has not said no: a document would go into a partial index or not,
+ * or past a validator, as the clock has it. */
+static void test_embedded_budget__filters_do_not_guess(void **state)
+{
+    const volatile int cancel = 1;
+    ash_error err = ASH_ERROR_INIT;
+    void *filter = NULL;
+    int given_up = 0;
+    bson_t *spec = fixture_json("{\"a\":{\"$gt\":0}}");
+    bson_t *doc = fixture_json("{\"a\":1}");
+    (void)state;
+    assert_ok(ash__embedded_hooks.compile(spec, NULL, &filter, &err), &err);
+    ash_budget outer = ash__budget_enter(0, &cancel, 0);
+    for (int i = 0; i < 100; i++) {
+        bool matches = false;
+        int rc = ash__embedded_hooks.test(filter, ash__doc_from_bson(doc), &matches, &err);
+        assert_true(rc == (matches ? 0 : ASH_EINTERRUPTED));
+        given_up += rc != 0;
+    }
+    ash__budget_leave(outer);
+    assert_true(given_up > 0);
+    ash__embedded_hooks.free(filter);
+    bson_destroy(spec);
+    bson_destroy(doc);
+}
+
+/* There are 2^40 ways of a path of numbers through this document. */
+static void test_embedded_budget__distinct_of_numbers(void **state)
+{
+    enum { DEEP = 40 };
+    fixture *f = *state;
+    ash_buffer text = ASH_BUFFER_INIT, key = ASH_BUFFER_INIT;
+    ash_op op = {.durability = ASH_DURABILITY_DEFAULT};
+    bson_t out;
+    for (int i = 0; i < DEEP; i++)
+        ash__buffer_append_text(&text, "{\"0\":[");
+    for (int i = 0; i < DEEP; i++)
+        ash__buffer_append_text(&text, "]}");
+    for (int i = 0; i < 2 * DEEP + 10; i++)
+        ash__buffer_append_text(&key, i == 0 ? "0" : ".0");
+    assert_ok(fixture_insert(f, f->c, ash__buffer_text(&text)), &f->err);
+    int64_t started = ash__clock_ms();
+    op.deadline_ms = ash_deadline(LIMIT_MS);
+    expect_late(
+        f, ash_collection_distinct(f->c, ash__buffer_text(&key), NULL, NULL, &op, &out, &f->err),
+        started);
+    ash__buffer_release(&text);
+    ash__buffer_release(&key);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -243,6 +294,8 @@ int main(void)
         EMBEDDED(test_embedded_budget__a_validator),
         EMBEDDED(test_embedded_budget__results_share_memory),
         EMBEDDED(test_embedded_budget__sorted_cursors_shrink),
+        EMBEDDED(test_embedded_budget__filters_do_not_guess),
+        EMBEDDED(test_embedded_budget__distinct_of_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
