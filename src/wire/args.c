@@ -274,6 +274,14 @@ int ash__check_system_name(const char *db, const char *coll, ash_error *err)
                             "Invalid system namespace: %.63s.%.200s", db, coll);
 }
 
+int ash__check_namespace(const char *name, uint32_t len_bytes, ash_error *err)
+{
+    if (len_bytes != 0 && strlen(name) == len_bytes)
+        return 0;
+    return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                            "Invalid namespace specified '%.100s'", name);
+}
+
 int ash__command_collection(const ash_command *c, ash_collection **out, ash_error *err)
 {
     return ash_collection_open(c->server->store, c->db, c->coll, out, err);

@@ -130,7 +130,7 @@ static int aggregate_target(const ash_command *c, const char **coll, ash_error *
     *coll = NULL;
     if (c->value.type == BSON_TYPE_UTF8) {
         *coll = ash__value_string(c->value, &len);
-        return 0;
+        return ash__check_namespace(*coll, len, err);
     }
     if (ash__value_as_int64(c->value, &one) && one == 1)
         return 0;

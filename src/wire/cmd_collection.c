@@ -80,7 +80,12 @@ int ash__run_rename_collection(ash_command *c, ash_error *err)
     const char *name, *to_name;
     ash_collection *coll = NULL;
     const char *to = ash__arg_string(c, "to", NULL);
-    int rc = split_namespace(c->coll, &db, &name, err);
+    uint32_t to_len = 0;
+    if (to != NULL)
+        ash__value_string(ash__arg(c, "to"), &to_len);
+    int rc = to != NULL ? ash__check_namespace(to, to_len, err) : 0;
+    if (rc == 0)
+        rc = split_namespace(c->coll, &db, &name, err);
     if (rc == 0)
         rc = split_namespace(to, &to_db, &to_name, err);
     if (rc == 0)

@@ -175,8 +175,12 @@ int ash__run_explain(ash_command *c, ash_error *err)
     ash_doc_iter it = ash__doc_iter(command);
     if (!ash__doc_iter_next(&it))
         return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE, "explain needs a command");
-    if (it.value.type == BSON_TYPE_UTF8)
+    if (it.value.type == BSON_TYPE_UTF8) {
         coll = ash__value_string(it.value, &len);
+        int rc = ash__check_namespace(coll, len, err);
+        if (rc != 0)
+            return rc;
+    }
     const char *verbosity = ash__arg_string(c, "verbosity", "allPlansExecution");
     if (strcmp(verbosity, "queryPlanner") != 0 && strcmp(verbosity, "executionStats") != 0 &&
         strcmp(verbosity, "allPlansExecution") != 0)

@@ -2,6 +2,7 @@
 #include "wire/cmd.h"
 
 #include "base/mem.h"
+#include "wire/text.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -42,7 +43,9 @@ static void add_error_doc(write_tally *t, ash_doc error, uint32_t index)
     ash__builder_begin_doc(&t->errors, ash__index_name(t->error_count++, name));
     ash__builder_int32(&t->errors, "index", (int32_t)index);
     for (ash_doc_iter it = ash__doc_iter(error); ash__doc_iter_next(&it);)
-        if (strcmp(it.name, "index") != 0)
+        if (strcmp(it.name, "errmsg") == 0 && it.value.type == BSON_TYPE_UTF8)
+            ash__wire_text(&t->errors, "errmsg", ash__value_string(it.value, NULL));
+        else if (strcmp(it.name, "index") != 0)
             ash__builder_element(&t->errors, &it);
     ash__builder_end(&t->errors);
 }
@@ -53,7 +56,7 @@ static void add_plain_error(write_tally *t, const ash_error *err, uint32_t index
     ash__builder_begin_doc(&t->errors, ash__index_name(t->error_count++, name));
     ash__builder_int32(&t->errors, "index", (int32_t)index);
     ash__builder_int32(&t->errors, "code", ash_error_server_code(err));
-    ash__builder_text(&t->errors, "errmsg", err->text);
+    ash__wire_text(&t->errors, "errmsg", err->text);
     ash__builder_end(&t->errors);
 }
 
@@ -358,7 +361,7 @@ int ash__run_get_last_error(ash_command *c, ash_error *err)
     ash__builder_int32(b, "syncMillis", 0);
     ash__builder_null(b, "writtenTo");
     if (conn->last_error[0] != '\0') {
-        ash__builder_text(b, "err", conn->last_error);
+        ash__wire_text(b, "err", conn->last_error);
         ash__builder_int32(b, "code", conn->last_code);
     } else {
         ash__builder_null(b, "err");

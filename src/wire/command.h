@@ -130,6 +130,8 @@ int ash__missing_argument(const ash_command *c, const char *name, ash_error *err
 /* Collections system.* are a server's own, but for a few: ASH_EINVAL (73) when clients must not
  * make or fill it. */
 int ash__check_system_name(const char *db, const char *coll, ash_error *err);
+/* A name that a command gives: not empty, and no NUL in it, behind which nobody would look. 73. */
+int ash__check_namespace(const char *name, uint32_t len_bytes, ash_error *err);
 
 /* The collection that the command names. Freed by the caller. */
 int ash__command_collection(const ash_command *c, ash_collection **out, ash_error *err);

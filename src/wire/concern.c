@@ -227,7 +227,7 @@ static int read_level(ash_command *c, const char *level, ash_error *err)
     if (strcmp(level, "snapshot") == 0)
         return read_snapshot(c, err);
     snprintf(padded, sizeof padded, " %.24s ", level);
-    if (strstr(levels, padded) == NULL)
+    if (strchr(level, ' ') != NULL || strstr(levels, padded) == NULL)
         return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
                                 "'%.60s' is not a read concern level", level);
     if ((c->info->flags & ASH_COMMAND_READ_CONCERN) == 0 && strcmp(level, "local") != 0)

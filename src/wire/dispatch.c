@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/ops.h"
+#include "wire/text.h"
 
 #include <ctype.h>
 #include <limits.h>
@@ -30,7 +31,7 @@ void ash__reply_error(ash_reply *r, const ash_error *err)
     int32_t code = ash_error_server_code(err);
     ash_error_server_name(code, name, sizeof name);
     ash__builder_double(&r->body, "ok", 0.0);
-    ash__builder_text(&r->body, "errmsg", err->text);
+    ash__wire_text(&r->body, "errmsg", err->text);
     ash__builder_int32(&r->body, "code", code);
     ash__builder_text(&r->body, "codeName", name);
     if (r->has_details)
@@ -118,7 +119,7 @@ static void add_write_concern_error(ash_command *c, const ash_failure *failure)
         ash__builder_begin_doc(b, "writeConcernError");
         ash__builder_int32(b, "code", (int32_t)code);
         ash__builder_text(b, "codeName", name);
-        ash__builder_text(b, "errmsg", c->concern.error_text);
+        ash__wire_text(b, "errmsg", c->concern.error_text);
         ash__builder_end(b);
     }
 }
