@@ -57,11 +57,37 @@ static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
     return true;
 }
 
+/* A compressed message is unpacked behind itself and whatever came with it. */
+static size_t packed_room(size_t len)
+{
+    return len > ASH_BLOCK_SMALL_BYTES ? len : ASH_BLOCK_SMALL_BYTES;
+}
+
+/* How large the block must be for the whole message.  All of it is taken at once: who held a part
+ * and waited for the rest would wait for others that do the same. */
+static int block_bytes(ash_connection *c, const ash_message_header *header, int64_t deadline_ms,
+                       size_t *out, ash_error *err)
+{
+    size_t plain = 0;
+    size_t start = header->length < ASH_MESSAGE_COMPRESSED_BYTES ? header->length
+                                                                 : ASH_MESSAGE_COMPRESSED_BYTES;
+    *out = header->length;
+    if (header->op_code != ASH_OP_COMPRESSED)
+        return 0;
+    if (!read_until(c, start, deadline_ms))
+        return ash__fail(err, ASH_ENETWORK, "the rest of a message did not come");
+    int rc = ash__compressed_size(c->block.data, header->length, &plain, err);
+    /* Rounded up, so that the next one fits, too. */
+    *out = packed_room(header->length) + (plain | 0xfff) + 1;
+    return rc;
+}
+
 /* The next whole message at the start of the block; false when there will be none. */
 static bool receive(ash_connection *c, size_t *len)
 {
     ash_message_header header;
     ash_error err = ASH_ERROR_INIT;
+    size_t bytes;
     if (c->have == 0 && !rest(c))
         return false;
     int64_t deadline = ash__clock_deadline(c->server->opts.message_timeout_ms);
@@ -73,7 +99,8 @@ static bool receive(ash_connection *c, size_t *len)
         return false;
     }
     deadline += header.length / BYTES_A_MS;
-    if (ash__block_reserve(&c->block, c->have, header.length, deadline, &err) != 0) {
+    if (block_bytes(c, &header, deadline, &bytes, &err) != 0 ||
+        ash__block_reserve(&c->block, c->have, bytes, deadline, &err) != 0) {
         ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
                  err.text);
         return false;
@@ -162,6 +189,7 @@ static bool answer_bad_message(ash_connection *c, const ash_request *request, co
     if (!ash__request_wants_reply(request))
         return usable;
     ash__reply_begin(&c->reply);
+    c->reply.has_details = false;
     ash__reply_error(&c->reply, err);
     return send_reply(c, request) && usable;
 }
@@ -184,21 +212,14 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
 static bool handle_compressed(ash_connection *c, size_t len)
 {
     ash_error err = ASH_ERROR_INIT;
-    ash_block plain;
+    uint8_t *plain = c->block.data + packed_room(len);
     size_t plain_len;
-    bool alive = false;
-    int64_t deadline = ash__clock_deadline(c->server->opts.message_timeout_ms);
-    ash__block_init(&plain, &c->server->room);
     if (ash__compressed_size(c->block.data, len, &plain_len, &err) == 0 &&
-        ash__block_reserve(&plain, 0, plain_len, deadline, &err) == 0 &&
-        ash__compressed_unpack(c->block.data, len, plain.data, plain_len, &c->compressor, &err) ==
-            0)
-        alive = handle_plain(c, plain.data, plain_len);
-    else
-        ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
-                 err.text);
-    ash__block_release(&plain);
-    return alive;
+        ash__compressed_unpack(c->block.data, len, plain, plain_len, &c->compressor, &err) == 0)
+        return handle_plain(c, plain, plain_len);
+    ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
+             err.text);
+    return false;
 }
 
 static bool handle(ash_connection *c, size_t len)

@@ -31,7 +31,7 @@ size_t ash__room_used(ash_room *room)
 
 static int take(ash_room *room, size_t bytes, int64_t deadline_ms, ash_error *err)
 {
-    size_t limit = bytes > ASH_ROOM_BULK_BYTES ? room->total / 2 : room->total;
+    size_t limit = bytes > ASH_ROOM_BULK_BYTES ? room->total / 4 * 3 : room->total;
     int rc = 0;
     if (bytes > limit)
         return ash__fail(err, ASH_ETOOBIG, "a message of %zu bytes is over the server's limit",
@@ -86,6 +86,8 @@ int ash__block_reserve(ash_block *block, size_t keep_bytes, size_t capacity, int
     ash_assert(keep_bytes <= block->capacity);
     if (capacity <= block->capacity)
         return 0;
+    /* Who waits for room holds none: else those who wait could wait for each other. */
+    ash__block_shrink(block, keep_bytes);
     /* Not from the heap: freed memory must leave the process at once. */
     int rc = take(block->room, capacity, deadline_ms, err);
     if (rc != 0)

@@ -7,8 +7,8 @@
  * A block holds a connection's bytes.  A small one (ASH_BLOCK_SMALL_BYTES) is the connection's own;
  * anything larger is taken out of a room that all connections of a server share, so that their sum
  * is bounded, and goes back to the operating system when the block shrinks.  Messages over
- * ASH_ROOM_BULK_BYTES may fill only half of the room: whoever sends large messages slowly cannot
- * keep out those who send small ones. */
+ * ASH_ROOM_BULK_BYTES may fill only three quarters of the room: whoever sends large messages slowly
+ * cannot keep out those who send small ones. */
 
 #include "base/error.h"
 #include "base/thread.h"
@@ -40,7 +40,7 @@ void ash__block_release(ash_block *block);
 
 /* Make the block hold at least capacity bytes, keeping its first keep_bytes.  Waits for room until
  * the deadline (monotonic ms): ASH_ETIMEOUT.  ASH_ETOOBIG for more than the room could ever give,
- * ASH_ENOMEM when the system has none.  On failure the block is as before. */
+ * ASH_ENOMEM when the system has none.  On failure the block still has its first keep_bytes. */
 int ash__block_reserve(ash_block *block, size_t keep_bytes, size_t capacity, int64_t deadline_ms,
                        ash_error *err);
 

@@ -89,6 +89,26 @@ static int fake_remove(ash_store *store, const char *db, const char *coll, const
     return 0;
 }
 
+/* It always meets a duplicate. */
+static int fake_find_and_modify(ash_store *store, const char *db, const char *coll,
+                                const bson_t *filter, const ash_find_and_modify_options *opts,
+                                bson_t *value, bool *found, ash_write_result *result,
+                                ash_error *err)
+{
+    bson_t *details = BCON_NEW("keyPattern", "{", "a", BCON_INT32(1), "}");
+    (void)store;
+    (void)db;
+    (void)coll;
+    (void)filter;
+    (void)opts;
+    (void)value;
+    (void)found;
+    int rc = ash__fail_server(err, ASH_EEXISTS, 11000, "the fake store fails");
+    ash__write_result_add_error(result, 0, err, details);
+    bson_destroy(details);
+    return rc;
+}
+
 /* ---- a cursor over copies; tailable ones wait at the end until cancelled or out of time ---- */
 
 typedef struct fake_cursor {
@@ -179,6 +199,7 @@ static const ash_store_ops fake_ops = {.close = fake_close,
                                        .stats = fake_stats,
                                        .insert = fake_insert,
                                        .remove = fake_remove,
+                                       .find_and_modify = fake_find_and_modify,
                                        .find = fake_find};
 
 fake_store *fake_store_new(void)

@@ -305,6 +305,144 @@ static void test_wire_hostile__too_many_connections(void **state)
     fixture_stop(&x);
 }
 
+/* plain as an OP_COMPRESSED whose compressor is none. */
+static void pack_as_is(ash_buffer *out, const ash_buffer *plain)
+{
+    uint8_t head[ASH_MESSAGE_COMPRESSED_BYTES] = {0};
+    memcpy(head, plain->data, ASH_MESSAGE_HEADER_BYTES);
+    ash__put_le32(head,
+                  (uint32_t)(plain->len + ASH_MESSAGE_COMPRESSED_BYTES - ASH_MESSAGE_HEADER_BYTES));
+    ash__put_le32(head + 12, ASH_OP_COMPRESSED);
+    memcpy(head + 16, plain->data + 12, 4);
+    ash__put_le32(head + 20, (uint32_t)plain->len - ASH_MESSAGE_HEADER_BYTES);
+    ash__buffer_append(out, head, sizeof head);
+    ash__buffer_append(out, plain->data + ASH_MESSAGE_HEADER_BYTES,
+                       plain->len - ASH_MESSAGE_HEADER_BYTES);
+}
+
+/* Larger than what one message may fill, packed and unpacked, were they taken one by one: who holds
+ * the one would wait for the other. */
+static void test_wire_hostile__large_compressed_message(void **state)
+{
+    (void)state;
+    enum { DOCS = 3, DOC_BYTES = 13000000 };
+    fixture x;
+    ash_buffer plain = ASH_BUFFER_INIT, packed = ASH_BUFFER_INIT;
+    ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
+    char *text = ash__alloc(DOC_BYTES + 1);
+    bson_t *body = BCON_NEW("ping", BCON_INT32(1), "$db", "a"), reply;
+    const bson_t *docs[DOCS];
+    opts.message_bytes = 1; /* the least there is */
+    opts.message_timeout_ms = 2000;
+    fixture_start(&x, &opts);
+    memset(text, 'x', DOC_BYTES);
+    bson_t *doc = BCON_NEW("t", BCON_UTF8(text));
+    for (size_t i = 0; i < DOCS; i++)
+        docs[i] = doc;
+    message_start(&plain, ASH_OP_MSG);
+    message_body(&plain, body);
+    message_sequence(&plain, "documents", docs, DOCS);
+    message_end(&plain);
+    pack_as_is(&packed, &plain);
+    int fd = client_connect(&x);
+    client_send(fd, packed.data, packed.len);
+    assert_true(client_receive(fd, &packed));
+    assert_true(bson_init_static(&reply, packed.data + 21, packed.len - 21));
+    assert_int_equal(field_number(&reply, "code"), 40415); /* ping takes no documents */
+    close(fd);
+    ash__buffer_release(&plain);
+    ash__buffer_release(&packed);
+    bson_destroy(body);
+    bson_destroy(doc);
+    ash__free(text);
+    fixture_stop(&x);
+}
+
+/* Drivers refuse an answer whose text is no UTF-8, and with it the message. */
+static void test_wire_hostile__messages_are_cut_between_characters(void **state)
+{
+    (void)state;
+    fixture x;
+    ash_buffer name = ASH_BUFFER_INIT;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    for (int i = 0; i < 60; i++)
+        ash__buffer_append_text(&name, "\xc3\xa9");
+    for (int shift = 0; shift < 2; shift++) {
+        bson_t *r = client_run(fd, BCON_NEW(ash__buffer_text(&name) + 2 * shift, BCON_INT32(1)));
+        const char *text = field_text(r, "errmsg");
+        assert_true(bson_utf8_validate(text, strlen(text), false));
+        bson_destroy(r);
+        ash__buffer_append_text(&name, "\xff\xed\xa0\x80");
+        memmove(name.data + 1, name.data, name.len - 1);
+        name.data[0] = 'x';
+    }
+    close(fd);
+    ash__buffer_release(&name);
+    fixture_stop(&x);
+}
+
+static int64_t run_code(int fd, bson_t *command)
+{
+    bson_t *r = client_run(fd, command);
+    int64_t code = field_number(r, "code");
+    bson_destroy(r);
+    return code;
+}
+
+/* What stands behind a NUL would be lost, and another collection be meant. */
+static void test_wire_hostile__names_with_nul(void **state)
+{
+    (void)state;
+    fixture x;
+    bson_t *command = bson_new(), empty = BSON_INITIALIZER;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    bson_append_utf8(command, "aggregate", -1, "c\0d", 3);
+    BSON_APPEND_ARRAY(command, "pipeline", &empty);
+    BSON_APPEND_DOCUMENT(command, "cursor", &empty);
+    assert_int_equal(run_code(fd, command), 73);
+    command = bson_new();
+    BSON_APPEND_UTF8(command, "renameCollection", "a.c");
+    bson_append_utf8(command, "to", -1, "a.d\0e", 5);
+    BSON_APPEND_UTF8(command, "$db", "admin");
+    assert_int_equal(run_code(fd, command), 73);
+    assert_int_equal(
+        run_code(fd, BCON_NEW("find", "c", "readConcern", "{", "level", "local available", "}")),
+        9);
+    close(fd);
+    fixture_stop(&x);
+}
+
+/* What told more about the last failure says nothing about this one. */
+static void test_wire_hostile__details_of_another_command(void **state)
+{
+    (void)state;
+    fixture x;
+    bson_t reply;
+    ash_buffer b = ASH_BUFFER_INIT, deep = ASH_BUFFER_INIT;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    bson_t *r =
+        client_run(fd, BCON_NEW("findAndModify", "c", "update", "{", "a", BCON_INT32(1), "}"));
+    assert_true(bson_has_field(r, "keyPattern"));
+    bson_destroy(r);
+    append_deep(&deep, 1000);
+    message_start(&b, ASH_OP_MSG);
+    ash__buffer_append_byte(&b, 0);
+    ash__buffer_append(&b, deep.data, deep.len);
+    message_end(&b);
+    client_send(fd, b.data, b.len);
+    assert_true(client_receive(fd, &b));
+    assert_true(bson_init_static(&reply, b.data + 21, b.len - 21));
+    assert_true(bson_has_field(&reply, "errmsg"));
+    assert_false(bson_has_field(&reply, "keyPattern"));
+    close(fd);
+    ash__buffer_release(&b);
+    ash__buffer_release(&deep);
+    fixture_stop(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +453,10 @@ int main(void)
         cmocka_unit_test(test_wire_hostile__nested_ten_thousand_deep),
         cmocka_unit_test(test_wire_hostile__documents_that_lie_about_their_size),
         cmocka_unit_test(test_wire_hostile__compressed_bombs),
+        cmocka_unit_test(test_wire_hostile__large_compressed_message),
+        cmocka_unit_test(test_wire_hostile__messages_are_cut_between_characters),
+        cmocka_unit_test(test_wire_hostile__names_with_nul),
+        cmocka_unit_test(test_wire_hostile__details_of_another_command),
         cmocka_unit_test(test_wire_hostile__too_many_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
