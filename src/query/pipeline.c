@@ -137,9 +137,13 @@ static int parse_stages(ash_stage_parser *p, ash_doc stages)
 {
     uint32_t count = ash__doc_count(stages);
     uint32_t index = 0;
-    if (count > MAX_STAGES)
+    /* Each stage calls the one before it, and the first one the last of the pipeline inside it. */
+    p->pipeline->stages += count;
+    if (p->pipeline->stages > MAX_STAGES)
         return ash__fail_server(p->err, ASH_EINVAL, 7749501,
-                                "Pipeline length must be no longer than %d stages", MAX_STAGES);
+                                "Pipeline length must be no longer than %d stages, those of the "
+                                "pipelines around it included",
+                                MAX_STAGES);
     for (ash_doc_iter it = ash__doc_iter(stages); ash__doc_iter_next(&it); index++) {
         if (it.value.type != BSON_TYPE_DOCUMENT)
             return ash__fail_server(p->err, ASH_EINVAL, 14,
@@ -177,9 +181,10 @@ static void finish_head(ash_pipeline *p)
 }
 
 static int new_pipeline(ash_doc stages, const ash_query_env *env, const ash_pipeline_host *host,
-                        enum ash_pipeline_place place, int depth, ash_pipeline **out,
-                        ash_error *err)
+                        enum ash_pipeline_place place, const ash_pipeline *outer,
+                        ash_pipeline **out, ash_error *err)
 {
+    int depth = outer != NULL ? outer->depth + 1 : 1;
     *out = NULL;
     if (depth > MAX_NESTING)
         return ash__fail_server(err, ASH_EINVAL, 9,
@@ -192,6 +197,7 @@ static int new_pipeline(ash_doc stages, const ash_query_env *env, const ash_pipe
     p->arena = ash__arena_new();
     p->place = place;
     p->depth = depth;
+    p->stages = outer != NULL ? outer->stages : 0;
     ash__doc_to_bson(ash__doc_empty, &p->head.sort);
     ash__doc_to_bson(ash__doc_empty, &p->head.change_stream);
     ash__builder_begin(&p->matches);
@@ -208,13 +214,13 @@ static int new_pipeline(ash_doc stages, const ash_query_env *env, const ash_pipe
 int ash__pipeline_new(const bson_t *stages, const ash_query_env *env, const ash_pipeline_host *host,
                       ash_pipeline **out, ash_error *err)
 {
-    return new_pipeline(ash__doc_from_bson(stages), env, host, ASH_PLACE_TOP, 1, out, err);
+    return new_pipeline(ash__doc_from_bson(stages), env, host, ASH_PLACE_TOP, NULL, out, err);
 }
 
 int ash__pipeline_new_inner(ash_doc stages, const ash_query_env *env, const ash_pipeline *outer,
                             enum ash_pipeline_place place, ash_pipeline **out, ash_error *err)
 {
-    return new_pipeline(stages, env, &outer->host, place, outer->depth + 1, out, err);
+    return new_pipeline(stages, env, &outer->host, place, outer, out, err);
 }
 
 void ash__pipeline_free(ash_pipeline *p)

@@ -46,6 +46,7 @@ struct ash_pipeline {
     ash_source source;
     enum ash_pipeline_place place;
     int depth;           /* of pipelines in pipelines */
+    uint32_t stages;     /* its own and those of the pipelines around it */
     ash_builder matches; /* leading filters, an open array while parsing */
     uint32_t match_count;
     ash_pipeline_head head;

@@ -107,6 +107,22 @@ static void test_query_growth__deep_results(void **state)
     }
 }
 
+/* A pipeline's stages call each other, and those of pipelines in them. */
+static void test_query_growth__stages_in_stages(void **state)
+{
+    (void)state;
+    char *stages = repeated("[{'$set': {'a': 1}}", ", {'$set': {'a': 1}}", 199, "]");
+    for (int i = 0; i < 10; i++) {
+        char *open =
+            ash__sprintf("[{'$lookup': {'from': 'none', 'as': 'x', 'pipeline': %s}}", stages);
+        ash__free(stages);
+        stages = repeated(open, ", {'$set': {'a': 1}}", 199, "]");
+        ash__free(open);
+    }
+    check_pipeline("thousands of stages in one another", stages, "[{'a': 1}]", 7749501);
+    ash__free(stages);
+}
+
 static void test_query_growth__large_results(void **state)
 {
     (void)state;
@@ -286,6 +302,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_query_growth__deep_paths),
         cmocka_unit_test(test_query_growth__deep_results),
+        cmocka_unit_test(test_query_growth__stages_in_stages),
         cmocka_unit_test(test_query_growth__large_results),
         cmocka_unit_test(test_query_growth__updates),
         cmocka_unit_test(test_query_growth__expressions),
