@@ -145,10 +145,13 @@ int ash__run_insert(ash_command *c, ash_error *err)
     if (rc == 0 && !result.retried)
         ash__command_wrote(c);
     tally.n = result.inserted;
-    if (rc != 0 && result.error_count == 0 && !ash__error_ends_command(err)) {
+    /* Documents behind the end have been neither inserted nor refused, so nobody may take the
+     * errors told for all. */
+    bool ended = rc != 0 && ash__error_ends_command(err);
+    if (rc != 0 && result.error_count == 0 && !ended) {
         add_plain_error(&tally, err, (uint32_t)result.inserted);
         rc = 0;
-    } else if (result.error_count > 0) {
+    } else if (result.error_count > 0 && !ended) {
         add_store_errors(&tally, &result, 0);
         rc = 0;
     }

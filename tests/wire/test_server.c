@@ -235,6 +235,14 @@ static void test_wire_server__write_concern_and_retry_reach_the_store(void **sta
     assert_int_equal(field_number(r, "writeErrors.0.code"), 11000);
     assert_int_equal(field_number(r, "ok"), 1);
     bson_destroy(r);
+    /* One document was refused, and then time was up: the others are in nobody's list. */
+    x.store->fail_code = ASH_ETIMEOUT;
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "{", "}", "]",
+                                          "ordered", BCON_BOOL(false))),
+                     11000);
+    x.store->fail_code = ASH_ESTATE;
+    x.store->fail_server_code = 225;
+    assert_int_equal(code_of(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "]")), 225);
     close(fd);
     fixture_stop(&x);
 }
