@@ -102,18 +102,17 @@ static int64_t unit_index(enum unit unit, int64_t ms, int week_start)
     return ash__floor_div(ms, units[unit].ms);
 }
 
-static int64_t unit_start(enum unit unit, int64_t index, int week_start)
+/* false when no date is so early. */
+static bool unit_start(enum unit unit, int64_t index, int week_start, int64_t *ms)
 {
-    int64_t ms = 0;
     if (units[unit].months != 0) {
         ash_civil c = {.year = ash__floor_div(index * units[unit].months, 12), .day = 1};
         c.month = (int)(index * units[unit].months - c.year * 12) + 1;
-        ash__civil_to_ms(&c, &ms);
-        return ms;
+        return ash__civil_to_ms(&c, ms);
     }
     if (unit == WEEK)
-        return (index * 7 + week_start) * INT64_C(86400000);
-    return __builtin_mul_overflow(index, units[unit].ms, &ms) ? INT64_MIN : ms;
+        return !__builtin_mul_overflow(index * 7 + week_start, INT64_C(86400000), ms);
+    return !__builtin_mul_overflow(index, units[unit].ms, ms);
 }
 
 /* Days from 1970-01-01 to the first given weekday; "Sunday" or "sun" in any case. */
@@ -206,9 +205,11 @@ static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
     /* Bins are counted from 2000-01-01 (weeks: the first week start behind it), in local time. */
     int64_t origin =
         unit_index(unit, INT64_C(946684800000) + (unit == WEEK ? 518400000 : 0), week_start);
-    int64_t index = unit_index(unit, ash__zone_shift(ms, offset), week_start) - origin;
-    index = ash__floor_div(index, bin) * bin + origin;
-    ms = unit_start(unit, index, week_start);
+    int64_t index = unit_index(unit, ash__zone_shift(ms, offset), week_start);
+    if (__builtin_sub_overflow(index, origin, &index) ||
+        __builtin_mul_overflow(ash__floor_div(index, bin), bin, &index) ||
+        __builtin_add_overflow(index, origin, &index) || !unit_start(unit, index, week_start, &ms))
+        return ash__fail_server(e->err, ASH_EINVAL, 15, "$dateTrunc overflowed");
     *out = ash__make_date(e->arena, ash__zone_shift(ms, -offset));
     return 0;
 }

@@ -261,6 +261,15 @@ static void test_query_expr__string_errors(void **state)
          "'9223372036854775807'}}}",
          5166406, NULL},
         {"{'$dateAdd': {'unit': 'day', 'amount': 1}}", 5166402, NULL},
+        {"{'$dateTrunc': {'date': {'$toDate': {'$numberLong': '-9223372036854775808'}}, 'unit': "
+         "'millisecond', 'binSize': 7}}",
+         15, "$dateTrunc"},
+        {"{'$dateTrunc': {'date': {'$toDate': {'$numberLong': '-9223372036854775808'}}, 'unit': "
+         "'week', 'binSize': 1000000000}}",
+         15, "$dateTrunc"},
+        {"{'$dateTrunc': {'date': {'$toDate': {'$numberLong': '-9223372036854775808'}}, 'unit': "
+         "'day'}}",
+         15, "$dateTrunc"},
         {"{'$dateFromString': {'dateString': 'x'}}", 241, NULL},
     };
     RUN_EXPR_ERRORS(cases);
