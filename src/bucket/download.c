@@ -349,11 +349,11 @@ int ash_download_seek(ash_download *d, int64_t position, ash_error *err)
         return ash__fail(err, ASH_EINVAL, "position %lld is not between %lld and %lld",
                          (long long)position, (long long)d->start, (long long)d->end);
     int64_t ahead = position - d->position;
+    d->position = position;
     if (ahead >= 0 && ahead <= (int64_t)d->piece_len)
         skip_in_piece(d, (size_t)ahead);
     else
-        ash__download_seek_chunk(d, position);
-    d->position = position;
+        ash__download_seek_chunk(d);
     d->ended = false;
     return 0;
 }

@@ -19,6 +19,15 @@ static const size_t BATCH_CHUNKS_IN_PARTS = 64;
 
 /* ---- the cursor ---- */
 
+/* The next one begins with the result's document number `first`. */
+static void forget_batch(ash_download *d, size_t first)
+{
+    d->batch = (ash_batch){.count = 0};
+    d->batch_at = 0;
+    d->batch_first = first;
+    d->piece_len = 0;
+}
+
 static int open_cursor(ash_download *d, ash_transaction *t, int64_t deadline_ms, ash_error *err)
 {
     static const uint8_t by_n[] = {12, 0, 0, 0, BSON_TYPE_INT32, 'n', 0, 1, 0, 0, 0, 0};
@@ -41,10 +50,9 @@ static int open_cursor(ash_download *d, ash_transaction *t, int64_t deadline_ms,
     int rc = ash_collection_find(d->bucket->chunks, &filter, &o, &d->cursor, err);
     d->in_parts = rc == 0 && ash__cursor_take_parts(d->cursor);
     d->first_n = d->next_n = first;
-    d->sought = d->lost = false;
+    d->sought = d->lost = d->aside = false;
     d->batch_chunks = 1;
-    d->batch = (ash_batch){.count = 0};
-    d->batch_at = 0;
+    forget_batch(d, 0);
     bson_destroy(&filter);
     return rc;
 }
@@ -53,8 +61,7 @@ static int open_cursor(ash_download *d, ash_transaction *t, int64_t deadline_ms,
 static int next_batch(ash_download *d, ash_error *err)
 {
     size_t count = d->batch_chunks;
-    d->batch_at = 0;
-    d->piece_len = 0;
+    forget_batch(d, d->batch_first + d->batch.count);
     if (!d->in_parts)
         return ash_cursor_next_batch(d->cursor, 0, BATCH_BYTES, &d->batch, err);
     d->batch_chunks = 2 * count < BATCH_CHUNKS_IN_PARTS ? 2 * count : BATCH_CHUNKS_IN_PARTS;
@@ -72,10 +79,10 @@ void ash__download_close_chunks(ash_download *d)
 {
     ash_cursor_free(d->cursor);
     d->cursor = NULL;
-    d->batch = (ash_batch){.count = 0};
-    d->batch_at = 0;
-    d->piece_len = 0;
-    d->sought = d->lost = false;
+    forget_batch(d, 0);
+    d->sought = d->lost = d->aside = false;
+    ash__free(d->known);
+    d->known = NULL;
 }
 
 /* The next chunk document, or NULL when there is none. */
@@ -87,8 +94,10 @@ static int next_document(ash_download *d, const ash_doc **doc, ash_error *err)
         if (rc != 0)
             return rc;
     }
-    if (d->batch_at < d->batch.count)
+    if (d->batch_at < d->batch.count) {
+        d->chunk_index = d->batch_first + d->batch_at;
         *doc = &d->batch.docs[d->batch_at++];
+    }
     return 0;
 }
 
@@ -98,7 +107,7 @@ static int next_document(ash_download *d, const ash_doc **doc, ash_error *err)
 static int verify(ash_download *d, size_t from, size_t to, ash_error *err)
 {
     size_t wide_from = from, wide_to = to;
-    int rc = ash__cursor_verify(d->cursor, d->chunk, &wide_from, &wide_to, err);
+    int rc = ash__cursor_verify(d->cursor, d->chunk_index, &wide_from, &wide_to, err);
     if (rc != 0)
         return rc;
     if (wide_from > d->right_to || wide_to < d->right_from) {
@@ -138,11 +147,49 @@ static int parse(ash_download *d, int64_t *n, const uint8_t **data, size_t *len,
     return rc == 0 ? ash__chunk_parse(d->file, doc, n, data, len, err) : rc;
 }
 
+/* The bytes from `position` on are given out next. */
+static void begin_piece(ash_download *d, int64_t n, const uint8_t *data, size_t len)
+{
+    size_t skip = (size_t)(d->position - n * d->file->chunk_size);
+    int64_t want = d->end - d->position;
+    d->piece = data + skip;
+    d->piece_len = (int64_t)(len - skip) < want ? len - skip : (size_t)want;
+    d->next_n = n + 1;
+}
+
+/* Whoever seeks once may come again: then nothing but the bytes is looked at. */
+static void note_known(ash_download *d, int64_t n, const uint8_t *data, size_t len)
+{
+    size_t index = (size_t)(n - d->first_n);
+    if (!d->sought || d->chunk_index != index || !ash__cursor_lasts(d->cursor, index))
+        return;
+    if (d->known == NULL)
+        d->known = ash__alloc_array((size_t)((d->end - 1) / d->file->chunk_size - d->first_n + 1),
+                                    sizeof *d->known);
+    d->known[index] =
+        (ash_known_chunk){d->chunk->data, (uint32_t)(data - d->chunk->data), (uint32_t)len};
+}
+
+static bool go_to(ash_download *d, size_t index);
+
+/* After a known chunk the one behind it comes. */
+static bool come_back(ash_download *d)
+{
+    if (!d->aside)
+        return true;
+    d->aside = false;
+    d->sought = go_to(d, (size_t)(d->next_n - d->first_n));
+    return d->sought;
+}
+
 int ash__download_load_chunk(ash_download *d, bool *astray, ash_error *err)
 {
     int64_t n = 0;
     const uint8_t *data = NULL;
     size_t len = 0;
+    *astray = !come_back(d);
+    if (*astray)
+        return 0;
     int rc = next_document(d, &d->chunk, err);
     if (rc == 0 && d->chunk == NULL)
         rc = ash__chunk_missing(d->file, d->next_n, err);
@@ -153,11 +200,9 @@ int ash__download_load_chunk(ash_download *d, bool *astray, ash_error *err)
         rc = ash__chunk_check(d->file, d->next_n, n, len, err);
     if (rc != 0 || *astray)
         return rc;
-    size_t skip = (size_t)(d->position - n * d->file->chunk_size);
-    int64_t want = d->end - d->position;
-    d->piece = data + skip;
-    d->piece_len = (int64_t)(len - skip) < want ? len - skip : (size_t)want;
-    d->next_n = n + 1;
+    if (d->in_parts)
+        note_known(d, n, data, len);
+    begin_piece(d, n, data, len);
     return 0;
 }
 
@@ -167,6 +212,8 @@ int ash__download_check_no_more(ash_download *d, ash_error *err)
     int64_t n = 0;
     const uint8_t *data;
     size_t len = 0;
+    if (!come_back(d))
+        return 0;
     for (;;) {
         int rc = next_document(d, &d->chunk, err);
         if (rc != 0 || d->chunk == NULL)
@@ -181,41 +228,60 @@ int ash__download_check_no_more(ash_download *d, ash_error *err)
 
 /* ---- another place ---- */
 
-static void forget_batch(ash_download *d)
-{
-    d->batch = (ash_batch){.count = 0};
-    d->batch_at = 0;
-    d->piece_len = 0;
-}
-
 /* The index-th chunk comes next; false: there is none, or it is no longer held. */
 static bool go_to(ash_download *d, size_t index)
 {
-    forget_batch(d);
+    forget_batch(d, index);
     d->batch_chunks = 1;
+    d->aside = false;
     d->lost = !ash__cursor_seek(d->cursor, index);
     return !d->lost;
 }
 
+/* To a chunk that was met before; false: to none. */
+static bool go_aside(ash_download *d, int64_t n)
+{
+    const ash_known_chunk *k = d->known != NULL ? &d->known[n - d->first_n] : NULL;
+    if (k == NULL || k->doc == NULL)
+        return false;
+    forget_batch(d, 0);
+    d->known_doc = (ash_doc){k->doc, k->data_at + k->len + 1};
+    d->chunk = &d->known_doc;
+    d->chunk_index = (size_t)(n - d->first_n);
+    d->right_from = 0;
+    d->right_to = k->data_at;
+    d->lost = false;
+    begin_piece(d, n, k->doc + k->data_at, k->len);
+    d->aside = true;
+    return true;
+}
+
+static bool is_in_batch(const ash_download *d, int64_t over)
+{
+    return over >= 0 && over < (int64_t)(d->batch.count - d->batch_at);
+}
+
 /* Chunks between here and there in the batch at hand are passed over without a word to the store;
  * so is, where the store holds them all, any other.  Elsewhere a cursor has to be opened. */
-void ash__download_seek_chunk(ash_download *d, int64_t position)
+void ash__download_seek_chunk(ash_download *d)
 {
-    int64_t n = position / d->file->chunk_size;
+    int64_t n = d->position / d->file->chunk_size;
     int64_t over = n - d->next_n;
     if (d->cursor == NULL)
         return;
     d->piece_len = 0;
-    bool at_end = position == d->end;
-    if (!at_end && over >= 0 && over < (int64_t)(d->batch.count - d->batch_at)) {
-        d->batch_at += (size_t)over;
-    } else if (d->in_parts) {
-        d->sought = !at_end && go_to(d, (size_t)(n - d->first_n));
-        d->lost = !d->sought;
-    } else {
-        ash__download_close_chunks(d);
-    }
     d->next_n = n;
+    if (!d->in_parts && (d->position == d->end || !is_in_batch(d, over))) {
+        ash__download_close_chunks(d);
+    } else if (d->position == d->end) {
+        forget_batch(d, 0);
+        d->aside = false;
+        d->lost = true;
+    } else if (is_in_batch(d, over)) {
+        d->batch_at += (size_t)over;
+    } else if (!go_aside(d, n)) {
+        d->sought = go_to(d, (size_t)(n - d->first_n));
+    }
 }
 
 /* The number of the index-th chunk; *found false: there is none. */

@@ -186,8 +186,9 @@ static int corrupt(uint32_t segment, uint32_t block, const char *what, ash_error
                      (unsigned)segment, (unsigned long long)block * ASH_BLOCK_BYTES);
 }
 
-int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *coll_id,
-                       ash_payload *out, ash_error *err)
+/* Where the record lies in the mapping. */
+static int find_record(ash_segments *s, const ash_place *place, const uint8_t **record,
+                       ash_error *err)
 {
     const uint8_t *base;
     uint32_t blocks;
@@ -198,7 +199,32 @@ int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *
     if (place->len == 0 || place->block == 0 || place->block >= blocks ||
         need > blocks - place->block)
         return corrupt(place->segment, place->block, "a pointer outside the file", err);
-    const uint8_t *record = base + (size_t)place->block * ASH_BLOCK_BYTES;
+    *record = base + (size_t)place->block * ASH_BLOCK_BYTES;
+    return 0;
+}
+
+int ash__segments_open_again(ash_segments *s, const ash_place *place, ash_payload *out,
+                             ash_error *err)
+{
+    const uint8_t *record;
+    int result = find_record(s, place, &record, err);
+    if (result != 0)
+        return result;
+    const char *wrong = ash__record_open_again(record, place->len, out);
+    if (wrong != NULL)
+        return corrupt(place->segment, place->block, wrong, err);
+    out->segment = place->segment;
+    out->block = place->block;
+    return 0;
+}
+
+int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *coll_id,
+                       ash_payload *out, ash_error *err)
+{
+    const uint8_t *record;
+    int result = find_record(s, place, &record, err);
+    if (result != 0)
+        return result;
     const char *wrong = ash__record_open(record, place->len, out);
     if (wrong == NULL && (ash__get_le64(record + 8) != place->sequence ||
                           (coll_id != NULL && ash__get_le64(record + 16) != *coll_id)))

@@ -63,9 +63,10 @@ struct ash_cursor_ops {
                    int64_t await_ms);
     void (*rest)(ash_cursor *cursor);
     void (*free)(ash_cursor *cursor);
-    /* As in store/parts.h; NULL, all three, where there is no such thing. */
+    /* As in store/parts.h; NULL, all four, where there is no such thing. */
     bool (*take_parts)(ash_cursor *cursor);
-    int (*verify)(ash_cursor *cursor, size_t doc, size_t *from, size_t *to, ash_error *err);
+    int (*verify)(ash_cursor *cursor, size_t index, size_t *from, size_t *to, ash_error *err);
+    bool (*lasts)(ash_cursor *cursor, size_t index);
     bool (*seek)(ash_cursor *cursor, size_t index);
 };
 

@@ -9,11 +9,14 @@ bool ash__cursor_take_parts(ash_cursor *cursor)
     return cursor->ops->take_parts != NULL && cursor->ops->take_parts(cursor);
 }
 
-int ash__cursor_verify(ash_cursor *cursor, const ash_doc *doc, size_t *from, size_t *to,
-                       ash_error *err)
+int ash__cursor_verify(ash_cursor *cursor, size_t index, size_t *from, size_t *to, ash_error *err)
 {
-    ash_assert(doc >= cursor->batch.docs && doc < cursor->batch.docs + cursor->batch.count);
-    return cursor->ops->verify(cursor, (size_t)(doc - cursor->batch.docs), from, to, err);
+    return cursor->ops->verify(cursor, index, from, to, err);
+}
+
+bool ash__cursor_lasts(ash_cursor *cursor, size_t index)
+{
+    return cursor->ops->lasts(cursor, index);
 }
 
 bool ash__cursor_seek(ash_cursor *cursor, size_t index)

@@ -15,13 +15,17 @@
  * the first batch. */
 bool ash__cursor_take_parts(ash_cursor *cursor);
 
-/* doc: an element of the last batch's array.  Bytes *from .. *to of it are right; both are widened
- * to what was verified.  ASH_ECORRUPT, ASH_ECURSOR. */
-int ash__cursor_verify(ash_cursor *cursor, const ash_doc *doc, size_t *from, size_t *to,
-                       ash_error *err);
+/* The result's document number `index` (from 0) is in the last batch, or was in an earlier one and
+ * lasts.  Bytes *from .. *to of it are right; both are widened to what was verified.  ASH_ECORRUPT,
+ * ASH_ECURSOR. */
+int ash__cursor_verify(ash_cursor *cursor, size_t index, size_t *from, size_t *to, ash_error *err);
+
+/* Its view, once given, stays valid until the cursor is freed, as long as each use is preceded by a
+ * verify that succeeds; not just until the next batch. */
+bool ash__cursor_lasts(ash_cursor *cursor, size_t index);
 
 /* The next batch begins with the result's document number `index` (from 0); views of the last one
- * end.  false: there is none, or the cursor no longer holds it. */
+ * end.  false: there is none. */
 bool ash__cursor_seek(ash_cursor *cursor, size_t index);
 
 /* ---- one moment ---- */

@@ -147,6 +147,32 @@ static void test_bucket_parts__small_reads_meet_damage_too(void **state)
     ash_bucket_free(b);
 }
 
+/* Coming back to a chunk skips its head, not its bytes; and from there reading goes on. */
+static void test_bucket_parts__chunks_met_before(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    bson_value_t id;
+    uint8_t *data = put_large(f, b, &id);
+    ash_download *d = open_stream(f, b, &id);
+    for (int turn = 0; turn < 3; turn++)
+        for (int n = 5; n >= 0; n--)
+            assert_ok(read_at(f, d, data, n * LARGE + 100 * turn, 600), &f->err);
+    assert_ok(read_at(f, d, data, 3 * LARGE - 1000, 3000), &f->err);
+    for (int i = 0; i < 300; i++)
+        assert_ok(read_at(f, d, data, ash_download_position(d), 3000), &f->err);
+    assert_ok(read_at(f, d, data, 5 * LARGE - 1000, 3000), &f->err);
+    assert_int_equal(ash_download_position(d), LENGTH);
+    damage(f, data, 2 * LARGE + 100000);
+    assert_ok(read_at(f, d, data, 2 * LARGE + 50000, 3000), &f->err);
+    assert_int_equal(read_at(f, d, data, 2 * LARGE + 98000, 3000), ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "chunk 2: a payload with a wrong checksum in segment"));
+    ash_download_free(d);
+    ash__free(data);
+    bson_value_destroy(&id);
+    ash_bucket_free(b);
+}
+
 static void test_bucket_parts__a_missing_chunk_does_not_lead_astray(void **state)
 {
     fixture *f = *state;
@@ -276,6 +302,7 @@ int main(void)
         T(any_place_in_any_order),
         T(damage_is_met_where_it_is_read),
         T(small_reads_meet_damage_too),
+        T(chunks_met_before),
         T(a_missing_chunk_does_not_lead_astray),
         T(chunks_there_twice),
         T(data_before_the_number),

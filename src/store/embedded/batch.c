@@ -113,6 +113,12 @@ void ash__batch_memory_give(ash_batch_memory *m, bool exhausted, ash_batch *out)
     *out = (ash_batch){.docs = m->docs, .count = m->count, .exhausted = exhausted};
 }
 
+void ash__batch_memory_hold(ash_batch_memory *m)
+{
+    if (!m->out)
+        set_out(m, true);
+}
+
 void ash__batch_memory_rest(ash_batch_memory *m)
 {
     if (m->out)

@@ -334,5 +334,6 @@ const ash_cursor_ops ash__find_cursor_ops = {
     .free = find_free,
     .take_parts = ash__find_take_parts,
     .verify = ash__find_verify,
+    .lasts = ash__find_lasts,
     .seek = ash__find_seek,
 };

@@ -306,7 +306,7 @@ int ash__download_look(ash_download *d, ash_payload *payload, ash_doc *out, ash_
 int ash__download_verify(ash_download *d, size_t index, const ash_payload *payload, size_t *from,
                          size_t *to, ash_error *err)
 {
-    const entry *e = &d->entries[d->batch_from + index];
+    const entry *e = &d->entries[index];
     if (payload->record == NULL) {
         *from = 0;
         *to = e->place.len;
@@ -318,12 +318,34 @@ int ash__download_verify(ash_download *d, size_t index, const ash_payload *paylo
     return rc;
 }
 
+int ash__download_look_again(ash_download *d, size_t index, ash_payload *payload, ash_error *err)
+{
+    const entry *e = &d->entries[index];
+    ash_assert(ash__download_lasts(d, index));
+    if (!ash__pins_touch(d->pins))
+        return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
+    int rc = ash__pins_open_again(d->pins, &e->place, payload, err);
+    if (rc != 0)
+        ash__chunk_error(d->coll, d->file, e->n, err);
+    return rc;
+}
+
+bool ash__download_lasts(const ash_download *d, size_t index)
+{
+    return index < d->count && d->entries[index].place.segment != 0;
+}
+
 bool ash__download_seek(ash_download *d, size_t index)
 {
-    if (index >= d->count || (d->entries[index].place.segment != 0 && !ash__pins_touch(d->pins)))
+    if (index >= d->count)
         return false;
     d->at = index;
     return true;
+}
+
+size_t ash__download_batch_from(const ash_download *d)
+{
+    return d->batch_from;
 }
 
 bool ash__download_at_end(const ash_download *d)

@@ -34,17 +34,21 @@ int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_co
 
 /* The same document unverified; payload.record NULL: not in a segment, and nothing to verify. */
 int ash__download_look(ash_download *d, ash_payload *payload, ash_doc *out, ash_error *err);
-/* The index-th document since begin_batch: as ash__segments_verify. */
+/* The payload of document number `index`, which was looked at before and lasts. */
+int ash__download_look_again(ash_download *d, size_t index, ash_payload *payload, ash_error *err);
+/* Document number `index`: as ash__segments_verify. */
 int ash__download_verify(ash_download *d, size_t index, const ash_payload *payload, size_t *from,
                          size_t *to, ash_error *err);
-/* false: there is no such document, or the pins have lapsed. */
-bool ash__download_seek(ash_download *d, size_t index);
+/* Does it lie where it is looked at until the download is freed or lapses? */
+bool ash__download_lasts(const ash_download *d, size_t index);
+bool ash__download_seek(ash_download *d, size_t index); /* false: there is no such document */
 
 /* The document at the position, valid until advance's next batch begins; data NULL at the end. */
 int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err);
 void ash__download_advance(ash_download *d);
 bool ash__download_at_end(const ash_download *d);
-bool ash__download_begin_batch(ash_download *d); /* false: the pins have lapsed */
+bool ash__download_begin_batch(ash_download *d);        /* false: the pins have lapsed */
+size_t ash__download_batch_from(const ash_download *d); /* number of its first document */
 ash_pins *ash__download_pins(ash_download *d);
 void ash__download_free(ash_download *d);
 

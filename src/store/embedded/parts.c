@@ -52,11 +52,22 @@ int ash__find_fill_parts(ash_find_cursor *c, ash_error *err)
     return 0;
 }
 
-int ash__find_verify(ash_cursor *cursor, size_t doc, size_t *from, size_t *to, ash_error *err)
+int ash__find_verify(ash_cursor *cursor, size_t index, size_t *from, size_t *to, ash_error *err)
 {
     ash_find_cursor *c = of(cursor);
-    ash_assert(c->in_parts && doc < c->batch.count);
-    return ash__download_verify(c->download, doc, &c->payloads[doc], from, to, err);
+    ash_payload payload;
+    ash_assert(c->in_parts);
+    size_t at = index - ash__download_batch_from(c->download);
+    if (at < c->batch.count)
+        return ash__download_verify(c->download, index, &c->payloads[at], from, to, err);
+    ash__batch_memory_hold(&c->batch);
+    int rc = ash__download_look_again(c->download, index, &payload, err);
+    return rc == 0 ? ash__download_verify(c->download, index, &payload, from, to, err) : rc;
+}
+
+bool ash__find_lasts(ash_cursor *cursor, size_t index)
+{
+    return ash__download_lasts(of(cursor)->download, index);
 }
 
 bool ash__find_seek(ash_cursor *cursor, size_t index)
