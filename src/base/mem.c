@@ -19,13 +19,25 @@ static bool may_be_overaligned(size_t size_bytes)
     return size_bytes != 0 && size_bytes % 128 == 0 && size_bytes <= 65536;
 }
 
+/* glibc keeps small blocks at hand for malloc, and not for calloc. */
+static void *alloc_small(size_t size_bytes)
+{
+    void *p = malloc(size_bytes > 0 ? size_bytes : 1);
+    return p != NULL ? memset(p, 0, size_bytes) : NULL;
+}
+
 void *ash__alloc(size_t size_bytes)
 {
-    void *p = may_be_overaligned(size_bytes) ? aligned_alloc(128, size_bytes)
-                                             : calloc(1, size_bytes > 0 ? size_bytes : 1);
+    enum { SMALL = 1024 };
+    void *p = NULL;
+    if (may_be_overaligned(size_bytes)) {
+        p = aligned_alloc(128, size_bytes);
+        if (p != NULL)
+            memset(p, 0, size_bytes);
+    } else {
+        p = size_bytes <= SMALL ? alloc_small(size_bytes) : calloc(1, size_bytes);
+    }
     ash_assert(p != NULL);
-    if (may_be_overaligned(size_bytes))
-        memset(p, 0, size_bytes);
     return p;
 }
 

@@ -7,8 +7,7 @@
 
 void ash__batch_memory_init(ash_batch_memory *m, ash_embedded *s)
 {
-    *m =
-        (ash_batch_memory){.store = s, .arena = ash__arena_new(), .pins = ash__pins_new(s->engine)};
+    *m = (ash_batch_memory){.store = s};
     ash__gate_lock(s->gate);
     m->next = s->batches;
     m->link = &s->batches;
@@ -22,7 +21,8 @@ static void set_out(ash_batch_memory *m, bool out)
 {
     ash__gate_lock(m->store->gate);
     m->out = out;
-    ash__pins_hold(m->pins, out);
+    if (m->pins != NULL)
+        ash__pins_hold(m->pins, out);
     if (m->also != NULL)
         ash__pins_hold(m->also, out);
     ash__gate_unlock(m->store->gate);
@@ -43,7 +43,8 @@ void ash__batch_memory_touch_all(ash_embedded *s)
     for (ash_batch_memory *m = s->batches; m != NULL; m = m->next) {
         if (!m->out)
             continue;
-        ash__pins_touch(m->pins);
+        if (m->pins != NULL)
+            ash__pins_touch(m->pins);
         if (m->also != NULL)
             ash__pins_touch(m->also);
     }
@@ -52,8 +53,10 @@ void ash__batch_memory_touch_all(ash_embedded *s)
 
 static void clear(ash_batch_memory *m)
 {
-    ash__pins_clear(m->pins);
-    ash__arena_reset(m->arena);
+    if (m->pins != NULL)
+        ash__pins_clear(m->pins);
+    if (m->arena != NULL)
+        ash__arena_reset(m->arena);
     m->count = 0;
     m->bytes = 0;
 }
@@ -82,7 +85,7 @@ bool ash__batch_memory_fits(const ash_batch_memory *m, size_t len)
 void ash__batch_memory_add_view(ash_batch_memory *m, ash_doc doc)
 {
     if (m->count == m->capacity) {
-        m->capacity = m->capacity == 0 ? 64 : 2 * m->capacity;
+        m->capacity = m->capacity == 0 ? 8 : 2 * m->capacity;
         m->docs = ash__realloc_array(m->docs, m->capacity, sizeof *m->docs);
     }
     m->docs[m->count++] = doc;
@@ -91,9 +94,23 @@ void ash__batch_memory_add_view(ash_batch_memory *m, ash_doc doc)
 
 void ash__batch_memory_add_copy(ash_batch_memory *m, ash_doc doc)
 {
+    if (m->arena == NULL)
+        m->arena = ash__arena_new();
     uint8_t *copy = ash__arena_alloc(m->arena, doc.len);
     memcpy(copy, doc.data, doc.len);
     ash__batch_memory_add_view(m, (ash_doc){copy, doc.len});
+}
+
+static ash_pins *pins_of(ash_batch_memory *m)
+{
+    if (m->pins == NULL) {
+        ash_pins *pins = ash__pins_new(m->store->engine);
+        ash__gate_lock(m->store->gate);
+        m->pins = pins;
+        ash__pins_hold(pins, m->out);
+        ash__gate_unlock(m->store->gate);
+    }
+    return m->pins;
 }
 
 void ash__batch_memory_add_record(ash_batch_memory *m, ash_view *v, const ash_record *r)
@@ -102,7 +119,7 @@ void ash__batch_memory_add_record(ash_batch_memory *m, ash_view *v, const ash_re
         ash__batch_memory_add_copy(m, r->doc);
         return;
     }
-    ash__pins_add(m->pins, v, &r->place);
+    ash__pins_add(pins_of(m), v, &r->place);
     ash__batch_memory_add_view(m, r->doc);
 }
 

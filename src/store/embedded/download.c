@@ -34,7 +34,7 @@ struct ash_download {
     uint32_t coll_id;
     char *coll;
     ash_buffer memory; /* documents that were copied */
-    ash_arena *arena;  /* documents of the batch read through the kept snapshot */
+    ash_arena *arena;  /* documents of the batch read through the kept snapshot; NULL: none yet */
     entry *entries;
     size_t count;
     size_t capacity;
@@ -78,7 +78,7 @@ static void keep(ash_download *d, ash_view *view, const ash_record *r, int64_t n
 static entry *add_entry(ash_download *d)
 {
     if (d->count == d->capacity) {
-        d->capacity = d->capacity == 0 ? 64 : d->capacity + d->capacity / 2;
+        d->capacity = d->capacity < 8 ? 8 : d->capacity + d->capacity / 2;
         d->entries = ash__realloc_array(d->entries, d->capacity, sizeof *d->entries);
     }
     return &d->entries[d->count++];
@@ -158,7 +158,6 @@ static ash_download *make_download(ash_embedded *s, const ash_coll *coll, ash_va
     ash_download *d = ash__new(ash_download);
     d->store = s;
     d->pins = ash__pins_new(s->engine);
-    d->arena = ash__arena_new();
     d->coll_id = coll->id;
     d->coll = ash__strdup(coll->name);
     d->file = file;
@@ -263,6 +262,8 @@ static int read_held(ash_download *d, const entry *e, ash_doc *out, ash_error *e
     if (rc == 0 && !found)
         rc = ash__fail(err, ASH_EINTERNAL, "a record is missing from its own snapshot");
     if (rc == 0) {
+        if (d->arena == NULL)
+            d->arena = ash__arena_new();
         uint8_t *copy = ash__arena_alloc(d->arena, r.doc.len);
         memcpy(copy, r.doc.data, r.doc.len);
         *out = (ash_doc){copy, r.doc.len};
@@ -360,7 +361,8 @@ void ash__download_advance(ash_download *d)
 
 bool ash__download_begin_batch(ash_download *d)
 {
-    ash__arena_reset(d->arena);
+    if (d->arena != NULL)
+        ash__arena_reset(d->arena);
     d->batch_from = d->at;
     return ash__pins_touch(d->pins);
 }

@@ -95,7 +95,7 @@ void ash__reading_end(ash_reading *r); /* also of one that never began */
 
 typedef struct ash_env {
     ash_query_env query;
-    bson_t let;         /* evaluated constants */
+    bson_t *let;        /* evaluated constants, owned; NULL: none */
     bool has_collation; /* given by the operation, not by the collection */
 } ash_env;
 

@@ -66,11 +66,8 @@ static int evaluate_let(const bson_t *let, ash_env *env, ash_error *err)
     ash__builder_end(&b);
     if (rc == 0) {
         ash_doc doc = ash__builder_doc(&b);
-        bson_t view;
-        ash__doc_to_bson(doc, &view);
-        bson_destroy(&env->let);
-        bson_copy_to(&view, &env->let);
-        env->query.let = &env->let;
+        env->let = bson_new_from_data(doc.data, doc.len);
+        env->query.let = env->let;
     }
     ash__builder_release(&b);
     ash__arena_free(arena);
@@ -81,7 +78,6 @@ int ash__env_init(ash_embedded *s, const ash_op *op, const bson_t *collation, co
                   ash_env *out, ash_error *err)
 {
     memset(out, 0, sizeof *out);
-    bson_init(&out->let);
     out->query.now_ms = ash__clock_wall_ms();
     if (op->transaction != NULL && op->transaction->now_ms != 0)
         out->query.now_ms = op->transaction->now_ms;
@@ -104,7 +100,9 @@ int ash__env_init(ash_embedded *s, const ash_op *op, const bson_t *collation, co
 
 void ash__env_release(ash_env *env)
 {
-    bson_destroy(&env->let);
+    if (env->let != NULL)
+        bson_destroy(env->let);
+    env->let = NULL;
 }
 
 bool ash__env_adopt(ash_env *env, const ash_coll *coll)

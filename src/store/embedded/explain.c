@@ -100,7 +100,6 @@ static int read_command(ash_embedded *s, const bson_t *command, const ash_op *op
     ash_doc doc = ash__doc_from_bson(command);
     ash_doc_iter it = ash__doc_iter(doc);
     memset(x, 0, sizeof *x);
-    bson_init(&x->pipeline_env.let);
     x->name = ash__doc_iter_next(&it) ? it.name : "";
     take_doc(doc, "filter", &x->filter);
     take_doc(doc, "sort", &x->sort);
@@ -273,12 +272,9 @@ int ash__embedded_explain(ash_store *store, const char *db, const char *coll, co
     ash_reading reading = {0};
     const ash_coll *found = NULL;
     bson_init(&e.winning);
-    bson_init(&e.env.let);
     int rc = read_command(e.store, command, op, &e.x, err);
-    if (rc == 0) {
-        bson_destroy(&e.env.let);
+    if (rc == 0)
         rc = ash__env_init(e.store, op, &e.x.collation, &e.x.let, &e.env, err);
-    }
     if (rc == 0)
         rc = ash__reading_begin(e.store, op, &reading, err);
     if (rc == 0)

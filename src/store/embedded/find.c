@@ -41,7 +41,6 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
     c->await_data = opts->await_data;
     c->show_record_id = opts->show_record_id;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
-    bson_init(&c->env.let);
     ash__batch_memory_init(&c->batch, s);
     return c;
 }
@@ -147,7 +146,6 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
     if (rc != 0)
         return rc;
     ash_find_cursor *c = make_cursor(s, db, coll, opts);
-    bson_destroy(&c->env.let);
     rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
     if (rc == 0)
         rc = begin_reading(s, db, coll, filter, &opts->op, &reading, &version, err);

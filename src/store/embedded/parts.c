@@ -20,7 +20,7 @@ bool ash__find_take_parts(ash_cursor *cursor)
 static void add_payload(ash_find_cursor *c, const ash_payload *payload)
 {
     if (c->batch.count == c->payload_capacity) {
-        c->payload_capacity = c->payload_capacity == 0 ? 16 : 2 * c->payload_capacity;
+        c->payload_capacity = c->payload_capacity == 0 ? 4 : 2 * c->payload_capacity;
         c->payloads = ash__realloc_array(c->payloads, c->payload_capacity, sizeof *c->payloads);
     }
     c->payloads[c->batch.count] = *payload;
