@@ -81,17 +81,17 @@ static int read_results(transact *t, ash_error *err)
 {
     ash_value list = ash__arg(t->outer, "results");
     size_t wanted = t->commit ? t->count : t->count - 1;
+    size_t given = 0;
     t->results = ash__alloc_array(t->count, sizeof *t->results);
     ash_doc_iter it =
         ash__doc_iter(list.type == BSON_TYPE_ARRAY ? ash__value_doc(list) : ash__doc_empty);
     while (ash__doc_iter_next(&it)) {
         if (it.value.type != BSON_TYPE_INT64)
             return wrong_type("results", "an array of 64-bit integers", err);
-        if (t->result_count == wanted)
-            break;
-        t->results[t->result_count++] = ash__value_int64(it.value);
+        if (given++ < wanted)
+            t->results[t->result_count++] = ash__value_int64(it.value);
     }
-    if (t->result_count != wanted || ash__doc_iter_next(&it))
+    if (given != wanted)
         return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS, "%zu operations need %zu results",
                                 t->count, wanted);
     return 0;

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run a test program of the contract suite on a folder that `ashlar serve` holds.
 
-usage: served.py ASHLAR folder|address PROGRAM
+usage: served.py ASHLAR folder|address|standalone PROGRAM
 
 folder:  the program opens the folder, and must find its way to the server through the socket in it.
 address: the program is given the server's mongodb:// URI.
+standalone: likewise, of one that does not present itself as a replica set.
 """
 import os
 import shutil
@@ -18,7 +19,8 @@ def main():
     ashlar, way, program = sys.argv[1:4]
     folder = tempfile.mkdtemp(prefix="ash-served-")
     server = subprocess.Popen(
-        [ashlar, "-s", folder, "serve", "--mongo", "127.0.0.1:0"],
+        [ashlar, "-s", folder, "serve", "--mongo", "127.0.0.1:0"]
+        + (["--standalone"] if way == "standalone" else []),
         stdout=subprocess.PIPE, text=True)
     try:
         uri = server.stdout.readline().strip()

@@ -17,7 +17,7 @@ static int fake_capabilities(ash_store *store, ash_capabilities *out, ash_error 
 {
     (void)store;
     (void)err;
-    *out = (ash_capabilities){.backend = "fake", .watch = true};
+    *out = (ash_capabilities){.backend = "fake", .transactions = true, .watch = true};
     return 0;
 }
 

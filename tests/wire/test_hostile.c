@@ -277,6 +277,47 @@ static void test_wire_hostile__compressed_bombs(void **state)
     fixture_stop(&x);
 }
 
+/* A document sequence is not bounded as one document is. */
+static void test_wire_hostile__a_transaction_of_many_bytes(void **state)
+{
+    enum { COUNT = 20, BYTES = 1000000 };
+    (void)state;
+    fixture x;
+    ash_buffer message = ASH_BUFFER_INIT, answer = ASH_BUFFER_INIT;
+    const bson_t *docs[COUNT];
+    ash_request r;
+    ash_error err = ASH_ERROR_INIT;
+    uint8_t *data = calloc(1, BYTES);
+    bson_t *operation = BCON_NEW("count", "c", "$db", "test");
+    bson_t *body = BCON_NEW("ashlarTransact", BCON_INT32(1), "$db", "admin");
+    bson_t query;
+    BSON_APPEND_DOCUMENT_BEGIN(operation, "query", &query);
+    BSON_APPEND_BINARY(&query, "data", BSON_SUBTYPE_BINARY, data, BYTES);
+    bson_append_document_end(operation, &query);
+    for (int i = 0; i < COUNT; i++)
+        docs[i] = operation;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    message_start(&message, ASH_OP_MSG);
+    message_body(&message, body);
+    message_sequence(&message, "operations", docs, COUNT);
+    message_end(&message);
+    client_send(fd, message.data, message.len);
+    assert_true(client_receive(fd, &answer));
+    assert_ok(ash__message_parse(answer.data, answer.len, &r, &err), &err);
+    bson_t reply;
+    ash__doc_to_bson(r.body, &reply);
+    assert_int_equal(field_number(&reply, "code"), 257);
+    check_good_client(&x);
+    close(fd);
+    fixture_stop(&x);
+    ash__buffer_release(&message);
+    ash__buffer_release(&answer);
+    bson_destroy(operation);
+    bson_destroy(body);
+    free(data);
+}
+
 static void test_wire_hostile__too_many_connections(void **state)
 {
     (void)state;
@@ -457,6 +498,7 @@ int main(void)
         cmocka_unit_test(test_wire_hostile__messages_are_cut_between_characters),
         cmocka_unit_test(test_wire_hostile__names_with_nul),
         cmocka_unit_test(test_wire_hostile__details_of_another_command),
+        cmocka_unit_test(test_wire_hostile__a_transaction_of_many_bytes),
         cmocka_unit_test(test_wire_hostile__too_many_connections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
