@@ -156,6 +156,9 @@ static int run_inside(ash_transaction *t, void *ctx, ash_error *err)
     t->store = in->store;
     int result = in->fn(t, in->ctx, err);
     t->store = inner;
+    /* The commit is a step like any other to whoever is stopped before it. */
+    if (result == 0 && of(in->store)->before != NULL)
+        (void)is_due(in->store);
     return result;
 }
 

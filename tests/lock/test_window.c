@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A holder that is stopped in the middle of a change, at every call that the change makes, while
- * somebody takes its lock over; on a store without transactions, where a change is several calls.
- */
+ * somebody takes its lock over: on a store without transactions, where a change is several calls,
+ * and through a folder's server, where a transaction is. */
 #include "lock/support.h"
 
 #include "faults/faulty_store.h"
 
 #include <string.h>
 
-enum change { PUT, DELETE, DELETE_NAME, RENAME, RENAME_NAME, CHANGES };
+enum change {
+    PUT,
+    DELETE,
+    DELETE_NAME,
+    RENAME,
+    RENAME_NAME,
+    BARE_CHANGES,
+    ALTER = BARE_CHANGES,
+    CHANGES
+};
 
 typedef struct scene {
     fixture *f;
-    ash_store *bare;
-    ash_bucket *slow;  /* of the holder, on the bare store */
+    ash_store *watched;
+    ash_bucket *slow;  /* of the holder, on the watched store */
     ash_bucket *quick; /* of whoever takes over */
     ash_lock *holder, *taker;
     bool by_package, by_reader;
@@ -84,6 +93,18 @@ static void take_over(void *ctx)
     s->taken = true;
 }
 
+static int alter(scene *s, const bson_value_t *id, const ash_change_options *o)
+{
+    ash_alter *a = NULL;
+    int rc = ash_bucket_open_alter(s->slow, id, o, &a, &s->f->err);
+    if (rc == 0)
+        rc = ash_alter_write(a, 0, "new", 3, &s->f->err);
+    if (rc == 0)
+        rc = ash_alter_finish(a, NULL, &s->f->err);
+    ash_alter_free(a);
+    return rc;
+}
+
 static int change(scene *s, enum change what, const bson_value_t *id, const ash_fence *fence)
 {
     ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
@@ -95,6 +116,8 @@ static int change(scene *s, enum change what, const bson_value_t *id, const ash_
         return ash_bucket_delete(s->slow, id, &o, &s->f->err);
     case DELETE_NAME:
         return ash_bucket_delete_by_name(s->slow, "file", &o, &s->f->err);
+    case ALTER:
+        return alter(s, id, &o);
     case RENAME:
         return ash_bucket_rename(s->slow, id, "other", &o, &s->f->err);
     default:
@@ -140,10 +163,10 @@ static bool stop_before(scene *s, enum change what, int n, bool *late)
     assert_ok(ash_lock_obtain_write(s->holder, &f->err), &f->err);
     assert_ok(ash_lock_fence(s->holder, &fence, &f->err), &f->err);
     s->taken = false;
-    faulty_store_before(s->bare, n, take_over, s);
+    faulty_store_before(s->watched, n, take_over, s);
     int rc = change(s, what, ash_file_id(file), &fence);
-    bool happened = faulty_store_happened(s->bare);
-    faulty_store_set(s->bare, 0, false, 0);
+    bool happened = faulty_store_happened(s->watched);
+    faulty_store_set(s->watched, 0, false, 0);
     assert_int_equal(happened, s->taken);
     assert_true(rc == 0 || rc == ASH_ELOST);
     look(s, now);
@@ -161,12 +184,13 @@ static bool stop_before(scene *s, enum change what, int n, bool *late)
     return happened;
 }
 
-static void open_scene(scene *s, fixture *f, bool by_package)
+static void open_scene(scene *s, fixture *f, bool bare, bool by_package)
 {
     *s = (scene){.f = f, .by_package = by_package};
-    s->bare = faulty_store_new(f->store);
-    faulty_store_bare(s->bare);
-    s->slow = open_bucket(f, s->bare);
+    s->watched = faulty_store_new(f->store);
+    if (bare)
+        faulty_store_bare(s->watched);
+    s->slow = open_bucket(f, s->watched);
     s->quick = open_bucket(f, f->store);
     s->holder = open_lock(f, f->c, "file", NULL);
     s->taker = open_lock(f, f->c, "file", NULL);
@@ -178,36 +202,42 @@ static void close_scene(scene *s)
     ash_lock_free(s->taker);
     ash_bucket_free(s->slow);
     ash_bucket_free(s->quick);
-    faulty_store_free(s->bare);
+    faulty_store_free(s->watched);
 }
 
-static void take_over_everywhere(fixture *f, bool by_reader)
+/* Before every call of every change. */
+static void take_over_everywhere(scene *s, int changes, int calls)
 {
-    scene s;
-    open_scene(&s, f, false);
-    s.by_reader = by_reader;
-    for (int what = PUT; what < CHANGES; what++) {
+    for (int what = PUT; what < changes; what++) {
         bool late;
         int n = 1;
-        while (stop_before(&s, (enum change)what, n, &late)) {
+        while (stop_before(s, (enum change)what, n, &late)) {
             if (late)
                 fail_msg("change %d came after the takeover before its call %d", what, n);
             n++;
         }
-        assert_true(n > 5);
+        assert_true(n > calls);
     }
+}
+
+static void take_over_ourselves(fixture *f, bool by_reader)
+{
+    scene s;
+    open_scene(&s, f, true, false);
+    s.by_reader = by_reader;
+    take_over_everywhere(&s, BARE_CHANGES, 5);
     close_scene(&s);
 }
 
 /* Whatever the next holder saw stays, and who was refused changed nothing. */
 static void test_lock_window__our_writers_takeover_at_every_call(void **state)
 {
-    take_over_everywhere(*state, false);
+    take_over_ourselves(*state, false);
 }
 
 static void test_lock_window__our_readers_takeover_at_every_call(void **state)
 {
-    take_over_everywhere(*state, true);
+    take_over_ourselves(*state, true);
 }
 
 /* The package takes no announcement back: a change that stands just before its last step still
@@ -215,8 +245,8 @@ static void test_lock_window__our_readers_takeover_at_every_call(void **state)
 static void test_lock_window__the_packages_takeover_at_every_call(void **state)
 {
     scene s;
-    open_scene(&s, *state, true);
-    for (int what = PUT; what < CHANGES; what++) {
+    open_scene(&s, *state, true, true);
+    for (int what = PUT; what < BARE_CHANGES; what++) {
         bool late;
         int lates = 0;
         for (int n = 1; stop_before(&s, (enum change)what, n, &late); n++)
@@ -224,6 +254,36 @@ static void test_lock_window__the_packages_takeover_at_every_call(void **state)
         assert_int_equal(lates, 1);
     }
     close_scene(&s);
+}
+
+/* Through a folder's server nobody's takeover leaves anything to be done late, the package's
+ * neither; and a transaction of the embedded engine cannot be stopped. */
+static void in_transactions(fixture *f, bool by_package, bool by_reader)
+{
+    scene s;
+    ash_capabilities can;
+    assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);
+    if (strcmp(can.backend, "server") != 0)
+        skip();
+    open_scene(&s, f, false, by_package);
+    s.by_reader = by_reader;
+    take_over_everywhere(&s, CHANGES, 4);
+    close_scene(&s);
+}
+
+static void test_lock_window__the_packages_takeover_in_transactions(void **state)
+{
+    in_transactions(*state, true, false);
+}
+
+static void test_lock_window__our_writers_takeover_in_transactions(void **state)
+{
+    in_transactions(*state, false, false);
+}
+
+static void test_lock_window__our_readers_takeover_in_transactions(void **state)
+{
+    in_transactions(*state, false, true);
 }
 
 /* A process that died in the middle leaves a file without a name, or a mark: sweeping takes both.
@@ -271,6 +331,9 @@ int main(void)
         LOCK_TEST(test_lock_window__our_writers_takeover_at_every_call),
         LOCK_TEST(test_lock_window__our_readers_takeover_at_every_call),
         LOCK_TEST(test_lock_window__the_packages_takeover_at_every_call),
+        LOCK_TEST(test_lock_window__the_packages_takeover_in_transactions),
+        LOCK_TEST(test_lock_window__our_writers_takeover_in_transactions),
+        LOCK_TEST(test_lock_window__our_readers_takeover_in_transactions),
         LOCK_TEST(test_lock_window__sweep_takes_what_the_dead_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
