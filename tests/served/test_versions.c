@@ -221,6 +221,25 @@ static void test_served_versions__drivers_beside_altering(void **state)
         assert_int_equal(d[i].not_there, 0);
 }
 
+/* The changes are another process's, one transaction each. */
+static void test_served_versions__drivers_beside_altering_through_the_server(void **state)
+{
+    served *s = *state;
+    driver d[DRIVERS];
+    ash_bucket *own = s->bucket;
+    ash_store *client = NULL;
+    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    o.chunk_size_bytes = CHUNK;
+    assert_ok(ash_store_open(s->uri, NULL, &client, &s->err), &s->err);
+    assert_ok(ash_bucket_open(client, &o, &s->bucket, &s->err), &s->err);
+    change_beside_drivers(s, alter, ROUNDS / 5, d);
+    for (int i = 0; i < DRIVERS; i++)
+        assert_int_equal(d[i].not_there, 0);
+    ash_bucket_free(s->bucket);
+    ash_store_close(client);
+    s->bucket = own;
+}
+
 static void test_served_versions__drivers_beside_deleting(void **state)
 {
     driver d[DRIVERS];
@@ -338,9 +357,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_served_versions__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(drivers_beside_altering),
-        T(drivers_beside_deleting),
-        T(a_client_gets_what_it_was_given),
+        T(drivers_beside_altering), T(drivers_beside_altering_through_the_server),
+        T(drivers_beside_deleting), T(a_client_gets_what_it_was_given),
         T(more_than_are_kept),
     };
     mongoc_init();

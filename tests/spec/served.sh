@@ -24,7 +24,7 @@ run_own_cases_by_socket() {
 }
 
 run_bucket_tests() {
-    for part in upload download indexes resume timeout; do
+    for part in upload download indexes resume timeout alter condition care files; do
         ASH_BUCKET_STORE="mongodb://$server_address/" "$BUCKET_TESTS/test-bucket-$part" || return 1
     done
 }
