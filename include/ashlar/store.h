@@ -87,7 +87,7 @@ const char *ash_store_default_db(const ash_store *store); /* borrowed until clos
 /* What the backend can do: decides what callers offer, not how they call. */
 typedef struct ash_capabilities {
     const char *backend; /* "embedded", "mongodb", "server" (a folder reached through its server) */
-    bool transactions;   /* ash_store_transact is atomic */
+    bool transactions;   /* ash_store_transact works, and is atomic */
     bool atomic_commits; /* several operations become visible and durable as one */
     bool watch;          /* ash_store_watch works */
     bool pinned_downloads; /* a running download reads one version to its end */

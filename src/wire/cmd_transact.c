@@ -256,6 +256,7 @@ static int run_all(ash_transaction *tx, void *ctx, ash_error *err)
         ash_command *c = &t->inner[i];
         c->op.transaction = tx;
         c->op.cancel = t->outer->op.cancel;
+        c->op.reader = t->outer->op.reader;
         c->op.deadline_ms = deadline;
         choose_id(t, i, tx);
         rc = run_operation(t, c, &reply, err);

@@ -331,6 +331,41 @@ static void test_served_versions__a_client_gets_what_it_was_given(void **state)
     disconnect(&late);
 }
 
+static int remove_chunks(ash_transaction *t, void *ctx, ash_error *err)
+{
+    ash_remove_options o = ASH_REMOVE_OPTIONS_INIT;
+    bson_t *filter = BCON_NEW("files_id", BCON_INT32(1));
+    o.op.transaction = t;
+    int rc = ash_collection_remove(ctx, filter, &o, NULL, err);
+    bson_destroy(filter);
+    return rc;
+}
+
+/* Who removes chunks himself does not find them any more. */
+static void test_served_versions__not_what_it_changed_itself(void **state)
+{
+    served *s = *state;
+    client old = connect_client(s);
+    ash_store *store = NULL;
+    ash_collection *chunks = NULL, *files = NULL;
+    bson_t *filter = BCON_NEW("files_id", BCON_INT32(1)), found;
+    put(s, 0);
+    assert_int_equal(see_file(&old), length_of(0));
+    assert_ok(ash_store_open(s->uri, NULL, &store, &s->err), &s->err);
+    assert_ok(ash_collection_open(store, NULL, "fs.files", &files, &s->err), &s->err);
+    assert_ok(ash_collection_open(store, NULL, "fs.chunks", &chunks, &s->err), &s->err);
+    assert_ok(ash_collection_find_one(files, NULL, NULL, &found, &s->err), &s->err);
+    bson_destroy(&found);
+    assert_ok(ash_store_transact(store, remove_chunks, chunks, NULL, &s->err), &s->err);
+    assert_int_equal(ash_collection_find_one(chunks, filter, NULL, &found, &s->err), ASH_ENOTFOUND);
+    assert_int_equal(see_chunks(&old), 0);
+    bson_destroy(filter);
+    ash_collection_free(files);
+    ash_collection_free(chunks);
+    ash_store_close(store);
+    disconnect(&old);
+}
+
 /* Many versions that somebody was given, more than are kept: the oldest go, and nothing breaks. */
 static void test_served_versions__more_than_are_kept(void **state)
 {
@@ -357,9 +392,9 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_served_versions__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(drivers_beside_altering), T(drivers_beside_altering_through_the_server),
-        T(drivers_beside_deleting), T(a_client_gets_what_it_was_given),
-        T(more_than_are_kept),
+        T(drivers_beside_altering),    T(drivers_beside_altering_through_the_server),
+        T(drivers_beside_deleting),    T(a_client_gets_what_it_was_given),
+        T(not_what_it_changed_itself), T(more_than_are_kept),
     };
     mongoc_init();
     int failed = cmocka_run_group_tests_name("served versions", tests, NULL, NULL);

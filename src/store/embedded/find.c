@@ -125,7 +125,8 @@ static int begin_reading(ash_embedded *s, const char *db, const char *coll, cons
                          ash_error *err)
 {
     int rc = ash__reading_begin(s, op, reading, err);
-    if (rc != 0 || op->reader == 0 || !ash__name_ends_with(coll, ".chunks"))
+    if (rc != 0 || op->reader == 0 || op->transaction != NULL ||
+        !ash__name_ends_with(coll, ".chunks"))
         return rc;
     *version = ash__versions_borrow(s, op->reader, db, coll, filter);
     if (*version != NULL) {
@@ -207,7 +208,7 @@ int ash__embedded_find(ash_store *store, const char *db, const char *coll, const
     int rc = 0;
     *out = NULL;
     /* What a driver is given of a file, and which version of its chunks, is kept account of. */
-    bool is_told = opts->op.reader != 0 &&
+    bool is_told = opts->op.reader != 0 && opts->op.transaction == NULL &&
                    (ash__name_ends_with(coll, ".files") || ash__name_ends_with(coll, ".chunks"));
     if (!is_told && ash__point_applies(filter, opts, &id))
         rc = ash__point_find(s, db, coll, id, &opts->op, out, err);

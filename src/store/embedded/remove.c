@@ -41,9 +41,9 @@ int ash__embedded_remove(ash_store *store, const char *db, const char *coll, con
                             .let = opts->let,
                             .op = &opts->op};
     int64_t from_ms = ash__clock_ms();
-    /* Only this process has transactions, and each of its changes of a file is one. */
+    /* Drivers have no transactions; Ashlar has, and each of its changes of a file is one. */
     if (opts->op.transaction != NULL && ash__name_ends_with(coll, ".chunks"))
-        ash__versions_changing(ash__embedded(store), db, coll, filter);
+        ash__versions_changing(ash__embedded(store), opts->op.reader, db, coll, filter);
     int rc = ash__target_init(&t, ash__embedded(store), &spec, err);
     if (rc == 0 && opts->just_one) {
         ash_single one = {.target = &t, .result = result, .change = remove_one};

@@ -248,23 +248,39 @@ static ash_view *put_version(ash_versions *v, uint64_t file, ash_view *view)
     return over;
 }
 
-static void keep(ash_embedded *s, const char *db, const char *coll, ash_value id)
+/* Who changes the file is not to meet what it was before: as if given it by the coming commit. */
+static void note_changer(ash_versions *v, uint64_t reader, uint64_t file, uint64_t commit)
+{
+    if (reader == 0)
+        return;
+    ash__gate_lock(v->gate);
+    if (v->places != NULL)
+        *choose_place(v, reader, file) = (seen){reader, file, commit, ash__clock_ms()};
+    ash__gate_unlock(v->gate);
+}
+
+static void keep(ash_embedded *s, uint64_t reader, const char *db, const char *coll, ash_value id)
 {
     ash_view *view = NULL;
     ash_error ignored = ASH_ERROR_INIT;
-    if (ash__snapshot_committed(s->engine, &view, &ignored) == 0)
-        ash__snapshot_close(put_version(s->versions, name_file(db, coll, id), view));
+    uint64_t file = name_file(db, coll, id);
+    if (ash__snapshot_committed(s->engine, &view, &ignored) != 0)
+        return;
+    uint64_t commit = ash__view_commit(view);
+    ash__snapshot_close(put_version(s->versions, file, view));
+    note_changer(s->versions, reader, file, commit + 1);
 }
 
-void ash__versions_changing(ash_embedded *s, const char *db, const char *coll, const bson_t *filter)
+void ash__versions_changing(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
+                            const bson_t *filter)
 {
     if (!atomic_load(&s->versions->has_readers) || filter == NULL)
         return;
     file_ids ids = ids_of(filter);
     if (!ash__value_is_missing(ids.one))
-        keep(s, db, coll, ids.one);
+        keep(s, reader, db, coll, ids.one);
     for (ash_doc_iter it = ash__doc_iter(ids.list); ash__doc_iter_next(&it);)
-        keep(s, db, coll, it.value);
+        keep(s, reader, db, coll, it.value);
 }
 
 /* ---- reading ---- */

@@ -4,7 +4,7 @@
 
 /* Old versions of files for clients that read a file in two steps.
  *
- * A driver finds the files document first and the chunks after it.  When this process changes the
+ * A driver finds the files document first and the chunks after it.  When a transaction changes the
  * file in between, the old document would meet new chunks.  So it is remembered for SEEN_MS which
  * client (ash_op.reader) was given which files document from which snapshot; a transaction that is
  * about to remove chunks of a file keeps the committed snapshot first; and a client's find on the
@@ -28,8 +28,9 @@ void ash__versions_expect_readers(ash_store *store);
 /* The reader was given this document of db.coll ("NAME.files") from the view. */
 void ash__versions_gave(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
                         ash_doc doc, uint64_t commit);
-/* On the writer: chunks that the filter finds in db.coll ("NAME.chunks") are about to go. */
-void ash__versions_changing(ash_embedded *s, const char *db, const char *coll,
+/* On the writer: chunks that the filter finds in db.coll ("NAME.chunks") are about to go, by a
+ * transaction of the reader's (0: of this process). */
+void ash__versions_changing(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
                             const bson_t *filter);
 
 /* The snapshot to read the chunks of one file from, or NULL: the newest.  Nobody else has it until
