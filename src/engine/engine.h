@@ -31,8 +31,7 @@ typedef struct ash_writer ash_writer; /* the right to change things, inside an a
 typedef struct ash_filter_hooks {
     int (*compile)(const bson_t *filter, const ash_collation *collation, void **out,
                    ash_error *err);
-    /* Fails when it could not be found out, because time was up: whoever asks then changes nothing.
-     */
+    /* An error is that the time for it is over (base/budget.h). */
     int (*test)(void *filter, ash_doc doc, bool *matches, ash_error *err);
     void (*free)(void *filter);
 } ash_filter_hooks;

@@ -89,6 +89,22 @@ static void test_contract_errors__validator(void **state)
     assert_true(count_json(t, t->c, "{}") == 2);
 }
 
+/* A document that the validator cannot be evaluated for is refused, whatever negates it. */
+static void test_contract_errors__validators_that_fail(void **state)
+{
+    contract *t = *state;
+    assert_ok(ash_collection_create(
+                  t->c,
+                  json("{\"validator\":{\"$nor\":[{\"$expr\":{\"$gt\":[{\"$divide\":[6,\"$n\"]},"
+                       "5]}}]}}"),
+                  NULL, &t->err),
+              &t->err);
+    expect_insert(t, "{\"n\":0}", 121);
+    expect_insert(t, "{\"n\":1}", 121);
+    assert_ok(insert_json(t, t->c, "{\"_id\":1,\"n\":2}"), &t->err);
+    assert_true(count_json(t, t->c, "{}") == 1);
+}
+
 static void test_contract_errors__collections(void **state)
 {
     contract *t = *state;
@@ -205,6 +221,7 @@ int main(void)
         CONTRACT(test_contract_errors__duplicate_key),
         CONTRACT(test_contract_errors__too_large),
         CONTRACT(test_contract_errors__validator),
+        CONTRACT(test_contract_errors__validators_that_fail),
         CONTRACT(test_contract_errors__collections),
         CONTRACT(test_contract_errors__queries),
         CONTRACT(test_contract_errors__case_insensitive_collation),

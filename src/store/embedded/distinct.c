@@ -72,9 +72,13 @@ static int gather(ash_cursor *cursor, const char *key, seen_values *s, ash_error
         int rc = cursor->ops->next_batch(cursor, 1000, (size_t)16 << 20, &batch, err);
         if (rc != 0)
             return rc;
-        for (size_t i = 0; i < batch.count; i++)
-            if (!ash__path_walk(batch.docs[i], key, true, visit_value, s))
-                return ash__budget_check(err);
+        for (size_t i = 0; rc == 0 && i < batch.count; i++) {
+            rc = ash__budget_step(err);
+            if (rc == 0 && !ash__path_walk(batch.docs[i], key, true, visit_value, s))
+                rc = ash__budget_check(err);
+        }
+        if (rc != 0)
+            return rc;
         if (s->answer.buf.len > ASH_DOC_MAX_BYTES)
             return ash__fail_server(err, ASH_ETOOBIG, 17217, "distinct too big, 16mb cap");
     }
@@ -115,13 +119,17 @@ int ash__embedded_distinct(ash_store *store, const char *db, const char *coll, c
     bson_t view;
     opts.op = *op;
     opts.collation = collation;
+    ash_budget outer = ash__budget_enter(op->deadline_ms, op->cancel, 0);
     int rc = open_values(ash__embedded(store), db, coll, filter, &opts, &env, &c, err);
-    if (rc != 0)
+    if (rc != 0) {
+        ash__budget_leave(outer);
         return rc;
+    }
     seen_values s = {.collation = &env.query.collation};
     ash__builder_begin(&s.answer);
     ash__builder_begin_array(&s.answer, "values");
     rc = gather(c, key, &s, err);
+    ash__budget_leave(outer);
     ash__builder_end(&s.answer);
     ash__builder_end(&s.answer);
     if (rc == 0) {

@@ -3,6 +3,7 @@
 #include "store/embedded/slots.h"
 #include "store/embedded/views.h"
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "bson/path.h"
 #include "query/pipeline.h"
@@ -272,6 +273,7 @@ int ash__embedded_explain(ash_store *store, const char *db, const char *coll, co
     ash_reading reading = {0};
     const ash_coll *found = NULL;
     bson_init(&e.winning);
+    ash_budget outer = ash__budget_enter(op->deadline_ms, op->cancel, 0);
     int rc = read_command(e.store, command, op, &e.x, err);
     if (rc == 0)
         rc = ash__env_init(e.store, op, &e.x.collation, &e.x.let, &e.env, err);
@@ -283,6 +285,7 @@ int ash__embedded_explain(ash_store *store, const char *db, const char *coll, co
         rc = ash__view_refuse(found, err);
     if (rc == 0)
         rc = plan_and_run(&e, reading.view, found, err);
+    ash__budget_leave(outer);
     ash__reading_end(&reading);
     if (rc == 0) {
         char *ns = ash__sprintf("%s.%s", db, coll);

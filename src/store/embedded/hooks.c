@@ -45,7 +45,14 @@ const ash_matcher *ash__hooked_matcher(const void *filter)
 
 int ash__hooked_test(const void *filter, ash_doc doc, bool *matches, ash_error *err)
 {
-    return ash__matcher_check(((const hooked *)filter)->matcher, doc, NULL, matches, err);
+    const hooked *h = filter;
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__matcher_check(h->matcher, doc, NULL, matches, &own);
+    if (rc != ASH_ETIMEOUT && rc != ASH_EINTERRUPTED)
+        return 0;
+    if (err != NULL)
+        *err = own;
+    return rc;
 }
 
 const ash_filter_hooks ash__embedded_hooks = {

@@ -9,7 +9,8 @@
 extern const ash_filter_hooks ash__embedded_hooks;
 
 const ash_matcher *ash__hooked_matcher(const void *filter); /* NULL gives NULL */
-/* As ash__matcher_check(). */
+/* A document that the filter cannot be evaluated for does not match.  ASH_ETIMEOUT and
+ * ASH_EINTERRUPTED: it was given up (base/budget.h). */
 int ash__hooked_test(const void *filter, ash_doc doc, bool *matches, ash_error *err);
 
 #endif

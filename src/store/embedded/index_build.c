@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/index_build.h"
 
+#include "base/budget.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "store/embedded/oplog.h"
@@ -8,6 +9,8 @@
 #include <string.h>
 
 #define TURN_RECORDS 500
+#define TURN_MS      20
+#define STEP_RECORDS 20
 #define KEY_BYTES    10
 
 static const char PREFIX[] = "ib";
@@ -83,6 +86,23 @@ static int name_duplicate(ash_writer *w, const ash_coll *c, const ash_duplicate 
     return ash__duplicate_fail(c, dup, found ? r.doc : ash__doc_empty, NULL, err);
 }
 
+/* A few records at a time: one may be small, or megabytes with thousands of keys. */
+static int fill_steps(ash_build *b, ash_writer *w, const ash_coll *c, const ash_index *index,
+                      ash_duplicate *dup, ash_error *err)
+{
+    int64_t until = ash__clock_ms() + TURN_MS;
+    int rc = 0;
+    for (int done = 0; rc == 0 && b->rid != 0 && done < TURN_RECORDS; done += STEP_RECORDS) {
+        if (done > 0 && ash__clock_ms() >= until)
+            break;
+        ash__budget_turn();
+        rc = ash__budget_check(err);
+        if (rc == 0)
+            rc = ash__index_build(w, c, index, &b->rid, STEP_RECORDS, dup, err);
+    }
+    return rc;
+}
+
 static int fill_turn(ash_build *b, ash_writer *w, ash_error *err)
 {
     const ash_coll *c = NULL;
@@ -94,7 +114,7 @@ static int fill_turn(ash_build *b, ash_writer *w, ash_error *err)
     if (index == NULL)
         return ash__fail_server(err, ASH_ENOTFOUND, 26,
                                 "index build aborted: its collection or the index was dropped");
-    rc = ash__index_build(w, c, index, &b->rid, TURN_RECORDS, &dup, err);
+    rc = fill_steps(b, w, c, index, &dup, err);
     if (rc == ASH_EEXISTS && dup.index != NULL)
         return name_duplicate(w, c, &dup, err);
     if (rc == 0 && b->rid == 0) {
@@ -182,8 +202,12 @@ static int build_turn(ash_writer *w, void *ctx, ash_error *err)
     int rc = 0;
     if (b->finish)
         return make_ready(b, w, err);
-    if (!b->undo)
-        return fill_turn(b, w, err);
+    if (!b->undo) {
+        ash_budget outer = ash__budget_enter(b->op->deadline_ms, b->op->cancel, ASH_BUDGET_TURN_MS);
+        rc = fill_turn(b, w, err);
+        ash__budget_leave(outer);
+        return rc;
+    }
     for (uint32_t i = 0; rc == 0 && i < b->count; i++)
         rc = drop_unfinished(w, b->coll_id, b->ids[i], err);
     return rc;

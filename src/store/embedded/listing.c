@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/slots.h"
 
+#include "base/budget.h"
 #include "bson/builder.h"
 #include "query/match.h"
 #include "store/embedded/embedded.h"
@@ -14,6 +15,8 @@ typedef struct listing {
     ash_builder docs;
     ash_builder one;
     uint32_t count;
+    int rc;
+    ash_error *err;
 } listing;
 
 static void describe(const listing *l, const ash_coll *c, ash_builder *b)
@@ -39,19 +42,22 @@ static bool list_one(void *ctx, const ash_coll *c)
     char name[12];
     describe(l, c, &l->one);
     ash_doc doc = ash__builder_doc(&l->one);
-    if (ash__matcher_test(l->filter, doc, NULL, NULL))
+    bool wanted = false;
+    l->rc = ash__matcher_check(l->filter, doc, NULL, &wanted, l->err);
+    if (wanted)
         ash__builder_doc_value(&l->docs, ash__index_name(l->count++, name), doc);
-    return true;
+    return l->rc == 0;
 }
 
 int ash__embedded_list_collections(ash_store *store, const char *db, const bson_t *filter,
                                    const ash_op *op, ash_cursor **out, ash_error *err)
 {
-    listing l = {.store = ash__embedded(store)};
+    listing l = {.store = ash__embedded(store), .err = err};
     ash_env env;
     ash_matcher *m = NULL;
     ash_reading reading = {0};
     bson_t view;
+    ash_budget outer = ash__budget_enter(op->deadline_ms, op->cancel, 0);
     int rc = ash__env_init(l.store, op, NULL, NULL, &env, err);
     if (rc == 0)
         rc = ash__matcher_new(filter, &env.query, &m, err);
@@ -63,6 +69,9 @@ int ash__embedded_list_collections(ash_store *store, const char *db, const bson_
         rc = ash__catalog_each(reading.view, db, list_one, &l, err);
         ash__builder_end(&l.docs);
     }
+    if (rc == 0)
+        rc = l.rc;
+    ash__budget_leave(outer);
     ash__reading_end(&reading);
     if (rc == 0) {
         ash__doc_to_bson(ash__builder_doc(&l.docs), &view);

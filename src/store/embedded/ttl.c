@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/sweep.h"
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "store/embedded/change.h"
 #include "store/embedded/rid_set.h"
@@ -112,8 +113,12 @@ static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
         rc = find_expired(ash__writer_view(w), index, &rids, err);
     size_t i = 0;
     e->deleted = 0;
-    for (; rc == 0 && i < rids.count && ash__clock_ms() < until; i++)
+    ash_budget outer = ash__budget_enter(0, NULL, ASH_BUDGET_TURN_MS);
+    for (; rc == 0 && i < rids.count && ash__clock_ms() < until; i++) {
+        ash__budget_turn();
         rc = expire_one(e, &c, rids.rids[i], err);
+    }
+    ash__budget_leave(outer);
     e->more = e->deleted > 0 && (i < rids.count || rids.count == TURN_RECORDS);
     ash__rid_list_release(&rids);
     return rc;

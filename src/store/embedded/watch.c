@@ -4,6 +4,7 @@
 #include "store/embedded/slots.h"
 #include "store/embedded/token.h"
 
+#include "base/budget.h"
 #include "base/clock.h"
 #include "query/pipeline.h"
 
@@ -172,7 +173,9 @@ static int look(watch_cursor *c, ash_error *err)
         rc = ash__snapshot_open(c->store->engine, &v, err);
     if (rc != 0)
         return rc;
+    ash_budget outer = ash__budget_enter(c->op.deadline_ms, c->op.cancel, 0);
     rc = fill_from_view(c, v, err);
+    ash__budget_leave(outer);
     ash__snapshot_close(v);
     return rc;
 }
@@ -211,6 +214,7 @@ static void watch_set_op(ash_cursor *cursor, int64_t deadline_ms, const volatile
     c->op.deadline_ms = deadline_ms;
     c->op.cancel = cancel;
     c->env.query.cancelled = cancel;
+    c->env.query.deadline_ms = deadline_ms;
     if (await_ms >= 0)
         c->await_ms = await_ms;
 }

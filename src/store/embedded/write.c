@@ -132,11 +132,14 @@ int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op
         return 0;
     if (option_is(c, "validationLevel", "off") || option_is(c, "validationAction", "warn"))
         return 0;
-    bool valid = true, was_valid = true;
-    int rc = ash__hooked_test(c->validator, doc, &valid, err);
-    if (rc == 0 && !valid && old.data != NULL && option_is(c, "validationLevel", "moderate"))
-        rc = ash__hooked_test(c->validator, old, &was_valid, err);
-    if (rc != 0 || valid || !was_valid)
+    bool good = false;
+    int rc = ash__hooked_test(c->validator, doc, &good, err);
+    if (rc != 0 || good)
         return rc;
+    if (old.data != NULL && option_is(c, "validationLevel", "moderate")) {
+        rc = ash__hooked_test(c->validator, old, &good, err);
+        if (rc != 0 || !good)
+            return rc;
+    }
     return ash__fail_server(err, ASH_EINVAL, 121, "Document failed validation");
 }

@@ -6,6 +6,7 @@
 #include "base/share.h"
 #include "store/embedded/hooks.h"
 
+#include <pthread.h>
 #include <string.h>
 
 enum { LIMIT_MS = 200, SOON_MS = 3000, TEXT_BYTES = 2000000 };
@@ -17,6 +18,8 @@ enum { LIMIT_MS = 200, SOON_MS = 3000, TEXT_BYTES = 2000000 };
 #define NESTED                                                                                     \
     "{\"$size\":{\"$map\":{\"input\":{\"$range\":[0,100000]},\"in\":{\"$size\":"                   \
     "{\"$range\":[0,1000]}}}}}"
+
+#define IN_FILTER "{\"$expr\":{\"$gt\":[" NESTED ",0]}}"
 
 static void insert_long(fixture *f)
 {
@@ -100,16 +103,12 @@ static void test_embedded_budget__the_writer_is_not_held_for_ever(void **state)
     assert_ok(fixture_insert(f, f->c, "{\"_id\":2}"), &f->err);
 }
 
-static void test_embedded_budget__many_patterns(void **state)
+/* {a: {$in: [patterns that no text matches soon]}} */
+static void append_patterns(bson_t *filter)
 {
-    fixture *f = *state;
-    bson_t filter = BSON_INITIALIZER, inner, list;
-    ash_find_options o = ASH_FIND_OPTIONS_INIT;
-    ash_cursor *cursor = NULL;
-    ash_batch batch;
+    bson_t inner, list;
     char name[12];
-    insert_long(f);
-    bson_append_document_begin(&filter, "a", -1, &inner);
+    bson_append_document_begin(filter, "a", -1, &inner);
     bson_append_array_begin(&inner, "$in", -1, &list);
     for (uint32_t i = 0; i < 20000; i++) {
         char pattern[32];
@@ -117,7 +116,18 @@ static void test_embedded_budget__many_patterns(void **state)
         bson_append_regex(&list, ash__index_name(i, name), -1, pattern, "i");
     }
     bson_append_array_end(&inner, &list);
-    bson_append_document_end(&filter, &inner);
+    bson_append_document_end(filter, &inner);
+}
+
+static void test_embedded_budget__many_patterns(void **state)
+{
+    fixture *f = *state;
+    bson_t filter = BSON_INITIALIZER;
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    ash_batch batch;
+    insert_long(f);
+    append_patterns(&filter);
     int64_t started = ash__clock_ms();
     o.op.deadline_ms = ash_deadline(LIMIT_MS);
     int rc = ash_collection_find(f->c, &filter, &o, &cursor, &f->err);
@@ -144,6 +154,113 @@ static void test_embedded_budget__a_validator(void **state)
     bson_destroy(options);
     bson_destroy(doc);
     ash_collection_free(c);
+}
+
+/* The same patterns as a partial index's filter: the build ends, and leaves no index. */
+static void test_embedded_budget__an_index_build(void **state)
+{
+    fixture *f = *state;
+    bson_t specs = BSON_INITIALIZER, spec, filter = BSON_INITIALIZER,
+           *key = fixture_json("{\"k\":1}");
+    ash_op op = {0};
+    insert_long(f);
+    append_patterns(&filter);
+    bson_append_document_begin(&specs, "0", -1, &spec);
+    bson_append_document(&spec, "key", -1, key);
+    bson_append_utf8(&spec, "name", -1, "k", -1);
+    bson_append_document(&spec, "partialFilterExpression", -1, &filter);
+    bson_append_document_end(&specs, &spec);
+    int64_t started = ash__clock_ms();
+    op.deadline_ms = ash_deadline(LIMIT_MS);
+    expect_late(f, ash_collection_create_indexes(f->c, &specs, &op, NULL, &f->err), started);
+    bson_value_t name = {.value_type = BSON_TYPE_UTF8};
+    name.value.v_utf8.str = (char *)(uintptr_t) "k";
+    name.value.v_utf8.len = 1;
+    assert_int_equal(ash_collection_drop_indexes(f->c, &name, NULL, &f->err), ASH_ENOTFOUND);
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":2}"), &f->err);
+    bson_destroy(&specs);
+    bson_destroy(&filter);
+    bson_destroy(key);
+}
+
+static void test_embedded_budget__distinct_and_explain(void **state)
+{
+    static const char *const commands[] = {
+        "{\"find\":\"c\",\"filter\":" IN_FILTER "}",
+        "{\"aggregate\":\"c\",\"pipeline\":[{\"$match\":" IN_FILTER "}],\"cursor\":{}}"};
+    fixture *f = *state;
+    ash_op op = {0};
+    bson_t out, *filter = fixture_json(IN_FILTER);
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":1}"), &f->err);
+    int64_t started = ash__clock_ms();
+    op.deadline_ms = ash_deadline(LIMIT_MS);
+    expect_late(f, ash_collection_distinct(f->c, "_id", filter, NULL, &op, &out, &f->err), started);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(commands); i++) {
+        bson_t *command = fixture_json(commands[i]);
+        started = ash__clock_ms();
+        op.deadline_ms = ash_deadline(LIMIT_MS);
+        expect_late(f, ash_collection_explain(f->c, command, "executionStats", &op, &out, &f->err),
+                    started);
+        bson_destroy(command);
+    }
+    bson_destroy(filter);
+}
+
+static void test_embedded_budget__a_list_of_collections(void **state)
+{
+    fixture *f = *state;
+    ash_op op = {0};
+    ash_cursor *cursor = NULL;
+    bson_t *filter = fixture_json(IN_FILTER),
+           *fails = fixture_json("{\"$expr\":{\"$divide\":[1,0]}}");
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":1}"), &f->err);
+    int64_t started = ash__clock_ms();
+    op.deadline_ms = ash_deadline(LIMIT_MS);
+    expect_late(f, ash_store_list_collections(f->store, "test", filter, &op, &cursor, &f->err),
+                started);
+    assert_int_equal(ash_store_list_collections(f->store, "test", fails, NULL, &cursor, &f->err),
+                     ASH_EINVAL);
+    assert_int_equal(ash_error_server_code(&f->err), 2);
+    bson_destroy(filter);
+    bson_destroy(fails);
+}
+
+static void *cancel_soon(void *flag)
+{
+    ash__clock_sleep_ms(LIMIT_MS);
+    __atomic_store_n((int *)flag, 1, __ATOMIC_RELAXED);
+    return NULL;
+}
+
+/* The stages behind a change stream end with the deadline of one wait, and when it is cancelled. */
+static void test_embedded_budget__a_watch(void **state)
+{
+    fixture *f = *state;
+    bson_t *stages = fixture_json("[{\"$set\":{\"x\":" NESTED "}}]");
+    int cancel = 0;
+    for (int cancels = 0; cancels < 2; cancels++) {
+        ash_watch_options o = ASH_WATCH_OPTIONS_INIT;
+        ash_cursor *cursor = NULL;
+        ash_batch batch;
+        pthread_t thread;
+        o.pipeline = stages;
+        assert_ok(ash_store_watch(f->store, "test", "things", &o, &cursor, &f->err), &f->err);
+        assert_ok(fixture_insert(f, f->c, "{}"), &f->err);
+        int64_t started = ash__clock_ms();
+        ash_cursor_set_op(cursor, cancels ? 0 : ash_deadline(LIMIT_MS), &cancel, 0);
+        if (cancels)
+            assert_int_equal(pthread_create(&thread, NULL, cancel_soon, &cancel), 0);
+        int rc = ash_cursor_next_batch(cursor, 0, 0, &batch, &f->err);
+        if (!cancels) {
+            expect_late(f, rc, started);
+        } else {
+            pthread_join(thread, NULL);
+            assert_int_equal(rc, ASH_EINTERRUPTED);
+            assert_true(ash__clock_ms() - started < SOON_MS);
+        }
+        ash_cursor_free(cursor);
+    }
+    bson_destroy(stages);
 }
 
 static int open_large(fixture *f, const char *stages, ash_cursor **cursor)
@@ -292,6 +409,10 @@ int main(void)
         EMBEDDED(test_embedded_budget__the_writer_is_not_held_for_ever),
         EMBEDDED(test_embedded_budget__many_patterns),
         EMBEDDED(test_embedded_budget__a_validator),
+        EMBEDDED(test_embedded_budget__an_index_build),
+        EMBEDDED(test_embedded_budget__distinct_and_explain),
+        EMBEDDED(test_embedded_budget__a_list_of_collections),
+        EMBEDDED(test_embedded_budget__a_watch),
         EMBEDDED(test_embedded_budget__results_share_memory),
         EMBEDDED(test_embedded_budget__sorted_cursors_shrink),
         EMBEDDED(test_embedded_budget__filters_do_not_guess),
