@@ -2,12 +2,14 @@
 #ifndef ASH_BENCH_DOCS_H
 #define ASH_BENCH_DOCS_H
 
-/* One way to keep documents of some 400 bytes: {_id, when, tag, text}, with indexes on `when` and
- * on (tag, when).  when = _id * 7919 modulo DOCS, so that it is in another order. */
+/* One way to keep documents of some 500 bytes: {_id, when, tag, text}, with indexes on `when` and
+ * on (tag, when).  when = _id * 7919 modulo their number, so that it is in another order. */
 
 #include "peer.h"
 
-enum { DOCS = 50000, DOCS_A_COMMIT = 1000, DOCS_RANGE = 100 };
+enum { DOCS_A_COMMIT = 1000, DOCS_RANGE = 100, DOCS_TEXT = 450 };
+
+extern int docs_total; /* a multiple of DOCS_A_COMMIT, and none of 7919 */
 
 typedef struct docs_peer {
     const char *name, *setting;
@@ -23,10 +25,10 @@ extern const docs_peer docs_ashlar, docs_sqlite;
 
 static inline int docs_when(int id)
 {
-    return (int)((int64_t)id * 7919 % DOCS);
+    return (int)((int64_t)id * 7919 % docs_total);
 }
 
-/* Text of 300 letters. */
+/* Text of DOCS_TEXT letters. */
 const char *docs_text(void);
 
 void bench_docs(const char *folder, int runs);

@@ -36,7 +36,7 @@ static void *docs_open(const char *folder)
 static void load(void *docs, int first, int count)
 {
     struct docs *d = docs;
-    char body[512];
+    char body[DOCS_TEXT + 150];
     bench_sql_run(d->db, "BEGIN IMMEDIATE");
     for (int id = first; id < first + count; id++) {
         snprintf(body, sizeof body, "{\"_id\":%d,\"when\":%d,\"tag\":\"tag %d\",\"text\":\"%s\"}",

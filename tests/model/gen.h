@@ -18,6 +18,8 @@ mv *gen_conditions(rng *r, int depth); /* {$gt: 1, …} */
 mv *gen_update(rng *r);
 mv *gen_replacement(rng *r);
 mv *gen_array_filters(const mv *update, rng *r); /* NULL when none is needed */
+mv *gen_expr(rng *r, int depth);
+mv *gen_pipeline(rng *r); /* for updates */
 mv *gen_sort(rng *r);
 mv *gen_projection(rng *r);
 mv *gen_index(rng *r);

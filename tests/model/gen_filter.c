@@ -268,7 +268,10 @@ mv *gen_index(rng *r)
 {
     static const char *names[] = {"a", "b", "c", "d", "a.b", "a.c", "b.a", "b.c", "c.a", "a.b.c"};
     mv *spec = mv_new(BSON_TYPE_DOCUMENT), *key = mv_new(BSON_TYPE_DOCUMENT);
-    if (rng_below(r, 10) == 0) {
+    if (rng_below(r, 8) == 0) {
+        mv_put(key, "a", mv_int(1));
+        mv_put(key, "b", mv_int(rng_below(r, 2) == 0 ? 1 : -1));
+    } else if (rng_below(r, 10) == 0) {
         mv_put(key, names[rng_below(r, 10)], mv_string("hashed"));
     } else {
         for (uint32_t i = 1 + rng_below(r, 3); i > 0; i--)

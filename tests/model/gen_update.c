@@ -156,10 +156,54 @@ static mv *flag(void)
     return v;
 }
 
+/* `$` in a projection stands for the item that one condition on one array met. */
+static mv *positional_step(rng *r)
+{
+    mv *s = mv_new(BSON_TYPE_DOCUMENT), *filter = mv_new(BSON_TYPE_DOCUMENT);
+    mv *projection = mv_new(BSON_TYPE_DOCUMENT), *conditions;
+    do
+        conditions = gen_conditions(r, 1);
+    while (conditions->count != 1 || strcmp(conditions->names[0], "$all") == 0);
+    mv_put(filter, gen_name(r), rng_below(r, 2) == 0 ? gen_scalar(r) : conditions);
+    mv_put(projection, pool_print("%s.$", filter->names[0]), mv_int(1));
+    if (rng_below(r, 3) == 0)
+        mv_put(projection, "_id", mv_int(0));
+    mv_put(s, "find", filter);
+    mv_put(s, "projection", projection);
+    if (rng_below(r, 2) == 0)
+        mv_put(s, "sort", gen_sort(r));
+    return s;
+}
+
+/* One of several values before the sorted field, which ranges of an index are merged for. */
+static mv *merged_step(rng *r)
+{
+    mv *s = mv_new(BSON_TYPE_DOCUMENT), *filter = mv_new(BSON_TYPE_DOCUMENT);
+    mv *in = mv_new(BSON_TYPE_DOCUMENT), *list = mv_new(BSON_TYPE_ARRAY);
+    mv *sort = mv_new(BSON_TYPE_DOCUMENT);
+    for (uint32_t i = 2 + rng_below(r, 3); i > 0; i--)
+        mv_put(list, "", gen_scalar(r));
+    mv_put(in, "$in", list);
+    mv_put(filter, "a", in);
+    if (rng_below(r, 3) == 0)
+        mv_put(filter, gen_path(r), gen_conditions(r, 1));
+    mv_put(sort, "b", mv_int(rng_below(r, 2) == 0 ? 1 : -1));
+    mv_put(s, "find", filter);
+    mv_put(s, "sort", sort);
+    if (rng_below(r, 3) == 0)
+        mv_put(s, "limit", mv_int(1 + rng_below(r, 8)));
+    return s;
+}
+
 static mv *find_step(rng *r)
 {
     mv *s = mv_new(BSON_TYPE_DOCUMENT);
+    uint32_t dice = rng_below(r, 12);
+    if (dice < 2)
+        return dice == 0 ? positional_step(r) : merged_step(r);
     mv_put(s, "find", gen_filter(r, 2));
+    if (dice == 2)
+        mv_put(s->items[0], "$expr", gen_expr(r, 3));
     if (rng_below(r, 2) == 0) {
         mv_put(s, "sort", gen_sort(r));
         if (rng_below(r, 4) == 0)
@@ -184,6 +228,10 @@ static void put_update(rng *r, mv *s, bool multi)
         mv_put(fields, pool_print("%s.$", filter->names[0]), gen_scalar(r));
         update = mv_new(BSON_TYPE_DOCUMENT);
         mv_put(update, "$set", fields);
+        filters = NULL;
+    }
+    if (rng_below(r, 6) == 0) {
+        update = gen_pipeline(r);
         filters = NULL;
     }
     mv_put(s, "u", update);

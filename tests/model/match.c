@@ -182,6 +182,8 @@ bool naive_match(const mv *doc, const mv *filter, int *position)
         bool met = true;
         if (strcmp(name, "$and") == 0 || strcmp(name, "$or") == 0 || strcmp(name, "$nor") == 0)
             met = match_logical(doc, name, condition, position);
+        else if (strcmp(name, "$expr") == 0)
+            met = naive_truth(naive_eval(doc, condition));
         else if (strcmp(name, "$comment") != 0)
             met = match_field(doc, name, condition, position);
         if (!met)

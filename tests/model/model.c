@@ -208,8 +208,12 @@ static void find(const model *m, const mv *step, answer *a)
     a->natural = !a->ordered && (skip != 0 || limit != INT64_MAX);
     for (int64_t i = skip; i < (int64_t)count && i - skip < limit; i++) {
         mv *doc = all[i].doc;
-        mv_put(a->docs, "",
-               projection != NULL && projection->count > 0 ? naive_project(doc, projection) : doc);
+        if (projection != NULL && projection->count > 0)
+            doc = naive_project(doc, projection, all[i].position);
+        if (doc != NULL)
+            mv_put(a->docs, "", doc);
+        else
+            fail(a, 51246);
     }
 }
 
@@ -306,7 +310,7 @@ static void check_position(const mv *step, const hit *h)
 {
     const mv *u = mv_get(step, "u"), *filter = step->items[0];
     bool used = false;
-    for (uint32_t i = 0; u != NULL && i < u->count; i++) {
+    for (uint32_t i = 0; u != NULL && u->type == BSON_TYPE_DOCUMENT && i < u->count; i++) {
         for (uint32_t k = 0; u->names[i][0] == '$' && k < u->items[i]->count; k++)
             used |= strstr(u->items[i]->names[k], ".$") != NULL &&
                     strstr(u->items[i]->names[k], ".$[") == NULL;
@@ -370,7 +374,7 @@ static void modify(model *m, const mv *step, answer *a)
     a->n = a->modified = 0;
     if (shown != NULL && !a->failed)
         mv_put(a->docs, "",
-               projection != NULL && projection->count > 0 ? naive_project(shown, projection)
+               projection != NULL && projection->count > 0 ? naive_project(shown, projection, -1)
                                                            : shown);
 }
 

@@ -33,7 +33,12 @@ int naive_keys(const mv *doc, const char **paths, uint32_t count, keys *out);
 mv **naive_sort_key(const mv *doc, const mv *sort);
 int naive_sort_compare(mv **a, mv **b, const mv *sort);
 
-mv *naive_project(const mv *doc, const mv *projection);
+/* position: for the positional operator.  NULL: it has no item to show. */
+mv *naive_project(const mv *doc, const mv *projection, int position);
+
+/* An expression's value, NULL when it is missing; and whether it counts as true. */
+mv *naive_eval(const mv *doc, const mv *expr);
+bool naive_truth(const mv *v);
 
 /* All values at a path with arrays unwound, each once. */
 void naive_distinct(const mv *doc, const char *path, mv *values);
@@ -48,6 +53,7 @@ typedef struct change {
     int code; /* 0 when it is not documented which */
 } change;
 void naive_update(change *c, const mv *update);
+void naive_pipeline(change *c, const mv *stages);
 /* The document that an upsert starts from; NULL when equalities contradict each other. */
 mv *naive_upsert_seed(const mv *filter, int *code);
 /* What is wrong with it whatever the document: a code, or 0. */

@@ -157,9 +157,30 @@ static void add_match(mv *out, const mv *doc, const rule *one)
     }
 }
 
-mv *naive_project(const mv *doc, const mv *projection)
+/* {"a.$": 1}: of the array the item that was met; what is no array stays, if it is nowhere said. */
+static mv *project_met(const mv *doc, const mv *projection, int position)
+{
+    mv *plain = mv_new(BSON_TYPE_DOCUMENT);
+    const char *path = pool_text(projection->names[0]);
+    *strchr(path, '.') = '\0';
+    for (uint32_t i = 0; i < projection->count; i++)
+        mv_put(plain, i == 0 ? path : projection->names[i], projection->items[i]);
+    mv *out = naive_project(doc, plain, -1);
+    const mv *array = mv_get(out, path);
+    naive_unsure |= array == NULL || array->type != BSON_TYPE_ARRAY;
+    if (naive_unsure || position < 0 || (uint32_t)position >= array->count)
+        return NULL;
+    mv *list = mv_new(BSON_TYPE_ARRAY);
+    mv_put(list, "", array->items[position]);
+    mv_put(out, path, list);
+    return out;
+}
+
+mv *naive_project(const mv *doc, const mv *projection, int position)
 {
     rules r = {.count = 0};
+    if (strstr(projection->names[0], ".$") != NULL)
+        return project_met(doc, projection, position);
     flatten(&r, NULL, projection);
     settle(&r);
     mv *out = project(&r, NULL, doc);

@@ -199,9 +199,9 @@ static void insert(call *k)
     k->a.n = !k->a.failed;
 }
 
-static bson_value_t as_value(const bson_t *b)
+static bson_value_t as_value(const bson_t *b, bson_type_t type)
 {
-    bson_value_t v = {.value_type = BSON_TYPE_DOCUMENT};
+    bson_value_t v = {.value_type = type};
     v.value.v_doc.data = (uint8_t *)pool_get(b->len);
     memcpy(v.value.v_doc.data, bson_get_data(b), b->len);
     v.value.v_doc.data_len = b->len;
@@ -216,7 +216,7 @@ static void update(call *k)
     opts.upsert = flag(k, "upsert");
     opts.array_filters = part(k, "arrayFilters");
     opts.hint = k->use_hint;
-    bson_value_t u = as_value(part(k, "u"));
+    bson_value_t u = as_value(part(k, "u"), mv_get(k->step, "u")->type);
     ash_write_result_init(&r);
     result(k, ash_collection_update(k->c, part(k, "update"), &u, &opts, &r, &k->err));
     k->a.n = r.matched;
@@ -239,7 +239,7 @@ static void modify(call *k)
     opts.array_filters = part(k, "arrayFilters");
     opts.hint = k->use_hint;
     if (flag(k, "u")) {
-        u = as_value(part(k, "u"));
+        u = as_value(part(k, "u"), mv_get(k->step, "u")->type);
         opts.update = &u;
     }
     ash_write_result_init(&r);

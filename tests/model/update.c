@@ -267,6 +267,8 @@ int naive_update_check(const mv *update, const mv *array_filters)
 {
     modifier all[32];
     bool used = false;
+    if (update->type == BSON_TYPE_ARRAY)
+        return 0;
     if (update->count == 0 || update->names[0][0] != '$')
         return array_filters != NULL ? 9 : 0;
     uint32_t count = list_modifiers(update, all);
@@ -280,6 +282,10 @@ int naive_update_check(const mv *update, const mv *array_filters)
 void naive_update(change *c, const mv *update)
 {
     modifier all[32];
+    if (update->type == BSON_TYPE_ARRAY) {
+        naive_pipeline(c, update);
+        return;
+    }
     if (update->count == 0 || update->names[0][0] != '$') {
         replace_whole(c, update);
         return;
