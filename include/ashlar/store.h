@@ -180,6 +180,9 @@ typedef struct ash_find_options {
     bool download;       /* reading the chunks of one file: keep this version readable until the end
                             (embedded engine; also taken for any find on *.chunks that fixes files_id) */
     bool show_record_id; /* documents end with $recordId, a number that keeps to the record */
+    const bson_t *min; /* only keys of the hinted index from here on, {field: value …} of all of its
+                          fields; or NULL */
+    const bson_t *max; /* … and below here.  ASH_EINVAL 51173 to 51176 */
 } ash_find_options;
 #define ASH_FIND_OPTIONS_INIT ASH_OPTIONS_INIT(ash_find_options)
 

@@ -236,7 +236,7 @@ static bool same_key(ash_doc hint, const ash_index_desc *index)
     return ash__doc_compare(hint, ash__doc_from_bson(index->key), NULL) == 0;
 }
 
-static const ash_index_desc *find_hinted(const ash_plan_query *q, ash_value hint)
+const ash_index_desc *ash__plan_hinted_index(const ash_plan_query *q, ash_value hint)
 {
     for (uint32_t i = 0; i < q->index_count; i++) {
         const ash_index_desc *index = &q->indexes[i];
@@ -247,6 +247,16 @@ static const ash_index_desc *find_hinted(const ash_plan_query *q, ash_value hint
             return index;
     }
     return NULL;
+}
+
+int ash__plan_check_partial(const ash_plan_query *q, const ash_index_desc *index, ash_error *err)
+{
+    if (index->partial == NULL || ash__matcher_implies(q->matcher, index->partial))
+        return 0;
+    return ash__fail_server(err, ASH_EINVAL, 291,
+                            "error processing query: the hinted partial index %s does not "
+                            "hold all documents of the query",
+                            index->name);
 }
 
 static int plan_natural(const ash_plan_query *q, ash_value direction, ash_plan **out,
@@ -269,16 +279,14 @@ static int plan_hinted(const ash_plan_query *q, ash_value hint, ash_plan **out, 
     } else if (hint.type != BSON_TYPE_UTF8) {
         return ash__fail_server(err, ASH_EINVAL, 9, "hint must be a string or an object");
     }
-    const ash_index_desc *index = find_hinted(q, hint);
+    const ash_index_desc *index = ash__plan_hinted_index(q, hint);
     if (index == NULL)
         return ash__fail_server(err, ASH_EINVAL, 2,
                                 "error processing query: hint provided does not correspond to an "
                                 "existing index");
-    if (index->partial != NULL && !ash__matcher_implies(q->matcher, index->partial))
-        return ash__fail_server(err, ASH_EINVAL, 291,
-                                "error processing query: the hinted partial index %s does not "
-                                "hold all documents of the query",
-                                index->name);
+    int rc = ash__plan_check_partial(q, index, err);
+    if (rc != 0)
+        return rc;
     ash_conjuncts conjuncts;
     candidate c;
     ash__conjuncts_of(q->root, &conjuncts);

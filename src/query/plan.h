@@ -59,6 +59,12 @@ typedef struct ash_plan {
 int ash__plan_new(const ash_matcher *filter, const ash_sort_spec *sort, ash_value hint,
                   const ash_index_desc *indexes, uint32_t index_count, const ash_query_env *env,
                   ash_plan **out, ash_error *err);
+/* All keys of the hinted index from min up to max, which is not in it; either may be empty: no
+ * limit.  Both name all of the index's fields, in order.  51173 without a hint of an index, 51174
+ * other fields, 51175 min is not below max, 51176 min and max name different fields. */
+int ash__plan_between(const ash_matcher *filter, const ash_sort_spec *sort, ash_value hint,
+                      ash_doc min, ash_doc max, const ash_index_desc *indexes, uint32_t index_count,
+                      ash_plan **out, ash_error *err);
 void ash__plan_free(ash_plan *p);
 
 /* The winningPlan document ({stage: "FETCH", filter, inputStage: {stage: "IXSCAN", keyPattern,

@@ -82,4 +82,9 @@ typedef struct ash_plan_query {
     uint32_t index_count;
 } ash_plan_query;
 
+/* The visible index that a hint names, or NULL. */
+const ash_index_desc *ash__plan_hinted_index(const ash_plan_query *q, ash_value hint);
+/* A hinted partial index must hold all documents of the query: else ASH_EINVAL. */
+int ash__plan_check_partial(const ash_plan_query *q, const ash_index_desc *index, ash_error *err);
+
 #endif

@@ -10,8 +10,7 @@ enum { FAILED_TO_PARSE = 9, TYPE_MISMATCH = 14 };
 /* Options of find that ask for something this server does not do. */
 static int refuse_find_options(const ash_command *c, ash_error *err)
 {
-    static const char *const refused[] = {"min", "max", "returnKey", "resumeAfter",
-                                          "requestResumeToken"};
+    static const char *const refused[] = {"returnKey", "resumeAfter", "requestResumeToken"};
     for (size_t i = 0; i < ASH_ARRAY_LEN(refused); i++)
         if (ash__value_truthy(ash__arg(c, refused[i])))
             return ash__fail(err, ASH_EUNSUPPORTED,
@@ -48,7 +47,7 @@ static int read_find_options(const ash_command *c, ash_find_options *o, int64_t 
 int ash__run_find(ash_command *c, ash_error *err)
 {
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
-    bson_t filter_doc, sort, projection, collation, let, empty = BSON_INITIALIZER;
+    bson_t filter_doc, sort, projection, collation, let, min, max, empty = BSON_INITIALIZER;
     ash_arg_value hint;
     ash_collection *coll = NULL;
     ash_cursor *cursor = NULL;
@@ -63,6 +62,8 @@ int ash__run_find(ash_command *c, ash_error *err)
     o.collation = ash__arg_bson(c, "collation", &collation);
     o.let = ash__arg_bson(c, "let", &let);
     o.hint = ash__field_value(c->body, "hint", &hint);
+    o.min = ash__arg_bson(c, "min", &min);
+    o.max = ash__arg_bson(c, "max", &max);
     if ((rc = ash__command_collection(c, &coll, err)) != 0)
         return rc;
     rc = ash_collection_find(coll, filter != NULL ? filter : &empty, &o, &cursor, err);

@@ -169,10 +169,12 @@ static const ash_wire_command_info commands[] = {
     {"endSessions", NULL, NO_ARGS, API1, ash__run_end_sessions, NULL},
     {"explain", NULL, ARGS({"verbosity", STRING}), API1, ash__run_explain,
      "shows how documents are found: COLLSCAN, IXSCAN, OR, SORT_MERGE and FETCH below PROJECTION, "
-     "SORT, SKIP and LIMIT; there are no IDHACK, COUNT, UPDATE, DELETE or covered projections"},
+     "SORT, SKIP and LIMIT; there are no IDHACK, COUNT, UPDATE, DELETE or covered projections, and "
+     "no "
+     "bounds of min and max"},
     {"filemd5", NULL, ARGS({"root", STRING}), 0, ash__run_filemd5, NULL},
     {"find", NULL, ARGS(FIND_ARGS), READS | SNAPSHOT | API1 | LOOKS, ash__run_find,
-     "min, max, returnKey and resume tokens answer 238"},
+     "returnKey and resume tokens answer 238"},
     {"findAndModify", " findandmodify ", ARGS(MODIFY_ARGS), RETRIES, ash__run_find_and_modify,
      NULL},
     {"fsync", NULL, ARGS({"async", BOOL}, {"lock", BOOL}), ADMIN, ash__run_fsync,

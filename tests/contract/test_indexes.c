@@ -178,6 +178,55 @@ static void test_contract_indexes__partial_filters_name_what_they_hold(void **st
     }
 }
 
+static int32_t between(contract *t, const char *hint, const char *min, const char *max,
+                       const char *expected)
+{
+    ash_find_options opts = ASH_FIND_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    bson_value_t name = {.value_type = BSON_TYPE_UTF8};
+    name.value.v_utf8.str = (char *)(uintptr_t)hint;
+    name.value.v_utf8.len = (uint32_t)strlen(hint);
+    opts.hint = hint[0] != '\0' ? &name : NULL;
+    opts.min = min != NULL ? json(min) : NULL;
+    opts.max = max != NULL ? json(max) : NULL;
+    opts.projection = json("{\"_id\":1}");
+    int rc = ash_collection_find(t->c, json("{\"c\":{\"$ne\":4}}"), &opts, &cursor, &t->err);
+    if (rc == 0 && expected == NULL) {
+        ash_doc doc;
+        rc = ash_cursor_next(cursor, &doc, &t->err);
+        ash_cursor_free(cursor);
+    } else if (rc == 0) {
+        assert_string_equal(drain(t, cursor), expected);
+    }
+    return rc != 0 ? ash_error_server_code(&t->err) : 0;
+}
+
+static void test_contract_indexes__between_keys(void **state)
+{
+    contract *t = *state;
+    assert_ok(index_json(t, t->c,
+                         "[{\"key\":{\"a\":1},\"name\":\"a\"},"
+                         "{\"key\":{\"a\":1,\"b\":-1},\"name\":\"ab\"}]",
+                         NULL),
+              &t->err);
+    for (int i = 0; i < 10; i++) {
+        char text[80];
+        snprintf(text, sizeof text, "{\"_id\":%d,\"a\":%d,\"b\":%d,\"c\":%d}", i, i / 3, i, i);
+        assert_ok(insert_json(t, t->c, text), &t->err);
+    }
+    assert_int_equal(between(t, "a", "{\"a\":1}", "{\"a\":2}", "[{\"_id\":3},{\"_id\":5}]"), 0);
+    assert_int_equal(between(t, "a", "{\"a\":2.5}", NULL, "[{\"_id\":9}]"), 0);
+    assert_int_equal(between(t, "a", NULL, "{\"a\":0}", "[]"), 0);
+    assert_int_equal(between(t, "ab", "{\"a\":0,\"b\":1}", "{\"a\":1,\"b\":3}",
+                             "[{\"_id\":1},{\"_id\":0},{\"_id\":5}]"),
+                     0);
+    assert_int_equal(between(t, "", "{\"a\":1}", NULL, NULL), 51173);
+    assert_int_equal(between(t, "ab", "{\"a\":1}", NULL, NULL), 51174);
+    assert_int_equal(between(t, "a", "{\"b\":1}", NULL, NULL), 51174);
+    assert_int_equal(between(t, "a", "{\"a\":1}", "{\"a\":1}", NULL), 51175);
+    assert_int_equal(between(t, "a", "{\"a\":1}", "{\"b\":2}", NULL), 51176);
+}
+
 /* The ids found, a few at a time. */
 static int ids_in_batches(contract *t, const char *filter, const char *sort, int32_t *ids, int most)
 {
@@ -319,6 +368,7 @@ int main(void)
         CONTRACT(test_contract_indexes__partial_and_sparse),
         CONTRACT(test_contract_indexes__partial_filters_name_what_they_hold),
         CONTRACT(test_contract_indexes__merged_ranges_come_in_order),
+        CONTRACT(test_contract_indexes__between_keys),
         CONTRACT(test_contract_indexes__built_while_written_to),
         CONTRACT(test_contract_indexes__long_keys_are_found),
     };

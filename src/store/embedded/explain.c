@@ -19,6 +19,8 @@ typedef struct explained {
     bson_t projection;
     bson_t collation;
     bson_t let;
+    bson_t min;
+    bson_t max;
     bson_value_t hint;
     bool has_hint;
     int64_t skip;
@@ -107,6 +109,8 @@ static int read_command(ash_embedded *s, const bson_t *command, const ash_op *op
     take_doc(doc, "projection", &x->projection);
     take_doc(doc, "collation", &x->collation);
     take_doc(doc, "let", &x->let);
+    take_doc(doc, "min", &x->min);
+    take_doc(doc, "max", &x->max);
     take_hint(doc, x);
     if (strcmp(x->name, "find") == 0 || strcmp(x->name, "count") == 0) {
         take_number(doc, "skip", &x->skip);
@@ -253,6 +257,8 @@ static int plan_and_run(explaining *e, ash_view *v, const ash_coll *coll, ash_er
         bson_append_utf8(&e->winning, "stage", -1, "EOF", -1);
         return 0;
     }
+    e->request.min = ash__doc_from_bson(&e->x.min);
+    e->request.max = ash__doc_from_bson(&e->x.max);
     rc =
         ash__request_plan(&e->request, coll, e->x.has_hint ? &e->x.hint : NULL, &e->env.query, err);
     if (rc != 0)

@@ -114,6 +114,8 @@ static int compile(ash_find_cursor *c, const bson_t *filter, const ash_find_opti
                    const ash_coll *coll, ash_error *err)
 {
     ash_request_spec spec = {filter, opts->sort, opts->projection, opts->hint};
+    c->request.min = ash__doc_from_bson(opts->min);
+    c->request.max = ash__doc_from_bson(opts->max);
     ash__env_adopt(&c->env, coll);
     return ash__request_compile(&c->request, &spec, &c->env.query, err);
 }

@@ -76,7 +76,7 @@ bool ash__find_is_plain(const ash_find_options *o)
 {
     return o->skip == 0 && !o->show_record_id && o->limit >= 0 && !o->tailable && !o->await_data &&
            o->hint == NULL && is_nothing(o->projection) && is_nothing(o->collation) &&
-           is_nothing(o->let);
+           is_nothing(o->let) && is_nothing(o->min) && is_nothing(o->max);
 }
 
 bool ash__point_applies(const bson_t *filter, const ash_find_options *o, ash_value *id)

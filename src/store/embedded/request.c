@@ -59,8 +59,11 @@ int ash__request_plan(ash_request *r, const ash_coll *coll, const bson_value_t *
     }
     if (has_hint)
         hint_value = ash__value_of_bson_value(hint, &scratch, &holder);
-    int rc =
-        ash__plan_new(r->filter, r->sort, hint_value, r->descs, r->desc_count, env, &r->plan, err);
+    bool between = r->min.len > 5 || r->max.len > 5; /* {} is none */
+    int rc = between ? ash__plan_between(r->filter, r->sort, hint_value, r->min, r->max, r->descs,
+                                         r->desc_count, &r->plan, err)
+                     : ash__plan_new(r->filter, r->sort, hint_value, r->descs, r->desc_count, env,
+                                     &r->plan, err);
     if (has_hint)
         bson_destroy(&holder);
     return rc;

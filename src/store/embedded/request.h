@@ -19,6 +19,7 @@ typedef struct ash_request {
     ash_matcher *filter;
     ash_sort_spec *sort;
     ash_projection *projection; /* or NULL */
+    ash_doc min, max;           /* of the hinted index's keys, borrowed for planning; or empty */
     ash_plan *plan;             /* NULL until planned */
     ash_index_desc *descs;
     uint32_t *index_ids;

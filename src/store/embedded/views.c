@@ -149,6 +149,10 @@ int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson
     if (opts->tailable)
         return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_IS_A_VIEW,
                                 "a tailable cursor cannot read the view %s.%s", db, view);
+    if ((opts->min != NULL && !bson_empty(opts->min)) ||
+        (opts->max != NULL && !bson_empty(opts->max)))
+        return ash__fail_server(err, ASH_EINVAL, 168,
+                                "Option min/max is not supported on the view %s.%s", db, view);
     o.op = opts->op;
     o.collation = opts->collation;
     o.let = opts->let;

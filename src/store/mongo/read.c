@@ -13,6 +13,8 @@ void ash__mongo_find_fields(bson_t *to, const ash_find_options *o)
     ash__mongo_add_value(to, "hint", o->hint);
     ash__mongo_add_doc(to, "collation", o->collation);
     ash__mongo_add_doc(to, "let", o->let);
+    ash__mongo_add_doc(to, "min", o->min);
+    ash__mongo_add_doc(to, "max", o->max);
     if (o->skip > 0)
         BSON_APPEND_INT64(to, "skip", o->skip);
     if (o->limit > 0)
