@@ -34,14 +34,33 @@ bool ash__reshape_is_stage(const char *name)
     return stage_name(name) != NULL;
 }
 
+/* `$` as a part of a path. */
+static int check_name(const char *name, ash_error *err)
+{
+    size_t len = strlen(name);
+    if (len > 2 && strcmp(name + len - 2, ".$") == 0)
+        return ash__fail_server(err, ASH_EINVAL, 31324,
+                                "Invalid $project :: caused by :: Cannot use positional "
+                                "projection in aggregation projection");
+    if (strstr(name, ".$.") != NULL)
+        return ash__fail_server(err, ASH_EINVAL, 31394,
+                                "Invalid $project :: caused by :: it is illegal to specify a "
+                                "positional operator in the middle of a path: %s",
+                                name);
+    if (strstr(name, ".$") != NULL || strcmp(name, "$") == 0)
+        return ash__fail_server(err, ASH_EINVAL, 16410,
+                                "Invalid $project :: caused by :: FieldPath field names may "
+                                "not start with '$'. Consider using $getField or $setField.");
+    return 0;
+}
+
 /* What find's projection allows and the stage does not. */
 static int check_project(ash_doc spec, int depth, ash_error *err)
 {
     for (ash_doc_iter it = ash__doc_iter(spec); ash__doc_iter_next(&it);) {
-        if (strstr(it.name, ".$") != NULL || strcmp(it.name, "$") == 0)
-            return ash__fail_server(err, ASH_EINVAL, 16410,
-                                    "Invalid $project :: caused by :: FieldPath field names may "
-                                    "not start with '$'. Consider using $getField or $setField.");
+        int rc = check_name(it.name, err);
+        if (rc != 0)
+            return rc;
         if (it.value.type != BSON_TYPE_DOCUMENT || depth > ASH_DOC_MAX_DEPTH)
             continue;
         ash_doc_iter inner = ash__doc_iter(ash__value_doc(it.value));
@@ -56,7 +75,7 @@ static int check_project(ash_doc spec, int depth, ash_error *err)
                                     "Invalid $project :: caused by :: Expression $slice takes at "
                                     "least 2 arguments, and at most 3, but 1 were passed in.");
         if (any && inner.name[0] != '$') {
-            int rc = check_project(ash__value_doc(it.value), depth + 1, err);
+            rc = check_project(ash__value_doc(it.value), depth + 1, err);
             if (rc != 0)
                 return rc;
         }
