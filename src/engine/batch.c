@@ -200,6 +200,7 @@ int ash__writer_mark_open(ash_writer *w, ash_error *err)
 static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
 {
     ash_engine *e = w->engine;
+    atomic_store(&e->newest_commit, txn_id);
     ash__segments_saved(e->segments);
     for (size_t i = 0; i < w->undo_count; i++) {
         if (!w->undo[i].was_marked)

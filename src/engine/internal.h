@@ -173,6 +173,7 @@ struct ash_engine {
     uint64_t boot_sequence;
     atomic_uint_fast64_t next_sequence;
     atomic_bool marked_open;
+    atomic_uint_fast64_t newest_commit; /* who opens a snapshot sees at least this one */
 
     ash_mutex views_lock;
     ash_view *open_views;

@@ -296,6 +296,8 @@ static int load_state(ash_engine *e, ash_error *err)
     bool found;
     int result = ash__view_begin(e, &v, err);
     if (result == 0)
+        atomic_store(&e->newest_commit, ash__view_commit(v));
+    if (result == 0)
         result = load_segments(e, v, err);
     if (result == 0)
         result = ash__row_get(v, ASH_DB_META, "open", 4, &value, &e->was_unclean, err);

@@ -127,10 +127,8 @@ void ash__snapshot_close(ash_view *v)
  * there is now, or of later ones. */
 uint64_t ash__view_oldest(ash_engine *e)
 {
-    MDB_envinfo info;
     ash__mutex_lock(&e->views_lock);
-    mdb_env_info(e->env, &info);
-    uint64_t oldest = info.me_last_txnid;
+    uint64_t oldest = atomic_load(&e->newest_commit);
     for (const ash_view *v = e->open_views; v != NULL; v = v->next) {
         if (v->txn_id < oldest)
             oldest = v->txn_id;
