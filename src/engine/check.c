@@ -234,15 +234,23 @@ static int run_stage(ash_check *k, const char *name, ash_check_stage stage, int 
     return result;
 }
 
-static int check_superblock(ash_check *k, ash_check_report *total)
+/* Does it tell of the store, or of the machine, which may lack rights, memory or descriptors? */
+static bool is_damage(int code)
 {
-    ash_error err = ASH_ERROR_INIT;
+    return code == ASH_ECORRUPT || code == ASH_EVERSION || code == ASH_ENOTFOUND || code == ASH_EIO;
+}
+
+static int check_superblock(ash_check *k, ash_check_report *total, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
     bson_t facts = BSON_INITIALIZER;
-    int result = ash__superblock_check(k->engine, &err);
+    int result = ash__superblock_check(k->engine, &own);
+    if (result != 0 && !is_damage(result))
+        return ash__fail(err, result, "%s", own.text);
     if (result != 0) {
         BSON_APPEND_UTF8(&facts, "kind", "superblock");
         BSON_APPEND_INT32(&facts, "invariant", 1);
-        tell(k->opts, err.text, &facts);
+        tell(k->opts, own.text, &facts);
         total->findings++;
     }
     bson_destroy(&facts);
@@ -278,7 +286,7 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
     memset(out, 0, sizeof *out);
     int result = ash__snapshot_open(e, &k.view, err);
     if (result == 0)
-        result = check_superblock(&k, out);
+        result = check_superblock(&k, out, err);
     if (result == 0)
         check_journal(&k, out);
     for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++)
