@@ -240,6 +240,7 @@ ash_segments *ash__segments_new(const ash_segments_options *opts)
     s->opts.folder = s->folder;
     ash__mutex_init(&s->lock, ASH_RANK_SEGMENT);
     ash__cond_init(&s->grown);
+    ash__cond_init(&s->sync_ended);
     return s;
 }
 
@@ -274,6 +275,7 @@ void ash__segments_free(ash_segments *s)
     ash__free(s->holds);
     ash__free(s->folder);
     ash__cond_release(&s->grown);
+    ash__cond_release(&s->sync_ended);
     ash__mutex_release(&s->lock);
     ash__free(s);
 }

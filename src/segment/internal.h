@@ -32,6 +32,7 @@ typedef struct ash_segment {
 
     uint64_t written;     /* records written so far */
     uint64_t synced;      /* of them durable */
+    bool syncing;         /* one thread is at it */
     uint64_t failed;      /* of them of unknown fate: a sync failed after they were written */
     uint64_t unflushed;   /* bytes written since write-back was last started … */
     uint64_t flush_start; /* … all within this range */
@@ -56,6 +57,7 @@ struct ash_segments {
     ash_mutex lock; /* guards all below */
     ash_cond grown;
     bool growing;        /* one thread is making a new segment */
+    ash_cond sync_ended; /* of any segment */
     ash_segment **table; /* by id - 1; NULL where there is none */
     uint32_t table_count;
     uint32_t open_fds; /* for writing */

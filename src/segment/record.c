@@ -118,32 +118,58 @@ int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
     return result;
 }
 
-int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err)
+/* Wait until nobody syncs the segment, then be the one who does.  false: there is nothing to do, or
+ * (*lost) nothing to be done.  The kernel tells of a failure once: whoever synced beside the one
+ * who was told would take what was dropped for durable. */
+static bool begin_sync(ash_segments *s, const ash_placed *placed, uint64_t *reach, bool *lost)
 {
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, placed->extent.segment);
-    bool lost = placed->write_number <= seg->failed;
-    bool done = placed->write_number <= seg->synced || s->opts.unsafe_skip_sync;
-    uint64_t reach = seg->written;
-    int fd = -1;
+    while (seg->syncing && placed->write_number > seg->synced)
+        ash__cond_wait(&s->sync_ended, &s->lock);
+    *lost = placed->write_number <= seg->failed;
+    bool needed = !*lost && placed->write_number > seg->synced && !s->opts.unsafe_skip_sync;
+    if (needed)
+        seg->syncing = true;
+    *reach = seg->written;
     ash__mutex_unlock(&s->lock);
-    if (lost)
-        return ash__fail(err, ASH_EIO, "segment %08x could not be synced", (unsigned)seg->id);
-    if (done)
-        return 0;
-    int result = ash__segment_borrow_fd(s, seg->id, &fd, err);
-    if (result != 0)
-        return result;
-    result = ash__file_sync(fd, err);
-    ash__segment_return_fd(s, seg->id);
+    return needed;
+}
+
+static void end_sync(ash_segments *s, uint32_t segment, uint64_t reach, int result)
+{
     ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, segment);
+    seg->syncing = false;
     if (result == 0 && reach > seg->synced)
         seg->synced = reach;
     if (result != 0)
         seg->failed = seg->written;
+    ash__cond_broadcast(&s->sync_ended);
     ash__mutex_unlock(&s->lock);
+}
+
+int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err)
+{
+    uint32_t segment = placed->extent.segment;
+    uint64_t reach;
+    bool lost;
+    int fd = -1;
+    bool needed = begin_sync(s, placed, &reach, &lost);
+    if (lost)
+        return ash__fail(err, ASH_EIO, "segment %08x could not be synced", (unsigned)segment);
+    if (!needed)
+        return 0;
+    int result = ash__segment_borrow_fd(s, segment, &fd, err);
+    if (result != 0) {
+        end_sync(s, segment, 0, 0);
+        return result;
+    }
+    result = ash__file_sync(fd, err);
+    ash__segment_return_fd(s, segment);
+    end_sync(s, segment, reach, result);
     if (result != 0)
-        ash__error_prefix(err, "segment %08x", (unsigned)seg->id);
+        ash__error_prefix(err, "segment %08x", (unsigned)segment);
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include "check.h"
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -10,6 +11,7 @@
 #include "segment/internal.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
@@ -300,6 +302,47 @@ static void test_segment_sync__what_was_unsynced_at_a_failure_is_lost(void **sta
     ash__io_set(NULL);
 }
 
+/* As the kernel does: what was dropped is told to one of those who ask, and to nobody later. */
+static int tell_one(int fd)
+{
+    static atomic_int asked;
+    (void)fd;
+    bool first = atomic_fetch_add(&asked, 1) == 0;
+    ash__clock_sleep_ms(first ? 100 : 0);
+    errno = EIO;
+    return first ? -1 : 0;
+}
+
+typedef struct syncer {
+    fixture *f;
+    ash_placed placed;
+    int result;
+} syncer;
+
+static void *sync_one(void *arg)
+{
+    syncer *me = arg;
+    me->result = ash__segments_sync(me->f->segments, &me->placed, NULL);
+    return NULL;
+}
+
+static void test_segment_sync__all_who_ask_at_once_learn_of_a_failure(void **state)
+{
+    fixture *f = *state;
+    pthread_t other;
+    ash_io io = ash__io_system;
+    syncer one = {.f = f, .placed = put(f, 1, 5000)}, two = {.f = f, .placed = put(f, 2, 5000)};
+    io.fdatasync = tell_one;
+    ash__io_set(&io);
+    assert_int_equal(pthread_create(&other, NULL, sync_one, &one), 0);
+    ash__clock_sleep_ms(30);
+    sync_one(&two);
+    pthread_join(other, NULL);
+    ash__io_set(NULL);
+    assert_int_equal(one.result, ASH_EIO);
+    assert_int_equal(two.result, ASH_EIO);
+}
+
 typedef struct worker {
     fixture *f;
     pthread_t thread;
@@ -455,6 +498,7 @@ int main(void)
         TEST(test_segment_space__new_segments_when_full),
         TEST(test_segment_space__maps_are_loaded_when_needed),
         TEST(test_segment_sync__what_was_unsynced_at_a_failure_is_lost),
+        TEST(test_segment_sync__all_who_ask_at_once_learn_of_a_failure),
         TEST(test_segment_space__many_writers_never_overlap),
         TEST(test_segment_space__nothing_is_written_into_another_file),
         TEST(test_segment_hold__pins_count),
