@@ -200,9 +200,10 @@ int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out,
 /* The same for who verifies by ash__segments_verify just what he looks at, and has touched the pins
  * a moment ago. */
 int ash__pins_open(ash_pins *p, const ash_pointer *place, struct ash_payload *out, ash_error *err);
-/* The same of a record that was opened while the set pinned it, as it still does. */
-int ash__pins_open_again(ash_pins *p, const ash_pointer *place, struct ash_payload *out,
-                         ash_error *err);
+/* The same of a record that was opened while the set pinned it, as it still does, and then had that
+ * layout.piece. */
+int ash__pins_open_again(ash_pins *p, const ash_pointer *place, uint32_t piece,
+                         struct ash_payload *out, ash_error *err);
 void ash__pins_clear(ash_pins *p);
 void ash__pins_free(ash_pins *p);
 

@@ -87,10 +87,11 @@ int ash__pins_open(ash_pins *p, const ash_pointer *place, ash_payload *out, ash_
     return ash__segments_open(p->engine->segments, &at, NULL, out, err);
 }
 
-int ash__pins_open_again(ash_pins *p, const ash_pointer *place, ash_payload *out, ash_error *err)
+int ash__pins_open_again(ash_pins *p, const ash_pointer *place, uint32_t piece, ash_payload *out,
+                         ash_error *err)
 {
     ash_place at = {place->segment, place->block, place->len, place->sequence};
-    return ash__segments_open_again(p->engine->segments, &at, out, err);
+    return ash__segments_open_again(p->engine->segments, &at, piece, out, err);
 }
 
 void ash__pins_hold(ash_pins *p, bool held)

@@ -108,18 +108,9 @@ bool ash__record_head_is_whole(const uint8_t *head)
            ash__get_le64(head + 40) == ash__checksum(head, 40);
 }
 
-const char *ash__record_open_again(const uint8_t *record, uint32_t len, ash_payload *out)
-{
-    *out = (ash_payload){.record = record, .len = len, .layout = ash__layout_plain};
-    if (memcmp(record, ASH_RECORD_PIECES_MAGIC, 4) == 0 &&
-        !ash__layout_of_pieces(len, ash__get_le32(record + 24), &out->layout))
-        return "a record with damaged checksums";
-    return NULL;
-}
-
 const char *ash__record_open(const uint8_t *record, uint32_t len, ash_payload *out)
 {
-    ash_payload p;
+    ash_payload p = {.record = record, .len = len, .layout = ash__layout_plain};
     bool pieces = memcmp(record, ASH_RECORD_PIECES_MAGIC, 4) == 0;
     if (!pieces && memcmp(record, ASH_RECORD_MAGIC, 4) != 0)
         return "no record";
@@ -127,14 +118,18 @@ const char *ash__record_open(const uint8_t *record, uint32_t len, ash_payload *o
         return "a damaged record header";
     if (ash__get_le32(record + 4) != len)
         return "another record";
-    const char *wrong = ash__record_open_again(record, len, &p);
-    if (wrong == NULL && pieces &&
-        ash__get_le64(record + 32) !=
-            ash__checksum(record + ASH_RECORD_HEADER_BYTES, (size_t)8 * p.layout.sums))
-        wrong = "a record with damaged checksums";
-    if (wrong == NULL)
-        *out = p;
-    return wrong;
+    if (pieces && (!ash__layout_of_pieces(len, ash__get_le32(record + 24), &p.layout) ||
+                   ash__get_le64(record + 32) !=
+                       ash__checksum(record + ASH_RECORD_HEADER_BYTES, (size_t)8 * p.layout.sums)))
+        return "a record with damaged checksums";
+    *out = p;
+    return NULL;
+}
+
+void ash__record_open_again(const uint8_t *record, uint32_t len, uint32_t piece, ash_payload *out)
+{
+    *out = (ash_payload){.record = record, .len = len, .layout = ash__layout_plain};
+    ash_assert(piece == 0 || ash__layout_of_pieces(len, piece, &out->layout));
 }
 
 /* Plain payloads begin 48 bytes into a block, so that a checksum's wide loads straddle cache lines,
@@ -180,6 +175,7 @@ bool ash__payload_holds(const ash_payload *p, size_t *from, size_t *to)
     uint32_t first = piece_of(p, *from), last = piece_of(p, *to - 1);
     *from = piece_start(p, first);
     *to = piece_start(p, last + 1);
+    __builtin_prefetch(p->record + ASH_RECORD_HEADER_BYTES + (size_t)8 * first);
     ask_for(data + *from, *to - *from);
     for (uint32_t i = first; i <= last; i++) {
         size_t at = piece_start(p, i);

@@ -54,8 +54,9 @@ static inline uint32_t ash__segment_blocks_for(size_t payload_bytes)
  * of checksums are verified, the payload is not.  NULL, or what is wrong with it. */
 const char *ash__record_open(const uint8_t *record, uint32_t len, ash_payload *out);
 
-/* The same of a record that was taken apart before. */
-const char *ash__record_open_again(const uint8_t *record, uint32_t len, ash_payload *out);
+/* The same of a record that was taken apart before, and then had that layout.piece: nothing of it
+ * is read. */
+void ash__record_open_again(const uint8_t *record, uint32_t len, uint32_t piece, ash_payload *out);
 
 /* Are the payload's bytes *from .. *to right?  They are widened to what was looked at. */
 bool ash__payload_holds(const ash_payload *p, size_t *from, size_t *to);

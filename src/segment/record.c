@@ -229,16 +229,14 @@ static int find_record(ash_segments *s, const ash_place *place, const uint8_t **
     return 0;
 }
 
-int ash__segments_open_again(ash_segments *s, const ash_place *place, ash_payload *out,
-                             ash_error *err)
+int ash__segments_open_again(ash_segments *s, const ash_place *place, uint32_t piece,
+                             ash_payload *out, ash_error *err)
 {
     const uint8_t *record;
     int result = find_record(s, place, &record, err);
     if (result != 0)
         return result;
-    const char *wrong = ash__record_open_again(record, place->len, out);
-    if (wrong != NULL)
-        return corrupt(place->segment, place->block, wrong, err);
+    ash__record_open_again(record, place->len, piece, out);
     out->segment = place->segment;
     out->block = place->block;
     return 0;

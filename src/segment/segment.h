@@ -89,9 +89,9 @@ int ash__segments_read(ash_segments *s, const ash_place *place, uint32_t coll_id
 int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *coll_id,
                        ash_payload *out, ash_error *err);
 /* The same of a record that was opened before and pinned since: its header and its table of
- * checksums were verified then. */
-int ash__segments_open_again(ash_segments *s, const ash_place *place, ash_payload *out,
-                             ash_error *err);
+ * checksums were verified then.  piece: its layout's. */
+int ash__segments_open_again(ash_segments *s, const ash_place *place, uint32_t piece,
+                             ash_payload *out, ash_error *err);
 int ash__segments_verify(const ash_payload *payload, size_t *from, size_t *to, ash_error *err);
 
 /* Pins, counted, by a record's first block: a held record is not reaped while it is pinned. */

@@ -14,7 +14,8 @@
 enum { IN_MEMORY = 0, IN_SNAPSHOT = 1 };
 typedef struct entry {
     ash_pointer place; /* IN_MEMORY: sequence is the offset; IN_SNAPSHOT: sequence is the rid */
-    int64_t n;         /* the chunk's number for error messages; -1: not known */
+    int32_t n;         /* the chunk's number for error messages; -1: not known */
+    uint32_t piece;    /* its layout's, once it was looked at in its segment */
 } entry;
 _Static_assert(sizeof(entry) <= 32, "a download's memory for each chunk");
 
@@ -63,7 +64,8 @@ static int64_t number_of(collector *c)
 
 static void keep(ash_download *d, ash_view *view, const ash_record *r, int64_t n, entry *e)
 {
-    e->n = n;
+    e->n = n > INT32_MAX ? -1 : (int32_t)n;
+    e->piece = 0;
     if (r->place.segment != 0) {
         e->place = r->place;
         ash__pins_add(d->pins, view, &r->place);
@@ -295,12 +297,14 @@ int ash__download_look(ash_download *d, ash_payload *payload, ash_doc *out, ash_
     *payload = (ash_payload){.record = NULL};
     if (d->at == d->count || d->entries[d->at].place.segment == 0)
         return ash__download_peek(d, out, err);
-    const entry *e = &d->entries[d->at];
+    entry *e = &d->entries[d->at];
     int rc = ash__pins_open(d->pins, &e->place, payload, err);
-    if (rc == 0)
+    if (rc == 0) {
+        e->piece = payload->layout.piece;
         *out = (ash_doc){ash__payload_data(payload), payload->len};
-    else
+    } else {
         ash__chunk_error(d->coll, d->file, e->n, err);
+    }
     return rc;
 }
 
@@ -325,7 +329,7 @@ int ash__download_look_again(ash_download *d, size_t index, ash_payload *payload
     ash_assert(ash__download_lasts(d, index));
     if (!ash__pins_touch(d->pins))
         return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
-    int rc = ash__pins_open_again(d->pins, &e->place, payload, err);
+    int rc = ash__pins_open_again(d->pins, &e->place, e->piece, payload, err);
     if (rc != 0)
         ash__chunk_error(d->coll, d->file, e->n, err);
     return rc;
