@@ -83,6 +83,7 @@ static bool episode(scenario *s, uint64_t seed, int64_t number, int64_t *steps_d
     rng r = rng_for(seed, (uint64_t)number);
     bson_t *steps[EPISODE_STEPS];
     uint32_t count = 0;
+    s->capped = number % 6 == 5;
     bool same = scenario_reset(s);
     s->loud = true;
     while (same && count < EPISODE_STEPS) {

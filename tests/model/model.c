@@ -16,6 +16,14 @@ void model_clear(model *m)
     memset(m, 0, sizeof *m);
 }
 
+static void delete (model *m, uint32_t at)
+{
+    bson_destroy(m->docs[at]);
+    memmove(&m->docs[at], &m->docs[at + 1], (m->count - at - 1) * sizeof(bson_t *));
+    m->count--;
+}
+
+/* A capped collection lets the oldest ones go. */
 static void append(model *m, const mv *doc)
 {
     if (m->count == m->capacity) {
@@ -23,19 +31,14 @@ static void append(model *m, const mv *doc)
         m->docs = realloc(m->docs, m->capacity * sizeof(bson_t *));
     }
     m->docs[m->count++] = mv_bson(doc);
+    if (m->most > 0 && m->count > m->most)
+        delete (m, 0);
 }
 
 static void replace(model *m, uint32_t at, const mv *doc)
 {
     bson_destroy(m->docs[at]);
     m->docs[at] = mv_bson(doc);
-}
-
-static void delete (model *m, uint32_t at)
-{
-    bson_destroy(m->docs[at]);
-    memmove(&m->docs[at], &m->docs[at + 1], (m->count - at - 1) * sizeof(bson_t *));
-    m->count--;
 }
 
 /* ---- indexes ---- */
@@ -282,6 +285,15 @@ static void upsert(model *m, const mv *filter, const mv *step, answer *a, mv **a
     *after = doc;
 }
 
+static bool same_length(const mv *a, const mv *b)
+{
+    bson_t *x = mv_bson(a), *y = mv_bson(b);
+    bool same = x->len == y->len;
+    bson_destroy(x);
+    bson_destroy(y);
+    return same;
+}
+
 /* Changes one document; what it was and is. */
 static bool change_one(model *m, const hit *h, const mv *step, answer *a, mv **after)
 {
@@ -291,7 +303,11 @@ static bool change_one(model *m, const hit *h, const mv *step, answer *a, mv **a
     naive_update(&c, mv_get(step, "u"));
     if (naive_unsure)
         return false;
-    int code = c.failed ? c.code : refuses(m, h->at, c.doc, a);
+    int code = c.failed ? c.code : 0;
+    if (!c.failed && m->most > 0 && !same_length(h->doc, c.doc))
+        code = 10003; /* capped */
+    else if (!c.failed)
+        code = refuses(m, h->at, c.doc, a);
     if (c.failed || code != 0) {
         fail(a, code);
         return false;

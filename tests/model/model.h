@@ -9,6 +9,7 @@
 typedef struct model {
     bson_t **docs; /* in insertion order */
     uint32_t count, capacity;
+    uint32_t most;       /* capped: so many documents; 0 = no limit */
     bson_t *indexes[64]; /* of all copies: unique ones count everywhere */
     uint32_t index_on[64];
     uint32_t index_count;

@@ -34,16 +34,18 @@ void real_close(real *r)
     memset(r, 0, sizeof *r);
 }
 
-bool real_reset(real *r)
+bool real_reset(real *r, uint32_t most)
 {
+    bson_t *capped = BCON_NEW("capped", BCON_BOOL(true), "size", BCON_INT32(1 << 20), "max",
+                              BCON_INT32((int32_t)most));
+    bool done = true;
     for (int i = 0; i < COPIES; i++) {
         int code = ash_collection_drop(r->copies[i], NULL, NULL);
-        if (code != 0 && code != ASH_ENOTFOUND)
-            return false;
-        if (ash_collection_create(r->copies[i], NULL, NULL, NULL) != 0)
-            return false;
+        done = done && (code == 0 || code == ASH_ENOTFOUND) &&
+               ash_collection_create(r->copies[i], most > 0 ? capped : NULL, NULL, NULL) == 0;
     }
-    return true;
+    bson_destroy(capped);
+    return done;
 }
 
 /* ---- parts of a step as BSON, freed together ---- */

@@ -16,7 +16,8 @@ typedef struct real {
 
 bool real_open(real *r, const char *folder);
 void real_close(real *r);
-bool real_reset(real *r); /* empty collections without indexes */
+/* Empty collections without indexes; most: capped at so many documents, 0 = not capped. */
+bool real_reset(real *r, uint32_t most);
 
 /* hint: an index's name, "$natural", NULL, or that a find is to be done by a pipeline. */
 #define REAL_PIPELINE "(pipeline)"

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { CAPPED_DOCS = 10 };
+
 /* ---- comparing ---- */
 
 static bool same_list(const mv *a, const mv *b)
@@ -200,7 +202,8 @@ bool scenario_step(scenario *s, const bson_t *bytes)
 bool scenario_reset(scenario *s)
 {
     model_clear(&s->m);
-    return real_reset(&s->r);
+    s->m.most = s->capped ? CAPPED_DOCS : 0;
+    return real_reset(&s->r, s->m.most);
 }
 
 int scenario_run(scenario *s, bson_t **steps, uint32_t count)

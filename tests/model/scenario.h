@@ -11,6 +11,7 @@ typedef struct scenario {
     model m;
     real r;
     bool loud;          /* print what differs */
+    bool capped;        /* the collections, from the next reset on */
     uint64_t compared;  /* answers of the store */
     uint64_t left_open; /* steps that nobody knows the answer of */
 } scenario;
