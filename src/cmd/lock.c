@@ -40,6 +40,7 @@ struct run {
     ash_error why; /* … and this is set */
     atomic_bool waiting;
     atomic_bool lost;
+    bool is_remote; /* nobody else comes to the store through us */
 };
 
 static void on_event(void *ctx, ash_lock *lock, const ash_lock_event *event)
@@ -107,15 +108,28 @@ static int run_command(const struct run *run, const ash_cmd_args *args, ash_erro
     return result < 0 ? ASH_EXIT_OTHER : result;
 }
 
+static int fail_lost(int status, ash_error *err)
+{
+    return ash__fail(err, ASH_ELOST,
+                     "lock was lost while the command ran, which ended with status %d", status);
+}
+
 /* Between obtaining and releasing. */
 static int run_locked(struct run *run, ash_lock *lock, const ash_cmd_args *args, ash_error *err)
 {
     tell_command(lock, args->words[0]);
     int status = run_command(run, args, err);
+    if (run->lost && run->is_remote) {
+        /* There is nothing to give back, and where the store is out of reach each farewell to it
+         * would take half a minute. */
+        fail_lost(status, err);
+        status = ash__cmd_fail(run->cmd, args->words[0], err);
+        fflush(NULL);
+        _exit(status);
+    }
     int result = ash_lock_release(lock, err);
     if (run->lost || result == ASH_ELOST)
-        return ash__fail(err, ASH_ELOST,
-                         "lock was lost while the command ran, which ended with status %d", status);
+        return fail_lost(status, err);
     if (result != 0)
         ash__cmd_warn(run->cmd, "%s; it ends by itself", err->text);
     return status;
@@ -130,9 +144,9 @@ static void add_hint(const ash_cmd_args *args, ash_error *err)
 }
 
 static int with_lock(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *args,
-                     const bson_t *meta, ash_error *err)
+                     const bson_t *meta, bool is_remote, ash_error *err)
 {
-    struct run run = {.cmd = cmd};
+    struct run run = {.cmd = cmd, .is_remote = is_remote};
     bool shared = args->values[SHARED] != NULL;
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
     bson_value_t id;
@@ -267,7 +281,7 @@ static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
     if (result == 0)
         result = let_others_in(cmd, store, &door, &server, &err);
     if (result == 0)
-        result = with_lock(cmd, c, args, &meta, &err);
+        result = with_lock(cmd, c, args, &meta, server == NULL, &err);
     if (result < 0)
         result = ash__cmd_fail(cmd, args->words[0], &err);
     wait_for_others(cmd, server);

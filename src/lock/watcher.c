@@ -149,10 +149,13 @@ void *ash__lock_watcher(void *collection)
         }
         ash__mutex_unlock(&c->mutex);
         ash__lock_measure_clock(c);
-        int rc = watch(c);
+        /* Where the store is out of reach, looking at its clock took long. */
+        int rc = __atomic_load_n(&c->closing, __ATOMIC_RELAXED) ? ASH_EINTERRUPTED : watch(c);
         ash__mutex_lock(&c->mutex);
         if (rc == ASH_EUNSUPPORTED)
             c->watch_wanted = c->can_watch = false;
+        else if (rc != 0 && c->waiting == NULL)
+            c->watch_wanted = false; /* until a renewal gets through, or somebody waits */
         else if (!c->closing)
             ash__cond_wait_until(&c->watcher_wake, &c->mutex, ash__clock_deadline(RETRY_MS));
     }

@@ -257,8 +257,10 @@ case_on_a_server() {
     [ $got = 6 ]
     # The server goes away: the lease cannot be renewed, and the command is stopped.
     got=0
+    began=$(date +%s)
     a lock --lease 1 job -- sh -c "kill $server_pid; exec sleep 20" 2>"$scratch/err" || got=$?
     [ $got = 6 ]
+    [ $(($(date +%s) - began)) -lt 15 ]
     grep -q 'stopping the command' "$scratch/err"
 }
 
