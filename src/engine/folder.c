@@ -186,7 +186,7 @@ static int lock_folder(ash_engine *e, ash_error *err)
     ash__free(path);
     /* A copy on a medium may lack it; one that may not be read is there to be respected. */
     if (result != 0)
-        return shared && result == ASH_ENOTFOUND ? 0 : result;
+        return shared && result != ASH_EACCES ? 0 : result;
     int reason = try_lock(e, shared ? LOCK_SH : LOCK_EX);
     if (reason == EWOULDBLOCK)
         return ash__folder_busy(e->folder, e->lock_fd, err);
