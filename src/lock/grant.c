@@ -8,7 +8,7 @@
 /* How long a waiting writer is believed to live, and readers to wait, without being heard of: a
  * dead one holds up the others so long. */
 #define WAITER_TTL_POLLS 2
-/* Readers go first so long after a writer. */
+/* Readers go first so long after a writer, and then writers have their turn as long. */
 #define TURN_MS 100
 
 void ash__lock_grant_release(ash_lock_grant *g)

@@ -14,6 +14,7 @@
  *   held    the write lock is held and must be respected
  *   readers all readers that must be respected
  *   turn    readers go first now
+ *   pass    readers go first from now on
  *   go      granted */
 
 /* Fields that are missing get their defaults; entries of earlier writers' days and waiters that
@@ -94,7 +95,6 @@ static const char apply_write[] =
     "       {'$mergeObjects': ['$$x', {'exp': {'$add': ['$$NOW', '$_q.ttl']}}]}, '$$x']}}},"
     "     {'$concatArrays': ['$waiters', [{'h': '$_q.h', 'since': '$$NOW',"
     "       'exp': {'$add': ['$$NOW', '$_q.ttl']}, 'host': '$_q.host', 'pid': '$_q.pid'}]]}]}]}]},"
-    " 'turn': {'$cond': ['$_t.go', null, '$turn']},"
     " 'req_since': {'$cond': ['$_t.go', null, '$req_since']},"
     " 'last': {'$cond': ['$_t.go', {'h': '$_q.h', 'mode': 'write', 'at': '$$NOW'}, '$last']}"
     "}},";
@@ -149,13 +149,15 @@ static const char leave_read[] =
     "{'$set': {'read_locks': {'$add': ['$_t.anon', {'$sum': '$holders.n'}]}}},"
     "{'$set': {'expires': {'$cond': [{'$eq': ['$read_locks', 0]}, '$$NOW', '$expires']}}},";
 
-/* Readers who waited go first, for a short while, when writers wait as well. */
+/* When writers wait as well as readers, these go first for a short while; then the writers have as
+ * long, which `turn`, the end of the readers' last one, tells (null is earlier than any date). */
 static const char leave_write[] =
     "{'$set': {'_t.pass': {'$and': [{'$gt': [{'$size': '$waiters'}, 0]},"
-    "  {'$gt': ['$readers_wait', '$$NOW']}]}}},"
+    "  {'$gt': ['$readers_wait', '$$NOW']},"
+    "  {'$lte': [{'$add': ['$turn', '$_q.turn']}, '$$NOW']}]}}},"
     "{'$set': {'write_lock': false, 'write_req': false, 'own_req': false, 'read_locks': 0,"
     " 'meta': null, 'expires': '$$NOW', 'holders': [],"
-    " 'turn': {'$cond': ['$_t.pass', {'$add': ['$$NOW', '$_q.turn']}, null]},"
+    " 'turn': {'$cond': ['$_t.pass', {'$add': ['$$NOW', '$_q.turn']}, '$turn']},"
     " 'readers_wait': {'$cond': ['$_t.pass', null, '$readers_wait']}}},";
 
 static const char extend_read[] =

@@ -40,14 +40,18 @@ static int reserve(ash_lock_collection *c, int64_t count, int64_t *base, ash_err
     return 0;
 }
 
-/* Give the document [base, ceil), unless somebody was faster; then that one's counts. */
+/* Give the document [base, ceil), unless somebody was faster; then that one's counts, and *doc is
+ * left alone. */
 static int set_base(ash_lock_collection *c, const ash_lock_grant *g, const bson_value_t *old_base,
-                    int64_t base, int64_t ceil, ash_error *err)
+                    int64_t base, int64_t ceil, bson_t **doc, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, set;
-    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, set, now;
+    ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
+    bool found = false;
     o.op = ash__lock_op(c);
+    o.update = &update;
+    o.return_new = true;
     ash__lock_filter_id(&filter, "_id", &g->doc_id);
     if (old_base != NULL)
         ash__lock_filter_id(&filter, "base", old_base);
@@ -59,7 +63,11 @@ static int set_base(ash_lock_collection *c, const ash_lock_grant *g, const bson_
     bson_append_document_end(&change, &set);
     update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&change);
     update.value.v_doc.data_len = change.len;
-    int rc = ash_collection_update(c->locks, &filter, &update, &o, NULL, err);
+    int rc = ash_collection_find_and_modify(c->locks, &filter, &o, &now, &found, NULL, err);
+    if (rc == 0 && found)
+        *doc = bson_copy(&now);
+    if (rc == 0)
+        bson_destroy(&now);
     bson_destroy(&filter);
     bson_destroy(&change);
     return rc;
@@ -100,13 +108,14 @@ int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *e
             rc = ash__fail(err, ASH_ECONFLICT, "lock document is remade all the time");
             break;
         }
+        bson_t *next = NULL;
         rc = reserve(c, RANGE + count, &fresh, err);
         if (rc == 0)
             rc = set_base(c, g, known ? bson_iter_value(&at) : NULL, fresh, fresh + RANGE + count,
-                          err);
+                          &next, err);
         bson_destroy(doc);
-        doc = NULL;
-        if (rc == 0)
+        doc = next;
+        if (rc == 0 && doc == NULL)
             rc = read_again(c, g, &doc, err);
     }
     if (doc != NULL)

@@ -2,7 +2,10 @@
 /* Order, fairness and wake-ups among many waiters. */
 #include "lock/support.h"
 
+#include "base/clock.h"
+
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -307,6 +310,39 @@ static void test_lock_waiting__changes_are_seen_after_a_drop(void **state)
     ash_lock_collection_close(other);
 }
 
+/* Readers and writers wait while the lock is held; readers last went first until `turn`.  Returns
+ * what the release makes of it. */
+static int64_t turn_after_release(fixture *f, ash_lock *lock, int64_t turn)
+{
+    char change[400];
+    int64_t later = ash__clock_wall_ms() + 3600000;
+    assert_ok(ash_lock_obtain_write(lock, &f->err), &f->err);
+    snprintf(change, sizeof change,
+             "{'$set': {'waiters': [{'h': {'$oid': '0102030405060708090a0b0c'}, 'exp': {'$date': "
+             "{'$numberLong': '%lld'}}}], 'readers_wait': {'$date': {'$numberLong': '%lld'}}, "
+             "'turn': {'$date': {'$numberLong': '%lld'}}}}",
+             (long long)later, (long long)later, (long long)turn);
+    assert_true(npm_modify(f, "file", "{'write_lock': true}", change, false));
+    assert_ok(ash_lock_release(lock, &f->err), &f->err);
+    bson_t *doc = lock_doc(f, "file");
+    int64_t after = doc_int(doc, "turn");
+    bson_destroy(doc);
+    assert_true(npm_modify(f, "file", "{'write_lock': false}",
+                           "{'$set': {'waiters': [], 'turn': null, 'write_req': false}}", false));
+    return after;
+}
+
+/* After a turn of the readers the writers have as long, one after the other. */
+static void test_lock_waiting__writers_have_their_turn_too(void **state)
+{
+    fixture *f = *state;
+    ash_lock *lock = open_lock(f, f->c, "file", NULL);
+    int64_t soon = ash__clock_wall_ms() + 1800000;
+    assert_true(turn_after_release(f, lock, soon) == soon);
+    assert_true(turn_after_release(f, lock, 1000) >= ash__clock_wall_ms() - 60000);
+    ash_lock_free(lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -319,6 +355,7 @@ int main(void)
         LOCK_TEST(test_lock_waiting__lease_is_kept_alive),
         LOCK_TEST(test_lock_waiting__free_and_list),
         LOCK_TEST(test_lock_waiting__changes_are_seen_after_a_drop),
+        LOCK_TEST(test_lock_waiting__writers_have_their_turn_too),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
