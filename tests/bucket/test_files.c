@@ -91,6 +91,35 @@ static void test_bucket_files__delete_takes_chunks_and_attributes(void **state)
     bson_value_destroy(&id);
 }
 
+/* Through a server the chunks of very long files go after the commit; gone they are. */
+static void test_bucket_files__delete_of_very_many_chunks(void **state)
+{
+    enum { CHUNKS = 8300 };
+    fixture *f = *state;
+    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    ash_bucket *small = NULL;
+    uint8_t *data = support_bytes(CHUNKS, 3);
+    o.chunk_size_bytes = 1;
+    assert_ok(ash_bucket_open(f->store, &o, &small, &f->err), &f->err);
+    for (int32_t i = 0; i < 2; i++) {
+        ash_upload *u = NULL;
+        bson_value_t id = support_int_id(i);
+        assert_ok(ash_bucket_open_upload_stream_with_id(small, &id, "f", NULL, &u, &f->err),
+                  &f->err);
+        assert_ok(ash_upload_write(u, data, CHUNKS, &f->err), &f->err);
+        assert_ok(ash_upload_finish(u, NULL, &f->err), &f->err);
+        ash_upload_free(u);
+    }
+    bson_value_t first = support_int_id(0);
+    assert_ok(ash_bucket_delete(small, &first, NULL, &f->err), &f->err);
+    assert_int_equal(support_count(f->chunks, "{}"), CHUNKS);
+    assert_ok(ash_bucket_delete_by_name(small, "f", NULL, &f->err), &f->err);
+    assert_int_equal(support_count(f->chunks, "{}"), 0);
+    assert_int_equal(support_count(f->files, "{}"), 0);
+    ash_bucket_free(small);
+    ash__free(data);
+}
+
 static void test_bucket_files__delete_of_nothing_removes_orphans_and_fails(void **state)
 {
     fixture *f = *state;
@@ -244,6 +273,7 @@ int main(void)
         T(find_takes_every_option),
         T(find_refuses_negative_options),
         T(delete_takes_chunks_and_attributes),
+        T(delete_of_very_many_chunks),
         T(delete_of_nothing_removes_orphans_and_fails),
         T(rename),
         T(by_name_means_all_revisions),
