@@ -130,8 +130,8 @@ static void test_query_growth__large_results(void **state)
     static const char *const stages[] = {
         "[{'$project': {'x': '$a', 'y': '$a'}}, {'$project': {'_id': 1}}]",
         "[{'$addFields': {'x': '$a'}}, {'$project': {'_id': 1}}]",
-        "[{'$lookup': {'from': 'none', 'let': {'v': '$a'}, 'as': 'x', 'pipeline': ["
-        "{'$unionWith': {'pipeline': [{'$documents': [{'v': '$$v'}]}]}}]}}, {'$count': 'n'}]",
+        ("[{'$lookup': {'from': 'none', 'let': {'v': '$a'}, 'as': 'x', 'pipeline': ["
+         "{'$unionWith': {'pipeline': [{'$documents': [{'v': '$$v'}]}]}}]}}, {'$count': 'n'}]"),
     };
     for (size_t i = 0; i < ASH_ARRAY_LEN(stages); i++)
         check_pipeline(stages[i], stages[i], docs, 10334);
