@@ -277,8 +277,10 @@ static void let_go(ash_upload *u)
     if (u->token[0] == '\0')
         (void)ash__upload_discard(u, deadline, NULL);
     else if (u->state == UPLOAD_OPEN && ash__chunk_writer_settle(&u->writer, deadline, NULL) == 0 &&
-             u->writer.held > 0 && prepare_store(u, deadline, NULL) == 0)
+             u->writer.held > 0 && prepare_store(u, deadline, NULL) == 0) {
+        ash__hasher_drain(u->hasher, 0); /* the flush moves what it may be reading */
         (void)ash__chunk_writer_flush(&u->writer, false, deadline, NULL);
+    }
 }
 
 void ash_upload_free(ash_upload *u)

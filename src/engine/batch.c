@@ -86,6 +86,7 @@ static void undo_to(ash_writer *w, size_t count, bool give)
                 ash__segments_give(s, undo->extent);
         } else {
             ash__segments_mark(s, undo->extent);
+            atomic_fetch_sub(&w->engine->freed_blocks, undo->extent.blocks);
         }
     }
 }
@@ -148,6 +149,8 @@ static void remember(ash_writer *w, ash_extent extent, bool was_marked)
         w->undo = ash__realloc_array(w->undo, w->undo_capacity, sizeof *w->undo);
     }
     w->undo[w->undo_count++] = (ash_undo){extent, was_marked};
+    if (!was_marked)
+        atomic_fetch_add(&w->engine->freed_blocks, extent.blocks);
 }
 
 void ash__writer_use(ash_writer *w, const ash_placed *placed)
@@ -207,6 +210,7 @@ static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
             ash__segments_hold(e->segments, w->undo[i].extent, txn_id);
     }
     w->undo_count = w->redo_undo = 0;
+    atomic_store(&e->freed_blocks, 0);
     w->redo_safe = 0;
     w->in_doubt = false;
     forget(w);

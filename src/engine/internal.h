@@ -172,6 +172,7 @@ struct ash_engine {
     bool reserve_whole;
     uint64_t boot_sequence;
     atomic_uint_fast64_t next_sequence;
+    atomic_uint_fast64_t freed_blocks; /* that may be used again after LMDB's next commit */
     atomic_bool marked_open;
     atomic_uint_fast64_t newest_commit; /* who opens a snapshot sees at least this one */
 
@@ -266,6 +267,8 @@ void ash__redo_delete(ash_writer *w, enum ash_database db, ash_doc key);
 /* view.c */
 /* Wait until what only the journal has is committed. */
 void ash__commit_early(ash_engine *e);
+/* Wait until what was freed so far is committed, or cannot be. */
+void ash__commit_freed(ash_engine *e);
 
 /* counts.c */
 typedef struct ash_counts {

@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+enum { REUSE_BLOCKS = 2048 }; /* as much as a segment reserves at a time */
+
 static int mark_open(ash_writer *w, void *ctx, ash_error *err)
 {
     (void)ctx;
@@ -32,6 +34,19 @@ static int stage(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int
     return 0;
 }
 
+/* What was freed can be used again only after LMDB's commit, up to 100 ms later.  Whoever deletes
+ * much and writes much would make the store larger meanwhile; so he waits for the commit. */
+static void reuse_first(ash_engine *e, const struct iovec *parts, int count)
+{
+    size_t bytes = 0;
+    if (atomic_load(&e->freed_blocks) < REUSE_BLOCKS)
+        return;
+    for (int i = 0; i < count; i++)
+        bytes += parts[i].iov_len;
+    if (ash__segments_would_grow(e->segments, bytes))
+        ash__commit_freed(e);
+}
+
 int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int count,
                       ash_staged **out, ash_error *err)
 {
@@ -39,6 +54,7 @@ int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts
     int result = ready_to_write(e, err);
     if (result != 0)
         return result;
+    reuse_first(e, parts, count);
     ash__segments_reap(e->segments, ash__view_oldest(e));
     return stage(e, coll_id, parts, count, out, err);
 }

@@ -51,21 +51,28 @@ int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err)
     return 0;
 }
 
-/* Wait until everything that was answered before is committed. */
-static int wait_for_commit(ash_engine *e, ash_error *err)
+/* Wait until everything that was answered before is committed.  The lock is held. */
+static void wait_for_commit(ash_queue *q, uint64_t *target)
 {
-    ash_queue *q = &e->queue;
-    int result = 0;
-    ash_assert(!e->writer_runs || !pthread_equal(pthread_self(), e->writer_thread));
-    ash__mutex_lock(&q->lock);
-    uint64_t target = q->applied, times = q->stuck_times;
-    q->read_since = q->read_since || q->applied != q->read_applied;
-    q->read_applied = q->applied;
-    while (q->ended < target && times == q->stuck_times) {
+    uint64_t times = q->stuck_times;
+    *target = q->applied;
+    while (q->ended < *target && times == q->stuck_times) {
         q->commit_wanted = true;
         ash__cond_signal(&q->work);
         ash__cond_wait(&q->committed, &q->lock);
     }
+}
+
+static int see_all(ash_engine *e, ash_error *err)
+{
+    ash_queue *q = &e->queue;
+    uint64_t target;
+    int result = 0;
+    ash_assert(!e->writer_runs || !pthread_equal(pthread_self(), e->writer_thread));
+    ash__mutex_lock(&q->lock);
+    q->read_since = q->read_since || q->applied != q->read_applied;
+    q->read_applied = q->applied;
+    wait_for_commit(q, &target);
     if (q->ended < target) {
         result = q->stuck;
         if (err != NULL)
@@ -82,13 +89,22 @@ void ash__commit_early(ash_engine *e)
     bool early = q->answered_early;
     ash__mutex_unlock(&q->lock);
     if (early)
-        wait_for_commit(e, NULL);
+        see_all(e, NULL);
+}
+
+void ash__commit_freed(ash_engine *e)
+{
+    uint64_t target;
+    ash_assert(!pthread_equal(pthread_self(), e->writer_thread));
+    ash__mutex_lock(&e->queue.lock);
+    wait_for_commit(&e->queue, &target);
+    ash__mutex_unlock(&e->queue.lock);
 }
 
 int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err)
 {
     *out = NULL;
-    int result = wait_for_commit(e, err);
+    int result = see_all(e, err);
     return result == 0 ? ash__view_begin(e, out, err) : result;
 }
 

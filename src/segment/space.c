@@ -145,27 +145,34 @@ int ash__segment_load(ash_segments *s, uint32_t id, ash_error *err)
     return result;
 }
 
-static bool take_from(ash_segment *seg, uint32_t blocks, ash_extent *out)
+/* Index of the first span that is long enough; false: none is. */
+static bool find_fit(ash_segment *seg, uint32_t blocks, uint32_t *at)
 {
     uint32_t largest = 0;
     if (seg->largest < blocks)
         return false;
-    for (uint32_t i = 0; i < seg->span_count; i++) {
-        ash_span *span = &seg->spans[i];
-        if (span->blocks < blocks) {
-            if (span->blocks > largest)
-                largest = span->blocks;
-            continue;
-        }
-        *out = (ash_extent){seg->id, span->block, blocks};
-        span->block += blocks;
-        span->blocks -= blocks;
-        if (span->blocks == 0)
-            span_remove(seg, i);
-        return true;
+    for (*at = 0; *at < seg->span_count; ++*at) {
+        uint32_t length = seg->spans[*at].blocks;
+        if (length >= blocks)
+            return true;
+        largest = length > largest ? length : largest;
     }
     seg->largest = largest;
     return false;
+}
+
+static bool take_from(ash_segment *seg, uint32_t blocks, ash_extent *out)
+{
+    uint32_t at;
+    if (!find_fit(seg, blocks, &at))
+        return false;
+    ash_span *span = &seg->spans[at];
+    *out = (ash_extent){seg->id, span->block, blocks};
+    span->block += blocks;
+    span->blocks -= blocks;
+    if (span->blocks == 0)
+        span_remove(seg, at);
+    return true;
 }
 
 /* Address order over all segments.  *load: a segment that may have room but is not loaded. */
@@ -188,6 +195,27 @@ static bool try_take(ash_segments *s, uint32_t blocks, ash_extent *out, uint32_t
         }
     }
     return false;
+}
+
+bool ash__segments_would_grow(ash_segments *s, size_t payload_bytes)
+{
+    uint32_t blocks = ash__segment_blocks_for(payload_bytes), at;
+    bool grows = true, found = false;
+    ash__mutex_lock(&s->lock);
+    for (uint32_t i = 0; !found && i < s->table_count; i++) {
+        ash_segment *seg = s->table[i];
+        if (seg == NULL)
+            continue;
+        if (!seg->loaded) {
+            found = seg->blocks - 1 - seg->used >= blocks;
+            grows = !found;
+        } else if (find_fit(seg, blocks, &at)) {
+            found = true;
+            grows = seg->spans[at].block + blocks > seg->reserved;
+        }
+    }
+    ash__mutex_unlock(&s->lock);
+    return grows;
 }
 
 static uint32_t next_size(const ash_segments *s, uint32_t need)

@@ -197,6 +197,35 @@ static void test_engine_journal__backup_has_none(void **state)
     fixture_remove(copy.folder);
 }
 
+/* What the journal freed is used again after a commit only: there is one before the store grows. */
+static void test_engine_journal__much_that_was_freed_is_used_again(void **state)
+{
+    enum { DOCS = 5, BYTES = 8 << 20 };
+    fixture *f = *state;
+    uint64_t rids[DOCS];
+    ash_staged *staged[4];
+    for (int32_t i = 0; i < DOCS; i++) {
+        bson_t *doc = fixture_chunk(i + 1, i + 1, BYTES);
+        assert_ok(fixture_insert(f, "c", doc, ASH_ACK_DURABLE, &rids[i]), &f->err);
+        bson_destroy(doc);
+    }
+    ash_engine_stats before = stats_of(f);
+    for (int i = 0; i < 4; i++)
+        assert_ok(fixture_delete(f, "c", rids[i]), &f->err);
+    assert_int_equal(stats_of(f).commits, before.commits);
+    uint8_t *bytes = ash__alloc(BYTES);
+    struct iovec part = {bytes, BYTES};
+    for (int i = 0; i < 4; i++) {
+        assert_ok(ash__staged_write(f->engine, 1, &part, 1, &staged[i], &f->err), &f->err);
+        assert_int_equal(stats_of(f).commits, before.commits + 1);
+    }
+    assert_int_equal(stats_of(f).segment_blocks, before.segment_blocks);
+    for (int i = 0; i < 4; i++)
+        ash__staged_free(f->engine, staged[i]);
+    ash__free(bytes);
+    fixture_check(f);
+}
+
 /* ---- failing calls ---- */
 
 static int failing_fd = -1;
@@ -346,6 +375,7 @@ int main(void)
         TEST(test_engine_journal__reading_only),
         TEST(test_engine_journal__salvage_reads_it),
         TEST(test_engine_journal__backup_has_none),
+        TEST(test_engine_journal__much_that_was_freed_is_used_again),
         TEST(test_engine_journal__goes_on_without_it),
         TEST(test_engine_journal__answers_outlive_failing_commits),
         TEST(test_engine_journal__large_changes_and_a_full_journal),
