@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,21 +67,21 @@ const ash_io ash__io_system = {
     .unlink = unlink,
 };
 
-static const ash_io *current = &ash__io_system;
+static const ash_io *_Atomic current = &ash__io_system;
 
 const ash_io *ash__io(void)
 {
-    return current;
+    return atomic_load_explicit(&current, memory_order_relaxed);
 }
 
 void ash__io_set(const ash_io *io)
 {
-    current = io != NULL ? io : &ash__io_system;
+    atomic_store(&current, io != NULL ? io : &ash__io_system);
 }
 
 int ash__file_open(const char *path, int flags, int *fd, ash_error *err)
 {
-    *fd = current->open(path, flags | O_CLOEXEC, 0600);
+    *fd = ash__io()->open(path, flags | O_CLOEXEC, 0600);
     if (*fd < 0)
         return ash__fail_errno(err, errno, "cannot open %s", path);
     return 0;
@@ -89,14 +90,14 @@ int ash__file_open(const char *path, int flags, int *fd, ash_error *err)
 void ash__file_close(int fd)
 {
     if (fd >= 0)
-        current->close(fd);
+        ash__io()->close(fd);
 }
 
 int ash__file_read(int fd, void *buf, size_t len, off_t offset, ash_error *err)
 {
     uint8_t *at = buf;
     while (len > 0) {
-        ssize_t got = current->pread(fd, at, len, offset);
+        ssize_t got = ash__io()->pread(fd, at, len, offset);
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -117,7 +118,7 @@ int ash__file_writev(int fd, struct iovec *iov, int count, off_t offset, ash_err
             iov++, count--;
             continue;
         }
-        ssize_t put = current->pwritev(fd, iov, count, offset);
+        ssize_t put = ash__io()->pwritev(fd, iov, count, offset);
         if (put < 0 && errno == EINTR)
             continue;
         if (put < 0)
@@ -143,7 +144,7 @@ int ash__file_write(int fd, const void *buf, size_t len, off_t offset, ash_error
 
 int ash__file_sync(int fd, ash_error *err)
 {
-    if (current->fdatasync(fd) != 0)
+    if (ash__io()->fdatasync(fd) != 0)
         return ash__fail_errno(err, errno, "cannot sync");
     return 0;
 }
@@ -154,7 +155,7 @@ int ash__dir_sync(const char *path, ash_error *err)
     int result = ash__file_open(path, O_RDONLY | O_DIRECTORY, &fd, err);
     if (result != 0)
         return result;
-    if (current->fsync(fd) != 0)
+    if (ash__io()->fsync(fd) != 0)
         result = ash__fail_errno(err, errno, "cannot sync folder %s", path);
     ash__file_close(fd);
     return result;
@@ -209,10 +210,10 @@ int ash__file_replace(const char *path, const void *data, size_t len, ash_error 
     int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC, &fd, err);
     if (result == 0)
         result = ash__file_write(fd, data, len, 0, err);
-    if (result == 0 && current->fsync(fd) != 0)
+    if (result == 0 && ash__io()->fsync(fd) != 0)
         result = ash__fail_errno(err, errno, "cannot sync %s", temp);
     ash__file_close(fd);
-    if (result == 0 && current->rename(temp, path) != 0)
+    if (result == 0 && ash__io()->rename(temp, path) != 0)
         result = ash__fail_errno(err, errno, "cannot rename %s", temp);
     if (result == 0)
         result = sync_parent(path, err);
