@@ -61,12 +61,17 @@ static int check_lock(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     int rc;
     ash__fence_filter(f, &filter);
     if (manner->serial || t == NULL) {
+        /* Not all of it: those who wait change it all the time, and a transaction that saw that
+         * would begin anew each time. */
         bson_t found;
+        bson_t *only_id = BCON_NEW("_id", BCON_INT32(1));
         ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
         bool any = false;
+        o.projection = only_id;
         rc = ash__collection_find_if_any(f->locks, &filter, &o, &found, &any, err);
         if (any)
             bson_destroy(&found);
+        bson_destroy(only_id);
         held = any ? 1 : 0;
     } else {
         ash_op op = ash__bucket_write_op(b, t, deadline_ms);
