@@ -265,7 +265,7 @@ static void check_wide(const char *what, const char *update, const char *doc, ui
 static void test_query_growth__wide_updates(void **state)
 {
     (void)state;
-    enum { WIDE = 150000 };
+    enum { WIDE = 60000 };
     char *doc = numbered("{", "'f#': 1", WIDE, "}");
     char *update = numbered("{'$set': {", "'f#': 2", WIDE, "}}");
     check_wide("$set of all fields", update, doc, WIDE);
