@@ -272,7 +272,12 @@ static bool queue_found(void *ctx, const char *path, const char *relative, const
 {
     struct put *p = ctx;
     if (st == NULL) {
-        note_failure(p, path, err);
+        if (err != NULL) {
+            note_failure(p, path, err);
+        } else {
+            ash__progress_clear(p->progress);
+            ash__cmd_note(p->cmd, "passed over %s: it is the store itself", path);
+        }
         return !must_stop(p);
     }
     bool has_prefix = p->prefix != NULL && p->prefix[0] != 0;
@@ -298,12 +303,17 @@ static bool count_found(void *ctx, const char *path, const char *relative, const
 static void put_folders(struct put *p, const ash_cmd_args *args)
 {
     int64_t totals[2] = {0, 0};
+    struct stat st;
+    /* A store that keeps itself keeps what changes while it is read. */
+    char *store = ash__cmd_store_folder(p->cmd);
+    const struct stat *except = store != NULL && stat(store, &st) == 0 ? &st : NULL;
+    ash__free(store);
     for (int i = 0; i < args->count; i++)
-        ash__walk(args->words[i], count_found, totals);
+        ash__walk(args->words[i], except, count_found, totals);
     ash__progress_set_total(p->progress, totals[0], totals[1]);
     p->work = ash__work_start(WORKERS, BUFFER_BYTES, do_job, p);
     for (int i = 0; i < args->count && !must_stop(p); i++)
-        ash__walk(args->words[i], queue_found, p);
+        ash__walk(args->words[i], except, queue_found, p);
     ash__work_finish(p->work);
     if (!p->cmd->dry_run && p->done > 0) {
         char size[32];
@@ -498,8 +508,8 @@ const ash_cmd_verb ash__cmd_put = {
         "A file is kept under its base name, or under NAME (one file). \"-\" is standard "
         "input.  Each put makes a new\n"
         "revision of the name.  With -r, links are followed, an empty folder is kept as a "
-        "file named \"PATH/\", and NAME\n"
-        "is put in front of each path.\n"
+        "file named \"PATH/\", the\n"
+        "folder of the store itself is passed over, and NAME is put in front of each path.\n"
         "With --resume, an upload that ends early is kept in the store for 24 hours.  The same "
         "command goes on with it, as\n"
         "long as the local file has the same size and time of change.",

@@ -18,9 +18,15 @@ struct above {
 };
 
 struct walk {
+    const struct stat *except;
     ash_walk_visit visit;
     void *ctx;
 };
+
+static bool is_same(const struct stat *st, dev_t dev, ino_t ino)
+{
+    return st->st_dev == dev && st->st_ino == ino;
+}
 
 static int by_name(const void *a, const void *b)
 {
@@ -98,8 +104,10 @@ static bool walk_folder(const struct walk *w, const char *path, const char *rela
     ash_error err = ASH_ERROR_INIT;
     char **names;
     size_t count;
+    if (w->except != NULL && is_same(w->except, st->st_dev, st->st_ino))
+        return w->visit(w->ctx, path, relative, NULL, NULL);
     for (const struct above *a = outer; a != NULL; a = a->outer) {
-        if (a->dev == st->st_dev && a->ino == st->st_ino) {
+        if (is_same(st, a->dev, a->ino)) {
             ash__fail(&err, ASH_EUNSUPPORTED, "%s is a link to a folder it lies in", path);
             return w->visit(w->ctx, path, relative, NULL, &err);
         }
@@ -119,8 +127,8 @@ static bool walk_folder(const struct walk *w, const char *path, const char *rela
     return go_on;
 }
 
-bool ash__walk(const char *root, ash_walk_visit visit, void *ctx)
+bool ash__walk(const char *root, const struct stat *except, ash_walk_visit visit, void *ctx)
 {
-    struct walk w = {visit, ctx};
+    struct walk w = {except, visit, ctx};
     return walk_entry(&w, root, "", NULL);
 }

@@ -89,6 +89,22 @@ case_put_says_what_it_kept() {
     a put two?* | grep -q '^kept two\\x0alines (1 B)$'
 }
 
+case_put_of_a_folder_passes_over_its_own_store() {
+    mkdir -p "$scratch/home/deep"
+    echo text >"$scratch/home/file"
+    ln -s deep "$scratch/home/link"
+    own=$scratch/home/deep/store
+    [ "$("$ASHLAR" -s "$own" put -r "$scratch/home" 2>"$scratch/err")" = 'kept 1 file (5 B)' ]
+    grep -qx "ashlar put: passed over $own: it is the store itself" "$scratch/err"
+    grep -qx "ashlar put: passed over $scratch/home/link/store: it is the store itself" "$scratch/err"
+    [ "$("$ASHLAR" -s "$own" ls)" = file ]
+    [ -z "$("$ASHLAR" -s "$own" -q put -r "$scratch/home" 2>&1)" ]
+    [ "$("$ASHLAR" -s "$own" put -n -r "$scratch/home" 2>"$scratch/err")" = "would put $scratch/home/file as file" ]
+    # Another store is a folder like others.
+    "$ASHLAR" -s "$scratch/elsewhere" put -r "$scratch/home"
+    "$ASHLAR" -s "$scratch/elsewhere" ls | grep -qx deep/store/ashlar.store
+}
+
 case_interrupted_put_of_a_folder_says_so() {
     mkdir "$scratch/many"
     for n in $(seq 2000); do
