@@ -76,12 +76,12 @@ static void say_upload(struct uploads *u, const ash_unfinished *found, bool goes
     ash__cmd_print_size(size, sizeof size, found->bytes);
     char *bucket = ash__cmd_printable(u->name), *file = ash__cmd_printable(found->filename);
     ash__progress_clear(u->s->progress);
-    ash__cmd_say(u->s->cmd, "%s.%s: %sunfinished upload of %s: %s, last written %s, kept until %s",
-                 u->db, bucket,
+    ash__cmd_say(u->s->cmd, "%s.%s: %sunfinished upload of %s: %s, last written %s%s%s", u->db,
+                 bucket,
                  !goes                ? ""
                  : u->s->cmd->dry_run ? "would delete "
                                       : "deleted ",
-                 file, size, last, until);
+                 file, size, last, goes ? "" : ", kept until ", goes ? "" : until);
     ash__free(bucket);
     ash__free(file);
     size_t len = bson_uint32_to_string(u->count++, &at, key, sizeof key);
