@@ -8,6 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What MongoDB's shell takes and JSON does not is the common mistake. */
+static void explain_json(bson_error_t *reason)
+{
+    static const char quotes[] = " (names and strings stand in double quotes)";
+    size_t len = strlen(reason->message);
+    if (strstr(reason->message, "parse error") != NULL &&
+        len + sizeof quotes <= sizeof reason->message)
+        memcpy(reason->message + len, quotes, sizeof quotes);
+}
+
 /* libbson takes arrays for documents, and what follows a document for nothing. */
 bool ash__cmd_json(const char *text, bson_t *out, bson_error_t *reason)
 {
@@ -25,10 +35,12 @@ bool ash__cmd_json(const char *text, bson_t *out, bson_error_t *reason)
         bson_destroy(&more);
     }
     bson_json_reader_destroy(reader);
+    if (!good)
+        explain_json(reason);
     return good;
 }
 
-/* VALUE of id:VALUE: 24 hexadecimal digits, else Extended JSON of any type; bare words are strings.
+/* VALUE of id:VALUE: 24 hexadecimal digits, else Extended JSON of any type; a bare word is neither.
  */
 static int parse_id(const char *text, bson_value_t *out, ash_error *err)
 {

@@ -235,7 +235,11 @@ static int run_verb(struct parser *p)
     if (p->args->count < verb->min_words)
         return ash__cmd_usage(p->cmd, "too few arguments: ashlar %s %s", verb->name,
                               verb->synopsis);
-    if (verb->max_words >= 0 && p->args->count > verb->max_words)
+    if (verb->max_words == 0 && p->args->count > 0)
+        return ash__cmd_usage(p->cmd,
+                              "%s takes no \"%s\"; a store is named by -s: ashlar -s STORE %s",
+                              verb->name, p->args->words[0], verb->name);
+    if (verb->max_words > 0 && p->args->count > verb->max_words)
         return ash__cmd_usage(p->cmd, "too many arguments: ashlar %s %s", verb->name,
                               verb->synopsis);
     return verb->run(p->cmd, p->args);

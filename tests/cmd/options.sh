@@ -77,6 +77,23 @@ END
     grep -q 'ashlar help ls' "$scratch/err"
 }
 
+case_stores_are_named_by_the_option() {
+    for verb in init check sweep df serve; do
+        expect_status 2 a $verb "$scratch/place"
+        grep -qx "ashlar $verb: $verb takes no \"$scratch/place\"; a store is named by -s: ashlar -s STORE $verb" "$scratch/err"
+    done
+    [ ! -e "$scratch/place" ]
+}
+
+case_json_as_the_shell_takes_it() {
+    for typed in '{length: {$gt: 1}}' "{'length': 1}" '{"a": b}'; do
+        expect_status 2 a find "$typed"
+        grep -q 'no JSON document: .*(names and strings stand in double quotes)$' "$scratch/err"
+    done
+    expect_status 2 a find '{"a": 1'
+    ! grep -q quotes "$scratch/err"
+}
+
 # Once, wherever the message has it.
 case_names_in_messages() {
     a init
