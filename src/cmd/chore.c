@@ -63,7 +63,7 @@ static int sum(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_erro
 
 static const chore_kind kinds[] = {
     [ASH_CHORE_EXPIRE] = {"expire files", "expired", ".attributes", expire},
-    [ASH_CHORE_SUM] = {"compute digests", "got their digest", ".files", sum},
+    [ASH_CHORE_SUM] = {"compute digests", "given a digest", ".files", sum},
 };
 
 /* A bucket with much to do is left after a while, so that the others have their turn. */
@@ -108,7 +108,8 @@ static void go_round(ash_chore *c)
     else if (whole)
         c->whole_at = now;
     if (c->count > 0)
-        ash__log(ASH_LOG_INFO, "%" PRId64 " files %s", c->count, c->kind->done);
+        ash__log(ASH_LOG_INFO, "%" PRId64 " file%s %s", c->count, ash__cmd_s(c->count),
+                 c->kind->done);
 }
 
 static void *run(void *arg)

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include <ashlar/bucket.h>
+#include <ashlar/log.h>
 #include <ashlar/store.h>
 
 enum {
@@ -87,6 +88,8 @@ void ash__cmd_note(const ash_cmd *cmd, const char *format, ...)
 /* What happens and how long after the start, on standard error: level 1 for -v, 2 for -vv. */
 void ash__cmd_trace(const ash_cmd *cmd, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* A line of a server's log with its date, on standard error. */
+void ash__cmd_log(const ash_cmd *cmd, ash_log_level level, const char *line);
 /* For people only: nothing with --quiet or --json. */
 void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

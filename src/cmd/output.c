@@ -142,6 +142,28 @@ void ash__cmd_trace(const ash_cmd *cmd, int level, const char *format, ...)
     report(cmd, "trace", NULL, 0, text);
 }
 
+void ash__cmd_log(const ash_cmd *cmd, ash_log_level level, const char *line)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    int64_t now = ash__clock_wall_ms();
+    char date[64];
+    if (cmd->json) {
+        bson_t object = BSON_INITIALIZER, inner;
+        char *shown = ash__cmd_printable(line);
+        BSON_APPEND_DOCUMENT_BEGIN(&object, "log", &inner);
+        BSON_APPEND_DATE_TIME(&inner, "time", now);
+        BSON_APPEND_UTF8(&inner, "level", names[level]);
+        BSON_APPEND_UTF8(&inner, "message", shown);
+        bson_append_document_end(&object, &inner);
+        print_json(stderr, &object);
+        bson_destroy(&object);
+        ash__free(shown);
+    } else {
+        ash__clock_print(date, sizeof date, now);
+        fprintf(stderr, "%s %s %s\n", date, names[level], line);
+    }
+}
+
 void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
 {
     va_list args;

@@ -53,11 +53,14 @@ static const ash_cmd_option options[] = {
 
 static void print_log(void *context, ash_log_level level, const char *line)
 {
-    static const char *const names[] = {"error", "warning", "info", "debug"};
-    char date[64];
-    (void)context;
-    ash__clock_print(date, sizeof date, ash__clock_wall_ms());
-    fprintf(stderr, "%s %s %s\n", date, names[level], line);
+    ash__cmd_log(context, level, line);
+}
+
+static ash_log_level log_level(const ash_cmd *cmd)
+{
+    if (cmd->quiet)
+        return ASH_LOG_WARN;
+    return cmd->verbose > 0 ? ASH_LOG_DEBUG : ASH_LOG_INFO;
 }
 
 static int parse_durability(const ash_cmd *cmd, const char *text, ash_durability *out)
@@ -256,7 +259,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     }
     keep_memory_flat();
     opts.no_server = true; /* one that is already there is an error, not a detour */
-    ash_log_set(print_log, NULL, cmd->verbose > 0 ? ASH_LOG_DEBUG : ASH_LOG_INFO);
+    ash_log_set(print_log, cmd, log_level(cmd));
     ash__cmd_catch_signals();
     result = check_beforehand(cmd, addresses, count, &err);
     if (result == 0)
@@ -284,10 +287,13 @@ const ash_cmd_verb ash__cmd_serve = {
     .group = "serve",
     .synopsis = "[--mongo ADDR[,ADDR...]]",
     .summary = "let MongoDB drivers, and other commands on the same folder, use the store",
-    .details = "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), "
-               "then serves until SIGINT or SIGTERM.  "
-               "Only loopback addresses are allowed:\n"
-               "clients are not asked who they are.  Port 0 is any free port.",
+    .details =
+        "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), then "
+        "serves until SIGINT or SIGTERM.\n"
+        "Its log goes to standard error, dated (with --json: objects \"log\"); with -q, warnings "
+        "and "
+        "errors only.  Only loopback\n"
+        "addresses are allowed: clients are not asked who they are.  Port 0 is any free port.",
     .options = options,
     .run = run_serve,
 };

@@ -211,6 +211,35 @@ case_waiting_for_nobody() {
     grep -q 'waiting for 127.0.0.1:1 to answer' "$scratch/err"
 }
 
+# With --json for programs, with -q only what is wrong.
+case_log_of_a_server() {
+    for how in '' --json -q; do
+        "$ASHLAR" -s "$scratch/logged" $how serve --mongo 127.0.0.1:0 --expire-every 1 >"$scratch/out" 2>"$scratch/server.err" &
+        server_pid=$!
+        echo $server_pid >>"$scratch/pids"
+        tries=0
+        until [ -s "$scratch/out" ]; do
+            tries=$((tries + 1))
+            [ $tries -lt 200 ]
+            sleep 0.05
+        done
+        echo x | "$ASHLAR" -s "$scratch/logged" -q put --ttl 1 - file
+        tries=0
+        while "$ASHLAR" -s "$scratch/logged" stat file >/dev/null 2>&1; do
+            tries=$((tries + 1))
+            [ $tries -lt 200 ]
+            sleep 0.05
+        done
+        sleep 0.2
+        case $how in
+        '') grep -q '^20[0-9TZ:-]* info 1 file expired$' "$scratch/server.err" ;;
+        --json) grep -q '^{ "log" : { "time" : .*, "level" : "info", "message" : "1 file expired" } }$' "$scratch/server.err" ;;
+        *) [ ! -s "$scratch/server.err" ] ;;
+        esac
+        stop_server
+    done
+}
+
 # Each address as drivers take it.
 case_uris_of_a_server() {
     "$ASHLAR" --json -s "$scratch/uris" serve --mongo 127.0.0.1:0 >"$scratch/json" 2>/dev/null &
