@@ -288,6 +288,6 @@ static void free_graph(void *state)
 
 const ash_stage_op ash__stage_graph_ops[] = {
     {"$graphLookup", 0, parse_graph, next_graph, free_graph,
-     "from names a collection of the same database; never spills to disk"},
+     "from names a collection or view of the same database; never spills to disk"},
     {NULL},
 };

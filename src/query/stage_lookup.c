@@ -388,6 +388,6 @@ static void free_lookup(void *state)
 
 const ash_stage_op ash__stage_lookup_ops[] = {
     {"$lookup", 0, parse_lookup, next_lookup, free_lookup,
-     "from names a collection of the same database"},
+     "from names a collection or view of the same database"},
     {NULL},
 };
