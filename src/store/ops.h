@@ -48,7 +48,7 @@ struct ash_transaction {
     ash_store *store;
     /* For whoever runs the same operations again and wants the same results (the embedded engine
      * keeps to them): the time that $$NOW and $currentDate give, 0 = each operation's own; and the
-     * _id that the next upsert without one makes, if has_new_id. */
+     * _id that the next upsert without one makes, if has_new_id; each upsert counts it up. */
     int64_t now_ms;
     bson_oid_t new_id;
     bool has_new_id;

@@ -2,6 +2,7 @@
 #include "store/embedded/target.h"
 #include "store/embedded/views.h"
 
+#include "base/bytes.h"
 #include "store/embedded/document.h"
 
 static int compile(ash_target *t, ash_error *err)
@@ -133,6 +134,14 @@ int ash__target_all(ash_target *t, ash_view *v, const ash_coll *coll, ash_rid_li
     return rc;
 }
 
+/* Each upsert of a command that makes several has its own _id, the same each time. */
+static void choose_next_id(const ash_target *t)
+{
+    ash_transaction *tx = t->spec.op->transaction;
+    if (tx != NULL && tx->has_new_id)
+        ash__put_be64(tx->new_id.bytes + 4, ash__get_be64(tx->new_id.bytes + 4) + 1);
+}
+
 int ash__target_upsert(ash_target *t, ash_changer *c, ash_builder *after, ash_write_result *result,
                        ash_error *err)
 {
@@ -155,6 +164,7 @@ int ash__target_upsert(ash_target *t, ash_changer *c, ash_builder *after, ash_wr
         bson_concat(&result->upserted_id, &view);
         result->upserted = true;
         ash__builder_release(&b);
+        choose_next_id(t);
     }
     if (rc == 0 && p.owned != NULL) {
         ash__buffer_clear(&after->buf);

@@ -221,6 +221,54 @@ static void test_embedded_admin__transaction_begins_with_a_large_document(void *
     assert_int_equal(fixture_count(f, f->c, "{}"), 2);
 }
 
+static int upsert(fixture *f, ash_transaction *tx, const char *filter, bson_oid_t *id,
+                  ash_error *err)
+{
+    ash_update_options opts = ASH_UPDATE_OPTIONS_INIT;
+    ash_write_result result;
+    bson_iter_t it;
+    bson_t *query = fixture_json(filter), *change = fixture_json("{\"$set\": {\"made\": 1}}");
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(change);
+    value.value.v_doc.data_len = change->len;
+    ash_write_result_init(&result);
+    opts.op.transaction = tx;
+    opts.upsert = true;
+    int rc = ash_collection_update(f->c, query, &value, &opts, &result, err);
+    if (rc == 0) {
+        assert_true(bson_iter_init_find(&it, &result.upserted_id, "_id"));
+        bson_oid_copy(bson_iter_oid(&it), id);
+    }
+    ash_write_result_release(&result);
+    bson_destroy(query);
+    bson_destroy(change);
+    return rc;
+}
+
+static int upsert_two(ash_transaction *tx, void *ctx, ash_error *err)
+{
+    fixture *f = ctx;
+    bson_oid_t first, second, again;
+    bson_oid_init_from_string(&first, "0102030405060708090a0bff");
+    tx->has_new_id = true;
+    tx->new_id = first;
+    int rc = upsert(f, tx, "{\"name\": \"a\"}", &again, err);
+    assert_true(rc != 0 || bson_oid_equal(&again, &first));
+    if (rc == 0)
+        rc = upsert(f, tx, "{\"name\": \"b\"}", &second, err);
+    bson_oid_init_from_string(&again, "0102030405060708090a0c00");
+    assert_true(rc != 0 || bson_oid_equal(&again, &second));
+    return rc;
+}
+
+/* As one update command with several statements makes them. */
+static void test_embedded_admin__upserts_with_ids_that_are_told(void **state)
+{
+    fixture *f = *state;
+    assert_ok(ash_store_transact(f->store, upsert_two, f, NULL, &f->err), &f->err);
+    assert_int_equal(fixture_count(f, f->c, "{\"made\": 1}"), 2);
+}
+
 static uint32_t id_of_things(fixture *f)
 {
     ash_view *v = NULL;
@@ -260,6 +308,7 @@ int main(void)
         EMBEDDED(test_embedded_admin__maintenance),
         EMBEDDED(test_embedded_admin__databases),
         EMBEDDED(test_embedded_admin__transaction_begins_with_a_large_document),
+        EMBEDDED(test_embedded_admin__upserts_with_ids_that_are_told),
         EMBEDDED(test_embedded_admin__id_is_learned_anew_after_a_drop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
