@@ -161,7 +161,8 @@ int64_t ash_upload_position(const ash_upload *u);       /* bytes taken so far */
 /* The file exists and is durable when this returns 0 (on the embedded engine; on a deployment: as
  * the write concern says). *file may be NULL; else yours.  Its uploadDate is now, or 1 ms after the
  * newest revision of the name when that is not earlier.  After a failure no file is visible, except
- * that after ASH_ETIMEOUT and ASH_ENETWORK it may be. */
+ * that after ASH_ETIMEOUT and ASH_ENETWORK it may be.  ASH_ECHUNKMISSING: it paused for so long
+ * that its chunks were swept (ash_sweep_options.min_age_s). */
 int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err);
 /* Delete the chunks written so far (§ abort); reports what could not be deleted. */
 int ash_upload_abort(ash_upload *u, ash_error *err);
@@ -349,7 +350,8 @@ typedef struct ash_sweep_report {
     int64_t bytes;
 } ash_sweep_report;
 /* Chunks that no file and no resumable upload owns: left by clients that died; and, not counted,
- * attributes of files that are gone.  Safe beside running uploads. */
+ * attributes of files that are gone.  Safe beside running uploads: one that paused for longer than
+ * min_age_s loses its chunks, and fails at its end. */
 int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *out,
                      ash_error *err);
 

@@ -191,7 +191,8 @@ int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_rep
     if (rc != 0)
         return rc;
     int64_t age = s.options.min_age_s != 0 ? s.options.min_age_s : DEFAULT_AGE_S;
-    s.born_before_s = age < 0 ? INT64_MAX : ash__clock_wall_ms() / 1000 - age;
+    /* The time in an id is rounded down; none is to count as older than it is. */
+    s.born_before_s = age < 0 ? INT64_MAX : ash__clock_wall_ms() / 1000 - age - 1;
     bson_init(&s.owned);
     rc = load_owned(&s, err);
     if (rc == 0 && !s.options.dry_run)

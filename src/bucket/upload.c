@@ -177,6 +177,9 @@ static void take_bytes(ash_upload *u, const uint8_t *at, size_t len)
 static int prepare_store(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
     int rc = ash__bucket_index(u->bucket, deadline_ms, err);
+    int64_t rested = ash__clock_ms() - u->stored_at_ms;
+    if (rested > u->rested_ms)
+        u->rested_ms = rested;
     if (rc == 0 && u->token[0] != '\0')
         rc = ash__resume_keep(u, deadline_ms, err);
     u->stored_at_ms = ash__clock_ms();

@@ -40,6 +40,7 @@ struct ash_upload {
     ash_hasher *hasher;
     int64_t position;
     int64_t stored_at_ms; /* monotonic: the last time that the store took chunks */
+    int64_t rested_ms;    /* the longest time between two such */
 };
 
 /* An upload object without options; the writer starts at chunk first_n. */

@@ -396,6 +396,33 @@ static void test_bucket_care__sweep_beside_running_uploads(void **state)
 }
 
 /* Somebody's change is under way; an age that reaches back behind 1970 spares it like any other. */
+/* Whoever sweeps with an age below an upload's pauses gets its chunks, but nobody a file without
+ * them: also when the upload went on storing. */
+static void test_bucket_care__an_upload_that_was_swept_fails(void **state)
+{
+    enum { BYTES = 5 * 1024 * 1024 }; /* more than an upload holds */
+    fixture *f = *state;
+    ash_upload *u = NULL;
+    ash_sweep_report report = {0, 0, 0};
+    uint8_t *data = ash__alloc(BYTES);
+    assert_ok(ash_bucket_open_upload_stream(f->bucket, "slow", NULL, &u, &f->err), &f->err);
+    assert_ok(ash_upload_write(u, data, BYTES, &f->err), &f->err);
+    ash__clock_sleep_ms(50);
+    int64_t written = ash__clock_ms();
+    while (report.files == 0 && ash__clock_ms() < written + 10000) {
+        ash__clock_sleep_ms(20);
+        sweep(f, false, 1, &report);
+    }
+    assert_int_equal(report.files, 1);
+    assert_true(ash__clock_ms() >= written + 900);
+    assert_ok(ash_upload_write(u, data, BYTES, &f->err), &f->err);
+    assert_int_equal(ash_upload_finish(u, NULL, &f->err), ASH_ECHUNKMISSING);
+    ash_upload_free(u);
+    sweep(f, true, -1, &report);
+    assert_int_equal(report.chunks, 0);
+    ash__free(data);
+}
+
 static void test_bucket_care__sweep_of_the_very_old_spares_changes(void **state)
 {
     enum { LONG_S = INT32_MAX };
@@ -435,6 +462,7 @@ int main(void)
         T(sweep_spares_young_and_resumable_chunks),
         T(sweep_takes_attributes_without_a_file),
         T(sweep_beside_running_uploads),
+        T(an_upload_that_was_swept_fails),
         T(sweep_of_the_very_old_spares_changes),
     };
     return cmocka_run_group_tests_name("bucket care", tests, NULL, NULL);
