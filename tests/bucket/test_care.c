@@ -418,8 +418,13 @@ static void test_bucket_care__an_upload_that_was_swept_fails(void **state)
     assert_ok(ash_upload_write(u, data, BYTES, &f->err), &f->err);
     assert_int_equal(ash_upload_finish(u, NULL, &f->err), ASH_ECHUNKMISSING);
     ash_upload_free(u);
-    sweep(f, true, -1, &report);
-    assert_int_equal(report.chunks, 0);
+    /* Elsewhere a failed operation is reported at once, and the next sweep cleans up. */
+    ash_capabilities can;
+    assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);
+    sweep(f, strcmp(can.backend, "embedded") == 0, -1, &report);
+    if (strcmp(can.backend, "embedded") == 0)
+        assert_int_equal(report.chunks, 0);
+    assert_int_equal(support_count(f->chunks, "{}"), 0);
     ash__free(data);
 }
 

@@ -401,7 +401,11 @@ static void test_bucket_upload__failure_beside_the_upload(void **state)
     assert_int_equal(ash_upload_write(u, data, 1, NULL), ASH_ESTATE);
     ash_upload_free(u);
     assert_int_equal(support_count(f->files, "{}"), 0);
-    assert_int_equal(support_count(f->chunks, "{\"n\": {\"$lt\": 100}}"), 0);
+    /* Elsewhere a failed operation is reported at once, and the sweep cleans up. */
+    ash_capabilities can;
+    assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);
+    if (strcmp(can.backend, "embedded") == 0)
+        assert_int_equal(support_count(f->chunks, "{\"n\": {\"$lt\": 100}}"), 0);
     ash__free(data);
 }
 

@@ -303,14 +303,14 @@ const cases = {
   async clock_ahead(db, id) {
     const theirs = peer('read', id, 5, { skew: '+30s' });
     await soon(theirs.next('locked'), 8000, 'its lock');
-    const writer = holder(id, { life: 10, grace: 0.1 });
+    const writer = holder(id, { life: 20, grace: 0.1 });
     await writer.expect('write 1', 'locked');
     theirs.release();
     await soon(theirs.next('released'), 5000, 'its release');
     const { token } = await writer.expect('write 10', 'ok');
     await writer.expect('put ours', 'ok');
     const thief = peer('write', id, 60, { skew: '+30s' });
-    await soon(thief.next('locked'), 8000, 'its early takeover');
+    await soon(thief.next('locked'), 16000, 'its early takeover');
     const doc = await lockDocument(db, id);
     assert.ok(Number(doc.base) + doc.reads + doc.writes > token);
     await writer.expect('put too late', 'lost');
