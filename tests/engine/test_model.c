@@ -94,7 +94,7 @@ static void test_engine_model__random_changes(void **state)
 {
     fixture *f = *state;
     row rows[IDS] = {{0}};
-    print_message("seed %u\n", (unsigned)seed);
+    print_message("# seed %u\n", (unsigned)seed);
     fixture_create(f, "c", NULL);
     fixture_index(f, "c", "{\"v\":2,\"key\":{\"n\":1},\"name\":\"n_1\",\"unique\":true}");
     for (int i = 1; i <= STEPS; i++) {
