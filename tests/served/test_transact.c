@@ -8,6 +8,7 @@
 
 #include <mongoc/mongoc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -310,6 +311,76 @@ static void test_served_transact__a_client_that_dies(void **state)
     assert_ok(served_insert(s->own, NULL, "{'_id': 1}", &s->err), &s->err);
 }
 
+/* ---- under a lock ---- */
+
+typedef struct crowd {
+    ash_collection *locks;
+    atomic_bool over;
+} crowd;
+
+/* Others come to wait and go again, all the time. */
+static void *come_and_go(void *arg)
+{
+    crowd *others = arg;
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    bson_t filter, change;
+    served_parse("{'write_lock': true}", &filter);
+    served_parse("{'$inc': {'came': 1}}", &change);
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&change);
+    value.value.v_doc.data_len = change.len;
+    o.op.durability = ASH_DURABILITY_INTERVAL;
+    while (!atomic_load(&others->over))
+        ash_collection_update(others->locks, &filter, &value, &o, NULL, NULL);
+    bson_destroy(&filter);
+    bson_destroy(&change);
+    return NULL;
+}
+
+static int put_under(ash_bucket *b, ash_lock *lock, ash_error *err)
+{
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    ash_upload *u = NULL;
+    ash_fence fence;
+    int rc = ash_lock_fence(lock, &fence, err);
+    o.fence = &fence;
+    o.timeout_ms = 20000;
+    if (rc == 0)
+        rc = ash_bucket_open_upload_stream(b, "file", &o, &u, err);
+    if (rc == 0)
+        rc = ash_upload_write(u, "bytes", 5, err);
+    if (rc == 0)
+        rc = ash_upload_finish(u, NULL, err);
+    ash_upload_free(u);
+    return rc;
+}
+
+/* A fenced change looks at the lock, not at who else stands there. */
+static void test_served_transact__a_crowd_at_the_lock(void **state)
+{
+    served *s = *state;
+    ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
+    ash_lock_collection *locks = NULL;
+    ash_lock *lock = NULL;
+    ash_bucket *b = NULL;
+    bson_value_t id = {.value_type = BSON_TYPE_INT32, .value.v_int32 = 1};
+    crowd others = {.over = false};
+    pthread_t thread;
+    assert_ok(ash_bucket_open(s->client, NULL, &b, &s->err), &s->err);
+    assert_ok(ash_lock_collection_open(s->client, &o, &locks, &s->err), &s->err);
+    assert_ok(ash_lock_open(locks, &id, &o, &lock, &s->err), &s->err);
+    assert_ok(ash_lock_obtain_write(lock, &s->err), &s->err);
+    assert_ok(ash_collection_open(s->store, NULL, "fs.locks", &others.locks, &s->err), &s->err);
+    assert_int_equal(pthread_create(&thread, NULL, come_and_go, &others), 0);
+    assert_ok(put_under(b, lock, &s->err), &s->err);
+    atomic_store(&others.over, true);
+    pthread_join(thread, NULL);
+    ash_collection_free(others.locks);
+    ash_lock_free(lock);
+    ash_lock_collection_close(locks);
+    ash_bucket_free(b);
+}
+
 int main(void)
 {
 #define T(name)                                                                                    \
@@ -328,6 +399,7 @@ int main(void)
         T(a_commit_is_not_done_twice),
         T(a_server_that_is_started_anew),
         T(a_client_that_dies),
+        T(a_crowd_at_the_lock),
     };
     mongoc_init();
     int failed = cmocka_run_group_tests_name("served transact", tests, NULL, NULL);
