@@ -66,16 +66,24 @@ static void test_bucket_alter__keeps_id_date_and_revision(void **state)
     ash_file_free(after);
 }
 
+/* So many that they do not fit into memory, and are written early. */
+static ash_alter *change_every_chunk(fixture *f, const bson_value_t *id, const uint8_t *data,
+                                     int64_t len)
+{
+    assert_ok(support_put_with(f, id, "f", data, (size_t)len, NULL), &f->err);
+    ash_alter *a = open_alter(f, id);
+    for (int64_t at = 0; at < len; at += CHUNK)
+        assert_ok(ash_alter_write(a, at, "x", 1, &f->err), &f->err);
+    return a;
+}
+
 /* Chunks that were written early are in the store, and can be lost there like any others. */
 static void test_bucket_alter__a_lost_chunk_is_noticed(void **state)
 {
     fixture *f = *state;
     bson_value_t id = support_int_id(1);
     uint8_t *data = support_bytes(40000, 1);
-    assert_ok(support_put_with(f, &id, "f", data, 40000, NULL), &f->err);
-    ash_alter *a = open_alter(f, &id);
-    for (int64_t at = 0; at < 40000; at += CHUNK)
-        assert_ok(ash_alter_write(a, at, "x", 1, &f->err), &f->err);
+    ash_alter *a = change_every_chunk(f, &id, data, 40000);
     assert_int_equal(support_count(f->chunks, "{\"files_id\": {\"$ne\": 1}, \"n\": 5}"), 1);
     support_remove(f->chunks, "{\"files_id\": {\"$ne\": 1}, \"n\": 5}");
     assert_int_equal(ash_alter_finish(a, NULL, &f->err), ASH_ECONFLICT);
@@ -90,10 +98,7 @@ static void test_bucket_alter__free_before_finish_changes_nothing(void **state)
     fixture *f = *state;
     bson_value_t id = support_int_id(1);
     uint8_t *data = support_bytes(40000, 1);
-    assert_ok(support_put_with(f, &id, "f", data, 40000, NULL), &f->err);
-    ash_alter *a = open_alter(f, &id);
-    for (int64_t at = 0; at < 40000; at += CHUNK)
-        assert_ok(ash_alter_write(a, at, "x", 1, &f->err), &f->err);
+    ash_alter *a = change_every_chunk(f, &id, data, 40000);
     assert_int_equal(support_count(f->chunks, "{\"files_id\": 1}"), 2500);
     ash_alter_free(a);
     assert_int_equal(support_count(f->chunks, "{}"), 2500);
