@@ -52,6 +52,17 @@ static int system_start_writeback(int fd, off_t offset, off_t len)
 #endif
 }
 
+static int system_await_writeback(int fd, off_t offset, off_t len)
+{
+#ifdef SYNC_FILE_RANGE_WAIT_BEFORE
+    int result = sync_file_range(fd, offset, len, SYNC_FILE_RANGE_WAIT_BEFORE);
+    return result != 0 && errno == ENOSYS ? 0 : result;
+#else
+    (void)fd, (void)offset, (void)len;
+    return 0;
+#endif
+}
+
 const ash_io ash__io_system = {
     .open = system_open,
     .close = close,
@@ -63,6 +74,7 @@ const ash_io ash__io_system = {
     .fallocate = system_fallocate,
     .punch = system_punch,
     .start_writeback = system_start_writeback,
+    .await_writeback = system_await_writeback,
     .rename = rename,
     .unlink = unlink,
 };

@@ -31,6 +31,9 @@ typedef struct ash_io {
     int (*fallocate)(int fd, off_t offset, off_t len);       /* reserve, grow */
     int (*punch)(int fd, off_t offset, off_t len);           /* give blocks back, keep size */
     int (*start_writeback)(int fd, off_t offset, off_t len); /* advice; may do nothing */
+    /* Wait for what was started; makes nothing durable, may do nothing.  A failure is told once: to
+     * this call or to a sync. */
+    int (*await_writeback)(int fd, off_t offset, off_t len);
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
 } ash_io;

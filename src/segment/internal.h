@@ -37,6 +37,8 @@ typedef struct ash_segment {
     uint64_t unflushed;   /* bytes written since write-back was last started … */
     uint64_t flush_start; /* … all within this range */
     uint64_t flush_end;
+    uint64_t drain_start; /* write-back was last started for this range */
+    uint64_t drain_end;
 } ash_segment;
 
 typedef struct ash_hold {

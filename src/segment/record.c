@@ -12,8 +12,8 @@
 
 enum {
     PAYLOAD_MAX = 16 * 1024 * 1024 + 16 * 1024,
-    PARTS_MAX = 1000,             /* below every system's IOV_MAX */
-    FLUSH_BYTES = 2 * 1024 * 1024 /* write-back starts when this much is waiting in one segment */
+    PARTS_MAX = 1000,         /* below every system's IOV_MAX */
+    FLUSH_BYTES = 1024 * 1024 /* write-back starts when this much is waiting in one segment */
 };
 
 static const uint8_t zeros[ASH_BLOCK_BYTES];
@@ -64,8 +64,12 @@ static void reserve(ash_segments *s, int fd, ash_extent extent)
                                    (off_t)(to - from) * ASH_BLOCK_BYTES);
 }
 
-/* Count a finished write; true when the range *from..*to should now go to the disk. */
-static bool note_written(ash_segments *s, ash_placed *out, uint64_t *from, uint64_t *to)
+typedef struct file_range {
+    uint64_t start, end;
+} file_range;
+
+/* Count a finished write; true when *next should now go to the disk, behind *before. */
+static bool note_written(ash_segments *s, ash_placed *out, file_range *next, file_range *before)
 {
     uint64_t start = (uint64_t)out->extent.block * ASH_BLOCK_BYTES;
     uint64_t end = start + (uint64_t)out->extent.blocks * ASH_BLOCK_BYTES;
@@ -77,45 +81,16 @@ static bool note_written(ash_segments *s, ash_placed *out, uint64_t *from, uint6
     if (seg->unflushed == 0 || end > seg->flush_end)
         seg->flush_end = end;
     seg->unflushed += end - start;
+    *next = (file_range){seg->flush_start, seg->flush_end};
+    *before = (file_range){seg->drain_start, seg->drain_end};
     bool flush = seg->unflushed >= FLUSH_BYTES;
-    if (flush)
+    if (flush) {
         seg->unflushed = 0;
-    *from = seg->flush_start;
-    *to = seg->flush_end;
+        seg->drain_start = next->start;
+        seg->drain_end = next->end;
+    }
     ash__mutex_unlock(&s->lock);
     return flush;
-}
-
-int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
-                        const struct iovec *parts, int count, ash_placed *out, ash_error *err)
-{
-    uint8_t head[ASH_BLOCK_BYTES];
-    uint64_t from, to;
-    size_t len;
-    int fd;
-    int result = measure(parts, count, &len, err);
-    if (result == 0)
-        result = ash__space_take(s, ash__segment_blocks_for(len), &out->extent, err);
-    if (result != 0)
-        return result;
-    ash_layout layout = ash__layout_for((uint32_t)len);
-    ash__record_head_make(head, &layout, coll_id, sequence, parts, count, (uint32_t)len);
-    out->len = (uint32_t)len;
-    out->sequence = sequence;
-    result = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
-    if (result == 0) {
-        reserve(s, fd, out->extent);
-        result = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count,
-                              len, err);
-        if (result != 0)
-            ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
-        else if (note_written(s, out, &from, &to))
-            ash__io()->start_writeback(fd, (off_t)from, (off_t)(to - from));
-        ash__segment_return_fd(s, out->extent.segment);
-    }
-    if (result != 0)
-        ash__segments_give(s, out->extent);
-    return result;
 }
 
 /* Wait until nobody syncs the segment, then be the one who does.  false: there is nothing to do, or
@@ -147,6 +122,57 @@ static void end_sync(ash_segments *s, uint32_t segment, uint64_t reach, int resu
         seg->failed = seg->written;
     ash__cond_broadcast(&s->sync_ended);
     ash__mutex_unlock(&s->lock);
+}
+
+/* The disk takes one thing after the other, so small commits would wait for all that was handed to
+ * it: what was handed over before has to be there first.  While somebody syncs, it will be. */
+static void write_back(ash_segments *s, uint32_t segment, int fd, file_range next,
+                       file_range before)
+{
+    ash__io()->start_writeback(fd, (off_t)next.start, (off_t)(next.end - next.start));
+    if (before.end == before.start)
+        return;
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, segment);
+    bool wait = !seg->syncing;
+    seg->syncing = true;
+    ash__mutex_unlock(&s->lock);
+    if (wait)
+        end_sync(s, segment, 0,
+                 ash__io()->await_writeback(fd, (off_t)before.start,
+                                            (off_t)(before.end - before.start)));
+}
+
+int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
+                        const struct iovec *parts, int count, ash_placed *out, ash_error *err)
+{
+    uint8_t head[ASH_BLOCK_BYTES];
+    file_range next, before;
+    size_t len;
+    int fd;
+    int result = measure(parts, count, &len, err);
+    if (result == 0)
+        result = ash__space_take(s, ash__segment_blocks_for(len), &out->extent, err);
+    if (result != 0)
+        return result;
+    ash_layout layout = ash__layout_for((uint32_t)len);
+    ash__record_head_make(head, &layout, coll_id, sequence, parts, count, (uint32_t)len);
+    out->len = (uint32_t)len;
+    out->sequence = sequence;
+    result = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
+    if (result == 0) {
+        reserve(s, fd, out->extent);
+        result = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count,
+                              len, err);
+        if (result != 0)
+            ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
+        else if (note_written(s, out, &next, &before))
+            write_back(s, out->extent.segment, fd, next, before);
+        ash__segment_return_fd(s, out->extent.segment);
+    }
+    if (result != 0)
+        ash__segments_give(s, out->extent);
+    return result;
 }
 
 int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err)

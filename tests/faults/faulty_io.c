@@ -87,6 +87,7 @@ TABLE(ftruncate, (int fd, off_t size), (fd, size))
 TABLE(fallocate, (int fd, off_t offset, off_t len), (fd, offset, len))
 TABLE(punch, (int fd, off_t offset, off_t len), (fd, offset, len))
 TABLE(start_writeback, (int fd, off_t offset, off_t len), (fd, offset, len))
+TABLE(await_writeback, (int fd, off_t offset, off_t len), (fd, offset, len))
 TABLE(rename, (const char *from, const char *to), (from, to))
 TABLE(unlink, (const char *path), (path))
 
@@ -107,6 +108,7 @@ void faulty_io_set(int n, enum fault which)
     io.fallocate = table_fallocate;
     io.punch = table_punch;
     io.start_writeback = table_start_writeback;
+    io.await_writeback = table_await_writeback;
     io.rename = table_rename;
     io.unlink = table_unlink;
     fault = which;

@@ -24,6 +24,7 @@ enum { COLL = 7, THREADS = 4, EACH = 50 };
 
 typedef struct fixture {
     char folder[64];
+    int64_t segment_bytes;
     ash_segments *segments;
     uint8_t used[1024]; /* what `load` gives for segment 1 */
     int loads;
@@ -43,19 +44,30 @@ static int load(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_
 static void open_segments(fixture *f)
 {
     ash_segments_options opts = {
-        .folder = f->folder, .segment_bytes = 1 << 20, .load = load, .ctx = f};
+        .folder = f->folder, .segment_bytes = f->segment_bytes, .load = load, .ctx = f};
     memcpy(opts.store_id, "0123456789abcdef", 16);
     f->segments = ash__segments_new(&opts);
 }
 
-static int setup(void **state)
+static int setup_with(void **state, int64_t segment_bytes)
 {
     fixture *f = ash__new(fixture);
+    f->segment_bytes = segment_bytes;
     strcpy(f->folder, "/tmp/ash-segment-XXXXXX");
     assert_non_null(mkdtemp(f->folder));
     open_segments(f);
     *state = f;
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, 1 << 20);
+}
+
+static int setup_large(void **state)
+{
+    return setup_with(state, 4 << 20);
 }
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
@@ -343,6 +355,100 @@ static void test_segment_sync__all_who_ask_at_once_learn_of_a_failure(void **sta
     assert_int_equal(two.result, ASH_EIO);
 }
 
+/* Write-back as a disk with a long queue would see it; four records are a MiB. */
+enum { IN_A_SEGMENT = 15 };
+static off_t started_to, awaited_to, most_ahead;
+static int awaits, await_errno;
+
+static int note_start(int fd, off_t offset, off_t len)
+{
+    (void)fd;
+    started_to = offset + len;
+    if (started_to - awaited_to > most_ahead)
+        most_ahead = started_to - awaited_to;
+    return 0;
+}
+
+static int note_await(int fd, off_t offset, off_t len)
+{
+    (void)fd;
+    awaits++;
+    awaited_to = offset + len;
+    errno = await_errno;
+    return await_errno != 0 ? -1 : 0;
+}
+
+static void watch_write_back(ash_io *io, int error)
+{
+    *io = ash__io_system;
+    io->start_writeback = note_start;
+    io->await_writeback = note_await;
+    started_to = awaited_to = most_ahead = 0;
+    awaits = 0;
+    await_errno = error;
+    ash__io_set(io);
+}
+
+static void test_segment_write__little_is_ahead_of_the_disk(void **state)
+{
+    fixture *f = *state;
+    ash_io io;
+    watch_write_back(&io, 0);
+    for (uint64_t i = 1; i <= IN_A_SEGMENT; i++)
+        put(f, i, 261190);
+    ash__io_set(NULL);
+    assert_int_equal(awaits, 2);
+    assert_in_range(most_ahead, 1 << 20, (2 << 20) + 4096);
+}
+
+/* The kernel told this wait that bytes were dropped, and will tell no sync of it. */
+static void test_segment_write__what_write_back_dropped_is_lost(void **state)
+{
+    fixture *f = *state;
+    ash_io io;
+    ash_placed first;
+    watch_write_back(&io, EIO);
+    first = put(f, 1, 261190);
+    for (uint64_t i = 2; i <= 8; i++)
+        put(f, i, 261190);
+    assert_int_equal(awaits, 1);
+    ash__io_set(NULL);
+    assert_int_equal(ash__segments_sync(f->segments, &first, &f->err), ASH_EIO);
+    ash_placed later = put(f, 9, 5000);
+    assert_ok(ash__segments_sync(f->segments, &later, &f->err), &f->err);
+}
+
+/* Whoever syncs takes the failure for itself; nobody may wait beside it and be told instead. */
+static int await_beside_sync(int fd, off_t offset, off_t len)
+{
+    (void)fd, (void)offset, (void)len;
+    assert_false(true);
+    return 0;
+}
+
+static fixture *writing;
+
+static int write_meanwhile(int fd)
+{
+    (void)fd;
+    for (uint64_t i = 100; i < 108; i++)
+        put(writing, i, 261190);
+    return 0;
+}
+
+static void test_segment_write__nobody_waits_beside_a_sync(void **state)
+{
+    fixture *f = *state;
+    ash_io io = ash__io_system;
+    ash_placed one = put(f, 1, 5000);
+    io.fdatasync = write_meanwhile;
+    io.await_writeback = await_beside_sync;
+    writing = f;
+    ash__io_set(&io);
+    assert_ok(ash__segments_sync(f->segments, &one, &f->err), &f->err);
+    ash__io_set(NULL);
+}
+
 typedef struct worker {
     fixture *f;
     pthread_t thread;
@@ -458,7 +564,8 @@ static void test_segment_hold__pins_count(void **state)
     assert_int_equal(other.extent.block, p.extent.block);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)       cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_LARGE(name) cmocka_unit_test_setup_teardown(name, setup_large, teardown)
 
 static size_t longest_chain(const ash_segments *s)
 {
@@ -499,6 +606,9 @@ int main(void)
         TEST(test_segment_space__maps_are_loaded_when_needed),
         TEST(test_segment_sync__what_was_unsynced_at_a_failure_is_lost),
         TEST(test_segment_sync__all_who_ask_at_once_learn_of_a_failure),
+        TEST_LARGE(test_segment_write__little_is_ahead_of_the_disk),
+        TEST_LARGE(test_segment_write__what_write_back_dropped_is_lost),
+        TEST_LARGE(test_segment_write__nobody_waits_beside_a_sync),
         TEST(test_segment_space__many_writers_never_overlap),
         TEST(test_segment_space__nothing_is_written_into_another_file),
         TEST(test_segment_hold__pins_count),
