@@ -54,4 +54,8 @@ bool ash__cond_wait_until(ash_cond *c, ash_mutex *m, int64_t deadline_ms);
 /* Starts a thread with all signals blocked; 0 or an errno value.  stack_bytes 0 = the default. */
 int ash__thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *arg);
 
+/* The calling thread works long for one: those that wake to do a little for others shall come
+ * first, where the scheduler listens (Linux from 6.12 on).  It gets no less of a processor. */
+void ash__thread_take_long_turns(void);
+
 #endif

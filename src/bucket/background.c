@@ -19,6 +19,7 @@ struct ash_background {
 static void *run(void *arg)
 {
     ash_background *h = arg;
+    ash__thread_take_long_turns();
     ash__mutex_lock(&h->lock);
     for (;;) {
         while (h->fn == NULL && !h->stop)

@@ -48,6 +48,7 @@ static void take_in(ash_hasher *h, const void *data, size_t len)
 static void *run(void *arg)
 {
     ash_hasher *h = arg;
+    ash__thread_take_long_turns();
     ash__mutex_lock(&h->lock);
     for (;;) {
         while (h->done == h->count && !h->stop)

@@ -11,7 +11,9 @@
 #include "base/thread.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct options_v2 {
     size_t size;
@@ -92,6 +94,21 @@ static void test_base_thread__condition_times_out(void **state)
     ash__mutex_release(&m);
 }
 
+/* It is about turns alone: what a thread gets, and by which rules, stays. */
+static void test_base_thread__long_turns_are_no_other_policy(void **state)
+{
+    struct sched_param before, after;
+    int policy_before, policy_after;
+    (void)state;
+    assert_int_equal(pthread_getschedparam(pthread_self(), &policy_before, &before), 0);
+    int nice_before = getpriority(PRIO_PROCESS, 0);
+    ash__thread_take_long_turns();
+    assert_int_equal(pthread_getschedparam(pthread_self(), &policy_after, &after), 0);
+    assert_int_equal(policy_after, policy_before);
+    assert_int_equal(after.sched_priority, before.sched_priority);
+    assert_int_equal(getpriority(PRIO_PROCESS, 0), nice_before);
+}
+
 static void test_base_bytes__orders(void **state)
 {
     (void)state;
@@ -142,6 +159,7 @@ int main(void)
         cmocka_unit_test(test_base_options__older_and_newer_structs),
         cmocka_unit_test(test_base_hash__known_digest),
         cmocka_unit_test(test_base_thread__condition_times_out),
+        cmocka_unit_test(test_base_thread__long_turns_are_no_other_policy),
         cmocka_unit_test(test_base_bytes__orders),
         cmocka_unit_test(test_base_mem__growing_and_searching),
     };
