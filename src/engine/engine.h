@@ -179,6 +179,11 @@ typedef struct ash_record {
 int ash__record_get(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
                     ash_error *err);
 
+/* As ash__record_get, but a large payload's checksum is not read, only its structure is looked at:
+ * for whoever deletes it, as ash__record_delete compares its keys with the indexes. */
+int ash__record_get_unread(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out,
+                           bool *found, ash_error *err);
+
 /* Where a record lies, without reading its payload: doc is NULL when it is in a segment. */
 int ash__record_locate(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
                        ash_error *err);

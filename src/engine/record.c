@@ -77,6 +77,12 @@ int ash__record_get(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *ou
     return ash__record_fetch(v, c, rid, true, out, found, err);
 }
 
+int ash__record_get_unread(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out,
+                           bool *found, ash_error *err)
+{
+    return ash__record_fetch(v, c, rid, false, out, found, err);
+}
+
 int ash__record_locate(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
                        ash_error *err)
 {

@@ -58,6 +58,56 @@ case_payload_is_damaged() {
     repair 3 file1
 }
 
+# What nobody can read can still be thrown away, and the room is free again.
+case_damaged_file_is_removed() {
+    fill
+    zero segments/00000001.seg 300000 1000
+    expect_status 7 a cat file1
+    a rm file1
+    expect_status 4 a cat file1
+    a check
+    a cat file2 | cmp - "$scratch/file2"
+}
+
+# So can a driver, which deletes chunks by itself.
+case_damaged_chunks_are_removed_through_a_server() {
+    python=/usr/bin/python3
+    $python -c 'import gridfs' 2>/dev/null || skip "no pymongo"
+    fill
+    zero segments/00000001.seg 300000 1000
+    start_server "$store"
+    $python - "mongodb://$server_address/" <<'END'
+import sys
+import gridfs
+import pymongo
+import pymongo.errors
+
+database = pymongo.MongoClient(sys.argv[1]).test
+bucket = gridfs.GridFSBucket(database)
+damaged = database.fs.files.find_one({"filename": "file1"})["_id"]
+try:
+    bucket.open_download_stream(damaged).read()
+except pymongo.errors.OperationFailure as error:
+    assert "segment 00000001" in str(error), error
+else:
+    raise SystemExit("damaged bytes were read")
+bucket.delete(damaged)
+assert database.fs.chunks.count_documents({"files_id": damaged}) == 0
+END
+    stop_server
+    a check
+}
+
+# Where a damaged chunk says nothing of what it is, nobody knows whose it is: that is for a repair.
+case_file_with_a_damaged_head_is_not_removed() {
+    fill
+    zero segments/00000001.seg $((4096 + 600)) 60
+    expect_status 7 a rm file1
+    grep -q 'segment 00000001 at offset 4096' "$scratch/err"
+    a cat file2 | cmp - "$scratch/file2"
+    repair 3 file1
+}
+
 case_segment_is_lost() {
     fill
     rm "$store/segments/00000001.seg"

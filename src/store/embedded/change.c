@@ -74,8 +74,7 @@ int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t
     return ash__oplog_write(c->writer, &change, err);
 }
 
-/* Does the log keep the collection's documents as they were? */
-static bool keeps_images(const ash_coll *c)
+bool ash__change_keeps_images(const ash_coll *c)
 {
     return bson_has_field(&c->options, "changeStreamPreAndPostImages");
 }
@@ -83,7 +82,7 @@ static bool keeps_images(const ash_coll *c)
 /* A record's view ends with its change. */
 static void keep_before(const ash_changer *c, const ash_record *r, ash_buffer *kept)
 {
-    if (keeps_images(c->coll))
+    if (ash__change_keeps_images(c->coll))
         ash__buffer_append(kept, r->doc.data, r->doc.len);
 }
 

@@ -26,6 +26,8 @@ int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t
 int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
                        const ash_match_details *details, ash_builder *after, bool *modified,
                        ash_error *err);
+/* Does the log keep the collection's documents as they were? */
+bool ash__change_keeps_images(const ash_coll *c);
 int ash__change_delete(ash_changer *c, const ash_record *r, ash_error *err);
 
 #endif

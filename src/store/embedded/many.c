@@ -14,7 +14,26 @@ static int collect(ash_many *m, ash_view *v, ash_error *err)
     if (rc != 0 || coll == NULL)
         return rc;
     m->coll_id = coll->id;
+    m->by_keys =
+        m->only_keys && ash__target_is_by_keys(m->target) && !ash__change_keeps_images(coll);
     return ash__target_all(m->target, v, coll, &m->rids, err);
+}
+
+/* The next record, if it matches.  Where keys decide, a large document is not read for it: the
+ * change compares its keys with the indexes, and so a chunk can go whose data is damaged. */
+static int get_next(ash_many *m, ash_changer *c, ash_record *r, ash_match_details *details,
+                    bool *found, ash_error *err)
+{
+    ash_view *v = ash__writer_view(c->writer);
+    uint64_t rid = m->rids.rids[m->at];
+    if (m->by_keys) {
+        int rc = ash__record_get_unread(v, c->coll, rid, r, found, err);
+        if (rc == 0 && *found)
+            rc = ash__matcher_check(m->target->request.filter, r->doc, NULL, found, err);
+        if (rc != 0 || *found)
+            return rc;
+    }
+    return ash__target_again(m->target, v, c->coll, rid, r, details, found, err);
 }
 
 static int change_next(ash_many *m, ash_changer *c, ash_error *err)
@@ -22,8 +41,7 @@ static int change_next(ash_many *m, ash_changer *c, ash_error *err)
     ash_record r;
     ash_match_details details = {-1};
     bool found = false;
-    int rc = ash__target_again(m->target, ash__writer_view(c->writer), c->coll, m->rids.rids[m->at],
-                               &r, &details, &found, err);
+    int rc = get_next(m, c, &r, &details, &found, err);
     m->at++;
     return rc == 0 && found ? m->change(m->target, c, &r, &details, m->result, err) : rc;
 }

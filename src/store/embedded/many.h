@@ -13,11 +13,14 @@ typedef struct ash_many {
     int (*change)(ash_target *t, ash_changer *c, const ash_record *r,
                   const ash_match_details *details, ash_write_result *result, ash_error *err);
 
+    bool only_keys; /* change looks at a large document's keys alone */
+
     /* The run's own. */
     ash_rid_list rids;
     size_t at;
     int turn_result; /* of the last turn itself, before its commit */
     uint32_t coll_id;
+    bool by_keys; /* keys decide what matches, and change needs no more */
 } ash_many;
 
 int ash__many_run(ash_many *m, ash_error *err);

@@ -49,7 +49,7 @@ int ash__embedded_remove(ash_store *store, const char *db, const char *coll, con
         ash_single one = {.target = &t, .result = result, .change = remove_one};
         rc = ash__single_run(&one, err);
     } else if (rc == 0) {
-        ash_many many = {.target = &t, .result = result, .change = remove_each};
+        ash_many many = {.target = &t, .result = result, .change = remove_each, .only_keys = true};
         rc = ash__many_run(&many, err);
     }
     ash__target_release(&t);

@@ -134,6 +134,12 @@ int ash__target_all(ash_target *t, ash_view *v, const ash_coll *coll, ash_rid_li
     return rc;
 }
 
+bool ash__target_is_by_keys(const ash_target *t)
+{
+    const ash_plan *p = t->request.plan;
+    return p->kind == ASH_PLAN_IXSCAN && !p->needs_fetch_filter;
+}
+
 /* Each upsert of a command that makes several has its own _id, the same each time. */
 static void choose_next_id(const ash_target *t)
 {

@@ -46,6 +46,9 @@ int ash__target_first(ash_target *t, ash_view *v, const ash_coll *coll, ash_reco
 int ash__target_all(ash_target *t, ash_view *v, const ash_coll *coll, ash_rid_list *out,
                     ash_error *err);
 
+/* Do an index's keys alone decide what matches?  The target is resolved. */
+bool ash__target_is_by_keys(const ash_target *t);
+
 /* Does the record still match? */
 int ash__target_again(ash_target *t, ash_view *v, const ash_coll *coll, uint64_t rid,
                       ash_record *out, ash_match_details *details, bool *found, ash_error *err);
