@@ -23,14 +23,16 @@ typedef struct insertion {
     ash_write_result *result;
     uint32_t coll_id;
 
-    size_t next; /* the first document not yet dealt with */
-    size_t end;  /* of this turn */
-    ash_prepared turn[TURN_DOCS];
-    ash_error refusals[TURN_DOCS]; /* of documents that could not be prepared */
-    ash_error first;               /* the first failure of a document */
-    int turn_result;               /* of the last turn itself, before its commit */
-    bool begun;                    /* the retry id was looked up */
-    bool stop;                     /* an ordered insert met a failure */
+    size_t next;     /* the first document not yet dealt with */
+    size_t end;      /* of this turn */
+    ash_error first; /* the first failure of a document */
+    int turn_result; /* of the last turn itself, before its commit */
+    bool begun;      /* the retry id was looked up */
+    bool stop;       /* an ordered insert met a failure */
+    struct {
+        ash_prepared doc;
+        ash_error refusal; /* why it could not be prepared */
+    } turn[];              /* up to TURN_DOCS */
 } insertion;
 
 static void note_failure(insertion *in, size_t index, const ash_error *e, const bson_t *details)
@@ -51,8 +53,8 @@ static bool is_documents_fault(int rc)
 static int insert_next(insertion *in, ash_changer *c, size_t first, ash_error *err)
 {
     ash_error e = ASH_ERROR_INIT;
-    ash_prepared *p = &in->turn[in->next - first];
-    const ash_error *refusal = &in->refusals[in->next - first];
+    ash_prepared *p = &in->turn[in->next - first].doc;
+    const ash_error *refusal = &in->turn[in->next - first].refusal;
     uint64_t rid;
     if (refusal->code != 0) {
         note_failure(in, in->next++, refusal, NULL);
@@ -161,8 +163,8 @@ static int sync_staged(insertion *in, ash_error *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < in->end - in->next; i++)
-        if (in->turn[i].staged != NULL)
-            rc = ash__staged_sync(in->store->engine, in->turn[i].staged, err);
+        if (in->turn[i].doc.staged != NULL)
+            rc = ash__staged_sync(in->store->engine, in->turn[i].doc.staged, err);
     return rc;
 }
 
@@ -174,16 +176,18 @@ static int prepare_turn(insertion *in, ash_error *err)
     while (in->end < in->count && in->end - in->next < TURN_DOCS && bytes < TURN_BYTES) {
         size_t at = in->end - in->next;
         ash_doc doc = in->docs[in->end];
-        in->refusals[at] = (ash_error)ASH_ERROR_INIT;
+        ash_prepared *p = &in->turn[at].doc;
+        ash_error *refusal = &in->turn[at].refusal;
+        *refusal = (ash_error)ASH_ERROR_INIT;
         in->end++;
-        int rc = ash__document_prepare(doc, in->store->engine, &in->turn[at], &in->refusals[at]);
+        int rc = ash__document_prepare(doc, in->store->engine, p, refusal);
         if (rc != 0 && !in->opts->unordered)
             return 0;
         if (rc != 0)
             continue;
         /* In a transaction this is the writer's thread, which stages what it inserts itself. */
         if (in->coll_id != 0 && in->opts->op.transaction == NULL)
-            rc = ash__document_stage(in->store, in->coll_id, &in->turn[at], err);
+            rc = ash__document_stage(in->store, in->coll_id, p, err);
         if (rc != 0)
             return rc;
         bytes += doc.len;
@@ -247,7 +251,7 @@ static int do_turn(insertion *in, ash_error *err)
     if (rc != 0 && err != NULL)
         *err = own;
     for (size_t i = 0; i < in->end - first; i++)
-        ash__document_release(in->store, &in->turn[i]);
+        ash__document_release(in->store, &in->turn[i].doc);
     return rc;
 }
 
@@ -283,7 +287,8 @@ int ash__embedded_insert(ash_store *store, const char *db, const char *coll, con
                          ash_error *err)
 {
     int64_t from_ms = ash__clock_ms();
-    insertion *in = ash__new(insertion);
+    size_t turn = count < TURN_DOCS ? count : TURN_DOCS;
+    insertion *in = ash__alloc(sizeof *in + turn * sizeof in->turn[0]);
     in->store = ash__embedded(store);
     in->db = db;
     in->coll = coll;
