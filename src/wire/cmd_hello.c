@@ -87,7 +87,7 @@ static int run_hello(ash_command *c, bool legacy)
     if (!c->server->opts.standalone)
         add_replica_set(c);
     ash__builder_int32(b, "maxBsonObjectSize", ASH_DOC_MAX_BYTES);
-    ash__builder_int32(b, "maxMessageSizeBytes", ASH_MESSAGE_MAX_BYTES);
+    ash__builder_int32(b, "maxMessageSizeBytes", ASH_MESSAGE_ASKED_BYTES);
     ash__builder_int32(b, "maxWriteBatchSize", MAX_WRITE_BATCH);
     ash__builder_date(b, "localTime", ash__clock_wall_ms());
     ash__builder_int32(b, "logicalSessionTimeoutMinutes", ASH_SESSION_MINUTES);

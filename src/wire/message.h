@@ -54,6 +54,7 @@ enum {
     ASH_MESSAGE_HEADER_BYTES = 16,
     ASH_MESSAGE_COMPRESSED_BYTES = 25, /* header and what OP_COMPRESSED puts before its payload */
     ASH_MESSAGE_MAX_BYTES = 48000000,
+    ASH_MESSAGE_ASKED_BYTES = 20000000, /* what drivers are told, so that they gather no more */
     ASH_MESSAGE_MAX_SEQUENCES = 4,
     ASH_MESSAGE_MAX_DEPTH = ASH_DOC_MAX_DEPTH + 10 /* what commands wrap around documents */
 };

@@ -98,4 +98,24 @@ case_four_streams() {
     stop_server
 }
 
+# A driver gathers as many documents in a message as the server says that it takes.
+case_large_messages() {
+    needs_figures
+    python=/usr/bin/python3
+    $python -c 'import pymongo' 2>/dev/null || skip "no pymongo"
+    start_server "$store"
+    flat "documents in large messages" $python - "mongodb://$server_address/" <<'END'
+import sys
+import bson
+import pymongo
+
+chunks = pymongo.MongoClient(sys.argv[1]).test.fs.chunks
+chunk = bson.Binary(b"c" * 261120)
+for file in range(4):
+    chunks.insert_many([{"files_id": file, "n": n, "data": chunk} for n in range(200)])
+    assert sum(len(c["data"]) for c in chunks.find({"files_id": file})) == 200 * 261120
+END
+    stop_server
+}
+
 run_cases
