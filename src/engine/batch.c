@@ -239,6 +239,7 @@ static int prepare(ash_writer *w, ash_error *err)
 {
     int result = 0;
     ash_assert(w->depth == 1);
+    ash__segments_note_commit(w->engine->segments);
     if (!w->marked_open)
         result = ash__writer_mark_open(w, err);
     if (result == 0)

@@ -64,7 +64,8 @@ struct ash_segments {
     uint32_t table_count;
     uint32_t open_fds; /* for writing */
     uint64_t staged_blocks;
-    ash_hold *holds; /* oldest first, from hold_first on */
+    uint64_t calm_bytes; /* written since the last commit */
+    ash_hold *holds;     /* oldest first, from hold_first on */
     size_t hold_first, hold_count, hold_capacity;
     ash_pin **pins;      /* chains by hash of the key */
     uint64_t pin_chains; /* a power of two, no fewer than pins; 0 before the first */

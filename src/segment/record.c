@@ -12,8 +12,9 @@
 
 enum {
     PAYLOAD_MAX = 16 * 1024 * 1024 + 16 * 1024,
-    PARTS_MAX = 1000,         /* below every system's IOV_MAX */
-    FLUSH_BYTES = 1024 * 1024 /* write-back starts when this much is waiting in one segment */
+    PARTS_MAX = 1000,            /* below every system's IOV_MAX */
+    FLUSH_BYTES = 1024 * 1024,   /* write-back starts when this much is waiting in one segment */
+    BUSY_BYTES = 8 * FLUSH_BYTES /* after so much more without a commit nobody waits for one */
 };
 
 static const uint8_t zeros[ASH_BLOCK_BYTES];
@@ -68,7 +69,8 @@ typedef struct file_range {
     uint64_t start, end;
 } file_range;
 
-/* Count a finished write; true when *next should now go to the disk, behind *before. */
+/* Count a finished write; true when *next should now go to the disk, behind *before (empty: nobody
+ * has to wait for that). */
 static bool note_written(ash_segments *s, ash_placed *out, file_range *next, file_range *before)
 {
     uint64_t start = (uint64_t)out->extent.block * ASH_BLOCK_BYTES;
@@ -81,8 +83,10 @@ static bool note_written(ash_segments *s, ash_placed *out, file_range *next, fil
     if (seg->unflushed == 0 || end > seg->flush_end)
         seg->flush_end = end;
     seg->unflushed += end - start;
+    s->calm_bytes += end - start;
     *next = (file_range){seg->flush_start, seg->flush_end};
-    *before = (file_range){seg->drain_start, seg->drain_end};
+    *before = s->calm_bytes < BUSY_BYTES ? (file_range){seg->drain_start, seg->drain_end}
+                                         : (file_range){0, 0};
     bool flush = seg->unflushed >= FLUSH_BYTES;
     if (flush) {
         seg->unflushed = 0;
@@ -124,7 +128,7 @@ static void end_sync(ash_segments *s, uint32_t segment, uint64_t reach, int resu
     ash__mutex_unlock(&s->lock);
 }
 
-/* The disk takes one thing after the other, so small commits would wait for all that was handed to
+/* The disk takes one thing after the other, so a small commit would wait for all that was handed to
  * it: what was handed over before has to be there first.  While somebody syncs, it will be. */
 static void write_back(ash_segments *s, uint32_t segment, int fd, file_range next,
                        file_range before)
@@ -173,6 +177,13 @@ int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
     if (result != 0)
         ash__segments_give(s, out->extent);
     return result;
+}
+
+void ash__segments_note_commit(ash_segments *s)
+{
+    ash__mutex_lock(&s->lock);
+    s->calm_bytes = 0;
+    ash__mutex_unlock(&s->lock);
 }
 
 int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err)

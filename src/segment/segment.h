@@ -70,6 +70,10 @@ void ash__segments_give(ash_segments *s, ash_extent extent); /* staged -> free *
 /* Would such a record take blocks of the disk that no record had? */
 bool ash__segments_would_grow(ash_segments *s, size_t payload_bytes);
 
+/* A commit goes to the disk, and more may: for a while, those who write records wait until what
+ * they wrote before is there, so that commits find a short queue. */
+void ash__segments_note_commit(ash_segments *s);
+
 /* Make a placed record durable.  ASH_EIO also when an earlier sync failed after it was written:
  * the kernel may have dropped its pages. */
 int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err);

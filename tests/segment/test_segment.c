@@ -401,6 +401,25 @@ static void test_segment_write__little_is_ahead_of_the_disk(void **state)
     assert_in_range(most_ahead, 1 << 20, (2 << 20) + 4096);
 }
 
+/* Where nobody commits, nobody is kept waiting either. */
+static void test_segment_write__nobody_waits_without_commits(void **state)
+{
+    fixture *f = *state;
+    ash_io io;
+    watch_write_back(&io, 0);
+    for (uint64_t i = 1; i <= 60; i++)
+        put(f, i, 261190);
+    int so_far = awaits;
+    for (uint64_t i = 1; i <= IN_A_SEGMENT; i++)
+        put(f, i, 261190);
+    assert_int_equal(awaits, so_far);
+    ash__segments_note_commit(f->segments);
+    for (uint64_t i = 1; i <= 2 * IN_A_SEGMENT; i++)
+        put(f, i, 261190);
+    assert_in_range(awaits, so_far + 2, so_far + 8);
+    ash__io_set(NULL);
+}
+
 /* The kernel told this wait that bytes were dropped, and will tell no sync of it. */
 static void test_segment_write__what_write_back_dropped_is_lost(void **state)
 {
@@ -607,6 +626,7 @@ int main(void)
         TEST(test_segment_sync__what_was_unsynced_at_a_failure_is_lost),
         TEST(test_segment_sync__all_who_ask_at_once_learn_of_a_failure),
         TEST_LARGE(test_segment_write__little_is_ahead_of_the_disk),
+        TEST_LARGE(test_segment_write__nobody_waits_without_commits),
         TEST_LARGE(test_segment_write__what_write_back_dropped_is_lost),
         TEST_LARGE(test_segment_write__nobody_waits_beside_a_sync),
         TEST(test_segment_space__many_writers_never_overlap),
