@@ -98,6 +98,22 @@ END
     a check
 }
 
+# An index that may hold nothing of a document proves nothing of it, and must not be left with keys that nobody owns.
+case_damaged_file_stays_where_its_keys_prove_nothing() {
+    python=/usr/bin/python3
+    $python -c 'import pymongo' 2>/dev/null || skip "no pymongo"
+    fill
+    start_server "$store"
+    $python -c 'import pymongo, sys
+pymongo.MongoClient(sys.argv[1]).test.fs.chunks.create_index("n", partialFilterExpression={"n": {"$gte": 0}})' \
+        "mongodb://$server_address/"
+    stop_server
+    zero segments/00000001.seg 300000 1000
+    expect_status 7 a rm file1
+    grep -q 'a wrong checksum in segment 00000001' "$scratch/err"
+    a cat file2 | cmp - "$scratch/file2"
+}
+
 # Where a damaged chunk says nothing of what it is, nobody knows whose it is: that is for a repair.
 case_file_with_a_damaged_head_is_not_removed() {
     fill

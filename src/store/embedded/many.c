@@ -7,6 +7,18 @@
 #define TURN_RECORDS 500
 #define TURN_MS      20
 
+/* Has each document exactly one key in each index?  Only then a damaged one cannot leave keys
+ * behind that it no longer gives. */
+static bool all_have_one_key(const ash_coll *c)
+{
+    for (uint32_t i = 0; i < c->index_count; i++) {
+        const ash_index *x = &c->indexes[i];
+        if (!x->ready || x->sparse || x->multikey || x->partial != NULL)
+            return false;
+    }
+    return true;
+}
+
 static int collect(ash_many *m, ash_view *v, ash_error *err)
 {
     const ash_coll *coll = NULL;
@@ -14,8 +26,6 @@ static int collect(ash_many *m, ash_view *v, ash_error *err)
     if (rc != 0 || coll == NULL)
         return rc;
     m->coll_id = coll->id;
-    m->by_keys =
-        m->only_keys && ash__target_is_by_keys(m->target) && !ash__change_keeps_images(coll);
     return ash__target_all(m->target, v, coll, &m->rids, err);
 }
 
@@ -61,6 +71,8 @@ static int turn(ash_writer *w, void *ctx, ash_error *err)
     /* Dropped meanwhile: nothing is left to change. */
     if (rc == 0 && c.coll == NULL)
         m->at = m->rids.count;
+    m->by_keys = rc == 0 && c.coll != NULL && m->only_keys && ash__target_is_by_keys(m->target) &&
+                 all_have_one_key(c.coll) && !ash__change_keeps_images(c.coll);
     for (size_t n = 0; rc == 0 && m->at < m->rids.count; n++) {
         if (!whole && (n == TURN_RECORDS || (n % 16 == 15 && ash__clock_ms() >= until)))
             break;
