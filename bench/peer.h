@@ -31,9 +31,11 @@ typedef struct bench_peer {
     void *(*open_file)(void *store, uint64_t file);
     void (*read_at)(void *handle, uint64_t offset, bench_take take, void *ctx); /* 4 KiB */
     void (*close_file)(void *handle);
+    bool only_large; /* takes part where files of 16 MiB are put, since nothing else differs */
 } bench_peer;
 
-extern const bench_peer bench_ashlar, bench_raw, bench_lmdb, bench_sqlite, bench_rocksdb;
+extern const bench_peer bench_ashlar, bench_ashlar_bare, bench_raw, bench_lmdb, bench_sqlite,
+    bench_rocksdb;
 extern const bench_peer *bench_peers[]; /* NULL-terminated, Ashlar first */
 
 double bench_now(void);                                    /* seconds, monotonic */

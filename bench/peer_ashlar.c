@@ -34,21 +34,33 @@ static void *ours_open(const char *folder)
     return o;
 }
 
-static void ours_put(void *store, uint64_t file, const uint8_t *data, size_t len,
-                     size_t chunk_bytes)
+static void put(struct ours *o, uint64_t file, const uint8_t *data, size_t len, size_t chunk_bytes,
+                bool without_digest)
 {
-    struct ours *o = store;
     ash_error err = ASH_ERROR_INIT;
     ash_upload *upload = NULL;
     char name[32];
     ash_upload_options opts = ASH_UPLOAD_OPTIONS_INIT;
     opts.chunk_size_bytes = (int32_t)chunk_bytes;
+    opts.without_digest = without_digest;
     bson_value_t id = make_id(file);
     snprintf(name, sizeof name, "file %" PRIu64, file);
     must(ash_bucket_open_upload_stream_with_id(o->bucket, &id, name, &opts, &upload, &err), &err);
     must(ash_upload_write(upload, data, len, &err), &err);
     must(ash_upload_finish(upload, NULL, &err), &err);
     ash_upload_free(upload);
+}
+
+static void ours_put(void *store, uint64_t file, const uint8_t *data, size_t len,
+                     size_t chunk_bytes)
+{
+    put(store, file, data, len, chunk_bytes, false);
+}
+
+static void ours_put_bare(void *store, uint64_t file, const uint8_t *data, size_t len,
+                          size_t chunk_bytes)
+{
+    put(store, file, data, len, chunk_bytes, true);
 }
 
 static void read_part(struct ours *o, uint64_t file, uint64_t start, uint64_t end, bench_take take,
@@ -124,9 +136,17 @@ static void ours_close(void *store)
 }
 
 const bench_peer bench_ashlar = {
-    "ashlar",       "bucket interface, durability file, SHA-256 of every file",
-    ours_open,      ours_put,
-    ours_get,       ours_get_range,
-    ours_remove,    ours_close,
-    ours_open_file, ours_read_at,
-    ours_close_file};
+    "ashlar",        "bucket interface, durability file, SHA-256 of every file",
+    ours_open,       ours_put,
+    ours_get,        ours_get_range,
+    ours_remove,     ours_close,
+    ours_open_file,  ours_read_at,
+    ours_close_file, false};
+
+/* As its peers, which have no digest of a file. */
+const bench_peer bench_ashlar_bare = {"ashlar bare",   "as ashlar, without SHA-256",
+                                      ours_open,       ours_put_bare,
+                                      ours_get,        ours_get_range,
+                                      ours_remove,     ours_close,
+                                      ours_open_file,  ours_read_at,
+                                      ours_close_file, true};

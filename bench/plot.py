@@ -63,7 +63,7 @@ GOALS = {
 LIMITS = {("churn_written", "ashlar"): 1.05, ("churn_disk", "ashlar"): 1.1,
           ("churn_mixed_written", "ashlar"): 1.05, ("churn_mixed_disk", "ashlar"): 1.1}
 LESS_IS_BETTER = {"us", "bytes/byte", "x live", "MB"}
-MINE = ["ashlar", "in process", "during upload", "library", "command", "libmongoc"]
+MINE = ["ashlar", "ashlar bare", "in process", "during upload", "library", "command", "libmongoc"]
 PALETTE = {True: "#2f6f8f", False: "#b9c4cc"}
 
 

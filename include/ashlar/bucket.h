@@ -137,6 +137,10 @@ typedef struct ash_upload_options {
     bool resumable;          /* keep the bytes when the process dies, until resume_expiry_s */
     int64_t resume_expiry_s; /* 0: 24 hours */
     int64_t timeout_ms;      /* 0: the bucket's */
+    bool without_digest;     /* no SHA-256, which is what uploads of many MB wait for longest; then
+                                ash_file_sha256() is NULL until ash_bucket_sum() or
+                                ash_bucket_sum_missing() has read the file.  Its chunks have
+                                checksums all the same */
 } ash_upload_options;
 #define ASH_UPLOAD_OPTIONS_INIT ASH_OPTIONS_INIT(ash_upload_options)
 

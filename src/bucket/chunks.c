@@ -98,9 +98,9 @@ static uint8_t *slot_at(const ash_chunk_writer *w, uint32_t i)
 }
 
 /* Build the documents in place, all full but the last one, and hand them over; *inserted: as far
- * as it came.  to_disk: this thread waits for the disk, not whoever wants a commit next. */
+ * as it came.  last: the file follows, and waits for the disk. */
 static int insert_block(const ash_chunk_writer *w, ash_transaction *t, uint8_t *block,
-                        uint32_t count, int32_t last_len, bool to_disk, uint32_t *inserted,
+                        uint32_t count, int32_t last_len, bool last, uint32_t *inserted,
                         int64_t deadline_ms, ash_error *err)
 {
     ash_doc docs[ASH_CHUNKS_HELD_MAX];
@@ -116,7 +116,7 @@ static int insert_block(const ash_chunk_writer *w, ash_transaction *t, uint8_t *
     ash_write_result r;
     ash_write_result_init(&r);
     o.op = ash__bucket_write_op(w->bucket, t, deadline_ms);
-    o.to_disk = to_disk;
+    o.to_disk = last;
     int rc = ash_collection_insert(w->bucket->chunks, docs, count, &o, &r, err);
     *inserted = rc == 0 ? count : (uint32_t)r.inserted;
     ash_write_result_release(&r);
@@ -135,7 +135,7 @@ static int insert_held(ash_chunk_writer *w, ash_transaction *t, uint32_t count, 
 static int insert_other(void *ctx, ash_error *err)
 {
     ash_chunk_writer *w = ctx;
-    return insert_block(w, NULL, w->other, w->slots, w->chunk_size, true, &w->inserted,
+    return insert_block(w, NULL, w->other, w->slots, w->chunk_size, false, &w->inserted,
                         w->deadline_ms, err);
 }
 

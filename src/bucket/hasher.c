@@ -20,8 +20,8 @@ typedef struct piece {
 } piece;
 
 struct ash_hasher {
-    ash_digest *sha256;
-    ash_digest *md5; /* or NULL; both belong to the thread while pieces wait */
+    ash_digest *sha256; /* or NULL … */
+    ash_digest *md5;    /* … as this; both belong to the thread while pieces wait */
     uint64_t total;
     bool has_thread;
     bool alone; /* no thread could be started */
@@ -40,7 +40,8 @@ struct ash_hasher {
 
 static void take_in(ash_hasher *h, const void *data, size_t len)
 {
-    ash__digest_add(h->sha256, data, len);
+    if (h->sha256 != NULL)
+        ash__digest_add(h->sha256, data, len);
     if (h->md5 != NULL)
         ash__digest_add(h->md5, data, len);
 }
@@ -82,6 +83,13 @@ ash_hasher *ash__hasher_new(bool with_md5)
     return NULL;
 }
 
+void ash__hasher_leave_out_sha256(ash_hasher *h)
+{
+    ash_assert(h->total == 0);
+    ash__digest_free(h->sha256);
+    h->sha256 = NULL;
+}
+
 static bool wants_thread(ash_hasher *h, size_t len)
 {
     if (!h->has_thread && !h->alone && h->total >= START_FROM_BYTES) {
@@ -102,6 +110,8 @@ static void await(ash_hasher *h, size_t most_pieces, size_t most_bytes)
 
 void ash__hasher_add(ash_hasher *h, const void *data, size_t len)
 {
+    if (h->sha256 == NULL && h->md5 == NULL)
+        return;
     h->total += len;
     if (!wants_thread(h, len)) {
         ash__hasher_drain(h, 0);

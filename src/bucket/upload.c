@@ -62,6 +62,8 @@ static int take_options(ash_upload *u, const ash_upload_options *o, ash_error *e
     u->replace = o->replace;
     u->ttl_s = o->ttl_s < 0 ? 0 : o->ttl_s > 0 ? o->ttl_s : u->bucket->default_ttl_s;
     u->timeout_ms = o->timeout_ms;
+    if (o->without_digest)
+        ash__hasher_leave_out_sha256(u->hasher);
     u->resume_expiry_s = o->resume_expiry_s != 0 ? o->resume_expiry_s : RESUME_EXPIRY_S;
     return ash__fence_copy(u->bucket, o->fence, &u->fence, err);
 }

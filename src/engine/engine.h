@@ -276,6 +276,8 @@ void ash__staged_free(ash_engine *e, ash_staged *s);
 /* Make it durable now, on the caller's thread.  The commit that uses it would do so, while all
  * other changes wait; so whoever stages much does it first.  ASH_EIO: it cannot be used. */
 int ash__staged_sync(ash_engine *e, const ash_staged *s, ash_error *err);
+/* Did somebody commit only a few MiB ago, so that more commits are to be expected? */
+bool ash__engine_is_busy(const ash_engine *e);
 
 /* Which unique index refused, and the record that has the key. */
 typedef struct ash_duplicate {

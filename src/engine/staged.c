@@ -72,6 +72,11 @@ int ash__staged_sync(ash_engine *e, const ash_staged *s, ash_error *err)
     return ash__segments_sync(e->segments, &s->placed, err);
 }
 
+bool ash__engine_is_busy(const ash_engine *e)
+{
+    return ash__segments_are_busy(e->segments);
+}
+
 void ash__staged_free(ash_engine *e, ash_staged *s)
 {
     if (s == NULL)

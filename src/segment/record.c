@@ -14,7 +14,7 @@ enum {
     PAYLOAD_MAX = 16 * 1024 * 1024 + 16 * 1024,
     PARTS_MAX = 1000,            /* below every system's IOV_MAX */
     FLUSH_BYTES = 1024 * 1024,   /* write-back starts when this much is waiting in one segment */
-    BUSY_BYTES = 8 * FLUSH_BYTES /* after so much more without a commit nobody waits for one */
+    BUSY_BYTES = 4 * FLUSH_BYTES /* after so much more without a commit nobody waits for one */
 };
 
 static const uint8_t zeros[ASH_BLOCK_BYTES];
@@ -184,6 +184,14 @@ void ash__segments_note_commit(ash_segments *s)
     ash__mutex_lock(&s->lock);
     s->calm_bytes = 0;
     ash__mutex_unlock(&s->lock);
+}
+
+bool ash__segments_are_busy(ash_segments *s)
+{
+    ash__mutex_lock(&s->lock);
+    bool busy = s->calm_bytes < BUSY_BYTES;
+    ash__mutex_unlock(&s->lock);
+    return busy;
 }
 
 int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err)

@@ -73,6 +73,7 @@ bool ash__segments_would_grow(ash_segments *s, size_t payload_bytes);
 /* A commit goes to the disk, and more may: for a while, those who write records wait until what
  * they wrote before is there, so that commits find a short queue. */
 void ash__segments_note_commit(ash_segments *s);
+bool ash__segments_are_busy(ash_segments *s); /* for that while */
 
 /* Make a placed record durable.  ASH_EIO also when an earlier sync failed after it was written:
  * the kernel may have dropped its pages. */

@@ -311,6 +311,37 @@ static void test_bucket_download__attributes_on_request(void **state)
     bson_value_destroy(&id);
 }
 
+/* It comes when somebody asks for it; until then there is nothing to compare with. */
+static void test_bucket_download__without_a_digest(void **state)
+{
+    fixture *f = *state;
+    const size_t len = 3 * 1024 * 1024 + 5;
+    uint8_t *data = support_bytes(len, 1);
+    bson_value_t id = support_int_id(1);
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    ash_download_options d = ASH_DOWNLOAD_OPTIONS_INIT;
+    ash_sum_missing_report sums;
+    ash_buffer got = ASH_BUFFER_INIT;
+    ash_output out = support_output(&got);
+    ash_file *file = NULL;
+    o.without_digest = d.verify = true;
+    o.chunk_size_bytes = 261120;
+    assert_ok(support_put_with(f, &id, "f", data, len, &o), &f->err);
+    assert_ok(ash_bucket_get_file(f->bucket, &id, true, &file, &f->err), &f->err);
+    assert_null(ash_file_sha256(file));
+    ash_file_free(file);
+    assert_ok(ash_bucket_download_to_stream(f->bucket, &id, &out, &d, &f->err), &f->err);
+    assert_int_equal(got.len, len);
+    assert_memory_equal(got.data, data, len);
+    assert_ok(ash_bucket_sum_missing(f->bucket, NULL, &sums, &f->err), &f->err);
+    assert_int_equal(sums.files, 1);
+    assert_ok(ash_bucket_get_file(f->bucket, &id, true, &file, &f->err), &f->err);
+    assert_int_equal(strlen(ash_file_sha256(file)), 64);
+    ash_file_free(file);
+    ash__buffer_release(&got);
+    ash__free(data);
+}
+
 static void test_bucket_download__timeout_bounds_the_whole(void **state)
 {
     fixture *f = *state;
@@ -345,6 +376,7 @@ int main(void)
         T(seek),
         T(verify_finds_changed_bytes),
         T(attributes_on_request),
+        T(without_a_digest),
         T(timeout_bounds_the_whole),
     };
     return cmocka_run_group_tests_name("bucket download", tests, NULL, NULL);

@@ -109,6 +109,27 @@ static void test_bucket_hasher__a_drain_may_leave_the_newest(void **state)
     ash__free(data);
 }
 
+static void test_bucket_hasher__what_is_not_wanted_is_not_made(void **state)
+{
+    uint8_t *data = make_data();
+    char sha256[65] = "untouched", md5[65], want[65];
+    (void)state;
+    for (int with_md5 = 0; with_md5 < 2; with_md5++) {
+        ash_hasher *h = ash__hasher_new(with_md5 == 1);
+        ash__hasher_leave_out_sha256(h);
+        for (size_t at = 0; at < BYTES; at += 700000)
+            ash__hasher_add(h, data + at, BYTES - at < 700000 ? BYTES - at : 700000);
+        ash__hasher_drain(h, 0);
+        strcpy(md5, "untouched");
+        ash__hasher_finish(h, sha256, md5);
+        ash__hasher_free(h);
+        whole(ASH_DIGEST_MD5, data, want);
+        assert_string_equal(md5, with_md5 == 1 ? want : "untouched");
+        assert_string_equal(sha256, "untouched");
+    }
+    ash__free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -116,6 +137,7 @@ int main(void)
         cmocka_unit_test(test_bucket_hasher__memory_is_free_after_a_drain),
         cmocka_unit_test(test_bucket_hasher__freed_at_work),
         cmocka_unit_test(test_bucket_hasher__a_drain_may_leave_the_newest),
+        cmocka_unit_test(test_bucket_hasher__what_is_not_wanted_is_not_made),
     };
     return cmocka_run_group_tests_name("bucket hasher", tests, NULL, NULL);
 }

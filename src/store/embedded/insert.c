@@ -10,6 +10,9 @@
 
 #define TURN_DOCS  500
 #define TURN_BYTES ((size_t)8 * 1024 * 1024)
+/* So much is synced here when commits come, or the writer would have to do it for the first of
+ * them. */
+#define MUCH_BYTES ((size_t)1024 * 1024)
 #define FULL_TEXTS 100 /* of the errors of one failed commit */
 
 /* One insert call.  Documents go to the writer in turns, so that other writers get theirs. */
@@ -192,7 +195,9 @@ static int prepare_turn(insertion *in, ash_error *err)
             return rc;
         bytes += doc.len;
     }
-    return in->opts->to_disk ? sync_staged(in, err) : 0;
+    bool sync =
+        in->opts->to_disk || (bytes >= MUCH_BYTES && ash__engine_is_busy(in->store->engine));
+    return sync ? sync_staged(in, err) : 0;
 }
 
 /* Which documents have an error in the result already; the caller frees. */
