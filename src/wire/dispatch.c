@@ -335,6 +335,24 @@ static void count_command(const ash_command *c)
     atomic_fetch_add_explicit(&c->server->counters.command, 1, memory_order_relaxed);
 }
 
+static bool only_reads(const ash_command *c)
+{
+    ash_value stages = ash__doc_get(c->body, "pipeline");
+    if ((c->info->flags & ASH_COMMAND_WRITES) == 0)
+        return true;
+    if (strcmp(c->info->name, "aggregate") != 0 || stages.type != BSON_TYPE_ARRAY)
+        return false;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(stages)); ash__doc_iter_next(&it);) {
+        if (it.value.type != BSON_TYPE_DOCUMENT)
+            return false;
+        ash_doc stage = ash__value_doc(it.value);
+        if (!ash__value_is_missing(ash__doc_get(stage, "$out")) ||
+            !ash__value_is_missing(ash__doc_get(stage, "$merge")))
+            return false;
+    }
+    return true;
+}
+
 static void run_command(ash_command *c, ash_operation *operation)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -342,6 +360,8 @@ static void run_command(ash_command *c, ash_operation *operation)
     const ash_failure *hit = NULL;
     int rc = read_command(c, &operation->name, &err);
     operation->db = c->db != NULL ? c->db : "";
+    operation->fd = c->connection->fd;
+    operation->only_reads = rc == 0 && only_reads(c);
     ash__operations_begin(&c->server->operations, operation);
     if (rc == 0)
         rc = prepare(c, &err);

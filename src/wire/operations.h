@@ -18,6 +18,8 @@ typedef struct ash_operation {
     volatile int cancel; /* the store looks at it (ash_op.cancel) */
     int64_t started_us;  /* monotonic */
     int64_t started_wall_ms;
+    int fd;          /* of the connection */
+    bool only_reads; /* nobody misses it when its client is gone */
     int64_t connection_id;
     const char *client; /* address text; lives as long as the connection */
     const char *db;     /* all views live while the command runs */
@@ -43,6 +45,10 @@ void ash__operations_begin(ash_operation_list *list, ash_operation *op);
 void ash__operations_end(ash_operation_list *list, ash_operation *op);
 
 bool ash__operations_kill(ash_operation_list *list, int32_t id);
+
+/* Interrupt those that only read for a client who has hung up.  What writes goes on: it may have
+ * been sent to be done without an answer. */
+void ash__operations_abandon(ash_operation_list *list);
 
 /* Interrupt all, those that begin later, too. */
 void ash__operations_stop(ash_operation_list *list);

@@ -90,6 +90,7 @@ static void keep_house(ash_server *server)
         ash__cursors_kill_session(server->cursors, &session);
     ash__cursors_expire(server->cursors, now - server->opts.cursor_timeout_ms,
                         now - server->opts.orphan_timeout_ms);
+    ash__operations_abandon(&server->operations);
     trim_heaps(server);
 }
 

@@ -306,6 +306,55 @@ static void test_wire_protocol__kill_op_stops_a_waiting_command(void **state)
     fixture_stop(&x);
 }
 
+/* ---- an operation whose client is gone ---- */
+
+static bool waits_still(int fd)
+{
+    bson_t *r = client_run(fd, BCON_NEW("currentOp", BCON_INT32(1), "$db", "admin"));
+    bool waits = false;
+    for (int i = 0; i < 5; i++) {
+        char op[32];
+        snprintf(op, sizeof op, "inprog.%d.op", i);
+        waits = waits || strcmp(field_text(r, op), "getmore") == 0;
+    }
+    bson_destroy(r);
+    return waits;
+}
+
+static void send_alone(int fd, bson_t *command)
+{
+    ash_buffer message = ASH_BUFFER_INIT;
+    message_start(&message, ASH_OP_MSG);
+    message_body(&message, command);
+    message_end(&message);
+    client_send(fd, message.data, message.len);
+    ash__buffer_release(&message);
+    bson_destroy(command);
+}
+
+static void test_wire_protocol__nobody_waits_for_a_client_that_is_gone(void **state)
+{
+    (void)state;
+    fixture x;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x), gone = client_connect(&x);
+    bson_t *r = client_run(
+        gone, BCON_NEW("find", "c", "tailable", BCON_BOOL(true), "awaitData", BCON_BOOL(true)));
+    send_alone(gone, BCON_NEW("getMore", BCON_INT64(field_int64(r, "cursor.id")), "collection", "c",
+                              "maxTimeMS", BCON_INT32(20000), "$db", "test"));
+    bson_destroy(r);
+    assert_true(find_get_more(fd) > 0);
+    ash__clock_sleep_ms(2500);
+    assert_true(waits_still(fd));
+    close(gone);
+    int64_t until = ash__clock_ms() + 10000;
+    while (waits_still(fd) && ash__clock_ms() < until)
+        ash__clock_sleep_ms(50);
+    assert_true(ash__clock_ms() < until);
+    close(fd);
+    fixture_stop(&x);
+}
+
 /* ---- the Unix socket ---- */
 
 static void test_wire_protocol__unix_socket_is_private_and_goes_away(void **state)
@@ -375,6 +424,7 @@ int main(void)
         cmocka_unit_test(test_wire_protocol__large_documents_come_whole),
         cmocka_unit_test(test_wire_protocol__cursors_live_and_die_with_sessions),
         cmocka_unit_test(test_wire_protocol__kill_op_stops_a_waiting_command),
+        cmocka_unit_test(test_wire_protocol__nobody_waits_for_a_client_that_is_gone),
         cmocka_unit_test(test_wire_protocol__unix_socket_is_private_and_goes_away),
         cmocka_unit_test(test_wire_protocol__stale_unix_socket_is_replaced),
     };
