@@ -355,7 +355,8 @@ typedef struct ash_sweep_report {
 } ash_sweep_report;
 /* Chunks that no file and no resumable upload owns: left by clients that died; and, not counted,
  * attributes of files that are gone.  Safe beside running uploads: one that paused for longer than
- * min_age_s loses its chunks, and fails at its end. */
+ * min_age_s loses its chunks, and fails at its end.  ASH_ECORRUPT when chunks of an id are so
+ * damaged that nobody knows how old they are: they stay, and all others were dealt with. */
 int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *out,
                      ash_error *err);
 

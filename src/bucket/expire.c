@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "bucket/attributes.h"
 #include "bucket/chunks.h"
@@ -136,7 +137,9 @@ static int expire_next(ash_bucket *b, const bson_value_t *id, int64_t now_ms, in
     ash_error own = ASH_ERROR_INIT;
     int rc = ash__bucket_commit(b, expire_one, &call, deadline_ms, &own);
     *passed_over = rc == ASH_ECORRUPT;
-    *deleted += call.deleted ? 1 : 0;
+    *deleted += rc == 0 && call.deleted ? 1 : 0;
+    if (*passed_over)
+        ash__log(ASH_LOG_WARN, "a file whose time is over stays: %s", own.text);
     return ash__unless(ASH_ECORRUPT, rc, &own, err);
 }
 

@@ -7,6 +7,7 @@
 #include "bucket/intent.h"
 #include "bucket/resume.h"
 #include "bucket/sweep_ids.h"
+#include "store/parts.h"
 
 static const int64_t DEFAULT_AGE_S = 24 * 3600;
 
@@ -18,6 +19,7 @@ typedef struct sweep {
     bson_t owned; /* array of the ids that resumable uploads own */
     ash_sweep_report *report;
     int64_t looked_at;
+    ash_error damage; /* the first that was passed over; code 0: none was */
 } sweep;
 
 /* ---- who owns chunks ---- */
@@ -59,14 +61,8 @@ typedef struct orphan {
 
 static void weigh_chunk(const sweep *s, ash_doc doc, orphan *o)
 {
-    uint8_t subtype;
-    uint32_t len = 0;
     ash_value id = ash__doc_get(doc, "_id");
-    ash_value data = ash__doc_get(doc, "data");
     o->chunks++;
-    if (data.type == BSON_TYPE_BINARY)
-        (void)ash__value_binary(data, &subtype, &len);
-    o->bytes += len;
     /* All drivers make ObjectIds, and those begin with the time; another id has no age. */
     if (s->born_before_s == INT64_MAX)
         return;
@@ -74,21 +70,60 @@ static void weigh_chunk(const sweep *s, ash_doc doc, orphan *o)
         o->young = true;
 }
 
+/* In a store of this process a chunk's head tells, so that damaged data keeps nothing. */
+static int measure_chunk(ash_cursor *cursor, size_t index, bool in_parts, ash_doc doc, size_t *len,
+                         ash_error *err)
+{
+    size_t from = 0, to = 1;
+    int64_t n;
+    const uint8_t *data;
+    uint8_t subtype;
+    uint32_t whole = 0;
+    int rc = in_parts ? ash__cursor_verify(cursor, index, &from, &to, err) : 0;
+    if (rc != 0 || (in_parts && ash__chunk_parse_head(doc, to, &n, &data, len)))
+        return rc;
+    from = to;
+    to = doc.len;
+    if (in_parts && from < to)
+        rc = ash__cursor_verify(cursor, index, &from, &to, err);
+    ash_value value = rc == 0 ? ash__doc_get(doc, "data") : ASH_VALUE_MISSING;
+    if (value.type == BSON_TYPE_BINARY)
+        (void)ash__value_binary(value, &subtype, &whole);
+    *len = whole;
+    return rc;
+}
+
+static int weigh_all(const sweep *s, ash_cursor *cursor, orphan *found, ash_error *err)
+{
+    bool in_parts = ash__cursor_take_parts(cursor);
+    for (size_t index = 0; !found->young; index++) {
+        ash_doc doc;
+        size_t len = 0;
+        int rc = ash_cursor_next(cursor, &doc, err);
+        if (rc == 0 && doc.data != NULL)
+            rc = measure_chunk(cursor, index, in_parts, doc, &len, err);
+        if (rc != 0 || doc.data == NULL)
+            return rc;
+        weigh_chunk(s, doc, found);
+        found->bytes += (int64_t)len;
+    }
+    return 0;
+}
+
 static int weigh(const sweep *s, orphan *found, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
+    bson_t *by_number = BCON_NEW("n", BCON_INT32(1));
     ash_cursor *cursor = NULL;
     ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);
+    o.sort = by_number;
+    o.download = true;
     ash__filter_id(&filter, "files_id", found->id);
     int rc = ash_collection_find(s->bucket->chunks, &filter, &o, &cursor, err);
-    while (rc == 0 && !found->young) {
-        ash_doc doc;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
-            break;
-        weigh_chunk(s, doc, found);
-    }
+    if (rc == 0)
+        rc = weigh_all(s, cursor, found, err);
     ash_cursor_free(cursor);
+    bson_destroy(by_number);
     bson_destroy(&filter);
     return rc;
 }
@@ -136,7 +171,13 @@ static int visit_id(void *ctx, const bson_value_t *id, ash_error *err)
     if (o->progress != NULL && !o->progress(o->progress_ctx, "files", s->looked_at, 0))
         return ash__fail(err, ASH_EINTERRUPTED, "sweep was stopped");
     int rc = ash__deadline_check(s->deadline_ms, "sweep", err);
-    return rc == 0 ? sweep_id(s, id, err) : rc;
+    if (rc != 0)
+        return rc;
+    ash_error own = ASH_ERROR_INIT;
+    rc = sweep_id(s, id, &own);
+    if (rc == ASH_ECORRUPT && s->damage.code == 0)
+        s->damage = own;
+    return ash__unless(ASH_ECORRUPT, rc, &own, err);
 }
 
 /* ---- attributes of files that drivers deleted ---- */
@@ -198,9 +239,14 @@ int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_rep
     if (rc == 0 && !s.options.dry_run)
         rc = ash__intents_sweep(b, s.born_before_s, s.deadline_ms, err);
     if (rc == 0)
-        rc = ash__sweep_each_id(b, s.deadline_ms, visit_id, &s, err);
+        rc = ash__sweep_each_id(b, s.deadline_ms, visit_id, &s, &s.damage, err);
     if (rc == 0 && !s.options.dry_run)
         rc = sweep_attributes(&s, err);
     bson_destroy(&s.owned);
+    if (rc == 0 && s.damage.code != 0) {
+        rc = s.damage.code;
+        if (err != NULL)
+            *err = s.damage;
+    }
     return rc;
 }

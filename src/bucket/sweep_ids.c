@@ -21,6 +21,17 @@ enum bracket {
     BRACKET_END
 };
 
+/* One walk. */
+typedef struct each_id {
+    ash_bucket *bucket;
+    int64_t deadline_ms;
+    ash_sweep_visit visit;
+    void *ctx;
+    ash_error *damage;
+} each_id;
+
+enum { DAMAGED_MAX = 10000 }; /* chunks in a row */
+
 static void append_start(bson_t *range, enum bracket bracket)
 {
     static const bson_oid_t zero = {{0}};
@@ -70,9 +81,10 @@ static void append_start(bson_t *range, enum bracket bracket)
     }
 }
 
-/* The first id of the bracket, or the first after *id.  *found false: there is none. */
-static int find_next(ash_bucket *b, enum bracket bracket, const bson_value_t *after,
-                     int64_t deadline_ms, bson_value_t *id, bool *found, ash_error *err)
+/* The first id of the bracket, or the first after *id, but for so many chunks.  *found false: there
+ * is none. */
+static int find_behind(const each_id *e, enum bracket bracket, const bson_value_t *after,
+                       int64_t skip, bson_value_t *id, bool *found, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t range;
@@ -80,8 +92,9 @@ static int find_next(ash_bucket *b, enum bracket bracket, const bson_value_t *af
     bson_iter_t it;
     bson_t *sort = BCON_NEW("files_id", BCON_INT32(1), "n", BCON_INT32(1));
     bson_t *projection = BCON_NEW("_id", BCON_INT32(0), "files_id", BCON_INT32(1));
-    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    ash_find_options o = ash__bucket_find_options(e->bucket, NULL, e->deadline_ms);
     o.sort = sort;
+    o.skip = skip;
     o.projection = projection;
     bson_append_document_begin(&filter, "files_id", 8, &range);
     if (after != NULL)
@@ -89,7 +102,7 @@ static int find_next(ash_bucket *b, enum bracket bracket, const bson_value_t *af
     else
         append_start(&range, bracket);
     bson_append_document_end(&filter, &range);
-    int rc = ash__collection_find_if_any(b->chunks, &filter, &o, &doc, found, err);
+    int rc = ash__collection_find_if_any(e->bucket->chunks, &filter, &o, &doc, found, err);
     if (*found) {
         id->value_type = BSON_TYPE_NULL; /* a chunk without files_id is found as null */
         if (bson_iter_init_find(&it, &doc, "files_id"))
@@ -109,19 +122,34 @@ static bool is_single(enum bracket bracket)
            bracket == BRACKET_MAX_KEY;
 }
 
-static int each_of_bracket(ash_bucket *b, enum bracket bracket, int64_t deadline_ms,
-                           ash_sweep_visit visit, void *ctx, ash_error *err)
+/* A damaged chunk tells no id; the next one may be of the same file. */
+static int find_next(const each_id *e, enum bracket bracket, const bson_value_t *after,
+                     bson_value_t *id, bool *found, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    int rc = find_behind(e, bracket, after, 0, id, found, &own);
+    for (int64_t skip = 1; rc == ASH_ECORRUPT && skip <= DAMAGED_MAX; skip++) {
+        if (e->damage->code == 0)
+            *e->damage = own;
+        rc = find_behind(e, bracket, after, skip, id, found, &own);
+    }
+    if (rc != 0 && err != NULL)
+        *err = own;
+    return rc;
+}
+
+static int each_of_bracket(const each_id *e, enum bracket bracket, ash_error *err)
 {
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
     bool found = false;
-    int rc = find_next(b, bracket, NULL, deadline_ms, &id, &found, err);
+    int rc = find_next(e, bracket, NULL, &id, &found, err);
     while (rc == 0 && found) {
-        rc = visit(ctx, &id, err);
+        rc = e->visit(e->ctx, &id, err);
         if (is_single(bracket))
             break;
         if (rc == 0) {
             bson_value_t next = {.value_type = BSON_TYPE_EOD};
-            rc = find_next(b, bracket, &id, deadline_ms, &next, &found, err);
+            rc = find_next(e, bracket, &id, &next, &found, err);
             bson_value_destroy(&id);
             id = next;
         }
@@ -131,10 +159,11 @@ static int each_of_bracket(ash_bucket *b, enum bracket bracket, int64_t deadline
 }
 
 int ash__sweep_each_id(ash_bucket *b, int64_t deadline_ms, ash_sweep_visit visit, void *ctx,
-                       ash_error *err)
+                       ash_error *damage, ash_error *err)
 {
+    const each_id e = {b, deadline_ms, visit, ctx, damage};
     int rc = 0;
     for (int i = 0; rc == 0 && i < BRACKET_END; i++)
-        rc = each_of_bracket(b, (enum bracket)i, deadline_ms, visit, ctx, err);
+        rc = each_of_bracket(&e, (enum bracket)i, err);
     return rc;
 }

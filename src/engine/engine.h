@@ -257,6 +257,7 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ac
                       int64_t deadline_ms, ash_error *err);
 int ash__engine_flush(ash_engine *e, int64_t deadline_ms, ash_error *err);
 uint64_t ash__engine_losses(const ash_engine *e);
+ash_error ash__engine_loss_error(const ash_engine *e); /* why, the last time */
 ash_view *ash__writer_view(ash_writer *w);
 
 /* A savepoint inside fn (nested transaction): for transactions that undo one operation. */

@@ -81,6 +81,8 @@ static void finish(ash_writer *w, ash_queue *q, int result, const ash_error *err
 {
     bool owed = w->redo_safe > 0;
     answer_settled(q, result, err);
+    if (result != 0 && q->acked > 0)
+        q->loss_error = *err;
     if (result != 0)
         q->losses += q->acked;
     else
@@ -449,4 +451,13 @@ uint64_t ash__engine_losses(const ash_engine *e)
     uint64_t losses = q->losses;
     ash__mutex_unlock(&q->lock);
     return losses;
+}
+
+ash_error ash__engine_loss_error(const ash_engine *e)
+{
+    ash_queue *q = (ash_queue *)(uintptr_t)&e->queue;
+    ash__mutex_lock(&q->lock);
+    ash_error error = q->loss_error;
+    ash__mutex_unlock(&q->lock);
+    return error;
 }

@@ -34,6 +34,7 @@ typedef struct ash_segment {
     uint64_t synced;      /* of them durable */
     bool syncing;         /* one thread is at it */
     uint64_t failed;      /* of them of unknown fate: a sync failed after they were written */
+    uint64_t failures;    /* syncs and waits that failed */
     uint64_t unflushed;   /* bytes written since write-back was last started … */
     uint64_t flush_start; /* … all within this range */
     uint64_t flush_end;

@@ -47,8 +47,8 @@ static int write_blocks(int fd, ash_extent extent, struct iovec head, const stru
 }
 
 /* Whoever is the first to write behind what is reserved reserves more.  What the disk refuses here
- * it refuses the write. */
-static void reserve(ash_segments *s, int fd, ash_extent extent)
+ * it refuses the write.  Returns how many syncs had failed before it. */
+static uint64_t reserve(ash_segments *s, int fd, ash_extent extent)
 {
     uint32_t end = extent.block + extent.blocks;
     ash__mutex_lock(&s->lock);
@@ -59,10 +59,12 @@ static void reserve(ash_segments *s, int fd, ash_extent extent)
         to = to < seg->blocks ? to : seg->blocks;
         seg->reserved = to;
     }
+    uint64_t failures = seg->failures;
     ash__mutex_unlock(&s->lock);
     if (to > from)
         (void)ash__io()->fallocate(fd, (off_t)from * ASH_BLOCK_BYTES,
                                    (off_t)(to - from) * ASH_BLOCK_BYTES);
+    return failures;
 }
 
 typedef struct file_range {
@@ -71,13 +73,16 @@ typedef struct file_range {
 
 /* Count a finished write; true when *next should now go to the disk, behind *before (empty: nobody
  * has to wait for that). */
-static bool note_written(ash_segments *s, ash_placed *out, file_range *next, file_range *before)
+static bool note_written(ash_segments *s, ash_placed *out, uint64_t failures, file_range *next,
+                         file_range *before)
 {
     uint64_t start = (uint64_t)out->extent.block * ASH_BLOCK_BYTES;
     uint64_t end = start + (uint64_t)out->extent.blocks * ASH_BLOCK_BYTES;
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, out->extent.segment);
     out->write_number = ++seg->written;
+    if (seg->failures != failures)
+        seg->failed = seg->written; /* the kernel may have dropped what there was of it */
     if (seg->unflushed == 0 || start < seg->flush_start)
         seg->flush_start = start;
     if (seg->unflushed == 0 || end > seg->flush_end)
@@ -122,8 +127,10 @@ static void end_sync(ash_segments *s, uint32_t segment, uint64_t reach, int resu
     seg->syncing = false;
     if (result == 0 && reach > seg->synced)
         seg->synced = reach;
-    if (result != 0)
+    if (result != 0) {
         seg->failed = seg->written;
+        seg->failures++;
+    }
     ash__cond_broadcast(&s->sync_ended);
     ash__mutex_unlock(&s->lock);
 }
@@ -165,12 +172,12 @@ int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
     out->sequence = sequence;
     result = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
     if (result == 0) {
-        reserve(s, fd, out->extent);
+        uint64_t failures = reserve(s, fd, out->extent);
         result = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count,
                               len, err);
         if (result != 0)
             ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
-        else if (note_written(s, out, &next, &before))
+        else if (note_written(s, out, failures, &next, &before))
             write_back(s, out->extent.segment, fd, next, before);
         ash__segment_return_fd(s, out->extent.segment);
     }

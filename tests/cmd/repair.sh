@@ -98,6 +98,45 @@ END
     a check
 }
 
+# delete_files_documents NAME…: as a driver that died amid a deletion.
+delete_files_documents() {
+    start_server "$store"
+    $python -c 'import pymongo, sys
+pymongo.MongoClient(sys.argv[1]).test.fs.files.delete_many({"filename": {"$in": sys.argv[2:]}})' "mongodb://$server_address/" "$@"
+    stop_server
+}
+
+case_sweep_goes_on_behind_damage() {
+    python=/usr/bin/python3
+    $python -c 'import pymongo' 2>/dev/null || skip "no pymongo"
+    fill
+    delete_files_documents file1 file2 file3
+    sleep 1.1
+    # The data of file1's second chunk, the head of file2's first.
+    zero segments/00000001.seg 300000 1000
+    at=$(grep -abo files_id "$store/segments/00000001.seg" | sed -n 4p | cut -d: -f1)
+    zero segments/00000001.seg $((at + 9)) 6
+    expect_status 3 a sweep --min-age 1
+    grep -q 'a wrong checksum in segment 00000001' "$scratch/err"
+    grep -q '6 orphaned chunks of 2 files' "$scratch/out"
+}
+
+# What could not be deleted was not.
+case_expired_files_that_are_damaged() {
+    fill
+    a put --ttl 1 --name short "$scratch/file1"
+    a put --ttl 1 --name brief "$scratch/file2"
+    at=$(grep -abo files_id "$store/segments/00000001.seg" | sed -n 10p | cut -d: -f1)
+    zero segments/00000001.seg $((at + 9)) 6
+    sleep 1.5
+    expect_status 3 a sweep
+    grep -q '1 expired' "$scratch/out"
+    grep -q 'a wrong checksum' "$scratch/err"
+    a ls >"$scratch/left"
+    grep -q short "$scratch/left"
+    ! grep -q brief "$scratch/left"
+}
+
 # An index that may hold nothing of a document proves nothing of it, and must not be left with keys that nobody owns.
 case_damaged_file_stays_where_its_keys_prove_nothing() {
     python=/usr/bin/python3

@@ -447,6 +447,36 @@ static int await_beside_sync(int fd, off_t offset, off_t len)
 
 static fixture *writing;
 
+/* A sync of what was written before fails when these bytes are in the kernel's hands already. */
+static ssize_t write_amid_a_failure(int fd, const struct iovec *iov, int count, off_t offset)
+{
+    ash_io io = ash__io_system;
+    ash_placed before = {.extent = {.segment = 1}, .write_number = UINT64_MAX};
+    ssize_t written = ash__io_system.pwritev(fd, iov, count, offset);
+    const ash_io *now = ash__io();
+    io.fdatasync = failing_fdatasync;
+    syncs_to_fail = 1;
+    ash__io_set(&io);
+    assert_int_equal(ash__segments_sync(writing->segments, &before, NULL), ASH_EIO);
+    ash__io_set(now);
+    return written;
+}
+
+static void test_segment_sync__what_was_being_written_at_a_failure_is_lost(void **state)
+{
+    fixture *f = *state;
+    ash_io io = ash__io_system;
+    put(f, 1, 5000);
+    io.pwritev = write_amid_a_failure;
+    writing = f;
+    ash__io_set(&io);
+    ash_placed two = put(f, 2, 5000);
+    ash__io_set(NULL);
+    ash_placed three = put(f, 3, 5000);
+    assert_ok(ash__segments_sync(f->segments, &three, &f->err), &f->err);
+    assert_int_equal(ash__segments_sync(f->segments, &two, &f->err), ASH_EIO);
+}
+
 static int write_meanwhile(int fd)
 {
     (void)fd;
@@ -625,6 +655,7 @@ int main(void)
         TEST(test_segment_space__maps_are_loaded_when_needed),
         TEST(test_segment_sync__what_was_unsynced_at_a_failure_is_lost),
         TEST(test_segment_sync__all_who_ask_at_once_learn_of_a_failure),
+        TEST(test_segment_sync__what_was_being_written_at_a_failure_is_lost),
         TEST_LARGE(test_segment_write__little_is_ahead_of_the_disk),
         TEST_LARGE(test_segment_write__nobody_waits_without_commits),
         TEST_LARGE(test_segment_write__what_write_back_dropped_is_lost),

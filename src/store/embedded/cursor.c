@@ -90,7 +90,9 @@ static int next_match(ash_find_cursor *c, ash_record *r, ash_match_details *deta
         if (rc != 0 || *found)
             return rc;
     }
-    return ash__scan_plan_next(&c->scan, r, details, found, err);
+    /* What is passed over is not read, where its keys say that it matches. */
+    c->scan.fetch = c->skip > 0 ? ASH_FETCH_NONE : ASH_FETCH_DOC;
+    return ash__scan_plan_next(&c->scan, r, c->skip > 0 ? NULL : details, found, err);
 }
 
 static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)

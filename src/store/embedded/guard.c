@@ -238,6 +238,11 @@ int ash__guard_check(ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc
     if (!there.older && ash__clock_ms() - loss_at_ms >= SUSPICION_MS)
         return 0;
     ash__value_text(ash__doc_get(doc, "_id"), id, sizeof id);
+    if (loss_sequence == UINT64_MAX) {
+        ash_error why = ash__engine_loss_error(s->engine);
+        return ash__fail(err, why.code, "file %s lost chunks when a commit failed: %s", id,
+                         why.text);
+    }
     if (there.present < wanted)
         return ash__fail(err, ASH_ECONFLICT,
                          "file %s lacks chunk %" PRId64 " of %" PRId64
