@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { VERIFY };
@@ -27,6 +28,26 @@ static char *absolute(const char *path, ash_error *err)
         return ash__path_join(here, path);
     ash__fail_errno(err, errno, "cannot find the current folder");
     return NULL;
+}
+
+/* Nobody means to make the folder above: most likely a disk is not mounted there. */
+static int check_above(const char *folder, ash_error *err)
+{
+    struct stat st;
+    char *above = ash__strdup(folder);
+    size_t len = strlen(above);
+    int result = 0;
+    while (len > 1 && above[len - 1] == '/')
+        above[--len] = 0;
+    char *slash = strrchr(above, '/');
+    if (slash != NULL && slash != above) {
+        *slash = 0;
+        if (stat(above, &st) != 0)
+            result = ash__fail(err, ASH_ENOTFOUND,
+                               "cannot make the backup %s: there is no folder %s", folder, above);
+    }
+    ash__free(above);
+    return result;
 }
 
 static int64_t number(const bson_t *report, const char *name)
@@ -54,8 +75,10 @@ static int back_up(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash
 {
     bson_t report;
     char *folder = absolute(args->words[0], err);
-    if (folder == NULL)
+    if (folder == NULL || check_above(folder, err) != 0) {
+        ash__free(folder);
         return err->code;
+    }
     ash_progress *progress = ash__progress_new(cmd, 0, 0);
     bson_t *action =
         BCON_NEW("backup", BCON_UTF8(folder), "verify", BCON_BOOL(args->values[VERIFY] != NULL));
@@ -82,11 +105,12 @@ const ash_cmd_verb ash__cmd_backup = {
     .summary = "copy the store as it is now to folder DEST",
     .details =
         "The store may be in use.  DEST is empty, or holds an earlier backup of the same store: "
-        "then only what changed is\n"
-        "copied.  The copy is a store, and is opened and checked before this ends.  While a backup "
-        "is written, and after one\n"
-        "that was interrupted, DEST does not open: who wants an older copy to outlive that keeps "
-        "two folders, in turn.",
+        "then of documents over 8 KiB\n"
+        "only what changed is copied; the metadata, with all smaller documents, is written anew "
+        "beside the old.  The copy is a\n"
+        "store, and is opened and checked before this ends.  While a backup is written, and after "
+        "one that was interrupted, DEST\n"
+        "does not open: who wants an older copy to outlive that keeps two folders, in turn.",
     .options = options,
     .min_words = 1,
     .max_words = 1,

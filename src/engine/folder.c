@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/backup.h"
 #include "engine/internal.h"
 
 #include "base/clock.h"
@@ -214,9 +215,21 @@ static void sync_above(const char *folder)
     ash__free(path);
 }
 
+/* Until it is, there is no superblock. */
+static int check_finished(const char *folder, ash_error *err)
+{
+    if (!exists(folder, ASH_BACKUP_MARK) || exists(folder, "ashlar.store"))
+        return 0;
+    return ash__fail(err, ASH_ESTATE,
+                     "%s is a backup that was not finished; the same backup again finishes it",
+                     folder);
+}
+
 int ash__folder_prepare(ash_engine *e, ash_error *err)
 {
     int result = check_kinds(e->folder, e->opts.must_exist || e->opts.read_only, err);
+    if (result == 0)
+        result = check_finished(e->folder, err);
     if (result != 0)
         return result;
     bool is_store = exists(e->folder, "ashlar.store");

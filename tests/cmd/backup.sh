@@ -78,11 +78,25 @@ case_interrupted_backup_does_not_open_and_can_be_finished() {
     head -c 32 "$scratch/d/ashlar.store" | tail -c 16 >"$scratch/d-copy/ashlar.backup"
     rm "$scratch/d-copy/ashlar.store"
     random 50000 | dd of="$scratch/d-copy/segments/00000001.seg" bs=1 seek=300000 conv=notrunc 2>/dev/null
-    expect_status 7 "$ASHLAR" -s "$scratch/d-copy" ls
+    for words in ls check init "put $0"; do
+        expect_status 1 "$ASHLAR" -s "$scratch/d-copy" $words
+        grep -q 'the same backup again finishes it' "$scratch/err"
+        [ "$(wc -l <"$scratch/err")" = 1 ]
+    done
     [ "$(copied "$scratch/d" "$scratch/d-copy")" = 1 ]
     "$ASHLAR" -s "$scratch/d-copy" check
     "$ASHLAR" -s "$scratch/d" cat file >"$scratch/expected"
     "$ASHLAR" -s "$scratch/d-copy" cat file | cmp - "$scratch/expected"
+}
+
+# A disk that is not mounted: the copy must not fill the one below it.
+case_no_folder_is_made_above_the_copy() {
+    random 100000 | "$ASHLAR" -s "$scratch/g" put - file
+    expect_status 4 "$ASHLAR" -s "$scratch/g" backup "$scratch/not/mounted"
+    grep -q "there is no folder $scratch/not" "$scratch/err"
+    [ ! -e "$scratch/not" ]
+    (cd "$scratch" && "$ASHLAR" -s g -q backup g-copy/)
+    "$ASHLAR" -s "$scratch/g-copy" check
 }
 
 case_damage_of_the_store_is_reported_and_the_rest_copied() {

@@ -65,6 +65,31 @@ static void test_embedded_lost__insert_counts_nothing(void **state)
     assert_int_equal(fixture_count(f, f->c, "{}"), DOCS);
 }
 
+/* Nobody waited for the chunks; who waits for their file is told of the disk. */
+static void test_embedded_lost__a_file_is_told_why_its_chunks_are_gone(void **state)
+{
+    fixture *f = *state;
+    ash_write_result r;
+    ash_collection *files = NULL, *things = f->c;
+    ash_insert_options applied = ASH_INSERT_OPTIONS_INIT;
+    bson_t *doc = BCON_NEW("_id", BCON_INT32(3), "length", BCON_INT64(DOCS * BYTES), "chunkSize",
+                           BCON_INT32(BYTES));
+    applied.op.durability = ASH_DURABILITY_INTERVAL;
+    assert_ok(ash_collection_open(f->store, "test", "fs.chunks", &f->c, &f->err), &f->err);
+    assert_ok(insert_chunks_with(f, 3, applied, &r), &f->err);
+    ash_write_result_release(&r);
+    ash_collection_free(f->c);
+    f->c = things;
+    fill_disk();
+    assert_int_equal(ash_store_flush(f->store, NULL, &f->err), ASH_ENOSPC);
+    ash__io_set(NULL);
+    assert_ok(ash_collection_open(f->store, "test", "fs.files", &files, &f->err), &f->err);
+    assert_int_equal(ash_collection_insert_one(files, doc, NULL, &f->err), ASH_ENOSPC);
+    assert_non_null(strstr(f->err.text, "lost chunks when a commit failed"));
+    ash_collection_free(files);
+    bson_destroy(doc);
+}
+
 /* Document 0 is in the store already, 1 and 2 are new. */
 static int insert_mixed(fixture *f, bool unordered, ash_write_result *r)
 {
@@ -322,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         EMBEDDED(test_embedded_lost__insert_counts_nothing),
+        EMBEDDED(test_embedded_lost__a_file_is_told_why_its_chunks_are_gone),
         EMBEDDED(test_embedded_lost__unordered_insert_tells_of_each_document),
         EMBEDDED(test_embedded_lost__ordered_insert_tells_of_the_disk_first),
         EMBEDDED(test_embedded_lost__update_counts_nothing),
