@@ -51,14 +51,14 @@ function statement({ line, code, result }) {
   const failure = /^error (\w+)$/.exec(result);
   const expected = failure ? `tutorial.failure(${JSON.stringify(failure[1])})` : result.replace(/\.\.\.(?=\s*})/g, '"...": 1');
   return `tutorial.at(${line});
-try { tutorial.got = ${text}; } catch (error) { tutorial.got = tutorial.failed(error); }
+try { tutorial.got = await (${text}); } catch (error) { tutorial.got = tutorial.failed(error); }
 tutorial.compare(tutorial.got && tutorial.got.toArray ? tutorial.got.toArray() : tutorial.got, ${expected});
 `;
 }
 
 function program(language, group) {
   if (language === 'python') return group.map((block) => block.lines.join('\n') + '\n').join('\n');
-  // What people type may await at the top level, a file may not.
+  // The shell shows what a promise resolves to; a file has to await it.
   const code = group.flatMap(parts).map(statement).join('\n');
   return `${fs.readFileSync(path.join(__dirname, 'compare.js'), 'utf8')}
 (async function () {
