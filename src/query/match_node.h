@@ -112,6 +112,9 @@ bool ash__match_is_operators(ash_value v, bool allow_partial_dbref);
 /* The same, but not one that begins with $and, $or, $nor or $where: those are whole filters. */
 bool ash__match_is_value_operators(ash_value v, bool allow_partial_dbref);
 
+/* Room for so many values, which the set views; null is none of the slots. */
+void ash__match_set_init(ash_match_set *set, uint32_t count);
+void ash__match_set_add(ash_match_set *set, ash_value v, const ash_collation *c);
 bool ash__match_set_has(const ash_match_set *set, ash_value v, const ash_collation *c);
 void ash__match_set_release(ash_match_set *set);
 bool ash__match_bits_test(const ash_match_bits *bits, ash_value v);

@@ -2,6 +2,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "query/match_regex.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 
 #include <pcre2.h>
@@ -12,9 +13,23 @@
 #define MATCH_DEPTH       10000
 #define MATCH_HEAP_KIB    20000
 
+/* The limit of steps holds for each place where a match may begin, and one step may scan the rest
+ * of the text: both are short in a text of so many bytes.  In a longer one each item of the pattern
+ * looks at the budget, which is slower. */
+#define SHORT_BYTES 512
+
+/* The pattern with callouts; compiled when the first long text comes. */
+struct watched {
+    pcre2_code *code;
+    bool is_too_large;
+};
+
 struct ash_regex {
     pcre2_code *code;
     pcre2_match_context *limits;
+    char *pattern;
+    uint32_t flags;
+    struct watched *watched; /* both fields atomic */
 };
 
 static int flags_of(const char *options, uint32_t *flags, ash_error *err)
@@ -44,6 +59,24 @@ static int flags_of(const char *options, uint32_t *flags, ash_error *err)
     return 0;
 }
 
+static int stop_when_late(pcre2_callout_block *block, void *ctx)
+{
+    (void)block;
+    (void)ctx;
+    return ash__budget_step(NULL) == 0 ? 0 : PCRE2_ERROR_CALLOUT;
+}
+
+static pcre2_match_context *new_limits(uint32_t steps)
+{
+    pcre2_match_context *limits = pcre2_match_context_create(NULL);
+    ash_assert(limits != NULL);
+    pcre2_set_match_limit(limits, steps);
+    pcre2_set_depth_limit(limits, MATCH_DEPTH);
+    pcre2_set_heap_limit(limits, MATCH_HEAP_KIB);
+    pcre2_set_callout(limits, stop_when_late, NULL);
+    return limits;
+}
+
 int ash__regex_new(const char *pattern, const char *options, ash_regex **out, ash_error *err)
 {
     *out = NULL;
@@ -69,11 +102,10 @@ int ash__regex_new(const char *pattern, const char *options, ash_regex **out, as
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
     ash_regex *r = ash__new(ash_regex);
     r->code = code;
-    r->limits = pcre2_match_context_create(NULL);
-    ash_assert(r->limits != NULL);
-    pcre2_set_match_limit(r->limits, MATCH_STEPS);
-    pcre2_set_depth_limit(r->limits, MATCH_DEPTH);
-    pcre2_set_heap_limit(r->limits, MATCH_HEAP_KIB);
+    r->limits = new_limits(MATCH_STEPS);
+    r->pattern = ash__strdup(pattern);
+    r->flags = flags;
+    r->watched = ash__new(struct watched);
     *out = r;
     return 0;
 }
@@ -83,22 +115,75 @@ void ash__regex_free(ash_regex *r)
     if (r == NULL)
         return;
     pcre2_code_free(r->code);
+    pcre2_code_free(r->watched->code);
     pcre2_match_context_free(r->limits);
+    ash__free(r->pattern);
+    ash__free(r->watched);
     ash__free(r);
+}
+
+/* NULL when there is no room for the callouts of so long a pattern. */
+static const pcre2_code *watched_code(const ash_regex *r)
+{
+    struct watched *w = r->watched;
+    pcre2_code *code = __atomic_load_n(&w->code, __ATOMIC_ACQUIRE), *other = NULL;
+    if (code != NULL || __atomic_load_n(&w->is_too_large, __ATOMIC_RELAXED))
+        return code;
+    int number;
+    PCRE2_SIZE offset;
+    code = pcre2_compile((PCRE2_SPTR)r->pattern, strlen(r->pattern), r->flags | PCRE2_AUTO_CALLOUT,
+                         &number, &offset, NULL);
+    if (code == NULL) {
+        __atomic_store_n(&w->is_too_large, true, __ATOMIC_RELAXED);
+        return NULL;
+    }
+    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    if (__atomic_compare_exchange_n(&w->code, &other, code, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return code;
+    pcre2_code_free(code);
+    return other;
+}
+
+/* What pcre2_match returns. */
+static int match_code(const pcre2_code *code, const char *text, size_t len_bytes, size_t from,
+                      pcre2_match_data *data, pcre2_match_context *limits)
+{
+    PCRE2_SPTR subject = (PCRE2_SPTR)text;
+    int found = pcre2_match(code, subject, len_bytes, from, 0, data, limits);
+    /* The compiled form has a small stack of its own; the interpreter has only the limits above. */
+    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
+        found = pcre2_match(code, subject, len_bytes, from, PCRE2_NO_JIT, data, limits);
+    return found;
+}
+
+static int match_long(const ash_regex *r, const char *text, size_t len_bytes, size_t from,
+                      pcre2_match_data *data)
+{
+    const pcre2_code *code = watched_code(r);
+    if (code != NULL)
+        return match_code(code, text, len_bytes, from, data, r->limits);
+    /* Nothing looks at the budget: the longer the text, the fewer steps. */
+    size_t steps = (size_t)MATCH_STEPS * SHORT_BYTES / (len_bytes - from);
+    pcre2_match_context *limits = new_limits(steps > 0 ? (uint32_t)steps : 1);
+    int found = match_code(r->code, text, len_bytes, from, data, limits);
+    pcre2_match_context_free(limits);
+    return found;
 }
 
 static int run_match(const ash_regex *r, const char *text, size_t len_bytes, size_t from,
                      pcre2_match_data *data, ash_error *err)
 {
-    PCRE2_SPTR subject = (PCRE2_SPTR)text;
-    int found = pcre2_match(r->code, subject, len_bytes, from, 0, data, r->limits);
-    /* The compiled form has a small stack of its own; the interpreter has only the limits above. */
-    if (found == PCRE2_ERROR_JIT_STACKLIMIT)
-        found = pcre2_match(r->code, subject, len_bytes, from, PCRE2_NO_JIT, data, r->limits);
+    int found = len_bytes - from <= SHORT_BYTES
+                    ? match_code(r->code, text, len_bytes, from, data, r->limits)
+                    : match_long(r, text, len_bytes, from, data);
     if (found >= 0)
         return 1;
     if (found == PCRE2_ERROR_NOMATCH)
         return 0;
+    int rc = found == PCRE2_ERROR_CALLOUT ? ash__budget_check(err) : 0;
+    if (rc != 0)
+        return rc;
     PCRE2_UCHAR message[160];
     pcre2_get_error_message(found, message, sizeof message);
     return ash__fail_server(err, ASH_EINVAL, 51156,

@@ -2,8 +2,8 @@
 #ifndef ASH_QUERY_MATCH_REGEX_H
 #define ASH_QUERY_MATCH_REGEX_H
 
-/* A compiled regular expression (PCRE2, UTF-8) with bounded work a match.  Immutable: any number of
- * threads may test with it. */
+/* A compiled regular expression (PCRE2, UTF-8) with bounded work a match, which ends with the
+ * thread's budget too (base/budget.h).  Any number of threads may test with it. */
 
 #include "base/buffer.h"
 #include "bson/value.h"
@@ -15,7 +15,8 @@ typedef struct ash_regex ash_regex;
 int ash__regex_new(const char *pattern, const char *options, ash_regex **out, ash_error *err);
 void ash__regex_free(ash_regex *r);
 
-/* 1 it matches somewhere, 0 it does not; ASH_EINVAL (51156) when it takes too many steps. */
+/* 1 it matches somewhere, 0 it does not; ASH_EINVAL (51156) when it takes too many steps; the
+ * errors of ash__budget_check. */
 int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_error *err);
 
 /* The first match at or behind byte `from`: start and end of the whole match, then of each group

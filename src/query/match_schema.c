@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/match_schema.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
+#include "bson/builder.h"
 #include "bson/compare.h"
 #include "query/match_node.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct property {
@@ -16,8 +19,10 @@ struct ash_schema {
     uint32_t types; /* 0: any */
     ash_value minimum, maximum;
     bool exclusive_minimum, exclusive_maximum;
-    ash_value required; /* arrays, or missing */
-    ash_value allowed;
+    ash_value required; /* an array, or missing */
+    bool has_enum;
+    ash_match_set allowed; /* views sorted */
+    ash_buffer sorted;
     property *properties;
     uint32_t property_count;
     bool no_additional;
@@ -83,6 +88,66 @@ static int parse_array(ash_value *out, const char *keyword, ash_value v, bool of
         if (of_strings && it.value.type != BSON_TYPE_UTF8)
             return wrong(err, keyword, "an array of strings");
     *out = v;
+    return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const ash_doc_iter *x = a, *y = b;
+    int order = strcmp(x->name, y->name);
+    return order != 0 ? order : (x->name > y->name) - (x->name < y->name);
+}
+
+static void append_sorted(ash_builder *b, const char *name, ash_value v);
+
+static void append_sorted_doc(ash_builder *b, const char *name, ash_doc doc)
+{
+    uint32_t count = 0;
+    ash_doc_iter *fields = ash__alloc_array(ash__doc_count(doc) + 1, sizeof *fields);
+    for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);)
+        fields[count++] = it;
+    qsort(fields, count, sizeof *fields, by_name);
+    ash__builder_begin_doc(b, name);
+    for (uint32_t i = 0; i < count; i++)
+        append_sorted(b, fields[i].name, fields[i].value);
+    ash__builder_end(b);
+    ash__free(fields);
+}
+
+/* In `enum` documents are equal in whatever order their fields come, so they are compared with
+ * their fields sorted.  What is nested deeper than a document may be stays as it is. */
+static void append_sorted(ash_builder *b, const char *name, ash_value v)
+{
+    if (b->depth > ASH_DOC_MAX_DEPTH) {
+        ash__builder_value(b, name, v);
+    } else if (v.type == BSON_TYPE_DOCUMENT) {
+        append_sorted_doc(b, name, ash__value_doc(v));
+    } else if (v.type == BSON_TYPE_ARRAY) {
+        ash__builder_begin_array(b, name);
+        for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);)
+            append_sorted(b, it.name, it.value);
+        ash__builder_end(b);
+    } else {
+        ash__builder_value(b, name, v);
+    }
+}
+
+static int parse_enum(ash_schema *s, ash_value v, ash_error *err)
+{
+    ash_value items;
+    ash_builder b = ASH_BUILDER_INIT;
+    int result = parse_array(&items, "enum", v, false, err);
+    if (result != 0)
+        return result;
+    ash__builder_begin(&b);
+    append_sorted(&b, "enum", items);
+    ash__builder_end(&b);
+    ash_doc allowed = ash__value_doc(ash__doc_get(ash__builder_doc(&b), "enum"));
+    s->has_enum = true;
+    s->sorted = b.buf;
+    ash__match_set_init(&s->allowed, ash__doc_count(allowed));
+    for (ash_doc_iter it = ash__doc_iter(allowed); ash__doc_iter_next(&it);)
+        ash__match_set_add(&s->allowed, it.value, NULL);
     return 0;
 }
 
@@ -167,7 +232,7 @@ static int parse_keyword(ash_schema *s, const char *keyword, ash_value v, int de
     if (strcmp(keyword, "required") == 0)
         return parse_array(&s->required, keyword, v, true, err);
     if (strcmp(keyword, "enum") == 0)
-        return parse_array(&s->allowed, keyword, v, false, err);
+        return parse_enum(s, v, err);
     if (strcmp(keyword, "properties") == 0)
         return parse_properties(s, v, depth, err);
     if (strcmp(keyword, "pattern") == 0)
@@ -231,6 +296,8 @@ void ash__schema_free(ash_schema *s)
     for (uint32_t i = 0; i < s->property_count; i++)
         ash__schema_free(s->properties[i].schema);
     ash__free(s->properties);
+    ash__match_set_release(&s->allowed);
+    ash__buffer_release(&s->sorted);
     ash__schema_free(s->items);
     ash__regex_free(s->pattern);
     ash__free(s);
@@ -276,21 +343,33 @@ static bool is_property(const ash_schema *s, const char *name)
     return false;
 }
 
-static bool test_object(const ash_schema *s, ash_doc doc, ash_error *failed)
+static bool has_required(const ash_schema *s, ash_doc doc, ash_error *failed)
 {
     uint32_t len;
-    if (!ash__value_is_missing(s->required))
-        for (ash_doc_iter it = ash__doc_iter(ash__value_doc(s->required)); ash__doc_iter_next(&it);)
-            if (ash__value_is_missing(ash__doc_get(doc, ash__value_string(it.value, &len))))
-                return false;
+    if (ash__value_is_missing(s->required))
+        return true;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(s->required)); ash__doc_iter_next(&it);)
+        if (ash__budget_step(failed) != 0 ||
+            ash__value_is_missing(ash__doc_get(doc, ash__value_string(it.value, &len))))
+            return false;
+    return true;
+}
+
+/* Each property looks through the whole document, and each field through all properties. */
+static bool test_object(const ash_schema *s, ash_doc doc, ash_error *failed)
+{
+    if (!has_required(s, doc, failed))
+        return false;
     for (uint32_t i = 0; i < s->property_count; i++) {
+        if (ash__budget_step(failed) != 0)
+            return false;
         ash_value v = ash__doc_get(doc, s->properties[i].name);
         if (!ash__value_is_missing(v) && !ash__schema_test(s->properties[i].schema, v, failed))
             return false;
     }
     if (s->no_additional)
         for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);)
-            if (!is_property(s, it.name))
+            if (ash__budget_step(failed) != 0 || !is_property(s, it.name))
                 return false;
     return true;
 }
@@ -308,16 +387,21 @@ static bool test_array(const ash_schema *s, ash_doc items, ash_error *failed)
 
 static bool is_allowed(const ash_schema *s, ash_value v)
 {
-    if (ash__value_is_missing(s->allowed))
-        return true;
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(s->allowed)); ash__doc_iter_next(&it);)
-        if (ash__value_equal(it.value, v, NULL))
-            return true;
-    return false;
+    ash_builder b = ASH_BUILDER_INIT;
+    if (!s->has_enum || (v.type != BSON_TYPE_DOCUMENT && v.type != BSON_TYPE_ARRAY))
+        return !s->has_enum || ash__match_set_has(&s->allowed, v, NULL);
+    ash__builder_begin(&b);
+    append_sorted(&b, "v", v);
+    ash__builder_end(&b);
+    bool found = ash__match_set_has(&s->allowed, ash__doc_get(ash__builder_doc(&b), "v"), NULL);
+    ash__builder_release(&b);
+    return found;
 }
 
 bool ash__schema_test(const ash_schema *s, ash_value v, ash_error *failed)
 {
+    if (ash__budget_step(failed) != 0)
+        return false;
     if (s->types != 0 && (s->types & ash__type_bit(v.type)) == 0)
         return false;
     if (!is_allowed(s, v))

@@ -11,7 +11,8 @@ typedef struct ash_schema ash_schema;
 /* Keeps views into spec.  Keywords that are not honoured are ASH_EINVAL, 9, naming the keyword. */
 int ash__schema_new(ash_value spec, int depth, ash_schema **out, ash_error *err);
 void ash__schema_free(ash_schema *s);
-/* false too when a pattern took too many steps: then *failed is set and 0 its code before. */
+/* false too when a pattern took too many steps or the thread's budget is used up: then *failed is
+ * set and 0 its code before. */
 bool ash__schema_test(const ash_schema *s, ash_value v, ash_error *failed);
 
 /* The bit of a type in a set of types. */

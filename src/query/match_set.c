@@ -13,13 +13,21 @@ static ash_value *find_slot(const ash_match_set *set, ash_value v, const ash_col
     return &set->slots[at];
 }
 
-static void set_reserve(ash_match_set *set, uint32_t count)
+void ash__match_set_init(ash_match_set *set, uint32_t count)
 {
     uint32_t slots = 4;
     while (slots / 2 < count)
         slots *= 2;
     set->slots = ash__alloc_array(slots, sizeof *set->slots);
     set->mask = slots - 1;
+}
+
+void ash__match_set_add(ash_match_set *set, ash_value v, const ash_collation *c)
+{
+    if (v.type == BSON_TYPE_NULL)
+        set->has_null = true;
+    else
+        *find_slot(set, v, c) = v;
 }
 
 bool ash__match_set_has(const ash_match_set *set, ash_value v, const ash_collation *c)
@@ -56,12 +64,8 @@ static int add_item(ash_match_parser *p, ash_match_set *set, const char *op, ash
         return ash__fail_server(p->err, ASH_EINVAL, 2, "cannot compare to undefined");
     if (ash__match_is_operators(v, false))
         return ash__fail_server(p->err, ASH_EINVAL, 2, "cannot nest $ under %s", op);
-    if (v.type == BSON_TYPE_NULL) {
-        set->has_null = true;
-        return 0;
-    }
     /* A stored regular expression is found as an equal value. */
-    *find_slot(set, v, p->collation) = v;
+    ash__match_set_add(set, v, p->collation);
     return v.type == BSON_TYPE_REGEX ? add_regex(p, set, v) : 0;
 }
 
@@ -74,7 +78,7 @@ int ash__match_parse_in(ash_match_parser *p, const char *path, const char *op, a
     ash_match_node *node = ash__match_node_new(ASH_COND_IN, path);
     node->cond.operand = arg;
     ash_doc items = ash__value_doc(arg);
-    set_reserve(&node->set, ash__doc_count(items));
+    ash__match_set_init(&node->set, ash__doc_count(items));
     int result = 0;
     for (ash_doc_iter it = ash__doc_iter(items); result == 0 && ash__doc_iter_next(&it);) {
         result = ash__budget_step(p->err);

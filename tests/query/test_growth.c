@@ -229,6 +229,77 @@ static void test_query_growth__time(void **state)
     ash__free(text);
 }
 
+/* The budget is used up when the work with one document begins. */
+static void check_late_filter(const char *filter, const char *doc)
+{
+    const volatile int cancel = 1;
+    bson_t *spec = cases_bson(filter), *b = cases_bson(doc);
+    ash_matcher *m = NULL;
+    ash_error err = ASH_ERROR_INIT;
+    assert_ok(ash__matcher_new(spec, &case_env, &m, &err), &err);
+    ash_budget outer = ash__budget_enter(0, &cancel, 0);
+    /* One step alone may pass unseen. */
+    for (int i = 0; i < 3; i++) {
+        err = (ash_error)ASH_ERROR_INIT;
+        assert_false(ash__matcher_test(m, ash__doc_from_bson(b), NULL, &err));
+        assert_int_equal(err.code, ASH_EINTERRUPTED);
+    }
+    ash__budget_leave(outer);
+    ash__matcher_free(m);
+    bson_destroy(spec);
+    bson_destroy(b);
+}
+
+static void test_query_growth__time_of_filters(void **state)
+{
+    (void)state;
+    char *doc = repeated("{'a': '", "a", 1000, "'}");
+    check_late_filter("{'a': {'@regex': 'a+a+[bc]'}}", doc);
+    check_late_filter("{'a': {'$not': {'@regex': 'a+a+[bc]'}}}", doc);
+    check_late_filter("{'$jsonSchema': {'properties': {'a': {'pattern': 'a+a+[bc]'}}}}", doc);
+    ash__free(doc);
+    doc = repeated("{'a': [0", ", 0", 40, "]}");
+    check_late_filter("{'$jsonSchema': {'properties': {'a': {'items': {'enum': [0, 1]}}}}}", doc);
+    check_late_filter("{'$nor': [{'$jsonSchema': {'properties': {'a': {'items': {}}}}}]}", doc);
+    ash__free(doc);
+    doc = numbered("{", "'f#': 1", 40, "}");
+    char *schema = numbered("{'$jsonSchema': {'required': [", "'f#'", 40, "]}}");
+    check_late_filter(schema, doc);
+    ash__free(schema);
+    schema = numbered("{'$jsonSchema': {'properties': {", "'g#': {}", 40, "}}}");
+    check_late_filter(schema, "{}");
+    ash__free(schema);
+    ash__free(doc);
+}
+
+static bson_t *wrapped(bson_t *inner, const char *name, bool in_array)
+{
+    bson_t *outer = bson_new();
+    if (in_array)
+        bson_append_array(outer, name, -1, inner);
+    else
+        bson_append_document(outer, name, -1, inner);
+    bson_destroy(inner);
+    return outer;
+}
+
+static void test_query_growth__deep_enum(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    ash_matcher *m = NULL;
+    bson_t *doc = cases_bson("{'a': 1}"), *spec = bson_copy(doc);
+    for (int i = 0; i < 150; i++)
+        spec = wrapped(spec, "0", false);
+    spec = wrapped(wrapped(spec, "enum", true), "a", false);
+    spec = wrapped(wrapped(spec, "properties", false), "$jsonSchema", false);
+    assert_ok(ash__matcher_new(spec, &case_env, &m, &err), &err);
+    assert_false(ash__matcher_test(m, ash__doc_from_bson(doc), NULL, &err));
+    ash__matcher_free(m);
+    bson_destroy(doc);
+    bson_destroy(spec);
+}
+
 /* A number is a name and a position: there are 2^40 ways through this. */
 static void test_query_growth__paths_of_numbers(void **state)
 {
@@ -308,6 +379,8 @@ int main(void)
         cmocka_unit_test(test_query_growth__expressions),
         cmocka_unit_test(test_query_growth__merged_objects),
         cmocka_unit_test(test_query_growth__time),
+        cmocka_unit_test(test_query_growth__time_of_filters),
+        cmocka_unit_test(test_query_growth__deep_enum),
         cmocka_unit_test(test_query_growth__paths_of_numbers),
         cmocka_unit_test(test_query_growth__wide_updates),
         cmocka_unit_test(test_query_growth__conditions_that_fail),

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cases.h"
 
+#include "base/mem.h"
+
+#include <string.h>
+
 static void test_query_match__elem_match(void **state)
 {
     (void)state;
@@ -188,6 +192,46 @@ static void test_query_match__a_regex_has_bounded_work(void **state)
     bson_destroy(doc);
 }
 
+/* {a: {$regex: pattern, or pad times "x"}} on {a: "aaa…z"}: found, or a server code. */
+static void check_long(const char *pattern, size_t pad, bool found, int32_t code)
+{
+    enum { TEXT_BYTES = 50000 };
+    ash_error err = ASH_ERROR_INIT;
+    ash_matcher *m = NULL;
+    bson_t filter = BSON_INITIALIZER, doc = BSON_INITIALIZER;
+    char *text = ash__alloc(TEXT_BYTES), *padded = ash__alloc(strlen(pattern) + pad + 2);
+    memset(text, 'a', TEXT_BYTES);
+    text[TEXT_BYTES - 1] = 'z';
+    bson_append_utf8(&doc, "a", -1, text, TEXT_BYTES);
+    memset(padded, 'x', pad);
+    padded[pad] = '|';
+    strcpy(padded + pad + 1, pattern);
+    bson_append_regex(&filter, "a", -1, pad > 0 ? padded : pattern, "");
+    assert_ok(ash__matcher_new(&filter, NULL, &m, &err), &err);
+    for (int i = 0; i < 2; i++) { /* the second time it is compiled */
+        assert_int_equal(ash__matcher_test(m, ash__doc_from_bson(&doc), NULL, &err), found);
+        assert_int_equal(err.code == 0 ? 0 : ash_error_server_code(&err), code);
+    }
+    ash__matcher_free(m);
+    ash__free(text);
+    ash__free(padded);
+    bson_destroy(&filter);
+    bson_destroy(&doc);
+}
+
+static void test_query_match__a_regex_on_a_long_text(void **state)
+{
+    enum { TOO_LARGE_FOR_CALLOUTS = 12000 };
+    (void)state;
+    check_long("z$", 0, true, 0);
+    check_long("^a+z", 0, true, 0);
+    check_long("az.", 0, false, 0);
+    check_long("^(a+)+$", 0, false, 51156);
+    check_long("z$", TOO_LARGE_FOR_CALLOUTS, true, 0);
+    check_long("az.", TOO_LARGE_FOR_CALLOUTS, false, 0);
+    check_long("(?:a+a+|b)a+[bc]", TOO_LARGE_FOR_CALLOUTS, false, 51156);
+}
+
 static void test_query_match__schema(void **state)
 {
     (void)state;
@@ -208,6 +252,16 @@ static void test_query_match__schema(void **state)
         {"{'$jsonSchema': {'properties': {'a': {'type': 'string'}}}}", "{'a': ['x']}", false},
         {"{'$jsonSchema': {'properties': {'a': {'enum': ['x', 1, null]}}}}", "{'a': 1.0}", true},
         {"{'$jsonSchema': {'properties': {'a': {'enum': ['x', 1, null]}}}}", "{'a': 2}", false},
+        {"{'$jsonSchema': {'properties': {'a': {'enum': ['x', 1, null]}}}}", "{'a': null}", true},
+        {"{'$jsonSchema': {'properties': {'a': {'enum': ['x', 1]}}}}", "{'a': null}", false},
+        {"{'$jsonSchema': {'properties': {'a': {'enum': [{'x': 1, 'y': 2}]}}}}",
+         "{'a': {'y': 2, 'x': 1.0}}", true},
+        {"{'$jsonSchema': {'properties': {'a': {'enum': [[{'x': {'p': 1, 'q': []}, 'y': 2}]]}}}}",
+         "{'a': [{'y': 2, 'x': {'q': [], 'p': 1}}]}", true},
+        {"{'$jsonSchema': {'properties': {'a': {'enum': [{'x': 1, 'y': 2}]}}}}",
+         "{'a': {'x': 2, 'y': 1}}", false},
+        {"{'$jsonSchema': {'properties': {'a': {'enum': [[1, 2]]}}}}", "{'a': [2, 1]}", false},
+        {"{'$jsonSchema': {'properties': {'a': {'enum': [{}]}}}}", "{'a': []}", false},
         {"{'$jsonSchema': {'properties': {'a': {'minimum': 2, 'maximum': 4}}}}", "{'a': 2}", true},
         {"{'$jsonSchema': {'properties': {'a': {'minimum': 2, 'maximum': 4}}}}", "{'a': 5}", false},
         {"{'$jsonSchema': {'properties': {'a': {'minimum': 2}}}}", "{'a': 'x'}", true},
@@ -245,6 +299,7 @@ int main(void)
         cmocka_unit_test(test_query_match__mod_and_bits),
         cmocka_unit_test(test_query_match__regular_expressions),
         cmocka_unit_test(test_query_match__a_regex_has_bounded_work),
+        cmocka_unit_test(test_query_match__a_regex_on_a_long_text),
         cmocka_unit_test(test_query_match__schema),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
