@@ -2,6 +2,7 @@
 /* The walk over tree and document. */
 #include "query/update_node.h"
 
+#include "base/budget.h"
 #include "base/mem.h"
 #include "query/text.h"
 
@@ -31,21 +32,23 @@ struct groups {
 static int apply_at(ash_update_run *r, struct set s, const char *name, uint32_t name_len,
                     ash_value old);
 
-static bool set_creates(const ash_update_run *r, struct set s)
+/* Does any branch of the set make a field where it is missing?  A $rename looks through the whole
+ * document for that. */
+static int set_creates(const ash_update_run *r, struct set s, bool *creates)
 {
-    for (uint32_t i = 0; i < s.count; i++) {
+    int rc = 0;
+    *creates = false;
+    for (uint32_t i = 0; rc == 0 && !*creates && i < s.count; i++) {
         const ash_update_node *n = s.nodes[i];
-        if (n->kind == ASH_UPDATE_LEAF && ash__mod_creates(n->mod, r))
-            return true;
-        if (n->kind == ASH_UPDATE_ITEMS)
-            return true;
-        for (uint32_t k = 0; k < n->count; k++) {
+        rc = ash__budget_step(r->err);
+        *creates = n->kind == ASH_UPDATE_ITEMS ||
+                   (rc == 0 && n->kind == ASH_UPDATE_LEAF && ash__mod_creates(n->mod, r));
+        for (uint32_t k = 0; rc == 0 && !*creates && k < n->count; k++) {
             const ash_update_node *child = n->children[k];
-            if (set_creates(r, (struct set){&child, 1}))
-                return true;
+            rc = set_creates(r, (struct set){&child, 1}, creates);
         }
     }
-    return false;
+    return rc;
 }
 
 static void add_to_group(ash_update_run *r, struct group *g, const ash_update_node *n)
@@ -191,16 +194,18 @@ static int grow_array(ash_update_run *r, struct group *g, uint32_t *len)
 {
     int64_t index;
     char name[12];
+    bool creates;
     as_index(g->name, &index);
-    if (!set_creates(r, g->set))
-        return 0;
+    int rc = set_creates(r, g->set, &creates);
+    if (rc != 0 || !creates)
+        return rc;
     if (index - *len > MAX_PADDING)
         return ash__fail_server(r->err, ASH_EINVAL, 2,
                                 "can't backfill more than %d elements, requested %lld", MAX_PADDING,
                                 (long long)(index - *len));
     while (*len < index)
         ash__builder_null(r->out, ash__index_name((*len)++, name));
-    int rc = check_growth(r);
+    rc = check_growth(r);
     if (rc != 0)
         return rc;
     (*len)++;
@@ -213,8 +218,11 @@ static int apply_positions(ash_update_run *r, struct groups *g, const char *name
     int64_t index;
     int rc = 0;
     for (uint32_t i = 0; i < g->count; i++) {
-        if (!as_index(g->list[i].name, &index) && set_creates(r, g->list[i].set))
-            return cannot_create(r, g->list[i].name, name, old);
+        bool creates = false;
+        if (!as_index(g->list[i].name, &index))
+            rc = set_creates(r, g->list[i].set, &creates);
+        if (rc != 0 || creates)
+            return rc != 0 ? rc : cannot_create(r, g->list[i].name, name, old);
     }
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(old)); rc == 0 && ash__doc_iter_next(&it);
          len++) {
@@ -299,7 +307,9 @@ static int apply_leaf(ash_update_run *r, const ash_mod *m, const char *name, uin
                       ash_value old)
 {
     ash_value v = old;
-    int rc = m->op->apply(m, r, old, &v);
+    int rc = ash__budget_step(r->err);
+    if (rc == 0)
+        rc = m->op->apply(m, r, old, &v);
     if (rc == 0 && ash__arena_used(r->arena) > ASH_EXPR_MAX_ARENA_BYTES)
         return ash__fail_server(r->err, ASH_ENOMEM, 146, "update takes too much memory");
     if (rc != 0 || ash__value_is_missing(v))
@@ -354,7 +364,11 @@ static int apply_at(ash_update_run *r, struct set s, const char *name, uint32_t 
     }
     if (old.type == BSON_TYPE_DOCUMENT || old.type == BSON_TYPE_ARRAY)
         return apply_document(r, s, name, old);
-    if (!set_creates(r, s)) {
+    bool creates;
+    rc = set_creates(r, s, &creates);
+    if (rc != 0)
+        return rc;
+    if (!creates) {
         ash__builder_value_n(r->out, name, name_len, old);
         return 0;
     }

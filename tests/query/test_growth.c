@@ -300,6 +300,49 @@ static void test_query_growth__deep_enum(void **state)
     bson_destroy(spec);
 }
 
+/* Each $rename looks through the whole document, and what creates nothing is found out late. */
+static void check_late_update(const char *update, const char *doc)
+{
+    const volatile int cancel = 1;
+    bson_t *spec = cases_bson(update), *b = cases_bson(doc);
+    ash_builder out = ASH_BUILDER_INIT;
+    ash_update *u = NULL;
+    bool changed;
+    ash_error err = ASH_ERROR_INIT;
+    assert_ok(
+        ash__update_new(ash__value_of_doc(ash__doc_from_bson(spec)), NULL, &case_env, &u, &err),
+        &err);
+    ash_budget outer = ash__budget_enter(0, &cancel, 0);
+    assert_int_equal(
+        ash__update_apply(u, ash__doc_from_bson(b), NULL, false, &out, &changed, NULL, &err),
+        ASH_EINTERRUPTED);
+    ash__budget_leave(outer);
+    ash__builder_release(&out);
+    ash__update_free(u);
+    bson_destroy(spec);
+    bson_destroy(b);
+}
+
+static void test_query_growth__time_of_updates(void **state)
+{
+    (void)state;
+    ash_buffer renames = ASH_BUFFER_INIT;
+    for (int i = 0; i < 40; i++)
+        ash__buffer_printf(&renames, "%s'f%d': 'g%d'", i == 0 ? "{'$rename': {" : ", ", i, i);
+    ash__buffer_append_text(&renames, "}}");
+    check_late_update(ash__buffer_text(&renames), "{'f1': 1}");
+    ash__buffer_release(&renames);
+    char *update = numbered("{'$unset': {", "'z.f#': 1", 40, "}}");
+    check_late_update(update, "{'z': 1}");
+    ash__free(update);
+    update = numbered("{'$unset': {", "'z.f#': 1", 40, "}}");
+    check_late_update(update, "{'z': []}");
+    ash__free(update);
+    update = numbered("{'$unset': {", "'z.#': 1", 40, "}}");
+    check_late_update(update, "{'z': []}");
+    ash__free(update);
+}
+
 /* A number is a name and a position: there are 2^40 ways through this. */
 static void test_query_growth__paths_of_numbers(void **state)
 {
@@ -380,6 +423,7 @@ int main(void)
         cmocka_unit_test(test_query_growth__merged_objects),
         cmocka_unit_test(test_query_growth__time),
         cmocka_unit_test(test_query_growth__time_of_filters),
+        cmocka_unit_test(test_query_growth__time_of_updates),
         cmocka_unit_test(test_query_growth__deep_enum),
         cmocka_unit_test(test_query_growth__paths_of_numbers),
         cmocka_unit_test(test_query_growth__wide_updates),
