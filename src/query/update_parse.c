@@ -131,6 +131,29 @@ static const char *filter_field(ash_doc filter, int depth)
     return NULL;
 }
 
+/* All fields of the filter, those below logical operators too, are the identifier or below it. */
+static int check_single_name(ash_update_parser *p, ash_doc filter, const char *name)
+{
+    int rc = 0;
+    for (ash_doc_iter it = ash__doc_iter(filter); rc == 0 && ash__doc_iter_next(&it);) {
+        size_t len = strcspn(it.name, ".");
+        bool is_logical = strcmp(it.name, "$and") == 0 || strcmp(it.name, "$or") == 0 ||
+                          strcmp(it.name, "$nor") == 0;
+        if (it.name[0] != '$' && (len != strlen(name) || memcmp(it.name, name, len) != 0))
+            return ash__fail_server(p->err, ASH_EINVAL, 9,
+                                    "Error parsing array filter :: caused by :: Expected a single "
+                                    "top-level field name, found '%s' and '%.*s'",
+                                    name, (int)len, it.name);
+        if (!is_logical || it.value.type != BSON_TYPE_ARRAY)
+            continue;
+        ash_doc_iter item = ash__doc_iter(ash__value_doc(it.value));
+        while (rc == 0 && ash__doc_iter_next(&item))
+            if (item.value.type == BSON_TYPE_DOCUMENT)
+                rc = check_single_name(p, ash__value_doc(item.value), name);
+    }
+    return rc;
+}
+
 static int filter_name(ash_update_parser *p, ash_doc filter, const char **out)
 {
     const char *field = filter_field(filter, 0);
@@ -149,16 +172,8 @@ static int filter_name(ash_update_parser *p, ash_doc filter, const char **out)
                                 "name must be an alphanumeric string beginning with a lowercase "
                                 "letter, found '%s'",
                                 name);
-    for (ash_doc_iter it = ash__doc_iter(filter); ash__doc_iter_next(&it);) {
-        size_t len = strcspn(it.name, ".");
-        if (it.name[0] != '$' && (len != strlen(name) || memcmp(it.name, name, len) != 0))
-            return ash__fail_server(p->err, ASH_EINVAL, 9,
-                                    "Error parsing array filter :: caused by :: Expected a single "
-                                    "top-level field name, found '%s' and '%.*s'",
-                                    name, (int)len, it.name);
-    }
     *out = name;
-    return 0;
+    return check_single_name(p, filter, name);
 }
 
 static int parse_filter(ash_update_parser *p, ash_value spec)

@@ -159,6 +159,10 @@ static void test_query_update__array_filter_errors(void **state)
     filters_fail("{'$set': {'a.$[i]': 1}}", "[{'i': 1}, {'i': 2}]", 9, "same top-level");
     filters_fail("{'$set': {'a.$[i]': 1}}", "[{'I': 1}]", 2, "lowercase");
     filters_fail("{'$set': {'a.$[i]': 1}}", "[{'i': 1, 'j': 2}]", 9, "single top-level");
+    filters_fail("{'$set': {'a.$[i]': 1}}", "[{'$or': [{'i.x': 1}, {'j.y': 2}]}]", 9,
+                 "found 'i' and 'j'");
+    filters_fail("{'$set': {'a.$[i]': 1}}", "[{'i': 1, '$and': [{'$nor': [{'j': 2}]}]}]", 9,
+                 "found 'i' and 'j'");
     filters_fail("{'$set': {'a.$[i]': 1}}", "[{}]", 9, NULL);
     filters_fail("{'$set': {'a.$[i]': 1}}", "[1]", 14, NULL);
     filters_fail("{'$set': {'a.$[i]': 1}}", "[{'i': {'$foo': 1}}]", 2, "$foo");
