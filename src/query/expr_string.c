@@ -74,7 +74,7 @@ static int substr_range(const ash_node *n, ash_eval *e, const ash_value *v, int6
             return ash__fail_server(e->err, ASH_EINVAL, 16034 + i,
                                     "%s: %s must be a numeric type (is BSON type %s)", n->op->name,
                                     i == 0 ? "starting index" : "length", ash__type_text(v[1 + i]));
-        range[i] = d > 1e9 ? 1000000000 : d < -1e9 ? -1 : (int64_t)d;
+        range[i] = d != d ? 0 : d > 1e9 ? 1000000000 : d < -1e9 ? -1 : (int64_t)d;
     }
     return 0;
 }

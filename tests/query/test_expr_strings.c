@@ -15,6 +15,8 @@ static void test_query_expr__strings(void **state)
         {"{'$substr': [12345, 0, 2]}", "{}", "'12'"},
         {"{'$substr': ['$x', 0, 2]}", "{}", "''"},
         {"{'$substrBytes': ['abc', 0, 2]}", "{}", "'ab'"},
+        {"{'$substrBytes': ['abc', {'$numberDouble': 'NaN'}, 2]}", "{}", "'ab'"},
+        {"{'$substrBytes': ['abc', 0, {'$numberDecimal': 'NaN'}]}", "{}", "''"},
         {"{'$substrCP': ['h\\u00e9llo', 1, 2]}", "{}", "'\\u00e9l'"},
         {"{'$substrCP': ['abc', 5, 2]}", "{}", "''"},
         {"{'$toLower': 'ABC\\u00c9'}", "{}", "'abc\\u00c9'"},
