@@ -303,7 +303,8 @@ int ash__pipeline_start_find(ash_pipeline *p, const char *collection, ash_doc fi
 {
     ash_builder both = ASH_BUILDER_INIT;
     ash_source source;
-    if (p->last != NULL && strcmp(p->last->op->name, "$documents") == 0)
+    /* It begins with documents of its own, and there may be no collection. */
+    if (p->head.is_coll_stats)
         return 0;
     ash__filter_both(&both, filter, ash__doc_from_bson(&p->head.match));
     int rc = ash__host_find(p, collection, ash__builder_doc(&both), &source, err);

@@ -46,6 +46,9 @@ static void test_query_pipeline__lookup(void **state)
          "[{'i': [{'_id': 3, 'n': 30, 't': 'missing'}]}, {'k': null, 'i': []}]"},
         {"[{'$lookup': {'as': 'd', 'pipeline': [{'$documents': [{'q': 1}]}]}}]", "[{}]",
          "[{'d': [{'q': 1}]}]"},
+        {"[{'$lookup': {'as': 'd', 'pipeline': [{'$documents': [{'q': 1}, {'q': 2}]}, {'$limit': "
+         "1}]}}]",
+         "[{}]", "[{'d': [{'q': 1}]}]"},
         {"[{'$lookup': {'from': 'absent', 'as': 'i', 'localField': 'k', 'foreignField': 'x'}}]",
          "[{'k': 1}]", "[{'k': 1, 'i': []}]"},
         {"[{'$lookup': {" JOIN ", 'localField': 'k', 'foreignField': '_id'}}, {'$unwind': '$i'}, "
@@ -97,6 +100,25 @@ static void test_query_pipeline__lookup_asks_by_variable(void **state)
     bson_destroy(expected);
     bson_destroy(found);
     cases_host_reset();
+}
+
+/* Nobody reads a collection for a pipeline that brings its documents. */
+static void test_query_pipeline__lookup_of_documents_asks_nothing(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    bson_t *found = NULL;
+    cases_host_reset();
+    assert_ok(
+        cases_run_pipeline("[{'$lookup': {" JOIN
+                           ", 'pipeline': [{'$documents': [{'q': 1}]}, {'$set': {'r': 2}}]}}]",
+                           "[{}]", &case_env, &found, &err),
+        &err);
+    bson_t *expected = cases_value("[{'i': [{'q': 1, 'r': 2}]}]");
+    cases_same("result", "$lookup", expected, found);
+    assert_null(cases_host_filters());
+    bson_destroy(expected);
+    bson_destroy(found);
 }
 
 static void test_query_pipeline__graph_lookup(void **state)
@@ -320,6 +342,7 @@ int main(void)
         cmocka_unit_test(test_query_pipeline__lookup),
         cmocka_unit_test(test_query_pipeline__lookup_asks_by_equality),
         cmocka_unit_test(test_query_pipeline__lookup_asks_by_variable),
+        cmocka_unit_test(test_query_pipeline__lookup_of_documents_asks_nothing),
         cmocka_unit_test(test_query_pipeline__graph_lookup),
         cmocka_unit_test(test_query_pipeline__head),
         cmocka_unit_test(test_query_pipeline__change_stream_head),
