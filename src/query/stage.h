@@ -97,6 +97,10 @@ void ash__doc_set_path(ash_builder *out, ash_doc doc, const char *path, ash_valu
 /* A filter of two: {$and: [a, b]}, or the one that is not empty; begins out over. */
 void ash__filter_both(ash_builder *out, ash_doc a, ash_doc b);
 
+/* "a.b" as options name a field to look at or to make: no deeper than a document may be, no empty
+ * part (56), no '$' before it (16410). */
+int ash__stage_field_check(const char *path, ash_error *err);
+
 /* "$a.b" as stages name fields: the path, or NULL and 'err' with that code. */
 const char *ash__stage_path(ash_value v, const char *stage, int32_t code, ash_error *err);
 

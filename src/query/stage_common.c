@@ -3,6 +3,7 @@
 #include "query/stage.h"
 
 #include "base/mem.h"
+#include "bson/path.h"
 
 #include <string.h>
 
@@ -58,14 +59,30 @@ void ash__filter_both(ash_builder *out, ash_doc a, ash_doc b)
     ash__builder_end(out);
 }
 
+static bool is_too_deep(const char *path)
+{
+    int parts = 1;
+    for (const char *c = path; *c != '\0'; c++)
+        parts += *c == '.';
+    return parts > ASH_DOC_MAX_DEPTH;
+}
+
+int ash__stage_field_check(const char *path, ash_error *err)
+{
+    if (path[0] == '$')
+        return ash__fail_server(err, ASH_EINVAL, 16410,
+                                "FieldPath field names may not start with '$': %.100s", path);
+    if (is_too_deep(path))
+        return ash__fail_server(err, ASH_EINVAL, 15, "field path has more than %d parts: %.100s",
+                                ASH_DOC_MAX_DEPTH, path);
+    return ash__path_check(path, err);
+}
+
 const char *ash__stage_path(ash_value v, const char *stage, int32_t code, ash_error *err)
 {
     uint32_t len;
-    int parts = 1;
     const char *path = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
-    for (const char *c = path; *c != '\0'; c++)
-        parts += *c == '.';
-    if (path[0] != '$' || path[1] == '$' || path[1] == '\0' || parts > ASH_DOC_MAX_DEPTH) {
+    if (path[0] != '$' || path[1] == '$' || path[1] == '\0' || is_too_deep(path)) {
         ash__fail_server(err, ASH_EINVAL, code,
                          "%s: path option should be a field path prefixed with a '$': %.100s",
                          stage, path);

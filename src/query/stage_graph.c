@@ -3,7 +3,6 @@
 #include "query/stage.h"
 
 #include "base/mem.h"
-#include "bson/path.h"
 #include "query/reshape.h"
 
 #include <string.h>
@@ -70,12 +69,7 @@ static const char *path_or_null(ash_value v)
 {
     uint32_t len;
     const char *path = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
-    int parts = 1;
-    for (const char *c = path; *c != '\0'; c++)
-        parts += *c == '.';
-    if (path[0] == '$' || parts > ASH_DOC_MAX_DEPTH || ash__path_check(path, NULL) != 0)
-        return NULL;
-    return path;
+    return ash__stage_field_check(path, NULL) == 0 ? path : NULL;
 }
 
 static int bad_option(ash_stage_parser *p, const char *name, const char *what)

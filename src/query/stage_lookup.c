@@ -2,7 +2,6 @@
 #include "query/stage.h"
 
 #include "base/mem.h"
-#include "bson/path.h"
 #include "query/reshape.h"
 
 #include <string.h>
@@ -37,16 +36,8 @@ static int text_option(ash_stage_parser *p, const ash_doc_iter *it, const char *
 
 static int path_option(ash_stage_parser *p, const ash_doc_iter *it, const char **out)
 {
-    int parts = 1;
     int rc = text_option(p, it, out);
-    if (rc != 0)
-        return rc;
-    for (const char *c = *out; *c != '\0'; c++)
-        parts += *c == '.';
-    if ((*out)[0] == '$' || parts > ASH_DOC_MAX_DEPTH)
-        return ash__fail_server(p->err, ASH_EINVAL, 16410,
-                                "FieldPath field names may not start with '$': %.100s", *out);
-    return ash__path_check(*out, p->err);
+    return rc != 0 ? rc : ash__stage_field_check(*out, p->err);
 }
 
 static void free_let(struct lookup_state *s)

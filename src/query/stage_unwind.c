@@ -37,6 +37,9 @@ static int read_options(ash_stage_parser *p, ash_doc spec, struct unwind_state *
                 return ash__fail_server(p->err, ASH_EINVAL, s->index_path[0] == '$' ? 28822 : 28810,
                                         "includeArrayIndex option to $unwind must be a non-empty "
                                         "string that does not start with '$'");
+            int rc = ash__stage_field_check(s->index_path, p->err);
+            if (rc != 0)
+                return rc;
         } else {
             return ash__fail_server(p->err, ASH_EINVAL, 28811,
                                     "unrecognized option to $unwind stage: %s", it.name);

@@ -92,6 +92,31 @@ static void test_query_growth__deep_paths(void **state)
     ash__free(path);
 }
 
+/* Options of stages that name a field of the result. */
+static void test_query_growth__deep_fields_of_stages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format;
+        int32_t code;
+    } stages[] = {
+        {"[{'$unwind': {'path': '$a', 'includeArrayIndex': '%s'}}]", 15},
+        {"[{'$lookup': {'from': 'ring', 'as': '%s', 'pipeline': []}}]", 15},
+        {"[{'$graphLookup': {'from': 'ring', 'as': 'x', 'startWith': 1, 'connectFromField': 'next',"
+         " 'connectToField': '_id', 'depthField': '%s'}}]",
+         40103},
+    };
+    char *path = dotted("a", 130);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(stages); i++) {
+        char *head = ash__strndup(stages[i].format, strcspn(stages[i].format, "%"));
+        char *text = ash__sprintf("%s%s%s", head, path, strchr(stages[i].format, '%') + 2);
+        check_pipeline(head, text, "[{'a': [1]}]", stages[i].code);
+        ash__free(text);
+        ash__free(head);
+    }
+    ash__free(path);
+}
+
 static void test_query_growth__deep_results(void **state)
 {
     (void)state;
@@ -415,6 +440,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_query_growth__deep_paths),
+        cmocka_unit_test(test_query_growth__deep_fields_of_stages),
         cmocka_unit_test(test_query_growth__deep_results),
         cmocka_unit_test(test_query_growth__stages_in_stages),
         cmocka_unit_test(test_query_growth__large_results),

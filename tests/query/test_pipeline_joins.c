@@ -284,6 +284,7 @@ static void test_query_pipeline__errors(void **state)
         {"[{'$unwind': 5}]", 15981, NULL},
         {"[{'$unwind': 'a'}]", 28818, NULL},
         {"[{'$unwind': {'path': '$a', 'foo': 1}}]", 28811, NULL},
+        {"[{'$unwind': {'path': '$a', 'includeArrayIndex': 'x..y'}}]", 56, NULL},
         {"[{'$unwind': {}}]", 28812, NULL},
         {"[{'$count': 5}]", 40156, NULL},
         {"[{'$count': ''}]", 40157, NULL},
