@@ -275,8 +275,15 @@ static int eval_convert(const ash_node *n, ash_eval *e, ash_value *out)
     rc = target_type(e, to, &type);
     if (rc != 0)
         return rc;
-    rc = convert(e, v, type, out);
-    return rc == ASH_EINVAL && n->args[2] != NULL ? ash__eval_arg(n, 2, e, out) : rc;
+    ash_error refused = ASH_ERROR_INIT;
+    ash_eval attempt = *e;
+    attempt.err = &refused; /* with onError it is no failure of the expression */
+    rc = convert(&attempt, v, type, out);
+    if (rc == ASH_EINVAL && n->args[2] != NULL)
+        return ash__eval_arg(n, 2, e, out);
+    if (rc != 0 && e->err != NULL)
+        *e->err = refused;
+    return rc;
 }
 
 const ash_expr_op ash__expr_convert_ops[] = {

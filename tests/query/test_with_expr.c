@@ -45,6 +45,32 @@ static void test_query_match__a_failing_expression_never_matches(void **state)
     bson_destroy(one);
 }
 
+/* What onError replaces is no failure of the filter. */
+static void test_query_match__a_caught_failure_is_none(void **state)
+{
+    (void)state;
+    static const char *const exprs[] = {
+        "{'$convert': {'input': '$a', 'to': 'int', 'onError': 7}}",
+        "{'$dateFromString': {'dateString': '$a', 'onError': 7}}",
+    };
+    bson_t *doc = cases_bson("{'a': 'x'}");
+    for (size_t i = 0; i < ASH_ARRAY_LEN(exprs); i++) {
+        ash_error err = ASH_ERROR_INIT;
+        ash_matcher *m = NULL;
+        bool matches = false;
+        char *text = ash__sprintf("{'$expr': {'$eq': [%s, 7]}}", exprs[i]);
+        bson_t *filter = cases_bson(text);
+        assert_ok(ash__matcher_new(filter, NULL, &m, &err), &err);
+        assert_ok(ash__matcher_check(m, ash__doc_from_bson(doc), NULL, &matches, &err), &err);
+        assert_true(matches);
+        assert_int_equal(err.code, 0);
+        ash__matcher_free(m);
+        bson_destroy(filter);
+        ash__free(text);
+    }
+    bson_destroy(doc);
+}
+
 static void test_query_project__expressions(void **state)
 {
     (void)state;
@@ -92,6 +118,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_query_match__expressions),
         cmocka_unit_test(test_query_match__a_failing_expression_never_matches),
+        cmocka_unit_test(test_query_match__a_caught_failure_is_none),
         cmocka_unit_test(test_query_project__expressions),
         cmocka_unit_test(test_query_project__expression_errors),
     };
