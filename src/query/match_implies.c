@@ -5,13 +5,17 @@
 
 /* Does every document that `inner` matches also match `outer`?  "No" may mean "not seen to". */
 
+/* Lists in lists are tried each with each, so that small filters may take for ever. */
+#define MAX_TRIALS 100000
+
 struct pair {
     const ash_matcher *inner;
     const ash_matcher *outer;
     bool same_collation;
+    uint32_t trials; /* so many left: then the answer is no */
 };
 
-static bool implies(const struct pair *p, const ash_match_node *inner, const ash_match_node *outer);
+static bool implies(struct pair *p, const ash_match_node *inner, const ash_match_node *outer);
 
 static bool same_path(const ash_match_node *a, const ash_match_node *b)
 {
@@ -82,8 +86,7 @@ static bool needs_value(const ash_match_node *n)
 }
 
 /* Each plain item of an $in is an equality. */
-static bool all_items_within(const struct pair *p, const ash_match_node *in,
-                             const ash_match_node *outer)
+static bool all_items_within(struct pair *p, const ash_match_node *in, const ash_match_node *outer)
 {
     if (in->set.regex_count != 0)
         return false;
@@ -113,8 +116,7 @@ static bool same_leaf(const struct pair *p, const ash_match_node *a, const ash_m
     return ash__value_identical(a->cond.operand, b->cond.operand);
 }
 
-static bool leaf_implies(const struct pair *p, const ash_match_node *inner,
-                         const ash_match_node *outer)
+static bool leaf_implies(struct pair *p, const ash_match_node *inner, const ash_match_node *outer)
 {
     if (!same_path(inner, outer))
         return false;
@@ -137,7 +139,7 @@ static bool leaf_implies(const struct pair *p, const ash_match_node *inner,
     return false;
 }
 
-static bool any_child_implies(const struct pair *p, const ash_match_node *inner,
+static bool any_child_implies(struct pair *p, const ash_match_node *inner,
                               const ash_match_node *outer)
 {
     for (uint32_t i = 0; i < inner->cond.child_count; i++)
@@ -146,7 +148,7 @@ static bool any_child_implies(const struct pair *p, const ash_match_node *inner,
     return false;
 }
 
-static bool every_child_implies(const struct pair *p, const ash_match_node *inner,
+static bool every_child_implies(struct pair *p, const ash_match_node *inner,
                                 const ash_match_node *outer)
 {
     for (uint32_t i = 0; i < inner->cond.child_count; i++)
@@ -155,8 +157,11 @@ static bool every_child_implies(const struct pair *p, const ash_match_node *inne
     return true;
 }
 
-static bool implies(const struct pair *p, const ash_match_node *inner, const ash_match_node *outer)
+static bool implies(struct pair *p, const ash_match_node *inner, const ash_match_node *outer)
 {
+    if (p->trials == 0)
+        return false;
+    p->trials--;
     if (outer->cond.kind == ASH_COND_ALWAYS || inner->cond.kind == ASH_COND_NEVER)
         return true;
     if (outer->cond.kind == ASH_COND_AND) {
@@ -185,7 +190,8 @@ bool ash__matcher_implies(const ash_matcher *inner, const ash_matcher *outer)
 {
     struct pair p = {
         inner, outer,
-        ash__collations_agree(ash__matcher_collation(inner), ash__matcher_collation(outer))};
+        ash__collations_agree(ash__matcher_collation(inner), ash__matcher_collation(outer)),
+        MAX_TRIALS};
     return !inner->bare && !outer->bare && implies(&p, inner->root, outer->root);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cases.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -203,6 +204,34 @@ static void test_query_match__implication(void **state)
     }
 }
 
+/* {op: [leaf, {op: [leaf, … leaf]}]} */
+static ash_matcher *chain(const char *op, const char *leaf, int length)
+{
+    char *text = ash__strdup(leaf);
+    for (int i = 0; i < length; i++) {
+        char *longer = ash__sprintf("{'%s': [%s, %s]}", op, leaf, text);
+        ash__free(text);
+        text = longer;
+    }
+    ash_matcher *m = matcher(text);
+    ash__free(text);
+    return m;
+}
+
+/* Each level more would take four times as long; every planned query asks, and writers wait. */
+static void test_query_match__implication_of_lists_in_lists(void **state)
+{
+    (void)state;
+    ash_matcher *inner = chain("$and", "{'x': 1}", 16);
+    ash_matcher *outer = chain("$or", "{'y': 1}", 16);
+    int64_t started = ash__clock_ms();
+    assert_false(ash__matcher_implies(inner, outer));
+    assert_true(ash__clock_ms() - started < 20000);
+    assert_true(ash__matcher_implies(inner, inner));
+    ash__matcher_free(inner);
+    ash__matcher_free(outer);
+}
+
 static void test_query_match__empty_and_features(void **state)
 {
     (void)state;
@@ -224,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_query_match__values_against_conditions),
         cmocka_unit_test(test_query_match__equalities_seed_an_upsert),
         cmocka_unit_test(test_query_match__implication),
+        cmocka_unit_test(test_query_match__implication_of_lists_in_lists),
         cmocka_unit_test(test_query_match__empty_and_features),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
