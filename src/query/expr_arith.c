@@ -110,10 +110,11 @@ static int eval_subtract(const ash_node *n, ash_eval *e, ash_value *out)
     return arith(e, ASH_SUBTRACT, v[0], v[1], out);
 }
 
-static bool is_zero(ash_value v)
+/* Exact: the least decimals are no zeros, as their doubles would be.  NaN is above all. */
+static int compare_to(ash_value v, int32_t n)
 {
-    double d;
-    return ash__value_as_double(v, &d) && d == 0;
+    ash_value_box box;
+    return ash__value_is_nan(v) ? 1 : ash__number_compare(v, ash__box_int32(&box, n));
 }
 
 static int eval_divide(const ash_node *n, ash_eval *e, ash_value *out)
@@ -130,7 +131,7 @@ static int eval_divide(const ash_node *n, ash_eval *e, ash_value *out)
         return ash__fail_server(e->err, ASH_EINVAL, 14,
                                 "%s only supports numeric types, not %s and %s", n->op->name,
                                 ash__type_text(v[0]), ash__type_text(v[1]));
-    if (is_zero(v[1]))
+    if (compare_to(v[1], 0) == 0)
         return ash__fail_server(e->err, ASH_EINVAL, is_mod ? 16610 : 2, "can't %s by zero",
                                 n->op->name);
     if (!is_mod && v[0].type != BSON_TYPE_DECIMAL128 && v[1].type != BSON_TYPE_DECIMAL128) {
@@ -153,13 +154,13 @@ static int check_domain(const ash_node *n, ash_eval *e, ash_value v)
             return ash__fail_server(e->err, ASH_EINVAL, 28680, "can't take $abs of long long min");
         return 0;
     case ASH_SQRT:
-        if (d < 0)
+        if (compare_to(v, 0) < 0)
             return ash__fail_server(e->err, ASH_EINVAL, 28714,
                                     "$sqrt's argument must be greater than or equal to 0");
         return 0;
     case ASH_LN:
     case ASH_LOG10:
-        if (d <= 0)
+        if (compare_to(v, 0) <= 0)
             return ash__fail_server(e->err, ASH_EINVAL, n->op->variant == ASH_LN ? 28766 : 28761,
                                     "%s's argument must be a positive number, but is %g",
                                     n->op->name, d);
@@ -217,7 +218,6 @@ static int eval_round(const ash_node *n, ash_eval *e, ash_value *out)
 static int eval_pow(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value *v;
-    double exponent = 0;
     int rc = ash__eval_args(n, e, &v);
     if (rc != 0)
         return rc;
@@ -230,8 +230,7 @@ static int eval_pow(const ash_node *n, ash_eval *e, ash_value *out)
                                     "$pow's %s must be numeric, not %s",
                                     i == 0 ? "base" : "exponent", ash__type_text(v[i]));
     }
-    ash__value_as_double(v[1], &exponent);
-    if (is_zero(v[0]) && exponent < 0)
+    if (compare_to(v[0], 0) == 0 && compare_to(v[1], 0) < 0)
         return ash__fail_server(e->err, ASH_EINVAL, 28764,
                                 "$pow cannot take a base of 0 and a negative exponent");
     return ash__number_pow(v[0], v[1], new_box(e), out, e->err);
@@ -255,10 +254,10 @@ static int eval_log(const ash_node *n, ash_eval *e, ash_value *out)
                                     i == 0 ? "argument" : "base", ash__type_text(v[i]));
         ash__value_as_double(v[i], &d[i]);
     }
-    if (d[0] <= 0)
+    if (compare_to(v[0], 0) <= 0)
         return ash__fail_server(e->err, ASH_EINVAL, 28758,
                                 "$log's argument must be a positive number, but is %g", d[0]);
-    if (d[1] <= 0 || d[1] == 1)
+    if (compare_to(v[1], 0) <= 0 || compare_to(v[1], 1) == 0)
         return ash__fail_server(e->err, ASH_EINVAL, 28759,
                                 "$log's base must be a positive number not equal to 1, but is %g",
                                 d[1]);
