@@ -135,7 +135,7 @@ bool ash__zone_parse(const char *text, int32_t *offset_minutes)
     return p < end && parse_offset(&p, end, offset_minutes) && p == end;
 }
 
-/* Behind the date: hh:mm[:ss[.fraction]], then Z or an offset or nothing. */
+/* Behind the date: hh:mm[:ss[.fraction]]. */
 static bool parse_time(const char **p, const char *end, ash_civil *c)
 {
     if (!digits(p, end, 2, &c->hour) || *p == end || *(*p)++ != ':' ||
@@ -155,13 +155,26 @@ static bool parse_time(const char **p, const char *end, ash_civil *c)
     return c->hour < 24 && c->minute < 60 && c->second < 60;
 }
 
-bool ash__date_parse(const char *text, size_t len, int64_t *ms)
+/* Behind the time: Z, an offset, or nothing. */
+static bool parse_zone(const char **p, const char *end, int32_t *offset, bool *has_zone)
+{
+    *has_zone = *p < end;
+    if (*p == end)
+        return true;
+    if (**p != 'Z' && **p != 'z')
+        return parse_offset(p, end, offset);
+    (*p)++;
+    return true;
+}
+
+bool ash__date_parse(const char *text, size_t len, int64_t *ms, bool *has_zone)
 {
     const char *p = text;
     const char *end = text + len;
     ash_civil c = {.month = 1, .day = 1};
     int32_t offset = 0;
     int year;
+    *has_zone = false;
     if (!digits(&p, end, 4, &year) || p == end || *p++ != '-' || !digits(&p, end, 2, &c.month) ||
         p == end || *p++ != '-' || !digits(&p, end, 2, &c.day))
         return false;
@@ -170,11 +183,7 @@ bool ash__date_parse(const char *text, size_t len, int64_t *ms)
         return false;
     if (p < end && (*p == 'T' || *p == ' ')) {
         p++;
-        if (!parse_time(&p, end, &c))
-            return false;
-        if (p < end && (*p == 'Z' || *p == 'z'))
-            p++;
-        else if (p < end && !parse_offset(&p, end, &offset))
+        if (!parse_time(&p, end, &c) || !parse_zone(&p, end, &offset, has_zone))
             return false;
     }
     c.minute -= offset;

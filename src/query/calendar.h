@@ -33,8 +33,10 @@ void ash__iso_week(int64_t ms, int64_t *year, int *week); /* ISO 8601 week date 
 /* "UTC", "GMT", "Z", "+05:30", "-0800", "+02"; false for anything else. */
 bool ash__zone_parse(const char *text, int32_t *offset_minutes);
 
-/* 2024-02-29T12:00:00.000Z, also date alone, without fraction, with offset. */
-bool ash__date_parse(const char *text, size_t len, int64_t *ms);
+/* 2024-02-29T12:00:00.000Z, also date alone, without fraction, with offset; whether it says its
+ * zone.
+ */
+bool ash__date_parse(const char *text, size_t len, int64_t *ms, bool *has_zone);
 /* The same form; years outside 0..9999 with a sign.  Needs 48 bytes. */
 void ash__date_text(int64_t ms, char *buf, size_t size_bytes);
 

@@ -152,13 +152,14 @@ static int to_date(ash_eval *e, ash_value v, ash_value *out)
 {
     int64_t ms;
     uint32_t len;
+    bool has_zone;
     switch (v.type) {
     case BSON_TYPE_DATE_TIME:
         *out = v;
         return 0;
     case BSON_TYPE_UTF8: {
         const char *text = ash__value_string(v, &len);
-        if (!ash__date_parse(text, len, &ms))
+        if (!ash__date_parse(text, len, &ms, &has_zone))
             return bad_text(e, "date", text);
         break;
     }

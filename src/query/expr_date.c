@@ -126,7 +126,8 @@ static int eval_part(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     *out = ash__make_null();
-    if (ash__nullish(date))
+    bool has_zone = n->count > 1 && n->args[1] != NULL;
+    if (ash__nullish(date) || (has_zone && ash__nullish(zone)))
         return 0;
     rc = ash__date_arg(e, date, &ms);
     if (rc == 0)
@@ -274,6 +275,8 @@ static int eval_from_parts(const ash_node *n, ash_eval *e, ash_value *out)
                                     "'%s' must evaluate to an integer in range, found %s",
                                     from_parts_params[i].name, ash__type_text(v[i]));
     }
+    if (n->args[7] != NULL && ash__nullish(v[7]))
+        return 0;
     if (part[0] < 1 || part[0] > 9999)
         return ash__fail_server(e->err, ASH_EINVAL, 40523,
                                 "'year' must evaluate to an integer in the range 1 to 9999");

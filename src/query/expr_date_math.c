@@ -217,30 +217,52 @@ static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
 static const ash_op_param from_string_params[] = {
     {"dateString", 40542}, {"timezone", 0}, {"onError", 0}, {"onNull", 0}, {NULL}};
 
+/* The moment that the text names; refusals are 241. */
+static int parse_moment(ash_eval *e, ash_value v, int32_t offset, int64_t *ms)
+{
+    uint32_t len = 0;
+    bool has_zone;
+    const char *text = ash__is_string(v) ? ash__value_string(v, &len) : "";
+    if (!ash__date_parse(text, len, ms, &has_zone))
+        return ash__fail_server(e->err, ASH_EINVAL, 241, "Error parsing date string '%.60s'", text);
+    if (has_zone && offset != 0)
+        return ash__fail_server(e->err, ASH_EINVAL, 241,
+                                "$dateFromString takes a time zone in the text or as an argument, "
+                                "not both: '%.60s'",
+                                text);
+    *ms = ash__zone_shift(*ms, -offset);
+    return 0;
+}
+
 static int eval_from_string(const ash_node *n, ash_eval *e, ash_value *out)
 {
-    ash_value text_value, zone;
+    ash_value text, zone;
     int64_t ms;
-    int32_t offset;
-    uint32_t len = 0;
-    int rc = ash__eval_arg(n, 0, e, &text_value);
+    int32_t offset = 0;
+    int rc = ash__eval_arg(n, 0, e, &text);
     if (rc == 0)
         rc = ash__eval_arg(n, 1, e, &zone);
-    if (rc == 0)
-        rc = ash__zone_arg(e, zone, &offset);
     if (rc != 0)
         return rc;
+    bool no_zone = n->args[1] != NULL && ash__nullish(zone);
+    if (!no_zone && (rc = ash__zone_arg(e, zone, &offset)) != 0)
+        return rc;
     *out = ash__make_null();
-    if (ash__nullish(text_value))
-        return ash__eval_arg(n, 3, e, out);
-    const char *text = ash__is_string(text_value) ? ash__value_string(text_value, &len) : "";
-    if (!ash__date_parse(text, len, &ms)) {
-        if (n->args[2] != NULL)
-            return ash__eval_arg(n, 2, e, out);
-        return ash__fail_server(e->err, ASH_EINVAL, 241, "Error parsing date string '%.60s'", text);
-    }
-    *out = ash__make_date(e->arena, ash__zone_shift(ms, -offset));
-    return 0;
+    if (ash__nullish(text))
+        return n->args[3] != NULL ? ash__eval_arg(n, 3, e, out) : 0;
+    if (no_zone)
+        return 0;
+    ash_error refused = ASH_ERROR_INIT;
+    ash_eval attempt = *e;
+    attempt.err = &refused; /* with onError it is no failure of the expression */
+    rc = parse_moment(&attempt, text, offset, &ms);
+    if (rc != 0 && n->args[2] != NULL)
+        return ash__eval_arg(n, 2, e, out);
+    if (rc != 0 && e->err != NULL)
+        *e->err = refused;
+    if (rc == 0)
+        *out = ash__make_date(e->arena, ms);
+    return rc;
 }
 
 const ash_expr_op ash__expr_date_math_ops[] = {

@@ -2,6 +2,8 @@
 /* Strings, regular expressions, conversions, dates. */
 #include "agg_cases.h"
 
+#include "base/mem.h"
+
 static void test_query_expr__strings(void **state)
 {
     (void)state;
@@ -160,8 +162,39 @@ static void test_query_expr__date_parts(void **state)
         {"{'$dateFromString': {'dateString': '2024-02-29T12:00:00', 'timezone': '+02:00'}}", "{}",
          "{'$date': '2024-02-29T10:00:00Z'}"},
         {"{'$dateFromString': {'dateString': 'x', 'onError': 0}}", "{}", "0"},
+        {"{'$dateFromString': {'dateString': '2024-02-29T12:00:00+01:00', 'timezone': 'UTC'}}",
+         "{}", "{'$date': '2024-02-29T11:00:00Z'}"},
+        {"{'$dateFromString': {'dateString': '2024-02-29T12:00:00Z', 'timezone': '+02:00', "
+         "'onError': 0}}",
+         "{}", "0"},
+        {"{'$dateFromString': {'dateString': '$x'}}", "{}", "null"},
+        {"{'$dateFromString': {'dateString': '$x', 'timezone': null, 'onNull': 1}}", "{}", "1"},
     };
     RUN_EXPR(cases);
+}
+
+/* A zone that is null or missing makes everything null. */
+static void test_query_expr__null_zones(void **state)
+{
+    (void)state;
+    static const char *const zones[] = {"null", "'$nope'"};
+    static const char *const exprs[] = {
+        "{'$year': {'date': '$d', 'timezone': ",
+        "{'$isoWeekYear': {'date': '$d', 'timezone': ",
+        "{'$dateToString': {'date': '$d', 'timezone': ",
+        "{'$dateFromParts': {'year': 2024, 'timezone': ",
+        "{'$dateFromString': {'dateString': '2024-02-29', 'timezone': ",
+        "{'$dateFromString': {'dateString': 'x', 'onError': 1, 'timezone': ",
+        "{'$dateAdd': {'startDate': '$d', 'unit': 'day', 'amount': 1, 'timezone': ",
+        "{'$dateDiff': {'startDate': '$d', 'endDate': '$d', 'unit': 'day', 'timezone': ",
+        "{'$dateTrunc': {'date': '$d', 'unit': 'day', 'timezone': ",
+    };
+    for (size_t i = 0; i < 2 * ASH_ARRAY_LEN(exprs); i++) {
+        char *text = ash__sprintf("%s%s}}", exprs[i / 2], zones[i % 2]);
+        const struct expr_case one[] = {{text, LEAP, "null"}};
+        RUN_EXPR(one);
+        ash__free(text);
+    }
 }
 
 static void test_query_expr__date_math(void **state)
@@ -252,6 +285,9 @@ static void test_query_expr__string_errors(void **state)
         {"{'$year': 's'}", 16006, "can't convert from BSON type string to Date"},
         {"{'$hour': {'date': '$$NOW', 'timezone': 'Europe/Paris'}}", 40485, "Europe/Paris"},
         {"{'$hour': {'date': '$$NOW', 'timezone': 1}}", 40517, NULL},
+        {"{'$dateFromString': {'dateString': '2020-01-01T00:00:00Z', 'timezone': '+02:00'}}", 241,
+         "not both"},
+        {"{'$dateFromString': {'dateString': 'x', 'timezone': '+02:00'}}", 241, "'x'"},
         {"{'$dateToString': {'date': '$$NOW', 'format': '%'}}", 18535, NULL},
         {"{'$dateToString': {'date': '$$NOW', 'format': '%q'}}", 18536, NULL},
         {"{'$dateToString': {'format': '%q'}}", 18628, NULL},
@@ -284,6 +320,7 @@ int main(void)
         cmocka_unit_test(test_query_expr__regex),
         cmocka_unit_test(test_query_expr__conversions),
         cmocka_unit_test(test_query_expr__date_parts),
+        cmocka_unit_test(test_query_expr__null_zones),
         cmocka_unit_test(test_query_expr__date_math),
         cmocka_unit_test(test_query_expr__string_errors),
     };
