@@ -93,6 +93,13 @@ static void take(struct trial *t, uint32_t part, uint32_t at, ash_bounds *found,
     }
 }
 
+/* A number names a position and a field.  Keys hold only the element at the position, so they do
+ * not tell which other elements lack a field of that name. */
+static bool is_told_by_keys(const ash_bounds *found, const char *path)
+{
+    return found->skips_missing || !has_position(path);
+}
+
 static bool bound_part(struct trial *t, uint32_t part, ash_bounds *out)
 {
     const ash_key_part *key = &t->index->pattern->parts[part];
@@ -105,10 +112,12 @@ static bool bound_part(struct trial *t, uint32_t part, ash_bounds *out)
         if (c->path == NULL || strcmp(c->path, key->path) != 0 || !may_bound(t, part, c->elem) ||
             !ash__bounds_of(c->node, &t->rules, &found))
             continue;
-        skips_missing = skips_missing || found.skips_missing;
-        take(t, part, i, &found, out, !any);
+        if (is_told_by_keys(&found, key->path)) {
+            skips_missing = skips_missing || found.skips_missing;
+            take(t, part, i, &found, out, !any);
+            any = true;
+        }
         ash__bounds_release(&found);
-        any = true;
     }
     if (!any)
         out->is_all = true;

@@ -134,6 +134,26 @@ static void test_contract_indexes__multikey_documents_come_once(void **state)
                         "[{\"_id\":1},{\"_id\":2}]");
 }
 
+/* A position is a name too: null is found in elements that have no such field. */
+static void test_contract_indexes__positions(void **state)
+{
+    contract *t = *state;
+    static const char *const filters[] = {"{\"a.0\":null}", "{\"a.0\":{\"$in\":[null]}}",
+                                          "{\"a.0\":{\"$lte\":null}}",
+                                          "{\"a.0\":{\"$exists\":false}}"};
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"a.0\":1},\"name\":\"a0\"}]", NULL), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":1,\"a\":[{\"b\":1}]}"), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":2,\"a\":[5]}"), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":3}"), &t->err);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(found(t, t->c, filters[i], "{\"_id\":1}", "{\"_id\":1}", 0, 0),
+                            "[{\"_id\":1},{\"_id\":3}]");
+    assert_string_equal(found(t, t->c, filters[3], "{\"_id\":1}", "{\"_id\":1}", 0, 0),
+                        "[{\"_id\":3}]");
+    assert_string_equal(found(t, t->c, "{\"a.0\":5}", "{\"_id\":1}", "{\"_id\":1}", 0, 0),
+                        "[{\"_id\":2}]");
+}
+
 static void test_contract_indexes__partial_and_sparse(void **state)
 {
     contract *t = *state;
@@ -365,6 +385,7 @@ int main(void)
         CONTRACT(test_contract_indexes__missing_collection),
         CONTRACT(test_contract_indexes__dropping),
         CONTRACT(test_contract_indexes__multikey_documents_come_once),
+        CONTRACT(test_contract_indexes__positions),
         CONTRACT(test_contract_indexes__partial_and_sparse),
         CONTRACT(test_contract_indexes__partial_filters_name_what_they_hold),
         CONTRACT(test_contract_indexes__merged_ranges_come_in_order),

@@ -196,6 +196,24 @@ static void test_query_plan__multikey(void **state)
         cases);
 }
 
+/* {a: [{b: 1}]} has the key {b: 1} in an index on a.0, and matches {a.0: null}. */
+static void test_query_plan__positions_tell_nothing_of_null(void **state)
+{
+    (void)state;
+    static const struct plan_case cases[] = {
+        {"{'a.0': null}", "{}", "COLLSCAN 0 SF"},
+        {"{'a.0': {'$in': [null, 1]}}", "{}", "COLLSCAN 0 SF"},
+        {"{'a.0': {'$lte': null}}", "{}", "COLLSCAN 0 SF"},
+        {"{'a.0': {'$gte': null}}", "{}", "COLLSCAN 0 SF"},
+        {"{'a': {'$elemMatch': {'0': null}}}", "{}", "COLLSCAN 0 SF"},
+        {"{'a.0': {'$exists': false}}", "{}", "COLLSCAN 0 SF"},
+        {"{'a.0': 1}", "{}", "a.0_1 1 SF"},
+        {"{'a.0': {'$gt': 1}, '$and': [{'a.0': {'$gte': null}}]}", "{}", "a.0_1 1 SF"},
+        {"{'b': 1, 'c.1': null}", "{}", "b_1_c.1_1 1 SF"},
+    };
+    CHECK("{'a.0_1': {'key': {'a.0': 1}}, 'b_1_c.1_1': {'key': {'b': 1, 'c.1': 1}}}", cases);
+}
+
 static void test_query_plan__kinds_of_index(void **state)
 {
     (void)state;
@@ -311,6 +329,7 @@ int main(void)
         cmocka_unit_test(test_query_plan__merges_ranges_for_a_sort),
         cmocka_unit_test(test_query_plan__ranges_and_filters),
         cmocka_unit_test(test_query_plan__multikey),
+        cmocka_unit_test(test_query_plan__positions_tell_nothing_of_null),
         cmocka_unit_test(test_query_plan__kinds_of_index),
         cmocka_unit_test(test_query_plan__choice),
         cmocka_unit_test(test_query_plan__hints),
