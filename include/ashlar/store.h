@@ -268,6 +268,13 @@ int ash_collection_explain(ash_collection *c, const bson_t *command, const char 
 
 /* ---- writing ---- */
 
+/* A list of errors has an entry for each, but not everything about all of them: texts and details
+ * (keyPattern, keyValue, errInfo) together take this many bytes.  What does not fit is left out:
+ * first an entry's details, then its text (errmsg is ""), never index and code.  The first entry
+ * may take more, so that it is whole but for enormous details. */
+#define ASH_WRITE_ERRORS_BYTES      ((size_t)1024 * 1024)
+#define ASH_WRITE_ERROR_FIRST_BYTES ((size_t)8 * 1024 * 1024)
+
 /* How far a write came.  init before, release after; the caller's memory. */
 typedef struct ash_write_result {
     int64_t inserted;
@@ -277,7 +284,7 @@ typedef struct ash_write_result {
     bool upserted;
     bson_t upserted_id; /* {_id: …} when upserted */
     bson_t errors;      /* array of {index, code, errmsg, keyPattern?, keyValue?, errInfo?};
-                              empty if none */
+                              empty if none; see ASH_WRITE_ERRORS_BYTES */
     uint32_t error_count;
     bool retried; /* the result of an earlier execution (ash_op.retry) */
 } ash_write_result;

@@ -177,8 +177,11 @@ static inline bool ash__is_cancelled(const volatile int *cancel)
 int ash__op_check(const ash_op *op, ash_error *err);
 
 /* Append one entry to result->errors, from err (with details {keyPattern, keyValue} or
- * {errInfo}, or NULL). */
+ * {errInfo}, or NULL), leaving out what ASH_WRITE_ERRORS_BYTES has no room for. */
 void ash__write_result_add_error(ash_write_result *r, uint32_t index, const ash_error *err,
                                  const bson_t *details);
+
+/* May a list with count entries in so_far bytes take more bytes of texts and details? */
+bool ash__write_errors_fit(uint32_t count, size_t so_far, size_t more);
 
 #endif

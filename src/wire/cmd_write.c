@@ -2,6 +2,7 @@
 #include "wire/cmd.h"
 
 #include "base/mem.h"
+#include "store/ops.h"
 #include "wire/text.h"
 
 #include <stdio.h>
@@ -36,16 +37,28 @@ static void tally_release(write_tally *t)
     ash__builder_release(&t->retried);
 }
 
+/* Every statement has a list of its own, so together they need the bound once more. */
+static bool has_room(const write_tally *t, size_t bytes)
+{
+    return ash__write_errors_fit(t->error_count, t->errors.buf.len, bytes);
+}
+
 /* Like element, but with another index. */
 static void add_error_doc(write_tally *t, ash_doc error, uint32_t index)
 {
     char name[12];
+    uint32_t text_len = 0;
+    ash_value text = ash__doc_get(error, "errmsg");
+    if (text.type == BSON_TYPE_UTF8)
+        ash__value_string(text, &text_len);
+    bool with_text = has_room(t, text_len), whole = has_room(t, error.len);
     ash__builder_begin_doc(&t->errors, ash__index_name(t->error_count++, name));
     ash__builder_int32(&t->errors, "index", (int32_t)index);
     for (ash_doc_iter it = ash__doc_iter(error); ash__doc_iter_next(&it);)
         if (strcmp(it.name, "errmsg") == 0 && it.value.type == BSON_TYPE_UTF8)
-            ash__wire_text(&t->errors, "errmsg", ash__value_string(it.value, NULL));
-        else if (strcmp(it.name, "index") != 0)
+            ash__wire_text(&t->errors, "errmsg",
+                           with_text ? ash__value_string(it.value, NULL) : "");
+        else if (strcmp(it.name, "code") == 0 || (whole && strcmp(it.name, "index") != 0))
             ash__builder_element(&t->errors, &it);
     ash__builder_end(&t->errors);
 }
@@ -53,10 +66,11 @@ static void add_error_doc(write_tally *t, ash_doc error, uint32_t index)
 static void add_plain_error(write_tally *t, const ash_error *err, uint32_t index)
 {
     char name[12];
+    bool with_text = has_room(t, strlen(err->text));
     ash__builder_begin_doc(&t->errors, ash__index_name(t->error_count++, name));
     ash__builder_int32(&t->errors, "index", (int32_t)index);
     ash__builder_int32(&t->errors, "code", ash_error_server_code(err));
-    ash__wire_text(&t->errors, "errmsg", err->text);
+    ash__wire_text(&t->errors, "errmsg", with_text ? err->text : "");
     ash__builder_end(&t->errors);
 }
 

@@ -72,6 +72,28 @@ def bulk(c):
     assert c.find_one({"_id": "unheard"})
 
 
+def long_lists_of_errors(c):
+    """Drivers take no answer over 20 MB, so not each of many errors is told with all about it."""
+    c.drop()
+    c.database.create_collection(c.name, validator={"a": {"$in": ["x" * 20 + str(i) for i in range(1500)]}})
+    good = {"_id": -1, "a": "x" * 20 + "7"}
+    documents = [good] + [{"_id": i} for i in range(1000)]
+    upserts = [UpdateOne({"_id": i}, {"$set": {"b": 1}}, upsert=True) for i in range(500)]
+    for write in (lambda: c.insert_many(documents, ordered=False), lambda: c.bulk_write(upserts, ordered=False)):
+        try:
+            write()
+            raise AssertionError("no error")
+        except BulkWriteError as error:
+            errors, details = error.details["writeErrors"], error.details
+        n = details["nInserted"]
+        assert n == (1 if len(errors) == 1000 else 0) and details["nUpserted"] == 0, (n, len(errors))
+        assert [(e["index"], e["code"]) for e in errors] == [(i + n, 121) for i in range(1000 if n else 500)]
+        assert errors[0]["errmsg"] and "specifiedAs" in errors[0]["errInfo"]["details"], errors[0]
+        assert len(bson.encode({"e": [{k: v for k, v in e.items() if k != "op"} for e in errors]})) < 2000000
+        assert "errInfo" not in errors[-1], errors[-1]
+    c.drop()
+
+
 def sessions(client, c):
     c.drop()
     with client.start_session(causal_consistency=True) as session:
@@ -256,6 +278,7 @@ def main():
     else:
         everyday(db["everyday"])
         bulk(db["bulk"])
+        long_lists_of_errors(db["refused"])
         sessions(client, db["sessions"])
         changes(db["changes"])
     client.close()

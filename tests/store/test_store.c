@@ -3,8 +3,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "bson/builder.h"
 #include "store/ops.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* This program is a build without any backend. */
@@ -57,6 +59,58 @@ static struct probe new_probe(void)
 {
     static char name[] = "test";
     return (struct probe){.base = {.ops = &probe_ops, .default_db = name}};
+}
+
+static void add_errors(ash_write_result *r, uint32_t count, size_t detail_bytes)
+{
+    ash_error why = {.code = ASH_EEXISTS, .server_code = 11000};
+    bson_t details = BSON_INITIALIZER;
+    char *value = calloc(detail_bytes + 1, 1);
+    memset(value, 'v', detail_bytes);
+    memset(why.text, 't', 200);
+    BSON_APPEND_UTF8(&details, "errInfo", value);
+    for (uint32_t i = 0; i < count; i++)
+        ash__write_result_add_error(r, i, &why, &details);
+    bson_destroy(&details);
+    free(value);
+}
+
+static bool has_details(const ash_write_result *r, uint32_t index, bool *with_text)
+{
+    char name[12];
+    ash_doc list = ash__doc_from_bson(&r->errors);
+    ash_doc entry = ash__value_doc(ash__doc_get(list, ash__index_name(index, name)));
+    int64_t number = -1, code = 0;
+    uint32_t len = 0;
+    ash__value_as_int64(ash__doc_get(entry, "index"), &number);
+    ash__value_as_int64(ash__doc_get(entry, "code"), &code);
+    assert_true(number == index && code == 11000);
+    ash__value_string(ash__doc_get(entry, "errmsg"), &len);
+    *with_text = len == 200;
+    assert_true(*with_text || len == 0);
+    return !ash__value_is_missing(ash__doc_get(entry, "errInfo"));
+}
+
+static void test_store_store__long_lists_of_errors_lose_texts_and_details(void **state)
+{
+    enum { COUNT = 20000 };
+    ash_write_result r;
+    bool text = false;
+    (void)state;
+    ash_write_result_init(&r);
+    add_errors(&r, COUNT, 200000);
+    assert_int_equal(r.error_count, COUNT);
+    assert_true(r.errors.len < ASH_WRITE_ERRORS_BYTES + COUNT * 64);
+    assert_true(has_details(&r, 0, &text) && text);
+    assert_true(!has_details(&r, 10, &text) && text);
+    assert_true(!has_details(&r, COUNT - 1, &text) && !text);
+    ash_write_result_release(&r);
+
+    ash_write_result_init(&r); /* the first may be large */
+    add_errors(&r, 2, ASH_WRITE_ERRORS_BYTES * 2);
+    assert_true(has_details(&r, 0, &text) && text);
+    assert_true(!has_details(&r, 1, &text) && !text);
+    ash_write_result_release(&r);
 }
 
 static void test_store_store__write_result_tells_which_document_failed(void **state)
@@ -163,6 +217,7 @@ static void test_store_store__unknown_uris_name_what_is_missing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_store_store__long_lists_of_errors_lose_texts_and_details),
         cmocka_unit_test(test_store_store__write_result_tells_which_document_failed),
         cmocka_unit_test(test_store_store__a_read_only_store_refuses_writes),
         cmocka_unit_test(test_store_store__deadline_and_cancel_stop_before_the_backend),

@@ -30,8 +30,9 @@ typedef struct insertion {
     size_t end;      /* of this turn */
     ash_error first; /* the first failure of a document */
     int turn_result; /* of the last turn itself, before its commit */
-    bool begun;      /* the retry id was looked up */
-    bool stop;       /* an ordered insert met a failure */
+    ash_retry_parts parts;
+    bool begun; /* the retry id was looked up */
+    bool stop;  /* an ordered insert met a failure */
     struct {
         ash_prepared doc;
         ash_error refusal; /* why it could not be prepared */
@@ -90,11 +91,15 @@ static int store_progress(insertion *in, ash_writer *w, ash_error *err)
     ash_builder b = ASH_BUILDER_INIT;
     if (in->opts->op.retry == NULL)
         return 0;
+    int rc = ash__retry_put_errors(w, &in->opts->op, in->result, &in->parts, err);
+    if (rc != 0)
+        return rc;
     ash__builder_begin(&b);
-    ash__retry_encode(&b, in->result);
+    ash__retry_encode_counts(&b, in->result);
+    ash__builder_int64(&b, "p", in->parts.count);
     ash__builder_int64(&b, "k", in->stop ? (int64_t)in->count : (int64_t)in->next);
     ash__builder_end(&b);
-    int rc = ash__retry_store(w, &in->opts->op, ash__builder_doc(&b), err);
+    rc = ash__retry_store(w, &in->opts->op, ash__builder_doc(&b), err);
     ash__builder_release(&b);
     return rc;
 }
@@ -118,7 +123,7 @@ static int resume(insertion *in, ash_writer *w, ash_error *err)
 {
     bool repeated = false;
     ash_doc stored;
-    int64_t done = 0;
+    int64_t done = 0, parts = 0;
     if (in->begun)
         return 0;
     in->begun = true;
@@ -126,6 +131,10 @@ static int resume(insertion *in, ash_writer *w, ash_error *err)
     if (rc != 0 || !repeated)
         return rc;
     ash__retry_decode(stored, in->result);
+    ash__value_as_int64(ash__doc_get(stored, "p"), &parts);
+    rc = ash__retry_get_errors(w, &in->opts->op, (uint32_t)parts, in->result, &in->parts, err);
+    if (rc != 0)
+        return rc;
     take_first_error(in);
     if (ash__value_as_int64(ash__doc_get(stored, "k"), &done) && done > 0)
         in->next = (uint64_t)done < in->count ? (size_t)done : in->count;

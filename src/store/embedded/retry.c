@@ -10,6 +10,8 @@
 
 #define SWEEP_PER_TURN 1000
 #define KEY_BYTES      22
+#define PART_KEY_BYTES (KEY_BYTES + 4)
+#define EMPTY_BYTES    5 /* of a document without fields */
 
 static const char PREFIX[] = "rt";
 
@@ -90,7 +92,7 @@ int ash__retry_store(ash_writer *w, const ash_op *op, ash_doc result, ash_error 
     return op->retry == NULL ? 0 : write_entry(w, op->retry, op->retry->statement, result, err);
 }
 
-void ash__retry_encode(ash_builder *b, const ash_write_result *r)
+void ash__retry_encode_counts(ash_builder *b, const ash_write_result *r)
 {
     ash__builder_int64(b, "i", r->inserted);
     ash__builder_int64(b, "n", r->matched);
@@ -98,6 +100,11 @@ void ash__retry_encode(ash_builder *b, const ash_write_result *r)
     ash__builder_int64(b, "d", r->deleted);
     if (r->upserted)
         ash__builder_doc_value(b, "u", ash__doc_from_bson(&r->upserted_id));
+}
+
+void ash__retry_encode(ash_builder *b, const ash_write_result *r)
+{
+    ash__retry_encode_counts(b, r);
     if (r->error_count > 0)
         ash__builder_array_value(b, "e", ash__doc_from_bson(&r->errors));
 }
@@ -136,10 +143,87 @@ void ash__retry_decode(ash_doc stored, ash_write_result *r)
     r->retried = true;
 }
 
+/* ---- errors in parts ---- */
+
+static void make_part_key(const ash_retry_id *id, uint32_t part, uint8_t key[PART_KEY_BYTES])
+{
+    make_key(id, id->statement, key);
+    ash__put_be32(key + KEY_BYTES, part);
+}
+
+/* The entries of the list from that byte on, as a document. */
+static void append_rest(ash_builder *b, const char *name, ash_doc list, uint32_t from)
+{
+    ash_buffer rest = ASH_BUFFER_INIT;
+    uint8_t head[4];
+    from = from > EMPTY_BYTES ? from - 1 : 4; /* the end was overwritten by what came after */
+    ash__put_le32(head, list.len - from + 4);
+    ash__buffer_append(&rest, head, sizeof head);
+    ash__buffer_append(&rest, list.data + from, list.len - from);
+    ash__builder_doc_value(b, name, (ash_doc){rest.data, (uint32_t)rest.len});
+    ash__buffer_release(&rest);
+}
+
+int ash__retry_put_errors(ash_writer *w, const ash_op *op, const ash_write_result *r,
+                          ash_retry_parts *parts, ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    uint8_t key[PART_KEY_BYTES];
+    ash_doc list = ash__doc_from_bson(&r->errors);
+    if (op->retry == NULL || list.len == EMPTY_BYTES || list.len == parts->bytes)
+        return 0;
+    make_part_key(op->retry, parts->count, key);
+    ash__builder_begin(&b);
+    ash__builder_int64(&b, "t", op->retry->txn_number);
+    /* Later turns renew the result but not its parts, which have to be there as long. */
+    ash__builder_date(&b, "w", ash__clock_wall_ms() + ASH_RETRY_KEEP_MS);
+    append_rest(&b, "e", list, parts->bytes);
+    ash__builder_end(&b);
+    ash_doc doc = ash__builder_doc(&b);
+    int rc = ash__state_put(w, key, sizeof key, doc.data, doc.len, err);
+    ash__builder_release(&b);
+    if (rc == 0)
+        *parts = (ash_retry_parts){parts->count + 1, list.len};
+    return rc;
+}
+
+int ash__retry_get_errors(ash_writer *w, const ash_op *op, uint32_t count, ash_write_result *r,
+                          ash_retry_parts *parts, ash_error *err)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint8_t key[PART_KEY_BYTES];
+        bool found = false;
+        int64_t number = -1;
+        ash_doc doc;
+        bson_t view;
+        make_part_key(op->retry, i, key);
+        int rc = ash__state_get(ash__writer_view(w), key, sizeof key, &doc, &found, err);
+        if (rc != 0)
+            return rc;
+        ash_value errors = found ? ash__doc_get(doc, "e") : ASH_VALUE_MISSING;
+        if (errors.type != BSON_TYPE_DOCUMENT ||
+            !ash__value_as_int64(ash__doc_get(doc, "t"), &number) ||
+            number != op->retry->txn_number)
+            return ash__fail(err, ASH_ECORRUPT,
+                             "errors of the stored result of a retryable write are missing");
+        ash__doc_to_bson(ash__value_doc(errors), &view);
+        bson_concat(&r->errors, &view);
+        r->error_count += ash__doc_count(ash__value_doc(errors));
+    }
+    /* Errors that an earlier release stored with the result are in no part yet. */
+    *parts = (ash_retry_parts){count, count > 0 ? r->errors.len : 0};
+    return 0;
+}
+
+/* ---- sweeping ---- */
+
 typedef struct sweep {
     int64_t before_ms;
     uint32_t count;
-    uint8_t keys[SWEEP_PER_TURN][KEY_BYTES];
+    struct {
+        uint8_t bytes[PART_KEY_BYTES];
+        size_t len;
+    } keys[SWEEP_PER_TURN];
 } sweep;
 
 static bool is_old(ash_doc entry, int64_t before_ms)
@@ -151,8 +235,10 @@ static bool is_old(ash_doc entry, int64_t before_ms)
 static bool collect_old(void *ctx, const void *key, size_t key_len, ash_doc value)
 {
     sweep *old = ctx;
-    if (key_len == KEY_BYTES && is_old(value, old->before_ms))
-        memcpy(old->keys[old->count++], key, KEY_BYTES);
+    if ((key_len == KEY_BYTES || key_len == PART_KEY_BYTES) && is_old(value, old->before_ms)) {
+        memcpy(old->keys[old->count].bytes, key, key_len);
+        old->keys[old->count++].len = key_len;
+    }
     return old->count < SWEEP_PER_TURN;
 }
 
@@ -164,9 +250,10 @@ static int delete_old(ash_writer *w, void *ctx, ash_error *err)
         ash_doc value;
         bool found = false;
         /* Its session may have come back since it was collected. */
-        rc = ash__state_get(ash__writer_view(w), old->keys[i], KEY_BYTES, &value, &found, err);
+        const void *key = old->keys[i].bytes;
+        rc = ash__state_get(ash__writer_view(w), key, old->keys[i].len, &value, &found, err);
         if (rc == 0 && found && is_old(value, old->before_ms))
-            rc = ash__state_delete(w, old->keys[i], KEY_BYTES, err);
+            rc = ash__state_delete(w, key, old->keys[i].len, err);
     }
     return rc;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "store/embedded/retry.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static ash_retry_id retry_id(int64_t number, int32_t statement)
@@ -148,6 +149,98 @@ static void test_embedded_retry__find_and_modify_gives_its_document_again(void *
     bson_destroy(filter);
 }
 
+static int insert_many(fixture *f, const ash_retry_id *id, int32_t count, ash_write_result *r)
+{
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    bson_t *docs = calloc((size_t)count, sizeof *docs);
+    ash_doc *views = calloc((size_t)count, sizeof *views);
+    for (int32_t i = 0; i < count; i++) {
+        bson_init(&docs[i]);
+        /* Every third is new, the others are there already. */
+        BSON_APPEND_INT32(&docs[i], "_id", i % 3 == 0 ? i : -1);
+        views[i] = (ash_doc){bson_get_data(&docs[i]), docs[i].len};
+    }
+    opts.unordered = true;
+    opts.op.retry = id;
+    ash_write_result_init(r);
+    int rc = ash_collection_insert(f->c, views, (size_t)count, &opts, r, &f->err);
+    for (int32_t i = 0; i < count; i++)
+        bson_destroy(&docs[i]);
+    free(docs);
+    free(views);
+    return rc;
+}
+
+typedef struct stored {
+    size_t count, bytes, largest;
+} stored;
+
+static bool add_stored(void *ctx, const void *key, size_t key_len, ash_doc value)
+{
+    stored *s = ctx;
+    (void)key;
+    (void)key_len;
+    s->count++;
+    s->bytes += value.len;
+    s->largest = value.len > s->largest ? value.len : s->largest;
+    return true;
+}
+
+static stored all_stored(fixture *f)
+{
+    stored s = {0};
+    ash_view *view = NULL;
+    assert_ok(ash__snapshot_open(ash__embedded(f->store)->engine, &view, &f->err), &f->err);
+    assert_ok(ash__state_each(view, "rt", 2, add_stored, &s, &f->err), &f->err);
+    ash__snapshot_close(view);
+    return s;
+}
+
+/* The second insert takes up where the first ended, the third only tells. */
+static void test_embedded_retry__errors_of_all_turns_are_given_again(void **state)
+{
+    enum { FIRST = 700, ALL = 1500 };
+    fixture *f = *state;
+    ash_retry_id id = retry_id(7, 0);
+    ash_write_result r[3];
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":-1}"), &f->err);
+    assert_int_equal(insert_many(f, &id, FIRST, &r[0]), ASH_EEXISTS);
+    assert_int_equal(r[0].error_count, FIRST * 2 / 3);
+    for (int i = 1; i < 3; i++) {
+        fixture_close(f);
+        fixture_open(f);
+        assert_int_equal(insert_many(f, &id, ALL, &r[i]), ASH_EEXISTS);
+        assert_true(r[i].retried && r[i].inserted == ALL / 3);
+        assert_int_equal(r[i].error_count, ALL * 2 / 3);
+        assert_non_null(strstr(f->err.text, "E11000"));
+    }
+    assert_int_equal(fixture_count(f, f->c, "{}"), ALL / 3 + 1);
+    assert_true(bson_equal(&r[1].errors, &r[2].errors));
+    for (int i = 0; i < 3; i++)
+        ash_write_result_release(&r[i]);
+}
+
+/* What each turn stores is what it has to say itself. */
+static void test_embedded_retry__an_error_is_stored_once(void **state)
+{
+    enum { ALL = 3000 };
+    fixture *f = *state;
+    ash_retry_id id = retry_id(7, 0);
+    ash_write_result r;
+    ash_error err = ASH_ERROR_INIT;
+    assert_ok(fixture_insert(f, f->c, "{\"_id\":-1}"), &f->err);
+    assert_int_equal(insert_many(f, &id, ALL, &r), ASH_EEXISTS);
+    stored s = all_stored(f);
+    assert_int_equal(s.count, 1 + ALL / 500);
+    assert_true(s.largest < r.errors.len / 4 && s.bytes < r.errors.len + 2000);
+    ash_write_result_release(&r);
+    assert_ok(ash__retry_sweep(ash__embedded(f->store), ash__clock_wall_ms() + 1, &err), &err);
+    assert_int_equal(all_stored(f).count, ALL / 500); /* the record goes before its parts */
+    int64_t later = ash__clock_wall_ms() + ASH_RETRY_KEEP_MS + 1;
+    assert_ok(ash__retry_sweep(ash__embedded(f->store), later, &err), &err);
+    assert_int_equal(all_stored(f).count, 0);
+}
+
 /* More than one turn's worth, as many short sessions leave behind. */
 static void test_embedded_retry__all_old_results_are_swept(void **state)
 {
@@ -183,6 +276,8 @@ int main(void)
         EMBEDDED(test_embedded_retry__statements_are_apart),
         EMBEDDED(test_embedded_retry__lower_number_is_refused),
         EMBEDDED(test_embedded_retry__find_and_modify_gives_its_document_again),
+        EMBEDDED(test_embedded_retry__errors_of_all_turns_are_given_again),
+        EMBEDDED(test_embedded_retry__an_error_is_stored_once),
         EMBEDDED(test_embedded_retry__all_old_results_are_swept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
