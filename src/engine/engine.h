@@ -267,7 +267,9 @@ int ash__writer_savepoint_end(ash_writer *w, bool keep, ash_error *err);
 /* Write a large document's payload to a segment, before and outside the writer.  parts: the
  * document in pieces (sum = its length).  Not durable yet, not visible.  Used up by a
  * record_insert/replace that succeeds; else give it back with ash__staged_free (then its space is
- * reusable at once). Documents of at most ash__engine_inline_max() bytes are not staged: pass NULL.
+ * reusable at once).  Where there is no room, what was freed is committed and used; ASH_ENOSPC:
+ * what snapshots see and pins hold does not count. Documents of at most ash__engine_inline_max()
+ * bytes are not staged: pass NULL.
  */
 typedef struct ash_staged ash_staged;
 size_t ash__engine_inline_max(const ash_engine *e); /* 8 KiB less overhead */

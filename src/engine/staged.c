@@ -50,13 +50,23 @@ static void reuse_first(ash_engine *e, const struct iovec *parts, int count)
 int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int count,
                       ash_staged **out, ash_error *err)
 {
+    ash_error own = ASH_ERROR_INIT;
     *out = NULL;
     int result = ready_to_write(e, err);
     if (result != 0)
         return result;
     reuse_first(e, parts, count);
     ash__segments_reap(e->segments, ash__view_oldest(e));
-    return stage(e, coll_id, parts, count, out, err);
+    result = stage(e, coll_id, parts, count, out, &own);
+    if (result == ASH_ENOSPC) {
+        ash__commit_freed(e);
+        ash__segments_reap(e->segments, ash__view_oldest(e));
+        own = (ash_error)ASH_ERROR_INIT;
+        result = stage(e, coll_id, parts, count, out, &own);
+    }
+    if (result != 0 && err != NULL)
+        *err = own;
+    return result;
 }
 
 /* On the writer's thread, for whoever came without one. */

@@ -137,6 +137,7 @@ struct ash_store_ops {
     int (*look)(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op, ash_error *err);
     /* Readers (ash_op.reader) are about to come; may be NULL. */
     void (*expect_readers)(ash_store *store);
+    void (*forget_reader)(ash_store *store, uint64_t reader);
 };
 
 struct ash_backend {
@@ -163,6 +164,8 @@ int ash__namespace_check(const char *db, const char *coll, ash_error *err);
 
 /* For a server, before its first client: operations will name their reader. */
 void ash__store_expect_readers(ash_store *store);
+/* This one (ash_op.reader) reads no more. */
+void ash__store_forget_reader(ash_store *store, uint64_t reader);
 
 /* Does an array of stages hold $out or $merge? */
 bool ash__pipeline_writes(const bson_t *pipeline);

@@ -25,6 +25,12 @@ void ash__store_expect_readers(ash_store *store)
         store->ops->expect_readers(store);
 }
 
+void ash__store_forget_reader(ash_store *store, uint64_t reader)
+{
+    if (store->ops->forget_reader != NULL)
+        store->ops->forget_reader(store, reader);
+}
+
 const char *ash_store_default_db(const ash_store *store)
 {
     return store->default_db;

@@ -2,6 +2,8 @@
 #include "wire/cmd.h"
 
 #include "base/hash.h"
+#include "store/ops.h"
+#include "wire/dispatch.h"
 
 #include <string.h>
 
@@ -65,6 +67,7 @@ static int end_one(ash_command *c, const ash_session_id *id, ash_error *err)
     (void)err;
     ash__sessions_end(c->server->sessions, id);
     ash__cursors_kill_session(c->server->cursors, id);
+    ash__store_forget_reader(c->server->store, ash__session_reader(id));
     return 0;
 }
 

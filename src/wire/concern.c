@@ -72,11 +72,18 @@ static int read_txn_number(ash_command *c, ash_value number, ash_error *err)
     return 0;
 }
 
+uint64_t ash__session_reader(const ash_session_id *id)
+{
+    uint64_t number = ash__checksum(id->bytes, sizeof id->bytes);
+    return number != 0 ? number : 1;
+}
+
 /* Drivers find a file and its chunks in one session; those without sessions, on one connection. */
 static uint64_t reader_of(const ash_command *c)
 {
-    uint64_t number = c->has_session ? ash__checksum(c->session.bytes, sizeof c->session.bytes)
-                                     : ash__checksum(&c->connection->id, sizeof c->connection->id);
+    if (c->has_session)
+        return ash__session_reader(&c->session);
+    uint64_t number = ash__checksum(&c->connection->id, sizeof c->connection->id);
     return number != 0 ? number : 1;
 }
 

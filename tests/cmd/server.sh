@@ -196,6 +196,33 @@ case_full_disk_under_a_server() {
     return $status
 }
 
+# Whoever removes or lists a file looks at it first; nothing is kept for one who is gone.
+case_room_on_a_full_disk_is_there_at_once() {
+    with_small_disk 32m || skip "this account may not mount"
+    status=0
+    start_server "$scratch/disk/room"
+    export ASHLAR_STORE="$scratch/disk/room"
+    head -c 3000000 /dev/urandom >"$scratch/one"
+    number=0
+    while "$ASHLAR" put -q "$scratch/one" file/$number 2>"$scratch/err"; do
+        number=$((number + 1))
+    done
+    grep -q 'No space left' "$scratch/err" || status=1
+    "$ASHLAR" ls >"$scratch/out" || status=1
+    for number in 0 1 2 3; do
+        "$ASHLAR" rm file/$number || status=1
+    done
+    for number in 0 1 2; do
+        "$ASHLAR" put "$scratch/one" again/$number || status=1
+    done
+    "$ASHLAR" cat again/2 | cmp - "$scratch/one" || status=1
+    unset ASHLAR_STORE
+    stop_server || status=1
+    "$ASHLAR" -s "$scratch/disk/room" check || status=1
+    umount "$scratch/disk"
+    return $status
+}
+
 # Something must be said before the driver's half minute is over; nothing secret, and nothing with --quiet.
 case_waiting_for_nobody() {
     nobody='mongodb://me:secret@127.0.0.1:1/test?serverSelectionTimeoutMS=1500&authSource=admin'

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/cursor.h"
-#include "store/embedded/versions.h"
 
 #include "base/budget.h"
 #include "base/clock.h"
@@ -31,6 +30,15 @@ static void note_given(ash_find_cursor *c, ash_doc doc)
 {
     if (c->gives_files)
         ash__versions_gave(c->store, c->op.reader, c->db, c->coll, doc, c->commit);
+}
+
+/* A stream looks again for each batch; a sorter goes on with what it found. */
+static void end_giving(ash_find_cursor *c)
+{
+    if (c->mode == ASH_CURSOR_SORTED && c->sorter != NULL && !c->exhausted)
+        ash__versions_giving_rest(c->store, &c->giving, c->commit);
+    else
+        ash__versions_giving_end(c->store, &c->giving);
 }
 
 /* Is what is given not the record itself? */
@@ -280,6 +288,8 @@ static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
     ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
     if (c->mode == ASH_CURSOR_EMPTY)
         c->exhausted = true;
+    if (c->gives_files && !c->giving.under_way && !c->exhausted)
+        ash__versions_giving_begin(c->store, &c->giving);
     if (!c->exhausted) {
         ash_budget outer = ash__budget_enter(c->op.deadline_ms, c->op.cancel, 0);
         rc = fill(c, &seen, err);
@@ -289,6 +299,8 @@ static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
         ash__slow_note(c->store, "find", c->db, c->coll, from_ms);
     if (rc == 0 && c->tailable && !c->exhausted && c->batch.count == 0)
         rc = ash__tail_wait(c, seen, fill_from_view, err);
+    if (c->giving.under_way)
+        end_giving(c);
     ash__batch_memory_give(&c->batch, c->exhausted, out);
     return rc;
 }
@@ -315,6 +327,7 @@ static void find_rest(ash_cursor *cursor)
 static void find_free(ash_cursor *cursor)
 {
     ash_find_cursor *c = (ash_find_cursor *)(void *)cursor;
+    ash__versions_giving_end(c->store, &c->giving);
     ash__batch_memory_release(&c->batch);
     ash__download_free(c->download);
     ash__sorter_free(c->sorter);

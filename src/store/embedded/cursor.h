@@ -6,6 +6,7 @@
 #include "store/embedded/batch.h"
 #include "store/embedded/download.h"
 #include "store/embedded/scan_plan.h"
+#include "store/embedded/versions.h"
 
 /* A find's cursor.
  *
@@ -35,6 +36,7 @@ typedef struct ash_find_cursor {
     bool exhausted;
     bool show_record_id;
     bool gives_files; /* to a reader, who may ask for their chunks next */
+    ash_giving giving;
     uint64_t commit;  /* of the snapshot last read from */
     uint64_t pending; /* a record that did not fit the last batch; 0: none */
 

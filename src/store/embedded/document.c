@@ -2,6 +2,7 @@
 #include "store/embedded/document.h"
 
 #include "bson/builder.h"
+#include "store/embedded/versions.h"
 
 #include <string.h>
 
@@ -106,7 +107,15 @@ int ash__document_stage(ash_embedded *s, uint32_t coll_id, ash_prepared *p, ash_
     struct iovec part = {(void *)(uintptr_t)p->doc.data, p->doc.len};
     if (p->doc.len <= ash__engine_inline_max(s->engine))
         return 0;
-    return ash__staged_write(s->engine, coll_id, &part, 1, &p->staged, err);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__staged_write(s->engine, coll_id, &part, 1, &p->staged, &own);
+    if (rc == ASH_ENOSPC) {
+        ash__versions_make_room(s);
+        return ash__staged_write(s->engine, coll_id, &part, 1, &p->staged, err);
+    }
+    if (rc != 0 && err != NULL)
+        *err = own;
+    return rc;
 }
 
 void ash__document_release(ash_embedded *s, ash_prepared *p)

@@ -203,6 +203,7 @@ const ash_store_ops ash__embedded_ops = {
     .maintain = ash__embedded_maintain,
     .look = ash__embedded_look,
     .expect_readers = ash__versions_expect_readers,
+    .forget_reader = ash__versions_forget_reader,
 };
 
 const ash_backend ash__backend_embedded = {

@@ -38,6 +38,7 @@ struct ash_versions {
     atomic_bool has_readers; /* so that the others need no lock */
     atomic_bool any_kept;
     seen (*places)[WAYS];                       /* NULL until the first */
+    ash_giving *givings;                        /* under way */
     struct ash_version kept[ASH_VERSIONS_KEPT]; /* the first WANTED are */
 };
 
@@ -227,6 +228,55 @@ void ash__versions_gave(ash_embedded *s, uint64_t reader, const char *db, const 
     ash__snapshot_close(over);
 }
 
+void ash__versions_forget_reader(ash_store *store, uint64_t reader)
+{
+    ash_versions *v = ash__embedded(store)->versions;
+    ash__gate_lock(v->gate);
+    for (size_t i = 0; v->places != NULL && i < PLACES; i++)
+        for (size_t k = 0; k < WAYS; k++)
+            if (v->places[i][k].reader == reader)
+                v->places[i][k] = (seen){0, 0, 0, 0};
+    ash__gate_unlock(v->gate);
+}
+
+void ash__versions_giving_begin(ash_embedded *s, ash_giving *g)
+{
+    ash_versions *v = s->versions;
+    ash__gate_lock(v->gate);
+    g->commit = 0;
+    if (!g->under_way) {
+        g->under_way = true;
+        g->before = NULL;
+        g->next = v->givings;
+        if (g->next != NULL)
+            g->next->before = g;
+        v->givings = g;
+    }
+    ash__gate_unlock(v->gate);
+}
+
+void ash__versions_giving_rest(ash_embedded *s, ash_giving *g, uint64_t commit)
+{
+    ash__gate_lock(s->versions->gate);
+    g->commit = commit;
+    ash__gate_unlock(s->versions->gate);
+}
+
+void ash__versions_giving_end(ash_embedded *s, ash_giving *g)
+{
+    if (!g->under_way)
+        return;
+    ash__gate_lock(s->versions->gate);
+    if (g->before != NULL)
+        g->before->next = g->next;
+    else
+        s->versions->givings = g->next;
+    if (g->next != NULL)
+        g->next->before = g->before;
+    g->under_way = false;
+    ash__gate_unlock(s->versions->gate);
+}
+
 void ash__versions_expect_readers(ash_store *store)
 {
     atomic_store(&ash__embedded(store)->versions->has_readers, true);
@@ -336,15 +386,30 @@ void ash__versions_give_back(ash_embedded *s, ash_version *version)
 
 /* ---- letting go ---- */
 
-/* One that nobody will ask for, taken out; NULL when there is none. */
-static ash_view *take_lapsed(ash_versions *v, int64_t now_ms)
+/* May a reader ask for it, or be given a document that belongs to it? */
+static bool may_be_asked_for(ash_versions *v, const ash_version *k, int64_t now_ms)
+{
+    seen *place = v->places != NULL ? place_of(v, k->file) : NULL;
+    for (size_t i = 0; i < WAYS && place != NULL; i++)
+        if (is_fresh(&place[i], k->file, now_ms) && place[i].commit <= k->commit)
+            return true;
+    for (const ash_giving *g = v->givings; g != NULL; g = g->next)
+        if (g->commit <= k->commit)
+            return true;
+    return false;
+}
+
+/* One that nobody will ask for, taken out; NULL when there is none.  newest: a commit, of which
+ * every snapshot is that is still to be opened; or 0: go by age alone. */
+static ash_view *take_idle(ash_versions *v, int64_t now_ms, uint64_t newest)
 {
     ash_view *view = NULL;
     bool any = false;
     ash__gate_lock(v->gate);
     for (size_t i = 0; i < ASH_VERSIONS_KEPT; i++) {
         ash_version *k = &v->kept[i];
-        bool over = k->used_ms < now_ms - SEEN_MS || k->since_ms < now_ms - LONGEST_MS;
+        bool over = k->used_ms < now_ms - SEEN_MS || k->since_ms < now_ms - LONGEST_MS ||
+                    (newest > k->commit && !may_be_asked_for(v, k, now_ms));
         if (view == NULL && k->view != NULL && over && !k->in_use) {
             view = k->view;
             k->view = NULL;
@@ -356,11 +421,27 @@ static ash_view *take_lapsed(ash_versions *v, int64_t now_ms)
     return view;
 }
 
-void ash__versions_lapse(ash_embedded *s)
+static void let_go(ash_embedded *s, uint64_t newest)
 {
     int64_t now = ash__clock_ms();
-    if (!atomic_load(&s->versions->any_kept))
-        return;
-    for (ash_view *view; (view = take_lapsed(s->versions, now)) != NULL;)
+    for (ash_view *view; (view = take_idle(s->versions, now, newest)) != NULL;)
         ash__snapshot_close(view);
+}
+
+void ash__versions_lapse(ash_embedded *s)
+{
+    if (atomic_load(&s->versions->any_kept))
+        let_go(s, 0);
+}
+
+void ash__versions_make_room(ash_embedded *s)
+{
+    ash_view *view = NULL;
+    ash_error ignored = ASH_ERROR_INIT;
+    if (!atomic_load(&s->versions->any_kept) ||
+        ash__snapshot_committed(s->engine, &view, &ignored) != 0)
+        return;
+    uint64_t newest = ash__view_commit(view);
+    ash__snapshot_close(view);
+    let_go(s, newest);
 }

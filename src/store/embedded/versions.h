@@ -13,7 +13,11 @@
  * Bounded: ASH_VERSIONS_SEEN files documents, ASH_VERSIONS_KEPT snapshots, each for ten seconds
  * after its last use and for ten minutes in all.  What is over that is forgotten, oldest first;
  * then the chunks are the newest ones, as without all this.  Costs nothing to whoever names no
- * reader, and to the others a lock for each files document. */
+ * reader, and to the others a lock for each files document and each batch of them.
+ *
+ * A version keeps the space of what was deleted.  On a full disk those are let go at once that
+ * nobody can ask for: no other client was given the file before it changed, and none is in the
+ * middle of a find that may still give it. */
 
 #include "store/embedded/embedded.h"
 
@@ -25,6 +29,21 @@ void ash__versions_free(ash_versions *v); /* before the engine is closed */
 
 /* Without this nothing is kept. */
 void ash__versions_expect_readers(ash_store *store);
+/* It will not come again. */
+void ash__versions_forget_reader(ash_store *store, uint64_t reader);
+
+/* A find that may give files documents to a reader: from before its snapshot is opened until
+ * nothing that it found there is left to be given.  begin again: a new snapshot.  end: also of one
+ * that never began. */
+typedef struct ash_giving {
+    struct ash_giving *next, *before;
+    uint64_t commit; /* of the snapshot; 0: not known yet */
+    bool under_way;
+} ash_giving;
+void ash__versions_giving_begin(ash_embedded *s, ash_giving *g);
+void ash__versions_giving_rest(ash_embedded *s, ash_giving *g, uint64_t commit);
+void ash__versions_giving_end(ash_embedded *s, ash_giving *g);
+
 /* The reader was given this document of db.coll ("NAME.files") from the view. */
 void ash__versions_gave(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
                         ash_doc doc, uint64_t commit);
@@ -42,5 +61,7 @@ ash_view *ash__version_view(const ash_version *version);
 void ash__versions_give_back(ash_embedded *s, ash_version *version);
 
 void ash__versions_lapse(ash_embedded *s);
+/* Lets go what nobody can ask for any more, whatever its age. */
+void ash__versions_make_room(ash_embedded *s);
 
 #endif
