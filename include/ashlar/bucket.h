@@ -178,7 +178,9 @@ void ash_upload_free(ash_upload *u);
  * are kept with it, but not a fence. Whole chunks count as stored. */
 const char *ash_upload_token(const ash_upload *u); /* NULL unless resumable */
 /* *out stands at the first byte that is not safely stored: ash_upload_position().  Reads what is
- * stored, for the digest.  ASH_ENOTFOUND: unknown or expired. */
+ * stored, for the digest.  Whoever had the upload before loses it: its write or finish is
+ * ASH_ELOST, and its abort does nothing.  ASH_ENOTFOUND: unknown or expired.  ASH_EEXISTS: there is
+ * a file of its id already. */
 int ash_bucket_resume_upload(ash_bucket *b, const char *token, ash_upload **out, ash_error *err);
 
 /* Read `in` to its end as one file.  *id (may be NULL): initialised on success,

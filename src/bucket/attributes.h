@@ -13,7 +13,11 @@
  *
  * A resumable upload has a document of its own until it is finished:
  *
- *   {_id: {resume: TOKEN}, upload: {files_id, filename, chunkSize, …}, expires: date}
+ *   {_id: {resume: TOKEN}, upload: {files_id, filename, chunkSize, …}, holder: ObjectId,
+ *    expires: date}
+ *
+ * holder says who goes on with it: whoever resumes it puts another one there, and the one before
+ * fails at its next chunks, and cannot finish.
  */
 
 #include "bucket/file.h"

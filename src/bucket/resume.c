@@ -55,6 +55,8 @@ int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
     bson_append_document_begin(&doc, "upload", 6, &upload);
     build_upload(u, &upload);
     bson_append_document_end(&doc, &upload);
+    bson_oid_init(&u->holder, NULL);
+    bson_append_oid(&doc, "holder", 6, &u->holder);
     bson_append_date_time(&doc, "expires", 7, u->kept_until_ms);
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     o.op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
@@ -63,33 +65,79 @@ int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
     return rc;
 }
 
+/* The document, as long as nobody else goes on with the upload. */
+static void held(const ash_upload *u, bson_t *filter)
+{
+    ash__resume_filter(filter, u->token);
+    bson_append_oid(filter, "holder", 6, &u->holder);
+}
+
+static int is_there(const ash_upload *u, ash_transaction *t, const bson_t *filter,
+                    int64_t deadline_ms, bool *found, ash_error *err)
+{
+    bson_t doc;
+    bson_t *only_id = BCON_NEW("_id", BCON_INT32(1));
+    ash_find_options o = ash__bucket_find_options(u->bucket, t, deadline_ms);
+    o.projection = only_id;
+    int rc = ash__collection_find_if_any(u->bucket->attributes, filter, &o, &doc, found, err);
+    if (*found)
+        bson_destroy(&doc);
+    bson_destroy(only_id);
+    return rc;
+}
+
+int ash__resume_say_lost(const ash_upload *u, ash_transaction *t, int64_t deadline_ms,
+                         ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bool found = false;
+    ash__resume_filter(&filter, u->token);
+    int rc = is_there(u, t, &filter, deadline_ms, &found, err);
+    bson_destroy(&filter);
+    if (rc == 0 && found)
+        rc =
+            ash__fail(err, ASH_ELOST, "another process goes on with resumable upload %s", u->token);
+    else if (rc == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND,
+                       "resumable upload %s has expired, or another process finished it", u->token);
+    return rc;
+}
+
+static int move_expiry(ash_upload *u, const bson_t *filter, int64_t until_ms, int64_t deadline_ms,
+                       bool *found, ash_error *err)
+{
+    int64_t matched = 0;
+    bson_t *set = BCON_NEW("$set", "{", "holder", BCON_OID(&u->holder), "expires",
+                           BCON_DATE_TIME(until_ms), "}");
+    ash_op op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
+    int rc = ash__collection_change(u->bucket->attributes, filter, set, false, false, &op, &matched,
+                                    err);
+    bson_destroy(set);
+    *found = matched > 0;
+    if (*found)
+        u->kept_until_ms = until_ms;
+    return rc;
+}
+
 /* Moved on when a quarter of the time is over, so that a running upload never expires. */
 int ash__resume_keep(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
-    int64_t now = ash__clock_wall_ms();
-    int64_t until = ash__expiry_ms(now, u->resume_expiry_s);
-    int64_t matched = 0;
-    if (until - u->kept_until_ms < u->resume_expiry_s * 250)
-        return 0;
     bson_t filter = BSON_INITIALIZER;
-    bson_t *set = BCON_NEW("$set", "{", "expires", BCON_DATE_TIME(until), "}");
-    ash__resume_filter(&filter, u->token);
-    ash_op op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
-    int rc = ash__collection_change(u->bucket->attributes, &filter, set, false, false, &op,
-                                    &matched, err);
-    if (rc == 0 && matched == 0)
-        rc = ash__fail(err, ASH_ENOTFOUND, "resumable upload %s has expired", u->token);
-    u->kept_until_ms = until;
-    bson_destroy(set);
+    bool found = false;
+    int64_t until = ash__expiry_ms(ash__clock_wall_ms(), u->resume_expiry_s);
+    held(u, &filter);
+    int rc = until - u->kept_until_ms < u->resume_expiry_s * 250
+                 ? is_there(u, NULL, &filter, deadline_ms, &found, err)
+                 : move_expiry(u, &filter, until, deadline_ms, &found, err);
     bson_destroy(&filter);
-    return rc;
+    return rc == 0 && !found ? ash__resume_say_lost(u, NULL, deadline_ms, err) : rc;
 }
 
 int ash__resume_remove(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
                        ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash__resume_filter(&filter, u->token);
+    held(u, &filter);
     ash_op op = ash__bucket_write_op(u->bucket, t, deadline_ms);
     int rc = ash__collection_remove_all(u->bucket->attributes, &filter, &op, removed, err);
     bson_destroy(&filter);
@@ -214,10 +262,46 @@ static int read_stored(ash_upload *u, int64_t deadline_ms, ash_error *err)
     ash_cursor_free(cursor);
     bson_destroy(sort);
     bson_destroy(&filter);
-    /* What follows a gap is of no use and would refuse the chunks to come. */
+    return rc;
+}
+
+/* From here on the one who had it stores nothing more, but for what is on its way. */
+static int take_over(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bool found = false;
+    int64_t until = ash__expiry_ms(ash__clock_wall_ms(), u->resume_expiry_s);
+    bson_oid_init(&u->holder, NULL);
+    ash__resume_filter(&filter, u->token);
+    int rc = move_expiry(u, &filter, until, deadline_ms, &found, err);
+    bson_destroy(&filter);
+    return rc == 0 && !found ? ash__resume_say_lost(u, NULL, deadline_ms, err) : rc;
+}
+
+static int refuse_existing(ash_upload *u, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+{
+    bool exists = false;
+    int rc = ash__file_exists(u->bucket, t, &u->id, deadline_ms, &exists, err);
+    if (rc == 0 && exists) {
+        char *id = ash__id_text(&u->id);
+        rc = ash__fail(err, ASH_EEXISTS, "a file with the id %s exists already", id);
+        ash__free(id);
+    }
+    return rc;
+}
+
+/* What follows a gap, or is no whole chunk, is of no use and would refuse the chunks to come; but
+ * it may be the last chunk of a file that became visible meanwhile.  Without transactions one that
+ * does so between the look and the removal loses it: only two uploads that were given the same id
+ * can come to that, since the holder of the document is another one by now. */
+static int cut_off_rest(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                        int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    ash_upload *u = ctx;
+    (void)manner;
+    int rc = refuse_existing(u, t, deadline_ms, err);
     if (rc == 0)
-        rc = ash__chunks_remove(u->bucket, NULL, &u->id, u->writer.stored, -1, deadline_ms, NULL,
-                                err);
+        rc = ash__chunks_remove(b, t, &u->id, u->writer.stored, -1, deadline_ms, NULL, err);
     return rc;
 }
 
@@ -233,9 +317,13 @@ int ash_bucket_resume_upload(ash_bucket *b, const char *token, ash_upload **out,
     rc = rebuild(b, token, &found, &u, err);
     bson_destroy(&found);
     if (rc == 0)
-        rc = ash__resume_keep(u, deadline, err);
+        rc = refuse_existing(u, NULL, deadline, err);
+    if (rc == 0)
+        rc = take_over(u, deadline, err);
     if (rc == 0)
         rc = read_stored(u, deadline, err);
+    if (rc == 0)
+        rc = ash__bucket_commit(b, cut_off_rest, u, deadline, err);
     if (rc == 0) {
         *out = u;
         return 0;

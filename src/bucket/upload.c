@@ -244,17 +244,67 @@ int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err)
     return rc;
 }
 
-/* Only numbers below `stored` are this upload's: a chunk of an existing file with the same id would
- * have refused ours. */
+/* On a server everybody who writes waits for a transaction. */
+#define CHUNKS_AT_ONCE 8192
+
+typedef struct discard_call {
+    ash_upload *upload;
+    int64_t first; /* chunk that is certainly this upload's */
+    bool ours;
+    bool later; /* they are too many for the transaction */
+} discard_call;
+
+/* Only numbers below `stored` can be this upload's: a chunk that was there would have refused ours.
+ * But they may have become a file's since: this one's whose commit gave no answer, or that of the
+ * process that went on with the same resumable upload. */
+static int find_first(discard_call *call, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+{
+    ash_file *file = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    const ash_upload *u = call->upload;
+    int rc = ash__file_get(u->bucket, t, &u->id, false, deadline_ms, &file, &own);
+    call->first = 0;
+    if (rc == 0)
+        call->first = ash__chunk_count(file->length, file->chunk_size);
+    else if (rc == ASH_ECORRUPT)
+        call->first = INT64_MAX;
+    ash_file_free(file);
+    return rc == ASH_ECORRUPT ? 0 : ash__unless(ASH_ENOTFOUND, rc, &own, err);
+}
+
+/* The resume document goes first.  Whose removal finds it is alone with the chunks from then on,
+ * with transactions or without: nobody can take the upload over any more, nor finish it.  Without
+ * them a process that ends in between leaves chunks for the sweep. */
+static int commit_discard(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                          int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    discard_call *call = ctx;
+    ash_upload *u = call->upload;
+    int64_t removed = 1;
+    int rc = 0;
+    if (u->token[0] != '\0')
+        rc = ash__resume_remove(u, t, deadline_ms, &removed, err);
+    call->ours = rc == 0 && removed > 0;
+    if (call->ours)
+        rc = find_first(call, t, deadline_ms, err);
+    int64_t count = u->writer.stored - call->first;
+    call->later = t != NULL && !manner->embedded && count > CHUNKS_AT_ONCE;
+    if (rc == 0 && call->ours && !call->later && count > 0)
+        rc =
+            ash__chunks_remove(b, t, &u->id, call->first, u->writer.stored, deadline_ms, NULL, err);
+    return rc;
+}
+
 int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
-    int rc = 0;
+    discard_call call = {.upload = u};
     (void)ash__chunk_writer_settle(&u->writer, deadline_ms, NULL);
-    if (u->writer.stored > 0)
-        rc = ash__chunks_remove(u->bucket, NULL, &u->id, 0, u->writer.stored, deadline_ms, NULL,
-                                err);
-    if (rc == 0 && u->token[0] != '\0')
-        rc = ash__resume_remove(u, NULL, deadline_ms, NULL, err);
+    if (u->writer.stored == 0 && u->token[0] == '\0')
+        return 0;
+    int rc = ash__bucket_commit(u->bucket, commit_discard, &call, deadline_ms, err);
+    if (rc == 0 && call.ours && call.later)
+        rc = ash__chunks_remove(u->bucket, NULL, &u->id, call.first, u->writer.stored, deadline_ms,
+                                NULL, err);
     return rc;
 }
 

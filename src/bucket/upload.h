@@ -34,6 +34,7 @@ struct ash_upload {
     int64_t ttl_s; /* 0: never */
     int64_t timeout_ms;
     char token[ASH_TOKEN_CHARS + 1]; /* "" unless resumable */
+    bson_oid_t holder;               /* in the resume document as long as nobody took it over */
     int64_t resume_expiry_s;
     int64_t kept_until_ms; /* wall time in the resume document */
     ash_chunk_writer writer;
@@ -49,12 +50,17 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
 /* Checks the state, and that the last hour's sleep did not let the upload expire. */
 int ash__upload_state_check(const ash_upload *u, ash_error *err);
 int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err);
-/* Delete the chunks that this upload stored. */
+/* Delete the chunks that this upload stored, and its resume document: nothing of a file that is
+ * visible, and nothing at all when somebody else goes on with the upload, or finished it. */
 int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err);
 
 /* The resume document: made when a resumable upload opens, its expiry moved while it runs, removed
- * in the commit that finishes it. */
+ * in the commit that finishes it.  keep and remove look for it as this upload left it; keep fails
+ * when somebody else goes on with it (ASH_ELOST), or it is gone (ASH_ENOTFOUND). */
 int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err);
+/* What keep says of a document that is not this upload's any more. */
+int ash__resume_say_lost(const ash_upload *u, ash_transaction *t, int64_t deadline_ms,
+                         ash_error *err);
 int ash__resume_keep(ash_upload *u, int64_t deadline_ms, ash_error *err);
 int ash__resume_remove(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
                        ash_error *err);

@@ -148,7 +148,10 @@ static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     uint32_t old_count = 0;
     int64_t kept = 1;
     int rc = 0;
-    if (call->with_chunks)
+    /* With a transaction the removal of the resume document tells; here it would be too late. */
+    if (t == NULL && u->token[0] != '\0')
+        rc = ash__resume_keep(u, deadline_ms, err);
+    if (rc == 0 && call->with_chunks)
         rc = ash__chunk_writer_insert(&u->writer, t, deadline_ms, err);
     if (rc == 0)
         rc = ash__fence_check(b, t, manner, &u->fence, &u->id, deadline_ms, err);
@@ -164,7 +167,7 @@ static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     if (rc == 0 && u->token[0] != '\0')
         rc = ash__resume_remove(u, t, deadline_ms, &kept, err);
     if (rc == 0 && kept == 0)
-        rc = ash__fail(err, ASH_ENOTFOUND, "resumable upload %s has expired", u->token);
+        rc = ash__resume_say_lost(u, t, deadline_ms, err);
     if (rc == 0 && old_count > 0)
         rc = ash__delete_ids(b, t, manner, &old, deadline_ms, err);
     bson_destroy(&old);

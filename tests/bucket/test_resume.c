@@ -167,6 +167,75 @@ static void test_bucket_resume__condition_is_kept(void **state)
     ash__free(token);
 }
 
+/* Two processes that go on with the same upload; `data` is 1,000 bytes that the store has 62 whole
+ * chunks of. */
+static char *begin_two(fixture *f, const uint8_t *data, ash_upload **first, ash_upload **second)
+{
+    char *token = begin(f, NULL, data, 1000);
+    assert_ok(ash_bucket_resume_upload(f->bucket, token, first, &f->err), &f->err);
+    assert_ok(ash_bucket_resume_upload(f->bucket, token, second, &f->err), &f->err);
+    assert_int_equal(ash_upload_position(*second), 992);
+    assert_ok(ash_upload_write(*first, data + 992, 8, &f->err), &f->err);
+    assert_ok(ash_upload_write(*second, data + 992, 8, &f->err), &f->err);
+    return token;
+}
+
+static void test_bucket_resume__the_last_who_goes_on_has_it(void **state)
+{
+    fixture *f = *state;
+    ash_upload *first = NULL, *second = NULL;
+    uint8_t *data = support_bytes(1000, 6);
+    char *token = begin_two(f, data, &first, &second);
+    assert_int_equal(ash_upload_finish(first, NULL, &f->err), ASH_ELOST);
+    assert_ok(ash_upload_abort(first, &f->err), &f->err);
+    ash_upload_free(first);
+    assert_int_equal(support_count(f->files, "{}"), 0);
+    assert_ok(ash_upload_finish(second, NULL, &f->err), &f->err);
+    support_expect(f, ash_upload_id(second), data, 1000);
+    ash_upload_free(second);
+    ash__free(token);
+    ash__free(data);
+}
+
+static void test_bucket_resume__abort_leaves_what_another_finished(void **state)
+{
+    fixture *f = *state;
+    for (int finishes = 0; finishes < 2; finishes++) {
+        ash_upload *first = NULL, *second = NULL;
+        uint8_t *data = support_bytes(1000, 7);
+        char *token = begin_two(f, data, &first, &second);
+        assert_ok(ash_upload_finish(second, NULL, &f->err), &f->err);
+        if (finishes)
+            assert_true(ash_upload_finish(first, NULL, &f->err) != 0);
+        (void)ash_upload_abort(first, NULL);
+        ash_upload_free(first);
+        support_expect(f, ash_upload_id(second), data, 1000);
+        ash_upload_free(second);
+        ash__free(token);
+        ash__free(data);
+    }
+}
+
+static void test_bucket_resume__leaves_another_file_of_its_id(void **state)
+{
+    fixture *f = *state;
+    ash_upload *u = NULL, *again = NULL;
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    bson_value_t id = support_int_id(7);
+    uint8_t *data = support_bytes(1000, 8);
+    o.resumable = true;
+    assert_ok(ash_bucket_open_upload_stream_with_id(f->bucket, &id, "f", &o, &u, &f->err), &f->err);
+    assert_int_equal(support_put_with(f, &id, "other", data, 1000, NULL), 0);
+    assert_int_equal(ash_bucket_resume_upload(f->bucket, ash_upload_token(u), &again, &f->err),
+                     ASH_EEXISTS);
+    support_expect(f, &id, data, 1000);
+    assert_ok(ash_upload_abort(u, &f->err), &f->err);
+    ash_upload_free(u);
+    support_expect(f, &id, data, 1000);
+    assert_int_equal(support_count(f->attributes, "{\"upload\": {\"$exists\": true}}"), 0);
+    ash__free(data);
+}
+
 static void test_bucket_resume__ordinary_uploads_have_no_token(void **state)
 {
     fixture *f = *state;
@@ -181,10 +250,11 @@ int main(void)
 #define T(name)                                                                                    \
     cmocka_unit_test_setup_teardown(test_bucket_resume__##name, support_setup, support_teardown)
     const struct CMUnitTest tests[] = {
-        T(goes_on_after_reopening),        T(stands_before_a_gap),
-        T(unknown_and_expired_tokens),     T(is_kept_for_a_day),
-        T(abort_takes_everything),         T(condition_is_kept),
-        T(ordinary_uploads_have_no_token),
+        T(goes_on_after_reopening),       T(stands_before_a_gap),
+        T(unknown_and_expired_tokens),    T(is_kept_for_a_day),
+        T(abort_takes_everything),        T(condition_is_kept),
+        T(the_last_who_goes_on_has_it),   T(abort_leaves_what_another_finished),
+        T(leaves_another_file_of_its_id), T(ordinary_uploads_have_no_token),
     };
     return cmocka_run_group_tests_name("bucket resume", tests, NULL, NULL);
 }
