@@ -10,12 +10,20 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 enum { FORGET_AFTER_S = 7 * 24 * 3600, TOKEN_MAX = 256 };
+
+struct ash_pending {
+    char *path;
+    int fd;      /* locked */
+    char *token; /* in the file; NULL: none */
+};
 
 static bool is_absolute(const char *path)
 {
@@ -60,8 +68,10 @@ static void add_path(ash_buffer *key, const char *path)
     free(real);
 }
 
-char *ash__pending_path(const ash_cmd *cmd, const char *name, const char *settings,
-                        const char *local, const struct stat *st, ash_error *err)
+/* Where the token of this upload is kept; the caller frees.  NULL with err filled when the place
+ * cannot be made. */
+static char *path_of(const ash_cmd *cmd, const char *name, const char *settings, const char *local,
+                     const struct stat *st, ash_error *err)
 {
     ash_buffer key = ASH_BUFFER_INIT;
     uint8_t hash[16];
@@ -93,29 +103,69 @@ char *ash__pending_path(const ash_cmd *cmd, const char *name, const char *settin
     return path;
 }
 
-/* The caller frees; NULL when there is none. */
-static char *load_token(const char *path)
+/* The token's file, open and locked.  Its holder may have removed it meanwhile: then the lock is on
+ * a file that nobody else will find, and *gone. */
+static int open_locked(const char *path, int *fd, bool *gone, ash_error *err)
 {
-    uint8_t *data = NULL;
-    size_t len = 0;
-    if (ash__file_load(path, TOKEN_MAX, &data, &len, NULL) != 0)
-        return NULL;
-    char *token = ash__strndup((const char *)data, strcspn((const char *)data, "\n"));
-    ash__free(data);
-    return token;
+    struct stat mine, there;
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*fd < 0)
+        return ash__fail_errno(err, errno, "cannot open %s", path);
+    /* A file system without locks has none to be asked for; the store's side holds all the same. */
+    if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+        close(*fd);
+        return ash__fail(err, ASH_ELOCKED,
+                         "another put --resume of the same file and name is running");
+    }
+    *gone = fstat(*fd, &mine) != 0 || stat(path, &there) != 0 || mine.st_ino != there.st_ino ||
+            mine.st_dev != there.st_dev;
+    if (*gone)
+        close(*fd);
+    return 0;
 }
 
-int ash__pending_reopen(const char *path, const ash_cmd *cmd, ash_bucket *bucket, int fd,
+/* NULL when there is none. */
+static char *load_token(int fd)
+{
+    char text[TOKEN_MAX + 1];
+    ssize_t got = pread(fd, text, TOKEN_MAX, 0);
+    text[got > 0 ? got : 0] = 0;
+    size_t len = strcspn(text, "\n");
+    return len > 0 ? ash__strndup(text, len) : NULL;
+}
+
+int ash__pending_open(const ash_cmd *cmd, const char *name, const char *settings, const char *local,
+                      const struct stat *st, ash_pending **out, ash_error *err)
+{
+    bool gone = true;
+    int fd = -1, result = 0;
+    char *path = path_of(cmd, name, settings, local, st, err);
+    if (path == NULL)
+        return err->code;
+    while (result == 0 && gone)
+        result = open_locked(path, &fd, &gone, err);
+    if (result != 0) {
+        ash__free(path);
+        return result;
+    }
+    *out = ash__new(ash_pending);
+    **out = (ash_pending){.path = path, .fd = fd, .token = load_token(fd)};
+    return 0;
+}
+
+bool ash__pending_known(const ash_pending *p)
+{
+    return p->token != NULL;
+}
+
+int ash__pending_reopen(ash_pending *p, const ash_cmd *cmd, ash_bucket *bucket, int fd,
                         ash_progress *progress, ash_upload **out, ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
-    char *token = load_token(path);
-    if (token == NULL)
+    if (p->token == NULL)
         return 0;
-    int result = ash_bucket_resume_upload(bucket, token, out, &own);
-    ash__free(token);
+    int result = ash_bucket_resume_upload(bucket, p->token, out, &own);
     if (result == ASH_ENOTFOUND) {
-        ash__pending_forget(path);
         ash__progress_clear(progress);
         ash__cmd_say(cmd, "the upload begun earlier has expired or was deleted: starting anew");
         return 0;
@@ -131,15 +181,37 @@ int ash__pending_reopen(const char *path, const ash_cmd *cmd, ash_bucket *bucket
     return 0;
 }
 
-int ash__pending_save(const char *path, const char *token, ash_error *err)
+/* In place, for the lock is on this very file. */
+int ash__pending_save(ash_pending *p, const char *token, ash_error *err)
 {
     char *line = ash__sprintf("%s\n", token);
-    int result = ash__file_replace(path, line, strlen(line), err);
+    int result = 0;
+    if (ftruncate(p->fd, 0) != 0)
+        result = ash__fail_errno(err, errno, "cannot write %s", p->path);
+    if (result == 0)
+        result = ash__file_write(p->fd, line, strlen(line), 0, err);
+    if (result == 0)
+        result = ash__file_sync(p->fd, err);
     ash__free(line);
+    ash__free(p->token);
+    p->token = result == 0 ? ash__strdup(token) : NULL;
     return result;
 }
 
-void ash__pending_forget(const char *path)
+void ash__pending_forget(ash_pending *p)
 {
-    unlink(path);
+    ash__free(p->token);
+    p->token = NULL;
+}
+
+void ash__pending_free(ash_pending *p)
+{
+    if (p == NULL)
+        return;
+    if (p->token == NULL)
+        unlink(p->path); /* before the lock goes */
+    close(p->fd);
+    ash__free(p->token);
+    ash__free(p->path);
+    ash__free(p);
 }

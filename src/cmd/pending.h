@@ -15,16 +15,22 @@
  * expires by itself) is found by the token alone.  Files of tokens that nobody came back to are
  * removed after a week. */
 
-/* Where the token of this upload is kept; the caller frees.  settings: the other options, as one
- * text.  NULL with err filled when the place cannot be made. */
-char *ash__pending_path(const ash_cmd *cmd, const char *name, const char *settings,
-                        const char *local, const struct stat *st, ash_error *err);
+typedef struct ash_pending ash_pending;
+
+/* settings: the other options of the upload, as one text.  The token's file is locked until
+ * ash__pending_free(), so that one process at a time works on an upload: ASH_ELOCKED. */
+int ash__pending_open(const ash_cmd *cmd, const char *name, const char *settings, const char *local,
+                      const struct stat *st, ash_pending **out, ash_error *err);
+/* Is there a token of an earlier run? */
+bool ash__pending_known(const ash_pending *p);
 /* The upload of an earlier run, if its token is there and good still; else *out stays NULL.  fd:
  * the local file, set to the first byte that is to come.  Says where it goes on, or that the
  * earlier upload is gone. */
-int ash__pending_reopen(const char *path, const ash_cmd *cmd, ash_bucket *bucket, int fd,
+int ash__pending_reopen(ash_pending *p, const ash_cmd *cmd, ash_bucket *bucket, int fd,
                         ash_progress *progress, ash_upload **out, ash_error *err);
-int ash__pending_save(const char *path, const char *token, ash_error *err);
-void ash__pending_forget(const char *path);
+int ash__pending_save(ash_pending *p, const char *token, ash_error *err);
+/* There is nothing to come back to. */
+void ash__pending_forget(ash_pending *p);
+void ash__pending_free(ash_pending *p); /* NULL is fine */
 
 #endif

@@ -128,19 +128,19 @@ static int open_upload(struct put *p, const char *name, bool resumable, ash_uplo
     return ash_bucket_open_upload_stream(p->bucket, name, &opts, out, err);
 }
 
-/* *pending: where the upload's token is kept, or NULL when it has none. */
+/* *pending: of the upload's token, or NULL when it has none. */
 static int open_resumable(struct put *p, int fd, const struct job *job, ash_upload **out,
-                          char **pending, ash_error *err)
+                          ash_pending **pending, ash_error *err)
 {
     struct stat st;
     if (!p->resume || fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
         st.st_size < RESUME_BYTES)
         return open_upload(p, job->name, false, out, err);
-    *pending = ash__pending_path(p->cmd, job->name, p->settings, job->path, &st, err);
-    if (*pending == NULL)
-        return err->code;
-    bool known = access(*pending, F_OK) == 0;
-    int result = ash__pending_reopen(*pending, p->cmd, p->bucket, fd, p->progress, out, err);
+    int result = ash__pending_open(p->cmd, job->name, p->settings, job->path, &st, pending, err);
+    if (result != 0)
+        return result;
+    bool known = ash__pending_known(*pending);
+    result = ash__pending_reopen(*pending, p->cmd, p->bucket, fd, p->progress, out, err);
     if (result != 0 || *out != NULL)
         return result;
     if (!known && !p->recursive) {
@@ -200,7 +200,7 @@ static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf
 {
     ash_upload *upload = NULL;
     ash_file *file = NULL;
-    char *pending = NULL;
+    ash_pending *pending = NULL;
     int64_t began = ash__clock_ms();
     int result = open_resumable(p, fd, job, &upload, &pending, err);
     if (result == 0 && fd >= 0)
@@ -215,10 +215,10 @@ static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf
         ash_upload_abort(upload, NULL);
     }
     ash_upload_free(upload);
+    ash__pending_free(pending);
     if (result == 0)
         report_done(p, job, file, ash__clock_ms() - began);
     ash_file_free(file);
-    ash__free(pending);
     return result;
 }
 
@@ -512,7 +512,10 @@ const ash_cmd_verb ash__cmd_put = {
         "folder of the store itself is passed over, and NAME is put in front of each path.\n"
         "With --resume, an upload that ends early is kept in the store for 24 hours.  The same "
         "command goes on with it, as\n"
-        "long as the local file has the same size and time of change.",
+        "long as the local file has the same size and time of change; while one is running, a "
+        "second "
+        "one is refused (exit\n"
+        "status 6).",
     .options = options,
     .min_words = 1,
     .max_words = -1,

@@ -99,6 +99,46 @@ case_put_resume_after_kill() {
     "$ASHLAR" -s "$scratch/killed-served" check
 }
 
+# The same line twice at once: one of them says so and leaves the other alone, whatever the moment.
+case_put_resume_twice_at_once() {
+    export XDG_STATE_HOME="$scratch/state1"
+    head -c 150000000 /dev/urandom >"$scratch/in"
+    start_server "$scratch/twice"
+    for delay in 0.05 0.1 0.2 0.3 0.5; do
+        "$ASHLAR" -s "$scratch/twice" -q put --resume --name "q$delay" "$scratch/in" &
+        first=$!
+        sleep $delay
+        second=0
+        "$ASHLAR" -s "$scratch/twice" -q put --resume --name "q$delay" "$scratch/in" 2>"$scratch/err" || second=$?
+        wait $first
+        case $second in
+        0) ;; # it came when the first was done
+        6) grep -q 'another put --resume of the same file and name is running' "$scratch/err" ;;
+        *) return 1 ;;
+        esac
+        "$ASHLAR" -s "$scratch/twice" cat "q$delay" | cmp - "$scratch/in"
+        "$ASHLAR" -s "$scratch/twice" rm "q$delay"
+    done
+    [ "$(ls "$XDG_STATE_HOME/ashlar/uploads" | wc -l)" = 0 ]
+    # Two who do not share a lock, as on two machines: the token was copied.
+    for delay in 0.05 0.1 0.2 0.3 0.5; do
+        "$ASHLAR" -s "$scratch/twice" -q put --resume --name "r$delay" "$scratch/in" 2>/dev/null &
+        first=$!
+        sleep $delay
+        rm -rf "$scratch/state2"
+        cp -R "$XDG_STATE_HOME" "$scratch/state2"
+        XDG_STATE_HOME="$scratch/state2" "$ASHLAR" -s "$scratch/twice" -q put --resume --name "r$delay" "$scratch/in" 2>"$scratch/err" || true
+        wait $first || true
+        # Whatever came of the race, nothing is there in pieces, and the same line mends the rest.
+        "$ASHLAR" -s "$scratch/twice" stat "r$delay" >/dev/null 2>&1 ||
+            "$ASHLAR" -s "$scratch/twice" -q put --resume --name "r$delay" "$scratch/in"
+        "$ASHLAR" -s "$scratch/twice" cat "r$delay" | cmp - "$scratch/in"
+        "$ASHLAR" -s "$scratch/twice" rm "r$delay"
+    done
+    stop_server
+    "$ASHLAR" -s "$scratch/twice" check
+}
+
 case_unfinished_uploads_are_listed_and_deleted() {
     store=$scratch/unfinished
     scratch=$(cd "$scratch" && pwd -P)
