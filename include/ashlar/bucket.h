@@ -131,7 +131,10 @@ typedef struct ash_upload_options {
     const bson_t *aliases;       /* deprecated; array of strings */
     ash_put_condition condition; /* violated: ASH_ECONDITION from finish, nothing becomes visible */
     const bson_value_t *newest;
-    bool replace; /* older revisions of the name disappear in the commit that shows this one */
+    bool replace; /* older revisions of the name disappear in the commit that shows this one; one of
+                     them may have its id, unless it is resumable.  Without transactions such a
+                     one goes just before.  Through a folder's server, and with the same id, as
+                     much as that can put in place within five seconds: else ASH_ETIMEOUT */
     const ash_fence *fence;  /* stale: ASH_ELOST from finish */
     int64_t ttl_s;           /* 0: the bucket's default; < 0: never expires */
     bool resumable;          /* keep the bytes when the process dies, until resume_expiry_s */

@@ -11,22 +11,6 @@ typedef struct alter_call {
     ash_file *result;
 } alter_call;
 
-static int check_unchanged(const ash_alter *a, ash_transaction *t, int64_t deadline_ms,
-                           ash_error *err)
-{
-    ash_file *now = NULL;
-    ash_error own = ASH_ERROR_INIT;
-    int rc = ash__file_get(a->bucket, t, &a->file->id, true, deadline_ms, &now, &own);
-    bool same = rc == 0 && ash__file_same(a->file, now);
-    ash_file_free(now);
-    if (same || (rc != 0 && rc != ASH_ENOTFOUND && rc != ASH_ECORRUPT))
-        return ash__unless(0, rc, &own, err);
-    char *id = ash__id_text(&a->file->id);
-    rc = ash__fail(err, ASH_ECONFLICT, "file %s was changed or deleted meanwhile", id);
-    ash__free(id);
-    return rc;
-}
-
 /* The next number, of changed and staged chunks together, not below n; INT64_MAX: none. */
 static int64_t next_new(const ash_alter *a, size_t *changed_at, size_t *staged_at)
 {
@@ -173,7 +157,7 @@ static int commit_alter(ash_bucket *b, ash_transaction *t, const ash_commit_mann
     ash_alter *a = call->alter;
     int rc = ash__fence_check(b, t, manner, &a->fence, &a->file->id, deadline_ms, err);
     if (rc == 0)
-        rc = check_unchanged(a, t, deadline_ms, err);
+        rc = ash__file_check_unchanged(b, t, a->file, deadline_ms, err);
     if (rc == 0)
         rc = update_documents(a, t, deadline_ms, err);
     ash_file_free(call->result);

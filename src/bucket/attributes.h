@@ -18,6 +18,10 @@
  *
  * holder says who goes on with it: whoever resumes it puts another one there, and the one before
  * fails at its next chunks, and cannot finish.
+ *
+ * A transfer (transfer.h) has one, too, while it runs:
+ *
+ *   {_id: {copy: FILE ID}, version: ObjectId}
  */
 
 #include "bucket/file.h"

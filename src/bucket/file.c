@@ -350,3 +350,19 @@ int ash_bucket_get_file_by_name(ash_bucket *b, const char *filename, int32_t rev
     return ash__file_get_by_name(b, NULL, filename, revision, with_attributes,
                                  ash__bucket_deadline(b, 0), out, err);
 }
+
+int ash__file_check_unchanged(ash_bucket *b, ash_transaction *t, const ash_file *file,
+                              int64_t deadline_ms, ash_error *err)
+{
+    ash_file *now = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__file_get(b, t, &file->id, true, deadline_ms, &now, &own);
+    bool same = rc == 0 && ash__file_same(file, now);
+    ash_file_free(now);
+    if (same || (rc != 0 && rc != ASH_ENOTFOUND && rc != ASH_ECORRUPT))
+        return ash__unless(0, rc, &own, err);
+    char *id = ash__id_text(&file->id);
+    rc = ash__fail(err, ASH_ECONFLICT, "file %s was changed or deleted meanwhile", id);
+    ash__free(id);
+    return rc;
+}

@@ -44,6 +44,9 @@ int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, 
 
 /* The same bytes in the files document and the same version. */
 bool ash__file_same(const ash_file *a, const ash_file *b);
+/* ASH_ECONFLICT unless the file is still as it was read, with its attributes. */
+int ash__file_check_unchanged(ash_bucket *b, ash_transaction *t, const ash_file *file,
+                              int64_t deadline_ms, ash_error *err);
 
 /* _id and uploadDate of the newest revision of a name; *found false when there is none.  *id:
  * bson_value_destroy(). */

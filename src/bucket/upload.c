@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "bucket/transfer.h"
 
 static const int64_t RESUME_EXPIRY_S = 24 * 3600;
 
@@ -75,7 +76,7 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
     u->bucket = b;
     u->chunk_size = chunk_size;
     u->filename = ash__strdup(filename);
-    u->newest.value_type = BSON_TYPE_EOD;
+    u->newest.value_type = u->staged.value_type = BSON_TYPE_EOD;
     u->stored_at_ms = ash__clock_ms();
     bson_value_copy(id, &u->id);
     bson_init(&u->extra);
@@ -92,7 +93,31 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
     return rc;
 }
 
-static int open_upload(ash_bucket *b, const bson_value_t *id, const char *filename,
+int ash__upload_stage(ash_upload *u, ash_error *err)
+{
+    u->staged.value_type = BSON_TYPE_OID;
+    bson_oid_init(&u->staged.value.v_oid, NULL);
+    ash__chunk_writer_release(&u->writer);
+    return ash__chunk_writer_init(&u->writer, u->bucket, &u->staged, u->chunk_size, 0, err);
+}
+
+/* A revision that is to be replaced may have the very id.  What can be resumed is looked for under
+ * its own id, and does not take the place of such a one. */
+static int stage_if_replaced(ash_upload *u, ash_error *err)
+{
+    ash_file *file = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
+    int rc = ash__file_get(u->bucket, NULL, &u->id, false, deadline, &file, &own);
+    bool same = rc == 0 && file->filename != NULL && strcmp(file->filename, u->filename) == 0;
+    ash_file_free(file);
+    if (same)
+        return ash__upload_stage(u, err);
+    return rc == ASH_ECORRUPT ? 0 : ash__unless(ASH_ENOTFOUND, rc, &own, err);
+}
+
+/* given: somebody chose the id. */
+static int open_upload(ash_bucket *b, const bson_value_t *id, bool given, const char *filename,
                        const ash_upload_options *opts, ash_upload **out, ash_error *err)
 {
     ash_upload_options o;
@@ -111,6 +136,8 @@ static int open_upload(ash_bucket *b, const bson_value_t *id, const char *filena
                              err);
     if (rc == 0)
         rc = take_options(u, &o, err);
+    if (rc == 0 && o.replace && given && !o.resumable)
+        rc = stage_if_replaced(u, err);
     if (rc == 0 && o.resumable)
         rc = ash__resume_create(u, ash__bucket_deadline(b, u->timeout_ms), err);
     if (rc == 0) {
@@ -128,7 +155,7 @@ int ash_bucket_open_upload_stream(ash_bucket *b, const char *filename,
 {
     bson_value_t id = {.value_type = BSON_TYPE_OID};
     bson_oid_init(&id.value.v_oid, NULL);
-    return open_upload(b, &id, filename, opts, out, err);
+    return open_upload(b, &id, false, filename, opts, out, err);
 }
 
 int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
@@ -136,7 +163,7 @@ int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
                                           ash_upload **out, ash_error *err)
 {
     ash_assert(id != NULL);
-    return open_upload(b, id, filename, opts, out, err);
+    return open_upload(b, id, true, filename, opts, out, err);
 }
 
 /* ---- writing ---- */
@@ -184,6 +211,8 @@ static int prepare_store(ash_upload *u, int64_t deadline_ms, ash_error *err)
         u->rested_ms = rested;
     if (rc == 0 && u->token[0] != '\0')
         rc = ash__resume_keep(u, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__transfer_keep(u, deadline_ms, err);
     u->stored_at_ms = ash__clock_ms();
     return rc;
 }
@@ -272,9 +301,9 @@ static int find_first(discard_call *call, ash_transaction *t, int64_t deadline_m
     return rc == ASH_ECORRUPT ? 0 : ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
 
-/* The resume document goes first.  Whose removal finds it is alone with the chunks from then on,
- * with transactions or without: nobody can take the upload over any more, nor finish it.  Without
- * them a process that ends in between leaves chunks for the sweep. */
+/* The resume document goes first, or the claim of a transfer.  Whose removal finds it is alone with
+ * the chunks from then on, with transactions or without: nobody can take the upload over any more,
+ * nor finish it.  Without them a process that ends in between leaves chunks for the sweep. */
 static int commit_discard(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
                           int64_t deadline_ms, void *ctx, ash_error *err)
 {
@@ -284,6 +313,8 @@ static int commit_discard(ash_bucket *b, ash_transaction *t, const ash_commit_ma
     int rc = 0;
     if (u->token[0] != '\0')
         rc = ash__resume_remove(u, t, deadline_ms, &removed, err);
+    else if (u->claimed)
+        rc = ash__transfer_release(u, t, deadline_ms, &removed, err);
     call->ours = rc == 0 && removed > 0;
     if (call->ours)
         rc = find_first(call, t, deadline_ms, err);
@@ -299,7 +330,9 @@ int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
     discard_call call = {.upload = u};
     (void)ash__chunk_writer_settle(&u->writer, deadline_ms, NULL);
-    if (u->writer.stored == 0 && u->token[0] == '\0')
+    if (u->staged.value_type != BSON_TYPE_EOD) /* nobody else knows that id */
+        return ash__chunks_remove(u->bucket, NULL, &u->staged, -1, -1, deadline_ms, NULL, err);
+    if (u->writer.stored == 0 && u->token[0] == '\0' && !u->claimed)
         return 0;
     int rc = ash__bucket_commit(u->bucket, commit_discard, &call, deadline_ms, err);
     if (rc == 0 && call.ours && call.later)

@@ -36,7 +36,13 @@ struct ash_upload {
     char token[ASH_TOKEN_CHARS + 1]; /* "" unless resumable */
     bson_oid_t holder;               /* in the resume document as long as nobody took it over */
     int64_t resume_expiry_s;
-    int64_t kept_until_ms; /* wall time in the resume document */
+    int64_t kept_until_ms;    /* wall time in the resume document */
+    bson_value_t staged;      /* of the chunks until the commit, when the id's own are in the way */
+    const ash_file *as_is;    /* transfer.h: the file that it is to be, lent; or NULL */
+    const ash_file *replaced; /* transfer.h: the version that has the id, lent; or NULL */
+    bool claimed;
+    bson_oid_t claim;
+    int64_t claimed_at_ms; /* monotonic */
     ash_chunk_writer writer;
     ash_hasher *hasher;
     int64_t position;
@@ -47,6 +53,9 @@ struct ash_upload {
 /* An upload object without options; the writer starts at chunk first_n. */
 int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
                     int64_t first_n, ash_upload **out, ash_error *err);
+/* The chunks go under an id of their own and get the file's in the commit that shows it, once what
+ * has that id now is gone.  Before anything is written. */
+int ash__upload_stage(ash_upload *u, ash_error *err);
 /* Checks the state, and that the last hour's sleep did not let the upload expire. */
 int ash__upload_state_check(const ash_upload *u, ash_error *err);
 int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err);

@@ -6,6 +6,7 @@
 #include "bucket/claim.h"
 #include "bucket/delete.h"
 #include "bucket/intent.h"
+#include "bucket/transfer.h"
 #include "bucket/upload.h"
 
 static const int64_t STALE_MS = 3600 * 1000;
@@ -60,6 +61,8 @@ static int check_chunks(const finish_call *call, ash_transaction *t, int64_t dea
     int64_t rested = ash__clock_ms() - u->stored_at_ms;
     if (rested < u->rested_ms)
         rested = u->rested_ms;
+    if (u->as_is != NULL) /* somebody may have taken it over, or given it up: see transfer.h */
+        rested = STALE_MS;
     if (rested < RESTED_MS || call->chunks == 0)
         return 0;
     bson_t filter = BSON_INITIALIZER;
@@ -67,13 +70,15 @@ static int check_chunks(const finish_call *call, ash_transaction *t, int64_t dea
     ash_count_options o = ASH_COUNT_OPTIONS_INIT;
     o.op.transaction = t;
     o.op.deadline_ms = deadline_ms;
-    ash__filter_id(&filter, "files_id", &u->id);
+    ash__filter_id(&filter, "files_id", u->writer.files_id);
     if (rested < STALE_MS)
         bson_append_int32(&filter, "n", 1, 0);
     int rc = ash_collection_count(u->bucket->chunks, &filter, &o, &count, err);
     bson_destroy(&filter);
     if (rc == 0 && count != wanted)
-        rc = ash__fail(err, ASH_ECHUNKMISSING, "upload rested so long that chunks were swept");
+        rc = ash__fail(err, ASH_ECHUNKMISSING,
+                       "chunks of the upload are gone: it rested for too long, and "
+                       "they were swept");
     return rc;
 }
 
@@ -117,7 +122,11 @@ static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_m
 {
     ash_upload *u = call->upload;
     int64_t date = 0;
-    int rc = choose_date(u, t, deadline_ms, &date, err);
+    int rc = 0;
+    if (u->as_is != NULL)
+        date = u->as_is->upload_date_ms;
+    else
+        rc = choose_date(u, t, deadline_ms, &date, err);
     if (rc != 0)
         return rc;
     ash_attributes a = {.id = &u->id,
@@ -126,9 +135,14 @@ static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_m
                         .sha256 = call->sha256,
                         .expires_ms = call->expires_ms,
                         .token = u->fence.given ? u->fence.token : 0};
-    bson_destroy(&call->doc);
-    bson_init(&call->doc);
-    build_files_doc(call, date, &call->doc);
+    bson_reinit(&call->doc);
+    if (u->as_is != NULL) {
+        bson_t view;
+        ash__doc_to_bson(u->as_is->doc, &view);
+        bson_concat(&call->doc, &view);
+    } else {
+        build_files_doc(call, date, &call->doc);
+    }
     rc = ash__attributes_write(u->bucket, t, &a, deadline_ms, err);
     if (rc != 0)
         return rc;
@@ -137,8 +151,93 @@ static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_m
     return insert_document(u, t, &call->doc, deadline_ms, err);
 }
 
+/* What has to be so, and is looked at in the commit. */
+static int check_all(const finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
+                     int64_t deadline_ms, ash_error *err)
+{
+    ash_upload *u = call->upload;
+    int rc = ash__fence_check(u->bucket, t, manner, &u->fence, &u->id, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__condition_check(u->bucket, t, manner, u->condition, &u->newest, u->filename,
+                                  deadline_ms, err);
+    if (rc == 0)
+        rc = check_chunks(call, t, deadline_ms, err);
+    if (rc == 0 && u->replaced != NULL)
+        rc = ash__file_check_unchanged(u->bucket, t, u->replaced, deadline_ms, err);
+    return rc;
+}
+
+/* The files that this one takes the place of. */
+static int find_old(ash_upload *u, ash_transaction *t, int64_t deadline_ms, bson_t *old,
+                    uint32_t *count, ash_error *err)
+{
+    if (u->replaced != NULL) {
+        bson_append_value(old, "0", 1, &u->id);
+        *count = 1;
+        return 0;
+    }
+    return u->replace
+               ? ash__file_ids_of_name(u->bucket, t, u->filename, 0, deadline_ms, old, count, err)
+               : 0;
+}
+
+/* What has the id goes before the staged chunks get it, all of it: what is left for after the
+ * commit would be the new file's then.  Without transactions both versions are out of sight for
+ * these few steps; a process that ends just then leaves the new one's chunks, which no file has. */
+static int move_in(const finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
+                   const bson_t *old, int64_t deadline_ms, ash_error *err)
+{
+    const ash_upload *u = call->upload;
+    ash_commit_manner at_once = *manner;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t operators = BSON_INITIALIZER;
+    bson_t set;
+    int64_t moved = 0;
+    at_once.replayed = false;
+    ash__filter_id(&filter, "files_id", &u->staged);
+    bson_append_document_begin(&operators, "$set", 4, &set);
+    bson_append_value(&set, "files_id", 8, &u->id);
+    bson_append_document_end(&operators, &set);
+    ash_op op = ash__bucket_write_op(u->bucket, t, deadline_ms);
+    int rc = ash__delete_ids(u->bucket, t, &at_once, old, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__collection_change(u->bucket->chunks, &filter, &operators, true, false, &op,
+                                    &moved, err);
+    if (rc == 0 && moved != call->chunks)
+        rc = ash__fail(err, ASH_ECHUNKMISSING, "chunks of the upload are gone: they were swept");
+    bson_destroy(&operators);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* Whatever says that the upload is this process's goes with the commit, or refuses it. */
+static int let_go_of(ash_upload *u, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+{
+    int64_t removed = 1;
+    int rc = 0;
+    if (u->token[0] != '\0') {
+        rc = ash__resume_remove(u, t, deadline_ms, &removed, err);
+        if (rc == 0 && removed == 0)
+            rc = ash__resume_say_lost(u, t, deadline_ms, err);
+    } else if (u->claimed) {
+        rc = ash__transfer_release(u, t, deadline_ms, &removed, err);
+        if (rc == 0 && removed == 0)
+            rc = ash__transfer_say_lost(err);
+    }
+    return rc;
+}
+
+/* The same, before anything is done that could not be taken back. */
+static int check_hold(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    u->claimed_at_ms = INT64_MIN / 2; /* to be asked now */
+    return u->token[0] != '\0' ? ash__resume_keep(u, deadline_ms, err)
+                               : ash__transfer_keep(u, deadline_ms, err);
+}
+
 /* In this order, so that where the store has no transactions the files document comes after its
- * chunks and attributes, and older revisions go only when the new one stands. */
+ * chunks and attributes, and older revisions go only when the new one stands, but for one that has
+ * the same id. */
 static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
                        int64_t deadline_ms, void *ctx, ash_error *err)
 {
@@ -146,29 +245,21 @@ static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     ash_upload *u = call->upload;
     bson_t old = BSON_INITIALIZER;
     uint32_t old_count = 0;
-    int64_t kept = 1;
-    int rc = 0;
-    /* With a transaction the removal of the resume document tells; here it would be too late. */
-    if (t == NULL && u->token[0] != '\0')
-        rc = ash__resume_keep(u, deadline_ms, err);
+    bool staged = u->staged.value_type != BSON_TYPE_EOD;
+    int rc = t == NULL ? check_hold(u, deadline_ms, err) : 0;
     if (rc == 0 && call->with_chunks)
         rc = ash__chunk_writer_insert(&u->writer, t, deadline_ms, err);
     if (rc == 0)
-        rc = ash__fence_check(b, t, manner, &u->fence, &u->id, deadline_ms, err);
+        rc = check_all(call, t, manner, deadline_ms, err);
     if (rc == 0)
-        rc = ash__condition_check(b, t, manner, u->condition, &u->newest, u->filename, deadline_ms,
-                                  err);
-    if (rc == 0)
-        rc = check_chunks(call, t, deadline_ms, err);
-    if (rc == 0 && u->replace)
-        rc = ash__file_ids_of_name(b, t, u->filename, 0, deadline_ms, &old, &old_count, err);
+        rc = find_old(u, t, deadline_ms, &old, &old_count, err);
+    if (rc == 0 && staged)
+        rc = move_in(call, t, manner, &old, deadline_ms, err);
     if (rc == 0)
         rc = insert_file(call, t, deadline_ms, err);
-    if (rc == 0 && u->token[0] != '\0')
-        rc = ash__resume_remove(u, t, deadline_ms, &kept, err);
-    if (rc == 0 && kept == 0)
-        rc = ash__resume_say_lost(u, t, deadline_ms, err);
-    if (rc == 0 && old_count > 0)
+    if (rc == 0)
+        rc = let_go_of(u, t, deadline_ms, err);
+    if (rc == 0 && !staged && old_count > 0)
         rc = ash__delete_ids(b, t, manner, &old, deadline_ms, err);
     bson_destroy(&old);
     return rc;
@@ -240,13 +331,17 @@ int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_
     if (u->ttl_s > 0) {
         rc = ash__bucket_index_expiry(u->bucket, deadline_ms, err);
         call.expires_ms = ash__expiry_ms(ash__clock_wall_ms(), u->ttl_s);
+    } else if (u->as_is != NULL) {
+        call.expires_ms = u->as_is->expires_ms;
     }
     if (rc == 0)
         rc = hand_over_chunks(&call, deadline_ms, err);
     if (rc == 0) {
         ash__hasher_finish(u->hasher, call.sha256, call.md5);
-        rc = commit_in_turn(u, &call, deadline_ms, err);
+        rc = ash__transfer_check(u, call.sha256, err);
     }
+    if (rc == 0)
+        rc = commit_in_turn(u, &call, deadline_ms, err);
     if (rc == 0 && call.with_chunks)
         ash__chunk_writer_stored(&u->writer);
     if (rc == 0) {

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "bucket/file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -50,7 +51,22 @@ static bool same_bytes(const ash_file *a, const ash_file *b)
            (x == NULL || y == NULL || strcmp(x, y) == 0);
 }
 
-/* A file whose document is in the target is whole there: the document comes last. */
+/* The document comes last, so the chunks are there, but for what went wrong since.  The first and
+ * the last one tell at little cost. */
+static int has_chunks(ash_bucket *b, const ash_file *file, bool *out, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    int64_t found = 0, chunks = ash__chunk_count(file->length, file->chunk_size);
+    ash__filter_id(&filter, "files_id", &file->id);
+    bson_t *ends = BCON_NEW("$in", "[", BCON_INT64(0), BCON_INT64(chunks - 1), "]");
+    BSON_APPEND_DOCUMENT(&filter, "n", ends);
+    int result = chunks > 0 ? ash_collection_count(b->chunks, &filter, NULL, &found, err) : 0;
+    *out = found >= (chunks > 1 ? 2 : chunks);
+    bson_destroy(ends);
+    bson_destroy(&filter);
+    return result;
+}
+
 static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file *there,
                             enum action *action, ash_error *err)
 {
@@ -62,29 +78,42 @@ static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file
     return c->cmd->dry_run ? 0 : ash__copy_document(c->to, from, err);
 }
 
-/* What to do about a file; *action COPIED: its bytes are to be copied. */
-static int compare(struct copy *c, const bson_value_t *id, enum action *action, ash_error *err)
+/* Of two files of one id; COPIED: the source's takes the place of the other. */
+static int judge(struct copy *c, const ash_file *from, const ash_file *there, enum action *action,
+                 ash_error *err)
 {
-    ash_file *from = NULL, *there = NULL;
+    bool whole = true, same = same_bytes(from, there);
+    int result = same ? has_chunks(c->to, there, &whole, err) : 0;
+    if (result == 0 && same && whole)
+        result = bring_up_to_date(c, from, there, action, err);
+    else if (result == 0 && !c->replace)
+        result = same ? ash__fail(err, ASH_ECHUNKMISSING,
+                                  "the target's file lacks chunks; --replace replaces it")
+                      : ash__fail(err, ASH_EEXISTS,
+                                  "the target has another file of that id; --replace replaces it");
+    return result;
+}
+
+/* What to do about a file; *action COPIED: its bytes are to be copied, and *there, if it is not
+ * NULL, goes. */
+static int compare(struct copy *c, const bson_value_t *id, enum action *action, ash_file **there,
+                   ash_error *err)
+{
+    ash_file *from = NULL;
     ash_error own = ASH_ERROR_INIT;
     *action = COPIED;
+    *there = NULL;
     if (c->to == NULL)
         return 0;
-    int result = ash_bucket_get_file(c->to, id, true, &there, &own);
+    int result = ash_bucket_get_file(c->to, id, true, there, &own);
     if (result == ASH_ENOTFOUND)
         return 0;
     if (result != 0)
         return ash__fail(err, result, "%s", own.text);
     result = ash_bucket_get_file(c->from, id, true, &from, err);
-    if (result == 0 && same_bytes(from, there))
-        result = bring_up_to_date(c, from, there, action, err);
-    else if (result == 0 && !c->replace)
-        result = ash__fail(err, ASH_EEXISTS,
-                           "the target has another file of that id; --replace replaces it");
-    else if (result == 0 && !c->cmd->dry_run)
-        result = ash_bucket_delete(c->to, id, NULL, err);
+    if (result == 0)
+        result = judge(c, from, *there, action, err);
     ash_file_free(from);
-    ash_file_free(there);
     return result;
 }
 
@@ -112,15 +141,32 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
     bson_destroy(&object);
 }
 
+/* A file that somebody else brought meanwhile is compared with what it should be. */
+static int bring(struct copy *c, const ash_file *file, enum action *action, char *sha256,
+                 ash_error *err)
+{
+    int result = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        ash_file *there = NULL;
+        result = compare(c, ash_file_id(file), action, &there, err);
+        bool copies = result == 0 && *action == COPIED && !c->cmd->dry_run;
+        if (copies)
+            result =
+                ash__copy_file(c->from, c->to, ash_file_id(file), there, c->progress, sha256, err);
+        else
+            ash__progress_add(c->progress, ash_file_length(file), 0, NULL);
+        ash_file_free(there);
+        if (!copies || result != ASH_EEXISTS)
+            break;
+    }
+    return result;
+}
+
 static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
 {
     enum action action;
     char sha256[65] = "";
-    int result = compare(c, ash_file_id(file), &action, err);
-    if (result == 0 && action == COPIED && !c->cmd->dry_run)
-        result = ash__copy_file(c->from, c->to, ash_file_id(file), c->progress, sha256, err);
-    else
-        ash__progress_add(c->progress, ash_file_length(file), 0, NULL);
+    int result = bring(c, file, &action, sha256, err);
     if (result != 0)
         return result;
     ash__mutex_lock(&c->lock);
@@ -373,7 +419,12 @@ const ash_cmd_verb ash__cmd_copy = {
         "expiry.  A file becomes\n"
         "visible when all its bytes are there and their SHA-256 is right.  Repeating an "
         "interrupted copy goes on: what is\n"
-        "there with the same id, length, date and digest is passed over.  Exit status 3 when some "
+        "there with the same id, length, date and digest is passed over.  Of two copies at once, "
+        "one "
+        "waits for each file that\n"
+        "the other is copying.  --replace is one step: the old file stays until the new one is "
+        "there.  "
+        "Exit status 3 when some\n"
         "files could not be copied.",
     .options = options,
     .min_words = 2,

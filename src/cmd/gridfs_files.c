@@ -146,15 +146,6 @@ static int64_t read_input(void *ctx, void *buf, size_t len, ash_error *err)
     }
 }
 
-/* With an id given, what has it must go before: chunks of one id cannot be there twice. */
-static int make_room(ash_gridfs *g, const char *name, const bson_value_t *id, ash_error *err)
-{
-    if (g->options[ASH_GRIDFS_REPLACE] == NULL || id == NULL)
-        return 0;
-    int result = ash_bucket_delete_by_name(g->bucket, name, NULL, err);
-    return result == ASH_ENOTFOUND ? 0 : result;
-}
-
 static int put_file(ash_gridfs *g, const char *name, const bson_value_t *id, ash_error *err)
 {
     ash_upload_options opts = ASH_UPLOAD_OPTIONS_INIT;
@@ -169,8 +160,6 @@ static int put_file(ash_gridfs *g, const char *name, const bson_value_t *id, ash
         state.fd = STDIN_FILENO;
     else if (result == 0)
         result = ash__file_open(local, O_RDONLY, &state.fd, err);
-    if (result == 0)
-        result = make_room(g, name, id, err);
     if (g->options[ASH_GRIDFS_TYPE] != NULL) {
         BSON_APPEND_UTF8(&metadata, "contentType", g->options[ASH_GRIDFS_TYPE]);
         opts.metadata = &metadata;

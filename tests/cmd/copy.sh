@@ -174,6 +174,100 @@ case_killed_copy_goes_on() {
     "$ASHLAR" -s "$scratch/f2" check
 }
 
+# Whoever comes second waits, and finds the file there; whatever the moment, it is there with its chunks.
+case_two_copies_at_once() {
+    random 150000000 | "$ASHLAR" -s "$scratch/h" put --id 1 - big
+    "$ASHLAR" -s "$scratch/h" cat big >"$scratch/bytes"
+    start_server "$scratch/h" # else one would wait for the other's source
+    source_pid=$server_pid
+    start_server "$scratch/h2"
+    for delay in 0.05 0.1 0.2 0.3 0.4 0.6; do
+        "$ASHLAR" copy "$scratch/h" "$scratch/h2" >"$scratch/first" &
+        first=$!
+        sleep $delay
+        "$ASHLAR" copy "$scratch/h" "$scratch/h2" >"$scratch/second"
+        wait $first
+        cat "$scratch/first" "$scratch/second" | grep -c '^copied 1 file ' | grep -qx 1
+        cat "$scratch/first" "$scratch/second" | grep -c ' 1 there already, 0 failed$' | grep -qx 1
+        "$ASHLAR" -s "$scratch/h2" cat big | cmp - "$scratch/bytes"
+        "$ASHLAR" -q -s "$scratch/h2" rm big
+    done
+    "$ASHLAR" -s "$scratch/h2" --json sweep -n --min-age 1 | grep -q '"chunks" : 0'
+    stop_server
+    server_pid=$source_pid
+    stop_server
+    "$ASHLAR" -s "$scratch/h2" check
+}
+
+case_killed_copy_into_a_folder_is_taken_over_at_once() {
+    random 150000000 | "$ASHLAR" -s "$scratch/k" put - big
+    "$ASHLAR" -s "$scratch/k2" init
+    "$ASHLAR" -q copy "$scratch/k" "$scratch/k2" &
+    copier=$!
+    tries=0
+    while [ "$(du -sk "$scratch/k2/segments" | cut -f1)" -lt 30000 ] && [ $tries -lt 500 ]; do
+        tries=$((tries + 1))
+        sleep 0.01
+    done
+    kill -KILL $copier
+    wait $copier || true
+    "$ASHLAR" copy "$scratch/k" "$scratch/k2"
+    "$ASHLAR" -s "$scratch/k" cat big >"$scratch/bytes"
+    "$ASHLAR" -s "$scratch/k2" cat big | cmp - "$scratch/bytes"
+    "$ASHLAR" -s "$scratch/k2" check
+}
+
+# A file of the target that lacks chunks is not "there already".
+case_target_without_chunks() {
+    start_server "$scratch/l2"
+    random 300000 | "$ASHLAR" -s "$scratch/l" put --id '"x"' - file
+    "$ASHLAR" copy "$scratch/l" "$scratch/l2"
+    python=/usr/bin/python3
+    [ -x $python ] || python=python3
+    $python -c 'import pymongo, sys
+with pymongo.MongoClient(sys.argv[1]) as client:
+    client["test"]["fs.chunks"].delete_one({"files_id": "x", "n": 0})' "mongodb://$server_address/"
+    expect_status 3 "$ASHLAR" copy "$scratch/l" "$scratch/l2"
+    grep -q 'file: the target.s file lacks chunks' "$scratch/err"
+    "$ASHLAR" copy --replace "$scratch/l" "$scratch/l2"
+    "$ASHLAR" -s "$scratch/l" cat file >"$scratch/bytes"
+    "$ASHLAR" -s "$scratch/l2" cat file | cmp - "$scratch/bytes"
+    stop_server
+}
+
+# The old file stays until the new one is there, in a folder and through a server.
+case_replace_is_one_step() {
+    random 300000 | "$ASHLAR" -s "$scratch/m" put --id 8 - bad
+    random 150000000 | "$ASHLAR" -s "$scratch/m" put --id 7 - doc
+    "$ASHLAR" -s "$scratch/m" cat doc >"$scratch/new"
+    printf 'X' | dd of="$scratch/m/segments/00000001.seg" bs=1 seek=100000 conv=notrunc 2>/dev/null
+    for target in folder served; do
+        to=$scratch/m-$target
+        "$ASHLAR" -s "$to" init
+        [ $target = folder ] || start_server "$to"
+        random 300000 >"$scratch/old"
+        "$ASHLAR" -s "$to" put --id 7 - doc <"$scratch/old"
+        "$ASHLAR" -s "$to" put --id 8 - bad <"$scratch/old"
+        for delay in 0.1 0.2 0.4; do
+            "$ASHLAR" -q copy --replace "$scratch/m" "$to" 2>/dev/null &
+            copier=$!
+            sleep $delay
+            kill -TERM $copier
+            wait $copier || true
+            for name in doc bad; do
+                "$ASHLAR" -s "$to" cat $name >"$scratch/got"
+                cmp "$scratch/got" "$scratch/old" || cmp "$scratch/got" "$scratch/new"
+            done
+        done
+        expect_status 3 "$ASHLAR" copy --replace "$scratch/m" "$to"
+        "$ASHLAR" -s "$to" cat doc | cmp - "$scratch/new"
+        "$ASHLAR" -s "$to" cat bad | cmp - "$scratch/old"
+        "$ASHLAR" -s "$to" --json sweep -n --min-age 1 | grep -q '"chunks" : 0'
+        [ $target = folder ] || stop_server
+        "$ASHLAR" -s "$to" check
+    done
+}
+
 case_one_store_within_another() {
     echo x | "$ASHLAR" -s "$scratch/w" put - file
     ln -s w "$scratch/w-link"

@@ -61,6 +61,28 @@ case_ids() {
     expect_status 4 "$ASHLAR" gridfs --prefix ids delete_id plain
 }
 
+# The old file stays until the new one is there.
+case_put_id_replaces_in_one_step() {
+    one=$scratch/one-step
+    "$ASHLAR" -s "$one" init -q
+    echo old | "$ASHLAR" -s "$one" put -q --id '"x"' - doc
+    echo another | "$ASHLAR" -s "$one" put -q --id '"y"' - other
+    (echo new; sleep 3) | "$ASHLAR" -s "$one" gridfs --replace --local - put_id doc x 2>/dev/null &
+    sleep 1
+    kill -TERM $! 2>/dev/null || true
+    wait $! || true
+    "$ASHLAR" -s "$one" cat doc | grep -qx old
+    ! "$ASHLAR" -s "$one" gridfs --replace --local "$scratch" put_id doc x 2>/dev/null || return 1
+    ! "$ASHLAR" -s "$one" gridfs --replace --local "$scratch/trace" put_id doc y 2>/dev/null || return 1
+    [ "$("$ASHLAR" -s "$one" cat 'id:"x"')" = old ]
+    head -c 3000000 /dev/urandom >"$scratch/big"
+    "$ASHLAR" -s "$one" gridfs --replace --local "$scratch/big" put_id doc x 2>/dev/null
+    "$ASHLAR" -s "$one" cat 'id:"x"' | cmp - "$scratch/big"
+    [ "$("$ASHLAR" -s "$one" ls | grep -c doc)" = 1 ]
+    [ "$("$ASHLAR" -s "$one" cat other)" = another ]
+    "$ASHLAR" -s "$one" --json sweep -n --min-age 1 | grep -q '"chunks" : 0'
+}
+
 case_local_type_replace_and_streams() {
     cd "$scratch"
     echo one >one

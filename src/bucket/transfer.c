@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/transfer.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+static const int64_t DEAD_AFTER_MS = 15000;
+static const int64_t KEEP_MS = 1000;
+static const int64_t PAUSE_MS = 50;
+
+/* ---- the claim ---- */
+
+static void claim_filter(const bson_value_t *file_id, bson_t *filter)
+{
+    bson_t id;
+    bson_append_document_begin(filter, "_id", 3, &id);
+    bson_append_value(&id, "copy", 4, file_id);
+    bson_append_document_end(filter, &id);
+}
+
+static int insert_claim(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    bson_t doc = BSON_INITIALIZER;
+    ash_error own = ASH_ERROR_INIT;
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
+    claim_filter(&u->id, &doc);
+    bson_append_oid(&doc, "version", 7, &u->claim);
+    int rc = ash_collection_insert_one(u->bucket->attributes, &doc, &o, &own);
+    u->claimed = rc == 0;
+    bson_destroy(&doc);
+    return ash__unless(ASH_EEXISTS, rc, &own, err);
+}
+
+/* Whose it is; {0} when it has just been given up. */
+static int find_claim(const ash_upload *u, bson_oid_t *holder, int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t found;
+    bson_iter_t it;
+    bool any = false;
+    ash_find_options o = ash__bucket_find_options(u->bucket, NULL, deadline_ms);
+    claim_filter(&u->id, &filter);
+    *holder = (bson_oid_t){{0}};
+    int rc = ash__collection_find_if_any(u->bucket->attributes, &filter, &o, &found, &any, err);
+    bson_destroy(&filter);
+    if (any) {
+        if (bson_iter_init_find(&it, &found, "version") && BSON_ITER_HOLDS_OID(&it))
+            bson_oid_copy(bson_iter_oid(&it), holder);
+        bson_destroy(&found);
+    }
+    return rc;
+}
+
+/* A new version in place of that one; *done false: somebody was faster. */
+static int change_claim(ash_upload *u, const bson_oid_t *from, bool *done, int64_t deadline_ms,
+                        ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_oid_t to;
+    int64_t matched = 0;
+    bson_oid_init(&to, NULL);
+    bson_t *set = BCON_NEW("$set", "{", "version", BCON_OID(&to), "}");
+    ash_op op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
+    claim_filter(&u->id, &filter);
+    bson_append_oid(&filter, "version", 7, from);
+    int rc = ash__collection_change(u->bucket->attributes, &filter, set, false, false, &op,
+                                    &matched, err);
+    bson_destroy(set);
+    bson_destroy(&filter);
+    *done = matched > 0;
+    if (*done) {
+        u->claim = to;
+        u->claimed_at_ms = ash__clock_ms();
+    }
+    return rc;
+}
+
+int ash__transfer_say_lost(ash_error *err)
+{
+    return ash__fail(err, ASH_ELOST, "another copy of the same file took this one for dead");
+}
+
+int ash__transfer_keep(ash_upload *u, int64_t deadline_ms, ash_error *err)
+{
+    bool done = true;
+    int rc = 0;
+    if (u->claimed && ash__clock_ms() - u->claimed_at_ms >= KEEP_MS) {
+        bson_oid_t mine = u->claim;
+        rc = change_claim(u, &mine, &done, deadline_ms, err);
+    }
+    return rc == 0 && !done ? ash__transfer_say_lost(err) : rc;
+}
+
+int ash__transfer_release(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
+                          ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_op op = ash__bucket_write_op(u->bucket, t, deadline_ms);
+    claim_filter(&u->id, &filter);
+    bson_append_oid(&filter, "version", 7, &u->claim);
+    int rc = ash__collection_remove_all(u->bucket->attributes, &filter, &op, removed, err);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* ---- what a dead one left ---- */
+
+static bool same_process(const bson_oid_t *a, const bson_oid_t *b)
+{
+    return memcmp(a->bytes + 4, b->bytes + 4, 5) == 0;
+}
+
+typedef struct leftovers {
+    const ash_upload *upload;
+    bson_oid_t dead; /* the claim of the process that made them */
+} leftovers;
+
+/* The first chunk tells: whoever stored it kept everybody else from storing the others. */
+static int are_of_the_dead(const leftovers *l, ash_transaction *t, int64_t deadline_ms, bool *out,
+                           ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t found;
+    bson_iter_t it;
+    bool any = false;
+    bson_t *only_id = BCON_NEW("_id", BCON_INT32(1));
+    ash_find_options o = ash__bucket_find_options(l->upload->bucket, t, deadline_ms);
+    o.projection = only_id;
+    ash__filter_id(&filter, "files_id", &l->upload->id);
+    bson_append_int32(&filter, "n", 1, 0);
+    int rc = ash__collection_find_if_any(l->upload->bucket->chunks, &filter, &o, &found, &any, err);
+    *out = false;
+    if (any) {
+        *out = bson_iter_init_find(&it, &found, "_id") && BSON_ITER_HOLDS_OID(&it) &&
+               same_process(bson_iter_oid(&it), &l->dead);
+        bson_destroy(&found);
+    }
+    bson_destroy(only_id);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* Without transactions, one that was taken for dead could finish between the look and the removal;
+ * but it looks at its claim before that, which is another's by now. */
+static int remove_leftovers(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                            int64_t deadline_ms, void *ctx, ash_error *err)
+{
+    const leftovers *l = ctx;
+    bool exists = false, theirs = false;
+    (void)manner;
+    int rc = ash__file_exists(b, t, &l->upload->id, deadline_ms, &exists, err);
+    if (rc == 0 && !exists)
+        rc = are_of_the_dead(l, t, deadline_ms, &theirs, err);
+    if (rc == 0 && theirs)
+        rc = ash__chunks_remove(b, t, &l->upload->id, -1, -1, deadline_ms, NULL, err);
+    return rc;
+}
+
+/* ---- opening ---- */
+
+/* When the same claim was there for too long, or is of a process that cannot be there any more. */
+static bool is_dead(const bson_oid_t *holder, const bson_oid_t *mine, int64_t since_ms,
+                    bool embedded)
+{
+    return ash__clock_ms() - since_ms > DEAD_AFTER_MS || (embedded && !same_process(holder, mine));
+}
+
+static int take_over(ash_upload *u, const bson_oid_t *dead, int64_t deadline_ms, ash_error *err)
+{
+    leftovers l = {.upload = u, .dead = *dead};
+    int rc = change_claim(u, dead, &u->claimed, deadline_ms, err);
+    if (rc == 0 && u->claimed)
+        rc = ash__bucket_commit(u->bucket, remove_leftovers, &l, deadline_ms, err);
+    return rc;
+}
+
+/* The age is measured here, by how long the same version stays, so that clocks of other machines do
+ * not matter. */
+static int take_claim(ash_upload *u, const volatile int *cancel, int64_t deadline_ms,
+                      ash_error *err)
+{
+    ash_commit_manner manner;
+    bson_oid_t seen = {{0}}, holder;
+    int64_t since = ash__clock_ms();
+    int rc = ash__bucket_manner(u->bucket, &manner, err);
+    bson_oid_init(&u->claim, NULL);
+    u->claimed_at_ms = since;
+    while (rc == 0) {
+        rc = insert_claim(u, deadline_ms, err);
+        if (rc != 0 || u->claimed)
+            return rc;
+        rc = find_claim(u, &holder, deadline_ms, err);
+        if (rc == 0 && !bson_oid_equal(&holder, &seen)) {
+            seen = holder;
+            since = ash__clock_ms();
+        }
+        if (rc == 0 && is_dead(&seen, &u->claim, since, manner.embedded))
+            rc = take_over(u, &seen, deadline_ms, err);
+        if (rc != 0 || u->claimed)
+            return rc;
+        if (cancel != NULL && *cancel)
+            return ash__fail(err, ASH_EINTERRUPTED, "interrupted");
+        rc = ash__deadline_check(deadline_ms, "wait for another copy of the file", err);
+        ash__clock_sleep_ms(PAUSE_MS);
+    }
+    return rc;
+}
+
+/* The claim comes first: with it, nobody else makes the file visible. */
+static int begin(ash_upload *u, const volatile int *cancel, int64_t deadline_ms, ash_error *err)
+{
+    bool exists = false;
+    int rc = ash__bucket_index(u->bucket, deadline_ms, err);
+    if (rc == 0 && u->as_is->expires_ms != 0)
+        rc = ash__bucket_index_expiry(u->bucket, deadline_ms, err);
+    if (rc == 0 && u->replaced != NULL)
+        return ash__upload_stage(u, err);
+    if (rc == 0)
+        rc = take_claim(u, cancel, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__file_exists(u->bucket, NULL, &u->id, deadline_ms, &exists, err);
+    if (rc == 0 && exists)
+        rc = ash__fail(err, ASH_EEXISTS, "a file of that id is there already");
+    return rc;
+}
+
+int ash__transfer_open(ash_bucket *b, const ash_file *file, const ash_file *replaced,
+                       const volatile int *cancel, ash_upload **out, ash_error *err)
+{
+    int64_t deadline = ash__bucket_deadline(b, 0);
+    int32_t chunk_size = file->chunk_size;
+    ash_upload *u = NULL;
+    *out = NULL;
+    /* A driver may say any size of a file that has one chunk. */
+    if (chunk_size > ASH_CHUNK_SIZE_MAX && file->length < chunk_size)
+        chunk_size = file->length > 0 ? (int32_t)file->length : 1;
+    int rc = ash__upload_new(b, &file->id, file->filename != NULL ? file->filename : "", chunk_size,
+                             0, &u, err);
+    if (rc != 0)
+        return rc;
+    u->as_is = file;
+    u->replaced = replaced;
+    rc = begin(u, cancel, deadline, err);
+    if (rc == 0)
+        *out = u;
+    else
+        ash_upload_free(u);
+    return rc;
+}
+
+int ash__transfer_check(const ash_upload *u, const char *sha256, ash_error *err)
+{
+    if (u->as_is == NULL)
+        return 0;
+    const char *known = ash_file_sha256(u->as_is);
+    if (u->position != u->as_is->length)
+        return ash__fail(err, ASH_ECHUNKSIZE, "%lld bytes came instead of %lld",
+                         (long long)u->position, (long long)u->as_is->length);
+    if (known != NULL && strcmp(known, sha256) != 0)
+        return ash__fail(err, ASH_ECORRUPT, "SHA-256 is %s, not %s as when it was stored", sha256,
+                         known);
+    return 0;
+}
