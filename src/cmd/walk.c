@@ -130,5 +130,9 @@ static bool walk_folder(const struct walk *w, const char *path, const char *rela
 bool ash__walk(const char *root, const struct stat *except, ash_walk_visit visit, void *ctx)
 {
     struct walk w = {except, visit, ctx};
-    return walk_entry(&w, root, "", NULL);
+    struct stat st;
+    const char *slash = strrchr(root, '/');
+    bool is_file = stat(root, &st) == 0 && S_ISREG(st.st_mode);
+    const char *relative = !is_file ? "" : slash != NULL ? slash + 1 : root;
+    return walk_entry(&w, root, relative, NULL);
 }
