@@ -254,7 +254,10 @@ const ash_cmd_verb ash__cmd_get = {
     .details =
         "Writes the file to LOCAL (or into it, when it is a folder; \"-\" is standard output), "
         "else under its own name here.\n"
-        "An existing file is replaced, in one step.  With -r, the newest revision of every file "
+        "An existing file is replaced, in one step, and keeps its mode; links are followed; "
+        "devices "
+        "and pipes are written to.\n"
+        "With -r, the newest revision of every file "
         "whose name begins with NAME\n"
         "(\".\": every file) goes below folder LOCAL; names that would lead out of it are refused.",
     .options = options,

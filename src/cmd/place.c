@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct ash_place {
-    int folder_fd; /* of the folder the file goes into */
+    int folder_fd; /* of the folder the file goes into; -1: fd is what was there already */
     int fd;
     char *name;
     char temp[64];
@@ -29,20 +29,37 @@ static ash_place *new_place(int folder_fd, const char *name)
     return p;
 }
 
+static int check_kind(const ash_place *p, mode_t mode, ash_error *err)
+{
+    if (S_ISDIR(mode))
+        return ash__fail(err, ASH_EEXISTS, "there is a folder called %s", p->name);
+    if (!S_ISREG(mode) && !S_ISLNK(mode))
+        return ash__fail(err, ASH_EEXISTS, "%s is in the way: it is a device, a pipe or a socket",
+                         p->name);
+    return 0;
+}
+
+/* Who was not to read the old file is not to read the new one either, not even while it grows. */
 static int open_temp(ash_place *p, ash_error *err)
 {
     uint8_t random[8];
     char hex[2 * sizeof random + 1];
     struct stat st;
-    if (fstatat(p->folder_fd, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
-        return ash__fail(err, ASH_EEXISTS, "there is a folder called %s", p->name);
+    bool there = fstatat(p->folder_fd, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+    int result = there ? check_kind(p, st.st_mode, err) : 0;
+    bool has_mode = there && S_ISREG(st.st_mode);
+    mode_t mode = has_mode ? st.st_mode & 0777 : 0666;
+    if (result != 0)
+        return result;
     ash__random(random, sizeof random);
     ash__hex(random, sizeof random, hex);
     snprintf(p->temp, sizeof p->temp, ".ashlar-%s", hex);
     p->fd =
-        openat(p->folder_fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
+        openat(p->folder_fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (p->fd < 0)
         return ash__fail_errno(err, errno, "cannot write beside %s", p->name);
+    if (has_mode && fchmod(p->fd, mode) != 0)
+        return ash__fail_errno(err, errno, "cannot give %s the mode it had", p->name);
     return 0;
 }
 
@@ -57,9 +74,46 @@ static int finish_open(ash_place *p, ash_place **out, ash_error *err)
     return 0;
 }
 
-int ash__place_open(const char *path, ash_place **out, ash_error *err)
+/* What the last link leads to, whether it is there or not; the caller frees. */
+static char *follow(const char *path, ash_error *err)
 {
-    *out = NULL;
+    enum { LINKS_MAX = 40 };
+    char target[4096];
+    char *at = ash__strdup(path);
+    for (int links = 0; links < LINKS_MAX; links++) {
+        ssize_t len = readlink(at, target, sizeof target - 1);
+        if (len < 0)
+            return at; /* no link, or nothing */
+        target[len] = 0;
+        const char *slash = target[0] != '/' ? strrchr(at, '/') : NULL;
+        char *next = slash != NULL ? ash__sprintf("%.*s/%s", (int)(slash - at), at, target)
+                                   : ash__strdup(target);
+        ash__free(at);
+        at = next;
+    }
+    ash__free(at);
+    ash__fail(err, ASH_EACCES, "%s is a link that leads to itself", path);
+    return NULL;
+}
+
+/* Devices and pipes take the bytes; nobody wants a file in their place. */
+static int open_special(const char *path, ash_place **out, ash_error *err)
+{
+    int fd;
+    do
+        fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC); /* waits for a pipe's reader */
+    while (fd < 0 && errno == EINTR && !ash__cmd_interrupted);
+    if (fd < 0 && errno == EINTR)
+        return ash__cmd_check_interrupted(err);
+    if (fd < 0)
+        return ash__fail_errno(err, errno, "cannot write to %s, which is no regular file", path);
+    *out = new_place(-1, path);
+    (*out)->fd = fd;
+    return 0;
+}
+
+static int open_beside(const char *path, ash_place **out, ash_error *err)
+{
     const char *slash = strrchr(path, '/');
     char *folder = slash == NULL ? ash__strdup(".")
                                  : ash__strndup(path, slash == path ? 1 : (size_t)(slash - path));
@@ -70,6 +124,18 @@ int ash__place_open(const char *path, ash_place **out, ash_error *err)
     if (result != 0)
         return result;
     return finish_open(new_place(fd, slash != NULL ? slash + 1 : path), out, err);
+}
+
+int ash__place_open(const char *path, ash_place **out, ash_error *err)
+{
+    struct stat st;
+    *out = NULL;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
+        return open_special(path, out, err);
+    char *end = follow(path, err);
+    int result = end != NULL ? open_beside(end, out, err) : err->code;
+    ash__free(end);
+    return result;
 }
 
 /* The next folder down, made if it is missing; closes fd. */
@@ -128,10 +194,14 @@ int ash__place_write(void *place, const void *data, size_t len, ash_error *err)
     const uint8_t *at = data;
     while (len > 0) {
         ssize_t put = write(p->fd, at, len);
-        if (put < 0 && errno == EINTR)
+        int reason = errno;
+        int stopped = ash__cmd_check_interrupted(err);
+        if (stopped != 0)
+            return stopped; /* nobody may ever read what a pipe has */
+        if (put < 0 && reason == EINTR)
             continue;
         if (put < 0)
-            return ash__fail_errno(err, errno, "cannot write %s", p->name);
+            return ash__fail_errno(err, reason, "cannot write %s", p->name);
         at += put;
         len -= (size_t)put;
     }
@@ -144,7 +214,7 @@ int ash__place_finish(ash_place *p, ash_error *err)
     p->fd = -1;
     if (close(fd) != 0)
         return ash__fail_errno(err, errno, "cannot write %s", p->name);
-    if (renameat(p->folder_fd, p->temp, p->folder_fd, p->name) != 0)
+    if (p->folder_fd >= 0 && renameat(p->folder_fd, p->temp, p->folder_fd, p->name) != 0)
         return ash__fail_errno(err, errno, "cannot make %s", p->name);
     p->finished = true;
     return 0;
@@ -158,7 +228,8 @@ void ash__place_free(ash_place *p)
         close(p->fd);
     if (!p->finished && p->temp[0] != 0)
         unlinkat(p->folder_fd, p->temp, 0);
-    close(p->folder_fd);
+    if (p->folder_fd >= 0)
+        close(p->folder_fd);
     ash__free(p->name);
     ash__free(p);
 }
