@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/error.h"
 
+#include "base/text.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -100,6 +102,7 @@ set_text(ash_error *err, int code, int32_t server_code, const char *format, va_l
     err->code = code;
     err->server_code = server_code;
     vsnprintf(err->text, sizeof err->text, format, args);
+    ash__text_trim(err->text);
 }
 
 int ash__fail(ash_error *err, int code, const char *format, ...)
@@ -198,4 +201,5 @@ void ash__error_prefix(ash_error *err, const char *format, ...)
     va_end(args);
     size_t used = strlen(err->text);
     snprintf(err->text + used, sizeof err->text - used, ": %s", old);
+    ash__text_trim(err->text);
 }

@@ -90,12 +90,13 @@ void ash__cmd_trace(const ash_cmd *cmd, int level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* A line of a server's log with its date, on standard error. */
 void ash__cmd_log(const ash_cmd *cmd, ash_log_level level, const char *line);
-/* For people only: nothing with --quiet or --json. */
+/* A line for people only, as ash__cmd_printable() shows it: nothing with --quiet or --json. */
 void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* One JSON object (relaxed Extended JSON) on a line of standard output. */
+/* One JSON object (relaxed Extended JSON) on a line of standard output, whatever it holds. */
 void ash__cmd_emit(const bson_t *object);
-/* Control characters as \xNN, so that a name cannot play tricks on a terminal. The caller frees. */
+/* Control characters as \xNN and \u00NN, so that a name cannot play tricks on a terminal, and
+ * U+FFFD for what is not UTF-8.  The caller frees. */
 char *ash__cmd_printable(const char *text);
 /* The `findings` of a report of ash_store_maintain, an array of {text, …}: each a line. */
 void ash__cmd_print_findings(const bson_t *report);

@@ -202,7 +202,7 @@ static void wait_for_others(const ash_cmd *cmd, ash_server *server)
     bool said = false;
     while (server != NULL && ash__server_connection_count(server) > 0 && !ash__cmd_interrupted) {
         if (!said && cmd->verbose > 0)
-            ash__cmd_say(cmd, "waiting for other commands that use the store through this one\n");
+            ash__cmd_say(cmd, "waiting for other commands that use the store through this one");
         said = true;
         ash__clock_sleep_ms(20);
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/text.h"
 #include "cmd/verbs.h"
 
 #include "base/clock.h"
@@ -31,11 +32,11 @@ char *ash__cmd_id_text(const bson_value_t *id)
     bson_t wrapped = BSON_INITIALIZER;
     static const char before[] = "{ \"v\" : ", after[] = " }";
     BSON_APPEND_VALUE(&wrapped, "v", id);
-    char *json = bson_as_relaxed_extended_json(&wrapped, NULL);
-    size_t len = json != NULL ? strlen(json) : 0, around = strlen(before) + strlen(after);
+    char *json = ash__cmd_json_text(&wrapped);
+    size_t len = strlen(json), around = strlen(before) + strlen(after);
     char *text =
         len > around ? ash__strndup(json + strlen(before), len - around) : ash__strdup("?");
-    bson_free(json);
+    ash__free(json);
     bson_destroy(&wrapped);
     return text;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/text.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -15,10 +15,9 @@ enum { SHOWN_MAX = 300 };
 
 static void print_json(FILE *to, const bson_t *object)
 {
-    char *text = bson_as_relaxed_extended_json(object, NULL);
-    if (text != NULL)
-        fprintf(to, "%s\n", text);
-    bson_free(text);
+    char *text = ash__cmd_json_text(object);
+    fprintf(to, "%s\n", text);
+    ash__free(text);
 }
 
 /* A name may have a mebibyte; as much of one as tells it from others is enough for people. */
@@ -100,7 +99,7 @@ int ash__cmd_usage(const ash_cmd *cmd, const char *format, ...)
     char text[1024];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    ash__cmd_format(text, sizeof text, format, args);
     va_end(args);
     report(cmd, "error", NULL, ASH_EINVAL, text);
     return ASH_EXIT_USAGE;
@@ -111,7 +110,7 @@ void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...)
     char text[2048];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    ash__cmd_format(text, sizeof text, format, args);
     va_end(args);
     report(cmd, "warning", NULL, 0, text);
 }
@@ -123,7 +122,7 @@ void ash__cmd_note(const ash_cmd *cmd, const char *format, ...)
     if (cmd->quiet)
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    ash__cmd_format(text, sizeof text, format, args);
     va_end(args);
     report(cmd, "note", NULL, 0, text);
 }
@@ -137,7 +136,7 @@ void ash__cmd_trace(const ash_cmd *cmd, int level, const char *format, ...)
     int64_t ms = ash__clock_ms() - cmd->started_ms;
     int used = snprintf(text, sizeof text, "%" PRId64 ".%03d s: ", ms / 1000, (int)(ms % 1000));
     va_start(args, format);
-    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    ash__cmd_format(text + used, sizeof text - (size_t)used, format, args);
     va_end(args);
     report(cmd, "trace", NULL, 0, text);
 }
@@ -147,9 +146,9 @@ void ash__cmd_log(const ash_cmd *cmd, ash_log_level level, const char *line)
     static const char *const names[] = {"error", "warning", "info", "debug"};
     int64_t now = ash__clock_wall_ms();
     char date[64];
+    char *shown = ash__cmd_printable(line); /* it may hold names that clients have chosen */
     if (cmd->json) {
         bson_t object = BSON_INITIALIZER, inner;
-        char *shown = ash__cmd_printable(line);
         BSON_APPEND_DOCUMENT_BEGIN(&object, "log", &inner);
         BSON_APPEND_DATE_TIME(&inner, "time", now);
         BSON_APPEND_UTF8(&inner, "level", names[level]);
@@ -157,11 +156,11 @@ void ash__cmd_log(const ash_cmd *cmd, ash_log_level level, const char *line)
         bson_append_document_end(&object, &inner);
         print_json(stderr, &object);
         bson_destroy(&object);
-        ash__free(shown);
     } else {
         ash__clock_print(date, sizeof date, now);
-        fprintf(stderr, "%s %s %s\n", date, names[level], line);
+        fprintf(stderr, "%s %s %s\n", date, names[level], shown);
     }
+    ash__free(shown);
 }
 
 void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
@@ -170,27 +169,15 @@ void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
     if (cmd->quiet || cmd->json)
         return;
     va_start(args, format);
-    vprintf(format, args);
+    char *shown = ash__cmd_format_printable(format, args);
     va_end(args);
-    putchar('\n');
+    puts(shown);
+    ash__free(shown);
 }
 
 void ash__cmd_emit(const bson_t *object)
 {
     print_json(stdout, object);
-}
-
-char *ash__cmd_printable(const char *text)
-{
-    ash_buffer out = ASH_BUFFER_INIT;
-    for (const unsigned char *at = (const unsigned char *)text; *at != 0; at++) {
-        if (*at < 0x20 || *at == 0x7f)
-            ash__buffer_printf(&out, "\\x%02x", *at);
-        else
-            ash__buffer_append_byte(&out, *at);
-    }
-    ash__buffer_append_byte(&out, 0);
-    return (char *)ash__buffer_detach(&out);
 }
 
 const char *ash__cmd_s(int64_t count)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/text.h"
 #include "cmd/verbs.h"
 
 #include "base/clock.h"
@@ -26,9 +27,9 @@ static void print_text(const ash_file *f)
         printf("Expires:   %s\n", date);
     }
     if (ash_file_metadata(f, &metadata)) {
-        char *json = bson_as_relaxed_extended_json(&metadata, NULL);
-        printf("Metadata:  %s\n", json != NULL ? json : "(unreadable)");
-        bson_free(json);
+        char *json = ash__cmd_json_text(&metadata);
+        printf("Metadata:  %s\n", json);
+        ash__free(json);
     }
     ash__free(id);
     ash__free(name);

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "base/text.h"
 #include "base/thread.h"
 
 #include <errno.h>
@@ -43,6 +44,52 @@ static void test_base_error__errno_text_is_appended(void **state)
     ash_error err = ASH_ERROR_INIT;
     assert_int_equal(ash__fail_errno(&err, ENOSPC, "cannot write %s", "f"), ASH_ENOSPC);
     assert_string_equal(err.text, "cannot write f: No space left on device");
+}
+
+static void test_base_error__text_is_cut_between_characters(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    char name[2 * sizeof err.text];
+    memset(name, 0, sizeof name);
+    for (size_t i = 0; i + 4 < sizeof name; i += 4)
+        memcpy(name + i, "\xf0\x9f\x98\x80", 4);
+    for (int shift = 0; shift < 4; shift++) {
+        ash__fail(&err, ASH_ENOTFOUND, "%.*s%s", shift, "abc", name);
+        assert_true(strlen(err.text) + 4 >= sizeof err.text);
+        assert_int_equal((strlen(err.text) - (size_t)shift) % 4, 0);
+        ash__error_prefix(&err, "in%.*s", shift, "abc");
+        assert_int_equal((strlen(err.text) - (size_t)shift - strlen("in: ") - (size_t)shift) % 4,
+                         0);
+    }
+}
+
+static void test_base_text__characters(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t size;
+    } cases[] = {
+        {"a", 1},
+        {"\xc3\xa9", 2},
+        {"\xe2\x82\xac", 3},
+        {"\xf0\x9f\x98\x80", 4},
+        {"\xf4\x8f\xbf\xbf", 4},
+        {"", 0},
+        {"\x80", 0},
+        {"\xff", 0},
+        {"\xc3", 0},
+        {"\xc3z", 0},
+        {"\xc1\x81", 0},
+        {"\xe0\x9f\xbf", 0},
+        {"\xed\xa0\x80", 0},
+        {"\xf0\x8f\xbf\xbf", 0},
+        {"\xf4\x90\x80\x80", 0},
+        {"\xf5\x80\x80\x80", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        assert_int_equal(ash__text_char(cases[i].text, strlen(cases[i].text)), cases[i].size);
 }
 
 static void test_base_options__older_and_newer_structs(void **state)
@@ -161,6 +208,8 @@ int main(void)
         cmocka_unit_test(test_base_thread__condition_times_out),
         cmocka_unit_test(test_base_thread__long_turns_are_no_other_policy),
         cmocka_unit_test(test_base_bytes__orders),
+        cmocka_unit_test(test_base_error__text_is_cut_between_characters),
+        cmocka_unit_test(test_base_text__characters),
         cmocka_unit_test(test_base_mem__growing_and_searching),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -287,4 +287,86 @@ case_uris_of_a_server() {
     kill $!
 }
 
+# by_driver PROGRAM: with `client`, and `raw(NAME, METADATA)` that makes a file of whose texts nobody asks what they hold.
+by_driver() {
+    python=/usr/bin/python3
+    [ -x $python ] || python=python3
+    $python -c 'import bson, datetime, pymongo, sys
+from bson.raw_bson import RawBSONDocument
+client = pymongo.MongoClient(sys.argv[1])
+def raw(name, metadata):
+    plain = {"_id": bson.ObjectId(), "length": 0, "chunkSize": 4, "uploadDate": datetime.datetime(2020, 1, 1),
+             "filename": "NAME" + "x" * (len(name) - 4), "metadata": {"k": "META" + "x" * (len(metadata) - 4)}}
+    data = bson.encode(plain).replace(plain["filename"].encode(), name).replace(plain["metadata"]["k"].encode(), metadata)
+    client["test"]["fs.files"].insert_one(RawBSONDocument(data))
+'"$1" "mongodb://$server_address/" || return 1
+}
+
+# As a terminal sees it: no control characters, those of two bytes neither.
+is_tame() { # FILE
+    /usr/bin/env python3 -c 'import sys
+text = open(sys.argv[1], "rb").read().decode("utf-8")
+bad = [c for c in text if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160)]
+assert not bad, bad' "$1" || return 1
+}
+
+case_names_that_are_not_utf8_are_shown() {
+    start_server "$scratch/strange"
+    by_driver 'raw(b"bad\xff\xfename", b"good")
+raw(b"fine", b"meta\xc3(data")
+raw(b"esc\x1b[31m", b"c1\xc2\x9b31m")
+raw(b"c1\xc2\x9b31m", b"del\x7f")'
+    for verb in 'ls' 'ls -l' 'ls -a' 'find {}' 'stat fine'; do
+        "$ASHLAR" -s "$scratch/strange" --json $verb >"$scratch/out"
+        is_tame "$scratch/out"
+        [ "$verb" = 'stat fine' ] || [ "$(wc -l <"$scratch/out")" = 4 ]
+        python3 -c 'import json, sys
+for line in open(sys.argv[1], encoding="utf-8"):
+    json.loads(line)' "$scratch/out"
+        "$ASHLAR" -s "$scratch/strange" $verb >"$scratch/out"
+        is_tame "$scratch/out"
+    done
+    stop_server
+}
+
+case_clients_cannot_forge_the_log() {
+    start_server "$scratch/forged" -v
+    by_driver 'try:
+    client["test"].command("x\n2026-11-22T00:00:00.000Z error a commit failed\n\x1b[31m\u009b32m")
+except pymongo.errors.OperationFailure:
+    pass'
+    stop_server
+    grep -q 'a commit failed' "$scratch/server.err"
+    is_tame "$scratch/server.err"
+    [ "$(grep -c '^2026-11-22T00:00:00.000Z' "$scratch/server.err")" = 0 ]
+}
+
+case_terminals_see_no_raw_names() {
+    start_server "$scratch/raw"
+    esc=$(printf 'a\033[31m\302\233b')
+    echo text | "$ASHLAR" -s "$scratch/raw" put -q --id '"i\u001b"' - "$esc"
+    by_driver 'client["d\u001b[31m\u009b"]["c.chunks"].insert_one({"n": 1})'
+    for words in 'df' 'sweep' 'stat .' 'ls -l' 'locks' 'check'; do
+        [ "$words" != 'stat .' ] || words="stat $esc"
+        "$ASHLAR" -s "$scratch/raw" $words >"$scratch/out"
+        is_tame "$scratch/out"
+    done
+    for words in 'get' 'rm' 'mv' 'put'; do
+        set -- "$esc"
+        [ "$words" != 'mv' ] || set -- "$esc" "${esc}2"
+        [ "$words" != 'put' ] || set -- "$0" "$esc"
+        "$ASHLAR" -s "$scratch/raw" -n $words "$@" >"$scratch/out"
+        is_tame "$scratch/out"
+        grep -q would "$scratch/out"
+    done
+    "$ASHLAR" -s "$scratch/raw" -n get 'id:"i\u001b"' >"$scratch/out"
+    is_tame "$scratch/out"
+    "$ASHLAR" copy -n "$scratch/raw" "$scratch/raw2" >"$scratch/out"
+    is_tame "$scratch/out"
+    expect_status 2 "$ASHLAR" gridfs "$esc"
+    sed -i "s/\t//" "$scratch/err"
+    is_tame "$scratch/err"
+    stop_server
+}
+
 run_cases

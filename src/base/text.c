@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/text.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+/* What the first byte promises, or 0. */
+static size_t promised(uint8_t first)
+{
+    return first < 0x80                     ? 1
+           : first >= 0xc2 && first <= 0xdf ? 2
+           : first >= 0xe0 && first <= 0xef ? 3
+           : first >= 0xf0 && first <= 0xf4 ? 4
+                                            : 0;
+}
+
+static bool goes_on(uint8_t byte)
+{
+    return (byte & 0xc0) == 0x80;
+}
+
+size_t ash__text_char(const char *text, size_t len_bytes)
+{
+    const uint8_t *at = (const uint8_t *)text;
+    size_t size = len_bytes > 0 ? promised(at[0]) : 0;
+    if (size > len_bytes)
+        return 0;
+    for (size_t i = 1; i < size; i++) {
+        if (!goes_on(at[i]))
+            return 0;
+    }
+    bool overlong =
+        size > 2 && ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90));
+    bool surrogate = size == 3 && at[0] == 0xed && at[1] >= 0xa0;
+    bool too_large = size == 4 && at[0] == 0xf4 && at[1] >= 0x90;
+    return overlong || surrogate || too_large ? 0 : size;
+}
+
+void ash__text_trim(char *text)
+{
+    size_t len = strlen(text), at = len;
+    while (at > 0 && len - at < 3 && goes_on((uint8_t)text[at - 1]))
+        at--;
+    if (at > 0 && promised((uint8_t)text[at - 1]) > len - at + 1)
+        text[at - 1] = 0;
+}

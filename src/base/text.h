@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_BASE_TEXT_H
+#define ASH_BASE_TEXT_H
+
+/* UTF-8 as the Unicode Standard has it: no overlong forms, no surrogates, nothing over U+10FFFF. */
+
+#include <stddef.h>
+
+/* Bytes of the character that text begins with; 0 when it begins with none (or len_bytes is 0). */
+size_t ash__text_char(const char *text, size_t len_bytes);
+
+/* Drop the beginning of a character from the end of a text that was cut. */
+void ash__text_trim(char *text);
+
+#endif
