@@ -95,6 +95,9 @@ static int back_up(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash
 
 static int run_backup(ash_cmd *cmd, const ash_cmd_args *args)
 {
+    /* The variable that was to name it is not set; the current folder was hardly meant. */
+    if (args->words[0][0] == 0)
+        return ash__cmd_usage(cmd, "the name of the backup's folder cannot be empty");
     return ash__cmd_with_store(cmd, ASH_CMD_READ, args, back_up);
 }
 

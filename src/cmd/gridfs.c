@@ -98,7 +98,8 @@ static const struct command *choose(const ash_gridfs *g)
         if (strcmp(commands[i].name, g->words[0]) == 0)
             found = &commands[i];
     }
-    char *name = ash__sprintf("'%s'", g->words[0]);
+    char *word = ash__cmd_printable(g->words[0]);
+    char *name = ash__sprintf("'%s'", word);
     int given = g->count - 1;
     const char *complaint = NULL;
     if (found == NULL)
@@ -111,6 +112,7 @@ static const struct command *choose(const ash_gridfs *g)
         complaint = g->words[i][0] == 0 ? " argument missing" : NULL;
     if (complaint != NULL)
         usage(g, complaint, name);
+    ash__free(word);
     ash__free(name);
     return complaint == NULL ? found : NULL;
 }
@@ -162,8 +164,10 @@ static int open_bucket(ash_gridfs *g, const char *given, ash_store **store, ash_
     if (result == 0)
         result = ash_bucket_open(*store, &opts, &g->bucket, err);
     if (result == 0) {
-        shown = ash__gridfs_uri_shown(uri);
+        char *without_password = ash__gridfs_uri_shown(uri);
+        shown = ash__cmd_printable(without_password);
         ash__gridfs_log(g, "connected to: %s", shown);
+        ash__free(without_password);
     }
     ash__free(shown);
     ash__free(uri);

@@ -79,6 +79,7 @@ static void say_no_store(const char *uri, ash_error *err)
 {
     struct stat st;
     char *folder = ash__reach_folder(uri);
+    char *shown = ash__gridfs_uri_shown(uri);
     bool is_file = folder != NULL && stat(folder, &st) == 0 && !S_ISDIR(st.st_mode);
     if (is_file)
         ash__fail(err, ASH_ENOTFOUND, "%s is a file and not the folder of a store", uri);
@@ -86,8 +87,9 @@ static void say_no_store(const char *uri, ash_error *err)
         ash__fail(err, ASH_ENOTFOUND,
                   "there is no store at %s, but other files; name another folder", uri);
     else
-        ash__fail(err, ASH_ENOTFOUND, "there is no store at %s; `ashlar -s %s init` makes one", uri,
-                  uri);
+        ash__fail(err, ASH_ENOTFOUND, "there is no store at %s; `ashlar -s %s init` makes one",
+                  shown, shown);
+    ash__free(shown);
     ash__free(folder);
 }
 

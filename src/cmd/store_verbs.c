@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verbs on a whole store: init, df, check. */
 #include "cmd/folder.h"
+#include "cmd/gridfs.h"
 #include "cmd/repair.h"
 #include "cmd/verbs.h"
 
@@ -24,18 +25,19 @@ static int say_what_init_would(const ash_cmd *cmd)
     int result = ash__cmd_open_if_any(cmd, &store, &err);
     if (result != 0)
         return ash__cmd_fail(cmd, NULL, &err);
-    char *uri = ash__cmd_store_uri(cmd);
+    char *uri = ash__cmd_store_uri(cmd), *shown = ash__gridfs_uri_shown(uri);
     if (cmd->json) {
         bson_t object = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&object, "store", uri);
+        BSON_APPEND_UTF8(&object, "store", shown);
         BSON_APPEND_BOOL(&object, "exists", store != NULL);
         BSON_APPEND_BOOL(&object, "dryRun", true);
         ash__cmd_emit(&object);
         bson_destroy(&object);
     } else {
         ash__cmd_say(cmd, store != NULL ? "%s is a store already" : "would make a store at %s",
-                     uri);
+                     shown);
     }
+    ash__free(shown);
     ash__free(uri);
     ash_store_close(store);
     return ASH_EXIT_OK;
@@ -79,6 +81,15 @@ static void show_folder(const ash_cmd *cmd)
     ash__free(folder);
 }
 
+/* A client may call a database what it likes. */
+static void print_database(const char *data, const char *stored, int64_t documents,
+                           const char *name)
+{
+    char *shown = ash__cmd_printable(name);
+    printf("%12s  %12s  %10" PRId64 "  %s\n", data, stored, documents, shown);
+    ash__free(shown);
+}
+
 static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
 {
     bson_t databases;
@@ -107,7 +118,7 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
         if (cmd->json)
             ash__cmd_emit(&stats);
         else
-            printf("%12s  %12s  %10" PRId64 "  %s\n", data, stored, field(&stats, "objects"), name);
+            print_database(data, stored, field(&stats, "objects"), name);
         bson_destroy(&stats);
     }
     bson_destroy(&databases);
@@ -186,6 +197,8 @@ static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
     if (args->values[REPAIR] == NULL &&
         (args->values[INTO] != NULL || args->values[REPLACE] != NULL))
         return ash__cmd_usage(cmd, "--into and --replace go with --repair");
+    if (args->values[INTO] != NULL && args->values[INTO][0] == 0)
+        return ash__cmd_usage(cmd, "--into cannot be empty");
     /* A store in need of repair may not open. */
     if (args->values[REPAIR] != NULL)
         return ash__cmd_repair(cmd, args->values[INTO], args->values[REPLACE] != NULL);

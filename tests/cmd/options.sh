@@ -138,4 +138,58 @@ case_version() {
     "$ASHLAR" ls --version | cmp - "$scratch/version"
 }
 
+# Every line of what is on standard input is a JSON document, and there is one.
+json_lines() { # what it has to say
+    /usr/bin/env python3 -c 'import json, sys
+lines = sys.stdin.buffer.read().decode("utf-8").splitlines()
+assert lines
+for line in lines:
+    json.loads(line)' || return 1
+}
+
+case_json_says_what_is_not_utf8() {
+    command -v python3 >/dev/null || skip "no python3"
+    a -q init
+    bad=$(printf 'no\377')
+    long=a$(printf 'é%.0s' $(seq 700))
+    echo text >"$scratch/small"
+    expect_status 2 a --json cat "$bad"
+    json_lines <"$scratch/err"
+    expect_status 4 a --json put "$bad" --name ok
+    json_lines <"$scratch/err"
+    expect_status 2 "$ASHLAR" --json "-$bad"
+    json_lines <"$scratch/err"
+    expect_status 4 a --json cat "$long"
+    json_lines <"$scratch/err"
+    [ "$(grep -c "$(printf '\357\277\275')" "$scratch/err")" = 0 ] # cut between characters
+    expect_status 2 "$ASHLAR" --json "--$long"
+    json_lines <"$scratch/err"
+    expect_status 2 a --json -b "$long" put "$scratch/small"
+    json_lines <"$scratch/err"
+}
+
+case_empty_folders_are_refused() {
+    a -q init
+    mkdir "$scratch/here"
+    cd "$scratch/here"
+    expect_status 2 a backup ''
+    grep -q 'cannot be empty' "$scratch/err"
+    expect_status 2 a check --repair --into ''
+    grep -q 'cannot be empty' "$scratch/err"
+    [ -z "$(ls -A .)" ]
+}
+
+case_passwords_are_not_shown() {
+    start_server "$scratch/served"
+    for uri in "mongodb://some:secret@$server_address/" "mongodb://$server_address/?proxyPassword=secret"; do
+        for json in '' --json; do
+            "$ASHLAR" $json -s "$uri" -n init >"$scratch/out" 2>&1 || true
+            [ "$(grep -c secret "$scratch/out")" = 0 ]
+        done
+        "$ASHLAR" -v -s "$uri" ls >"$scratch/out" 2>&1 || true
+        [ "$(grep -c secret "$scratch/out")" = 0 ]
+    done
+    stop_server
+}
+
 run_cases
