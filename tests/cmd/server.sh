@@ -329,6 +329,16 @@ for line in open(sys.argv[1], encoding="utf-8"):
     stop_server
 }
 
+case_fields_of_clients_are_not_taken_for_ours() {
+    start_server "$scratch/fields"
+    by_driver 'client["test"]["fs.files"].insert_one({"length": 0, "chunkSize": 4, "uploadDate": datetime.datetime(2020, 1, 1),
+        "filename": "dup", "name": "evil", "id": 7, "sha256": "f" * 64, "md5": "m"})'
+    "$ASHLAR" -s "$scratch/fields" --json stat dup >"$scratch/out"
+    [ "$(grep -c 'evil\|ffff\|"id" : 7' "$scratch/out")" = 0 ]
+    grep -q '"name" : "dup".*"md5" : "m"' "$scratch/out"
+    stop_server
+}
+
 case_clients_cannot_forge_the_log() {
     start_server "$scratch/forged" -v
     by_driver 'try:
