@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/thread.h"
 
 #include <inttypes.h>
@@ -69,6 +70,14 @@ static size_t print_bar(char *buf, size_t size, int64_t done, int64_t total)
     return (size_t)snprintf(buf, size, "[%s] %3d%%  ", cells, (int)(part * 100));
 }
 
+/* Most characters take a column, and none takes more columns than bytes. */
+static void cut(char *line, size_t columns)
+{
+    if (strlen(line) > columns)
+        line[columns] = 0;
+    ash__text_trim(line);
+}
+
 static void draw(ash_progress *p, int64_t now)
 {
     char line[512], done[32], rate[32], left[32] = "";
@@ -81,14 +90,16 @@ static void draw(ash_progress *p, int64_t now)
     if (p->total_bytes > p->done_bytes && speed > 1)
         print_time(left, sizeof left,
                    (int64_t)((double)(p->total_bytes - p->done_bytes) / speed + 0.5));
-    used += (size_t)snprintf(line + used, sizeof line - used, "%s  %s/s", done, rate);
+    if (p->total_bytes > 0 || p->done_bytes > 0 || p->total_items <= 0)
+        used += (size_t)snprintf(line + used, sizeof line - used, "%s  %s/s", done, rate);
     if (left[0] != 0)
         used += (size_t)snprintf(line + used, sizeof line - used, "  %s left", left);
     if (p->total_items > 1)
         used += (size_t)snprintf(line + used, sizeof line - used, "  %" PRId64 "/%" PRId64,
                                  p->done_items, p->total_items);
     snprintf(line + used, sizeof line - used, "  %s", p->name);
-    fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
+    cut(line, (size_t)terminal_columns() - 1);
+    fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);
     p->drawn = true;
     p->drawn_ms = now;
@@ -106,6 +117,7 @@ static void set_name(ash_progress *p, const char *name)
 {
     char *shown = ash__cmd_printable(name);
     snprintf(p->name, sizeof p->name, "%s", shown);
+    ash__text_trim(p->name);
     ash__free(shown);
 }
 
@@ -151,8 +163,12 @@ bool ash__progress_maintain(void *ctx, const char *what, int64_t done, int64_t t
 {
     ash_progress *p = ctx;
     ash__mutex_lock(&p->lock);
-    p->done_items = done;
-    p->total_items = total;
+    bool bytes = what != NULL && strcmp(what, "bytes") == 0;
+    what = bytes ? "records" : what;
+    p->done_bytes = bytes ? done : 0;
+    p->total_bytes = bytes ? total : 0;
+    p->done_items = bytes ? 0 : done;
+    p->total_items = bytes ? 0 : total;
     if (p->shown && what != NULL)
         set_name(p, what);
     if (p->cmd->verbose > 0 && what != NULL && strcmp(what, p->stage) != 0) {

@@ -39,7 +39,7 @@ static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total
 {
     target *t = ctx;
     (void)total;
-    if (strcmp(what, "records") == 0 && done == 0 && t->at_records != NULL && t->calls++ == 0)
+    if (strcmp(what, "bytes") == 0 && done == 0 && t->at_records != NULL && t->calls++ == 0)
         return t->at_records(t);
     return true;
 }
