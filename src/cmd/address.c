@@ -120,6 +120,27 @@ int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *er
     return 0;
 }
 
+int ash__cmd_address_find(ash_bucket *b, const char *text, ash_cmd_address *out, ash_error *err)
+{
+    ash_file *file = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    int result = ash__cmd_address_parse(text, out, err);
+    if (result != 0 || !out->has_revision)
+        return result;
+    result = ash_bucket_get_file_by_name(b, text, -1, false, &file, &own);
+    ash_file_free(file);
+    if (result == 0) {
+        ash__free(out->name);
+        out->name = ash__strdup(text);
+        out->has_revision = false;
+    } else if (result != ASH_ENOTFOUND) {
+        ash__cmd_address_release(out);
+        *err = own;
+        return result;
+    }
+    return 0;
+}
+
 void ash__cmd_address_release(ash_cmd_address *a)
 {
     ash__free(a->name);

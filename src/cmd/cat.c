@@ -77,8 +77,9 @@ static int write_out(ash_download *download, ash_error *err)
             result = ash__cmd_check_interrupted(err);
         if (result != 0 || len == 0)
             return result;
-        if (fwrite(data, 1, len, stdout) != len)
-            return ash__fail_errno(err, errno, "cannot write to standard output");
+        result = ash__cmd_write_out(NULL, data, len, err);
+        if (result != 0)
+            return result;
     }
 }
 
@@ -90,7 +91,7 @@ static int cat_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
     ash_download *download = NULL;
     ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
     (void)cmd;
-    int result = ash__cmd_address_parse(word, &address, err);
+    int result = ash__cmd_address_find(bucket, word, &address, err);
     if (result != 0)
         return result;
     result = ash__cmd_address_file(bucket, &address, &file, err);

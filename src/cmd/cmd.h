@@ -102,6 +102,9 @@ char *ash__cmd_printable(const char *text);
 void ash__cmd_print_findings(const bson_t *report);
 const char *ash__cmd_s(int64_t count); /* of a plural: "" for 1, else "s" */
 void ash__cmd_print_size(char *buf, size_t size, int64_t bytes); /* "1.2 GiB" */
+/* Write to standard output, past its buffer; an ash_output's write, whose ctx is not used.  Ends
+ * with ASH_EINTERRUPTED when the reader does not read and somebody interrupts. */
+int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err);
 /* Flush standard output; a full disk there is an error too. */
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
 
@@ -142,7 +145,8 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
 
 /* ---- addresses of files (address.c) ---- */
 
-/* NAME, NAME@REV or id:VALUE.  VALUE is an ObjectId's 24 digits or Extended JSON. */
+/* NAME, NAME@REV or id:VALUE.  VALUE is an ObjectId's 24 digits or Extended JSON.  A name may end
+ * like a revision itself: where a file has the whole text as its name, that is meant (find). */
 typedef struct ash_cmd_address {
     char *name; /* NULL: by id */
     bool has_revision;
@@ -150,6 +154,7 @@ typedef struct ash_cmd_address {
     bson_value_t id;
 } ash_cmd_address;
 int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *err);
+int ash__cmd_address_find(ash_bucket *b, const char *text, ash_cmd_address *out, ash_error *err);
 void ash__cmd_address_release(ash_cmd_address *a);
 int ash__cmd_address_file(ash_bucket *b, const ash_cmd_address *a, ash_file **out, ash_error *err);
 int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_download_options *opts,
@@ -226,7 +231,8 @@ void ash__chore_stop(ash_chore *c); /* waits for the thread; NULL is fine */
 
 /* ---- interruption (signals.c) ---- */
 
-/* SIGINT and SIGTERM set this flag instead of ending the process; a second SIGINT ends it. */
+/* SIGINT, SIGTERM and SIGHUP (unless it is ignored) set this flag instead of ending the process; a
+ * second one of a kind ends it. */
 void ash__cmd_catch_signals(void);
 extern volatile int ash__cmd_interrupted;
 int ash__cmd_check_interrupted(ash_error *err); /* ASH_EINTERRUPTED when it is set */
@@ -242,7 +248,8 @@ void ash__progress_add(ash_progress *p, int64_t bytes, int64_t items,
                        const char *name);  /* name NULL: as before */
 void ash__progress_clear(ash_progress *p); /* wipe the line, before other output */
 void ash__progress_free(ash_progress *p);
-/* An ash_progress_fn for ash_store_maintain and sweeps; ctx is an ash_progress. */
+/* An ash_progress_fn for ash_store_maintain and sweeps; ctx is an ash_progress.  What is done is
+ * bytes of records when what is "bytes", else so many of what. */
 bool ash__progress_maintain(void *ctx, const char *what, int64_t done, int64_t total);
 
 #endif

@@ -54,14 +54,6 @@ static int copy_to_place(struct get *g, ash_download *download, ash_place *place
     return result != 0 ? result : ash__place_finish(place, err);
 }
 
-static int write_stdout(void *ctx, const void *data, size_t len, ash_error *err)
-{
-    (void)ctx;
-    if (fwrite(data, 1, len, stdout) != len)
-        return ash__fail_errno(err, errno, "cannot write to standard output");
-    return 0;
-}
-
 static void report(const struct get *g, const ash_file *file)
 {
     bson_t object = BSON_INITIALIZER;
@@ -71,6 +63,18 @@ static void report(const struct get *g, const ash_file *file)
                    ash_file_length(file));
     if (g->cmd->json) {
         ash__cmd_file_object(file, &object);
+        ash__cmd_emit(&object);
+    }
+    bson_destroy(&object);
+}
+
+static void say_what_would_come(const struct get *g, const ash_file *file, const char *path)
+{
+    bson_t object = BSON_INITIALIZER;
+    ash__cmd_say(g->cmd, "would get %s", path);
+    if (g->cmd->json) {
+        ash__cmd_file_object(file, &object);
+        BSON_APPEND_BOOL(&object, "dryRun", true);
         ash__cmd_emit(&object);
     }
     bson_destroy(&object);
@@ -108,7 +112,7 @@ static int get_to_path(struct get *g, ash_download *download, const char *local,
         return err->code;
     int result = 0;
     if (g->cmd->dry_run) {
-        ash__cmd_say(g->cmd, "would get %s", path);
+        say_what_would_come(g, file, path);
     } else {
         ash__progress_set_total(g->progress, ash_file_length(file), 1);
         ash__progress_add(g->progress, 0, 0, path);
@@ -128,10 +132,10 @@ static int get_one(struct get *g, const char *word, const char *local, ash_error
     ash_cmd_address address;
     ash_download *download = NULL;
     ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
-    ash_output standard = {NULL, write_stdout};
+    ash_output standard = {NULL, ash__cmd_write_out};
     opts.verify = true;
     opts.with_attributes = true;
-    int result = ash__cmd_address_parse(word, &address, err);
+    int result = ash__cmd_address_find(g->bucket, word, &address, err);
     if (result != 0)
         return result;
     result = ash__cmd_address_download(g->bucket, &address, &opts, &download, err);
@@ -178,9 +182,7 @@ static int visit_file(void *ctx, const ash_file *f)
     ash__progress_add(g->progress, 0, 0, name);
     int result = 0;
     if (g->cmd->dry_run) {
-        char *shown = ash__cmd_printable(name);
-        ash__cmd_say(g->cmd, "would get %s", shown);
-        ash__free(shown);
+        say_what_would_come(g, f, name);
     } else {
         result = get_below(g, f, &err);
     }
@@ -200,14 +202,18 @@ static int visit_file(void *ctx, const ash_file *f)
     return 0;
 }
 
-static int get_many(struct get *g, const char *prefix, const char *folder, ash_error *err)
+static int open_root(struct get *g, const char *folder, ash_error *err)
 {
     int result = ash__dir_make(folder, err);
     if (result == 0 && (g->root_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
         result = ash__fail_errno(err, errno, "cannot open folder %s", folder);
+    return result;
+}
+
+static int get_many(struct get *g, const char *prefix, const char *folder, ash_error *err)
+{
     g->count_only = true;
-    if (result == 0)
-        result = ash__cmd_each_file(NULL, g->bucket, prefix, false, visit_file, g, err);
+    int result = ash__cmd_each_file(NULL, g->bucket, prefix, false, visit_file, g, err);
     g->count_only = false;
     if (result == ASH_EPARTIAL)
         result = 0; /* the second run reports them */
@@ -216,6 +222,8 @@ static int get_many(struct get *g, const char *prefix, const char *folder, ash_e
     if (result == 0 && g->total_items == 0)
         ash__cmd_note_missing(g->cmd, g->bucket);
     ash__progress_set_total(g->progress, g->total_bytes, g->total_items);
+    if (result == 0 && !g->cmd->dry_run)
+        result = open_root(g, folder, err);
     if (result == 0)
         result = ash__cmd_each_file(g->cmd, g->bucket, prefix, false, visit_file, g, err);
     if (g->root_fd >= 0)

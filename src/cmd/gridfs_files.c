@@ -201,14 +201,6 @@ int ash__gridfs_put(ash_gridfs *g, ash_error *err)
 
 /* ---- get ---- */
 
-static int write_stdout(void *ctx, const void *data, size_t len, ash_error *err)
-{
-    (void)ctx;
-    if (fwrite(data, 1, len, stdout) != len)
-        return ash__fail_errno(err, errno, "cannot write to standard output");
-    return ash__cmd_check_interrupted(err);
-}
-
 static int write_place(void *ctx, const void *data, size_t len, ash_error *err)
 {
     int result = ash__cmd_check_interrupted(err);
@@ -234,7 +226,7 @@ static int get_file(ash_gridfs *g, const ash_file *file, bool name_was_typed, as
 {
     ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
     ash_place *place = NULL;
-    ash_output out = {NULL, write_stdout};
+    ash_output out = {NULL, ash__cmd_write_out};
     const char *name = ash_file_filename(file) != NULL ? ash_file_filename(file) : "";
     const char *local = g->options[ASH_GRIDFS_LOCAL];
     bool typed = name_was_typed || local != NULL;

@@ -43,7 +43,7 @@ static int rename_one(ash_bucket *bucket, const ash_cmd_address *from, const cha
 static int move(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
 {
     ash_cmd_address from;
-    int result = ash__cmd_address_parse(args->words[0], &from, err);
+    int result = ash__cmd_address_find(bucket, args->words[0], &from, err);
     if (result != 0)
         return result;
     result = ash__cmd_check_name(args->words[1], err);

@@ -3,6 +3,7 @@
 #include "cmd/text.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -10,6 +11,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SHOWN_MAX = 300 };
 
@@ -195,6 +197,27 @@ void ash__cmd_print_size(char *buf, size_t size, int64_t bytes)
         unit++;
     }
     snprintf(buf, size, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+}
+
+int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
+{
+    const char *at = data;
+    (void)ctx;
+    if (fflush(stdout) != 0)
+        return ash__fail_errno(err, errno, "cannot write to standard output");
+    /* What stdio would try again after a signal comes back from write() to us. */
+    while (len > 0) {
+        ssize_t put = write(STDOUT_FILENO, at, len);
+        int reason = errno;
+        int result = ash__cmd_check_interrupted(err);
+        if (result != 0)
+            return result;
+        if (put < 0 && reason != EINTR)
+            return ash__fail_errno(err, reason, "cannot write to standard output");
+        at += put > 0 ? put : 0;
+        len -= put > 0 ? (size_t)put : 0;
+    }
+    return 0;
 }
 
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code)

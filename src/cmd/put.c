@@ -222,14 +222,52 @@ static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf
     return result;
 }
 
+/* What a dry run can see of what would go wrong. */
+static int would_fail(struct put *p, const struct job *job, ash_error *err)
+{
+    ash_file *file = NULL;
+    ash_error ignored = ASH_ERROR_INIT;
+    bool local = strcmp(job->path, "-") != 0 && !job->is_folder;
+    int result = 0;
+    if (local && access(job->path, R_OK) != 0)
+        return ash__fail_errno(err, errno, "cannot open %s", job->path);
+    if (p->bucket == NULL)
+        return 0;
+    if (p->opts.condition == ASH_PUT_IF_ABSENT &&
+        ash_bucket_get_file_by_name(p->bucket, job->name, -1, false, &file, &ignored) == 0)
+        result = ash__fail(err, ASH_ECONDITION, "file named %.200s exists already", job->name);
+    ash_file_free(file);
+    file = NULL;
+    if (result == 0 && p->id.value_type != BSON_TYPE_EOD &&
+        ash_bucket_get_file(p->bucket, &p->id, false, &file, &ignored) == 0)
+        result = ash__fail(err, ASH_EEXISTS, "a file with the id exists already");
+    ash_file_free(file);
+    return result;
+}
+
+static void say_what_would_go(struct put *p, const struct job *job)
+{
+    bson_t object = BSON_INITIALIZER;
+    say_what(p, "would put", job, "");
+    if (p->cmd->json) {
+        BSON_APPEND_UTF8(&object, "local", job->path);
+        BSON_APPEND_UTF8(&object, "name", job->name);
+        BSON_APPEND_BOOL(&object, "dryRun", true);
+        ash__cmd_emit(&object);
+    }
+    bson_destroy(&object);
+}
+
 static void put_one(struct put *p, const struct job *job, uint8_t *buf)
 {
     ash_error err = ASH_ERROR_INIT;
     int fd = -1;
     ash__progress_add(p->progress, 0, 0, job->name);
     int result = ash__cmd_check_name(job->name, &err);
+    if (result == 0 && p->cmd->dry_run)
+        result = would_fail(p, job, &err);
     if (result == 0 && p->cmd->dry_run) {
-        say_what(p, "would put", job, "");
+        say_what_would_go(p, job);
         ash__mutex_lock(&p->lock);
         p->done++; /* for the exit status */
         ash__mutex_unlock(&p->lock);

@@ -62,7 +62,7 @@ static int remove_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *
     ash_cmd_address address;
     ash_file *file = NULL;
     (void)ctx;
-    int result = ash__cmd_address_parse(word, &address, err);
+    int result = ash__cmd_address_find(bucket, word, &address, err);
     if (result != 0)
         return result;
     bool all = address.name != NULL && !address.has_revision;

@@ -130,6 +130,7 @@ static void wait_for_signal(void)
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGINT);
     sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGHUP);
     /* Blocked between the look at the flag and the wait, so that a signal is not missed in between.
      */
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
@@ -289,7 +290,7 @@ const ash_cmd_verb ash__cmd_serve = {
     .summary = "let MongoDB drivers, and other commands on the same folder, use the store",
     .details =
         "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), then "
-        "serves until SIGINT or SIGTERM.\n"
+        "serves until SIGINT, SIGTERM or SIGHUP.\n"
         "Its log goes to standard error, dated (with --json: objects \"log\"); with -q, warnings "
         "and "
         "errors only.  Only loopback\n"

@@ -16,7 +16,7 @@ static void on_signal(int number)
 
 void ash__cmd_catch_signals(void)
 {
-    struct sigaction action;
+    struct sigaction action, before;
     memset(&action, 0, sizeof action);
     action.sa_handler = on_signal;
     /* The second signal of a kind has its usual effect, should the program hang. */
@@ -24,6 +24,9 @@ void ash__cmd_catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    /* The terminal is gone; under nohup that is nothing to end for. */
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
     action.sa_handler = SIG_IGN;
     action.sa_flags = 0;
     sigaction(SIGPIPE, &action, NULL);

@@ -40,7 +40,7 @@ static int stat_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ct
     ash_cmd_address address;
     ash_file *file = NULL;
     bool *first = ctx;
-    int result = ash__cmd_address_parse(word, &address, err);
+    int result = ash__cmd_address_find(bucket, word, &address, err);
     if (result != 0)
         return result;
     result = ash__cmd_address_file(bucket, &address, &file, err);

@@ -3,6 +3,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "bucket/digest.h"
 
 enum { RECOMPUTE };
 static const ash_cmd_option options[] = {
@@ -22,6 +23,8 @@ static int compute(ash_bucket *bucket, const bson_value_t *id, char *hex, ash_er
     while (result == 0 && len > 0) {
         result = ash_download_next(download, &data, &len, err);
         if (result == 0)
+            result = ash__cmd_check_interrupted(err);
+        if (result == 0)
             ash__digest_add(digest, data, len);
     }
     ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
@@ -36,15 +39,15 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
     ash_cmd_address address;
     ash_file *file = NULL;
     char hex[65];
-    int result = ash__cmd_address_parse(word, &address, err);
+    int result = ash__cmd_address_find(bucket, word, &address, err);
     if (result != 0)
         return result;
     result = ash__cmd_address_file(bucket, &address, &file, err);
     if (result == 0 && cmd->dry_run && ash_file_sha256(file) == NULL)
         result = compute(bucket, ash_file_id(file), hex, err);
     else if (result == 0)
-        result =
-            ash_bucket_sum(bucket, ash_file_id(file), args->values[RECOMPUTE] != NULL, hex, err);
+        result = ash__bucket_sum(bucket, ash_file_id(file), args->values[RECOMPUTE] != NULL,
+                                 &ash__cmd_interrupted, 0, hex, err);
     if (result == 0 && cmd->json) {
         bson_t object = BSON_INITIALIZER;
         BSON_APPEND_UTF8(&object, "name", word);

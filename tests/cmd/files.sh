@@ -211,6 +211,28 @@ case_revisions() {
     [ "$(a cat 'icon@2@-1')" = name ]
 }
 
+case_a_name_that_looks_like_a_revision() {
+    for text in first second third; do
+        echo $text | a put -q - marked
+    done
+    [ "$(a cat marked@1)" = second ]
+    echo named | a put -q - marked@1
+    [ "$(a cat marked@1)" = named ]
+    [ "$(a cat marked@1@0)" = named ]
+    [ "$(a cat marked@0)" = first ]
+    a get marked@1 "$scratch/back"
+    [ "$(cat "$scratch/back")" = named ]
+    a stat marked@1 | grep -q '^Name: *marked@1$'
+    a sum marked@1 | grep -q "^$(echo named | sha256sum | cut -c1-64)"
+    a mv marked@1 marked@2
+    [ "$(a cat marked@2)" = named ]
+    a rm marked@2
+    [ "$(a ls -a marked | wc -l)" = 3 ]
+    [ "$(a cat marked@2)" = third ]
+    a help | grep -q 'as report@1 may be'
+    a rm marked
+}
+
 case_ids() {
     echo by id | a put --id '{"$oid": "0123456789abcdef01234567"}' - with-id
     [ "$(a cat id:0123456789abcdef01234567)" = "by id" ]

@@ -192,4 +192,86 @@ case_passwords_are_not_shown() {
     stop_server
 }
 
+case_dry_runs_make_nothing() {
+    echo text >"$scratch/small"
+    a put -q --id 7 "$scratch/small" --name there
+    mkdir "$scratch/dry"
+    cd "$scratch/dry"
+    a -n get -r . folder | grep -q '^would get there$'
+    expect_status 4 a -n get -r nothing folder
+    expect_status 4 a get -r nothing folder
+    [ -z "$(ls -A .)" ]
+    expect_status 4 a -n put doesnotexist
+    expect_status 5 a -n put --if-absent "$scratch/small" there
+    expect_status 5 a -n put --id 7 "$scratch/small" new
+    a -n put --if-absent "$scratch/small" new | grep -q '^would put .* as new$'
+    a -n --json put "$scratch/small" new | grep -q '"name" : "new", "dryRun" : true'
+    a -n --json get there | grep -q '"name" : "there".*"dryRun" : true'
+    a -n --json get -r . | grep -q '"name" : "there".*"dryRun" : true'
+    [ "$(a ls -a)" = there ] && [ -z "$(ls -A .)" ]
+    a rm there
+}
+
+case_progress_says_what_it_knows() {
+    long=a$(printf 'é%.0s' $(seq 200))
+    head -c 3000000 /dev/urandom >"$scratch/in"
+    a --progress=on put "$scratch/in" "$long" >/dev/null 2>"$scratch/err"
+    grep -q 'é' "$scratch/err"
+    iconv -f UTF-8 -t UTF-8 "$scratch/err" >/dev/null
+    a --progress=on check >/dev/null 2>"$scratch/err"
+    [ "$(grep -c 'B/s' "$scratch/err")" = 0 ]
+    a --progress=on backup "$scratch/progressed" >/dev/null 2>"$scratch/err"
+    grep -q 'B/s' "$scratch/err"
+    [ "$(grep -c '[0-9]\{7\}' "$scratch/err")" = 0 ]
+    a rm "$long"
+}
+
+# in_time PID: it ended by itself, with the status of one that was interrupted.
+in_time() {
+    tries=0
+    while [ -d "/proc/$1" ] && ! grep -q '^State:.Z' "/proc/$1/status" 2>/dev/null; do
+        tries=$((tries + 1))
+        if [ $tries -gt 100 ]; then
+            kill -9 "$1"
+            return 1
+        fi
+        sleep 0.05
+    done
+    got=0
+    wait "$1" || got=$?
+    [ $got = 130 ]
+}
+
+case_signals_end_what_runs() {
+    [ -d /proc/self ] || skip "no /proc"
+    truncate -s 2000000000 "$scratch/big"
+    a put -q "$scratch/big" big
+    rm "$scratch/big"
+    mkdir "$scratch/signalled"
+    "$ASHLAR" -s "$store" get big "$scratch/signalled/out" 2>/dev/null &
+    tries=0
+    until ls -A "$scratch/signalled" | grep -q ashlar; do
+        tries=$((tries + 1))
+        [ $tries -lt 500 ]
+        sleep 0.01
+    done
+    kill -HUP $!
+    in_time $!
+    [ -z "$(ls -A "$scratch/signalled")" ]
+    "$ASHLAR" -s "$store" sum --recompute big >/dev/null 2>"$scratch/err" &
+    sleep 0.4
+    kill -INT $!
+    in_time $!
+    mkfifo "$scratch/unread"
+    exec 8<>"$scratch/unread"
+    for words in 'cat big' 'get big -' 'gridfs --local - get big'; do
+        "$ASHLAR" -s "$store" $words >"$scratch/unread" 2>"$scratch/err" &
+        sleep 0.5
+        kill -INT $!
+        in_time $!
+    done
+    exec 8<&-
+    a rm big
+}
+
 run_cases
