@@ -11,7 +11,13 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { CURSOR_NOT_FOUND = 43, CURSOR_IN_USE = 12050, UNAUTHORIZED = 13, BUCKETS = 1024 };
+enum {
+    CURSOR_NOT_FOUND = 43,
+    CURSOR_IN_USE = 12050,
+    UNAUTHORIZED = 13,
+    BUCKETS = 1024,
+    SHARES = 4096 /* more than there are connections, mostly, so that each has one of its own */
+};
 
 /* A client may have a batch, and ask for the next one elsewhere, before the thread that sent it has
  * put the cursor back. */
@@ -94,10 +100,57 @@ static ash_wire_cursor *unlink_at(ash_cursor_table *t, ash_wire_cursor **link)
     return w;
 }
 
+static size_t share_of(const ash_wire_cursor *w)
+{
+    return (size_t)((uint64_t)w->connection_id % SHARES);
+}
+
+/* The share with the most cursors at rest. */
+static size_t largest_share(const ash_cursor_table *t)
+{
+    uint32_t counts[SHARES] = {0};
+    size_t largest = 0;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (const ash_wire_cursor *w = t->buckets[i]; w != NULL; w = w->next)
+            if (!w->busy)
+                counts[share_of(w)]++;
+    for (size_t i = 0; i < SHARES; i++)
+        if (counts[i] > counts[largest])
+            largest = i;
+    return largest;
+}
+
+/* The longest unused of one share's cursors at rest, or of the orphans if there are any. */
+static ash_wire_cursor **least_needed(ash_cursor_table *t, size_t share)
+{
+    ash_wire_cursor **least = NULL;
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (ash_wire_cursor **link = &t->buckets[i]; *link != NULL; link = &(*link)->next) {
+            const ash_wire_cursor *w = *link;
+            if (w->busy || (!w->orphan && share_of(w) != share))
+                continue;
+            if (least == NULL || (w->orphan && !(*least)->orphan) ||
+                (w->orphan == (*least)->orphan && w->used_ms < (*least)->used_ms))
+                least = link;
+        }
+    return least;
+}
+
+/* Room for one cursor in a full table: whoever opens many gives up its own before those of others.
+ * NULL when there is room, or when all are in use. */
+static ash_wire_cursor *make_place(ash_cursor_table *t)
+{
+    if (t->counts.open < t->max)
+        return NULL;
+    ash_wire_cursor **link = least_needed(t, largest_share(t));
+    return link != NULL ? unlink_at(t, link) : NULL;
+}
+
 int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *cancel, ash_error *err)
 {
     int rc = 0;
     ash__mutex_lock(&t->lock);
+    ash_wire_cursor *displaced = make_place(t);
     if (t->counts.open >= t->max) {
         rc = ash__fail(err, ASH_ENOMEM, "there are already %zu open cursors", t->counts.open);
     } else {
@@ -116,6 +169,7 @@ int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *canc
         t->counts.pinned++;
     }
     ash__mutex_unlock(&t->lock);
+    ash__wire_cursor_free(displaced);
     return rc;
 }
 
@@ -262,7 +316,8 @@ void ash__cursors_kill_all(ash_cursor_table *t)
 static bool rested_too_long(const ash_wire_cursor *w, const void *arg)
 {
     const int64_t *before_ms = arg;
-    return !w->busy && !w->has_session && !w->no_timeout &&
+    /* Only a client that is still there can want its cursor kept. */
+    return !w->busy && !w->has_session && (!w->no_timeout || w->orphan) &&
            w->used_ms < before_ms[w->orphan ? 1 : 0];
 }
 

@@ -52,8 +52,10 @@ typedef struct ash_cursor_table ash_cursor_table;
 ash_cursor_table *ash__cursors_new(size_t max_cursors);
 void ash__cursors_free(ash_cursor_table *t); /* no cursor may be in use */
 
-/* Put a new cursor into the table, in use, and choose its id: random, positive.  ASH_ENOMEM (146)
- * when there are too many; it is then still the caller's.  cancel: set when it is killed. */
+/* Put a new cursor into the table, in use, and choose its id: random, positive.  In a full table it
+ * takes the place of a cursor at rest: of one whose connection is gone, else of one of the
+ * connection that has the most, and of these the longest unused.  ASH_ENOMEM (146) when all are in
+ * use; it is then still the caller's.  cancel: set when it is killed. */
 int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *cancel, ash_error *err);
 
 /* Take a cursor for use.  ASH_ECURSOR 43 when there is none, 12050 when it stays in use for 500 ms;
@@ -73,8 +75,9 @@ bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns);
 void ash__cursors_kill_session(ash_cursor_table *t, const ash_session_id *session);
 void ash__cursors_kill_all(ash_cursor_table *t); /* those with a session */
 
-/* Free cursors without a session that rested since before the monotonic time given; and since
- * before orphans_before_ms, when the connection that used them is gone. */
+/* Free cursors without a session that rested since before the monotonic time given, unless they
+ * have no time limit; and all without a session that rested since before orphans_before_ms when the
+ * connection that used them is gone. */
 void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms, int64_t orphans_before_ms);
 
 /* The connection is gone.  Its cursors may still be used on another one. */

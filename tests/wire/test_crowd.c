@@ -117,11 +117,65 @@ static void test_wire_crowd__who_is_served_keeps_the_place(void **state)
     fixture_stop(&x);
 }
 
+static int64_t open_cursor(int fd)
+{
+    bson_t *r = client_run(fd, BCON_NEW("find", "c", "batchSize", BCON_INT32(1)));
+    int64_t id = field_int64(r, "cursor.id");
+    bson_destroy(r);
+    assert_true(id > 0);
+    return id;
+}
+
+/* 0, or the code of the failure; the cursor stays. */
+static int64_t use_cursor(int fd, int64_t id)
+{
+    bson_t *r = client_run(
+        fd, BCON_NEW("getMore", BCON_INT64(id), "collection", "c", "batchSize", BCON_INT32(1)));
+    int64_t code = bson_has_field(r, "code") ? field_number(r, "code") : 0;
+    bson_destroy(r);
+    return code;
+}
+
+/* Who fills the table of cursors pays with its own, and who is gone, first. */
+static void test_wire_crowd__more_cursors_than_places(void **state)
+{
+    enum { PLACES = 50 };
+    fixture x;
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    int64_t ids[PLACES], last = 0;
+    (void)state;
+    o.max_cursors = PLACES;
+    fixture_start(&x, &o);
+    int greedy = client_connect(&x), modest = client_connect(&x), gone = client_connect(&x);
+    for (int i = 0; i < 4; i++)
+        bson_destroy(client_run(
+            modest, BCON_NEW("insert", "c", "documents", "[", "{", "}", "{", "}", "{", "}", "]")));
+    int64_t mine = open_cursor(modest), orphan = open_cursor(gone);
+    for (int i = 0; i < PLACES - 2; i++)
+        ids[i] = open_cursor(greedy);
+    close(gone);
+    ash__clock_sleep_ms(300);
+    last = open_cursor(greedy);
+    assert_int_equal(use_cursor(modest, orphan), 43);
+    assert_int_equal(use_cursor(modest, mine), 0);
+    assert_int_equal(use_cursor(greedy, ids[0]), 0);
+    ash__clock_sleep_ms(20);
+    for (int i = 0; i < 2 * PLACES; i++)
+        last = open_cursor(greedy);
+    assert_int_equal(use_cursor(modest, mine), 0);
+    assert_int_equal(use_cursor(greedy, last), 0);
+    assert_int_equal(use_cursor(greedy, ids[1]), 43);
+    close(greedy);
+    close(modest);
+    fixture_stop(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wire_crowd__two_thousand_half_messages),
         cmocka_unit_test(test_wire_crowd__who_is_served_keeps_the_place),
+        cmocka_unit_test(test_wire_crowd__more_cursors_than_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

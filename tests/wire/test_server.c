@@ -418,6 +418,16 @@ static int64_t open_cursor(int fd)
     return id;
 }
 
+static int64_t open_endless(int fd)
+{
+    bson_t *r = client_run(
+        fd, BCON_NEW("find", "c", "batchSize", BCON_INT32(1), "noCursorTimeout", BCON_BOOL(true)));
+    int64_t id = field_int64(r, "cursor.id");
+    bson_destroy(r);
+    assert_true(id != 0);
+    return id;
+}
+
 static void test_wire_server__cursors_end_with_their_connection(void **state)
 {
     (void)state;
@@ -438,6 +448,26 @@ static void test_wire_server__cursors_end_with_their_connection(void **state)
     assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(lost), "collection", "c")), 43);
     assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(kept), "collection", "c")), 0);
     assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(moved), "collection", "c")), 0);
+    close(stays);
+    fixture_stop(&x);
+}
+
+/* That a cursor has no time limit is the wish of a client who is there. */
+static void test_wire_server__cursors_without_timeout_end_as_orphans(void **state)
+{
+    (void)state;
+    fixture x;
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.orphan_timeout_ms = o.cursor_timeout_ms = 100;
+    fixture_start(&x, &o);
+    int gone = client_connect(&x), stays = client_connect(&x);
+    bson_destroy(client_run(
+        gone, BCON_NEW("insert", "c", "documents", "[", "{", "}", "{", "}", "{", "}", "]")));
+    int64_t lost = open_endless(gone), kept = open_endless(stays);
+    close(gone);
+    ash__clock_sleep_ms(2500);
+    assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(lost), "collection", "c")), 43);
+    assert_int_equal(code_of(stays, BCON_NEW("getMore", BCON_INT64(kept), "collection", "c")), 0);
     close(stays);
     fixture_stop(&x);
 }
@@ -525,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_wire_server__stop_waits_for_nobody),
         cmocka_unit_test(test_wire_server__no_reads_after_the_future),
         cmocka_unit_test(test_wire_server__cursors_end_with_their_connection),
+        cmocka_unit_test(test_wire_server__cursors_without_timeout_end_as_orphans),
         cmocka_unit_test(test_wire_server__only_loopback_is_listened_on),
         cmocka_unit_test(test_wire_commands__table_is_whole),
     };
