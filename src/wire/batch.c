@@ -167,6 +167,16 @@ static int reply_whole(ash_command *c, ash_cursor *cursor, const char *ns, ash_e
     return rc;
 }
 
+/* Into the table.  A session that ends takes its cursors out of there after it is gone itself:
+ * whoever still finds it here may be sure that this one will be among them. */
+static int keep_cursor(ash_command *c, ash_wire_cursor *w, ash_error *err)
+{
+    int rc = ash__cursors_add(c->server->cursors, w, &c->connection->operation.cancel, err);
+    if (rc == 0 && w->has_session && !ash__sessions_exists(c->server->sessions, &w->session))
+        rc = ash__fail(err, ASH_EINTERRUPTED, "the session ended before its cursor was open");
+    return rc;
+}
+
 int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_batch *how,
                            ash_error *err)
 {
@@ -185,7 +195,7 @@ int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_b
                   how->single ? ASH_DOC_MAX_BYTES : batch_bytes(c), &batch, &more, err);
     c->reply->keep_cursor = rc == 0 && more && !how->single;
     if (c->reply->keep_cursor)
-        rc = ash__cursors_add(c->server->cursors, w, &c->connection->operation.cancel, err);
+        rc = keep_cursor(c, w, err);
     if (rc == 0)
         ash__reply_cursor(c->reply, "firstBatch", w->id, w->ns, batch.resume_token);
     return rc;

@@ -78,6 +78,14 @@ int ash__sessions_touch(ash_session_table *t, const ash_session_id *id, ash_erro
     return rc;
 }
 
+bool ash__sessions_exists(ash_session_table *t, const ash_session_id *id)
+{
+    ash__mutex_lock(&t->lock);
+    bool exists = *find(t, id) != NULL;
+    ash__mutex_unlock(&t->lock);
+    return exists;
+}
+
 bool ash__sessions_end(ash_session_table *t, const ash_session_id *id)
 {
     ash__mutex_lock(&t->lock);

@@ -28,6 +28,8 @@ void ash__sessions_free(ash_session_table *t);
 /* The session was used now.  ASH_ENOMEM (261) when there would be too many. */
 int ash__sessions_touch(ash_session_table *t, const ash_session_id *id, ash_error *err);
 
+bool ash__sessions_exists(ash_session_table *t, const ash_session_id *id);
+
 /* It is over; false if it was not there. */
 bool ash__sessions_end(ash_session_table *t, const ash_session_id *id);
 void ash__sessions_end_all(ash_session_table *t);

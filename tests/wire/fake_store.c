@@ -189,6 +189,7 @@ static int fake_find(ash_store *store, const char *db, const char *coll, const b
     c->base.ops = &cursor_ops;
     c->base.store = store;
     c->waits = opts->tailable;
+    ash__clock_sleep_ms(((fake_store *)store)->find_ms);
     *out = &c->base;
     return 0;
 }

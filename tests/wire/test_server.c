@@ -472,6 +472,45 @@ static void test_wire_server__cursors_without_timeout_end_as_orphans(void **stat
     fixture_stop(&x);
 }
 
+static void *find_slowly(void *arg)
+{
+    static uint8_t id[16] = {7};
+    const fixture *x = arg;
+    int fd = client_connect(x);
+    bson_t *r = client_run(fd, BCON_NEW("find", "c", "batchSize", BCON_INT32(1), "lsid", "{", "id",
+                                        BCON_BIN(BSON_SUBTYPE_UUID, id, 16), "}"));
+    int64_t code = field_number(r, "code");
+    bson_destroy(r);
+    close(fd);
+    return (void *)(intptr_t)code;
+}
+
+/* A cursor of a session that is gone would belong to nothing that ends. */
+static void test_wire_server__no_cursor_outlives_its_session(void **state)
+{
+    (void)state;
+    static uint8_t id[16] = {7};
+    fixture x;
+    pthread_t thread;
+    void *code;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    bson_destroy(
+        client_run(fd, BCON_NEW("insert", "c", "documents", "[", "{", "}", "{", "}", "]")));
+    x.store->find_ms = 1000;
+    assert_int_equal(pthread_create(&thread, NULL, find_slowly, &x), 0);
+    ash__clock_sleep_ms(300);
+    bson_destroy(client_run(fd, BCON_NEW("endSessions", "[", "{", "id",
+                                         BCON_BIN(BSON_SUBTYPE_UUID, id, 16), "}", "]")));
+    pthread_join(thread, &code);
+    assert_int_equal((intptr_t)code, 11601);
+    bson_t *r = client_run(fd, BCON_NEW("serverStatus", BCON_INT32(1)));
+    assert_int_equal(field_number(r, "metrics.cursor.open.total"), 0);
+    bson_destroy(r);
+    close(fd);
+    fixture_stop(&x);
+}
+
 static int32_t code_after(int fd, uint32_t seconds)
 {
     return code_of(fd, BCON_NEW("find", "c", "readConcern", "{", "afterClusterTime",
@@ -556,6 +595,7 @@ int main(void)
         cmocka_unit_test(test_wire_server__no_reads_after_the_future),
         cmocka_unit_test(test_wire_server__cursors_end_with_their_connection),
         cmocka_unit_test(test_wire_server__cursors_without_timeout_end_as_orphans),
+        cmocka_unit_test(test_wire_server__no_cursor_outlives_its_session),
         cmocka_unit_test(test_wire_server__only_loopback_is_listened_on),
         cmocka_unit_test(test_wire_commands__table_is_whole),
     };
