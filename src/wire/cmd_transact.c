@@ -250,7 +250,7 @@ static int run_all(ash_transaction *tx, void *ctx, ash_error *err)
     ash_reply reply;
     int rc = 0;
     int64_t deadline = turn_deadline(t);
-    ash__reply_init(&reply);
+    ash__reply_init(&reply, NULL);
     t->looked = t->conflict = false;
     for (size_t i = 0; rc == 0 && i < t->count; i++) {
         ash_command *c = &t->inner[i];

@@ -19,7 +19,8 @@ enum {
     STACK_BYTES = 1024 * 1024,
     REST_MS = 500, /* after so much silence a connection gives its large buffer back */
     FIRST_MESSAGE_MS = 60000,
-    OWED_MS = 500, /* a place is given to somebody else when its client owes for so long */
+    OWED_MS = 500,   /* a place is given to somebody else when its client owes for so long */
+    STILL_MS = 3000, /* who holds room that others wait for must move within this */
     MAX_PUT_OUT = 100,
     BYTES_A_MS = 1024,
     PROTOCOL_ERROR = 17
@@ -42,10 +43,25 @@ static bool rest(ash_connection *c)
     return ash__stream_wait(c->fd, limit > 0 ? limit : -1);
 }
 
+/* From now on the client's pace matters to those who wait for room. */
+static void start_holding(ash_connection *c)
+{
+    unsigned holds = (c->block.capacity > ASH_BLOCK_SMALL_BYTES ? ASH_HOLDS_REQUEST : 0) |
+                     (c->reply.claimed > 0 ? ASH_HOLDS_ANSWER : 0);
+    atomic_store_explicit(&c->moved_ms, ash__clock_ms(), memory_order_relaxed);
+    atomic_store_explicit(&c->holds, holds, memory_order_release);
+}
+
+static void stop_holding(ash_connection *c)
+{
+    atomic_store_explicit(&c->holds, 0, memory_order_relaxed);
+}
+
 static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
 {
     /* Little of what follows the message, since consume() has to move it. */
     size_t end = len > ASH_BLOCK_SMALL_BYTES ? len : ASH_BLOCK_SMALL_BYTES;
+    size_t moved = 0;
     while (c->have < len) {
         if (c->have > 0 && c->greeted)
             atomic_store_explicit(&c->owes_since_ms, ash__clock_ms(), memory_order_relaxed);
@@ -53,6 +69,11 @@ static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
         if (n == 0)
             return false;
         c->have += n;
+        moved += n;
+        if (moved >= ASH_STREAM_STEP_BYTES) {
+            moved = 0;
+            atomic_store_explicit(&c->moved_ms, ash__clock_ms(), memory_order_relaxed);
+        }
     }
     return true;
 }
@@ -106,7 +127,10 @@ static bool receive(ash_connection *c, size_t *len)
         return false;
     }
     *len = header.length;
-    if (!read_until(c, header.length, deadline))
+    start_holding(c);
+    bool whole = read_until(c, header.length, deadline);
+    stop_holding(c);
+    if (!whole)
         return false;
     atomic_store_explicit(&c->owes_since_ms, 0, memory_order_relaxed);
     return true;
@@ -123,21 +147,33 @@ static void consume(ash_connection *c, size_t len)
 
 /* ---- answering ---- */
 
-static bool send_packed(ash_connection *c, struct iovec *iov, size_t count)
+static bool send_pieces(ash_connection *c, struct iovec *iov, size_t count)
+{
+    start_holding(c);
+    bool sent = ash__stream_write(c->fd, iov, count, c->server->opts.send_timeout_ms, &c->moved_ms);
+    stop_holding(c);
+    return sent;
+}
+
+static bool send_packed(ash_connection *c, struct iovec *iov, size_t count, size_t len)
 {
     ash_buffer flat = ASH_BUFFER_INIT, packed = ASH_BUFFER_INIT;
-    size_t len = 0;
-    for (size_t i = 0; i < count; i++)
-        len += iov[i].iov_len;
+    ash_error err = ASH_ERROR_INIT;
+    size_t claimed = c->reply.claimed;
+    /* Packing needs the answer twice more; where there is no room for that, it goes as it is. */
+    if (!ash__reply_claim_more(&c->reply, 2 * len))
+        return send_pieces(c, iov, count);
     ash__buffer_reserve(&flat, len);
     for (size_t i = 0; i < count; i++)
         ash__buffer_append(&flat, iov[i].iov_base, iov[i].iov_len);
     bool smaller = ash__compressed_pack(flat.data, flat.len, c->compressor, &packed);
-    const ash_buffer *chosen = smaller ? &packed : &flat;
+    ash_buffer *chosen = smaller ? &packed : &flat;
+    ash__buffer_release(smaller ? &flat : &packed);
+    if (chosen->capacity < 2 * len)
+        ash__reply_claim(&c->reply, claimed + chosen->capacity, 0, &err);
     struct iovec one = {.iov_base = chosen->data, .iov_len = chosen->len};
-    bool sent = ash__stream_write(c->fd, &one, 1, c->server->opts.send_timeout_ms);
-    ash__buffer_release(&flat);
-    ash__buffer_release(&packed);
+    bool sent = send_pieces(c, &one, 1);
+    ash__buffer_release(chosen);
     return sent;
 }
 
@@ -152,11 +188,10 @@ static bool send_reply(ash_connection *c, const ash_request *request)
     size_t prefix_len = ash__message_reply_prefix(request, ++c->last_reply_id, body_len, prefix);
     iov[0] = (struct iovec){.iov_base = prefix, .iov_len = prefix_len};
     size_t count = 1 + ash__reply_pieces(r, iov + 1);
-    atomic_fetch_add_explicit(&c->server->counters.bytes_out, (int64_t)(prefix_len + body_len),
-                              memory_order_relaxed);
-    bool sent = c->compressor != ASH_COMPRESSOR_NONE
-                    ? send_packed(c, iov, count)
-                    : ash__stream_write(c->fd, iov, count, c->server->opts.send_timeout_ms);
+    size_t len = prefix_len + body_len;
+    atomic_fetch_add_explicit(&c->server->counters.bytes_out, (int64_t)len, memory_order_relaxed);
+    bool sent = c->compressor != ASH_COMPRESSOR_NONE ? send_packed(c, iov, count, len)
+                                                     : send_pieces(c, iov, count);
     if (iov != few)
         ash__free(iov);
     return sent;
@@ -202,6 +237,9 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
         return answer_bad_message(c, &request, &err);
     ash__dispatch(c, &request);
     bool alive = !c->reply.close;
+    /* Without a batch there are no views: what the cursor holds need not wait for the client. */
+    if (c->reply.batch_at == 0)
+        give_cursor_back(c);
     if (alive && ash__request_wants_reply(&request))
         alive = send_reply(c, &request);
     give_cursor_back(c);
@@ -264,7 +302,7 @@ static void *run(void *arg)
     ash_connection *c = arg;
     size_t len;
     ash__block_init(&c->block, &c->server->room);
-    ash__reply_init(&c->reply);
+    ash__reply_init(&c->reply, &c->server->answers);
     while (receive(c, &len)) {
         if (atomic_load_explicit(&c->server->deaf, memory_order_relaxed) || !handle(c, len))
             break;
@@ -295,6 +333,14 @@ static void read_addresses(ash_connection *c, const char *socket_path)
         ash__address_text(&a, len, c->peer);
 }
 
+/* Its thread ends once it notices.  Locked. */
+static void put_out(ash_connection *c)
+{
+    c->put_out = true;
+    c->server->put_out_count++;
+    shutdown(c->fd, SHUT_RDWR);
+}
+
 /* End the connection whose client owes for longest; false when none does.  Locked. */
 static bool put_one_out(ash_server *server)
 {
@@ -311,10 +357,34 @@ static bool put_one_out(ash_server *server)
     }
     if (worst == NULL)
         return false;
-    worst->put_out = true;
-    server->put_out_count++;
-    shutdown(worst->fd, SHUT_RDWR);
+    put_out(worst);
     return true;
+}
+
+void ash__connections_press(void *server, ash_room *room)
+{
+    ash_server *s = server;
+    ash_connection *worst = NULL;
+    unsigned wanted = room == &s->room ? ASH_HOLDS_REQUEST : ASH_HOLDS_ANSWER;
+    int64_t since = ash__clock_ms() - STILL_MS;
+    ash__mutex_lock(&s->lock);
+    for (ash_connection *c = s->connections; c != NULL && s->put_out_count < MAX_PUT_OUT;
+         c = c->next) {
+        unsigned holds = atomic_load_explicit(&c->holds, memory_order_acquire);
+        int64_t moved = atomic_load_explicit(&c->moved_ms, memory_order_relaxed);
+        if (c->put_out || (holds & wanted) == 0 || moved > since)
+            continue;
+        worst = c;
+        since = moved;
+    }
+    if (worst != NULL) {
+        ash__log(
+            ASH_LOG_WARN,
+            "connection %lld from %s closed: others wait for the memory that its message holds",
+            (long long)worst->id, worst->peer);
+        put_out(worst);
+    }
+    ash__mutex_unlock(&s->lock);
 }
 
 /* false when there is no place for it. */

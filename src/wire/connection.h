@@ -9,6 +9,7 @@
 #include "wire/state.h"
 
 enum { ASH_APP_NAME_BYTES = 129 };
+enum { ASH_HOLDS_REQUEST = 1, ASH_HOLDS_ANSWER = 2 };
 
 typedef struct ash_connection {
     ash_server *server;
@@ -27,6 +28,10 @@ typedef struct ash_connection {
      * nothing.  Read by whoever needs its place. */
     _Atomic int64_t owes_since_ms;
 
+    /* While its client should send or take something: whose room it holds, for those who wait. */
+    _Atomic unsigned holds;   /* ASH_HOLDS_… */
+    _Atomic int64_t moved_ms; /* when it last did (monotonic) */
+
     ash_reply reply;
     ash_operation operation;
     int32_t last_reply_id;
@@ -41,6 +46,10 @@ typedef struct ash_connection {
     struct ash_connection *next; /* server->lock */
     struct ash_connection *prev;
 } ash_connection;
+
+/* Somebody waits for room: end the connection that holds some of it and whose client has not moved
+ * for longest, if for long enough.  server: an ash_server.  As of ash__room_init. */
+void ash__connections_press(void *server, ash_room *room);
 
 /* Serve an accepted socket on a thread of its own.  Takes over fd, also on failure. */
 void ash__connection_start(ash_server *server, int fd, bool is_unix, const char *socket_path);

@@ -353,6 +353,23 @@ static bool only_reads(const ash_command *c)
     return true;
 }
 
+/* An answer that is one large document, as of distinct.  What was written cannot fail any more, but
+ * its answer can be lost. */
+static int claim_body(ash_command *c, ash_error *err)
+{
+    ash_reply *r = c->reply;
+    if (r->batch_at != 0)
+        return 0;
+    int rc = ash__reply_claim(r, r->body.buf.len,
+                              ash__clock_deadline(c->server->opts.message_timeout_ms), err);
+    if (rc != 0 && (c->info->flags & ASH_COMMAND_WRITES)) {
+        ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)c->connection->id,
+                 c->connection->peer, err->text);
+        r->close = true;
+    }
+    return rc;
+}
+
 static void run_command(ash_command *c, ash_operation *operation)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -375,6 +392,8 @@ static void run_command(ash_command *c, ash_operation *operation)
     if (rc == 0) {
         count_command(c);
         rc = c->info->run(c, &err);
+        if (rc == 0)
+            rc = claim_body(c, &err);
     }
     if (rc == ASH_EINTERRUPTED && hit == NULL && ash__server_stopping(c->server))
         err.server_code = INTERRUPTED_AT_SHUTDOWN;

@@ -8,9 +8,17 @@
 
 enum { SPLICE_MIN_BYTES = 2048, KEEP_BYTES = 16 * 1024 };
 
-void ash__reply_init(ash_reply *r)
+void ash__reply_init(ash_reply *r, ash_room *room)
 {
     memset(r, 0, sizeof *r);
+    r->room = room;
+}
+
+static void give_room(ash_reply *r)
+{
+    if (r->claimed > 0)
+        ash__room_give(r->room, r->claimed);
+    r->claimed = 0;
 }
 
 void ash__reply_release(ash_reply *r)
@@ -22,6 +30,7 @@ void ash__reply_release(ash_reply *r)
     ash__free(r->splices);
     r->splices = NULL;
     r->splice_capacity = 0;
+    give_room(r);
 }
 
 /* Memory of one large answer is not kept for the next. */
@@ -46,12 +55,63 @@ void ash__reply_trim(ash_reply *r)
     r->spliced_bytes = 0;
     r->item_count = 0;
     r->batch_at = 0;
+    give_room(r);
 }
 
 void ash__reply_begin(ash_reply *r)
 {
     ash__reply_trim(r);
     ash__builder_begin(&r->body);
+}
+
+int ash__reply_claim(ash_reply *r, size_t bytes, int64_t deadline_ms, ash_error *err)
+{
+    ash_error why = ASH_ERROR_INIT;
+    if (r->room == NULL)
+        return 0;
+    if (bytes <= KEEP_BYTES)
+        bytes = 0;
+    if (bytes <= r->claimed) {
+        if (bytes < r->claimed)
+            ash__room_give(r->room, r->claimed - bytes);
+        r->claimed = bytes;
+        return 0;
+    }
+    give_room(r);
+    if (ash__room_take(r->room, bytes, deadline_ms, &why) != 0)
+        return ash__fail(err, ASH_ENOMEM,
+                         "no memory for an answer of %zu bytes: clients that do not read theirs "
+                         "hold it; ask for less, or try again",
+                         bytes);
+    r->claimed = bytes;
+    return 0;
+}
+
+bool ash__reply_claim_more(ash_reply *r, size_t bytes)
+{
+    ash_error why = ASH_ERROR_INIT;
+    if (r->room == NULL || bytes <= KEEP_BYTES)
+        return true;
+    if (ash__room_take(r->room, bytes, 0, &why) != 0)
+        return false;
+    r->claimed += bytes;
+    return true;
+}
+
+int ash__reply_claim_items(ash_reply *r, const ash_doc *docs, size_t count, int64_t deadline_ms,
+                           ash_error *err)
+{
+    enum { HEAD_BYTES = 12 };
+    size_t bytes = 0, copied = 0;
+    for (size_t i = 0; i < count; i++) {
+        bytes += HEAD_BYTES + docs[i].len;
+        copied += HEAD_BYTES + (docs[i].len < SPLICE_MIN_BYTES ? docs[i].len : 0);
+    }
+    /* Views count, too: the documents may have been made for this answer. */
+    int rc = ash__reply_claim(r, bytes, deadline_ms, err);
+    if (rc == 0 && copied > KEEP_BYTES)
+        ash__buffer_reserve(&r->items, copied);
+    return rc;
 }
 
 static void add_splice(ash_reply *r, ash_doc doc)

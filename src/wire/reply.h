@@ -6,6 +6,7 @@
  * that the store owns, so that large ones go from its mapping to the socket without a copy. */
 
 #include "bson/builder.h"
+#include "wire/room.h"
 
 #include <sys/uio.h>
 
@@ -34,9 +35,12 @@ typedef struct ash_reply {
     bool keep_cursor;               /* it lives on */
     uint64_t at_time;               /* of the state that is read; 0 = none in particular */
     bool close;                     /* close the connection without an answer */
+    ash_room *room;                 /* that bounds the memory of answers; or NULL */
+    size_t claimed;                 /* of it */
 } ash_reply;
 
-void ash__reply_init(ash_reply *r);
+/* room: shared with other answers; NULL when somebody else bounds this one. */
+void ash__reply_init(ash_reply *r, ash_room *room);
 void ash__reply_release(ash_reply *r); /* the cursor must have been given back */
 
 /* Start over with an empty root document.  Batch and cursor are dropped from the answer (the cursor
@@ -45,6 +49,18 @@ void ash__reply_begin(ash_reply *r);
 
 /* The answer is sent: give back memory that only a large one needs. */
 void ash__reply_trim(ash_reply *r);
+
+/* Take room for so many bytes in all, or give back what is beyond; small answers need none.  Waits
+ * until the deadline (monotonic ms), holding no room: ASH_ENOMEM (146).  Starting over and trimming
+ * give all back. */
+int ash__reply_claim(ash_reply *r, size_t bytes, int64_t deadline_ms, ash_error *err);
+
+/* Room for so many bytes more, if there is some at once. */
+bool ash__reply_claim_more(ash_reply *r, size_t bytes);
+
+/* Room and memory for a batch's documents, which are added then. */
+int ash__reply_claim_items(ash_reply *r, const ash_doc *docs, size_t count, int64_t deadline_ms,
+                           ash_error *err);
 
 /* Add a document to the batch.  Views must stay valid until the answer is sent. */
 void ash__reply_add_item(ash_reply *r, ash_doc doc);

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wire/room.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 
 #include <string.h>
 #include <sys/mman.h>
 
-void ash__room_init(ash_room *room, size_t total_bytes)
+enum { PRESS_MS = 100 };
+
+void ash__room_init(ash_room *room, size_t total_bytes, void (*press)(void *arg, ash_room *room),
+                    void *press_arg)
 {
     ash__mutex_init(&room->lock, ASH_RANK_CONNECTION);
     ash__cond_init(&room->freed);
     room->total = total_bytes;
     room->used = 0;
+    room->press = press;
+    room->press_arg = press_arg;
 }
 
 void ash__room_release(ash_room *room)
@@ -29,8 +35,29 @@ size_t ash__room_used(ash_room *room)
     return used;
 }
 
-static int take(ash_room *room, size_t bytes, int64_t deadline_ms, ash_error *err)
+/* Somebody gave room back, or some time passed; false once the deadline did.  Locked. */
+static bool wait_a_little(ash_room *room, int64_t deadline_ms, int64_t *press_at)
 {
+    int64_t now = ash__clock_ms();
+    if (now >= deadline_ms)
+        return false;
+    if (now < *press_at) {
+        ash__cond_wait_until(&room->freed, &room->lock,
+                             deadline_ms < *press_at ? deadline_ms : *press_at);
+        return true;
+    }
+    *press_at = now + PRESS_MS;
+    if (room->press != NULL) {
+        ash__mutex_unlock(&room->lock);
+        room->press(room->press_arg, room);
+        ash__mutex_lock(&room->lock);
+    }
+    return true;
+}
+
+int ash__room_take(ash_room *room, size_t bytes, int64_t deadline_ms, ash_error *err)
+{
+    int64_t press_at = 0;
     size_t limit = bytes > ASH_ROOM_BULK_BYTES ? room->total / 4 * 3 : room->total;
     int rc = 0;
     if (bytes > limit)
@@ -38,7 +65,7 @@ static int take(ash_room *room, size_t bytes, int64_t deadline_ms, ash_error *er
                          bytes);
     ash__mutex_lock(&room->lock);
     while (rc == 0 && room->used + bytes > limit)
-        if (!ash__cond_wait_until(&room->freed, &room->lock, deadline_ms))
+        if (!wait_a_little(room, deadline_ms, &press_at))
             rc = ash__fail(err, ASH_ETIMEOUT, "no memory for a message of %zu bytes", bytes);
     if (rc == 0)
         room->used += bytes;
@@ -46,7 +73,7 @@ static int take(ash_room *room, size_t bytes, int64_t deadline_ms, ash_error *er
     return rc;
 }
 
-static void give(ash_room *room, size_t bytes)
+void ash__room_give(ash_room *room, size_t bytes)
 {
     ash__mutex_lock(&room->lock);
     ash_assert(room->used >= bytes);
@@ -68,7 +95,7 @@ static void drop_data(ash_block *block)
         ash__free(block->data);
     } else {
         munmap(block->data, block->capacity);
-        give(block->room, block->capacity);
+        ash__room_give(block->room, block->capacity);
     }
     block->data = NULL;
     block->capacity = 0;
@@ -89,12 +116,12 @@ int ash__block_reserve(ash_block *block, size_t keep_bytes, size_t capacity, int
     /* Who waits for room holds none: else those who wait could wait for each other. */
     ash__block_shrink(block, keep_bytes);
     /* Not from the heap: freed memory must leave the process at once. */
-    int rc = take(block->room, capacity, deadline_ms, err);
+    int rc = ash__room_take(block->room, capacity, deadline_ms, err);
     if (rc != 0)
         return rc;
     void *data = mmap(NULL, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (data == MAP_FAILED) {
-        give(block->room, capacity);
+        ash__room_give(block->room, capacity);
         return ash__fail(err, ASH_ENOMEM, "no memory for a message of %zu bytes", capacity);
     }
     memcpy(data, block->data, keep_bytes);

@@ -2,13 +2,14 @@
 #ifndef ASH_WIRE_ROOM_H
 #define ASH_WIRE_ROOM_H
 
-/* Memory for messages in flight.
+/* Memory for messages in flight, in one direction.
  *
  * A block holds a connection's bytes.  A small one (ASH_BLOCK_SMALL_BYTES) is the connection's own;
  * anything larger is taken out of a room that all connections of a server share, so that their sum
  * is bounded, and goes back to the operating system when the block shrinks.  Messages over
  * ASH_ROOM_BULK_BYTES may fill only three quarters of the room: whoever sends large messages slowly
- * cannot keep out those who send small ones. */
+ * cannot keep out those who send small ones.  While somebody waits for room, whoever holds some is
+ * pressed to move on. */
 
 #include "base/error.h"
 #include "base/thread.h"
@@ -17,16 +18,26 @@
 
 enum { ASH_BLOCK_SMALL_BYTES = 16 * 1024, ASH_ROOM_BULK_BYTES = 4 * 1024 * 1024 };
 
-typedef struct ash_room {
+typedef struct ash_room ash_room;
+struct ash_room {
     ash_mutex lock; /* guards used */
     ash_cond freed;
     size_t total;
     size_t used;
-} ash_room;
+    void (*press)(void *arg, ash_room *room); /* called again and again by those who wait */
+    void *press_arg;
+};
 
-void ash__room_init(ash_room *room, size_t total_bytes);
+/* press may be NULL; it is called with no lock held. */
+void ash__room_init(ash_room *room, size_t total_bytes, void (*press)(void *arg, ash_room *room),
+                    void *press_arg);
 void ash__room_release(ash_room *room);
 size_t ash__room_used(ash_room *room);
+
+/* Room for memory that the caller allocates itself.  Waits until the deadline (monotonic ms):
+ * ASH_ETIMEOUT.  ASH_ETOOBIG for more than the room could ever give. */
+int ash__room_take(ash_room *room, size_t bytes, int64_t deadline_ms, ash_error *err);
+void ash__room_give(ash_room *room, size_t bytes);
 
 /* One thread at a time. */
 typedef struct ash_block {

@@ -199,8 +199,10 @@ static void server_free(ash_server *s)
     ash__listeners_close(&s->listeners);
     ash__cursors_free(s->cursors);
     ash__sessions_free(s->sessions);
-    if (s->room.total != 0)
+    if (s->room.total != 0) {
         ash__room_release(&s->room);
+        ash__room_release(&s->answers);
+    }
     ash__failpoint_release(&s->failpoint);
     ash__failpoint_release(&s->write_failpoint);
     ash__failpoint_release(&s->get_more_failpoint);
@@ -225,7 +227,8 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
         return rc;
     s->can_watch = caps.watch && !s->opts.standalone;
     s->can_transact = caps.transactions;
-    ash__room_init(&s->room, (size_t)s->opts.message_bytes);
+    ash__room_init(&s->room, (size_t)s->opts.message_bytes, ash__connections_press, s);
+    ash__room_init(&s->answers, (size_t)s->opts.message_bytes, ash__connections_press, s);
     s->cursors = ash__cursors_new((size_t)s->opts.max_cursors);
     s->sessions = ash__sessions_new(MAX_SESSIONS);
     if ((rc = open_listeners(s, err)) != 0)

@@ -9,8 +9,10 @@
  * Clients are not authenticated, so it listens on loopback addresses (127.0.0.0/8, ::1) and on a
  * Unix socket that only its owner may open, and on nothing else.
  *
- * One thread a connection.  Memory: idle connections keep less than 64 KiB each; messages in flight
- * share message_bytes over all connections. */
+ * One thread a connection.  Memory: idle connections keep less than 64 KiB each; requests in flight
+ * share message_bytes over all connections, and so do answers.  While somebody waits for some of
+ * it, whoever holds some and neither sends nor takes 64 KiB within three seconds loses the
+ * connection. */
 
 #include <ashlar/store.h>
 
@@ -31,13 +33,16 @@ typedef struct ash_server_options {
                                    second loses its place to the newcomer */
     int32_t max_cursors;        /* 0 = 10000 */
     int64_t idle_timeout_ms;    /* close a connection that is silent so long; 0 = never */
-    int64_t message_timeout_ms; /* a message must arrive within this, and 1 ms a KiB; 0 = 30000 */
-    int64_t send_timeout_ms;    /* close a connection that takes nothing so long; 0 = 60000 */
+    int64_t message_timeout_ms; /* a message must arrive within this, and 1 ms a KiB; and so long
+                                   an answer waits for memory (146 then); 0 = 30000 */
+    int64_t send_timeout_ms;    /* close a connection that takes neither the rest of an answer nor
+                                   64 KiB of it within this; 0 = 60000 */
     int64_t cursor_timeout_ms;  /* of cursors without a session; 0 = 600000 */
     int64_t orphan_timeout_ms;  /* of those whose connection is gone; 0 = 60000 */
-    int64_t message_bytes;      /* memory for messages in flight; 0 = 256 MiB; at least 128 MiB */
-    int64_t stop_timeout_ms;    /* how long a stop waits for clients to take their last answers;
-                                   0 = 1000 */
+    int64_t message_bytes;   /* memory for requests in flight, and as much for answers; 0 = 256 MiB;
+                                at least 128 MiB */
+    int64_t stop_timeout_ms; /* how long a stop waits for clients to take their last answers;
+                                0 = 1000 */
 } ash_server_options;
 #define ASH_SERVER_OPTIONS_INIT                                                                    \
     {                                                                                              \

@@ -49,7 +49,8 @@ struct ash_server {
     bool stopping;
     _Atomic bool deaf; /* no connection may begin another command */
 
-    ash_room room;
+    ash_room room;    /* of requests */
+    ash_room answers; /* of answers */
     ash_cursor_table *cursors;
     ash_session_table *sessions;
     ash_operation_list operations;

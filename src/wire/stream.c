@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -72,8 +73,24 @@ size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms)
     }
 }
 
-bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_ms)
+static void skip_sent(struct iovec **iov, size_t *count, size_t sent)
 {
+    while (*count > 0 && sent >= (*iov)->iov_len) {
+        sent -= (*iov)->iov_len;
+        (*iov)++;
+        (*count)--;
+    }
+    if (sent > 0) {
+        (*iov)->iov_base = (char *)(*iov)->iov_base + sent;
+        (*iov)->iov_len -= sent;
+    }
+}
+
+bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_ms,
+                       _Atomic int64_t *moved_ms)
+{
+    int64_t moved = ash__clock_ms();
+    size_t since = 0;
     while (count > 0) {
         struct msghdr m;
         memset(&m, 0, sizeof m);
@@ -84,18 +101,20 @@ bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_
             continue;
         if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
             return false;
-        if (n < 0 && !wait_for(fd, POLLOUT, timeout_ms))
-            return false;
-        size_t sent = n < 0 ? 0 : (size_t)n;
-        while (count > 0 && sent >= iov->iov_len) {
-            sent -= iov->iov_len;
-            iov++;
-            count--;
+        if (n < 0) {
+            int64_t left = moved + timeout_ms - ash__clock_ms();
+            if (left <= 0 || !wait_for(fd, POLLOUT, left))
+                return false;
+            continue;
         }
-        if (sent > 0) {
-            iov->iov_base = (char *)iov->iov_base + sent;
-            iov->iov_len -= sent;
+        since += (size_t)n;
+        if (since >= ASH_STREAM_STEP_BYTES) {
+            since = 0;
+            moved = ash__clock_ms();
+            if (moved_ms != NULL)
+                atomic_store_explicit(moved_ms, moved, memory_order_relaxed);
         }
+        skip_sent(&iov, &count, (size_t)n);
     }
     return true;
 }

@@ -22,7 +22,15 @@ int64_t ash__stream_round_trip_us(int fd);
  * none). Returns how many, 0 when the peer hung up, failed, or was too slow. */
 size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms);
 
-/* All pieces; false when the peer is gone or took nothing for timeout_ms.  iov is changed. */
-bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_ms);
+/* Less than this is no progress: whoever takes or sends single bytes is as slow as who does
+ * nothing.
+ */
+enum { ASH_STREAM_STEP_BYTES = 64 * 1024 };
+
+/* All pieces; false when the peer is gone, or took neither the rest nor ASH_STREAM_STEP_BYTES
+ * within timeout_ms.  iov is changed.  *moved_ms (or NULL): when it last made progress, monotonic.
+ */
+bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_ms,
+                       _Atomic int64_t *moved_ms);
 
 #endif

@@ -4,7 +4,10 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "wire/stream.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -168,6 +171,197 @@ static void test_wire_hostile__announced_and_never_sent(void **state)
         close(fds[i]);
     close(fd);
     fixture_stop(&x);
+}
+
+typedef struct insertion {
+    const fixture *x;
+    _Atomic bool done;
+    int64_t took_ms;
+} insertion;
+
+static void *insert_eight_mb(void *arg)
+{
+    enum { BYTES = 8000000 };
+    insertion *in = arg;
+    char *text = ash__alloc(BYTES + 1);
+    memset(text, 'x', BYTES);
+    int64_t started = ash__clock_ms();
+    int fd = client_connect(in->x);
+    bson_t *r = client_run(
+        fd, BCON_NEW("insert", "c", "documents", "[", "{", "t", BCON_UTF8(text), "}", "]"));
+    assert_int_equal(field_number(r, "n"), 1);
+    in->took_ms = ash__clock_ms() - started;
+    atomic_store(&in->done, true);
+    bson_destroy(r);
+    ash__free(text);
+    close(fd);
+    return NULL;
+}
+
+/* All the room is taken by clients who announced much and send a byte now and then. */
+static void test_wire_hostile__announcing_does_not_hold_up_others(void **state)
+{
+    (void)state;
+    enum { CLIENTS = 30, ANNOUNCED = 4300000 };
+    fixture x;
+    pthread_t thread;
+    int fds[CLIENTS];
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    insertion in = {.x = &x};
+    o.message_bytes = 1; /* the least there is */
+    fixture_start(&x, &o);
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = client_connect(&x);
+        send_header(fds[i], ANNOUNCED, ASH_OP_MSG);
+    }
+    ash__clock_sleep_ms(300);
+    assert_int_equal(pthread_create(&thread, NULL, insert_eight_mb, &in), 0);
+    for (int64_t until = ash__clock_ms() + 60000;
+         !atomic_load(&in.done) && ash__clock_ms() < until;) {
+        for (int i = 0; i < CLIENTS; i++)
+            client_send(fds[i], "", 1);
+        ash__clock_sleep_ms(100);
+    }
+    pthread_join(thread, NULL);
+    assert_true(in.took_ms < 15000);
+    for (int i = 0; i < CLIENTS; i++)
+        close(fds[i]);
+    fixture_stop(&x);
+}
+
+/* Eight MB in documents so small that an answer holds copies of them. */
+static void insert_small_documents(const fixture *x)
+{
+    enum { DOCS = 4000, AT_ONCE = 500 };
+    char text[2001] = "";
+    ash_buffer b = ASH_BUFFER_INIT;
+    const bson_t *docs[AT_ONCE];
+    bson_t *body = BCON_NEW("insert", "c", "$db", "test");
+    memset(text, 'x', sizeof text - 1);
+    bson_t *doc = BCON_NEW("t", BCON_UTF8(text));
+    for (size_t i = 0; i < AT_ONCE; i++)
+        docs[i] = doc;
+    int fd = client_connect(x);
+    for (int i = 0; i < DOCS; i += AT_ONCE) {
+        message_start(&b, ASH_OP_MSG);
+        message_body(&b, body);
+        message_sequence(&b, "documents", docs, AT_ONCE);
+        message_end(&b);
+        client_send(fd, b.data, b.len);
+        assert_true(client_receive(fd, &b));
+    }
+    close(fd);
+    bson_destroy(doc);
+    bson_destroy(body);
+    ash__buffer_release(&b);
+}
+
+static bson_t *find_all(void)
+{
+    return BCON_NEW("find", "c", "batchSize", BCON_INT32(100000), "singleBatch", BCON_BOOL(true),
+                    "$db", "test");
+}
+
+/* Asks for everything and reads nothing of it. */
+static int ask_for_all(const fixture *x)
+{
+    ash_buffer b = ASH_BUFFER_INIT;
+    bson_t *find = find_all();
+    int small = 4096;
+    int fd = client_connect(x);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
+    message_start(&b, ASH_OP_MSG);
+    message_body(&b, find);
+    message_end(&b);
+    client_send(fd, b.data, b.len);
+    bson_destroy(find);
+    ash__buffer_release(&b);
+    return fd;
+}
+
+enum { READ_NOTHING = 60, ANSWERS_KIB = 96 * 1024 };
+
+static void test_wire_hostile__answers_nobody_reads_are_bounded(void **state)
+{
+    (void)state;
+    fixture x;
+    int fds[READ_NOTHING];
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.message_bytes = 1; /* the least there is */
+    o.message_timeout_ms = 1000;
+    fixture_start(&x, &o);
+    insert_small_documents(&x);
+    long before = resident_kib();
+    for (int i = 0; i < READ_NOTHING; i++)
+        fds[i] = ask_for_all(&x);
+    ash__clock_sleep_ms(1500);
+    assert_true(resident_kib() - before < ANSWERS_KIB + RUNAWAY_KIB);
+    /* Who wants little is served, who wants much is told why not. */
+    int fd = client_connect(&x);
+    bson_t *r = client_run(
+        fd, BCON_NEW("find", "c", "limit", BCON_INT32(1), "singleBatch", BCON_BOOL(true)));
+    assert_int_equal(field_number(r, "ok"), 1);
+    bson_destroy(r);
+    r = client_run(fd, find_all());
+    assert_int_equal(field_number(r, "code"), 146);
+    bson_destroy(r);
+    close(fd);
+    for (int i = 0; i < READ_NOTHING; i++)
+        close(fds[i]);
+    fixture_stop(&x);
+}
+
+static void test_wire_hostile__who_reads_gets_the_room_of_who_does_not(void **state)
+{
+    (void)state;
+    fixture x;
+    int fds[READ_NOTHING];
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.message_bytes = 1; /* the least there is */
+    fixture_start(&x, &o);
+    insert_small_documents(&x);
+    for (int i = 0; i < READ_NOTHING / 4; i++)
+        fds[i] = ask_for_all(&x);
+    ash__clock_sleep_ms(300);
+    int fd = client_connect(&x);
+    bson_t *r = client_run(fd, find_all());
+    assert_int_equal(field_number(r, "ok"), 1);
+    bson_destroy(r);
+    close(fd);
+    for (int i = 0; i < READ_NOTHING / 4; i++)
+        close(fds[i]);
+    fixture_stop(&x);
+}
+
+static void *read_drops(void *arg)
+{
+    const int *fd = arg;
+    char drop[1024];
+    while (recv(*fd, drop, sizeof drop, 0) > 0)
+        ash__clock_sleep_ms(20);
+    return NULL;
+}
+
+/* 50 KB a second, and each drop in time. */
+static void test_wire_hostile__reading_drops_is_reading_nothing(void **state)
+{
+    (void)state;
+    enum { BYTES = 1024 * 1024, SMALL = 8 * 1024 };
+    int pair[2], small = SMALL;
+    pthread_t thread;
+    char *data = ash__alloc(BYTES);
+    struct iovec all = {.iov_base = data, .iov_len = BYTES};
+    memset(data, 'x', BYTES);
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    setsockopt(pair[0], SOL_SOCKET, SO_SNDBUF, &small, sizeof small);
+    assert_int_equal(pthread_create(&thread, NULL, read_drops, &pair[1]), 0);
+    int64_t started = ash__clock_ms();
+    assert_false(ash__stream_write(pair[0], &all, 1, 500, NULL));
+    assert_true(ash__clock_ms() - started < 5000);
+    close(pair[0]);
+    pthread_join(thread, NULL);
+    close(pair[1]);
+    ash__free(data);
 }
 
 /* {a: {a: {a: …}}}, which libbson's builder would not nest so deep. */
@@ -491,6 +685,10 @@ int main(void)
         cmocka_unit_test(test_wire_hostile__lengths_and_opcodes_that_cannot_be),
         cmocka_unit_test(test_wire_hostile__slow_and_cut_off_messages),
         cmocka_unit_test(test_wire_hostile__announced_and_never_sent),
+        cmocka_unit_test(test_wire_hostile__announcing_does_not_hold_up_others),
+        cmocka_unit_test(test_wire_hostile__answers_nobody_reads_are_bounded),
+        cmocka_unit_test(test_wire_hostile__who_reads_gets_the_room_of_who_does_not),
+        cmocka_unit_test(test_wire_hostile__reading_drops_is_reading_nothing),
         cmocka_unit_test(test_wire_hostile__nested_ten_thousand_deep),
         cmocka_unit_test(test_wire_hostile__documents_that_lie_about_their_size),
         cmocka_unit_test(test_wire_hostile__compressed_bombs),

@@ -208,7 +208,7 @@ static void test_wire_reply__batch_is_spliced_in(void **state)
     bson_t *want = BCON_NEW("cursor", "{", "firstBatch", "[", BCON_DOCUMENT(small),
                             BCON_DOCUMENT(large), BCON_DOCUMENT(small), BCON_DOCUMENT(large), "]",
                             "id", BCON_INT64(9), "ns", "a.b", "}", "ok", BCON_DOUBLE(1.0));
-    ash__reply_init(&r);
+    ash__reply_init(&r, NULL);
     ash__reply_begin(&r);
     for (int i = 0; i < 4; i++)
         ash__reply_add_item(&r, ash__doc_from_bson(i % 2 == 0 ? small : large));
