@@ -237,8 +237,8 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
         return answer_bad_message(c, &request, &err);
     ash__dispatch(c, &request);
     bool alive = !c->reply.close;
-    /* Without a batch there are no views: what the cursor holds need not wait for the client. */
-    if (c->reply.batch_at == 0)
+    /* Without views into it, what the cursor holds need not wait for the client. */
+    if (c->reply.batch_at == 0 || c->reply.splice_count == 0)
         give_cursor_back(c);
     if (alive && ash__request_wants_reply(&request))
         alive = send_reply(c, &request);
