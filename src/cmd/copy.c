@@ -131,6 +131,8 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
         ash__cmd_file_object(file, &object);
         if (sha256[0] != 0)
             BSON_APPEND_UTF8(&object, "sha256", sha256);
+        if (c->cmd->dry_run)
+            BSON_APPEND_BOOL(&object, "dryRun", true);
         ash__cmd_emit(&object);
     } else if (c->cmd->dry_run && action != PRESENT) {
         const char *name = ash_file_filename(file);

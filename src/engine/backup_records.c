@@ -20,7 +20,8 @@ static int progress(const ash_backup *b, ash_error *err)
     if (o->progress == NULL ||
         o->progress(o->ctx, "bytes", (int64_t)b->done_bytes, (int64_t)b->total_bytes))
         return 0;
-    return ash__fail(err, ASH_EINTERRUPTED, "the backup was interrupted; the copy does not open until it is repeated");
+    return ash__fail(err, ASH_EINTERRUPTED,
+                     "the backup was interrupted; the copy does not open until it is repeated");
 }
 
 /* ---- segment files of the target ---- */

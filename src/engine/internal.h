@@ -123,7 +123,7 @@ typedef struct ash_queue {
     int64_t commit_by; /* 0: nothing to commit */
     int64_t flush_by;  /* for those in settled */
     uint64_t losses;
-    ash_error loss_error; /* of the newest */
+    ash_error loss_error;               /* of the newest */
     uint64_t applies, commits, flushes; /* flushes: records of the journal */
     unsigned waited;                    /* commits that somebody waited for, up to a few */
 
