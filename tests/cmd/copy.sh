@@ -157,7 +157,7 @@ case_killed_copy_goes_on() {
         [ $tries -lt 500 ] || return 1
         sleep 0.02
     done
-    kill -KILL $copier
+    kill -KILL $copier || true
     killed=0
     wait $copier || killed=$?
     if [ $killed = 137 ]; then
@@ -209,7 +209,7 @@ case_killed_copy_into_a_folder_is_taken_over_at_once() {
         tries=$((tries + 1))
         sleep 0.01
     done
-    kill -KILL $copier
+    kill -KILL $copier || true
     wait $copier || true
     "$ASHLAR" copy "$scratch/k" "$scratch/k2"
     "$ASHLAR" -s "$scratch/k" cat big >"$scratch/bytes"
