@@ -281,6 +281,17 @@ static int ask_for_all(const fixture *x)
 
 enum { READ_NOTHING = 60, ANSWERS_KIB = 96 * 1024 };
 
+/* A sanitizer's memory is not the server's. */
+static bool memory_tells(void)
+{
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+    return false;
+#endif
+#endif
+    return true;
+}
+
 static void test_wire_hostile__answers_nobody_reads_are_bounded(void **state)
 {
     (void)state;
@@ -295,7 +306,7 @@ static void test_wire_hostile__answers_nobody_reads_are_bounded(void **state)
     for (int i = 0; i < READ_NOTHING; i++)
         fds[i] = ask_for_all(&x);
     ash__clock_sleep_ms(1500);
-    assert_true(resident_kib() - before < ANSWERS_KIB + RUNAWAY_KIB);
+    assert_true(!memory_tells() || resident_kib() - before < ANSWERS_KIB + RUNAWAY_KIB);
     /* Who wants little is served, who wants much is told why not. */
     int fd = client_connect(&x);
     bson_t *r = client_run(
