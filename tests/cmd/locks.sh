@@ -163,9 +163,10 @@ case_signals_are_passed_on() {
     for signal in INT TERM HUP; do
         rm -f "$scratch/held"
         mkfifo "$scratch/held"
-        # A shell lets its children in the background ignore SIGINT; python does not.
+        # A shell lets its children in the background ignore SIGINT, and nohup all of them SIGHUP; python does not.
         python3 -c 'import os, signal, sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 os.execv(sys.argv[1], sys.argv[1:])' "$ASHLAR" -s "$store" lock s -- \
             sh -c "trap 'exit 5' $signal; echo >'$scratch/held'; sleep 5 & wait" &
         pid=$!
