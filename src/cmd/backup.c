@@ -58,17 +58,19 @@ static int64_t number(const bson_t *report, const char *name)
 
 static void print_backup(const ash_cmd *cmd, const bson_t *report)
 {
-    char copied[32], meta[32];
+    char copied[32], meta[32], all[32];
     if (cmd->json) {
         ash__cmd_emit(report);
         return;
     }
     ash__cmd_print_findings(report);
     ash__cmd_print_size(copied, sizeof copied, number(report, "copiedBytes"));
-    ash__cmd_print_size(meta, sizeof meta, number(report, "metaBytes"));
+    ash__cmd_print_size(meta, sizeof meta, number(report, "copiedMetaBytes"));
+    ash__cmd_print_size(all, sizeof all, number(report, "metaBytes"));
     int64_t records = number(report, "records"), payloads = number(report, "copiedRecords");
-    ash__cmd_say(cmd, "%" PRId64 " document%s: %" PRId64 " payload%s copied (%s), %s of metadata",
-                 records, ash__cmd_s(records), payloads, ash__cmd_s(payloads), copied, meta);
+    ash__cmd_say(
+        cmd, "%" PRId64 " document%s: %" PRId64 " payload%s copied (%s), and %s of %s of metadata",
+        records, ash__cmd_s(records), payloads, ash__cmd_s(payloads), copied, meta, all);
 }
 
 static int back_up(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
@@ -108,12 +110,11 @@ const ash_cmd_verb ash__cmd_backup = {
     .summary = "copy the store as it is now to folder DEST",
     .details =
         "The store may be in use.  DEST is empty, or holds an earlier backup of the same store: "
-        "then of documents over 8 KiB\n"
-        "only what changed is copied; the metadata, with all smaller documents, is written anew "
-        "beside the old.  The copy is a\n"
-        "store, and is opened and checked before this ends.  While a backup is written, and after "
-        "one that was interrupted, DEST\n"
-        "does not open: who wants an older copy to outlive that keeps two folders, in turn.",
+        "then only what changed is\n"
+        "written.  The copy is a store, and is opened and checked before this ends.  While a "
+        "backup is written, and after one\n"
+        "that was interrupted, DEST does not open: who wants an older copy to outlive that keeps "
+        "two folders, in turn.",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -4,11 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 /* From here on, what is in use stays in place, although it may be freed meanwhile. */
 static int begin_hold(ash_engine *e, ash_error *err)
@@ -33,59 +29,14 @@ static void end_hold(ash_engine *e)
     ash__mutex_unlock(&e->views_lock);
 }
 
-static int copy_env(ash_backup *b, int fd, ash_error *err)
+int ash__backup_progress(const ash_backup *b, const char *what, uint64_t done, uint64_t total,
+                         ash_error *err)
 {
-    int rc = mdb_env_copyfd2(b->engine->env, fd, MDB_CP_COMPACT);
-    if (rc == MDB_INCOMPATIBLE) {
-        /* Pages that nothing names are in the way of a compact copy, not of a plain one. */
-        if (ash__io()->ftruncate(fd, 0) != 0 || lseek(fd, 0, SEEK_SET) != 0)
-            return ash__fail_errno(err, errno, "cannot write meta.mdb.new");
-        rc = mdb_env_copyfd2(b->engine->env, fd, 0);
-    }
-    return rc != 0 ? ash__lmdb_fail(rc, err, "cannot copy the metadata") : 0;
-}
-
-static int copy_meta(ash_backup *b, ash_error *err)
-{
-    struct stat st;
-    int fd = -1;
-    char *path = ash__path_join(b->folder, "meta.mdb.new");
-    int result = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC, &fd, err);
-    if (result == 0)
-        result = copy_env(b, fd, err);
-    if (result == 0 && (ash__io()->fsync(fd) != 0 || fstat(fd, &st) != 0))
-        result = ash__fail_errno(err, errno, "cannot sync %s", path);
-    if (result == 0)
-        b->report->meta_bytes = (uint64_t)st.st_size;
-    ash__file_close(fd);
-    ash__free(path);
-    return result;
-}
-
-static int open_meta(ash_backup *b, ash_error *err)
-{
-    char *path = ash__path_join(b->folder, "meta.mdb.new");
-    int rc = mdb_env_create(&b->env);
-    if (rc == 0)
-        rc = mdb_env_set_mapsize(b->env, (size_t)b->report->meta_bytes);
-    if (rc == 0)
-        rc = mdb_env_set_maxdbs(b->env, ASH_DB_COUNT + 4);
-    if (rc == 0)
-        rc = mdb_env_open(b->env, path, MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK, 0600);
-    if (rc == 0)
-        rc = mdb_txn_begin(b->env, NULL, MDB_RDONLY, &b->txn);
-    ash__free(path);
-    return rc != 0 ? ash__lmdb_fail(rc, err, "cannot open the copied metadata") : 0;
-}
-
-static void close_meta(ash_backup *b)
-{
-    if (b->txn != NULL)
-        mdb_txn_abort(b->txn);
-    if (b->env != NULL)
-        mdb_env_close(b->env);
-    b->txn = NULL;
-    b->env = NULL;
+    const ash_backup_options *o = b->opts;
+    if (o->progress == NULL || o->progress(o->ctx, what, (int64_t)done, (int64_t)total))
+        return 0;
+    return ash__fail(err, ASH_EINTERRUPTED,
+                     "the backup was interrupted; the copy does not open until it is repeated");
 }
 
 /* ---- is it sound? ---- */
@@ -129,12 +80,12 @@ static int verify(ash_backup *b, ash_error *err)
 
 static int run(ash_backup *b, ash_error *err)
 {
-    int result = copy_meta(b, err);
+    int result = ash__backup_meta(b, err);
     if (result == 0)
-        result = open_meta(b, err);
+        result = ash__backup_open_meta(b, err);
     if (result == 0)
         result = ash__backup_records(b, err);
-    close_meta(b);
+    ash__backup_close_meta(b);
     return result;
 }
 

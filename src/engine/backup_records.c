@@ -16,12 +16,7 @@ static const size_t record_max = ASH_BLOCK_BYTES + (16 << 20) + (16 << 10);
 
 static int progress(const ash_backup *b, ash_error *err)
 {
-    const ash_backup_options *o = b->opts;
-    if (o->progress == NULL ||
-        o->progress(o->ctx, "bytes", (int64_t)b->done_bytes, (int64_t)b->total_bytes))
-        return 0;
-    return ash__fail(err, ASH_EINTERRUPTED,
-                     "the backup was interrupted; the copy does not open until it is repeated");
+    return ash__backup_progress(b, "bytes", b->done_bytes, b->total_bytes, err);
 }
 
 /* ---- segment files of the target ---- */

@@ -129,6 +129,9 @@ int ash__backup_open_target(ash_backup *b, ash_error *err)
     /* Of a store that was in use here; the copy is of one moment, and has none. */
     if (result == 0)
         result = remove_file(b, "journal", err);
+    /* Of a backup that an earlier version did not finish. */
+    if (result == 0)
+        result = remove_file(b, "meta.mdb.new", err);
     return result == 0 ? ash__dir_sync(b->folder, err) : result;
 }
 
@@ -147,14 +150,11 @@ int ash__backup_finish_target(ash_backup *b, ash_error *err)
 {
     uint8_t *block = NULL;
     size_t len = 0;
-    char *from = target_path(b, "meta.mdb.new"), *to = target_path(b, "meta.mdb");
     char *source = ash__path_join(b->engine->folder, "ashlar.store");
     char *target = target_path(b, "ashlar.store");
     int result = ash__dir_sync(b->segments, err);
     if (result == 0)
         result = remove_file(b, "meta.mdb-lock", err);
-    if (result == 0 && ash__io()->rename(from, to) != 0)
-        result = ash__fail_errno(err, errno, "cannot make %s", to);
     if (result == 0)
         result = ash__dir_sync(b->folder, err);
     if (result == 0)
@@ -169,8 +169,6 @@ int ash__backup_finish_target(ash_backup *b, ash_error *err)
     ash__free(block);
     ash__free(target);
     ash__free(source);
-    ash__free(to);
-    ash__free(from);
     return result;
 }
 

@@ -24,7 +24,8 @@ enum {
     META_MAGIC_AT = 16,
     META_FREE_AT = 40, /* behind magic, version, address and size of the mapping */
     META_MAIN_AT = META_FREE_AT + DATABASE_BYTES,
-    META_TXN_AT = META_MAIN_AT + DATABASE_BYTES + 8,
+    META_LAST_AT = META_MAIN_AT + DATABASE_BYTES,
+    META_TXN_AT = META_LAST_AT + 8,
     META_BYTES = META_TXN_AT + 8,
     DEPTH_MAX = 32,
     VALUE_MAX = 32 << 20
@@ -282,12 +283,30 @@ void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx)
 
 /* ---- opening ---- */
 
+static bool is_meta(const uint8_t *meta)
+{
+    return ash__get_le32(meta + META_MAGIC_AT) == meta_magic &&
+           ash__get_le32(meta + META_MAGIC_AT + 4) == 1;
+}
+
+uint64_t ash__pages_commit(const uint8_t *meta, uint64_t *last_page)
+{
+    if (!is_meta(meta))
+        return 0;
+    *last_page = ash__get_le64(meta + META_LAST_AT);
+    return ash__get_le64(meta + META_TXN_AT);
+}
+
+void ash__pages_make_former(uint8_t *meta)
+{
+    ash__put_le64(meta, ash__get_le64(meta) ^ 1);
+    ash__put_le64(meta + META_TXN_AT, ash__get_le64(meta + META_TXN_AT) - 1);
+}
+
 static bool take_meta(ash_pages *p, uint64_t offset)
 {
     uint8_t meta[META_BYTES];
-    if (ash__pages_read(p, offset, meta, sizeof meta, NULL) != 0 ||
-        ash__get_le32(meta + META_MAGIC_AT) != meta_magic ||
-        ash__get_le32(meta + META_MAGIC_AT + 4) != 1)
+    if (ash__pages_read(p, offset, meta, sizeof meta, NULL) != 0 || !is_meta(meta))
         return false;
     uint32_t bytes = ash__get_le32(meta + META_FREE_AT);
     if (bytes < 512 || bytes > 65536 || (bytes & (bytes - 1)) != 0)

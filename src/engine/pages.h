@@ -55,4 +55,11 @@ uint64_t ash__pages_newest(const ash_pages *p);
  * list of free pages are whole. */
 bool ash__pages_certain(const ash_pages *p);
 
+/* ---- of page 0 or 1 alone ---- */
+
+/* The number of the commit that it describes, and the last page of that; 0: none. */
+uint64_t ash__pages_commit(const uint8_t *meta, uint64_t *last_page);
+/* Make a copy of one the other, which describes the same as the commit before. */
+void ash__pages_make_former(uint8_t *meta);
+
 #endif

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # `ashlar backup`: of a live store, again, after an interruption, of a damaged one, and into wrong folders.
 . "$(dirname "$0")/../lib.sh"
-copied() { # STORE DEST: how many payloads the backup copied
-    "$ASHLAR" -s "$1" --json backup "$2" | sed -n 's/.*"copiedRecords" : \([0-9]*\).*/\1/p'
+copied() { # STORE DEST [FIELD]: how many payloads the backup copied, or another number of its report
+    "$ASHLAR" -s "$1" --json backup "$2" | sed -n "s/.*\"${3:-copiedRecords}\" : \([0-9]*\).*/\1/p"
 }
 random() { # BYTES
     head -c "$1" /dev/urandom
@@ -43,6 +43,26 @@ case_repeated_backup_copies_what_changed() {
         "$ASHLAR" -s "$scratch/b-copy" cat $name | cmp - "$scratch/expected"
     done
     expect_status 4 "$ASHLAR" -s "$scratch/b-copy" cat two
+}
+
+case_repeated_backup_writes_few_pages_for_few_small_files() {
+    mkdir "$scratch/small"
+    for number in $(seq 500); do
+        echo "$number" >"$scratch/small/$number"
+    done
+    "$ASHLAR" -s "$scratch/i" put -qr "$scratch/small"
+    all=$(copied "$scratch/i" "$scratch/i-copy" copiedMetaBytes)
+    [ "$all" -gt 400000 ]
+    [ "$(copied "$scratch/i" "$scratch/i-copy" copiedMetaBytes)" -lt $((all / 10)) ]
+    echo more | "$ASHLAR" -s "$scratch/i" put - more
+    [ "$(copied "$scratch/i" "$scratch/i-copy" copiedMetaBytes)" -lt $((all / 4)) ]
+    "$ASHLAR" -s "$scratch/i-copy" check
+    [ "$("$ASHLAR" -s "$scratch/i-copy" cat more)" = more ]
+    [ "$("$ASHLAR" -s "$scratch/i-copy" ls --json | wc -l)" = 501 ]
+    # A folder that held a backup when it was made in another way has a file beside the metadata.
+    echo old >"$scratch/i-copy/meta.mdb.new"
+    "$ASHLAR" -s "$scratch/i" -q backup "$scratch/i-copy"
+    [ ! -e "$scratch/i-copy/meta.mdb.new" ]
 }
 
 case_backup_of_a_served_store_under_change() {

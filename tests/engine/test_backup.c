@@ -4,12 +4,13 @@
 #include "base/file.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { LARGE = 60000, RECORDS = 20 };
+enum { LARGE = 60000, RECORDS = 20, SMALL = 5000 };
 
 typedef struct target {
     fixture copy; /* opened by hand: its folder is beside the store's */
@@ -117,10 +118,127 @@ static void test_engine_backup__space_is_reused_when_it_is_over(void **state)
     fixture_remove(t.copy.folder);
 }
 
+/* ---- again ---- */
+
 static bool stop(target *t)
 {
     (void)t;
     return false;
+}
+
+static void insert_small(fixture *f, int32_t from, int32_t count)
+{
+    for (int32_t i = from; i < from + count; i++) {
+        bson_t *doc = fixture_chunk(i, 0, 100);
+        assert_ok(fixture_insert(f, "small", doc, ASH_ACK_APPLIED, NULL), &f->err);
+        bson_destroy(doc);
+    }
+}
+
+static void fill_small(fixture *f, target *t)
+{
+    fill(f, t);
+    fixture_create(f, "small", NULL);
+    insert_small(f, 0, SMALL);
+}
+
+static void test_engine_backup__again_writes_only_what_changed(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    target t;
+    fill_small(f, &t);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    uint64_t all = report.meta_bytes;
+    assert_true(all > 100 * 4096);
+    assert_true(report.copied_meta_bytes > all / 2);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    assert_int_equal(report.copied_meta_bytes, 0);
+    assert_int_equal(report.copied_records, 0);
+    insert_small(f, SMALL, 1);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    assert_in_range(report.copied_meta_bytes, 1, all / 8);
+    check_copy(&t);
+    fixture_remove(t.copy.folder);
+}
+
+/* What the first one could not make durable may look as if it were there. */
+static void test_engine_backup__after_an_interruption_all_metadata_is_written(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    target t;
+    fill_small(f, &t);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    uint64_t first = report.copied_meta_bytes;
+    t.at_records = stop;
+    assert_int_equal(back_up(&t, false, &report), ASH_EINTERRUPTED);
+    t.at_records = NULL;
+    assert_ok(back_up(&t, false, &report), &f->err);
+    assert_true(report.copied_meta_bytes >= first);
+    check_copy(&t);
+    fixture_remove(t.copy.folder);
+}
+
+static void test_engine_backup__mends_the_metadata_of_the_copy(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    target t;
+    char path[120];
+    uint8_t bad[64];
+    fill_small(f, &t);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    snprintf(path, sizeof path, "%s/meta.mdb", t.copy.folder);
+    memset(bad, 0xa5, sizeof bad);
+    for (uint64_t page = 0; page * 4096 < report.meta_bytes; page += 7) {
+        FILE *file = fopen(path, "r+b");
+        assert_non_null(file);
+        assert_int_equal(fseek(file, (long)(page * 4096 + 1000), SEEK_SET), 0);
+        assert_int_equal(fwrite(bad, sizeof bad, 1, file), 1);
+        assert_int_equal(fclose(file), 0);
+    }
+    assert_int_equal(truncate(path, (off_t)report.meta_bytes / 2), 0);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    assert_true(report.copied_meta_bytes > report.meta_bytes / 3);
+    assert_ok(back_up(&t, false, &report), &f->err);
+    assert_int_equal(report.copied_meta_bytes, 0);
+    check_copy(&t);
+    fixture_remove(t.copy.folder);
+}
+
+/* ---- while it changes ---- */
+
+static atomic_bool enough;
+
+static void *keep_inserting(void *arg)
+{
+    fixture own = *(fixture *)arg; /* with an error of its own */
+    for (int32_t i = 0; !atomic_load(&enough); i++) {
+        bson_t *doc = fixture_chunk(100000 + i, 0, 100);
+        assert_ok(fixture_insert(&own, "busy", doc, ASH_ACK_DURABLE, NULL), &own.err);
+        bson_destroy(doc);
+    }
+    return NULL;
+}
+
+static void test_engine_backup__beside_commits_without_pause(void **state)
+{
+    fixture *f = *state;
+    ash_backup_report report;
+    pthread_t thread;
+    target t;
+    fill_small(f, &t);
+    fixture_create(f, "busy", NULL);
+    atomic_store(&enough, false);
+    assert_int_equal(pthread_create(&thread, NULL, keep_inserting, f), 0);
+    for (int i = 0; i < 20; i++) {
+        assert_ok(back_up(&t, false, &report), &f->err);
+        check_copy(&t);
+    }
+    atomic_store(&enough, true);
+    pthread_join(thread, NULL);
+    fixture_remove(t.copy.folder);
 }
 
 static void test_engine_backup__interrupted_one_does_not_open_until_repeated(void **state)
@@ -264,6 +382,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_engine_backup__shows_one_moment_of_a_changing_store),
         TEST(test_engine_backup__space_is_reused_when_it_is_over),
+        TEST(test_engine_backup__again_writes_only_what_changed),
+        TEST(test_engine_backup__after_an_interruption_all_metadata_is_written),
+        TEST(test_engine_backup__mends_the_metadata_of_the_copy),
+        TEST(test_engine_backup__beside_commits_without_pause),
         TEST(test_engine_backup__interrupted_one_does_not_open_until_repeated),
         TEST(test_engine_backup__one_at_a_time),
         TEST(test_engine_backup__every_call_may_fail),

@@ -2,8 +2,8 @@
 #include "store/embedded/maintain.h"
 
 /* {backup: "folder", verify: bool}: the report is
- *   {records, copiedRecords, copiedBytes, metaBytes, segments, damaged, clean, findingCount,
- *    findings: [{text, …}]} */
+ *   {records, copiedRecords, copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean,
+ *    findingCount, findings: [{text, …}]} */
 
 enum { FINDINGS_MAX = 1000 };
 
@@ -41,6 +41,7 @@ static void give_report(const backing_up *state, const ash_backup_report *r, bso
     ash__builder_int64(&b, "copiedRecords", (int64_t)r->copied_records);
     ash__builder_int64(&b, "copiedBytes", (int64_t)r->copied_bytes);
     ash__builder_int64(&b, "metaBytes", (int64_t)r->meta_bytes);
+    ash__builder_int64(&b, "copiedMetaBytes", (int64_t)r->copied_meta_bytes);
     ash__builder_int64(&b, "segments", (int64_t)r->segments);
     ash__builder_int64(&b, "damaged", (int64_t)r->damaged);
     ash__builder_bool(&b, "clean", r->damaged == 0 && r->findings == 0);
