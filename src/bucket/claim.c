@@ -42,23 +42,30 @@ static int insert_claim(ash_bucket *b, const char *filename, const bson_oid_t *c
 }
 
 /* Whose it is now; {0} when it has just been given up. */
-static int find_claim(ash_bucket *b, const char *filename, bson_oid_t *holder, int64_t deadline_ms,
+int ash__claim_holder(ash_bucket *b, const bson_t *filter, bson_oid_t *holder, int64_t deadline_ms,
                       ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER;
     bson_t found;
     bson_iter_t it;
     bool any = false;
     ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
-    ash__claim_filter(&filter, filename);
     *holder = (bson_oid_t){{0}};
-    int rc = ash__collection_find_if_any(b->attributes, &filter, &o, &found, &any, err);
-    bson_destroy(&filter);
+    int rc = ash__collection_find_if_any(b->attributes, filter, &o, &found, &any, err);
     if (any) {
         if (bson_iter_init_find(&it, &found, "version") && BSON_ITER_HOLDS_OID(&it))
             bson_oid_copy(bson_iter_oid(&it), holder);
         bson_destroy(&found);
     }
+    return rc;
+}
+
+static int find_claim(ash_bucket *b, const char *filename, bson_oid_t *holder, int64_t deadline_ms,
+                      ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash__claim_filter(&filter, filename);
+    int rc = ash__claim_holder(b, &filter, holder, deadline_ms, err);
+    bson_destroy(&filter);
     return rc;
 }
 

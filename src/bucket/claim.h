@@ -16,4 +16,8 @@ void ash__claim_release(ash_bucket *b, const char *filename, const bson_oid_t *c
 /* {_id: {name: filename}} */
 void ash__claim_filter(bson_t *filter, const char *filename);
 
+/* Whose the claim is that the filter finds; {0}: nobody's. */
+int ash__claim_holder(ash_bucket *b, const bson_t *filter, bson_oid_t *holder, int64_t deadline_ms,
+                      ash_error *err);
+
 #endif

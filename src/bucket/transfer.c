@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bucket/claim.h"
 
 static const int64_t DEAD_AFTER_MS = 15000;
 static const int64_t KEEP_MS = 1000;
@@ -37,19 +38,9 @@ static int insert_claim(ash_upload *u, int64_t deadline_ms, ash_error *err)
 static int find_claim(const ash_upload *u, bson_oid_t *holder, int64_t deadline_ms, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    bson_t found;
-    bson_iter_t it;
-    bool any = false;
-    ash_find_options o = ash__bucket_find_options(u->bucket, NULL, deadline_ms);
     claim_filter(&u->id, &filter);
-    *holder = (bson_oid_t){{0}};
-    int rc = ash__collection_find_if_any(u->bucket->attributes, &filter, &o, &found, &any, err);
+    int rc = ash__claim_holder(u->bucket, &filter, holder, deadline_ms, err);
     bson_destroy(&filter);
-    if (any) {
-        if (bson_iter_init_find(&it, &found, "version") && BSON_ITER_HOLDS_OID(&it))
-            bson_oid_copy(bson_iter_oid(&it), holder);
-        bson_destroy(&found);
-    }
     return rc;
 }
 

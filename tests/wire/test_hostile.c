@@ -292,16 +292,22 @@ static bool memory_tells(void)
     return true;
 }
 
+/* A server with the least room for messages there is, and large answers for whoever asks. */
+static void start_with_little_room(fixture *x, int64_t message_timeout_ms)
+{
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.message_bytes = 1;
+    o.message_timeout_ms = message_timeout_ms;
+    fixture_start(x, &o);
+    insert_small_documents(x);
+}
+
 static void test_wire_hostile__answers_nobody_reads_are_bounded(void **state)
 {
     (void)state;
     fixture x;
     int fds[READ_NOTHING];
-    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
-    o.message_bytes = 1; /* the least there is */
-    o.message_timeout_ms = 1000;
-    fixture_start(&x, &o);
-    insert_small_documents(&x);
+    start_with_little_room(&x, 1000);
     long before = resident_kib();
     for (int i = 0; i < READ_NOTHING; i++)
         fds[i] = ask_for_all(&x);
@@ -327,10 +333,7 @@ static void test_wire_hostile__who_reads_gets_the_room_of_who_does_not(void **st
     (void)state;
     fixture x;
     int fds[READ_NOTHING];
-    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
-    o.message_bytes = 1; /* the least there is */
-    fixture_start(&x, &o);
-    insert_small_documents(&x);
+    start_with_little_room(&x, 0);
     for (int i = 0; i < READ_NOTHING / 4; i++)
         fds[i] = ask_for_all(&x);
     ash__clock_sleep_ms(300);
