@@ -74,10 +74,10 @@ int ash__run_configure_fail_point(ash_command *c, ash_error *err)
 
 static bool go_on(void *ctx, const char *what, int64_t done, int64_t total)
 {
-    const ash_command *c = ctx;
-    (void)what;
-    (void)done;
-    (void)total;
+    ash_command *c = ctx;
+    if (what != NULL)
+        ash__operations_progress(&c->server->operations, &c->connection->operation, what, done,
+                                 total);
     return !ash__is_cancelled(c->op.cancel) &&
            (c->op.deadline_ms == 0 || ash__clock_ms() < c->op.deadline_ms);
 }

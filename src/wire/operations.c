@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -27,6 +28,7 @@ void ash__operations_begin(ash_operation_list *list, ash_operation *op)
     __atomic_store_n(&op->cancel, 0, __ATOMIC_RELAXED);
     op->started_us = ash__clock_us();
     op->started_wall_ms = ash__clock_wall_ms();
+    op->stage[0] = 0;
     ash__mutex_lock(&list->lock);
     list->last_id = list->last_id == INT32_MAX ? 1 : list->last_id + 1;
     op->id = list->last_id;
@@ -49,6 +51,16 @@ void ash__operations_end(ash_operation_list *list, ash_operation *op)
         op->prev->next = op->next;
     else
         list->first = op->next;
+    ash__mutex_unlock(&list->lock);
+}
+
+void ash__operations_progress(ash_operation_list *list, ash_operation *op, const char *what,
+                              int64_t done, int64_t total)
+{
+    ash__mutex_lock(&list->lock);
+    snprintf(op->stage, sizeof op->stage, "%s", what);
+    op->done = done;
+    op->total = total;
     ash__mutex_unlock(&list->lock);
 }
 
@@ -116,6 +128,17 @@ static void describe_ns(const ash_operation *op, ash_builder *b)
     ash__free(ns);
 }
 
+static void describe_progress(const ash_operation *op, ash_builder *b)
+{
+    if (op->stage[0] == 0)
+        return;
+    ash__builder_text(b, "msg", op->stage);
+    ash__builder_begin_doc(b, "progress");
+    ash__builder_int64(b, "done", op->done);
+    ash__builder_int64(b, "total", op->total);
+    ash__builder_end(b);
+}
+
 static void describe(const ash_operation *op, ash_builder *b)
 {
     int64_t running_us = ash__clock_us() - op->started_us;
@@ -137,6 +160,7 @@ static void describe(const ash_operation *op, ash_builder *b)
         ash__builder_text(b, "$truncated", op->name);
         ash__builder_end(b);
     }
+    describe_progress(op, b);
     ash__builder_bool(b, "killPending", __atomic_load_n(&op->cancel, __ATOMIC_RELAXED) != 0);
 }
 

@@ -25,6 +25,8 @@ typedef struct ash_operation {
     const char *db;     /* all views live while the command runs */
     const char *name;
     ash_doc body;
+    char stage[32]; /* of long work; empty: it does not tell */
+    int64_t done, total;
     struct ash_operation *next;
     struct ash_operation *prev;
 } ash_operation;
@@ -43,6 +45,10 @@ void ash__operations_release(ash_operation_list *list); /* must be empty */
  * raises it, when all are stopped). */
 void ash__operations_begin(ash_operation_list *list, ash_operation *op);
 void ash__operations_end(ash_operation_list *list, ash_operation *op);
+
+/* How far it is, for currentOp: done of total (0: not known) of what it works at. */
+void ash__operations_progress(ash_operation_list *list, ash_operation *op, const char *what,
+                              int64_t done, int64_t total);
 
 bool ash__operations_kill(ash_operation_list *list, int32_t id);
 

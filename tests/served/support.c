@@ -19,6 +19,11 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
     return remove(path);
 }
 
+void served_remove(const char *folder)
+{
+    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 void served_start(served *s)
 {
     size_t count;
@@ -75,7 +80,7 @@ int served_teardown(void **state)
     ash__server_stop(s->server);
     ash_collection_free(s->own);
     ash_store_close(s->store);
-    nftw(s->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    served_remove(s->folder);
     ash__free(s->folder);
     ash__free(s);
     return 0;
