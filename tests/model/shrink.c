@@ -46,7 +46,8 @@ enum part_kind {
     PART_FILTER,
     PART_LIST,
     PART_UPDATE,
-    PART_MODIFIER
+    PART_MODIFIER,
+    PART_STAGES /* whole ones: an empty stage is none */
 };
 
 /* What may be left out where, so that a step stays well formed. */
@@ -83,6 +84,8 @@ static enum part_kind kind_of(const char *name, const mv *v)
         return PART_TOP;
     if (strcmp(name, "insert") == 0)
         return PART_FIELDS;
+    if (strcmp(name, "u") == 0 && v->type == BSON_TYPE_ARRAY)
+        return PART_STAGES;
     if (strcmp(name, "u") == 0)
         return v->count > 0 && v->names[0][0] == '$' ? PART_UPDATE : PART_FIELDS;
     if (strcmp(name, "find") == 0 || strcmp(name, "count") == 0 || strcmp(name, "update") == 0 ||
@@ -95,7 +98,7 @@ static enum part_kind kind_of(const char *name, const mv *v)
 static bool remove_part(mv *v, enum part_kind kind, uint32_t *n, const char *own_name)
 {
     uint32_t least = kind == PART_LIST || kind == PART_UPDATE || kind == PART_MODIFIER ||
-                             (kind == PART_FILTER && own_name[0] != '\0')
+                             kind == PART_STAGES || (kind == PART_FILTER && own_name[0] != '\0')
                          ? 1
                          : 0;
     for (uint32_t i = 0; kind != PART_FIXED && i < v->count; i++) {

@@ -234,6 +234,32 @@ static bool conflicts(const modifier *all, uint32_t count)
     return false;
 }
 
+/* Items that a filter chooses, and all items: whether they conflict depends on the document, which
+ * the modifiers here, one after the other, do not notice. */
+static bool may_meet(const parts *p, const parts *q)
+{
+    bool differs = false;
+    for (uint32_t i = 0; i < p->count && i < q->count; i++) {
+        bool items = strncmp(p->at[i], "$[", 2) == 0 && strncmp(q->at[i], "$[", 2) == 0;
+        bool same = strcmp(p->at[i], q->at[i]) == 0;
+        if (!same && !items)
+            return false;
+        differs |= !same;
+    }
+    return differs;
+}
+
+static bool some_may_meet(const modifier *all, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        for (uint32_t k = 0; k < i; k++) {
+            if (may_meet(&all[i].p, &all[k].p))
+                return true;
+        }
+    }
+    return false;
+}
+
 static void replace_whole(change *c, const mv *update)
 {
     mv *id = mv_get(c->doc, "_id"), *new_id = mv_get(update, "_id");
@@ -292,6 +318,7 @@ void naive_update(change *c, const mv *update)
     }
     uint32_t count = list_modifiers(update, all);
     mv *id = mv_get(c->doc, "_id") == NULL ? NULL : mv_copy(mv_get(c->doc, "_id"));
+    naive_unsure |= some_may_meet(all, count);
     qsort(all, count, sizeof all[0], by_path);
     for (uint32_t i = 0; i < count && !c->failed; i++) {
         if (strcmp(all[i].op, "$setOnInsert") == 0 && !c->is_insert) {
