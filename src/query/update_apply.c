@@ -277,6 +277,23 @@ static int match_filters(ash_update_run *r, struct set s, ash_value item, struct
     return rc;
 }
 
+/* The way to where the update is at work, with dots; what does not fit is left out in front. */
+static const char *dotted_place(const ash_update_run *r, char out[ASH_TEXT_BYTES])
+{
+    size_t at = ASH_TEXT_BYTES - 1;
+    out[at] = 0;
+    for (const ash_update_place *p = r->place; p != NULL; p = p->outer) {
+        size_t len = strlen(p->name), dot = out[at] != 0;
+        if (len + dot > at)
+            break;
+        at -= len + dot;
+        memcpy(out + at, p->name, len);
+        if (dot)
+            out[at + len] = '.';
+    }
+    return out + at;
+}
+
 static int apply_items(ash_update_run *r, struct set s, const char *name, ash_value old)
 {
     char text[ASH_TEXT_BYTES];
@@ -286,7 +303,7 @@ static int apply_items(ash_update_run *r, struct set s, const char *name, ash_va
         return ash__fail_server(r->err, ASH_EINVAL, 2,
                                 "The path '%s' must exist in the document in order to apply array "
                                 "updates.",
-                                name);
+                                dotted_place(r, text));
     if (old.type != BSON_TYPE_ARRAY)
         return ash__fail_server(r->err, ASH_EINVAL, 2,
                                 "Cannot apply array updates to non-array element %s: %s", name,
@@ -319,12 +336,13 @@ static int apply_leaf(ash_update_run *r, const ash_mod *m, const char *name, uin
 }
 
 /* Several branches at one place: none may end there unless it is alone. */
-static int check_set(ash_update_run *r, struct set s, const char *name)
+static int check_set(ash_update_run *r, struct set s)
 {
+    char text[ASH_TEXT_BYTES];
     for (uint32_t i = 0; i < s.count; i++) {
         if (s.nodes[i]->kind == ASH_UPDATE_LEAF || s.nodes[i]->kind != s.nodes[0]->kind)
             return ash__fail_server(r->err, ASH_EINVAL, 40, "Update created a conflict at '%s'",
-                                    name);
+                                    dotted_place(r, text));
     }
     return 0;
 }
@@ -348,10 +366,10 @@ static int apply_document(ash_update_run *r, struct set s, const char *name, ash
     return rc;
 }
 
-static int apply_at(ash_update_run *r, struct set s, const char *name, uint32_t name_len,
-                    ash_value old)
+static int apply_here(ash_update_run *r, struct set s, const char *name, uint32_t name_len,
+                      ash_value old)
 {
-    int rc = s.count > 1 ? check_set(r, s, name) : 0;
+    int rc = s.count > 1 ? check_set(r, s) : 0;
     if (rc != 0)
         return rc;
     if (s.nodes[0]->kind == ASH_UPDATE_LEAF)
@@ -378,6 +396,16 @@ static int apply_at(ash_update_run *r, struct set s, const char *name, uint32_t 
     struct groups groups;
     rc = collect_groups(r, s, &groups);
     return rc != 0 ? rc : cannot_create(r, groups.list[0].name, name, old);
+}
+
+static int apply_at(ash_update_run *r, struct set s, const char *name, uint32_t name_len,
+                    ash_value old)
+{
+    ash_update_place place = {r->place, name};
+    r->place = &place;
+    int rc = apply_here(r, s, name, name_len, old);
+    r->place = place.outer;
+    return rc;
 }
 
 int ash__update_apply_tree(ash_update_run *r, const ash_update_node *root)

@@ -79,6 +79,12 @@ struct ash_update_parser {
 };
 
 /* One application to one document. */
+/* Where an update is at work: a field, and the one it lies in (NULL: the document). */
+typedef struct ash_update_place {
+    const struct ash_update_place *outer;
+    const char *name;
+} ash_update_place;
+
 struct ash_update_run {
     const ash_update *u;
     ash_doc doc; /* as it was */
@@ -86,6 +92,7 @@ struct ash_update_run {
     bool is_insert;
     ash_arena *arena;
     ash_builder *out;
+    const ash_update_place *place;
     ash_error *err;
 };
 

@@ -176,7 +176,12 @@ static void test_query_update__branches_that_meet_conflict(void **state)
     ash_error err = ASH_ERROR_INIT;
     int rc = cases_apply("{'$set': {'a.$[i]': 0, 'a.$[j]': 1}}", "[{'i': 1}, {'j': {'$gt': 0}}]",
                          NULL, "{'a': [1]}", NULL, NULL, NULL, &err);
-    cases_check_error("a.$[i], a.$[j]", rc, &err, 40, "conflict");
+    cases_check_error("a.$[i], a.$[j]", rc, &err, 40, "conflict at 'a.0'");
+    rc = cases_apply("{'$set': {'d.a.$[].b.$[i]': 0, 'd.a.$[].b.$[]': 1}}", "[{'i': 2}]", NULL,
+                     "{'d': {'a': [{'b': [1]}, {'b': [1, 2]}]}}", NULL, NULL, NULL, &err);
+    cases_check_error("d.a.$[].b.$[i], …", rc, &err, 40, "conflict at 'd.a.1.b.1'");
+    rc = cases_apply("{'$set': {'d.a.$[]': 0}}", NULL, NULL, "{'d': {}}", NULL, NULL, NULL, &err);
+    cases_check_error("d.a.$[]", rc, &err, 2, "The path 'd.a' must exist");
     rc = cases_apply("{'$set': {'a.$': 0, 'a.0': 1}}", NULL, "{'a': 1}", "{'a': [1]}", NULL, NULL,
                      NULL, &err);
     cases_check_error("a.$, a.0", rc, &err, 40, "conflict");
