@@ -167,7 +167,7 @@ static int bring(struct copy *c, const ash_file *file, enum action *action, char
 static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
 {
     enum action action;
-    char sha256[65] = "";
+    char sha256[ASH_SHA256_TEXT_BYTES] = "";
     int result = bring(c, file, &action, sha256, err);
     if (result != 0)
         return result;

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "bucket/transfer.h"
 
-#include <string.h>
+#include <stdio.h>
 
 static int copy_bytes(ash_download *from, ash_upload *to, ash_progress *progress, ash_error *err)
 {
@@ -25,6 +25,12 @@ static int copy_bytes(ash_download *from, ash_upload *to, ash_progress *progress
     }
 }
 
+static void take_sum(const ash_file *file, char *out)
+{
+    const char *sum = ash_file_sha256(file);
+    snprintf(out, ASH_SHA256_TEXT_BYTES, "%s", sum != NULL ? sum : "");
+}
+
 int ash__copy_file(ash_bucket *from, ash_bucket *to, const bson_value_t *id,
                    const ash_file *replaced, ash_progress *progress, char *sha256, ash_error *err)
 {
@@ -42,7 +48,7 @@ int ash__copy_file(ash_bucket *from, ash_bucket *to, const bson_value_t *id,
     if (result == 0)
         result = ash_upload_finish(upload, &file, err);
     if (result == 0)
-        strcpy(sha256, ash_file_sha256(file));
+        take_sum(file, sha256);
     else if (upload != NULL && result != ASH_ENETWORK)
         (void)ash_upload_abort(upload, NULL);
     ash_file_free(file);

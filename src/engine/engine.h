@@ -377,9 +377,9 @@ typedef struct ash_backup_options {
 typedef struct ash_backup_report {
     uint64_t records, segments;
     uint64_t copied_records, copied_bytes; /* payloads that were not there yet */
-    uint64_t meta_bytes;        /* of the metadata, with all small documents */
-    uint64_t copied_meta_bytes; /* of them, what was not there yet */
-    uint64_t damaged;           /* records of the store that could not be copied */
+    uint64_t meta_bytes;                   /* of the metadata, with all small documents */
+    uint64_t copied_meta_bytes;            /* of them, what was not there yet */
+    uint64_t damaged;                      /* records of the store that could not be copied */
     uint64_t findings;
 } ash_backup_report;
 int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_options *opts,
