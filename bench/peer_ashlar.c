@@ -106,12 +106,16 @@ static void *ours_open_file(void *store, uint64_t file)
 
 static void ours_read_at(void *handle, uint64_t offset, bench_take take, void *ctx)
 {
-    static _Thread_local uint8_t buf[4096];
     ash_error err = ASH_ERROR_INIT;
-    size_t got;
+    const uint8_t *data;
+    size_t len;
     must(ash_download_seek(handle, (int64_t)offset, &err), &err);
-    must(ash_download_read(handle, buf, sizeof buf, &got, &err), &err);
-    take(ctx, buf, got);
+    for (size_t left = 4096; left > 0; left -= len) {
+        must(ash_download_view(handle, left, &data, &len, &err), &err);
+        if (len == 0)
+            break;
+        take(ctx, data, len);
+    }
 }
 
 static void ours_close_file(void *handle)

@@ -227,6 +227,10 @@ int ash_download_read(ash_download *d, void *buf, size_t len, size_t *got, ash_e
 /* The next piece without a copy: at most one chunk; *len 0 at the end.  Valid until the next call
  * on the stream. */
 int ash_download_next(ash_download *d, const uint8_t **data, size_t *len, ash_error *err);
+/* The same of at most max bytes (0: ASH_EINVAL), for reading here and there: of a large chunk, only
+ * the part that holds them is brought in and verified. */
+int ash_download_view(ash_download *d, size_t max, const uint8_t **data, size_t *len,
+                      ash_error *err);
 /* Absolute position within [start, end]; only the chunks needed are read, and in the embedded store
  * only the parts of them that are asked for.  The next read is ASH_ECONFLICT when the file was
  * changed or deleted since the download began and the store does not hold its version (the embedded

@@ -319,6 +319,16 @@ int ash_download_next(ash_download *d, const uint8_t **data, size_t *len, ash_er
     return take(d, SIZE_MAX, ash__bucket_deadline(d->bucket, d->timeout_ms), data, len, err);
 }
 
+int ash_download_view(ash_download *d, size_t max, const uint8_t **data, size_t *len,
+                      ash_error *err)
+{
+    *data = NULL;
+    *len = 0;
+    if (max == 0)
+        return ash__fail(err, ASH_EINVAL, "a view of no bytes");
+    return take(d, max, ash__bucket_deadline(d->bucket, d->timeout_ms), data, len, err);
+}
+
 int ash_download_read(ash_download *d, void *buf, size_t len, size_t *got, ash_error *err)
 {
     int64_t deadline = ash__bucket_deadline(d->bucket, d->timeout_ms);

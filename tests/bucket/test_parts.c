@@ -76,6 +76,37 @@ static int read_at(fixture *f, ash_download *d, const uint8_t *data, int64_t at,
     return rc;
 }
 
+static void test_bucket_parts__views_of_any_place(void **state)
+{
+    fixture *f = *state;
+    ash_bucket *b = open_large(f);
+    bson_value_t id;
+    uint8_t *data = put_large(f, b, &id);
+    ash_download *d = open_stream(f, b, &id);
+    const uint8_t *view;
+    size_t len;
+    srand(4);
+    for (int i = 0; i < 500; i++) {
+        int64_t at = ((int64_t)rand() * 31 + rand()) % LENGTH;
+        size_t max = 1 + (size_t)rand() % 9000;
+        assert_ok(ash_download_seek(d, at, &f->err), &f->err);
+        for (int j = 0; j < 5 && at < LENGTH; j++, at += (int64_t)len) {
+            assert_ok(ash_download_view(d, max, &view, &len, &f->err), &f->err);
+            assert_in_range(len, 1, max);
+            assert_memory_equal(view, data + at, len);
+            assert_int_equal(ash_download_position(d), at + (int64_t)len);
+        }
+    }
+    assert_int_equal(ash_download_view(d, 0, &view, &len, &f->err), ASH_EINVAL);
+    assert_ok(ash_download_seek(d, LENGTH, &f->err), &f->err);
+    assert_ok(ash_download_view(d, 1, &view, &len, &f->err), &f->err);
+    assert_int_equal(len, 0);
+    ash_download_free(d);
+    ash__free(data);
+    bson_value_destroy(&id);
+    ash_bucket_free(b);
+}
+
 static void test_bucket_parts__any_place_in_any_order(void **state)
 {
     fixture *f = *state;
@@ -300,6 +331,7 @@ int main(void)
     cmocka_unit_test_setup_teardown(test_bucket_parts__##name, support_setup, support_teardown)
     const struct CMUnitTest tests[] = {
         T(any_place_in_any_order),
+        T(views_of_any_place),
         T(damage_is_met_where_it_is_read),
         T(small_reads_meet_damage_too),
         T(chunks_met_before),
