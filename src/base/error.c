@@ -203,3 +203,12 @@ void ash__error_prefix(ash_error *err, const char *format, ...)
     snprintf(err->text + used, sizeof err->text - used, ": %s", old);
     ash__text_trim(err->text);
 }
+
+int ash__unless(int expected, int rc, const ash_error *what, ash_error *err)
+{
+    if (rc == expected)
+        return 0;
+    if (rc != 0 && err != NULL)
+        *err = *what;
+    return rc;
+}

@@ -26,4 +26,7 @@ int ash__code_from_server(int32_t server_code);
 void ash__error_prefix(ash_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* An expected failure that is to be passed over: err is written only when something fails. */
+int ash__unless(int expected, int rc, const ash_error *what, ash_error *err);
+
 #endif

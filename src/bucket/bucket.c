@@ -234,15 +234,6 @@ int ash__deadline_check(int64_t deadline_ms, const char *what, ash_error *err)
     return ash__fail(err, ASH_ETIMEOUT, "%s did not end within its time limit", what);
 }
 
-int ash__unless(int expected, int rc, const ash_error *what, ash_error *err)
-{
-    if (rc == expected)
-        return 0;
-    if (rc != 0 && err != NULL)
-        *err = *what;
-    return rc;
-}
-
 int ash__collection_find_if_any(ash_collection *c, const bson_t *filter, const ash_find_options *o,
                                 bson_t *out, bool *found, ash_error *err)
 {

@@ -89,8 +89,6 @@ int ash__filename_check(const char *filename, ash_error *err);
 /* The first match into *out, or *found false (and *out not initialised), which is no error here. */
 int ash__collection_find_if_any(ash_collection *c, const bson_t *filter, const ash_find_options *o,
                                 bson_t *out, bool *found, ash_error *err);
-/* An expected failure that is to be passed over: err is written only when something fails. */
-int ash__unless(int expected, int rc, const ash_error *what, ash_error *err);
 
 /* Remove what the filter finds; *removed may be NULL. */
 int ash__collection_remove_all(ash_collection *c, const bson_t *filter, const ash_op *op,

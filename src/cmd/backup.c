@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { VERIFY };
+enum { VERIFY, REPLACE };
 static const ash_cmd_option options[] = {
     {0, "verify", NULL, "read every payload of the copy, not only what was copied now"},
+    {0, "replace", NULL, "also a DEST that was changed by itself, or is later than the store"},
     {0, NULL, NULL, NULL},
 };
 
@@ -83,7 +84,8 @@ static int back_up(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash
     }
     ash_progress *progress = ash__progress_new(cmd, 0, 0);
     bson_t *action =
-        BCON_NEW("backup", BCON_UTF8(folder), "verify", BCON_BOOL(args->values[VERIFY] != NULL));
+        BCON_NEW("backup", BCON_UTF8(folder), "verify", BCON_BOOL(args->values[VERIFY] != NULL),
+                 "replace", BCON_BOOL(args->values[REPLACE] != NULL));
     int result = ash_store_maintain(store, action, ash__progress_maintain, progress, &report, err);
     ash__progress_free(progress);
     if (result == 0 || result == ASH_ECORRUPT) {
@@ -106,15 +108,17 @@ static int run_backup(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_backup = {
     .name = "backup",
     .group = "store",
-    .synopsis = "[--verify] DEST",
+    .synopsis = "[--verify] [--replace] DEST",
     .summary = "copy the store as it is now to folder DEST",
     .details =
         "The store may be in use.  DEST is empty, or holds an earlier backup of the same store: "
         "then only what changed is\n"
-        "written.  The copy is a store, and is opened and checked before this ends.  While a "
-        "backup is written, and after one\n"
-        "that was interrupted, DEST does not open: who wants an older copy to outlive that keeps "
-        "two folders, in turn.",
+        "written.  The store is checked before, and the copy, which is a store, after.  A damaged "
+        "store leaves DEST as it was, and\n"
+        "so does one that is older than DEST, or whose DEST was changed by itself (but with "
+        "--replace).  While a backup is written,\n"
+        "and after one that was interrupted, DEST does not open: who wants an older copy to "
+        "outlive that keeps two folders, in turn.",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -55,24 +55,58 @@ static void check_finding(void *ctx, const char *text, const bson_t *facts)
         b->opts->finding(b->opts->ctx, text, facts);
 }
 
-static int verify(ash_backup *b, ash_error *err)
+static int check(ash_backup *b, ash_engine *e, bool payloads, ash_error *err)
+{
+    ash_check_options how = {
+        .payloads = payloads, .progress = check_progress, .finding = check_finding, .ctx = b};
+    ash_check_report found;
+    return ash__engine_check(e, &how, &found, err);
+}
+
+/* Before anything is touched. */
+static int check_source(ash_backup *b, ash_error *err)
+{
+    int result = check(b, b->engine, false, err);
+    if (result == ASH_EINTERRUPTED)
+        return ash__fail(err, result, "the backup was interrupted before anything was written");
+    if (result == 0 && b->report->findings > 0)
+        result = ash__fail(err, ASH_ECORRUPT,
+                           "the store is damaged: %llu finding%s; nothing was written, %s is as it "
+                           "was",
+                           (unsigned long long)b->report->findings,
+                           b->report->findings == 1 ? "" : "s", b->folder);
+    return result;
+}
+
+static int open_copy(const ash_backup *b, bool read_only, ash_engine **copy, ash_error *err)
 {
     ash_engine_options opts = {.must_exist = true,
-                               .read_only = true,
+                               .read_only = read_only,
+                               .is_locked = true,
                                .map_bytes = b->engine->opts.map_bytes,
                                .filters = b->engine->opts.filters};
-    ash_check_options how = {.payloads = b->opts->verify,
-                             .progress = check_progress,
-                             .finding = check_finding,
-                             .ctx = b};
-    ash_check_report found;
+    return ash__engine_open(b->folder, &opts, copy, err);
+}
+
+/* The copy of a store in use is not marked as closed.  That is done now, so that reading it later
+ * changes nothing: what has changed then is somebody's own. */
+static int settle(const ash_backup *b, ash_error *err)
+{
     ash_engine *copy = NULL;
-    int result = ash__engine_open(b->folder, &opts, &copy, err);
-    if (result == 0)
-        result = ash__engine_check(copy, &how, &found, err);
+    int result = open_copy(b, false, &copy, err);
     ash__engine_close(copy);
-    if (result != 0)
-        ash__error_prefix(err, "the copy does not verify");
+    if (result == 0)
+        result = ash__backup_tidy_target(b, err);
+    return result == 0 ? ash__backup_save_state(b, b->report->damaged == 0, err) : result;
+}
+
+static int verify(ash_backup *b, ash_error *err)
+{
+    ash_engine *copy = NULL;
+    int result = open_copy(b, true, &copy, err);
+    if (result == 0)
+        result = check(b, copy, b->opts->verify, err);
+    ash__engine_close(copy);
     return result;
 }
 
@@ -89,27 +123,52 @@ static int run(ash_backup *b, ash_error *err)
     return result;
 }
 
-/* Damage of the store itself is in the copy too; what is whole is worth keeping all the same. */
+static int say_what_is_damaged(const ash_backup *b, ash_error *err)
+{
+    const char *what = b->report->damaged > 0 ? "the store is damaged, and so is what was copied"
+                                              : "the copy is damaged";
+    const char *cure = b->report->damaged > 0 ? "" : "; the same backup again mends it";
+    return ash__fail(err, ASH_ECORRUPT, "%s: %llu finding%s%s", what,
+                     (unsigned long long)b->report->findings, b->report->findings == 1 ? "" : "s",
+                     cure);
+}
+
+/* Damaged payloads of the store are missing in the copy; what is whole is worth keeping all the
+ * same, and nothing of it is trusted the next time. */
 static int conclude(ash_backup *b, ash_error *err)
 {
     int result = ash__backup_finish_target(b, err);
+    if (result == 0)
+        result = settle(b, err);
+    if (result == 0)
+        result = verify(b, err);
+    if (result == ASH_EINTERRUPTED)
+        return ash__fail(err, result,
+                         "the backup was interrupted while the copy was checked; it opens, and the "
+                         "next backup checks it again");
     if (result != 0)
-        return result;
-    result = verify(b, err);
-    bool own = b->report->findings > 0 && b->report->damaged == 0;
-    if (result != 0 || own)
+        ash__error_prefix(err, "the copy does not verify");
+    if (result != 0 || (b->report->findings > 0 && b->report->damaged == 0))
         ash__backup_spoil_target(b);
+    else
+        result = ash__backup_end_mark(b, err);
+    return result == 0 && b->report->findings > 0 ? say_what_is_damaged(b, err) : result;
+}
+
+static int copy_all(ash_backup *b, ash_error *err)
+{
+    int result = begin_hold(b->engine, err);
     if (result != 0)
         return result;
-    if (own)
-        return ash__fail(err, ASH_ECORRUPT, "the copy is damaged: %llu finding%s",
-                         (unsigned long long)b->report->findings,
-                         b->report->findings == 1 ? "" : "s");
-    result = ash__backup_end_mark(b, err);
-    if (result == 0 && b->report->findings > 0)
-        result = ash__fail(
-            err, ASH_ECORRUPT, "the store is damaged, and so is what was copied: %llu finding%s",
-            (unsigned long long)b->report->findings, b->report->findings == 1 ? "" : "s");
+    result = ash__backup_open_target(b, err);
+    if (result == 0)
+        result = run(b, err);
+    end_hold(b->engine);
+    if (result == 0)
+        result = conclude(b, err);
+    if (result != 0 && b->begun && result != ASH_EINTERRUPTED && result != ASH_ECORRUPT)
+        ash__error_prefix(err, "the copy in %s does not open until the backup is repeated",
+                          b->folder);
     return result;
 }
 
@@ -125,18 +184,12 @@ int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_optio
                     .lock_fd = -1,
                     .fd = -1};
     memset(out, 0, sizeof *out);
-    int result = begin_hold(e, err);
-    if (result == 0) {
-        result = ash__backup_open_target(&b, err);
-        if (result == 0)
-            result = run(&b, err);
-        end_hold(e);
-        if (result == 0)
-            result = conclude(&b, err);
-    }
+    int result = check_source(&b, err);
+    if (result == 0)
+        result = copy_all(&b, err);
     ash__file_close(b.fd);
     ash__file_close(b.lock_fd);
-    ash__free(b.touched);
+    ash__backup_release_state(&b);
     ash__free(b.buf);
     ash__free(b.segments);
     ash__free(b.folder);

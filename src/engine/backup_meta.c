@@ -164,6 +164,7 @@ static int copy_to(ash_backup *b, ash_error *err)
     if (result == 0 && ash__io()->ftruncate(b->fd, (off_t)s.bytes) != 0)
         result = ash__fail_errno(err, errno, "cannot size meta.mdb of the copy");
     b->report->meta_bytes = s.bytes;
+    b->commit = s.txn != NULL ? mdb_txn_id(s.txn) : 0;
     end(&s);
     return result;
 }
@@ -171,7 +172,8 @@ static int copy_to(ash_backup *b, ash_error *err)
 int ash__backup_meta(ash_backup *b, ash_error *err)
 {
     char *path = ash__path_join(b->folder, "meta.mdb");
-    int result = ash__file_open(path, O_RDWR | O_CREAT, &b->fd, err);
+    bool fresh;
+    int result = ash__backup_open_file(path, &b->fd, &fresh, err);
     if (result == 0)
         result = copy_to(b, err);
     if (result == 0 && ash__io()->fsync(b->fd) != 0)

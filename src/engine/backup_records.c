@@ -28,27 +28,24 @@ static char *segment_path(const char *folder, uint32_t id)
 
 static void touch(ash_backup *b, uint32_t id)
 {
-    if (id >= b->touched_count) {
-        uint32_t count = id + 64;
-        b->touched = ash__realloc_array(b->touched, count, 1);
-        memset(b->touched + b->touched_count, 0, count - b->touched_count);
-        b->touched_count = count;
-    }
-    b->touched[id] = 1;
+    ash__backup_segment(b, id)->touched = true;
 }
 
 static int open_segment(ash_backup *b, uint32_t id, ash_error *err)
 {
+    bool fresh = false;
     if (b->segment == id)
         return 0;
     ash__file_close(b->fd);
     b->fd = -1;
     b->segment = 0;
     char *path = segment_path(b->segments, id);
-    int result = ash__file_open(path, O_RDWR | O_CREAT, &b->fd, err);
+    int result = ash__backup_open_file(path, &b->fd, &fresh, err);
     ash__free(path);
     if (result == 0)
         b->segment = id;
+    if (fresh)
+        ash__backup_segment(b, id)->old = NULL;
     return result;
 }
 
@@ -69,10 +66,19 @@ static int load_header(const ash_backup *b, uint32_t id, uint8_t out[ASH_BLOCK_B
     return result;
 }
 
+/* Cut off, or another one: its notes are of a file that is no more. */
+static bool is_as_left(ash_backup *b, uint32_t id, const uint8_t *header, off_t size)
+{
+    uint8_t there[ASH_BLOCK_BYTES];
+    return size >= (off_t)ash__backup_segment(b, id)->old_blocks * ASH_BLOCK_BYTES &&
+           ash__file_read(b->fd, there, sizeof there, 0, NULL) == 0 &&
+           memcmp(there, header, sizeof there) == 0;
+}
+
 /* The file is there, as long as it should be, and has its header.  Free blocks stay holes. */
 static int make_segment(ash_backup *b, uint32_t id, uint32_t blocks, ash_error *err)
 {
-    uint8_t header[ASH_BLOCK_BYTES], there[ASH_BLOCK_BYTES];
+    uint8_t header[ASH_BLOCK_BYTES];
     struct stat st;
     off_t size = (off_t)blocks * ASH_BLOCK_BYTES;
     int result = load_header(b, id, header, err);
@@ -83,12 +89,15 @@ static int make_segment(ash_backup *b, uint32_t id, uint32_t blocks, ash_error *
     if (fstat(b->fd, &st) != 0)
         return ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
     b->report->segments++;
-    if (st.st_size == size && ash__file_read(b->fd, there, sizeof there, 0, NULL) == 0 &&
-        memcmp(there, header, sizeof header) == 0)
+    ash__backup_start_segment(b, id, blocks);
+    bool as_left = is_as_left(b, id, header, st.st_size);
+    if (!as_left)
+        ash__backup_segment(b, id)->old = NULL;
+    if (as_left && st.st_size == size && b->trusts)
         return 0;
     touch(b, id);
     if (ash__io()->ftruncate(b->fd, size) != 0)
-        return ash__fail_errno(err, errno, "cannot make segment %08x", (unsigned)id);
+        return ash__fail_errno(err, errno, "cannot make segment %08x of the copy", (unsigned)id);
     return ash__file_write(b->fd, header, sizeof header, 0, err);
 }
 
@@ -114,8 +123,9 @@ static bool is_there(ash_backup *b, const ash_payload *p)
     if (ash__file_read(b->fd, b->buf, p->layout.offset, at, NULL) != 0 ||
         memcmp(b->buf, p->record, p->layout.offset) != 0)
         return false;
-    if (b->trusts)
+    if (ash__backup_had(b, p->segment, p->block))
         return true;
+    touch(b, p->segment);
     there.record = b->buf;
     return ash__file_read(b->fd, b->buf + p->layout.offset, p->len, at + p->layout.offset, NULL) ==
                0 &&
@@ -135,18 +145,19 @@ static int copy_record(ash_backup *b, uint32_t coll_id, const ash_pointer *p, as
     size_t len = payload.layout.offset + (size_t)p->len;
     if (len > record_max)
         return ash__fail(err, ASH_ECORRUPT, "a record is too long");
-    if (is_there(b, &payload))
-        return 0;
-    result = ash__segments_verify(&payload, &from, &to, err);
-    touch(b, p->segment);
-    if (result == 0)
-        result =
-            ash__file_write(b->fd, payload.record, len, (off_t)p->block * ASH_BLOCK_BYTES, err);
-    if (result == 0) {
+    if (!is_there(b, &payload)) {
+        result = ash__segments_verify(&payload, &from, &to, err);
+        touch(b, p->segment);
+        if (result == 0)
+            result =
+                ash__file_write(b->fd, payload.record, len, (off_t)p->block * ASH_BLOCK_BYTES, err);
+        if (result != 0)
+            return result;
         b->report->copied_records++;
         b->report->copied_bytes += len;
     }
-    return result;
+    ash__backup_note(b, p->segment, p->block);
+    return 0;
 }
 
 static int visit_record(ash_backup *b, MDB_val key, MDB_val value, ash_error *err)
@@ -194,15 +205,25 @@ static int walk(ash_backup *b, enum ash_database db,
     return result;
 }
 
+/* After a failed sync, pages may be in memory as if they were on disk, and would be taken for
+ * whole. */
+static int sync_segment(ash_backup *b, uint32_t id, ash_error *err)
+{
+    int result = open_segment(b, id, err);
+    if (result != 0)
+        return result;
+    result = ash__file_sync(b->fd, err);
+    if (result != 0 && ash__io()->ftruncate(b->fd, 0) != 0)
+        ash__log(ASH_LOG_WARN, "backup: segment %08x of the copy cannot be cut", (unsigned)id);
+    return result;
+}
+
 static int sync_segments(ash_backup *b, ash_error *err)
 {
     int result = 0;
-    for (uint32_t id = 1; result == 0 && id < b->touched_count; id++) {
-        if (b->touched[id] == 0)
-            continue;
-        result = open_segment(b, id, err);
-        if (result == 0)
-            result = ash__file_sync(b->fd, err);
+    for (uint32_t id = 1; result == 0 && id < b->segment_count; id++) {
+        if (b->list[id].touched)
+            result = sync_segment(b, id, err);
     }
     return result;
 }

@@ -3,10 +3,12 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/pages.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -105,34 +107,143 @@ static int set_mark(const ash_backup *b, ash_error *err)
     return result;
 }
 
-int ash__backup_open_target(ash_backup *b, ash_error *err)
+/* ---- may it be written to? ---- */
+
+int ash__backup_target_commit(const ash_backup *b, uint64_t *commit, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    ash_pages *pages = NULL;
+    char *path = target_path(b, "meta.mdb");
+    int result = ash__pages_open(path, &pages, &own);
+    ash__free(path);
+    *commit = result == 0 ? ash__pages_newest(pages) : 0;
+    if (result == 0)
+        ash__pages_close(pages);
+    return ash__unless(ASH_ENOTFOUND, result, &own, err);
+}
+
+/* A copy is a store, and may have been put to use; or the store was set back to an older state. */
+static int check_past(const ash_backup *b, bool has_state, ash_error *err)
+{
+    MDB_envinfo info;
+    uint64_t own = 0;
+    if (b->opts->replace)
+        return 0;
+    int result = ash__backup_target_commit(b, &own, err);
+    if (result != 0)
+        return result;
+    mdb_env_info(b->engine->env, &info);
+    if (!has_state)
+        return ash__fail(
+            err, ASH_EEXISTS,
+            "%s is this store itself, or a copy that no backup made, and what only it has "
+            "would be lost; replace allows that",
+            b->folder);
+    if (own > b->last_own)
+        return ash__fail(err, ASH_EEXISTS,
+                         "%s was changed since it was copied, and its own changes would be lost; "
+                         "replace allows that",
+                         b->folder);
+    if (b->last_commit > info.me_last_txnid)
+        return ash__fail(err, ASH_EEXISTS,
+                         "%s holds a later state of the store than the store has now, which would "
+                         "be lost; replace allows that",
+                         b->folder);
+    return 0;
+}
+
+/* Ours to write to; and what of it may be trusted. */
+static int check_target(ash_backup *b, ash_error *err)
 {
     bool is_store = false, is_marked = false;
-    int result = ash__dir_make(b->folder, err);
-    if (result == 0)
-        result = check_apart(b, err);
-    if (result == 0)
-        result = check_id(b, "ashlar.store", ID_AT, &is_store, err);
+    int result = check_id(b, "ashlar.store", ID_AT, &is_store, err);
     if (result == 0)
         result = check_id(b, ASH_BACKUP_MARK, 0, &is_marked, err);
     if (result == 0 && !is_store && !is_marked)
         result = check_vacant(b, err);
+    if (result != 0 || b->lock_fd < 0)
+        return result;
+    bool has_state = false;
+    result = ash__backup_load_state(b, &has_state, err);
+    if (result != 0)
+        return result;
+    b->trusts = is_store && !is_marked && has_state;
+    /* One that was killed when it was all but done is marked, and has none yet. */
+    return is_store && (has_state || !is_marked) ? check_past(b, has_state, err) : 0;
+}
+
+/* ---- from the first change to the last ---- */
+
+/* The order matters: as long as there is a superblock, there is a whole store. */
+static int begin_changes(const ash_backup *b, ash_error *err)
+{
+    /* The journal is of a store that was in use here; the copy is of one moment, and has none.
+     * meta.mdb.new is of a backup that an earlier version did not finish. */
+    static const char *const old[] = {"ashlar.store", ASH_BACKUP_STATE, "journal", "meta.mdb-lock",
+                                      "meta.mdb.new"};
+    int result = ash__dir_make(b->segments, err);
+    if (result == 0)
+        result = set_mark(b, err);
+    for (size_t i = 0; result == 0 && i < ASH_ARRAY_LEN(old); i++)
+        result = remove_file(b, old[i], err);
+    return result == 0 ? ash__dir_sync(b->folder, err) : result;
+}
+
+int ash__backup_open_target(ash_backup *b, ash_error *err)
+{
+    int result = ash__dir_make(b->folder, err);
+    if (result == 0)
+        result = check_apart(b, err);
+    /* Before a lock file is made in a folder of somebody else; and when nobody else is at work. */
+    if (result == 0)
+        result = check_target(b, err);
     if (result == 0)
         result = lock_target(b, err);
     if (result == 0)
-        result = ash__dir_make(b->segments, err);
-    b->trusts = is_store && !is_marked;
-    if (result == 0)
-        result = set_mark(b, err);
-    if (result == 0)
-        result = remove_file(b, "ashlar.store", err);
-    /* Of a store that was in use here; the copy is of one moment, and has none. */
-    if (result == 0)
-        result = remove_file(b, "journal", err);
-    /* Of a backup that an earlier version did not finish. */
-    if (result == 0)
-        result = remove_file(b, "meta.mdb.new", err);
-    return result == 0 ? ash__dir_sync(b->folder, err) : result;
+        result = check_target(b, err);
+    if (result != 0)
+        return result;
+    b->begun = true;
+    return begin_changes(b, err);
+}
+
+int ash__backup_open_file(const char *path, int *fd, bool *fresh, ash_error *err)
+{
+    struct stat st;
+    *fresh = false;
+    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, fd, err);
+    if (result != 0 || (fstat(*fd, &st) == 0 && st.st_nlink == 1))
+        return result;
+    ash__file_close(*fd);
+    *fd = -1;
+    *fresh = true;
+    if (ash__io()->unlink(path) != 0)
+        return ash__fail_errno(err, errno, "cannot replace %s", path);
+    return ash__file_open(path, O_RDWR | O_CREAT | O_EXCL, fd, err);
+}
+
+/* Segments that the store gave up. */
+static int remove_strays(ash_backup *b, ash_error *err)
+{
+    int result = 0;
+    DIR *dir = opendir(b->segments);
+    if (dir == NULL)
+        return ash__fail_errno(err, errno, "cannot read folder %s", b->segments);
+    for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
+        unsigned id;
+        char name[16];
+        if (sscanf(entry->d_name, "%8x.seg", &id) != 1)
+            continue;
+        snprintf(name, sizeof name, "%08x.seg", id);
+        if (strcmp(name, entry->d_name) != 0 || (id < b->segment_count && b->list[id].now != NULL))
+            continue;
+        char *path = ash__path_join(b->segments, name);
+        if (ash__io()->unlink(path) != 0)
+            result = ash__fail_errno(err, errno, "cannot remove %s", path);
+        ash__free(path);
+    }
+    closedir(dir);
+    return result;
 }
 
 /* A superblock that promises no journal. */
@@ -146,30 +257,35 @@ static void set_plain(uint8_t *block, size_t len)
 }
 
 /* The superblock goes last, when everything that it stands for is on disk. */
-int ash__backup_finish_target(ash_backup *b, ash_error *err)
+static int write_superblock(const ash_backup *b, ash_error *err)
 {
     uint8_t *block = NULL;
     size_t len = 0;
     char *source = ash__path_join(b->engine->folder, "ashlar.store");
     char *target = target_path(b, "ashlar.store");
-    int result = ash__dir_sync(b->segments, err);
-    if (result == 0)
-        result = remove_file(b, "meta.mdb-lock", err);
-    if (result == 0)
-        result = ash__dir_sync(b->folder, err);
-    if (result == 0)
-        result = ash__file_load(source, ASH_SUPERBLOCK_BYTES, &block, &len, err);
+    int result = ash__file_load(source, ASH_SUPERBLOCK_BYTES, &block, &len, err);
     if (result == 0)
         set_plain(block, len);
     if (result == 0)
         result = ash__file_replace(target, block, len, err);
-    /* Whoever verifies the copy needs the lock. */
-    ash__file_close(b->lock_fd);
-    b->lock_fd = -1;
     ash__free(block);
     ash__free(target);
     ash__free(source);
     return result;
+}
+
+int ash__backup_finish_target(ash_backup *b, ash_error *err)
+{
+    int result = remove_strays(b, err);
+    if (result == 0)
+        result = ash__dir_sync(b->segments, err);
+    return result == 0 ? write_superblock(b, err) : result;
+}
+
+int ash__backup_tidy_target(const ash_backup *b, ash_error *err)
+{
+    int result = remove_file(b, "meta.mdb-lock", err);
+    return result == 0 ? remove_file(b, "reserve", err) : result;
 }
 
 int ash__backup_end_mark(ash_backup *b, ash_error *err)

@@ -39,6 +39,7 @@ typedef struct ash_filter_hooks {
 typedef struct ash_engine_options {
     bool must_exist;
     bool read_only;
+    bool is_locked;          /* the caller holds the folder's lock, and longer than the store */
     int64_t busy_timeout_ms; /* wait for the folder's lock; <= 0: do not */
     int64_t map_bytes;       /* 0 = 1 TiB */
     int64_t segment_bytes;   /* 0 = 256 MiB */
@@ -362,14 +363,17 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
                       ash_error *err);
 
 /* Copy the store, as it is at one moment, into a folder that is missing, empty, or holds an earlier
- * copy of it: then only what changed is copied.  The copy is a store of its own, opened and checked
- * before this returns.  Others may read and write meanwhile; what they free is not reused until the
- * end, so the store may grow by as much.  After a failure the copy does not open, until a later
- * backup is through.  ASH_EEXISTS: something else is in the folder.  ASH_EBUSY: it is in use, or
- * another backup is running.  ASH_ECORRUPT: with damaged > 0 the store is damaged, and everything
- * that is whole was copied; else the copy is. */
+ * copy of it: then only what changed is written.  The copy is a store of its own, opened and
+ * checked before this returns.  Others may read and write meanwhile; what they free is not reused
+ * until the end, so the store may grow by as much.  After a failure the copy does not open, until a
+ * later backup is through.  ASH_EEXISTS: something else is in the folder, or a copy that was
+ * changed by itself or is of a later state (without opts->replace).  ASH_EBUSY: it is in use, or
+ * another backup is running.  ASH_ECORRUPT: the store's metadata is damaged, and nothing was
+ * written; with damaged > 0 payloads are, and everything that is whole was copied; else the copy
+ * is. */
 typedef struct ash_backup_options {
-    bool verify; /* read every payload of the copy */
+    bool verify;  /* read every payload of the copy */
+    bool replace; /* also a copy that has changes of its own, or is of a later state */
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
     void (*finding)(void *ctx, const char *text, const bson_t *facts); /* of the copy's check */
     void *ctx;

@@ -246,11 +246,16 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
         if (result == 0)
             sync_above(e->folder);
     }
-    if (result == 0)
+    if (result == 0 && !e->opts.is_locked)
         result = lock_folder(e, err);
-    /* Somebody else may have made the store meanwhile, or given it a journal. */
+    /* Somebody else may have made the store meanwhile, given it a journal, or left a backup in it.
+     */
+    if (result == 0)
+        result = check_finished(e->folder, err);
     if (result == 0 && exists(e->folder, "ashlar.store"))
         result = superblock_take(e, err);
+    else if (result == 0 && is_store)
+        result = ash__fail(err, ASH_ENOTFOUND, "the store in %s was removed", e->folder);
     if (result == 0 && is_store && !exists(e->folder, "meta.mdb"))
         result = ash__fail(err, ASH_ECORRUPT, "store %s has lost meta.mdb", e->folder);
     if (result == 0 && !e->opts.read_only) {

@@ -152,7 +152,8 @@ static const ash_wire_command_info commands[] = {
      "2dsphere and wildcard keys answer 67"},
     {"createUser", NULL, NO_ARGS, LENIENT | REFUSED, ash__run_refuse_users, NO_USERS},
     {"currentOp", NULL, NO_ARGS, ADMIN | LENIENT, ash__run_current_op,
-     "filters besides are ignored"},
+     "filters besides are ignored; `validate`, `compact` and the work of the command tell `msg` "
+     "and `progress`"},
     {"dbStats", " dbstats ", ARGS({"scale", NUMBER}, {"freeStorage", ANY}), 0, ash__run_db_stats,
      NULL},
     {"delete", NULL,

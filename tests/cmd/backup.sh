@@ -22,8 +22,11 @@ case_backup_is_a_store() {
     random 1000000 | "$ASHLAR" -s "$scratch/a-copy" put - more
     "$ASHLAR" -s "$scratch/a-copy" rm large
     "$ASHLAR" -s "$scratch/a-copy" check
-    # And becomes a backup again.
-    "$ASHLAR" -s "$scratch/a" backup --verify "$scratch/a-copy" >/dev/null
+    # And becomes a backup again, if what only it has may go.
+    expect_status 5 "$ASHLAR" -s "$scratch/a" backup "$scratch/a-copy"
+    grep -q 'changed since it was copied' "$scratch/err"
+    "$ASHLAR" -s "$scratch/a-copy" cat more >/dev/null
+    "$ASHLAR" -s "$scratch/a" backup --verify --replace "$scratch/a-copy" >/dev/null
     "$ASHLAR" -s "$scratch/a-copy" cat large | cmp - "$scratch/large"
     expect_status 4 "$ASHLAR" -s "$scratch/a-copy" cat more
 }
@@ -122,7 +125,7 @@ case_no_folder_is_made_above_the_copy() {
 case_damage_of_the_store_is_reported_and_the_rest_copied() {
     random 300000 | "$ASHLAR" -s "$scratch/e" put - bad
     random 300000 | "$ASHLAR" -s "$scratch/e" put - good
-    printf 'X' | dd of="$scratch/e/segments/00000001.seg" bs=1 seek=100000 conv=notrunc 2>/dev/null
+    printf 'XY' | dd of="$scratch/e/segments/00000001.seg" bs=1 seek=100000 conv=notrunc 2>/dev/null
     expect_status 7 "$ASHLAR" -s "$scratch/e" backup --verify "$scratch/e-copy"
     "$ASHLAR" -s "$scratch/e" cat good >"$scratch/expected"
     "$ASHLAR" -s "$scratch/e-copy" cat good | cmp - "$scratch/expected"
@@ -132,11 +135,109 @@ case_damage_of_the_store_is_reported_and_the_rest_copied() {
 case_damage_of_the_copy_is_found() {
     random 300000 | "$ASHLAR" -s "$scratch/f" put - file
     "$ASHLAR" -s "$scratch/f" -q backup "$scratch/f-copy"
-    printf 'X' | dd of="$scratch/f-copy/segments/00000001.seg" bs=1 seek=100000 conv=notrunc 2>/dev/null
+    printf 'XY' | dd of="$scratch/f-copy/segments/00000001.seg" bs=1 seek=100000 conv=notrunc 2>/dev/null
     expect_status 7 "$ASHLAR" -s "$scratch/f" backup --verify "$scratch/f-copy"
     # The next one mends it.
     "$ASHLAR" -s "$scratch/f" -q backup --verify "$scratch/f-copy"
     "$ASHLAR" -s "$scratch/f-copy" check
+}
+
+case_reading_a_copy_changes_nothing() {
+    start_server "$scratch/r"
+    random 300000 | "$ASHLAR" -s "$scratch/r" put - file
+    "$ASHLAR" -s "$scratch/r" -q backup "$scratch/r-copy"
+    for words in "ls -l" "cat file" "sum file" check df; do
+        "$ASHLAR" -s "$scratch/r-copy" $words >"$scratch/read"
+    done
+    "$ASHLAR" -s "$scratch/r" -q backup "$scratch/r-copy"
+    stop_server
+}
+
+# The store and its copy exchanged, or the store set back to an older state.
+case_never_backwards() {
+    echo old | "$ASHLAR" -s "$scratch/t" put - file
+    cp -r "$scratch/t" "$scratch/t-monday"
+    echo new | "$ASHLAR" -s "$scratch/t" put - news
+    "$ASHLAR" -s "$scratch/t" -q backup "$scratch/t-copy"
+    expect_status 5 "$ASHLAR" -s "$scratch/t-copy" backup "$scratch/t"
+    grep -q 'a copy that no backup made' "$scratch/err"
+    expect_status 5 "$ASHLAR" -s "$scratch/t-monday" backup "$scratch/t-copy"
+    grep -q 'a later state' "$scratch/err"
+    for store in t t-copy; do
+        [ "$("$ASHLAR" -s "$scratch/$store" cat news)" = new ]
+    done
+    "$ASHLAR" -s "$scratch/t-monday" -q backup --replace "$scratch/t-copy"
+    "$ASHLAR" -s "$scratch/t-copy" check
+    expect_status 4 "$ASHLAR" -s "$scratch/t-copy" cat news
+    [ "$("$ASHLAR" -s "$scratch/t-copy" cat file)" = old ]
+}
+
+# A record that the store has again, and whose place in the copy was given to another meanwhile.
+case_pasts_are_not_mixed() {
+    random 2000000 | "$ASHLAR" -s "$scratch/m" put - first
+    cp -r "$scratch/m" "$scratch/m-monday"
+    "$ASHLAR" -s "$scratch/m" -q backup "$scratch/m-copy"
+    "$ASHLAR" -s "$scratch/m" rm first
+    random 100000 | "$ASHLAR" -s "$scratch/m" put - small
+    random 1900000 | "$ASHLAR" -s "$scratch/m" put - second
+    "$ASHLAR" -s "$scratch/m" rm small
+    "$ASHLAR" -s "$scratch/m" -q backup "$scratch/m-copy"
+    "$ASHLAR" -s "$scratch/m-monday" -q backup --replace "$scratch/m-copy"
+    "$ASHLAR" -s "$scratch/m-copy" check
+    "$ASHLAR" -s "$scratch/m-monday" cat first >"$scratch/expected"
+    "$ASHLAR" -s "$scratch/m-copy" cat first | cmp - "$scratch/expected"
+}
+
+case_damaged_metadata_leaves_the_copy_alone() {
+    mkdir "$scratch/n-files"
+    for number in $(seq 300); do
+        echo "$number" >"$scratch/n-files/$number"
+    done
+    "$ASHLAR" -s "$scratch/n" put -qr "$scratch/n-files"
+    "$ASHLAR" -s "$scratch/n" -q backup "$scratch/n-copy"
+    (cd "$scratch/n-copy" && sha256sum meta.mdb ashlar.store ashlar.copied) >"$scratch/n-sums"
+    cp -r "$scratch/n" "$scratch/n-good"
+    pages=$(($(wc -c <"$scratch/n/meta.mdb") / 4096))
+    for page in $(seq 2 7 "$pages"); do
+        head -c 200 /dev/zero | dd of="$scratch/n/meta.mdb" bs=1 seek=$((page * 4096 + 1000)) conv=notrunc 2>/dev/null
+    done
+    expect_status 7 "$ASHLAR" -s "$scratch/n" --json backup "$scratch/n-copy"
+    grep -q 'nothing was written' "$scratch/err"
+    grep -q '"clean" : false' "$scratch/out"
+    (cd "$scratch/n-copy" && sha256sum -c --quiet) <"$scratch/n-sums"
+    expect_status 7 "$ASHLAR" -s "$scratch/n" backup "$scratch/n-new"
+    "$ASHLAR" -s "$scratch/n-copy" check
+}
+
+case_missing_segment_leaves_the_copy_alone() {
+    random 9000000 | "$ASHLAR" -s "$scratch/o" put - file
+    "$ASHLAR" -s "$scratch/o" -q backup "$scratch/o-copy"
+    rm "$scratch/o/segments/00000002.seg"
+    expect_status 7 "$ASHLAR" -s "$scratch/o" backup "$scratch/o-copy"
+    "$ASHLAR" -s "$scratch/o-copy" check
+}
+
+# Copies that share files by hard links, one a day.
+case_linked_copies_stay_as_they_are() {
+    random 700000 | "$ASHLAR" -s "$scratch/l" put - monday
+    "$ASHLAR" -s "$scratch/l" -q backup "$scratch/l-copy"
+    cp -al "$scratch/l-copy" "$scratch/l-monday"
+    "$ASHLAR" -s "$scratch/l" rm monday
+    random 800000 | "$ASHLAR" -s "$scratch/l" put - tuesday
+    "$ASHLAR" -s "$scratch/l" -q backup "$scratch/l-copy"
+    [ "$("$ASHLAR" -s "$scratch/l-monday" ls)" = monday ]
+    [ "$("$ASHLAR" -s "$scratch/l-copy" ls)" = tuesday ]
+    for day in monday copy; do
+        "$ASHLAR" -s "$scratch/l-$day" check
+    done
+}
+
+case_cut_off_segment_of_the_copy_is_mended() {
+    random 3000000 | "$ASHLAR" -s "$scratch/u" put - file
+    "$ASHLAR" -s "$scratch/u" -q backup "$scratch/u-copy"
+    truncate -s 1000000 "$scratch/u-copy/segments/00000001.seg"
+    "$ASHLAR" -s "$scratch/u" -q backup "$scratch/u-copy"
+    "$ASHLAR" -s "$scratch/u-copy" check
 }
 
 case_wrong_folders() {

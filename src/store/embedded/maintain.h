@@ -4,8 +4,8 @@
 
 #include "store/embedded/embedded.h"
 
-/* {backup: "folder", verify: bool} of ash_store_maintain; verify: read every payload of the copy.
- */
+/* {backup: "folder", verify: bool, replace: bool} of ash_store_maintain; verify: read every payload
+ * of the copy; replace: also one that has changes of its own, or is of a later state. */
 int ash__embedded_backup(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
                          bson_t *out, ash_error *err);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/maintain.h"
 
-/* {backup: "folder", verify: bool}: the report is
+/* {backup: "folder", verify: bool, replace: bool}: the report is
  *   {records, copiedRecords, copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean,
  *    findingCount, findings: [{text, …}]} */
 
@@ -32,7 +32,8 @@ static void on_finding(void *ctx, const char *text, const bson_t *facts)
     ash__builder_end(&b->findings);
 }
 
-static void give_report(const backing_up *state, const ash_backup_report *r, bson_t *out)
+static void give_report(const backing_up *state, const ash_backup_report *r, bool clean,
+                        bson_t *out)
 {
     ash_builder b = ASH_BUILDER_INIT;
     bson_t view;
@@ -44,7 +45,7 @@ static void give_report(const backing_up *state, const ash_backup_report *r, bso
     ash__builder_int64(&b, "copiedMetaBytes", (int64_t)r->copied_meta_bytes);
     ash__builder_int64(&b, "segments", (int64_t)r->segments);
     ash__builder_int64(&b, "damaged", (int64_t)r->damaged);
-    ash__builder_bool(&b, "clean", r->damaged == 0 && r->findings == 0);
+    ash__builder_bool(&b, "clean", clean);
     ash__builder_int64(&b, "findingCount", state->count);
     ash__builder_array_value(&b, "findings", ash__builder_doc(&state->findings));
     ash__builder_end(&b);
@@ -64,6 +65,7 @@ int ash__embedded_backup(ash_embedded *s, const bson_t *action, ash_progress_fn 
     if (folder.type != BSON_TYPE_UTF8 || ash__value_string(folder, &len)[0] == 0)
         return ash__fail(err, ASH_EINVAL, "backup: the folder is not given");
     ash_backup_options opts = {.verify = ash__value_truthy(ash__doc_get(doc, "verify")),
+                               .replace = ash__value_truthy(ash__doc_get(doc, "replace")),
                                .progress = on_progress,
                                .finding = on_finding,
                                .ctx = &state};
@@ -71,7 +73,7 @@ int ash__embedded_backup(ash_embedded *s, const bson_t *action, ash_progress_fn 
     int rc = ash__engine_backup(s->engine, ash__value_string(folder, &len), &opts, &report, err);
     ash__builder_end(&state.findings);
     if (rc == 0 || rc == ASH_ECORRUPT)
-        give_report(&state, &report, out);
+        give_report(&state, &report, rc == 0, out);
     ash__builder_release(&state.findings);
     return rc;
 }
