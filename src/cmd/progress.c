@@ -163,8 +163,9 @@ bool ash__progress_maintain(void *ctx, const char *what, int64_t done, int64_t t
 {
     ash_progress *p = ctx;
     ash__mutex_lock(&p->lock);
-    bool bytes = what != NULL && strcmp(what, "bytes") == 0;
-    what = bytes ? "records" : what;
+    bool records = what != NULL && strcmp(what, "bytes") == 0;
+    bool bytes = records || (what != NULL && strcmp(what, "metadata") == 0);
+    what = records ? "records" : what;
     p->done_bytes = bytes ? done : 0;
     p->total_bytes = bytes ? total : 0;
     p->done_items = bytes ? 0 : done;

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Marking the copy as closed changes some pages of it. */
-enum { LARGE = 60000, RECORDS = 20, SMALL = 5000, SETTLING_BYTES = 16 * 4096 };
+enum { LARGE = 60000, RECORDS = 8, SMALL = 5000, SETTLING_BYTES = 16 * 4096 };
 
 typedef struct target {
     fixture copy; /* opened by hand: its folder is beside the store's */
