@@ -2,39 +2,14 @@
 #include "engine/check.h"
 #include "engine/journal.h"
 
-#include "base/mem.h"
-
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-enum { FRAME_MAX = 1 << 20, FINDINGS_MAX = 10000 };
+enum { FINDINGS_MAX = 10000 };
 
 /* ---- the child's side ---- */
-
-static void send_all(int fd, const uint8_t *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t put = write(fd, data, len);
-        if (put < 0 && errno == EINTR)
-            continue;
-        if (put < 0)
-            _exit(1); /* nobody listens any more */
-        data += put;
-        len -= (size_t)put;
-    }
-}
-
-static void send_doc(ash_check *k, const bson_t *doc)
-{
-    if (doc->len <= FRAME_MAX)
-        send_all(k->fd, bson_get_data(doc), doc->len);
-}
 
 void ash__check_found(ash_check *k, int invariant, const char *kind, bson_t *facts,
                       const char *format, ...)
@@ -52,7 +27,7 @@ void ash__check_found(ash_check *k, int invariant, const char *kind, bson_t *fac
     BSON_APPEND_UTF8(&doc, "text", text);
     BSON_APPEND_DOCUMENT(&doc, "facts", facts);
     if (k->report.findings++ < FINDINGS_MAX)
-        send_doc(k, &doc);
+        ash__child_send(k->child, &doc);
     bson_destroy(facts);
     bson_destroy(&doc);
 }
@@ -63,7 +38,7 @@ void ash__check_progress(ash_check *k, const char *what, uint64_t done, uint64_t
     BSON_APPEND_UTF8(&doc, "what", what);
     BSON_APPEND_INT64(&doc, "done", (int64_t)done);
     BSON_APPEND_INT64(&doc, "total", (int64_t)total);
-    send_doc(k, &doc);
+    ash__child_send(k->child, &doc);
     bson_destroy(&doc);
 }
 
@@ -75,47 +50,35 @@ bson_t *ash__check_coll_facts(const ash_coll *c)
     return facts;
 }
 
-static _Noreturn void run_child(ash_check *k, ash_check_stage stage, int argument, const char *name)
+typedef struct running {
+    ash_check *k;
+    ash_check_stage stage;
+    int argument;
+    const char *name;
+    ash_check_report *total;
+    bool complete;
+} running;
+
+static void run_child(ash_child *child, void *ctx)
 {
+    const running *r = ctx;
+    ash_check *k = r->k;
     ash_error err = ASH_ERROR_INIT;
     bson_t doc = BSON_INITIALIZER;
-    int result = stage(k, argument, &err);
+    k->child = child;
+    int result = r->stage(k, r->argument, &err);
     if (result != 0)
-        ash__check_found(k, 2, "metadata", NULL, "%s: %s", name, err.text);
+        ash__check_found(k, 2, "metadata", NULL, "%s: %s", r->name, err.text);
     BSON_APPEND_INT64(&doc, "collections", (int64_t)k->report.collections);
     BSON_APPEND_INT64(&doc, "records", (int64_t)k->report.records);
     BSON_APPEND_INT64(&doc, "index_keys", (int64_t)k->report.index_keys);
     BSON_APPEND_INT64(&doc, "payload_bytes", (int64_t)k->report.payload_bytes);
     BSON_APPEND_INT64(&doc, "findings", (int64_t)k->report.findings);
-    send_doc(k, &doc);
-    _exit(0);
+    ash__child_send(child, &doc);
+    bson_destroy(&doc);
 }
 
 /* ---- the parent's side ---- */
-
-static bool receive_all(int fd, uint8_t *data, size_t len)
-{
-    while (len > 0) {
-        ssize_t got = read(fd, data, len);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got <= 0)
-            return false;
-        data += got;
-        len -= (size_t)got;
-    }
-    return true;
-}
-
-/* One document from the child into buf; false at the end. */
-static bool receive_doc(int fd, uint8_t *buf, bson_t *doc)
-{
-    if (!receive_all(fd, buf, 4))
-        return false;
-    uint32_t len = ash__get_le32(buf);
-    return len >= 5 && len <= FRAME_MAX && receive_all(fd, buf + 4, len - 4) &&
-           bson_init_static(doc, buf, len);
-}
 
 static uint64_t number_in(const bson_t *doc, const char *name)
 {
@@ -138,9 +101,11 @@ static void tell(const ash_check_options *opts, const char *text, const bson_t *
 }
 
 /* Findings are counted by the child: it may have more than it sends. */
-static bool take_doc(const ash_check_options *opts, const bson_t *doc, ash_check_report *total,
-                     bool *complete)
+static bool take_doc(void *ctx, const bson_t *doc)
 {
+    running *r = ctx;
+    const ash_check_options *opts = r->k->opts;
+    ash_check_report *total = r->total;
     bson_iter_t it;
     const uint8_t *data;
     uint32_t len;
@@ -159,7 +124,7 @@ static bool take_doc(const ash_check_options *opts, const bson_t *doc, ash_check
         total->index_keys += number_in(doc, "index_keys");
         total->payload_bytes += number_in(doc, "payload_bytes");
         total->findings += number_in(doc, "findings");
-        *complete = true;
+        r->complete = true;
     }
     return true;
 }
@@ -180,57 +145,15 @@ static void report_death(const ash_check_options *opts, const char *name, int st
     bson_destroy(&facts);
 }
 
-/* No other thread may be inside the locks that the child needs. */
-static pid_t fork_quietly(ash_engine *e)
-{
-    ash__mutex_lock(&e->cache_lock);
-    ash__segments_lock(e->segments);
-    pid_t child = fork();
-    ash__segments_unlock(e->segments);
-    ash__mutex_unlock(&e->cache_lock);
-    return child;
-}
-
-static void wait_for(pid_t child, int *status)
-{
-    while (waitpid(child, status, 0) < 0 && errno == EINTR)
-        continue;
-}
-
 static int run_stage(ash_check *k, const char *name, ash_check_stage stage, int argument,
                      ash_check_report *total, ash_error *err)
 {
-    int ends[2], status = 0, result = 0;
-    bool complete = false;
-    bson_t doc;
-    if (pipe(ends) != 0)
-        return ash__fail_errno(err, errno, "cannot make a pipe");
-    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
-    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    running r = {.k = k, .stage = stage, .argument = argument, .name = name, .total = total};
+    int status;
     memset(&k->report, 0, sizeof k->report);
-    k->fd = ends[1];
-    pid_t child = fork_quietly(k->engine);
-    if (child == 0) {
-        close(ends[0]);
-        run_child(k, stage, argument, name);
-    }
-    close(ends[1]);
-    if (child < 0) {
-        result = ash__fail_errno(err, errno, "cannot start the check");
-    } else {
-        uint8_t *buf = ash__alloc(FRAME_MAX);
-        while (result == 0 && receive_doc(ends[0], buf, &doc)) {
-            if (!take_doc(k->opts, &doc, total, &complete)) {
-                kill(child, SIGKILL);
-                result = ash__fail(err, ASH_EINTERRUPTED, "the check was interrupted");
-            }
-        }
-        ash__free(buf);
-        wait_for(child, &status);
-        if (result == 0 && !complete)
-            report_death(k->opts, name, status, total);
-    }
-    close(ends[0]);
+    int result = ash__child_run(k->engine, run_child, take_doc, &r, &status, err);
+    if (result == 0 && !r.complete)
+        report_death(k->opts, name, status, total);
     return result;
 }
 

@@ -2,19 +2,18 @@
 #ifndef ASH_ENGINE_CHECK_H
 #define ASH_ENGINE_CHECK_H
 
-/* The check runs in child processes, one a stage: LMDB does not guard its pages, so walking damaged
- * ones may end the process, and that shall be a finding.  A child sends documents through a pipe:
- * findings {text, facts}, progress {what, done, total} and, last, its numbers.  Invariants are
- * numbered as in docs/FORMAT.md. */
+/* The check runs in child processes, one a stage, whose end amid its work shall be a finding.  A
+ * child sends findings {text, facts}, progress {what, done, total} and, last, its numbers.
+ * Invariants are numbered as in docs/FORMAT.md. */
 
-#include "engine/internal.h"
+#include "engine/child.h"
 
 typedef struct ash_check {
     ash_engine *engine;
     ash_view *view;
     const ash_check_options *opts;
     ash_check_report report; /* of this stage */
-    int fd;                  /* to the parent */
+    const ash_child *child;
 
     /* Stage "documents": blocks of segments that records own, in the layout of the block maps. */
     uint8_t **owned; /* by segment id */

@@ -43,6 +43,18 @@ static void add_fields(bson_t *facts, ash_doc doc)
     bson_append_document_end(facts, &fields);
 }
 
+/* A damaged row that is a document all the same. */
+static void add_row_fields(bson_t *facts, MDB_val value)
+{
+    const uint8_t *row = value.mv_data;
+    size_t len = value.mv_size;
+    if (len < ASH_RECORD_HEAD_BYTES + 5 || row[0] != ASH_RECORD_INLINE)
+        return;
+    ash_doc doc = {row + ASH_RECORD_HEAD_BYTES, len - ASH_RECORD_HEAD_BYTES};
+    if (ash__bson_validate(doc.data, doc.len, 2 * ASH_DOC_MAX_DEPTH, NULL) == 0)
+        add_fields(facts, doc);
+}
+
 /* 7: all keys of the document are in the indexes. */
 static void check_keys(walk *w, const ash_record *record)
 {
@@ -123,9 +135,12 @@ static void check_record(walk *w, MDB_val key, MDB_val value)
     if (result == 0)
         result = is_inline ? 0 : check_payload(w, &record, &why);
     if (result != 0) {
-        ash__check_found(k, is_inline ? 4 : 5, is_inline ? "record" : "payload",
-                         record_facts(w, record.rid, &record.place), "%s.%s, record %llu: %s",
-                         w->c->db, w->c->name, (unsigned long long)record.rid, why.text);
+        bson_t *facts = record_facts(w, record.rid, &record.place);
+        if (is_inline)
+            add_row_fields(facts, value);
+        ash__check_found(k, is_inline ? 4 : 5, is_inline ? "record" : "payload", facts,
+                         "%s.%s, record %llu: %s", w->c->db, w->c->name,
+                         (unsigned long long)record.rid, why.text);
         return;
     }
     w->counted.data_bytes += record.doc.len;

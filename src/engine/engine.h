@@ -42,7 +42,7 @@ typedef struct ash_engine_options {
     bool is_locked;          /* the caller holds the folder's lock, and longer than the store */
     int64_t busy_timeout_ms; /* wait for the folder's lock; <= 0: do not */
     int64_t map_bytes;       /* 0 = 1 TiB */
-    int64_t segment_bytes;   /* 0 = 256 MiB */
+    int64_t segment_bytes;   /* of a full-grown segment; 0 = 256 MiB */
     int64_t oplog_bytes;     /* 0 = 64 MiB */
     int64_t interval_ms;     /* longest time between commits; 0 = 100 */
     int64_t pin_timeout_ms;  /* 0 = 600000 */
@@ -349,7 +349,8 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err);
  * process), records against checksums, indexes against documents and back, pointers against
  * segments, block maps against both, counts.  payloads: also read every payload.  finding is called
  * for each defect with a line and its facts
- * ({kind, db, collection, rid, index, segment, offset, _id …}). */
+ * ({kind, db, collection, rid, index, segment, offset, document …}; document: what a damaged one
+ * still says in its small fields, which may be damaged too). */
 typedef struct ash_check_options {
     bool payloads;
     bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
@@ -361,6 +362,18 @@ typedef struct ash_check_report {
 } ash_check_report;
 int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
                       ash_error *err);
+
+/* Look something up in a store that may be damaged, which may end a process: look runs in a child
+ * process, with a snapshot, and what it tells arrives at take (false stops it: ASH_EINTERRUPTED).
+ * *through: look returned; the damage did not end it. */
+typedef struct ash_probe ash_probe;
+typedef struct ash_probe_fns {
+    void (*look)(ash_probe *p, ash_view *v, void *ctx);
+    bool (*take)(void *ctx, const bson_t *doc);
+    void *ctx;
+} ash_probe_fns;
+int ash__engine_probe(ash_engine *e, const ash_probe_fns *fns, bool *through, ash_error *err);
+void ash__probe_tell(ash_probe *p, const bson_t *doc); /* of look: at most 1 MiB */
 
 /* Copy the store, as it is at one moment, into a folder that is missing, empty, or holds an earlier
  * copy of it: then only what changed is written.  The copy is a store of its own, opened and

@@ -220,9 +220,11 @@ static int check_finished(const char *folder, ash_error *err)
 {
     if (!exists(folder, ASH_BACKUP_MARK) || exists(folder, "ashlar.store"))
         return 0;
-    return ash__fail(err, ASH_ESTATE,
-                     "%s is a backup that was not finished; the same backup again finishes it",
-                     folder);
+    return ash__fail(
+        err, ASH_ESTATE,
+        "%s is a backup that was not finished; the same backup again finishes it; when its "
+        "source is gone, `ashlar check --repair` gets out what is whole",
+        folder);
 }
 
 int ash__folder_prepare(ash_engine *e, ash_error *err)

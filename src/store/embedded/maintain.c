@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/slots.h"
 
-#include "store/embedded/embedded.h"
+#include "store/embedded/findings.h"
 #include "store/embedded/maintain.h"
 
 #include <string.h>
@@ -12,11 +12,8 @@ typedef struct checking {
     void *ctx;
     const char *only_db; /* findings of this collection only, or NULL */
     const char *only_coll;
-    ash_builder findings;
-    uint32_t count;
+    ash_findings findings;
 } checking;
-
-#define FINDINGS_MAX 1000
 
 static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total)
 {
@@ -34,18 +31,10 @@ static bool names(ash_doc facts, const char *field, const char *text)
 static void on_finding(void *ctx, const char *text, const bson_t *facts)
 {
     checking *c = ctx;
-    char name[12];
     ash_doc doc = ash__doc_from_bson(facts);
-    if (c->only_coll != NULL &&
-        !(names(doc, "db", c->only_db) && names(doc, "collection", c->only_coll)))
-        return;
-    /* A report has to fit a document; the number of findings is given in full. */
-    if (c->count++ >= FINDINGS_MAX)
-        return;
-    ash__builder_begin_doc(&c->findings, ash__index_name(c->count - 1, name));
-    ash__builder_text(&c->findings, "text", text);
-    ash__builder_elements(&c->findings, doc);
-    ash__builder_end(&c->findings);
+    if (c->only_coll == NULL ||
+        (names(doc, "db", c->only_db) && names(doc, "collection", c->only_coll)))
+        ash__findings_add(&c->findings, text, facts);
 }
 
 static int run_check(ash_embedded *s, checking *c, bool payloads, ash_check_report *report,
@@ -53,9 +42,9 @@ static int run_check(ash_embedded *s, checking *c, bool payloads, ash_check_repo
 {
     ash_check_options opts = {
         .payloads = payloads, .progress = on_progress, .finding = on_finding, .ctx = c};
-    ash__builder_begin(&c->findings);
     int rc = ash__engine_check(s->engine, &opts, report, err);
-    ash__builder_end(&c->findings);
+    if (rc == 0)
+        ash__findings_name(&c->findings, s->engine);
     return rc;
 }
 
@@ -82,20 +71,20 @@ static int check(ash_embedded *s, const bson_t *action, ash_progress_fn progress
     int rc = run_check(s, &c, flag_of(action, "payloads", true), &report, err);
     if (rc == 0 || rc == ASH_ECORRUPT) {
         ash__builder_begin(&b);
-        ash__builder_bool(&b, "clean", c.count == 0);
+        ash__builder_bool(&b, "clean", c.findings.count == 0);
         ash__builder_int64(&b, "collections", (int64_t)report.collections);
         ash__builder_int64(&b, "records", (int64_t)report.records);
         ash__builder_int64(&b, "indexKeys", (int64_t)report.index_keys);
         ash__builder_int64(&b, "payloadBytes", (int64_t)report.payload_bytes);
-        ash__builder_int64(&b, "findingCount", c.count);
-        ash__builder_array_value(&b, "findings", ash__builder_doc(&c.findings));
+        ash__builder_int64(&b, "findingCount", c.findings.count);
+        ash__findings_list(&c.findings, &b, "findings");
         give(&b, out);
-        if (c.count > 0)
-            rc = ash__fail(err, ASH_ECORRUPT, "the store is damaged: %u finding%s", c.count,
-                           c.count == 1 ? "" : "s");
+        if (c.findings.count > 0)
+            rc = ash__fail(err, ASH_ECORRUPT, "the store is damaged: %u finding%s",
+                           c.findings.count, c.findings.count == 1 ? "" : "s");
     }
     ash__builder_release(&b);
-    ash__builder_release(&c.findings);
+    ash__findings_release(&c.findings);
     return rc;
 }
 
@@ -120,7 +109,7 @@ static int append_validation(ash_view *v, const ash_coll *c, const char *ns, con
     ash_coll_stats stats;
     int rc = ash__coll_stats(v, c, &stats, err);
     ash__builder_text(b, "ns", ns);
-    ash__builder_int64(b, "nInvalidDocuments", 0);
+    ash__builder_int64(b, "nInvalidDocuments", found->findings.invalid);
     ash__builder_int64(b, "nrecords", rc == 0 ? (int64_t)stats.count : 0);
     ash__builder_int32(b, "nIndexes", (int32_t)c->index_count);
     ash__builder_begin_doc(b, "keysPerIndex");
@@ -131,10 +120,10 @@ static int append_validation(ash_view *v, const ash_coll *c, const char *ns, con
         ash__builder_int64(b, c->indexes[i].name, (int64_t)keys);
     }
     ash__builder_end(b);
-    ash__builder_bool(b, "valid", found->count == 0);
+    ash__builder_bool(b, "valid", found->findings.count == 0);
     ash__builder_bool(b, "repaired", false);
     ash__builder_array_value(b, "warnings", ash__doc_empty);
-    ash__builder_array_value(b, "errors", ash__builder_doc(&found->findings));
+    ash__findings_list(&found->findings, b, "errors");
     return rc;
 }
 
@@ -169,7 +158,7 @@ static int validate(ash_embedded *s, const bson_t *action, ash_progress_fn progr
     }
     ash__snapshot_close(v);
     ash__builder_release(&b);
-    ash__builder_release(&c.findings);
+    ash__findings_release(&c.findings);
     ash__free(db);
     return rc;
 }

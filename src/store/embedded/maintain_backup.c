@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/maintain.h"
 
+#include "store/embedded/findings.h"
+
 /* {backup: "folder", verify: bool, replace: bool}: the report is
  *   {records, copiedRecords, copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean,
  *    findingCount, findings: [{text, …}]} */
 
-enum { FINDINGS_MAX = 1000 };
-
 typedef struct backing_up {
     ash_progress_fn progress;
     void *ctx;
-    ash_builder findings;
-    uint32_t count;
+    ash_findings findings;
 } backing_up;
 
 static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total)
@@ -23,13 +22,7 @@ static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total
 static void on_finding(void *ctx, const char *text, const bson_t *facts)
 {
     backing_up *b = ctx;
-    char name[12];
-    if (b->count++ >= FINDINGS_MAX)
-        return;
-    ash__builder_begin_doc(&b->findings, ash__index_name(b->count - 1, name));
-    ash__builder_text(&b->findings, "text", text);
-    ash__builder_elements(&b->findings, ash__doc_from_bson(facts));
-    ash__builder_end(&b->findings);
+    ash__findings_add(&b->findings, text, facts);
 }
 
 static void give_report(const backing_up *state, const ash_backup_report *r, bool clean,
@@ -46,8 +39,8 @@ static void give_report(const backing_up *state, const ash_backup_report *r, boo
     ash__builder_int64(&b, "segments", (int64_t)r->segments);
     ash__builder_int64(&b, "damaged", (int64_t)r->damaged);
     ash__builder_bool(&b, "clean", clean);
-    ash__builder_int64(&b, "findingCount", state->count);
-    ash__builder_array_value(&b, "findings", ash__builder_doc(&state->findings));
+    ash__builder_int64(&b, "findingCount", state->findings.count);
+    ash__findings_list(&state->findings, &b, "findings");
     ash__builder_end(&b);
     ash__doc_to_bson(ash__builder_doc(&b), &view);
     bson_copy_to(&view, out);
@@ -69,11 +62,12 @@ int ash__embedded_backup(ash_embedded *s, const bson_t *action, ash_progress_fn 
                                .progress = on_progress,
                                .finding = on_finding,
                                .ctx = &state};
-    ash__builder_begin(&state.findings);
     int rc = ash__engine_backup(s->engine, ash__value_string(folder, &len), &opts, &report, err);
-    ash__builder_end(&state.findings);
+    /* The copy's findings are of its own records, which have the numbers of the store's. */
+    if (rc == ASH_ECORRUPT)
+        ash__findings_name(&state.findings, s->engine);
     if (rc == 0 || rc == ASH_ECORRUPT)
         give_report(&state, &report, rc == 0, out);
-    ash__builder_release(&state.findings);
+    ash__findings_release(&state.findings);
     return rc;
 }
