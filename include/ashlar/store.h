@@ -63,7 +63,9 @@ typedef struct ash_store_options {
     int64_t busy_timeout_ms; /* wait for a folder held by another short-lived process; 0 = 5000, < 0
                                 = do not wait */
     int64_t map_bytes;     /* most the engine's metadata may grow to; 0 = 1 TiB of address space */
-    int64_t segment_bytes; /* size of a new segment file; 0 = 256 MiB */
+    int64_t segment_bytes; /* most a new segment file may have; 0 = 256 MiB.  It gets as much as all
+                              before it together, 4 MiB at least; what one document needs if that is
+                              more, and less where the disk is nearly full */
     int64_t oplog_bytes;   /* change history to keep; 0 = 64 MiB */
     int64_t ttl_interval_ms; /* pause between sweeps of TTL indexes; 0 = 5000 */
     int64_t slow_ms;         /* log operations slower than this; 0 = 100 */
@@ -449,11 +451,31 @@ int ash_store_stats(ash_store *store, const char *db, const char *collection, in
 /* Everything acknowledged so far is on disk when this returns 0. */
 int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err);
 
-/* Maintenance that only the embedded engine has; ASH_EUNSUPPORTED elsewhere.  action and args:
- * {check: 1, …}, {repair: 1}, {compact: "db.coll"}, {validate: "db.coll", full: bool}, {backup:
- * "folder"}.  progress (may be NULL) is called now and then, on the calling thread, and stops the
- * work by returning false (ASH_EINTERRUPTED).  *out: a report, initialised on success and on
- * ASH_ECORRUPT. */
+/* Maintenance of a store in a folder, also through its server; ASH_EUNSUPPORTED on a deployment.
+ * The first field of action says what to do, and *out is a report, initialised on success and, of
+ * check and backup, on ASH_ECORRUPT (damage was found; through a server it may be empty).
+ *
+ *   {check: 1, payloads: bool}       look for damage; payloads: read them all (default true).
+ *       {clean, collections, records, indexKeys, payloadBytes, findingCount, findings}
+ *   {validate: "db.coll", full: bool}       the same, with what was found in one collection; full:
+ *       read the payloads (default false).  0 also when it is damaged.  {ns, nInvalidDocuments,
+ *       nrecords, nIndexes, keysPerIndex: {name: keys …}, valid, repaired: false, warnings: [],
+ *       errors: as findings}; nInvalidDocuments: those that cannot be read.  ASH_ENOTFOUND (26).
+ *   {compact: any value}       give free space of the whole store back to the file system.
+ *       {bytesFreed}; ASH_EREADONLY.
+ *   {backup: "folder", verify: bool}       copy the store into a folder that is new or an earlier
+ *       backup; verify: read all payloads of the copy (default false).  {records, copiedRecords,
+ *       copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean, findingCount, findings}
+ *
+ * findings: the first 1,000 of findingCount, each {text, kind, invariant, …}: text is a line for
+ * people, invariant a number of docs/FORMAT.md; where it applies db, collection, rid (the record's
+ * number), index, segment, offset, and document, which is what a damaged one still says.  Of a
+ * file's chunk also filename (cut behind 1,024 bytes), files_id and n, as far as they are known.
+ *
+ * ASH_EINVAL: an unknown action or argument, or one of another kind.  A damaged store is repaired
+ * while nobody has it open, by `ashlar check --repair`: {repair: 1} is ASH_EUNSUPPORTED.  progress
+ * (may be NULL) is called now and then, on the calling thread, and stops the work by returning
+ * false (ASH_EINTERRUPTED). */
 typedef bool (*ash_progress_fn)(void *ctx, const char *what, int64_t done, int64_t total);
 int ash_store_maintain(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
                        bson_t *out, ash_error *err);

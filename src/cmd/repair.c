@@ -71,6 +71,19 @@ static void on_finding(void *ctx, const bson_t *facts)
     }
 }
 
+static void print_salvaged(const ash_cmd *cmd, const ash_salvage_report *report)
+{
+    char *lost = report->lost > 0 ? ash__salvage_lost_text(report) : NULL;
+    ash__cmd_say(cmd,
+                 "%s %" PRIu64 " file%s and %" PRIu64 " document%s in %" PRIu64
+                 " collection%s; %s lost",
+                 cmd->dry_run ? "would salvage" : "salvaged", report->files,
+                 ash__cmd_s((int64_t)report->files), report->documents,
+                 ash__cmd_s((int64_t)report->documents), report->collections,
+                 ash__cmd_s((int64_t)report->collections), lost != NULL ? lost : "nothing");
+    ash__free(lost);
+}
+
 static void print_report(const repair *r, const ash_salvage_report *report, const char *into)
 {
     const ash_cmd *cmd = r->cmd;
@@ -80,13 +93,7 @@ static void print_report(const repair *r, const ash_salvage_report *report, cons
             printf("%" PRId64 " file%s or document%s copied that may have been changed or deleted "
                    "since (-v names them)\n",
                    r->uncertain, ash__cmd_s(r->uncertain), ash__cmd_s(r->uncertain));
-        ash__cmd_say(cmd,
-                     "%s %" PRIu64 " file%s and %" PRIu64 " document%s in %" PRIu64
-                     " collection%s; %" PRIu64 " lost",
-                     cmd->dry_run ? "would salvage" : "salvaged", report->files,
-                     ash__cmd_s((int64_t)report->files), report->documents,
-                     ash__cmd_s((int64_t)report->documents), report->collections,
-                     ash__cmd_s((int64_t)report->collections), report->lost);
+        print_salvaged(cmd, report);
         if (!cmd->dry_run)
             ash__cmd_say(cmd, "the new store is %s", into);
         if (r->aside != NULL && !cmd->dry_run)
@@ -104,6 +111,9 @@ static void print_report(const repair *r, const ash_salvage_report *report, cons
     BSON_APPEND_INT64(&out, "bytes", (int64_t)report->bytes);
     BSON_APPEND_INT64(&out, "rescuedChunks", (int64_t)report->rescued);
     BSON_APPEND_INT64(&out, "lostCount", (int64_t)report->lost);
+    BSON_APPEND_INT64(&out, "lostFiles", (int64_t)report->lost_files);
+    BSON_APPEND_INT64(&out, "lostChunks", (int64_t)report->lost_chunks);
+    BSON_APPEND_INT64(&out, "lostDocuments", (int64_t)report->lost_documents);
     ash__cmd_emit(&out);
     bson_destroy(&out);
 }

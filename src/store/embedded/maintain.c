@@ -163,10 +163,13 @@ static int validate(ash_embedded *s, const bson_t *action, ash_progress_fn progr
     return rc;
 }
 
-static int compact(ash_embedded *s, bson_t *out, ash_error *err)
+static int compact(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
+                   bson_t *out, ash_error *err)
 {
     uint64_t freed = 0;
-    int rc = ash__engine_compact(s->engine, &freed, err);
+    (void)action, (void)progress, (void)ctx;
+    int rc = s->read_only ? ash__fail(err, ASH_EREADONLY, "the store is open for reading only")
+                          : ash__engine_compact(s->engine, &freed, err);
     if (rc == 0) {
         bson_init(out);
         bson_append_int64(out, "bytesFreed", -1, (int64_t)freed);
@@ -174,21 +177,45 @@ static int compact(ash_embedded *s, bson_t *out, ash_error *err)
     return rc;
 }
 
+/* ---- all actions ---- */
+
+typedef struct action_kind {
+    const char *name, *argument; /* argument: the one that is true or false, or NULL */
+    int (*run)(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
+               bson_t *out, ash_error *err);
+} action_kind;
+
+static const action_kind kinds[] = {
+    {"check", "payloads", check},
+    {"validate", "full", validate},
+    {"compact", NULL, compact},
+    {"backup", "verify", ash__embedded_backup},
+};
+
+/* What is passed over would be missed: a misspelt "payloads" would read none, or all. */
+static int check_arguments(const action_kind *kind, ash_doc_iter it, ash_error *err)
+{
+    while (ash__doc_iter_next(&it)) {
+        if (kind->argument == NULL || strcmp(it.name, kind->argument) != 0)
+            return ash__fail(err, ASH_EINVAL, "maintenance action %s has no argument '%s'",
+                             kind->name, it.name);
+        if (it.value.type != BSON_TYPE_BOOL && !ash__value_is_number(it.value))
+            return ash__fail(err, ASH_EINVAL, "%s: %s is not true or false", kind->name, it.name);
+    }
+    return 0;
+}
+
 int ash__embedded_maintain(ash_store *store, const bson_t *action, ash_progress_fn progress,
                            void *ctx, bson_t *out, ash_error *err)
 {
-    ash_embedded *s = ash__embedded(store);
     ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(action));
     const char *name = ash__doc_iter_next(&it) ? it.name : "";
-    if (strcmp(name, "check") == 0)
-        return check(s, action, progress, ctx, out, err);
-    if (strcmp(name, "validate") == 0)
-        return validate(s, action, progress, ctx, out, err);
-    if (strcmp(name, "compact") == 0)
-        return s->read_only ? ash__fail(err, ASH_EREADONLY, "the store is open for reading only")
-                            : compact(s, out, err);
-    if (strcmp(name, "backup") == 0)
-        return ash__embedded_backup(s, action, progress, ctx, out, err);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(kinds); i++) {
+        if (strcmp(name, kinds[i].name) != 0)
+            continue;
+        int rc = check_arguments(&kinds[i], it, err);
+        return rc != 0 ? rc : kinds[i].run(ash__embedded(store), action, progress, ctx, out, err);
+    }
     if (strcmp(name, "repair") == 0)
         return ash__fail(err, ASH_EUNSUPPORTED,
                          "an open store is not repaired: close it, then `ashlar check --repair`");

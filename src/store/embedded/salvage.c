@@ -109,6 +109,7 @@ int ash__salvaging_insert(ash_salvaging *w, ash_collection *to, const ash_salvag
         ash_builder facts;
         ash__finding_begin(&facts, "document", c->db, c->name);
         ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
+        w->report->lost_documents++;
         ash__finding_tell(w, &facts, true, "%s.%s: a document was refused: %s", c->db, c->name,
                           why.text);
         *refused = true;
@@ -125,6 +126,7 @@ static void tell_bad(ash_salvaging *w, const ash_salvage_coll *c, const ash_salv
                      ash_doc doc, const ash_error *why)
 {
     ash_builder facts;
+    w->report->lost_documents++;
     ash__finding_begin(&facts, "document", c->db, c->name);
     ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
     ash__builder_int64(&facts, "record", (int64_t)r->rid);
@@ -155,6 +157,7 @@ static int copy_document(ash_salvaging *w, const ash_salvage_coll *c, const ash_
     w->report->bytes += r->vacant ? 0 : doc.len;
     if (r->stray && !ash__salvage_certain(w->from)) {
         ash_builder facts;
+        w->report->lost_documents += r->vacant;
         ash__finding_begin(&facts, "uncertain", c->db, c->name);
         ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
         ash__finding_tell(w, &facts, r->vacant, "%s.%s, record %llu: %s", c->db, c->name,
@@ -198,12 +201,14 @@ static int copy_documents(ash_salvaging *w, const ash_salvage_coll *c, ash_error
         damaged += bad;
     }
     if (result == 0 && c->expected > count) {
+        uint64_t gone = c->expected - count;
         ash_builder facts;
         ash__finding_begin(&facts, "documents", c->db, c->name);
-        ash__builder_int64(&facts, "count", (int64_t)(c->expected - count));
-        w->report->lost += c->expected - count - 1;
-        ash__finding_tell(w, &facts, true, "%s.%s: nothing is left of %llu documents", c->db,
-                          c->name, (unsigned long long)(c->expected - count));
+        ash__builder_int64(&facts, "count", (int64_t)gone);
+        w->report->lost += gone - 1;
+        w->report->lost_documents += gone;
+        ash__finding_tell(w, &facts, true, "%s.%s: nothing is left of %llu document%s", c->db,
+                          c->name, (unsigned long long)gone, gone == 1 ? "" : "s");
     }
     if (result == 0 && (damaged > 0 || c->expected > count))
         result = list_unclaimed(w, c, err);
@@ -272,9 +277,9 @@ static int list_rest(ash_salvaging *w, ash_error *err)
         ash__builder_int64(&facts, "id", ids[i]);
         ash__builder_int64(&facts, "documents", (int64_t)found);
         ash__finding_tell(w, &facts, true,
-                          "collection %u: %llu documents are in the segments, nothing says what "
-                          "they belong to",
-                          (unsigned)ids[i], (unsigned long long)found);
+                          "collection %u: %llu document%s in the segments, of which nothing says "
+                          "what they belong to",
+                          (unsigned)ids[i], (unsigned long long)found, found == 1 ? "" : "s");
     }
     return result;
 }
@@ -309,8 +314,8 @@ static int copy_all(ash_salvaging *w, ash_error *err)
         ash__finding_begin(&facts, "pages", NULL, NULL);
         ash__builder_int64(&facts, "count", (int64_t)broken);
         bool told = all_counted(c, count);
-        ash__finding_tell(w, &facts, !told, "%llu place%s in the metadata's pages damaged%s",
-                          (unsigned long long)broken, broken == 1 ? " is" : "s are",
+        ash__finding_tell(w, &facts, !told, "the metadata's pages are damaged in %llu place%s%s",
+                          (unsigned long long)broken, broken == 1 ? "" : "s",
                           told ? "" : "; nobody knows what they held");
     }
     ash__salvaging_name(w);
@@ -378,8 +383,10 @@ int ash__embedded_salvage(const char *folder, const ash_salvage_options *opts,
         result = opts->into != NULL ? copy_into(&w, opts->into, err) : copy_all(&w, err);
     ash__salvage_close(w.from);
     ash__buffer_release(&w.buf);
-    if (result == 0 && out->lost > 0)
-        result = ash__fail(err, ASH_EPARTIAL, "not everything could be salvaged: %llu lost",
-                           (unsigned long long)out->lost);
+    if (result != 0 || out->lost == 0)
+        return result;
+    char *lost = ash__salvage_lost_text(out);
+    result = ash__fail(err, ASH_EPARTIAL, "not everything could be salvaged: %s lost", lost);
+    ash__free(lost);
     return result;
 }

@@ -22,8 +22,11 @@ typedef struct ash_salvage_options {
 
 typedef struct ash_salvage_report {
     uint64_t collections, files, documents, bytes; /* copied; chunks count as bytes of files only */
-    uint64_t rescued; /* chunks of these files that only a scan of the segments brought back */
-    uint64_t lost;    /* files and documents not copied */
+    uint64_t rescued;     /* chunks of these files that only a scan of the segments brought back */
+    uint64_t lost;        /* all that is told of as lost, a file once: */
+    uint64_t lost_files;  /* not copied */
+    uint64_t lost_chunks; /* of them, as far as told: damaged or missing */
+    uint64_t lost_documents; /* not copied; what is neither: names, options, recent changes */
 } ash_salvage_report;
 
 /* ASH_EPARTIAL when something was lost; the new store is then as complete as it can be.  After
@@ -31,5 +34,8 @@ typedef struct ash_salvage_report {
  * name. ASH_EEXISTS when there is something in `into`; as ash__salvage_open for the source. */
 int ash__embedded_salvage(const char *folder, const ash_salvage_options *opts,
                           ash_salvage_report *out, ash_error *err);
+
+/* "2 files (600 chunks damaged or missing), 1 document and 1 other thing"; ash__free.  lost > 0. */
+char *ash__salvage_lost_text(const ash_salvage_report *r);
 
 #endif

@@ -94,6 +94,8 @@ static void tell_chunk(bucket_work *b, const file_facts *f, int64_t n, const ash
     ash__finding_tell(w, &facts, true, "%s: file \"%s\", chunk %lld: %s", b->name, f->name,
                       (long long)n, why.text);
     w->report->lost -= !first;
+    w->report->lost_files += first;
+    w->report->lost_chunks++;
 }
 
 /* How many chunks are not there, telling each when asked to. */
@@ -119,6 +121,7 @@ static void tell_bad_file(bucket_work *b, const ash_salvage_record *r, ash_doc d
     begin(b, "file", &f, &facts);
     ash__builder_int64(&facts, "record", (int64_t)r->rid);
     ash__finding_place(&facts, r);
+    b->w->report->lost_files++;
     ash__finding_tell(b->w, &facts, true, "%s: file \"%s\", record %llu: %s", b->name, f.name,
                       (unsigned long long)r->rid, why);
 }
@@ -148,6 +151,7 @@ static int copy_chunks(bucket_work *b, const file_facts *f, bool *refused, ash_e
 static void tell_uncertain(bucket_work *b, const ash_salvage_record *r, const file_facts *f)
 {
     ash_builder facts;
+    b->w->report->lost_files += r->vacant;
     begin(b, "uncertain", f, &facts);
     ash__finding_tell(b->w, &facts, r->vacant, "%s: file \"%s\": %s", b->name, f->name,
                       ash__finding_doubt(r));
@@ -198,12 +202,15 @@ static int copy_files(bucket_work *b, ash_error *err)
             result = copy_file(b, &r[i], doc, &f, err);
     }
     if (result == 0 && b->files->expected > count) {
+        uint64_t gone = b->files->expected - count;
         ash_builder facts;
         ash__finding_begin(&facts, "documents", b->files->db, b->files->name);
-        ash__builder_int64(&facts, "count", (int64_t)(b->files->expected - count));
-        b->w->report->lost += b->files->expected - count - 1;
-        ash__finding_tell(b->w, &facts, true, "%s: nothing is left of the documents of %llu files",
-                          b->name, (unsigned long long)(b->files->expected - count));
+        ash__builder_int64(&facts, "count", (int64_t)gone);
+        b->w->report->lost += gone - 1;
+        b->w->report->lost_files += gone;
+        ash__finding_tell(b->w, &facts, true,
+                          "%s: nothing is left of the document%s of %llu file%s", b->name,
+                          gone == 1 ? "" : "s", (unsigned long long)gone, gone == 1 ? "" : "s");
     }
     ash__buffer_release(&buf);
     return result;
@@ -241,8 +248,9 @@ static void tell_orphan(bucket_work *b, const ash_salvage_chunk *first, uint64_t
     ash__builder_value(&facts, "files_id", ash__doc_get(doc, "files_id"));
     ash__builder_int64(&facts, "chunks", (int64_t)count);
     ash__builder_int64(&facts, "bytes", (int64_t)bytes);
-    ash__finding_tell(w, &facts, false, "%s: %llu chunks without a file, %llu bytes", b->name,
-                      (unsigned long long)count, (unsigned long long)bytes);
+    ash__finding_tell(w, &facts, false, "%s: %llu chunk%s without a file, %llu byte%s", b->name,
+                      (unsigned long long)count, count == 1 ? "" : "s", (unsigned long long)bytes,
+                      bytes == 1 ? "" : "s");
 }
 
 static void list_orphans(bucket_work *b)

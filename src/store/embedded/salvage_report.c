@@ -55,3 +55,31 @@ void ash__finding_tell(ash_salvaging *w, ash_builder *facts, bool lost, const ch
     ash__builder_release(facts);
     ash__free(text);
 }
+
+static void add_lost(ash_buffer *text, uint64_t count, const char *what, const char *behind,
+                     bool last)
+{
+    if (count == 0)
+        return;
+    ash__buffer_printf(text, "%s%llu %s%s%s",
+                       text->len == 0 ? ""
+                       : last         ? " and "
+                                      : ", ",
+                       (unsigned long long)count, what, count == 1 ? "" : "s", behind);
+}
+
+char *ash__salvage_lost_text(const ash_salvage_report *r)
+{
+    ash_buffer text = ASH_BUFFER_INIT;
+    char chunks[80] = "";
+    uint64_t others = r->lost - r->lost_files - r->lost_documents;
+    if (r->lost_chunks > 0)
+        snprintf(chunks, sizeof chunks, " (%llu chunk%s damaged or missing)",
+                 (unsigned long long)r->lost_chunks, r->lost_chunks == 1 ? "" : "s");
+    add_lost(&text, r->lost_files, "file", chunks, false);
+    add_lost(&text, r->lost_documents, "document", "", others == 0);
+    add_lost(&text, others, "other thing", "", true);
+    char *out = ash__strdup(ash__buffer_text(&text));
+    ash__buffer_release(&text);
+    return out;
+}
