@@ -236,7 +236,8 @@ const ash_cmd_verb ash__cmd_check = {
     .details =
         "Reads everything: metadata, indexes, free space, and every payload against its "
         "checksum.  Exit status 7 when\n"
-        "something is wrong; each finding is a line.\n\n"
+        "something is wrong; each finding is a line, which names the file and the chunk that a "
+        "damaged payload belongs to.\n\n"
         "--repair does not touch the damaged store, which may be too damaged to open: it reads "
         "what has its checksum,\n"
         "copies every whole file and document into a new store beside it, and prints a line for "

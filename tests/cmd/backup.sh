@@ -103,9 +103,11 @@ case_interrupted_backup_does_not_open_and_can_be_finished() {
     random 50000 | dd of="$scratch/d-copy/segments/00000001.seg" bs=1 seek=300000 conv=notrunc 2>/dev/null
     for words in ls check init "put $0"; do
         expect_status 1 "$ASHLAR" -s "$scratch/d-copy" $words
-        grep -q 'the same backup again finishes it' "$scratch/err"
+        grep -q 'the same backup again finishes it; when its source is gone, `ashlar check --repair`' "$scratch/err"
         [ "$(wc -l <"$scratch/err")" = 1 ]
     done
+    expect_status 3 "$ASHLAR" -s "$scratch/d-copy" check --repair --into "$scratch/d-whole"
+    "$ASHLAR" -s "$scratch/d-whole" check
     [ "$(copied "$scratch/d" "$scratch/d-copy")" = 1 ]
     "$ASHLAR" -s "$scratch/d-copy" check
     "$ASHLAR" -s "$scratch/d" cat file >"$scratch/expected"

@@ -58,6 +58,39 @@ case_payload_is_damaged() {
     repair 3 file1
 }
 
+# The same by the folder, by its server, and of a backup.
+case_check_names_the_file() {
+    fill
+    zero segments/00000001.seg 300000 1
+    damaged='test\.fs: file "file1", chunk 1: a payload with a wrong checksum in segment 00000001 at offset 266240'
+    expect_status 7 a check
+    grep -qx "$damaged" "$scratch/out"
+    expect_status 7 a --json check
+    grep -q '"filename" : "file1"' "$scratch/out"
+    rm -rf "$scratch/copy"
+    expect_status 7 a backup --verify "$scratch/copy"
+    grep -q '^test\.fs: file "file1", chunk 1: ' "$scratch/out"
+    start_server "$store"
+    expect_status 7 a check
+    grep -qx "$damaged" "$scratch/out"
+    stop_server
+}
+
+# What was lost is counted by what it was, not by lines.
+case_losses_are_counted() {
+    fill
+    zero segments/00000001.seg 4096 1400000
+    expect_status 3 a check --repair -n
+    [ "$(grep -c '^lost: test.fs: file "file[12]", chunk ' "$scratch/out")" = 6 ]
+    grep -q '^would salvage 2 files and .*; 2 files (6 chunks damaged or missing) lost$' "$scratch/out"
+    grep -q 'not everything could be salvaged: 2 files (6 chunks damaged or missing) lost$' "$scratch/err"
+    expect_status 3 a --json check --repair -n
+    grep -q '"lostCount" : 2, "lostFiles" : 2, "lostChunks" : 6, "lostDocuments" : 0' "$scratch/out"
+    fill
+    expect_status 0 a check --repair -n
+    grep -q '; nothing lost$' "$scratch/out"
+}
+
 # What nobody can read can still be thrown away, and the room is free again.
 case_damaged_file_is_removed() {
     fill

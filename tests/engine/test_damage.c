@@ -7,6 +7,7 @@
 #include "segment/layout.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,6 +241,49 @@ static void test_engine_damage__is_noticed_while_an_index_is_built(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
+/* ---- looking where it may end the process ---- */
+
+typedef struct looked {
+    int64_t dies_at;
+    int told;
+} looked;
+
+static void look(ash_probe *p, ash_view *v, void *ctx)
+{
+    const looked *l = ctx;
+    assert_non_null(v);
+    for (int64_t i = 0; i < 3; i++) {
+        bson_t *doc = BCON_NEW("i", BCON_INT64(i));
+        if (i == l->dies_at)
+            raise(SIGKILL);
+        ash__probe_tell(p, doc);
+        bson_destroy(doc);
+    }
+}
+
+static bool take(void *ctx, const bson_t *doc)
+{
+    looked *l = ctx;
+    bson_iter_t it;
+    assert_true(bson_iter_init_find(&it, doc, "i"));
+    assert_int_equal(bson_iter_int64(&it), l->told);
+    l->told++;
+    return true;
+}
+
+static void test_engine_damage__a_look_may_end_its_process(void **state)
+{
+    fixture *f = *state;
+    for (int64_t at = 0; at <= 3; at++) {
+        looked l = {.dies_at = at};
+        const ash_probe_fns fns = {look, take, &l};
+        bool through = at < 3;
+        assert_ok(ash__engine_probe(f->engine, &fns, &through, &f->err), &f->err);
+        assert_int_equal(l.told, at);
+        assert_true(through == (at == 3));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -248,6 +292,7 @@ int main(void)
         TEST(test_engine_damage__is_noticed_while_an_index_is_built),
         TEST(test_engine_damage__rows_that_nobody_finds_are_reported),
         TEST(test_engine_damage__metadata_never_gives_wrong_bytes),
+        TEST(test_engine_damage__a_look_may_end_its_process),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
