@@ -31,6 +31,8 @@ bool ash__cmd_names_database(const ash_cmd *cmd)
     if (cmd->db != NULL && cmd->db[0] != 0)
         return true;
     char *uri = ash__cmd_store_uri(cmd);
+    if (uri == NULL)
+        return false;
     bool deployment = strncmp(uri, "mongodb", 7) == 0;
     const char *hosts = strstr(uri, "://");
     const char *slash = deployment && hosts != NULL ? strchr(hosts + 3, '/') : NULL;

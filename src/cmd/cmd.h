@@ -117,9 +117,14 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
  * is NULL then. */
 int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err);
 /* The store that the command line or the environment names, and its folder (NULL: it is none); the
- * caller frees. */
+ * caller frees.  Both are NULL where nothing names one and there is no home folder: opening says
+ * so. */
 char *ash__cmd_store_uri(const ash_cmd *cmd);
 char *ash__cmd_store_folder(const ash_cmd *cmd);
+/* The folder before anything is opened; NULL with err filled, by refusal for a deployment. */
+char *ash__cmd_need_folder(const ash_cmd *cmd, const char *refusal, ash_error *err);
+/* The user's folder, an absolute path; the caller frees.  NULL: there is none. */
+char *ash__cmd_home(void);
 int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store,
                          ash_bucket **bucket, ash_error *err);
 

@@ -5,9 +5,12 @@
 
 #include <string.h>
 
-static void print_options(const ash_cmd_option *options)
+/* verb: whose help it is; NULL: nobody's. */
+static void print_options(const ash_cmd_option *options, const ash_cmd_verb *verb)
 {
     for (int i = 0; options != NULL && options[i].name != NULL; i++) {
+        if (verb != NULL && !verb->has_dry_run && strcmp(options[i].name, "dry-run") == 0)
+            continue;
         char left[64];
         char letter[5] = "    ";
         if (options[i].letter != 0)
@@ -37,7 +40,7 @@ static int print_overview(void)
         "meant.\nA TIME is in seconds, or has s, m, h or d behind it; a SIZE in bytes, or "
         "has k, M or "
         "G behind it (of 1024).\n\nGlobal options:\n");
-    print_options(ash__cmd_globals);
+    print_options(ash__cmd_globals, NULL);
     printf("\nExit status: 0 done; 1 other failure; 2 usage; 3 some items failed; 4 not found; 5 "
            "exists or a condition\n"
            "failed; 6 locked or timed out; 7 corrupt data found; 8 no space; 9 not allowed; 130 "
@@ -68,9 +71,9 @@ static int run_help(ash_cmd *cmd, const ash_cmd_args *args)
         printf("\n%s\n", verb->details);
     if (verb->options != NULL)
         printf("\nOptions:\n");
-    print_options(verb->options);
+    print_options(verb->options, verb);
     printf("\nGlobal options:\n");
-    print_options(ash__cmd_globals);
+    print_options(ash__cmd_globals, verb);
     return ASH_EXIT_OK;
 }
 

@@ -11,42 +11,83 @@
 #include "store/reach.h"
 
 #include <inttypes.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_set(const char *text)
 {
     return text != NULL && text[0] != 0;
 }
 
-/* The store to use; the caller frees.  *is_default: it lies in the user's data folder, whose
- * parents may have to be made. */
-static char *choose_uri(const ash_cmd *cmd, bool *is_default)
+/* Not the current folder: what is kept below one is not found from another. */
+char *ash__cmd_home(void)
 {
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME"),
-               *chosen = getenv("ASHLAR_STORE");
+    const char *home = getenv("HOME");
+    char texts[16384];
+    struct passwd entry, *own = NULL;
+    if (home != NULL && home[0] == '/')
+        return ash__strdup(home);
+    if (getpwuid_r(geteuid(), &entry, texts, sizeof texts, &own) == 0 && own != NULL &&
+        own->pw_dir != NULL && own->pw_dir[0] == '/')
+        return ash__strdup(own->pw_dir);
+    return NULL;
+}
+
+static char *default_store(ash_error *err)
+{
+    const char *data = getenv("XDG_DATA_HOME");
+    if (data != NULL && data[0] == '/')
+        return ash__path_join(data, "ashlar");
+    char *home = ash__cmd_home();
+    char *uri = home != NULL ? ash__path_join(home, ".local/share/ashlar") : NULL;
+    if (home == NULL)
+        ash__fail(err, ASH_EINVAL,
+                  "no store is named, and there is no home folder for one: give -s STORE, or set "
+                  "ASHLAR_STORE or HOME");
+    ash__free(home);
+    return uri;
+}
+
+/* The store to use; the caller frees.  NULL: none was named, and there is no place for one.
+ * *is_default: it lies in the user's data folder, whose parents may have to be made. */
+static char *choose_uri(const ash_cmd *cmd, bool *is_default, ash_error *err)
+{
+    const char *chosen = getenv("ASHLAR_STORE");
     *is_default = false;
     if (is_set(cmd->store_uri))
         return ash__strdup(cmd->store_uri);
     if (is_set(chosen))
         return ash__strdup(chosen);
     *is_default = true;
-    if (is_set(data) && data[0] == '/')
-        return ash__path_join(data, "ashlar");
-    return ash__path_join(is_set(home) ? home : ".", ".local/share/ashlar");
+    return default_store(err);
 }
 
 char *ash__cmd_store_uri(const ash_cmd *cmd)
 {
     bool is_default;
-    return choose_uri(cmd, &is_default);
+    return choose_uri(cmd, &is_default, NULL);
 }
 
 char *ash__cmd_store_folder(const ash_cmd *cmd)
 {
     char *uri = ash__cmd_store_uri(cmd);
+    char *folder = uri != NULL ? ash__reach_folder(uri) : NULL;
+    ash__free(uri);
+    return folder;
+}
+
+char *ash__cmd_need_folder(const ash_cmd *cmd, const char *refusal, ash_error *err)
+{
+    bool is_default;
+    char *uri = choose_uri(cmd, &is_default, err);
+    if (uri == NULL)
+        return NULL;
     char *folder = ash__reach_folder(uri);
+    if (folder == NULL)
+        ash__fail(err, ASH_EUNSUPPORTED, "%s", refusal);
     ash__free(uri);
     return folder;
 }
@@ -154,7 +195,9 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
     int result = 0;
     if (opts == NULL)
         opts = &defaults;
-    char *uri = choose_uri(cmd, &is_default);
+    char *uri = choose_uri(cmd, &is_default, err);
+    if (uri == NULL)
+        return err->code;
     if (is_set(cmd->db))
         opts->default_db = cmd->db;
     opts->must_exist = how == ASH_CMD_READ;
@@ -171,9 +214,11 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
 int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err)
 {
     bool is_default;
-    char *uri = choose_uri(cmd, &is_default);
     ash_error own = ASH_ERROR_INIT;
     *out = NULL;
+    char *uri = choose_uri(cmd, &is_default, err);
+    if (uri == NULL)
+        return err->code;
     int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, out, &own);
     if (result == ASH_ENOTFOUND)
         result = is_default ? 0 : check_parent(uri, err);

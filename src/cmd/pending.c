@@ -25,17 +25,18 @@ struct ash_pending {
     char *token; /* in the file; NULL: none */
 };
 
-static bool is_absolute(const char *path)
+static char *state_folder(ash_error *err)
 {
-    return path != NULL && path[0] == '/';
-}
-
-static char *state_folder(void)
-{
-    const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
-    if (is_absolute(state))
+    const char *state = getenv("XDG_STATE_HOME");
+    if (state != NULL && state[0] == '/')
         return ash__path_join(state, "ashlar/uploads");
-    return ash__path_join(is_absolute(home) ? home : ".", ".local/state/ashlar/uploads");
+    char *home = ash__cmd_home();
+    char *folder = home != NULL ? ash__path_join(home, ".local/state/ashlar/uploads") : NULL;
+    if (home == NULL)
+        ash__fail(err, ASH_EINVAL,
+                  "there is no home folder to remember the upload in: set XDG_STATE_HOME or HOME");
+    ash__free(home);
+    return folder;
 }
 
 static void prune(const char *folder)
@@ -76,7 +77,7 @@ static char *path_of(const ash_cmd *cmd, const char *name, const char *settings,
     ash_buffer key = ASH_BUFFER_INIT;
     uint8_t hash[16];
     char hex[2 * sizeof hash + 1];
-    char *folder = state_folder();
+    char *folder = state_folder(err);
     char *store = ash__cmd_store_uri(cmd), *store_folder = ash__cmd_store_folder(cmd);
     char *path = NULL;
     if (store_folder != NULL)
@@ -92,7 +93,7 @@ static char *path_of(const ash_cmd *cmd, const char *name, const char *settings,
                        (int64_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
     ash__checksum128(key.data, key.len, hash);
     ash__hex(hash, sizeof hash, hex);
-    if (ash__dir_make(folder, err) == 0) {
+    if (folder != NULL && ash__dir_make(folder, err) == 0) {
         prune(folder);
         path = ash__path_join(folder, hex);
     }

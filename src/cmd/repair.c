@@ -182,13 +182,13 @@ static char *without_slashes(char *path)
 int ash__cmd_repair(ash_cmd *cmd, const char *into, bool replace)
 {
     ash_error err = ASH_ERROR_INIT;
-    repair r = {.cmd = cmd, .folder = without_slashes(ash__cmd_store_folder(cmd))};
-    int result;
+    repair r = {.cmd = cmd,
+                .folder = without_slashes(
+                    ash__cmd_need_folder(cmd, "only a store in a folder can be repaired", &err))};
+    int result = err.code;
     ash__cmd_catch_signals();
     r.progress = ash__progress_new(cmd, 0, 0);
-    if (r.folder == NULL) {
-        result = ash__fail(&err, ASH_EUNSUPPORTED, "only a store in a folder can be repaired");
-    } else {
+    if (r.folder != NULL) {
         r.into = into != NULL ? without_slashes(ash__strdup(into)) : dated(r.folder, "repaired");
         r.aside = replace ? dated(r.folder, "damaged") : NULL;
         bool inside = ash__folder_holds(r.folder, r.into) && !ash__folder_holds(r.into, r.folder);

@@ -182,10 +182,10 @@ static int start_chores(ash_store *store, struct chores *c, ash_error *err)
 static int check_beforehand(const ash_cmd *cmd, const char *const *addresses, size_t count,
                             ash_error *err)
 {
-    char *folder = ash__cmd_store_folder(cmd);
+    char *folder =
+        ash__cmd_need_folder(cmd, "only a store in a folder can be served, not a deployment", err);
     if (folder == NULL)
-        return ash__fail(err, ASH_EUNSUPPORTED,
-                         "only a store in a folder can be served, not a deployment");
+        return err->code;
     struct stat st;
     char *made = ash__path_join(folder, "ashlar.store");
     int result = ash__server_try_addresses(addresses, count, err);

@@ -34,6 +34,47 @@ case_verbs_without_a_dry_run_say_so() {
     [ ! -e "$scratch/new" ]
     expect_status 2 a -n ls
     expect_status 0 a -n ls --help
+    # Nor does their help offer it.
+    "$ASHLAR" help >"$scratch/all"
+    for verb in $(sed -n 's/^  \([a-z]*\)  .*/\1/p' "$scratch/all"); do
+        offered=yes refused=no
+        "$ASHLAR" help "$verb" | grep -q -e ' -n, --dry-run' || offered=no
+        "$ASHLAR" -s "$scratch/nowhere" "$verb" -n x x >"$scratch/out" 2>&1 </dev/null || true
+        grep -q "$verb has no dry run" "$scratch/out" && refused=yes
+        [ $offered != $refused ]
+    done
+    grep -q -e '-n, --dry-run' "$scratch/all"
+}
+
+# as UID COMMAND…: without what names a store, or a home folder.
+as() {
+    setpriv --reuid="$1" --regid=65534 --clear-groups \
+        env -u HOME -u XDG_DATA_HOME -u XDG_STATE_HOME -u ASHLAR_STORE "$ASHLAR" $2
+}
+
+case_without_home_the_store_is_not_in_the_current_folder() {
+    as 65534 version >/dev/null 2>&1 || skip "no other account can run the command"
+    home=$(getent passwd 65534 | cut -d: -f6)
+    chmod 755 "$scratch"
+    mkdir -m 777 "$scratch/homeless"
+    cd "$scratch/homeless"
+    case $home in
+    /*) as 65534 'init -n' | grep -qx "would make a store at $home/.local/share/ashlar" ;;
+    esac
+    # An account that nobody made has no home at all.
+    nobody=54321
+    while getent passwd $nobody; do nobody=$((nobody + 1)); done
+    head -c 3000000 /dev/urandom >"$scratch/kept"
+    chmod 644 "$scratch/kept"
+    for words in ls init "init -n" "put $scratch/kept" "check --repair" serve "locks ls" "sweep" \
+        "put -r $scratch/homeless" "gridfs list"; do
+        expect_status 2 as $nobody "$words"
+        grep -q 'no store is named.*-s STORE.*ASHLAR_STORE' "$scratch/err"
+    done
+    expect_status 2 as $nobody "-s store put --resume $scratch/kept"
+    grep -q 'set XDG_STATE_HOME or HOME' "$scratch/err"
+    expect_status 0 as $nobody "-s store put $scratch/kept"
+    [ "$(ls -A)" = store ]
 }
 
 case_empty_values_are_not_the_default() {
