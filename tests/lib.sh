@@ -75,6 +75,14 @@ expect_status() {
     return 1
 }
 
+# block FILE LANGUAGE N: the N-th block of a language in a page of the documentation.
+block() {
+    awk -v language="$2" -v wanted="$3" '
+        $0 == "```" language { seen++; inside = (seen == wanted); next }
+        /^```/ { inside = 0 }
+        inside { print }' "$1"
+}
+
 run_cases() {
     cases=$(sed -n 's/^\(case_[A-Za-z0-9_]*\)() *{.*/\1/p' "$0")
     set -- $cases

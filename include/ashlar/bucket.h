@@ -10,16 +10,17 @@
  * token) live in NAME.attributes, so that the files document stays exactly as the specification has
  * it.  Where a driver deleted a file and made another of the same id, those facts are ignored.
  *
- * What a bucket adds on the embedded engine: a visible file is complete and durable; finish,
- * delete, replace and alter are one commit each; a download reads one version of its file to the
- * end, whatever happens meanwhile.  Through a folder's server they are one commit each as well; of
- * files with over 8,192 chunks those that are deleted go right after it.  On MongoDB they keep the
- * specification's order, in a transaction where the deployment has them.  Without transactions (a
- * single server) each step is visible by itself, alter is refused, and conditions are looked at
- * just before the files document is written: conditional puts of one name still take turns among
- * themselves.  A change under a fence then happens before any later grant of the lock
- * by Ashlar, or not at all; a holder of the npm package that took the lock over is not protected
- * from one change that was announced before (docs/LOCKS.md, Without transactions).
+ * What a bucket adds on the embedded engine: a visible file is complete, and durable (under
+ * ASH_DURABILITY_INTERVAL at most 100 ms later); finish, delete, replace and alter are one commit
+ * each; a download reads one version of its file to the end, whatever happens meanwhile.  Through a
+ * folder's server they are one commit each as well; of files with over 8,192 chunks those that are
+ * deleted go right after it.  On MongoDB they keep the specification's order, in a transaction
+ * where the deployment has them.  Without transactions (a single server) each step is visible by
+ * itself, alter is refused, and conditions are looked at just before the files document is written:
+ * conditional puts of one name still take turns among themselves.  A change under a fence then
+ * happens before any later grant of the lock by Ashlar, or not at all; a holder of the npm package
+ * that took the lock over is not protected from one change that was announced before
+ * (docs/LOCKS.md, Without transactions).
  *
  * Threads: a bucket is immutable and may be used by any number of threads; streams belong to one
  * thread at a time.
@@ -165,11 +166,12 @@ int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
 int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err);
 const bson_value_t *ash_upload_id(const ash_upload *u); /* from the start (§ the stream's id) */
 int64_t ash_upload_position(const ash_upload *u);       /* bytes taken so far */
-/* The file exists and is durable when this returns 0 (on the embedded engine; on a deployment: as
- * the write concern says). *file may be NULL; else yours.  Its uploadDate is now, or 1 ms after the
- * newest revision of the name when that is not earlier.  After a failure no file is visible, except
- * that after ASH_ETIMEOUT and ASH_ENETWORK it may be.  ASH_ECHUNKMISSING: it paused for so long
- * that its chunks were swept (ash_sweep_options.min_age_s). */
+/* The file exists and is durable when this returns 0 (on the embedded engine, but under
+ * ASH_DURABILITY_INTERVAL up to 100 ms later; on a deployment: as the write concern says). *file
+ * may be NULL; else yours.  Its uploadDate is now, or 1 ms after the newest revision of the name
+ * when that is not earlier.  After a failure no file is visible, except that after ASH_ETIMEOUT and
+ * ASH_ENETWORK it may be.  ASH_ECHUNKMISSING: it paused for so long that its chunks were swept
+ * (ash_sweep_options.min_age_s). */
 int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err);
 /* Delete the chunks written so far (§ abort); reports what could not be deleted. */
 int ash_upload_abort(ash_upload *u, ash_error *err);

@@ -20,7 +20,7 @@ const ash_cmd_option ash__cmd_globals[] = {
     {0, "json", NULL, "one JSON object a line; errors too, on standard error"},
     {'q', "quiet", NULL, "say nothing but results and errors"},
     {'v', "verbose", NULL, "say which store, what is done and how long it took; twice: in detail"},
-    {'n', "dry-run", NULL, "say what would be done and do nothing; of verbs whose help has this"},
+    {'n', "dry-run", NULL, "say what would be done and do nothing (not every verb can)"},
     {0, "progress", "WHEN", "auto, on or off"},
     {'h', "help", NULL, "help on the verb"},
     {'V', "version", NULL, "say which version this is, as the verb does"},

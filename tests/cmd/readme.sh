@@ -6,20 +6,12 @@
 source=$1
 build=$2
 
-# The N-th block of a language in the README.
-block() { # LANGUAGE N
-    awk -v language="$1" -v wanted="$2" '
-        $0 == "```" language { seen++; inside = (seen == wanted); next }
-        /^```/ { inside = 0 }
-        inside { print }' "$source/README.md"
-}
-
 case_tour() {
     mkdir "$scratch/tour"
     cp -r "$source/README.md" "$source/docs" "$source/src" "$scratch/tour/"
     cd "$scratch/tour"
     # Our folder for the store, our port for the server, and time for it to start.
-    block sh 2 | sed "s|PATH=\"\$PWD/build:\$PATH\" ASHLAR_STORE=/tmp/first-store|ASHLAR_STORE=$scratch/tour-store|
+    block "$source/README.md" sh 2 | sed "s|PATH=\"\$PWD/build:\$PATH\" ASHLAR_STORE=/tmp/first-store|ASHLAR_STORE=$scratch/tour-store|
         s|^python3|/usr/bin/python3|
         s|^ashlar serve &.*|ashlar serve --mongo 127.0.0.1:27899 >served \& sleep 2|
         s|/tmp/copy.tar|copy.tar|; s|/tmp/restored|restored|
@@ -33,7 +25,7 @@ case_tour() {
 case_install_and_c_program() {
     DESTDIR=$scratch/root meson install -C "$build" --no-rebuild --quiet
     prefix=$(find "$scratch/root" -name ashlar.pc | head -n 1)
-    block c 1 >"$scratch/keep.c"
+    block "$source/README.md" c 1 >"$scratch/keep.c"
     # The scratch folder stands before the prefix that was configured.
     mkdir "$scratch/pc"
     sed "s|^prefix=|prefix=$scratch/root|" "$prefix" >"$scratch/pc/ashlar.pc"
