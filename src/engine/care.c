@@ -50,11 +50,13 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
 
 int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)
 {
+    ash_punch_options all = {.least_blocks = 1};
+    *freed_bytes = 0;
     ash__commit_early(e);
     int result = ash__engine_flush(e, 0, err);
     if (result == 0) {
         ash__segments_reap(e->segments, ash__view_oldest(e));
-        result = ash__segments_punch(e->segments, freed_bytes, err);
+        result = ash__segments_punch(e->segments, &all, freed_bytes, err);
     }
     return result;
 }

@@ -46,6 +46,9 @@ typedef struct ash_engine_options {
     int64_t oplog_bytes;     /* 0 = 64 MiB */
     int64_t interval_ms;     /* longest time between commits; 0 = 100 */
     int64_t pin_timeout_ms;  /* 0 = 600000 */
+    /* Free space that stays on the disk, besides half of what is in use; 0 = 64 MiB, < 0: all */
+    int64_t trim_slack_bytes;
+    int64_t trim_interval_ms; /* between two looks at it; 0 = 30000 */
     ash_filter_hooks filters;
     bool unsafe_skip_segment_sync; /* tests: break rule 1 */
     int64_t journal_after;         /* commits that somebody waited for before a new store gets its
@@ -402,7 +405,13 @@ typedef struct ash_backup_report {
 int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_options *opts,
                        ash_backup_report *out, ash_error *err);
 
-/* Give free blocks at segments' ends and holes back to the file system. */
+/* Give free space back to the file system when there is much of it, now and at the look before; the
+ * looks are trim_interval_ms apart, however often this is called, by one thread.  go_on is asked
+ * now and then, false ends it.  What fails is logged, and not tried again.  Closing gives back,
+ * too, after one look. */
+void ash__engine_trim(ash_engine *e, bool (*go_on)(void *ctx), void *ctx);
+
+/* Give all free blocks back to the file system.  *freed_bytes: what it got. */
 int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err);
 
 #endif

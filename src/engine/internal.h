@@ -154,6 +154,15 @@ typedef struct ash_journal {
 
 /* ---- the engine ---- */
 
+/* trim.c: of the thread that looks after it. */
+typedef struct ash_trim {
+    int64_t looked_ms; /* 0: never */
+    bool was_over;     /* the limit, at that look */
+    bool failed;       /* and was told; it is not tried again */
+    uint64_t in_use;   /* at that look */
+    uint64_t rest;     /* too much all the same, when it was last given back */
+} ash_trim;
+
 enum { ASH_CACHE_SETS = 1024, ASH_CACHE_WAYS = 4 };
 
 struct ash_engine {
@@ -191,6 +200,8 @@ struct ash_engine {
     struct ash_writer writer;
     pthread_t writer_thread;
     bool writer_runs;
+    bool closed_well; /* the writer has ended, and what it was given is committed */
+    ash_trim trim;
 
     ash_mutex watch_lock;
     ash_cond watch_cond;
@@ -361,6 +372,9 @@ void ash__reserve_use(ash_engine *e); /* let it go, if the disk is full */
 void ash__reserve_let_go(ash_engine *e);
 bool ash__reserve_is_disk_full(const ash_engine *e);
 void ash__reserve_close(ash_engine *e);
+
+/* trim.c: when the writer has stopped. */
+void ash__trim_at_close(ash_engine *e);
 
 /* drops.c */
 int ash__drops_turn(ash_writer *w, ash_error *err);

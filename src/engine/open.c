@@ -406,6 +406,7 @@ int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_eng
     ash_engine_options writing = *opts;
     writing.read_only = false;
     writing.must_exist = true;
+    writing.trim_slack_bytes = -1;
     ash_error why = ASH_ERROR_INIT;
     int written = open_once(folder, &writing, out, &pending, &why);
     if (written == ASH_ENOSPC || written == ASH_ECORRUPT) {
@@ -425,6 +426,7 @@ void ash__engine_close(ash_engine *e)
     if (e == NULL)
         return;
     ash__writer_stop(e);
+    ash__trim_at_close(e);
     engine_free(e);
 }
 

@@ -315,6 +315,7 @@ static void mark_closed(ash_writer *w)
     if (result != 0)
         ash__log(ASH_LOG_ERROR, "the store was not marked as closed: %s", err.text);
     ash__batch_abort(w);
+    w->engine->closed_well = result == 0 && w->engine->queue.stuck == 0;
 }
 
 static void *writer_main(void *arg)

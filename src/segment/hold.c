@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "segment/internal.h"
 
-#include "base/file.h"
 #include "base/mem.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum { FIRST_CHAINS = 1024 };
@@ -142,63 +140,8 @@ void ash__segments_stats(ash_segments *s, ash_segments_stats *out)
     for (size_t i = 0; i < s->hold_count; i++)
         out->held += s->holds[s->hold_first + i].extent.blocks;
     out->held += s->waiting_blocks;
+    out->free += s->punching_blocks;
     out->staged = s->staged_blocks;
     out->pins = s->pin_count;
     ash__mutex_unlock(&s->lock);
-}
-
-static int punch_spans(ash_segments *s, ash_segment *seg, const ash_span *spans, uint32_t count,
-                       uint64_t *freed, ash_error *err)
-{
-    int fd = -1;
-    int result = ash__segment_open_fd(s, seg, &fd, err);
-    for (uint32_t i = 0; result == 0 && i < count; i++) {
-        off_t len = (off_t)spans[i].blocks * ASH_BLOCK_BYTES;
-        if (ash__io()->punch(fd, (off_t)spans[i].block * ASH_BLOCK_BYTES, len) != 0)
-            result = ash__fail_errno(err, errno, "cannot punch segment %08x", (unsigned)seg->id);
-        else
-            *freed += (uint64_t)len;
-    }
-    ash__file_close(fd);
-    return result;
-}
-
-/* Spans leave the free list while their holes are punched, lest somebody writes into one. */
-static int punch_segment(ash_segments *s, uint32_t id, uint64_t *freed, ash_error *err)
-{
-    int result = ash__segment_load(s, id, err);
-    if (result != 0)
-        return result;
-    ash__mutex_lock(&s->lock);
-    ash_segment *seg = ash__segment_find(s, id);
-    ash_span *spans = seg->spans;
-    uint32_t count = seg->span_count;
-    seg->spans = NULL;
-    seg->span_count = seg->span_capacity = seg->largest = 0;
-    ash__mutex_unlock(&s->lock);
-    if (count > 0)
-        result = punch_spans(s, seg, spans, count, freed, err);
-    ash__mutex_lock(&s->lock);
-    for (uint32_t i = 0; i < count; i++)
-        ash__space_free(s, (ash_extent){id, spans[i].block, spans[i].blocks});
-    ash__mutex_unlock(&s->lock);
-    ash__free(spans);
-    return result;
-}
-
-int ash__segments_punch(ash_segments *s, uint64_t *freed_bytes, ash_error *err)
-{
-    int result = 0;
-    *freed_bytes = 0;
-    ash__mutex_lock(&s->lock);
-    uint32_t count = s->table_count;
-    ash__mutex_unlock(&s->lock);
-    for (uint32_t id = 1; result == 0 && id <= count; id++) {
-        ash__mutex_lock(&s->lock);
-        bool there = ash__segment_find(s, id) != NULL;
-        ash__mutex_unlock(&s->lock);
-        if (there)
-            result = punch_segment(s, id, freed_bytes, err);
-    }
-    return result;
 }

@@ -57,11 +57,12 @@ typedef struct ash_pin {
 struct ash_segments {
     ash_segments_options opts;
     char *folder;
-    ash_mutex lock; /* guards all below */
-    ash_cond grown;
-    bool growing;        /* one thread is making a new segment */
-    ash_cond sync_ended; /* of any segment */
-    ash_segment **table; /* by id - 1; NULL where there is none */
+    ash_mutex lock;           /* guards all below */
+    ash_cond grown;           /* also: a piece is punched */
+    bool growing;             /* one thread is making a new segment */
+    uint64_t punching_blocks; /* free, but out of the list while they are punched */
+    ash_cond sync_ended;      /* of any segment */
+    ash_segment **table;      /* by id - 1; NULL where there is none */
     uint32_t table_count;
     uint32_t open_fds; /* for writing */
     uint64_t staged_blocks;
@@ -96,6 +97,10 @@ int ash__segment_load(ash_segments *s, uint32_t id, ash_error *err); /* unlocked
 int ash__space_take(ash_segments *s, uint32_t blocks, ash_extent *out,
                     ash_error *err); /* unlocked */
 void ash__space_free(ash_segments *s, ash_extent extent);
+/* Of the first free span of at least `least` blocks that reaches behind `from`: what lies there, at
+ * most `most` blocks. */
+bool ash__space_take_from(ash_segment *seg, uint32_t from, uint32_t least, uint32_t most,
+                          ash_extent *out);
 
 /* hold.c */
 ash_pin *ash__pin_find(ash_segments *s, uint64_t key);

@@ -138,8 +138,18 @@ typedef struct ash_segments_stats {
 } ash_segments_stats;
 void ash__segments_stats(ash_segments *s, ash_segments_stats *out);
 
-/* Punch all free extents out of the files. */
-int ash__segments_punch(ash_segments *s, uint64_t *freed_bytes, ash_error *err);
+/* Punch free extents out of the files, of which they then take no place on the disk.  Anybody may
+ * write meanwhile.  *freed_bytes: what the file system gave back, also after a failure, which
+ * leaves everything as it is but for holes. */
+typedef struct ash_punch_options {
+    uint32_t least_blocks;    /* shorter free spans are left alone */
+    bool (*go_on)(void *ctx); /* asked between pieces; false ends it, well.  NULL: to the end */
+    void *ctx;
+} ash_punch_options;
+int ash__segments_punch(ash_segments *s, const ash_punch_options *opts, uint64_t *freed_bytes,
+                        ash_error *err);
+/* What the files take on the disk. */
+int ash__segments_taken(ash_segments *s, uint64_t *bytes, ash_error *err);
 
 /* Around fork(): the child may then read. */
 void ash__segments_lock(ash_segments *s);

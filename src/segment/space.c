@@ -231,10 +231,11 @@ static uint32_t next_size(const ash_segments *s, uint32_t need)
     return blocks < need + 1 ? need + 1 : (uint32_t)blocks;
 }
 
-/* Called and returns with the lock held, which it gives up while the file is made. */
+/* Called and returns with the lock held, which it gives up while the file is made.  Where what is
+ * being punched has room enough nothing is made: the disk may be full. */
 static int grow(ash_segments *s, uint32_t need, ash_error *err)
 {
-    if (s->growing) {
+    if (s->growing || s->punching_blocks >= need) {
         ash__cond_wait(&s->grown, &s->lock);
         return 0;
     }
@@ -285,6 +286,27 @@ void ash__space_free(ash_segments *s, ash_extent extent)
 {
     ash_segment *seg = ash__segment_find(s, extent.segment);
     span_add(seg, extent.block, extent.blocks);
+}
+
+bool ash__space_take_from(ash_segment *seg, uint32_t from, uint32_t least, uint32_t most,
+                          ash_extent *out)
+{
+    uint32_t at = span_position(seg, from);
+    while (at < seg->span_count && seg->spans[at].blocks < least)
+        at++;
+    if (at == seg->span_count)
+        return false;
+    ash_span whole = seg->spans[at];
+    uint32_t start = whole.block > from ? whole.block : from;
+    uint32_t left = whole.block + whole.blocks - start;
+    uint32_t blocks = left < most ? left : most;
+    span_remove(seg, at);
+    if (left > blocks)
+        span_insert(seg, at, (ash_span){start + blocks, left - blocks});
+    if (start > whole.block)
+        span_insert(seg, at, (ash_span){whole.block, start - whole.block});
+    *out = (ash_extent){seg->id, start, blocks};
+    return true;
 }
 
 void ash__segments_give(ash_segments *s, ash_extent extent)

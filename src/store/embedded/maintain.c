@@ -3,6 +3,7 @@
 
 #include "store/embedded/findings.h"
 #include "store/embedded/maintain.h"
+#include "store/embedded/views.h"
 
 #include <string.h>
 
@@ -163,13 +164,36 @@ static int validate(ash_embedded *s, const bson_t *action, ash_progress_fn progr
     return rc;
 }
 
+static int find_to_compact(ash_embedded *s, const bson_t *action, ash_error *err)
+{
+    const ash_coll *coll = NULL;
+    const char *name;
+    ash_view *v = NULL;
+    char *db = NULL;
+    int rc = split_namespace(action, "compact", &db, &name, err);
+    if (rc == 0)
+        rc = ash__snapshot_open(s->engine, &v, err);
+    if (rc == 0)
+        rc = ash__catalog_find(v, db, name, &coll, err);
+    if (rc == 0 && coll == NULL)
+        rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "collection does not exist");
+    if (rc == 0)
+        rc = ash__view_refuse(coll, err);
+    ash__snapshot_close(v);
+    ash__free(db);
+    return rc;
+}
+
+/* Collections share the segments, so that all are compacted with one. */
 static int compact(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
                    bson_t *out, ash_error *err)
 {
     uint64_t freed = 0;
-    (void)action, (void)progress, (void)ctx;
+    (void)progress, (void)ctx;
     int rc = s->read_only ? ash__fail(err, ASH_EREADONLY, "the store is open for reading only")
-                          : ash__engine_compact(s->engine, &freed, err);
+                          : find_to_compact(s, action, err);
+    if (rc == 0)
+        rc = ash__engine_compact(s->engine, &freed, err);
     if (rc == 0) {
         bson_init(out);
         bson_append_int64(out, "bytesFreed", -1, (int64_t)freed);
@@ -180,23 +204,32 @@ static int compact(ash_embedded *s, const bson_t *action, ash_progress_fn progre
 /* ---- all actions ---- */
 
 typedef struct action_kind {
-    const char *name, *argument; /* argument: the one that is true or false, or NULL */
+    const char *name;
+    const char *arguments[2]; /* true or false, each; NULL: there is none */
     int (*run)(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
                bson_t *out, ash_error *err);
 } action_kind;
 
 static const action_kind kinds[] = {
-    {"check", "payloads", check},
-    {"validate", "full", validate},
-    {"compact", NULL, compact},
-    {"backup", "verify", ash__embedded_backup},
+    {"check", {"payloads"}, check},
+    {"validate", {"full"}, validate},
+    {"compact", {NULL}, compact},
+    {"backup", {"verify", "replace"}, ash__embedded_backup},
 };
+
+static bool has_argument(const action_kind *kind, const char *name)
+{
+    bool has = false;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(kind->arguments); i++)
+        has = has || (kind->arguments[i] != NULL && strcmp(kind->arguments[i], name) == 0);
+    return has;
+}
 
 /* What is passed over would be missed: a misspelt "payloads" would read none, or all. */
 static int check_arguments(const action_kind *kind, ash_doc_iter it, ash_error *err)
 {
     while (ash__doc_iter_next(&it)) {
-        if (kind->argument == NULL || strcmp(it.name, kind->argument) != 0)
+        if (!has_argument(kind, it.name))
             return ash__fail(err, ASH_EINVAL, "maintenance action %s has no argument '%s'",
                              kind->name, it.name);
         if (it.value.type != BSON_TYPE_BOOL && !ash__value_is_number(it.value))

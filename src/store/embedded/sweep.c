@@ -45,6 +45,11 @@ static void retry_round(ash_embedded *s)
         ash__log(ASH_LOG_WARN, "cannot delete old retry results: %s", err.text);
 }
 
+static bool is_going_on(void *ctx)
+{
+    return !ash__sweep_is_over(ctx);
+}
+
 /* Pins are looked after several times before they could lapse. */
 static int64_t pause_of(const ash_embedded *s)
 {
@@ -70,6 +75,7 @@ static void *sweep(void *arg)
             retry_round(s);
             retries_at = ash__clock_ms() + RETRY_SWEEP_MS;
         }
+        ash__engine_trim(s->engine, is_going_on, s);
     }
     return NULL;
 }

@@ -170,10 +170,15 @@ static void test_embedded_admin__maintenance(void **state)
     bson_destroy(&out);
     maintain(f, "{\"compact\":\"test.things\"}", &out);
     bson_destroy(&out);
-    bson_t *action = fixture_json("{\"validate\":\"test.none\"}");
-    assert_int_equal(ash_store_maintain(f->store, action, NULL, NULL, &out, &f->err),
-                     ASH_ENOTFOUND);
-    bson_destroy(action);
+    static const char *const none[] = {"{\"validate\":\"test.none\"}",
+                                       "{\"compact\":\"test.none\"}"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(none); i++) {
+        bson_t *action = fixture_json(none[i]);
+        assert_int_equal(ash_store_maintain(f->store, action, NULL, NULL, &out, &f->err),
+                         ASH_ENOTFOUND);
+        assert_int_equal(ash_error_server_code(&f->err), 26);
+        bson_destroy(action);
+    }
 }
 
 static void test_embedded_admin__databases(void **state)

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segment/internal.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+/* Only what is in the free list is punched: every block there may be overwritten at once (see the
+ * states in segment.h), and to whoever should look at it all the same, zeros are no worse than
+ * another record.  No durable state points there, since a commit's extents come to the list when
+ * it is durable, those of one whose fate is not known never (engine/batch.c); no snapshot and no
+ * backup, since extents are held until the oldest of them is newer than that commit; no pin, since
+ * a pinned extent waits for its last one.
+ *
+ * A piece leaves the list while it is punched, lest somebody write into it.  While the kernel is
+ * at it, writes to the file and its page faults wait, and so does a writer for whom there is no
+ * other room: a few milliseconds for a piece of this size. */
+enum { PIECE_BLOCKS = (64 << 20) / ASH_BLOCK_BYTES, STAT_BLOCK_BYTES = 512 };
+
+static uint64_t taken_by(const struct stat *st)
+{
+    return (uint64_t)st->st_blocks * STAT_BLOCK_BYTES;
+}
+
+static uint32_t count_segments(ash_segments *s)
+{
+    ash__mutex_lock(&s->lock);
+    uint32_t count = s->table_count;
+    ash__mutex_unlock(&s->lock);
+    return count;
+}
+
+static bool is_there(ash_segments *s, uint32_t id)
+{
+    ash__mutex_lock(&s->lock);
+    bool there = ash__segment_find(s, id) != NULL;
+    ash__mutex_unlock(&s->lock);
+    return there;
+}
+
+/* Can the segment have a free span of that length?  Most are known without their map. */
+static bool may_have_span(ash_segments *s, uint32_t id, uint32_t blocks)
+{
+    ash__mutex_lock(&s->lock);
+    const ash_segment *seg = ash__segment_find(s, id);
+    bool may = seg != NULL &&
+               (seg->loaded ? seg->largest >= blocks : seg->blocks - 1 - seg->used >= blocks);
+    ash__mutex_unlock(&s->lock);
+    return may;
+}
+
+static bool take_piece(ash_segments *s, uint32_t id, uint32_t from, uint32_t least, ash_extent *out)
+{
+    ash__mutex_lock(&s->lock);
+    bool taken = ash__space_take_from(ash__segment_find(s, id), from, least, PIECE_BLOCKS, out);
+    if (taken)
+        s->punching_blocks += out->blocks;
+    ash__mutex_unlock(&s->lock);
+    return taken;
+}
+
+static void give_piece(ash_segments *s, ash_extent piece)
+{
+    ash__mutex_lock(&s->lock);
+    s->punching_blocks -= piece.blocks;
+    ash__space_free(s, piece);
+    ash__cond_broadcast(&s->grown);
+    ash__mutex_unlock(&s->lock);
+}
+
+/* What others write into the file meanwhile counts against what was freed, so it is looked at
+ * around each piece. */
+static int punch_piece(int fd, ash_extent piece, uint64_t *freed, ash_error *err)
+{
+    struct stat before, after;
+    off_t at = (off_t)piece.block * ASH_BLOCK_BYTES, len = (off_t)piece.blocks * ASH_BLOCK_BYTES;
+    bool known = fstat(fd, &before) == 0;
+    if (ash__io()->punch(fd, at, len) != 0)
+        return ash__fail_errno(err, errno, "cannot punch segment %08x", (unsigned)piece.segment);
+    if (known && fstat(fd, &after) == 0 && taken_by(&after) < taken_by(&before))
+        *freed += taken_by(&before) - taken_by(&after);
+    return 0;
+}
+
+static bool goes_on(const ash_punch_options *opts)
+{
+    return opts->go_on == NULL || opts->go_on(opts->ctx);
+}
+
+static int punch_segment(ash_segments *s, uint32_t id, const ash_punch_options *opts,
+                         uint64_t *freed, ash_error *err)
+{
+    ash_extent piece;
+    uint32_t from = 1;
+    int fd = -1;
+    if (!may_have_span(s, id, opts->least_blocks))
+        return 0;
+    int result = ash__segment_load(s, id, err);
+    if (result != 0)
+        return result;
+    ash__mutex_lock(&s->lock);
+    ash_segment *seg = ash__segment_find(s, id);
+    ash__mutex_unlock(&s->lock);
+    result = ash__segment_open_fd(s, seg, &fd, err);
+    while (result == 0 && goes_on(opts) && take_piece(s, id, from, opts->least_blocks, &piece)) {
+        result = punch_piece(fd, piece, freed, err);
+        give_piece(s, piece);
+        from = piece.block + piece.blocks;
+    }
+    ash__file_close(fd);
+    return result;
+}
+
+int ash__segments_punch(ash_segments *s, const ash_punch_options *opts, uint64_t *freed_bytes,
+                        ash_error *err)
+{
+    int result = 0;
+    uint32_t count = count_segments(s);
+    *freed_bytes = 0;
+    for (uint32_t id = 1; result == 0 && id <= count && goes_on(opts); id++)
+        result = punch_segment(s, id, opts, freed_bytes, err);
+    return result;
+}
+
+int ash__segments_taken(ash_segments *s, uint64_t *bytes, ash_error *err)
+{
+    int result = 0;
+    uint32_t count = count_segments(s);
+    *bytes = 0;
+    for (uint32_t id = 1; result == 0 && id <= count; id++) {
+        struct stat st;
+        if (!is_there(s, id))
+            continue;
+        char *path = ash__segment_path(s, id);
+        if (stat(path, &st) == 0)
+            *bytes += taken_by(&st);
+        else
+            result = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
+        ash__free(path);
+    }
+    return result;
+}
