@@ -49,6 +49,7 @@ typedef struct ash_engine_options {
     /* Free space that stays on the disk, besides half of what is in use; 0 = 64 MiB, < 0: all */
     int64_t trim_slack_bytes;
     int64_t trim_interval_ms; /* between two looks at it; 0 = 30000 */
+    int64_t trim_span_bytes;  /* shorter free spans are left alone; 0 = 1 MiB */
     ash_filter_hooks filters;
     bool unsafe_skip_segment_sync; /* tests: break rule 1 */
     int64_t journal_after;         /* commits that somebody waited for before a new store gets its

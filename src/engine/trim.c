@@ -65,8 +65,9 @@ static bool takes_too_much(ash_engine *e, uint64_t *in_use, uint64_t *excess)
 
 static void give_back(ash_engine *e, bool (*go_on)(void *ctx), void *ctx)
 {
+    int64_t least = e->opts.trim_span_bytes != 0 ? e->opts.trim_span_bytes : LEAST_SPAN_BYTES;
     ash_punch_options opts = {
-        .least_blocks = LEAST_SPAN_BYTES / ASH_BLOCK_BYTES, .go_on = go_on, .ctx = ctx};
+        .least_blocks = (uint32_t)(least / ASH_BLOCK_BYTES), .go_on = go_on, .ctx = ctx};
     ash_error err = ASH_ERROR_INIT;
     uint64_t freed, in_use, rest = 0;
     int result = ash__segments_punch(e->segments, &opts, &freed, &err);

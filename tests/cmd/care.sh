@@ -277,4 +277,33 @@ case_server_leaves_files_alone_without_background() {
     stop_server
 }
 
+taken() { # FOLDER: KiB on the disk
+    du -sk "$1" | cut -f1
+}
+
+case_deleted_files_give_their_space_back() {
+    store=$scratch/shrunk
+    head -c 104857600 /dev/urandom >"$scratch/in"
+    echo kept | "$ASHLAR" -s "$store" put - kept
+    "$ASHLAR" -s "$store" -q put "$scratch/in" large
+    [ "$(taken "$store")" -gt 102400 ]
+    "$ASHLAR" -s "$store" -q rm large
+    [ "$(taken "$store")" -lt 20480 ]
+    "$ASHLAR" -s "$store" check
+    # Room that is not worth it stays, and all of it is used again.
+    head -c 52428800 "$scratch/in" | "$ASHLAR" -s "$store" put - half
+    "$ASHLAR" -s "$store" -q rm half
+    [ "$(taken "$store")" -gt 51200 ]
+    "$ASHLAR" -s "$store" -q put "$scratch/in" large
+    "$ASHLAR" -s "$store" cat large | cmp - "$scratch/in"
+    [ "$("$ASHLAR" -s "$store" cat kept)" = kept ]
+    "$ASHLAR" -s "$store" check
+    start_server "$store"
+    "$ASHLAR" -s "$store" -q rm large
+    stop_server
+    [ "$(taken "$store")" -lt 20480 ]
+    [ "$("$ASHLAR" -s "$store" cat kept)" = kept ]
+    "$ASHLAR" -s "$store" check
+}
+
 run_cases

@@ -11,7 +11,8 @@
 /* usage: workload FOLDER ACKS SEED STEPS REOPENS
  *
  * The process that is recorded: does the steps of a seed to a store in FOLDER and acknowledges each
- * in the file ACKS.  With an odd seed, the engine uses its journal wherever it can.
+ * in the file ACKS.  With an odd seed, the engine uses its journal wherever it can; with every
+ * other pair of seeds, it gives free space back all the time.
  * ASH_BREAK_RULE=1, 2 or 3 breaks that rule of the engine. */
 int main(int argc, char **argv)
 {
@@ -21,6 +22,7 @@ int main(int argc, char **argv)
         return 2;
     broken_rule_from_environment();
     ash__embedded_journal_eagerly(atoi(argv[3]) % 2 != 0);
+    ash__embedded_trim_eagerly(atoi(argv[3]) / 2 % 2 == 0);
     int acks = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (acks < 0)
         return 2;

@@ -15,7 +15,7 @@
 
 /* Disk space that a smaller store gives back: ash__engine_trim, ash__engine_compact, closing. */
 
-enum { LARGE = 200000, LARGE_BLOCKS = 49, COUNT = 60, KEPT = 3, SEGMENT_BYTES = 8 << 20 };
+enum { LARGE = 200000, LARGE_BLOCKS = 49, COUNT = 36, KEPT = 3, SEGMENT_BYTES = 4 << 20 };
 
 static const uint64_t large_bytes = (uint64_t)LARGE_BLOCKS * ASH_BLOCK_BYTES;
 
@@ -349,10 +349,14 @@ static void test_engine_trim__uncommitted_deletions_are_kept(void **state)
     fixture *f = *state;
     fixture_close(f);
     f->opts.interval_ms = 3600000;
+    f->opts.journal_after = 1;
     f->opts.journal_always = true;
     fixture_open(f);
     fill(f);
-    for (uint64_t rid = KEPT + 1; rid <= COUNT; rid++)
+    insert(f, COUNT + 1);
+    assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
+    assert_true(f->engine->journal.fd >= 0);
+    for (uint64_t rid = KEPT + 1; rid <= COUNT + 1; rid++)
         assert_ok(fixture_delete(f, "c", rid), &f->err);
     look(f, 3);
     assert_int_equal(atomic_load(&punches), 0);
@@ -430,11 +434,6 @@ static void test_engine_trim__writers_wait_on_a_full_disk(void **state)
 {
     fixture *f = *state;
     late_writer w = {.f = f};
-    fixture_close(f);
-    fixture_remove(f->folder);
-    f->opts.segment_bytes = 4 << 20; /* so that one such record fits a segment */
-    fixture_open(f);
-    fixture_create(f, "c", NULL);
     for (int32_t i = 1; i <= 20; i++)
         insert(f, i);
     ash_engine_stats stats;

@@ -122,6 +122,7 @@ static int embedded_open(const char *uri, const ash_store_options *opts, ash_sto
         .pin_timeout_ms = opts->pin_timeout_ms,
         .trim_slack_bytes = eager_trim,
         .trim_interval_ms = eager_trim,
+        .trim_span_bytes = eager_trim ? 4096 : 0,
         .filters = ash__embedded_hooks,
         .unsafe_skip_segment_sync = skip_segment_sync,
         .unsafe_reuse_at_once = reuse_at_once,

@@ -70,7 +70,7 @@ void ash__embedded_break_rules(bool pointers_before_payloads, bool reuse_before_
 /* Tests only, before a store is opened: use a journal from the first commit on, and always. */
 void ash__embedded_journal_eagerly(bool eagerly);
 /* Tests only, before a store is opened: let no more free space stay on the disk than half of what
- * is in use, and look at it all the time. */
+ * is in use, in spans of any length, and look at it all the time. */
 void ash__embedded_trim_eagerly(bool eagerly);
 
 static inline ash_embedded *ash__embedded(ash_store *store)
