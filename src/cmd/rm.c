@@ -98,7 +98,11 @@ const ash_cmd_verb ash__cmd_rm = {
     .group = "files",
     .synopsis = "[-r] NAME...",
     .summary = "delete files",
-    .details = "Deletes all revisions of NAME; NAME@REV and id:VALUE delete one file.",
+    .details =
+        "Deletes all revisions of NAME; NAME@REV and id:VALUE delete one file.  Their space is "
+        "used again; what is free\n"
+        "beyond 64 MiB and half of what is in use goes back to the file system, of a served store "
+        "after a minute.",
     .options = options,
     .min_words = 1,
     .max_words = -1,

@@ -133,7 +133,9 @@ static const ash_wire_command_info commands[] = {
     {"commitTransaction", NULL, NO_ARGS, ADMIN | API1 | REFUSED | LENIENT,
      ash__run_refuse_transaction, NO_TRANSACTIONS},
     {"compact", NULL, ARGS({"force", BOOL}, {"freeSpaceTargetMB", NUMBER}), ASH_COMMAND_COLLECTION,
-     ash__run_compact, NULL},
+     ash__run_compact,
+     "gives back what is free in the whole store, as collections share it; freeSpaceTargetMB is "
+     "ignored"},
     {"configureFailPoint", NULL, ARGS({"mode", HINT}, {"data", DOC}), ADMIN | ASH_COMMAND_TEST,
      ash__run_configure_fail_point,
      "three fail points for driver test suites, only with --test-commands"},
