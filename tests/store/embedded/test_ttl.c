@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void create_index(fixture *f, const char *specs)
 {
@@ -126,6 +127,41 @@ static void test_embedded_ttl__by_itself(void **state)
     assert_int_equal(fixture_count(f, f->c, "{}"), 0);
 }
 
+/* What the store's segment files take on the disk. */
+static int64_t taken(const fixture *f)
+{
+    int64_t bytes = 0;
+    for (unsigned id = 1; id < 8; id++) {
+        char path[sizeof f->folder + 32];
+        struct stat st;
+        snprintf(path, sizeof path, "%s/segments/%08x.seg", f->folder, id);
+        if (stat(path, &st) == 0)
+            bytes += (int64_t)st.st_blocks * 512;
+    }
+    return bytes;
+}
+
+static void test_embedded_ttl__free_space_is_given_back_meanwhile(void **state)
+{
+    fixture *f = *state;
+    fixture_close(f);
+    f->opts.ttl_interval_ms = 20;
+    ash__embedded_trim_eagerly(true);
+    fixture_open(f);
+    ash__embedded_trim_eagerly(false);
+    for (int n = 0; n < 12; n++) {
+        bson_t *chunk = fixture_chunk(1, n, 0, 255 << 10);
+        assert_ok(ash_collection_insert_one(f->c, chunk, NULL, &f->err), &f->err);
+        bson_destroy(chunk);
+    }
+    assert_true(taken(f) >= 12 * (255 << 10));
+    assert_ok(ash_collection_drop(f->c, NULL, &f->err), &f->err);
+    int64_t until = ash__clock_ms() + 20000;
+    while (taken(f) > 100000 && ash__clock_ms() < until)
+        ash__clock_sleep_ms(10);
+    assert_true(taken(f) <= 100000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -133,6 +169,7 @@ int main(void)
         EMBEDDED(test_embedded_ttl__descending_and_many),
         EMBEDDED(test_embedded_ttl__damage_stops_nothing_else),
         EMBEDDED(test_embedded_ttl__by_itself),
+        EMBEDDED(test_embedded_ttl__free_space_is_given_back_meanwhile),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
