@@ -43,7 +43,7 @@ static _Noreturn void be_worker(run *r)
     steps_run_options opts = {.folder = r->store, .count = STEPS, .reopens = 20, .acks = acks};
     REQUIRE(acks >= 0);
     ash__embedded_journal_eagerly(rng_below(&r->random, 2) == 0);
-    ash__embedded_trim_eagerly(rng_below(&r->random, 2) == 0);
+    steps_trim_eagerly(rng_below(&r->random, 2) == 0);
     int result = steps_run(r->models, &opts, &err);
     if (result != 0)
         fprintf(stderr, "# seed %llu: %s\n", (unsigned long long)r->seed, err.text);

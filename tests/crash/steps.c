@@ -4,16 +4,26 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "store/embedded/embedded.h"
 
 #include <stdio.h>
 #include <unistd.h>
+
+static bool trims;
+
+void steps_trim_eagerly(bool eagerly)
+{
+    trims = eagerly;
+    ash__embedded_trim_eagerly(eagerly);
+}
 
 ash_store *steps_open_store(const char *folder, bool read_only, ash_error *err)
 {
     ash_store *store = NULL;
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
     opts.segment_bytes = 4 << 20;
-    opts.ttl_interval_ms = 20; /* so often the store looks after itself */
+    if (trims)
+        opts.ttl_interval_ms = 20; /* so often the store looks after itself */
     opts.no_server = true;
     opts.read_only = read_only;
     return ash_store_open(folder, &opts, &store, err) == 0 ? store : NULL;

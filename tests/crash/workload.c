@@ -22,7 +22,7 @@ int main(int argc, char **argv)
         return 2;
     broken_rule_from_environment();
     ash__embedded_journal_eagerly(atoi(argv[3]) % 2 != 0);
-    ash__embedded_trim_eagerly(atoi(argv[3]) / 2 % 2 == 0);
+    steps_trim_eagerly(atoi(argv[3]) / 2 % 2 == 0);
     int acks = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (acks < 0)
         return 2;

@@ -260,14 +260,19 @@ static void test_engine_space__drop_goes_on_after_reopening(void **state)
 static void test_engine_space__compaction_gives_holes_back(void **state)
 {
     fixture *f = *state;
-    uint64_t freed = 0;
+    uint64_t freed = 0, before = 0, after = 0;
     fixture_create(f, "c", NULL);
     for (int32_t i = 1; i <= 10; i++)
         insert_large(f, i);
     for (uint64_t rid = 1; rid <= 10; rid += 2)
         assert_ok(fixture_delete(f, "c", rid), &f->err);
+    assert_ok(ash__segments_taken(f->engine->segments, &before, &f->err), &f->err);
     assert_ok(ash__engine_compact(f->engine, &freed, &f->err), &f->err);
+    assert_ok(ash__segments_taken(f->engine->segments, &after, &f->err), &f->err);
     assert_true(freed >= 5 * 15 * 4096);
+    assert_int_equal(freed, before - after);
+    assert_ok(ash__engine_compact(f->engine, &freed, &f->err), &f->err);
+    assert_int_equal(freed, 0);
     insert_large(f, 11);
     fixture_check(f);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Disk space that a smaller store gives back: ash__engine_trim, ash__engine_compact, closing. */
+/* Disk space that a smaller store gives back: ash__engine_trim, and closing. */
 
 enum { LARGE = 200000, LARGE_BLOCKS = 49, COUNT = 36, KEPT = 3, SEGMENT_BYTES = 4 << 20 };
 
@@ -125,16 +125,21 @@ static void look(fixture *f, int times)
     }
 }
 
-static void assert_whole(fixture *f, uint64_t count)
+static void assert_sees(fixture *f, ash_view *v, uint64_t count)
 {
     ash_record record;
     bool found;
-    ash_view *v = fixture_view(f);
+    const ash_coll *c = fixture_coll(f, v, "c");
     for (uint64_t rid = 1; rid <= count; rid++) {
-        const ash_coll *c = fixture_coll(f, v, "c");
         assert_ok(ash__record_get(v, c, rid, &record, &found, &f->err), &f->err);
         assert_true(found && fixture_chunk_is(record.doc, (int32_t)rid, (int32_t)rid, LARGE));
     }
+}
+
+static void assert_whole(fixture *f, uint64_t count)
+{
+    ash_view *v = fixture_view(f);
+    assert_sees(f, v, count);
     ash__snapshot_close(v);
     fixture_check(f);
 }
@@ -268,17 +273,11 @@ static void test_engine_trim__churn_is_left_alone(void **state)
 static void test_engine_trim__snapshots_keep_what_they_see(void **state)
 {
     fixture *f = *state;
-    ash_record record;
-    bool found;
     fill(f);
     ash_view *v = fixture_view(f);
     shrink(f);
     look(f, 3);
-    for (uint64_t rid = 1; rid <= COUNT; rid++) {
-        const ash_coll *c = fixture_coll(f, v, "c");
-        assert_ok(ash__record_get(v, c, rid, &record, &found, &f->err), &f->err);
-        assert_true(found && fixture_chunk_is(record.doc, (int32_t)rid, (int32_t)rid, LARGE));
-    }
+    assert_sees(f, v, COUNT);
     assert_int_equal(atomic_load(&punches), 0);
     ash__snapshot_close(v);
     look(f, 2);
@@ -474,21 +473,6 @@ static void test_engine_trim__not_for_reading_only(void **state)
     assert_whole(f, KEPT);
 }
 
-static void test_engine_trim__compaction_tells_what_it_gave(void **state)
-{
-    fixture *f = *state;
-    uint64_t freed = 0, before;
-    fill(f);
-    shrink(f);
-    before = taken(f);
-    assert_ok(ash__engine_compact(f->engine, &freed, &f->err), &f->err);
-    assert_int_equal(freed, before - taken(f));
-    assert_true(freed >= (COUNT - KEPT - 1) * large_bytes);
-    assert_ok(ash__engine_compact(f->engine, &freed, &f->err), &f->err);
-    assert_int_equal(freed, 0);
-    assert_given_back(f);
-}
-
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -507,7 +491,6 @@ int main(void)
         TEST(test_engine_trim__failure_is_harmless),
         TEST(test_engine_trim__writers_wait_on_a_full_disk),
         TEST(test_engine_trim__not_for_reading_only),
-        TEST(test_engine_trim__compaction_tells_what_it_gave),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
