@@ -20,8 +20,9 @@ enum { LEAST_SPAN_BYTES = 1 << 20 };
 /* Who deletes much in order to write it anew has begun by then. */
 enum { LOOK_EVERY_MS = 30000 };
 
-/* Somebody may wait for the folder's lock when the store is closed; the next one goes on. */
-enum { AT_CLOSE_MS = 2000 };
+/* Who waits for the folder's lock when the store is closed waits five seconds, if he did not say
+ * otherwise.  What is left is given back by the next one. */
+enum { AT_CLOSE_MS = 4000 };
 
 static bool is_off(const ash_engine *e)
 {
