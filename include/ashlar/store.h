@@ -463,9 +463,10 @@ int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err);
  *       errors: as findings}; nInvalidDocuments: those that cannot be read.  ASH_ENOTFOUND (26).
  *   {compact: any value}       give free space of the whole store back to the file system.
  *       {bytesFreed}; ASH_EREADONLY.
- *   {backup: "folder", verify: bool}       copy the store into a folder that is new or an earlier
- *       backup; verify: read all payloads of the copy (default false).  {records, copiedRecords,
- *       copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean, findingCount, findings}
+ *   {backup: "folder", verify: bool, replace: bool}   copy the store into a folder that is new or
+ * an earlier backup; verify: read all payloads of the copy; replace: also one that was changed by
+ * itself or is of a later state (both: default false).  {records, copiedRecords, copiedBytes,
+ * metaBytes, copiedMetaBytes, segments, damaged, clean, findingCount, findings}
  *
  * findings: the first 1,000 of findingCount, each {text, kind, invariant, …}: text is a line for
  * people, invariant a number of docs/FORMAT.md; where it applies db, collection, rid (the record's
