@@ -182,12 +182,13 @@ static void test_engine_journal__salvage_reads_it(void **state)
 static void test_engine_journal__backup_has_none(void **state)
 {
     fixture *f = *state, copy = *f;
+    ash_backup_options opts = {.replace = true};
     ash_backup_report report;
     journal_put_all(f, 1, 9);
     strcat(copy.folder, ".copy");
     copy.engine = NULL;
     for (int i = 0; i < 2; i++) {
-        assert_ok(ash__engine_backup(f->engine, copy.folder, NULL, &report, &f->err), &f->err);
+        assert_ok(ash__engine_backup(f->engine, copy.folder, &opts, &report, &f->err), &f->err);
         fixture_open(&copy);
         journal_expect_up_to(&copy, 8);
         journal_put_all(&copy, 9,
