@@ -113,10 +113,10 @@ int ash__backup_save_state(const ash_backup *b, bool trusted, ash_error *err)
     size_t len = trusted ? state_bytes(b) : HEAD + ASH_SUM_BYTES, at = HEAD;
     uint64_t own = 0;
     uint32_t count = 0;
-    if (ash__backup_target_commit(b, &own, err) != 0)
-        return err->code;
+    int result = ash__backup_target_commit(b, &own, err);
+    if (result != 0)
+        return result;
     uint8_t *state = ash__alloc(len);
-    memset(state, 0, len);
     for (uint32_t id = 1; trusted && id < b->segment_count; id++) {
         const ash_backup_segment *s = &b->list[id];
         if (s->now == NULL)
@@ -134,7 +134,7 @@ int ash__backup_save_state(const ash_backup *b, bool trusted, ash_error *err)
     ash__put_le32(state + 40, count);
     ash__put_le64(state + at, ash__checksum(state, at));
     char *path = ash__path_join(b->folder, ASH_BACKUP_STATE);
-    int result = ash__file_replace(path, state, len, err);
+    result = ash__file_replace(path, state, len, err);
     ash__free(path);
     ash__free(state);
     return result;
@@ -145,8 +145,7 @@ void ash__backup_start_segment(ash_backup *b, uint32_t id, uint32_t blocks)
     ash_backup_segment *s = ash__backup_segment(b, id);
     ash__free(s->now);
     s->blocks = blocks;
-    s->now = ash__alloc(map_bytes(blocks) + 1);
-    memset(s->now, 0, map_bytes(blocks));
+    s->now = ash__alloc(map_bytes(blocks) + 1); /* zeros */
 }
 
 void ash__backup_release_state(ash_backup *b)
