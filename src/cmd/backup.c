@@ -69,6 +69,8 @@ static void print_backup(const ash_cmd *cmd, const bson_t *report)
     ash__cmd_print_size(meta, sizeof meta, number(report, "copiedMetaBytes"));
     ash__cmd_print_size(all, sizeof all, number(report, "metaBytes"));
     int64_t records = number(report, "records"), payloads = number(report, "copiedRecords");
+    if (number(report, "metaBytes") == 0)
+        return; /* it was refused */
     ash__cmd_say(
         cmd, "%" PRId64 " document%s: %" PRId64 " payload%s copied (%s), and %s of %s of metadata",
         records, ash__cmd_s(records), payloads, ash__cmd_s(payloads), copied, meta, all);
@@ -115,8 +117,8 @@ const ash_cmd_verb ash__cmd_backup = {
         "then only what changed is\n"
         "written.  The store is checked before, and the copy, which is a store, after.  A damaged "
         "store leaves DEST as it was, and\n"
-        "so does one that is older than DEST, or whose DEST was changed by itself (but with "
-        "--replace).  While a backup is written,\n"
+        "so does one that was set back to an older state, or whose DEST was changed by itself (but "
+        "with --replace).  While a backup is written,\n"
         "and after one that was interrupted, DEST does not open: who wants an older copy to "
         "outlive that keeps two folders, in turn.",
     .options = options,

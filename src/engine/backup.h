@@ -20,8 +20,10 @@
  *    no superblock, so that it does not open half copied.  A backup that finds that file writes all
  *    metadata, and syncs every segment: what a killed backup wrote may be in memory only.  Where a
  *    sync fails, the file is cut to nothing, since its pages look written from then on.
- * 6. A target that was changed by itself since the last backup, or copied from a later state than
- *    the store has now, is left alone unless opts->replace says otherwise. */
+ * 6. A target that was changed by itself since the last backup, or copied from a state that is not
+ *    in the store's past, is left alone unless opts->replace says otherwise.  The numbers of
+ *    commits tell, and the change log: as far back as it goes, the newest entry that was copied has
+ *    to be in it. */
 
 #include "engine/internal.h"
 
@@ -37,6 +39,12 @@ typedef struct ash_backup_segment {
     bool touched; /* to be synced */
 } ash_backup_segment;
 
+/* The newest entry of the change log. */
+typedef struct ash_backup_log {
+    uint64_t time; /* 0: there is none */
+    uint64_t sum;
+} ash_backup_log;
+
 typedef struct ash_backup {
     ash_engine *engine;
     const ash_backup_options *opts;
@@ -51,9 +59,10 @@ typedef struct ash_backup {
     uint32_t segment_count;
     uint8_t *state; /* the file that the last backup left */
     size_t state_len;
-    uint64_t last_commit; /* of the store, which it copied */
-    uint64_t last_own;    /* of the copy, when it was done */
-    uint64_t commit;      /* of the store, which this one copies */
+    uint64_t last_commit;         /* of the store, which it copied */
+    uint64_t last_own;            /* of the copy, when it was done */
+    ash_backup_log last_log, log; /* then and now */
+    uint64_t commit;              /* of the store, which this one copies */
 
     /* The copied metadata. */
     MDB_env *env;

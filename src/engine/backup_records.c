@@ -228,10 +228,22 @@ static int sync_segments(ash_backup *b, ash_error *err)
     return result;
 }
 
+static int visit_log(ash_backup *b, MDB_val key, MDB_val value, ash_error *err)
+{
+    (void)err;
+    if (key.mv_size == 8 && value.mv_size > ASH_SUM_BYTES)
+        b->log = (ash_backup_log){ash__get_be64(key.mv_data),
+                                  ash__checksum((const uint8_t *)value.mv_data + ASH_SUM_BYTES,
+                                                value.mv_size - ASH_SUM_BYTES)};
+    return 0;
+}
+
 int ash__backup_records(ash_backup *b, ash_error *err)
 {
     b->buf = ash__alloc(record_max);
-    int result = walk(b, ASH_DB_SPACE, visit_space, err);
+    int result = walk(b, ASH_DB_OPLOG, visit_log, err);
+    if (result == 0)
+        result = walk(b, ASH_DB_SPACE, visit_space, err);
     if (result == 0)
         result = progress(b, err);
     if (result == 0)

@@ -12,13 +12,15 @@
  *   8 16  the store's id
  *  24  8  number of the commit that was copied
  *  32  8  number of the copy's own newest commit
- *  40  4  segments that follow
- *  44  4  0
- *  48  …  each: id 4, blocks 4, a bit a block (the lowest first, padded to 8 bytes): a record that
+ *  40  8  time of the newest entry of the change log; 0: there was none
+ *  48  8  XXH3-64 of that entry
+ *  56  4  segments that follow
+ *  60  4  0
+ *  64  …  each: id 4, blocks 4, a bit a block (the lowest first, padded to 8 bytes): a record that
  *         was written, or found whole, begins here
  *   …  8  XXH3-64 of all before */
 
-enum { HEAD = 48, ID_BYTES = 16, SEGMENT_HEAD = 8, FILE_MAX = 1 << 30, SEGMENT_IDS_MAX = 1 << 24 };
+enum { HEAD = 64, ID_BYTES = 16, SEGMENT_HEAD = 8, FILE_MAX = 1 << 30, SEGMENT_IDS_MAX = 1 << 24 };
 static const char magic[8] = {'A', 'S', 'H', 'C', 'O', 'P', 'Y', '1'};
 
 static size_t map_bytes(uint32_t blocks)
@@ -72,7 +74,9 @@ static bool take_state(ash_backup *b)
         return false;
     b->last_commit = ash__get_le64(b->state + 24);
     b->last_own = ash__get_le64(b->state + 32);
-    return take_segments(b, ash__get_le32(b->state + 40));
+    b->last_log.time = ash__get_le64(b->state + 40);
+    b->last_log.sum = ash__get_le64(b->state + 48);
+    return take_segments(b, ash__get_le32(b->state + 56));
 }
 
 int ash__backup_load_state(ash_backup *b, bool *found, ash_error *err)
@@ -131,7 +135,9 @@ int ash__backup_save_state(const ash_backup *b, bool trusted, ash_error *err)
     memcpy(state + 8, b->engine->store_id, ID_BYTES);
     ash__put_le64(state + 24, b->commit);
     ash__put_le64(state + 32, own);
-    ash__put_le32(state + 40, count);
+    ash__put_le64(state + 40, b->log.time);
+    ash__put_le64(state + 48, b->log.sum);
+    ash__put_le32(state + 56, count);
     ash__put_le64(state + at, ash__checksum(state, at));
     char *path = ash__path_join(b->folder, ASH_BACKUP_STATE);
     result = ash__file_replace(path, state, len, err);

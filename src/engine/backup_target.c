@@ -122,60 +122,109 @@ int ash__backup_target_commit(const ash_backup *b, uint64_t *commit, ash_error *
     return ash__unless(ASH_ENOTFOUND, result, &own, err);
 }
 
-/* A copy is a store, and may have been put to use; or the store was set back to an older state. */
-static int check_past(const ash_backup *b, bool has_state, ash_error *err)
+/* Is what was copied the last time in the past of the store as it is now? */
+static int is_in_past(const ash_backup *b, bool *is, ash_error *err)
 {
+    ash_view *v = NULL;
+    ash_doc entry = {NULL, 0};
     MDB_envinfo info;
-    uint64_t own = 0;
-    if (b->opts->replace)
+    uint64_t oldest = 0, newest = 0, time = 0;
+    bool found = false;
+    mdb_env_info(b->engine->env, &info);
+    *is = b->last_commit <= info.me_last_txnid;
+    if (!*is || b->last_log.time == 0)
         return 0;
+    int result = ash__snapshot_committed(b->engine, &v, err);
+    if (result == 0)
+        result = ash__oplog_bounds(v, &oldest, &newest, err);
+    if (result == 0 && oldest <= b->last_log.time) {
+        result = ash__oplog_next(v, b->last_log.time - 1, &time, &entry, &found, err);
+        *is = found && time == b->last_log.time &&
+              ash__checksum(entry.data, entry.len) == b->last_log.sum;
+    }
+    ash__snapshot_close(v);
+    return result;
+}
+
+static int refuse(const ash_backup *b, const char *why, ash_error *err)
+{
+    return ash__fail(err, ASH_EEXISTS, "%s %s would be lost; --replace allows that", b->folder,
+                     why);
+}
+
+/* A copy is a store, and may have been put to use; or the store was set back to an older state.
+ * One commit more than was noted may be that of a backup that was killed when all but done. */
+static int check_past(ash_backup *b, bool has_state, bool is_marked, ash_error *err)
+{
+    uint64_t own = 0;
+    bool in_past = false;
     int result = ash__backup_target_commit(b, &own, err);
+    if (result == 0 && has_state)
+        result = is_in_past(b, &in_past, err);
     if (result != 0)
         return result;
-    mdb_env_info(b->engine->env, &info);
+    bool changed = own > b->last_own + is_marked;
+    b->trusts = has_state && !is_marked && !changed && in_past;
+    if (b->opts->replace)
+        return 0;
     if (!has_state)
-        return ash__fail(
-            err, ASH_EEXISTS,
-            "%s is this store itself, or a copy that no backup made, and what only it has "
-            "would be lost; replace allows that",
-            b->folder);
-    if (own > b->last_own)
-        return ash__fail(err, ASH_EEXISTS,
-                         "%s was changed since it was copied, and its own changes would be lost; "
-                         "replace allows that",
-                         b->folder);
-    if (b->last_commit > info.me_last_txnid)
-        return ash__fail(err, ASH_EEXISTS,
-                         "%s holds a later state of the store than the store has now, which would "
-                         "be lost; replace allows that",
-                         b->folder);
+        return refuse(b, "has no ashlar.copied, as backups leave it: what only that store has",
+                      err);
+    if (changed)
+        return refuse(b, "was changed since it was copied, and its own changes", err);
+    if (!in_past)
+        return refuse(b, "holds a state that is not in the past of the store as it is now, and",
+                      err);
     return 0;
+}
+
+static int check_regular(const char *path, ash_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || S_ISREG(st.st_mode))
+        return 0;
+    return ash__fail(err, ASH_EEXISTS, "%s is not a regular file, as a backup writes them", path);
+}
+
+/* What is to be written in place. */
+static int check_files(const ash_backup *b, ash_error *err)
+{
+    char *meta = target_path(b, "meta.mdb");
+    int result = check_regular(meta, err);
+    ash__free(meta);
+    DIR *dir = opendir(b->segments);
+    for (struct dirent *entry; dir != NULL && result == 0 && (entry = readdir(dir)) != NULL;) {
+        char *path = ash__path_join(b->segments, entry->d_name);
+        if (entry->d_name[0] != '.')
+            result = check_regular(path, err);
+        ash__free(path);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return result;
 }
 
 /* Ours to write to; and what of it may be trusted. */
 static int check_target(ash_backup *b, ash_error *err)
 {
-    bool is_store = false, is_marked = false;
+    bool is_store = false, is_marked = false, has_state = false;
     int result = check_id(b, "ashlar.store", ID_AT, &is_store, err);
     if (result == 0)
         result = check_id(b, ASH_BACKUP_MARK, 0, &is_marked, err);
     if (result == 0 && !is_store && !is_marked)
         result = check_vacant(b, err);
+    if (result == 0)
+        result = check_files(b, err);
     if (result != 0 || b->lock_fd < 0)
         return result;
-    bool has_state = false;
     result = ash__backup_load_state(b, &has_state, err);
-    if (result != 0)
-        return result;
-    b->trusts = is_store && !is_marked && has_state;
-    /* One that was killed when it was all but done is marked, and has none yet. */
-    return is_store && (has_state || !is_marked) ? check_past(b, has_state, err) : 0;
+    return result == 0 && is_store ? check_past(b, has_state, is_marked, err) : result;
 }
 
 /* ---- from the first change to the last ---- */
 
 /* The order matters: as long as there is a superblock, there is a whole store. */
-static int begin_changes(const ash_backup *b, ash_error *err)
+static int begin_changes(ash_backup *b, ash_error *err)
 {
     /* The journal is of a store that was in use here; the copy is of one moment, and has none.
      * meta.mdb.new is of a backup that an earlier version did not finish. */
@@ -184,8 +233,10 @@ static int begin_changes(const ash_backup *b, ash_error *err)
     int result = ash__dir_make(b->segments, err);
     if (result == 0)
         result = set_mark(b, err);
-    for (size_t i = 0; result == 0 && i < ASH_ARRAY_LEN(old); i++)
+    for (size_t i = 0; result == 0 && i < ASH_ARRAY_LEN(old); i++) {
         result = remove_file(b, old[i], err);
+        b->begun = b->begun || result == 0;
+    }
     return result == 0 ? ash__dir_sync(b->folder, err) : result;
 }
 
@@ -201,10 +252,7 @@ int ash__backup_open_target(ash_backup *b, ash_error *err)
         result = lock_target(b, err);
     if (result == 0)
         result = check_target(b, err);
-    if (result != 0)
-        return result;
-    b->begun = true;
-    return begin_changes(b, err);
+    return result == 0 ? begin_changes(b, err) : result;
 }
 
 int ash__backup_open_file(const char *path, int *fd, bool *fresh, ash_error *err)
@@ -279,6 +327,9 @@ int ash__backup_finish_target(ash_backup *b, ash_error *err)
     int result = remove_strays(b, err);
     if (result == 0)
         result = ash__dir_sync(b->segments, err);
+    /* Before anybody can open and change it. */
+    if (result == 0)
+        result = ash__backup_save_state(b, b->report->damaged == 0, err);
     return result == 0 ? write_superblock(b, err) : result;
 }
 
