@@ -370,6 +370,7 @@ void ash__reserve_open(ash_engine *e); /* again: only a refill */
 void ash__reserve_refill(ash_engine *e);
 void ash__reserve_use(ash_engine *e); /* let it go, if the disk is full */
 void ash__reserve_let_go(ash_engine *e);
+bool ash__reserve_spend(ash_engine *e); /* before it is open; false: there is none */
 bool ash__reserve_is_disk_full(const ash_engine *e);
 void ash__reserve_close(ash_engine *e);
 

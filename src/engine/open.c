@@ -5,10 +5,18 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MAX_READERS = 4096, UNFINISHED_BYTES = 1 << 20, MAX_SEGMENT_BLOCKS = 1 << 28 };
+/* A reader's slot is one cache line; the page before them is more than LMDB's head takes. */
+enum {
+    MAX_READERS = 4096,
+    READER_BYTES = 64,
+    READERS_AT = 4096,
+    UNFINISHED_BYTES = 1 << 20,
+    MAX_SEGMENT_BLOCKS = 1 << 28
+};
 #define LEAST_MAP_BYTES (INT64_C(1) << 32)
 
 /* After an unclean end sequences go on behind all that the lost run can have given out. */
@@ -134,15 +142,42 @@ static bool is_unfinished(const ash_engine *e, const char *path)
            st.st_size <= UNFINISHED_BYTES;
 }
 
+/* LMDB maps its table of readers and makes the file by length alone: on a full disk the first touch
+ * of a hole in it would end the process.  So the whole of it gets its blocks before anybody maps
+ * it; a store has room in reserve for that. */
+static int allocate_readers(ash_engine *e, ash_error *err)
+{
+    struct stat st;
+    int fd = -1, reason = 0;
+    off_t bytes = READERS_AT + (off_t)MAX_READERS * READER_BYTES;
+    char *path = ash__path_join(e->folder, "meta.mdb-lock");
+    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &fd, err);
+    if (result == 0 && fstat(fd, &st) == 0 && st.st_size > bytes)
+        bytes = st.st_size;
+    if (result == 0)
+        reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
+    if (reason == ENOSPC && ash__reserve_spend(e))
+        reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
+    /* Some file systems cannot reserve. */
+    if (reason != 0 && reason != EOPNOTSUPP && reason != ENOSYS && reason != EINVAL)
+        result = ash__fail_errno(err, reason, "cannot reserve the %lld bytes of %s",
+                                 (long long)bytes, path);
+    ash__file_close(fd);
+    ash__free(path);
+    return result;
+}
+
 static int open_env(ash_engine *e, ash_error *err)
 {
+    int result = e->opts.read_only ? 0 : allocate_readers(e, err);
+    if (result != 0)
+        return result;
     char *path = ash__path_join(e->folder, "meta.mdb");
     int rc = try_env(e, path);
     if (rc == MDB_INVALID && is_unfinished(e, path) && ash__io()->unlink(path) == 0) {
         mdb_env_close(e->env);
         rc = try_env(e, path);
     }
-    int result = 0;
     if (rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH || rc == MDB_CORRUPTED)
         result = ash__fail(err, ASH_ECORRUPT, "%s is damaged: %s", path, mdb_strerror(rc));
     else if (rc != 0)

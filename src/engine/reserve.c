@@ -9,6 +9,7 @@
 #include "base/mem.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 enum { LEAST_BYTES = 64 << 10, MOST_BYTES = 64 << 20 };
@@ -86,6 +87,18 @@ void ash__reserve_let_go(ash_engine *e)
         e->reserve_bytes = 0;
         e->reserve_whole = false;
     }
+}
+
+bool ash__reserve_spend(ash_engine *e)
+{
+    struct stat st;
+    int fd = -1;
+    char *path = ash__path_join(e->folder, "reserve");
+    bool freed = ash__file_open(path, O_RDWR | O_NOFOLLOW, &fd, NULL) == 0 && fstat(fd, &st) == 0 &&
+                 S_ISREG(st.st_mode) && st.st_size > 0 && ash__io()->ftruncate(fd, 0) == 0;
+    ash__file_close(fd);
+    ash__free(path);
+    return freed;
 }
 
 void ash__reserve_close(ash_engine *e)

@@ -98,6 +98,54 @@ static void test_engine_journal_room__there_is_none(void **state)
     end_disk(&after);
 }
 
+static void drop_readers(const fixture *after)
+{
+    char *path = ash__path_join(after->folder, "meta.mdb-lock");
+    unlink(path);
+    ash__free(path);
+}
+
+/* A copy mostly comes without the table of readers; and what is a hole in it has no room later. */
+static void test_engine_journal_room__the_table_of_readers_is_whole(void **state)
+{
+    enum { READERS = 1000 };
+    fixture *f = *state, after;
+    uint64_t rids[64];
+    ash_view *views[READERS];
+    fill_store(f, rids);
+    if (!crash_to_disk(f, &after))
+        skip();
+    drop_readers(&after);
+    resize_disk(&after, 0);
+    fixture_open(&after);
+    resize_disk(&after, 0);
+    for (int i = 0; i < READERS; i++)
+        views[i] = fixture_view(&after);
+    for (int i = 0; i < READERS; i++)
+        ash__snapshot_close(views[i]);
+    assert_int_equal(fixture_count(&after, "c"), 64);
+    end_disk(&after);
+}
+
+static void test_engine_journal_room__no_room_for_the_table_of_readers(void **state)
+{
+    fixture *f = *state, after;
+    uint64_t rids[64];
+    fill_store(f, rids);
+    if (!crash_to_disk(f, &after))
+        skip();
+    drop_readers(&after);
+    drop_reserve(&after);
+    resize_disk(&after, 64 << 10);
+    assert_int_equal(ash__engine_open(after.folder, &after.opts, &after.engine, &f->err),
+                     ASH_ENOSPC);
+    assert_non_null(strstr(f->err.text, "meta.mdb-lock"));
+    resize_disk(&after, 4 << 20);
+    fixture_open(&after);
+    assert_int_equal(fixture_count(&after, "c"), 64);
+    end_disk(&after);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, journal_setup, fixture_teardown)
 
 int main(void)
@@ -105,6 +153,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_engine_journal_room__the_reserve_is_for_it),
         TEST(test_engine_journal_room__there_is_none),
+        TEST(test_engine_journal_room__the_table_of_readers_is_whole),
+        TEST(test_engine_journal_room__no_room_for_the_table_of_readers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
