@@ -96,6 +96,32 @@ int ash__cmd_check_name(const char *name, ash_error *err)
                      (unsigned char)name[good]);
 }
 
+const char *ash__cmd_last_part(const char *name)
+{
+    const char *part = name;
+    for (const char *at = name; *at != 0; at++) {
+        if (at[0] == '/' && at[1] != 0)
+            part = at + 1;
+    }
+    return part;
+}
+
+char *ash__cmd_target_name(const char *name, const char *was, ash_error *err)
+{
+    size_t len = strlen(name);
+    const char *part = was != NULL ? ash__cmd_last_part(was) : "";
+    if (len == 0) {
+        ash__fail(err, ASH_EINVAL, "a name cannot be empty");
+        return NULL;
+    }
+    if (name[len - 1] != '/')
+        return ash__strdup(name);
+    if (part[0] != 0 && strcmp(part, "/") != 0)
+        return ash__sprintf("%s%s", name, part);
+    ash__fail(err, ASH_EINVAL, "%s is a folder; say what the file is called in it", name);
+    return NULL;
+}
+
 int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *err)
 {
     memset(out, 0, sizeof *out);

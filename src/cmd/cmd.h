@@ -184,6 +184,12 @@ int ash__cmd_bytes(const ash_cmd *cmd, const char *option, const char *text, int
 /* Names must be UTF-8: ASH_EINVAL with the offset of the first bad byte. */
 int ash__cmd_check_name(const char *name, ash_error *err);
 
+/* The last part of a path or name; "x/" for a name that ends so. */
+const char *ash__cmd_last_part(const char *name);
+/* Where a file goes: NAME, or NAME/ and the last part of what it was called.  ASH_EINVAL, and NULL,
+ * when NAME is empty or that last part is.  The caller frees. */
+char *ash__cmd_target_name(const char *name, const char *was, ash_error *err);
+
 /* The id as it would be typed behind "id:".  The caller frees. */
 char *ash__cmd_id_text(const bson_value_t *id);
 
@@ -194,11 +200,19 @@ void ash__cmd_file_object(const ash_file *f, bson_t *out);
  * counted and passed over: 0 with *out NULL. */
 int ash__cmd_read_file(const ash_cmd *cmd, ash_doc doc, ash_file **out, int *damaged,
                        ash_error *err);
-/* Files whose name begins with prefix ("" or ".": all); newest revision of each name only, unless
- * all_revisions.  In name order; visit returns an exit code, non-zero stops.  Damaged files
- * documents do not stop it; when there were any, ASH_EPARTIAL at the end. */
-int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *prefix, bool all_revisions,
+/* What a NAME stands for that may mean several files. */
+enum ash_cmd_scope {
+    ASH_CMD_FOLDER, /* the file NAME, and all below the folder NAME; "" or ".": everything */
+    ASH_CMD_PREFIX  /* each name that begins so, wherever NAME ends */
+};
+/* These files; newest revision of each name only, unless all_revisions.  In name order; visit
+ * returns an exit code, non-zero stops.  Damaged files documents do not stop it; when there were
+ * any, ASH_EPARTIAL at the end. */
+int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *name,
+                       enum ash_cmd_scope scope, bool all_revisions,
                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
+/* There was none: ASH_ENOTFOUND. */
+int ash__cmd_no_such(const char *name, enum ash_cmd_scope scope, ash_error *err);
 /* The same for the files that a filter finds. */
 int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter, bool all_revisions,
                         int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);

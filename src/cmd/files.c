@@ -40,18 +40,15 @@ void ash__cmd_file_object(const ash_file *f, bson_t *out)
     }
 }
 
-/* {filename: {$gte: prefix, $lt: prefix + 1}}: a range that the (filename, uploadDate) index
- * serves. */
-static void prefix_filter(const char *prefix, bson_t *filter)
+/* {filename: {$gte: name, $lte: behind all that go on}}: a range that the (filename, uploadDate)
+ * index serves. */
+static void range_filter(const char *name, const char *more, bson_t *filter)
 {
     bson_t range;
-    size_t len = strlen(prefix);
-    if (len == 0 || strcmp(prefix, ".") == 0)
-        return;
     BSON_APPEND_DOCUMENT_BEGIN(filter, "filename", &range);
-    BSON_APPEND_UTF8(&range, "$gte", prefix);
+    BSON_APPEND_UTF8(&range, "$gte", name);
     /* U+10FFFF sorts behind every other character, so this is behind every name that goes on. */
-    char *last = ash__sprintf("%s\xf4\x8f\xbf\xbf", prefix);
+    char *last = ash__sprintf("%s%s\xf4\x8f\xbf\xbf", name, more);
     BSON_APPEND_UTF8(&range, "$lte", last);
     ash__free(last);
     bson_append_document_end(filter, &range);
@@ -61,7 +58,8 @@ struct listing {
     bool all_revisions;
     int (*visit)(void *ctx, const ash_file *f);
     void *ctx;
-    ash_file *newest; /* of the name we are at */
+    const char *folder; /* only what is this or lies in it; NULL: all that is found */
+    ash_file *newest;   /* of the name we are at */
     int status;
 };
 
@@ -102,12 +100,26 @@ int ash__cmd_read_file(const ash_cmd *cmd, ash_doc doc, ash_file **out, int *dam
     return 0;
 }
 
-int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter, bool all_revisions,
-                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
+/* The range of a folder's names holds NAME.bak, too, which sorts between NAME and NAME/. */
+static bool is_wanted(const struct listing *l, ash_doc doc)
+{
+    bson_t document;
+    bson_iter_t at;
+    if (l->folder == NULL)
+        return true;
+    if (!bson_init_static(&document, doc.data, doc.len) ||
+        !bson_iter_init_find(&at, &document, "filename") || !BSON_ITER_HOLDS_UTF8(&at))
+        return false;
+    const char *name = bson_iter_utf8(&at, NULL);
+    size_t len = strlen(l->folder);
+    return strncmp(name, l->folder, len) == 0 && (name[len] == 0 || name[len] == '/');
+}
+
+static int list_found(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
+                      struct listing *listing, ash_error *err)
 {
     ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
     bson_t sort = BSON_INITIALIZER;
-    struct listing listing = {.all_revisions = all_revisions, .visit = visit, .ctx = ctx};
     ash_cursor *cursor = NULL;
     ash_doc doc = {0};
     int damaged = 0;
@@ -115,33 +127,57 @@ int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
     BSON_APPEND_INT32(&sort, "uploadDate", 1);
     opts.sort = &sort;
     int result = ash_bucket_find(b, filter, &opts, &cursor, err);
-    while (result == 0 && listing.status == 0) {
+    while (result == 0 && listing->status == 0) {
         ash_file *file = NULL;
         result = ash_cursor_next(cursor, &doc, err);
         if (result != 0 || doc.data == NULL)
             break;
-        result = ash__cmd_read_file(cmd, doc, &file, &damaged, err);
+        if (is_wanted(listing, doc))
+            result = ash__cmd_read_file(cmd, doc, &file, &damaged, err);
         if (file != NULL)
-            take_file(&listing, file);
+            take_file(listing, file);
         if (result == 0)
             result = ash__cmd_check_interrupted(err);
     }
     if (result == 0)
-        flush_newest(&listing);
-    ash_file_free(listing.newest);
+        flush_newest(listing);
+    ash_file_free(listing->newest);
     ash_cursor_free(cursor);
     bson_destroy(&sort);
-    if (result == 0 && listing.status == 0 && damaged > 0)
+    if (result == 0 && listing->status == 0 && damaged > 0)
         return ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
-    return result != 0 ? result : listing.status;
+    return result != 0 ? result : listing->status;
 }
 
-int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *prefix, bool all_revisions,
+int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter, bool all_revisions,
+                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
+{
+    struct listing listing = {.all_revisions = all_revisions, .visit = visit, .ctx = ctx};
+    return list_found(cmd, b, filter, &listing, err);
+}
+
+int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *name,
+                       enum ash_cmd_scope scope, bool all_revisions,
                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
 {
+    struct listing listing = {.all_revisions = all_revisions, .visit = visit, .ctx = ctx};
     bson_t filter = BSON_INITIALIZER;
-    prefix_filter(prefix, &filter);
-    int result = ash__cmd_each_match(cmd, b, &filter, all_revisions, visit, ctx, err);
+    size_t len = strlen(name);
+    bool all = len == 0 || (scope == ASH_CMD_FOLDER && strcmp(name, ".") == 0);
+    bool prefix = scope == ASH_CMD_PREFIX || (len > 0 && name[len - 1] == '/');
+    if (!all && !prefix)
+        listing.folder = name;
+    if (!all)
+        range_filter(name, prefix ? "" : "/", &filter);
+    int result = list_found(cmd, b, &filter, &listing, err);
     bson_destroy(&filter);
     return result;
+}
+
+int ash__cmd_no_such(const char *name, enum ash_cmd_scope scope, ash_error *err)
+{
+    if (scope == ASH_CMD_PREFIX)
+        return ash__fail(err, ASH_ENOTFOUND, "no file's name begins with %s", name);
+    return ash__fail(err, ASH_ENOTFOUND,
+                     "no file and no folder is named %s (--prefix finds what begins so)", name);
 }

@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECURSIVE };
+enum { RECURSIVE, PREFIX };
 static const ash_cmd_option options[] = {
-    {'r', "recursive", NULL,
-     "every file whose name begins with NAME (\".\": all), into folder LOCAL"},
+    {'r', "recursive", NULL, "the folder NAME (\".\": all) into folder LOCAL"},
+    {0, "prefix", NULL, "as -r, but every file whose name begins with NAME, wherever it ends"},
     {0, NULL, NULL, NULL},
 };
 
@@ -27,7 +27,7 @@ struct get {
     int root_fd;
     int done, failed;
     bool count_only;
-    int64_t total_bytes, total_items;
+    int64_t total_bytes, total_items, done_bytes;
 };
 
 static int copy_out(struct get *g, ash_download *download, const ash_output *out, ash_error *err)
@@ -54,8 +54,9 @@ static int copy_to_place(struct get *g, ash_download *download, ash_place *place
     return result != 0 ? result : ash__place_finish(place, err);
 }
 
-static void report(const struct get *g, const ash_file *file)
+static void report(const struct get *g, const ash_file *file, const char *path)
 {
+    char size[32];
     bson_t object = BSON_INITIALIZER;
     const char *name = ash_file_filename(file);
     ash__progress_clear(g->progress);
@@ -64,6 +65,9 @@ static void report(const struct get *g, const ash_file *file)
     if (g->cmd->json) {
         ash__cmd_file_object(file, &object);
         ash__cmd_emit(&object);
+    } else if (path != NULL) {
+        ash__cmd_print_size(size, sizeof size, ash_file_length(file));
+        ash__cmd_say(g->cmd, "got %s (%s)", path, size);
     }
     bson_destroy(&object);
 }
@@ -82,17 +86,12 @@ static void say_what_would_come(const struct get *g, const ash_file *file, const
 
 /* ---- one file ---- */
 
-static const char *last_part(const char *name)
-{
-    const char *slash = strrchr(name, '/');
-    return slash != NULL ? slash + 1 : name;
-}
-
 /* Where a single file goes: LOCAL, LOCAL/its name, or its name here.  The caller frees. */
 static char *choose_path(const char *local, const ash_file *file, ash_error *err)
 {
     struct stat st;
-    const char *name = ash_file_filename(file) != NULL ? last_part(ash_file_filename(file)) : "";
+    const char *whole = ash_file_filename(file) != NULL ? ash_file_filename(file) : "";
+    const char *name = strrchr(whole, '/') != NULL ? strrchr(whole, '/') + 1 : whole;
     bool into_folder = local != NULL && stat(local, &st) == 0 && S_ISDIR(st.st_mode);
     if (local != NULL && !into_folder)
         return ash__strdup(local);
@@ -120,7 +119,7 @@ static int get_to_path(struct get *g, ash_download *download, const char *local,
         if (result == 0)
             result = copy_to_place(g, download, place, err);
         if (result == 0)
-            report(g, file);
+            report(g, file, path);
     }
     ash__place_free(place);
     ash__free(path);
@@ -149,6 +148,19 @@ static int get_one(struct get *g, const char *word, const char *local, ash_error
 }
 
 /* ---- many files ---- */
+
+/* A name that ends in "/" is the mark of an empty folder; bytes under it have no place. */
+static int check_marker(const ash_file *f, ash_error *err)
+{
+    const char *name = ash_file_filename(f) != NULL ? ash_file_filename(f) : "";
+    size_t len = strlen(name);
+    if (len == 0 || name[len - 1] != '/' || ash_file_length(f) == 0)
+        return 0;
+    return ash__fail(err, ASH_EEXISTS,
+                     "a name that ends in \"/\" is a folder's, and the file has %" PRId64
+                     " bytes: get it alone, as in `ashlar get NAME LOCAL`",
+                     ash_file_length(f));
+}
 
 static int get_below(struct get *g, const ash_file *f, ash_error *err)
 {
@@ -180,12 +192,11 @@ static int visit_file(void *ctx, const ash_file *f)
         return 0;
     }
     ash__progress_add(g->progress, 0, 0, name);
-    int result = 0;
-    if (g->cmd->dry_run) {
+    int result = check_marker(f, &err);
+    if (result == 0 && g->cmd->dry_run)
         say_what_would_come(g, f, name);
-    } else {
+    else if (result == 0)
         result = get_below(g, f, &err);
-    }
     ash__progress_add(g->progress, 0, 1, NULL);
     if (result == ASH_EINTERRUPTED)
         return ASH_EXIT_INTERRUPTED;
@@ -197,8 +208,9 @@ static int visit_file(void *ctx, const ash_file *f)
         return result == ASH_ENOSPC || result == ASH_ENETWORK ? ash_error_exit_code(result) : 0;
     }
     g->done++;
+    g->done_bytes += ash_file_length(f);
     if (!g->cmd->dry_run)
-        report(g, f);
+        report(g, f, NULL);
     return 0;
 }
 
@@ -210,24 +222,37 @@ static int open_root(struct get *g, const char *folder, ash_error *err)
     return result;
 }
 
-static int get_many(struct get *g, const char *prefix, const char *folder, ash_error *err)
+static void summarise(struct get *g, const char *folder)
+{
+    char size[32];
+    ash__cmd_print_size(size, sizeof size, g->done_bytes);
+    ash__progress_clear(g->progress);
+    if (!g->cmd->dry_run && g->done > 0)
+        ash__cmd_say(g->cmd, "got %d file%s (%s) into %s", g->done, ash__cmd_s(g->done), size,
+                     folder);
+}
+
+static int get_many(struct get *g, const char *name, enum ash_cmd_scope scope, const char *folder,
+                    ash_error *err)
 {
     g->count_only = true;
-    int result = ash__cmd_each_file(NULL, g->bucket, prefix, false, visit_file, g, err);
+    int result = ash__cmd_each_file(NULL, g->bucket, name, scope, false, visit_file, g, err);
     g->count_only = false;
-    if (result == ASH_EPARTIAL)
+    bool damaged = result == ASH_EPARTIAL;
+    if (damaged)
         result = 0; /* the second run reports them */
-    if (result == 0 && g->total_items == 0 && strcmp(prefix, ".") != 0)
-        result = ash__fail(err, ASH_ENOTFOUND, "no file's name begins with %s", prefix);
+    if (result == 0 && !damaged && g->total_items == 0 && strcmp(name, ".") != 0)
+        result = ash__cmd_no_such(name, scope, err);
     if (result == 0 && g->total_items == 0)
         ash__cmd_note_missing(g->cmd, g->bucket);
     ash__progress_set_total(g->progress, g->total_bytes, g->total_items);
     if (result == 0 && !g->cmd->dry_run)
         result = open_root(g, folder, err);
     if (result == 0)
-        result = ash__cmd_each_file(g->cmd, g->bucket, prefix, false, visit_file, g, err);
+        result = ash__cmd_each_file(g->cmd, g->bucket, name, scope, false, visit_file, g, err);
     if (g->root_fd >= 0)
         close(g->root_fd);
+    summarise(g, folder);
     if (result == 0 && g->failed > 0)
         return ASH_EXIT_PARTIAL;
     return result;
@@ -242,8 +267,10 @@ static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
     int result = ash__cmd_open_bucket(cmd, ASH_CMD_READ, &store, &g.bucket, &err);
     ash__cmd_catch_signals();
     g.progress = ash__progress_new(cmd, 0, 1);
-    if (result == 0 && args->values[RECURSIVE] != NULL)
-        result = get_many(&g, args->words[0], local != NULL ? local : ".", &err);
+    bool prefix = args->values[PREFIX] != NULL;
+    if (result == 0 && (args->values[RECURSIVE] != NULL || prefix))
+        result = get_many(&g, args->words[0], prefix ? ASH_CMD_PREFIX : ASH_CMD_FOLDER,
+                          local != NULL ? local : ".", &err);
     else if (result == 0)
         result = get_one(&g, args->words[0], local, &err);
     ash__progress_free(g.progress);
@@ -257,7 +284,7 @@ static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_get = {
     .name = "get",
     .group = "files",
-    .synopsis = "[-r] NAME [LOCAL]",
+    .synopsis = "[-r | --prefix] NAME [LOCAL]",
     .summary = "have files back",
     .details =
         "Writes the file to LOCAL (or into it, when it is a folder; \"-\" is standard output), "
@@ -265,9 +292,11 @@ const ash_cmd_verb ash__cmd_get = {
         "An existing file is replaced, in one step, and keeps its mode; links are followed; "
         "devices "
         "and pipes are written to.\n"
-        "With -r, the newest revision of every file "
-        "whose name begins with NAME\n"
-        "(\".\": every file) goes below folder LOCAL; names that would lead out of it are refused.",
+        "With -r, the newest revision of every file in folder NAME (\".\": every file), and of the "
+        "file NAME, goes below\n"
+        "folder LOCAL.  A name that would lead out of it, that is a folder's too, or that ends in "
+        "\"/\" and has bytes, is\n"
+        "reported and passed over: exit status 3.",
     .options = options,
     .min_words = 1,
     .max_words = 2,

@@ -8,10 +8,12 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LONG, ALL };
+enum { LONG, ALL, HUMAN, PREFIX };
 static const ash_cmd_option options[] = {
     {'l', "long", NULL, "size, date and id as well"},
     {'a', "all", NULL, "every revision of a name, not just the newest"},
+    {'h', "human", NULL, "with -l: sizes as 1.2 MiB"},
+    {0, "prefix", NULL, "every file whose name begins with NAME, wherever it ends"},
     {0, NULL, NULL, NULL},
 };
 
@@ -41,12 +43,16 @@ char *ash__cmd_id_text(const bson_value_t *id)
     return text;
 }
 
-static void print_long(const ash_file *f, const char *name)
+static void print_long(const ash_file *f, const char *name, bool human)
 {
-    char date[64];
+    char date[64], size[32];
     char *id = ash__cmd_id_text(ash_file_id(f));
     ash__clock_print(date, sizeof date, ash_file_upload_date_ms(f));
-    printf("%14" PRId64 "  %s  %-24s  %s\n", ash_file_length(f), date, id, name);
+    if (human)
+        ash__cmd_print_size(size, sizeof size, ash_file_length(f));
+    else
+        snprintf(size, sizeof size, "%" PRId64, ash_file_length(f));
+    printf("%*s  %s  %-24s  %s\n", human ? 10 : 14, size, date, id, name);
     ash__free(id);
 }
 
@@ -64,7 +70,7 @@ static int print_file(void *ctx, const ash_file *f)
     char *name =
         ash__cmd_printable(ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)");
     if (l->args->values[LONG] != NULL)
-        print_long(f, name);
+        print_long(f, name, l->args->values[HUMAN] != NULL);
     else
         printf("%s\n", name);
     ash__free(name);
@@ -74,14 +80,17 @@ static int print_file(void *ctx, const ash_file *f)
 static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
 {
     struct listing listing = {cmd, args, false};
-    const char *prefix = args->count > 0 ? args->words[0] : "";
-    int result = ash__cmd_check_name(prefix, err);
+    const char *name = args->count > 0 ? args->words[0] : "";
+    enum ash_cmd_scope scope = args->values[PREFIX] != NULL ? ASH_CMD_PREFIX : ASH_CMD_FOLDER;
+    int result = ash__cmd_check_name(name, err);
     if (result != 0)
         return result;
-    result = ash__cmd_each_file(cmd, bucket, prefix, args->values[ALL] != NULL, print_file,
+    result = ash__cmd_each_file(cmd, bucket, name, scope, args->values[ALL] != NULL, print_file,
                                 &listing, err);
     if (result == 0 && !listing.any)
         ash__cmd_note_missing(cmd, bucket);
+    if (result == 0 && !listing.any && name[0] != 0 && strcmp(name, ".") != 0)
+        result = ash__cmd_no_such(name, scope, err);
     return result;
 }
 
@@ -93,9 +102,11 @@ static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_ls = {
     .name = "ls",
     .group = "files",
-    .synopsis = "[-l] [-a] [PREFIX]",
+    .synopsis = "[-l] [-h] [-a] [--prefix] [NAME]",
     .summary = "list files",
-    .details = "Lists the files whose names begin with PREFIX, in the order of their names.",
+    .details = "Lists all files, or the file NAME and what lies in folder NAME, in the order of "
+               "their names.  Exit status 4\n"
+               "when there is no NAME.",
     .options = options,
     .max_words = 1,
     .takes_names = true,

@@ -19,7 +19,7 @@
 enum { RECURSIVE, NAME, CHUNK_SIZE, METADATA, IF_ABSENT, REPLACE, TTL, ID, RESUME };
 static const ash_cmd_option options[] = {
     {'r', "recursive", NULL, "keep whole folders; each file's name is its path below the folder"},
-    {0, "name", "NAME", "name in the bucket (with -r: a prefix)"},
+    {0, "name", "NAME", "name in the bucket; one that ends in \"/\", or any with -r, is a folder"},
     {0, "chunk-size", "SIZE", "size of the chunks, in bytes or with k or M (default 255k)"},
     {0, "metadata", "JSON", "metadata document to keep with each file"},
     {0, "if-absent", NULL, "fail when the name exists already"},
@@ -363,10 +363,24 @@ static void put_folders(struct put *p, const ash_cmd_args *args)
 
 /* ---- the verb ---- */
 
-static const char *base_name(const char *path)
+static void put_file(struct put *p, const char *path, const char *name, uint8_t *buf)
 {
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
+    ash_error err = ASH_ERROR_INIT;
+    struct stat st;
+    bool streamed = strcmp(path, "-") == 0;
+    if (!streamed && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
+        ash__fail(&err, ASH_EINVAL, "is a folder; put -r keeps folders");
+        note_failure(p, path, &err);
+        return;
+    }
+    char *target = name == NULL ? ash__strdup(ash__cmd_last_part(path))
+                                : ash__cmd_target_name(name, streamed ? NULL : path, &err);
+    struct job job = {(char *)(uintptr_t)path, target, false};
+    if (target != NULL)
+        put_one(p, &job, buf);
+    else
+        note_failure(p, path, &err);
+    ash__free(target);
 }
 
 static void put_files(struct put *p, const ash_cmd_args *args, int count, const char *name)
@@ -377,19 +391,15 @@ static void put_files(struct put *p, const ash_cmd_args *args, int count, const 
     for (int i = 0; i < count; i++)
         total += stat(args->words[i], &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
     ash__progress_set_total(p->progress, total, count);
-    for (int i = 0; i < count && !must_stop(p); i++) {
-        const char *path = args->words[i];
-        ash_error err = ASH_ERROR_INIT;
-        struct job job = {(char *)(uintptr_t)path,
-                          (char *)(uintptr_t)(name != NULL ? name : base_name(path)), false};
-        if (strcmp(path, "-") != 0 && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-            ash__fail(&err, ASH_EINVAL, "is a folder; put -r keeps folders");
-            note_failure(p, path, &err);
-        } else {
-            put_one(p, &job, buf);
-        }
-    }
+    for (int i = 0; i < count && !must_stop(p); i++)
+        put_file(p, args->words[i], name, buf);
     ash__free(buf);
+}
+
+static bool is_folder_name(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 0 && name[len - 1] == '/';
 }
 
 /* Which words are local files, and which is the name?  Two words that both exist locally could mean
@@ -397,9 +407,13 @@ static void put_files(struct put *p, const ash_cmd_args *args, int count, const 
 static int split_words(const ash_cmd *cmd, const ash_cmd_args *args, int *count, const char **name)
 {
     struct stat st;
+    const char *last = args->words[args->count - 1];
     *count = args->count;
     *name = args->values[NAME];
-    if (args->count == 2 && *name == NULL) {
+    if (args->count > 2 && *name == NULL && is_folder_name(last) && stat(last, &st) != 0) {
+        *name = last;
+        *count = args->count - 1;
+    } else if (args->count == 2 && *name == NULL) {
         if (stat(args->words[1], &st) == 0)
             return ash__cmd_usage(cmd,
                                   "\"%s\" is a local file too: say --name %s to keep %s under "
@@ -408,8 +422,10 @@ static int split_words(const ash_cmd *cmd, const ash_cmd_args *args, int *count,
         *name = args->words[1];
         *count = 1;
     }
-    if (args->values[RECURSIVE] == NULL && *name != NULL && *count > 1)
-        return ash__cmd_usage(cmd, "several files cannot have one name");
+    if (*name != NULL && (*name)[0] == 0) /* most likely a variable that should have had a value */
+        return ash__cmd_usage(cmd, "a name cannot be empty");
+    if (args->values[RECURSIVE] == NULL && *name != NULL && *count > 1 && !is_folder_name(*name))
+        return ash__cmd_usage(cmd, "several files cannot have one name; %s/ is a folder", *name);
     for (int i = 0; i < *count; i++) {
         if (strcmp(args->words[i], "-") == 0 && (*name == NULL || args->values[RECURSIVE] != NULL))
             return ash__cmd_usage(cmd, "standard input needs a name: put - NAME");
@@ -543,9 +559,11 @@ const ash_cmd_verb ash__cmd_put = {
     .synopsis = "[-r] LOCAL... [NAME]",
     .summary = "keep local files",
     .details =
-        "A file is kept under its base name, or under NAME (one file). \"-\" is standard "
-        "input.  Each put makes a new\n"
-        "revision of the name.  With -r, links are followed, an empty folder is kept as a "
+        "A file is kept under its base name, or under NAME (one file); a NAME that ends in \"/\" "
+        "is "
+        "the folder it goes\n"
+        "into.  \"-\" is standard input.  Each put makes a new revision of the name.  With -r, "
+        "links are followed, an empty folder is kept as a "
         "file named \"PATH/\", the\n"
         "folder of the store itself is passed over, and NAME is put in front of each path; a LOCAL "
         "that is a file has its\n"
