@@ -246,6 +246,18 @@ const uint8_t *ash__value_binary(ash_value v, uint8_t *subtype, uint32_t *len)
     return v.data + 5;
 }
 
+const uint8_t *ash__value_binary_content(ash_value v, uint32_t *len)
+{
+    uint8_t subtype;
+    const uint8_t *data = ash__value_binary(v, &subtype, len);
+    if (subtype != BSON_SUBTYPE_BINARY_DEPRECATED)
+        return data;
+    if (*len < 4 || ash__get_le32(data) != *len - 4)
+        return NULL;
+    *len -= 4;
+    return data + 4;
+}
+
 const char *ash__value_regex(ash_value v, const char **options)
 {
     const char *pattern = (const char *)v.data;

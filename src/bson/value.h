@@ -101,6 +101,9 @@ const char *
 ash__value_string(ash_value v,
                   uint32_t *len); /* string, symbol, code; NUL-terminated, may hold NULs */
 const uint8_t *ash__value_binary(ash_value v, uint8_t *subtype, uint32_t *len);
+/* What a binary value is meant to hold: the old subtype 2 has a length of its own in front.  NULL:
+ * that one contradicts the value's. */
+const uint8_t *ash__value_binary_content(ash_value v, uint32_t *len);
 const char *ash__value_regex(ash_value v, const char **options);
 int32_t ash__value_int32(ash_value v);
 int64_t ash__value_int64(ash_value v);   /* int64, date, timestamp: the eight bytes */

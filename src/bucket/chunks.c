@@ -349,13 +349,15 @@ int ash__chunk_parse(const ash_file *file, ash_doc doc, int64_t *n, const uint8_
 {
     ash_value number = ash__doc_get(doc, "n");
     ash_value bytes = ash__doc_get(doc, "data");
-    uint8_t subtype;
     uint32_t length;
     if (!ash__value_as_int64(number, n))
         return fail_of_file(file, ASH_ECORRUPT, err, "or a later one has no number", 0);
     if (bytes.type != BSON_TYPE_BINARY)
         return fail_of_file(file, ASH_ECORRUPT, err, "has no binary data", *n);
-    *data = ash__value_binary(bytes, &subtype, &length);
+    *data = ash__value_binary_content(bytes, &length);
+    if (*data == NULL)
+        return fail_of_file(file, ASH_ECORRUPT, err,
+                            "has binary data of the old subtype with a wrong inner length", *n);
     *len = length;
     return 0;
 }
@@ -381,6 +383,19 @@ static size_t head_value_bytes(uint8_t type, const uint8_t *at, size_t have)
     }
 }
 
+/* `value` begins `bytes` of binary, of which at least the first `have` may be looked at. */
+static bool take_data(const uint8_t *value, size_t bytes, size_t have, const uint8_t **data,
+                      size_t *len)
+{
+    ash_value v = {BSON_TYPE_BINARY, value, (uint32_t)bytes};
+    uint32_t length;
+    if (bytes <= 5 || have < 9)
+        return false;
+    *data = ash__value_binary_content(v, &length);
+    *len = length;
+    return *data != NULL;
+}
+
 bool ash__chunk_parse_head(ash_doc doc, size_t have, int64_t *n, const uint8_t **data, size_t *len)
 {
     bool numbered = false;
@@ -394,9 +409,8 @@ bool ash__chunk_parse_head(ash_doc doc, size_t have, int64_t *n, const uint8_t *
         at = (size_t)(value - doc.data);
         size_t bytes = head_value_bytes(type, value, have - at);
         if (type == BSON_TYPE_BINARY && strcmp(name, "data") == 0) {
-            *data = value + 5;
-            *len = bytes - 5;
-            return numbered && bytes > 5 && at + bytes + 1 == doc.len;
+            return numbered && at + bytes + 1 == doc.len &&
+                   take_data(value, bytes, have - at, data, len);
         }
         if (bytes == 0 || bytes > have - at)
             return false;

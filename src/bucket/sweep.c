@@ -77,7 +77,6 @@ static int measure_chunk(ash_cursor *cursor, size_t index, bool in_parts, ash_do
     size_t from = 0, to = 1;
     int64_t n;
     const uint8_t *data;
-    uint8_t subtype;
     uint32_t whole = 0;
     int rc = in_parts ? ash__cursor_verify(cursor, index, &from, &to, err) : 0;
     if (rc != 0 || (in_parts && ash__chunk_parse_head(doc, to, &n, &data, len)))
@@ -88,7 +87,7 @@ static int measure_chunk(ash_cursor *cursor, size_t index, bool in_parts, ash_do
         rc = ash__cursor_verify(cursor, index, &from, &to, err);
     ash_value value = rc == 0 ? ash__doc_get(doc, "data") : ASH_VALUE_MISSING;
     if (value.type == BSON_TYPE_BINARY)
-        (void)ash__value_binary(value, &subtype, &whole);
+        (void)ash__value_binary_content(value, &whole);
     *len = whole;
     return rc;
 }

@@ -14,18 +14,19 @@ static int digest_chunks(ash_cursor *cursor, ash_digest *md5, int64_t *count, as
     for (;;) {
         ash_doc chunk;
         int64_t n = -1;
-        uint8_t subtype;
-        uint32_t len;
+        const uint8_t *bytes = NULL;
+        uint32_t len = 0;
         int rc = ash_cursor_next(cursor, &chunk, err);
         if (rc != 0 || chunk.data == NULL)
             return rc;
         ash_value data = ash__doc_get(chunk, "data");
         ash__value_as_int64(ash__doc_get(chunk, "n"), &n);
-        if (n != *count || data.type != BSON_TYPE_BINARY)
+        if (data.type == BSON_TYPE_BINARY)
+            bytes = ash__value_binary_content(data, &len);
+        if (n != *count || bytes == NULL)
             return ash__fail_server(err, ASH_ECHUNKMISSING, CHUNKS_OUT_OF_ORDER,
                                     "chunks out of order: expected n %lld, found %lld",
                                     (long long)*count, (long long)n);
-        const uint8_t *bytes = ash__value_binary(data, &subtype, &len);
         ash__digest_add(md5, bytes, len);
         (*count)++;
     }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "bucket/chunks.h"
+
 #include <string.h>
 
 static ash_download *open_id(fixture *f, const bson_value_t *id, const ash_download_options *o)
@@ -358,6 +360,110 @@ static void test_bucket_download__timeout_bounds_the_whole(void **state)
     bson_value_destroy(&id);
 }
 
+/* ---- binary of subtype 2, which old drivers wrote ---- */
+
+static void put_old(fixture *f, int32_t id, int32_t chunk_size, const uint8_t *data, size_t len)
+{
+    bson_t *file = BCON_NEW("_id", BCON_INT32(id), "length", BCON_INT64((int64_t)len), "chunkSize",
+                            BCON_INT32(chunk_size), "uploadDate", BCON_DATE_TIME(1), "filename",
+                            BCON_UTF8("old"));
+    for (size_t at = 0; at < len; at += (size_t)chunk_size) {
+        size_t rest = len - at < (size_t)chunk_size ? len - at : (size_t)chunk_size;
+        bson_t *chunk =
+            BCON_NEW("files_id", BCON_INT32(id), "n", BCON_INT32((int32_t)at / chunk_size), "data",
+                     BCON_BIN(BSON_SUBTYPE_BINARY_DEPRECATED, data + at, (uint32_t)rest));
+        assert_ok(ash_collection_insert_one(f->chunks, chunk, NULL, &f->err), &f->err);
+        bson_destroy(chunk);
+    }
+    assert_ok(ash_collection_insert_one(f->files, file, NULL, &f->err), &f->err);
+    bson_destroy(file);
+}
+
+static void test_bucket_download__chunks_of_the_old_binary_subtype(void **state)
+{
+    fixture *f = *state;
+    static const int32_t chunk_sizes[] = {1, CHUNK, 300000};
+    static const size_t lengths[] = {5, 5 * CHUNK + 2, 700000};
+    for (int32_t i = 0; i < (int32_t)ASH_ARRAY_LEN(lengths); i++) {
+        bson_value_t id = support_int_id(i);
+        uint8_t *data = support_bytes(lengths[i], 7);
+        uint8_t byte;
+        size_t got;
+        char hex[65], of_new[65];
+        put_old(f, i, chunk_sizes[i], data, lengths[i]);
+        support_expect(f, &id, data, lengths[i]);
+        ash_download *d = open_id(f, &id, NULL);
+        for (size_t at = lengths[i]; at-- > 0; at /= 2) {
+            assert_ok(ash_download_seek(d, (int64_t)at, &f->err), &f->err);
+            assert_ok(ash_download_read(d, &byte, 1, &got, &f->err), &f->err);
+            assert_int_equal(got, 1);
+            assert_int_equal(byte, data[at]);
+        }
+        ash_download_free(d);
+        bson_value_t new_id = support_int_id(100 + i);
+        assert_ok(support_put_with(f, &new_id, "new", data, lengths[i], NULL), &f->err);
+        assert_ok(ash_bucket_sum(f->bucket, &id, true, hex, &f->err), &f->err);
+        assert_ok(ash_bucket_sum(f->bucket, &new_id, true, of_new, &f->err), &f->err);
+        assert_string_equal(hex, of_new);
+        ash__free(data);
+    }
+}
+
+static void test_bucket_download__old_subtype_with_a_wrong_inner_length(void **state)
+{
+    uint8_t bytes[] = {33,
+                       0,
+                       0,
+                       0,
+                       BSON_TYPE_INT32,
+                       'n',
+                       0,
+                       2,
+                       0,
+                       0,
+                       0,
+                       BSON_TYPE_BINARY,
+                       'd',
+                       'a',
+                       't',
+                       'a',
+                       0,
+                       6,
+                       0,
+                       0,
+                       0,
+                       BSON_SUBTYPE_BINARY_DEPRECATED,
+                       2,
+                       0,
+                       0,
+                       0,
+                       'h',
+                       'i',
+                       0};
+    ash_doc doc = {bytes, sizeof bytes};
+    fixture *f = *state;
+    ash_file file = {.id = support_int_id(1)};
+    int64_t n;
+    const uint8_t *data;
+    size_t len;
+    bytes[0] = sizeof bytes;
+    assert_ok(ash__chunk_parse(&file, doc, &n, &data, &len, &f->err), &f->err);
+    assert_int_equal(n, 2);
+    assert_int_equal(len, 2);
+    assert_memory_equal(data, "hi", 2);
+    assert_true(ash__chunk_parse_head(doc, sizeof bytes - 2, &n, &data, &len));
+    assert_int_equal(len, 2);
+    assert_memory_equal(data, "hi", 2);
+    for (int inner = 0; inner < 256; inner++) {
+        bytes[22] = (uint8_t)inner;
+        if (inner == 2)
+            continue;
+        assert_false(ash__chunk_parse_head(doc, sizeof bytes - 2, &n, &data, &len));
+        assert_int_equal(ash__chunk_parse(&file, doc, &n, &data, &len, &f->err), ASH_ECORRUPT);
+        assert_non_null(strstr(f->err.text, "chunk 2 has binary data of the old subtype"));
+    }
+}
+
 int main(void)
 {
 #define T(name)                                                                                    \
@@ -378,6 +484,8 @@ int main(void)
         T(attributes_on_request),
         T(without_a_digest),
         T(timeout_bounds_the_whole),
+        T(chunks_of_the_old_binary_subtype),
+        T(old_subtype_with_a_wrong_inner_length),
     };
     return cmocka_run_group_tests_name("bucket download", tests, NULL, NULL);
 }

@@ -44,10 +44,8 @@ static bool add(ash_salvage_chunks *list, const ash_salvage_record *r, ash_doc d
     if (ash__value_is_missing(id) || !ash__value_as_int64(ash__doc_get(doc, "n"), &c.n))
         return false;
     ash__salvage_file_hash(id, c.file);
-    if (data.type == BSON_TYPE_BINARY) {
-        uint8_t subtype;
-        ash__value_binary(data, &subtype, &c.bytes);
-    }
+    if (data.type == BSON_TYPE_BINARY && ash__value_binary_content(data, &c.bytes) == NULL)
+        c.bytes = UINT32_MAX; /* fits no file */
     list->items = ash__grow_array(list->items, list->count, &list->capacity, sizeof *list->items);
     list->items[list->count++] = c;
     return true;

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FILES = 12, CHUNK = 9000, RECORD_BYTES = 12288, LAST = 700, THINGS = 300 };
+enum { FILES = 12, CHUNK = 9000, RECORD_BYTES = 12288, LAST = 700, THINGS = 300, OLD = 6 };
 
 typedef struct salvaged {
     fixture *f;
@@ -27,11 +27,27 @@ typedef struct salvaged {
 
 /* ---- what is stored ---- */
 
+/* The same chunk as old drivers wrote it: binary of subtype 2. */
+static bson_t *of_old_subtype(bson_t *doc)
+{
+    bson_t *old = bson_new();
+    bson_iter_t it;
+    const uint8_t *data;
+    uint32_t len;
+    bson_copy_to_excluding_noinit(doc, old, "data", NULL);
+    assert_true(bson_iter_init_find(&it, doc, "data"));
+    bson_iter_binary(&it, NULL, &len, &data);
+    BSON_APPEND_BINARY(old, "data", BSON_SUBTYPE_BINARY_DEPRECATED, data, len);
+    bson_destroy(doc);
+    return old;
+}
+
 /* File i has i chunks: even ones of CHUNK bytes (in segments), the last of LAST (in the metadata).
  */
 static bson_t *chunk_of(int file, int n)
 {
-    return fixture_chunk(file, n, 1, n + 1 == file ? LAST : CHUNK);
+    bson_t *doc = fixture_chunk(file, n, 1, n + 1 == file ? LAST : CHUNK);
+    return file == OLD ? of_old_subtype(doc) : doc;
 }
 
 static bson_t *file_of(int i)
