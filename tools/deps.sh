@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Install what Ashlar needs from Debian's packages, if it is missing.
 #
-# usage: tools/deps.sh build|test|check
+# usage: tools/deps.sh build|test|clients|check
 #
 # Does nothing when all is there.  Installs as root or through sudo; otherwise says which line to type.
 set -eu
@@ -10,16 +10,20 @@ set -eu
 build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-dev liblmdb-dev
   libssl-dev libxxhash-dev libzstd-dev zlib1g-dev libsnappy-dev libpcre2-dev libicu-dev
   libintelrdfpmath-dev"
-test="$build libcmocka-dev g++ git python3-pymongo python3-gridfs nodejs faketime
-  golang-go golang-mongodb-mongo-driver-dev php-cli php-mongodb libmongodb-perl ruby ruby-mongo"
-check="$test clang libclang-rt-14-dev clang-format spin"
+# What everybody who types `make test` has to fetch: keep it small.
+test="$build libcmocka-dev g++ python3-pymongo python3-gridfs"
+# Other people's languages and their drivers.
+clients="$test nodejs npm faketime golang-go golang-mongodb-mongo-driver-dev php-cli php-mongodb
+  libmongodb-perl ruby ruby-mongo"
+check="$test git clang libclang-rt-14-dev clang-format spin"
 
 case "${1:-}" in
 build) wanted=$build ;;
 test) wanted=$test ;;
+clients) wanted=$clients ;;
 check) wanted=$check ;;
 *)
-    echo "usage: tools/deps.sh build|test|check" >&2
+    echo "usage: tools/deps.sh build|test|clients|check" >&2
     exit 2
     ;;
 esac
@@ -32,15 +36,13 @@ fi
 missing=
 for package in $wanted; do
     case "$package" in
-    # A Node.js that somebody installed by other means serves as well; so does any npm.
+    # One that somebody installed by other means serves as well.
     nodejs) command -v node >/dev/null 2>&1 && continue ;;
+    npm) command -v npm >/dev/null 2>&1 && continue ;;
     esac
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
     [ "$state" = installed ] || missing="$missing $package"
 done
-if [ "$1" != build ] && ! command -v npm >/dev/null 2>&1; then
-    missing="$missing npm"
-fi
 [ -n "$missing" ] || exit 0
 
 line="apt-get update && apt-get install -y --no-install-recommends$missing"

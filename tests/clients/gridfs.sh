@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Unmodified drivers do all of GridFS on `ashlar serve`, and what one uploads all others read.
-# usage: ASHLAR=… LIBMONGOC_GRIDFS=… gridfs.sh   (npm packages go to $ASH_NODE_FOLDER, default: a scratch folder)
+# Unmodified drivers do all of GridFS on `ashlar serve`, and what one uploads all others read: pymongo and libmongoc.
+# (gridfs_node.sh does the same with npm mongodb, other_drivers.sh with the rest.)
+# usage: ASHLAR=… LIBMONGOC_GRIDFS=… gridfs.sh
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
-. "$here/node.sh"
 size=67108864
 python=/usr/bin/python3
 [ -x $python ] || python=python3
@@ -15,32 +15,22 @@ uri="mongodb://$server_address/"
 client() { # NAME ACTION FILE SIZE
     case "$1" in
     pymongo) $python "$here/pymongo_gridfs.py" "$uri" "$2" "$3" "$4" ;;
-    node) run_node "$here/node_gridfs.js" "$uri" "$2" "$3" "$4" ;;
     libmongoc) "$LIBMONGOC_GRIDFS" "$uri" "$2" "$3" "$4" ;;
     esac
 }
 
-all_of() {
-    client "$1" all "everything by $1" $size
-}
-
 case_pymongo_does_everything() {
-    all_of pymongo
-}
-
-case_node_does_everything() {
-    all_of node
+    client pymongo all "everything by pymongo" $size
 }
 
 case_libmongoc_does_everything() {
-    all_of libmongoc
+    client libmongoc all "everything by libmongoc" $size
 }
 
 crosswise() { # UPLOADER
     file="from $1"
     client "$1" upload "$file" $size
     expected=$(client pymongo verify "$file" $size)
-    client node verify "$file" $size >/dev/null
     client libmongoc verify "$file" $size >/dev/null
     "$ASHLAR" -s "$scratch/store" get "$file" "$scratch/copy"
     [ "$(sha256sum <"$scratch/copy" | cut -d' ' -f1)" = "$expected" ]
@@ -49,10 +39,6 @@ crosswise() { # UPLOADER
 
 case_all_read_what_pymongo_uploads() {
     crosswise pymongo
-}
-
-case_all_read_what_node_uploads() {
-    crosswise node
 }
 
 case_all_read_what_libmongoc_uploads() {
@@ -65,7 +51,6 @@ case_all_read_what_the_command_puts() {
     "$ASHLAR" -s "$scratch/store" rm seed
     "$ASHLAR" -s "$scratch/store" put "$scratch/seed" seed
     client pymongo verify seed $size >/dev/null
-    client node verify seed $size >/dev/null
     client libmongoc verify seed $size >/dev/null
 }
 

@@ -20,8 +20,15 @@ with_server() {
     start_server "$scratch/store-$name" --test-commands $options
     status=0
     NODE_PATH=$node_folder/node_modules node "$here/unified/run.js" --expected "$here/unified/expected.txt" \
-        "mongodb://$server_address/" "$@" >"$scratch/results" || status=1
-    grep -A 3 '^not ok' "$scratch/results" | grep -v '# TODO' | head -n 40 | sed 's/^/# /' >&2
+        "mongodb://$server_address/" "$@" >"$scratch/results" 2>&1 || status=1
+    # What failed and why, and whatever ended the run before its end.
+    if [ $status != 0 ]; then
+        {
+            grep -A 3 '^not ok' "$scratch/results" | grep -v '# TODO' | head -n 40
+            grep -q '^Bail out!' "$scratch/results" && grep -A 20 '^Bail out!' "$scratch/results"
+            grep -q '^1\.\.' "$scratch/results" || tail -n 20 "$scratch/results"
+        } | sed 's/^/# /' >&2
+    fi
     tail -n 1 "$scratch/results"
     stop_server
     return $status
