@@ -20,6 +20,23 @@ case_works_beside_a_server() {
     [ "$("$ASHLAR" -s "$scratch/beside" ls | wc -l)" = 0 ]
 }
 
+case_every_read_concern_of_an_address() {
+    start_server "$scratch/levels"
+    for level in local available majority linearizable snapshot; do
+        at="mongodb://$server_address/$level?readConcernLevel=$level"
+        "$ASHLAR" -s "$at" put "$0" file
+        "$ASHLAR" -s "$at" cat file | cmp - "$0"
+        "$ASHLAR" -s "$at" ls -l | grep -q file
+        "$ASHLAR" -s "$at" sum file
+        "$ASHLAR" -s "$at" df
+        "$ASHLAR" -s "$at" sweep
+        "$ASHLAR" -s "$at" mv file renamed
+        "$ASHLAR" -s "$at" rm renamed
+        "$ASHLAR" -s "$at" lock --wait 60 it -- true
+    done
+    stop_server
+}
+
 case_works_beside_a_server_in_a_deep_folder() {
     deep=$scratch/$(printf 'deep%.0s' $(seq 50))
     mkdir "$deep"

@@ -11,7 +11,7 @@ int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time
     ash_mongo_call call;
     int result = ash__mongo_call_begin(&call, store, &op, err);
     if (result == 0)
-        result = ash__mongo_command(&call, ASH_MONGO_READ, "admin", command, err);
+        result = ash__mongo_command(&call, ASH_MONGO_ASK, "admin", command, err);
     if (result == 0 && bson_iter_init_find(&it, &call.reply, "localTime") &&
         BSON_ITER_HOLDS_DATE_TIME(&it))
         *wall_ms = bson_iter_date_time(&it);

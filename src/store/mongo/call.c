@@ -142,6 +142,10 @@ int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const cha
     if (kind == ASH_MONGO_READ)
         ok = mongoc_client_read_command_with_opts(call->client, db, command, NULL, &call->opts,
                                                   &call->reply, &call->error);
+    else if (kind == ASH_MONGO_ASK)
+        ok = mongoc_client_command_with_opts(call->client, db, command,
+                                             mongoc_client_get_read_prefs(call->client),
+                                             &call->opts, &call->reply, &call->error);
     else
         ok = mongoc_client_write_command_with_opts(call->client, db, command, &call->opts,
                                                    &call->reply, &call->error);

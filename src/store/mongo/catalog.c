@@ -77,7 +77,7 @@ int ash__mongo_list_collections(ash_store *store, const char *db, const bson_t *
 int ash__mongo_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err)
 {
     bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1));
-    int result = ash__mongo_run(store, ASH_MONGO_READ, "admin", command, op, out, err);
+    int result = ash__mongo_run(store, ASH_MONGO_ASK, "admin", command, op, out, err);
     bson_destroy(command);
     return result;
 }

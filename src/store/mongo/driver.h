@@ -67,7 +67,9 @@ void ash__mongo_call_writes(ash_mongo_call *call, const char *coll);
 /* Is a write to coll (NULL: to no collection in particular) acknowledged when on disk? */
 bool ash__mongo_call_wants_disk(const ash_mongo_call *call, const char *coll);
 
-enum ash_mongo_kind { ASH_MONGO_READ, ASH_MONGO_WRITE };
+/* READ: what takes any read concern, so that the URI's goes with it.  ASK: what takes none but
+ * "local", as listIndexes; a deployment refuses it with another, so none is sent. */
+enum ash_mongo_kind { ASH_MONGO_READ, ASH_MONGO_ASK, ASH_MONGO_WRITE };
 /* Runs command with call->opts; the answer is in call->reply, checked. */
 int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const char *db,
                        const bson_t *command, ash_error *err);

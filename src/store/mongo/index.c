@@ -29,7 +29,7 @@ int ash__mongo_list_indexes(ash_store *store, const char *db, const char *coll, 
         int32_t id = (int32_t)mongoc_server_description_id(server);
         BSON_APPEND_INT32(&call.opts, "serverId", id);
         BSON_APPEND_INT32(&cursor_opts, "serverId", id);
-        result = ash__mongo_command(&call, ASH_MONGO_READ, db, command, err);
+        result = ash__mongo_command(&call, ASH_MONGO_ASK, db, command, err);
     }
     if (result != 0) {
         ash__mongo_call_end(&call);

@@ -168,7 +168,7 @@ int ash__mongo_explain(ash_store *store, const char *db, const char *coll, const
 {
     bson_t *explain =
         BCON_NEW("explain", BCON_DOCUMENT(command), "verbosity", BCON_UTF8(verbosity));
-    int result = ash__mongo_run(store, ASH_MONGO_READ, db, explain, op, out, err);
+    int result = ash__mongo_run(store, ASH_MONGO_ASK, db, explain, op, out, err);
     (void)coll; /* the command names it */
     bson_destroy(explain);
     return result;
@@ -188,7 +188,7 @@ int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t
     if (db != NULL)
         BSON_APPEND_INT64(&command, "scale", scale);
     result =
-        ash__mongo_run(store, ASH_MONGO_READ, db != NULL ? db : "admin", &command, op, out, err);
+        ash__mongo_run(store, ASH_MONGO_ASK, db != NULL ? db : "admin", &command, op, out, err);
     bson_destroy(&command);
     return result;
 }

@@ -24,22 +24,41 @@ static void add_watch_options(bson_t *to, const ash_watch_options *o)
         BSON_APPEND_INT32(to, "batchSize", o->batch_size);
 }
 
+static mongoc_change_stream_t *watch_by(mongoc_client_t *client, const char *db, const char *coll,
+                                        const bson_t *pipeline, const bson_t *opts)
+{
+    mongoc_change_stream_t *stream;
+    if (db == NULL)
+        return mongoc_client_watch(client, pipeline, opts);
+    if (coll == NULL) {
+        mongoc_database_t *database = mongoc_client_get_database(client, db);
+        stream = mongoc_database_watch(database, pipeline, opts);
+        mongoc_database_destroy(database);
+    } else {
+        mongoc_collection_t *collection = mongoc_client_get_collection(client, db, coll);
+        stream = mongoc_collection_watch(collection, pipeline, opts);
+        mongoc_collection_destroy(collection);
+    }
+    return stream;
+}
+
+/* A stream shows what a majority has, whatever level the URI gives to reads: deployments refuse
+ * another.  The stream copies its client's. */
 static mongoc_change_stream_t *start_watch(const ash_mongo_call *call, const char *db,
                                            const char *coll, const bson_t *pipeline,
                                            const bson_t *opts)
 {
-    mongoc_change_stream_t *stream;
-    if (db == NULL)
-        return mongoc_client_watch(call->client, pipeline, opts);
-    if (coll == NULL) {
-        mongoc_database_t *database = mongoc_client_get_database(call->client, db);
-        stream = mongoc_database_watch(database, pipeline, opts);
-        mongoc_database_destroy(database);
-    } else {
-        mongoc_collection_t *collection = mongoc_client_get_collection(call->client, db, coll);
-        stream = mongoc_collection_watch(collection, pipeline, opts);
-        mongoc_collection_destroy(collection);
-    }
+    const mongoc_read_concern_t *given = mongoc_client_get_read_concern(call->client);
+    if (mongoc_read_concern_is_default(given))
+        return watch_by(call->client, db, coll, pipeline, opts);
+    mongoc_read_concern_t *of_reads = mongoc_read_concern_copy(given);
+    mongoc_read_concern_t *majority = mongoc_read_concern_new();
+    mongoc_read_concern_set_level(majority, MONGOC_READ_CONCERN_LEVEL_MAJORITY);
+    mongoc_client_set_read_concern(call->client, majority);
+    mongoc_change_stream_t *stream = watch_by(call->client, db, coll, pipeline, opts);
+    mongoc_client_set_read_concern(call->client, of_reads);
+    mongoc_read_concern_destroy(majority);
+    mongoc_read_concern_destroy(of_reads);
     return stream;
 }
 

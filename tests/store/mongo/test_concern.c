@@ -78,10 +78,65 @@ static void test_mongo_concern__no_server_limit_inside_update_and_delete_stateme
     bson_destroy(change);
 }
 
+static void list_with(struct rig *r)
+{
+    ash_cursor *cursor = NULL;
+    bson_t reply;
+    rig_expect_batch(r, "{'listIndexes': 'c', 'readConcern': '$none'}", "first", 0, "");
+    assert_ok(ash_collection_list_indexes(r->c, NULL, &cursor, &r->err), &r->err);
+    ash_cursor_free(cursor);
+    rig_expect_batch(r, "{'listCollections': 1, 'readConcern': '$none'}", "first", 0, "");
+    assert_ok(ash_store_list_collections(r->store, NULL, NULL, NULL, &cursor, &r->err), &r->err);
+    ash_cursor_free(cursor);
+    mock_expect(r->m, "{'listDatabases': 1, 'readConcern': '$none'}", "{'ok': 1, 'databases': []}");
+    assert_ok(ash_store_list_databases(r->store, NULL, &reply, &r->err), &r->err);
+    bson_destroy(&reply);
+    mock_expect(r->m, "{'dbStats': 1, 'readConcern': '$none'}", "{'ok': 1}");
+    assert_ok(ash_store_stats(r->store, "test", NULL, 1, NULL, &reply, &r->err), &r->err);
+    bson_destroy(&reply);
+}
+
+/* A deployment refuses these with any other level than "local", and streams with any but
+ * "majority". */
+static void test_mongo_concern__of_the_uri_goes_with_reads_alone(void **state)
+{
+    static const char *const levels[] = {"local", "available", "majority", "linearizable",
+                                         "snapshot"};
+    (void)state;
+    for (size_t i = 0; i < sizeof levels / sizeof levels[0]; i++) {
+        struct rig r;
+        ash_cursor *cursor = NULL;
+        bson_t values;
+        char *option = bson_strdup_printf("readConcernLevel=%s", levels[i]);
+        char *find = bson_strdup_printf("{'find': 'c', 'readConcern': {'level': '%s'}}", levels[i]);
+        char *distinct =
+            bson_strdup_printf("{'distinct': 'c', 'readConcern': {'level': '%s'}}", levels[i]);
+        rig_start(&r, MOCK_REPLICA_SET, option, NULL);
+        rig_expect_batch(&r, find, "first", 0, "");
+        assert_ok(ash_collection_find(r.c, NULL, NULL, &cursor, &r.err), &r.err);
+        ash_cursor_free(cursor);
+        mock_expect(r.m, distinct, "{'ok': 1, 'values': []}");
+        assert_ok(ash_collection_distinct(r.c, "a", NULL, NULL, NULL, &values, &r.err), &r.err);
+        bson_destroy(&values);
+        list_with(&r);
+        rig_expect_batch(&r,
+                         "{'aggregate': 'c', 'pipeline': [{'$changeStream': '$any'}], "
+                         "'readConcern': {'level': 'majority'}}",
+                         "first", 0, "");
+        assert_ok(ash_store_watch(r.store, NULL, "c", NULL, &cursor, &r.err), &r.err);
+        ash_cursor_free(cursor);
+        rig_finish(&r);
+        bson_free(distinct);
+        bson_free(find);
+        bson_free(option);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mongo_concern__reads_carry_the_operations_own),
+        cmocka_unit_test(test_mongo_concern__of_the_uri_goes_with_reads_alone),
         cmocka_unit_test(test_mongo_concern__unknown_preferences_are_refused),
         cmocka_unit_test(test_mongo_concern__writes_carry_the_operations_own),
         cmocka_unit_test(test_mongo_concern__no_server_limit_inside_update_and_delete_statements),
