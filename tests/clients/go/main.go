@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// mongo-go-driver v2 against a server.
+// usage: client URI gridfs upload|verify|all NAME SIZE   (the same bytes as pymongo_gridfs.py makes)
+//
+//	client URI crud all|mark|resume FILE            (FILE keeps a resume token between two runs)
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"go.mongodb.org/mongo-driver/v2/bson"
+	"go.mongodb.org/mongo-driver/v2/mongo"
+	"go.mongodb.org/mongo-driver/v2/mongo/options"
+)
+
+var ctx, cancel = context.WithTimeout(context.Background(), 300*time.Second)
+
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func same(got, expected any) {
+	if fmt.Sprint(got) != fmt.Sprint(expected) {
+		panic(fmt.Sprintf("got %v, expected %v", got, expected))
+	}
+}
+
+func all(cursor *mongo.Cursor, err error) []bson.D {
+	check(err)
+	out := []bson.D{}
+	check(cursor.All(ctx, &out))
+	return out
+}
+
+func main() {
+	uri, part, action, name := os.Args[1], os.Args[2], os.Args[3], os.Args[4]
+	client, err := mongo.Connect(options.Client().ApplyURI(uri))
+	check(err)
+	if part == "gridfs" {
+		size, err := strconv.Atoi(os.Args[5])
+		check(err)
+		gridfs(client.Database("test"), action, name, size)
+	} else {
+		crud(client, action, name)
+	}
+	check(client.Disconnect(ctx))
+	cancel()
+}
