@@ -14,7 +14,7 @@ build="gcc libc6-dev meson ninja-build pkg-config python3 libbson-dev libmongoc-
 test="$build libcmocka-dev g++ python3-pymongo python3-gridfs"
 # Other people's languages and their drivers.
 clients="$test nodejs npm faketime golang-go golang-mongodb-mongo-driver-dev php-cli php-mongodb
-  libmongodb-perl ruby ruby-mongo"
+  libmongodb-perl ruby ruby-mongo python3-venv maven default-jdk-headless rustc-web cargo-web"
 check="$test git clang libclang-rt-14-dev clang-format spin"
 
 case "${1:-}" in
@@ -38,6 +38,10 @@ for package in $wanted; do
     case "$package" in
     # One that somebody installed by other means serves as well.
     nodejs) command -v node >/dev/null 2>&1 && continue ;;
+    maven) command -v mvn >/dev/null 2>&1 && continue ;;
+    default-jdk-headless) command -v javac >/dev/null 2>&1 && continue ;;
+    # Debian 12 has two; the one called cargo is too old for the driver.
+    rustc-web | cargo-web) command -v cargo >/dev/null 2>&1 && continue ;;
     npm) command -v npm >/dev/null 2>&1 && continue ;;
     esac
     state=$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null || true)
