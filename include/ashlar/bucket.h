@@ -261,7 +261,9 @@ typedef struct ash_bucket_find_options {
 } ash_bucket_find_options;
 #define ASH_BUCKET_FIND_OPTIONS_INIT ASH_OPTIONS_INIT(ash_bucket_find_options)
 /* A cursor over files documents.  The filter is MongoDB's and is not looked at: {filename: "a"},
- * {length: {$gt: 1000}}, {"metadata.owner": "me"}.  NULL: all. */
+ * {length: {$gt: 1000}}, {"metadata.owner": "me"}.  NULL: all.  One damaged document is
+ * ASH_ECORRUPT from the call that meets it; on the embedded engine the next call goes on behind it,
+ * elsewhere the cursor has ended. */
 int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_options *opts,
                     ash_cursor **out, ash_error *err);
 

@@ -185,6 +185,9 @@ typedef struct ash_find_options {
     const bson_t *min; /* only keys of the hinted index from here on, {field: value …} of all of its
                           fields; or NULL */
     const bson_t *max; /* … and below here.  ASH_EINVAL 51173 to 51176 */
+    bool past_damage;  /* embedded engine: after ASH_ECORRUPT for a damaged document the cursor may
+                          be asked again, and goes on behind it; with a sort that no index gives,
+                          behind all of them */
 } ash_find_options;
 #define ASH_FIND_OPTIONS_INIT ASH_OPTIONS_INIT(ash_find_options)
 

@@ -32,6 +32,7 @@ int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_o
     f.batch_size = o.batch_size;
     f.limit = o.limit;
     f.no_cursor_timeout = o.no_cursor_timeout;
+    f.past_damage = true;
     f.skip = o.skip;
     f.sort = o.sort;
     return ash_collection_find(b->files, filter != NULL ? filter : &all, &f, out, err);

@@ -200,6 +200,11 @@ void ash__cmd_file_object(const ash_file *f, bson_t *out);
  * counted and passed over: 0 with *out NULL. */
 int ash__cmd_read_file(const ash_cmd *cmd, ash_doc doc, ash_file **out, int *damaged,
                        ash_error *err);
+/* The next files document of a bucket's find, or none (data NULL) at the end.  Damaged ones are
+ * reported (unless cmd is NULL), counted and passed over; where the store cannot go on behind one,
+ * it ends with ASH_ECORRUPT. */
+int ash__cmd_next_document(const ash_cmd *cmd, ash_bucket *b, ash_cursor *cursor, ash_doc *doc,
+                           int *damaged, ash_error *err);
 /* What a NAME stands for that may mean several files. */
 enum ash_cmd_scope {
     ASH_CMD_FOLDER, /* the file NAME, and all below the folder NAME; "" or ".": everything */

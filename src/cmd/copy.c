@@ -244,8 +244,11 @@ static int count_file(struct copy *c, ash_file *file, ash_error *err)
 /* Consumes the file. */
 typedef int (*visit_file)(struct copy *c, ash_file *file, ash_error *err);
 
+/* In two goes; only the second one tells of damage. */
 static int each_file(struct copy *c, visit_file visit, ash_error *err)
 {
+    bool copies = visit == take_file;
+    int damaged = 0;
     ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
     bson_t all = BSON_INITIALIZER;
     ash_cursor *cursor = NULL;
@@ -255,16 +258,20 @@ static int each_file(struct copy *c, visit_file visit, ash_error *err)
         ash_doc doc = {0};
         ash_file *file = NULL;
         ash_error own = ASH_ERROR_INIT;
-        result = ash_cursor_next(cursor, &doc, err);
+        result =
+            ash__cmd_next_document(copies ? c->cmd : NULL, c->from, cursor, &doc, &damaged, err);
         if (result != 0 || doc.data == NULL)
             break;
         if (ash_file_from_document(doc, &file, &own) == 0) {
             result = visit(c, file, err);
-        } else if (visit == take_file) {
+        } else if (copies) {
             note_failure(c, "files document", ASH_ECORRUPT, &own);
         }
     }
     ash_cursor_free(cursor);
+    ash__mutex_lock(&c->lock);
+    c->failed += copies ? damaged : 0;
+    ash__mutex_unlock(&c->lock);
     return result;
 }
 

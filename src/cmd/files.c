@@ -115,6 +115,30 @@ static bool is_wanted(const struct listing *l, ash_doc doc)
     return strncmp(name, l->folder, len) == 0 && (name[len] == 0 || name[len] == '/');
 }
 
+static bool goes_on(ash_bucket *b)
+{
+    ash_capabilities can;
+    return ash_store_capabilities(ash_bucket_store(b), &can, NULL) == 0 &&
+           strcmp(can.backend, "embedded") == 0;
+}
+
+int ash__cmd_next_document(const ash_cmd *cmd, ash_bucket *b, ash_cursor *cursor, ash_doc *doc,
+                           int *damaged, ash_error *err)
+{
+    for (;;) {
+        ash_error own = ASH_ERROR_INIT;
+        int result = ash_cursor_next(cursor, doc, &own);
+        if (result != ASH_ECORRUPT || !goes_on(b)) {
+            if (result != 0)
+                *err = own;
+            return result;
+        }
+        if (cmd != NULL)
+            ash__cmd_fail(cmd, NULL, &own);
+        (*damaged)++;
+    }
+}
+
 static int list_found(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
                       struct listing *listing, ash_error *err)
 {
@@ -129,7 +153,7 @@ static int list_found(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
     int result = ash_bucket_find(b, filter, &opts, &cursor, err);
     while (result == 0 && listing->status == 0) {
         ash_file *file = NULL;
-        result = ash_cursor_next(cursor, &doc, err);
+        result = ash__cmd_next_document(cmd, b, cursor, &doc, &damaged, err);
         if (result != 0 || doc.data == NULL)
             break;
         if (is_wanted(listing, doc))

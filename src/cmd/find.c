@@ -28,13 +28,14 @@ static void print_found(const ash_cmd *cmd, const ash_file *file)
     }
 }
 
-static int print_all(const ash_cmd *cmd, ash_cursor *cursor, int64_t *count, ash_error *err)
+static int print_all(const ash_cmd *cmd, ash_bucket *bucket, ash_cursor *cursor, int64_t *count,
+                     ash_error *err)
 {
     int damaged = 0;
     for (;;) {
         ash_doc doc;
         ash_file *file = NULL;
-        int result = ash_cursor_next(cursor, &doc, err);
+        int result = ash__cmd_next_document(cmd, bucket, cursor, &doc, &damaged, err);
         if (result == 0)
             result = ash__cmd_check_interrupted(err);
         if (result == 0 && doc.data == NULL && damaged > 0)
@@ -79,7 +80,7 @@ static int find(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
     if (status == 0)
         status = ash_bucket_find(bucket, &filter, &opts, &cursor, err);
     if (status == 0)
-        status = print_all(cmd, cursor, &count, err);
+        status = print_all(cmd, bucket, cursor, &count, err);
     if (status == 0 && count == 0) {
         ash__cmd_note_missing(cmd, bucket);
         status = ash_error_exit_code(ASH_ENOTFOUND);

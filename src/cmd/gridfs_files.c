@@ -71,7 +71,7 @@ int ash__gridfs_show(ash_gridfs *g, ash_error *err)
     while (result == 0) {
         ash_doc doc = {0};
         ash_file *file = NULL;
-        result = ash_cursor_next(cursor, &doc, err);
+        result = ash__cmd_next_document(g->cmd, g->bucket, cursor, &doc, &damaged, err);
         if (result != 0 || doc.data == NULL)
             break;
         result = ash__cmd_read_file(g->cmd, doc, &file, &damaged, err);

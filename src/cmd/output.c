@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -82,12 +83,15 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
     ash__free(shown_what);
 }
 
+static atomic_flag hinted = ATOMIC_FLAG_INIT;
+
 int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
 {
     report(cmd, "error", what, err->code,
            err->text[0] != 0 ? err->text : ash_error_text(err->code));
     bool checked = cmd->verb != NULL && strcmp(cmd->verb->name, "check") == 0;
-    if (err->code == ASH_ECORRUPT && !cmd->json)
+    /* Once is enough, however many files are damaged. */
+    if (err->code == ASH_ECORRUPT && !cmd->json && !atomic_flag_test_and_set(&hinted))
         fprintf(stderr, "%s`ashlar check --repair` copies what is whole into a new store\n",
                 checked ? "" : "`ashlar check` tells how far it goes; ");
     if (err->code == ASH_EREADONLY && !cmd->json)

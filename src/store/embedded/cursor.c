@@ -103,6 +103,34 @@ static int next_match(ash_find_cursor *c, ash_record *r, ash_match_details *deta
     return ash__scan_plan_next(&c->scan, r, c->skip > 0 ? NULL : details, found, err);
 }
 
+/* May the scan go on behind what it could not read?  Not where that is the index itself. */
+static bool can_pass(ash_find_cursor *c, int rc)
+{
+    if (rc != ASH_ECORRUPT || !c->past_damage || c->scan.hit.rid == c->damaged_rid)
+        return false;
+    c->damaged_rid = c->scan.hit.rid;
+    return true;
+}
+
+/* One damaged document costs itself: what was found before it is given first, then the error, and
+ * whoever asks again goes on behind it. */
+static int put_damage_off(ash_find_cursor *c, int rc, const ash_error *own, ash_error *err)
+{
+    bool passed = can_pass(c, rc);
+    c->exhausted = c->exhausted || (c->past_damage && !passed);
+    if (!passed || c->batch.count == 0)
+        return ash__unless(0, rc, own, err);
+    c->damage = *own;
+    return 0;
+}
+
+static int tell_damage(ash_find_cursor *c, ash_error *err)
+{
+    ash_error told = c->damage;
+    c->damage = (ash_error)ASH_ERROR_INIT;
+    return ash__unless(0, told.code, &told, err);
+}
+
 static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)
 {
     ash_match_details d = {-1};
@@ -111,9 +139,10 @@ static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)
         ash_record r;
         bool found = false;
         bool fits = true;
-        int rc = next_match(c, &r, details, &found, err);
+        ash_error own = ASH_ERROR_INIT;
+        int rc = next_match(c, &r, details, &found, &own);
         if (rc != 0)
-            return rc;
+            return put_damage_off(c, rc, &own, err);
         if (!found) {
             c->exhausted = !c->tailable;
             return 0;
@@ -145,16 +174,26 @@ static int fill_sorter(ash_find_cursor *c, ash_error *err)
     while (rc == 0) {
         ash_record r;
         bool found = false;
-        rc = ash__scan_plan_next(&c->scan, &r, NULL, &found, err);
+        ash_error own = ASH_ERROR_INIT;
+        rc = ash__scan_plan_next(&c->scan, &r, NULL, &found, &own);
+        if (can_pass(c, rc)) {
+            if (c->damage.code == 0)
+                c->damage = own;
+            rc = 0;
+            continue;
+        }
+        rc = ash__unless(0, rc, &own, err);
         if (rc != 0 || !found)
             break;
         /* Equal keys keep insertion order, whatever index the documents came through. */
         order = r.rid;
         rc = ash__sorter_add(c->sorter, r.doc, order, err);
     }
-    if (rc == 0)
-        ash__sorter_finish(c->sorter);
-    return rc;
+    c->exhausted = c->exhausted || rc != 0; /* half of it is nothing to be given */
+    if (rc != 0)
+        return rc;
+    ash__sorter_finish(c->sorter);
+    return tell_damage(c, err);
 }
 
 static bool next_sorted(ash_find_cursor *c, ash_record *out)
@@ -270,6 +309,8 @@ static int fill_from_view(ash_find_cursor *c, uint64_t *seen, ash_error *err)
 
 static int fill(ash_find_cursor *c, uint64_t *seen, ash_error *err)
 {
+    if (c->damage.code != 0)
+        return tell_damage(c, err);
     if (c->mode == ASH_CURSOR_DOWNLOAD)
         return c->in_parts ? ash__find_fill_parts(c, err) : fill_download(c, err);
     if (c->mode == ASH_CURSOR_STREAM)

@@ -39,6 +39,9 @@ typedef struct ash_find_cursor {
     ash_giving giving;
     uint64_t commit;  /* of the snapshot last read from */
     uint64_t pending; /* a record that did not fit the last batch; 0: none */
+    bool past_damage;
+    ash_error damage;     /* of a document that was passed over, to be told before anything else */
+    uint64_t damaged_rid; /* the last of these */
 
     ash_sorter *sorter; /* SORTED, once filled */
     ash_doc next_sorted;

@@ -40,6 +40,7 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
     c->tailable = opts->tailable;
     c->await_data = opts->await_data;
     c->show_record_id = opts->show_record_id;
+    c->past_damage = opts->past_damage;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
     ash__batch_memory_init(&c->batch, s);
     return c;
