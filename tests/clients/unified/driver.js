@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The driver under which the cases run: the newest one that package.json names, or $ASH_DRIVER.
+// The driver under which the cases run: the newest one that package.json names and this Node.js can run, or $ASH_DRIVER.
 'use strict';
-module.exports = require(process.env.ASH_DRIVER ?? 'mongodb-7');
+const [major, minor] = process.versions.node.split('.').map(Number);
+const newest = major > 20 || (major === 20 && minor >= 19) ? 'mongodb-7' : 'mongodb';
+module.exports = require(process.env.ASH_DRIVER ?? newest);
