@@ -22,29 +22,46 @@ case_tour() {
     diff -r docs restored/docs
 }
 
+# As typed, but below a folder of ours, which stands before the prefix: the .pc file, the loader and the shell are told so.
 case_install_and_c_program() {
-    DESTDIR=$scratch/root meson install -C "$build" --no-rebuild --quiet
-    prefix=$(find "$scratch/root" -name ashlar.pc | head -n 1)
+    root=$scratch/root
+    option() {
+        meson introspect "$build" --buildoptions |
+            python3 -c 'import json, sys; print(next(o["value"] for o in json.load(sys.stdin) if o["name"] == sys.argv[1]))' "$1"
+    }
+    prefix=$(option prefix)
+    library=$root$prefix/$(option libdir)
+    sudo() { "$@"; }
+    ldconfig() { [ -e "$library/libashlar.so" ]; }
+    make() {
+        [ "$*" = install ]
+        DESTDIR=$root meson install -C "$build" --no-rebuild --quiet
+        sed -i "s|^prefix=|prefix=$root|" "$library/pkgconfig/ashlar.pc"
+    }
     block "$source/README.md" c 1 >"$scratch/keep.c"
-    # The scratch folder stands before the prefix that was configured.
-    mkdir "$scratch/pc"
-    sed "s|^prefix=|prefix=$scratch/root|" "$prefix" >"$scratch/pc/ashlar.pc"
-    flags=$(PKG_CONFIG_PATH=$scratch/pc pkg-config --cflags --libs ashlar)
-    cc -Wall -Werror -o "$scratch/keep" "$scratch/keep.c" $flags
-    library=$(dirname "$(find "$scratch/root" -name 'libashlar.so' | head -n 1)")
-    (cd "$scratch" && LD_LIBRARY_PATH=$library ./keep)
-    [ "$("$ASHLAR" -s "$scratch/files" cat hello.txt)" = hello ]
+    block "$source/README.md" sh 4 >"$scratch/lines"
+    grep -q '^sudo make install && sudo ldconfig' "$scratch/lines"
+    export PKG_CONFIG_PATH=$library/pkgconfig LD_LIBRARY_PATH=$library PATH=$root$prefix/bin:$PATH
+    cd "$scratch"
+    . "$scratch/lines" >"$scratch/said"
+    [ "$(tail -n 1 "$scratch/said")" = hello ]
     # The same with the archive.
-    flags=$(PKG_CONFIG_PATH=$scratch/pc pkg-config --static --cflags --libs ashlar | sed 's|-lashlar|-l:libashlar.a|')
-    cc -o "$scratch/kept" "$scratch/keep.c" $flags
-    (cd "$scratch" && ./kept)
-    find "$scratch/root" -name ashlar.1 | grep -q .
-    find "$scratch/root" -path '*/bin/ashlar' | grep -q .
+    flags=$(pkg-config --static --cflags --libs ashlar | sed 's|-lashlar|-l:libashlar.a|')
+    cc -Wall -Werror -o kept keep.c $flags
+    (unset LD_LIBRARY_PATH && ./kept)
+    [ -x "$root$prefix/bin/ashlar" ]
+    find "$root" -name ashlar.1 | grep -q .
     for file in bash-completion/completions/ashlar.bash zsh/site-functions/_ashlar fish/vendor_completions.d/ashlar.fish; do
-        find "$scratch/root" -path "*/share/$file" | grep -q .
+        find "$root" -path "*/share/$file" | grep -q .
     done
     # Nothing but the public names leaves the library.
     ! nm -D --defined-only "$library/libashlar.so" | grep -v ' [AVW] ' | awk '{print $3}' | grep -qvE '^ash_[^_]'
+}
+
+# Where Debian's pkg-config and ldconfig look by themselves, however Meson would choose.
+case_libraries_go_to_lib() {
+    grep -q "'libdir=lib'" "$source/meson.build"
+    command make -s -n -C "$source" BUILD="$scratch/none" install | grep -q "'libdir=lib'"
 }
 
 run_cases
