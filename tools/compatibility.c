@@ -36,7 +36,13 @@ static const char head[] =
     "The server presents wire version 21 and itself as a replica set of one (`--standalone` for "
     "the rest). Not there yet: users and\n"
     "authentication, TLS, transactions by drivers, text and geographic search, time series, "
-    "sharding.\n";
+    "sharding.\n"
+    "\n"
+    "What readConcern `snapshot` reads is kept for a minute after its last use, for five minutes "
+    "at "
+    "most, and until 1 GiB of\n"
+    "metadata (small documents and indexes too) was freed that it still sees; then 239, "
+    "SnapshotTooOld.\n";
 
 static void print_row(const char *name, const char *support, const char *note)
 {

@@ -79,6 +79,10 @@ int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err);
 int ash__snapshot_committed(ash_engine *e, ash_view **out, ash_error *err);
 uint64_t ash__view_commit(const ash_view *v); /* grows with each commit */
 void ash__snapshot_close(ash_view *v);
+/* Which snapshots keep more than so many bytes of metadata from being used again: those of commits
+ * before *commit.  Only what was freed after the commit since is counted.  *commit is 0: none. */
+int ash__snapshots_in_the_way(ash_engine *e, uint64_t since, uint64_t max_bytes, uint64_t *commit,
+                              ash_error *err);
 ash_engine *ash__view_engine(const ash_view *v);
 
 /* ---- catalogue ---- */

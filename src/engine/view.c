@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+#include <string.h>
+
 void ash__view_forget(ash_view *v)
 {
     for (size_t i = 0; i < v->colls.count; i++)
@@ -153,6 +155,50 @@ uint64_t ash__view_oldest(ash_engine *e)
         oldest = e->backup_txn;
     ash__mutex_unlock(&e->views_lock);
     return oldest;
+}
+
+/* LMDB lists what a commit freed under the commit's number, beginning with how many pages. */
+static int sum_freed(ash_engine *e, MDB_cursor *cursor, uint64_t since, uint64_t max_bytes,
+                     uint64_t *commit, ash_error *err)
+{
+    MDB_stat stat_of;
+    MDB_val key, value;
+    uint64_t bytes = 0;
+    mdb_env_stat(e->env, &stat_of);
+    for (;;) {
+        size_t freed_by, pages;
+        int rc = mdb_cursor_get(cursor, &key, &value, MDB_PREV);
+        if (rc != 0)
+            return rc == MDB_NOTFOUND ? 0 : ash__lmdb_fail(rc, err, "cannot read what is free");
+        if (key.mv_size != sizeof freed_by || value.mv_size < sizeof pages)
+            return ash__fail(err, ASH_ECORRUPT, "the list of free pages is damaged");
+        memcpy(&freed_by, key.mv_data, sizeof freed_by);
+        memcpy(&pages, value.mv_data, sizeof pages);
+        if (freed_by <= since)
+            return 0;
+        bytes += (uint64_t)pages * stat_of.ms_psize;
+        if (bytes > max_bytes) {
+            *commit = freed_by;
+            return 0;
+        }
+    }
+}
+
+int ash__snapshots_in_the_way(ash_engine *e, uint64_t since, uint64_t max_bytes, uint64_t *commit,
+                              ash_error *err)
+{
+    ash_view *v = NULL;
+    MDB_cursor *cursor = NULL;
+    *commit = 0;
+    int result = ash__view_begin(e, &v, err);
+    if (result != 0)
+        return result;
+    int rc = mdb_cursor_open(v->txn, 0, &cursor);
+    result = rc != 0 ? ash__lmdb_fail(rc, err, "cannot read what is free")
+                     : sum_freed(e, cursor, since, max_bytes, commit, err);
+    mdb_cursor_close(cursor);
+    ash__snapshot_close(v);
+    return result;
 }
 
 void ash__views_release(ash_engine *e)

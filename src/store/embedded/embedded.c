@@ -28,6 +28,9 @@ static const char *folder_of(const char *uri)
     return strncmp(uri, "//", 2) == 0 ? uri + 2 : uri;
 }
 
+/* Seconds of the fastest writing there is; the file of metadata grows by as much at most. */
+static const uint64_t SNAPSHOT_BYTES = UINT64_C(1) << 30;
+
 static int64_t or_default(int64_t given, int64_t fallback)
 {
     return given != 0 ? given : fallback;
@@ -44,6 +47,7 @@ static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opt
     s->ttl_interval_ms = or_default(opts->ttl_interval_ms, 5000);
     s->slow_ms = or_default(opts->slow_ms, 100);
     s->pin_timeout_ms = or_default(opts->pin_timeout_ms, 600000);
+    s->snapshot_bytes = SNAPSHOT_BYTES;
     s->gate = ash__gate_new();
     s->versions = ash__versions_new();
     s->coll_ids.gate = ash__gate_new();

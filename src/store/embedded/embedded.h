@@ -38,6 +38,8 @@ typedef struct ash_embedded {
     int64_t ttl_interval_ms;
     int64_t slow_ms;
     int64_t pin_timeout_ms;
+    /* Of metadata that a kept snapshot may keep from being used again.  Tests change it. */
+    _Atomic uint64_t snapshot_bytes;
 
     /* Guards what follows; not held while the engine is called, but to touch pins.  Its condition:
      * the sweeper's sleep, the end of an index build. */

@@ -58,13 +58,15 @@ void ash__held_free(ash_held *h)
     ash__free(h);
 }
 
-/* One lapsed view, taken out of its holder, or NULL. */
-static ash_view *take_lapsed(ash_embedded *s, int64_t before_ms)
+/* One view that nobody uses, and that is too old by either rule, taken out of its holder; or NULL.
+ */
+static ash_view *take_lapsed(ash_embedded *s, int64_t before_ms, uint64_t before_commit)
 {
     ash_view *view = NULL;
     ash__gate_lock(s->gate);
     for (ash_held *h = s->held; h != NULL && view == NULL; h = h->next) {
-        if (h->in_use || h->view == NULL || h->used_at_ms > before_ms)
+        if (h->in_use || h->view == NULL ||
+            (h->used_at_ms > before_ms && ash__view_commit(h->view) >= before_commit))
             continue;
         view = h->view;
         h->view = NULL;
@@ -73,9 +75,30 @@ static ash_view *take_lapsed(ash_embedded *s, int64_t before_ms)
     return view;
 }
 
-void ash__held_lapse(ash_embedded *s)
+static void lapse(ash_embedded *s, uint64_t before_commit)
 {
     int64_t before_ms = ash__clock_ms() - s->pin_timeout_ms;
-    for (ash_view *v; (v = take_lapsed(s, before_ms)) != NULL;)
+    for (ash_view *v; (v = take_lapsed(s, before_ms, before_commit)) != NULL;)
         ash__snapshot_close(v);
+}
+
+void ash__held_lapse(ash_embedded *s)
+{
+    lapse(s, 0);
+}
+
+void ash__held_lapse_before(ash_embedded *s, uint64_t commit)
+{
+    lapse(s, commit);
+}
+
+uint64_t ash__held_oldest(ash_embedded *s)
+{
+    uint64_t oldest = UINT64_MAX;
+    ash__gate_lock(s->gate);
+    for (const ash_held *h = s->held; h != NULL; h = h->next)
+        if (h->view != NULL && ash__view_commit(h->view) < oldest)
+            oldest = ash__view_commit(h->view);
+    ash__gate_unlock(s->gate);
+    return oldest;
 }

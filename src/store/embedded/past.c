@@ -13,22 +13,23 @@ struct ash_past {
     uint64_t newest; /* change that it sees */
     int64_t taken_ms;
     int64_t used_ms;
-    int depth; /* readings in it */
+    bool in_the_way; /* nobody finds it any more, and the last reading closes it */
+    int depth;       /* readings in it */
     pthread_t owner;
 };
 
 static ash_past *find(ash_embedded *s, uint64_t time)
 {
     for (int i = 0; s->past != NULL && i < ASH_PAST_MAX; i++)
-        if (s->past[i].view != NULL && s->past[i].time == time)
+        if (s->past[i].view != NULL && s->past[i].time == time && !s->past[i].in_the_way)
             return &s->past[i];
     return NULL;
 }
 
 static bool has_lapsed(const ash_past *p, int64_t now)
 {
-    return p->depth == 0 &&
-           (now - p->used_ms >= ASH_PAST_REST_MS || now - p->taken_ms >= ASH_PAST_AGE_MS);
+    return p->depth == 0 && (p->in_the_way || now - p->used_ms >= ASH_PAST_REST_MS ||
+                             now - p->taken_ms >= ASH_PAST_AGE_MS);
 }
 
 /* A place for a new state, whose former view is the caller's to close; NULL when all are in use. */
@@ -169,11 +170,18 @@ int ash__past_enter(ash_embedded *s, const ash_op *op, ash_past **out, ash_view 
 
 void ash__past_leave(ash_embedded *s, ash_past *p)
 {
+    ash_view *unwanted = NULL;
     ash__gate_lock(s->gate);
     p->used_ms = ash__clock_ms();
-    if (--p->depth == 0)
+    if (--p->depth == 0) {
+        if (p->in_the_way) {
+            unwanted = p->view;
+            p->view = NULL;
+        }
         ash__gate_wake_all(s->gate);
+    }
     ash__gate_unlock(s->gate);
+    ash__snapshot_close(unwanted);
 }
 
 /* A view that may be closed, or NULL. */
@@ -197,6 +205,30 @@ void ash__past_lapse(ash_embedded *s)
 {
     for (ash_view *v; (v = take(s, false)) != NULL;)
         ash__snapshot_close(v);
+}
+
+uint64_t ash__past_oldest(ash_embedded *s)
+{
+    uint64_t oldest = UINT64_MAX;
+    ash__gate_lock(s->gate);
+    for (int i = 0; s->past != NULL && i < ASH_PAST_MAX; i++) {
+        const ash_past *p = &s->past[i];
+        if (p->view != NULL && !p->in_the_way && ash__view_commit(p->view) < oldest)
+            oldest = ash__view_commit(p->view);
+    }
+    ash__gate_unlock(s->gate);
+    return oldest;
+}
+
+void ash__past_lapse_before(ash_embedded *s, uint64_t commit)
+{
+    ash__gate_lock(s->gate);
+    for (int i = 0; s->past != NULL && i < ASH_PAST_MAX; i++) {
+        ash_past *p = &s->past[i];
+        p->in_the_way = p->in_the_way || (p->view != NULL && ash__view_commit(p->view) < commit);
+    }
+    ash__gate_unlock(s->gate);
+    ash__past_lapse(s);
 }
 
 void ash__past_release(ash_embedded *s)

@@ -9,6 +9,8 @@
  * Each is a snapshot, which keeps LMDB from reusing what was freed since.  So there are at most
  * ASH_PAST_MAX of them, and each lapses ASH_PAST_REST_MS after its last use and at the latest
  * ASH_PAST_AGE_MS after it was taken.  When there is no room, the one unused for longest goes.
+ * One that keeps more than s->snapshot_bytes of metadata from being used again lapses too; a
+ * reading in it goes on to its end.
  *
  * One thread reads in a state at a time (it may begin several readings); others wait. */
 
@@ -27,6 +29,8 @@ void ash__past_leave(ash_embedded *s, ash_past *p);
 
 /* Let go of what lapsed. */
 void ash__past_lapse(ash_embedded *s);
+uint64_t ash__past_oldest(ash_embedded *s); /* the oldest's commit; UINT64_MAX: there is none */
+void ash__past_lapse_before(ash_embedded *s, uint64_t commit);
 void ash__past_release(ash_embedded *s);
 
 #endif

@@ -10,18 +10,7 @@
 #include "store/embedded/retry.h"
 #include "store/embedded/versions.h"
 
-#define RETRY_SWEEP_MS 60000
-
-/* Sleeps; false when the store is closing. */
-static bool sleep_until(ash_embedded *s, int64_t until_ms)
-{
-    ash__gate_lock(s->gate);
-    while (!s->closing && ash__clock_ms() < until_ms)
-        ash__gate_wait_until(s->gate, until_ms);
-    bool go_on = !s->closing;
-    ash__gate_unlock(s->gate);
-    return go_on;
-}
+enum { RETRY_SWEEP_MS = 60000, SNAPSHOT_WATCH_MS = 1000 };
 
 bool ash__sweep_is_over(ash_embedded *s)
 {
@@ -29,6 +18,40 @@ bool ash__sweep_is_over(ash_embedded *s)
     bool closing = s->closing;
     ash__gate_unlock(s->gate);
     return closing;
+}
+
+/* Beside a busy writer the file of metadata grows fast, as long as a snapshot is kept. */
+static void watch_snapshots(ash_embedded *s)
+{
+    ash_error err = ASH_ERROR_INIT;
+    uint64_t commit = 0, past = ash__past_oldest(s), held = ash__held_oldest(s);
+    uint64_t oldest = past < held ? past : held;
+    if (oldest != UINT64_MAX &&
+        ash__snapshots_in_the_way(s->engine, oldest, s->snapshot_bytes, &commit, &err) != 0)
+        ash__log(ASH_LOG_WARN, "cannot find out what snapshots keep: %s", err.text);
+    if (commit == 0)
+        return;
+    ash__log(ASH_LOG_INFO, "snapshots let go that kept more than %llu MiB of metadata",
+             (unsigned long long)s->snapshot_bytes >> 20);
+    ash__held_lapse_before(s, commit);
+    ash__past_lapse_before(s, commit);
+}
+
+/* Sleeps, and looks after kept snapshots meanwhile; false when the store is closing. */
+static bool sleep_until(ash_embedded *s, int64_t until_ms)
+{
+    int64_t watch_at = ash__clock_ms();
+    for (int64_t now; !ash__sweep_is_over(s) && (now = ash__clock_ms()) < until_ms;) {
+        if (now >= watch_at) {
+            watch_snapshots(s);
+            watch_at = now + SNAPSHOT_WATCH_MS;
+        }
+        ash__gate_lock(s->gate);
+        if (!s->closing)
+            ash__gate_wait_until(s->gate, watch_at < until_ms ? watch_at : until_ms);
+        ash__gate_unlock(s->gate);
+    }
+    return !ash__sweep_is_over(s);
 }
 
 static void ttl_round(ash_embedded *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
+#include "base/clock.h"
 #include "store/embedded/past.h"
 
 #include <pthread.h>
@@ -148,6 +149,44 @@ static void test_embedded_past__threads_share_a_state(void **state)
     expect_count(f, 0, 60);
 }
 
+/* Change everything once more. */
+static void rewrite(fixture *f, int round)
+{
+    char text[64];
+    ash_update_options opts = ASH_UPDATE_OPTIONS_INIT;
+    bson_t *filter = fixture_json("{}");
+    snprintf(text, sizeof text, "{\"$set\":{\"n\":%d}}", round);
+    bson_t *update = fixture_json(text);
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(update);
+    value.value.v_doc.data_len = update->len;
+    opts.multi = true;
+    assert_ok(ash_collection_update(f->c, filter, &value, &opts, NULL, &f->err), &f->err);
+    bson_destroy(update);
+    bson_destroy(filter);
+}
+
+static void test_embedded_past__what_a_state_keeps_is_bounded(void **state)
+{
+    fixture *f = *state;
+    int64_t n = 0, until = ash__clock_ms() + 60000;
+    int round = 0, rc;
+    ash__embedded(f->store)->snapshot_bytes = 4 << 20;
+    for (int i = 0; i < 200; i++)
+        insert_id(f, i);
+    uint64_t old = hold(f, 0);
+    while ((rc = count_at(f, old, &n)) == 0 && ash__clock_ms() < until)
+        rewrite(f, ++round);
+    assert_int_equal(rc, ASH_ECURSOR);
+    assert_int_equal(ash_error_server_code(&f->err), 239);
+    assert_true(round > 2);
+    /* One that keeps little is left alone. */
+    ash__embedded(f->store)->snapshot_bytes = 1 << 30;
+    uint64_t recent = hold(f, 0);
+    rewrite(f, ++round);
+    expect_count(f, recent, 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +195,7 @@ int main(void)
         EMBEDDED(test_embedded_past__writes_are_refused),
         EMBEDDED(test_embedded_past__the_oldest_makes_room),
         EMBEDDED(test_embedded_past__threads_share_a_state),
+        EMBEDDED(test_embedded_past__what_a_state_keeps_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
