@@ -1,37 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/pages.h"
 
-#include "base/bytes.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/keys.h"
+#include "engine/page_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-    HEADER = 16,
-    NODE = 8,
-    BRANCH = 0x01,
-    LEAF = 0x02,
-    DIRTY = 0x10, /* of pages in memory; means nothing on disk */
-    NODE_BIG = 0x01,
-    DATABASE_BYTES = 48,
-    DATABASE_ENTRIES = 32,
-    DATABASE_ROOT = 40,
-    META_MAGIC_AT = 16,
-    META_FREE_AT = 40, /* behind magic, version, address and size of the mapping */
-    META_MAIN_AT = META_FREE_AT + DATABASE_BYTES,
-    META_LAST_AT = META_MAIN_AT + DATABASE_BYTES,
-    META_TXN_AT = META_LAST_AT + 8,
-    META_BYTES = META_TXN_AT + 8,
-    DEPTH_MAX = 32,
-    VALUE_MAX = 32 << 20
-};
-static const uint32_t meta_magic = 0xBEEFC0DE;
-static const uint64_t no_page = UINT64_MAX;
+enum { VALUE_MAX = 32 << 20 };
 
 struct ash_pages {
     int fd;
@@ -81,33 +61,28 @@ static bool load(ash_pages *p, uint64_t number, uint8_t *buf)
         ash__pages_read(p, number * p->page_bytes, buf, p->page_bytes, NULL) != 0)
         return false;
     uint32_t lower = ash__get_le32(buf + 12) & 0xffff, upper = ash__get_le32(buf + 12) >> 16;
-    int flags = (buf[10] | buf[11] << 8) & ~DIRTY;
-    return ash__get_le64(buf) == number && (flags == BRANCH || flags == LEAF) && lower >= HEADER &&
-           lower <= upper && upper <= p->page_bytes;
-}
-
-static uint32_t node_count(const uint8_t *page)
-{
-    return ((ash__get_le32(page + 12) & 0xffff) - HEADER) / 2;
+    uint32_t flags = ash__page_flags(buf);
+    return ash__get_le64(buf) == number && (flags == ASH_PAGE_BRANCH || flags == ASH_PAGE_LEAF) &&
+           lower >= ASH_PAGE_HEADER && lower <= upper && upper <= p->page_bytes;
 }
 
 /* The i-th node and its key, or NULL when they do not lie within the page. */
 static const uint8_t *node_at(const ash_pages *p, const uint8_t *page, uint32_t i, ash_doc *key)
 {
-    uint32_t at = page[HEADER + 2 * i] | (uint32_t)page[HEADER + 2 * i + 1] << 8;
-    if (at < HEADER + 2 * node_count(page) || at + NODE > p->page_bytes)
+    uint32_t at = page[ASH_PAGE_HEADER + 2 * i] | (uint32_t)page[ASH_PAGE_HEADER + 2 * i + 1] << 8;
+    if (at < ASH_PAGE_HEADER + 2 * ash__page_nodes(page) || at + ASH_PAGE_NODE > p->page_bytes)
         return NULL;
     uint32_t len = page[at + 6] | (uint32_t)page[at + 7] << 8;
-    if (len > p->page_bytes - at - NODE)
+    if (len > p->page_bytes - at - ASH_PAGE_NODE)
         return NULL;
-    *key = (ash_doc){page + at + NODE, len};
+    *key = (ash_doc){page + at + ASH_PAGE_NODE, len};
     return page + at;
 }
 
 /* A value on pages of its own. */
 static uint8_t *load_big(ash_pages *p, uint64_t number, uint32_t len, uint64_t *offset)
 {
-    *offset = number * p->page_bytes + HEADER;
+    *offset = number * p->page_bytes + ASH_PAGE_HEADER;
     if (number >= p->count || len > VALUE_MAX || len > p->size)
         return NULL;
     uint8_t *value = ash__try_alloc(len + 1);
@@ -115,7 +90,7 @@ static uint8_t *load_big(ash_pages *p, uint64_t number, uint32_t len, uint64_t *
         ash__free(value);
         return NULL;
     }
-    uint64_t pages = ((uint64_t)HEADER + len + p->page_bytes - 1) / p->page_bytes;
+    uint64_t pages = ((uint64_t)ASH_PAGE_HEADER + len + p->page_bytes - 1) / p->page_bytes;
     for (uint64_t i = 0; i < pages && number + i < p->count; i++)
         set_bit(p->seen, number + i);
     return value;
@@ -127,9 +102,9 @@ static void visit_node(const walk *w, uint64_t number, const uint8_t *page, cons
     ash_pages *p = w->pages;
     ash_pages_row row = {.key = key, .stray = w->stray, .vacant = w->vacant};
     uint32_t len = ash__get_le32(node), at = (uint32_t)(node - page);
-    uint32_t start = at + NODE + (uint32_t)key.len;
+    uint32_t start = at + ASH_PAGE_NODE + (uint32_t)key.len;
     uint8_t *big = NULL;
-    if ((node[4] & NODE_BIG) == 0) {
+    if ((node[4] & ASH_NODE_BIG) == 0) {
         row.offset = number * p->page_bytes + start;
         row.value = (ash_doc){page + start, len};
         if (len > p->page_bytes - start)
@@ -147,7 +122,7 @@ static void visit_node(const walk *w, uint64_t number, const uint8_t *page, cons
 
 static void visit_leaf(const walk *w, uint64_t number, const uint8_t *page)
 {
-    for (uint32_t i = 0; i < node_count(page); i++) {
+    for (uint32_t i = 0; i < ash__page_nodes(page); i++) {
         ash_doc key;
         const uint8_t *node = node_at(w->pages, page, i, &key);
         if (node != NULL)
@@ -162,9 +137,10 @@ static void visit_leaf(const walk *w, uint64_t number, const uint8_t *page)
 static bool fits(const walk *w, const uint8_t *page, ash_doc low, ash_doc high)
 {
     ash_doc key;
-    bool is_leaf = (page[10] & LEAF) != 0;
+    bool is_leaf = (page[10] & ASH_PAGE_LEAF) != 0;
     uint32_t first = is_leaf ? 0 : 1; /* a branch's first key is left out */
-    if (w->numbers || node_count(page) <= first || node_at(w->pages, page, first, &key) == NULL)
+    if (w->numbers || ash__page_nodes(page) <= first ||
+        node_at(w->pages, page, first, &key) == NULL)
         return true;
     return ash__compare_bytes(low.data, low.len, key.data, key.len) <= 0 &&
            (high.data == NULL || ash__compare_bytes(key.data, key.len, high.data, high.len) < 0);
@@ -174,7 +150,7 @@ static void walk_page(const walk *w, uint64_t number, int depth, ash_doc low, as
 
 static void walk_branch(const walk *w, const uint8_t *page, int depth, ash_doc low, ash_doc high)
 {
-    uint32_t count = node_count(page);
+    uint32_t count = ash__page_nodes(page);
     for (uint32_t i = 0; i < count; i++) {
         ash_doc key, from = low, to = high;
         const uint8_t *node = node_at(w->pages, page, i, &key);
@@ -186,8 +162,7 @@ static void walk_branch(const walk *w, const uint8_t *page, int depth, ash_doc l
             from = key;
         if (i + 1 < count && node_at(w->pages, page, i + 1, &key) != NULL)
             to = key;
-        uint64_t child = ash__get_le32(node) | (uint64_t)node[4] << 32 | (uint64_t)node[5] << 40;
-        walk_page(w, child, depth + 1, from, to);
+        walk_page(w, ash__page_child(node), depth + 1, from, to);
     }
 }
 
@@ -195,12 +170,12 @@ static void walk_page(const walk *w, uint64_t number, int depth, ash_doc low, as
 {
     ash_pages *p = w->pages;
     uint8_t *page = ash__alloc(p->page_bytes);
-    if (number >= p->count || bit(p->seen, number) || depth > DEPTH_MAX || !load(p, number, page) ||
-        !fits(w, page, low, high)) {
+    if (number >= p->count || bit(p->seen, number) || depth > ASH_TREE_DEPTH_MAX ||
+        !load(p, number, page) || !fits(w, page, low, high)) {
         p->broken++;
     } else {
         set_bit(p->seen, number);
-        if ((page[10] & LEAF) != 0)
+        if ((page[10] & ASH_PAGE_LEAF) != 0)
             visit_leaf(w, number, page);
         else
             walk_branch(w, page, depth, low, high);
@@ -210,7 +185,7 @@ static void walk_page(const walk *w, uint64_t number, int depth, ash_doc low, as
 
 static void walk_root(const walk *w, uint64_t root)
 {
-    if (root != no_page)
+    if (root != ASH_NO_PAGE)
         walk_page(w, root, 0, (ash_doc){NULL, 0}, (ash_doc){NULL, 0});
 }
 
@@ -226,19 +201,19 @@ static void look_for(void *ctx, const ash_pages_row *row)
 {
     looking *l = ctx;
     if (row->key.len == strlen(l->name) && memcmp(row->key.data, l->name, row->key.len) == 0 &&
-        row->value.len == DATABASE_BYTES) {
-        l->root = ash__get_le64(row->value.data + DATABASE_ROOT);
+        row->value.len == ASH_TREE_BYTES) {
+        l->root = ash__get_le64(row->value.data + ASH_TREE_ROOT);
         l->found = true;
     }
 }
 
 void ash__pages_walk(ash_pages *p, const char *database, ash_pages_visit visit, void *ctx)
 {
-    looking l = {.name = database, .root = no_page};
+    looking l = {.name = database, .root = ASH_NO_PAGE};
     walk roots = {.pages = p, .visit = look_for, .ctx = &l};
     walk rows = {.pages = p, .visit = visit, .ctx = ctx};
     uint64_t before = p->broken;
-    if (p->main_root == no_page || p->main_root >= p->count)
+    if (p->main_root == ASH_NO_PAGE || p->main_root >= p->count)
         return;
     p->seen[p->main_root / 8] &= (uint8_t) ~(1u << (p->main_root % 8));
     walk_root(&roots, p->main_root);
@@ -273,7 +248,7 @@ void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx)
     uint8_t *page = ash__alloc(p->page_bytes);
     for (uint64_t i = 2; i < p->count; i++) {
         if (bit(p->seen, i) || (bit(p->vacant, i) && ash__pages_certain(p)) || !load(p, i, page) ||
-            (page[10] & LEAF) == 0)
+            (page[10] & ASH_PAGE_LEAF) == 0)
             continue;
         w.vacant = p->free_known && bit(p->vacant, i);
         visit_leaf(&w, i, page);
@@ -285,48 +260,48 @@ void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx)
 
 static bool is_meta(const uint8_t *meta)
 {
-    return ash__get_le32(meta + META_MAGIC_AT) == meta_magic &&
-           ash__get_le32(meta + META_MAGIC_AT + 4) == 1;
+    return ash__get_le32(meta + ASH_META_MAGIC_AT) == ASH_META_MAGIC &&
+           ash__get_le32(meta + ASH_META_MAGIC_AT + 4) == 1;
 }
 
 uint64_t ash__pages_commit(const uint8_t *meta, uint64_t *last_page)
 {
     if (!is_meta(meta))
         return 0;
-    *last_page = ash__get_le64(meta + META_LAST_AT);
-    return ash__get_le64(meta + META_TXN_AT);
+    *last_page = ash__get_le64(meta + ASH_META_LAST_AT);
+    return ash__get_le64(meta + ASH_META_TXN_AT);
 }
 
 void ash__pages_make_former(uint8_t *meta)
 {
     ash__put_le64(meta, ash__get_le64(meta) ^ 1);
-    ash__put_le64(meta + META_TXN_AT, ash__get_le64(meta + META_TXN_AT) - 1);
+    ash__put_le64(meta + ASH_META_TXN_AT, ash__get_le64(meta + ASH_META_TXN_AT) - 1);
 }
 
 static bool take_meta(ash_pages *p, uint64_t offset)
 {
-    uint8_t meta[META_BYTES];
+    uint8_t meta[ASH_META_BYTES];
     if (ash__pages_read(p, offset, meta, sizeof meta, NULL) != 0 || !is_meta(meta))
         return false;
-    uint32_t bytes = ash__get_le32(meta + META_FREE_AT);
+    uint32_t bytes = ash__get_le32(meta + ASH_META_FREE_AT);
     if (bytes < 512 || bytes > 65536 || (bytes & (bytes - 1)) != 0)
         return false;
-    uint64_t txn = ash__get_le64(meta + META_TXN_AT);
+    uint64_t txn = ash__get_le64(meta + ASH_META_TXN_AT);
     p->metas++;
     if (p->metas > 1 && txn < p->newest)
         return true;
     p->newest = txn;
     p->page_bytes = bytes;
-    p->free_root = ash__get_le64(meta + META_FREE_AT + DATABASE_ROOT);
-    p->free_entries = ash__get_le64(meta + META_FREE_AT + DATABASE_ENTRIES);
-    p->main_root = ash__get_le64(meta + META_MAIN_AT + DATABASE_ROOT);
+    p->free_root = ash__get_le64(meta + ASH_META_FREE_AT + ASH_TREE_ROOT);
+    p->free_entries = ash__get_le64(meta + ASH_META_FREE_AT + ASH_TREE_ENTRIES);
+    p->main_root = ash__get_le64(meta + ASH_META_MAIN_AT + ASH_TREE_ROOT);
     return true;
 }
 
 static void take_metas(ash_pages *p)
 {
     p->page_bytes = 4096;
-    p->free_root = p->main_root = no_page;
+    p->free_root = p->main_root = ASH_NO_PAGE;
     take_meta(p, 0);
     /* The second page begins where the first says that it ends. */
     for (uint32_t bytes = p->metas > 0 ? p->page_bytes : 4096; bytes <= 65536; bytes *= 2) {

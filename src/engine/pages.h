@@ -6,14 +6,7 @@
  *
  * LMDB trusts its pages; here nothing is trusted: every page number, offset and length is checked,
  * pages are read and not mapped, so that a bad page costs the rows on it and nothing else.  The
- * file is never written to, and need not be whole.
- *
- * What LMDB 0.9 stores (little-endian, 64 bits): pages of one size, 16 bytes of header each (number
- * 8, 2 unused, flags 2, end of the offsets 2, start of the nodes 2; of an overflow page the number
- * of pages 4 instead of the last two), then 2-byte offsets of nodes.  A node is 8 bytes (low and
- * high half of the value's length, flags, key's length; in branch pages the first three are the
- * child's number), the key, the value.  Pages 0 and 1 each describe a commit; the one with the
- * higher number counts. */
+ * file is never written to, and need not be whole.  page_format.h says what is in it. */
 
 #include "base/error.h"
 #include <ashlar/doc.h>
