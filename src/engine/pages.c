@@ -22,6 +22,7 @@ struct ash_pages {
     uint8_t *vacant;
     uint64_t free_root, main_root, free_entries, free_found;
     uint64_t newest; /* commit that is described */
+    uint64_t last;   /* page of it */
     int metas;       /* descriptions that are whole */
     bool free_known;
     uint64_t broken;
@@ -237,7 +238,10 @@ static void take_free(void *ctx, const ash_pages_row *row)
     }
     for (uint64_t i = 1; i <= count; i++) {
         uint64_t number = ash__get_le64(row->value.data + 8 * i);
-        if (number < p->count)
+        /* The file may end before its last free pages. */
+        if (number < 2 || number > p->last || (number < p->count && bit(p->vacant, number)))
+            p->broken++;
+        else if (number < p->count)
             set_bit(p->vacant, number);
     }
 }
@@ -291,6 +295,7 @@ static bool take_meta(ash_pages *p, uint64_t offset)
     if (p->metas > 1 && txn < p->newest)
         return true;
     p->newest = txn;
+    p->last = ash__get_le64(meta + ASH_META_LAST_AT);
     p->page_bytes = bytes;
     p->free_root = ash__get_le64(meta + ASH_META_FREE_AT + ASH_TREE_ROOT);
     p->free_entries = ash__get_le64(meta + ASH_META_FREE_AT + ASH_TREE_ENTRIES);
@@ -331,6 +336,7 @@ int ash__pages_open(const char *path, ash_pages **out, ash_error *err)
     walk frees = {.pages = p, .visit = take_free, .ctx = p, .numbers = true};
     walk_root(&frees, p->free_root);
     p->free_known = p->metas > 0 && p->broken == 0 && p->free_found == p->free_entries;
+    p->broken = 0; /* nothing is lost with the list */
     *out = p;
     return 0;
 }
@@ -358,4 +364,9 @@ uint64_t ash__pages_newest(const ash_pages *p)
 bool ash__pages_certain(const ash_pages *p)
 {
     return p->metas == 2 && p->free_known;
+}
+
+bool ash__pages_are_whole(const ash_pages *p)
+{
+    return p->metas == 2 && p->broken == 0;
 }

@@ -47,6 +47,8 @@ uint64_t ash__pages_newest(const ash_pages *p);
 /* Strays are what was lost from the tree, and nothing older: both descriptions of commits and the
  * list of free pages are whole. */
 bool ash__pages_certain(const ash_pages *p);
+/* All that was walked so far could be followed: strays are but what was deleted. */
+bool ash__pages_are_whole(const ash_pages *p);
 
 /* ---- of page 0 or 1 alone ---- */
 

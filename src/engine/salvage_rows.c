@@ -352,7 +352,7 @@ void ash__salvage_gather(ash_salvage *s)
     /* Their pages are not strays. */
     for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++)
         ash__pages_walk(s->pages, others[i], NULL, NULL);
-    if (ash__pages_broken(s->pages) > 0 || !ash__pages_certain(s->pages))
+    if (!ash__pages_are_whole(s->pages))
         ash__pages_strays(s->pages, visit_stray, s);
     keep_one_of_each(&s->records);
     name_the_rest(s);
