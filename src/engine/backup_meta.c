@@ -3,6 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/meta_page.h"
 #include "engine/pages.h"
 
 #include <errno.h>
@@ -25,19 +26,6 @@ typedef struct source {
     uint64_t bytes;
 } source;
 
-/* A reader that begins now would see the same commit.  The writer lets readers have a commit when
- * its description is written, and begins the next after that; so nobody touched this one's. */
-static int is_newest(const ash_backup *b, const source *s, bool *newest, ash_error *err)
-{
-    MDB_txn *txn = NULL;
-    int rc = mdb_txn_begin(b->engine->env, NULL, MDB_RDONLY, &txn);
-    if (rc != 0)
-        return ash__lmdb_fail(rc, err, "cannot read the metadata");
-    *newest = mdb_txn_id(txn) == mdb_txn_id(s->txn);
-    mdb_txn_abort(txn);
-    return 0;
-}
-
 /* Both pages describe the commit that is copied: the other would tell of one that is not there. */
 static int read_meta(const ash_backup *b, source *s, bool *caught, ash_error *err)
 {
@@ -45,9 +33,7 @@ static int read_meta(const ash_backup *b, source *s, bool *caught, ash_error *er
     uint8_t *own = s->meta + commit % 2 * s->page_bytes;
     uint8_t *other = s->meta + (commit + 1) % 2 * s->page_bytes;
     int result =
-        ash__file_read(s->fd, own, s->page_bytes, (off_t)(commit % 2 * s->page_bytes), err);
-    if (result == 0)
-        result = is_newest(b, s, caught, err);
+        ash__meta_pages_read(b->engine, s->txn, s->fd, s->page_bytes, s->meta, caught, err);
     if (result != 0 || !*caught)
         return result;
     if (ash__pages_commit(own, &last) != commit)

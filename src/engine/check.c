@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/census.h"
 #include "engine/check.h"
 #include "engine/journal.h"
 
@@ -197,6 +198,40 @@ static void check_journal(ash_check *k, ash_check_report *total)
     bson_destroy(&facts);
 }
 
+/* 2, 14, and of each row what it says by itself. */
+static void tell_counted(void *ctx, const ash_census_finding *f)
+{
+    const ash_check_options *opts = ctx;
+    bson_t facts = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&facts, "kind", f->kind);
+    BSON_APPEND_INT32(&facts, "invariant", f->invariant);
+    if (f->page != UINT64_MAX)
+        BSON_APPEND_INT64(&facts, "page", (int64_t)f->page);
+    if (f->tree != NULL)
+        BSON_APPEND_UTF8(&facts, "tree", f->tree);
+    tell(opts, f->text, &facts);
+    bson_destroy(&facts);
+}
+
+static bool progress_of_census(void *ctx, uint64_t done, uint64_t total)
+{
+    const ash_check_options *opts = ctx;
+    return opts->progress == NULL ||
+           opts->progress(opts->ctx, "pages of metadata", (int64_t)done, (int64_t)total);
+}
+
+static int check_census(ash_check *k, ash_check_report *total, ash_error *err)
+{
+    ash_check_options opts = *k->opts;
+    ash_census_options how = {.go_on = progress_of_census, .finding = tell_counted, .ctx = &opts};
+    ash_census_report report;
+    int result = ash__census_take(k->engine, &how, &report, err);
+    total->findings += report.findings;
+    if (result == ASH_EINTERRUPTED)
+        return ash__fail(err, result, "the check was interrupted");
+    return result;
+}
+
 int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
                       ash_error *err)
 {
@@ -212,6 +247,8 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
         result = check_superblock(&k, out, err);
     if (result == 0)
         check_journal(&k, out);
+    if (result == 0)
+        result = check_census(&k, out, err);
     for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++)
         result = run_stage(&k, pages[i], ash__check_pages, i, out, err);
     if (result == 0)

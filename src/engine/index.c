@@ -37,6 +37,14 @@ static uint32_t entry_check(const void *key, size_t key_len, const void *value, 
     return (uint32_t)ash__row_sum(key, key_len, value, len);
 }
 
+bool ash__entry_is_whole(MDB_val key, MDB_val value)
+{
+    size_t body = value.mv_size - ASH_CHECK_BYTES;
+    const uint8_t *v = value.mv_data;
+    return value.mv_size >= ASH_CHECK_BYTES && key.mv_size > 4 &&
+           ash__get_le32(v + body) == entry_check(key.mv_data, key.mv_size, v, body);
+}
+
 int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *encoding,
                       uint64_t *rid, ash_error *err)
 {

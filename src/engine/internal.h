@@ -336,6 +336,8 @@ void ash__entry_key_make(ash_entry_key *out, const ash_index *i, ash_doc key, ui
 /* Of a stored entry: its whole encoding and its record.  ASH_ECORRUPT. */
 int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *encoding,
                       uint64_t *rid, ash_error *err);
+/* Has the entry its check, of whatever index it is? */
+bool ash__entry_is_whole(MDB_val key, MDB_val value);
 /* Of a unique index: who has the key. */
 int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
                       bool *found, ash_error *err);

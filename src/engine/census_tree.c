@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/census.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "engine/page_format.h"
+
+#include <string.h>
+
+/* One tree, from its root down.  What is said of a page holds when it is read: that it is the page
+ * it says, of the kind that its depth asks for, that its nodes fill it without gaps, and that its
+ * keys ascend within the bounds that the branch above sets. */
+
+enum { ASK_EVERY = 1024 };
+
+typedef struct walk {
+    ash_census *c;
+    int tree;
+    uint32_t depth; /* that the root promises */
+    uint64_t branches, leaves, overflows, entries;
+    ash_census_visit visit;
+} walk;
+
+typedef struct range {
+    ash_doc low, high;
+} range;
+
+const char *ash__census_tree_name(int tree)
+{
+    if (tree == ASH_TREE_FREE)
+        return "free pages";
+    return tree == ASH_TREE_MAIN ? "databases" : ash__database_names[tree];
+}
+
+static void page_found(walk *w, uint64_t page, range r, const char *what)
+{
+    bool is_rows = w->tree < ASH_DB_COUNT;
+    ash_census_finding f = {.invariant = 2,
+                            .kind = "pages",
+                            .tree = ash__census_tree_name(w->tree),
+                            .page = page,
+                            .structure = true,
+                            .db = is_rows ? w->tree : -1,
+                            .low = r.low,
+                            .high = r.high};
+    w->c->broken = true;
+    ash__census_found(w->c, f, "page %llu of meta.mdb, %s: %s", (unsigned long long)page, f.tree,
+                      what);
+}
+
+/* The list of free pages has numbers of the machine for keys. */
+static int compare(const walk *w, ash_doc a, ash_doc b)
+{
+    if (w->tree != ASH_TREE_FREE || a.len != 8 || b.len != 8)
+        return ash__compare_bytes(a.data, a.len, b.data, b.len);
+    uint64_t x = ash__get_le64(a.data), y = ash__get_le64(b.data);
+    return (x > y) - (x < y);
+}
+
+static bool read_at(walk *w, uint64_t page, uint8_t *buf, size_t len, range r)
+{
+    if (ash__file_read(w->c->fd, buf, len, (off_t)(page * w->c->page_bytes), NULL) == 0)
+        return true;
+    page_found(w, page, r, "it cannot be read");
+    return false;
+}
+
+/* Count pages to the tree; false: they are not there to be had. */
+static bool own(walk *w, uint64_t page, uint64_t count, range r)
+{
+    ash_census *c = w->c;
+    if (page < 2 || page > c->last || count > c->last - page + 1) {
+        page_found(w, page, r, "it is not among the file's pages");
+        return false;
+    }
+    for (uint64_t i = page; i < page + count; i++) {
+        if (c->owner[i] != 0) {
+            page_found(w, i, r, "it is in use elsewhere, too");
+            return false;
+        }
+        c->owner[i] = (uint8_t)(1 + w->tree);
+    }
+    uint64_t before = c->report->pages;
+    c->report->pages += count;
+    if (before / ASK_EVERY != c->report->pages / ASK_EVERY && c->opts->go_on != NULL &&
+        c->result == 0 && !c->opts->go_on(c->opts->ctx, c->report->pages, c->last + 1))
+        c->result = ash__fail(&c->error, ASH_EINTERRUPTED, "the census was interrupted");
+    return c->result == 0;
+}
+
+/* ---- a page by itself ---- */
+
+static const char *judge_header(const walk *w, uint64_t number, const uint8_t *page, bool is_leaf)
+{
+    uint32_t lower = ash__page_le16(page + 12), upper = ash__page_le16(page + 14);
+    if (ash__get_le64(page) != number)
+        return "it says that it is another page";
+    if (ash__page_flags(page) != (is_leaf ? ASH_PAGE_LEAF : ASH_PAGE_BRANCH))
+        return "it is not of the kind that belongs there";
+    if (lower <= ASH_PAGE_HEADER || lower % 2 != 0 || lower > upper || upper > w->c->page_bytes)
+        return "its header is damaged";
+    return NULL;
+}
+
+/* Bytes that the node at the offset takes, 0 when it does not lie in the page. */
+static uint32_t node_bytes(const walk *w, const uint8_t *page, uint32_t at, bool is_leaf)
+{
+    uint32_t bytes = w->c->page_bytes, upper = ash__page_le16(page + 14);
+    if (at < upper || at % 2 != 0 || at + ASH_PAGE_NODE > bytes)
+        return 0;
+    uint32_t rest = bytes - at - ASH_PAGE_NODE, key = ash__page_le16(page + at + 6), value = 0;
+    if (is_leaf && (page[at + 4] & ASH_NODE_BIG) != 0)
+        value = 8;
+    else if (is_leaf)
+        value = ash__get_le32(page + at);
+    if (key > rest || value > rest - key)
+        return 0;
+    return (ASH_PAGE_NODE + key + value + 1) & ~1u;
+}
+
+static const uint8_t *node_of(const uint8_t *page, uint32_t i, ash_doc *key)
+{
+    const uint8_t *node = page + ash__page_le16(page + ASH_PAGE_HEADER + 2 * i);
+    *key = (ash_doc){node + ASH_PAGE_NODE, ash__page_le16(node + 6)};
+    return node;
+}
+
+static const char *judge_nodes(const walk *w, const uint8_t *page, bool is_leaf)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < ash__page_nodes(page); i++) {
+        uint32_t at = ash__page_le16(page + ASH_PAGE_HEADER + 2 * i);
+        uint32_t bytes = node_bytes(w, page, at, is_leaf);
+        uint32_t flags = bytes == 0 || !is_leaf ? 0 : ash__page_le16(page + at + 4);
+        if (bytes == 0)
+            return "a node does not lie within it";
+        if (flags != 0 && flags != (w->tree == ASH_TREE_MAIN ? ASH_NODE_TREE : ASH_NODE_BIG))
+            return "a node is of an unknown kind";
+        taken += bytes;
+    }
+    return taken != w->c->page_bytes - ash__page_le16(page + 14) ? "its nodes do not fill it"
+                                                                 : NULL;
+}
+
+static const char *judge_order(const walk *w, const uint8_t *page, bool is_leaf, range r)
+{
+    ash_doc key, before = r.low;
+    for (uint32_t i = is_leaf ? 0 : 1; i < ash__page_nodes(page); i++) {
+        node_of(page, i, &key);
+        int order = before.data == NULL ? 1 : compare(w, key, before);
+        bool first = before.data == r.low.data;
+        if (key.len == 0 || order < 0 || (order == 0 && !first))
+            return "its keys are out of order";
+        before = key;
+    }
+    if (r.high.data != NULL && before.data != NULL && compare(w, before, r.high) >= 0)
+        return "its keys are out of order";
+    return NULL;
+}
+
+/* ---- the walk ---- */
+
+/* A value on pages of its own; NULL when it cannot be had. */
+static uint8_t *big_value(walk *w, ash_doc key, uint32_t len, range r)
+{
+    uint64_t page = ash__get_le64(key.data + key.len);
+    uint64_t count = ((uint64_t)ASH_PAGE_HEADER + len + w->c->page_bytes - 1) / w->c->page_bytes;
+    if (!own(w, page, count, r))
+        return NULL;
+    w->overflows += count;
+    uint8_t *all = ash__try_alloc(ASH_PAGE_HEADER + (size_t)len);
+    if (all == NULL || !read_at(w, page, all, ASH_PAGE_HEADER + (size_t)len, r)) {
+        ash__free(all);
+        return NULL;
+    }
+    if (ash__get_le64(all) != page || ash__page_flags(all) != ASH_PAGE_OVERFLOW ||
+        ash__get_le32(all + 12) != count) {
+        page_found(w, page, r, "its header is damaged");
+        ash__free(all);
+        return NULL;
+    }
+    return all;
+}
+
+static void walk_leaf(walk *w, uint64_t number, const uint8_t *page, range r)
+{
+    w->leaves++;
+    for (uint32_t i = 0; i < ash__page_nodes(page) && w->c->result == 0; i++) {
+        ash_doc key;
+        const uint8_t *node = node_of(page, i, &key);
+        uint32_t len = ash__get_le32(node);
+        w->entries++;
+        if ((node[4] & ASH_NODE_BIG) == 0) {
+            w->visit(w->c, w->tree, number, key, (ash_doc){key.data + key.len, len});
+            continue;
+        }
+        uint8_t *value = big_value(w, key, len, r);
+        if (value != NULL)
+            w->visit(w->c, w->tree, number, key, (ash_doc){value + ASH_PAGE_HEADER, len});
+        ash__free(value);
+    }
+}
+
+static void walk_page(walk *w, uint64_t number, uint32_t depth, range r);
+
+static void walk_branch(walk *w, const uint8_t *page, uint32_t depth, range r)
+{
+    uint32_t count = ash__page_nodes(page);
+    w->branches++;
+    for (uint32_t i = 0; i < count && w->c->result == 0; i++) {
+        ash_doc key;
+        range below = r;
+        const uint8_t *node = node_of(page, i, &key);
+        if (i > 0)
+            below.low = key;
+        if (i + 1 < count)
+            node_of(page, i + 1, &below.high);
+        walk_page(w, ash__page_child(node), depth + 1, below);
+    }
+}
+
+static void walk_page(walk *w, uint64_t number, uint32_t depth, range r)
+{
+    bool is_leaf = depth == w->depth;
+    if (!own(w, number, 1, r))
+        return;
+    uint8_t *page = ash__alloc(w->c->page_bytes);
+    if (read_at(w, number, page, w->c->page_bytes, r)) {
+        const char *what = judge_header(w, number, page, is_leaf);
+        if (what == NULL)
+            what = judge_nodes(w, page, is_leaf);
+        if (what == NULL)
+            what = judge_order(w, page, is_leaf, r);
+        if (what != NULL)
+            page_found(w, number, r, what);
+        else if (is_leaf)
+            walk_leaf(w, number, page, r);
+        else
+            walk_branch(w, page, depth, r);
+    }
+    ash__free(page);
+}
+
+static void judge_numbers(walk *w, const uint8_t *root, uint64_t number)
+{
+    range all = {{NULL, 0}, {NULL, 0}};
+    if (ash__get_le64(root + ASH_TREE_ENTRIES) != w->entries)
+        page_found(w, number, all, "the tree has not as many rows as its root says");
+    else if (ash__get_le64(root + ASH_TREE_BRANCHES) != w->branches ||
+             ash__get_le64(root + ASH_TREE_LEAVES) != w->leaves ||
+             ash__get_le64(root + ASH_TREE_OVERFLOWS) != w->overflows)
+        page_found(w, number, all, "the tree has not as many pages as its root says");
+}
+
+void ash__census_walk(ash_census *c, int tree, const uint8_t *root, ash_census_visit visit)
+{
+    walk w = {.c = c, .tree = tree, .visit = visit};
+    range all = {{NULL, 0}, {NULL, 0}};
+    uint64_t number = ash__get_le64(root + ASH_TREE_ROOT);
+    uint32_t orders = ash__page_le16(root + ASH_TREE_FLAGS) & 0x7e;
+    w.depth = ash__page_le16(root + ASH_TREE_DEPTH);
+    c->broken = false;
+    if (w.depth > ASH_TREE_DEPTH_MAX || (w.depth == 0) != (number == ASH_NO_PAGE) ||
+        orders != (tree == ASH_TREE_FREE ? 8 : 0))
+        page_found(&w, number, all, "the description of the tree is damaged");
+    else if (number != ASH_NO_PAGE)
+        walk_page(&w, number, 1, all);
+    if (!c->broken && c->result == 0)
+        judge_numbers(&w, root, number);
+    c->report->rows += w.entries;
+}

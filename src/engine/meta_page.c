@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/meta_page.h"
+
+#include "base/file.h"
+
+/* A reader that begins now would see the same commit.  The writer lets readers have a commit when
+ * its description is written, and begins the next after that; so nobody touched this one's. */
+static int is_newest(const ash_engine *e, MDB_txn *txn, bool *newest, ash_error *err)
+{
+    MDB_txn *now = NULL;
+    int rc = mdb_txn_begin(e->env, NULL, MDB_RDONLY, &now);
+    if (rc != 0)
+        return ash__lmdb_fail(rc, err, "cannot read the metadata");
+    *newest = mdb_txn_id(now) == mdb_txn_id(txn);
+    mdb_txn_abort(now);
+    return 0;
+}
+
+int ash__meta_pages_read(const ash_engine *e, MDB_txn *txn, int fd, uint32_t page_bytes,
+                         uint8_t *metas, bool *caught, ash_error *err)
+{
+    *caught = false;
+    int result = ash__file_read(fd, metas, (size_t)2 * page_bytes, 0, err);
+    return result == 0 ? is_newest(e, txn, caught, err) : result;
+}
