@@ -237,6 +237,11 @@ const char *ash__value_string(ash_value v, uint32_t *len)
     return (const char *)at + 4;
 }
 
+bool ash__name_is_reference(const char *name)
+{
+    return strcmp(name, "$ref") == 0 || strcmp(name, "$id") == 0 || strcmp(name, "$db") == 0;
+}
+
 const uint8_t *ash__value_binary(ash_value v, uint8_t *subtype, uint32_t *len)
 {
     if (subtype != NULL)

@@ -93,6 +93,7 @@ static inline bool ash__value_is_missing(ash_value v)
 bool ash__value_is_number(ash_value v); /* int32, int64, double, Decimal128 */
 bool ash__value_is_null(ash_value v);   /* null or undefined; missing is neither */
 bool ash__value_is_nan(ash_value v);
+bool ash__name_is_reference(const char *name);       /* a DBRef's own: $ref, $id, $db */
 bool ash__value_identical(ash_value a, ash_value b); /* same type, same bytes */
 
 /* Contents; the caller has looked at the type. */

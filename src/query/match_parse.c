@@ -110,6 +110,9 @@ static int parse_top_level(ash_match_parser *p, const char *op, ash_value arg, i
         return parse_schema(p, arg, list);
     if (strcmp(op, "$alwaysTrue") == 0 || strcmp(op, "$alwaysFalse") == 0)
         return parse_always(p, op, arg, list);
+    /* Fields of a reference, as in an $elemMatch over references. */
+    if (ash__name_is_reference(op))
+        return ash__match_parse_equal(p, op, arg, list);
     return refuse_top_level(p, op);
 }
 

@@ -137,8 +137,23 @@ static int check_limits(ash_doc after, ash_error *err)
     return 0;
 }
 
+/* Nested names may begin with '$', those of a document that is inserted may, too. */
+static int check_dollar(const ash_update_run *r)
+{
+    const char *path = r->u->dollar_path;
+    if (path == NULL || r->is_insert)
+        return 0;
+    return ash__fail_server(r->err, ASH_EINVAL, 52,
+                            "The dollar ($) prefixed field '%.*s' in '%s' is not valid for "
+                            "storage.",
+                            (int)strcspn(path, "."), path, path);
+}
+
 static int run_update(ash_update_run *r)
 {
+    int rc = check_dollar(r);
+    if (rc != 0)
+        return rc;
     switch (r->u->kind) {
     case ASH_UPDATE_OPERATORS:
         return ash__update_apply_tree(r, r->u->root);

@@ -76,11 +76,11 @@ static void note_path(struct changes *c)
     c->ambiguous_count++;
     ash__builder_begin_array(&c->ambiguous, path_text(c));
     for (i = 0; i < count; i++) {
-        ash__index_name((uint32_t)i, name);
+        const char *at = ash__index_name((uint32_t)i, name);
         if (parts[i].is_index)
-            ash__builder_int32(&c->ambiguous, name, (int32_t)strtoul(parts[i].name, NULL, 10));
+            ash__builder_int32(&c->ambiguous, at, (int32_t)strtoul(parts[i].name, NULL, 10));
         else
-            ash__builder_text(&c->ambiguous, name, parts[i].name);
+            ash__builder_text(&c->ambiguous, at, parts[i].name);
     }
     ash__builder_end(&c->ambiguous);
 }

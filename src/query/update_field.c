@@ -177,6 +177,15 @@ static int apply_bit(const ash_mod *m, ash_update_run *r, ash_value old, ash_val
     return 0;
 }
 
+/* Does a part of the path stand for items: $, $[] or $[identifier]? */
+static bool is_dynamic(const char *path)
+{
+    for (const char *at = strstr(path, ".$"); at != NULL; at = strstr(at + 1, ".$"))
+        if (at[2] == '\0' || at[2] == '.' || at[2] == '[')
+            return true;
+    return false;
+}
+
 static int parse_rename(ash_update_parser *p, ash_mod *m, ash_value operand)
 {
     char text[ASH_TEXT_BYTES];
@@ -193,7 +202,7 @@ static int parse_rename(ash_update_parser *p, ash_mod *m, ash_value operand)
         return ash__fail_server(p->err, ASH_EINVAL, 2,
                                 "The source and target field for $rename must differ: %s",
                                 ash__element_text(m->path, operand, text, sizeof text));
-    if (strstr(m->path, ".$") != NULL || strstr(to, ".$") != NULL)
+    if (is_dynamic(m->path) || is_dynamic(to))
         return ash__fail_server(p->err, ASH_EINVAL, 2,
                                 "The %s field for $rename may not be dynamic: %s",
                                 strstr(m->path, ".$") != NULL ? "source" : "destination",

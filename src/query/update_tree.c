@@ -85,9 +85,6 @@ static int check_part(ash_update_parser *p, const char *path, const char *text, 
                       bool first)
 {
     bool dollar = len > 0 && text[0] == '$';
-    bool reference = (len == 3 && memcmp(text, "$id", 3) == 0) ||
-                     (len == 4 && memcmp(text, "$ref", 4) == 0) ||
-                     (len == 3 && memcmp(text, "$db", 3) == 0);
     if (len == 0)
         return ash__fail_server(p->err, ASH_EINVAL, 56,
                                 "The update path '%s' contains an empty field name, which is not "
@@ -103,11 +100,6 @@ static int check_part(ash_update_parser *p, const char *path, const char *text, 
                                 "Cannot have positional (i.e. '$') element in the first position "
                                 "in path '%s'",
                                 path);
-    if (dollar && len > 1 && text[1] != '[' && !reference)
-        return ash__fail_server(p->err, ASH_EINVAL, 52,
-                                "The dollar ($) prefixed field '%.*s' in '%s' is not valid for "
-                                "storage.",
-                                (int)len, text, path);
     return 0;
 }
 
@@ -203,6 +195,18 @@ static int add_leaf(ash_update_parser *p, const char *path, const ash_mod *mod)
     }
 }
 
+/* A field of the document itself whose name begins with '$' is for inserts alone. */
+static void note_dollar(ash_update *u, const ash_mod *m)
+{
+    char name[8] = "";
+    size_t len = strcspn(m->path, ".");
+    if (len < sizeof name)
+        memcpy(name, m->path, len);
+    if (m->path[0] == '$' && !ash__name_is_reference(name) && strcmp(m->op->name, "$unset") != 0 &&
+        strcmp(m->op->name, "$setOnInsert") != 0)
+        u->dollar_path = m->path;
+}
+
 int ash__update_add_mod(ash_update_parser *p, const ash_mod_op *op, const char *path,
                         ash_value operand, ash_mod **out)
 {
@@ -214,5 +218,8 @@ int ash__update_add_mod(ash_update_parser *p, const ash_mod_op *op, const char *
     p->u->mods = m;
     if (out != NULL)
         *out = m;
-    return add_leaf(p, path, m);
+    rc = add_leaf(p, path, m);
+    if (rc == 0)
+        note_dollar(p->u, m);
+    return rc;
 }

@@ -26,6 +26,43 @@ static void test_contract_updates__one(void **state)
                         "[{\"_id\":1,\"a\":1,\"b\":5}]");
 }
 
+static int upsert_json(contract *t, const char *filter, const char *update)
+{
+    ash_update_options upsert = ASH_UPDATE_OPTIONS_INIT;
+    ash_write_result r;
+    upsert.upsert = true;
+    ash_write_result_init(&r);
+    int rc = update_json(t, t->c, filter, update, &upsert, &r);
+    int32_t code = ash_error_server_code(&t->err);
+    ash_write_result_release(&r);
+    return rc != 0 ? code : 0;
+}
+
+static void test_contract_updates__names_with_dollars_and_dots(void **state)
+{
+    contract *t = *state;
+    static const char *const taken[] = {"{\"_id\":1,\"$a\":1,\"b.c\":{\"$d\":1}}",
+                                        "{\"_id\":{\"a.b\":1}}", "{\"a\":{\"_id\":{\"$b\":1}}}"};
+    static const char *const refused[] = {
+        "{\"_id\":{\"$x\":1}}", "{\"_id\":{\"a\":1,\"$x\":1}}", "{\"_id\":{\"a\":{\"$x\":1}}}",
+        "{\"_id\":{\"a\":[{\"$x\":1}]}}", "{\"_id\":{\"a\":1,\"$id\":1}}"};
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        assert_ok(insert_json(t, t->c, taken[i]), &t->err);
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        assert_int_equal(insert_json(t, t->c, refused[i]), ASH_EINVAL);
+        assert_int_equal(ash_error_server_code(&t->err), 52);
+    }
+    assert_int_equal(upsert_json(t, "{\"n\":1}", "{\"_id\":{\"$x\":1}}"), 52);
+    assert_int_equal(upsert_json(t, "{\"n\":1}", "{\"$set\":{\"_id\":{\"$x\":1}}}"), 52);
+    assert_int_equal(upsert_json(t, "{\"n\":1}", "{\"$set\":{\"_id.$x\":1}}"), 52);
+    assert_int_equal(upsert_json(t, "{\"_id.a.$x\":1}", "{\"$set\":{\"a\":1}}"), 52);
+    assert_int_equal(upsert_json(t, "{\"_id\":7}", "{\"$set\":{\"$z\":1}}"), 0);
+    assert_int_equal(upsert_json(t, "{\"_id\":7}", "{\"$set\":{\"$z\":2}}"), 52);
+    assert_int_equal(upsert_json(t, "{\"_id\":7}", "{\"$set\":{\"p.$each\":2}}"), 0);
+    assert_string_equal(found(t, t->c, "{\"p.$each\":2}", NULL, NULL, 0, 0),
+                        "[{\"_id\":7,\"$z\":1,\"p\":{\"$each\":2}}]");
+}
+
 static void test_contract_updates__same_value_is_not_modified(void **state)
 {
     contract *t = *state;
@@ -199,6 +236,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTRACT(test_contract_updates__one),
+        CONTRACT(test_contract_updates__names_with_dollars_and_dots),
         CONTRACT(test_contract_updates__same_value_is_not_modified),
         CONTRACT(test_contract_updates__many_do_not_meet_their_own_results),
         CONTRACT(test_contract_updates__replace_keeps_the_id),

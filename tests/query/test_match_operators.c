@@ -12,6 +12,8 @@ static void test_query_match__elem_match(void **state)
         {"{'a': {'$elemMatch': {'$gt': 1, '$lt': 5}}}", "{'a': [0, 7]}", false},
         {"{'a': {'$elemMatch': {'$gt': 1, '$lt': 5}}}", "{'a': [0, 3]}", true},
         {"{'a': {'$elemMatch': {'$gt': 1}}}", "{'a': 3}", false},
+        {"{'a': {'$elemMatch': {'$ref': 'd', '$id': 5}}}", "{'a': [{'$ref': 'c', '$id': 5}]}",
+         false},
         {"{'a': {'$elemMatch': {'$gt': 1}}}", "{'a': [[3]]}", false},
         {"{'a': {'$elemMatch': {'$elemMatch': {'$gt': 1}}}}", "{'a': [[3]]}", true},
         {"{'a': {'$elemMatch': {'$in': [1, null]}}}", "{'a': [null]}", true},

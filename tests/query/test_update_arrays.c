@@ -211,6 +211,8 @@ static void test_query_update__upsert(void **state)
         {"[{'$set': {'a': {'$add': ['$b', 1]}}}]", "{'_id': 5, 'b': 2}",
          "{'_id': 5, 'b': 2, 'a': 3}"},
         {"{'$push': {'b': 1}}", "{'_id': 1}", "{'_id': 1, 'b': [1]}"},
+        {"{'$set': {'$z': 1}}", "{'_id': 1, 'a.$b': 2}", "{'_id': 1, 'a': {'$b': 2}, '$z': 1}"},
+        {"{'$setOnInsert': {'$z.$y': 1}}", "{'_id': 1}", "{'_id': 1, '$z': {'$y': 1}}"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         ash_error err = ASH_ERROR_INIT;
@@ -270,6 +272,39 @@ static void test_query_update__upsert_ids(void **state)
     cases_check_error("replacement", rc, &err, 66, NULL);
     rc = upsert_fails("{'$set': {'a': 1}}", "{'b': 1, '$and': [{'b': 2}]}", &err);
     cases_check_error("contradiction", rc, &err, 54, NULL);
+}
+
+/* JSON shows no names of items. */
+static void check_item_names(const bson_t *changes)
+{
+    bson_iter_t field, part;
+    char name[12];
+    assert_true(bson_iter_init_find(&field, changes, "disambiguatedPaths"));
+    assert_true(bson_iter_recurse(&field, &field));
+    while (bson_iter_next(&field)) {
+        assert_true(BSON_ITER_HOLDS_ARRAY(&field) && bson_iter_recurse(&field, &part));
+        for (int i = 0; bson_iter_next(&part); i++) {
+            snprintf(name, sizeof name, "%d", i);
+            assert_string_equal(bson_iter_key(&part), name);
+        }
+    }
+}
+
+static void test_query_update__ambiguous_paths(void **state)
+{
+    (void)state;
+    ash_error err = ASH_ERROR_INIT;
+    bson_t *changes = NULL;
+    assert_ok(cases_apply("{'$set': {'a.1': 5, 'b.0.7': 6}}", NULL, NULL,
+                          "{'a': {'1': 1}, 'b': [{'7': 1}]}", NULL, NULL, &changes, &err),
+              &err);
+    bson_t *expected = cases_bson("{'updatedFields': {'a.1': 5, 'b.0.7': 6}, 'removedFields': [], "
+                                  "'truncatedArrays': [], 'disambiguatedPaths': {'a.1': ['a', "
+                                  "'1'], 'b.0.7': ['b', 0, '7']}}");
+    cases_same("set", "ambiguous", expected, changes);
+    check_item_names(changes);
+    bson_destroy(expected);
+    bson_destroy(changes);
 }
 
 static void test_query_update__changes(void **state)
@@ -341,6 +376,7 @@ int main(void)
         cmocka_unit_test(test_query_update__upsert),
         cmocka_unit_test(test_query_update__upsert_ids),
         cmocka_unit_test(test_query_update__changes),
+        cmocka_unit_test(test_query_update__ambiguous_paths),
         cmocka_unit_test(test_query_update__limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

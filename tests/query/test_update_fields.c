@@ -29,6 +29,15 @@ static void test_query_update__set_and_unset(void **state)
         {"{'$unset': {'a.7': 1}}", "{'a': [1]}", "{'a': [1]}"},
         {"{'$unset': {'a.b': 1}}", "{'a': [{'b': 1}]}", "{'a': [{'b': 1}]}"},
         {"{'$setOnInsert': {'a': 1}}", "{'b': 1}", "{'b': 1}"},
+        {"{'$set': {'p.$each': 5}}", "{}", "{'p': {'$each': 5}}"},
+        {"{'$set': {'p.$each': 5, 'p.$b.$c': 1}}", "{'p': {'$each': 1}}",
+         "{'p': {'$each': 5, '$b': {'$c': 1}}}"},
+        {"{'$inc': {'p.$each': 5}}", "{'p': {'$each': 1}}", "{'p': {'$each': 6}}"},
+        {"{'$push': {'p.$each': 5}}", "{'p': {'$each': [1]}}", "{'p': {'$each': [1, 5]}}"},
+        {"{'$unset': {'p.$each': 5}}", "{'p': {'$each': 1}}", "{'p': {}}"},
+        {"{'$rename': {'p.$each': 'p.$b'}}", "{'p': {'$each': 1}}", "{'p': {'$b': 1}}"},
+        {"{'$unset': {'$z': 1}}", "{'$z': 1, 'b': 1}", "{'b': 1}"},
+        {"{'$setOnInsert': {'$z': 1}}", "{'b': 1}", "{'b': 1}"},
     };
     RUN_UPDATE(cases);
 }
@@ -132,7 +141,6 @@ static void test_query_update__parse_errors(void **state)
         {"{'$set': {'': 5}}", NULL, 56, NULL},
         {"{'$set': {'a..b': 5}}", NULL, 56, "'a..b' contains an empty field name"},
         {"{'$set': {'a.': 5}}", NULL, 56, NULL},
-        {"{'$set': {'a.$foo': 5}}", NULL, 52, "$foo"},
         {"{'$set': {'$': 5}}", NULL, 2, "first position"},
         {"{'$set': {'$[]': 5}}", NULL, 2, "first position"},
         {"{'$set': {'a.$.b.$': 5}}", NULL, 2, "Too many positional"},
@@ -188,6 +196,9 @@ static void test_query_update__apply_errors(void **state)
         {"{'$rename': {'a.0': 'b'}}", "{'_id': 1, 'a': [1]}", 2, "source field cannot be an array"},
         {"{'$rename': {'b': 'a.0'}}", "{'_id': 1, 'a': [1], 'b': 1}", 2,
          "destination field cannot be an array"},
+        {"{'$set': {'$z': 2}}", "{'_id': 1}", 52, "'$z' in '$z'"},
+        {"{'$inc': {'$z.a': 2}}", "{'_id': 1}", 52, "'$z' in '$z.a'"},
+        {"{'$rename': {'a': '$z'}}", "{'a': 1}", 52, "'$z' in '$z'"},
         {"{'$set': {'_id': 2}}", "{'_id': 1}", 66, "immutable field '_id'"},
         {"{'$unset': {'_id': 1}}", "{'_id': 1}", 66, NULL},
         {"{'$rename': {'_id': 'x'}}", "{'_id': 1}", 66, NULL},

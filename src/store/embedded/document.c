@@ -6,9 +6,37 @@
 
 #include <string.h>
 
-static bool may_start_with_dollar(const char *name)
+/* {$ref: text, $id, $db?: text, …}: how many fields are the reference's own; 0: it is none. */
+static uint32_t reference_fields(ash_doc doc)
 {
-    return strcmp(name, "$ref") == 0 || strcmp(name, "$id") == 0 || strcmp(name, "$db") == 0;
+    ash_doc_iter it = ash__doc_iter(doc);
+    if (!ash__doc_iter_next(&it) || strcmp(it.name, "$ref") != 0 ||
+        it.value.type != BSON_TYPE_UTF8 || !ash__doc_iter_next(&it) || strcmp(it.name, "$id") != 0)
+        return 0;
+    bool has_db =
+        ash__doc_iter_next(&it) && strcmp(it.name, "$db") == 0 && it.value.type == BSON_TYPE_UTF8;
+    return has_db ? 3 : 2;
+}
+
+/* No field of an _id, however deep, begins with '$', but for those of references. */
+static int check_names(ash_value v, ash_error *err)
+{
+    bool is_array = v.type == BSON_TYPE_ARRAY;
+    if (v.type != BSON_TYPE_DOCUMENT && !is_array)
+        return 0;
+    uint32_t at = 0, allowed = is_array ? 0 : reference_fields(ash__value_doc(v));
+    ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
+    for (; ash__doc_iter_next(&it); at++) {
+        if (!is_array && at >= allowed && it.name[0] == '$')
+            return ash__fail_server(err, ASH_EINVAL, 52,
+                                    "_id fields may not contain '$'-prefixed fields: %s is not "
+                                    "valid for storage",
+                                    it.name);
+        int rc = check_names(it.value, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
 }
 
 static int check_id(ash_value id, ash_error *err)
@@ -16,16 +44,7 @@ static int check_id(ash_value id, ash_error *err)
     if (id.type == BSON_TYPE_ARRAY || id.type == BSON_TYPE_REGEX || id.type == BSON_TYPE_UNDEFINED)
         return ash__fail_server(err, ASH_EINVAL, 53, "The '_id' value cannot be of type %s",
                                 ash__type_name(id.type));
-    if (id.type != BSON_TYPE_DOCUMENT)
-        return 0;
-    ash_doc_iter it = ash__doc_iter(ash__value_doc(id));
-    while (ash__doc_iter_next(&it))
-        if (it.name[0] == '$' && !may_start_with_dollar(it.name))
-            return ash__fail_server(err, ASH_EINVAL, 52,
-                                    "_id fields may not contain '$'-prefixed fields: %s is not "
-                                    "valid for storage",
-                                    it.name);
-    return 0;
+    return check_names(id, err);
 }
 
 static bool is_empty_timestamp(const ash_doc_iter *it)
