@@ -7,6 +7,7 @@
 
 #include "base/buffer.h"
 #include "base/thread.h"
+#include "base/turn.h"
 #include "engine/engine.h"
 #include "engine/keys.h"
 #include "segment/segment.h"
@@ -101,6 +102,7 @@ typedef struct ash_apply {
     bool impatient; /* its deadline passed while fn ran */
     int result;
     ash_error error;
+    ash_turn *turn; /* of the thread that waits, or NULL */
     ash_cond cond;
 } ash_apply;
 

@@ -60,6 +60,7 @@ static void list_remove(ash_apply_list *list, ash_apply *apply)
 static void done(ash_apply *apply)
 {
     apply->state = APPLY_DONE;
+    ash__turn_place(apply->turn);
     ash__cond_signal(&apply->cond);
 }
 
@@ -423,7 +424,14 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ac
     if (!e->writer_runs)
         return ash__fail(err, ASH_EREADONLY, "store %s was opened for reading only", e->folder);
     ash_assert(!pthread_equal(pthread_self(), e->writer_thread));
-    ash_apply apply = {.fn = fn, .ctx = ctx, .ack = ack, .flags = flags, .error = ASH_ERROR_INIT};
+    ash_apply apply = {.fn = fn,
+                       .ctx = ctx,
+                       .ack = ack,
+                       .flags = flags,
+                       .error = ASH_ERROR_INIT,
+                       .turn = ash__turn_current()};
+    /* Nobody waits for what is told after this change, too. */
+    ash__turn_leave(apply.turn);
     ash__cond_init(&apply.cond);
     ash__mutex_lock(&q->lock);
     list_push(&q->waiting, &apply);

@@ -149,8 +149,13 @@ static void consume(ash_connection *c, size_t len)
 
 static bool send_pieces(ash_connection *c, struct iovec *iov, size_t count)
 {
+    ash__turn_wait(&c->turn);
     start_holding(c);
-    bool sent = ash__stream_write(c->fd, iov, count, c->server->opts.send_timeout_ms, &c->moved_ms);
+    bool sent = ash__stream_push(c->fd, &iov, &count);
+    /* Nobody waits for a client that does not take the rest. */
+    ash__turn_leave(&c->turn);
+    sent =
+        sent && ash__stream_write(c->fd, iov, count, c->server->opts.send_timeout_ms, &c->moved_ms);
     stop_holding(c);
     return sent;
 }
@@ -242,6 +247,7 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
         give_cursor_back(c);
     if (alive && ash__request_wants_reply(&request))
         alive = send_reply(c, &request);
+    ash__turn_leave(&c->turn);
     give_cursor_back(c);
     ash__reply_trim(&c->reply);
     return alive;
@@ -303,12 +309,14 @@ static void *run(void *arg)
     size_t len;
     ash__block_init(&c->block, &c->server->room);
     ash__reply_init(&c->reply, &c->server->answers);
+    ash__turn_begin(&c->turn, &c->server->turns);
     while (receive(c, &len)) {
         if (atomic_load_explicit(&c->server->deaf, memory_order_relaxed) || !handle(c, len))
             break;
         consume(c, len);
     }
     ash__log(ASH_LOG_DEBUG, "connection %lld from %s ended", (long long)c->id, c->peer);
+    ash__turn_end(&c->turn);
     ash__reply_release(&c->reply);
     ash__block_release(&c->block);
     ash__cursors_leave(c->server->cursors, c->id);

@@ -200,6 +200,7 @@ static void server_free(ash_server *s)
     ash__cursors_free(s->cursors);
     ash__sessions_free(s->sessions);
     if (s->room.total != 0) {
+        ash__turns_release(&s->turns);
         ash__room_release(&s->room);
         ash__room_release(&s->answers);
     }
@@ -227,6 +228,7 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
         return rc;
     s->can_watch = caps.watch && !s->opts.standalone;
     s->can_transact = caps.transactions;
+    ash__turns_init(&s->turns);
     ash__room_init(&s->room, (size_t)s->opts.message_bytes, ash__connections_press, s);
     ash__room_init(&s->answers, (size_t)s->opts.message_bytes, ash__connections_press, s);
     s->cursors = ash__cursors_new((size_t)s->opts.max_cursors);

@@ -4,6 +4,7 @@
 
 /* A running server, as the parts of this folder see it. */
 
+#include "base/turn.h"
 #include "wire/cursors.h"
 #include "wire/failpoint.h"
 #include "wire/listen.h"
@@ -49,6 +50,7 @@ struct ash_server {
     bool stopping;
     _Atomic bool deaf; /* no connection may begin another command */
 
+    ash_turns turns;  /* of answers */
     ash_room room;    /* of requests */
     ash_room answers; /* of answers */
     ash_cursor_table *cursors;

@@ -86,22 +86,38 @@ static void skip_sent(struct iovec **iov, size_t *count, size_t sent)
     }
 }
 
+/* How much went; 0 when the socket takes nothing now, < 0 when the peer is gone. */
+static ssize_t send_some(int fd, struct iovec **iov, size_t *count)
+{
+    struct msghdr m;
+    memset(&m, 0, sizeof m);
+    m.msg_iov = *iov;
+    m.msg_iovlen = *count < PIECES_A_CALL ? *count : PIECES_A_CALL;
+    ssize_t n;
+    do
+        n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n < 0)
+        return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
+    skip_sent(iov, count, (size_t)n);
+    return n;
+}
+
+bool ash__stream_push(int fd, struct iovec **iov, size_t *count)
+{
+    return *count == 0 || send_some(fd, iov, count) >= 0;
+}
+
 bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_ms,
                        _Atomic int64_t *moved_ms)
 {
     int64_t moved = ash__clock_ms();
     size_t since = 0;
     while (count > 0) {
-        struct msghdr m;
-        memset(&m, 0, sizeof m);
-        m.msg_iov = iov;
-        m.msg_iovlen = count < PIECES_A_CALL ? count : PIECES_A_CALL;
-        ssize_t n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK)
+        ssize_t n = send_some(fd, &iov, &count);
+        if (n < 0)
             return false;
-        if (n < 0) {
+        if (n == 0) {
             int64_t left = moved + timeout_ms - ash__clock_ms();
             if (left <= 0 || !wait_for(fd, POLLOUT, left))
                 return false;
@@ -114,7 +130,6 @@ bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_
             if (moved_ms != NULL)
                 atomic_store_explicit(moved_ms, moved, memory_order_relaxed);
         }
-        skip_sent(&iov, &count, (size_t)n);
     }
     return true;
 }

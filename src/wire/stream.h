@@ -27,6 +27,9 @@ size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms);
  */
 enum { ASH_STREAM_STEP_BYTES = 64 * 1024 };
 
+/* What the socket takes at once; false when the peer is gone.  The rest is left in *iov, *count. */
+bool ash__stream_push(int fd, struct iovec **iov, size_t *count);
+
 /* All pieces; false when the peer is gone, or took neither the rest nor ASH_STREAM_STEP_BYTES
  * within timeout_ms.  iov is changed.  *moved_ms (or NULL): when it last made progress, monotonic.
  */

@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "base/turn.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -198,6 +199,33 @@ static void test_base_mem__growing_and_searching(void **state)
     ash__free(items);
 }
 
+static void test_base_turn__nobody_waits_for_long(void **state)
+{
+    ash_turns turns;
+    ash_turn first, second;
+    (void)state;
+    ash__turns_init(&turns);
+    ash__turn_begin(&first, &turns);
+    ash__turn_begin(&second, &turns);
+    assert_ptr_equal(ash__turn_current(), &second);
+    ash__turn_wait(&second); /* without a place */
+    ash__turn_place(&first);
+    ash__turn_place(&second);
+    ash__turn_wait(&first);
+    int64_t before = ash__clock_ms();
+    ash__turn_wait(&second);
+    assert_true(ash__clock_ms() - before >= ASH_TURN_MS - 1);
+    assert_false(first.placed);
+    ash__turn_place(&first);
+    ash__turn_leave(&second);
+    ash__turn_wait(&first);
+    assert_ptr_equal(turns.first, &first);
+    ash__turn_end(&second);
+    ash__turn_end(&first);
+    assert_null(turns.first);
+    ash__turns_release(&turns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +235,7 @@ int main(void)
         cmocka_unit_test(test_base_hash__known_digest),
         cmocka_unit_test(test_base_thread__condition_times_out),
         cmocka_unit_test(test_base_thread__long_turns_are_no_other_policy),
+        cmocka_unit_test(test_base_turn__nobody_waits_for_long),
         cmocka_unit_test(test_base_bytes__orders),
         cmocka_unit_test(test_base_error__text_is_cut_between_characters),
         cmocka_unit_test(test_base_text__characters),

@@ -4,7 +4,9 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "base/turn.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -330,6 +332,72 @@ static void test_engine_writer__undone_entries_wake_nobody(void **state)
     assert_true(newest > time);
 }
 
+/* ---- who tells of its change first ---- */
+
+enum { TELLERS = 16, TELLS = 40 };
+
+typedef struct telling {
+    fixture *f;
+    ash_turns turns;
+    int32_t changes;      /* the writer's own */
+    _Atomic int32_t told; /* the newest change that somebody has told of */
+    _Atomic int late;     /* told after a newer one */
+} telling;
+
+typedef struct numbered {
+    put put;
+    telling *telling;
+    int32_t number;
+} numbered;
+
+static int put_numbered(ash_writer *w, void *ctx, ash_error *err)
+{
+    numbered *n = ctx;
+    n->number = ++n->telling->changes;
+    bson_t *doc = fixture_chunk(n->number, n->number, 100);
+    n->put.doc = ash__doc_from_bson(doc);
+    int result = put_one(w, &n->put, err);
+    bson_destroy(doc);
+    return result;
+}
+
+static void *tell(void *arg)
+{
+    telling *t = arg;
+    ash_turn turn;
+    ash__turn_begin(&turn, &t->turns);
+    for (int i = 0; i < TELLS; i++) {
+        ash_error err = ASH_ERROR_INIT;
+        numbered n = {.telling = t};
+        if (ash__engine_apply(t->f->engine, put_numbered, &n, ASH_ACK_DURABLE, 0, 0, &err) != 0)
+            atomic_fetch_add(&t->late, 1);
+        ash__turn_wait(&turn);
+        if (atomic_exchange(&t->told, n.number) > n.number)
+            atomic_fetch_add(&t->late, 1);
+        ash__turn_leave(&turn);
+    }
+    ash__turn_end(&turn);
+    return NULL;
+}
+
+static void test_engine_writer__changes_are_told_in_their_order(void **state)
+{
+    fixture *f = *state;
+    telling t = {.f = f};
+    pthread_t threads[TELLERS];
+    fixture_create(f, "c", NULL);
+    ash__turns_init(&t.turns);
+    for (int i = 0; i < TELLERS; i++)
+        assert_int_equal(ash__thread_start(&threads[i], 0, tell, &t), 0);
+    for (int i = 0; i < TELLERS; i++)
+        pthread_join(threads[i], NULL);
+    assert_int_equal(t.changes, TELLERS * TELLS);
+    /* A thread that stands still for half a second loses its place. */
+    assert_true(t.late <= 3);
+    assert_null(t.turns.first);
+    ash__turns_release(&t.turns);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -340,6 +408,7 @@ int main(void)
         TEST(test_engine_writer__no_change_needs_no_commit),
         TEST(test_engine_writer__deadline_in_the_queue_leaves_nothing),
         TEST(test_engine_writer__lone_durable_write_waits_for_no_timer),
+        TEST(test_engine_writer__changes_are_told_in_their_order),
         TEST(test_engine_writer__state_rows),
         TEST(test_engine_writer__oplog_grows_in_time_and_is_bounded),
         TEST(test_engine_writer__undone_entries_wake_nobody),

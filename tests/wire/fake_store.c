@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/turn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +68,11 @@ static int fake_insert(ash_store *store, const char *db, const char *coll, const
         f->docs[f->count++] = (ash_doc){ash__memdup(docs[i].data, docs[i].len), docs[i].len};
         result->inserted++;
     }
+    ash__turn_place(ash__turn_current());
+    int64_t rest_ms = f->insert_ms;
+    f->insert_ms = 0;
     ash__mutex_unlock(&f->lock);
+    ash__clock_sleep_ms(rest_ms);
     return rc;
 }
 

@@ -20,7 +20,8 @@ typedef struct fake_store {
     bool retried;
     int fail_code; /* the next write fails so, with fail_server_code */
     int32_t fail_server_code;
-    int64_t find_ms; /* how long a find takes */
+    int64_t insert_ms; /* how long the next insert takes after its change was made */
+    int64_t find_ms;   /* how long a find takes */
 } fake_store;
 
 fake_store *fake_store_new(void);

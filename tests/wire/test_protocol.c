@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "wire/compress.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -415,6 +416,56 @@ static void test_wire_protocol__stale_unix_socket_is_replaced(void **state)
     ash__free(path);
 }
 
+static void send_insert(int fd, int32_t id)
+{
+    ash_buffer m = ASH_BUFFER_INIT;
+    bson_t *insert = BCON_NEW("insert", "c", "documents", "[", "{", "_id", BCON_INT32(id), "}", "]",
+                              "$db", "test");
+    message_start(&m, ASH_OP_MSG);
+    message_body(&m, insert);
+    message_end(&m);
+    client_send(fd, m.data, m.len);
+    bson_destroy(insert);
+    ash__buffer_release(&m);
+}
+
+static void wait_for_docs(fixture *x, size_t count)
+{
+    size_t have;
+    do {
+        ash__clock_sleep_ms(1);
+        ash__mutex_lock(&x->store->lock);
+        have = x->store->count;
+        ash__mutex_unlock(&x->store->lock);
+    } while (have < count);
+}
+
+/* Whoever has the answer of the later change may count on that of the earlier one. */
+static void test_wire_protocol__answers_leave_in_the_order_of_the_changes(void **state)
+{
+    fixture x;
+    ash_buffer m = ASH_BUFFER_INIT;
+    (void)state;
+    fixture_start(&x, NULL);
+    int first = client_connect(&x), second = client_connect(&x), late = 0;
+    for (int i = 0; i < 5; i++) {
+        struct pollfd earlier = {.fd = first, .events = POLLIN};
+        x.store->insert_ms = 50;
+        send_insert(first, 2 * i);
+        wait_for_docs(&x, (size_t)(2 * i) + 1);
+        send_insert(second, 2 * i + 1);
+        assert_true(client_receive(second, &m));
+        late += poll(&earlier, 1, 5) != 1;
+        assert_true(client_receive(first, &m));
+    }
+    /* A machine that stands still for half a second may cost one. */
+    assert_true(late <= 1);
+    ash__buffer_release(&m);
+    close(first);
+    close(second);
+    fixture_stop(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -427,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_wire_protocol__nobody_waits_for_a_client_that_is_gone),
         cmocka_unit_test(test_wire_protocol__unix_socket_is_private_and_goes_away),
         cmocka_unit_test(test_wire_protocol__stale_unix_socket_is_replaced),
+        cmocka_unit_test(test_wire_protocol__answers_leave_in_the_order_of_the_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
