@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loaded before the package's own tests: they name a server at localhost:27017; theirs is at ASH_ADDRESS.
-//
-// One connection, since some of them send a request after the answer to another and count on the order in which a pool
-// of five would deliver them.
 'use strict';
 const { MongoClient } = require('mongodb');
 
@@ -10,5 +7,5 @@ const connect = MongoClient.connect;
 MongoClient.connect = (uri, ...rest) => {
   const ours = uri.replace('localhost:27017', process.env.ASH_ADDRESS);
   if (ours === uri) throw new Error(`the tests connect to ${uri}, not to localhost:27017`);
-  return connect.call(MongoClient, `${ours}?maxPoolSize=1`, ...rest);
+  return connect.call(MongoClient, ours, ...rest);
 };
