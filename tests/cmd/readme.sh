@@ -10,10 +10,10 @@ case_tour() {
     mkdir "$scratch/tour"
     cp -r "$source/README.md" "$source/docs" "$source/src" "$scratch/tour/"
     cd "$scratch/tour"
-    # Our folder for the store, our port for the server, and time for it to start.
+    # Our folder for the store, our port for the server, and its word that it listens.
     block "$source/README.md" sh 2 | sed "s|PATH=\"\$PWD/build:\$PATH\" ASHLAR_STORE=/tmp/first-store|ASHLAR_STORE=$scratch/tour-store|
         s|^python3|/usr/bin/python3|
-        s|^ashlar serve &.*|ashlar serve --mongo 127.0.0.1:27899 >served \& sleep 2|
+        s|^ashlar serve &.*|ashlar serve --mongo 127.0.0.1:27899 >served \& while ! grep -q ^mongodb: served; do [ \$((tries += 1)) -lt 1200 ]; sleep 0.1; done|
         s|/tmp/copy.tar|copy.tar|; s|/tmp/restored|restored|
         s|127.0.0.1:27017|127.0.0.1:27899|" >tour.sh
     PATH=$(dirname "$ASHLAR"):$PATH bash -e tour.sh >out
@@ -39,7 +39,7 @@ case_install_and_c_program() {
         sed -i "s|^prefix=|prefix=$root|" "$library/pkgconfig/ashlar.pc"
     }
     block "$source/README.md" c 1 >"$scratch/keep.c"
-    block "$source/README.md" sh 4 >"$scratch/lines"
+    block "$source/README.md" sh 3 >"$scratch/lines"
     grep -q '^sudo make install && sudo ldconfig' "$scratch/lines"
     export PKG_CONFIG_PATH=$library/pkgconfig LD_LIBRARY_PATH=$library PATH=$root$prefix/bin:$PATH
     cd "$scratch"
