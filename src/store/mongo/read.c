@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define NOT_IMPLEMENTED 238
+
 void ash__mongo_find_fields(bson_t *to, const ash_find_options *o)
 {
     ash__mongo_add_doc(to, "sort", o->sort);
@@ -33,15 +35,13 @@ void ash__mongo_find_fields(bson_t *to, const ash_find_options *o)
         BSON_APPEND_BOOL(to, "showRecordId", true);
 }
 
-int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                    const ash_find_options *opts, ash_cursor **out, ash_error *err)
+static int find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
     mongoc_collection_t *collection;
     mongoc_read_prefs_t *prefs = NULL;
     mongoc_cursor_t *driver;
     ash_mongo_call call;
-    if (ash__replay_is_on(&opts->op))
-        return ash__replay_find(store, db, coll, filter, opts, out, err);
     int result = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (result != 0)
         return result;
@@ -59,6 +59,25 @@ int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bs
         mongoc_cursor_set_max_await_time_ms(
             driver, opts->max_await_ms < UINT32_MAX ? (uint32_t)opts->max_await_ms : UINT32_MAX);
     return ash__mongo_cursor_new(&call, driver, opts->tailable, out, err);
+}
+
+int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                    const ash_find_options *opts, ash_cursor **out, ash_error *err)
+{
+    ash_error why = ASH_ERROR_INIT;
+    if (ash__replay_is_on(&opts->op))
+        return ash__replay_find(store, db, coll, filter, opts, out, err);
+    int result = find(store, db, coll, filter, opts, out, &why);
+    /* That a cursor may rest is a wish, which servers other than MongoDB may not know. */
+    if (result != 0 && opts->no_cursor_timeout && why.server_code == NOT_IMPLEMENTED) {
+        ash_find_options without = *opts;
+        without.no_cursor_timeout = false;
+        why = (ash_error)ASH_ERROR_INIT;
+        result = find(store, db, coll, filter, &without, out, &why);
+    }
+    if (result != 0 && err != NULL)
+        *err = why;
+    return result;
 }
 
 static bool is_change_stream(const bson_t *pipeline)

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define UNKNOWN_STAGE 40324
+
 static void add_watch_options(bson_t *to, const ash_watch_options *o)
 {
     ash__mongo_add_doc(to, "resumeAfter", o->resume_after);
@@ -62,12 +64,23 @@ static mongoc_change_stream_t *start_watch(const ash_mongo_call *call, const cha
     return stream;
 }
 
+/* A server that has no change streams at all does not know their stage. */
+static int without_streams(const ash_error *why, ash_error *err)
+{
+    if (why->server_code == UNKNOWN_STAGE && strstr(why->text, "$changeStream") != NULL)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, why->server_code, "%s", why->text);
+    if (err != NULL)
+        *err = *why;
+    return why->code;
+}
+
 int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
                      const ash_watch_options *opts, ash_cursor **out, ash_error *err)
 {
     static const bson_t no_stages = BSON_INITIALIZER;
     bson_t stream_opts = BSON_INITIALIZER;
     const bson_t *pipeline = opts->pipeline != NULL ? opts->pipeline : &no_stages;
+    ash_error why = ASH_ERROR_INIT;
     ash_mongo_call call;
     int result;
 
@@ -77,7 +90,9 @@ int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
     if (result == 0) {
         add_watch_options(&stream_opts, opts);
         result = ash__mongo_stream_new(&call, start_watch(&call, db, coll, pipeline, &stream_opts),
-                                       out, err);
+                                       out, &why);
+        if (result != 0)
+            result = without_streams(&why, err);
     }
     bson_destroy(&stream_opts);
     return result;

@@ -70,6 +70,30 @@ static void test_mongo_errors__codes_are_the_deployments(void **state)
     rig_finish(&r);
 }
 
+/* What a server lacks it says in its own way. */
+static void test_mongo_errors__servers_that_know_less(void **state)
+{
+    struct rig r;
+    ash_cursor *cursor = NULL;
+    ash_find_options opts = ASH_FIND_OPTIONS_INIT;
+    static const char lacks[] = "{'ok': 0, 'code': 238, 'errmsg': 'noCursorTimeout'}";
+    (void)state;
+    opts.no_cursor_timeout = true;
+    rig_start(&r, MOCK_STANDALONE, "retryReads=false", NULL);
+    mock_expect(r.m, "{'find': 'c', 'noCursorTimeout': true}", lacks);
+    rig_expect_batch(&r, "{'find': 'c', 'noCursorTimeout': '$none'}", "first", 0, "{'n': 0}");
+    assert_ok(ash_collection_find(r.c, NULL, &opts, &cursor, &r.err), &r.err);
+    ash_cursor_free(cursor);
+    mock_expect(r.m, "{'find': 'c', 'noCursorTimeout': '$none'}", lacks);
+    assert_int_equal(ash_collection_find(r.c, NULL, NULL, &cursor, &r.err), ASH_EUNSUPPORTED);
+    mock_expect(r.m, "{'aggregate': 'c'}",
+                "{'ok': 0, 'code': 40324, 'errmsg': 'Unrecognized stage: $changeStream'}");
+    assert_int_equal(ash_store_watch(r.store, "test", "c", NULL, &cursor, &r.err),
+                     ASH_EUNSUPPORTED);
+    assert_int_equal(r.err.server_code, 40324);
+    rig_finish(&r);
+}
+
 static void test_mongo_errors__a_cursor_that_is_gone_says_so(void **state)
 {
     struct rig r;
@@ -229,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_mongo_errors__a_refused_login_fails_the_open),
         cmocka_unit_test(test_mongo_errors__unacknowledged_writes_are_refused),
         cmocka_unit_test(test_mongo_errors__codes_are_the_deployments),
+        cmocka_unit_test(test_mongo_errors__servers_that_know_less),
         cmocka_unit_test(test_mongo_errors__a_cursor_that_is_gone_says_so),
         cmocka_unit_test(test_mongo_errors__broken_documents_go_no_further),
         cmocka_unit_test(test_mongo_errors__a_cut_connection_is_a_network_error),
