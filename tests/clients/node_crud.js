@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The npm driver's everyday operations against a server.
 // usage: node node_crud.js URI all|mark|resume|follow FILE   (see crud.sh; FILE keeps a resume token between two runs)
+// MONGODB_PACKAGE names the package: drivers from 6 on.
 'use strict';
 const assert = require('assert');
 const fs = require('fs');
-const { EJSON } = require('bson');
-const { MongoClient, Long, Decimal128 } = require('mongodb');
+const { BSON, MongoClient, Long, Decimal128 } = require(process.env.MONGODB_PACKAGE || 'mongodb');
 
 const code = (number) => (error) => error.code === number;
 
@@ -163,13 +163,13 @@ async function mark(c, path) {
   await stream.tryNext();
   await c.insertOne({ step: 'before' });
   await stream.next();
-  fs.writeFileSync(path, EJSON.stringify(stream.resumeToken, { relaxed: false }));
+  fs.writeFileSync(path, BSON.EJSON.stringify(stream.resumeToken, { relaxed: false }));
   await c.insertOne({ step: 'missed' });
   await stream.close();
 }
 
 async function resume(c, path) {
-  const stream = c.watch([], { resumeAfter: EJSON.parse(fs.readFileSync(path, 'utf8')) });
+  const stream = c.watch([], { resumeAfter: BSON.EJSON.parse(fs.readFileSync(path, 'utf8')) });
   await c.insertOne({ step: 'after' });
   const steps = [(await stream.next()).fullDocument.step, (await stream.next()).fullDocument.step];
   assert.deepStrictEqual(steps, ['missed', 'after']);
