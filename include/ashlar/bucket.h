@@ -8,7 +8,9 @@
  * A bucket NAME in a database is two collections: NAME.files, one document a file, and NAME.chunks,
  * its bytes in equal pieces. Ashlar's own facts about a file (digest, expiry, lock token, resume
  * token) live in NAME.attributes, so that the files document stays exactly as the specification has
- * it.  Where a driver deleted a file and made another of the same id, those facts are ignored.
+ * it, but for the date `expiresAt` of a file that expires: from then on no function here finds it,
+ * whether or not somebody has deleted it yet; only ash_bucket_set_expiry() may still give it time.
+ * Where a driver deleted a file and made another of the same id, those facts are ignored.
  *
  * What a bucket adds on the embedded engine: a visible file is complete, and durable (under
  * ASH_DURABILITY_INTERVAL at most 100 ms later); finish, delete, replace and alter are one commit

@@ -13,7 +13,7 @@ static int prepare(ash_alter *a, const bson_value_t *id, int64_t deadline_ms, as
         rc = ash__fail(err, ASH_EUNSUPPORTED,
                        "files cannot be altered in this store, which has no transactions");
     if (rc == 0)
-        rc = ash__file_get(a->bucket, NULL, id, true, deadline_ms, &a->file, err);
+        rc = ash__file_get_living(a->bucket, NULL, id, true, deadline_ms, &a->file, err);
     if (rc != 0)
         return rc;
     if (a->file->chunk_size > ASH_CHUNK_SIZE_MAX)

@@ -96,7 +96,7 @@ int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
     ash_download *d = NULL;
     ash_file *file = NULL;
     hex[0] = '\0';
-    int rc = ash__file_get(b, NULL, id, true, deadline_ms, &file, err);
+    int rc = ash__file_get_living(b, NULL, id, true, deadline_ms, &file, err);
     if (rc == 0 && !recompute && file->sha256[0] != '\0') {
         memcpy(hex, file->sha256, sizeof file->sha256);
     } else if (rc == 0) {

@@ -22,7 +22,7 @@ static int get_file(ash_bucket *b, ash_transaction *t, const which *w, bool with
                     int64_t deadline_ms, ash_file **out, ash_error *err)
 {
     if (w->id != NULL)
-        return ash__file_get(b, t, w->id, with_attributes, deadline_ms, out, err);
+        return ash__file_get_living(b, t, w->id, with_attributes, deadline_ms, out, err);
     return ash__file_get_by_name(b, t, w->filename, w->revision, with_attributes, deadline_ms, out,
                                  err);
 }

@@ -13,6 +13,26 @@ typedef struct expiry_call {
     int64_t expires_ms;
 } expiry_call;
 
+static int amend_document(ash_bucket *b, ash_transaction *t, const expiry_call *call,
+                          int64_t deadline_ms, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t change = BSON_INITIALIZER;
+    bson_t facts = BSON_INITIALIZER;
+    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    ash__filter_id(&filter, "_id", call->id);
+    ash__append_expiry(&facts, call->expires_ms);
+    bool never = bson_empty(&facts);
+    if (never)
+        bson_append_utf8(&facts, ASH_FIELD_EXPIRES, -1, "", 0);
+    bson_append_document(&change, never ? "$unset" : "$set", -1, &facts);
+    int rc = ash__collection_change(b->files, &filter, &change, false, false, &op, NULL, err);
+    bson_destroy(&facts);
+    bson_destroy(&change);
+    bson_destroy(&filter);
+    return rc;
+}
+
 static int set_expiry(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
                       int64_t deadline_ms, void *ctx, ash_error *err)
 {
@@ -22,6 +42,8 @@ static int set_expiry(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     int rc = ash__file_get(b, t, call->id, true, deadline_ms, &file, err);
     if (rc == 0)
         rc = ash__attributes_amend(b, t, file, NULL, &call->expires_ms, deadline_ms, err);
+    if (rc == 0)
+        rc = amend_document(b, t, call, deadline_ms, err);
     ash_file_free(file);
     return rc;
 }
@@ -74,7 +96,8 @@ static int expire_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
     int rc = ash__file_get(b, t, call->id, true, deadline_ms, &file, &own);
-    bool gone = rc == ASH_ENOTFOUND || (rc == 0 && !file->has_attributes);
+    bool gone =
+        rc == ASH_ENOTFOUND || (rc == 0 && !file->has_attributes && !ash__file_is_over(file));
     rc = ash__unless(ASH_ENOTFOUND, rc, &own, err);
     /* Of a file that a driver deleted, and perhaps made anew: this expiry is not the new one's. */
     if (gone)

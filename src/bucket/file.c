@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "bucket/attributes.h"
 
@@ -56,6 +57,13 @@ static int read_filename(ash_file *f, ash_error *err)
     return 0;
 }
 
+static void read_expiry(ash_file *f)
+{
+    ash_value v = ash__doc_get(f->doc, ASH_FIELD_EXPIRES);
+    if (v.type == BSON_TYPE_DATE_TIME)
+        f->expires_ms = ash__value_int64(v);
+}
+
 static int read_fields(ash_file *f, ash_error *err)
 {
     int64_t chunk_size = 0;
@@ -75,6 +83,7 @@ static int read_fields(ash_file *f, ash_error *err)
         rc = read_date(f, err);
     if (rc == 0)
         rc = read_filename(f, err);
+    read_expiry(f);
     return rc;
 }
 
@@ -217,6 +226,43 @@ int ash__file_get(ash_bucket *b, ash_transaction *t, const bson_value_t *id, boo
     return rc;
 }
 
+bool ash__file_is_over(const ash_file *f)
+{
+    return f->expires_ms != 0 && f->expires_ms <= ash__clock_wall_ms();
+}
+
+/* Of any other type than a date, or missing: it never ends. */
+void ash__filter_living(bson_t *filter)
+{
+    bson_t outer, inner;
+    bson_append_document_begin(filter, ASH_FIELD_EXPIRES, -1, &outer);
+    bson_append_document_begin(&outer, "$not", 4, &inner);
+    bson_append_date_time(&inner, "$lte", 4, ash__clock_wall_ms());
+    bson_append_document_end(&outer, &inner);
+    bson_append_document_end(filter, &outer);
+}
+
+void ash__append_expiry(bson_t *doc, int64_t expires_ms)
+{
+    const int64_t year_10000_ms = INT64_C(253402300800000);
+    if (expires_ms > 0 && expires_ms < year_10000_ms)
+        bson_append_date_time(doc, ASH_FIELD_EXPIRES, -1, expires_ms);
+}
+
+int ash__file_get_living(ash_bucket *b, ash_transaction *t, const bson_value_t *id,
+                         bool with_attributes, int64_t deadline_ms, ash_file **out, ash_error *err)
+{
+    int rc = ash__file_get(b, t, id, with_attributes, deadline_ms, out, err);
+    if (rc != 0 || !ash__file_is_over(*out))
+        return rc;
+    char *text = ash__id_text(id);
+    rc = ash__fail(err, ASH_ENOTFOUND, "no file with the id %s", text);
+    ash__free(text);
+    ash_file_free(*out);
+    *out = NULL;
+    return rc;
+}
+
 int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
                      bool *out, ash_error *err)
 {
@@ -242,6 +288,7 @@ static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename
     bson_t sort = BSON_INITIALIZER;
     ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
     bson_append_utf8(&filter, "filename", 8, filename, -1);
+    ash__filter_living(&filter);
     bson_append_int32(&sort, "uploadDate", 10, revision < 0 ? -1 : 1);
     o.sort = &sort;
     o.projection = projection;
@@ -289,6 +336,8 @@ int ash__file_get_by_name(ash_bucket *b, ash_transaction *t, const char *filenam
     }
     if (rc == 0 && with_attributes)
         rc = ash__attributes_read(b, t, *out, deadline_ms, err);
+    if (rc == 0 && ash__file_is_over(*out)) /* as only its attributes say */
+        rc = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", filename);
     if (rc != 0) {
         ash_file_free(*out);
         *out = NULL;
@@ -341,7 +390,7 @@ int ash__file_ids_of_name(ash_bucket *b, ash_transaction *t, const char *filenam
 int ash_bucket_get_file(ash_bucket *b, const bson_value_t *id, bool with_attributes, ash_file **out,
                         ash_error *err)
 {
-    return ash__file_get(b, NULL, id, with_attributes, ash__bucket_deadline(b, 0), out, err);
+    return ash__file_get_living(b, NULL, id, with_attributes, ash__bucket_deadline(b, 0), out, err);
 }
 
 int ash_bucket_get_file_by_name(ash_bucket *b, const char *filename, int32_t revision,

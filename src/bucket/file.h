@@ -38,6 +38,20 @@ int ash__file_get_by_name(ash_bucket *b, ash_transaction *t, const char *filenam
                           bool with_attributes, int64_t deadline_ms, ash_file **out,
                           ash_error *err);
 
+/* The files document says when the file ends, so that finding what is there takes no second look:
+ * a date, that of the attributes.  Stores of before have it there only, and a date that drivers
+ * cannot read is not put here. */
+#define ASH_FIELD_EXPIRES "expiresAt"
+/* From that moment on it is not there, whether it was deleted already or not. */
+bool ash__file_is_over(const ash_file *f);
+/* Append what passes those over to a filter on the files collection. */
+void ash__filter_living(bson_t *filter);
+/* As ash__file_get(), of a file whose time is not over. */
+int ash__file_get_living(ash_bucket *b, ash_transaction *t, const bson_value_t *id,
+                         bool with_attributes, int64_t deadline_ms, ash_file **out, ash_error *err);
+/* Appended to a document, or to the $set or $unset of an update; 0: nothing. */
+void ash__append_expiry(bson_t *doc, int64_t expires_ms);
+
 /* Is there a files document of that id, whatever its state? */
 int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
                      bool *out, ash_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/options.h"
-#include "bucket/bucket.h"
+#include "bucket/file.h"
 
 static int check_options(const ash_bucket_find_options *o, ash_error *err)
 {
@@ -15,12 +15,31 @@ static int check_options(const ash_bucket_find_options *o, ash_error *err)
     return 0;
 }
 
+/* What has expired is not there.  A filter that speaks of that itself keeps its own condition. */
+static void only_living(const bson_t *filter, bson_t *out)
+{
+    bson_t both;
+    if (filter == NULL || !bson_has_field(filter, ASH_FIELD_EXPIRES)) {
+        if (filter != NULL)
+            bson_concat(out, filter);
+        ash__filter_living(out);
+        return;
+    }
+    bson_t living = BSON_INITIALIZER;
+    ash__filter_living(&living);
+    bson_append_array_begin(out, "$and", 4, &both);
+    bson_append_document(&both, "0", 1, filter);
+    bson_append_document(&both, "1", 1, &living);
+    bson_append_array_end(out, &both);
+    bson_destroy(&living);
+}
+
 /* § Generic Find: the filter is not looked at. */
 int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_options *opts,
                     ash_cursor **out, ash_error *err)
 {
     ash_bucket_find_options o;
-    bson_t all = BSON_INITIALIZER;
+    bson_t living = BSON_INITIALIZER;
     *out = NULL;
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
@@ -35,5 +54,8 @@ int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_o
     f.past_damage = true;
     f.skip = o.skip;
     f.sort = o.sort;
-    return ash_collection_find(b->files, filter != NULL ? filter : &all, &f, out, err);
+    only_living(filter, &living);
+    rc = ash_collection_find(b->files, &living, &f, out, err);
+    bson_destroy(&living);
+    return rc;
 }

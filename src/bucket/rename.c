@@ -84,6 +84,7 @@ static int commit_rename(ash_bucket *b, ash_transaction *t, const ash_commit_man
         ash__filter_id(&filter, "_id", call->id);
     else
         bson_append_utf8(&filter, "filename", 8, call->filename, -1);
+    ash__filter_living(&filter);
     ash_op op = ash__bucket_write_op(b, t, deadline_ms);
     rc = ash__collection_change(b->files, &filter, set, call->id == NULL, false, &op,
                                 &call->matched, err);

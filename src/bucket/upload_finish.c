@@ -49,6 +49,7 @@ static void build_files_doc(const finish_call *call, int64_t date_ms, bson_t *do
         bson_append_utf8(doc, "md5", 3, call->md5, -1);
     bson_append_utf8(doc, "filename", 8, u->filename, -1);
     bson_concat(doc, &u->extra);
+    ash__append_expiry(doc, call->expires_ms);
 }
 
 /* Chunks without a file may be swept once the youngest has the age that somebody chose, so an

@@ -11,7 +11,8 @@
 #include <stdatomic.h>
 
 enum {
-    EVERY_MS = 10000,
+    EXPIRE_EVERY_MS = 1000, /* a file is gone within the second */
+    SUM_EVERY_MS = 10000,
     FILES_AT_ONCE = 100,
     TURN_MS = 2000,
     REST_FACTOR = 19,
@@ -23,6 +24,7 @@ typedef struct chore_kind {
     const char *what;   /* for the log: "cannot …" */
     const char *done;   /* "… files" */
     const char *suffix; /* of the collection that makes a bucket worth a visit */
+    int64_t every_ms;   /* unless somebody says otherwise */
     /* Bounded work; *count files were done. */
     int (*work)(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err);
 } chore_kind;
@@ -62,8 +64,8 @@ static int sum(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_erro
 }
 
 static const chore_kind kinds[] = {
-    [ASH_CHORE_EXPIRE] = {"expire files", "expired", ".attributes", expire},
-    [ASH_CHORE_SUM] = {"compute digests", "given a digest", ".files", sum},
+    [ASH_CHORE_EXPIRE] = {"expire files", "expired", ".attributes", EXPIRE_EVERY_MS, expire},
+    [ASH_CHORE_SUM] = {"compute digests", "given a digest", ".files", SUM_EVERY_MS, sum},
 };
 
 /* A bucket with much to do is left after a while, so that the others have their turn. */
@@ -142,7 +144,7 @@ int ash__chore_start(ash_store *store, enum ash_chore_kind kind, int64_t interva
     c->kind = &kinds[kind];
     c->store = store;
     c->all.store_uri = "/"; /* a folder: no database is singled out */
-    c->interval_ms = interval_ms > 0 ? interval_ms : EVERY_MS;
+    c->interval_ms = interval_ms > 0 ? interval_ms : c->kind->every_ms;
     ash__mutex_init(&c->lock, ASH_RANK_SERVER);
     ash__cond_init(&c->changed);
     int reason = ash__thread_start(&c->thread, 0, run, c);

@@ -242,8 +242,8 @@ void ash__cmd_note_missing(const ash_cmd *cmd, ash_bucket *bucket);
 
 /* ---- what a server does in the background (chore.c) ---- */
 
-/* A thread that goes round all buckets of the store every interval_ms (0 = 10 s) and takes at most
- * a twentieth of the time, unless one file takes longer. */
+/* A thread that goes round all buckets of the store every interval_ms (0: as its kind has it) and
+ * takes at most a twentieth of the time, unless one file takes longer. */
 typedef struct ash_chore ash_chore;
 enum ash_chore_kind {
     ASH_CHORE_EXPIRE, /* delete expired files, and uploads nobody went on with */

@@ -29,9 +29,10 @@ void ash__cmd_file_object(const ash_file *f, bson_t *out)
         return;
     while (bson_iter_next(&iter)) {
         /* With the names that verbs give to what they know themselves. */
-        static const char *const known[] = {
-            "_id",    "length",  "chunkSize", "uploadDate", "filename", "metadata", "id",    "name",
-            "sha256", "expires", "db",        "bucket",     "action",   "local",    "dryRun"};
+        static const char *const known[] = {"_id",      "length",   "chunkSize", "uploadDate",
+                                            "filename", "metadata", "id",        "name",
+                                            "sha256",   "expires",  "expiresAt", "db",
+                                            "bucket",   "action",   "local",     "dryRun"};
         bool is_known = false;
         for (size_t i = 0; i < ASH_ARRAY_LEN(known); i++)
             is_known = is_known || strcmp(bson_iter_key(&iter), known[i]) == 0;

@@ -24,7 +24,7 @@ static const ash_cmd_option options[] = {
     {0, "metadata", "JSON", "metadata document to keep with each file"},
     {0, "if-absent", NULL, "fail when the name exists already"},
     {0, "replace", NULL, "delete older revisions of the name in the same step"},
-    {0, "ttl", "TIME", "delete the file by itself after that time: 90, 90s, 15m, 12h, 7d"},
+    {0, "ttl", "TIME", "the file is gone after that time: 90, 90s, 15m, 12h, 7d"},
     {0, "id", "VALUE", "_id of the file, as behind \"id:\""},
     {0, "resume", NULL, "when interrupted, the same command typed again goes on where it was"},
     {0, NULL, NULL, NULL},

@@ -104,10 +104,11 @@ static int remove_name(struct removal *r, const char *name, ash_error *err)
     bson_t *filter = BCON_NEW("filename", BCON_UTF8(name));
     /* Damaged ones go as well, and are not counted. */
     int result = ash__cmd_each_match(NULL, r->bucket, filter, true, count_found, r, err);
-    result = result == ASH_EPARTIAL ? 0 : result;
+    bool damaged = result == ASH_EPARTIAL;
+    result = damaged ? 0 : result;
     if (result == 0 && !r->cmd->dry_run)
         result = ash_bucket_delete_by_name(r->bucket, name, NULL, err);
-    else if (result == 0 && r->files == 0)
+    if (result == 0 && r->files == 0 && !damaged) /* what has expired counts as gone */
         result = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", name);
     bson_destroy(filter);
     return result;
@@ -121,7 +122,9 @@ static int remove_file(struct removal *r, const ash_cmd_address *address, ash_er
     if (result == 0)
         count(r, file);
     /* By its id goes what is damaged, too, and what is left of a file that is gone. */
-    if (address->name == NULL && (!r->cmd->dry_run || result == ASH_ECORRUPT))
+    if (result == ASH_ENOTFOUND && address->name == NULL && !r->cmd->dry_run)
+        (void)ash_bucket_delete(r->bucket, &address->id, NULL, NULL);
+    else if (result == ASH_ECORRUPT && address->name == NULL)
         result = r->cmd->dry_run ? 0 : ash_bucket_delete(r->bucket, &address->id, NULL, &own);
     else if (result == 0 && !r->cmd->dry_run)
         result = ash_bucket_delete(r->bucket, ash_file_id(file), NULL, &own);

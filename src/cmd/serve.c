@@ -44,7 +44,7 @@ static const ash_cmd_option options[] = {
     {0, "max-connections", "N", "most clients at a time (default 1000)"},
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
     {0, "expire-every", "TIME",
-     "pause between looks for expired files: 10, 90s, 5m, 1h (default 10)"},
+     "pause between looks for expired files: 10, 90s, 5m, 1h (default 1)"},
     {0, "sum-every", "TIME",
      "pause between looks for files without a digest, as drivers upload them (default 10)"},
     {0, "no-background", NULL, "do neither; `ashlar sweep` and `ashlar sum` do it when asked"},

@@ -200,10 +200,41 @@ static void test_bucket_care__expiry_of_an_earlier_file_spares_the_new_one(void 
     insert_foreign(f, 1, "YWJj");
     assert_ok(ash_bucket_set_expiry(f->bucket, &id, 1000, &f->err), &f->err);
     support_update(f->files, "{}",
-                   "{\"$set\": {\"uploadDate\": {\"$date\": {\"$numberLong\": \"6000\"}}}}");
+                   "{\"$set\": {\"uploadDate\": {\"$date\": {\"$numberLong\": \"6000\"}}}, "
+                   "\"$unset\": {\"expiresAt\": 1}}");
     assert_ok(ash_bucket_expire(f->bucket, 10, &deleted, &more, &f->err), &f->err);
     assert_int_equal(deleted, 0);
     support_expect(f, &id, "abc", 3);
+}
+
+static void test_bucket_care__expired_files_are_not_there(void **state)
+{
+    fixture *f = *state;
+    bson_value_t id = support_int_id(1);
+    ash_file *file = NULL;
+    ash_download *download = NULL;
+    ash_cursor *cursor = NULL;
+    ash_doc doc;
+    char hex[65];
+    assert_ok(support_put_with(f, &id, "f", "abc", 3, NULL), &f->err);
+    assert_ok(ash_bucket_set_expiry(f->bucket, &id, 1000, &f->err), &f->err);
+    assert_int_equal(ash_bucket_get_file(f->bucket, &id, false, &file, &f->err), ASH_ENOTFOUND);
+    assert_int_equal(ash_bucket_get_file_by_name(f->bucket, "f", -1, false, &file, &f->err),
+                     ASH_ENOTFOUND);
+    assert_int_equal(ash_bucket_open_download_stream(f->bucket, &id, NULL, &download, &f->err),
+                     ASH_ENOTFOUND);
+    assert_int_equal(
+        ash_bucket_open_download_stream_by_name(f->bucket, "f", NULL, &download, &f->err),
+        ASH_ENOTFOUND);
+    assert_int_equal(ash_bucket_sum(f->bucket, &id, false, hex, &f->err), ASH_ENOTFOUND);
+    assert_int_equal(ash_bucket_rename(f->bucket, &id, "g", NULL, &f->err), ASH_ENOTFOUND);
+    assert_ok(ash_bucket_find(f->bucket, NULL, NULL, &cursor, &f->err), &f->err);
+    assert_ok(ash_cursor_next(cursor, &doc, &f->err), &f->err);
+    assert_null(doc.data);
+    ash_cursor_free(cursor);
+    assert_ok(ash_bucket_set_expiry(f->bucket, &id, 0, &f->err), &f->err);
+    support_expect(f, &id, "abc", 3);
+    assert_int_equal(support_count(f->files, "{\"expiresAt\": {\"$exists\": true}}"), 0);
 }
 
 static void test_bucket_care__bucket_default_ttl(void **state)
@@ -462,6 +493,7 @@ int main(void)
         T(expired_files_go_with_their_chunks),
         T(expiry_is_bounded_and_can_be_taken_back),
         T(expiry_of_an_earlier_file_spares_the_new_one),
+        T(expired_files_are_not_there),
         T(bucket_default_ttl),
         T(sweep_finds_orphans_of_every_type),
         T(sweep_spares_young_and_resumable_chunks),

@@ -201,7 +201,7 @@ case_sweep_deletes_expired_files() {
     echo kept | "$ASHLAR" -s "$scratch/expired" put --ttl 3600 - kept
     sleep 1.2
     "$ASHLAR" -s "$scratch/expired" sweep -n | grep -q 'would delete 1 expired'
-    "$ASHLAR" -s "$scratch/expired" stat gone >/dev/null
+    expect_status 4 "$ASHLAR" -s "$scratch/expired" stat gone
     "$ASHLAR" -s "$scratch/expired" sweep | grep -q ': 1 expired'
     expect_status 4 "$ASHLAR" -s "$scratch/expired" stat gone
     [ "$("$ASHLAR" -s "$scratch/expired" cat kept)" = kept ]
