@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "store/ops.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -24,6 +25,15 @@ enum {
 
 /* ---- sessions ---- */
 
+void ash__session_use(const ash_command *c, const ash_session_id *id)
+{
+    ash_session_id displaced;
+    if (!ash__sessions_touch(c->server->sessions, id, c->connection->id, &displaced))
+        return;
+    ash__cursors_kill_session(c->server->cursors, &displaced);
+    ash__store_forget_reader(c->server->store, ash__session_reader(&displaced));
+}
+
 static int read_lsid(ash_command *c, ash_value lsid, ash_error *err)
 {
     uint8_t subtype = 0;
@@ -37,7 +47,8 @@ static int read_lsid(ash_command *c, ash_value lsid, ash_error *err)
                                 "lsid.id must be a UUID (binary of subtype 4, 16 bytes)");
     memcpy(c->session.bytes, bytes, len);
     c->has_session = true;
-    return ash__sessions_touch(c->server->sessions, &c->session, err);
+    ash__session_use(c, &c->session);
+    return 0;
 }
 
 static int refuse_transaction(const ash_command *c, ash_error *err)

@@ -22,7 +22,6 @@
 enum {
     HOUSEKEEPING_MS = 1000,
     TRIM_AFTER_BYTES = 32 * 1024 * 1024,
-    MAX_SESSIONS = 100000,
     MIN_MESSAGE_BYTES = 128 * 1024 * 1024
 };
 
@@ -136,6 +135,8 @@ static int copy_options(ash_server *s, const ash_server_options *opts, ash_error
         o->max_connections = 1000;
     if (o->max_cursors <= 0)
         o->max_cursors = 10000;
+    if (o->max_sessions <= 0)
+        o->max_sessions = 100000;
     default_int64(&o->message_timeout_ms, 30000);
     default_int64(&o->send_timeout_ms, 60000);
     default_int64(&o->cursor_timeout_ms, 600000);
@@ -232,7 +233,7 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
     ash__room_init(&s->room, (size_t)s->opts.message_bytes, ash__connections_press, s);
     ash__room_init(&s->answers, (size_t)s->opts.message_bytes, ash__connections_press, s);
     s->cursors = ash__cursors_new((size_t)s->opts.max_cursors);
-    s->sessions = ash__sessions_new(MAX_SESSIONS);
+    s->sessions = ash__sessions_new((size_t)s->opts.max_sessions);
     if ((rc = open_listeners(s, err)) != 0)
         return rc;
     if (pipe(s->wake) != 0) {

@@ -32,6 +32,7 @@ typedef struct ash_server_options {
     int32_t max_connections;    /* 0 = 1000.  Over it, who owes (the rest of) a message for half a
                                    second loses its place to the newcomer */
     int32_t max_cursors;        /* 0 = 10000 */
+    int32_t max_sessions;       /* 0 = 100000 */
     int64_t idle_timeout_ms;    /* close a connection that is silent so long; 0 = never */
     int64_t message_timeout_ms; /* a message must arrive within this, and 1 ms a KiB; and so long
                                    an answer waits for memory (146 then); 0 = 30000 */

@@ -8,17 +8,29 @@
 
 #include <string.h>
 
-enum { TOO_MANY_LOGICAL_SESSIONS = 261, BUCKETS = 4096, MOST_DESCRIBED = 100000 };
+enum {
+    BUCKETS = 4096,
+    MOST_DESCRIBED = 100000,
+    SHARES = 4096 /* more than there are connections, mostly, so that each has one of its own */
+};
 
 typedef struct session {
     struct session *next;
     ash_session_id id;
     int64_t used_ms;
+    size_t share; /* of the connection that last used it */
+    struct session *newer, *older;
 } session;
+
+typedef struct share {
+    session *newest, *oldest;
+    size_t count;
+} share;
 
 struct ash_session_table {
     ash_mutex lock; /* guards all below */
     session *buckets[BUCKETS];
+    share shares[SHARES];
     size_t count;
     size_t max;
     size_t sweep_at; /* bucket where the next search for expired ones begins */
@@ -50,32 +62,76 @@ static session **find(ash_session_table *t, const ash_session_id *id)
     return link;
 }
 
+static void enter_share(ash_session_table *t, session *s, size_t number)
+{
+    share *in = &t->shares[number];
+    s->share = number;
+    s->newer = NULL;
+    s->older = in->newest;
+    if (in->newest != NULL)
+        in->newest->newer = s;
+    else
+        in->oldest = s;
+    in->newest = s;
+    in->count++;
+}
+
+static void leave_share(ash_session_table *t, session *s)
+{
+    share *in = &t->shares[s->share];
+    if (s->newer != NULL)
+        s->newer->older = s->older;
+    else
+        in->newest = s->older;
+    if (s->older != NULL)
+        s->older->newer = s->newer;
+    else
+        in->oldest = s->newer;
+    in->count--;
+}
+
 static void drop(ash_session_table *t, session **link)
 {
     session *s = *link;
     *link = s->next;
+    leave_share(t, s);
     ash__free(s);
     t->count--;
 }
 
-int ash__sessions_touch(ash_session_table *t, const ash_session_id *id, ash_error *err)
+/* Whoever begins many gives up its own before those of others: the longest unused of the largest
+ * share. */
+static void displace_one(ash_session_table *t, ash_session_id *out)
 {
-    int rc = 0;
+    const share *largest = &t->shares[0];
+    for (size_t i = 1; i < SHARES; i++)
+        if (t->shares[i].count > largest->count)
+            largest = &t->shares[i];
+    *out = largest->oldest->id;
+    drop(t, find(t, out));
+}
+
+bool ash__sessions_touch(ash_session_table *t, const ash_session_id *id, int64_t connection_id,
+                         ash_session_id *displaced)
+{
+    bool displaces = false;
     ash__mutex_lock(&t->lock);
-    session **link = find(t, id);
-    if (*link == NULL && t->count >= t->max) {
-        rc = ash__fail_server(err, ASH_ENOMEM, TOO_MANY_LOGICAL_SESSIONS,
-                              "there are already %zu sessions", t->count);
+    session *s = *find(t, id);
+    if (s != NULL) {
+        leave_share(t, s);
     } else {
-        if (*link == NULL) {
-            *link = ash__new(session);
-            (*link)->id = *id;
-            t->count++;
-        }
-        (*link)->used_ms = ash__clock_ms();
+        displaces = t->count >= t->max;
+        if (displaces)
+            displace_one(t, displaced);
+        session **link = find(t, id);
+        s = *link = ash__new(session);
+        s->id = *id;
+        t->count++;
     }
+    s->used_ms = ash__clock_ms();
+    enter_share(t, s, (size_t)((uint64_t)connection_id % SHARES));
     ash__mutex_unlock(&t->lock);
-    return rc;
+    return displaces;
 }
 
 bool ash__sessions_exists(ash_session_table *t, const ash_session_id *id)

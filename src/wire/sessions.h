@@ -5,8 +5,9 @@
 /* Logical sessions: which exist and when each was used last.
  *
  * A session begins with the first command that names it and ends by endSessions or after 30
- * minutes without use.  What a session's retryable writes did is the store's to remember; here only
- * the cursors depend on it.  All functions may be called from any thread. */
+ * minutes without use, or when a client begins more of them than there is place for.  What a
+ * session's retryable writes did is the store's to remember; here only the cursors depend on it.
+ * All functions may be called from any thread. */
 
 #include "base/error.h"
 #include "bson/builder.h"
@@ -22,11 +23,14 @@ typedef struct ash_session_id {
 
 typedef struct ash_session_table ash_session_table;
 
-ash_session_table *ash__sessions_new(size_t max_sessions);
+ash_session_table *ash__sessions_new(size_t max_sessions); /* at least 1 */
 void ash__sessions_free(ash_session_table *t);
 
-/* The session was used now.  ASH_ENOMEM (261) when there would be too many. */
-int ash__sessions_touch(ash_session_table *t, const ash_session_id *id, ash_error *err);
+/* The session was used now, on that connection.  A new one takes the place of another in a full
+ * table: of those that the connection with the most used last, the longest unused.  true when it
+ * did; *displaced is over then, and its cursors are to be ended. */
+bool ash__sessions_touch(ash_session_table *t, const ash_session_id *id, int64_t connection_id,
+                         ash_session_id *displaced);
 
 bool ash__sessions_exists(ash_session_table *t, const ash_session_id *id);
 

@@ -170,12 +170,66 @@ static void test_wire_crowd__more_cursors_than_places(void **state)
     fixture_stop(&x);
 }
 
+static int64_t begin_session(int fd)
+{
+    bson_t *r = client_run(fd, BCON_NEW("startSession", BCON_INT32(1)));
+    int64_t ok = field_number(r, "ok");
+    bson_destroy(r);
+    return ok;
+}
+
+/* A command in the session number n; cursor 0: opens one and returns its id, else 0 or a code. */
+static int64_t in_session(int fd, uint8_t n, int64_t cursor)
+{
+    uint8_t id[16] = {n};
+    bson_t *command = cursor == 0 ? BCON_NEW("find", "c", "batchSize", BCON_INT32(1))
+                                  : BCON_NEW("getMore", BCON_INT64(cursor), "collection", "c",
+                                             "batchSize", BCON_INT32(1));
+    BCON_APPEND(command, "lsid", "{", "id", BCON_BIN(BSON_SUBTYPE_UUID, id, 16), "}");
+    bson_t *r = client_run(fd, command);
+    int64_t code = bson_has_field(r, "code") ? field_number(r, "code") : 0;
+    int64_t result = cursor == 0 ? field_int64(r, "cursor.id") : code;
+    bson_destroy(r);
+    return result;
+}
+
+/* So does who begins many sessions: nobody else is locked out or loses a cursor. */
+static void test_wire_crowd__more_sessions_than_places(void **state)
+{
+    enum { PLACES = 50 };
+    fixture x;
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    (void)state;
+    o.max_sessions = PLACES;
+    fixture_start(&x, &o);
+    int greedy = client_connect(&x), modest = client_connect(&x), late = client_connect(&x);
+    for (int i = 0; i < 4; i++)
+        bson_destroy(client_run(
+            modest, BCON_NEW("insert", "c", "documents", "[", "{", "}", "{", "}", "{", "}", "]")));
+    int64_t mine = in_session(modest, 1, 0), old = in_session(greedy, 2, 0);
+    assert_true(mine > 0 && old > 0);
+    for (int i = 0; i < 3 * PLACES; i++)
+        assert_int_equal(begin_session(greedy), 1);
+    assert_int_equal(in_session(modest, 1, mine), 0);
+    assert_int_equal(in_session(greedy, 2, old), 43);
+    assert_true(in_session(late, 3, 0) > 0);
+    assert_int_equal(begin_session(late), 1);
+    bson_t *r = client_run(late, BCON_NEW("serverStatus", BCON_INT32(1)));
+    assert_int_equal(field_number(r, "logicalSessionRecordCache.activeSessionsCount"), PLACES);
+    bson_destroy(r);
+    close(greedy);
+    close(modest);
+    close(late);
+    fixture_stop(&x);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wire_crowd__two_thousand_half_messages),
         cmocka_unit_test(test_wire_crowd__who_is_served_keeps_the_place),
         cmocka_unit_test(test_wire_crowd__more_cursors_than_places),
+        cmocka_unit_test(test_wire_crowd__more_sessions_than_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
