@@ -10,6 +10,11 @@
 #define MAX_NESTING      20
 #define MAX_MEMORY_BYTES (100u * 1024 * 1024)
 
+/* Of pipelines in one another.  What one takes at least, and how many times its specification. */
+#define MAX_NESTED_BYTES ((size_t)256 * 1024 * 1024)
+#define PIPELINE_BYTES   ((size_t)8 * 1024)
+#define SPEC_FACTOR      ((size_t)4)
+
 static const ash_query_env no_env;
 
 static const ash_stage_op *const families[] = {
@@ -180,6 +185,22 @@ static void finish_head(ash_pipeline *p)
     ash__builder_release(&p->matches);
 }
 
+static int charge(ash_pipeline *p, ash_doc stages, ash_error *err)
+{
+    size_t bytes = PIPELINE_BYTES + SPEC_FACTOR * stages.len;
+    ash_pipeline_memory *m = p->memory;
+    if (bytes > MAX_NESTED_BYTES - m->used)
+        return ash__fail_server(err, ASH_ENOMEM, 146,
+                                "the pipelines of one operation take more than %zu MiB",
+                                MAX_NESTED_BYTES / 1024 / 1024);
+    int rc = ash__share_grow(&m->share, m->used + bytes, "pipelines in pipelines", err);
+    if (rc != 0)
+        return rc;
+    m->used += bytes;
+    p->charged = bytes;
+    return 0;
+}
+
 static int new_pipeline(ash_doc stages, const ash_query_env *env, const ash_pipeline_host *host,
                         enum ash_pipeline_place place, const ash_pipeline *outer,
                         ash_pipeline **out, ash_error *err)
@@ -197,12 +218,18 @@ static int new_pipeline(ash_doc stages, const ash_query_env *env, const ash_pipe
     p->arena = ash__arena_new();
     p->place = place;
     p->depth = depth;
-    p->stages = outer != NULL ? outer->stages : 0;
+    p->stages = outer != NULL ? outer->stages : p->host.stages;
+    p->memory = outer != NULL ? outer->memory : p->host.memory != NULL ? p->host.memory : &p->own;
     ash__doc_to_bson(ash__doc_empty, &p->head.sort);
     ash__doc_to_bson(ash__doc_empty, &p->head.change_stream);
     ash__builder_begin(&p->matches);
-    ash_value copy = ash__arena_value(p->arena, ash__value_of_array(stages));
-    int rc = parse_stages(&parser, ash__value_doc(copy));
+    int rc = ash__budget_step(err);
+    if (rc == 0)
+        rc = charge(p, stages, err);
+    if (rc == 0) {
+        ash_value copy = ash__arena_value(p->arena, ash__value_of_array(stages));
+        rc = parse_stages(&parser, ash__value_doc(copy));
+    }
     finish_head(p);
     if (rc == 0)
         *out = p;
@@ -236,6 +263,8 @@ void ash__pipeline_free(ash_pipeline *p)
         p->source.free(p->source.ctx);
     ash__builder_release(&p->matches);
     ash__arena_free(p->arena);
+    p->memory->used -= p->charged;
+    ash__share_shrink(&p->memory->share, p->memory->used);
     ash__free(p);
 }
 
@@ -295,7 +324,9 @@ int ash__host_find(const ash_pipeline *p, const char *collection, ash_doc filter
     if (p->host.find == NULL)
         return ash__fail_server(err, ASH_EUNSUPPORTED, 238,
                                 "other collections cannot be read from here");
-    return p->host.find(p->host.ctx, collection, filter, out, err);
+    /* To open a collection, or a view, takes longer than any other step. */
+    int rc = ash__budget_check(err);
+    return rc != 0 ? rc : p->host.find(p->host.ctx, collection, filter, p->stages, out, err);
 }
 
 int ash__pipeline_start_find(ash_pipeline *p, const char *collection, ash_doc filter,

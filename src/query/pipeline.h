@@ -2,6 +2,7 @@
 #ifndef ASH_QUERY_PIPELINE_H
 #define ASH_QUERY_PIPELINE_H
 
+#include "base/share.h"
 #include "query/expr.h"
 #include "query/match.h"
 #include "query/sort.h"
@@ -17,16 +18,28 @@ typedef struct ash_source {
     void (*free)(void *ctx);
 } ash_source;
 
+/* What all pipelines of an operation take: those in one another, and those of views that they
+ * read.  All zero at first.  One thread at a time; lives longer than they do.  ASH_ENOMEM (146)
+ * when it is too much for one operation, or for all of them together (base/share.h). */
+typedef struct ash_pipeline_memory {
+    size_t used;
+    ash_share share;
+} ash_pipeline_memory;
+
 typedef struct ash_pipeline_host {
     void *ctx;
     /* Documents of another collection of the same database that match filter (for $lookup,
-     * $graphLookup). */
-    int (*find)(void *ctx, const char *collection, ash_doc filter, ash_source *out, ash_error *err);
+     * $graphLookup).  stages: how many there are around the one that asks, itself included; a
+     * pipeline that begins for its sake has that number in its own host. */
+    int (*find)(void *ctx, const char *collection, ash_doc filter, uint32_t stages, ash_source *out,
+                ash_error *err);
     /* Statistics document for $collStats with this argument. */
     int (*coll_stats)(void *ctx, ash_doc spec, bson_t *out, ash_error *err);
     /* $out and $merge: called once with a source that runs the pipeline before it; spec is the
      * stage's argument (checked by the pipeline). */
     int (*write_out)(void *ctx, bool is_merge, ash_value spec, ash_source *input, ash_error *err);
+    ash_pipeline_memory *memory; /* NULL: counted by itself */
+    uint32_t stages;             /* of the pipelines around it */
 } ash_pipeline_host;
 
 typedef struct ash_pipeline ash_pipeline;

@@ -45,9 +45,12 @@ struct ash_pipeline {
     ash_stage *last;  /* its inputs lead to the first */
     ash_source source;
     enum ash_pipeline_place place;
-    int depth;           /* of pipelines in pipelines */
-    uint32_t stages;     /* its own and those of the pipelines around it */
-    ash_builder matches; /* leading filters, an open array while parsing */
+    int depth;       /* of pipelines in pipelines */
+    uint32_t stages; /* its own and those of the pipelines around it */
+    ash_pipeline_memory *memory;
+    ash_pipeline_memory own; /* in use if the host brings none */
+    size_t charged;          /* of memory */
+    ash_builder matches;     /* leading filters, an open array while parsing */
     uint32_t match_count;
     ash_pipeline_head head;
 };

@@ -104,6 +104,8 @@ static int run_facet(struct facet_state *s, uint32_t i, ash_error *err)
                                     ASH_DOC_MAX_BYTES);
     }
     ash__builder_end(&s->out);
+    ash__pipeline_free(s->pipelines[i]);
+    s->pipelines[i] = NULL;
     return rc;
 }
 
@@ -204,7 +206,14 @@ static int next_union(ash_stage *stage, ash_doc *out, ash_error *err)
     if (!s->started && s->collection != NULL)
         rc = ash__pipeline_start_find(s->inner, s->collection, ash__doc_empty, err);
     s->started = true;
-    return rc != 0 ? rc : ash__pipeline_next(s->inner, out, err);
+    if (rc == 0 && s->inner != NULL)
+        rc = ash__pipeline_next(s->inner, out, err);
+    /* What it stands on may be a tree of pipelines: they go before the next one grows. */
+    if (rc == 0 && out->data == NULL) {
+        ash__pipeline_free(s->inner);
+        s->inner = NULL;
+    }
+    return rc;
 }
 
 static void free_union(void *state)

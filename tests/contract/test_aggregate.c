@@ -124,6 +124,36 @@ static void test_contract_aggregate__stages_read_views(void **state)
     assert_int_equal(ash_error_server_code(&t->err), 165);
 }
 
+/* What reads a view takes in its stages: those around it count, however deep the views are. */
+static void test_contract_aggregate__views_count_together(void **state)
+{
+    contract *t = *state;
+    char options[16000], name[8], read[64];
+    fill(t);
+    if (strcmp(t->can.backend, "embedded") != 0)
+        return;
+    for (int i = 0; i < 4; i++) {
+        int len = snprintf(options, sizeof options, "{\"viewOn\":\"things\",\"pipeline\":[");
+        for (int n = 0; n < 400; n++)
+            len += snprintf(options + len, sizeof options - (size_t)len, "{\"$match\":{}},");
+        snprintf(options + len, sizeof options - (size_t)len, "{\"$unionWith\":\"%s%d\"}]}",
+                 i == 0 ? "none" : "v", i - 1);
+        snprintf(name, sizeof name, "v%d", i);
+        make_view(t, name, options);
+    }
+    for (int i = 1; i < 4; i += 2) {
+        ash_cursor *cursor = NULL;
+        ash_doc doc = {(const uint8_t *)"", 0};
+        snprintf(read, sizeof read, "[{\"$unionWith\":\"v%d\"}]", i);
+        int rc = ash_collection_aggregate(t->c, json(read), NULL, &cursor, &t->err);
+        while (rc == 0 && doc.data != NULL)
+            rc = ash_cursor_next(cursor, &doc, &t->err);
+        ash_cursor_free(cursor);
+        assert_int_equal(rc, i == 1 ? 0 : ASH_EINVAL);
+    }
+    assert_int_equal(ash_error_server_code(&t->err), 7749501);
+}
+
 static void test_contract_aggregate__out_replaces_the_target(void **state)
 {
     contract *t = *state;
@@ -214,6 +244,7 @@ int main(void)
         CONTRACT(test_contract_aggregate__lookup),
         CONTRACT(test_contract_aggregate__out_replaces_the_target),
         CONTRACT(test_contract_aggregate__stages_read_views),
+        CONTRACT(test_contract_aggregate__views_count_together),
         CONTRACT(test_contract_aggregate__merge),
         CONTRACT(test_contract_aggregate__refusals),
         CONTRACT(test_contract_aggregate__many_batches),

@@ -26,12 +26,14 @@ static ash_source samples(void)
     return (ash_source){ash__new(list), next_sample, ash__free};
 }
 
-static int find(void *ctx, const char *collection, ash_doc filter, ash_source *out, ash_error *err)
+static int find(void *ctx, const char *collection, ash_doc filter, uint32_t stages, ash_source *out,
+                ash_error *err)
 {
     ash_matcher *m = NULL;
     bson_t spec;
     (void)ctx;
     (void)collection;
+    (void)stages;
     fuzz_check_bson(filter);
     ash__doc_to_bson(filter, &spec);
     int result = ash__matcher_new(&spec, NULL, &m, err);

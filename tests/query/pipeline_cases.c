@@ -85,8 +85,8 @@ static int list_source(bson_t *holder, ash_doc filter, const ash_query_env *env,
     return rc;
 }
 
-static int host_find(void *ctx, const char *collection, ash_doc filter, ash_source *out,
-                     ash_error *err)
+static int host_find(void *ctx, const char *collection, ash_doc filter, uint32_t stages,
+                     ash_source *out, ash_error *err)
 {
     bson_t *all = cases_bson(case_collections);
     bson_t *holder = bson_new();
@@ -94,6 +94,7 @@ static int host_find(void *ctx, const char *collection, ash_doc filter, ash_sour
     char name[12];
     ash_value docs = ash__doc_get(ash__doc_from_bson(all), collection);
     (void)ctx;
+    (void)stages;
     if (!ash__value_is_missing(docs)) {
         ash__doc_to_bson(ash__value_doc(docs), &found);
         bson_append_array(holder, "v", -1, &found);
@@ -190,7 +191,8 @@ static int drain(ash_pipeline *p, bson_t **out, ash_error *err)
 int cases_run_pipeline(const char *stages, const char *docs, const ash_query_env *env, bson_t **out,
                        ash_error *err)
 {
-    static const ash_pipeline_host host = {NULL, host_find, host_stats, host_write};
+    static const ash_pipeline_host host = {
+        .find = host_find, .coll_stats = host_stats, .write_out = host_write};
     bson_t *spec = cases_bson(stages);
     ash_pipeline *p = NULL;
     bson_t *start = NULL;

@@ -6,7 +6,7 @@
 #include "store/embedded/views.h"
 
 #define BATCH_DOCS  1000
-#define BATCH_BYTES ((size_t)16 << 20)
+#define BATCH_BYTES ((size_t)1 << 20) /* views in views keep one each */
 
 typedef struct cursor_source {
     ash_cursor *cursor;
@@ -46,23 +46,25 @@ ash_source ash__source_from_cursor(ash_cursor *cursor)
 }
 
 /* What a view gives.  Views that join themselves, or each other, would go round for ever. */
-static int find_in_view(ash_agg_host *h, const char *view, const bson_t *filter,
-                        const ash_find_options *opts, ash_source *out, ash_error *err)
+static int find_in_view(const ash_agg_host *h, const char *view, const bson_t *filter,
+                        const ash_find_options *opts, uint32_t stages, ash_source *out,
+                        ash_error *err)
 {
+    ash_agg_host outer = *h;
     ash_cursor *c = NULL;
     if (h->view_depth == ASH_VIEW_MAX_DEPTH)
         return ash__fail_server(err, ASH_EINVAL, 165, "views on views are deeper than %d",
                                 ASH_VIEW_MAX_DEPTH);
-    int rc = ash__view_find(h->store, h->db, view, filter, opts, &c, err);
-    if (rc != 0)
-        return rc;
-    ash__agg_set_view_depth(c, h->view_depth + 1);
-    *out = ash__source_from_cursor(c);
-    return 0;
+    outer.view_depth++;
+    outer.stages = stages;
+    int rc = ash__view_find(h->store, h->db, view, filter, opts, &outer, &c, err);
+    if (rc == 0)
+        *out = ash__source_from_cursor(c);
+    return rc;
 }
 
-static int host_find(void *ctx, const char *collection, ash_doc filter, ash_source *out,
-                     ash_error *err)
+static int host_find(void *ctx, const char *collection, ash_doc filter, uint32_t stages,
+                     ash_source *out, ash_error *err)
 {
     ash_agg_host *h = ctx;
     ash_find_options opts = ASH_FIND_OPTIONS_INIT;
@@ -74,7 +76,7 @@ static int host_find(void *ctx, const char *collection, ash_doc filter, ash_sour
     opts.collation = h->collation;
     int rc = ash__find_open(h->store, h->db, collection, &view, &opts, &c, &own);
     if (ash__view_was_refused(rc, &own))
-        return find_in_view(h, collection, &view, &opts, out, err);
+        return find_in_view(h, collection, &view, &opts, stages, out, err);
     if (rc == 0)
         *out = ash__source_from_cursor(&c->base);
     else if (err != NULL)
@@ -119,8 +121,12 @@ static int host_write_out(void *ctx, bool is_merge, ash_value spec, ash_source *
 
 void ash__agg_host_init(ash_agg_host *h, ash_pipeline_host *out)
 {
-    *out = (ash_pipeline_host){
-        .ctx = h, .find = host_find, .coll_stats = host_coll_stats, .write_out = host_write_out};
+    *out = (ash_pipeline_host){.ctx = h,
+                               .find = host_find,
+                               .coll_stats = host_coll_stats,
+                               .write_out = host_write_out,
+                               .memory = h->memory,
+                               .stages = h->stages};
 }
 
 int ash__agg_namespace(const ash_agg_host *h, ash_value spec, const char **db, const char **coll,

@@ -12,6 +12,7 @@ typedef struct agg_cursor {
     ash_env env;
     bson_t collation; /* the operation's own, kept for $lookup */
     ash_pipeline *pipeline;
+    ash_pipeline_memory memory; /* in use unless it runs for another one */
     ash_batch_memory batch;
     ash_cursor *input;  /* of the pipeline's source, which owns it; or NULL */
     ash_buffer pending; /* a document that did not fit the last batch */
@@ -92,12 +93,6 @@ static const ash_cursor_ops agg_ops = {
     .rest = agg_rest,
     .free = agg_free,
 };
-
-void ash__agg_set_view_depth(ash_cursor *cursor, int depth)
-{
-    if (cursor->ops == &agg_ops)
-        ((agg_cursor *)(void *)cursor)->host.view_depth = depth;
-}
 
 static int no_documents(void *ctx, ash_doc *out, ash_error *err)
 {
@@ -203,7 +198,8 @@ static int open_pipeline(agg_cursor *c, const bson_t *pipeline, const ash_aggreg
 }
 
 static int aggregate(ash_embedded *s, const char *db, const char *coll, const bson_t *pipeline,
-                     const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
+                     const ash_aggregate_options *opts, const ash_agg_host *outer, ash_cursor **out,
+                     ash_error *err)
 {
     agg_cursor *c = ash__new(agg_cursor);
     ash_cursor *instead = NULL;
@@ -215,17 +211,20 @@ static int aggregate(ash_embedded *s, const char *db, const char *coll, const bs
                              .details = opts->error_details,
                              .coll = coll != NULL ? ash__strdup(coll) : NULL};
     c->host.op.retry = NULL;
+    c->host.memory = outer != NULL ? outer->memory : &c->memory;
+    c->host.stages = outer != NULL ? outer->stages : 0;
+    c->host.view_depth = outer != NULL ? outer->view_depth : 0;
     bson_init(&c->collation);
     if (opts->collation != NULL) {
         bson_concat(&c->collation, opts->collation);
         c->host.collation = &c->collation;
     }
     ash__batch_memory_init(&c->batch, s);
-    ash_budget outer = ash__budget_enter(opts->op.deadline_ms, opts->op.cancel, 0);
+    ash_budget before = ash__budget_enter(opts->op.deadline_ms, opts->op.cancel, 0);
     int rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
     if (rc == 0)
         rc = open_pipeline(c, pipeline, opts, &instead, err);
-    ash__budget_leave(outer);
+    ash__budget_leave(before);
     if (rc == 0 && instead == NULL) {
         *out = &c->base;
         return 0;
@@ -235,15 +234,14 @@ static int aggregate(ash_embedded *s, const char *db, const char *coll, const bs
     return rc;
 }
 
-int ash__embedded_aggregate(ash_store *store, const char *db, const char *coll,
-                            const bson_t *pipeline, const ash_aggregate_options *opts,
-                            ash_cursor **out, ash_error *err)
+int ash__agg_open(ash_embedded *s, const char *db, const char *coll, const bson_t *pipeline,
+                  const ash_aggregate_options *opts, const ash_agg_host *outer, ash_cursor **out,
+                  ash_error *err)
 {
-    ash_embedded *s = ash__embedded(store);
     ash_error own = ASH_ERROR_INIT;
-    int rc = aggregate(s, db, coll, pipeline, opts, out, &own);
+    int rc = aggregate(s, db, coll, pipeline, opts, outer, out, &own);
     if (coll != NULL && ash__view_was_refused(rc, &own)) {
-        int on_view = ash__view_aggregate(s, db, coll, pipeline, opts, out, err);
+        int on_view = ash__view_aggregate(s, db, coll, pipeline, opts, outer, out, err);
         if (on_view != 0 || *out != NULL)
             return on_view;
         /* It was another view, which a stage names. */
@@ -251,6 +249,13 @@ int ash__embedded_aggregate(ash_store *store, const char *db, const char *coll,
     if (rc != 0 && err != NULL)
         *err = own;
     return rc;
+}
+
+int ash__embedded_aggregate(ash_store *store, const char *db, const char *coll,
+                            const bson_t *pipeline, const ash_aggregate_options *opts,
+                            ash_cursor **out, ash_error *err)
+{
+    return ash__agg_open(ash__embedded(store), db, coll, pipeline, opts, NULL, out, err);
 }
 
 /* ---- $changeStream ----------------------------------------------------------------------------

@@ -14,12 +14,16 @@ typedef struct ash_agg_host {
     const bson_t *collation;
     bson_t *details; /* ash_aggregate_options.error_details */
     int view_depth;  /* how many views' stages this one runs for */
+    uint32_t stages; /* of the pipelines around this one */
+    ash_pipeline_memory *memory;
 } ash_agg_host;
 
 void ash__agg_host_init(ash_agg_host *h, ash_pipeline_host *out);
 
-/* On a cursor over a view: what it stands on is asked for by stages that deep in views. */
-void ash__agg_set_view_depth(ash_cursor *cursor, int depth);
+/* As the slot.  outer: what reads the view that pipeline came from, or NULL. */
+int ash__agg_open(ash_embedded *s, const char *db, const char *coll, const bson_t *pipeline,
+                  const ash_aggregate_options *opts, const ash_agg_host *outer, ash_cursor **out,
+                  ash_error *err);
 
 /* Both read input to its end. */
 int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *err);

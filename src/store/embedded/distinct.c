@@ -101,7 +101,7 @@ static int open_values(ash_embedded *s, const char *db, const char *coll, const 
         return 0;
     }
     if (ash__view_was_refused(rc, &own))
-        rc = ash__view_find(s, db, coll, filter, opts, out, err);
+        rc = ash__view_find(s, db, coll, filter, opts, NULL, out, err);
     else if (own.code != 0 && err != NULL)
         *err = own;
     if (rc != 0)

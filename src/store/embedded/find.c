@@ -223,7 +223,7 @@ int ash__embedded_find(ash_store *store, const char *db, const char *coll, const
         return rc;
     rc = ash__find_open(s, db, coll, filter, opts, &c, &own);
     if (ash__view_was_refused(rc, &own))
-        return ash__view_find(s, db, coll, filter, opts, out, err);
+        return ash__view_find(s, db, coll, filter, opts, NULL, out, err);
     if (rc != 0 && err != NULL)
         *err = own;
     *out = c != NULL ? &c->base : NULL;

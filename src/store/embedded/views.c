@@ -92,7 +92,8 @@ static int expand(ash_embedded *s, const ash_op *op, const char *db, ash_builder
 }
 
 int ash__view_aggregate(ash_embedded *s, const char *db, const char *view, const bson_t *stages,
-                        const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
+                        const ash_aggregate_options *opts, const ash_agg_host *outer,
+                        ash_cursor **out, ash_error *err)
 {
     ash_builder all = ASH_BUILDER_INIT;
     char *base = ash__strdup(view);
@@ -105,7 +106,7 @@ int ash__view_aggregate(ash_embedded *s, const char *db, const char *view, const
     int rc = expand(s, &opts->op, db, &all, &base, &depth, err);
     if (rc == 0 && depth > 0) {
         ash__doc_to_bson(ash__builder_doc(&all), &pipeline);
-        rc = ash__embedded_aggregate(&s->base, db, base, &pipeline, opts, out, err);
+        rc = ash__agg_open(s, db, base, &pipeline, opts, outer, out, err);
     }
     ash__builder_release(&all);
     ash__free(base);
@@ -139,7 +140,8 @@ static void add_number_stage(ash_builder *b, uint32_t *n, const char *stage, int
 }
 
 int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
-                   const ash_find_options *opts, ash_cursor **out, ash_error *err)
+                   const ash_find_options *opts, const ash_agg_host *outer, ash_cursor **out,
+                   ash_error *err)
 {
     ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
     ash_builder b = ASH_BUILDER_INIT;
@@ -165,7 +167,7 @@ int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson
     add_doc_stage(&b, &n, "$project", opts->projection);
     ash__builder_end(&b);
     ash__doc_to_bson(ash__builder_doc(&b), &stages);
-    int rc = ash__view_aggregate(s, db, view, &stages, &o, out, err);
+    int rc = ash__view_aggregate(s, db, view, &stages, &o, outer, out, err);
     ash__builder_release(&b);
     if (rc == 0 && *out == NULL)
         rc = ash__fail_server(err, ASH_ECONFLICT, 112, "the view %s.%s was just dropped", db, view);
@@ -183,7 +185,7 @@ int ash__view_count(ash_embedded *s, const char *db, const char *view, const bso
     find.skip = opts->skip;
     find.limit = opts->limit < 0 ? -opts->limit : opts->limit;
     *out = 0;
-    int rc = ash__view_find(s, db, view, filter, &find, &cursor, err);
+    int rc = ash__view_find(s, db, view, filter, &find, NULL, &cursor, err);
     while (rc == 0 && !batch.exhausted) {
         rc = cursor->ops->next_batch(cursor, 1000, ASH_DOC_MAX_BYTES, &batch, err);
         *out += rc == 0 ? (int64_t)batch.count : 0;

@@ -2,7 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_VIEWS_H
 #define ASH_STORE_EMBEDDED_VIEWS_H
 
-#include "store/embedded/embedded.h"
+#include "store/embedded/aggregate.h"
 
 /* Views: collections without documents whose options are {viewOn, pipeline}.
  *
@@ -21,13 +21,16 @@ bool ash__view_was_refused(int rc, const ash_error *err);
 /* Check the options {viewOn, pipeline} of create. */
 int ash__view_check_options(ash_doc options, ash_error *err);
 
-/* Run stages on a view; options as for the slot.  *out NULL and 0 when it is none (any more). */
+/* Run stages on a view; options as for the slot, outer as for ash__agg_open.  *out NULL and 0 when
+ * it is none (any more). */
 int ash__view_aggregate(ash_embedded *s, const char *db, const char *view, const bson_t *stages,
-                        const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
+                        const ash_aggregate_options *opts, const ash_agg_host *outer,
+                        ash_cursor **out, ash_error *err);
 
-/* What a find, or the filter of a distinct, means on a view. */
+/* What a find, or the filter of a distinct, means on a view.  outer: as for ash__agg_open. */
 int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
-                   const ash_find_options *opts, ash_cursor **out, ash_error *err);
+                   const ash_find_options *opts, const ash_agg_host *outer, ash_cursor **out,
+                   ash_error *err);
 int ash__view_count(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
                     const ash_count_options *opts, int64_t *out, ash_error *err);
 
