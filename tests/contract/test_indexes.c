@@ -375,6 +375,86 @@ static void test_contract_indexes__long_keys_are_found(void **state)
     assert_int_equal(insert_json(t, t->c, text), ASH_EEXISTS);
 }
 
+/* ---- filters on keys ---- */
+
+static int64_t docs_examined(contract *t, const char *filter)
+{
+    bson_t out;
+    bson_iter_t it, docs;
+    bson_t *command = bson_new();
+    bson_append_utf8(command, "find", -1, "things", -1);
+    bson_append_document(command, "filter", -1, json(filter));
+    assert_ok(ash_collection_explain(t->c, command, "executionStats", NULL, &out, &t->err),
+              &t->err);
+    assert_true(bson_iter_init(&it, &out) &&
+                bson_iter_find_descendant(&it, "executionStats.totalDocsExamined", &docs));
+    int64_t n = bson_iter_as_int64(&docs);
+    bson_destroy(command);
+    bson_destroy(&out);
+    return n;
+}
+
+static void expect_from_keys(contract *t, const char *filter, int64_t matches, int64_t fetched)
+{
+    int64_t counted = count_json(t, t->c, filter), examined = docs_examined(t, filter);
+    if (counted != matches || examined != fetched)
+        fail_msg("%s: %lld match, %lld were fetched", filter, (long long)counted,
+                 (long long)examined);
+}
+
+static void fill_for_keys(contract *t)
+{
+    static const char *const others[] = {
+        "{\"_id\":200}",
+        "{\"_id\":201,\"a\":null,\"b\":null}",
+        "{\"_id\":202,\"a\":true}",
+        "{\"_id\":203,\"a\":{\"x\":\"item 7\"}}",
+        "{\"_id\":204,\"a\":{\"$numberLong\":\"9007199254740993\"}}",
+        "{\"_id\":205,\"a\":{\"$numberDecimal\":\"0.1\"}}"};
+    char text[120];
+    for (int i = 0; i < 100; i++) {
+        snprintf(text, sizeof text, "{\"_id\":%d,\"a\":\"Item %d of\",\"b\":%d,\"c\":%d}", i, i,
+                 i % 10, i);
+        assert_ok(insert_json(t, t->c, text), &t->err);
+        snprintf(text, sizeof text, "{\"_id\":%d,\"a\":%d,\"b\":-%d.5,\"c\":%d}", 100 + i, i, i, i);
+        assert_ok(insert_json(t, t->c, text), &t->err);
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_ok(insert_json(t, t->c, others[i]), &t->err);
+}
+
+static void test_contract_indexes__filters_are_tried_on_keys(void **state)
+{
+    contract *t = *state;
+    static const struct {
+        const char *filter;
+        int64_t matches, fetched;
+    } cases[] = {
+        {"{\"a\":{\"$regex\":\"7 of\"}}", 10, 10},
+        {"{\"a\":{\"$regex\":\"^item 9\",\"$options\":\"i\"}}", 11, 11},
+        {"{\"a\":{\"$regex\":\"^Item\"},\"b\":{\"$mod\":[5,2]}}", 20, 20},
+        {"{\"a\":{\"$gt\":10},\"b\":{\"$lt\":-90}}", 10, 10},
+        {"{\"a\":{\"$gte\":\"\"},\"$or\":[{\"b\":3},{\"b\":{\"$in\":[5,6]}}]}", 30, 30},
+        {"{\"a\":{\"$gte\":\"\"},\"$nor\":[{\"b\":{\"$ne\":3}}]}", 10, 10},
+        {"{\"a\":{\"$gte\":\"\"},\"b\":3,\"c\":{\"$gt\":50}}", 5, 10},
+        {"{\"a\":{\"$regex\":\"7 of\"},\"c\":{\"$gt\":50}}", 5, 10},
+    };
+    fill_for_keys(t);
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)
+        assert_int_equal(count_json(t, t->c, cases[at].filter), cases[at].matches);
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"a\":1,\"b\":-1},\"name\":\"a_b\"}]", NULL),
+              &t->err);
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)
+        expect_from_keys(t, cases[at].filter, cases[at].matches, cases[at].fetched);
+    /* One array, and no key is all that a document has. */
+    assert_ok(insert_json(t, t->c, "{\"_id\":300,\"a\":[\"Item x\",\"7 of\"],\"b\":1,\"c\":60}"),
+              &t->err);
+    for (size_t at = 0; at < sizeof cases / sizeof *cases; at++)
+        assert_true(count_json(t, t->c, cases[at].filter) >= cases[at].matches);
+    assert_int_equal(count_json(t, t->c, cases[0].filter), 11);
+    assert_int_equal(count_json(t, t->c, cases[7].filter), 6);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -392,6 +472,7 @@ int main(void)
         CONTRACT(test_contract_indexes__between_keys),
         CONTRACT(test_contract_indexes__built_while_written_to),
         CONTRACT(test_contract_indexes__long_keys_are_found),
+        CONTRACT(test_contract_indexes__filters_are_tried_on_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

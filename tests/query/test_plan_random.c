@@ -2,6 +2,7 @@
 #include "plan_cases.h"
 
 #include "base/mem.h"
+#include "query/key_filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -446,6 +447,28 @@ static bool sort_all(struct result *r, const struct planned *q)
     return good;
 }
 
+static uint32_t verdicts[3];
+
+/* What an index's keys say about a filter is what the documents say. */
+static void check_keys(uint32_t at, const ash_matcher *m, const char *filter, const char *indexes)
+{
+    const ash_index_desc *index = &world.indexes.descs[at];
+    ash_key_filter *f = ash__key_filter_new(m, index);
+    for (uint32_t k = 0; f != NULL && k < world.key_counts[at]; k++) {
+        const struct key *key = &world.keys[at][k];
+        const bson_t *doc = world.docs[key->doc];
+        ash_doc bytes = {key->bytes.data, key->bytes.len};
+        enum ash_key_verdict v = ash__key_filter_test(f, bytes);
+        verdicts[v]++;
+        if (v != ASH_KEY_UNSURE &&
+            (v == ASH_KEY_MATCHES) != ash__matcher_test(m, ash__doc_from_bson(doc), NULL, NULL)) {
+            char *json = bson_as_canonical_extended_json(doc, NULL);
+            fail_msg("%s on the key of %s in %s: %s", filter, index->name, indexes, json);
+        }
+    }
+    ash__key_filter_free(f);
+}
+
 static void check_one(uint64_t round, const char *indexes, const char *filter, const char *sort,
                       const ash_query_env *env, uint32_t kinds[5])
 {
@@ -460,6 +483,8 @@ static void check_one(uint64_t round, const char *indexes, const char *filter, c
         return;
     }
     run_plan(&got, q.plan, q.matcher);
+    for (uint32_t i = 0; i < world.indexes.count; i++)
+        check_keys(i, q.matcher, filter, indexes);
     kinds[q.plan->merges ? MERGED : q.plan->kind]++;
     for (uint32_t d = 0; d < world.doc_count; d++)
         if (got.seen[d] != expected.seen[d]) {
@@ -535,6 +560,8 @@ static void test_query_plan__random_plans_find_the_same(void **state)
     /* All kinds of plan came up, or the test says little. */
     for (int i = 0; i < 5; i++)
         assert_true(kinds[i] > ROUNDS / 10);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(verdicts); i++)
+        assert_true(verdicts[i] > ROUNDS / 10);
 }
 
 int main(void)

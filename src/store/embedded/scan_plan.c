@@ -23,6 +23,12 @@ static void collect_leaves(ash_scan_plan *s, const ash_plan *p)
         collect_leaves(s, p->branches[i]);
 }
 
+/* Ranges alone do not decide. */
+static bool must_test(const ash_scan_plan *p, const ash_plan *leaf)
+{
+    return leaf->needs_fetch_filter || p->request->plan->needs_fetch_filter;
+}
+
 void ash__scan_plan_init(ash_scan_plan *p, ash_request *r, const ash_op *op,
                          enum ash_scan_fetch fetch)
 {
@@ -34,6 +40,10 @@ void ash__scan_plan_init(ash_scan_plan *p, ash_request *r, const ash_op *op,
         p->dedupe = p->dedupe || p->leaves[i]->may_repeat;
     if (r->plan->merges)
         p->merge = ash__scan_merge_new(r->plan);
+    p->key_filters = ash__alloc_array(p->leaf_count + 1, sizeof *p->key_filters);
+    for (uint32_t i = 0; i < p->leaf_count; i++)
+        if (p->leaves[i]->kind == ASH_PLAN_IXSCAN && must_test(p, p->leaves[i]))
+            p->key_filters[i] = ash__key_filter_new(r->filter, p->leaves[i]->index);
 }
 
 int ash__scan_plan_attach(ash_scan_plan *p, ash_view *v, const ash_coll *coll, ash_error *err)
@@ -79,6 +89,9 @@ void ash__scan_plan_release(ash_scan_plan *p)
     ash__scan_merge_free(p->merge);
     ash__rid_set_release(&p->seen);
     ash__buffer_release(&p->after_key);
+    for (uint32_t i = 0; i < p->leaf_count; i++)
+        ash__key_filter_free(p->key_filters[i]);
+    ash__free(p->key_filters);
     ash__free(p->leaves);
     *p = (ash_scan_plan){0};
 }
@@ -160,6 +173,21 @@ static int fetch(ash_scan_plan *p, uint64_t rid, bool whole, ash_record *out, bo
     return rc;
 }
 
+/* What the key at hand says before its document is fetched. */
+static enum ash_key_verdict try_key(ash_scan_plan *p, const ash_plan *leaf)
+{
+    ash_key_filter **filter = &p->key_filters[p->merge != NULL ? 0 : p->leaf];
+    /* An index may have become multikey since the scan began. */
+    if (*filter == NULL || leaf->index->multikey)
+        return ASH_KEY_UNSURE;
+    enum ash_key_verdict v = ash__key_filter_test(*filter, p->hit.key);
+    if (ash__key_filter_is_idle(*filter)) {
+        ash__key_filter_free(*filter);
+        *filter = NULL;
+    }
+    return v;
+}
+
 int ash__scan_plan_next(ash_scan_plan *p, ash_record *out, ash_match_details *details, bool *found,
                         ash_error *err)
 {
@@ -174,7 +202,10 @@ int ash__scan_plan_next(ash_scan_plan *p, ash_record *out, ash_match_details *de
         p->keys_examined += leaf->kind == ASH_PLAN_IXSCAN;
         if (p->dedupe && !ash__rid_set_add(&p->seen, p->hit.rid))
             continue;
-        bool test = leaf->needs_fetch_filter || p->request->plan->needs_fetch_filter;
+        enum ash_key_verdict verdict = try_key(p, leaf);
+        if (verdict == ASH_KEY_FAILS)
+            continue;
+        bool test = must_test(p, leaf) && verdict != ASH_KEY_MATCHES;
         bool whole = test || p->fetch == ASH_FETCH_DOC || details != NULL;
         *out = (ash_record){.rid = p->hit.rid};
         if (!whole && p->fetch == ASH_FETCH_NONE) {

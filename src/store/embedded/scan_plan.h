@@ -2,6 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_SCAN_PLAN_H
 #define ASH_STORE_EMBEDDED_SCAN_PLAN_H
 
+#include "query/key_filter.h"
 #include "store/embedded/request.h"
 #include "store/embedded/rid_set.h"
 #include "store/embedded/scan_merge.h"
@@ -23,6 +24,7 @@ typedef struct ash_scan_plan {
     enum ash_scan_fetch fetch;
     const ash_plan **leaves; /* the branches of an OR, else the plan itself */
     uint32_t leaf_count;
+    ash_key_filter **key_filters; /* one a leaf; NULL: that leaf's keys do not tell */
 
     /* Where we are. */
     uint32_t leaf;
