@@ -8,6 +8,7 @@ if [ -z "${BASH_VERSION-}" ] && command -v bash >/dev/null; then
 fi
 set -u
 : "${ASHLAR:?set ASHLAR to the command under test}"
+. "$(dirname "$0")/../block.sh"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/ashlar-test.XXXXXX")
 server_pid=
 
@@ -73,14 +74,6 @@ expect_status() {
     echo "# exit status $got instead of $expected: $*" >&2
     head -n 5 "$scratch/err" | sed 's/^/#   /' >&2
     return 1
-}
-
-# block FILE LANGUAGE N: the N-th block of a language in a page of the documentation.
-block() {
-    awk -v language="$2" -v wanted="$3" '
-        $0 == "```" language { seen++; inside = (seen == wanted); next }
-        /^```/ { inside = 0 }
-        inside { print }' "$1"
 }
 
 run_cases() {
