@@ -20,7 +20,8 @@ enum {
     ASH_EXIT_OTHER = 1,
     ASH_EXIT_USAGE = 2,
     ASH_EXIT_PARTIAL = 3,
-    ASH_EXIT_INTERRUPTED = 130
+    ASH_EXIT_INTERRUPTED = 130,
+    ASH_EXIT_PIPE = 141 /* whoever read standard output has had enough: as SIGPIPE would have it */
 };
 
 typedef struct ash_cmd_option {
@@ -105,7 +106,9 @@ void ash__cmd_print_size(char *buf, size_t size, int64_t bytes); /* "1.2 GiB" */
 /* Write to standard output, past its buffer; an ash_output's write, whose ctx is not used.  Ends
  * with ASH_EINTERRUPTED when the reader does not read and somebody interrupts. */
 int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err);
-/* Flush standard output; a full disk there is an error too. */
+/* Does nobody read standard output any more?  What is left to say is for nobody, then. */
+bool ash__cmd_reader_gone(void);
+/* Flush standard output; a full disk there is an error too, a reader that went away is not. */
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
 
 /* ---- opening (open.c) ---- */

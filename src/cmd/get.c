@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/place.h"
+#include "cmd/preserve.h"
 #include "cmd/verbs.h"
 
 #include "base/error.h"
@@ -13,10 +14,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECURSIVE, PREFIX };
+enum { RECURSIVE, PREFIX, PRESERVE };
 static const ash_cmd_option options[] = {
     {'r', "recursive", NULL, "the folder NAME (\".\": all) into folder LOCAL"},
     {0, "prefix", NULL, "as -r, but every file whose name begins with NAME, wherever it ends"},
+    {'p', "preserve", NULL, "give files the time and mode that put -p or -u kept"},
     {0, NULL, NULL, NULL},
 };
 
@@ -27,6 +29,7 @@ struct get {
     int root_fd;
     int done, failed;
     bool count_only;
+    bool preserve;
     int64_t total_bytes, total_items, done_bytes;
 };
 
@@ -51,6 +54,10 @@ static int copy_to_place(struct get *g, ash_download *download, ash_place *place
 {
     ash_output out = {place, ash__place_write};
     int result = copy_out(g, download, &out, err);
+    if (result == 0 && g->preserve) {
+        ash_preserved kept = ash__preserved(ash_download_file(download));
+        result = ash__place_preserve(place, &kept, err);
+    }
     return result != 0 ? result : ash__place_finish(place, err);
 }
 
@@ -260,7 +267,7 @@ static int get_many(struct get *g, const char *name, enum ash_cmd_scope scope, c
 
 static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    struct get g = {.cmd = cmd, .root_fd = -1};
+    struct get g = {.cmd = cmd, .root_fd = -1, .preserve = args->values[PRESERVE] != NULL};
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
     const char *local = args->count > 1 ? args->words[1] : NULL;
@@ -284,7 +291,7 @@ static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_get = {
     .name = "get",
     .group = "files",
-    .synopsis = "[-r | --prefix] NAME [LOCAL]",
+    .synopsis = "[-r | --prefix] [-p] NAME [LOCAL]",
     .summary = "have files back",
     .details =
         "Writes the file to LOCAL (or into it, when it is a folder; \"-\" is standard output), "

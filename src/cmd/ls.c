@@ -74,7 +74,7 @@ static int print_file(void *ctx, const ash_file *f)
     else
         printf("%s\n", name);
     ash__free(name);
-    return 0;
+    return ferror(stdout) ? ASH_EXIT_OTHER : 0; /* nobody reads on, or the disk is full */
 }
 
 static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)

@@ -117,6 +117,8 @@ struct parser {
     int at;
     bool help, version;
     const char *verb_name;
+    const char *swallowed; /* a verb that was taken for the value of an option … */
+    const char *swallower; /* … of that name */
 };
 
 static int unknown_option(const struct parser *p, const char *name, size_t len, char letter)
@@ -153,8 +155,13 @@ static int take_option(struct parser *p, const char *name, size_t len, char lett
     *used = table[option].argument != NULL && inline_value != NULL;
     if (table[option].argument != NULL) {
         value = inline_value;
-        if (value == NULL && p->at + 1 < p->argc)
+        if (value == NULL && p->at + 1 < p->argc) {
             value = p->argv[++p->at];
+            if (p->verb_name == NULL && ash__cmd_find_verb(value) != NULL) {
+                p->swallowed = value;
+                p->swallower = table[option].name;
+            }
+        }
         if (value == NULL)
             return ash__cmd_usage(p->cmd, "option --%s needs a value: %s", table[option].name,
                                   table[option].argument);
@@ -226,6 +233,13 @@ static int run_verb(struct parser *p)
     const ash_cmd_verb *verb = p->cmd->verb;
     if (p->version)
         return ash__cmd_find_verb("version")->run(p->cmd, &help_args);
+    if (!p->help && verb == NULL && p->swallowed != NULL)
+        return ash__cmd_usage(p->cmd,
+                              "there is no verb: \"%s\" was taken for the value of --%s, as in "
+                              "ashlar --%s=VALUE %s",
+                              p->swallowed, p->swallower, p->swallower, p->swallowed);
+    if (!p->help && verb == NULL && p->argc > 1)
+        return ash__cmd_usage(p->cmd, "there is no verb; `ashlar help` lists them");
     if (p->help || verb == NULL) {
         int status = ash__cmd_find_verb("help")->run(p->cmd, &help_args);
         return p->help ? status : ASH_EXIT_USAGE;

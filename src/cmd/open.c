@@ -292,6 +292,8 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
         if (result == 0)
             continue;
         int item_status = ash__cmd_fail(cmd, args->words[i], &err);
+        if (item_status == ASH_EXIT_PIPE)
+            return item_status;
         status = failed == 0 ? item_status : status;
         failed++;
         if (err.code == ASH_ENETWORK)

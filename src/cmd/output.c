@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -85,8 +86,16 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
 
 static atomic_flag hinted = ATOMIC_FLAG_INIT;
 
+bool ash__cmd_reader_gone(void)
+{
+    struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};
+    return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+
 int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
 {
+    if (err->code == ASH_EINTERRUPTED && !ash__cmd_interrupted && ash__cmd_reader_gone())
+        return ASH_EXIT_PIPE;
     report(cmd, "error", what, err->code,
            err->text[0] != 0 ? err->text : ash_error_text(err->code));
     bool checked = cmd->verb != NULL && strcmp(cmd->verb->name, "check") == 0;
@@ -216,6 +225,8 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
         int result = ash__cmd_check_interrupted(err);
         if (result != 0)
             return result;
+        if (put < 0 && reason == EPIPE)
+            return ash__fail(err, ASH_EINTERRUPTED, "nobody reads standard output");
         if (put < 0 && reason != EINTR)
             return ash__fail_errno(err, reason, "cannot write to standard output");
         at += put > 0 ? put : 0;
@@ -227,10 +238,14 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code)
 {
     ash_error err = ASH_ERROR_INIT;
+    bool failed = fflush(stdout) != 0 || ferror(stdout);
+    int reason = errno;
+    if (failed && ash__cmd_reader_gone())
+        return ASH_EXIT_PIPE;
     /* Whoever failed has said so already, most likely about this very stream. */
-    if ((fflush(stdout) == 0 && !ferror(stdout)) || exit_code != 0)
+    if (!failed || exit_code != 0)
         return exit_code;
-    err.code = errno == ENOSPC ? ASH_ENOSPC : ASH_EIO;
-    snprintf(err.text, sizeof err.text, "cannot write to standard output: %s", strerror(errno));
+    err.code = reason == ENOSPC ? ASH_ENOSPC : ASH_EIO;
+    snprintf(err.text, sizeof err.text, "cannot write to standard output: %s", strerror(reason));
     return ash__cmd_fail(cmd, NULL, &err);
 }

@@ -208,6 +208,21 @@ int ash__place_write(void *place, const void *data, size_t len, ash_error *err)
     return 0;
 }
 
+int ash__place_preserve(ash_place *p, const ash_preserved *kept, ash_error *err)
+{
+    struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = 0}};
+    int64_t second = kept->mtime_ms / 1000, rest = kept->mtime_ms % 1000;
+    if (p->folder_fd < 0)
+        return 0;
+    if (kept->has_mode && fchmod(p->fd, kept->mode) != 0)
+        return ash__fail_errno(err, errno, "cannot give %s its mode", p->name);
+    times[1].tv_sec = (time_t)(rest < 0 ? second - 1 : second);
+    times[1].tv_nsec = (long)(rest < 0 ? rest + 1000 : rest) * 1000000;
+    if (kept->has_mtime && futimens(p->fd, times) != 0)
+        return ash__fail_errno(err, errno, "cannot give %s its time", p->name);
+    return 0;
+}
+
 int ash__place_finish(ash_place *p, ash_error *err)
 {
     int fd = p->fd;

@@ -2,7 +2,7 @@
 #ifndef ASH_CMD_PLACE_H
 #define ASH_CMD_PLACE_H
 
-#include "cmd/cmd.h"
+#include "cmd/preserve.h"
 
 /* Put a file into the local file system, whole or not at all: written beside its place under a
  * temporary name, then renamed.  A file that was there gives its mode to the new one.
@@ -20,7 +20,9 @@ int ash__place_open(const char *path, ash_place **out, ash_error *err);
  * socket has it. */
 int ash__place_open_below(int root_fd, const char *name, ash_place **out, ash_error *err);
 int ash__place_write(void *place, const void *data, size_t len,
-                     ash_error *err);                /* an ash_output's write */
+                     ash_error *err); /* an ash_output's write */
+/* Time and mode that the file is to have; of a device or pipe nothing.  Before finish. */
+int ash__place_preserve(ash_place *p, const ash_preserved *kept, ash_error *err);
 int ash__place_finish(ash_place *p, ash_error *err); /* the file is there; p is only to be freed */
 void ash__place_free(ash_place *p);                  /* without finish: nothing is left behind */
 

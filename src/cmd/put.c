@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/pending.h"
+#include "cmd/preserve.h"
 #include "cmd/verbs.h"
 #include "cmd/walk.h"
 #include "cmd/work.h"
@@ -16,7 +17,20 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECURSIVE, NAME, CHUNK_SIZE, METADATA, IF_ABSENT, REPLACE, TTL, ID, RESUME };
+enum {
+    RECURSIVE,
+    NAME,
+    CHUNK_SIZE,
+    METADATA,
+    IF_ABSENT,
+    REPLACE,
+    TTL,
+    ID,
+    RESUME,
+    PRESERVE,
+    UPDATE,
+    CHECKSUM
+};
 static const ash_cmd_option options[] = {
     {'r', "recursive", NULL, "keep whole folders; each file's name is its path below the folder"},
     {0, "name", "NAME", "name in the bucket; one that ends in \"/\", or any with -r, is a folder"},
@@ -27,6 +41,10 @@ static const ash_cmd_option options[] = {
     {0, "ttl", "TIME", "the file is gone after that time: 90, 90s, 15m, 12h, 7d"},
     {0, "id", "VALUE", "_id of the file, as behind \"id:\""},
     {0, "resume", NULL, "when interrupted, the same command typed again goes on where it was"},
+    {'p', "preserve", NULL,
+     "keep time and mode of local files in their metadata, as mtime and mode"},
+    {'u', "update", NULL, "leave out what is there unchanged, by size and time; keeps them, as -p"},
+    {0, "checksum", NULL, "with --update: by size and SHA-256"},
     {0, NULL, NULL, NULL},
 };
 
@@ -49,12 +67,15 @@ struct put {
     bson_value_t id; /* of the only file, with --id */
     bool recursive;
     bool resume;
+    bool preserve, update, checksum;
     ash_store *secured_store; /* with resume, when it is a folder of this process; else NULL */
     char *settings;           /* the options that make an upload what it is, as one text */
     ash_progress *progress;
     const char *prefix;
     ash_mutex lock;
     int failed, done;
+    int unchanged; /* left out */
+    bool again;    /* a name was there already, and has one more revision now */
     int64_t done_bytes;
     int first_status; /* exit code of the first failure */
     ash_work *work;
@@ -118,14 +139,26 @@ static int copy_bytes(struct put *p, int fd, ash_upload *upload, uint8_t *buf, a
     }
 }
 
-static int open_upload(struct put *p, const char *name, bool resumable, ash_upload **out,
+/* fd: of the local file; < 0 or of no regular file: there is nothing to preserve. */
+static int open_upload(struct put *p, const char *name, int fd, bool resumable, ash_upload **out,
                        ash_error *err)
 {
+    struct stat st;
+    bson_t metadata;
     ash_upload_options opts = p->opts;
     opts.resumable = resumable;
-    if (p->id.value_type != BSON_TYPE_EOD)
-        return ash_bucket_open_upload_stream_with_id(p->bucket, &p->id, name, &opts, out, err);
-    return ash_bucket_open_upload_stream(p->bucket, name, &opts, out, err);
+    bool preserve = p->preserve && fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
+    if (preserve) {
+        ash__preserve(p->opts.metadata, &st, &metadata);
+        opts.metadata = &metadata;
+    }
+    int result =
+        p->id.value_type != BSON_TYPE_EOD
+            ? ash_bucket_open_upload_stream_with_id(p->bucket, &p->id, name, &opts, out, err)
+            : ash_bucket_open_upload_stream(p->bucket, name, &opts, out, err);
+    if (preserve)
+        bson_destroy(&metadata);
+    return result;
 }
 
 /* *pending: of the upload's token, or NULL when it has none. */
@@ -135,7 +168,7 @@ static int open_resumable(struct put *p, int fd, const struct job *job, ash_uplo
     struct stat st;
     if (!p->resume || fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
         st.st_size < RESUME_BYTES)
-        return open_upload(p, job->name, false, out, err);
+        return open_upload(p, job->name, fd, false, out, err);
     int result = ash__pending_open(p->cmd, job->name, p->settings, job->path, &st, pending, err);
     if (result != 0)
         return result;
@@ -147,7 +180,7 @@ static int open_resumable(struct put *p, int fd, const struct job *job, ash_uplo
         ash__progress_clear(p->progress);
         ash__cmd_say(p->cmd, "no earlier upload of %s as it is now: starting at byte 0", job->path);
     }
-    result = open_upload(p, job->name, true, out, err);
+    result = open_upload(p, job->name, fd, true, out, err);
     if (result == 0)
         result = ash__pending_save(*pending, ash_upload_token(*out), err);
     return result;
@@ -196,6 +229,17 @@ static void report_done(struct put *p, const struct job *job, const ash_file *fi
     }
 }
 
+/* An upload that ended early, and what to do about it. */
+static void say_what_is_kept(struct put *p, const struct job *job, const ash_upload *upload)
+{
+    char size[32];
+    ash__cmd_print_size(size, sizeof size, ash_upload_position(upload));
+    ash__progress_clear(p->progress);
+    ash__cmd_note(
+        p->cmd, "%s of %s are kept in the store for 24 hours: the same command goes on from there",
+        size, job->path);
+}
+
 static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf, ash_error *err)
 {
     ash_upload *upload = NULL;
@@ -211,6 +255,8 @@ static int put_stream(struct put *p, int fd, const struct job *job, uint8_t *buf
         if (result != 0 && upload != NULL)
             ash_upload_abort(upload, NULL);
         ash__pending_forget(pending);
+    } else if (pending != NULL && upload != NULL && ash_upload_position(upload) > 0) {
+        say_what_is_kept(p, job, upload);
     } else if (pending == NULL && result != 0 && result != ASH_ENETWORK && upload != NULL) {
         ash_upload_abort(upload, NULL);
     }
@@ -258,26 +304,73 @@ static void say_what_would_go(struct put *p, const struct job *job)
     bson_destroy(&object);
 }
 
+/* *skip: the file is there as it is here. */
+static int compare(struct put *p, const struct job *job, bool *skip, ash_error *err)
+{
+    struct stat st;
+    bson_t object = BSON_INITIALIZER;
+    int result = 0;
+    *skip = false;
+    if (p->update && p->bucket != NULL && stat(job->path, &st) == 0 &&
+        (S_ISREG(st.st_mode) || job->is_folder))
+        result = ash__is_unchanged(p->bucket, job->name, job->path, &st, p->checksum, skip, err);
+    if (*skip) {
+        ash__mutex_lock(&p->lock);
+        p->unchanged++;
+        ash__mutex_unlock(&p->lock);
+        ash__progress_add(p->progress, job->is_folder ? 0 : st.st_size, 0, NULL);
+        BSON_APPEND_UTF8(&object, "name", job->name);
+        BSON_APPEND_BOOL(&object, "unchanged", true);
+        if (p->cmd->json)
+            ash__cmd_emit(&object);
+        else if (p->cmd->verbose > 0)
+            say_what(p, "unchanged:", job, "");
+    }
+    bson_destroy(&object);
+    return result;
+}
+
+/* Whoever puts a folder twice may not know that the first one stays. */
+static void look_for_older(struct put *p, const struct job *job)
+{
+    ash_file *file = NULL;
+    ash_error ignored = ASH_ERROR_INIT;
+    ash__mutex_lock(&p->lock);
+    bool look = p->recursive && !p->update && !p->again && !p->opts.replace && p->bucket != NULL;
+    ash__mutex_unlock(&p->lock);
+    if (!look || ash_bucket_get_file_by_name(p->bucket, job->name, -1, false, &file, &ignored) != 0)
+        return;
+    ash_file_free(file);
+    ash__mutex_lock(&p->lock);
+    p->again = true;
+    ash__mutex_unlock(&p->lock);
+}
+
 static void put_one(struct put *p, const struct job *job, uint8_t *buf)
 {
+    bool skip = false;
     ash_error err = ASH_ERROR_INIT;
     int fd = -1;
     ash__progress_add(p->progress, 0, 0, job->name);
     int result = ash__cmd_check_name(job->name, &err);
-    if (result == 0 && p->cmd->dry_run)
+    if (result == 0)
+        result = compare(p, job, &skip, &err);
+    if (result == 0 && !skip && p->cmd->dry_run)
         result = would_fail(p, job, &err);
-    if (result == 0 && p->cmd->dry_run) {
+    if (result == 0 && !skip && p->cmd->dry_run) {
         say_what_would_go(p, job);
         ash__mutex_lock(&p->lock);
         p->done++; /* for the exit status */
         ash__mutex_unlock(&p->lock);
         return;
     }
+    if (result == 0 && !skip)
+        look_for_older(p, job);
     if (result == 0 && strcmp(job->path, "-") == 0)
         fd = STDIN_FILENO;
-    else if (result == 0 && !job->is_folder)
+    else if (result == 0 && !skip && !job->is_folder)
         result = ash__file_open(job->path, O_RDONLY, &fd, &err);
-    if (result == 0)
+    if (result == 0 && !skip)
         result = put_stream(p, fd, job, buf, &err);
     if (fd != STDIN_FILENO)
         ash__file_close(fd);
@@ -338,6 +431,20 @@ static bool count_found(void *ctx, const char *path, const char *relative, const
     return !ash__cmd_interrupted;
 }
 
+static void say_how_many(struct put *p)
+{
+    char size[32], left[48] = "";
+    ash__cmd_print_size(size, sizeof size, p->done_bytes);
+    ash__progress_clear(p->progress);
+    if (p->update)
+        snprintf(left, sizeof left, ", %d unchanged", p->unchanged);
+    if (!p->cmd->dry_run && (p->done > 0 || p->unchanged > 0))
+        ash__cmd_say(p->cmd, "kept %d file%s (%s)%s", p->done, ash__cmd_s(p->done), size, left);
+    if (!p->cmd->dry_run && p->again)
+        ash__cmd_note(p->cmd, "names that were there have one more revision now; --update leaves "
+                              "out what is unchanged, --replace deletes the older ones");
+}
+
 static void put_folders(struct put *p, const ash_cmd_args *args)
 {
     int64_t totals[2] = {0, 0};
@@ -353,12 +460,7 @@ static void put_folders(struct put *p, const ash_cmd_args *args)
     for (int i = 0; i < args->count && !must_stop(p); i++)
         ash__walk(args->words[i], except, queue_found, p);
     ash__work_finish(p->work);
-    if (!p->cmd->dry_run && p->done > 0) {
-        char size[32];
-        ash__cmd_print_size(size, sizeof size, p->done_bytes);
-        ash__progress_clear(p->progress);
-        ash__cmd_say(p->cmd, "kept %d file%s (%s)", p->done, ash__cmd_s(p->done), size);
-    }
+    say_how_many(p);
 }
 
 /* ---- the verb ---- */
@@ -455,11 +557,15 @@ static int fill_options(struct put *p, const ash_cmd_args *args, bson_t *metadat
     p->opts.condition = args->values[IF_ABSENT] != NULL ? ASH_PUT_IF_ABSENT : ASH_PUT_ALWAYS;
     p->opts.replace = args->values[REPLACE] != NULL;
     p->resume = args->values[RESUME] != NULL;
+    p->checksum = args->values[CHECKSUM] != NULL;
+    p->update = args->values[UPDATE] != NULL || p->checksum;
+    p->preserve = args->values[PRESERVE] != NULL || p->update;
     p->recursive = args->values[RECURSIVE] != NULL;
-    p->settings = ash__sprintf(
-        "%s\n%s\n%" PRId32 "\n%" PRId64 "\n%d%d", args->values[ID] != NULL ? args->values[ID] : "",
-        args->values[METADATA] != NULL ? args->values[METADATA] : "", p->opts.chunk_size_bytes,
-        p->opts.ttl_s, p->opts.condition, p->opts.replace);
+    p->settings = ash__sprintf("%s\n%s\n%" PRId32 "\n%" PRId64 "\n%d%d%d",
+                               args->values[ID] != NULL ? args->values[ID] : "",
+                               args->values[METADATA] != NULL ? args->values[METADATA] : "",
+                               p->opts.chunk_size_bytes, p->opts.ttl_s, p->opts.condition,
+                               p->opts.replace, p->preserve);
     return status;
 }
 
@@ -492,7 +598,7 @@ static int summarise(struct put *p)
     if (p->lost)
         ash__cmd_warn(p->cmd, "the store is out of reach: files not yet put were not tried");
     if (p->failed > 0)
-        return p->done > 0 || p->failed > 1 ? ASH_EXIT_PARTIAL : p->first_status;
+        return p->done + p->unchanged > 0 || p->failed > 1 ? ASH_EXIT_PARTIAL : p->first_status;
     return ASH_EXIT_OK;
 }
 
@@ -556,7 +662,7 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_put = {
     .name = "put",
     .group = "files",
-    .synopsis = "[-r] LOCAL... [NAME]",
+    .synopsis = "[-r] [-u] [-p] LOCAL... [NAME]",
     .summary = "keep local files",
     .details =
         "A file is kept under its base name, or under NAME (one file); a NAME that ends in \"/\" "
@@ -568,6 +674,11 @@ const ash_cmd_verb ash__cmd_put = {
         "folder of the store itself is passed over, and NAME is put in front of each path; a LOCAL "
         "that is a file has its\n"
         "base name.\n"
+        "With --update, a file is left out when the newest of its name has its size and time (or, "
+        "where no time was kept,\n"
+        "was put after the local one was changed).  Time and mode are the fields mtime and mode of "
+        "the metadata; get -p\n"
+        "gives them back.\n"
         "With --resume, an upload that ends early is kept in the store for 24 hours.  The same "
         "command goes on with it, as\n"
         "long as the local file has the same size and time of change; while one is running, a "

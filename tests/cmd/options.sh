@@ -95,12 +95,16 @@ case_empty_values_are_not_the_default() {
 case_mistyped_words() {
     while IFS=: read -r typed meant; do
         expect_status 2 a $typed x
-        grep -q "did you mean $meant?" "$scratch/err"
+        grep -q "did you mean $meant[ ?]" "$scratch/err"
     done <<'END'
 ptu:put
 lss:ls
 chekc:check
 remove:rm
+cp:put, get, or copy
+sync:put -r --update
+mkdir:put
+gc:sweep
 completoin:completion
 ls --lnog:--long
 put --chunksize:--chunk-size
@@ -116,6 +120,14 @@ END
     done
     expect_status 2 a ls -y
     grep -q 'ashlar help ls' "$scratch/err"
+}
+
+case_a_missing_verb_is_explained() {
+    expect_status 2 "$ASHLAR" --store ls
+    grep -q '"ls" was taken for the value of --store' "$scratch/err"
+    [ ! -s "$scratch/out" ]
+    expect_status 2 "$ASHLAR" -q
+    grep -q 'there is no verb' "$scratch/err"
 }
 
 case_stores_are_named_by_the_option() {
