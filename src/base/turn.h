@@ -29,6 +29,9 @@ struct ash_turn {
     ash_turns *turns;
     ash_turn *next, *prev;
     bool placed;
+    /* A change of its owner was made, but was not durable when the owner's time was over.  Set by
+     * the owner's thread, who is told of success then and looks here; cleared by begin. */
+    bool late;
     ash_cond first; /* it is the first of the line, or has lost its place */
 };
 

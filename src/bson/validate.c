@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bson/value.h"
+#include "bson/validate.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -167,8 +167,15 @@ static bool walk_elements(walk *w)
 
 int ash__bson_validate(const uint8_t *data, size_t len, int max_depth, ash_error *err)
 {
+    return ash__bson_validate_within(data, len, ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES, max_depth,
+                                     err);
+}
+
+int ash__bson_validate_within(const uint8_t *data, size_t len, size_t max_bytes, int max_depth,
+                              ash_error *err)
+{
     ash_assert(max_depth > 0 && max_depth <= MAX_OPEN);
-    if (len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
+    if (len > max_bytes)
         return ash__fail(err, ASH_ETOOBIG, "document of %zu bytes is over the limit", len);
     walk w;
     w.data = data;

@@ -26,6 +26,7 @@ enum {
     DURABILITY,
     ADVERTISE,
     STANDALONE,
+    REPLICA_SET,
     NO_SOCKET,
     CONNECTIONS,
     TEST_COMMANDS,
@@ -40,6 +41,7 @@ static const ash_cmd_option options[] = {
     {0, "advertise", "ADDR",
      "the address that clients are told to come back to (default: the one they used)"},
     {0, "standalone", NULL, "present a standalone server instead of a replica set of one"},
+    {0, "replica-set", "NAME", "the name of that replica set (default ashlar)"},
     {0, "no-socket", NULL, "do not let other commands on this folder in by the socket in it"},
     {0, "max-connections", "N", "most clients at a time (default 1000)"},
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
@@ -76,6 +78,25 @@ static int parse_durability(const ash_cmd *cmd, const char *text, ash_durability
         }
     }
     return ash__cmd_usage(cmd, "--durability takes file, every or interval, not \"%s\"", text);
+}
+
+/* It is a part of URIs, and "name/host" is how some write it. */
+static int check_set_name(const ash_cmd *cmd, const ash_cmd_args *args)
+{
+    static const char *const allowed =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        "-_.";
+    const char *name = args->values[REPLICA_SET];
+    if (name == NULL)
+        return 0;
+    if (args->values[STANDALONE] != NULL)
+        return ash__cmd_usage(cmd, "a --standalone server has no --replica-set");
+    if (name[0] == '\0' || strlen(name) > 64 || name[strspn(name, allowed)] != '\0')
+        return ash__cmd_usage(cmd,
+                              "--replica-set takes 1 to 64 letters, digits, \"-\", \"_\" and "
+                              "\".\", not \"%.80s\"",
+                              name);
+    return 0;
 }
 
 /* max + 1: too many. */
@@ -208,6 +229,7 @@ static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const
     opts.advertise = args->values[ADVERTISE];
     opts.version = ASH_VERSION;
     opts.standalone = args->values[STANDALONE] != NULL;
+    opts.set_name = args->values[REPLICA_SET];
     opts.test_commands = args->values[TEST_COMMANDS] != NULL;
     int64_t connections = 0;
     int result = 0;
@@ -249,6 +271,8 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
     if (result == 0)
         result = parse_chores(cmd, args, &chores);
+    if (result == 0)
+        result = check_set_name(cmd, args);
     if (result != 0)
         return result;
     char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");

@@ -409,7 +409,10 @@ static int await(ash_queue *q, ash_apply *apply, int64_t deadline_ms, ash_error 
         }
         if (apply->state == APPLY_APPLIED) {
             list_remove(&q->settled, apply);
-            return ash__fail(err, ASH_ETIMEOUT, "timed out waiting for the disk");
+            if (apply->turn == NULL)
+                return ash__fail(err, ASH_ETIMEOUT, "timed out waiting for the disk");
+            apply->turn->late = true;
+            break;
         }
     }
     if (apply->result != 0 && err != NULL)

@@ -156,6 +156,9 @@ static int parse_stats(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
         if (!found)
             return ash__fail_server(p->err, ASH_EINVAL, 40415,
                                     "BSON field '$collStats.%s' is an unknown field.", it.name);
+        if (strcmp(it.name, "latencyStats") == 0 || strcmp(it.name, "queryExecStats") == 0)
+            return ash__fail_server(p->err, ASH_EUNSUPPORTED, 238,
+                                    "$collStats: '%s' is not counted by this server", it.name);
     }
     p->head_open = false;
     p->pipeline->head.is_coll_stats = true;
@@ -246,7 +249,8 @@ static int parse_split(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
 const ash_stage_op ash__stage_write_ops[] = {
     {"$out", ASH_STAGE_LAST, parse_out, next_write, NULL, NULL},
     {"$merge", ASH_STAGE_LAST, parse_merge, next_write, NULL, NULL},
-    {"$collStats", ASH_STAGE_FIRST, parse_stats, next_stats, free_stats, NULL},
+    {"$collStats", ASH_STAGE_FIRST, parse_stats, next_stats, free_stats,
+     "latencyStats and queryExecStats answer 238"},
     {"$changeStream", ASH_STAGE_FIRST, parse_change_stream, NULL, NULL, NULL},
     {"$changeStreamSplitLargeEvent", 0, parse_split, NULL, NULL,
      "an event over 16 MiB answers 10334 and is not split"},

@@ -126,6 +126,9 @@ int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_b
 /* The next batch of a cursor that the command took: at most batch_size documents (0 = no limit). */
 int ash__reply_next_batch(ash_command *c, ash_wire_cursor *w, int64_t batch_size, ash_error *err);
 
+/* The first batch of a listing: all of it, unless the command's cursor option says how many. */
+int64_t ash__listing_batch_size(const ash_command *c);
+
 /* Append all fields of a document that the store gave. */
 void ash__reply_fields(ash_command *c, const bson_t *doc);
 

@@ -8,6 +8,7 @@
 enum {
     FAILED_TO_PARSE = 9,
     INVALID_OPTIONS = 72,
+    INVALID_NAMESPACE = 73,
     API_STRICT_ERROR = 323,
     NOT_ON_STANDALONE = 40573
 };
@@ -25,10 +26,11 @@ static void describe_sessions(ash_command *c, ash_builder *b)
 /* Stages that read no collection: the server itself gives their documents. */
 static const struct own_stage {
     const char *name;
+    bool admin_only;
     void (*describe)(ash_command *c, ash_builder *b); /* the documents, into an open array */
 } own_stages[] = {
-    {"$currentOp", describe_operations},
-    {"$listLocalSessions", describe_sessions},
+    {"$currentOp", true, describe_operations},
+    {"$listLocalSessions", false, describe_sessions},
 };
 
 static ash_value first_stage(ash_doc pipeline, const char *name)
@@ -96,7 +98,8 @@ static int check_stages(const ash_command *c, ash_doc stages, ash_error *err)
         bool changes = strcmp(name, "$changeStream") == 0;
         if (c->op.transaction != NULL && (writes || changes || is_own_stage(name)))
             return ash__refuse_in_transaction(name, err);
-        if ((writes && (snapshot || linearizable)) || (changes && snapshot))
+        bool not_majority = c->read_level[0] != '\0' && strcmp(c->read_level, "majority") != 0;
+        if ((writes && (snapshot || linearizable)) || (changes && not_majority))
             return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
                                     "%s cannot be used with a '%s' read concern level", name,
                                     c->read_level);
@@ -217,6 +220,10 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
     o.let = ash__arg_bson(c, "let", &let);
     o.hint = ash__field_value(c->body, "hint", &hint);
     const struct own_stage *own = coll == NULL ? find_own_stage(stages) : NULL;
+    if (own != NULL && own->admin_only && strcmp(c->db, "admin") != 0)
+        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                                "%s must be run against the 'admin' database with {aggregate: 1}",
+                                own->name);
     if (own != NULL)
         rc = open_own_stage(c, own, stages, &o, &cursor, err);
     else

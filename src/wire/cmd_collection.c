@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { INVALID_NAMESPACE = 73 };
+enum { INVALID_OPTIONS = 72, INVALID_NAMESPACE = 73 };
 
 /* The command's own arguments as a document, without what every command may carry. */
 static void own_arguments(const ash_command *c, ash_builder *out)
@@ -121,14 +121,20 @@ int ash__run_coll_mod(ash_command *c, ash_error *err)
     return rc;
 }
 
+int64_t ash__listing_batch_size(const ash_command *c)
+{
+    int64_t batch_size = INT32_MAX;
+    ash_value options = ash__arg(c, "cursor");
+    if (options.type == BSON_TYPE_DOCUMENT)
+        ash__value_as_int64(ash__doc_get(ash__value_doc(options), "batchSize"), &batch_size);
+    return batch_size;
+}
+
 int ash__run_list_collections(ash_command *c, ash_error *err)
 {
     bson_t filter;
     ash_cursor *cursor = NULL;
-    int64_t batch_size = -1;
-    ash_value options = ash__arg(c, "cursor");
-    if (options.type == BSON_TYPE_DOCUMENT)
-        ash__value_as_int64(ash__doc_get(ash__value_doc(options), "batchSize"), &batch_size);
+    int64_t batch_size = ash__listing_batch_size(c);
     int rc = ash_store_list_collections(c->server->store, c->db,
                                         ash__arg_bson(c, "filter", &filter), &c->op, &cursor, err);
     if (rc != 0)
@@ -262,6 +268,9 @@ static int maintain_collection(ash_command *c, const char *action, ash_error *er
 
 int ash__run_validate(ash_command *c, ash_error *err)
 {
+    if (ash__arg_bool(c, "full", false) && ash__arg_bool(c, "background", false))
+        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+                                "validate cannot be full and in the background at once");
     return maintain_collection(c, "validate", err);
 }
 

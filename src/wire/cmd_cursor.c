@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TYPE_MISMATCH = 14, DEFAULT_AWAIT_MS = 1000, MAX_AWAIT_MS = 60000 };
+enum { TYPE_MISMATCH = 14, CURSOR_KILLED = 237, DEFAULT_AWAIT_MS = 1000, MAX_AWAIT_MS = 60000 };
 
 /* Time limits of one getMore.  On a cursor that waits for news, maxTimeMS is how long. */
 static int set_limits(ash_command *c, ash_wire_cursor *w, ash_error *err)
@@ -71,7 +71,12 @@ int ash__run_get_more(ash_command *c, ash_error *err)
         ash__cursors_give(c->server->cursors, w);
         return rc;
     }
-    return ash__reply_next_batch(c, w, batch_size, err);
+    rc = ash__reply_next_batch(c, w, batch_size, err);
+    if (rc == ASH_EINTERRUPTED && ash__cursors_is_killed(c->server->cursors, w))
+        rc = ash__fail_server(err, ASH_ECURSOR, CURSOR_KILLED,
+                              "cursor id %lld was killed while its next batch was made",
+                              (long long)id);
+    return rc;
 }
 
 static void add_ids(ash_builder *b, const char *name, const ash_buffer *ids)

@@ -29,10 +29,7 @@ int ash__run_list_indexes(ash_command *c, ash_error *err)
 {
     ash_collection *coll = NULL;
     ash_cursor *cursor = NULL;
-    int64_t batch_size = -1;
-    ash_value options = ash__arg(c, "cursor");
-    if (options.type == BSON_TYPE_DOCUMENT)
-        ash__value_as_int64(ash__doc_get(ash__value_doc(options), "batchSize"), &batch_size);
+    int64_t batch_size = ash__listing_batch_size(c);
     int rc = ash__command_collection(c, &coll, err);
     if (rc != 0)
         return rc;

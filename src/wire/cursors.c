@@ -340,6 +340,14 @@ void ash__cursors_leave(ash_cursor_table *t, int64_t connection_id)
     ash__mutex_unlock(&t->lock);
 }
 
+bool ash__cursors_is_killed(ash_cursor_table *t, const ash_wire_cursor *w)
+{
+    ash__mutex_lock(&t->lock);
+    bool killed = w->killed;
+    ash__mutex_unlock(&t->lock);
+    return killed;
+}
+
 bool ash__cursors_is_change_stream(ash_cursor_table *t, int64_t id)
 {
     ash__mutex_lock(&t->lock);

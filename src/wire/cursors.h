@@ -83,6 +83,9 @@ void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms, int64_t orphans
 /* The connection is gone.  Its cursors may still be used on another one. */
 void ash__cursors_leave(ash_cursor_table *t, int64_t connection_id);
 
+/* Of a cursor in use: was it killed meanwhile? */
+bool ash__cursors_is_killed(ash_cursor_table *t, const ash_wire_cursor *w);
+
 bool ash__cursors_is_change_stream(ash_cursor_table *t, int64_t id);
 
 typedef struct ash_cursor_counts {

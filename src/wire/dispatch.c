@@ -5,15 +5,18 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "store/ops.h"
+#include "wire/cmd.h"
 #include "wire/text.h"
 
 #include <ctype.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
     BAD_VALUE = 2,
     UNAUTHORIZED = 13,
+    MAX_TIME_EXPIRED = 50,
     COMMAND_NOT_FOUND = 59,
     INVALID_OPTIONS = 72,
     INVALID_NAMESPACE = 73,
@@ -370,6 +373,23 @@ static int claim_body(ash_command *c, ash_error *err)
     return rc;
 }
 
+/* The change was made, and the client's time was over before it was durable: that is a failure of
+ * the write concern alone, where the answer has a place for it. */
+static int tell_late(ash_command *c, ash_error *err)
+{
+    ash_write_concern *w = &c->concern;
+    if (!c->connection->turn.late)
+        return 0;
+    if ((c->info->flags & ASH_COMMAND_WRITES) == 0 || c->info->run == ash__run_ashlar_transact)
+        return ash__fail(err, ASH_ETIMEOUT, "timed out waiting for the disk");
+    if (w->error_code == 0) {
+        w->error_code = MAX_TIME_EXPIRED;
+        snprintf(w->error_text, sizeof w->error_text,
+                 "operation exceeded time limit while it waited for the disk");
+    }
+    return 0;
+}
+
 static void run_command(ash_command *c, ash_operation *operation)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -393,6 +413,8 @@ static void run_command(ash_command *c, ash_operation *operation)
         count_command(c);
         rc = c->info->run(c, &err);
         if (rc == 0)
+            rc = tell_late(c, &err);
+        if (rc == 0)
             rc = claim_body(c, &err);
     }
     if (rc == ASH_EINTERRUPTED && hit == NULL && ash__server_stopping(c->server))
@@ -403,8 +425,7 @@ static void run_command(ash_command *c, ash_operation *operation)
         add_write_concern_error(c, hit);
         ash__builder_double(&c->reply->body, "ok", 1.0);
     }
-    if (c->info != NULL)
-        add_times(c);
+    add_times(c);
     ash__operations_end(&c->server->operations, operation);
     if (hit != NULL)
         ash__failure_release(&failure);
@@ -425,6 +446,7 @@ void ash__dispatch(ash_connection *connection, const ash_request *request)
     c.reply->has_details = false;
     c.reply->keep_cursor = false;
     c.reply->at_time = 0;
+    connection->turn.late = false;
     operation->connection_id = connection->id;
     operation->client = connection->peer;
     operation->body = request->body;

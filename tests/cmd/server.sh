@@ -37,6 +37,20 @@ case_every_read_concern_of_an_address() {
     stop_server
 }
 
+case_the_name_of_the_replica_set() {
+    start_server "$scratch/set" --replica-set rs-0.files
+    at="mongodb://$server_address/test?replicaSet=rs-0.files"
+    echo x | "$ASHLAR" -s "$at" put - file
+    [ "$("$ASHLAR" -s "$at" cat file)" = x ]
+    [ "$("$ASHLAR" -s "$scratch/set" cat file)" = x ]
+    stop_server
+    for name in '' 'a/b' 'a b' 'ä' "$(printf 'n%.0s' $(seq 65))"; do
+        expect_status 2 "$ASHLAR" -s "$scratch/set" serve --mongo 127.0.0.1:0 --replica-set "$name"
+        grep -q 'replica-set' "$scratch/err"
+    done
+    expect_status 2 "$ASHLAR" -s "$scratch/set" serve --mongo 127.0.0.1:0 --standalone --replica-set rs0
+}
+
 case_works_beside_a_server_in_a_deep_folder() {
     deep=$scratch/$(printf 'deep%.0s' $(seq 50))
     mkdir "$deep"

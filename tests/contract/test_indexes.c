@@ -38,7 +38,60 @@ static void test_contract_indexes__created_and_listed(void **state)
     assert_string_equal(names(t),
                         "[{\"v\":2,\"key\":{\"_id\":1},\"name\":\"_id_\"},"
                         "{\"v\":2,\"key\":{\"filename\":1,\"uploadDate\":1},\"name\":\"fu\"},"
-                        "{\"v\":2,\"key\":{\"x\":-1},\"name\":\"x_-1\",\"unique\":true}]");
+                        "{\"v\":2,\"key\":{\"x\":-1},\"name\":\"x_-1\",\"unique\":true,"
+                        "\"background\":true}]");
+    /* Very old programs ask for it, and no server has done it since 2014. */
+    assert_ok(index_json(t, t->c, "[{\"key\":{\"y\":1},\"name\":\"y_1\",\"dropDups\":true}]", NULL),
+              &t->err);
+}
+
+static void modify_fails(contract *t, const char *changes, int32_t code)
+{
+    bson_t old;
+    assert_true(ash_collection_modify(t->c, json(changes), NULL, &old, &t->err) != 0);
+    assert_int_equal(ash_error_server_code(&t->err), code);
+}
+
+/* What is not done is not answered as if it were. */
+static void test_contract_indexes__modify_tells_what_it_cannot(void **state)
+{
+    contract *t = *state;
+    bson_t old;
+    assert_ok(index_json(t, t->c,
+                         "[{\"key\":{\"a\":1},\"name\":\"a_1\"},"
+                         "{\"key\":{\"b\":1},\"name\":\"b_1\",\"unique\":true}]",
+                         NULL),
+              &t->err);
+    modify_fails(t, "{\"index\":{\"name\":\"a_1\",\"unique\":true}}", 238);
+    modify_fails(t, "{\"index\":{\"name\":\"a_1\",\"prepareUnique\":true}}", 238);
+    modify_fails(t, "{\"index\":{\"name\":\"a_1\",\"nonsense\":1}}", 40415);
+    modify_fails(t, "{\"index\":{\"name\":\"a_1\",\"unique\":1}}", 14);
+    assert_ok(ash_collection_modify(t->c, json("{\"index\":{\"name\":\"b_1\",\"unique\":true}}"),
+                                    NULL, &old, &t->err),
+              &t->err);
+    bson_destroy(&old);
+    assert_ok(insert_json(t, t->c, "{\"_id\":1,\"a\":1,\"b\":1}"), &t->err);
+    assert_ok(insert_json(t, t->c, "{\"_id\":2,\"a\":1,\"b\":2}"), &t->err);
+    assert_ok(ash_collection_modify(t->c, json("{\"validator\":{\"z\":1}}"), NULL, &old, &t->err),
+              &t->err);
+    bson_destroy(&old);
+    assert_true(insert_json(t, t->c, "{\"_id\":3,\"b\":3}") != 0);
+    assert_ok(ash_collection_modify(t->c, json("{\"validator\":{}}"), NULL, &old, &t->err),
+              &t->err);
+    bson_destroy(&old);
+    ash_cursor *list = NULL;
+    ash_doc doc;
+    bson_t b;
+    bson_iter_t it, at;
+    assert_ok(ash_store_list_collections(t->store, t->db, json("{\"name\":\"things\"}"), NULL,
+                                         &list, &t->err),
+              &t->err);
+    assert_ok(ash_cursor_next(list, &doc, &t->err), &t->err);
+    assert_true(bson_init_static(&b, doc.data, doc.len));
+    assert_false(bson_iter_init(&it, &b) &&
+                 bson_iter_find_descendant(&it, "options.validator", &at));
+    ash_cursor_free(list);
+    assert_ok(insert_json(t, t->c, "{\"_id\":3,\"b\":3}"), &t->err);
 }
 
 static void test_contract_indexes__again_changes_nothing(void **state)
@@ -459,6 +512,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTRACT(test_contract_indexes__created_and_listed),
+        CONTRACT(test_contract_indexes__modify_tells_what_it_cannot),
         CONTRACT(test_contract_indexes__again_changes_nothing),
         CONTRACT(test_contract_indexes__conflicts),
         CONTRACT(test_contract_indexes__duplicates_in_the_data),

@@ -238,6 +238,107 @@ static void test_contract_watch__large_documents_are_shown(void **state)
     ash_cursor_free(cursor);
 }
 
+/* The token of the newest batch, as a stream that lost its connection would use it. */
+static bson_t *batch_token(contract *t, ash_cursor *cursor)
+{
+    ash_batch batch;
+    bson_t token;
+    ash_cursor_set_op(cursor, 0, NULL, 1);
+    assert_ok(ash_cursor_next_batch(cursor, 0, 0, &batch, &t->err), &t->err);
+    assert_int_equal(batch.count, 0);
+    assert_true(bson_init_static(&token, batch.resume_token.data, batch.resume_token.len));
+    char *copy = bson_as_canonical_extended_json(&token, NULL);
+    bson_t *out = json(copy);
+    bson_free(copy);
+    return out;
+}
+
+/* What ended an older stream does not end one that began behind it. */
+static void test_contract_watch__resumes_behind_a_drop(void **state)
+{
+    contract *t = *state;
+    ash_watch_options opts = ASH_WATCH_OPTIONS_INIT;
+    const char *e;
+    if (cannot_watch(t))
+        return;
+    assert_ok(insert_json(t, t->c, "{\"_id\":1}"), &t->err);
+    ash_cursor *old = watch(t, "things", NULL);
+    assert_ok(ash_collection_drop(t->c, NULL, &t->err), &t->err);
+    ash_cursor *cursor = watch(t, "things", NULL);
+    opts.resume_after = batch_token(t, cursor);
+    ash_cursor_free(cursor);
+    assert_ok(insert_json(t, t->c, "{\"_id\":2}"), &t->err);
+    cursor = watch(t, "things", &opts);
+    expect(next_event(t, cursor, NULL), "\"documentKey\":{\"_id\":2}");
+    ash_cursor_free(cursor);
+    /* From the drop itself on, it is told. */
+    opts.resume_after = copy_token(t, old, &e);
+    expect(e, "\"operationType\":\"drop\"");
+    cursor = watch(t, "things", &opts);
+    opts.resume_after = NULL;
+    opts.start_after = copy_token(t, cursor, &e);
+    expect(e, "\"operationType\":\"invalidate\"");
+    ash_cursor_free(cursor);
+    /* And behind the invalidate event it is not told again. */
+    opts.pipeline = json("[{\"$match\":{\"documentKey._id\":3}}]");
+    cursor = watch(t, "things", &opts);
+    opts.start_after = NULL;
+    opts.resume_after = batch_token(t, cursor);
+    ash_cursor_free(cursor);
+    cursor = watch(t, "things", &opts);
+    assert_ok(insert_json(t, t->c, "{\"_id\":3}"), &t->err);
+    expect(next_event(t, cursor, NULL), "\"documentKey\":{\"_id\":3}");
+    ash_cursor_free(cursor);
+    ash_cursor_free(old);
+}
+
+static void test_contract_watch__a_changed_id_is_refused(void **state)
+{
+    contract *t = *state;
+    ash_watch_options opts = ASH_WATCH_OPTIONS_INIT;
+    ash_doc doc;
+    if (cannot_watch(t))
+        return;
+    opts.pipeline = json("[{\"$addFields\":{\"_id\":7}}]");
+    ash_cursor *cursor = watch(t, "things", &opts);
+    assert_ok(insert_json(t, t->c, "{\"_id\":1}"), &t->err);
+    assert_true(ash_cursor_next(cursor, &doc, &t->err) != 0);
+    assert_int_equal(ash_error_server_code(&t->err), 280);
+    ash_cursor_free(cursor);
+}
+
+/* Images before and after may be larger together than a document: that is no concern of streams
+ * that do not ask for them. */
+static void test_contract_watch__large_images_end_no_other_stream(void **state)
+{
+    contract *t = *state;
+    ash_watch_options opts = ASH_WATCH_OPTIONS_INIT;
+    bson_t old;
+    ash_doc doc;
+    if (cannot_watch(t))
+        return;
+    assert_ok(ash_collection_insert_one(t->c, big_document(1, 9000000), NULL, &t->err), &t->err);
+    assert_ok(ash_collection_modify(t->c,
+                                    json("{\"changeStreamPreAndPostImages\":{\"enabled\":true}}"),
+                                    NULL, &old, &t->err),
+              &t->err);
+    bson_destroy(&old);
+    ash_cursor *all = watch(t, NULL, NULL), *own = watch(t, "things", NULL);
+    opts.full_document_before_change = "required";
+    opts.full_document = "required";
+    ash_cursor *asks = watch(t, "things", &opts);
+    change(t, "{\"_id\":1}", "{\"$set\":{\"k\":1}}");
+    change(t, "{\"_id\":1}", "{\"$set\":{\"k\":2}}");
+    expect(next_event(t, all, NULL), "\"updatedFields\":{\"k\":1}");
+    expect(next_event(t, all, NULL), "\"updatedFields\":{\"k\":2}");
+    expect(next_event(t, own, NULL), "\"updatedFields\":{\"k\":1}");
+    assert_true(ash_cursor_next(asks, &doc, &t->err) != 0);
+    assert_int_equal(ash_error_server_code(&t->err), 10334);
+    ash_cursor_free(all);
+    ash_cursor_free(own);
+    ash_cursor_free(asks);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -249,6 +350,9 @@ int main(void)
         CONTRACT(test_contract_watch__as_a_pipeline_stage),
         CONTRACT(test_contract_watch__waits_for_the_commit),
         CONTRACT(test_contract_watch__large_documents_are_shown),
+        CONTRACT(test_contract_watch__resumes_behind_a_drop),
+        CONTRACT(test_contract_watch__a_changed_id_is_refused),
+        CONTRACT(test_contract_watch__large_images_end_no_other_stream),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -398,6 +398,75 @@ static void test_engine_writer__changes_are_told_in_their_order(void **state)
     ash__turns_release(&t.turns);
 }
 
+/* ---- a change that is made, and not durable in time ---- */
+
+typedef struct busy {
+    ash_engine *engine;
+    _Atomic bool began, release;
+} busy;
+
+static int begin_slowly(ash_writer *w, void *ctx, ash_error *err)
+{
+    busy *b = ctx;
+    uint64_t time;
+    bson_t entry = BSON_INITIALIZER;
+    atomic_store(&b->began, true);
+    ash__clock_sleep_ms(200);
+    int result = ash__oplog_append(w, ash__doc_from_bson(&entry), &time, err);
+    bson_destroy(&entry);
+    return result;
+}
+
+static int hold_the_writer(ash_writer *w, void *ctx, ash_error *err)
+{
+    busy *b = ctx;
+    (void)w, (void)err;
+    while (!atomic_load(&b->release))
+        ash__clock_sleep_ms(1);
+    return 0;
+}
+
+static void *hold(void *arg)
+{
+    busy *b = arg;
+    while (!atomic_load(&b->began))
+        ash__clock_sleep_ms(1);
+    ash__engine_apply(b->engine, hold_the_writer, b, ASH_ACK_APPLIED, 0, 0, NULL);
+    return NULL;
+}
+
+/* The first change is made, and while the second runs nobody can write it to the disk. */
+static int change_late(fixture *f)
+{
+    busy b = {.engine = f->engine};
+    pthread_t thread;
+    assert_int_equal(ash__thread_start(&thread, 0, hold, &b), 0);
+    int result = ash__engine_apply(f->engine, begin_slowly, &b, ASH_ACK_DURABLE, 0,
+                                   ash__clock_deadline(500), &f->err);
+    atomic_store(&b.release, true);
+    pthread_join(thread, NULL);
+    return result;
+}
+
+static void test_engine_writer__who_tells_learns_that_it_was_late(void **state)
+{
+    fixture *f = *state;
+    ash_turns turns;
+    ash_turn turn;
+    int result = 0;
+    /* A machine that does nothing for so long may let the second change come late. */
+    for (int tries = 0; tries < 20 && result == 0; tries++)
+        result = change_late(f);
+    assert_int_equal(result, ASH_ETIMEOUT);
+    ash__turns_init(&turns);
+    ash__turn_begin(&turn, &turns);
+    for (int tries = 0; tries < 20 && !turn.late; tries++)
+        assert_ok(change_late(f), &f->err);
+    assert_true(turn.late);
+    ash__turn_end(&turn);
+    ash__turns_release(&turns);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -409,6 +478,7 @@ int main(void)
         TEST(test_engine_writer__deadline_in_the_queue_leaves_nothing),
         TEST(test_engine_writer__lone_durable_write_waits_for_no_timer),
         TEST(test_engine_writer__changes_are_told_in_their_order),
+        TEST(test_engine_writer__who_tells_learns_that_it_was_late),
         TEST(test_engine_writer__state_rows),
         TEST(test_engine_writer__oplog_grows_in_time_and_is_bounded),
         TEST(test_engine_writer__undone_entries_wake_nobody),

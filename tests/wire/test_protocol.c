@@ -8,6 +8,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -247,6 +248,7 @@ static void test_wire_protocol__cursors_live_and_die_with_sessions(void **state)
 
 typedef struct waiting {
     const fixture *x;
+    _Atomic int64_t cursor;
     int64_t code;
 } waiting;
 
@@ -258,6 +260,7 @@ static void *wait_in_get_more(void *arg)
         fd, BCON_NEW("find", "c", "tailable", BCON_BOOL(true), "awaitData", BCON_BOOL(true)));
     int64_t id = field_int64(r, "cursor.id");
     bson_destroy(r);
+    atomic_store(&w->cursor, id);
     r = client_run(
         fd, BCON_NEW("getMore", BCON_INT64(id), "collection", "c", "maxTimeMS", BCON_INT32(20000)));
     w->code = field_number(r, "code");
@@ -416,6 +419,27 @@ static void test_wire_protocol__stale_unix_socket_is_replaced(void **state)
     ash__free(path);
 }
 
+/* Who waits learns that its cursor was killed, not that an operation was. */
+static void test_wire_protocol__kill_cursors_ends_a_waiting_get_more(void **state)
+{
+    (void)state;
+    fixture x;
+    pthread_t thread;
+    fixture_start(&x, NULL);
+    waiting w = {.x = &x};
+    int fd = client_connect(&x);
+    assert_int_equal(pthread_create(&thread, NULL, wait_in_get_more, &w), 0);
+    assert_true(find_get_more(fd) > 0);
+    bson_t *r = client_run(
+        fd, BCON_NEW("killCursors", "c", "cursors", "[", BCON_INT64(atomic_load(&w.cursor)), "]"));
+    assert_int_equal(field_number(r, "ok"), 1);
+    bson_destroy(r);
+    pthread_join(thread, NULL);
+    assert_int_equal(w.code, 237);
+    close(fd);
+    fixture_stop(&x);
+}
+
 static void send_insert(int fd, int32_t id)
 {
     ash_buffer m = ASH_BUFFER_INIT;
@@ -478,6 +502,7 @@ int main(void)
         cmocka_unit_test(test_wire_protocol__nobody_waits_for_a_client_that_is_gone),
         cmocka_unit_test(test_wire_protocol__unix_socket_is_private_and_goes_away),
         cmocka_unit_test(test_wire_protocol__stale_unix_socket_is_replaced),
+        cmocka_unit_test(test_wire_protocol__kill_cursors_ends_a_waiting_get_more),
         cmocka_unit_test(test_wire_protocol__answers_leave_in_the_order_of_the_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,11 +12,17 @@ typedef struct counting {
     ash_request request;
 } counting;
 
+/* More than this need not be looked at. */
+static int64_t most_wanted(const ash_count_options *o)
+{
+    return o->limit > 0 && o->skip <= INT64_MAX - o->limit ? o->skip + o->limit : INT64_MAX;
+}
+
 static int count_matches(counting *n, ash_view *v, const ash_coll *coll, int64_t *out,
                          ash_error *err)
 {
     ash_scan_plan scan;
-    int64_t most = n->opts->limit > 0 ? n->opts->skip + n->opts->limit : INT64_MAX;
+    int64_t most = most_wanted(n->opts);
     int64_t seen = 0;
     int rc = ash__request_plan(&n->request, coll, n->opts->hint, &n->env.query, err);
     if (rc != 0)
@@ -82,7 +88,9 @@ static int count_collection(ash_store *store, const char *db, const char *coll,
         return rc;
     all = all > opts->skip ? all - opts->skip : 0;
     /* A negative limit counts like its absolute value. */
-    int64_t limit = opts->limit < 0 ? -opts->limit : opts->limit;
+    int64_t limit = opts->limit == INT64_MIN ? INT64_MAX
+                    : opts->limit < 0        ? -opts->limit
+                                             : opts->limit;
     *out = limit > 0 && all > limit ? limit : all;
     return 0;
 }

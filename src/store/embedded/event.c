@@ -2,7 +2,12 @@
 #include "store/embedded/event.h"
 
 #include "base/hash.h"
+#include "bson/validate.h"
 #include "store/embedded/token.h"
+
+/* An entry of an update holds three documents (before, after and the difference), and what the log
+ * adds to them. */
+enum { ENTRY_MAX_BYTES = 4 * (ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES) };
 
 static const char *text_of(ash_doc doc, const char *name)
 {
@@ -16,7 +21,8 @@ int ash__entry_read(ash_doc doc, uint64_t time, ash_entry *out, bool *known, ash
     int64_t kind = 0;
     int64_t coll_id = 0;
     *known = false;
-    if (ash__bson_validate(doc.data, doc.len, ASH_DOC_MAX_DEPTH + 4, NULL) != 0)
+    if (ash__bson_validate_within(doc.data, doc.len, ENTRY_MAX_BYTES, ASH_DOC_MAX_DEPTH + 4,
+                                  NULL) != 0)
         return ash__fail(err, ASH_ECORRUPT, "an entry of the change log is damaged");
     *out = (ash_entry){.time = time,
                        .db = text_of(doc, "d"),

@@ -48,7 +48,7 @@ static void take_number(ash_doc command, const char *name, int64_t *out)
     if (!ash__value_as_int64(v, out))
         *out = 0;
     if (*out < 0)
-        *out = -*out;
+        *out = *out == INT64_MIN ? INT64_MAX : -*out;
 }
 
 static void take_hint(ash_doc source, explained *x)
@@ -150,7 +150,7 @@ static int run_plan(ash_request *r, ash_view *v, const ash_coll *coll, const exp
 {
     ash_scan_plan scan;
     bool in_order = ash__sort_spec_is_empty(r->sort) || r->plan->provides_sort;
-    uint64_t most = in_order && x->limit > 0 ? (uint64_t)(x->limit + x->skip) : UINT64_MAX;
+    uint64_t most = in_order && x->limit > 0 ? (uint64_t)x->limit + (uint64_t)x->skip : UINT64_MAX;
     bool counts = strcmp(x->name, "count") == 0;
     uint64_t seen = 0;
     int64_t from = ash__clock_ms();

@@ -12,6 +12,7 @@ typedef struct spec_fields {
     ash_value expire;
     ash_value partial;
     ash_value collation;
+    ash_value background;
     bool unique;
     bool sparse;
     bool hidden;
@@ -38,7 +39,7 @@ static int want_type(const char *name, ash_value v, uint8_t type, ash_error *err
 
 static int read_field(const char *name, ash_value v, spec_fields *out, ash_error *err)
 {
-    static const char *const ignored[] = {"v", "ns", "background", "storageEngine", "clustered"};
+    static const char *const ignored[] = {"v", "ns", "dropDups", "storageEngine", "clustered"};
     if (strcmp(name, "key") == 0) {
         out->key = v;
         return want_type(name, v, BSON_TYPE_DOCUMENT, err);
@@ -53,6 +54,11 @@ static int read_field(const char *name, ash_value v, spec_fields *out, ash_error
         return read_flag(name, v, &out->sparse, err);
     if (strcmp(name, "hidden") == 0)
         return read_flag(name, v, &out->hidden, err);
+    if (strcmp(name, "background") == 0) {
+        bool unused;
+        out->background = v;
+        return read_flag(name, v, &unused, err);
+    }
     if (strcmp(name, "expireAfterSeconds") == 0) {
         out->expire = v;
         return 0;
@@ -212,6 +218,9 @@ static void write_down(const spec_fields *f, const bson_t *collation, bson_t *ou
         ash__builder_bool(&b, "unique", true);
     if (f->sparse)
         ash__builder_bool(&b, "sparse", true);
+    /* It changes nothing, but whoever compares indexes with what was asked for looks at it. */
+    if (!ash__value_is_missing(f->background))
+        ash__builder_bool(&b, "background", ash__value_truthy(f->background));
     if (ash__value_as_double(f->expire, &seconds))
         ash__builder_int32(&b, "expireAfterSeconds", (int32_t)seconds);
     ash__builder_value(&b, "partialFilterExpression", f->partial);

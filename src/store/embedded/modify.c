@@ -58,6 +58,38 @@ static int change_spec(ash_writer *w, const ash_coll *c, const ash_index *index,
     return rc;
 }
 
+/* What is asked for is known, and a change that this server can make. */
+static int check_index_fields(const ash_coll *c, ash_doc which, ash_error *err)
+{
+    static const char *const known[] = {"name",   "keyPattern", "expireAfterSeconds",
+                                        "hidden", "unique",     "prepareUnique"};
+    for (ash_doc_iter it = ash__doc_iter(which); ash__doc_iter_next(&it);) {
+        size_t at = 0;
+        while (at < ASH_ARRAY_LEN(known) && strcmp(known[at], it.name) != 0)
+            at++;
+        if (at == ASH_ARRAY_LEN(known))
+            return ash__fail_server(err, ASH_EINVAL, 40415,
+                                    "BSON field 'collMod.index.%s' is an unknown field.", it.name);
+        if (at < 4)
+            continue;
+        const ash_index *index = find_index(c, which);
+        if (it.value.type != BSON_TYPE_BOOL)
+            return ash__fail_server(err, ASH_EINVAL, 14, "collMod.index.%s must be a bool, not %s",
+                                    it.name, ash__type_name(it.value.type));
+        bool wanted = ash__value_truthy(it.value);
+        if (strcmp(it.name, "unique") == 0 && !wanted)
+            return ash__fail_server(
+                err, ASH_EINVAL, 2,
+                "collMod does not support converting an index to be non-unique");
+        if (index != NULL && wanted && !index->unique)
+            return ash__fail_server(err, ASH_EUNSUPPORTED, 238,
+                                    "index %s cannot be made unique in place by this server; "
+                                    "create a unique index and drop this one",
+                                    index->name);
+    }
+    return 0;
+}
+
 static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error *err)
 {
     static const char *const fields[] = {"expireAfterSeconds", "hidden"};
@@ -68,6 +100,8 @@ static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error
         ash_value_box box;
         ash_value v = ash__doc_get(which, fields[i]);
         rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
+        if (rc == 0)
+            rc = check_index_fields(c, which, err);
         if (rc != 0)
             return rc;
         const ash_index *index = find_index(c, which);
@@ -104,7 +138,10 @@ static int modify_option(modification *m, ash_writer *w, const char *option, ash
     while (ash__doc_iter_next(&it))
         if (strcmp(it.name, option) != 0)
             ash__builder_element(&b, &it);
-    ash__builder_value(&b, option, v);
+    bool removes = strcmp(option, "validator") == 0 && v.type == BSON_TYPE_DOCUMENT &&
+                   ash__doc_is_empty(ash__value_doc(v));
+    if (!removes)
+        ash__builder_value(&b, option, v);
     ash__builder_end(&b);
     ash__doc_to_bson(ash__builder_doc(&b), &given);
     rc = ash__coll_options_parse(&given, &options, err);

@@ -72,6 +72,11 @@ static void nothing_to_free(void *ctx)
     (void)ctx;
 }
 
+static bool same_value(ash_value a, ash_value b)
+{
+    return a.type == b.type && a.len == b.len && memcmp(a.data, b.data, a.len) == 0;
+}
+
 /* *fits false: it has to wait for the next batch. */
 static int deliver(watch_cursor *c, bool *fits, ash_error *err)
 {
@@ -86,9 +91,10 @@ static int deliver(watch_cursor *c, bool *fits, ash_error *err)
         int rc = ash__pipeline_next(c->pipeline, &doc, err);
         if (rc != 0 || doc.data == NULL)
             return rc;
-        if (ash__value_is_missing(ash__doc_get(doc, "_id")))
+        if (!same_value(ash__doc_get(doc, "_id"), ash__doc_get(ash__builder_doc(&c->event), "_id")))
             return ash__fail_server(err, ASH_EINTERNAL, 280,
-                                    "the pipeline removed the event's _id, which resuming needs");
+                                    "the pipeline changed or removed the event's _id, which "
+                                    "resuming needs");
     }
     if (doc.len > MAX_EVENT_BYTES)
         return ash__fail_server(err, ASH_ETOOBIG, 10334,
@@ -180,6 +186,15 @@ static int look(watch_cursor *c, ash_error *err)
     return rc;
 }
 
+/* Where the batch ends.  Only the token of the event that ends the stream brings the invalidate
+ * event: a stream may also begin behind it. */
+static enum ash_token_kind token_kind(const watch_cursor *c)
+{
+    if (c->invalidated == 0)
+        return ASH_TOKEN_PAST;
+    return c->exhausted ? ASH_TOKEN_INVALIDATE : ASH_TOKEN_EVENT;
+}
+
 static int watch_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_batch *out,
                             ash_error *err)
 {
@@ -200,8 +215,7 @@ static int watch_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
     }
     ash__batch_memory_give(&c->batch, c->exhausted, out);
     ash__builder_begin(&c->token);
-    ash__token_append(&c->token, "t", c->after,
-                      c->exhausted && c->invalidated != 0 ? ASH_TOKEN_INVALIDATE : ASH_TOKEN_EVENT);
+    ash__token_append(&c->token, "t", c->after, token_kind(c));
     ash__builder_end(&c->token);
     out->resume_token = ash__value_doc(ash__doc_get(ash__builder_doc(&c->token), "t"));
     return rc;
