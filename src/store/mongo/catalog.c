@@ -4,6 +4,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <string.h>
+
 #define NAMESPACE_NOT_FOUND 26
 
 int ash__mongo_create(ash_store *store, const char *db, const char *coll, const bson_t *options,
@@ -22,7 +24,13 @@ int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const as
 {
     bson_t *command = BCON_NEW("drop", BCON_UTF8(coll));
     bson_t reply;
-    int result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, &reply, err);
+    ash_error why = ASH_ERROR_INIT;
+    int result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, &reply, &why);
+    /* Old servers, and those made after them, give these words no number. */
+    if (result != 0 && strcmp(why.text, "ns not found") == 0)
+        result = ash__fail_server(err, ASH_ENOTFOUND, NAMESPACE_NOT_FOUND, "ns not found");
+    else if (result != 0 && err != NULL)
+        *err = why;
     if (result == 0) {
         /* Servers from 7.0 on say yes to dropping nothing, but then name nothing they dropped. */
         if (!bson_has_field(&reply, "ns") && !bson_has_field(&reply, "nIndexesWas"))
