@@ -159,12 +159,12 @@ case_closed_pipe_ends_quietly() {
     { a cat long long 2>"$scratch/err" || echo "exit $?" >"$scratch/status"; } | head -c 10 >/dev/null
     [ "$(cat "$scratch/status")" = "exit 141" ]
     [ ! -s "$scratch/err" ]
-    mkdir "$scratch/closed"
+    mkdir "$scratch/many.d"
     for i in $(seq 100); do
-        : >"$scratch/closed/$i $(printf '%0200d' "$i")"
+        : >"$scratch/many.d/$i $(printf '%0200d' "$i")"
     done
     for i in 1 2 3 4 5; do
-        "$ASHLAR" -s "$scratch/listed" -q put -r "$scratch/closed" --name "$i"
+        "$ASHLAR" -s "$scratch/listed" -q put -r "$scratch/many.d" --name "$i"
     done
     { "$ASHLAR" -s "$scratch/listed" ls -l 2>"$scratch/err" || echo "exit $?" >"$scratch/status"; } | head -n 1 >/dev/null
     [ "$(cat "$scratch/status")" = "exit 141" ]
