@@ -129,6 +129,10 @@ int ash__reply_next_batch(ash_command *c, ash_wire_cursor *w, int64_t batch_size
 /* The first batch of a listing: all of it, unless the command's cursor option says how many. */
 int64_t ash__listing_batch_size(const ash_command *c);
 
+/* A collection was dropped.  If it was the last of a bucket, the bucket's attributes go with it:
+ * drivers do not know that collection. */
+void ash__gridfs_dropped(ash_command *c);
+
 /* Append all fields of a document that the store gave. */
 void ash__reply_fields(ash_command *c, const bson_t *doc);
 

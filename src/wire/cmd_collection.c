@@ -48,6 +48,7 @@ int ash__run_drop(ash_command *c, ash_error *err)
         *err = own;
         return rc;
     }
+    ash__gridfs_dropped(c);
     char *ns = ash__sprintf("%s.%s", c->db, c->coll);
     ash__builder_text(&c->reply->body, "ns", ns);
     ash__free(ns);

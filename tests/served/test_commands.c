@@ -103,6 +103,44 @@ static void test_served_commands__listings_come_whole(void **state)
     bson_destroy(&reply);
 }
 
+static void run_well(served *s, const char *text)
+{
+    bson_t reply;
+    int32_t code = run(s, "buckets", text, &reply);
+    if (code != 0)
+        fail_msg("%s: %d", text, (int)code);
+    bson_destroy(&reply);
+}
+
+/* A driver's drop knows two collections; what Ashlar noted about the files goes with them. */
+static void test_served_commands__a_dropped_bucket_leaves_nothing(void **state)
+{
+    served *s = *state;
+    bson_t reply;
+    for (int i = 0; i < 2; i++) {
+        run_well(s, "{'insert': 'fs.files', 'documents': [{'_id': 1}]}");
+        run_well(s, "{'insert': 'fs.chunks', 'documents': [{'files_id': 1, 'n': 0}]}");
+        run_well(s, "{'insert': 'fs.attributes', 'documents': [{'_id': 1, 'length': {'$numberLong':"
+                    " '0'}, 'uploadDate': {'$date': {'$numberLong': '7'}}, 'sha256': 'x'}]}");
+        run_well(s, i == 0 ? "{'drop': 'fs.files'}" : "{'drop': 'fs.chunks'}");
+        assert_int_equal(run(s, "buckets", "{'listCollections': 1}", &reply), 0);
+        assert_int_equal(count_at(&reply, "cursor.firstBatch"), 2);
+        bson_destroy(&reply);
+        run_well(s, i == 0 ? "{'drop': 'fs.chunks'}" : "{'drop': 'fs.files'}");
+        assert_int_equal(run(s, "buckets", "{'listCollections': 1}", &reply), 0);
+        assert_int_equal(count_at(&reply, "cursor.firstBatch"), 0);
+        bson_destroy(&reply);
+    }
+    /* Somebody's own collections may be called so. */
+    run_well(s, "{'insert': 'goods.files', 'documents': [{'_id': 1}]}");
+    run_well(s, "{'insert': 'goods.attributes', 'documents': [{'_id': 1, 'length': {'$numberLong':"
+                " '0'}, 'uploadDate': {'$date': {'$numberLong': '7'}}}, {'_id': 2, 'colour': 3}]}");
+    run_well(s, "{'drop': 'goods.files'}");
+    assert_int_equal(run(s, "buckets", "{'listCollections': 1}", &reply), 0);
+    assert_int_equal(count_at(&reply, "cursor.firstBatch"), 1);
+    bson_destroy(&reply);
+}
+
 static void test_served_commands__numbers_at_their_ends(void **state)
 {
     served *s = *state;
@@ -152,6 +190,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_served_commands__what_is_not_done_is_refused),
         TEST(test_served_commands__listings_come_whole),
+        TEST(test_served_commands__a_dropped_bucket_leaves_nothing),
         TEST(test_served_commands__numbers_at_their_ends),
         TEST(test_served_commands__unknown_ones_tell_the_time),
     };
