@@ -389,7 +389,9 @@ static bool take_data(const uint8_t *value, size_t bytes, size_t have, const uin
 {
     ash_value v = {BSON_TYPE_BINARY, value, (uint32_t)bytes};
     uint32_t length;
-    if (bytes <= 5 || have < 9)
+    if (bytes <= 5 || have < 5)
+        return false;
+    if (value[4] == BSON_SUBTYPE_BINARY_DEPRECATED && have < 9)
         return false;
     *data = ash__value_binary_content(v, &length);
     *len = length;
