@@ -133,6 +133,9 @@ int64_t ash__listing_batch_size(const ash_command *c);
  * drivers do not know that collection. */
 void ash__gridfs_dropped(ash_command *c);
 
+/* The name that the client gives itself in a hello, for fail points and logs. */
+void ash__note_app(ash_command *c);
+
 /* Append all fields of a document that the store gave. */
 void ash__reply_fields(ash_command *c, const bson_t *doc);
 

@@ -60,6 +60,7 @@ int ash__run_configure_fail_point(ash_command *c, ash_error *err)
         {"failCommand", &c->server->failpoint},
         {"onPrimaryTransactionalWrite", &c->server->write_failpoint},
         {"failGetMoreAfterCursorCheckout", &c->server->get_more_failpoint},
+        {"maxTimeAlwaysTimeOut", &c->server->time_failpoint},
     };
     uint32_t len;
     const char *name = c->value.type == BSON_TYPE_UTF8 ? ash__value_string(c->value, &len) : "";

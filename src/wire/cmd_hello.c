@@ -14,8 +14,7 @@ enum {
     MECHANISM_UNAVAILABLE = 334
 };
 
-/* The name that the client gives itself, for fail points and logs. */
-static void note_app(ash_command *c)
+void ash__note_app(ash_command *c)
 {
     uint32_t len;
     ash_value client = ash__arg(c, "client");
@@ -80,7 +79,6 @@ static void add_compression(ash_command *c)
 static int run_hello(ash_command *c, bool legacy)
 {
     ash_builder *b = &c->reply->body;
-    note_app(c);
     if (ash__arg_bool(c, "helloOk", false))
         ash__builder_bool(b, "helloOk", true);
     ash__builder_bool(b, legacy ? "ismaster" : "isWritablePrimary", true);

@@ -139,7 +139,7 @@ static const ash_wire_command_info commands[] = {
      "ignored"},
     {"configureFailPoint", NULL, ARGS({"mode", HINT}, {"data", DOC}), ADMIN | ASH_COMMAND_TEST,
      ash__run_configure_fail_point,
-     "three fail points for driver test suites, only with --test-commands"},
+     "four fail points for driver test suites, only with --test-commands"},
     {"connectionStatus", NULL, ARGS({"showPrivileges", BOOL}), 0, ash__run_connection_status, NULL},
     {"count", NULL,
      ARGS({"query", DOC}, {"limit", NUMBER}, {"skip", NUMBER}, {"hint", HINT}, {"collation", DOC},

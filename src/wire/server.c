@@ -191,6 +191,7 @@ static ash_server *server_new(ash_store *store)
     ash__failpoint_init(&s->failpoint);
     ash__failpoint_init(&s->write_failpoint);
     ash__failpoint_init(&s->get_more_failpoint);
+    ash__failpoint_init(&s->time_failpoint);
     return s;
 }
 
@@ -208,6 +209,7 @@ static void server_free(ash_server *s)
     ash__failpoint_release(&s->failpoint);
     ash__failpoint_release(&s->write_failpoint);
     ash__failpoint_release(&s->get_more_failpoint);
+    ash__failpoint_release(&s->time_failpoint);
     ash__operations_release(&s->operations);
     ash__cond_release(&s->all_gone);
     ash__mutex_release(&s->lock);

@@ -59,6 +59,7 @@ struct ash_server {
     ash_failpoint failpoint;          /* failCommand */
     ash_failpoint write_failpoint;    /* onPrimaryTransactionalWrite */
     ash_failpoint get_more_failpoint; /* failGetMoreAfterCursorCheckout */
+    ash_failpoint time_failpoint;     /* maxTimeAlwaysTimeOut */
     ash_server_counters counters;
     _Atomic uint64_t cluster_time; /* the newest one told to anybody; never goes back */
 };

@@ -272,6 +272,54 @@ static void test_wire_server__fail_point_adds_labels(void **state)
     fixture_stop(&x);
 }
 
+static bson_t *hello_as(const char *app)
+{
+    return BCON_NEW("hello", BCON_INT32(1), "client", "{", "application", "{", "name",
+                    BCON_UTF8(app), "}", "}", "$db", "admin");
+}
+
+static void test_wire_server__fail_points_of_suites(void **state)
+{
+    (void)state;
+    fixture x;
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    o.test_commands = true;
+    fixture_start(&x, &o);
+    int fd = client_connect(&x), named = client_connect(&x);
+    /* A hello is meant by the name that itself brings. */
+    assert_int_equal(
+        code_of(fd, BCON_NEW("configureFailPoint", "failCommand", "mode", "alwaysOn", "data", "{",
+                             "failCommands", "[", "hello", "]", "appName", "meant", "errorCode",
+                             BCON_INT32(91), "}", "$db", "admin")),
+        0);
+    assert_int_equal(code_of(named, hello_as("meant")), 91);
+    assert_int_equal(code_of(fd, hello_as("another")), 0);
+    assert_int_equal(code_of(fd, BCON_NEW("configureFailPoint", "maxTimeAlwaysTimeOut", "mode",
+                                          "alwaysOn", "$db", "admin")),
+                     0);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c", "maxTimeMS", BCON_INT32(60000))), 50);
+    assert_int_equal(code_of(fd, BCON_NEW("find", "c")), 0);
+    close(fd);
+    close(named);
+    fixture_stop(&x);
+}
+
+/* That a concern cannot be met is told beside what failed. */
+static void test_wire_server__concern_beside_a_failure(void **state)
+{
+    (void)state;
+    fixture x;
+    fixture_start(&x, NULL);
+    int fd = client_connect(&x);
+    bson_t *r = client_run(fd, BCON_NEW("findAndModify", "c", "query", "{", "}", "writeConcern",
+                                        "{", "w", BCON_INT32(2), "}"));
+    assert_int_equal(field_number(r, "ok"), 0);
+    assert_int_equal(field_number(r, "writeConcernError.code"), 100);
+    bson_destroy(r);
+    close(fd);
+    fixture_stop(&x);
+}
+
 /* The answer to the ping must be the next thing that comes. */
 static void test_wire_server__more_to_come_is_never_answered(void **state)
 {
@@ -589,6 +637,8 @@ int main(void)
         cmocka_unit_test(test_wire_server__batches_and_cursors),
         cmocka_unit_test(test_wire_server__write_concern_and_retry_reach_the_store),
         cmocka_unit_test(test_wire_server__fail_point_adds_labels),
+        cmocka_unit_test(test_wire_server__fail_points_of_suites),
+        cmocka_unit_test(test_wire_server__concern_beside_a_failure),
         cmocka_unit_test(test_wire_server__more_to_come_is_never_answered),
         cmocka_unit_test(test_wire_server__stop_interrupts_those_who_wait),
         cmocka_unit_test(test_wire_server__stop_waits_for_nobody),
