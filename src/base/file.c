@@ -94,6 +94,8 @@ void ash__io_set(const ash_io *io)
 int ash__file_open(const char *path, int flags, int *fd, ash_error *err)
 {
     *fd = ash__io()->open(path, flags | O_CLOEXEC, 0600);
+    if (*fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
+        return ash__fail(err, ASH_EACCES, "%s is a symbolic link, and is not followed", path);
     if (*fd < 0)
         return ash__fail_errno(err, errno, "cannot open %s", path);
     return 0;
@@ -219,7 +221,7 @@ int ash__file_replace(const char *path, const void *data, size_t len, ash_error 
 {
     int fd = -1;
     char *temp = ash__sprintf("%s.new", path);
-    int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC, &fd, err);
+    int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
     if (result == 0)
         result = ash__file_write(fd, data, len, 0, err);
     if (result == 0 && ash__io()->fsync(fd) != 0)

@@ -52,7 +52,7 @@ static int check_apart(const ash_backup *b, ash_error *err)
 static int lock_target(ash_backup *b, ash_error *err)
 {
     char *path = target_path(b, "lock");
-    int result = ash__file_open(path, O_RDWR | O_CREAT, &b->lock_fd, err);
+    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &b->lock_fd, err);
     ash__free(path);
     if (result == 0 && flock(b->lock_fd, LOCK_EX | LOCK_NB) != 0)
         result = ash__fail(err, ASH_EBUSY, "%s is in use", b->folder);
@@ -186,12 +186,25 @@ static int check_regular(const char *path, ash_error *err)
     return ash__fail(err, ASH_EEXISTS, "%s is not a regular file, as a backup writes them", path);
 }
 
+/* Somebody else may have made the folder, and what is in it. */
+static int check_no_link(const char *path, ash_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
+        return 0;
+    return ash__fail(err, ASH_EEXISTS, "%s is a symbolic link, and is not followed", path);
+}
+
 /* What is to be written in place. */
 static int check_files(const ash_backup *b, ash_error *err)
 {
     char *meta = target_path(b, "meta.mdb");
     int result = check_regular(meta, err);
     ash__free(meta);
+    if (result == 0)
+        result = check_no_link(b->segments, err);
+    if (result != 0)
+        return result;
     DIR *dir = opendir(b->segments);
     for (struct dirent *entry; dir != NULL && result == 0 && (entry = readdir(dir)) != NULL;) {
         char *path = ash__path_join(b->segments, entry->d_name);

@@ -27,7 +27,8 @@ static bool exists(const char *folder, const char *name)
 }
 
 /* A folder in the place of a file, or the other way round, is named before anything stumbles over
- * it. */
+ * it.  A link is refused: the folder may have been somebody else's, and what the link names is not
+ * the store's. */
 static int check_kinds(const char *folder, bool must_exist, ash_error *err)
 {
     static const char *const parts[] = {"ashlar.store", "lock",    "meta.mdb", "meta.mdb-lock",
@@ -42,9 +43,11 @@ static int check_kinds(const char *folder, bool must_exist, ash_error *err)
     for (size_t i = 0; result == 0 && i < ASH_ARRAY_LEN(parts); i++) {
         char *path = ash__path_join(folder, parts[i]);
         bool wants_folder = strcmp(parts[i], "segments") == 0;
-        if (stat(path, &st) != 0)
+        if (lstat(path, &st) != 0)
             result =
                 errno == EACCES ? ash__fail_errno(err, errno, "cannot look into %s", folder) : 0;
+        else if (S_ISLNK(st.st_mode))
+            result = ash__fail(err, ASH_EACCES, "%s is a symbolic link, and is not followed", path);
         else if (wants_folder != (S_ISDIR(st.st_mode) != 0))
             result = ash__fail(err, ASH_ECORRUPT, "%s is a %s where a store has a %s", path,
                                wants_folder ? "file" : "folder", wants_folder ? "folder" : "file");
@@ -183,7 +186,8 @@ static int lock_folder(ash_engine *e, ash_error *err)
     char pid[24];
     bool shared = e->opts.read_only;
     char *path = ash__path_join(e->folder, "lock");
-    int result = ash__file_open(path, shared ? O_RDONLY : O_RDWR | O_CREAT, &e->lock_fd, err);
+    int result =
+        ash__file_open(path, (shared ? O_RDONLY : O_RDWR | O_CREAT) | O_NOFOLLOW, &e->lock_fd, err);
     ash__free(path);
     /* A copy on a medium may lack it; one that may not be read is there to be respected. */
     if (result != 0)

@@ -68,7 +68,7 @@ int ash__journal_make(ash_engine *e, ash_error *err)
     int fd = -1;
     char *path = ash__path_join(e->folder, "journal");
     char *temp = ash__path_join(e->folder, "journal.new");
-    int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC, &fd, err);
+    int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
     if (result == 0)
         result = fill(e, fd, err);
     if (result == 0 && ash__io()->rename(temp, path) != 0)

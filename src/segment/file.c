@@ -66,7 +66,7 @@ int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, 
     char *path = ash__segment_path(s, id);
     off_t size = (off_t)blocks * ASH_BLOCK_BYTES;
     off_t first = (off_t)ASH_RESERVE_BLOCKS * ASH_BLOCK_BYTES;
-    int result = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC, fd, err);
+    int result = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, fd, err);
     if (result != 0)
         goto out;
     make_header(s, id, blocks, header);
@@ -99,7 +99,7 @@ static int open_verified(ash_segments *s, uint32_t id, int flags, int *fd, uint3
     struct stat st;
     char *path = ash__segment_path(s, id);
     *fd = -1;
-    int result = ash__file_open(path, flags, fd, err);
+    int result = ash__file_open(path, flags | O_NOFOLLOW, fd, err);
     if (result == ASH_ENOTFOUND)
         result = ash__fail(err, ASH_ECORRUPT, "segment %08x is missing", (unsigned)id);
     if (result == 0 && fstat(*fd, &st) != 0)

@@ -270,7 +270,24 @@ case_links_in_the_place_of_files_are_refused() {
     mv "$scratch/w-copy/meta.mdb" "$scratch/w-meta"
     ln -s "$scratch/w-meta" "$scratch/w-copy/meta.mdb"
     expect_status 5 "$ASHLAR" -s "$scratch/w" backup "$scratch/w-copy"
+    rm "$scratch/w-copy/meta.mdb"
+    mv "$scratch/w-meta" "$scratch/w-copy/meta.mdb"
     "$ASHLAR" -s "$scratch/w-copy" check
+    # In a folder that somebody else prepared, too; what a link names is left alone.
+    mkdir "$scratch/w-else"
+    for name in lock segments ashlar.backup.new; do
+        mkdir "$scratch/w-$name"
+        ln -s "$scratch/w-else/victim" "$scratch/w-$name/$name"
+        status=0
+        "$ASHLAR" -s "$scratch/w" backup "$scratch/w-$name" 2>"$scratch/err" || status=$?
+        [ $status != 0 ]
+        grep -q "$name is a symbolic link" "$scratch/err"
+        [ -z "$(ls -A "$scratch/w-else")" ]
+    done
+    mkdir "$scratch/w-vacant"
+    ln -s "$scratch/w-else" "$scratch/w-vacant/segments"
+    expect_status 5 "$ASHLAR" -s "$scratch/w" backup "$scratch/w-vacant"
+    [ -z "$(ls -A "$scratch/w-else")" ]
 }
 
 case_wrong_folders() {

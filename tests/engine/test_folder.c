@@ -146,6 +146,33 @@ static void test_engine_folder__other_peoples_folders(void **state)
     ash__free(file);
 }
 
+/* A folder that somebody else prepared: what its links name is not ours to write to. */
+static void test_engine_folder__links_are_not_followed(void **state)
+{
+    static const char *const names[] = {"lock",     "reserve",       "segments",
+                                        "meta.mdb", "meta.mdb-lock", "journal.new",
+                                        "journal",  "ashlar.store",  "ashlar.store.new"};
+    fixture *f = *state;
+    struct stat st;
+    fixture_close(f);
+    fixture_remove(f->folder);
+    char *elsewhere = ash__sprintf("%s.elsewhere", f->folder);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char *link = ash__path_join(f->folder, names[i]);
+        assert_int_equal(mkdir(f->folder, 0700), 0);
+        assert_int_equal(symlink(elsewhere, link), 0);
+        if (strcmp(names[i], "journal.new") != 0)
+            assert_int_not_equal(ash__engine_open(f->folder, &f->opts, &f->engine, &f->err), 0);
+        else if (ash__engine_open(f->folder, &f->opts, &f->engine, &f->err) == 0)
+            fixture_close(f);
+        assert_int_equal(lstat(elsewhere, &st), -1);
+        ash__free(link);
+        fixture_remove(f->folder);
+    }
+    ash__free(elsewhere);
+    fixture_open(f);
+}
+
 static void test_engine_folder__unfinished_creation_is_finished(void **state)
 {
     fixture *f = *state;
@@ -241,6 +268,7 @@ int main(void)
         TEST(test_engine_folder__metadata_that_ends_in_free_pages),
         TEST(test_engine_folder__lost_or_wrong_metadata),
         TEST(test_engine_folder__other_peoples_folders),
+        TEST(test_engine_folder__links_are_not_followed),
         TEST(test_engine_folder__unfinished_creation_is_finished),
         TEST(test_engine_folder__torn_creation_begins_again),
         TEST(test_engine_folder__one_holder),
