@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bson/keycode.h"
+#include "bson/keycode_read.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -394,6 +395,49 @@ static void test_bson_keycode__reads_whole_numbers(void **state)
     ash__buffer_release(&key);
 }
 
+/* A value comes back equal or not at all; its encoding's end is told, or it is not. */
+static void read_back(ash_value v, const ash_buffer *key, ash_keycode_room *room)
+{
+    ash_value got;
+    size_t bytes = ash__keycode_read(key->data, key->len, room, &got);
+    assert_true(bytes == 0 || bytes == key->len);
+    if (!ash__value_is_missing(got))
+        assert_int_equal(ash__value_compare(v, got, NULL), 0);
+    for (size_t len = 0; len < key->len; len++) {
+        uint8_t *part = ash__memdup(key->data, len > 0 ? len : 1); /* no byte more is looked at */
+        assert_int_equal(ash__keycode_read(part, len, room, &got), 0);
+        ash__free(part);
+    }
+}
+
+static void test_bson_keycode__values_are_read_back(void **state)
+{
+    (void)state;
+    bson_t *all = sample_all_types();
+    bson_t *more = sample_json(
+        "{'a': '', 'b': '\\u0000\\u0001x\\u0001', 'c': -1.5, 'd': {'$numberDecimal': '-0.1'}, 'e': "
+        "{'$numberLong': '-9007199254740993'}, 'f': {'$numberDouble': 'NaN'}, 'g': {'$date': "
+        "{'$numberLong': '-5'}}, 'h': {'$numberDouble': '-Infinity'}, 'i': false}");
+    ash_keycode_room room = {.text = ASH_BUFFER_INIT};
+    const bson_t *const docs[] = {all, more};
+    uint32_t told = 0;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(docs); i++)
+        for (ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(docs[i]));
+             ash__doc_iter_next(&it);) {
+            ash_buffer key = ASH_BUFFER_INIT;
+            ash_value got;
+            ash__keycode_append(&key, it.value, false, NULL);
+            read_back(it.value, &key, &room);
+            ash__keycode_read(key.data, key.len, &room, &got);
+            told += !ash__value_is_missing(got);
+            ash__buffer_release(&key);
+        }
+    assert_true(told >= 12);
+    ash__keycode_room_release(&room);
+    bson_destroy(all);
+    bson_destroy(more);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_bson_keycode__brackets),
         cmocka_unit_test(test_bson_keycode__reads_whole_numbers),
         cmocka_unit_test(test_bson_keycode__successor),
+        cmocka_unit_test(test_bson_keycode__values_are_read_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
