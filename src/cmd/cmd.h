@@ -116,6 +116,9 @@ int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
 enum ash_cmd_open { ASH_CMD_READ, ASH_CMD_WRITE /* creates a missing store */ };
 int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts,
                         ash_store **out, ash_error *err);
+/* In place of ash_store_close: waits for the commands that use it through this one.  NULL is fine.
+ */
+void ash__cmd_close_store(ash_store *store);
 /* For a dry run: as with ASH_CMD_READ, but a folder that ASH_CMD_WRITE would make is no error: *out
  * is NULL then. */
 int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err);

@@ -411,8 +411,8 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
     ash__mutex_release(&c.lock);
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
-    ash_store_close(c.to_store);
-    ash_store_close(store);
+    ash__cmd_close_store(c.to_store);
+    ash__cmd_close_store(store);
     return result == 0 && c.failed > 0 ? ASH_EXIT_PARTIAL : result;
 }
 

@@ -13,13 +13,14 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-int ash__door_open(const char *folder, ash_cmd_door *door, ash_error *err)
+int ash__door_open(const char *folder, const char *socket_name, const char *address_name,
+                   ash_cmd_door *door, ash_error *err)
 {
     struct sockaddr_un limits;
     char *real = realpath(folder, NULL);
     if (real == NULL)
         return ash__fail_errno(err, errno, "cannot find folder %s", folder);
-    door->path = ash__path_join(real, ASH_REACH_SOCKET);
+    door->path = ash__path_join(real, socket_name);
     int result = 0;
     if (strlen(door->path) >= sizeof limits.sun_path) {
         const char *runtime = getenv("XDG_RUNTIME_DIR");
@@ -31,8 +32,8 @@ int ash__door_open(const char *folder, ash_cmd_door *door, ash_error *err)
         if (mkdtemp(door->own_folder) == NULL)
             result = ash__fail_errno(err, errno, "cannot make a folder for the socket");
         if (result == 0) {
-            door->path = ash__path_join(door->own_folder, ASH_REACH_SOCKET);
-            door->address_file = ash__path_join(real, ASH_REACH_ADDRESS_FILE);
+            door->path = ash__path_join(door->own_folder, socket_name);
+            door->address_file = ash__path_join(real, address_name);
             result = ash__file_replace(door->address_file, door->path, strlen(door->path), err);
         }
     }

@@ -15,7 +15,9 @@ typedef struct ash_cmd_door {
     char *own_folder;
 } ash_cmd_door;
 
-int ash__door_open(const char *folder, ash_cmd_door *door, ash_error *err);
+/* The names of both files in the folder are ASH_REACH_… for everybody. */
+int ash__door_open(const char *folder, const char *socket_name, const char *address_name,
+                   ash_cmd_door *door, ash_error *err);
 void ash__door_close(ash_cmd_door *door); /* zeroed is fine */
 
 #endif

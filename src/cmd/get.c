@@ -284,7 +284,7 @@ static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
     if (result < 0)
         result = ash__cmd_fail(cmd, args->words[0], &err);
     ash_bucket_free(g.bucket);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return result;
 }
 

@@ -223,7 +223,7 @@ static int run_gridfs(ash_cmd *cmd, const ash_cmd_args *args)
     if (result != 0)
         result = fail(&g, &err);
     ash_bucket_free(g.bucket);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return result;
 }
 

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cmd/child.h"
 #include "cmd/door.h"
+#include "store/reach.h"
 #include "cmd/locks.h"
 #include "wire/server.h"
 
@@ -187,7 +188,7 @@ static int let_others_in(ash_cmd *cmd, ash_store *store, ash_cmd_door *door, ash
     if (result != 0 || strcmp(can.backend, "embedded") != 0)
         return result;
     char *folder = ash__cmd_store_folder(cmd);
-    result = ash__door_open(folder, door, err);
+    result = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, door, err);
     ash__free(folder);
     if (result != 0)
         return result;
@@ -287,7 +288,7 @@ static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
     wait_for_others(cmd, server);
     ash__server_stop(server);
     ash_lock_collection_close(c);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     ash__door_close(&door);
     bson_destroy(&meta);
     return result;

@@ -47,7 +47,7 @@ int ash__locks_open(const ash_cmd *cmd, enum ash_cmd_open how, ash_lock_options 
     if (result == 0)
         result = ash_lock_collection_open(*store, opts, out, err);
     if (result != 0) {
-        ash_store_close(*store);
+        ash__cmd_close_store(*store);
         *store = NULL;
     }
     return result;
@@ -263,7 +263,7 @@ static int list_if_any(const ash_cmd *cmd, const ash_cmd_args *args, ash_error *
         ash__cmd_note(cmd, "there are no locks of bucket %s in database %s", bucket,
                       ash_store_default_db(store));
     ash_lock_collection_close(c);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return result;
 }
 
@@ -283,7 +283,7 @@ static int break_one(const ash_cmd *cmd, const ash_cmd_args *args, ash_error *er
         result = ash_lock_break(c, &id, args->values[REASON], err);
     bson_value_destroy(&id);
     ash_lock_collection_close(c);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return result;
 }
 

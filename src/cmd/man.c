@@ -73,6 +73,8 @@ static const char tail[] =
     ".TP\n.I ~/.local/share/ashlar\nThe store, when nothing else names one.\n"
     ".TP\n.IR STORE /ashlar.sock\n"
     "While a server runs: where other commands on the same folder reach it.\n"
+    ".TP\n.IR STORE /ashlar.guest.sock\n"
+    "While a command has the folder, and no server does: the same.\n"
     ".SH EXAMPLES\n"
     ".TP\nKeep a folder, and get it back elsewhere:\n"
     ".EX\nashlar put \\-r \\-\\-name docs ~/Documents\nashlar get \\-r docs/ /tmp/restored\n.EE\n"

@@ -2,6 +2,7 @@
 #include "cmd/cmd.h"
 #include "cmd/folder.h"
 #include "cmd/gridfs.h"
+#include "cmd/guests.h"
 #include "cmd/waiting.h"
 
 #include "base/clock.h"
@@ -12,10 +13,42 @@
 
 #include <inttypes.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* The stores of this process, and who else uses them through it; in the main thread only. */
+static struct {
+    ash_store *store;
+    ash_guests *guests;
+} opened[4];
+
+static void remember(const ash_cmd *cmd, const char *uri, ash_store *store)
+{
+    char *folder = ash__reach_folder(uri);
+    for (size_t i = 0; folder != NULL && i < ASH_ARRAY_LEN(opened); i++) {
+        if (opened[i].store != NULL)
+            continue;
+        opened[i].store = store;
+        opened[i].guests = ash__guests_begin(cmd, store, folder);
+        break;
+    }
+    ash__free(folder);
+}
+
+void ash__cmd_close_store(ash_store *store)
+{
+    for (size_t i = 0; store != NULL && i < ASH_ARRAY_LEN(opened); i++) {
+        if (opened[i].store != store)
+            continue;
+        fflush(stdout);
+        ash__guests_end(opened[i].guests);
+        opened[i].store = NULL;
+    }
+    ash_store_close(store);
+}
 
 static bool is_set(const char *text)
 {
@@ -138,8 +171,14 @@ static int open_waiting(const ash_cmd *cmd, const char *uri, const ash_store_opt
                         ash_store **out, ash_error *err)
 {
     ash_waiting *waiting = ash__waiting_begin(cmd, uri);
-    int result = ash_store_open(uri, opts, out, err);
+    int result = ash__guests_open_store(uri, opts, out, err);
     ash__waiting_end(waiting);
+    if (result == ASH_EBUSY && err != NULL && !opts->no_server) {
+        ash_error busy = *err;
+        ash__fail(err, ASH_EBUSY,
+                  "%s; `ashlar serve` lets programs and commands use a store at the same time",
+                  busy.text);
+    }
     return result;
 }
 
@@ -180,6 +219,8 @@ static int open_somehow(const ash_cmd *cmd, const char *uri, enum ash_cmd_open h
         result = again == 0 ? 0 : first.code;
     }
     ash__free(folder);
+    if (result == 0 && !opts->read_only && !opts->no_server)
+        remember(cmd, uri, *out);
     if (result == 0)
         tell_of(cmd, uri, opts, *out, began);
     else
@@ -241,7 +282,7 @@ int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **
         return result;
     result = ash_bucket_open(*store, &opts, bucket, err);
     if (result != 0) {
-        ash_store_close(*store);
+        ash__cmd_close_store(*store);
         *store = NULL;
     }
     return result;
@@ -258,7 +299,7 @@ int ash__cmd_with_store(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args 
         status = work(cmd, store, args, &err);
     if (status < 0)
         status = ash__cmd_fail(cmd, NULL, &err);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return status;
 }
 
@@ -275,7 +316,7 @@ int ash__cmd_with_bucket(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args
     if (status < 0)
         status = ash__cmd_fail(cmd, NULL, &err);
     ash_bucket_free(bucket);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return status;
 }
 

@@ -655,7 +655,7 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
     bson_destroy(&metadata);
     ash__free(p.settings);
     ash_bucket_free(p.bucket);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return status;
 }
 

@@ -294,14 +294,14 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     bool has_folder = result == 0 && strcmp(can.backend, "embedded") == 0;
     if (has_folder && args->values[NO_SOCKET] == NULL) {
         char *folder = ash__cmd_store_folder(cmd);
-        result = ash__door_open(folder, &door, &err);
+        result = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, &door, &err);
         ash__free(folder);
     }
     if (result == 0)
         result = serve(cmd, args, store, door.path, addresses, count, &chores, &err);
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     ash__door_close(&door);
     ash__free(list);
     return result;

@@ -39,7 +39,7 @@ static int say_what_init_would(const ash_cmd *cmd)
     }
     ash__free(shown);
     ash__free(uri);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return ASH_EXIT_OK;
 }
 

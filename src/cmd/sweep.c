@@ -235,7 +235,7 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
                            ash_store_default_db(store));
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     return result == 0 && s.failed > 0 ? ASH_EXIT_PARTIAL : result;
 }
 

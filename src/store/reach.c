@@ -42,9 +42,9 @@ static bool answers(const char *path)
 }
 
 /* The path in the address file, without the newline; NULL when it is missing or makes no sense. */
-static char *read_address(const char *folder)
+static char *read_address(const char *folder, const char *name)
 {
-    char *file = ash__path_join(folder, ASH_REACH_ADDRESS_FILE);
+    char *file = ash__path_join(folder, name);
     char *path = NULL;
     uint8_t *data = NULL;
     size_t len = 0;
@@ -85,15 +85,20 @@ static char *encode(const char *path)
 
 char *ash__reach_server_uri(const char *folder)
 {
+    return ash__reach_door(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE);
+}
+
+char *ash__reach_door(const char *folder, const char *socket_name, const char *address_name)
+{
     char *absolute = realpath(folder, NULL);
     char *path = NULL, *uri = NULL;
 
     if (absolute == NULL)
         return NULL;
-    path = ash__path_join(absolute, ASH_REACH_SOCKET);
+    path = ash__path_join(absolute, socket_name);
     if (!answers(path)) {
         ash__free(path);
-        path = read_address(absolute);
+        path = read_address(absolute, address_name);
     }
     if (path != NULL && answers(path))
         uri = encode(path);

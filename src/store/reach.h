@@ -34,5 +34,7 @@ void ash__reach_escape(ash_buffer *out, const char *text);
 /* The internal URI of the server in the folder; the caller frees.  NULL when none takes a
  * connection. */
 char *ash__reach_server_uri(const char *folder);
+/* The same of a server that listens in the folder under another name. */
+char *ash__reach_door(const char *folder, const char *socket_name, const char *address_name);
 
 #endif

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Commands at the same time on a folder that nobody serves.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+a() {
+    "$ASHLAR" -s "$store" "$@" 7>&- 8>&-
+}
+# A put that holds the folder until end_holder.
+begin_holder() { # NAME
+    rm -rf "$store" "$scratch/slow"
+    echo one | a put - first
+    mkfifo "$scratch/slow"
+    # Not by a(): what waits in the background must be the command itself, and keep no other's pipe open.
+    "$ASHLAR" -s "$store" put - "$1" <"$scratch/slow" >"$scratch/holder.out" 2>"$scratch/holder.err" &
+    holder=$!
+    exec 8>"$scratch/slow"
+    head -c 1000000 /dev/urandom >"$scratch/part"
+    cat "$scratch/part" >&8
+    tries=0
+    while [ ! -S "$store/ashlar.guest.sock" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 1000 ]
+        sleep 0.05
+    done
+}
+end_holder() {
+    exec 8>&-
+    wait "$holder"
+}
+
+case_beside_a_put() {
+    begin_holder slow
+    [ "$(a ls)" = first ]
+    [ "$(a cat first)" = one ]
+    echo two | a put - second
+    [ "$(a cat second)" = two ]
+    a rm first
+    a check
+    end_holder
+    [ ! -e "$store/ashlar.guest.sock" ]
+    a cat slow | cmp - "$scratch/part"
+    [ "$(a ls | sort | tr '\n' ' ')" = "second slow " ]
+    a check
+}
+
+wait_for() { # TEXT FILE
+    tries=0
+    until grep -q "$1" "$2"; do
+        tries=$((tries + 1))
+        [ $tries -lt 1000 ]
+        sleep 0.05
+    done
+}
+
+# Whoever came in by the holder's door is waited for.
+case_the_guest_takes_longer() {
+    begin_holder first_done
+    mkfifo "$scratch/slower"
+    "$ASHLAR" -s "$store" -v put - guest <"$scratch/slower" >"$scratch/guest.out" 2>"$scratch/guest.err" 8>&- &
+    guest=$!
+    exec 7>"$scratch/slower"
+    cat "$scratch/part" >&7
+    wait_for 'by the process that holds the folder' "$scratch/guest.err"
+    exec 8>&-
+    wait_for 'waiting for other commands' "$scratch/holder.err"
+    cat "$scratch/part" >&7
+    exec 7>&-
+    wait "$guest"
+    wait "$holder"
+    [ "$(a cat guest | wc -c)" = 2000000 ]
+    a cat first_done | cmp - "$scratch/part"
+}
+
+# A holder that was killed leaves its socket; the next one makes a new one.
+case_after_a_kill() {
+    begin_holder lost
+    kill -9 "$holder"
+    wait "$holder" || true
+    exec 8>&-
+    [ "$(a ls)" = first ]
+    begin_holder again
+    [ "$(a ls)" = first ]
+    end_holder
+    a check
+}
+
+run_cases
