@@ -19,15 +19,15 @@ fetch() {
     shift
     [ "$sum" != "$(cat "$fetched/fetched" 2>/dev/null)" ] || return 0
     mkdir -p "$fetched"
-    for try in 1 2 3; do
-        if (cd "$fetched" && timeout 400 "$@") >"$fetched/fetch.log" 2>&1; then
+    for try in 1 2; do
+        if (cd "$fetched" && timeout 900 "$@") >"$fetched/fetch.log" 2>&1; then
             printf '%s' "$sum" >"$fetched/fetched"
             return 0
         fi
-        sleep "$try"
+        sleep 5
     done
     tail -n 20 "$fetched/fetch.log" | sed 's/^/# /'
-    skip_all "cannot be fetched: $(tail -n 1 "$fetched/fetch.log" | cut -c 1-200)"
+    skip_all "cannot be fetched: $(grep . "$fetched/fetch.log" | tail -n 1 | cut -c 1-200)"
 }
 
 start_for_driver() {
