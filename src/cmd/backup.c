@@ -15,7 +15,7 @@
 enum { VERIFY, REPLACE };
 static const ash_cmd_option options[] = {
     {0, "verify", NULL, "read every payload of the copy, not only what was copied now"},
-    {0, "replace", NULL, "also a DEST that was changed by itself, or is later than the store"},
+    {0, "replace", NULL, "even a DEST that was changed on its own, or is later than the store"},
     {0, NULL, NULL, NULL},
 };
 
@@ -112,15 +112,15 @@ const ash_cmd_verb ash__cmd_backup = {
     .group = "store",
     .synopsis = "[--verify] [--replace] DEST",
     .summary = "copy the store as it is now to folder DEST",
-    .details =
-        "The store may be in use.  DEST is empty, or holds an earlier backup of the same store: "
-        "then only what changed is\n"
-        "written.  The store is checked before, and the copy, which is a store, after.  A damaged "
-        "store leaves DEST as it was, and\n"
-        "so does one that was set back to an older state, or whose DEST was changed by itself (but "
-        "with --replace).  While a backup is written,\n"
-        "and after one that was interrupted, DEST does not open: who wants an older copy to "
-        "outlive that keeps two folders, in turn.",
+    .details = "The store may be in use.  DEST is empty, or holds an earlier backup of the same "
+               "store: then only what has\n"
+               "changed is written.  The store is checked first, and the copy, which is a store "
+               "itself, afterwards.  A damaged\n"
+               "store leaves DEST as it was; so does one that was set back to an older state, or "
+               "whose DEST was changed on its\n"
+               "own, unless --replace is given.  While a backup is being written, and after one "
+               "that was interrupted, DEST does\n"
+               "not open: to have an older copy outlive that, keep two folders and take turns.",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -15,7 +15,7 @@
 
 enum { REPLACE };
 static const ash_cmd_option options[] = {
-    {0, "replace", NULL, "replace files of the target that have the id of another file"},
+    {0, "replace", NULL, "replace a target file when a different source file has its id"},
     {0, NULL, NULL, NULL},
 };
 
@@ -421,20 +421,18 @@ const ash_cmd_verb ash__cmd_copy = {
     .group = "store",
     .synopsis = "[-d DB] [-b BUCKET] [--replace] SRC DST",
     .summary = "copy buckets from store SRC to store DST",
-    .details =
-        "Both are folders or mongodb:// URIs.  All buckets of all databases, or of the one that -d "
-        "or SRC's URI names; a\n"
-        "database in DST's URI takes them.  Files keep their ids, dates, metadata, digests and "
-        "expiry.  A file becomes\n"
-        "visible when all its bytes are there and their SHA-256 is right.  Repeating an "
-        "interrupted copy goes on: what is\n"
-        "there with the same id, length, date and digest is passed over.  Of two copies at once, "
-        "one "
-        "waits for each file that\n"
-        "the other is copying.  --replace is one step: the old file stays until the new one is "
-        "there.  "
-        "Exit status 3 when some\n"
-        "files could not be copied.",
+    .details = "Both are folders or mongodb:// URIs.  All buckets of all databases are copied, or "
+               "those of the one that -d or\n"
+               "SRC's URI names, into a database of the same name, or the one in DST's URI.  Files "
+               "keep their ids, dates,\n"
+               "metadata, digests and expiry.  A file becomes visible when all its bytes are there "
+               "and their SHA-256 is right.\n"
+               "Repeating an interrupted copy continues it: a file that is there already with the "
+               "same id, length, date and\n"
+               "digest is skipped.  Of two copies at once, one waits for each file that the other "
+               "is copying.  --replace is one\n"
+               "step: the old file stays until the new one is there.  Exit status 3 when some "
+               "files could not be copied.",
     .options = options,
     .min_words = 2,
     .max_words = 2,

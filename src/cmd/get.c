@@ -292,7 +292,7 @@ const ash_cmd_verb ash__cmd_get = {
     .name = "get",
     .group = "files",
     .synopsis = "[-r | --prefix] [-p] NAME [LOCAL]",
-    .summary = "have files back",
+    .summary = "get files back",
     .details =
         "Writes the file to LOCAL (or into it, when it is a folder; \"-\" is standard output), "
         "else under its own name here.\n"

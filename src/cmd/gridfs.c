@@ -33,7 +33,7 @@ static const ash_cmd_option options[] = {
     {0, "regexOptions", "OPTIONS", "options of the regular expression (get_regex)"},
     {0, "writeConcern", "CONCERN", "majority, a number, or a document as JSON"},
     {0, "readPreference", "PREFERENCE", "primary, nearest, ..., or a document as JSON"},
-    {'c', "collection", "NAME", "without use, as in mongofiles"},
+    {'c', "collection", "NAME", "ignored, as in mongofiles"},
     {0, "version", NULL, "print the version"},
     {0, NULL, NULL, NULL},
 };
@@ -231,7 +231,7 @@ const ash_cmd_verb ash__cmd_gridfs = {
     .name = "gridfs",
     .group = "files",
     .synopsis = "COMMAND [NAME or ID]...",
-    .summary = "do as MongoDB's mongofiles does, with its options and output",
+    .summary = "work as MongoDB's mongofiles does, with its options and output",
     .details =
         "Commands: list [PREFIX], search REGEX, put NAME..., put_id NAME ID, get NAME..., get_id "
         "ID,\n"

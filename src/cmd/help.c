@@ -34,12 +34,11 @@ static int print_overview(void)
         group = verb->group;
         printf("  %-11s %s\n", verb->name, verb->summary);
     }
-    printf(
-        "\nA file is addressed by NAME, NAME@REV (@0 the first revision, @-1 the newest) or "
-        "id:VALUE.\nWhere a file's whole name is what was typed, as report@1 may be, that file is "
-        "meant.\nA TIME is in seconds, or has s, m, h or d behind it; a SIZE in bytes, or "
-        "has k, M or "
-        "G behind it (of 1024).\n\nGlobal options:\n");
+    printf("\nA file is addressed by NAME, NAME@REV (@0 the first revision, @-1 the newest) or "
+           "id:VALUE.\nA file whose whole name is exactly what was typed, such as report@1, comes "
+           "first.\nA TIME is in seconds, or with s, m, h or d after it; a SIZE in bytes, or "
+           "has k, M or "
+           "G behind it (of 1024).\n\nGlobal options:\n");
     print_options(ash__cmd_globals, NULL);
     printf("\nExit status: 0 done; 1 other failure; 2 usage; 3 some items failed; 4 not found; 5 "
            "exists or a condition\n"

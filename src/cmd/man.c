@@ -52,13 +52,14 @@ static void print_verb(const ash_cmd_verb *verb)
 }
 
 static const char head[] =
-    ".TH ASHLAR 1\n.SH NAME\nashlar \\- keep files as documents\n.SH SYNOPSIS\n.B ashlar\n"
+    ".TH ASHLAR 1 2026-11-23 \"Ashlar " ASH_VERSION
+    "\" \"User Commands\"\n.SH NAME\nashlar \\- keep files as documents\n.SH SYNOPSIS\n.B ashlar\n"
     "[\\-s STORE] VERB ...\n.SH DESCRIPTION\n"
-    "Keeps files of any size as documents: in a folder of this machine, or on a MongoDB "
+    "Keeps files of any size as documents: in a folder on this machine, or on a MongoDB "
     "deployment. A file is addressed by\n"
     ".IR NAME ,\n.IR NAME @ REV\n(@0 the first revision, @\\-1 the newest) or\n.BI id: VALUE .\n"
-    "A\n.I TIME\nis in seconds, or has s, m, h or d behind it; a\n.I SIZE\nin bytes, or has k, "
-    "M or G behind it (of 1024).\n"
+    "A\n.I TIME\nis in seconds, or with s, m, h or d after it; a\n.I SIZE\nin bytes, or with "
+    "k, M or G after it (of 1024).\n"
     ".SH OPTIONS\n";
 
 static const char tail[] =

@@ -40,7 +40,7 @@ static const ash_cmd_option options[] = {
     {0, "replace", NULL, "delete older revisions of the name in the same step"},
     {0, "ttl", "TIME", "the file is gone after that time: 90, 90s, 15m, 12h, 7d"},
     {0, "id", "VALUE", "_id of the file, as behind \"id:\""},
-    {0, "resume", NULL, "when interrupted, the same command typed again goes on where it was"},
+    {0, "resume", NULL, "if interrupted, the same command typed again carries on where it stopped"},
     {'p', "preserve", NULL,
      "keep time and mode of local files in their metadata, as mtime and mode"},
     {'u', "update", NULL, "leave out what is there unchanged, by size and time; keeps them, as -p"},

@@ -11,7 +11,7 @@ enum { RECURSIVE, PREFIX, FORCE };
 static const ash_cmd_option options[] = {
     {'r', "recursive", NULL, "the folder NAME with all in it (\".\": everything)"},
     {0, "prefix", NULL, "every file whose name begins with NAME, wherever it ends"},
-    {'f', "force", NULL, "a NAME that does not exist is no mistake"},
+    {'f', "force", NULL, "ignore a NAME that does not exist"},
     {0, NULL, NULL, NULL},
 };
 
@@ -177,14 +177,13 @@ const ash_cmd_verb ash__cmd_rm = {
     .group = "files",
     .synopsis = "[-r | --prefix] [-f] NAME...",
     .summary = "delete files",
-    .details =
-        "Deletes all revisions of NAME; NAME@REV and id:VALUE delete one file.  With -r also what "
-        "lies in folder NAME,\n"
-        "and nothing that is merely called so at first, as NAME.bak: that takes --prefix.  Their "
-        "space is used again; what\n"
-        "is free beyond 64 MiB and half of what is in use goes back to the file system, of a "
-        "served "
-        "store after a minute.",
+    .details = "Deletes all revisions of NAME; NAME@REV and id:VALUE delete one file.  With -r, "
+               "also what lies in folder NAME,\n"
+               "but not names that merely begin the same way, such as NAME.bak: that is --prefix.  "
+               "The space is used again; what\n"
+               "is free beyond 64 MiB and half of what is in use goes back to the file system, "
+               "within a minute when the store\n"
+               "is served.",
     .options = options,
     .min_words = 1,
     .max_words = -1,

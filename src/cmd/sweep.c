@@ -11,9 +11,9 @@
 enum { MIN_AGE, UPLOADS };
 static const ash_cmd_option options[] = {
     {0, "min-age", "TIME",
-     "take chunks for orphans only when the youngest is that old: 90, 15m, 12h, 7d (default 24h)"},
+     "treat chunks as orphans only when the youngest is that old: 90, 15m, 12h, 7d (default 24h)"},
     {0, "uploads", "TIME",
-     "delete unfinished uploads of `put --resume` too that nobody went on with for that time"},
+     "also delete unfinished uploads of `put --resume` that nobody resumed for that time"},
     {0, NULL, NULL, NULL},
 };
 
@@ -244,15 +244,14 @@ const ash_cmd_verb ash__cmd_sweep = {
     .group = "store",
     .synopsis = "[-n] [--min-age TIME] [--uploads TIME]",
     .summary = "delete expired files, and chunks that no file owns",
-    .details =
-        "Clients that died amid an upload leave chunks without a file.  Sweeping is safe beside "
-        "running uploads: chunks\n"
-        "count as orphans only when the youngest of their file is old enough.  All buckets of all "
-        "databases, or those that\n"
-        "-d and -b name.  With -n, say what would be freed.\n"
-        "Unfinished uploads of `put --resume` are listed and kept for 24 hours; --uploads deletes "
-        "those that nobody went on\n"
-        "with for TIME (0: all, also those that somebody works on).",
+    .details = "Clients that died in the middle of an upload leave chunks without a file.  "
+               "Sweeping is safe while uploads run:\n"
+               "chunks count as orphans only when even the youngest of their file is old enough.  "
+               "It covers all buckets of all\n"
+               "databases, or those that -d and -b name.  With -n, say what would be freed.\n"
+               "Unfinished uploads of `put --resume` are listed and kept for 24 hours; --uploads "
+               "deletes those that nobody has\n"
+               "resumed for TIME (0: all, even those in progress).",
     .options = options,
     .has_dry_run = true,
     .run = run_sweep,

@@ -50,7 +50,7 @@ case_install_and_c_program() {
     cc -Wall -Werror -o kept keep.c $flags
     (unset LD_LIBRARY_PATH && ./kept)
     [ -x "$root$prefix/bin/ashlar" ]
-    find "$root" -name ashlar.1 | grep -q .
+    grep -q '^\.TH ASHLAR 1 20[0-9-]* "Ashlar ' "$(find "$root" -name ashlar.1)"
     for file in bash-completion/completions/ashlar.bash zsh/site-functions/_ashlar fish/vendor_completions.d/ashlar.fish; do
         find "$root" -path "*/share/$file" | grep -q .
     done
