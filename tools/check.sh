@@ -40,6 +40,7 @@ banned() {
 step "layout (clang-format)" layout
 step "banned functions" banned
 step "gcc" build_with gcc build-gcc
+step "a large tree" env ASH_TREE=large meson test -C build-gcc --no-rebuild --print-errorlogs cmd-tree
 step "clang" build_with clang build-clang
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 step "address and undefined-behaviour sanitizers" sanitize build-asan address,undefined

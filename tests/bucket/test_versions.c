@@ -5,13 +5,20 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define ROUNDS  1000
 #define LARGE   (6 * 1024) /* of a chunk that lies in segments, where versions are kept */
 #define LENGTH  (5 * LARGE + 100)
 #define GROWTH  313
 #define READERS 2
+
+/* Of each kind of change; a long run is ASH_ROUNDS=5000. */
+static int rounds_wanted(void)
+{
+    const char *text = getenv("ASH_ROUNDS");
+    return text != NULL ? atoi(text) : 300;
+}
 
 /* Every byte of a version is the same, so that a mixture shows. */
 static void put_version(fixture *f, ash_bucket *b, bool by_id, uint8_t version)
@@ -151,7 +158,7 @@ static void replace(fixture *f, ash_bucket *b, int i)
 
 static void test_bucket_versions__readers_beside_replacing(void **state)
 {
-    read_beside(*state, false, 0, ROUNDS, replace, NULL);
+    read_beside(*state, false, 0, rounds_wanted(), replace, NULL);
 }
 
 static void delete_and_put(fixture *f, ash_bucket *b, int i)
@@ -164,7 +171,7 @@ static void delete_and_put(fixture *f, ash_bucket *b, int i)
 static void test_bucket_versions__readers_beside_deleting(void **state)
 {
     int64_t not_there = 0;
-    read_beside(*state, true, 0, ROUNDS, delete_and_put, &not_there);
+    read_beside(*state, true, 0, rounds_wanted(), delete_and_put, &not_there);
 }
 
 /* Each alteration overwrites the file and makes it longer or, every eighth time, short again. */
@@ -206,7 +213,7 @@ static void alter(fixture *f, ash_bucket *b, int i)
 
 static void test_bucket_versions__readers_beside_altering(void **state)
 {
-    read_beside(*state, true, 0, ROUNDS, alter, NULL);
+    read_beside(*state, true, 0, rounds_wanted(), alter, NULL);
 }
 
 /* What was appended is the same byte again, so a version is told by its length alone. */
@@ -218,7 +225,7 @@ static void append_the_same(fixture *f, ash_bucket *b, int i)
 
 static void test_bucket_versions__readers_beside_appending(void **state)
 {
-    read_beside(*state, true, 9, ROUNDS, append_the_same, NULL);
+    read_beside(*state, true, 9, rounds_wanted(), append_the_same, NULL);
 }
 
 /* Appended to, altered, deleted and made anew under the same id. */
@@ -232,7 +239,7 @@ static void everything(fixture *f, ash_bucket *b, int i)
 static void test_bucket_versions__readers_beside_everything(void **state)
 {
     int64_t not_there = 0;
-    read_beside(*state, true, 0, ROUNDS / 4, everything, &not_there);
+    read_beside(*state, true, 0, rounds_wanted() / 4, everything, &not_there);
 }
 
 /* One download that was opened before everything, and read piece by piece in between. */
@@ -246,7 +253,7 @@ static void slow_reader(fixture *f, change *once)
     put_version(f, b, true, 77);
     assert_ok(ash_bucket_open_download_stream_by_name(b, "f", NULL, &d, &f->err), &f->err);
     for (int i = 0; len > 0; i++) {
-        for (int k = 0; k < ROUNDS / 6; k++)
+        for (int k = 0; k < rounds_wanted() / 6; k++)
             once(f, b, i * 100 + k);
         assert_ok(ash_download_next(d, &piece, &len, &f->err), &f->err);
         for (size_t at = 0; at < len; at += 61)
