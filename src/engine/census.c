@@ -182,12 +182,15 @@ static bool same_trees(const uint8_t *a, const uint8_t *b)
 }
 
 /* Each commit frees pages, and lists them under its number; so a description that bears another's
- * number is told by the list.  A backup describes its one commit twice. */
+ * number is told by the list.  A backup describes its one commit twice.  A commit that failed at
+ * its very description leaves its trees there: LMDB puts the former number back, and nothing else.
+ */
 static bool bears_own_number(const ash_census *c, const uint8_t *own, const uint8_t *other)
 {
     uint64_t commit = c->report->commit, list = newest_list(c, own);
+    uint64_t former = newest_list(c, other);
     return (list == 0 || list == commit) &&
-           (same_trees(own, other) || newest_list(c, other) < commit);
+           (same_trees(own, other) || former < commit || former == commit + 1);
 }
 
 static const char *judge_former(const ash_census *c)
