@@ -92,7 +92,8 @@ void ash_lock_free(ash_lock *lock);
 
 /* Wait up to time_out_s.  ASH_ELOCKED: timed out (or not free, with no time-out); the text says who
  * holds it, since when and until when, or who waits in front.  ASH_ESTATE: this
- * object holds a lock already. */
+ * object holds a lock already.  ASH_ETIMEOUT: three seconds after that time the server had not
+ * answered; should it grant the lock all the same, that ends with the lease. */
 int ash_lock_obtain_read(ash_lock *lock, ash_error *err);
 int ash_lock_obtain_write(ash_lock *lock, ash_error *err);
 /* The same without waiting here: the outcome comes as an event (LOCKED, TIMED_OUT, ERROR).  One

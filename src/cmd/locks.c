@@ -42,8 +42,12 @@ int ash__locks_open(const ash_cmd *cmd, enum ash_cmd_open how, ash_lock_options 
                     ash_store **store, ash_lock_collection **out, ash_error *err)
 {
     *out = NULL;
+    ash_store_options store_opts = ASH_STORE_OPTIONS_INIT;
     opts->root = cmd->bucket;
-    int result = ash__cmd_open_store(cmd, how, NULL, store, err);
+    /* Who waits no longer than that for a lock does not wait longer for the folder. */
+    if (opts->time_out_s >= 1 && opts->time_out_s < 5)
+        store_opts.busy_timeout_ms = (int64_t)(opts->time_out_s * 1000);
+    int result = ash__cmd_open_store(cmd, how, &store_opts, store, err);
     if (result == 0)
         result = ash_lock_collection_open(*store, opts, out, err);
     if (result != 0) {

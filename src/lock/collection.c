@@ -83,6 +83,9 @@ int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
     ash_lock_collection *c = ash__new(ash_lock_collection);
     c->store = store;
     c->next_due_ms = ASH_LOCK_NEVER;
+    ash_capabilities can;
+    c->remote =
+        ash_store_capabilities(store, &can, NULL) != 0 || strcmp(can.backend, "embedded") != 0;
     ash__mutex_init(&c->mutex, ASH_RANK_LOCK);
     ash__cond_init(&c->watcher_wake);
     ash__cond_init(&c->timer_wake);

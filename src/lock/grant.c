@@ -45,9 +45,19 @@ int64_t ash__lock_date(const bson_t *doc, const char *path)
     return find(doc, path, &at) && BSON_ITER_HOLDS_DATE_TIME(&at) ? bson_iter_date_time(&at) : 0;
 }
 
+static _Thread_local int64_t limit_ms;
+static _Thread_local const volatile int *limit_cancel;
+
+void ash__lock_limit(int64_t deadline_ms, const volatile int *cancel)
+{
+    limit_ms = deadline_ms;
+    limit_cancel = cancel;
+}
+
 ash_op ash__lock_op(const ash_lock_collection *c)
 {
-    ash_op op = {.write_concern = c->write_concern};
+    ash_op op = {
+        .write_concern = c->write_concern, .deadline_ms = limit_ms, .cancel = limit_cancel};
     return op;
 }
 

@@ -95,6 +95,7 @@ struct ash_lock {
     bool woken;
     bool queued; /* the document may have an entry of ours in `waiters` */
     bool cancel;
+    volatile int cancel_asking; /* the same for the operation under way */
     bson_oid_t h;
     int64_t deadline_ms;
     int64_t due_ms; /* next try */
@@ -129,6 +130,7 @@ struct ash_lock_collection {
 
     ash_mutex mutex; /* guards what follows and the locks */
     ash_cond watcher_wake, timer_wake, worker_wake;
+    bool remote;          /* the store may leave a question without an answer */
     volatile int closing; /* also the watcher's cancel flag */
     ash_lock *open;
     ash_lock_resource *buckets[ASH_LOCK_BUCKETS];
@@ -164,7 +166,9 @@ int ash__lock_change(ash_lock_collection *c, const bson_t *filter, enum ash_lock
 int64_t ash__lock_int(const bson_t *doc, const char *path); /* 0 when missing */
 int64_t ash__lock_date(const bson_t *doc, const char *path);
 void ash__lock_filter_id(bson_t *filter, const char *name, const bson_value_t *id);
+/* With the limits that this thread set last: 0 and NULL for none. */
 ash_op ash__lock_op(const ash_lock_collection *c);
+void ash__lock_limit(int64_t deadline_ms, const volatile int *cancel);
 bson_t *ash__lock_parameters(const ash_lock_collection *c, const bson_oid_t *h);
 
 /* token.c: the fencing token of the grant in g->doc, giving the document a base first when it has

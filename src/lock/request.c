@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { NOT_YET = 1 };
+enum { NOT_YET = 1, ANSWER_MS = 3000 };
 
 void ash__lock_acquire_busy(ash_lock *lock)
 {
@@ -145,13 +145,28 @@ static void accept_grant(ash_lock *lock, const ash_lock_grant *g, int64_t sent_m
     ash__lock_event_push(lock, ASH_LOCK_LOCKED, g->doc, NULL);
 }
 
+/* A wait ends soon after its time also when the store does not answer. */
+static void limit(const ash_lock *lock, int64_t from_ms, const volatile int *cancel)
+{
+    if (lock->collection->remote)
+        ash__lock_limit(from_ms + ANSWER_MS, cancel);
+}
+
+/* Where nobody answers, the entry in the queue ends by itself. */
+static void withdraw(const ash_lock *lock)
+{
+    limit(lock, ash__clock_ms(), NULL);
+    ash__lock_withdraw(lock->collection, &lock->id, &lock->h, NULL);
+    ash__lock_limit(0, NULL);
+}
+
 /* Leave the queue in the document first: the next writer may be waiting for that. */
 static int give_up(ash_lock *lock, int code, const bson_t *doc, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
     ash_error why = ASH_ERROR_INIT;
     if (lock->queued)
-        ash__lock_withdraw(c, &lock->id, &lock->h, NULL);
+        withdraw(lock);
     if (code == ASH_EINTERRUPTED)
         ash__fail(&why, code, "waiting for the lock was cancelled");
     else
@@ -169,8 +184,8 @@ static int give_up(ash_lock *lock, int code, const bson_t *doc, ash_error *err)
 static int give_up_on_error(ash_lock *lock, int rc, const ash_error *why, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
-    if (lock->queued)
-        ash__lock_withdraw(c, &lock->id, &lock->h, NULL);
+    if (lock->queued && rc != ASH_ETIMEOUT)
+        withdraw(lock);
     ash__mutex_lock(&c->mutex);
     end_request(lock, ASH_LOCK_FREE);
     ash__lock_event_push(lock, ASH_LOCK_ERROR, NULL, why);
@@ -222,7 +237,11 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
     bool wait = sent < lock->deadline_ms;
     if (lock->cancel)
         return give_up(lock, ASH_EINTERRUPTED, NULL, err);
+    limit(lock, wait ? lock->deadline_ms : sent, &lock->cancel_asking);
     int rc = attempt(lock, wait, &doc, &g, &why);
+    ash__lock_limit(0, NULL);
+    if (rc == ASH_EINTERRUPTED && __atomic_load_n(&lock->cancel_asking, __ATOMIC_RELAXED) != 0)
+        return give_up(lock, ASH_EINTERRUPTED, NULL, err);
     if (rc < 0)
         return give_up_on_error(lock, rc, &why, err);
     ash__mutex_lock(&c->mutex);
@@ -262,6 +281,7 @@ static int begin(ash_lock *lock, enum ash_lock_want want, bool async, ash_error 
     lock->want = want;
     lock->async = async;
     lock->cancel = lock->queued = lock->woken = false;
+    __atomic_store_n(&lock->cancel_asking, 0, __ATOMIC_RELAXED);
     lock->deadline_ms = ash__clock_ms() + lock->settings.time_out_ms;
     lock->due_ms = ASH_LOCK_NEVER;
     bson_oid_init(&lock->h, NULL);
@@ -325,6 +345,7 @@ void ash_lock_cancel(ash_lock *lock)
     ash__mutex_lock(&lock->collection->mutex);
     if (lock->state == ASH_LOCK_WAITING) {
         lock->cancel = true;
+        __atomic_store_n(&lock->cancel_asking, 1, __ATOMIC_RELAXED);
         lock->woken = false;
         ash__lock_nudge(lock);
     }

@@ -273,4 +273,31 @@ case_shells_complete_them() {
     done
 }
 
+# However long the server says nothing.
+case_wait_ends_though_the_server_hangs() {
+    start_server "$scratch/hangs"
+    "$ASHLAR" -s "$scratch/hangs" lock job -- sleep 300 &
+    holder=$!
+    tries=0
+    until "$ASHLAR" -s "$scratch/hangs" --json locks | grep -q job; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ]
+        sleep 0.05
+    done
+    "$ASHLAR" -s "$scratch/hangs" lock --wait 3 job -- true 2>"$scratch/err" &
+    waiter=$!
+    sleep 1
+    kill -STOP "$server_pid"
+    began=$(date +%s)
+    status=0
+    wait "$waiter" || status=$?
+    took=$(($(date +%s) - began))
+    kill -CONT "$server_pid"
+    kill "$holder"
+    wait "$holder" || true
+    [ $status = 6 ]
+    [ $took -lt 20 ]
+    stop_server
+}
+
 run_cases

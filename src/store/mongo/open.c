@@ -11,6 +11,7 @@
 
 #define DEFAULT_WAIT_QUEUE_MS    30000
 #define SERVED_SELECTION_MS      5000
+#define SERVED_LEAST_MS          1000
 #define SERVED_SOCKET_MS         (24 * 3600 * 1000) /* checks and backups take their time */
 #define TRANSACTIONS_REPLICA_SET 7
 #define TRANSACTIONS_SHARDED     8
@@ -80,7 +81,7 @@ static const ash_store_ops mongo_ops = {
     .maintain = ash__mongo_maintain,
 };
 
-static mongoc_uri_t *parse_uri(const char *text, bool served, ash_error *err)
+static mongoc_uri_t *parse_uri(const char *text, bool served, int64_t busy_ms, ash_error *err)
 {
     bson_error_t error = {0};
     mongoc_uri_t *uri;
@@ -97,8 +98,12 @@ static mongoc_uri_t *parse_uri(const char *text, bool served, ash_error *err)
     if (!mongoc_uri_has_option(uri, MONGOC_URI_WAITQUEUETIMEOUTMS))
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_WAITQUEUETIMEOUTMS, DEFAULT_WAIT_QUEUE_MS);
     if (served) {
-        mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS,
-                                       SERVED_SELECTION_MS);
+        /* It may hang, and whoever opens the folder says how long to wait for it. */
+        int32_t wait_ms = busy_ms > SERVED_SELECTION_MS ? SERVED_SELECTION_MS
+                          : busy_ms < SERVED_LEAST_MS   ? SERVED_LEAST_MS
+                                                        : (int32_t)busy_ms;
+        mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SERVERSELECTIONTIMEOUTMS, wait_ms);
+        mongoc_uri_set_option_as_int32(uri, MONGOC_URI_CONNECTTIMEOUTMS, wait_ms);
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_SOCKETTIMEOUTMS, SERVED_SOCKET_MS);
     }
     return uri;
@@ -176,7 +181,7 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
     int result;
 
     ash__mongo_init();
-    uri = parse_uri(text, served, err);
+    uri = parse_uri(text, served, opts->busy_timeout_ms, err);
     if (uri == NULL)
         return ASH_EINVAL;
     s = ash__new(ash_mongo_store);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "base/clock.h"
 #include "store/reach.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 /* The mock sits where a folder's server would. */
@@ -37,6 +40,32 @@ static void served_finish(struct served *s)
     mock_finish(s->m);
     unlink(s->path);
     rmdir(s->folder);
+}
+
+/* It takes the connection, and says nothing. */
+static void test_mongo_reach__a_server_that_hangs(void **state)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    ash_store_options opts = ASH_STORE_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    char folder[] = "/tmp/ash hang XXXXXX";
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    snprintf(at.sun_path, sizeof at.sun_path, "%s/%s", folder, ASH_REACH_SOCKET);
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(fd, 16), 0);
+    char *uri = ash__reach_server_uri(folder);
+    assert_non_null(uri);
+    int64_t began = ash__clock_ms();
+    opts.busy_timeout_ms = 300;
+    assert_int_equal(ash_store_open(uri, &opts, &store, &err), ASH_ENETWORK);
+    assert_true(ash__clock_ms() - began < 5000);
+    free(uri);
+    close(fd);
+    unlink(at.sun_path);
+    rmdir(folder);
 }
 
 static bool count_calls(void *ctx, const char *what, int64_t done, int64_t total)
@@ -118,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mongo_reach__a_folders_server_is_a_store),
+        cmocka_unit_test(test_mongo_reach__a_server_that_hangs),
         cmocka_unit_test(test_mongo_reach__maintenance_is_the_servers),
         cmocka_unit_test(test_mongo_reach__an_ashlar_server_does_not_hide),
         cmocka_unit_test(test_mongo_reach__a_deployment_maintains_itself),
