@@ -24,6 +24,7 @@ enum ash_lock_rank {
     ASH_RANK_WATCH = 80,    /* who waits for changes */
     ASH_RANK_VIEWS = 85,    /* open snapshots */
     ASH_RANK_PINS = 90,     /* extents that readers hold */
+    ASH_RANK_DAMAGE = 95,   /* what is known of damage */
     ASH_RANK_SEGMENT = 100, /* free extents, segment table */
     ASH_RANK_TURNS = 110,   /* who may answer next */
     ASH_RANK_LOG = 200      /* always last */

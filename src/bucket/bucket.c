@@ -279,3 +279,17 @@ int ash__collection_change(ash_collection *c, const bson_t *filter, const bson_t
     bson_value_destroy(&update);
     return rc;
 }
+
+int ash__bucket_require_sound(ash_bucket *b, ash_error *err)
+{
+    bson_t action = BSON_INITIALIZER, out;
+    ash_error own = ASH_ERROR_INIT;
+    BSON_APPEND_INT32(&action, "sound", 1);
+    int rc = ash_store_maintain(b->store, &action, NULL, NULL, &out, &own);
+    bson_destroy(&action);
+    if (rc == 0)
+        bson_destroy(&out);
+    if (rc == ASH_ECORRUPT)
+        return ash__fail(err, rc, "%s", own.text);
+    return 0;
+}

@@ -90,6 +90,10 @@ int ash__filename_check(const char *filename, ash_error *err);
 int ash__collection_find_if_any(ash_collection *c, const bson_t *filter, const ash_find_options *o,
                                 bson_t *out, bool *found, ash_error *err);
 
+/* Before what is not there is a reason to delete: ASH_ECORRUPT when the metadata of a store in a
+ * folder is damaged.  0 also where nobody can say. */
+int ash__bucket_require_sound(ash_bucket *b, ash_error *err);
+
 /* Remove what the filter finds; *removed may be NULL. */
 int ash__collection_remove_all(ash_collection *c, const bson_t *filter, const ash_op *op,
                                int64_t *removed, ash_error *err);

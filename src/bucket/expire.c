@@ -66,7 +66,15 @@ typedef struct expire_call {
     const bson_value_t *id; /* of the attributes document */
     int64_t now_ms;
     bool deleted;
+    const ash_error *unsound; /* code not 0: what is not found may be there all the same */
 } expire_call;
+
+static int missing(const expire_call *call, ash_error *err)
+{
+    if (call->unsound->code == 0)
+        return 0;
+    return ash__fail(err, call->unsound->code, "%s", call->unsound->text);
+}
 
 static void append_due(bson_t *filter, int64_t now_ms)
 {
@@ -82,6 +90,8 @@ static int expire_upload(ash_bucket *b, ash_transaction *t, const bson_value_t *
 {
     bool exists = false;
     int rc = ash__file_exists(b, t, files_id, deadline_ms, &exists, err);
+    if (rc == 0 && !exists)
+        rc = missing(call, err);
     if (rc == 0 && !exists)
         rc = ash__chunks_remove(b, t, files_id, -1, -1, deadline_ms, NULL, err);
     if (rc == 0)
@@ -101,6 +111,8 @@ static int expire_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     rc = ash__unless(ASH_ENOTFOUND, rc, &own, err);
     /* Of a file that a driver deleted, and perhaps made anew: this expiry is not the new one's. */
     if (gone)
+        rc = missing(call, err);
+    if (rc == 0 && gone)
         rc = ash__attributes_remove(b, t, call->id, deadline_ms, err);
     else if (rc == 0)
         rc = ash__delete_id(b, t, manner, call->id, deadline_ms, &call->deleted, err);
@@ -154,9 +166,10 @@ static int find_due(ash_bucket *b, int64_t now_ms, int64_t limit, int64_t deadli
 
 /* One that is due; *passed_over: it is damaged and stays. */
 static int expire_next(ash_bucket *b, const bson_value_t *id, int64_t now_ms, int64_t deadline_ms,
-                       int64_t *deleted, bool *passed_over, ash_error *err)
+                       const ash_error *unsound, int64_t *deleted, bool *passed_over,
+                       ash_error *err)
 {
-    expire_call call = {.id = id, .now_ms = now_ms};
+    expire_call call = {.id = id, .now_ms = now_ms, .unsound = unsound};
     ash_error own = ASH_ERROR_INIT;
     int rc = ash__bucket_commit(b, expire_one, &call, deadline_ms, &own);
     *passed_over = rc == ASH_ECORRUPT;
@@ -181,10 +194,14 @@ int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *
         return ash__fail(err, ASH_EINVAL, "number of files to expire is not positive");
     /* Damaged files stay due for ever, and are not to keep the others from their turn. */
     int rc = find_due(b, now, max_files + 1 + DAMAGED_MAX, deadline, &ids, &count, err);
+    ash_error unsound = ASH_ERROR_INIT;
     bool next = rc == 0 && bson_iter_init(&it, &ids) && bson_iter_next(&it);
+    if (next)
+        (void)ash__bucket_require_sound(b, &unsound);
     while (rc == 0 && next && done < max_files) {
         bool passed_over;
-        rc = expire_next(b, bson_iter_value(&it), now, deadline, deleted, &passed_over, err);
+        rc = expire_next(b, bson_iter_value(&it), now, deadline, &unsound, deleted, &passed_over,
+                         err);
         done += passed_over ? 0 : 1;
         next = bson_iter_next(&it);
     }

@@ -234,7 +234,9 @@ int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_rep
     /* The time in an id is rounded down; none is to count as older than it is. */
     s.born_before_s = age < 0 ? INT64_MAX : ash__clock_wall_ms() / 1000 - age - 1;
     bson_init(&s.owned);
-    rc = load_owned(&s, err);
+    rc = s.options.dry_run ? 0 : ash__bucket_require_sound(b, err);
+    if (rc == 0)
+        rc = load_owned(&s, err);
     if (rc == 0 && !s.options.dry_run)
         rc = ash__intents_sweep(b, s.born_before_s, s.deadline_ms, err);
     if (rc == 0)

@@ -259,6 +259,23 @@ static void keep_memory_flat(void)
 #endif
 }
 
+/* A server that found damage ends with the status of damage, however well it ran. */
+static int report_damage(ash_store *store, ash_error *err)
+{
+    bson_t stats;
+    bson_iter_t it, at;
+    int result = 0;
+    if (ash_store_stats(store, NULL, NULL, 1, NULL, &stats, NULL) != 0)
+        return 0;
+    if (bson_iter_init(&it, &stats) && bson_iter_find_descendant(&it, "ashlar.damage.first", &at) &&
+        BSON_ITER_HOLDS_UTF8(&at))
+        result =
+            ash__fail(err, ASH_ECORRUPT, "the metadata is damaged: %s; `ashlar check` says more",
+                      bson_iter_utf8(&at, NULL));
+    bson_destroy(&stats);
+    return result;
+}
+
 static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
 {
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
@@ -299,6 +316,8 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     }
     if (result == 0)
         result = serve(cmd, args, store, door.path, addresses, count, &chores, &err);
+    if (result == 0)
+        result = report_damage(store, &err);
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
     ash__cmd_close_store(store);

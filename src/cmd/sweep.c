@@ -210,6 +210,18 @@ static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char 
     return 0;
 }
 
+/* Where nothing can be missed: on damaged metadata every bucket would fail. */
+static int require_sound(ash_store *store, ash_error *err)
+{
+    bson_t action = BSON_INITIALIZER, out;
+    BSON_APPEND_INT32(&action, "sound", 1);
+    int result = ash_store_maintain(store, &action, NULL, NULL, &out, err);
+    bson_destroy(&action);
+    if (result == 0)
+        bson_destroy(&out);
+    return result == ASH_ECORRUPT ? result : 0;
+}
+
 static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
 {
     struct sweep s = {.cmd = cmd, .idle_s = -1};
@@ -223,6 +235,8 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
     if (status != 0)
         return status;
     int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, &err);
+    if (result == 0)
+        result = require_sound(store, &err);
     ash__cmd_catch_signals();
     s.progress = ash__progress_new(cmd, 0, 0);
     if (result == 0)

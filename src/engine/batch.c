@@ -32,6 +32,8 @@ int ash__batch_begin(ash_writer *w, ash_error *err)
     MDB_txn *txn = NULL;
     if (w->depth > 0)
         return 0;
+    if (atomic_load(&w->engine->unwritable))
+        return ash__soundness_refuse(w->engine, err);
     ash__reserve_refill(w->engine);
     int rc = mdb_txn_begin(w->engine->env, NULL, 0, &txn);
     if (rc != 0)
@@ -240,7 +242,9 @@ static int prepare(ash_writer *w, ash_error *err)
     int result = 0;
     ash_assert(w->depth == 1);
     ash__segments_note_commit(w->engine->segments);
-    if (!w->marked_open)
+    if (atomic_load(&w->engine->unwritable))
+        result = ash__soundness_refuse(w->engine, err);
+    if (result == 0 && !w->marked_open)
         result = ash__writer_mark_open(w, err);
     if (result == 0)
         result = ash__oplog_trim(w, err);

@@ -3,6 +3,8 @@
 #include "engine/check.h"
 #include "engine/journal.h"
 
+#include "base/clock.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -199,9 +201,14 @@ static void check_journal(ash_check *k, ash_check_report *total)
 }
 
 /* 2, 14, and of each row what it says by itself. */
+typedef struct counting {
+    const ash_check_options *opts;
+    ash_damage found;
+} counting;
+
 static void tell_counted(void *ctx, const ash_census_finding *f)
 {
-    const ash_check_options *opts = ctx;
+    counting *c = ctx;
     bson_t facts = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&facts, "kind", f->kind);
     BSON_APPEND_INT32(&facts, "invariant", f->invariant);
@@ -209,26 +216,33 @@ static void tell_counted(void *ctx, const ash_census_finding *f)
         BSON_APPEND_INT64(&facts, "page", (int64_t)f->page);
     if (f->tree != NULL)
         BSON_APPEND_UTF8(&facts, "tree", f->tree);
-    tell(opts, f->text, &facts);
+    if (c->found.first[0] == 0)
+        snprintf(c->found.first, sizeof c->found.first, "%s", f->text);
+    tell(c->opts, f->text, &facts);
     bson_destroy(&facts);
 }
 
-static bool progress_of_census(void *ctx, uint64_t done, uint64_t total)
+static bool counting_goes_on(void *ctx, uint64_t done, uint64_t total)
 {
-    const ash_check_options *opts = ctx;
-    return opts->progress == NULL ||
-           opts->progress(opts->ctx, "pages of metadata", (int64_t)done, (int64_t)total);
+    const ash_check_options *o = ((const counting *)ctx)->opts;
+    return o->progress == NULL ||
+           o->progress(o->ctx, "pages of metadata", (int64_t)done, (int64_t)total);
 }
 
-static int check_census(ash_check *k, ash_check_report *total, ash_error *err)
+static int check_census(const ash_check *k, ash_check_report *total, ash_error *err)
 {
-    ash_check_options opts = *k->opts;
-    ash_census_options how = {.go_on = progress_of_census, .finding = tell_counted, .ctx = &opts};
+    counting c = {.opts = k->opts};
+    ash_census_options how = {.go_on = counting_goes_on, .finding = tell_counted, .ctx = &c};
     ash_census_report report;
+    int64_t began = ash__clock_ms();
     int result = ash__census_take(k->engine, &how, &report, err);
     total->findings += report.findings;
     if (result == ASH_EINTERRUPTED)
         return ash__fail(err, result, "the check was interrupted");
+    c.found.findings = report.findings;
+    c.found.structure = report.structure > 0;
+    if (result == 0)
+        ash__soundness_note(k->engine, &c.found, ash__clock_ms() - began);
     return result;
 }
 

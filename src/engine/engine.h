@@ -371,6 +371,22 @@ typedef struct ash_check_report {
 int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
                       ash_error *err);
 
+/* What is known of damage to the metadata: what the last census of this run found (census.h). */
+typedef struct ash_damage {
+    uint64_t findings; /* 0: none */
+    bool structure;    /* of the pages: nothing is written any more */
+    bool censuses;     /* one was taken at all */
+    char first[300];   /* of the findings; "" */
+} ash_damage;
+bool ash__engine_damage(ash_engine *e, ash_damage *out); /* true: there is some */
+/* Take a census, unless there was one a while ago (ten minutes, or fifty times what it took) or
+ * damage is known.  go_on is asked now and then, false: ASH_EINTERRUPTED.  Damage is told in the
+ * log, once; 0 all the same. */
+int ash__engine_census(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *err);
+/* For who is about to delete because something is not there: ASH_ECORRUPT when the metadata is
+ * damaged.  As ash__engine_census, it may take as long as reading the metadata. */
+int ash__engine_require_whole(ash_engine *e, ash_error *err);
+
 /* Look something up in a store that may be damaged, which may end a process: look runs in a child
  * process, with a snapshot, and what it tells arrives at take (false stops it: ASH_EINTERRUPTED).
  * *through: look returned; the damage did not end it. */

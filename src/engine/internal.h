@@ -214,6 +214,12 @@ struct ash_engine {
 
     ash_mutex pins_lock;
     struct ash_pins *pin_sets;
+
+    ash_mutex damage_lock; /* soundness.c */
+    ash_damage damage;
+    int64_t census_ms, census_took_ms; /* 0: none was taken */
+    atomic_bool damaged;
+    atomic_bool unwritable; /* the pages are */
 };
 
 /* lmdb.c: calls with errors in our shape.  A failed change marks the batch as broken. */
@@ -251,6 +257,10 @@ extern const char *const ash__database_names[ASH_DB_COUNT];
 /* A segment's map of used blocks as the view has it. */
 int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t blocks,
                     ash_error *err);
+
+/* soundness.c */
+void ash__soundness_note(ash_engine *e, const ash_damage *found, int64_t took_ms);
+int ash__soundness_refuse(ash_engine *e, ash_error *err); /* ASH_ECORRUPT: e->unwritable */
 
 /* view.c */
 int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err); /* without waiting */

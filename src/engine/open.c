@@ -372,6 +372,7 @@ static ash_engine *engine_new(const char *folder, const ash_engine_options *opts
     ash__mutex_init(&e->watch_lock, ASH_RANK_WATCH);
     ash__cond_init(&e->watch_cond);
     ash__mutex_init(&e->pins_lock, ASH_RANK_PINS);
+    ash__mutex_init(&e->damage_lock, ASH_RANK_DAMAGE);
     return e;
 }
 
@@ -385,6 +386,7 @@ static void engine_free(ash_engine *e)
     ash__reserve_close(e);
     ash__journal_close(&e->journal);
     ash__folder_release(e);
+    ash__mutex_release(&e->damage_lock);
     ash__mutex_release(&e->pins_lock);
     ash__cond_release(&e->watch_cond);
     ash__mutex_release(&e->watch_lock);

@@ -70,8 +70,10 @@ static void give_back(ash_engine *e, bool (*go_on)(void *ctx), void *ctx)
     ash_punch_options opts = {
         .least_blocks = (uint32_t)(least / ASH_BLOCK_BYTES), .go_on = go_on, .ctx = ctx};
     ash_error err = ASH_ERROR_INIT;
-    uint64_t freed, in_use, rest = 0;
-    int result = ash__segments_punch(e->segments, &opts, &freed, &err);
+    uint64_t freed = 0, in_use, rest = 0;
+    int result = ash__engine_require_whole(e, &err);
+    if (result == 0)
+        result = ash__segments_punch(e->segments, &opts, &freed, &err);
     if (result != 0)
         give_up(e, &err);
     else if (go_on == NULL || go_on(ctx))

@@ -82,9 +82,13 @@ static int prepare(ash_embedded *s, ash_error *err)
 {
     if (s->read_only)
         return 0;
+    ash_damage damage;
     int rc = ash__build_sweep(s, err);
     if (rc == 0)
         rc = ash__engine_apply(s->engine, begin_history, NULL, ASH_ACK_APPLIED, 0, 0, err);
+    /* What can be read of a store that is not written to any more stays there to be read. */
+    if (rc == ASH_ECORRUPT && ash__engine_damage(s->engine, &damage) && damage.structure)
+        rc = 0;
     return rc == 0 ? ash__sweep_start(s, err) : rc;
 }
 

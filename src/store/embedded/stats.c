@@ -109,6 +109,19 @@ static int coll_stats(ash_view *v, const char *db, const char *coll, int64_t sca
     return rc;
 }
 
+static void append_damage(ash_embedded *s, ash_builder *b)
+{
+    ash_damage damage;
+    ash__engine_damage(s->engine, &damage);
+    ash__builder_begin_doc(b, "damage");
+    ash__builder_bool(b, "looked", damage.censuses);
+    ash__builder_int64(b, "findings", (int64_t)damage.findings);
+    ash__builder_bool(b, "writable", !damage.structure);
+    if (damage.findings > 0)
+        ash__builder_text(b, "first", damage.first);
+    ash__builder_end(b);
+}
+
 static int store_stats(ash_embedded *s, int64_t scale, ash_builder *b, ash_error *err)
 {
     ash_engine_stats e;
@@ -135,6 +148,7 @@ static int store_stats(ash_embedded *s, int64_t scale, ash_builder *b, ash_error
     ash__builder_int64(b, "metaUsedBytes", (int64_t)e.meta_used_bytes / scale);
     ash__builder_int64(b, "pins", (int64_t)e.pins);
     ash__builder_int64(b, "oplogBytes", (int64_t)e.oplog_bytes / scale);
+    append_damage(s, b);
     ash__builder_end(b);
     return 0;
 }

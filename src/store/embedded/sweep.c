@@ -12,6 +12,10 @@
 
 enum { RETRY_SWEEP_MS = 60000, SNAPSHOT_WATCH_MS = 1000 };
 
+/* The metadata is looked at soon after opening, and then every hour, in pieces of some MiB with a
+ * short rest after each: LMDB can reuse no page meanwhile. */
+enum { FIRST_CENSUS_MS = 500, CENSUS_EVERY_MS = 3600000, CENSUS_REST_MS = 4 };
+
 bool ash__sweep_is_over(ash_embedded *s)
 {
     ash__gate_lock(s->gate);
@@ -73,6 +77,23 @@ static bool is_going_on(void *ctx)
     return !ash__sweep_is_over(ctx);
 }
 
+/* The others' turns go on. */
+static bool rest(void *ctx)
+{
+    watch_snapshots(ctx);
+    ash__batch_memory_touch_all(ctx);
+    return sleep_until(ctx, ash__clock_ms() + CENSUS_REST_MS);
+}
+
+/* What it finds is in the log and in serverStatus, and keeps others from deleting. */
+static void census_round(ash_embedded *s)
+{
+    ash_error err = ASH_ERROR_INIT;
+    int rc = ash__engine_census(s->engine, rest, s, &err);
+    if (rc != 0 && rc != ASH_EINTERRUPTED)
+        ash__log(ASH_LOG_WARN, "cannot look for damage: %s", err.text);
+}
+
 /* Pins are looked after several times before they could lapse. */
 static int64_t pause_of(const ash_embedded *s)
 {
@@ -80,12 +101,22 @@ static int64_t pause_of(const ash_embedded *s)
     return for_pins < s->ttl_interval_ms ? for_pins : s->ttl_interval_ms;
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 static void *sweep(void *arg)
 {
     ash_embedded *s = arg;
     int64_t ttl_at = ash__clock_ms() + s->ttl_interval_ms;
     int64_t retries_at = ash__clock_ms() + RETRY_SWEEP_MS;
-    while (sleep_until(s, ash__clock_ms() + pause_of(s))) {
+    int64_t census_at = ash__clock_ms() + FIRST_CENSUS_MS;
+    while (sleep_until(s, earlier(census_at, ash__clock_ms() + pause_of(s)))) {
+        if (ash__clock_ms() >= census_at) {
+            census_round(s);
+            census_at = ash__clock_ms() + CENSUS_EVERY_MS;
+        }
         ash__batch_memory_touch_all(s);
         ash__held_lapse(s);
         ash__versions_lapse(s);
