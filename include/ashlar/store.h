@@ -77,7 +77,11 @@ typedef struct ash_store_options {
 
 /* Open (and for a folder: create) a store.  *out is yours: ash_store_close().  ASH_EBUSY: another
  * process holds it and does not serve.  ASH_EVERSION: written by a newer Ashlar.  ASH_ECORRUPT: not
- * a store, or damaged: `ashlar check`.  ASH_EUNSUPPORTED: this build lacks the backend. */
+ * a store, or damaged: `ashlar check`.  ASH_EUNSUPPORTED: this build lacks the backend.
+ *
+ * While stores in folders are open, the process has a handler for SIGBUS and SIGSEGV, which makes
+ * errors of payloads' pages that cannot be read.  Other faults go to the handlers that were there
+ * before; who sets their own later passes on what is not theirs. */
 int ash_store_open(const char *uri, const ash_store_options *opts, ash_store **out, ash_error *err);
 
 /* Waits for running operations of other threads, makes everything durable and lets go.  Free

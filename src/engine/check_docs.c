@@ -98,8 +98,7 @@ static int check_payload(walk *w, ash_record *record, ash_error *why)
     record->doc.len = p->len;
     if (result != 0)
         return result;
-    bool sound =
-        ash__bson_validate(record->doc.data, record->doc.len, 2 * ASH_DOC_MAX_DEPTH, why) == 0;
+    bool sound = ash__payload_is_sound(record->doc);
     if (k->opts->payloads) {
         k->report.payload_bytes += p->len;
         result =

@@ -330,6 +330,8 @@ void ash__cache_release(ash_engine *e);
 int ash__catalog_set_multikey(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
 
 /* record.c */
+/* Is a payload a well-formed document?  false also when its pages cannot be read. */
+bool ash__payload_is_sound(ash_doc doc);
 int ash__record_decode(ash_view *v, const ash_coll *c, uint64_t rid, MDB_val key, MDB_val value,
                        bool verify_payload, ash_record *out, ash_error *err);
 int ash__record_fetch(ash_view *v, const ash_coll *c, uint64_t rid, bool verify_payload,

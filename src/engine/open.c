@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/journal.h"
 
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -357,6 +358,7 @@ static int load_state(ash_engine *e, ash_error *err)
 static ash_engine *engine_new(const char *folder, const ash_engine_options *opts)
 {
     ash_engine *e = ash__new(ash_engine);
+    ash__faults_enable();
     e->folder = ash__strdup(folder);
     e->lock_fd = -1;
     e->journal.fd = -1;
@@ -398,6 +400,7 @@ static void engine_free(ash_engine *e)
     ash__buffer_release(&e->writer.redo);
     ash__free(e->folder);
     ash__free(e);
+    ash__faults_disable();
 }
 
 /* *pending: the journal holds something that a reader cannot carry over. */

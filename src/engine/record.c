@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "base/fault.h"
 #include "engine/internal.h"
 
 #include <string.h>
@@ -32,6 +33,23 @@ int ash__record_parse(MDB_val key, MDB_val value, ash_pointer *place, ash_doc *d
     return 0;
 }
 
+typedef struct validating {
+    ash_doc doc;
+    bool sound;
+} validating;
+
+static void validate(void *ctx)
+{
+    validating *v = ctx;
+    v->sound = ash__bson_validate(v->doc.data, v->doc.len, 2 * ASH_DOC_MAX_DEPTH, NULL) == 0;
+}
+
+bool ash__payload_is_sound(ash_doc doc)
+{
+    validating v = {.doc = doc};
+    return ash__fault_try(validate, &v) && v.sound;
+}
+
 /* Without the payload's checksum its structure is checked, so that walking it is safe. */
 static int read_payload(ash_engine *e, uint32_t coll_id, const ash_pointer *p, bool verify,
                         ash_doc *doc, ash_error *err)
@@ -39,8 +57,7 @@ static int read_payload(ash_engine *e, uint32_t coll_id, const ash_pointer *p, b
     ash_place place = {p->segment, p->block, p->len, p->sequence};
     int result = ash__segments_read(e->segments, &place, coll_id, verify, &doc->data, err);
     doc->len = p->len;
-    if (result == 0 && !verify &&
-        ash__bson_validate(doc->data, doc->len, 2 * ASH_DOC_MAX_DEPTH, err) != 0)
+    if (result == 0 && !verify && !ash__payload_is_sound(*doc))
         result = ash__fail(err, ASH_ECORRUPT, "a damaged document in segment %08x at offset %llu",
                            (unsigned)p->segment, (unsigned long long)p->block * ASH_BLOCK_BYTES);
     return result;

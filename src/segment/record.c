@@ -2,6 +2,7 @@
 #include "segment/internal.h"
 
 #include "base/bytes.h"
+#include "base/fault.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -294,6 +295,23 @@ int ash__segments_open_again(ash_segments *s, const ash_place *place, uint32_t p
     return 0;
 }
 
+typedef struct opening {
+    const uint8_t *record;
+    const ash_place *place;
+    const uint32_t *coll_id;
+    ash_payload *out;
+    const char *wrong;
+} opening;
+
+static void open_mapped(void *ctx)
+{
+    opening *o = ctx;
+    o->wrong = ash__record_open(o->record, o->place->len, o->out);
+    if (o->wrong == NULL && (ash__get_le64(o->record + 8) != o->place->sequence ||
+                             (o->coll_id != NULL && ash__get_le64(o->record + 16) != *o->coll_id)))
+        o->wrong = "another record";
+}
+
 int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *coll_id,
                        ash_payload *out, ash_error *err)
 {
@@ -301,20 +319,34 @@ int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *
     int result = find_record(s, place, &record, err);
     if (result != 0)
         return result;
-    const char *wrong = ash__record_open(record, place->len, out);
-    if (wrong == NULL && (ash__get_le64(record + 8) != place->sequence ||
-                          (coll_id != NULL && ash__get_le64(record + 16) != *coll_id)))
-        wrong = "another record";
-    if (wrong != NULL)
-        return corrupt(place->segment, place->block, wrong, err);
+    opening o = {record, place, coll_id, out, NULL};
+    if (!ash__fault_try(open_mapped, &o))
+        o.wrong = "a page that cannot be read";
+    if (o.wrong != NULL)
+        return corrupt(place->segment, place->block, o.wrong, err);
     out->segment = place->segment;
     out->block = place->block;
     return 0;
 }
 
+typedef struct verifying {
+    const ash_payload *payload;
+    size_t *from, *to;
+    bool holds;
+} verifying;
+
+static void verify_mapped(void *ctx)
+{
+    verifying *v = ctx;
+    v->holds = ash__payload_holds(v->payload, v->from, v->to);
+}
+
 int ash__segments_verify(const ash_payload *payload, size_t *from, size_t *to, ash_error *err)
 {
-    if (ash__payload_holds(payload, from, to))
+    verifying v = {payload, from, to, false};
+    if (!ash__fault_try(verify_mapped, &v))
+        return corrupt(payload->segment, payload->block, "a page that cannot be read", err);
+    if (v.holds)
         return 0;
     return corrupt(payload->segment, payload->block, "a payload with a wrong checksum", err);
 }
