@@ -273,7 +273,8 @@ case_server_leaves_files_alone_without_background() {
     echo stays | "$ASHLAR" -s "$scratch/alone" put --ttl 1 - stays
     sleep 2.5
     ! "$ASHLAR" -s "$scratch/alone" stat file | grep -qi 'sha.*[0-9a-f]\{64\}'
-    "$ASHLAR" -s "$scratch/alone" stat stays >/dev/null
+    # Expired, so that nobody sees it, and still there.
+    "$ASHLAR" -s "$scratch/alone" sweep -n | grep -q ' 1 expired'
     stop_server
 }
 

@@ -240,7 +240,7 @@ case_a_name_that_looks_like_a_revision() {
     a rm marked@2
     [ "$(a ls -a marked | wc -l)" = 3 ]
     [ "$(a cat marked@2)" = third ]
-    a help | grep -q 'as report@1 may be'
+    a help | grep -q 'report@1'
     a rm marked
 }
 
