@@ -34,27 +34,38 @@ static int read_number(ash_file *f, const char *field, int64_t min, int64_t max,
     return 0;
 }
 
-static int read_date(ash_file *f, ash_error *err)
+/* Bytes do not need a date, and some program may have put a text there: 1970, then. */
+static void read_date(ash_file *f)
 {
     ash_value v = ash__doc_get(f->doc, "uploadDate");
-    if (ash__value_is_missing(v) || ash__value_is_null(v))
-        return 0;
-    if (v.type != BSON_TYPE_DATE_TIME)
-        return corrupt(f, "uploadDate", "is not a date", err);
-    f->upload_date_ms = ash__value_int64(v);
-    return 0;
+    if (v.type == BSON_TYPE_DATE_TIME)
+        f->upload_date_ms = ash__value_int64(v);
 }
 
-static int read_filename(ash_file *f, ash_error *err)
+/* Files of older implementations may have none, and drivers take a number for one: its bytes are
+ * to be had by its id. */
+static void read_filename(ash_file *f)
 {
     ash_value v = ash__doc_get(f->doc, "filename");
-    if (ash__value_is_missing(v) || ash__value_is_null(v))
-        return 0; /* files of older implementations may have none */
-    if (v.type != BSON_TYPE_UTF8 && v.type != BSON_TYPE_SYMBOL)
-        return corrupt(f, "filename", "is not a string", err);
     uint32_t len;
-    f->filename = ash__value_string(v, &len);
-    return 0;
+    if (v.type == BSON_TYPE_UTF8 || v.type == BSON_TYPE_SYMBOL)
+        f->filename = ash__value_string(v, &len);
+}
+
+/* Needed only where there are bytes.  One that is longer than any chunk can be is as good as one
+ * that the whole file fits. */
+static int read_chunk_size(ash_file *f, ash_error *err)
+{
+    int64_t size = 0;
+    int rc = read_number(f, "chunkSize", 1, INT64_MAX, &size, f->length > 0 ? err : NULL);
+    if (rc != 0 && f->length == 0) {
+        size = ASH_CHUNK_SIZE_DEFAULT;
+        rc = 0;
+    }
+    if (rc == 0 && size > INT32_MAX && f->length > INT32_MAX)
+        return corrupt(f, "chunkSize", "is too big", err);
+    f->chunk_size = size > INT32_MAX ? INT32_MAX : (int32_t)size;
+    return rc;
 }
 
 static void read_expiry(ash_file *f)
@@ -66,7 +77,6 @@ static void read_expiry(ash_file *f)
 
 static int read_fields(ash_file *f, ash_error *err)
 {
-    int64_t chunk_size = 0;
     bson_iter_t it;
     bson_t doc;
     ash__doc_to_bson(f->doc, &doc);
@@ -75,14 +85,11 @@ static int read_fields(ash_file *f, ash_error *err)
     bson_value_copy(bson_iter_value(&it), &f->id);
     int rc = read_number(f, "length", 0, INT64_MAX, &f->length, err);
     if (rc == 0)
-        rc = read_number(f, "chunkSize", 1, INT32_MAX, &chunk_size, err);
-    f->chunk_size = (int32_t)chunk_size;
+        rc = read_chunk_size(f, err);
     if (rc == 0 && ash__chunk_count(f->length, f->chunk_size) > ASH_CHUNKS_MAX)
         rc = corrupt(f, "length", "needs more chunks than can be numbered", err);
-    if (rc == 0)
-        rc = read_date(f, err);
-    if (rc == 0)
-        rc = read_filename(f, err);
+    read_date(f);
+    read_filename(f);
     read_expiry(f);
     return rc;
 }

@@ -15,11 +15,20 @@ static const int64_t RESUME_EXPIRY_S = 24 * 3600;
 static int check_aliases(const bson_t *aliases, ash_error *err)
 {
     bson_iter_t it;
+    uint32_t n = 0;
+    if (ash__bson_validate(bson_get_data(aliases), aliases->len, ASH_DOC_MAX_DEPTH, err) != 0)
+        return ASH_EINVAL;
     if (!bson_iter_init(&it, aliases))
         return ash__fail(err, ASH_EINVAL, "aliases are not a valid array");
-    while (bson_iter_next(&it))
+    for (; bson_iter_next(&it); n++) {
+        char buf[12];
+        const char *key;
+        bson_uint32_to_string(n, &key, buf, sizeof buf);
+        if (strcmp(bson_iter_key(&it), key) != 0)
+            return ash__fail(err, ASH_EINVAL, "aliases are a document, not an array");
         if (!BSON_ITER_HOLDS_UTF8(&it))
             return ash__fail(err, ASH_EINVAL, "aliases hold something that is not a string");
+    }
     return 0;
 }
 

@@ -215,7 +215,7 @@ static int open_below_here(const char *name, ash_place **place, ash_error *err)
         return ash__fail_errno(err, errno, "cannot open the current folder");
     int result = ash__place_open_below(fd, name, place, err);
     close(fd);
-    if (result == ASH_EACCES)
+    if (result == ASH_EACCES && strstr(err->text, "lead out") != NULL)
         result = ash__fail(err, ASH_EACCES,
                            "the name %s would lead out of the current folder; --local says another",
                            name);
@@ -237,6 +237,9 @@ static int get_file(ash_gridfs *g, const ash_file *file, bool name_was_typed, as
     bool to_stdout = typed && strcmp(local, "-") == 0;
     if (!to_stdout) {
         result = typed ? ash__place_open(local, &place, err) : open_below_here(local, &place, err);
+        if (result == 0 && place == NULL && ash_file_length(file) > 0)
+            result =
+                ash__fail(err, ASH_EEXISTS, "%s is a folder's name, and the file has bytes", local);
         if (result != 0 || place == NULL)
             return result;
         out = (ash_output){place, write_place};

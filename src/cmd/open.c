@@ -228,6 +228,30 @@ static int open_somehow(const ash_cmd *cmd, const char *uri, enum ash_cmd_open h
     return result;
 }
 
+bool ash__cmd_store_is_there(const ash_cmd *cmd)
+{
+    struct stat st;
+    char *folder = ash__cmd_store_folder(cmd);
+    char *made = folder != NULL ? ash__path_join(folder, "ashlar.store") : NULL;
+    bool there = made == NULL || stat(made, &st) == 0;
+    ash__free(made);
+    ash__free(folder);
+    return there;
+}
+
+/* A mistyped name is seen at once: a store is not made without a word. */
+static void say_it_was_made(const ash_cmd *cmd, const char *uri)
+{
+    const char *verb = cmd->verb != NULL ? cmd->verb->name : "";
+    if (cmd->mongofiles || strcmp(verb, "init") == 0 || strcmp(verb, "serve") == 0 ||
+        strcmp(verb, "gridfs") == 0)
+        return; /* they say it themselves, or must not */
+    char *folder = ash__reach_folder(uri);
+    if (folder != NULL)
+        ash__cmd_note(cmd, "made a new store at %s", folder);
+    ash__free(folder);
+}
+
 int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_options *opts,
                         ash_store **out, ash_error *err)
 {
@@ -242,12 +266,15 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
     if (is_set(cmd->db))
         opts->default_db = cmd->db;
     opts->must_exist = how == ASH_CMD_READ;
+    bool there = how == ASH_CMD_READ || ash__cmd_store_is_there(cmd);
     if (how == ASH_CMD_WRITE)
         result = is_default ? ash__dir_make(uri, err) : check_parent(uri, err);
     if (result == 0)
         result = open_somehow(cmd, uri, how, opts, out, err);
     if (result == ASH_ENOTFOUND && how == ASH_CMD_READ)
         say_no_store(uri, err);
+    if (result == 0 && !there)
+        say_it_was_made(cmd, uri);
     ash__free(uri);
     return result;
 }

@@ -99,15 +99,29 @@ static int check_set_name(const ash_cmd *cmd, const ash_cmd_args *args)
     return 0;
 }
 
-/* max + 1: too many. */
-static size_t split_addresses(char *text, const char **out, size_t max)
+enum { ADDRESSES_MAX = 16, HOSTED_BYTES = 32 };
+
+/* ":27102" and "27102" are ports of this machine. */
+static const char *with_host(const char *address, char *hosted)
+{
+    const char *port = address[0] == ':' ? address + 1 : address;
+    size_t len = strlen(port);
+    if (len == 0 || len > 5 || strspn(port, "0123456789") != len)
+        return address;
+    snprintf(hosted, HOSTED_BYTES, "127.0.0.1:%s", port);
+    return hosted;
+}
+
+/* max + 1: too many.  hosted: room for the addresses that are ports. */
+static size_t split_addresses(char *text, const char **out, size_t max,
+                              char hosted[ADDRESSES_MAX][HOSTED_BYTES])
 {
     size_t count = 0;
     char *rest = NULL;
     for (char *part = strtok_r(text, ",", &rest); part != NULL && count <= max;
          part = strtok_r(NULL, ",", &rest)) {
         if (count < max)
-            out[count] = part;
+            out[count] = with_host(part, hosted[count]);
         count++;
     }
     return count;
@@ -276,6 +290,16 @@ static int report_damage(ash_store *store, ash_error *err)
     return result;
 }
 
+/* A server that nobody watches has no terminal to lose, and nothing to read anew: what sends SIGHUP
+ * to such ones means no end. */
+static void outlive_terminals(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&ignore.sa_mask);
+    if (!isatty(STDIN_FILENO) && !isatty(STDOUT_FILENO) && !isatty(STDERR_FILENO))
+        sigaction(SIGHUP, &ignore, NULL);
+}
+
 static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
 {
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
@@ -284,7 +308,8 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     ash_cmd_door door = {0};
     ash_capabilities can;
     struct chores chores = {0};
-    const char *addresses[16];
+    const char *addresses[ADDRESSES_MAX];
+    char hosted[ADDRESSES_MAX][HOSTED_BYTES];
     int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
     if (result == 0)
         result = parse_chores(cmd, args, &chores);
@@ -293,7 +318,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     if (result != 0)
         return result;
     char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");
-    size_t count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses));
+    size_t count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses), hosted);
     if (count == 0 || count > ASH_ARRAY_LEN(addresses)) {
         ash__free(list);
         return ash__cmd_usage(cmd, "--mongo takes 1 to %d addresses",
@@ -303,6 +328,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     opts.no_server = true; /* one that is already there is an error, not a detour */
     ash_log_set(print_log, cmd, log_level(cmd));
     ash__cmd_catch_signals();
+    outlive_terminals();
     result = check_beforehand(cmd, addresses, count, &err);
     if (result == 0)
         result = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &store, &err);
@@ -333,11 +359,13 @@ const ash_cmd_verb ash__cmd_serve = {
     .summary = "let MongoDB drivers, and other commands on the same folder, use the store",
     .details =
         "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), then "
-        "serves until SIGINT, SIGTERM or SIGHUP.\n"
+        "serves until SIGINT or SIGTERM; with a terminal, until that is closed (SIGHUP), too.\n"
         "Its log goes to standard error, dated (with --json: objects \"log\"); with -q, warnings "
         "and "
         "errors only.  Only loopback\n"
-        "addresses are allowed: clients are not asked who they are.  Port 0 is any free port.",
+        "addresses are allowed: clients are not asked who they are.  Port 0 is any free port; a "
+        "port "
+        "alone is one of 127.0.0.1.",
     .options = options,
     .run = run_serve,
 };

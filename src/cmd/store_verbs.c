@@ -11,11 +11,20 @@
 #include <inttypes.h>
 #include <string.h>
 
-static int init_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
+static void say_what_init_did(const ash_cmd *cmd, bool was_there)
 {
-    (void)args, (void)store, (void)err;
-    ash__cmd_say(cmd, "the store is ready");
-    return ASH_EXIT_OK;
+    char *uri = ash__cmd_store_uri(cmd), *shown = ash__gridfs_uri_shown(uri);
+    if (cmd->json) {
+        bson_t object = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&object, "store", shown);
+        BSON_APPEND_BOOL(&object, "made", !was_there);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+    } else {
+        ash__cmd_say(cmd, was_there ? "%s is a store already" : "made a new store at %s", shown);
+    }
+    ash__free(shown);
+    ash__free(uri);
 }
 
 static int say_what_init_would(const ash_cmd *cmd)
@@ -47,7 +56,15 @@ static int run_init(ash_cmd *cmd, const ash_cmd_args *args)
 {
     if (cmd->dry_run)
         return say_what_init_would(cmd);
-    return ash__cmd_with_store(cmd, ASH_CMD_WRITE, args, init_store);
+    bool was_there = ash__cmd_store_is_there(cmd);
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    (void)args;
+    if (ash__cmd_open_store(cmd, ASH_CMD_WRITE, NULL, &store, &err) != 0)
+        return ash__cmd_fail(cmd, NULL, &err);
+    ash_store_close(store);
+    say_what_init_did(cmd, was_there);
+    return ASH_EXIT_OK;
 }
 
 static int64_t field(const bson_t *doc, const char *path)

@@ -159,6 +159,31 @@ static int expire_bucket(ash_store *store, ash_bucket *bucket, const struct uplo
     return result;
 }
 
+/* What a sweep passes over for its age is no orphan yet, but takes its place on the disk. */
+static int say_what_is_younger(const struct sweep *s, ash_bucket *bucket,
+                               const struct uploads *uploads, const ash_sweep_report *found,
+                               ash_error *err)
+{
+    ash_sweep_options how = ASH_SWEEP_OPTIONS_INIT;
+    ash_sweep_report all = {0};
+    char size[32];
+    how.dry_run = true;
+    how.min_age_s = -1;
+    int result = ash_bucket_sweep(bucket, &how, &all, err);
+    if (result != 0 || all.chunks <= found->chunks)
+        return result;
+    char *shown = ash__cmd_printable(uploads->name);
+    ash__cmd_print_size(size, sizeof size, all.bytes - found->bytes);
+    ash__progress_clear(s->progress);
+    ash__cmd_say(s->cmd,
+                 "%s.%s: would leave %" PRId64 " chunk%s of no file (%s), too young to tell from a "
+                 "running upload's: --min-age",
+                 uploads->db, shown, all.chunks - found->chunks,
+                 ash__cmd_s(all.chunks - found->chunks), size);
+    ash__free(shown);
+    return 0;
+}
+
 /* What is reported of the bucket, in this order. */
 static int sweep_open(const struct sweep *s, ash_store *store, ash_bucket *bucket,
                       struct uploads *uploads, ash_error *err)
@@ -178,6 +203,8 @@ static int sweep_open(const struct sweep *s, ash_store *store, ash_bucket *bucke
         result = ash_bucket_sweep(bucket, &how, &found, err);
     if (result == 0 || result == ASH_ECORRUPT)
         report(s, uploads, &found, expired - uploads->ended);
+    if (result == 0 && s->cmd->dry_run)
+        result = say_what_is_younger(s, bucket, uploads, &found, err);
     if (result == 0 && left > 0)
         result =
             ash__fail(err, ASH_ECORRUPT,

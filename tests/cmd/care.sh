@@ -207,6 +207,20 @@ case_sweep_deletes_expired_files() {
     [ "$("$ASHLAR" -s "$scratch/expired" cat kept)" = kept ]
 }
 
+case_a_dry_sweep_tells_of_what_is_young() {
+    command -v python3 >/dev/null || skip "no python3"
+    python3 -c 'import pymongo' 2>/dev/null || skip "no pymongo"
+    start_server "$scratch/young"
+    python3 - "mongodb://$server_address/" <<'END'
+import bson, pymongo, sys
+chunks = pymongo.MongoClient(sys.argv[1]).test.fs.chunks
+chunks.insert_one({"files_id": bson.ObjectId(), "n": 0, "data": b"x" * 2048})
+END
+    "$ASHLAR" -s "$scratch/young" sweep -n >"$scratch/out"
+    grep -q 'would delete 0 expired, 0 orphaned' "$scratch/out"
+    grep -q 'would leave 1 chunk of no file (2.0 KiB), too young' "$scratch/out"
+}
+
 case_times_have_units() {
     for ttl in 7200 7200s 120m 2h; do
         before=$(date +%s)

@@ -141,6 +141,26 @@ case_what_get_says() {
     a --json get one | grep -q '"name" : "one"'
 }
 
+case_a_new_store_is_told_of() {
+    mkdir "$scratch/new"
+    cd "$scratch/new"
+    "$ASHLAR" -s one init | grep -qx 'made a new store at one'
+    "$ASHLAR" -s one init | grep -qx 'one is a store already'
+    "$ASHLAR" -s two --json init | grep -qx '{ "store" : "two", "made" : true }'
+    echo x | "$ASHLAR" -s three put - x 2>err >out
+    grep -qx 'ashlar put: made a new store at three' err
+    grep -qx 'kept standard input as x (2 B)' out
+    echo x | "$ASHLAR" -s three put - x 2>err >out
+    [ ! -s err ]
+    echo x | "$ASHLAR" -q -s four put - x 2>err
+    [ ! -s err ]
+    for words in ls 'cat x' 'get x' 'rm x' 'mv x y' sweep df check; do
+        expect_status 4 "$ASHLAR" -s mistyped $words
+        grep -q 'there is no store at mistyped; .* init. makes one' "$scratch/err"
+        [ ! -e mistyped ]
+    done
+}
+
 case_human_sizes() {
     fresh
     head -c 3000000 /dev/zero | a -q put - large

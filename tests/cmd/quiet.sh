@@ -11,7 +11,7 @@ case_counters_of_a_killed_process() {
 touch "/dev/shm/mongoc-$$"
 exec "$@"
 EOF
-    sh "$scratch/in_its_shoes" "$ASHLAR" -s "$scratch/store" put "$scratch/file" 2>"$scratch/err" >"$scratch/out" || {
+    sh "$scratch/in_its_shoes" "$ASHLAR" -s "$scratch/store" -q put "$scratch/file" 2>"$scratch/err" >"$scratch/out" || {
         cat "$scratch/err"
         return 1
     }

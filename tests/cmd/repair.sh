@@ -80,6 +80,13 @@ case_a_server_finds_damage() {
     repair 0
 }
 
+# What is known beside a file is part of it.
+case_files_are_counted_once() {
+    fill
+    rm -rf "$scratch/new"
+    a check --repair --into "$scratch/new" | grep -q '^salvaged 4 files and 0 documents in '
+}
+
 case_superblock_is_damaged() {
     fill
     zero ashlar.store 0 4096

@@ -135,6 +135,9 @@ static void tell_bad(ash_salvaging *w, const ash_salvage_coll *c, const ash_salv
                       (unsigned long long)r->rid, why->text);
 }
 
+static const ash_salvage_coll *partner(const ash_salvaging *w, const ash_salvage_coll *c,
+                                       const char *from, const char *to);
+
 static int copy_document(ash_salvaging *w, const ash_salvage_coll *c, const ash_salvage_record *r,
                          ash_collection *to, bool *bad, ash_error *err)
 {
@@ -153,7 +156,8 @@ static int copy_document(ash_salvaging *w, const ash_salvage_coll *c, const ash_
         result = ash__salvaging_insert(w, to, c, doc, &refused, err);
     if (result != 0 || refused)
         return result;
-    w->report->documents += !r->vacant;
+    /* What Ashlar knows beside a file counts as part of it. */
+    w->report->documents += !r->vacant && partner(w, c, ".attributes", ".files") == NULL;
     w->report->bytes += r->vacant ? 0 : doc.len;
     if (r->stray && !ash__salvage_certain(w->from)) {
         ash_builder facts;
