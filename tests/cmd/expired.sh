@@ -63,7 +63,7 @@ case_a_server_deletes_it() {
     store=$scratch/deletes
     echo gone | a -q put --ttl 1 - gone
     tries=0
-    while a --json df | grep -q '"files" : 1'; do
+    while a stat gone >/dev/null 2>&1 || a sweep -n | grep -q 'would delete 1 expired'; do
         tries=$((tries + 1))
         [ $tries -lt 300 ]
         sleep 0.1
