@@ -62,7 +62,7 @@ static int run_init(ash_cmd *cmd, const ash_cmd_args *args)
     (void)args;
     if (ash__cmd_open_store(cmd, ASH_CMD_WRITE, NULL, &store, &err) != 0)
         return ash__cmd_fail(cmd, NULL, &err);
-    ash_store_close(store);
+    ash__cmd_close_store(store);
     say_what_init_did(cmd, was_there);
     return ASH_EXIT_OK;
 }
