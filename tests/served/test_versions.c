@@ -331,6 +331,24 @@ static void test_served_versions__a_client_gets_what_it_was_given(void **state)
     disconnect(&late);
 }
 
+/* More versions than are kept, each given to a client that comes again: the one that a slow client
+ * still needs is not the one to go. */
+static void test_served_versions__what_is_needed_outlasts_the_rest(void **state)
+{
+    served *s = *state;
+    client slow = connect_client(s), quick = connect_client(s);
+    put(s, 0);
+    assert_int_equal(see_file(&slow), length_of(0));
+    for (int version = 1; version <= 50; version++) {
+        see_file(&quick);
+        alter(s, version);
+    }
+    assert_int_equal(see_chunks(&slow), 0);
+    assert_int_equal(see_chunks(&quick), 49);
+    disconnect(&slow);
+    disconnect(&quick);
+}
+
 static int remove_chunks(ash_transaction *t, void *ctx, ash_error *err)
 {
     ash_remove_options o = ASH_REMOVE_OPTIONS_INIT;
@@ -392,9 +410,10 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(test_served_versions__##name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        T(drivers_beside_altering),    T(drivers_beside_altering_through_the_server),
-        T(drivers_beside_deleting),    T(a_client_gets_what_it_was_given),
-        T(not_what_it_changed_itself), T(more_than_are_kept),
+        T(drivers_beside_altering),          T(drivers_beside_altering_through_the_server),
+        T(drivers_beside_deleting),          T(a_client_gets_what_it_was_given),
+        T(not_what_it_changed_itself),       T(more_than_are_kept),
+        T(what_is_needed_outlasts_the_rest),
     };
     mongoc_init();
     int failed = cmocka_run_group_tests_name("served versions", tests, NULL, NULL);

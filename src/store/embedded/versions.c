@@ -181,17 +181,35 @@ static ash_version *find_version(ash_versions *v, uint64_t file, uint64_t commit
     return best;
 }
 
-/* A free one, else the one used longest ago; NULL when all are in use. */
-static ash_version *choose_version(ash_versions *v, bool wanted)
+/* Would somebody who was given the file be shown this version of it? */
+static bool is_asked_for(ash_versions *v, const ash_version *k, int64_t now_ms)
+{
+    seen *place = v->places != NULL ? place_of(v, k->file) : NULL;
+    for (size_t i = 0; i < WAYS && place != NULL; i++)
+        if (is_fresh(&place[i], k->file, now_ms) && find_version(v, k->file, place[i].commit) == k)
+            return true;
+    return false;
+}
+
+/* A free one, else one that nobody would be shown, else any: of those the one used longest ago.
+ * NULL when all are in use. */
+static ash_version *choose_version(ash_versions *v, bool wanted, int64_t now_ms)
 {
     ash_version *best = NULL;
+    bool best_is_asked_for = false;
     size_t end = wanted ? WANTED : ASH_VERSIONS_KEPT;
     for (size_t i = wanted ? 0 : WANTED; i < end; i++) {
         ash_version *k = &v->kept[i];
         if (k->view == NULL)
             return k;
-        if (!k->in_use && (best == NULL || k->used_ms < best->used_ms))
+        if (k->in_use)
+            continue;
+        bool asked_for = is_asked_for(v, k, now_ms);
+        if (best == NULL || asked_for < best_is_asked_for ||
+            (asked_for == best_is_asked_for && k->used_ms < best->used_ms)) {
             best = k;
+            best_is_asked_for = asked_for;
+        }
     }
     return best;
 }
@@ -202,7 +220,7 @@ static ash_view *promote(ash_versions *v, ash_version *k)
 {
     if (k == NULL || k < v->kept + WANTED || k->in_use)
         return NULL;
-    ash_version *to = choose_version(v, true);
+    ash_version *to = choose_version(v, true, ash__clock_ms());
     if (to == NULL)
         return NULL;
     ash_view *over = to->view;
@@ -288,7 +306,7 @@ static ash_view *put_version(ash_versions *v, uint64_t file, ash_view *view)
     int64_t now_ms = ash__clock_ms();
     ash_view *over = view;
     ash__gate_lock(v->gate);
-    ash_version *k = choose_version(v, is_wanted(v, file, now_ms));
+    ash_version *k = choose_version(v, is_wanted(v, file, now_ms), now_ms);
     if (k != NULL) {
         over = k->view;
         *k = (ash_version){view, file, ash__view_commit(view), now_ms, now_ms, false};

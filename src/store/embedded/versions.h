@@ -11,9 +11,11 @@
  * chunks of that file reads the version that belongs to what it was given.
  *
  * Bounded: ASH_VERSIONS_SEEN files documents, ASH_VERSIONS_KEPT snapshots, each for ten seconds
- * after its last use and for ten minutes in all.  What is over that is forgotten, oldest first;
- * then the chunks are the newest ones, as without all this.  Costs nothing to whoever names no
- * reader, and to the others a lock for each files document and each batch of them.
+ * after its last use and for ten minutes in all.  What is over that is forgotten: first what nobody
+ * who was given the file would be shown, then the oldest; the chunks are then the newest ones, as
+ * without all this.
+ * Costs nothing to whoever names no reader, and to the others a lock for each files document and each
+ * batch of them.
  *
  * A version keeps the space of what was deleted.  On a full disk those are let go at once that
  * nobody can ask for: no other client was given the file before it changed, and none is in the
