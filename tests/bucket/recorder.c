@@ -135,9 +135,17 @@ static void rec_close(ash_store *store)
     (void)store; /* recorder_free() does it */
 }
 
+/* Questions about the whole store have no deadline of the bucket's. */
+static int rec_maintain(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
+                        bson_t *out, ash_error *err)
+{
+    return of(store)->inner->ops->maintain(of(store)->inner, action, progress, ctx, out, err);
+}
+
 static const ash_store_ops recording_ops = {.close = rec_close,
                                             .capabilities = rec_capabilities,
                                             .find = rec_find,
+                                            .maintain = rec_maintain,
                                             .insert = rec_insert,
                                             .update = rec_update,
                                             .remove = rec_remove,
