@@ -22,16 +22,14 @@ DOCUMENTS = {
     "length-of-truth": {"length": True},
     "chunks-of-nothing": {"chunkSize": 0},
     "chunks-below-zero": {"chunkSize": -261120},
-    "chunks-too-large": {"chunkSize": bson.Int64(2**32 + 261120)},
     "chunks-of-letters": {"chunkSize": "1"},
-    "date-of-letters": {"uploadDate": "today"},
-    "name-of-digits": {"filename": 5},
 }
 # Possible by themselves, but not with the chunks that there are.
 LENGTHS = {
     "far-too-long": {"length": bson.Int64(2**50), "chunkSize": 2**20},
     "too-short": {"length": 300000},
     "one-large-chunk": {"chunkSize": 2**25},
+    "chunks-too-large": {"chunkSize": bson.Int64(2**32 + 261120)},
 }
 CHUNKS = {
     "without-data": {"$unset": {"data": 1}},

@@ -12,8 +12,8 @@ a() {
 
 start_server "$scratch/store" || exit 1
 head -c 600000 /dev/urandom >"$scratch/whole"
-a put "$scratch/whole" a-whole
-a put "$scratch/whole" z-whole
+a -q put "$scratch/whole" a-whole
+a -q put "$scratch/whole" z-whole
 $python "$here/damage.py" "mongodb://$server_address/" >"$scratch/damaged" || exit 1
 
 case_lists_pass_damaged_files_over() {

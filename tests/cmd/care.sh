@@ -208,10 +208,11 @@ case_sweep_deletes_expired_files() {
 }
 
 case_a_dry_sweep_tells_of_what_is_young() {
-    command -v python3 >/dev/null || skip "no python3"
-    python3 -c 'import pymongo' 2>/dev/null || skip "no pymongo"
+    python=/usr/bin/python3
+    [ -x $python ] || python=python3
+    $python -c 'import pymongo' 2>/dev/null || skip "no pymongo"
     start_server "$scratch/young"
-    python3 - "mongodb://$server_address/" <<'END'
+    $python - "mongodb://$server_address/" <<'END'
 import bson, pymongo, sys
 chunks = pymongo.MongoClient(sys.argv[1]).test.fs.chunks
 chunks.insert_one({"files_id": bson.ObjectId(), "n": 0, "data": b"x" * 2048})
