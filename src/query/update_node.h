@@ -69,7 +69,7 @@ struct ash_update {
     ash_array_filter *filters;
     uint32_t filter_count;
     bool uses_position;
-    const char *dollar_path; /* one that no document but a new one may have; or NULL */
+    const char *dollar_path;  /* one that no document but a new one may have; or NULL */
     ash_update_stage *stages; /* pipeline */
     uint32_t stage_count;
 };

@@ -14,8 +14,8 @@
  * after its last use and for ten minutes in all.  What is over that is forgotten: first what nobody
  * who was given the file would be shown, then the oldest; the chunks are then the newest ones, as
  * without all this.
- * Costs nothing to whoever names no reader, and to the others a lock for each files document and each
- * batch of them.
+ * Costs nothing to whoever names no reader, and to the others a lock for each files document and
+ * each batch of them.
  *
  * A version keeps the space of what was deleted.  On a full disk those are let go at once that
  * nobody can ask for: no other client was given the file before it changed, and none is in the
