@@ -160,22 +160,36 @@ static const char *judge_order(const walk *w, const uint8_t *page, bool is_leaf,
 
 /* ---- the walk ---- */
 
+/* How many pages a value has, of which the first is the page; 0: that cannot be.  They may be more
+ * than it needs: LMDB leaves it where it is when the commit that wrote it makes it shorter. */
+static uint64_t big_pages(walk *w, uint64_t page, uint32_t len, range r)
+{
+    uint64_t needed = ((uint64_t)ASH_PAGE_HEADER + len + w->c->page_bytes - 1) / w->c->page_bytes;
+    uint8_t header[ASH_PAGE_HEADER];
+    if (page < 2 || page > w->c->last) {
+        page_found(w, page, r, "it is not among the file's pages");
+        return 0;
+    }
+    if (!read_at(w, page, header, sizeof header, r))
+        return 0;
+    if (ash__get_le64(header) != page || ash__page_flags(header) != ASH_PAGE_OVERFLOW ||
+        ash__get_le32(header + 12) < needed) {
+        page_found(w, page, r, "its header is damaged");
+        return 0;
+    }
+    return ash__get_le32(header + 12);
+}
+
 /* A value on pages of its own; NULL when it cannot be had. */
 static uint8_t *big_value(walk *w, ash_doc key, uint32_t len, range r)
 {
     uint64_t page = ash__get_le64(key.data + key.len);
-    uint64_t count = ((uint64_t)ASH_PAGE_HEADER + len + w->c->page_bytes - 1) / w->c->page_bytes;
-    if (!own(w, page, count, r))
+    uint64_t count = big_pages(w, page, len, r);
+    if (count == 0 || !own(w, page, count, r))
         return NULL;
     w->overflows += count;
     uint8_t *all = ash__try_alloc(ASH_PAGE_HEADER + (size_t)len);
     if (all == NULL || !read_at(w, page, all, ASH_PAGE_HEADER + (size_t)len, r)) {
-        ash__free(all);
-        return NULL;
-    }
-    if (ash__get_le64(all) != page || ash__page_flags(all) != ASH_PAGE_OVERFLOW ||
-        ash__get_le32(all + 12) != count) {
-        page_found(w, page, r, "its header is damaged");
         ash__free(all);
         return NULL;
     }
