@@ -144,7 +144,14 @@ case_server_dies_under_a_command() {
         echo $number >"$scratch/many/$number"
     done
     start_server "$scratch/dies"
-    (sleep 0.3 && kill -9 "$server_pid") &
+    # As soon as some files have come.
+    (
+        tries=0
+        while [ $tries -lt 2000 ] && [ "$("$ASHLAR" -s "$scratch/dies" ls many 2>/dev/null | wc -l)" -lt 5 ]; do
+            tries=$((tries + 1))
+        done
+        kill -9 "$server_pid"
+    ) &
     expect_status 3 timeout 60 "$ASHLAR" -s "$scratch/dies" put -r "$scratch/many" many
     wait
     grep -q 'out of reach' "$scratch/err"
