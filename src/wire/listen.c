@@ -115,8 +115,8 @@ static int listen_error(int errno_value, const char *text, ash_error *err)
     return ash__fail(err, ASH_ENETWORK, "cannot listen on %s: %s", text, strerror(errno_value));
 }
 
-/* A socket that listens, or -1 and errno. */
-static int listen_on(const any_address *a)
+/* A socket that listens (or only has the address, if l says so), or -1 and errno. */
+static int listen_on(const ash_listeners *l, const any_address *a)
 {
     socklen_t len = a->any.sa_family == AF_INET ? sizeof a->v4 : sizeof a->v6;
     int on = 1;
@@ -126,7 +126,7 @@ static int listen_on(const any_address *a)
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (a->any.sa_family == AF_INET6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    if (bind(fd, &a->any, len) != 0 || listen(fd, BACKLOG) != 0) {
+    if (bind(fd, &a->any, len) != 0 || (!l->only_bind && listen(fd, BACKLOG) != 0)) {
         int saved = errno;
         close(fd);
         errno = saved;
@@ -162,13 +162,13 @@ static int add_localhost(ash_listeners *l, uint16_t port, ash_error *err)
         int rc = to_address("127.0.0.1", port, &v4, err);
         if (rc != 0)
             return rc;
-        int fd = listen_on(&v4);
+        int fd = listen_on(l, &v4);
         if (fd < 0)
             return listen_error(errno, "127.0.0.1", err);
         uint16_t real_port = keep(l, fd, false, NULL);
         if ((rc = to_address("::1", real_port, &v6, err)) != 0)
             return rc;
-        fd = listen_on(&v6);
+        fd = listen_on(l, &v6);
         if (fd >= 0) {
             keep(l, fd, false, NULL);
             return 0;
@@ -197,7 +197,7 @@ int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err)
         return add_localhost(l, port, err);
     if ((rc = to_address(host, port, &a, err)) != 0)
         return rc;
-    int fd = listen_on(&a);
+    int fd = listen_on(l, &a);
     if (fd < 0)
         return listen_error(errno, text, err);
     keep(l, fd, false, NULL);

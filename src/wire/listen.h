@@ -21,6 +21,7 @@ typedef struct ash_listener {
 typedef struct ash_listeners {
     ash_listener items[ASH_MAX_LISTENERS];
     size_t count;
+    bool only_bind; /* have the addresses, and let nobody connect */
 } ash_listeners;
 
 /* Add what a text names: see ash_server_options.listen, and for the errors ash__server_start. */

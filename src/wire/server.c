@@ -167,7 +167,7 @@ static int open_listeners(ash_server *s, ash_error *err)
 
 int ash__server_try_addresses(const char *const *listen, size_t count, ash_error *err)
 {
-    ash_listeners tried = {.count = 0};
+    ash_listeners tried = {.only_bind = true};
     int rc = 0;
     for (size_t i = 0; i < count && rc == 0; i++)
         rc = ash__listeners_add(&tried, listen[i], err);

@@ -57,7 +57,8 @@ typedef struct ash_server_options {
 int ash__server_start(ash_store *store, const ash_server_options *opts, ash_server **out,
                       ash_error *err);
 
-/* Would they do?  Listens on each for a moment; errors as of ash__server_start. */
+/* Would they do?  Takes each for a moment, in which nobody can connect; errors as of
+ * ash__server_start. */
 int ash__server_try_addresses(const char *const *listen, size_t count, ash_error *err);
 
 /* What it listens on ("127.0.0.1:27017", "/srv/files/socket"), with the ports really used.
