@@ -37,6 +37,14 @@ size_t ash__text_char(const char *text, size_t len_bytes)
     return overlong || surrogate || too_large ? 0 : size;
 }
 
+size_t ash__text_good(const char *text, size_t len_bytes)
+{
+    size_t good = 0, step;
+    while ((step = ash__text_char(text + good, len_bytes - good)) > 0)
+        good += step;
+    return good;
+}
+
 void ash__text_trim(char *text)
 {
     size_t len = strlen(text), at = len;

@@ -9,6 +9,9 @@
 /* Bytes of the character that text begins with; 0 when it begins with none (or len_bytes is 0). */
 size_t ash__text_char(const char *text, size_t len_bytes);
 
+/* Bytes at the start of text that are whole characters: len_bytes when all of it is UTF-8. */
+size_t ash__text_good(const char *text, size_t len_bytes);
+
 /* Drop the beginning of a character from the end of a text that was cut. */
 void ash__text_trim(char *text);
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "bson/compare.h"
 #include "bucket/bucket.h"
 
@@ -106,7 +107,9 @@ int ash__filename_check(const char *filename, ash_error *err)
     size_t len = strlen(filename);
     if (len > ASH_DOC_MAX_BYTES / 2)
         return ash__fail(err, ASH_ETOOBIG, "file name of %zu bytes is too long", len);
-    if (!bson_utf8_validate(filename, len, false))
-        return ash__fail(err, ASH_EINVAL, "file name is not valid UTF-8");
+    size_t good = ash__text_good(filename, len);
+    if (good < len)
+        return ash__fail(err, ASH_EINVAL, "file name is not UTF-8 (byte %zu is 0x%02x)", good,
+                         (unsigned char)filename[good]);
     return 0;
 }

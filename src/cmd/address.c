@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -79,18 +80,9 @@ int ash__cmd_number(const ash_cmd *cmd, const char *option, const char *text, in
 
 int ash__cmd_check_name(const char *name, ash_error *err)
 {
-    size_t len = strlen(name), good = 0;
-    if (bson_utf8_validate(name, len, false))
+    size_t len = strlen(name), good = ash__text_good(name, len);
+    if (good == len)
         return 0;
-    /* A character ends at most four bytes on: whatever validates up to there is good. */
-    while (good < len) {
-        size_t step = 1;
-        while (step <= 4 && good + step <= len && !bson_utf8_validate(name + good, step, false))
-            step++;
-        if (step > 4 || good + step > len)
-            break;
-        good += step;
-    }
     return ash__fail(err, ASH_EINVAL,
                      "the name is not UTF-8 (byte %zu is 0x%02x); names in a bucket must be", good,
                      (unsigned char)name[good]);

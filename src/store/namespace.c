@@ -2,6 +2,7 @@
 #include "store/ops.h"
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -40,4 +41,20 @@ int ash__namespace_check(const char *db, const char *coll, ash_error *err)
                                 "bytes",
                                 NAMESPACE_MAX_BYTES);
     return 0;
+}
+
+static int check_utf8(const char *what, const char *name, ash_error *err)
+{
+    size_t len = strlen(name), good = ash__text_good(name, len);
+    if (good == len)
+        return 0;
+    return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+                            "invalid %s name: it is not UTF-8 (byte %zu is 0x%02x)", what, good,
+                            (unsigned char)name[good]);
+}
+
+int ash__namespace_check_new(const char *db, const char *coll, ash_error *err)
+{
+    int result = check_utf8("database", db, err);
+    return result == 0 ? check_utf8("collection", coll, err) : result;
 }

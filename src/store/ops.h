@@ -161,6 +161,9 @@ ash_cursor *ash__cursor_from_array(ash_store *store, bson_t *docs);
 /* For decorators and backends: hand a call on with checked, complete options (the public functions
  * do just this). */
 int ash__namespace_check(const char *db, const char *coll, ash_error *err);
+/* Beyond that, for what is about to be made: no driver can list a name that is not UTF-8.  What has
+ * one already can be read and dropped. */
+int ash__namespace_check_new(const char *db, const char *coll, ash_error *err);
 
 /* For a server, before its first client: operations will name their reader. */
 void ash__store_expect_readers(ash_store *store);

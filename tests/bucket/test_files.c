@@ -264,6 +264,31 @@ static void test_bucket_files__everything_is_there_after_reopening(void **state)
     ash__free(data);
 }
 
+/* Other programs' files may be called so: they are found and deleted by id. */
+static void test_bucket_files__a_name_that_is_not_utf8_is_no_end(void **state)
+{
+    fixture *f = *state;
+    ash_file *file = NULL;
+    bson_value_t id;
+    support_put(f, "cafe", "content", 7, &id);
+    bson_t *filter = BCON_NEW("filename", "cafe");
+    bson_t *bad = BCON_NEW("$set", "{", "filename", "caf\xe9", "}");
+    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
+    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(bad);
+    update.value.v_doc.data_len = bad->len;
+    assert_ok(ash_collection_update(f->files, filter, &update, NULL, NULL, &f->err), &f->err);
+    bson_destroy(filter);
+    bson_destroy(bad);
+    support_expect(f, &id, "content", 7);
+    assert_ok(ash_bucket_get_file(f->bucket, &id, true, &file, &f->err), &f->err);
+    assert_string_equal(ash_file_filename(file), "caf\xe9");
+    ash_file_free(file);
+    assert_ok(ash_bucket_rename(f->bucket, &id, "caf\xc3\xa9", NULL, &f->err), &f->err);
+    support_expect_name(f, "caf\xc3\xa9", -1, "content", 7);
+    assert_ok(ash_bucket_delete(f->bucket, &id, NULL, &f->err), &f->err);
+    bson_value_destroy(&id);
+}
+
 int main(void)
 {
 #define T(name)                                                                                    \
@@ -282,6 +307,7 @@ int main(void)
         T(buckets_are_apart),
         T(bucket_options_are_checked),
         T(extra_root_fields_are_kept_and_shown),
+        T(a_name_that_is_not_utf8_is_no_end),
         T(everything_is_there_after_reopening),
     };
     return cmocka_run_group_tests_name("bucket files", tests, NULL, NULL);

@@ -43,6 +43,18 @@ case_name_that_is_not_utf8_is_refused() {
     ! a ls bad | grep -q .
 }
 
+case_a_folder_with_a_name_that_is_not_utf8() {
+    mkdir "$scratch/odd"
+    bad="$scratch/odd/$(printf 'b\377d')"
+    echo bad >"$bad" 2>/dev/null || skip "this file system takes no such name"
+    echo one >"$scratch/odd/a"
+    echo two >"$scratch/odd/c"
+    expect_status 3 "$ASHLAR" -s "$scratch/odd-store" put -r "$scratch/odd"
+    grep -q 'the name is not UTF-8 (byte 1 is 0xff)' "$scratch/err"
+    grep -q 'kept 2 files' "$scratch/out"
+    [ "$("$ASHLAR" -s "$scratch/odd-store" ls)" = "$(printf 'a\nc')" ]
+}
+
 case_json_is_one_document() {
     echo content >"$scratch/in"
     for text in '[1]' '5' '' '{' '{"a": 1} {"b": 2}' '{"a": 1} x'; do

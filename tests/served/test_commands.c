@@ -185,11 +185,45 @@ static void test_served_commands__unknown_ones_tell_the_time(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, served_setup, served_teardown)
 
+static int32_t run_built(served *s, const char *db, bson_t *command)
+{
+    bson_t reply;
+    int32_t code = 0;
+    if (served_run(s, db, command, &reply, &code))
+        code = 0;
+    bson_destroy(&reply);
+    bson_destroy(command);
+    return code;
+}
+
+/* What a client of bytes may send, and no driver could list. */
+static void test_served_commands__names_that_are_not_utf8(void **state)
+{
+#define BAD "caf\xe9"
+    served *s = *state;
+    assert_ok(served_insert(s->own, NULL, "{'_id': 1}", &s->err), &s->err);
+    assert_int_equal(run_built(s, "test", BCON_NEW("create", BAD)), 73);
+    assert_int_equal(run_built(s, BAD, BCON_NEW("create", "things")), 73);
+    assert_int_equal(
+        run_built(s, "admin", BCON_NEW("renameCollection", "test.things", "to", "test." BAD)), 73);
+    assert_int_equal(run_built(s, "test",
+                               BCON_NEW("aggregate", "things", "pipeline", "[", "{", "$out", BAD,
+                                        "}", "]", "cursor", "{", "}")),
+                     73);
+    assert_int_equal(run_built(s, "test",
+                               BCON_NEW("createIndexes", "things", "indexes", "[", "{", "key", "{",
+                                        "a", BCON_INT32(1), "}", "name", BAD, "}", "]")),
+                     67);
+    assert_int_equal(run_built(s, "test", BCON_NEW("count", BAD)), 0);
+#undef BAD
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_served_commands__what_is_not_done_is_refused),
         TEST(test_served_commands__listings_come_whole),
+        TEST(test_served_commands__names_that_are_not_utf8),
         TEST(test_served_commands__a_dropped_bucket_leaves_nothing),
         TEST(test_served_commands__numbers_at_their_ends),
         TEST(test_served_commands__unknown_ones_tell_the_time),

@@ -3,6 +3,7 @@
 #include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/views.h"
+#include "store/ops.h"
 
 #include <string.h>
 
@@ -156,6 +157,8 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
         return ash__fail_server(err, ASH_ENOTFOUND, 26, "Source collection %s.%s does not exist",
                                 n->db, n->coll);
     rc = ash__view_refuse(from, err);
+    if (rc == 0)
+        rc = ash__namespace_check_new(n->to_db, n->to_coll, err);
     if (rc != 0)
         return rc;
     if (from == to)

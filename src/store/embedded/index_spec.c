@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/index_spec.h"
 
+#include "base/text.h"
 #include "bson/builder.h"
 #include "query/match.h"
 
@@ -99,6 +100,10 @@ static int check_name(const spec_fields *f, bool is_id, ash_error *err)
         return ash__fail_server(err, ASH_EINVAL, 67, "index name cannot be empty");
     if (strlen(name) != len)
         return ash__fail_server(err, ASH_EINVAL, 67, "index names cannot contain NUL characters");
+    size_t good = ash__text_good(name, len);
+    if (good < len)
+        return ash__fail_server(err, ASH_EINVAL, 67, "index name is not UTF-8 (byte %zu is 0x%02x)",
+                                good, (unsigned char)name[good]);
     if (strcmp(name, "*") == 0)
         return ash__fail_server(err, ASH_EINVAL, 2, "The index name '*' is not valid.");
     if (!is_id && strcmp(name, "_id_") == 0)

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "store/ops.h"
 
 enum { CHUNK_BYTES = 512 };
 
@@ -95,7 +96,9 @@ int ash__oplog_create(ash_writer *w, const char *db, const char *name, const bso
                       const ash_coll **out, ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    int rc = ash__catalog_create(w, db, name, options, out, err);
+    int rc = ash__namespace_check_new(db, name, err);
+    if (rc == 0)
+        rc = ash__catalog_create(w, db, name, options, out, err);
     if (rc != 0)
         return rc;
     ash__builder_begin(&b);
