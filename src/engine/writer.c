@@ -154,10 +154,11 @@ static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
         q->applied++;
         if (q->commit_by == 0)
             q->commit_by = ash__clock_ms() + w->engine->opts.interval_ms;
-    } else if (apply->result != 0 || !w->fresh) {
+    } else if (!w->fresh) {
         done(apply);
         return;
     }
+    /* What changed nothing, and what failed, too: it saw what those before it have not told yet. */
     if (apply->ack == ASH_ACK_APPLIED) {
         q->acked += changed;
         done(apply);
@@ -411,7 +412,7 @@ static int await(ash_queue *q, ash_apply *apply, int64_t deadline_ms, ash_error 
             list_remove(&q->settled, apply);
             if (apply->turn == NULL)
                 return ash__fail(err, ASH_ETIMEOUT, "timed out waiting for the disk");
-            apply->turn->late = true;
+            apply->turn->late = apply->result == 0;
             break;
         }
     }
