@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     const char *base = getenv("TMPDIR");
     char folder[300];
     snprintf(folder, sizeof folder, "%s/ashlar-model-XXXXXX", base == NULL ? "/tmp" : base);
-    if (mkdtemp(folder) == NULL || !real_open(&s.r, folder)) {
+    if (mkdtemp(folder) == NULL || !real_open(&s.r, folder, NULL)) {
         fprintf(stderr, "cannot make a store in %s\n", folder);
         return 2;
     }

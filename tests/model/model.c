@@ -16,6 +16,17 @@ void model_clear(model *m)
     memset(m, 0, sizeof *m);
 }
 
+void model_copy(model *to, const model *from)
+{
+    *to = *from;
+    to->capacity = from->count + 1;
+    to->docs = malloc(to->capacity * sizeof(bson_t *));
+    for (uint32_t i = 0; i < from->count; i++)
+        to->docs[i] = bson_copy(from->docs[i]);
+    for (uint32_t i = 0; i < from->index_count; i++)
+        to->indexes[i] = bson_copy(from->indexes[i]);
+}
+
 static void delete (model *m, uint32_t at)
 {
     bson_destroy(m->docs[at]);

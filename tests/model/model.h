@@ -28,6 +28,7 @@ typedef struct answer {
 enum { COPIES = 3 }; /* of the collection, each with its own indexes */
 
 void model_clear(model *m);
+void model_copy(model *to, const model *from); /* to: not initialised */
 /* Does the step and says what a store must answer; naive_unsure says that nobody knows, and the
  * model is then unchanged. */
 answer model_step(model *m, const mv *step);

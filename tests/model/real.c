@@ -5,16 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool real_open(real *r, const char *folder)
+ash_store_options real_options(void)
 {
-    static const char *names[COPIES] = {"c0", "c1", "c2"};
-    ash_error err = ASH_ERROR_INIT;
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
     opts.durability = ASH_DURABILITY_INTERVAL;
     opts.map_bytes = INT64_C(1) << 30;
     opts.segment_bytes = INT64_C(8) << 20;
+    return opts;
+}
+
+bool real_open(real *r, const char *folder, const ash_store_options *opts)
+{
+    static const char *names[COPIES] = {"c0", "c1", "c2"};
+    ash_error err = ASH_ERROR_INIT;
+    r->opts = opts == NULL ? real_options() : *opts;
     r->folder = strdup(folder);
-    if (ash_store_open(folder, &opts, &r->store, &err) != 0) {
+    if (ash_store_open(folder, &r->opts, &r->store, &err) != 0) {
         fprintf(stderr, "cannot open %s: %s\n", folder, err.text);
         return false;
     }
@@ -197,7 +203,9 @@ static void distinct(call *k)
 
 static void insert(call *k)
 {
-    result(k, ash_collection_insert_one(k->c, part(k, "insert"), NULL, &k->err));
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    opts.op.transaction = k->r->transaction;
+    result(k, ash_collection_insert_one(k->c, part(k, "insert"), &opts, &k->err));
     k->a.n = !k->a.failed;
 }
 
@@ -214,6 +222,7 @@ static void update(call *k)
 {
     ash_update_options opts = ASH_UPDATE_OPTIONS_INIT;
     ash_write_result r;
+    opts.op.transaction = k->r->transaction;
     opts.multi = flag(k, "multi");
     opts.upsert = flag(k, "upsert");
     opts.array_filters = part(k, "arrayFilters");
@@ -233,6 +242,7 @@ static void modify(call *k)
     bson_t value;
     bool found = false;
     bson_value_t u;
+    opts.op.transaction = k->r->transaction;
     opts.sort = part(k, "sort");
     opts.projection = part(k, "projection");
     opts.remove = !flag(k, "u");
@@ -259,6 +269,7 @@ static void remove_docs(call *k)
 {
     ash_remove_options opts = ASH_REMOVE_OPTIONS_INIT;
     ash_write_result r;
+    opts.op.transaction = k->r->transaction;
     opts.just_one = flag(k, "one");
     opts.hint = k->use_hint;
     ash_write_result_init(&r);
@@ -277,8 +288,9 @@ static void create_index(call *k)
 static void reopen(call *k)
 {
     char *folder = pool_text(k->r->folder);
+    ash_store_options opts = k->r->opts;
     real_close(k->r);
-    result(k, real_open(k->r, folder) ? 0 : -1);
+    result(k, real_open(k->r, folder, &opts) ? 0 : -1);
 }
 
 answer real_step(real *r, uint32_t copy, const mv *step, const char *hint, char *text,

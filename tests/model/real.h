@@ -10,11 +10,15 @@
 
 typedef struct real {
     char *folder;
+    ash_store_options opts;
     ash_store *store;
     ash_collection *copies[COPIES];
+    ash_transaction *transaction; /* that the following writes belong to; NULL: each is its own */
 } real;
 
-bool real_open(real *r, const char *folder);
+ash_store_options real_options(void);
+/* opts: NULL for the above. */
+bool real_open(real *r, const char *folder, const ash_store_options *opts);
 void real_close(real *r);
 /* Empty collections without indexes; most: capped at so many documents, 0 = not capped. */
 bool real_reset(real *r, uint32_t most);

@@ -65,7 +65,8 @@ static void print_answer(const char *who, const answer *a, const char *text)
         printf("#     %s\n", mv_text(a->docs->items[i]));
 }
 
-static bool check(scenario *s, const mv *step, const answer *want, uint32_t copy, const char *hint)
+bool scenario_check(scenario *s, const mv *step, const answer *want, uint32_t copy,
+                    const char *hint)
 {
     char text[400];
     if (want->natural && hint == NULL)
@@ -112,40 +113,52 @@ static bool holds_all(const mv *spec)
            mv_get(spec, "key")->items[0]->type != BSON_TYPE_UTF8;
 }
 
-static bool check_read(scenario *s, const mv *step, const answer *want)
+bool scenario_check_read(scenario *s, const mv *step, const answer *want)
 {
     bool hinted = strcmp(step->names[0], "find") == 0 && !want->natural;
     for (uint32_t copy = 0; copy < COPIES; copy++) {
-        if (!check(s, step, want, copy, NULL))
+        if (!scenario_check(s, step, want, copy, NULL))
             return false;
     }
     if (!hinted)
         return true;
     const mv *sort = mv_get(step, "sort");
     if (mv_get(step, "projection") == NULL && (sort == NULL || sort->count > 0) &&
-        !check(s, step, want, 2, REAL_PIPELINE))
+        !scenario_check(s, step, want, 2, REAL_PIPELINE))
         return false;
-    if (!check(s, step, want, 1, "_id_") || !check(s, step, want, 2, "$natural"))
+    if (!scenario_check(s, step, want, 1, "_id_") || !scenario_check(s, step, want, 2, "$natural"))
         return false;
     for (uint32_t i = 0; i < s->m.index_count; i++) {
         const mv *spec = mv_parse(s->m.indexes[i]);
         uint32_t copy = s->m.index_on[i] == COPIES ? 1 : s->m.index_on[i];
         if (holds_all(spec) &&
-            !check(s, step, want, copy, (const char *)mv_get(spec, "name")->data))
+            !scenario_check(s, step, want, copy, (const char *)mv_get(spec, "name")->data))
             return false;
     }
     return true;
 }
 
+uint32_t scenario_copies(const model *m, const mv *step, const answer *want)
+{
+    const uint32_t all = (1U << COPIES) - 1;
+    const mv *index = mv_get(step, "index");
+    if (strcmp(step->names[0], "drop") == 0) {
+        int64_t at = step->items[0]->i;
+        if (at >= (int64_t)m->index_count)
+            return 0;
+        return m->index_on[at] == COPIES ? all : 1U << m->index_on[at];
+    }
+    uint32_t copies = want->only >= 0 ? 1U << want->only : all;
+    if (index != NULL && mv_get(index, "unique") == NULL)
+        copies &= 1U << mv_get(step, "on")->i;
+    return copies;
+}
+
 static bool check_write(scenario *s, const mv *step, const answer *want)
 {
-    const mv *index = mv_get(step, "index");
-    bool everywhere = index == NULL || mv_get(index, "unique") != NULL;
+    uint32_t copies = scenario_copies(&s->m, step, want);
     for (uint32_t copy = 0; copy < COPIES; copy++) {
-        if ((!everywhere && mv_get(step, "on")->i != copy) ||
-            (want->only >= 0 && want->only != (int)copy))
-            continue;
-        if (!check(s, step, want, copy, NULL))
+        if ((copies >> copy & 1) != 0 && !scenario_check(s, step, want, copy, NULL))
             return false;
     }
     for (uint32_t copy = 0; copy < COPIES; copy++) {
@@ -157,12 +170,12 @@ static bool check_write(scenario *s, const mv *step, const answer *want)
 
 static bool drop_index(scenario *s, const mv *step)
 {
-    int64_t at = step->items[0]->i;
-    if (at < (int64_t)s->m.index_count) {
-        const char *name = (const char *)mv_get(mv_parse(s->m.indexes[at]), "name")->data;
-        uint32_t on = s->m.index_on[at];
+    uint32_t copies = scenario_copies(&s->m, step, NULL);
+    if (copies != 0) {
+        const mv *spec = mv_parse(s->m.indexes[step->items[0]->i]);
+        const char *name = (const char *)mv_get(spec, "name")->data;
         for (uint32_t copy = 0; copy < COPIES; copy++) {
-            if ((on == COPIES || on == copy) && !real_drop_index(&s->r, copy, name)) {
+            if ((copies >> copy & 1) != 0 && !real_drop_index(&s->r, copy, name)) {
                 if (s->loud)
                     printf("# cannot drop index %s of copy %u\n", name, copy);
                 return false;
@@ -171,6 +184,12 @@ static bool drop_index(scenario *s, const mv *step)
     }
     model_step(&s->m, step);
     return true;
+}
+
+bool scenario_is_read(const mv *step)
+{
+    const char *kind = step->names[0];
+    return strcmp(kind, "find") == 0 || strcmp(kind, "count") == 0 || strcmp(kind, "distinct") == 0;
 }
 
 bool scenario_step(scenario *s, const bson_t *bytes)
@@ -188,9 +207,8 @@ bool scenario_step(scenario *s, const bson_t *bytes)
         if (naive_unsure) {
             s->left_open++;
             same = true;
-        } else if (strcmp(kind, "find") == 0 || strcmp(kind, "count") == 0 ||
-                   strcmp(kind, "distinct") == 0) {
-            same = check_read(s, step, &want);
+        } else if (scenario_is_read(step)) {
+            same = scenario_check_read(s, step, &want);
         } else {
             same = check_write(s, step, &want);
         }

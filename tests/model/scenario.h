@@ -16,6 +16,15 @@ typedef struct scenario {
     uint64_t left_open; /* steps that nobody knows the answer of */
 } scenario;
 
+/* The parts of a step, for who does them one by one.  want: what model_step() said; hint: an
+ * index's name or NULL.  The first two are false when the store differs. */
+bool scenario_check(scenario *s, const mv *step, const answer *want, uint32_t copy,
+                    const char *hint);
+bool scenario_check_read(scenario *s, const mv *step, const answer *want);
+bool scenario_is_read(const mv *step);
+/* The copies on which a write is done, a bit each.  Ask before the model drops an index. */
+uint32_t scenario_copies(const model *m, const mv *step, const answer *want);
+
 /* One step; false when the store differs. */
 bool scenario_step(scenario *s, const bson_t *step);
 /* From empty collections; the number of the step that differs, or -1. */
