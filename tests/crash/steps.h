@@ -6,6 +6,7 @@
 
 #include <ashlar/bucket.h>
 
+#include "checked.h"
 #include "model.h"
 
 /* The handles of one thread. */
@@ -31,8 +32,6 @@ bool steps_compare(worker *w, const model *m, ash_error *err);
 /* One file or document that the model has; ASH_ECONDITION when it is another. */
 bool steps_same_file(worker *w, const model *m, int slot, ash_error *err);
 bool steps_same_doc(worker *w, const model *m, int slot, ash_error *err);
-/* The engine's own check of everything. */
-bool steps_check(ash_store *store, ash_error *err);
 
 /* Run `threads` threads of `count` steps each on models[], each acknowledged by one write of
  * {thread, steps done} (two uint32) to `acks`.  The store is closed and opened again `reopens`
