@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw */
-
 #include "gen.h"
-#include "scenario.h"
+#include "kills.h"
 
-#include <ftw.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,17 +13,20 @@
 /* Random steps on an embedded store against the naive evaluator.
  *
  * usage: model-documents [--seed N] [--steps M] [--seconds S] [--episode E] [--test]
+ *        model-documents --kills [--seed N] [--seconds S]
  *
  * A run is a row of episodes, each from empty collections; --episode replays one of them.  --test
  * runs a list of fixed seeds and one random seed, for M steps each.  When the store differs, the
- * smallest list of steps that still shows it is printed, and the exit status is 1. */
+ * smallest list of steps that still shows it is printed, and the exit status is 1.  --kills lets
+ * processes do the steps that are killed at random moments (kills.h); a store that differs is
+ * kept. */
 
-enum { EPISODE_STEPS = 150, EPISODE_INSERTS = 14 };
+enum { EPISODE_STEPS = 150, EPISODE_INSERTS = 14, KILLS_SECONDS = 10 };
 
 typedef struct options {
     uint64_t seed;
     int64_t steps, seconds, episode;
-    bool test, seeded;
+    bool test, seeded, kills;
 } options;
 
 static int64_t now(void)
@@ -137,20 +137,15 @@ static bool run_test(scenario *s, const options *o)
     return all;
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 static bool read_options(int argc, char **argv, options *o)
 {
-    static const struct option names[] = {
-        {"seed", required_argument, NULL, 's'},    {"steps", required_argument, NULL, 'm'},
-        {"seconds", required_argument, NULL, 't'}, {"episode", required_argument, NULL, 'e'},
-        {"test", no_argument, NULL, 'T'},          {0}};
+    static const struct option names[] = {{"seed", required_argument, NULL, 's'},
+                                          {"steps", required_argument, NULL, 'm'},
+                                          {"seconds", required_argument, NULL, 't'},
+                                          {"episode", required_argument, NULL, 'e'},
+                                          {"test", no_argument, NULL, 'T'},
+                                          {"kills", no_argument, NULL, 'k'},
+                                          {0}};
     int c;
     while ((c = getopt_long(argc, argv, "", names, NULL)) != -1) {
         if (c == 's') {
@@ -164,6 +159,8 @@ static bool read_options(int argc, char **argv, options *o)
             o->episode = strtoll(optarg, NULL, 10);
         else if (c == 'T')
             o->test = true;
+        else if (c == 'k')
+            o->kills = true;
         else
             return false;
     }
@@ -172,26 +169,39 @@ static bool read_options(int argc, char **argv, options *o)
     return optind == argc;
 }
 
+static bool run_steps(const char *folder, const options *o)
+{
+    scenario s = {.loud = true};
+    if (!real_open(&s.r, folder, NULL))
+        return false;
+    bool same = o->test ? run_test(&s, o) : run(&s, o->seeded ? o->seed : random_seed(), o);
+    model_clear(&s.m);
+    real_close(&s.r);
+    return same;
+}
+
 int main(int argc, char **argv)
 {
     options o = {.episode = -1};
-    scenario s = {.loud = true};
     if (!read_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: %s [--seed N] [--steps M] [--seconds S] [--episode E] [--test]\n",
-                argv[0]);
+        fprintf(stderr,
+                "usage: %s [--seed N] [--steps M] [--seconds S] [--episode E] [--test]\n"
+                "       %s --kills [--seed N] [--seconds S]\n",
+                argv[0], argv[0]);
         return 2;
     }
     const char *base = getenv("TMPDIR");
     char folder[300];
     snprintf(folder, sizeof folder, "%s/ashlar-model-XXXXXX", base == NULL ? "/tmp" : base);
-    if (mkdtemp(folder) == NULL || !real_open(&s.r, folder, NULL)) {
-        fprintf(stderr, "cannot make a store in %s\n", folder);
+    if (mkdtemp(folder) == NULL) {
+        fprintf(stderr, "cannot make a folder like %s\n", folder);
         return 2;
     }
-    bool same = o.test ? run_test(&s, &o) : run(&s, o.seeded ? o.seed : random_seed(), &o);
-    model_clear(&s.m);
-    real_close(&s.r);
-    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    bool same = o.kills ? kills_run(o.seeded ? o.seed : random_seed(),
+                                    o.seconds > 0 ? o.seconds : KILLS_SECONDS, folder)
+                        : run_steps(folder, &o);
+    if (same || !o.kills)
+        real_remove(folder);
     pool_empty();
     return same ? 0 : 1;
 }
