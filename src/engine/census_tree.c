@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/page_format.h"
+#include "engine/page_judge.h"
 
 #include <string.h>
 
@@ -16,6 +17,7 @@ enum { ASK_EVERY = 1024 };
 typedef struct walk {
     ash_census *c;
     int tree;
+    ash_page_kind kind;
     uint32_t depth; /* that the root promises */
     uint64_t branches, leaves, overflows, entries;
     ash_census_visit visit;
@@ -46,15 +48,6 @@ static void page_found(walk *w, uint64_t page, range r, const char *what)
     w->c->broken = true;
     ash__census_found(w->c, f, "page %llu of meta.mdb, %s: %s", (unsigned long long)page, f.tree,
                       what);
-}
-
-/* The list of free pages has numbers of the machine for keys. */
-static int compare(const walk *w, ash_doc a, ash_doc b)
-{
-    if (w->tree != ASH_TREE_FREE || a.len != 8 || b.len != 8)
-        return ash__compare_bytes(a.data, a.len, b.data, b.len);
-    uint64_t x = ash__get_le64(a.data), y = ash__get_le64(b.data);
-    return (x > y) - (x < y);
 }
 
 static bool read_at(walk *w, uint64_t page, uint8_t *buf, size_t len, range r)
@@ -88,76 +81,6 @@ static bool own(walk *w, uint64_t page, uint64_t count, range r)
     return c->result == 0;
 }
 
-/* ---- a page by itself ---- */
-
-static const char *judge_header(const walk *w, uint64_t number, const uint8_t *page, bool is_leaf)
-{
-    uint32_t lower = ash__page_le16(page + 12), upper = ash__page_le16(page + 14);
-    if (ash__get_le64(page) != number)
-        return "it says that it is another page";
-    if (ash__page_flags(page) != (is_leaf ? ASH_PAGE_LEAF : ASH_PAGE_BRANCH))
-        return "it is not of the kind that belongs there";
-    if (lower <= ASH_PAGE_HEADER || lower % 2 != 0 || lower > upper || upper > w->c->page_bytes)
-        return "its header is damaged";
-    return NULL;
-}
-
-/* Bytes that the node at the offset takes, 0 when it does not lie in the page. */
-static uint32_t node_bytes(const walk *w, const uint8_t *page, uint32_t at, bool is_leaf)
-{
-    uint32_t bytes = w->c->page_bytes, upper = ash__page_le16(page + 14);
-    if (at < upper || at % 2 != 0 || at + ASH_PAGE_NODE > bytes)
-        return 0;
-    uint32_t rest = bytes - at - ASH_PAGE_NODE, key = ash__page_le16(page + at + 6), value = 0;
-    if (is_leaf && (page[at + 4] & ASH_NODE_BIG) != 0)
-        value = 8;
-    else if (is_leaf)
-        value = ash__get_le32(page + at);
-    if (key > rest || value > rest - key)
-        return 0;
-    return (ASH_PAGE_NODE + key + value + 1) & ~1u;
-}
-
-static const uint8_t *node_of(const uint8_t *page, uint32_t i, ash_doc *key)
-{
-    const uint8_t *node = page + ash__page_le16(page + ASH_PAGE_HEADER + 2 * i);
-    *key = (ash_doc){node + ASH_PAGE_NODE, ash__page_le16(node + 6)};
-    return node;
-}
-
-static const char *judge_nodes(const walk *w, const uint8_t *page, bool is_leaf)
-{
-    uint32_t taken = 0;
-    for (uint32_t i = 0; i < ash__page_nodes(page); i++) {
-        uint32_t at = ash__page_le16(page + ASH_PAGE_HEADER + 2 * i);
-        uint32_t bytes = node_bytes(w, page, at, is_leaf);
-        uint32_t flags = bytes == 0 || !is_leaf ? 0 : ash__page_le16(page + at + 4);
-        if (bytes == 0)
-            return "a node does not lie within it";
-        if (flags != 0 && flags != (w->tree == ASH_TREE_MAIN ? ASH_NODE_TREE : ASH_NODE_BIG))
-            return "a node is of an unknown kind";
-        taken += bytes;
-    }
-    return taken != w->c->page_bytes - ash__page_le16(page + 14) ? "its nodes do not fill it"
-                                                                 : NULL;
-}
-
-static const char *judge_order(const walk *w, const uint8_t *page, bool is_leaf, range r)
-{
-    ash_doc key, before = r.low;
-    for (uint32_t i = is_leaf ? 0 : 1; i < ash__page_nodes(page); i++) {
-        node_of(page, i, &key);
-        int order = before.data == NULL ? 1 : compare(w, key, before);
-        bool first = before.data == r.low.data;
-        if (key.len == 0 || order < 0 || (order == 0 && !first))
-            return "its keys are out of order";
-        before = key;
-    }
-    if (r.high.data != NULL && before.data != NULL && compare(w, before, r.high) >= 0)
-        return "its keys are out of order";
-    return NULL;
-}
-
 /* ---- the walk ---- */
 
 /* How many pages a value has, of which the first is the page; 0: that cannot be.  They may be more
@@ -172,7 +95,7 @@ static uint64_t big_pages(walk *w, uint64_t page, uint32_t len, range r)
     }
     if (!read_at(w, page, header, sizeof header, r))
         return 0;
-    if (ash__get_le64(header) != page || ash__page_flags(header) != ASH_PAGE_OVERFLOW ||
+    if (ash__get_le64(header) != page || ash__page_le16(header + 10) != ASH_PAGE_OVERFLOW ||
         ash__get_le32(header + 12) < needed) {
         page_found(w, page, r, "its header is damaged");
         return 0;
@@ -201,7 +124,7 @@ static void walk_leaf(walk *w, uint64_t number, const uint8_t *page, range r)
     w->leaves++;
     for (uint32_t i = 0; i < ash__page_nodes(page) && w->c->result == 0; i++) {
         ash_doc key;
-        const uint8_t *node = node_of(page, i, &key);
+        const uint8_t *node = ash__page_node(page, i, &key);
         uint32_t len = ash__get_le32(node);
         w->entries++;
         if ((node[4] & ASH_NODE_BIG) == 0) {
@@ -224,11 +147,11 @@ static void walk_branch(walk *w, const uint8_t *page, uint32_t depth, range r)
     for (uint32_t i = 0; i < count && w->c->result == 0; i++) {
         ash_doc key;
         range below = r;
-        const uint8_t *node = node_of(page, i, &key);
+        const uint8_t *node = ash__page_node(page, i, &key);
         if (i > 0)
             below.low = key;
         if (i + 1 < count)
-            node_of(page, i + 1, &below.high);
+            ash__page_node(page, i + 1, &below.high);
         walk_page(w, ash__page_child(node), depth + 1, below);
     }
 }
@@ -240,11 +163,7 @@ static void walk_page(walk *w, uint64_t number, uint32_t depth, range r)
         return;
     uint8_t *page = ash__alloc(w->c->page_bytes);
     if (read_at(w, number, page, w->c->page_bytes, r)) {
-        const char *what = judge_header(w, number, page, is_leaf);
-        if (what == NULL)
-            what = judge_nodes(w, page, is_leaf);
-        if (what == NULL)
-            what = judge_order(w, page, is_leaf, r);
+        const char *what = ash__page_judge(&w->kind, number, page, is_leaf, r.low, r.high);
         if (what != NULL)
             page_found(w, number, r, what);
         else if (is_leaf)
@@ -269,6 +188,9 @@ static void judge_numbers(walk *w, const uint8_t *root, uint64_t number)
 void ash__census_walk(ash_census *c, int tree, const uint8_t *root, ash_census_visit visit)
 {
     walk w = {.c = c, .tree = tree, .visit = visit};
+    w.kind = (ash_page_kind){.page_bytes = c->page_bytes,
+                             .is_free_list = tree == ASH_TREE_FREE,
+                             .holds_trees = tree == ASH_TREE_MAIN};
     range all = {{NULL, 0}, {NULL, 0}};
     uint64_t number = ash__get_le64(root + ASH_TREE_ROOT);
     uint32_t orders = ash__page_le16(root + ASH_TREE_FLAGS) & 0x7e;
