@@ -52,14 +52,14 @@ static int begin(const ash_backup *b, source *s, ash_error *err)
     if (rc == 0)
         rc = mdb_env_get_fd(b->engine->env, &s->fd);
     if (rc == 0)
-        rc = mdb_txn_begin(b->engine->env, NULL, MDB_RDONLY, &s->txn);
+        rc = ash__lmdb_txn_begin(b->engine->env, NULL, MDB_RDONLY, &s->txn);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot read the metadata");
     s->page_bytes = facts.ms_psize;
     s->meta = ash__alloc((size_t)2 * s->page_bytes);
     for (int i = 0; result == 0 && !caught && i < TRIES; i++) {
         mdb_txn_reset(s->txn);
-        rc = mdb_txn_renew(s->txn);
+        rc = ash__lmdb_txn_renew(s->txn);
         result = rc != 0 ? ash__lmdb_fail(rc, err, "cannot read the metadata")
                          : read_meta(b, s, &caught, err);
     }
@@ -175,13 +175,15 @@ int ash__backup_open_meta(ash_backup *b, ash_error *err)
     char *path = ash__path_join(b->folder, "meta.mdb");
     int rc = mdb_env_create(&b->env);
     if (rc == 0)
+        ash__lmdb_prepare(b->env);
+    if (rc == 0)
         rc = mdb_env_set_mapsize(b->env, (size_t)b->report->meta_bytes);
     if (rc == 0)
         rc = mdb_env_set_maxdbs(b->env, ASH_DB_COUNT + 4);
     if (rc == 0)
-        rc = mdb_env_open(b->env, path, MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK, 0600);
+        rc = ash__lmdb_env_open(b->env, path, MDB_NOSUBDIR | MDB_RDONLY | MDB_NOLOCK, 0600);
     if (rc == 0)
-        rc = mdb_txn_begin(b->env, NULL, MDB_RDONLY, &b->txn);
+        rc = ash__lmdb_txn_begin(b->env, NULL, MDB_RDONLY, &b->txn);
     ash__free(path);
     return rc != 0 ? ash__lmdb_fail(rc, err, "cannot open the copied metadata") : 0;
 }

@@ -190,11 +190,11 @@ static int walk(ash_backup *b, enum ash_database db,
     MDB_val key, value;
     MDB_dbi dbi;
     int result = 0;
-    int rc = mdb_dbi_open(b->txn, ash__database_names[db], 0, &dbi);
+    int rc = ash__lmdb_dbi_open(b->txn, ash__database_names[db], 0, &dbi);
     if (rc == 0)
-        rc = mdb_cursor_open(b->txn, dbi, &cursor);
+        rc = ash__lmdb_cursor_open(b->txn, dbi, &cursor);
     while (rc == 0 && result == 0) {
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_NEXT);
         if (rc == 0)
             result = visit(b, key, value, err);
     }

@@ -35,12 +35,13 @@ int ash__batch_begin(ash_writer *w, ash_error *err)
     if (atomic_load(&w->engine->unwritable))
         return ash__soundness_refuse(w->engine, err);
     ash__reserve_refill(w->engine);
-    int rc = mdb_txn_begin(w->engine->env, NULL, 0, &txn);
+    int rc = ash__lmdb_txn_begin(w->engine->env, NULL, 0, &txn);
+    ash__soundness_heed(w->engine, rc);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot begin a transaction");
     int result = ash__redo_apply(w->engine, txn, (ash_doc){w->redo.data, w->redo_safe}, err);
     if (result != 0) {
-        mdb_txn_abort(txn);
+        ash__txn_abort(w->engine, txn);
         return result;
     }
     w->undo_count = w->redo_undo;
@@ -67,8 +68,9 @@ int ash__nest_begin(ash_writer *w, ash_error *err)
     w->changed = changed;
     if (result != 0)
         return result;
-    int rc = mdb_txn_begin(w->engine->env, w->view.txn, 0, &txn);
+    int rc = ash__lmdb_txn_begin(w->engine->env, w->view.txn, 0, &txn);
     if (rc != 0) {
+        ash__soundness_heed(w->engine, rc);
         result = ash__lmdb_fail(rc, err, "cannot begin a nested transaction");
         return ash__writer_break(w, result, err);
     }
@@ -99,13 +101,14 @@ int ash__nest_end(ash_writer *w, bool keep, ash_error *err)
     ash_nest nest = w->nest[--w->depth];
     w->view.txn = w->nest[w->depth - 1].txn;
     if (keep) {
-        int rc = mdb_txn_commit(nest.txn);
+        int rc = ash__lmdb_txn_commit(nest.txn);
         if (rc == 0)
             return 0;
+        ash__soundness_heed(w->engine, rc);
         int result = ash__lmdb_fail(rc, err, "cannot end a nested transaction");
         return ash__writer_break(w, result, err);
     }
-    mdb_txn_abort(nest.txn);
+    ash__txn_abort(w->engine, nest.txn);
     w->count_changes = 0;
     undo_to(w, nest.undo_count, true);
     w->placed_count = nest.placed_count;
@@ -137,7 +140,7 @@ void ash__batch_abort(ash_writer *w)
 {
     if (w->depth == 0)
         return;
-    mdb_txn_abort(w->nest[0].txn); /* the nested ones with it */
+    ash__txn_abort(w->engine, w->nest[0].txn); /* the nested ones with it */
     w->depth = 0;
     w->view.txn = NULL;
     lose(w, !w->in_doubt);
@@ -230,7 +233,7 @@ static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
 static bool is_given_up(const ash_engine *e)
 {
     MDB_txn *txn = NULL;
-    int rc = mdb_txn_begin(e->env, NULL, MDB_RDONLY, &txn);
+    int rc = ash__lmdb_txn_begin(e->env, NULL, MDB_RDONLY, &txn);
     if (rc == 0)
         mdb_txn_abort(txn);
     return rc == MDB_PANIC;
@@ -270,11 +273,12 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
     }
     if (w->deletes)
         ash__reserve_use(w->engine);
-    int rc = mdb_txn_commit(w->nest[0].txn);
+    int rc = ash__lmdb_txn_commit(w->nest[0].txn);
     w->depth = 0;
     w->view.txn = NULL;
     if (rc != 0) {
-        lose(w, !w->in_doubt && !is_given_up(w->engine));
+        ash__soundness_heed(w->engine, rc);
+        lose(w, !w->in_doubt && rc != ASH_LMDB_LOST && !is_given_up(w->engine));
         /* LMDB says so of a write that a full disk cut short. */
         if (rc == EIO && ash__reserve_is_disk_full(w->engine))
             rc = ENOSPC;

@@ -18,7 +18,7 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     memset(out, 0, sizeof *out);
     int result = ash__view_begin(e, &v, err);
     for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++) {
-        mdb_stat(v->txn, e->dbi[i], &stat_of);
+        ash__lmdb_stat(v->txn, e->dbi[i], &stat_of);
         out->meta_used_bytes += used_pages(stat_of) * stat_of.ms_psize;
     }
     if (result == 0)

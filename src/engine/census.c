@@ -230,7 +230,7 @@ static int catch_metas(ash_census *c, ash_error *err)
     int result = 0;
     for (int i = 0; result == 0 && i < TRIES; i++) {
         mdb_txn_reset(c->txn);
-        int rc = mdb_txn_renew(c->txn);
+        int rc = ash__lmdb_txn_renew(c->txn);
         if (rc != 0)
             return ash__lmdb_fail(rc, err, "cannot read the metadata");
         result =
@@ -255,7 +255,7 @@ static int begin(ash_census *c, ash_error *err)
     if (rc == 0)
         rc = mdb_env_get_fd(c->engine->env, &fd);
     if (rc == 0)
-        rc = mdb_txn_begin(c->engine->env, NULL, MDB_RDONLY, &c->txn);
+        rc = ash__lmdb_txn_begin(c->engine->env, NULL, MDB_RDONLY, &c->txn);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot read the metadata");
     c->fd = fd;

@@ -170,12 +170,12 @@ static int walk_records(walk *w)
     MDB_val key, value;
     ash__put_be32(prefix, w->c->id);
     key = ash__val(prefix, sizeof prefix);
-    int rc = mdb_cursor_open(w->k->view->txn, w->k->engine->dbi[ASH_DB_RECORDS], &cursor);
+    int rc = ash__lmdb_cursor_open(w->k->view->txn, w->k->engine->dbi[ASH_DB_RECORDS], &cursor);
     if (rc == 0)
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (rc == 0 && key.mv_size > 4 && memcmp(key.mv_data, prefix, 4) == 0) {
         check_record(w, key, value);
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     return rc != 0 && rc != MDB_NOTFOUND ? ash__lmdb_fail(rc, w->err, "cannot walk the records")
                                          : 0;
@@ -235,15 +235,15 @@ static int own_dropped(ash_check *k, uint32_t id, ash_error *err)
     MDB_val key, value;
     ash__put_be32(prefix, id);
     key = ash__val(prefix, sizeof prefix);
-    int rc = mdb_cursor_open(k->view->txn, k->engine->dbi[ASH_DB_RECORDS], &cursor);
+    int rc = ash__lmdb_cursor_open(k->view->txn, k->engine->dbi[ASH_DB_RECORDS], &cursor);
     if (rc == 0)
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (rc == 0 && key.mv_size > 4 && memcmp(key.mv_data, prefix, 4) == 0) {
         ash_pointer place;
         ash_doc doc;
         if (ash__record_parse(key, value, &place, &doc, NULL) == 0 && place.segment != 0)
             ash__check_own(k, &place);
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     return rc != 0 && rc != MDB_NOTFOUND ? ash__lmdb_fail(rc, err, "cannot walk the records") : 0;
 }

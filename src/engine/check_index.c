@@ -68,12 +68,12 @@ static int walk_entries(entries *w, ash_error *err)
     ash__put_be32(prefix, w->index->id);
     key = ash__val(prefix, sizeof prefix);
     w->count = w->bytes = 0;
-    int rc = mdb_cursor_open(w->k->view->txn, w->k->engine->dbi[ASH_DB_INDEX], &cursor);
+    int rc = ash__lmdb_cursor_open(w->k->view->txn, w->k->engine->dbi[ASH_DB_INDEX], &cursor);
     if (rc == 0)
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (rc == 0 && key.mv_size > 4 && memcmp(key.mv_data, prefix, 4) == 0) {
         check_entry(w, key, value);
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     return rc != 0 && rc != MDB_NOTFOUND ? ash__lmdb_fail(rc, err, "cannot walk an index") : 0;
 }

@@ -19,7 +19,7 @@ static uint8_t touch(MDB_val v)
 static bool is_reachable(const ash_check *k, int database, MDB_val key, MDB_val value)
 {
     MDB_val found;
-    return mdb_get(k->view->txn, k->engine->dbi[database], &key, &found) == 0 &&
+    return ash__lmdb_get(k->view->txn, k->engine->dbi[database], &key, &found) == 0 &&
            found.mv_data == value.mv_data && found.mv_size == value.mv_size;
 }
 
@@ -33,11 +33,11 @@ int ash__check_pages(ash_check *k, int database, ash_error *err)
     size_t before_len = 0;
     uint64_t rows = 0, unordered = 0, unreachable = 0;
     volatile uint8_t sink = 0;
-    int rc = mdb_stat(k->view->txn, k->engine->dbi[database], &stat_of);
+    int rc = ash__lmdb_stat(k->view->txn, k->engine->dbi[database], &stat_of);
     if (rc == 0)
-        rc = mdb_cursor_open(k->view->txn, k->engine->dbi[database], &cursor);
+        rc = ash__lmdb_cursor_open(k->view->txn, k->engine->dbi[database], &cursor);
     if (rc == 0)
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_FIRST);
     while (rc == 0 && rows <= stat_of.ms_entries) {
         ash_doc now = {key.mv_data, key.mv_size};
         if (key.mv_size > ASH_KEY_MAX)
@@ -49,7 +49,7 @@ int ash__check_pages(ash_check *k, int database, ash_error *err)
         before_len = key.mv_size;
         sink = (uint8_t)(sink ^ touch(value));
         rows++;
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     if (unordered > 0)
         ash__check_found(k, 2, "pages", NULL, "database %d of meta.mdb: %llu rows out of order",
@@ -162,9 +162,9 @@ static int check_sums(ash_check *k, enum ash_database db, int invariant, const c
     MDB_cursor *cursor = NULL;
     MDB_val key, row;
     *rows = *bytes = 0;
-    int rc = mdb_cursor_open(k->view->txn, k->engine->dbi[db], &cursor);
+    int rc = ash__lmdb_cursor_open(k->view->txn, k->engine->dbi[db], &cursor);
     if (rc == 0)
-        rc = mdb_cursor_get(cursor, &key, &row, MDB_FIRST);
+        rc = ash__lmdb_cursor_get(cursor, &key, &row, MDB_FIRST);
     while (rc == 0) {
         ash_doc value;
         ash_error why = ASH_ERROR_INIT;
@@ -173,7 +173,7 @@ static int check_sums(ash_check *k, enum ash_database db, int invariant, const c
         else
             *bytes += value.len;
         ++*rows;
-        rc = mdb_cursor_get(cursor, &key, &row, MDB_NEXT);
+        rc = ash__lmdb_cursor_get(cursor, &key, &row, MDB_NEXT);
     }
     return rc != MDB_NOTFOUND ? ash__lmdb_fail(rc, err, what) : 0;
 }

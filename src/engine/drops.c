@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/internal.h"
+#include "engine/path.h"
 
 #include <string.h>
 
@@ -27,33 +27,39 @@ static int delete_rows(ash_writer *w, enum ash_database db, uint32_t id, int *ro
     int result = 0;
     ash__put_be32(prefix, id);
     key = ash__val(prefix, sizeof prefix);
-    int rc = mdb_cursor_open(w->view.txn, w->engine->dbi[db], &cursor);
+    int rc = ash__lmdb_cursor_open(w->view.txn, w->engine->dbi[db], &cursor);
     if (rc == 0)
-        rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (rc == 0 && result == 0 && *rows > 0 && key.mv_size > 4 &&
            memcmp(key.mv_data, prefix, 4) == 0) {
         if (db == ASH_DB_RECORDS)
             result = free_record(w, key, value, err);
+        if (result == 0)
+            result = ash__path_require(w->engine, w->view.txn_id - 1, db,
+                                       (ash_doc){key.mv_data, key.mv_size}, true, err);
+        if (result != 0)
+            break;
         w->changed = true;
         w->batch_work++;
         --*rows;
         ash__redo_delete(w, db, (ash_doc){key.mv_data, key.mv_size});
-        rc = mdb_cursor_del(cursor, 0);
+        rc = ash__lmdb_cursor_del(cursor, 0);
         if (rc == 0)
-            rc = mdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT);
+            rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_GET_CURRENT);
         /* Behind the last entry of a page there is no current one. */
         if (rc == EINVAL || rc == MDB_NOTFOUND) {
             key = ash__val(prefix, sizeof prefix);
-            rc = mdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+            rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
         }
     }
-    if (cursor != NULL)
+    ash__soundness_heed(w->engine, rc);
+    if (cursor != NULL && rc != ASH_LMDB_LOST)
         mdb_cursor_close(cursor);
     if (rc != 0 && rc != MDB_NOTFOUND) {
         result = ash__lmdb_fail(rc, err, "cannot delete dropped data");
         return ash__writer_break(w, result, err);
     }
-    return result;
+    return result != 0 ? ash__writer_break(w, result, err) : 0;
 }
 
 int ash__drops_turn(ash_writer *w, ash_error *err)

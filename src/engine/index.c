@@ -74,16 +74,16 @@ static int lookup_long(const ash_view *v, const ash_index *i, ash_doc key, uint6
     int result = 0;
     *found = false;
     ash__entry_key_make(&from, i, key, 0);
-    int rc = mdb_cursor_open(v->txn, v->engine->dbi[ASH_DB_INDEX], &cursor);
+    int rc = ash__lmdb_cursor_open(v->txn, v->engine->dbi[ASH_DB_INDEX], &cursor);
     k = ash__val(from.bytes, from.len);
     if (rc == 0)
-        rc = mdb_cursor_get(cursor, &k, &value, MDB_SET_RANGE);
+        rc = ash__lmdb_cursor_get(cursor, &k, &value, MDB_SET_RANGE);
     while (rc == 0 && result == 0 && !*found && k.mv_size == from.len &&
            memcmp(k.mv_data, from.bytes, from.len - ASH_RID_BYTES) == 0) {
         ash_doc whole;
         result = ash__entry_decode(i, k, value, &whole, rid, err);
         *found = result == 0 && ash__bytes_compare(whole, key) == 0;
-        rc = mdb_cursor_get(cursor, &k, &value, MDB_NEXT);
+        rc = ash__lmdb_cursor_get(cursor, &k, &value, MDB_NEXT);
     }
     if (cursor != NULL)
         mdb_cursor_close(cursor);

@@ -2,7 +2,7 @@
 #ifndef ASH_ENGINE_INTERNAL_H
 #define ASH_ENGINE_INTERNAL_H
 
-#include <lmdb.h>
+#include "engine/lmdb_call.h"
 #include <stdatomic.h>
 
 #include "base/buffer.h"
@@ -220,6 +220,8 @@ struct ash_engine {
     int64_t census_ms, census_took_ms; /* 0: none was taken */
     atomic_bool damaged;
     atomic_bool unwritable; /* the pages are */
+    atomic_bool lost;       /* a change ended by ASH_LMDB_LOST */
+    struct ash_path *path;  /* path.c; the writer's own */
 };
 
 /* lmdb.c: calls with errors in our shape.  A failed change marks the batch as broken. */
@@ -261,6 +263,10 @@ int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t 
 /* soundness.c */
 void ash__soundness_note(ash_engine *e, const ash_damage *found, int64_t took_ms);
 int ash__soundness_refuse(ash_engine *e, ash_error *err); /* ASH_ECORRUPT: e->unwritable */
+/* If rc is ASH_LMDB_LOST, the pages are damaged, and there will be no other change. */
+void ash__soundness_heed(ash_engine *e, int rc);
+/* End a transaction that may change something, unless it is one that was lost. */
+void ash__txn_abort(ash_engine *e, MDB_txn *txn);
 
 /* view.c */
 int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err); /* without waiting */

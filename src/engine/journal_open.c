@@ -42,19 +42,21 @@ static int carry_over(ash_engine *e, const ash_journal_image *image, ash_journal
     MDB_txn *txn = NULL;
     ash_doc changes;
     int result = 0;
-    int rc = mdb_txn_begin(e->env, NULL, 0, &txn);
+    int rc = ash__lmdb_txn_begin(e->env, NULL, 0, &txn);
+    ash__soundness_heed(e, rc);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot carry the journal over");
     while (result == 0 && ash__journal_next(image, c, &changes))
         result = ash__redo_apply(e, txn, changes, err);
     if (result != 0) {
-        mdb_txn_abort(txn);
+        ash__txn_abort(e, txn);
         return result;
     }
     /* What was acknowledged has to find room. */
     ash__reserve_open(e);
     ash__reserve_let_go(e);
-    rc = mdb_txn_commit(txn);
+    rc = ash__lmdb_txn_commit(txn);
+    ash__soundness_heed(e, rc);
     if (rc == EIO && ash__reserve_is_disk_full(e))
         rc = ENOSPC;
     return rc != 0 ? ash__lmdb_fail(rc, err, "cannot carry the journal over") : 0;

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/internal.h"
+#include "engine/path.h"
 
 #include <string.h>
 
 int ash__lmdb_fail(int rc, ash_error *err, const char *what)
 {
     int code = ASH_EINTERNAL;
+    if (rc == ASH_LMDB_LOST)
+        return ash__fail(err, ASH_ECORRUPT, "%s: a page of it is damaged", what);
+    /* LMDB does not go on with a snapshot in which it has met a damaged page. */
+    if (rc == MDB_BAD_TXN)
+        return ash__fail(err, ASH_ECORRUPT, "%s: a damaged page was met in it before", what);
     if (rc > 0)
         return ash__fail_errno(err, rc, "%s", what);
     if (rc == MDB_PANIC)
@@ -30,16 +35,27 @@ static int change_failed(ash_writer *w, int rc, ash_error *err)
 {
     ash_error local = ASH_ERROR_INIT;
     int result = ash__lmdb_fail(rc, &local, "cannot change the metadata");
+    ash__soundness_heed(w->engine, rc);
     if (err != NULL)
         *err = local;
     return ash__writer_break(w, result, &local);
+}
+
+static int look_ahead(ash_writer *w, enum ash_database db, ash_doc key, bool deletes,
+                      ash_error *err)
+{
+    ash_error local = ASH_ERROR_INIT;
+    int result = ash__path_require(w->engine, w->view.txn_id - 1, db, key, deletes, &local);
+    if (result != 0 && err != NULL)
+        *err = local;
+    return result != 0 ? ash__writer_break(w, result, &local) : 0;
 }
 
 int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
                  MDB_val *value, bool *found, ash_error *err)
 {
     MDB_val k = ash__val(key, key_len);
-    int rc = mdb_get(v->txn, v->engine->dbi[db], &k, value);
+    int rc = ash__lmdb_get(v->txn, v->engine->dbi[db], &k, value);
     *found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot read the metadata");
@@ -57,10 +73,13 @@ int ash__row_put2(ash_writer *w, enum ash_database db, const void *key, size_t k
 {
     MDB_val k = ash__val(key, key_len);
     MDB_val v = ash__val(NULL, head_len + len);
+    int result = look_ahead(w, db, (ash_doc){key, key_len}, false, err);
+    if (result != 0)
+        return result;
     w->changed = true;
     w->batch_work++;
     ash__redo_put(w, db, (ash_doc){key, key_len}, (ash_doc){head, head_len}, (ash_doc){body, len});
-    int rc = mdb_put(w->view.txn, w->engine->dbi[db], &k, &v, MDB_RESERVE);
+    int rc = ash__lmdb_put(w->view.txn, w->engine->dbi[db], &k, &v, MDB_RESERVE);
     if (rc != 0)
         return change_failed(w, rc, err);
     if (head_len > 0)
@@ -74,8 +93,11 @@ int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t
                     bool *found, ash_error *err)
 {
     MDB_val k = ash__val(key, key_len);
+    int result = look_ahead(w, db, (ash_doc){key, key_len}, true, err);
+    if (result != 0)
+        return result;
     ash__redo_delete(w, db, (ash_doc){key, key_len}); /* before: the key may lie in a page */
-    int rc = mdb_del(w->view.txn, w->engine->dbi[db], &k, NULL);
+    int rc = ash__lmdb_del(w->view.txn, w->engine->dbi[db], &k, NULL);
     if (found != NULL)
         *found = rc == 0;
     if (rc == MDB_NOTFOUND)
@@ -89,9 +111,9 @@ static int read_cursor(const ash_view *v, enum ash_database db, MDB_cursor_op op
                        MDB_val *value, bool *found, ash_error *err)
 {
     MDB_cursor *cursor = NULL;
-    int rc = mdb_cursor_open(v->txn, v->engine->dbi[db], &cursor);
+    int rc = ash__lmdb_cursor_open(v->txn, v->engine->dbi[db], &cursor);
     if (rc == 0)
-        rc = mdb_cursor_get(cursor, key, value, op);
+        rc = ash__lmdb_cursor_get(cursor, key, value, op);
     if (cursor != NULL)
         mdb_cursor_close(cursor);
     *found = rc == 0;

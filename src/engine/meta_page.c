@@ -8,7 +8,7 @@
 static int is_newest(const ash_engine *e, MDB_txn *txn, bool *newest, ash_error *err)
 {
     MDB_txn *now = NULL;
-    int rc = mdb_txn_begin(e->env, NULL, MDB_RDONLY, &now);
+    int rc = ash__lmdb_txn_begin(e->env, NULL, MDB_RDONLY, &now);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot read the metadata");
     *newest = mdb_txn_id(now) == mdb_txn_id(txn);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/journal.h"
+#include "engine/path.h"
 
 #include "base/fault.h"
 #include "base/file.h"
@@ -50,10 +51,10 @@ static uint64_t count_free_pages(MDB_env *env, uint64_t first)
     MDB_cursor *cursor = NULL;
     MDB_val key, value;
     uint64_t count = 0;
-    if (mdb_txn_begin(env, NULL, MDB_RDONLY, &txn) != 0)
+    if (ash__lmdb_txn_begin(env, NULL, MDB_RDONLY, &txn) != 0)
         return 0;
-    int rc = mdb_cursor_open(txn, 0, &cursor);
-    for (; rc == 0 && mdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0;) {
+    int rc = ash__lmdb_cursor_open(txn, 0, &cursor);
+    for (; rc == 0 && ash__lmdb_cursor_get(cursor, &key, &value, MDB_NEXT) == 0;) {
         size_t pages[2]; /* how many, and one of them */
         for (size_t at = sizeof(size_t); at + sizeof(size_t) <= value.mv_size;) {
             memcpy(&pages[0], value.mv_data, sizeof(size_t));
@@ -107,13 +108,15 @@ static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)
         flags |= MDB_RDONLY | MDB_NOLOCK;
     int rc = mdb_env_create(&e->env);
     if (rc == 0)
+        ash__lmdb_prepare(e->env);
+    if (rc == 0)
         rc = mdb_env_set_mapsize(e->env, (size_t)map_bytes);
     if (rc == 0)
         rc = mdb_env_set_maxreaders(e->env, MAX_READERS);
     if (rc == 0)
         rc = mdb_env_set_maxdbs(e->env, ASH_DB_COUNT + 4);
     if (rc == 0)
-        rc = mdb_env_open(e->env, path, flags, 0600);
+        rc = ash__lmdb_env_open(e->env, path, flags, 0600);
     return rc;
 }
 
@@ -132,14 +135,20 @@ static int try_env(ash_engine *e, const char *path)
     return rc;
 }
 
+/* The superblock's, which is made last. */
+static bool has_identity(const ash_engine *e)
+{
+    static const uint8_t none[16];
+    return memcmp(e->store_id, none, 16) != 0;
+}
+
 /* LMDB writes a new file's head without syncing it, so a power cut may leave a piece of it.  Before
  * there is a superblock nothing was ever acknowledged: such a file, never a larger one, makes way
  * for a new one. */
 static bool is_unfinished(const ash_engine *e, const char *path)
 {
-    static const uint8_t none[16];
     struct stat st;
-    return !e->opts.read_only && memcmp(e->store_id, none, 16) == 0 && stat(path, &st) == 0 &&
+    return !e->opts.read_only && !has_identity(e) && stat(path, &st) == 0 &&
            st.st_size <= UNFINISHED_BYTES;
 }
 
@@ -197,21 +206,20 @@ static int put_store_row(ash_engine *e, MDB_txn *txn)
     ash__random(e->store_id, sizeof e->store_id);
     memcpy(row, e->store_id, 16);
     ash__put_le32(row + 16, ASH_FORMAT_PLAIN);
-    return mdb_put(txn, e->dbi[ASH_DB_META], &key, &value, 0);
+    return ash__lmdb_put(txn, e->dbi[ASH_DB_META], &key, &value, 0);
 }
 
 /* The store's id is in the metadata too: it ties the files of a store together, and finishes a
  * store whose making was interrupted before it had its superblock. */
 static int check_store_row(ash_engine *e, MDB_val row, bool *write_superblock, ash_error *err)
 {
-    static const uint8_t none[16];
     const uint8_t *at = row.mv_data;
     if (row.mv_size != 20)
         return ash__fail(err, ASH_ECORRUPT, "meta.mdb has a damaged identity");
     if (ash__get_le32(at + 16) > ASH_FORMAT_VERSION)
         return ash__fail(err, ASH_EVERSION, "meta.mdb has format version %u",
                          (unsigned)ash__get_le32(at + 16));
-    *write_superblock = memcmp(e->store_id, none, 16) == 0;
+    *write_superblock = !has_identity(e);
     if (*write_superblock)
         memcpy(e->store_id, at, 16);
     if (memcmp(e->store_id, at, 16) != 0)
@@ -219,35 +227,47 @@ static int check_store_row(ash_engine *e, MDB_val row, bool *write_superblock, a
     return 0;
 }
 
+/* None of ours has an order of its own; LMDB would take a page's word for it. */
+static int open_database(ash_engine *e, MDB_txn *txn, int i, unsigned create)
+{
+    unsigned flags = 0;
+    int rc = ash__lmdb_dbi_open(txn, ash__database_names[i], create, &e->dbi[i]);
+    if (rc == 0)
+        rc = mdb_dbi_flags(txn, e->dbi[i], &flags);
+    return rc == 0 && flags != 0 ? MDB_CORRUPTED : rc;
+}
+
 static int open_databases(ash_engine *e, ash_error *err)
 {
     MDB_txn *txn = NULL;
     MDB_val key = ash__val("store", 5), row;
     bool write_superblock = false;
-    unsigned create = e->opts.read_only ? 0 : MDB_CREATE;
+    /* In a store that has its superblock, what is not found was lost. */
+    unsigned create = e->opts.read_only || has_identity(e) ? 0 : MDB_CREATE;
     int result = 0;
-    int rc = mdb_txn_begin(e->env, NULL, e->opts.read_only ? MDB_RDONLY : 0, &txn);
+    int rc = ash__lmdb_txn_begin(e->env, NULL, e->opts.read_only ? MDB_RDONLY : 0, &txn);
     for (int i = 0; rc == 0 && i < ASH_DB_COUNT; i++)
-        rc = mdb_dbi_open(txn, ash__database_names[i], create, &e->dbi[i]);
+        rc = open_database(e, txn, i, create);
     if (rc == 0)
-        rc = mdb_get(txn, e->dbi[ASH_DB_META], &key, &row);
+        rc = ash__lmdb_get(txn, e->dbi[ASH_DB_META], &key, &row);
     if (rc == 0) {
         result = check_store_row(e, row, &write_superblock, err);
-    } else if (rc == MDB_NOTFOUND && !e->opts.read_only) {
-        static const uint8_t none[16];
-        if (memcmp(e->store_id, none, 16) != 0)
-            result = ash__fail(err, ASH_ECORRUPT, "meta.mdb is empty");
+    } else if (rc == MDB_NOTFOUND) {
+        if (e->opts.read_only || has_identity(e))
+            result = ash__fail(err, ASH_ECORRUPT, "meta.mdb lacks what every store has");
         else
             rc = put_store_row(e, txn);
         write_superblock = true;
     }
     if (rc != 0 && result == 0)
         result = ash__lmdb_fail(rc, err, "cannot open the databases of meta.mdb");
+    ash__soundness_heed(e, rc);
     if (result != 0) {
-        mdb_txn_abort(txn);
+        ash__txn_abort(e, txn);
         return result;
     }
-    rc = mdb_txn_commit(txn);
+    rc = ash__lmdb_txn_commit(txn);
+    ash__soundness_heed(e, rc);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot make meta.mdb");
     if (!write_superblock || e->opts.read_only)
@@ -381,6 +401,7 @@ static ash_engine *engine_new(const char *folder, const ash_engine_options *opts
 static void engine_free(ash_engine *e)
 {
     ash__cache_release(e);
+    ash__path_release(e);
     ash__segments_free(e->segments);
     ash__views_release(e);
     if (e->env != NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/journal.h"
+#include "engine/path.h"
 
 /* Changes of rows as bytes: kept by the writer while a batch is open, written to the journal, and
  * applied again.  Each sets a row to a value or deletes it, so applying all of them twice, or from
@@ -75,11 +76,15 @@ int ash__redo_apply(ash_engine *e, MDB_txn *txn, ash_doc changes, ash_error *err
     while (rc == 0 && ash__redo_next(changes, &at, &c)) {
         MDB_val key = ash__val(c.key.data, c.key.len);
         MDB_val value = ash__val(c.value.data, c.value.len);
-        rc = c.is_delete ? mdb_del(txn, e->dbi[c.db], &key, NULL)
-                         : mdb_put(txn, e->dbi[c.db], &key, &value, 0);
+        int result = ash__path_require(e, mdb_txn_id(txn) - 1, c.db, c.key, c.is_delete, err);
+        if (result != 0)
+            return result;
+        rc = c.is_delete ? ash__lmdb_del(txn, e->dbi[c.db], &key, NULL)
+                         : ash__lmdb_put(txn, e->dbi[c.db], &key, &value, 0);
         if (c.is_delete && rc == MDB_NOTFOUND)
             rc = 0;
     }
+    ash__soundness_heed(e, rc);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot carry the journal over");
     if (at != changes.len)

@@ -14,7 +14,7 @@ int ash__scan_enter(ash_scan *s, ash_error *err)
     enum ash_database db = s->index != NULL ? ASH_DB_INDEX : ASH_DB_RECORDS;
     if (s->cursor != NULL)
         return 0;
-    int rc = mdb_cursor_open(s->view->txn, s->view->engine->dbi[db], &s->cursor);
+    int rc = ash__lmdb_cursor_open(s->view->txn, s->view->engine->dbi[db], &s->cursor);
     return rc != 0 ? ash__lmdb_fail(rc, err, "cannot scan") : 0;
 }
 
@@ -30,7 +30,7 @@ void ash__scan_leave(ash_scan *s)
 int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
                    ash_error *err)
 {
-    int rc = mdb_cursor_get(s->cursor, key, value, op);
+    int rc = ash__lmdb_cursor_get(s->cursor, key, value, op);
     *found = rc == 0 && key->mv_size > 4 && memcmp(key->mv_data, s->prefix, 4) == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot scan");
@@ -42,7 +42,7 @@ int ash__scan_seek_before(ash_scan *s, const void *bytes, size_t len, MDB_val *k
                           bool *found, ash_error *err)
 {
     *key = ash__val(bytes, len);
-    int rc = mdb_cursor_get(s->cursor, key, value, MDB_SET_RANGE);
+    int rc = ash__lmdb_cursor_get(s->cursor, key, value, MDB_SET_RANGE);
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot scan");
     return ash__scan_move(s, rc == 0 ? MDB_PREV : MDB_LAST, key, value, found, err);

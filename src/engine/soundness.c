@@ -59,6 +59,22 @@ void ash__soundness_note(ash_engine *e, const ash_damage *found, int64_t took_ms
                  found->structure ? "nothing is written" : "nothing is deleted by itself");
 }
 
+void ash__soundness_heed(ash_engine *e, int rc)
+{
+    ash_damage found = {.findings = 1, .structure = true};
+    if (rc != ASH_LMDB_LOST)
+        return;
+    snprintf(found.first, sizeof found.first, "a damaged page of meta.mdb was met amid a change");
+    atomic_store(&e->lost, true);
+    ash__soundness_note(e, &found, 0);
+}
+
+void ash__txn_abort(ash_engine *e, MDB_txn *txn)
+{
+    if (!atomic_load(&e->lost))
+        mdb_txn_abort(txn);
+}
+
 static int take(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *err)
 {
     taking t = {.engine = e, .go_on = go_on, .ctx = ctx};

@@ -29,11 +29,11 @@ int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err)
     ash_view *v = e->idle_views;
     if (v != NULL) {
         e->idle_views = v->next;
-        rc = mdb_txn_renew(v->txn);
+        rc = ash__lmdb_txn_renew(v->txn);
     } else {
         v = ash__new(ash_view);
         v->engine = e;
-        rc = mdb_txn_begin(e->env, NULL, MDB_RDONLY, &v->txn);
+        rc = ash__lmdb_txn_begin(e->env, NULL, MDB_RDONLY, &v->txn);
     }
     if (rc == 0) {
         v->txn_id = mdb_txn_id(v->txn);
@@ -167,7 +167,7 @@ static int sum_freed(ash_engine *e, MDB_cursor *cursor, uint64_t since, uint64_t
     mdb_env_stat(e->env, &stat_of);
     for (;;) {
         size_t freed_by, pages;
-        int rc = mdb_cursor_get(cursor, &key, &value, MDB_PREV);
+        int rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_PREV);
         if (rc != 0)
             return rc == MDB_NOTFOUND ? 0 : ash__lmdb_fail(rc, err, "cannot read what is free");
         if (key.mv_size != sizeof freed_by || value.mv_size < sizeof pages)
@@ -193,7 +193,7 @@ int ash__snapshots_in_the_way(ash_engine *e, uint64_t since, uint64_t max_bytes,
     int result = ash__view_begin(e, &v, err);
     if (result != 0)
         return result;
-    int rc = mdb_cursor_open(v->txn, 0, &cursor);
+    int rc = ash__lmdb_cursor_open(v->txn, 0, &cursor);
     result = rc != 0 ? ash__lmdb_fail(rc, err, "cannot read what is free")
                      : sum_freed(e, cursor, since, max_bytes, commit, err);
     mdb_cursor_close(cursor);
