@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/copy.h"
-#include "cmd/folder.h"
 #include "cmd/verbs.h"
 #include "cmd/work.h"
 
@@ -42,31 +41,6 @@ struct copy {
 
 /* ---- is it there? ---- */
 
-static bool same_bytes(const ash_file *a, const ash_file *b)
-{
-    const char *x = ash_file_sha256(a), *y = ash_file_sha256(b);
-    return ash_file_length(a) == ash_file_length(b) &&
-           ash_file_upload_date_ms(a) == ash_file_upload_date_ms(b) &&
-           ash_file_chunk_size_bytes(a) == ash_file_chunk_size_bytes(b) &&
-           (x == NULL || y == NULL || strcmp(x, y) == 0);
-}
-
-/* The document comes last, so the chunks are there, but for what went wrong since.  The first and
- * the last one tell at little cost. */
-static int has_chunks(ash_bucket *b, const ash_file *file, bool *out, ash_error *err)
-{
-    bson_t filter = BSON_INITIALIZER;
-    int64_t found = 0, chunks = ash__chunk_count(file->length, file->chunk_size);
-    ash__filter_id(&filter, "files_id", &file->id);
-    bson_t *ends = BCON_NEW("$in", "[", BCON_INT64(0), BCON_INT64(chunks - 1), "]");
-    BSON_APPEND_DOCUMENT(&filter, "n", ends);
-    int result = chunks > 0 ? ash_collection_count(b->chunks, &filter, NULL, &found, err) : 0;
-    *out = found >= (chunks > 1 ? 2 : chunks);
-    bson_destroy(ends);
-    bson_destroy(&filter);
-    return result;
-}
-
 static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file *there,
                             enum action *action, ash_error *err)
 {
@@ -82,8 +56,8 @@ static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file
 static int judge(struct copy *c, const ash_file *from, const ash_file *there, enum action *action,
                  ash_error *err)
 {
-    bool whole = true, same = same_bytes(from, there);
-    int result = same ? has_chunks(c->to, there, &whole, err) : 0;
+    bool whole = true, same = ash__copy_same_bytes(from, there);
+    int result = same ? ash__copy_has_chunks(c->to, there, &whole, err) : 0;
     if (result == 0 && same && whole)
         result = bring_up_to_date(c, from, there, action, err);
     else if (result == 0 && !c->replace)
@@ -314,50 +288,6 @@ static int copy_bucket(void *ctx, ash_store *store, const char *db, const char *
 
 /* ---- the verb ---- */
 
-static bool same_text(const char *a, size_t a_len, const char *b, size_t b_len)
-{
-    return a_len == b_len && memcmp(a, b, a_len) == 0;
-}
-
-/* The hosts and the database of a mongodb:// URI, and neither its user nor its options. */
-static bool same_deployment(const char *a, const char *b)
-{
-    const char *hosts[2] = {strstr(a, "://"), strstr(b, "://")};
-    size_t lens[2];
-    for (int i = 0; i < 2; i++) {
-        if (hosts[i] == NULL)
-            return false;
-        hosts[i] += strlen("://");
-        size_t user = strcspn(hosts[i], "@/?");
-        hosts[i] += hosts[i][user] == '@' ? user + 1 : 0;
-        lens[i] = strcspn(hosts[i], "?");
-        lens[i] -= lens[i] > 0 && hosts[i][lens[i] - 1] == '/' ? 1 : 0;
-    }
-    return same_text(hosts[0], lens[0], hosts[1], lens[1]);
-}
-
-static int check_target(const ash_cmd *from, const ash_cmd *to)
-{
-    char *a = ash__cmd_store_folder(from), *b = ash__cmd_store_folder(to);
-    bool same = false;
-    int status = 0;
-    if (a != NULL && b != NULL) {
-        same = ash__folder_holds(a, b) && ash__folder_holds(b, a);
-        if (!same && ash__folder_holds(a, b))
-            status = ash__cmd_usage(from, "%s lies in the store that is to be copied", b);
-    } else if (a == NULL && b == NULL) {
-        char *x = ash__cmd_store_uri(from), *y = ash__cmd_store_uri(to);
-        same = same_deployment(x, y);
-        ash__free(x);
-        ash__free(y);
-    }
-    if (same)
-        status = ash__cmd_usage(from, "source and target are the same store");
-    ash__free(a);
-    ash__free(b);
-    return status;
-}
-
 static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, ash_error *err)
 {
     char size[32];
@@ -392,7 +322,7 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
     bool into_one = ash__cmd_names_database(&to);
     if (into_one && !ash__cmd_names_database(&from))
         return ash__cmd_usage(cmd, "the target names a database: choose one of the source by -d");
-    int result = check_target(&from, &to);
+    int result = ash__copy_check_target(&from, &to);
     if (result != 0)
         return result;
     ash__cmd_catch_signals();

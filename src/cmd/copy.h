@@ -16,7 +16,16 @@
 int ash__copy_file(ash_bucket *from, ash_bucket *to, const bson_value_t *id,
                    const ash_file *replaced, ash_progress *progress, char *sha256, ash_error *err);
 
+/* Of two files of one id: are they, as far as their files documents tell, of the same bytes? */
+bool ash__copy_same_bytes(const ash_file *a, const ash_file *b);
+/* *out: are the file's chunks there?  Its document comes last, so they are, but for what went wrong
+ * since. */
+int ash__copy_has_chunks(ash_bucket *b, const ash_file *file, bool *out, ash_error *err);
+
 /* Replace the files document of a file whose bytes are the same. */
 int ash__copy_document(ash_bucket *to, const ash_file *from, ash_error *err);
+
+/* ASH_EXIT_USAGE, said, when source and target are one store or the target lies in the source. */
+int ash__copy_check_target(const ash_cmd *from, const ash_cmd *to);
 
 #endif

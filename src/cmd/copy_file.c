@@ -2,9 +2,35 @@
 #include "cmd/copy.h"
 
 #include "base/error.h"
+#include "bucket/file.h"
 #include "bucket/transfer.h"
 
 #include <stdio.h>
+#include <string.h>
+
+bool ash__copy_same_bytes(const ash_file *a, const ash_file *b)
+{
+    const char *x = ash_file_sha256(a), *y = ash_file_sha256(b);
+    return ash_file_length(a) == ash_file_length(b) &&
+           ash_file_upload_date_ms(a) == ash_file_upload_date_ms(b) &&
+           ash_file_chunk_size_bytes(a) == ash_file_chunk_size_bytes(b) &&
+           (x == NULL || y == NULL || strcmp(x, y) == 0);
+}
+
+/* The first and the last one tell at little cost. */
+int ash__copy_has_chunks(ash_bucket *b, const ash_file *file, bool *out, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    int64_t found = 0, chunks = ash__chunk_count(file->length, file->chunk_size);
+    ash__filter_id(&filter, "files_id", &file->id);
+    bson_t *ends = BCON_NEW("$in", "[", BCON_INT64(0), BCON_INT64(chunks - 1), "]");
+    BSON_APPEND_DOCUMENT(&filter, "n", ends);
+    int result = chunks > 0 ? ash_collection_count(b->chunks, &filter, NULL, &found, err) : 0;
+    *out = found >= (chunks > 1 ? 2 : chunks);
+    bson_destroy(ends);
+    bson_destroy(&filter);
+    return result;
+}
 
 static int copy_bytes(ash_download *from, ash_upload *to, ash_progress *progress, ash_error *err)
 {
