@@ -135,18 +135,75 @@ void ash__cmd_note_missing(const ash_cmd *cmd, ash_bucket *bucket)
         ash__cmd_note(cmd, "there is no bucket %s in database %s", name, db);
 }
 
+/* The one that is named, or all. */
+static int choose_databases(const ash_cmd *cmd, ash_store *store, struct names *out, ash_error *err)
+{
+    const char *only = ash_store_default_db(store);
+    if (!ash__cmd_names_database(cmd))
+        return list_databases(store, out, err);
+    add_name(out, only, strlen(only));
+    return 0;
+}
+
 int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err)
 {
     struct names databases = {0};
-    int result = 0;
-    const char *only = ash_store_default_db(store);
-    if (ash__cmd_names_database(cmd))
-        add_name(&databases, only, strlen(only));
-    else
-        result = list_databases(store, &databases, err);
+    int result = choose_databases(cmd, store, &databases, err);
     for (size_t i = 0; result == 0 && i < databases.count; i++)
         result = visit_database(cmd, store, databases.items[i], suffix, visit, ctx, err);
+    release_names(&databases);
+    return result;
+}
+
+/* ---- all collections ---- */
+
+struct descriptions {
+    bson_t **items;
+    size_t count, capacity;
+};
+
+static int list_descriptions(ash_store *store, const char *db, struct descriptions *out,
+                             ash_error *err)
+{
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {0};
+    bson_t all = BSON_INITIALIZER;
+    int result = ash_store_list_collections(store, db, &all, NULL, &cursor, err);
+    if (result == 0)
+        result = ash_cursor_next(cursor, &doc, err);
+    while (result == 0 && doc.data != NULL) {
+        out->items = ash__grow_array(out->items, out->count, &out->capacity, sizeof(*out->items));
+        out->items[out->count++] = bson_new_from_data(doc.data, doc.len);
+        result = ash_cursor_next(cursor, &doc, err);
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(&all);
+    return result;
+}
+
+static int visit_collections(ash_store *store, const char *db, ash_cmd_collection_visit visit,
+                             void *ctx, ash_error *err)
+{
+    struct descriptions found = {0};
+    int result = list_descriptions(store, db, &found, err);
+    for (size_t i = 0; i < found.count; i++) {
+        ash_doc description = {bson_get_data(found.items[i]), found.items[i]->len};
+        if (result == 0)
+            result = visit(ctx, store, db, description, err);
+        bson_destroy(found.items[i]);
+    }
+    ash__free(found.items);
+    return result;
+}
+
+int ash__cmd_each_collection(const ash_cmd *cmd, ash_store *store, ash_cmd_collection_visit visit,
+                             void *ctx, ash_error *err)
+{
+    struct names databases = {0};
+    int result = choose_databases(cmd, store, &databases, err);
+    for (size_t i = 0; result == 0 && i < databases.count; i++)
+        result = visit_collections(store, databases.items[i], visit, ctx, err);
     release_names(&databases);
     return result;
 }

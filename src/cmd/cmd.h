@@ -38,6 +38,13 @@ typedef struct ash_cmd_args {
     const char *values[ASH_CMD_MAX_OPTIONS]; /* last value given; "" for a flag; NULL: not given */
     const char **words;                      /* everything that is no option */
     int count;
+    /* The verb's own options that have a value, in their order: for what may be given repeatedly.
+     */
+    struct ash_cmd_given {
+        int option;
+        const char *value;
+    } * given;
+    int given_count;
 } ash_cmd_args;
 
 typedef struct ash_cmd {
@@ -241,6 +248,13 @@ typedef int (*ash_cmd_bucket_visit)(void *ctx, ash_store *store, const char *db,
                                     ash_error *err);
 int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err);
+
+/* Call visit with each description of a collection or view, as ash_store_list_collections gives it,
+ * of the database that -d or the URI names, or of all.  Otherwise like ash__cmd_each_bucket. */
+typedef int (*ash_cmd_collection_visit)(void *ctx, ash_store *store, const char *db,
+                                        ash_doc description, ash_error *err);
+int ash__cmd_each_collection(const ash_cmd *cmd, ash_store *store, ash_cmd_collection_visit visit,
+                             void *ctx, ash_error *err);
 
 /* Is there a collection BUCKET.suffix? */
 int ash__cmd_has_collection(ash_store *store, const char *db, const char *bucket,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/copy.h"
+#include "cmd/copy_documents.h"
 #include "cmd/verbs.h"
 #include "cmd/work.h"
 
@@ -12,9 +13,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { REPLACE };
+enum { ALL, COLLECTION, REPLACE, VERIFY };
 static const ash_cmd_option options[] = {
-    {0, "replace", NULL, "replace a target file when a different source file has its id"},
+    {0, "all", NULL, "all collections and views, with their options and indexes, and all buckets"},
+    {0, "collection", "NAME", "this collection or view and no buckets; may be given repeatedly"},
+    {0, "replace", NULL, "replace a target file or document when a different one has its id"},
+    {0, "verify", NULL,
+     "with --all, --collection: read both sides again and compare the documents"},
     {0, NULL, NULL, NULL},
 };
 
@@ -30,7 +35,7 @@ struct copy {
     const char *to_db;     /* NULL: that of the source */
     ash_bucket *from, *to; /* to: NULL in a dry run whose target is yet to be made */
     ash_progress *progress;
-    bool replace;
+    bool replace, all;
     int64_t total_bytes, total_files;
     ash_work *work;
     ash_mutex lock;
@@ -155,7 +160,7 @@ static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
 }
 
 /* Trouble with one file does not keep the others; trouble with a store does. */
-static bool ends_all(int result)
+bool ash__copy_ends_all(int result)
 {
     return result == ASH_EINTERRUPTED || result == ASH_ENOSPC || result == ASH_ENETWORK ||
            result == ASH_EIO || result == ASH_EREADONLY || result == ASH_EACCES;
@@ -165,7 +170,7 @@ static void note_failure(struct copy *c, const char *name, int result, const ash
 {
     ash__progress_clear(c->progress);
     ash__mutex_lock(&c->lock);
-    if (!ends_all(result)) {
+    if (!ash__copy_ends_all(result)) {
         ash__cmd_fail(c->cmd, name, err);
         c->failed++;
     } else if (c->fatal == 0) {
@@ -274,68 +279,173 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     return result;
 }
 
+/* With --all, NAME.files without NAME.chunks is a collection like others. */
+static int visit_bucket(struct copy *c, ash_store *store, const char *db, const char *name,
+                        visit_file visit, ash_error *err)
+{
+    bool chunks = true;
+    int result = c->all ? ash__cmd_has_collection(store, db, name, ".chunks", &chunks, err) : 0;
+    return result == 0 && chunks ? with_bucket(c, store, db, name, visit, err) : result;
+}
+
 static int count_bucket(void *ctx, ash_store *store, const char *db, const char *name,
                         ash_error *err)
 {
-    return with_bucket(ctx, store, db, name, count_file, err);
+    return visit_bucket(ctx, store, db, name, count_file, err);
 }
 
 static int copy_bucket(void *ctx, ash_store *store, const char *db, const char *name,
                        ash_error *err)
 {
-    return with_bucket(ctx, store, db, name, take_file, err);
+    return visit_bucket(ctx, store, db, name, take_file, err);
 }
 
-/* ---- the verb ---- */
+/* ---- what was asked for ---- */
 
-static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, ash_error *err)
+static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
+{
+    bool all = args->values[ALL] != NULL, some = args->values[COLLECTION] != NULL;
+    if (args->words[0][0] == 0 || args->words[1][0] == 0)
+        return ash__cmd_usage(cmd, "the name of a store cannot be empty");
+    if (all && (some || cmd->bucket != NULL))
+        return ash__cmd_usage(cmd,
+                              "--all takes every collection and bucket: it does not go with %s",
+                              some ? "--collection" : "-b");
+    if (args->values[VERIFY] != NULL && !all && !some)
+        return ash__cmd_usage(cmd, "--verify is of documents: files are verified as they are "
+                                   "copied");
+    for (int i = 0; i < args->given_count; i++) {
+        if (args->given[i].value[0] == 0)
+            return ash__cmd_usage(cmd, "the name of a collection cannot be empty");
+    }
+    return 0;
+}
+
+static bool takes_buckets(const ash_cmd *from, const ash_cmd_args *args)
+{
+    return args->values[COLLECTION] == NULL || from->bucket != NULL;
+}
+
+static bool takes_collections(const ash_cmd_args *args)
+{
+    return args->values[COLLECTION] != NULL || args->values[ALL] != NULL;
+}
+
+static void say_files(const struct copy *c)
 {
     char size[32];
-    int result = ash__cmd_each_bucket(from, store, ".files", count_bucket, c, err);
-    ash__progress_set_total(c->progress, c->total_bytes, c->total_files);
-    if (result == 0)
-        result = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
-    ash__progress_clear(c->progress);
     ash__cmd_print_size(size, sizeof size, c->bytes);
     ash__cmd_say(c->cmd, "%s%" PRId64 " file%s (%s), %" PRId64 " there already, %" PRId64 " failed",
                  c->cmd->dry_run ? "would copy " : "copied ", c->copied, ash__cmd_s(c->copied),
                  size, c->present, c->failed);
-    if (result == 0 && c->total_files == 0 && from->bucket != NULL)
-        result = ash__fail(err, ASH_ENOTFOUND, "there is no file in bucket %s", from->bucket);
-    else if (result == 0 && c->total_files == 0 && ash__cmd_names_database(from))
-        result = ash__fail(err, ASH_ENOTFOUND, "there is no file in database %s",
-                           ash_store_default_db(store));
+}
+
+static void say_documents(const ash_copy_collections *c)
+{
+    ash__cmd_say(c->cmd,
+                 "%s%" PRId64 " document%s of %" PRId64 " collection%s, %" PRId64
+                 " replaced, %" PRId64 " there already, %" PRId64 " failed",
+                 c->cmd->dry_run ? "would copy " : "copied ", c->copied, ash__cmd_s(c->copied),
+                 c->collections, ash__cmd_s(c->collections), c->replaced, c->present, c->failed);
+}
+
+static int say_if_empty(const struct copy *c, const ash_cmd *from, ash_store *store, ash_error *err)
+{
+    if (c->total_files > 0 || (from->bucket == NULL && !ash__cmd_names_database(from)))
+        return 0;
+    if (from->bucket != NULL)
+        return ash__fail(err, ASH_ENOTFOUND, "there is no file in bucket %s", from->bucket);
+    return ash__fail(err, ASH_ENOTFOUND, "there is no file in database %s",
+                     ash_store_default_db(store));
+}
+
+/* Collections first: a bucket's have their options and indexes before they have files. */
+static int copy_counted(struct copy *c, ash_copy_collections *d, const ash_cmd *from,
+                        ash_store *store, const ash_cmd_args *args, ash_error *err)
+{
+    int result = 0;
+    ash__progress_set_total(c->progress, c->total_bytes + d->total_bytes,
+                            c->total_files + d->total_documents);
+    if (takes_collections(args)) {
+        result = ash__copy_collections(d, from, store, err);
+        ash__progress_clear(c->progress);
+        say_documents(d);
+    }
+    if (!takes_buckets(from, args))
+        return result;
+    if (result == 0)
+        result = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
+    ash__progress_clear(c->progress);
+    say_files(c);
+    if (result == 0 && (!c->all || d->collections == 0))
+        result = say_if_empty(c, from, store, err);
+    c->failed += d->failed;
+    return result;
+}
+
+static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, const ash_cmd_args *args,
+                    ash_error *err)
+{
+    const char **names = ash__alloc_array((size_t)args->given_count + 1, sizeof *names);
+    bool *found = ash__alloc_array((size_t)args->given_count + 1, sizeof *found);
+    ash_copy_collections d = {.cmd = c->cmd,
+                              .to = c->to_store,
+                              .to_db = c->to_db,
+                              .replace = c->replace,
+                              .verify = args->values[VERIFY] != NULL,
+                              .names = c->all ? NULL : names,
+                              .found = found,
+                              .name_count = args->given_count,
+                              .progress = c->progress};
+    for (int i = 0; i < args->given_count; i++)
+        names[i] = args->given[i].value;
+    int result = takes_collections(args) ? ash__copy_collections_count(&d, from, store, err) : 0;
+    if (result == 0 && takes_buckets(from, args))
+        result = ash__cmd_each_bucket(from, store, ".files", count_bucket, c, err);
+    if (result == 0)
+        result = copy_counted(c, &d, from, store, args, err);
+    ash__free(names);
+    ash__free(found);
+    return result;
+}
+
+static int open_both(struct copy *c, const ash_cmd *from, const ash_cmd *to, ash_store **store,
+                     ash_error *err)
+{
+    int result = ash__cmd_open_store(from, ASH_CMD_READ, NULL, store, err);
+    if (result == 0 && c->cmd->dry_run)
+        result = ash__cmd_open_if_any(to, &c->to_store, err);
+    else if (result == 0)
+        result = ash__cmd_open_store(to, ASH_CMD_WRITE, NULL, &c->to_store, err);
     return result;
 }
 
 static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    struct copy c = {.cmd = cmd, .replace = args->values[REPLACE] != NULL};
+    struct copy c = {
+        .cmd = cmd, .replace = args->values[REPLACE] != NULL, .all = args->values[ALL] != NULL};
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
     ash_cmd from = *cmd, to = *cmd;
-    if (args->words[0][0] == 0 || args->words[1][0] == 0)
-        return ash__cmd_usage(cmd, "the name of a store cannot be empty");
+    int result = check_words(cmd, args);
+    if (result != 0)
+        return result;
     from.store_uri = args->words[0];
     to.store_uri = args->words[1];
     to.db = NULL;
     bool into_one = ash__cmd_names_database(&to);
     if (into_one && !ash__cmd_names_database(&from))
         return ash__cmd_usage(cmd, "the target names a database: choose one of the source by -d");
-    int result = ash__copy_check_target(&from, &to);
+    result = ash__copy_check_target(&from, &to);
     if (result != 0)
         return result;
     ash__cmd_catch_signals();
     ash__mutex_init(&c.lock, ASH_RANK_SERVER);
     c.progress = ash__progress_new(cmd, 0, 0);
-    result = ash__cmd_open_store(&from, ASH_CMD_READ, NULL, &store, &err);
-    if (result == 0 && cmd->dry_run)
-        result = ash__cmd_open_if_any(&to, &c.to_store, &err);
-    else if (result == 0)
-        result = ash__cmd_open_store(&to, ASH_CMD_WRITE, NULL, &c.to_store, &err);
+    result = open_both(&c, &from, &to, &store, &err);
     if (result == 0) {
         c.to_db = into_one ? ash_store_default_db(c.to_store) : NULL;
-        result = copy_all(&c, &from, store, &err);
+        result = copy_all(&c, &from, store, args, &err);
     }
     ash__progress_free(c.progress);
     ash__mutex_release(&c.lock);
@@ -349,8 +459,9 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_copy = {
     .name = "copy",
     .group = "store",
-    .synopsis = "[-d DB] [-b BUCKET] [--replace] SRC DST",
-    .summary = "copy buckets from store SRC to store DST",
+    .synopsis =
+        "[-d DB] [-b BUCKET | --all | --collection NAME ...] [--replace] [--verify] SRC DST",
+    .summary = "copy buckets, collections or whole databases from store SRC to store DST",
     .details = "Both are folders or mongodb:// URIs.  All buckets of all databases are copied, or "
                "those of the one that -d or\n"
                "SRC's URI names, into a database of the same name, or the one in DST's URI.  Files "
@@ -362,7 +473,23 @@ const ash_cmd_verb ash__cmd_copy = {
                "digest is skipped.  Of two copies at once, one waits for each file that the other "
                "is copying.  --replace is one\n"
                "step: the old file stays until the new one is there.  Exit status 3 when some "
-               "files could not be copied.",
+               "files could not be copied.\n\n"
+               "With --collection, the collection of that name goes instead, from every database "
+               "that has it or the one that -d\n"
+               "names; with --all everything: collections, views and buckets.  A collection is "
+               "made with its options (capped,\n"
+               "validator, collation, pre-images) and indexes, then its documents are copied byte "
+               "for byte, in batches and in\n"
+               "their order.  A document that the target has already, byte for byte, is skipped, "
+               "and one that differs is\n"
+               "refused unless --replace is given; what the target has beside them stays.  So a "
+               "repeated copy makes no doubles,\n"
+               "goes on where an interrupted one ended, and with -n tells what differs.  A "
+               "collection that the target has with\n"
+               "other options is not copied.  --verify reads each copied collection once more on "
+               "both sides.  The parts of a\n"
+               "bucket (NAME.files, NAME.chunks, NAME.attributes) always go as a bucket: with "
+               "--all their other indexes too.",
     .options = options,
     .min_words = 2,
     .max_words = 2,

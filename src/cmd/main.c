@@ -170,6 +170,8 @@ static int take_option(struct parser *p, const char *name, size_t len, char lett
     }
     if (table == own) {
         p->args->values[option] = value;
+        if (table[option].argument != NULL)
+            p->args->given[p->args->given_count++] = (struct ash_cmd_given){option, value};
         return 0;
     }
     p->help = p->help || option == G_HELP;
@@ -296,7 +298,8 @@ static void listen_to_library(ash_cmd *cmd)
 int main(int argc, char **argv)
 {
     ash_cmd cmd = {.started_ms = ash__clock_ms()};
-    ash_cmd_args args = {.words = ash__alloc_array((size_t)argc + 1, sizeof(char *))};
+    ash_cmd_args args = {.words = ash__alloc_array((size_t)argc + 1, sizeof(char *)),
+                         .given = ash__alloc_array((size_t)argc + 1, sizeof *args.given)};
     struct parser parser = {.cmd = &cmd, .args = &args, .argv = argv, .argc = argc};
     fill_standard_descriptors();
     if (argc > 0)
@@ -308,5 +311,6 @@ int main(int argc, char **argv)
         ash__cmd_trace(&cmd, 1, "exit status %d", status);
     }
     ash__free(args.words);
+    ash__free(args.given);
     return cmd.mongofiles && status != 0 ? ASH_EXIT_OTHER : status;
 }

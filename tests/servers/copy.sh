@@ -46,6 +46,21 @@ case_a_driver_reads_what_was_copied() {
     debian_pymongo verify seed $size
 }
 
+# Its own options and indexes aside, which these servers know in part.
+case_documents_both_ways() {
+    $python - "$foreign_uri" <<'END'
+import sys
+import pymongo
+with pymongo.MongoClient(sys.argv[1]) as client:
+    client["documents"].things.insert_many([{"_id": i, "z": i, "a": ["x", {"y": None}]} for i in range(3000)])
+    client["documents"].things.create_index("z", unique=True)
+END
+    "$ASHLAR" -d documents copy --all --verify "$foreign_uri" "$scratch/documents" | grep -qx 'copied 3000 documents of 1 collection, 0 replaced, 0 there already, 0 failed'
+    "$ASHLAR" -s "$scratch/documents" check
+    "$ASHLAR" -d documents copy --all --verify "$scratch/documents" "${foreign_uri}again" | grep -qx 'copied 3000 documents of 1 collection, 0 replaced, 0 there already, 0 failed'
+    "$ASHLAR" -d documents copy --all "$scratch/documents" "${foreign_uri}again" | grep -qx 'copied 0 documents of 1 collection, 0 replaced, 3000 there already, 0 failed'
+}
+
 case_verbs() {
     echo hello >"$scratch/hello"
     "$ASHLAR" -s "$foreign_uri" put "$scratch/hello" greeting
