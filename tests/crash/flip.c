@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "aim.h"
 #include "scratch.h"
 #include "steps.h"
 
@@ -8,6 +9,7 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -21,7 +23,9 @@
  * bytes that mean nothing may go unnoticed.  LMDB does not guard its pages, so that a process which
  * only opens and reads may die of one: such deaths are counted and named, but are no failure.
  *
- * usage: flip [--seed N] [--flips N] [--steps N] */
+ * usage: flip [--seed N] [--flips N] [--steps N]
+ *        flip --aim meta [--seed N] [--flips N] [--jobs N] [--only N [--leave FOLDER]]
+ *             [--keep FOLDER] [--ashlar PATH] [--loud]                             (aim.c) */
 
 typedef struct options {
     uint64_t seed;
@@ -232,11 +236,40 @@ static bool run_all(const options *o)
 static const struct option long_options[] = {{"seed", required_argument, NULL, 's'},
                                              {"flips", required_argument, NULL, 'f'},
                                              {"steps", required_argument, NULL, 'n'},
+                                             {"aim", required_argument, NULL, 'a'},
+                                             {"only", required_argument, NULL, 'o'},
+                                             {"jobs", required_argument, NULL, 'j'},
+                                             {"keep", required_argument, NULL, 'k'},
+                                             {"leave", required_argument, NULL, 'l'},
+                                             {"ashlar", required_argument, NULL, 'b'},
+                                             {"loud", no_argument, NULL, 'v'},
                                              {NULL, 0, NULL, 0}};
+
+/* What only aimed flips have; false: something else. */
+static bool take_aimed(int c, aim_options *o)
+{
+    if (c == 'o')
+        o->only = atoi(optarg);
+    else if (c == 'j')
+        o->jobs = atoi(optarg);
+    else if (c == 'k')
+        o->keep = optarg;
+    else if (c == 'l')
+        o->leave = optarg;
+    else if (c == 'b')
+        o->ashlar = optarg;
+    else if (c == 'v')
+        o->loud = true;
+    else
+        return false;
+    return true;
+}
 
 int main(int argc, char **argv)
 {
     options o = {.seed = 1, .flips = 200, .steps = 40};
+    aim_options aimed = {.only = -1, .jobs = 1};
+    bool is_aimed = false;
     for (int c; (c = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
         if (c == 's')
             o.seed = strtoull(optarg, NULL, 10);
@@ -244,10 +277,16 @@ int main(int argc, char **argv)
             o.flips = atoi(optarg);
         else if (c == 'n')
             o.steps = atoi(optarg);
-        else
+        else if (c == 'a' && strcmp(optarg, "meta") == 0)
+            is_aimed = true;
+        else if (!take_aimed(c, &aimed))
             return 2;
     }
-    bool good = run_all(&o);
+    aimed.seed = o.seed;
+    aimed.flips = o.flips;
+    if (aimed.jobs < 1 || (aimed.leave != NULL && aimed.only < 0))
+        return 2;
+    bool good = is_aimed ? aim_run(&aimed) : run_all(&o);
     printf("%s 1 changed bytes are noticed\n1..1\n", good ? "ok" : "not ok");
     return good ? 0 : 1;
 }
