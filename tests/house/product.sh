@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# What `make build` builds is what is installed, and no test.  usage: product.sh BUILD
-build=$1
+# What `make build` builds is what is installed, and no test.  usage: product.sh SOURCE BUILD
+source=$1
+build=$2
 echo 1..2
 wanted=$(meson introspect "$build" --installed |
     python3 -c 'import json, os, sys
@@ -9,7 +10,7 @@ build = os.path.realpath(sys.argv[1]) + "/"
 print("\n".join(sorted(f[len(build):] for f in json.load(sys.stdin) if f.startswith(build))))' "$build" |
     grep -v '^meson-private/')
 given=$(ninja -C "$build" -t query product | sed -n 's/^    | //p'
-    ninja -C "$build" -t inputs product)
+    ninja -C "$build" -t inputs product | sed "s|^$source/||")
 missing=$(echo "$wanted" | while read -r file; do
     # A link to the library stands for it.
     echo "$given" | grep -qxF "$file" || [ -L "$build/$file" ] || echo "$file"
