@@ -20,14 +20,15 @@ enum ash_lock_rank {
     ASH_RANK_LOCK = 40, /* gridfs-locks objects */
     ASH_RANK_STORE = 50,
     ASH_RANK_CATALOG = 60,
-    ASH_RANK_QUEUE = 70,    /* the writer's queue */
-    ASH_RANK_WATCH = 80,    /* who waits for changes */
-    ASH_RANK_VIEWS = 85,    /* open snapshots */
-    ASH_RANK_PINS = 90,     /* extents that readers hold */
-    ASH_RANK_DAMAGE = 95,   /* what is known of damage */
-    ASH_RANK_SEGMENT = 100, /* free extents, segment table */
-    ASH_RANK_TURNS = 110,   /* who may answer next */
-    ASH_RANK_LOG = 200      /* always last */
+    ASH_RANK_QUEUE = 70,     /* the writer's queue */
+    ASH_RANK_WATCH = 80,     /* who waits for changes */
+    ASH_RANK_VIEWS = 85,     /* open snapshots */
+    ASH_RANK_PINS = 90,      /* extents that readers hold */
+    ASH_RANK_DAMAGE = 95,    /* what is known of damage */
+    ASH_RANK_SEGMENT = 100,  /* free extents, segment table */
+    ASH_RANK_ARRIVALS = 105, /* whose request came first */
+    ASH_RANK_TURNS = 110,    /* who may answer next */
+    ASH_RANK_LOG = 200       /* always last */
 };
 
 typedef struct ash_mutex {

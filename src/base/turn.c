@@ -37,6 +37,12 @@ ash_turn *ash__turn_current(void)
     return current;
 }
 
+void ash__turn_queued(ash_turn *turn)
+{
+    if (turn != NULL && turn->queued != NULL)
+        turn->queued(turn);
+}
+
 /* Locked. */
 static void take_out(ash_turn *turn)
 {

@@ -33,6 +33,9 @@ struct ash_turn {
      * the owner's thread, who is told of success then and looks here; cleared by begin. */
     bool late;
     ash_cond first; /* it is the first of the line, or has lost its place */
+    /* Set by the owner or NULL: called by its thread once a change of it waits for the writer,
+     * behind those that came before.  The queue's lock is held. */
+    void (*queued)(ash_turn *turn);
 };
 
 void ash__turns_init(ash_turns *t);
@@ -44,6 +47,9 @@ void ash__turn_end(ash_turn *turn);
 
 /* Of the calling thread; NULL when it tells nobody. */
 ash_turn *ash__turn_current(void);
+
+/* The change of its owner is in the writer's queue.  NULL is fine. */
+void ash__turn_queued(ash_turn *turn);
 
 /* Give it the last place, or take its place away: others need not wait for it.  NULL is fine. */
 void ash__turn_place(ash_turn *turn);

@@ -440,6 +440,7 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ac
     ash__mutex_lock(&q->lock);
     list_push(&q->waiting, &apply);
     ash__cond_signal(&q->work);
+    ash__turn_queued(apply.turn);
     int result = await(q, &apply, deadline_ms, err);
     ash__mutex_unlock(&q->lock);
     ash__cond_release(&apply.cond);

@@ -43,7 +43,8 @@ enum {
     ASH_COMMAND_NOT_SYSTEM = 1024,  /* not on collections that a server keeps to itself */
     ASH_COMMAND_TRANSACTION = 2048, /* may be an operation of ashlarTransact; with op.transaction
                                        set its handler may run on another thread */
-    ASH_COMMAND_READS = 4096        /* in a transaction it changes nothing */
+    ASH_COMMAND_READS = 4096,       /* in a transaction it changes nothing */
+    ASH_COMMAND_BRIEF = 8192        /* answered from memory: in the order in which requests came */
 };
 
 typedef struct ash_wire_command_info {

@@ -96,7 +96,8 @@ enum {
     LENIENT = ASH_COMMAND_LENIENT,
     ADMIN = ASH_COMMAND_ADMIN,
     API1 = ASH_COMMAND_API1,
-    REFUSED = ASH_COMMAND_REFUSED
+    REFUSED = ASH_COMMAND_REFUSED,
+    BRIEF = ASH_COMMAND_BRIEF
 };
 
 #define NO_TRANSACTIONS "answers 263: there are no transactions for clients"
@@ -121,7 +122,7 @@ static const ash_wire_command_info commands[] = {
      "Ashlar's own: the transactions of ash_store_transact, see src/wire/cmd_transact.c; "
      "operations "
      "are aggregate, count, delete, distinct, find, findAndModify, insert and update"},
-    {"buildInfo", " buildinfo ", NO_ARGS, LENIENT, ash__run_build_info,
+    {"buildInfo", " buildinfo ", NO_ARGS, LENIENT | BRIEF, ash__run_build_info,
      "tells the version of the server whose behaviour is kept to, and ashlarVersion"},
     {"collMod", NULL,
      ARGS({"index", DOC}, {"validator", DOC}, {"validationLevel", STRING},
@@ -213,9 +214,9 @@ static const ash_wire_command_info commands[] = {
      ARGS({"filter", DOC}, {"nameOnly", BOOL}, {"authorizedDatabases", BOOL}), ADMIN | API1,
      ash__run_list_databases, "filter: {name: text} or {name: {$in: […]}} only, others answer 238"},
     {"listIndexes", NULL, ARGS({"cursor", DOC}, {"includeBuildUUIDs", BOOL}),
-     ASH_COMMAND_COLLECTION | API1, ash__run_list_indexes, NULL},
+     ASH_COMMAND_COLLECTION | API1 | BRIEF, ash__run_list_indexes, NULL},
     {"logout", NULL, NO_ARGS, 0, ash__run_logout, NULL},
-    {"ping", NULL, NO_ARGS, LENIENT | API1, ash__run_ping, NULL},
+    {"ping", NULL, NO_ARGS, LENIENT | API1 | BRIEF, ash__run_ping, NULL},
     {"refreshSessions", NULL, NO_ARGS, API1, ash__run_refresh_sessions, NULL},
     {"renameCollection", NULL, ARGS({"to", STRING}, {"dropTarget", BOOL}, {"stayTemp", BOOL}),
      ADMIN | WRITES, ash__run_rename_collection, NULL},

@@ -10,6 +10,7 @@
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -111,6 +112,7 @@ static bool receive(ash_connection *c, size_t *len)
     size_t bytes;
     if (c->have == 0 && !rest(c))
         return false;
+    ash__arrival_take(&c->arrival);
     int64_t deadline = ash__clock_deadline(c->server->opts.message_timeout_ms);
     if (!read_until(c, ASH_MESSAGE_HEADER_BYTES, deadline))
         return false;
@@ -120,6 +122,8 @@ static bool receive(ash_connection *c, size_t *len)
         return false;
     }
     deadline += header.length / BYTES_A_MS;
+    if (header.length > ASH_BLOCK_SMALL_BYTES)
+        ash__arrival_leave(&c->arrival); /* it may be long in coming */
     if (block_bytes(c, &header, deadline, &bytes, &err) != 0 ||
         ash__block_reserve(&c->block, c->have, bytes, deadline, &err) != 0) {
         ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
@@ -151,6 +155,7 @@ static bool send_pieces(ash_connection *c, struct iovec *iov, size_t count)
 {
     ash__turn_wait(&c->turn);
     start_holding(c);
+    ash__arrival_open(&c->arrival);
     bool sent = ash__stream_push(c->fd, &iov, &count);
     /* Nobody waits for a client that does not take the rest. */
     ash__turn_leave(&c->turn);
@@ -247,6 +252,8 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
         give_cursor_back(c);
     if (alive && ash__request_wants_reply(&request))
         alive = send_reply(c, &request);
+    ash__arrival_open(&c->arrival); /* also when there was no answer */
+    ash__arrival_leave(&c->arrival);
     ash__turn_leave(&c->turn);
     give_cursor_back(c);
     ash__reply_trim(&c->reply);
@@ -303,6 +310,12 @@ static void leave_server(ash_connection *c)
     ash__mutex_unlock(&server->lock);
 }
 
+static void is_queued(ash_turn *turn)
+{
+    ash_connection *c = (ash_connection *)((char *)turn - offsetof(ash_connection, turn));
+    ash__arrival_leave(&c->arrival);
+}
+
 static void *run(void *arg)
 {
     ash_connection *c = arg;
@@ -310,12 +323,15 @@ static void *run(void *arg)
     ash__block_init(&c->block, &c->server->room);
     ash__reply_init(&c->reply, &c->server->answers);
     ash__turn_begin(&c->turn, &c->server->turns);
+    c->turn.queued = is_queued;
+    ash__arrival_begin(&c->arrival, &c->server->arrivals, c->fd);
     while (receive(c, &len)) {
         if (atomic_load_explicit(&c->server->deaf, memory_order_relaxed) || !handle(c, len))
             break;
         consume(c, len);
     }
     ash__log(ASH_LOG_DEBUG, "connection %lld from %s ended", (long long)c->id, c->peer);
+    ash__arrival_end(&c->arrival);
     ash__turn_end(&c->turn);
     ash__reply_release(&c->reply);
     ash__block_release(&c->block);

@@ -403,6 +403,21 @@ static int tell_late(ash_command *c, ash_error *err)
     return 0;
 }
 
+/* What changes something does so in the order in which requests came; reads do not wait for that.
+ */
+static void find_place(ash_command *c, bool only_reads)
+{
+    ash_arrival *a = &c->connection->arrival;
+    bool brief = c->info != NULL && (c->info->flags & ASH_COMMAND_BRIEF) != 0;
+    /* These may read, or wait, for long before they change something. */
+    bool slow = c->info != NULL &&
+                (c->info->run == ash__run_aggregate || c->info->run == ash__run_ashlar_transact);
+    if ((only_reads && !brief) || slow)
+        ash__arrival_leave(a);
+    else
+        ash__arrival_wait(a);
+}
+
 static void run_command(ash_command *c, ash_operation *operation)
 {
     ash_error err = ASH_ERROR_INIT;
@@ -413,6 +428,7 @@ static void run_command(ash_command *c, ash_operation *operation)
     operation->db = c->db != NULL ? c->db : "";
     operation->fd = c->connection->fd;
     operation->only_reads = rc == 0 && only_reads(c);
+    find_place(c, rc != 0 || operation->only_reads);
     ash__operations_begin(&c->server->operations, operation);
     if (rc == 0)
         rc = prepare(c, &err);
@@ -420,6 +436,7 @@ static void run_command(ash_command *c, ash_operation *operation)
         rc = fail_timed(c, &err);
     if (rc == 0 && hit_failpoint(c, &failure)) {
         hit = &failure;
+        ash__arrival_leave(&c->connection->arrival);
         if (!fail_first(c, hit, &err))
             rc = err.code != 0 ? err.code : ASH_ENETWORK;
     }

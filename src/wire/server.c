@@ -203,6 +203,7 @@ static void server_free(ash_server *s)
     ash__sessions_free(s->sessions);
     if (s->room.total != 0) {
         ash__turns_release(&s->turns);
+        ash__arrivals_release(&s->arrivals);
         ash__room_release(&s->room);
         ash__room_release(&s->answers);
     }
@@ -232,6 +233,7 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
     s->can_watch = caps.watch && !s->opts.standalone;
     s->can_transact = caps.transactions;
     ash__turns_init(&s->turns);
+    ash__arrivals_init(&s->arrivals);
     ash__room_init(&s->room, (size_t)s->opts.message_bytes, ash__connections_press, s);
     ash__room_init(&s->answers, (size_t)s->opts.message_bytes, ash__connections_press, s);
     s->cursors = ash__cursors_new((size_t)s->opts.max_cursors);

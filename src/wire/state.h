@@ -5,6 +5,7 @@
 /* A running server, as the parts of this folder see it. */
 
 #include "base/turn.h"
+#include "wire/arrival.h"
 #include "wire/cursors.h"
 #include "wire/failpoint.h"
 #include "wire/listen.h"
@@ -50,9 +51,10 @@ struct ash_server {
     bool stopping;
     _Atomic bool deaf; /* no connection may begin another command */
 
-    ash_turns turns;  /* of answers */
-    ash_room room;    /* of requests */
-    ash_room answers; /* of answers */
+    ash_turns turns;       /* of answers */
+    ash_arrivals arrivals; /* of requests */
+    ash_room room;         /* of requests */
+    ash_room answers;      /* of answers */
     ash_cursor_table *cursors;
     ash_session_table *sessions;
     ash_operation_list operations;

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wire/arrival.h"
+
+#include "base/clock.h"
+
+#include <stddef.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <sys/epoll.h>
+#endif
+
+enum { EVENTS_A_CALL = 64 };
+
+void ash__arrivals_init(ash_arrivals *line)
+{
+    ash__mutex_init(&line->lock, ASH_RANK_ARRIVALS);
+    line->first = line->last = NULL;
+    line->poll = -1;
+#ifdef __linux__
+    line->poll = epoll_create1(EPOLL_CLOEXEC);
+#endif
+}
+
+void ash__arrivals_release(ash_arrivals *line)
+{
+    if (line->poll >= 0)
+        close(line->poll);
+    ash__mutex_release(&line->lock);
+}
+
+/* Locked, as those that follow. */
+static void place(ash_arrival *a)
+{
+    ash_arrivals *line = a->line;
+    if (a->placed)
+        return;
+    a->prev = line->last;
+    a->next = NULL;
+    a->placed = true;
+    if (line->last != NULL)
+        line->last->next = a;
+    else
+        line->first = a;
+    line->last = a;
+}
+
+static void take_out(ash_arrival *a)
+{
+    ash_arrivals *line = a->line;
+    if (!a->placed)
+        return;
+    if (a->prev != NULL)
+        a->prev->next = a->next;
+    else
+        line->first = a->next;
+    if (a->next != NULL)
+        a->next->prev = a->prev;
+    else
+        line->last = a->prev;
+    a->placed = false;
+    if (a->prev == NULL && line->first != NULL)
+        ash__cond_signal(&line->first->first);
+}
+
+/* Give places to whose requests came since somebody looked, in their order. */
+static void look(ash_arrivals *line)
+{
+#ifdef __linux__
+    struct epoll_event events[EVENTS_A_CALL];
+    int n = line->poll < 0 ? 0 : EVENTS_A_CALL;
+    while (n == EVENTS_A_CALL) {
+        n = epoll_wait(line->poll, events, EVENTS_A_CALL, 0);
+        for (int i = 0; i < n; i++) {
+            ash_arrival *a = events[i].data.ptr;
+            if (atomic_load_explicit(&a->open, memory_order_acquire))
+                place(a);
+        }
+    }
+#else
+    (void)line;
+#endif
+}
+
+void ash__arrival_begin(ash_arrival *a, ash_arrivals *line, int fd)
+{
+    *a = (ash_arrival){.line = line, .fd = fd};
+    atomic_init(&a->open, true);
+    ash__cond_init(&a->first);
+#ifdef __linux__
+    /* Told once for each time that something comes. */
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = a};
+    if (line->poll >= 0)
+        epoll_ctl(line->poll, EPOLL_CTL_ADD, fd, &event);
+#endif
+}
+
+void ash__arrival_end(ash_arrival *a)
+{
+    ash_arrivals *line = a->line;
+    ash__mutex_lock(&line->lock);
+#ifdef __linux__
+    struct epoll_event none = {0};
+    if (line->poll >= 0)
+        epoll_ctl(line->poll, EPOLL_CTL_DEL, a->fd, &none);
+#endif
+    take_out(a);
+    ash__mutex_unlock(&line->lock);
+    ash__cond_release(&a->first);
+}
+
+void ash__arrival_take(ash_arrival *a)
+{
+    ash_arrivals *line = a->line;
+    ash__mutex_lock(&line->lock);
+    look(line);
+    /* It came while an earlier one was dealt with. */
+    place(a);
+    atomic_store_explicit(&a->open, false, memory_order_release);
+    ash__mutex_unlock(&line->lock);
+}
+
+void ash__arrival_wait(ash_arrival *a)
+{
+    ash_arrivals *line = a->line;
+    int64_t until = ash__clock_deadline(ASH_ARRIVAL_MS);
+    ash__mutex_lock(&line->lock);
+    while (a->placed && line->first != a)
+        if (!ash__cond_wait_until(&a->first, &line->lock, until))
+            while (a->placed && line->first != a)
+                take_out(line->first);
+    ash__mutex_unlock(&line->lock);
+}
+
+void ash__arrival_leave(ash_arrival *a)
+{
+    ash__mutex_lock(&a->line->lock);
+    take_out(a);
+    ash__mutex_unlock(&a->line->lock);
+}
+
+void ash__arrival_open(ash_arrival *a)
+{
+    atomic_store_explicit(&a->open, true, memory_order_release);
+}

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client.h"
+
+#include "base/clock.h"
+#include "wire/arrival.h"
+
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { CLIENTS = 100 };
+
+typedef struct pool {
+    ash_arrivals line;
+    ash_arrival arrivals[CLIENTS];
+    int fds[CLIENTS][2]; /* the server's end, the client's */
+} pool;
+
+static void pool_open(pool *p)
+{
+    ash__arrivals_init(&p->line);
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, p->fds[i]), 0);
+        ash__arrival_begin(&p->arrivals[i], &p->line, p->fds[i][0]);
+    }
+}
+
+static void pool_close(pool *p)
+{
+    for (int i = 0; i < CLIENTS; i++) {
+        ash__arrival_end(&p->arrivals[i]);
+        close(p->fds[i][0]);
+        close(p->fds[i][1]);
+    }
+    assert_null(p->line.first);
+    assert_null(p->line.last);
+    ash__arrivals_release(&p->line);
+}
+
+static void come(pool *p, int client)
+{
+    assert_int_equal(write(p->fds[client][1], "x", 1), 1);
+}
+
+static void *take_and_leave(void *arg)
+{
+    ash_arrival *a = arg;
+    ash__arrival_take(a);
+    ash__arrival_leave(a);
+    return NULL;
+}
+
+/* A thread that gets a processor first does not go first. */
+static void test_wire_arrival__requests_stand_as_they_came(void **state)
+{
+    pool p;
+    (void)state;
+    pool_open(&p);
+    for (int i = 0; i < CLIENTS; i++)
+        come(&p, i * 7 % CLIENTS);
+    for (int i = CLIENTS - 1; i >= 0; i--)
+        ash__arrival_take(&p.arrivals[i * 7 % CLIENTS]);
+    for (int i = 0; i < CLIENTS; i++) {
+        ash_arrival *a = &p.arrivals[i * 7 % CLIENTS];
+        assert_ptr_equal(p.line.first, a);
+        ash__arrival_leave(a);
+    }
+    pool_close(&p);
+}
+
+static void test_wire_arrival__who_came_later_waits(void **state)
+{
+    pool p;
+    pthread_t earlier;
+    (void)state;
+    pool_open(&p);
+    come(&p, 1);
+    come(&p, 0);
+    ash__arrival_take(&p.arrivals[0]);
+    assert_true(p.arrivals[1].placed);
+    assert_int_equal(ash__thread_start(&earlier, 0, take_and_leave, &p.arrivals[1]), 0);
+    ash__arrival_wait(&p.arrivals[0]);
+    assert_ptr_equal(p.line.first, &p.arrivals[0]);
+    pthread_join(earlier, NULL);
+    pool_close(&p);
+}
+
+/* One whose thread does not come loses its place; others have theirs still. */
+static void test_wire_arrival__nobody_waits_for_long(void **state)
+{
+    pool p;
+    (void)state;
+    pool_open(&p);
+    come(&p, 2);
+    come(&p, 1);
+    come(&p, 0);
+    ash__arrival_take(&p.arrivals[1]);
+    int64_t from = ash__clock_ms();
+    ash__arrival_wait(&p.arrivals[1]);
+    assert_true(ash__clock_ms() - from >= ASH_ARRIVAL_MS);
+    assert_false(p.arrivals[2].placed);
+    assert_ptr_equal(p.line.first, &p.arrivals[1]);
+    assert_ptr_equal(p.line.last, &p.arrivals[0]);
+    pool_close(&p);
+}
+
+/* The rest of a message, and what is sent before the answer, are no new requests. */
+static void test_wire_arrival__more_of_a_request_has_no_place(void **state)
+{
+    pool p;
+    (void)state;
+    pool_open(&p);
+    come(&p, 0);
+    ash__arrival_take(&p.arrivals[0]);
+    ash__arrival_leave(&p.arrivals[0]);
+    come(&p, 0);
+    ash__arrival_take(&p.arrivals[1]);
+    assert_false(p.arrivals[0].placed);
+    ash__arrival_leave(&p.arrivals[1]);
+    ash__arrival_open(&p.arrivals[0]);
+    come(&p, 0);
+    ash__arrival_take(&p.arrivals[2]);
+    assert_ptr_equal(p.line.first, &p.arrivals[0]);
+    pool_close(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wire_arrival__requests_stand_as_they_came),
+        cmocka_unit_test(test_wire_arrival__who_came_later_waits),
+        cmocka_unit_test(test_wire_arrival__nobody_waits_for_long),
+        cmocka_unit_test(test_wire_arrival__more_of_a_request_has_no_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
