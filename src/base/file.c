@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
@@ -11,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#ifdef __linux__
+#include <sys/syscall.h>
+#endif
 #include <unistd.h>
 
 static int system_open(const char *path, int flags, mode_t mode)
@@ -63,6 +67,17 @@ static int system_await_writeback(int fd, off_t offset, off_t len)
 #endif
 }
 
+static int system_exchange(const char *a, const char *b)
+{
+#if defined(__linux__) && defined(SYS_renameat2) && defined(RENAME_EXCHANGE)
+    return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
+#else
+    (void)a, (void)b;
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
 const ash_io ash__io_system = {
     .open = system_open,
     .close = close,
@@ -76,6 +91,7 @@ const ash_io ash__io_system = {
     .start_writeback = system_start_writeback,
     .await_writeback = system_await_writeback,
     .rename = rename,
+    .exchange = system_exchange,
     .unlink = unlink,
 };
 
@@ -202,12 +218,46 @@ int ash__dir_make(const char *path, ash_error *err)
     return result;
 }
 
+static void remove_entry(const char *path, ash_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        ash__dir_remove(path, err);
+    else if (ash__io()->unlink(path) != 0)
+        ash__fail_errno(err, errno, "cannot remove %s", path);
+}
+
+int ash__dir_remove(const char *path, ash_error *err)
+{
+    ash_error first = ASH_ERROR_INIT;
+    struct dirent *entry;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return ash__fail_errno(err, errno, "cannot open folder %s", path);
+    while ((entry = readdir(dir)) != NULL) {
+        ash_error own = ASH_ERROR_INIT;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        char *child = ash__path_join(path, entry->d_name);
+        remove_entry(child, &own);
+        if (first.code == 0)
+            first = own;
+        ash__free(child);
+    }
+    closedir(dir);
+    if (rmdir(path) != 0 && first.code == 0)
+        ash__fail_errno(&first, errno, "cannot remove %s", path);
+    if (first.code != 0 && err != NULL)
+        *err = first;
+    return first.code;
+}
+
 char *ash__path_join(const char *folder, const char *name)
 {
     return ash__sprintf("%s/%s", folder, name);
 }
 
-static int sync_parent(const char *path, ash_error *err)
+int ash__parent_sync(const char *path, ash_error *err)
 {
     const char *slash = strrchr(path, '/');
     size_t len = slash == path ? 1 : slash != NULL ? (size_t)(slash - path) : 0;
@@ -230,7 +280,7 @@ int ash__file_replace(const char *path, const void *data, size_t len, ash_error 
     if (result == 0 && ash__io()->rename(temp, path) != 0)
         result = ash__fail_errno(err, errno, "cannot rename %s", temp);
     if (result == 0)
-        result = sync_parent(path, err);
+        result = ash__parent_sync(path, err);
     ash__free(temp);
     return result;
 }

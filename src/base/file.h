@@ -35,6 +35,7 @@ typedef struct ash_io {
      * this call or to a sync. */
     int (*await_writeback)(int fd, off_t offset, off_t len);
     int (*rename)(const char *from, const char *to);
+    int (*exchange)(const char *a, const char *b); /* EINVAL or ENOSYS where that cannot be done */
     int (*unlink)(const char *path);
 } ash_io;
 
@@ -53,6 +54,10 @@ int ash__file_write(int fd, const void *buf, size_t len, off_t offset, ash_error
 int ash__file_sync(int fd, ash_error *err);          /* data and size */
 int ash__dir_sync(const char *path, ash_error *err); /* names in it */
 int ash__dir_make(const char *path, ash_error *err); /* parents too; there already = 0 */
+/* With all that is in it; links are not followed.  Goes on behind what cannot be removed, and tells
+ * of the first. */
+int ash__dir_remove(const char *path, ash_error *err);
+int ash__parent_sync(const char *path, ash_error *err); /* the folder that path lies in */
 int ash__file_replace(const char *path, const void *data, size_t len,
                       ash_error *err); /* temp, sync, rename, sync folder */
 int ash__file_load(const char *path, size_t max_bytes, uint8_t **out, size_t *len, ash_error *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/folder.h"
 
+#include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -85,4 +86,12 @@ int64_t ash__folder_takes(const char *folder)
     int64_t bytes = real != NULL ? takes(real, 0) : 0;
     free(real);
     return bytes;
+}
+
+int ash__cmd_refuse_unfinished(const char *folder, ash_error *err)
+{
+    return ash__fail(err, ASH_ENOTFOUND,
+                     "there is no store at %s: a repair ended before the new store had that name; "
+                     "`ashlar -s %s check --repair --replace` finishes it",
+                     folder, folder);
 }

@@ -2,6 +2,8 @@
 #ifndef ASH_CMD_FOLDER_H
 #define ASH_CMD_FOLDER_H
 
+#include <ashlar/error.h>
+
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -14,5 +16,9 @@ bool ash__folder_is_others(const char *folder);
 /* What all that lies in it takes on the disk, itself included.  What cannot be seen, as files that
  * are just being removed, is passed over. */
 int64_t ash__folder_takes(const char *folder);
+
+/* ASH_ENOTFOUND, and how a swap of the folder (store/embedded/swap.h) that was cut off is finished.
+ */
+int ash__cmd_refuse_unfinished(const char *folder, ash_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "store/embedded/swap.h"
 #include "store/reach.h"
 
 #include <inttypes.h>
@@ -149,6 +150,17 @@ static int check_parent(const char *uri, ash_error *err)
     return result;
 }
 
+/* A store that is made under that name would be in the way of the one that is to have it. */
+static int check_unfinished(const char *uri, ash_error *err)
+{
+    char *folder = ash__reach_folder(uri);
+    char *tail = folder != NULL ? ash__swap_unfinished(folder) : NULL;
+    int result = tail != NULL ? ash__cmd_refuse_unfinished(folder, err) : 0;
+    ash__free(tail);
+    ash__free(folder);
+    return result;
+}
+
 static void say_no_store(const char *uri, ash_error *err)
 {
     struct stat st;
@@ -267,11 +279,13 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
         opts->default_db = cmd->db;
     opts->must_exist = how == ASH_CMD_READ;
     bool there = how == ASH_CMD_READ || ash__cmd_store_is_there(cmd);
-    if (how == ASH_CMD_WRITE)
+    result = check_unfinished(uri, err);
+    bool unfinished = result != 0;
+    if (result == 0 && how == ASH_CMD_WRITE)
         result = is_default ? ash__dir_make(uri, err) : check_parent(uri, err);
     if (result == 0)
         result = open_somehow(cmd, uri, how, opts, out, err);
-    if (result == ASH_ENOTFOUND && how == ASH_CMD_READ)
+    if (result == ASH_ENOTFOUND && how == ASH_CMD_READ && !unfinished)
         say_no_store(uri, err);
     if (result == 0 && !there)
         say_it_was_made(cmd, uri);
@@ -288,8 +302,10 @@ int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err)
     if (uri == NULL)
         return err->code;
     int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, out, &own);
-    if (result == ASH_ENOTFOUND)
+    if (result == ASH_ENOTFOUND && check_unfinished(uri, err) == 0)
         result = is_default ? 0 : check_parent(uri, err);
+    else if (result == ASH_ENOTFOUND)
+        result = err->code;
     else if (result != 0)
         *err = own;
     ash__free(uri);

@@ -3,41 +3,26 @@
 #include "cmd/folder.h"
 
 #include "base/error.h"
-#include "base/file.h"
 #include "base/mem.h"
 #include "store/embedded/salvage.h"
+#include "store/embedded/swap.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 typedef struct repair {
     ash_cmd *cmd;
     ash_progress *progress;
     char *folder;
     char *into;
+    char *tail;        /* of both dated names */
     char *aside;       /* where the damaged store goes; NULL: it stays */
     int64_t uncertain; /* copied, and not named one by one */
 } repair;
-
-/* A name that nothing has yet: of two repairs in one second the later gets a number. */
-static char *dated(const char *folder, const char *word)
-{
-    char date[32];
-    struct tm tm;
-    struct stat st;
-    time_t now = time(NULL);
-    gmtime_r(&now, &tm);
-    strftime(date, sizeof date, "%Y%m%d-%H%M%S", &tm);
-    char *path = ash__sprintf("%s.%s-%s", folder, word, date);
-    for (int n = 2; lstat(path, &st) == 0; n++) {
-        ash__free(path);
-        path = ash__sprintf("%s.%s-%s-%d", folder, word, date, n);
-    }
-    return path;
-}
 
 static bool on_progress(void *ctx, const char *what, int64_t done, int64_t total)
 {
@@ -118,37 +103,6 @@ static void print_report(const repair *r, const ash_salvage_report *report, cons
     bson_destroy(&out);
 }
 
-static int move(const char *from, const char *to, ash_error *err)
-{
-    struct stat st;
-    if (lstat(to, &st) == 0)
-        return ash__fail(err, ASH_EEXISTS, "%s exists already", to);
-    if (ash__io()->rename(from, to) != 0)
-        return ash__fail_errno(err, errno, "cannot rename %s to %s", from, to);
-    return 0;
-}
-
-/* The store's name never stays without a store: when the second rename fails, the first is undone.
- */
-static int swap(const repair *r, ash_error *err)
-{
-    int result = move(r->folder, r->aside, err);
-    if (result != 0)
-        return result;
-    result = move(r->into, r->folder, err);
-    if (result != 0) {
-        move(r->aside, r->folder, NULL);
-        return result;
-    }
-    char *parent = ash__strdup(r->folder);
-    char *slash = strrchr(parent, '/');
-    if (slash != NULL)
-        slash[slash == parent] = 0;
-    result = ash__dir_sync(slash != NULL ? parent : ".", err);
-    ash__free(parent);
-    return result;
-}
-
 static int run(repair *r, ash_error *err)
 {
     ash_salvage_report report;
@@ -160,7 +114,7 @@ static int run(repair *r, ash_error *err)
     int result = ash__embedded_salvage(r->folder, &opts, &report, err);
     bool done = result == 0 || result == ASH_EPARTIAL;
     bool replace = done && r->aside != NULL && !r->cmd->dry_run;
-    int swapped = replace ? swap(r, &swap_err) : 0;
+    int swapped = replace ? ash__swap(r->folder, r->into, r->tail, &swap_err) : 0;
     ash__progress_clear(r->progress);
     if (done)
         print_report(r, &report, replace && swapped == 0 ? r->folder : r->into);
@@ -179,27 +133,107 @@ static char *without_slashes(char *path)
     return path;
 }
 
-int ash__cmd_repair(ash_cmd *cmd, const char *into, bool replace)
+/* ---- is there anything to repair? ---- */
+
+/* The child's side: 0 when nothing was found. */
+static int look(const ash_cmd *cmd, const char *folder)
+{
+    ash_store_options opts = ASH_STORE_OPTIONS_INIT;
+    ash_store *store = NULL;
+    bson_t report, action = BSON_INITIALIZER;
+    char *uri = ash__sprintf("%s%s", folder[0] == '/' ? "file:" : "", folder);
+    opts.read_only = opts.no_server = true;
+    opts.busy_timeout_ms = 1;
+    BSON_APPEND_INT32(&action, "check", 1);
+    BSON_APPEND_BOOL(&action, "payloads", true);
+    if (ash_store_open(uri, &opts, &store, NULL) != 0)
+        return 1;
+    ash_progress *progress = ash__progress_new(cmd, 0, 0);
+    int result =
+        ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, NULL);
+    ash__progress_free(progress);
+    ash_store_close(store);
+    return result != 0;
+}
+
+/* Opening a damaged store may end the process that does it. */
+static bool is_sound(const ash_cmd *cmd, const char *folder)
+{
+    int status = 0;
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0)
+        _exit(look(cmd, folder));
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+        if (ash__cmd_interrupted)
+            kill(child, SIGINT);
+    }
+    return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void say_it_is_sound(const ash_cmd *cmd, const char *folder)
+{
+    if (cmd->json) {
+        bson_t out = BSON_INITIALIZER;
+        BSON_APPEND_BOOL(&out, "clean", true);
+        BSON_APPEND_BOOL(&out, "sound", true);
+        BSON_APPEND_BOOL(&out, "dryRun", cmd->dry_run);
+        ash__cmd_emit(&out);
+        bson_destroy(&out);
+    } else {
+        ash__cmd_say(cmd, "%s is sound: there is nothing to repair, and nothing was copied",
+                     folder);
+    }
+}
+
+/* A swap that was cut off: all that is left to do is the last rename. */
+static int finish_swap(const repair *r, bool replace, ash_error *err)
+{
+    if (!replace || r->cmd->dry_run)
+        return ash__cmd_refuse_unfinished(r->folder, err);
+    int result = ash__swap_finish(r->folder, r->tail, err);
+    if (result == 0)
+        ash__cmd_say(r->cmd, "%s is the repaired store now; the damaged one is %s.damaged-%s",
+                     r->folder, r->folder, r->tail);
+    return result;
+}
+
+static int repair_folder(repair *r, const ash_cmd_repair_options *opts, ash_error *err)
+{
+    r->tail = ash__swap_unfinished(r->folder);
+    if (r->tail != NULL)
+        return finish_swap(r, opts->replace, err);
+    r->tail = ash__swap_tail(r->folder);
+    r->into = opts->into != NULL ? without_slashes(ash__strdup(opts->into))
+                                 : ash__sprintf("%s.repaired-%s", r->folder, r->tail);
+    if (opts->replace)
+        r->aside = ash__sprintf("%s.damaged-%s", r->folder, r->tail);
+    if (ash__folder_holds(r->folder, r->into) && !ash__folder_holds(r->into, r->folder))
+        return ash__fail(err, ASH_EINVAL, "%s lies in the store that is to be repaired", r->into);
+    if (opts->into != NULL && !r->cmd->dry_run && access(r->into, F_OK) == 0)
+        return ash__fail(err, ASH_EEXISTS, "%s exists already", r->into);
+    if (!opts->force && is_sound(r->cmd, r->folder)) {
+        say_it_is_sound(r->cmd, r->folder);
+        return 0;
+    }
+    r->progress = ash__progress_new(r->cmd, 0, 0);
+    int result = run(r, err);
+    ash__progress_free(r->progress);
+    return result;
+}
+
+int ash__cmd_repair(ash_cmd *cmd, const ash_cmd_repair_options *opts)
 {
     ash_error err = ASH_ERROR_INIT;
     repair r = {.cmd = cmd,
                 .folder = without_slashes(
                     ash__cmd_need_folder(cmd, "only a store in a folder can be repaired", &err))};
-    int result = err.code;
     ash__cmd_catch_signals();
-    r.progress = ash__progress_new(cmd, 0, 0);
-    if (r.folder != NULL) {
-        r.into = into != NULL ? without_slashes(ash__strdup(into)) : dated(r.folder, "repaired");
-        r.aside = replace ? dated(r.folder, "damaged") : NULL;
-        bool inside = ash__folder_holds(r.folder, r.into) && !ash__folder_holds(r.into, r.folder);
-        result = inside ? ash__fail(&err, ASH_EINVAL, "%s lies in the store that is to be repaired",
-                                    r.into)
-                        : run(&r, &err);
-    }
+    int result = r.folder != NULL ? repair_folder(&r, opts, &err) : err.code;
     int status = result != 0 ? ash__cmd_fail(cmd, NULL, &err) : ASH_EXIT_OK;
-    ash__progress_free(r.progress);
     ash__free(r.folder);
     ash__free(r.into);
+    ash__free(r.tail);
     ash__free(r.aside);
     return status;
 }

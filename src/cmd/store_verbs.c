@@ -151,12 +151,13 @@ static int run_df(ash_cmd *cmd, const ash_cmd_args *args)
 
 /* ---- check ---- */
 
-enum { QUICK, REPAIR, INTO, REPLACE };
+enum { QUICK, REPAIR, INTO, REPLACE, FORCE };
 static const ash_cmd_option check_options[] = {
     {0, "quick", NULL, "do not read the payloads, only what describes them"},
     {0, "repair", NULL, "copy what is whole into a new store and list what is not"},
     {0, "into", "FOLDER", "with --repair: the new store (default: beside the damaged one, dated)"},
     {0, "replace", NULL, "with --repair: give the new store the name of the damaged one"},
+    {0, "force", NULL, "with --repair: copy a store that is sound, too"},
     {0, NULL, NULL, NULL},
 };
 
@@ -211,14 +212,17 @@ static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
 
 static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    if (args->values[REPAIR] == NULL &&
-        (args->values[INTO] != NULL || args->values[REPLACE] != NULL))
-        return ash__cmd_usage(cmd, "--into and --replace go with --repair");
-    if (args->values[INTO] != NULL && args->values[INTO][0] == 0)
+    ash_cmd_repair_options opts = {.into = args->values[INTO],
+                                   .replace = args->values[REPLACE] != NULL,
+                                   .force = args->values[FORCE] != NULL};
+    bool repair = args->values[REPAIR] != NULL;
+    if (!repair && (opts.into != NULL || opts.replace || opts.force))
+        return ash__cmd_usage(cmd, "--into, --replace and --force go with --repair");
+    if (opts.into != NULL && opts.into[0] == 0)
         return ash__cmd_usage(cmd, "--into cannot be empty");
     /* A store in need of repair may not open. */
-    if (args->values[REPAIR] != NULL)
-        return ash__cmd_repair(cmd, args->values[INTO], args->values[REPLACE] != NULL);
+    if (repair)
+        return ash__cmd_repair(cmd, &opts);
     return ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
 }
 
@@ -248,27 +252,32 @@ const ash_cmd_verb ash__cmd_df = {
 const ash_cmd_verb ash__cmd_check = {
     .name = "check",
     .group = "store",
-    .synopsis = "[--quick] | --repair [--into FOLDER] [--replace]",
+    .synopsis = "[--quick] | --repair [--into FOLDER] [--replace] [--force]",
     .summary = "look for damage",
     .details =
         "Reads everything: metadata, indexes, free space, and every payload against its "
         "checksum.  Exit status 7 when\n"
         "something is wrong; each finding is a line, which names the file and the chunk that a "
         "damaged payload belongs to.\n\n"
-        "--repair does not touch the damaged store, which may be too damaged to open: it reads "
-        "what has its checksum,\n"
+        "--repair reads everything first, and copies nothing when the store is sound and was "
+        "closed "
+        "(unless --force is\n"
+        "given).  It does not touch a damaged store, which may be too damaged to open: it reads "
+        "what "
+        "has its checksum,\n"
         "copies every whole file and document into a new store beside it, and prints a line for "
         "each thing that was lost:\n"
-        "bucket, file, chunk, segment and offset.  What may be an older state of a file or a "
+        "bucket, file, chunk, segment and offset.  What may be an older state of a file or "
         "document "
         "is counted, and named\n"
-        "with -v.  Nobody may have the store open meanwhile.  "
-        "With -n it only says what\n"
-        "would be done; with --replace the new store takes the damaged one's name, which then "
-        "has \".damaged-\" and the\n"
-        "date behind its own.  Exit status 0 when nothing was lost, 3 when something was.  "
-        "Chunks that belong to no file\n"
-        "(of unfinished uploads too) are named and not copied; the change history starts "
+        "with -v.  Nobody may have the store open meanwhile.  With -n it only says what would be "
+        "done.  With --replace the\n"
+        "new store takes the damaged one's name, which then has \".damaged-\" and the date behind "
+        "its own.  Exit status 0\n"
+        "when nothing was lost, 3 when something was.  Chunks that belong to no file (of "
+        "unfinished "
+        "uploads too) are named\n"
+        "and not copied; the change history starts "
         "anew.",
     .options = check_options,
     .has_dry_run = true,

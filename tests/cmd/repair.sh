@@ -24,7 +24,7 @@ repair() {
     shift
     rm -rf "$scratch/new" "$scratch/before"
     cp -a "$store" "$scratch/before"
-    expect_status "$expected" "$ASHLAR" -s "$store" check --repair --into "$scratch/new"
+    expect_status "$expected" "$ASHLAR" -s "$store" check --repair --force --into "$scratch/new"
     diff -r "$store" "$scratch/before"
     "$ASHLAR" -s "$scratch/new" check
     for i in 1 2 3 4; do
@@ -84,7 +84,7 @@ case_a_server_finds_damage() {
 case_files_are_counted_once() {
     fill
     rm -rf "$scratch/new"
-    a check --repair --into "$scratch/new" | grep -q '^salvaged 4 files and 0 documents in '
+    a check --repair --force --into "$scratch/new" | grep -q '^salvaged 4 files and 0 documents in '
 }
 
 case_superblock_is_damaged() {
@@ -134,7 +134,7 @@ case_losses_are_counted() {
     expect_status 3 a --json check --repair -n
     grep -q '"lostCount" : 2, "lostFiles" : 2, "lostChunks" : 6, "lostDocuments" : 0' "$scratch/out"
     fill
-    expect_status 0 a check --repair -n
+    expect_status 0 a check --repair --force -n
     grep -q '; nothing lost$' "$scratch/out"
 }
 
@@ -277,6 +277,43 @@ case_replace() {
     a cat file2 | cmp - "$scratch/file2"
     diff -r "$scratch"/store.damaged-* "$scratch/before"
     [ "$(ls -d "$scratch"/store.* | wc -l)" = 1 ]
+}
+
+case_a_sound_store_is_not_copied() {
+    fill
+    cp -a "$store" "$scratch/before"
+    for options in "" -n --replace "--into=$scratch/new"; do
+        # shellcheck disable=SC2086
+        expect_status 0 "$ASHLAR" -s "$store" check --repair $options
+        grep -q 'store is sound: there is nothing to repair, and nothing was copied$' "$scratch/out"
+        [ "$(ls -d "$scratch"/store*)" = "$store" ]
+        [ ! -e "$scratch/new" ]
+    done
+    a --json check --repair | grep -q '"clean" : true, "sound" : true'
+    diff -r "$store" "$scratch/before"
+    expect_status 2 a check --force
+    a check --repair --force --replace | grep -q '; nothing lost$'
+    a cat file1 | cmp - "$scratch/file1"
+    diff -r "$scratch"/store.damaged-* "$scratch/before"
+}
+
+# Where folders cannot be exchanged, a kill between two renames leaves this.
+case_a_swap_that_was_cut_off() {
+    fill
+    zero segments/00000001.seg 300000 1000
+    expect_status 3 "$ASHLAR" -s "$store" check --repair --into "$store.repaired-20000101-000000"
+    mv "$store" "$store.damaged-20000101-000000"
+    for verb in ls "put $scratch/file4" "put -n $scratch/file4" init "serve --mongo 127.0.0.1:0" check "check --repair" \
+        "check --repair -n --replace"; do
+        # shellcheck disable=SC2086
+        expect_status 4 "$ASHLAR" -s "$store/" $verb
+        grep -q 'check --repair --replace` finishes it$' "$scratch/err"
+        [ ! -e "$store" ]
+    done
+    expect_status 0 "$ASHLAR" -s "$store" check --repair --replace
+    grep -q 'the damaged one is .*store\.damaged-20000101-000000$' "$scratch/out"
+    a cat file2 | cmp - "$scratch/file2"
+    [ ! -e "$store.repaired-20000101-000000" ]
 }
 
 case_two_in_one_second() {

@@ -89,6 +89,7 @@ TABLE(punch, (int fd, off_t offset, off_t len), (fd, offset, len))
 TABLE(start_writeback, (int fd, off_t offset, off_t len), (fd, offset, len))
 TABLE(await_writeback, (int fd, off_t offset, off_t len), (fd, offset, len))
 TABLE(rename, (const char *from, const char *to), (from, to))
+TABLE(exchange, (const char *a, const char *b), (a, b))
 TABLE(unlink, (const char *path), (path))
 
 static int table_open(const char *path, int flags, mode_t mode)
@@ -110,6 +111,7 @@ void faulty_io_set(int n, enum fault which)
     io.start_writeback = table_start_writeback;
     io.await_writeback = table_await_writeback;
     io.rename = table_rename;
+    io.exchange = table_exchange;
     io.unlink = table_unlink;
     fault = which;
     ash__io_set(&io);

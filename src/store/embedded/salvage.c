@@ -342,18 +342,22 @@ static int finish(const char *partial, const char *into, ash_error *err)
 {
     if (ash__io()->rename(partial, into) != 0)
         return ash__fail_errno(err, errno, "cannot rename %s to %s", partial, into);
-    char *parent = ash__strdup(into);
-    char *slash = strrchr(parent, '/');
-    if (slash != NULL)
-        slash[slash == parent] = 0;
-    int result = ash__dir_sync(slash != NULL ? parent : ".", err);
-    ash__free(parent);
-    return result;
+    return ash__parent_sync(into, err);
+}
+
+/* Half a store is of no use, and the disk may be full of it. */
+static void discard(const char *partial, ash_error *err)
+{
+    ash_error why = ASH_ERROR_INIT;
+    ash_error first = err != NULL ? *err : why;
+    if (ash__dir_remove(partial, &why) != 0 && err != NULL)
+        ash__fail(err, first.code, "%s (and %s)", first.text, why.text);
 }
 
 static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
 {
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
+    struct stat st;
     char *partial = ash__sprintf("%s.partial", into);
     char *uri = ash__sprintf("%s%s", into[0] == '/' ? "file:" : "", partial);
     opts.no_server = true;
@@ -361,6 +365,7 @@ static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
     int result = check_vacant(into, "", err);
     if (result == 0)
         result = check_vacant(partial, ", left by a repair that was interrupted: remove it", err);
+    bool begun = result == 0;
     if (result == 0)
         result = ash_store_open(uri, &opts, &w->to, err);
     if (result == 0)
@@ -372,6 +377,8 @@ static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
     ash_store_close(w->to);
     if (result == 0)
         result = finish(partial, into, err);
+    if (result != 0 && begun && lstat(partial, &st) == 0)
+        discard(partial, err);
     ash__free(partial);
     ash__free(uri);
     return result;

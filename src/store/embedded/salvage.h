@@ -30,8 +30,9 @@ typedef struct ash_salvage_report {
 } ash_salvage_report;
 
 /* ASH_EPARTIAL when something was lost; the new store is then as complete as it can be.  After
- * other errors there is no folder `into`, but perhaps one beside it with ".partial" behind its
- * name. ASH_EEXISTS when there is something in `into`; as ash__salvage_open for the source. */
+ * other errors there is no folder `into`; it is made under its name with ".partial" behind it,
+ * which stays only when the process is killed.  ASH_EEXISTS when there is something in `into`; as
+ * ash__salvage_open for the source. */
 int ash__embedded_salvage(const char *folder, const ash_salvage_options *opts,
                           ash_salvage_report *out, ash_error *err);
 

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "store/embedded/salvage.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -466,6 +467,40 @@ static void test_embedded_salvage__refuses(void **state)
     assert_int_equal(ash__embedded_salvage("/nowhere", &opts, &report, &f->err), ASH_ENOTFOUND);
 }
 
+static int writes_left;
+
+static ssize_t write_until_full(int fd, const struct iovec *iov, int count, off_t offset)
+{
+    if (writes_left-- > 0)
+        return ash__io_system.pwritev(fd, iov, count, offset);
+    errno = ENOSPC;
+    return -1;
+}
+
+/* What was written of the new store would be in the way of everybody else. */
+static void test_embedded_salvage__a_full_disk_is_given_back(void **state)
+{
+    fixture *f = *state;
+    char into[300], partial[320];
+    ash_salvage_report report;
+    ash_salvage_options opts = {.into = into};
+    ash_io io = ash__io_system;
+    fill(f);
+    snprintf(into, sizeof into, "%s/repaired", f->folder);
+    snprintf(partial, sizeof partial, "%s.partial", into);
+    io.pwritev = write_until_full;
+    for (int n = 0; n < 60; n += 12) {
+        ash__io_set(&io);
+        writes_left = n;
+        int result = ash__embedded_salvage(f->folder, &opts, &report, &f->err);
+        ash__io_set(NULL);
+        assert_int_equal(result, ASH_ENOSPC);
+        assert_int_equal(access(partial, F_OK), -1);
+        assert_int_equal(access(into, F_OK), -1);
+    }
+    fixture_open(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -481,6 +516,7 @@ int main(void)
         EMBEDDED(test_embedded_salvage__names_are_lost),
         EMBEDDED(test_embedded_salvage__any_page),
         EMBEDDED(test_embedded_salvage__truncated_metadata),
+        EMBEDDED(test_embedded_salvage__a_full_disk_is_given_back),
         EMBEDDED(test_embedded_salvage__refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
