@@ -3,6 +3,7 @@
 #   gridfs upload|verify|all NAME SIZE   (prints what it verified), crud all|mark|resume FILE
 # both on $uri.  What was fetched and built is kept between runs, in folders that the environment names.
 size=8388608
+. "$here/restart.sh"
 python=/usr/bin/python3
 [ -x $python ] || python=python3
 
@@ -31,9 +32,7 @@ fetch() {
 }
 
 start_for_driver() {
-    start_server "$scratch/store" --test-commands || exit 1
-    address=$server_address
-    uri="mongodb://$address/"
+    start_for_restarts
     debian_pymongo upload "for all" $size
     for_all=$(debian_pymongo verify "for all" $size)
 }
@@ -51,19 +50,10 @@ does_gridfs() {
     [ "$(gridfs verify "for all" $size)" = "$for_all" ]
 }
 
-# Cases run in subshells, so which server runs is known from lib.sh's file.
-end_server() { # SIGNAL
-    last=$(tail -n 1 "$scratch/pids")
-    kill "-$1" "$last"
-    while kill -0 "$last" 2>/dev/null; do sleep 0.05; done
-}
-
 resumes_after_restarts() {
     for signal in TERM KILL; do
         crud mark "$scratch/token"
-        end_server $signal
-        "$ASHLAR" -s "$scratch/store" serve --mongo "$address" --test-commands >"$scratch/server.out" 2>"$scratch/server.err" &
-        echo $! >>"$scratch/pids"
+        restart_server $signal
         crud resume "$scratch/token"
     done
 }
@@ -71,4 +61,15 @@ resumes_after_restarts() {
 leaves_a_clean_store() {
     end_server TERM
     "$ASHLAR" -s "$scratch/store" check
+}
+
+# For a driver whose program does both, driver gridfs|crud …: all that is asked of a driver.
+run_driver_cases() {
+    gridfs() { driver gridfs "$@"; }
+    crud() { driver crud "$@"; }
+    case_gridfs() { does_gridfs; }
+    case_every_day() { crud all -; }
+    case_streams_resume_after_restarts() { resumes_after_restarts; }
+    case_store_is_clean_afterwards() { leaves_a_clean_store; }
+    run_these_cases case_gridfs case_every_day case_streams_resume_after_restarts case_store_is_clean_afterwards
 }

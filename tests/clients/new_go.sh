@@ -11,28 +11,8 @@ fetch "$go_folder/driver" "$here/go/go.mod" "$here/go/go.sum" -- sh -ec 'cp "$1/
 (cd "$here/go" && "$go" build -p 2 -o "$go_folder/client" .) || exit 1
 start_for_driver
 
-gridfs() {
-    "$go_folder/client" "$uri" gridfs "$@"
+driver() {
+    "$go_folder/client" "$uri" "$@"
 }
 
-crud() {
-    "$go_folder/client" "$uri" crud "$@"
-}
-
-case_gridfs() {
-    does_gridfs
-}
-
-case_every_day() {
-    crud all -
-}
-
-case_streams_resume_after_restarts() {
-    resumes_after_restarts
-}
-
-case_store_is_clean_afterwards() {
-    leaves_a_clean_store
-}
-
-run_cases
+run_driver_cases

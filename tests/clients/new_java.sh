@@ -9,35 +9,11 @@ here=$(cd "$(dirname "$0")" && pwd)
 build_java "$here/java"
 start_for_driver
 
-client() {
+driver() {
     java -Xmx512m -XX:+UseSerialGC -cp "$classpath" Client "$uri" "$@" 2>"$scratch/java.err" || {
         grep -v SLF4J "$scratch/java.err" >&2
         return 1
     }
 }
 
-gridfs() {
-    client gridfs "$@"
-}
-
-crud() {
-    client crud "$@"
-}
-
-case_gridfs() {
-    does_gridfs
-}
-
-case_every_day() {
-    crud all -
-}
-
-case_streams_resume_after_restarts() {
-    resumes_after_restarts
-}
-
-case_store_is_clean_afterwards() {
-    leaves_a_clean_store
-}
-
-run_cases
+run_driver_cases

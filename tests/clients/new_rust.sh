@@ -18,28 +18,8 @@ cp "$here"/rust/* "$folder/client/"
 }
 start_for_driver
 
-gridfs() {
-    "$folder/target/debug/client" "$uri" gridfs "$@"
+driver() {
+    "$folder/target/debug/client" "$uri" "$@"
 }
 
-crud() {
-    "$folder/target/debug/client" "$uri" crud "$@"
-}
-
-case_gridfs() {
-    does_gridfs
-}
-
-case_every_day() {
-    crud all -
-}
-
-case_streams_resume_after_restarts() {
-    resumes_after_restarts
-}
-
-case_store_is_clean_afterwards() {
-    leaves_a_clean_store
-}
-
-run_cases
+run_driver_cases
