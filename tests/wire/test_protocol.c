@@ -248,8 +248,9 @@ static void test_wire_protocol__cursors_live_and_die_with_sessions(void **state)
 
 typedef struct waiting {
     const fixture *x;
+    pthread_t thread;
     _Atomic int64_t cursor;
-    int64_t code;
+    int64_t op, code;
 } waiting;
 
 static void *wait_in_get_more(void *arg)
@@ -289,23 +290,34 @@ static int64_t find_get_more(int fd)
     return -1;
 }
 
+/* Another client waits; op: what it waits in. */
+static void begin_waiting(waiting *w, int fd)
+{
+    assert_int_equal(pthread_create(&w->thread, NULL, wait_in_get_more, w), 0);
+    w->op = find_get_more(fd);
+    assert_true(w->op > 0);
+}
+
+/* The command ends its wait, and it is told the code why. */
+static void end_waiting(waiting *w, int fd, bson_t *command, int64_t code)
+{
+    bson_t *r = client_run(fd, command);
+    assert_int_equal(field_number(r, "ok"), 1);
+    bson_destroy(r);
+    pthread_join(w->thread, NULL);
+    assert_int_equal(w->code, code);
+}
+
 static void test_wire_protocol__kill_op_stops_a_waiting_command(void **state)
 {
     (void)state;
     fixture x;
-    pthread_t thread;
     fixture_start(&x, NULL);
     waiting w = {.x = &x};
     int fd = client_connect(&x);
-    assert_int_equal(pthread_create(&thread, NULL, wait_in_get_more, &w), 0);
-    int64_t id = find_get_more(fd);
-    assert_true(id > 0);
-    bson_t *r =
-        client_run(fd, BCON_NEW("killOp", BCON_INT32(1), "op", BCON_INT64(id), "$db", "admin"));
-    assert_int_equal(field_number(r, "ok"), 1);
-    bson_destroy(r);
-    pthread_join(thread, NULL);
-    assert_int_equal(w.code, 11601);
+    begin_waiting(&w, fd);
+    end_waiting(&w, fd, BCON_NEW("killOp", BCON_INT32(1), "op", BCON_INT64(w.op), "$db", "admin"),
+                11601);
     close(fd);
     fixture_stop(&x);
 }
@@ -424,18 +436,13 @@ static void test_wire_protocol__kill_cursors_ends_a_waiting_get_more(void **stat
 {
     (void)state;
     fixture x;
-    pthread_t thread;
     fixture_start(&x, NULL);
     waiting w = {.x = &x};
     int fd = client_connect(&x);
-    assert_int_equal(pthread_create(&thread, NULL, wait_in_get_more, &w), 0);
-    assert_true(find_get_more(fd) > 0);
-    bson_t *r = client_run(
-        fd, BCON_NEW("killCursors", "c", "cursors", "[", BCON_INT64(atomic_load(&w.cursor)), "]"));
-    assert_int_equal(field_number(r, "ok"), 1);
-    bson_destroy(r);
-    pthread_join(thread, NULL);
-    assert_int_equal(w.code, 237);
+    begin_waiting(&w, fd);
+    bson_t *command =
+        BCON_NEW("killCursors", "c", "cursors", "[", BCON_INT64(atomic_load(&w.cursor)), "]");
+    end_waiting(&w, fd, command, 237);
     close(fd);
     fixture_stop(&x);
 }
