@@ -2,7 +2,6 @@
 # For crud.sh and crud_others.sh: a server that can be restarted, and what is asked of every driver.  Needs $here and lib.sh.
 python=/usr/bin/python3
 [ -x $python ] || python=python3
-go_folder=${ASH_GO_FOLDER:-$scratch/go}
 
 . "$here/restart.sh"
 start_for_restarts
@@ -12,7 +11,7 @@ client() { # NAME ACTION [FILE]
     pymongo) $python "$here/pymongo_crud.py" "$uri" "$2" "${3:--}" ;;
     node) run_node "$here/node_crud.js" "$uri" "$2" "${3:--}" ;;
     libmongoc) "${LIBMONGOC_CRUD:?}" "$uri" "$2" "${3:--}" ;;
-    go) "$go_folder/go_crud" "$uri" "$2" "${3:--}" ;;
+    go) "$go_v1" "$uri" crud "$2" "${3:--}" ;;
     esac
 }
 

@@ -5,28 +5,21 @@
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 . "$here/node.sh"
+. "$here/go_v1.sh"
 . "$here/crud_common.sh"
-
-# Debian's packages put Go's sources where a GOPATH wants them.
-build_go() {
-    command -v go >/dev/null || return 1
-    [ -d /usr/share/gocode/src/go.mongodb.org/mongo-driver ] || return 1
-    mkdir -p "$go_folder"
-    GO111MODULE=off GOFLAGS='' GOPATH=/usr/share/gocode GOCACHE="$go_folder/cache" go build -o "$go_folder/go_crud" "$here/go_crud.go"
-}
 
 case_node_works_every_day() {
     client node all
 }
 
 case_go_works_every_day() {
-    build_go || skip "golang-go and golang-mongodb-mongo-driver-dev are not installed"
+    build_go_v1
     client go all
 }
 
 case_streams_resume_after_restarts() {
     drivers=node
-    [ ! -x "$go_folder/go_crud" ] || drivers="$drivers go"
+    [ ! -x "$go_v1" ] || drivers="$drivers go"
     # shellcheck disable=SC2086 # names without blanks
     streams_resume $drivers
 }

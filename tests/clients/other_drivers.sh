@@ -6,11 +6,10 @@
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../lib.sh"
 . "$here/node.sh"
+. "$here/go_v1.sh"
 size=8388608
 python=/usr/bin/python3
 [ -x $python ] || python=python3
-go_folder=${ASH_GO_FOLDER:-$scratch/go}
-go_source=/usr/share/gocode
 
 start_server "$scratch/store" || exit 1
 uri="mongodb://$server_address/"
@@ -28,7 +27,10 @@ client() { # DRIVER ACTION NAME
     gridfs-stream-*)
         NODE_NO_WARNINGS=1 MONGODB_PACKAGE=mongodb-${driver##*-} run_node "$here/node_gridfs_stream.js" "$@"
         ;;
-    go) "$scratch/go_gridfs" "$@" ;;
+    go)
+        shift
+        "$go_v1" "$uri" gridfs "$@"
+        ;;
     php) php "$here/php_gridfs.php" "$@" ;;
     perl) perl "$here/perl_gridfs.pl" "$@" ;;
     ruby) ruby -W0 "$here/ruby_gridfs.rb" "$@" ;;
@@ -77,10 +79,7 @@ case_npm_mongodb_7() {
 }
 
 case_go() {
-    command -v go >/dev/null 2>&1 || skip "go is not installed (Debian: golang-go)"
-    [ -d $go_source/src/go.mongodb.org/mongo-driver ] ||
-        skip "Go's driver is not installed (Debian: golang-mongodb-mongo-driver-dev)"
-    GO111MODULE=off GOPATH=$go_source GOCACHE=$go_folder GOFLAGS= go build -p 2 -o "$scratch/go_gridfs" "$here/go_gridfs.go"
+    build_go_v1
     works go
 }
 

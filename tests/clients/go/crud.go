@@ -3,7 +3,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -17,14 +16,14 @@ func everyday(c *mongo.Collection) {
 	check(c.Drop(ctx))
 	_, err := c.InsertOne(ctx, bson.D{{"_id", 1}, {"n", 1}})
 	check(err)
-	_, err = c.InsertMany(ctx, []bson.D{{{"_id", 2}, {"n", 2}}, {{"_id", 3}, {"n", 3}}})
+	_, err = c.InsertMany(ctx, []any{bson.D{{"_id", 2}, {"n", 2}}, bson.D{{"_id", 3}, {"n", 3}}})
 	check(err)
 	_, err = c.InsertOne(ctx, bson.D{{"_id", 1}})
 	same(mongo.IsDuplicateKeyError(err), true)
 	updated, err := c.UpdateMany(ctx, bson.D{{"n", bson.D{{"$gte", 2}}}}, bson.D{{"$inc", bson.D{{"n", 10}}}})
 	check(err)
 	same(updated.ModifiedCount, 2)
-	upserted, err := c.UpdateOne(ctx, bson.D{{"_id", 4}}, bson.D{{"$set", bson.D{{"n", 4}}}}, options.UpdateOne().SetUpsert(true))
+	upserted, err := c.UpdateOne(ctx, bson.D{{"_id", 4}}, bson.D{{"$set", bson.D{{"n", 4}}}}, upserting)
 	check(err)
 	same(upserted.UpsertedID, 4)
 	same(all(c.Find(ctx, bson.D{}, options.Find().SetSort(bson.D{{"n", -1}}).SetLimit(2).SetProjection(bson.D{{"n", 1}}))),
@@ -36,9 +35,7 @@ func everyday(c *mongo.Collection) {
 	count, err := c.CountDocuments(ctx, bson.D{{"n", bson.D{{"$gt", 1}}}})
 	check(err)
 	same(count, 3)
-	var values []int
-	check(c.Distinct(ctx, "n", bson.D{}).Decode(&values))
-	same(len(values), 4)
+	same(distinct(c, "n"), 4)
 	sums := all(c.Aggregate(ctx, mongo.Pipeline{{{"$group", bson.D{{"_id", nil}, {"sum", bson.D{{"$sum", "$n"}}}}}}}))
 	same(sums, []bson.D{{{"_id", nil}, {"sum", 31}}})
 	deleted, err := c.DeleteMany(ctx, bson.D{{"_id", bson.D{{"$in", bson.A{3, 4}}}}})
@@ -65,7 +62,7 @@ func bulk(c *mongo.Collection) {
 
 func manyBatches(c *mongo.Collection) {
 	check(c.Drop(ctx))
-	many := []bson.D{}
+	many := []any{}
 	for i := 0; i < 5000; i++ {
 		many = append(many, bson.D{{"_id", i}})
 	}
@@ -85,23 +82,8 @@ func indexes(c *mongo.Collection) {
 	var conflict mongo.CommandError
 	same(errors.As(err, &conflict), true)
 	same(conflict.Code, 85)
-	check(c.Indexes().DropOne(ctx, name))
+	dropIndex(c, name)
 	same(len(all(c.Indexes().List(ctx))), 1)
-}
-
-func sessions(client *mongo.Client, c *mongo.Collection) {
-	check(c.Drop(ctx))
-	check(client.UseSession(ctx, func(ctx context.Context) error {
-		for i := 100; i < 110; i++ {
-			if _, err := c.InsertOne(ctx, bson.D{{"_id", i}}); err != nil {
-				return err
-			}
-		}
-		count, err := c.CountDocuments(ctx, bson.D{{"_id", bson.D{{"$gte", 100}}}})
-		same(count, 10)
-		same(mongo.SessionFromContext(ctx).OperationTime() != nil, true)
-		return err
-	}))
 }
 
 func next(stream *mongo.ChangeStream) bson.D {
@@ -171,7 +153,7 @@ func resume(c *mongo.Collection, path string) {
 }
 
 func crud(client *mongo.Client, action, path string) {
-	db := client.Database("go_v2")
+	db := client.Database("go_" + version)
 	switch action {
 	case "mark":
 		mark(db.Collection("followed"), path)

@@ -29,33 +29,33 @@ func ensure(holds bool, what string) {
 	}
 }
 
-func upload(b *mongo.GridFSBucket, name string, data []byte, metadata bson.D) bson.ObjectID {
+func upload(b *bucket, name string, data []byte, metadata bson.D) objectID {
 	id, err := b.UploadFromStream(ctx, name, bytes.NewReader(data), options.GridFSUpload().SetMetadata(metadata))
 	check(err)
 	return id
 }
 
-func byName(b *mongo.GridFSBucket, name string, revision int32) []byte {
+func byName(b *bucket, name string, revision int32) []byte {
 	var out bytes.Buffer
 	_, err := b.DownloadToStreamByName(ctx, name, &out, options.GridFSName().SetRevision(revision))
 	check(err)
 	return out.Bytes()
 }
 
-func find(b *mongo.GridFSBucket, filter bson.D) []bson.ObjectID {
+func find(b *bucket, filter bson.D) []objectID {
 	cursor, err := b.Find(ctx, filter, options.GridFSFind().SetSort(bson.D{{"uploadDate", -1}}))
-	var ids []bson.ObjectID
+	var ids []objectID
 	for _, file := range all(cursor, err) {
-		ids = append(ids, file[0].Value.(bson.ObjectID))
+		ids = append(ids, file[0].Value.(objectID))
 	}
 	return ids
 }
 
-func only(ids []bson.ObjectID, id bson.ObjectID) bool {
+func only(ids []objectID, id objectID) bool {
 	return len(ids) == 1 && ids[0] == id
 }
 
-func readParts(b *mongo.GridFSBucket, id bson.ObjectID, data []byte) {
+func readParts(b *bucket, id objectID, data []byte) {
 	var out bytes.Buffer
 	_, err := b.DownloadToStream(ctx, id, &out)
 	check(err)
@@ -71,16 +71,16 @@ func readParts(b *mongo.GridFSBucket, id bson.ObjectID, data []byte) {
 	check(stream.Close())
 }
 
-func missing(b *mongo.GridFSBucket, id bson.ObjectID, name string) {
-	ensure(errors.Is(b.Delete(ctx, id), mongo.ErrFileNotFound), "a deleted file is deleted again")
+func missing(b *bucket, id objectID, name string) {
+	ensure(errors.Is(b.Delete(ctx, id), errFileNotFound), "a deleted file is deleted again")
 	_, err := b.OpenDownloadStream(ctx, id)
-	ensure(errors.Is(err, mongo.ErrFileNotFound), "a deleted file opens")
+	ensure(errors.Is(err, errFileNotFound), "a deleted file opens")
 	_, err = b.OpenDownloadStreamByName(ctx, name)
-	ensure(errors.Is(err, mongo.ErrFileNotFound), "a deleted name opens")
+	ensure(errors.Is(err, errFileNotFound), "a deleted name opens")
 }
 
 func otherBucket(db *mongo.Database, data []byte) {
-	other := db.GridFSBucket(options.GridFSBucket().SetName("go").SetChunkSizeBytes(1000))
+	other := openBucket(db, options.GridFSBucket().SetName("go").SetChunkSizeBytes(1000))
 	upload(other, "small chunks", data[:12345], bson.D{})
 	ensure(bytes.Equal(byName(other, "small chunks", -1), data[:12345]), "small chunks")
 	aborted, err := other.OpenUploadStream(ctx, "aborted")
@@ -93,7 +93,7 @@ func otherBucket(db *mongo.Database, data []byte) {
 	ensure(len(find(other, bson.D{})) == 0, "a dropped bucket has files")
 }
 
-func everyFile(db *mongo.Database, b *mongo.GridFSBucket, name string, data []byte) {
+func everyFile(db *mongo.Database, b *bucket, name string, data []byte) {
 	backwards := make([]byte, len(data))
 	for i, c := range data {
 		backwards[len(data)-1-i] = c
@@ -117,8 +117,8 @@ func everyFile(db *mongo.Database, b *mongo.GridFSBucket, name string, data []by
 	otherBucket(db, data)
 }
 
-func gridfs(db *mongo.Database, action, name string, size int) {
-	b := db.GridFSBucket()
+func gridFS(db *mongo.Database, action, name string, size int) {
+	b := openBucket(db, options.GridFSBucket())
 	data := content(name, size)
 	switch action {
 	case "upload":

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// mongo-go-driver v2 against a server.
+// mongo-go-driver against a server: version 2 by driver_v2.go, and version 1 by go_v1/driver_v1.go, whose import paths lack "/v2".
 // usage: client URI gridfs upload|verify|all NAME SIZE   (the same bytes as pymongo_gridfs.py makes)
 //
 //	client URI crud all|mark|resume FILE            (FILE keeps a resume token between two runs)
@@ -15,7 +15,6 @@ import (
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	"go.mongodb.org/mongo-driver/v2/mongo"
-	"go.mongodb.org/mongo-driver/v2/mongo/options"
 )
 
 var ctx, cancel = context.WithTimeout(context.Background(), 300*time.Second)
@@ -41,12 +40,11 @@ func all(cursor *mongo.Cursor, err error) []bson.D {
 
 func main() {
 	uri, part, action, name := os.Args[1], os.Args[2], os.Args[3], os.Args[4]
-	client, err := mongo.Connect(options.Client().ApplyURI(uri))
-	check(err)
+	client := connect(uri)
 	if part == "gridfs" {
 		size, err := strconv.Atoi(os.Args[5])
 		check(err)
-		gridfs(client.Database("test"), action, name, size)
+		gridFS(client.Database("test"), action, name, size)
 	} else {
 		crud(client, action, name)
 	}
