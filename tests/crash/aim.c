@@ -86,6 +86,20 @@ static bool fetch_stock(stock *of, const char *path)
     return whole;
 }
 
+/* When a store commits is a matter of time, so that not each has pages of every kind. */
+static bool lay_in_whole(campaign *c, const char *store, const char *meta)
+{
+    for (int i = 0; i < 5; i++) {
+        scratch_remove(store);
+        if (!lay_in(c, store))
+            return false;
+        if (places_read(&c->places, meta))
+            return true;
+        places_release(&c->places);
+    }
+    return false;
+}
+
 static bool prepare(campaign *c)
 {
     const char *where = c->o->keep != NULL ? c->o->keep : c->folder;
@@ -93,13 +107,11 @@ static bool prepare(campaign *c)
     char *list = ash__sprintf("%s/stock-%llu", where, (unsigned long long)c->o->seed);
     char *meta = ash__path_join(store, "meta.mdb");
     mkdir(where, 0700);
-    bool there = fetch_stock(c->stock, list);
-    if (!there)
-        there = lay_in(c, store) && keep_stock(c->stock, list);
-    if (there) {
+    bool there = fetch_stock(c->stock, list)
+                     ? places_read(&c->places, meta)
+                     : lay_in_whole(c, store, meta) && keep_stock(c->stock, list);
+    if (there)
         image_read(&c->image, store);
-        there = places_read(&c->places, meta);
-    }
     ash__free(meta);
     ash__free(list);
     ash__free(store);

@@ -224,13 +224,16 @@ static bool serve_apart(judge *j, verdict *v)
 
 /* ---- the three ways ---- */
 
+/* Errors speak for themselves; what is silently not as it was acknowledged, a check has to tell. */
 static void later_look(judge *j, verdict *v)
 {
-    if (!in_child(j, act_check, "the check after the server", v) || !j->scene->clean)
-        return;
     j->scene->view = (stock_view){0};
-    if (in_child(j, act_read, "a reader after the server", v) && j->scene->view.saw != 0)
-        bad(v, JUDGED_WRONG, "after a server, with a clean check: %s", j->scene->view.text);
+    if (!in_child(j, act_read, "a reader after the server", v))
+        return;
+    stock_view later = j->scene->view;
+    if ((later.saw & (SAW_MISSING | SAW_WRONG)) != 0 &&
+        in_child(j, act_check, "the check after the server", v) && j->scene->clean)
+        bad(v, JUDGED_WRONG, "after a server, with a clean check: %s", later.text);
 }
 
 /* What the server saw; the check will have to say the same. */

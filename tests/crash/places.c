@@ -206,6 +206,8 @@ bool places_read(places *p, const char *path)
 void places_release(places *p)
 {
     ash__free(p->items);
+    p->items = NULL;
+    p->count = p->capacity = 0;
 }
 
 /* ---- aiming ---- */

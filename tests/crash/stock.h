@@ -16,10 +16,10 @@
 
 enum stock_kind { STOCK_DOC, STOCK_NOTE, STOCK_FILE, STOCK_KINDS };
 enum {
-    STOCK_DOCS = 900,
-    STOCK_NOTES = 160,
-    STOCK_FILES = 24,
-    STOCK_SLOTS = 900,
+    STOCK_DOCS = 400,
+    STOCK_NOTES = 60,
+    STOCK_FILES = 14,
+    STOCK_SLOTS = 400,
     STOCK_INDEXES = 3
 };
 

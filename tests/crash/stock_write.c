@@ -348,7 +348,7 @@ static int age(shop *s, rng *r, ash_error *err)
 {
     uint64_t held;
     int result = ash_store_hold(s->store, 0, NULL, &held, err);
-    for (int i = 0; result == 0 && i < 40; i++) {
+    for (int i = 0; result == 0 && i < 34; i++) {
         stock_write(s, r, 1);
         result = ash_store_flush(s->store, NULL, err);
     }
