@@ -191,7 +191,8 @@ static pid_t start_server(judge *j, bool *started)
         dup2(ends[1], STDOUT_FILENO);
         close(ends[0]);
         close(ends[1]);
-        execl(j->ashlar, "ashlar", "serve", j->folder, "--mongo", "127.0.0.1:0", (char *)NULL);
+        execl(j->ashlar, "ashlar", "-s", j->folder, "serve", "--mongo", "127.0.0.1:0",
+              (char *)NULL);
         _exit(127);
     }
     close(ends[1]);

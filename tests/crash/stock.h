@@ -15,13 +15,7 @@
 #include "rng.h"
 
 enum stock_kind { STOCK_DOC, STOCK_NOTE, STOCK_FILE, STOCK_KINDS };
-enum {
-    STOCK_DOCS = 400,
-    STOCK_NOTES = 60,
-    STOCK_FILES = 14,
-    STOCK_SLOTS = 400,
-    STOCK_INDEXES = 3
-};
+enum { STOCK_DOCS = 400, STOCK_NOTES = 60, STOCK_FILES = 14, STOCK_SLOTS = 400, STOCK_INDEXES = 3 };
 
 typedef struct stock_item {
     uint32_t version;

@@ -57,8 +57,12 @@ static void read_cursor(shop *s, enum stock_kind kind, ash_cursor *cursor, const
     ash_error err = ASH_ERROR_INIT;
     ash_doc doc = {NULL, 0};
     bson_t got;
-    int result;
+    int result, found = 0;
     while ((result = ash_cursor_next(cursor, &doc, &err)) == 0 && doc.data != NULL) {
+        if (found++ > 4 * STOCK_SLOTS) {
+            stock_saw(s->view, SAW_MISSING, "%s: there is no end of %ss", how, names[kind]);
+            return;
+        }
         if (!bson_init_static(&got, doc.data, doc.len)) {
             stock_saw(s->view, SAW_WRONG, "%s: no document", how);
             continue;
@@ -227,7 +231,8 @@ static void list_files(shop *s)
         most += item->there || item->unsure;
     }
     int result = ash_bucket_find(s->bucket, NULL, NULL, &cursor, &err);
-    while (result == 0 && (result = ash_cursor_next(cursor, &doc, &err)) == 0 && doc.data != NULL)
+    while (result == 0 && found <= 4 * STOCK_SLOTS &&
+           (result = ash_cursor_next(cursor, &doc, &err)) == 0 && doc.data != NULL)
         found++;
     if (result != 0)
         refused(s, "list of files", &err);
