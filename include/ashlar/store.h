@@ -154,8 +154,11 @@ int ash_collection_create(ash_collection *c, const bson_t *options, const ash_op
 int ash_collection_drop(ash_collection *c, const ash_op *op, ash_error *err);
 int ash_collection_rename(ash_collection *c, const char *to_db, const char *to_name,
                           bool drop_target, const ash_op *op, ash_error *err);
+/* collMod.  old_values (or NULL): initialised by the call on success, the caller destroys; on
+ * ASH_EEXISTS with the code 359, too (an index cannot become unique), and then it says which
+ * documents share keys: {violations: [{ids: […]}, …]}. */
 int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op *op,
-                          bson_t *old_values, ash_error *err); /* collMod */
+                          bson_t *old_values, ash_error *err);
 
 /* {name, type, options, info: {readOnly, uuid}, idIndex} documents, filtered. */
 int ash_store_list_collections(ash_store *store, const char *db, const bson_t *filter,

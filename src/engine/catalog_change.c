@@ -31,8 +31,15 @@ static int next_id(ash_writer *w, const char *name, uint32_t *out, ash_error *er
     return ash__row_put(w, ASH_DB_META, name, strlen(name), bytes, sizeof bytes, err);
 }
 
+static bool is_unique(const bson_t *spec)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, spec, "unique") && bson_iter_as_bool(&it);
+}
+
+/* rids: its entries were made when it was not unique. */
 static void append_index(bson_t *list, uint32_t *count, uint32_t id, bool ready, bool multikey,
-                         const bson_t *spec)
+                         bool rids, const bson_t *spec)
 {
     bson_t item;
     char buf[16];
@@ -42,6 +49,8 @@ static void append_index(bson_t *list, uint32_t *count, uint32_t id, bool ready,
     BSON_APPEND_INT64(&item, "id", id);
     BSON_APPEND_BOOL(&item, "ready", ready);
     BSON_APPEND_BOOL(&item, "multikey", multikey);
+    if (rids && is_unique(spec))
+        BSON_APPEND_BOOL(&item, "rids", true);
     BSON_APPEND_DOCUMENT(&item, "spec", spec);
     bson_append_document_end(list, &item);
 }
@@ -61,11 +70,11 @@ static void build_row(const ash_coll *c, const row_change *change, bson_t *out)
         if (is_it && change->remove)
             continue;
         append_index(&list, &count, index->id, index->ready || (is_it && change->ready),
-                     index->multikey || (is_it && change->multikey),
+                     index->multikey || (is_it && change->multikey), index->rid_in_key,
                      is_it && change->spec != NULL ? change->spec : &index->spec);
     }
     if (change->new_id != 0)
-        append_index(&list, &count, change->new_id, change->ready, false, change->spec);
+        append_index(&list, &count, change->new_id, change->ready, false, false, change->spec);
     bson_append_array_end(out, &list);
 }
 

@@ -62,9 +62,14 @@ static int check_unique(ash_writer *w, const ash_coll *c, const ash_index *i,
                         const ash_key_set *set, uint64_t rid, ash_duplicate *dup, ash_error *err)
 {
     int result = 0;
-    for (uint32_t k = 0; i->unique && result == 0 && k < set->count; k++) {
+    for (uint32_t k = 0; i->guarded && result == 0 && k < set->count; k++) {
         uint64_t owner;
-        bool found;
+        bool found, has = false;
+        /* A duplicate from before the index was guarded may keep its key. */
+        if (!i->unique)
+            result = ash__index_has(&w->view, i, ash__key_set_at(set, k), rid, &has, err);
+        if (result != 0 || has)
+            continue;
         result = ash__index_lookup(&w->view, i, ash__key_set_at(set, k), &owner, &found, err);
         if (result == 0 && found && owner != rid)
             result = refuse_duplicate(c, i, owner, dup, err);
@@ -341,7 +346,7 @@ static int build_one(ash_writer *w, const ash_coll *c, const ash_index *i, uint6
     int result = ash__record_get(&w->view, c, rid, &record, &found, err);
     if (result == 0 && found)
         result = ash__index_keys(i, w->engine, record.doc, &w->new_keys[0], err);
-    if (result == 0 && found)
+    if (result == 0 && found && i->unique)
         result = check_unique(w, c, i, &w->new_keys[0], rid, dup, err);
     if (result != 0 || !found)
         return result;

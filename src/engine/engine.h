@@ -94,6 +94,8 @@ typedef struct ash_index {
     bson_t key;  /* static: the key document inside spec */
     ash_key_pattern pattern;
     bool unique;
+    bool guarded;    /* unique, or it is to be made unique: nothing gets a key that another has */
+    bool rid_in_key; /* entries are laid out as those of an index that is not unique: keys.h */
     bool sparse;
     bool hidden;
     bool ready;             /* false while it is being built: written to, not read from */
@@ -154,7 +156,8 @@ int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, con
 int ash__catalog_set_options(ash_writer *w, const ash_coll *c, const bson_t *options,
                              ash_error *err);
 int ash__catalog_set_index(ash_writer *w, const ash_coll *c, const char *index_name,
-                           const bson_t *spec, ash_error *err); /* hidden, expireAfterSeconds */
+                           const bson_t *spec, ash_error *err); /* all but its keys may change,
+                                                                   and unique only to true */
 /* spec is complete and checked against the others by the caller.  The index starts empty and not
  * ready. */
 int ash__index_create(ash_writer *w, const ash_coll *c, const bson_t *spec, const ash_index **out,

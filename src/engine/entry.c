@@ -108,6 +108,8 @@ static int parse_index(const ash_filter_hooks *hooks, const bson_t *item, ash_in
         result = compile_filter(hooks, &out->spec, "partialFilterExpression",
                                 has_collation ? &out->pattern.collation : NULL, &out->partial, err);
     out->unique = out->unique || out->pattern.is_id;
+    out->guarded = out->unique || flag_of(&out->spec, "prepareUnique");
+    out->rid_in_key = !out->unique || flag_of(item, "rids");
     return result;
 }
 

@@ -25,7 +25,7 @@ void ash__entry_key_make(ash_entry_key *out, const ash_index *i, ash_doc key, ui
         ash__checksum128(key.data, key.len, at);
         at += ASH_LONG_HASH;
     }
-    if (out->is_long || !i->unique) {
+    if (out->is_long || i->rid_in_key) {
         ash__put_be64(at, rid);
         at += ASH_RID_BYTES;
     }
@@ -50,10 +50,10 @@ int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *e
 {
     const uint8_t *k = key.mv_data, *v = value.mv_data;
     bool is_long = key.mv_size == ASH_KEY_MAX;
-    bool rid_in_key = is_long || !i->unique;
+    bool rid_in_key = is_long || i->rid_in_key;
     size_t body = value.mv_size - ASH_CHECK_BYTES;
     if (key.mv_size <= 4 + (rid_in_key ? ASH_RID_BYTES : 0) || value.mv_size < ASH_CHECK_BYTES ||
-        (!is_long && body != (i->unique ? ASH_RID_BYTES : 0)) ||
+        (!is_long && body != (i->rid_in_key ? 0 : ASH_RID_BYTES)) ||
         ash__get_le32(v + body) != entry_check(k, key.mv_size, v, body))
         return ash__fail(err, ASH_ECORRUPT, "index %s has a damaged entry", i->name);
     *rid = ash__get_be64(rid_in_key ? k + key.mv_size - ASH_RID_BYTES : v);
@@ -64,9 +64,10 @@ int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *e
     return 0;
 }
 
-/* Entries with the same first bytes and the same hash: compare their whole encodings. */
-static int lookup_long(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
-                       bool *found, ash_error *err)
+/* Where entries end with their records: the first of that key.  Long ones share first bytes and
+ * hash only, so their whole encodings are compared. */
+static int lookup_any(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
+                      bool *found, ash_error *err)
 {
     ash_entry_key from;
     MDB_val k, value;
@@ -98,9 +99,9 @@ int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64
     ash_entry_key entry;
     ash_doc whole;
     MDB_val value;
-    ash_assert(i->unique);
-    if (key.len > ASH_LONG_PREFIX)
-        return lookup_long(v, i, key, rid, found, err);
+    ash_assert(i->guarded);
+    if (key.len > ASH_LONG_PREFIX || i->rid_in_key)
+        return lookup_any(v, i, key, rid, found, err);
     ash__entry_key_make(&entry, i, key, 0);
     int result = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, found, err);
     if (result == 0 && *found)
@@ -152,7 +153,7 @@ int ash__index_put(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid,
     ash__put_be64(owner, rid);
     if (entry.is_long)
         body = key;
-    else if (i->unique)
+    else if (!i->rid_in_key)
         body = (ash_doc){owner, sizeof owner};
     ash__put_le32(check, entry_check(entry.bytes, entry.len, body.data, body.len));
     *bytes = entry.len + body.len + sizeof check;
@@ -173,7 +174,7 @@ int ash__index_delete(ash_writer *w, const ash_index *i, ash_doc key, uint64_t r
     *bytes = entry.len + ASH_CHECK_BYTES;
     if (entry.is_long)
         *bytes += key.len;
-    else if (i->unique)
+    else if (!i->rid_in_key)
         *bytes += ASH_RID_BYTES;
     return ash__row_delete(w, ASH_DB_INDEX, entry.bytes, entry.len, NULL, err);
 }

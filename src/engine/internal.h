@@ -358,7 +358,7 @@ int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *e
                       uint64_t *rid, ash_error *err);
 /* Has the entry its check, of whatever index it is? */
 bool ash__entry_is_whole(MDB_val key, MDB_val value);
-/* Of a unique index: who has the key. */
+/* Of a guarded index: who has the key, or one of those. */
 int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
                       bool *found, ash_error *err);
 int ash__index_has(const ash_view *v, const ash_index *i, ash_doc key, uint64_t rid, bool *has,

@@ -17,7 +17,9 @@
  *           "journal"    generation of the journal (8); absent in a store that never had one
  *
  * catalog   'N' db NUL name -> sum (8), BSON {id, uuid, options, indexes: [{id, ready, multikey,
- *                              spec}]}
+ *                              rids?, spec}]}
+ *                              rids: the index became unique later; its entries are still laid
+ *                              out as those of one that is not
  *           'I' collection id (4) -> the 'N' key's db NUL name
  *           'T' collection id (4) -> nothing: it has an index with expireAfterSeconds
  *

@@ -15,7 +15,7 @@ bool ash__salvage_is_chunk_index(ash_doc item)
     ash_value spec = ash__doc_get(item, "spec");
     ash_doc key = ash__doc_empty;
     size_t i = 0;
-    if (spec.type == BSON_TYPE_DOCUMENT &&
+    if (spec.type == BSON_TYPE_DOCUMENT && !ash__value_truthy(ash__doc_get(item, "rids")) &&
         ash__doc_get(ash__value_doc(spec), "key").type == BSON_TYPE_DOCUMENT &&
         ash__value_truthy(ash__doc_get(ash__value_doc(spec), "unique")) &&
         ash__value_is_missing(ash__doc_get(ash__value_doc(spec), "collation")))

@@ -163,7 +163,7 @@ static int forward_start(ash_scan *s, spot *at, ash_error *err)
         ash_doc from = s->has_last ? last : view_of(&s->from);
         return seek(s, bytes, bound_key(s, from, bytes), at, err);
     }
-    if (s->index->unique) {
+    if (!s->index->rid_in_key) {
         size_t len = bound_key(s, last, bytes);
         bytes[len] = 0; /* the key that follows directly */
         return seek(s, bytes, len + 1, at, err);
@@ -278,7 +278,7 @@ static int backward_start(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found,
         }
         return result == 0 && !*found ? seek_before(s, bytes, len, at, err) : result;
     }
-    if (s->index->unique)
+    if (!s->index->rid_in_key)
         return before_last(s, at, err);
     ash__entry_key_make(&entry, s->index, last, s->last_rid + 1);
     int result = seek(s, entry.bytes, entry.len, at, err);
@@ -339,7 +339,7 @@ static int backward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error 
             result = move(s, MDB_PREV, &at, err);
             continue;
         }
-        if (!s->index->unique) {
+        if (s->index->rid_in_key) {
             uint8_t bytes[ASH_KEY_MAX];
             result = seek(s, bytes, bound_key(s, key, bytes), &at, err);
             if (result == 0)

@@ -83,14 +83,17 @@ int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op
                           bson_t *old_values, ash_error *err)
 {
     const ash_op *o = ash__op_or_default(op);
+    ash_error why = ASH_ERROR_INIT;
     bson_t unwanted;
     int result = ash__call_write(c->store, o, err);
     if (result != 0)
         return result;
     result = c->store->ops->modify(c->store, c->db, c->name, ash__bson_or_empty(changes), o,
-                                   old_values != NULL ? old_values : &unwanted, err);
-    if (result == 0 && old_values == NULL)
+                                   old_values != NULL ? old_values : &unwanted, &why);
+    if ((result == 0 || ash_error_server_code(&why) == ASH_CANNOT_BE_UNIQUE) && old_values == NULL)
         bson_destroy(&unwanted);
+    if (result != 0 && err != NULL)
+        *err = why;
     return result;
 }
 

@@ -14,6 +14,9 @@
 
 #include <ashlar/store.h>
 
+/* A server code that callers look for: CannotConvertIndexToUnique. */
+enum { ASH_CANNOT_BE_UNIQUE = 359 };
+
 typedef struct ash_backend ash_backend;
 typedef struct ash_store_ops ash_store_ops;
 typedef struct ash_cursor_ops ash_cursor_ops;
@@ -80,6 +83,7 @@ struct ash_store_ops {
                 ash_error *err);
     int (*rename)(ash_store *store, const char *db, const char *coll, const char *to_db,
                   const char *to_coll, bool drop_target, const ash_op *op, ash_error *err);
+    /* err is never NULL.  old_values as in ash_collection_modify. */
     int (*modify)(ash_store *store, const char *db, const char *coll, const bson_t *changes,
                   const ash_op *op, bson_t *old_values, ash_error *err);
     int (*list_collections)(ash_store *store, const char *db, const bson_t *filter,

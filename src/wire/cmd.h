@@ -138,6 +138,8 @@ void ash__note_app(ash_command *c);
 
 /* Append all fields of a document that the store gave. */
 void ash__reply_fields(ash_command *c, const bson_t *doc);
+/* If the command fails, its error answer has these fields, too. */
+void ash__reply_details(ash_command *c, const bson_t *details);
 
 /* ash_store_maintain() that stops when the command is killed. */
 int ash__command_maintain(ash_command *c, const bson_t *action, bson_t *out, ash_error *err);

@@ -160,8 +160,7 @@ static int aggregate_batch_size(const ash_command *c, int64_t *batch_size, ash_e
     return 0;
 }
 
-/* A document that $merge could not write: the error answer says why. */
-static void add_details(ash_command *c, const bson_t *details)
+void ash__reply_details(ash_command *c, const bson_t *details)
 {
     if (bson_empty(details))
         return;
@@ -229,7 +228,7 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
     else
         rc = open_aggregate(c, coll, &pipeline, &o, &cursor, err);
     if (rc != 0)
-        add_details(c, &details);
+        ash__reply_details(c, &details); /* why $merge could not write a document */
     bson_destroy(&details);
     if (rc != 0)
         return rc;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/ops.h"
 #include "wire/cmd.h"
 
 #include "base/mem.h"
@@ -117,6 +118,9 @@ int ash__run_coll_mod(ash_command *c, ash_error *err)
     ash__builder_release(&changes);
     if (rc == 0) {
         ash__reply_fields(c, &old);
+        bson_destroy(&old);
+    } else if (ash_error_server_code(err) == ASH_CANNOT_BE_UNIQUE) {
+        ash__reply_details(c, &old);
         bson_destroy(&old);
     }
     return rc;

@@ -64,7 +64,8 @@ static void test_served_commands__what_is_not_done_is_refused(void **state)
          "{'aggregate': 'things', 'cursor': {}, 'pipeline': [{'$collStats':"
          " {'count': {}}}]}",
          0},
-        {"test", "{'collMod': 'things', 'index': {'name': 'x_1', 'prepareUnique': true}}", 238},
+        {"test", "{'collMod': 'things', 'index': {'name': 'x_1', 'prepareUnique': true}}", 0},
+        {"test", "{'collMod': 'things', 'index': {'name': 'x_1', 'unique': true}}", 0},
     };
     served *s = *state;
     bson_t reply;

@@ -15,6 +15,7 @@ typedef struct spec_fields {
     ash_value collation;
     ash_value background;
     bool unique;
+    bool prepare_unique;
     bool sparse;
     bool hidden;
 } spec_fields;
@@ -51,6 +52,8 @@ static int read_field(const char *name, ash_value v, spec_fields *out, ash_error
     }
     if (strcmp(name, "unique") == 0)
         return read_flag(name, v, &out->unique, err);
+    if (strcmp(name, "prepareUnique") == 0)
+        return read_flag(name, v, &out->prepare_unique, err);
     if (strcmp(name, "sparse") == 0)
         return read_flag(name, v, &out->sparse, err);
     if (strcmp(name, "hidden") == 0)
@@ -179,7 +182,7 @@ static int check_key(const spec_fields *f, ash_error *err)
     if (rc != 0)
         return rc;
     ash__key_pattern_release(&pattern);
-    if (f->unique && has_hashed(ash__value_doc(f->key)))
+    if ((f->unique || f->prepare_unique) && has_hashed(ash__value_doc(f->key)))
         return ash__fail_server(err, ASH_EINVAL, 16764,
                                 "Currently hashed indexes cannot guarantee uniqueness. Use a "
                                 "regular index.");
@@ -221,6 +224,8 @@ static void write_down(const spec_fields *f, const bson_t *collation, bson_t *ou
     ash__builder_value(&b, "name", f->name);
     if (f->unique)
         ash__builder_bool(&b, "unique", true);
+    if (f->prepare_unique && !f->unique)
+        ash__builder_bool(&b, "prepareUnique", true);
     if (f->sparse)
         ash__builder_bool(&b, "sparse", true);
     /* It changes nothing, but whoever compares indexes with what was asked for looks at it. */

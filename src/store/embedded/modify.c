@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/coll_options.h"
 #include "store/embedded/index_spec.h"
+#include "store/embedded/index_unique.h"
 #include "store/embedded/oplog.h"
 #include "store/embedded/slots.h"
 #include "store/embedded/views.h"
@@ -15,7 +16,9 @@ typedef struct modification {
     const char *db;
     const char *coll;
     ash_doc changes;
+    bool dry_run;
     ash_builder old;
+    ash_builder violations; /* of documents that an index cannot be unique for */
 } modification;
 
 static const ash_index *find_index(const ash_coll *c, ash_doc which)
@@ -58,8 +61,8 @@ static int change_spec(ash_writer *w, const ash_coll *c, const ash_index *index,
     return rc;
 }
 
-/* What is asked for is known, and a change that this server can make. */
-static int check_index_fields(const ash_coll *c, ash_doc which, ash_error *err)
+/* What is asked for is known, and a change that can be made. */
+static int check_index_fields(ash_doc which, ash_error *err)
 {
     static const char *const known[] = {"name",   "keyPattern", "expireAfterSeconds",
                                         "hidden", "unique",     "prepareUnique"};
@@ -72,36 +75,45 @@ static int check_index_fields(const ash_coll *c, ash_doc which, ash_error *err)
                                     "BSON field 'collMod.index.%s' is an unknown field.", it.name);
         if (at < 4)
             continue;
-        const ash_index *index = find_index(c, which);
-        if (it.value.type != BSON_TYPE_BOOL)
+        if (it.value.type != BSON_TYPE_BOOL && !ash__value_is_number(it.value))
             return ash__fail_server(err, ASH_EINVAL, 14, "collMod.index.%s must be a bool, not %s",
                                     it.name, ash__type_name(it.value.type));
-        bool wanted = ash__value_truthy(it.value);
-        if (strcmp(it.name, "unique") == 0 && !wanted)
+        if (strcmp(it.name, "unique") == 0 && !ash__value_truthy(it.value))
             return ash__fail_server(
                 err, ASH_EINVAL, 2,
                 "collMod does not support converting an index to be non-unique");
-        if (index != NULL && wanted && !index->unique)
-            return ash__fail_server(err, ASH_EUNSUPPORTED, 238,
-                                    "index %s cannot be made unique in place by this server; "
-                                    "create a unique index and drop this one",
-                                    index->name);
     }
     return 0;
 }
 
+static int make_unique(modification *m, ash_writer *w, const ash_coll *c, const ash_index *index,
+                       ash_error *err)
+{
+    ash_value_box box;
+    if (index->unique)
+        return 0;
+    if (!index->guarded && !m->dry_run)
+        return ash__fail_server(err, ASH_EINVAL, 72,
+                                "index %s cannot be made unique before collMod has set "
+                                "'prepareUnique'",
+                                index->name);
+    int rc = ash__index_may_be_unique(ash__writer_view(w), c, index, &m->violations, err);
+    if (rc != 0 || m->dry_run)
+        return rc;
+    ash__builder_bool(&m->old, "unique_new", true);
+    return change_spec(w, c, index, "unique", ash__box_bool(&box, true), err);
+}
+
 static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error *err)
 {
-    static const char *const fields[] = {"expireAfterSeconds", "hidden"};
-    int rc = 0;
+    static const char *const fields[] = {"expireAfterSeconds", "hidden", "prepareUnique", "unique"};
+    int rc = check_index_fields(which, err);
     for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(fields); i++) {
         const ash_coll *c = NULL;
         char old_name[32];
         ash_value_box box;
         ash_value v = ash__doc_get(which, fields[i]);
         rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
-        if (rc == 0)
-            rc = check_index_fields(c, which, err);
         if (rc != 0)
             return rc;
         const ash_index *index = find_index(c, which);
@@ -111,8 +123,11 @@ static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error
             continue;
         if (strcmp(index->name, "_id_") == 0)
             return ash__fail_server(err, ASH_EINVAL, 2, "can't modify the _id index");
+        if (strcmp(fields[i], "unique") == 0)
+            return make_unique(m, w, c, index, err);
+        bool is_flag = strcmp(fields[i], "expireAfterSeconds") != 0;
         ash_value old = ash__doc_get(ash__doc_from_bson(&index->spec), fields[i]);
-        if (ash__value_is_missing(old) && strcmp(fields[i], "hidden") == 0)
+        if (ash__value_is_missing(old) && is_flag)
             old = ash__box_bool(&box, false);
         snprintf(old_name, sizeof old_name, "%s_old", fields[i]);
         ash__builder_value(&m->old, old_name, old);
@@ -153,6 +168,19 @@ static int modify_option(modification *m, ash_writer *w, const char *option, ash
     return rc;
 }
 
+/* It tries whether an index can be unique, and nothing else. */
+static int check_dry_run(const modification *m, ash_error *err)
+{
+    ash_value which = ash__doc_get(m->changes, "index");
+    bool fits = which.type == BSON_TYPE_DOCUMENT && ash__doc_count(m->changes) == 2 &&
+                ash__doc_count(ash__value_doc(which)) == 2 &&
+                !ash__value_is_missing(ash__doc_get(ash__value_doc(which), "unique"));
+    return fits ? 0
+                : ash__fail_server(err, ASH_EINVAL, 72,
+                                   "collMod can be tried with dryRun only for {index: {…, unique: "
+                                   "true}}");
+}
+
 static int modify_one(modification *m, ash_writer *w, const ash_doc_iter *it, ash_error *err)
 {
     static const struct {
@@ -169,6 +197,8 @@ static int modify_one(modification *m, ash_writer *w, const ash_doc_iter *it, as
             return ash__fail_server(err, ASH_EINVAL, 14, "collMod: 'index' must be an object");
         return modify_index(m, w, ash__value_doc(it->value), err);
     }
+    if (strcmp(it->name, "dryRun") == 0)
+        return 0;
     for (size_t i = 0; i < ASH_ARRAY_LEN(simple); i++)
         if (strcmp(it->name, simple[i].name) == 0)
             return modify_option(m, w, simple[i].option, it->value, err);
@@ -205,7 +235,9 @@ static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
         rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "ns does not exist: %s.%s", m->db, m->coll);
     if (rc == 0)
         rc = ash__view_refuse(c, err);
-    if (rc == 0)
+    if (rc == 0 && m->dry_run)
+        rc = check_dry_run(m, err);
+    else if (rc == 0)
         rc = log_modification(w, m, c, err);
     ash_doc_iter it = ash__doc_iter(m->changes);
     while (rc == 0 && ash__doc_iter_next(&it))
@@ -218,14 +250,18 @@ int ash__embedded_modify(ash_store *store, const char *db, const char *coll, con
 {
     modification m = {.db = db, .coll = coll, .changes = ash__doc_from_bson(changes)};
     bson_t view;
+    m.dry_run = ash__value_truthy(ash__doc_get(m.changes, "dryRun"));
     ash__builder_begin(&m.old);
+    ash__builder_begin(&m.violations);
     int rc =
         ash__write_run(ash__embedded(store), NULL, op, modify_on_writer, &m, ASH_APPLY_ATOMIC, err);
     ash__builder_end(&m.old);
-    if (rc == 0) {
-        ash__doc_to_bson(ash__builder_doc(&m.old), &view);
+    ash__builder_end(&m.violations);
+    if (rc == 0 || ash_error_server_code(err) == ASH_CANNOT_BE_UNIQUE) {
+        ash__doc_to_bson(ash__builder_doc(rc == 0 ? &m.old : &m.violations), &view);
         bson_copy_to(&view, old_values);
     }
+    ash__builder_release(&m.violations);
     ash__builder_release(&m.old);
     return rc;
 }

@@ -160,11 +160,11 @@ int ash__mongo_check(const bson_t *b, ash_error *err)
     return ash__fail(err, ASH_ENETWORK, "deployment sent a broken document: %s", why.text);
 }
 
-/* The answer without what only the protocol needs. */
-static void copy_reply(const ash_mongo_call *call, bson_t *out)
+void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out)
 {
     bson_init(out);
-    bson_copy_to_excluding_noinit(&call->reply, out, "ok", "$clusterTime", "operationTime", NULL);
+    bson_copy_to_excluding_noinit(&call->reply, out, "ok", "errmsg", "code", "codeName",
+                                  "$clusterTime", "operationTime", NULL);
 }
 
 int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
@@ -178,7 +178,7 @@ int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
         ash__mongo_call_writes(&call, NULL);
     result = ash__mongo_command(&call, kind, db, command, err);
     if (result == 0 && out != NULL)
-        copy_reply(&call, out);
+        ash__mongo_copy_reply(&call, out);
     ash__mongo_call_end(&call);
     return result;
 }

@@ -59,9 +59,16 @@ int ash__mongo_modify(ash_store *store, const char *db, const char *coll, const 
                       const ash_op *op, bson_t *old_values, ash_error *err)
 {
     bson_t *command = BCON_NEW("collMod", BCON_UTF8(coll));
-    int result;
-    bson_concat(command, changes);
-    result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, old_values, err);
+    ash_mongo_call call;
+    int result = ash__mongo_call_begin(&call, store, op, err);
+    if (result == 0) {
+        bson_concat(command, changes);
+        ash__mongo_call_writes(&call, NULL);
+        result = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
+        if (result == 0 || ash_error_server_code(err) == ASH_CANNOT_BE_UNIQUE)
+            ash__mongo_copy_reply(&call, old_values);
+        ash__mongo_call_end(&call);
+    }
     bson_destroy(command);
     return result;
 }

@@ -73,6 +73,8 @@ enum ash_mongo_kind { ASH_MONGO_READ, ASH_MONGO_ASK, ASH_MONGO_WRITE };
 /* Runs command with call->opts; the answer is in call->reply, checked. */
 int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const char *db,
                        const bson_t *command, ash_error *err);
+/* The answer without what only the protocol needs; initialises out. */
+void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out);
 /* The same from begin to end, with a write concern if it writes.  out (may be NULL): the answer
  * without what only the protocol needs; initialised on success. */
 int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
