@@ -5,6 +5,7 @@
 #include "places.h"
 #include "scratch.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 
@@ -181,7 +182,8 @@ static void run_job(campaign *c, int job)
 {
     scene *shown = scene_new();
     char *folder = ash__sprintf("%s/copy-%d", c->folder, job);
-    for (int i = job; i < c->o->flips; i += c->o->jobs)
+    int64_t end = c->o->seconds == 0 ? INT64_MAX : ash__clock_ms() + c->o->seconds * INT64_C(1000);
+    for (int i = job; i < c->o->flips && ash__clock_ms() < end; i += c->o->jobs)
         one_flip(c, i, folder, shown);
     ash__free(folder);
 }

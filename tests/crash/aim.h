@@ -11,6 +11,7 @@ typedef struct aim_options {
     uint64_t seed;
     int flips;
     int jobs;
+    int seconds;        /* no flip begins later than that; 0: all are made */
     int only;           /* -1: all */
     const char *keep;   /* where the sound store is kept for the next run; NULL: nowhere */
     const char *ashlar; /* the command, for servers in processes of their own; NULL: none */

@@ -24,8 +24,8 @@
  * only opens and reads may die of one: such deaths are counted and named, but are no failure.
  *
  * usage: flip [--seed N] [--flips N] [--steps N]
- *        flip --aim meta [--seed N] [--flips N] [--jobs N] [--only N [--leave FOLDER]]
- *             [--keep FOLDER] [--ashlar PATH] [--loud]                             (aim.c) */
+ *        flip --aim meta [--seed N] [--flips N] [--jobs N] [--seconds N]
+ *             [--only N [--leave FOLDER]] [--keep FOLDER] [--ashlar PATH] [--loud] (aim.c) */
 
 typedef struct options {
     uint64_t seed;
@@ -233,17 +233,13 @@ static bool run_all(const options *o)
     return good;
 }
 
-static const struct option long_options[] = {{"seed", required_argument, NULL, 's'},
-                                             {"flips", required_argument, NULL, 'f'},
-                                             {"steps", required_argument, NULL, 'n'},
-                                             {"aim", required_argument, NULL, 'a'},
-                                             {"only", required_argument, NULL, 'o'},
-                                             {"jobs", required_argument, NULL, 'j'},
-                                             {"keep", required_argument, NULL, 'k'},
-                                             {"leave", required_argument, NULL, 'l'},
-                                             {"ashlar", required_argument, NULL, 'b'},
-                                             {"loud", no_argument, NULL, 'v'},
-                                             {NULL, 0, NULL, 0}};
+static const struct option long_options[] = {
+    {"seed", required_argument, NULL, 's'},    {"flips", required_argument, NULL, 'f'},
+    {"steps", required_argument, NULL, 'n'},   {"aim", required_argument, NULL, 'a'},
+    {"only", required_argument, NULL, 'o'},    {"jobs", required_argument, NULL, 'j'},
+    {"seconds", required_argument, NULL, 't'}, {"keep", required_argument, NULL, 'k'},
+    {"leave", required_argument, NULL, 'l'},   {"ashlar", required_argument, NULL, 'b'},
+    {"loud", no_argument, NULL, 'v'},          {NULL, 0, NULL, 0}};
 
 /* What only aimed flips have; false: something else. */
 static bool take_aimed(int c, aim_options *o)
@@ -252,6 +248,8 @@ static bool take_aimed(int c, aim_options *o)
         o->only = atoi(optarg);
     else if (c == 'j')
         o->jobs = atoi(optarg);
+    else if (c == 't')
+        o->seconds = atoi(optarg);
     else if (c == 'k')
         o->keep = optarg;
     else if (c == 'l')

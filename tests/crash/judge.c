@@ -229,6 +229,8 @@ static bool serve_apart(judge *j, verdict *v)
 static void later_look(judge *j, verdict *v)
 {
     j->scene->view = (stock_view){0};
+    if (j->scene->stock.acknowledged == 0)
+        return;
     if (!in_child(j, act_read, "a reader after the server", v))
         return;
     stock_view later = j->scene->view;
