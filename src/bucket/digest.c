@@ -12,13 +12,13 @@ typedef struct sum_call {
     const char *hex;
 } sum_call;
 
-static int read_all(ash_download *d, const volatile int *cancel, int64_t deadline_ms,
+static int read_all(ash_download *d, const ash_sum_watch *watch, int64_t deadline_ms,
                     ash_digest *digest, ash_error *err)
 {
     for (;;) {
         const uint8_t *data;
         size_t len;
-        if (cancel != NULL && *cancel != 0)
+        if (watch->cancel != NULL && *watch->cancel != 0)
             return ash__fail(err, ASH_EINTERRUPTED, "interrupted while reading a file");
         int rc = ash__deadline_check(deadline_ms, "sum", err);
         if (rc == 0)
@@ -26,6 +26,8 @@ static int read_all(ash_download *d, const volatile int *cancel, int64_t deadlin
         if (rc != 0 || len == 0)
             return rc;
         ash__digest_add(digest, data, len);
+        if (watch->progress != NULL)
+            watch->progress(watch->ctx, (int64_t)len);
     }
 }
 
@@ -55,13 +57,13 @@ static int compare(const ash_file *file, const char *hex, ash_error *err)
     return rc;
 }
 
-static int compute(ash_bucket *b, ash_download *d, const volatile int *cancel, int64_t deadline_ms,
+static int compute(ash_bucket *b, ash_download *d, const ash_sum_watch *watch, int64_t deadline_ms,
                    char *hex, ash_error *err)
 {
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
     const ash_file *file = ash_download_file(d);
     ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
-    int rc = read_all(d, cancel, deadline_ms, digest, err);
+    int rc = read_all(d, watch, deadline_ms, digest, err);
     if (rc == 0)
         ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
     ash__digest_free(digest);
@@ -91,7 +93,7 @@ static int open_within(ash_bucket *b, const bson_value_t *id, int64_t deadline_m
 }
 
 int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
-                    const volatile int *cancel, int64_t deadline_ms, char *hex, ash_error *err)
+                    const ash_sum_watch *watch, int64_t deadline_ms, char *hex, ash_error *err)
 {
     ash_download *d = NULL;
     ash_file *file = NULL;
@@ -102,7 +104,7 @@ int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
     } else if (rc == 0) {
         rc = open_within(b, id, deadline_ms, &d, err);
         if (rc == 0)
-            rc = compute(b, d, cancel, deadline_ms, hex, err);
+            rc = compute(b, d, watch, deadline_ms, hex, err);
     }
     ash_download_free(d);
     ash_file_free(file);
@@ -111,5 +113,6 @@ int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
 
 int ash_bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute, char *hex, ash_error *err)
 {
-    return ash__bucket_sum(b, id, recompute, NULL, ash__bucket_deadline(b, 0), hex, err);
+    static const ash_sum_watch nobody;
+    return ash__bucket_sum(b, id, recompute, &nobody, ash__bucket_deadline(b, 0), hex, err);
 }

@@ -4,9 +4,15 @@
 
 #include "bucket/bucket.h"
 
-/* ash_bucket_sum() that ends between two chunks with ASH_EINTERRUPTED when *cancel is set, and with
- * ASH_ETIMEOUT past the deadline (0: none); cancel may be NULL. */
+/* Whoever waits for a sum.  All of it may be NULL. */
+typedef struct ash_sum_watch {
+    const volatile int *cancel;                 /* set: ASH_EINTERRUPTED between two chunks */
+    void (*progress)(void *ctx, int64_t bytes); /* so many more were read */
+    void *ctx;
+} ash_sum_watch;
+
+/* ash_bucket_sum() that is watched, and ends with ASH_ETIMEOUT past the deadline (0: none). */
 int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
-                    const volatile int *cancel, int64_t deadline_ms, char *hex, ash_error *err);
+                    const ash_sum_watch *watch, int64_t deadline_ms, char *hex, ash_error *err);
 
 #endif

@@ -56,7 +56,8 @@ static int sum_document(ash_bucket *b, const ash_sum_missing_options *o, int64_t
     ash_error own = ASH_ERROR_INIT;
     if (!bson_init_static(&view, doc->data, doc->len) || !bson_iter_init_find(&it, &view, "_id"))
         return 0;
-    int rc = ash__bucket_sum(b, bson_iter_value(&it), false, o->cancel, deadline_ms, hex, &own);
+    ash_sum_watch watch = {.cancel = o->cancel};
+    int rc = ash__bucket_sum(b, bson_iter_value(&it), false, &watch, deadline_ms, hex, &own);
     if (passed_over(rc)) {
         report->failed++;
         return 0;

@@ -183,7 +183,9 @@ static int open_waiting(const ash_cmd *cmd, const char *uri, const ash_store_opt
                         ash_store **out, ash_error *err)
 {
     ash_waiting *waiting = ash__waiting_begin(cmd, uri);
-    int result = ash__guests_open_store(uri, opts, out, err);
+    char *patient = ash__waiting_uri(uri);
+    int result = ash__guests_open_store(patient, opts, out, err);
+    ash__free(patient);
     ash__waiting_end(waiting);
     if (result == ASH_EBUSY && err != NULL && !opts->no_server) {
         ash_error busy = *err;

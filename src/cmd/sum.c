@@ -11,8 +11,20 @@ static const ash_cmd_option options[] = {
     {0, NULL, NULL, NULL},
 };
 
+struct sum {
+    const ash_cmd_args *args;
+    ash_progress *progress;
+};
+
+static void on_bytes(void *ctx, int64_t bytes)
+{
+    const struct sum *s = ctx;
+    ash__progress_add(s->progress, bytes, 0, NULL);
+}
+
 /* ash_bucket_sum() would remember what it computes. */
-static int compute(ash_bucket *bucket, const bson_value_t *id, char *hex, ash_error *err)
+static int compute(struct sum *s, ash_bucket *bucket, const bson_value_t *id, char *hex,
+                   ash_error *err)
 {
     ash_download *download = NULL;
     const uint8_t *data;
@@ -26,6 +38,8 @@ static int compute(ash_bucket *bucket, const bson_value_t *id, char *hex, ash_er
             result = ash__cmd_check_interrupted(err);
         if (result == 0)
             ash__digest_add(digest, data, len);
+        if (result == 0)
+            on_bytes(s, (int64_t)len);
     }
     ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
     ash__digest_free(digest);
@@ -35,7 +49,8 @@ static int compute(ash_bucket *bucket, const bson_value_t *id, char *hex, ash_er
 
 static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err)
 {
-    const ash_cmd_args *args = ctx;
+    struct sum *s = ctx;
+    ash_sum_watch watch = {&ash__cmd_interrupted, on_bytes, s};
     ash_cmd_address address;
     ash_file *file = NULL;
     char hex[65];
@@ -43,11 +58,17 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
     if (result != 0)
         return result;
     result = ash__cmd_address_file(bucket, &address, &file, err);
+    if (result == 0) {
+        s->progress = ash__progress_new(cmd, ash_file_length(file), 1);
+        ash__progress_add(s->progress, 0, 0, word);
+    }
     if (result == 0 && cmd->dry_run && ash_file_sha256(file) == NULL)
-        result = compute(bucket, ash_file_id(file), hex, err);
+        result = compute(s, bucket, ash_file_id(file), hex, err);
     else if (result == 0)
-        result = ash__bucket_sum(bucket, ash_file_id(file), args->values[RECOMPUTE] != NULL,
-                                 &ash__cmd_interrupted, 0, hex, err);
+        result = ash__bucket_sum(bucket, ash_file_id(file), s->args->values[RECOMPUTE] != NULL,
+                                 &watch, 0, hex, err);
+    ash__progress_free(s->progress);
+    s->progress = NULL;
     if (result == 0 && cmd->json) {
         bson_t object = BSON_INITIALIZER;
         BSON_APPEND_UTF8(&object, "name", word);
@@ -66,9 +87,9 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
 
 static int sum_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
 {
-    ash_cmd_args copy = *args;
+    struct sum s = {.args = args};
     (void)err;
-    return ash__cmd_each_word(cmd, bucket, args, sum_one, &copy);
+    return ash__cmd_each_word(cmd, bucket, args, sum_one, &s);
 }
 
 static int run_sum(ash_cmd *cmd, const ash_cmd_args *args)

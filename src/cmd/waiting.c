@@ -7,8 +7,9 @@
 #include "store/reach.h"
 
 #include <string.h>
+#include <strings.h>
 
-enum { PATIENCE_MS = 1000 };
+enum { PATIENCE_MS = 1000, SINGLE_SERVER_MS = 5000 };
 
 struct ash_waiting {
     const ash_cmd *cmd;
@@ -82,4 +83,36 @@ void ash__waiting_end(ash_waiting *w)
     ash__mutex_release(&w->lock);
     ash__free(w->what);
     ash__free(w);
+}
+
+/* Does the query of a URI have the option (with "=")? */
+static bool has_option(const char *query, const char *option)
+{
+    size_t len = strlen(option);
+    for (const char *at = query; at != NULL; at = strpbrk(at, "&;")) {
+        at++;
+        if (strncasecmp(at, option, len) == 0)
+            return true;
+    }
+    return false;
+}
+
+char *ash__waiting_uri(const char *uri)
+{
+    static const char *const scheme = "mongodb://";
+    if (strncmp(uri, scheme, strlen(scheme)) != 0)
+        return ash__strdup(uri);
+    const char *hosts = uri + strlen(scheme);
+    size_t len = strcspn(hosts, "/?");
+    const char *slash = hosts[len] == '/' ? hosts + len : NULL;
+    const char *query = strchr(hosts + len, '?');
+    if (memchr(hosts, ',', len) != NULL || has_option(query, "replicaSet=") ||
+        has_option(query, "serverSelectionTimeoutMS="))
+        return ash__strdup(uri);
+    return ash__sprintf("%s%sserverSelectionTimeoutMS=%d", uri,
+                        query != NULL && query[1] != 0 ? "&"
+                        : query != NULL                ? ""
+                        : slash != NULL                ? "?"
+                                                       : "/?",
+                        SINGLE_SERVER_MS);
 }

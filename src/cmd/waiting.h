@@ -11,4 +11,8 @@ typedef struct ash_waiting ash_waiting;
 ash_waiting *ash__waiting_begin(const ash_cmd *cmd, const char *uri);
 void ash__waiting_end(ash_waiting *w);
 
+/* The URI to open a deployment by; ash__free.  Nobody is elected in place of a single server: it is
+ * waited for 5 s, not the driver's 30, unless the URI says how long. */
+char *ash__waiting_uri(const char *uri);
+
 #endif

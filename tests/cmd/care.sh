@@ -12,7 +12,7 @@ large() { # FILE
 interrupt() {
     signal=$1 into=$2
     shift 2
-    "$ASHLAR" -s "$into" -q put "$@" &
+    "$ASHLAR" -s "$into" put "$@" 2>"$scratch/told" &
     upload=$!
     tries=0
     while [ "$(du -sk "$into/segments" 2>/dev/null | cut -f1)0" -lt 100000 ]; do
@@ -32,6 +32,7 @@ case_put_resume_goes_on() {
     interrupt INT "$scratch/resume" --resume "$scratch/in" file
     [ $ended = 130 ]
     [ "$(ls "$scratch/state/ashlar/uploads" | wc -l)" = 1 ]
+    grep -q ' of .*/in are kept in the store for 24 hours: the same command goes on from there$' "$scratch/told"
     ! "$ASHLAR" -s "$scratch/resume" ls | grep -q .
     "$ASHLAR" -s "$scratch/resume" put --resume "$scratch/in" file >"$scratch/words"
     position=$(sed -n 's/^going on at byte \([0-9]*\)$/\1/p' "$scratch/words")

@@ -295,6 +295,17 @@ in_time() {
     [ $got = 130 ]
 }
 
+case_sum_shows_how_far_it_is() {
+    head -c 5000000 /dev/urandom >"$scratch/summed"
+    a put -q "$scratch/summed" summed
+    a --progress on sum --recompute summed >"$scratch/out" 2>"$scratch/err"
+    grep -q '[0-9]%.*summed' "$scratch/err"
+    [ "$(cut -c 1-64 "$scratch/out")" = "$(sha256sum <"$scratch/summed" | cut -c 1-64)" ]
+    a -n --progress on sum summed 2>&1 >/dev/null | grep -q '%'
+    a rm summed
+    rm "$scratch/summed"
+}
+
 case_signals_end_what_runs() {
     [ -d /proc/self ] || skip "no /proc"
     truncate -s 2000000000 "$scratch/big"

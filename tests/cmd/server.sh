@@ -276,6 +276,74 @@ case_waiting_for_nobody() {
     grep -q 'waiting for 127.0.0.1:1 to answer' "$scratch/err"
 }
 
+# The driver's own half minute is for deployments that may elect somebody else.
+case_a_single_server_that_is_gone() {
+    for uri in mongodb://127.0.0.1:1 mongodb://127.0.0.1:1/ 'mongodb://127.0.0.1:1/?appName=test'; do
+        expect_status 1 timeout 25 "$ASHLAR" -s "$uri" ls
+        grep -qx 'ashlar ls: no suitable server answers: .*127.0.0.1:1' "$scratch/err"
+    done
+    start_server "$scratch/dying"
+    mkfifo "$scratch/slowly"
+    timeout 60 "$ASHLAR" -s "mongodb://$server_address/" put - file <"$scratch/slowly" 2>"$scratch/err" &
+    exec 7>"$scratch/slowly"
+    head -c 60000000 /dev/zero >&7
+    tries=0
+    until [ "$("$ASHLAR" --json -s "$scratch/dying" df | sed -n 's/.*"objects" : \([0-9]*\).*/\1/p' | head -n 1)0" -gt 0 ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 400 ]
+        sleep 0.05
+    done
+    kill -KILL "$server_pid"
+    (head -c 60000000 /dev/zero >&7) 2>/dev/null || true
+    exec 7>&-
+    status=0
+    wait $! || status=$?
+    server_pid=
+    [ $status = 1 ]
+    grep -q '^ashlar put: .*: \(no suitable server answers\|the connection to the server was lost\): ' "$scratch/err"
+}
+
+# A port alone is one of this machine; 0 is any.
+case_a_bare_port() {
+    for address in :0 0; do
+        "$ASHLAR" -s "$scratch/bare" serve --mongo $address >"$scratch/out" 2>"$scratch/server.err" &
+        server_pid=$!
+        echo $server_pid >>"$scratch/pids"
+        tries=0
+        until grep -q '^mongodb://127\.0\.0\.1:[1-9][0-9]*/$' "$scratch/out"; do
+            tries=$((tries + 1))
+            [ $tries -lt 400 ]
+            sleep 0.05
+        done
+        "$ASHLAR" -s "$(cat "$scratch/out")" df >/dev/null
+        stop_server
+    done
+    for address in 70000 :x x: : ''; do
+        expect_status 2 "$ASHLAR" -s "$scratch/bare" serve --mongo "$address"
+    done
+}
+
+# Without a terminal nobody has hung up; on one, that ends it.
+case_a_server_and_a_hang_up() {
+    start_server "$scratch/hung"
+    kill -HUP "$server_pid"
+    echo content | "$ASHLAR" -s "mongodb://$server_address/" put - file
+    stop_server
+    python3 - "$ASHLAR" "$scratch/hung" <<'END'
+import os, pty, signal, sys
+child, terminal = pty.fork()
+if child == 0:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    os.execv(sys.argv[1], [sys.argv[1], "-s", sys.argv[2], "serve", "--mongo", "127.0.0.1:0"])
+seen = b""
+while b"mongodb://" not in seen:
+    seen += os.read(terminal, 1000)
+os.kill(child, signal.SIGHUP)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+END
+    "$ASHLAR" -s "$scratch/hung" check
+}
+
 # With --json for programs, with -q only what is wrong.
 case_log_of_a_server() {
     for how in '' --json -q; do

@@ -61,6 +61,17 @@ static int code_from_driver(const bson_error_t *error)
     }
 }
 
+/* "No suitable servers found: `serverSelectionTimeoutMS` expired: [what is wrong with whom]" */
+static int fail_to_reach(const bson_error_t *error, ash_error *err)
+{
+    const char *why = strchr(error->message, '[');
+    const char *end = strrchr(error->message, ']');
+    if (why == NULL || end == NULL || end <= why + 1)
+        return ash__fail(err, ASH_ENETWORK, "%s", error->message);
+    return ash__fail(err, ASH_ENETWORK, "no suitable server answers: %.*s",
+                     (int)(end - why - 1), why + 1);
+}
+
 int ash__mongo_fail(const bson_error_t *error, ash_error *err)
 {
     int32_t number = (int32_t)error->code;
@@ -71,6 +82,11 @@ int ash__mongo_fail(const bson_error_t *error, ash_error *err)
         return ash__fail_server(err, number != 0 ? ash__mongo_code(number) : ASH_ETIMEOUT,
                                 number != 0 ? number : WRITE_CONCERN_FAILED,
                                 "applied, but not acknowledged as asked: %s", error->message);
+    if (error->domain == MONGOC_ERROR_SERVER_SELECTION)
+        return fail_to_reach(error, err);
+    if (error->domain == MONGOC_ERROR_STREAM)
+        return ash__fail(err, code_from_driver(error), "the connection to the server was lost: %s",
+                         error->message);
     return ash__fail(err, code_from_driver(error), "%s", error->message);
 }
 
