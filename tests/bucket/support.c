@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw() */
 #include "support.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
+#include "remove_folder.h"
 
 static void open_all(fixture *f)
 {
@@ -60,7 +51,7 @@ int support_teardown(void **state)
     fixture *f = *state;
     ash_store_drop_database(f->store, NULL, NULL, NULL);
     close_all(f);
-    nftw(f->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_folder(f->folder);
     ash__free(f->folder);
     ash__free(f);
     return 0;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw */
 #include "contract.h"
+#include "remove_folder.h"
 
-#include <ftw.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +14,6 @@ static void *kept[4096];
 static size_t kept_docs;
 static char *texts[4096];
 static size_t kept_texts;
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
 
 int contract_setup(void **state)
 {
@@ -57,7 +50,7 @@ int contract_teardown(void **state)
     ash_collection_free(t->c);
     ash_store_close(t->store);
     if (t->folder[0] != '\0')
-        nftw(t->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+        remove_folder(t->folder);
     free(t);
     return 0;
 }

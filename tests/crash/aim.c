@@ -93,7 +93,7 @@ static bool fetch_stock(stock *of, const char *path)
 static bool lay_in_whole(campaign *c, const char *store, const char *meta)
 {
     for (int i = 0; i < 5; i++) {
-        scratch_remove(store);
+        remove_folder(store);
         if (!lay_in(c, store))
             return false;
         if (places_read(&c->places, meta))
@@ -289,7 +289,7 @@ bool aim_run(const aim_options *o)
     }
     places_release(&c.places);
     image_release(&c.image);
-    scratch_remove(c.folder);
+    remove_folder(c.folder);
     ash__free(c.folder);
     return good;
 }

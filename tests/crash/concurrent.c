@@ -235,7 +235,7 @@ static bool bustle_about(bustle *b, int seconds)
     ash_collection_free(b->docs);
     ash_bucket_free(b->bucket);
     ash_store_close(b->store);
-    scratch_remove(folder);
+    remove_folder(folder);
     ash__free(path);
     ash__free(folder);
     return good;

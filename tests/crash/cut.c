@@ -74,7 +74,7 @@ static bool record(run *r)
     if (child == 0)
         be_workload(r, root, store);
     REQUIRE(waitpid(child, &status, 0) == child);
-    scratch_remove(root);
+    remove_folder(root);
     ash__free(store);
     ash__free(root);
     REQUIRE(!WIFEXITED(status) || WEXITSTATUS(status) != 99);
@@ -119,7 +119,7 @@ static void cut(run *r, int number, size_t entry)
     bool good = aftermath_in_child(store, r->models, rng_below(&random, 3) == 0, what);
     r->bad += !good;
     r->done++;
-    scratch_remove(folder);
+    remove_folder(folder);
     ash__free(store);
     ash__free(what);
     ash__free(folder);
@@ -194,7 +194,7 @@ static int run_one(const options *o, uint64_t seed, int cuts)
     ash__free(r.bytes);
     ash__free(r.acks);
     ash__free(r.journal);
-    scratch_remove(r.folder);
+    remove_folder(r.folder);
     ash__free(r.folder);
     return recorded ? r.bad : -1;
 }

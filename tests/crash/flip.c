@@ -227,7 +227,7 @@ static bool run_all(const options *o)
            r.check[KIND_META][OUTCOME_REFUSED] > 0;
     for (int i = 0; i < MODEL_THREADS; i++)
         model_release(&r.models[i]);
-    scratch_remove(r.folder);
+    remove_folder(r.folder);
     ash__free(r.store);
     ash__free(r.folder);
     return good;

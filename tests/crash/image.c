@@ -109,7 +109,7 @@ static void flip(const char *path, uint64_t offset, uint8_t bits)
 
 void image_write(const image *m, const char *folder, uint64_t offset, uint8_t bits)
 {
-    scratch_remove(folder);
+    remove_folder(folder);
     REQUIRE(mkdir(folder, 0700) == 0);
     for (size_t i = 0; i < m->count; i++) {
         char *path = ash__path_join(folder, m->files[i].path);

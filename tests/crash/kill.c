@@ -116,7 +116,7 @@ static int run_one(const options *o, uint64_t seed, int kills, int *interrupted)
     if (bad > 0)
         fprintf(stderr, "# the store is kept in %s\n", r.store);
     else
-        scratch_remove(r.folder);
+        remove_folder(r.folder);
     ash__free(r.acks);
     ash__free(r.store);
     ash__free(r.folder);

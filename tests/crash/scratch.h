@@ -2,10 +2,11 @@
 #ifndef ASH_TESTS_CRASH_SCRATCH_H
 #define ASH_TESTS_CRASH_SCRATCH_H
 
+#include "../remove_folder.h"
+
 /* A folder of a test's own.  ASH_CRASH_DIR says where; else memory, where there is such a file
  * system, since the simulated disk needs no real one; else the usual place. */
 char *scratch_new(void); /* the caller frees */
-void scratch_remove(const char *folder);
 
 /* Stop with the text when the condition does not hold: for what cannot fail unless the test itself
  * is broken. */

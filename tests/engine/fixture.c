@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw */
 #include "fixture.h"
 
 #include "base/mem.h"
+#include "remove_folder.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
-
 void fixture_remove(const char *folder)
 {
-    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_folder(folder);
 }
 
 int fixture_setup(void **state)

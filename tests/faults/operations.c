@@ -98,7 +98,7 @@ static void empty(subject *s)
 {
     subject_close(s);
     model_release(&s->model);
-    scratch_remove(s->path);
+    remove_folder(s->path);
     ash__free(s->path);
 }
 
@@ -116,7 +116,7 @@ int subject_teardown(void **state)
 {
     subject *s = *state;
     empty(s);
-    scratch_remove(s->folder);
+    remove_folder(s->folder);
     ash__free(s->folder);
     ash__free(s);
     return 0;

@@ -52,7 +52,7 @@ static int teardown(void **state)
     ash_bucket_free(s->plain);
     faulty_store_free(s->faulty);
     ash_store_close(s->store);
-    scratch_remove(s->folder);
+    remove_folder(s->folder);
     ash__free(s->folder);
     ash__free(s);
     return 0;

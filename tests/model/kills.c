@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kills.h"
+#include "remove_folder.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -185,7 +186,7 @@ bool kills_run(uint64_t seed, int64_t seconds, const char *folder)
     for (uint64_t number = 0; good && now() - start < seconds; number++) {
         if (number % KILLS_A_STORE == 0) {
             if (number > 0)
-                real_remove(k.folder);
+                remove_folder(k.folder);
             begin_store(&k, folder);
         }
         good = one_kill(&k, number);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gen.h"
 #include "kills.h"
+#include "remove_folder.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -201,7 +202,7 @@ int main(int argc, char **argv)
                                     o.seconds > 0 ? o.seconds : KILLS_SECONDS, folder)
                         : run_steps(folder, &o);
     if (same || !o.kills)
-        real_remove(folder);
+        remove_folder(folder);
     pool_empty();
     return same ? 0 : 1;
 }

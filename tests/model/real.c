@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw */
-
 #include "real.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,19 +38,6 @@ void real_close(real *r)
     ash_store_close(r->store);
     free(r->folder);
     memset(r, 0, sizeof *r);
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
-void real_remove(const char *folder)
-{
-    nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
 bool real_reset(real *r, uint32_t most)

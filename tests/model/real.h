@@ -20,7 +20,6 @@ ash_store_options real_options(void);
 /* opts: NULL for the above. */
 bool real_open(real *r, const char *folder, const ash_store_options *opts);
 void real_close(real *r);
-void real_remove(const char *folder); /* of a store that is closed, or of several */
 /* Empty collections without indexes; most: capped at so many documents, 0 = not capped. */
 bool real_reset(real *r, uint32_t most);
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw */
 #include "check.h"
 
 #include "base/bytes.h"
@@ -9,11 +8,11 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "segment/internal.h"
+#include "remove_folder.h"
 
 #include <errno.h>
 #include <stdatomic.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,17 +69,11 @@ static int setup_large(void **state)
     return setup_with(state, 4 << 20);
 }
 
-static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
-{
-    (void)st, (void)kind, (void)at;
-    return remove(path);
-}
-
 static int teardown(void **state)
 {
     fixture *f = *state;
     ash__segments_free(f->segments);
-    nftw(f->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    remove_folder(f->folder);
     ash__free(f);
     return 0;
 }

@@ -1,28 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw() */
 #include "support.h"
 
 #include "base/mem.h"
+#include "remove_folder.h"
 
-#include <ftw.h>
 #include <mongoc/mongoc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
-
-void served_remove(const char *folder)
-{
-    nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
-}
 
 void served_start(served *s)
 {
@@ -80,7 +66,7 @@ int served_teardown(void **state)
     ash__server_stop(s->server);
     ash_collection_free(s->own);
     ash_store_close(s->store);
-    served_remove(s->folder);
+    remove_folder(s->folder);
     ash__free(s->folder);
     ash__free(s);
     return 0;

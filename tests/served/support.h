@@ -27,7 +27,6 @@ int served_setup_standalone(void **state);
 int served_teardown(void **state);
 void served_start(served *s); /* the server; the same address again after the first time */
 void served_open(served *s);  /* the store of this process */
-void served_remove(const char *folder);
 
 /* ---- operations, with ' for " ---- */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "remove_folder.h"
 #include "support.h"
 
 #include "base/clock.h"
@@ -70,7 +71,7 @@ static void rig_stop(rig *r)
     atomic_store(&slow, false);
     bson_destroy(r->action);
     ash_store_close(r->client);
-    served_remove(r->target);
+    remove_folder(r->target);
 }
 
 typedef struct watcher {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw() */
 #include "check.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "wire/server.h"
+#include "remove_folder.h"
 
 #include <ashlar/ashlar.h>
 
-#include <ftw.h>
 #include <mongoc/mongoc.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,14 +33,6 @@ typedef struct served {
     char uri[64];
     ash_error err;
 } served;
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st;
-    (void)type;
-    (void)ftw;
-    return remove(path);
-}
 
 static int setup(void **state)
 {
@@ -71,7 +62,7 @@ static int teardown(void **state)
     ash__server_stop(s->server);
     ash_bucket_free(s->bucket);
     ash_store_close(s->store);
-    nftw(s->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_folder(s->folder);
     ash__free(s->folder);
     ash__free(s);
     return 0;

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#define _XOPEN_SOURCE 700 /* nftw */
 #include "fixture.h"
+#include "remove_folder.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
 
 void fixture_open(fixture *f)
 {
@@ -48,7 +41,7 @@ int fixture_teardown(void **state)
 {
     fixture *f = *state;
     fixture_close(f);
-    nftw(f->folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_folder(f->folder);
     free(f);
     return 0;
 }

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A process is killed before and after each rename: the name has a store, or the way back is known.
  */
-#define _XOPEN_SOURCE 700 /* nftw */
 #include "check.h"
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/embedded/swap.h"
+#include "remove_folder.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,12 +58,6 @@ static int counted_exchange(const char *a, const char *b)
 }
 
 /* ---- folders ---- */
-
-static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
-{
-    (void)st, (void)type, (void)ftw;
-    return remove(path);
-}
 
 static void make(const char *folder, const char *content)
 {
@@ -117,7 +110,7 @@ static void clear(fixture *f)
 {
     ash__free(f->tail);
     f->tail = NULL;
-    nftw(f->base, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    remove_folder(f->base);
     assert_int_equal(mkdir(f->base, 0700), 0);
 }
 
