@@ -119,8 +119,10 @@ static void visit_main(ash_census *c, int tree, uint64_t page, ash_doc key, ash_
         c->has_root[i] = true;
         return;
     }
-    ash__census_found(c, of_page(2, ash__census_tree_name(ASH_TREE_MAIN), page),
-                      "page %llu of meta.mdb, databases: an unknown one", (unsigned long long)page);
+    ash_census_finding f = of_page(2, ash__census_tree_name(ASH_TREE_MAIN), page);
+    f.all_rows = true;
+    ash__census_found(c, f, "page %llu of meta.mdb, databases: an unknown one",
+                      (unsigned long long)page);
 }
 
 static void walk_database(ash_census *c, int db)
@@ -218,8 +220,10 @@ static const char *judge_former(const ash_census *c)
 static void judge_metas(ash_census *c)
 {
     const char *what = judge_former(c);
+    ash_census_finding f = of_page(2, NULL, 0);
+    f.all_rows = true;
     if (what != NULL)
-        ash__census_found(c, of_page(2, NULL, 0), "pages 0 and 1 of meta.mdb: %s", what);
+        ash__census_found(c, f, "pages 0 and 1 of meta.mdb: %s", what);
 }
 
 /* The next commit may be about to write its description over the former one: what looks wrong has

@@ -26,6 +26,7 @@ typedef struct ash_census_finding {
      * when no rows are concerned. */
     int db;
     ash_doc low, high;
+    bool all_rows; /* of all databases: this is not the newest commit, or not all of it */
 } ash_census_finding;
 
 typedef struct ash_census_options {
@@ -64,8 +65,9 @@ struct ash_census {
     uint8_t *owner;  /* a byte each page: 0, or 1 + number of the tree that it was found in */
     uint8_t *listed; /* a bit each page: it is in the list of free ones */
     struct ash_census_rows *rows;
-    bool broken; /* the tree at hand */
-    int result;  /* not 0: it ends */
+    bool broken;                    /* the tree at hand */
+    ash_doc row_before, row_behind; /* the keys beside the row at hand; NULL: none on that side */
+    int result;                     /* not 0: it ends */
     ash_error error;
 };
 

@@ -47,16 +47,17 @@ void ash__census_rows_free(struct ash_census_rows *r)
     ash__free(r);
 }
 
-static void row_found(ash_census *c, int invariant, int db, uint64_t page, ash_doc key,
-                      const char *what)
+/* A row may have had another key, between those beside it. */
+static void row_found(ash_census *c, int invariant, int db, uint64_t page, const char *what)
 {
+    static const ash_doc none = {NULL, 0};
     ash_census_finding f = {.invariant = invariant,
                             .kind = "row",
                             .tree = ash__census_tree_name(db),
                             .page = page,
                             .db = db,
-                            .low = key,
-                            .high = {NULL, 0}};
+                            .low = page == UINT64_MAX ? none : c->row_before,
+                            .high = page == UINT64_MAX ? none : c->row_behind};
     if (page == UINT64_MAX)
         ash__census_found(c, f, "meta.mdb, %s: %s", f.tree, what);
     else
@@ -124,7 +125,7 @@ static void see_catalog(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
         while (ash__doc_iter_next(&it))
             greatest(&r->last_index, ash__doc_get(ash__value_doc(it.value), "id"));
     } else if (key.data[0] != 'T' || key.len != 5 || row.len != 0) {
-        row_found(c, 3, ASH_DB_CATALOG, page, key, "a row of the catalogue is damaged");
+        row_found(c, 3, ASH_DB_CATALOG, page, "a row of the catalogue is damaged");
     }
 }
 
@@ -132,7 +133,7 @@ static void see_drop(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
 {
     struct ash_census_rows *r = c->rows;
     if (key.len != 5 || row.len != 0 || (key.data[0] != 'R' && key.data[0] != 'X'))
-        row_found(c, 3, ASH_DB_DROPS, page, key, "a dropped collection's row is damaged");
+        row_found(c, 3, ASH_DB_DROPS, page, "a dropped collection's row is damaged");
     else
         count_one(key.data[0] == 'R' ? &r->dropped_colls : &r->dropped_indexes,
                   ash__get_be32(key.data + 1));
@@ -146,7 +147,7 @@ static void see_record(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
         count_one(&c->rows->records, ash__get_be32(key.data));
     if (ash__record_parse(ash__val(key.data, key.len), ash__val(row.data, row.len), &place, &doc,
                           NULL) != 0)
-        row_found(c, 4, ASH_DB_RECORDS, page, key, "a record's row has a wrong checksum");
+        row_found(c, 4, ASH_DB_RECORDS, page, "a record's row has a wrong checksum");
 }
 
 static void see_entry(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
@@ -154,14 +155,14 @@ static void see_entry(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
     if (key.len > 4)
         count_one(&c->rows->entries, ash__get_be32(key.data));
     if (!ash__entry_is_whole(ash__val(key.data, key.len), ash__val(row.data, row.len)))
-        row_found(c, 8, ASH_DB_INDEX, page, key, "an entry of an index has a wrong checksum");
+        row_found(c, 8, ASH_DB_INDEX, page, "an entry of an index has a wrong checksum");
 }
 
 static void see_sum(ash_census *c, int db, uint64_t page, ash_doc key, ash_doc row)
 {
     ash_doc value;
     if (!has_sum(key, row, &value)) {
-        row_found(c, db == ASH_DB_OPLOG ? 10 : 11, db, page, key, "a row has a wrong checksum");
+        row_found(c, db == ASH_DB_OPLOG ? 10 : 11, db, page, "a row has a wrong checksum");
     } else if (db == ASH_DB_OPLOG) {
         c->rows->logged++;
         c->rows->logged_bytes += value.len;
@@ -192,13 +193,14 @@ static void see_count(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
         good = count == r->logged && ash__get_le64(row.data + 8) == r->logged_bytes;
     }
     if (!good)
-        row_found(c, 9, ASH_DB_COUNTS, page, key, "counts are not what there is");
+        row_found(c, 9, ASH_DB_COUNTS, page, "counts are not what there is");
 }
 
-static void end_segment(ash_census *c, uint64_t page, ash_doc key)
+static void end_segment(ash_census *c)
 {
     if (c->rows->segment_used != c->rows->segment_marked)
-        row_found(c, 6, ASH_DB_SPACE, page, key, "a map of blocks has not as many as its row says");
+        row_found(c, 6, ASH_DB_SPACE, UINT64_MAX,
+                  "a map of blocks has not as many as its row says");
     c->rows->segment_used = c->rows->segment_marked = 0;
 }
 
@@ -207,14 +209,14 @@ static void see_space(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
     struct ash_census_rows *r = c->rows;
     uint32_t segment = key.len >= 4 ? ash__get_be32(key.data) : 0;
     if (key.len == 4 && row.len == 8) {
-        end_segment(c, page, key);
+        end_segment(c);
         r->segment = segment;
         r->segment_used = ash__get_le32(row.data + 4);
     } else if (key.len == 8 && row.len == ASH_SLICE_BYTES && segment == r->segment) {
         for (size_t i = 0; i < row.len; i += 8)
             r->segment_marked += (uint64_t)__builtin_popcountll(ash__get_le64(row.data + i));
     } else {
-        row_found(c, 6, ASH_DB_SPACE, page, key, "a row of a segment is damaged");
+        row_found(c, 6, ASH_DB_SPACE, page, "a row of a segment is damaged");
     }
 }
 
@@ -237,7 +239,7 @@ static void see_number(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
     else
         good = is_named(key, "open") && row.len == 0;
     if (!good)
-        row_found(c, 1, ASH_DB_META, page, key, "a number of the store's is damaged");
+        row_found(c, 1, ASH_DB_META, page, "a number of the store's is damaged");
 }
 
 void ash__census_row(ash_census *c, int tree, uint64_t page, ash_doc key, ash_doc row)
@@ -281,14 +283,13 @@ static uint64_t living(const tally_list *seen, const tally_list *dropped)
 
 void ash__census_rows_judge(ash_census *c)
 {
-    static const ash_doc none = {NULL, 0};
     struct ash_census_rows *r = c->rows;
-    end_segment(c, UINT64_MAX, none);
+    end_segment(c);
     if (r->by_name != r->by_id)
-        row_found(c, 3, ASH_DB_CATALOG, UINT64_MAX, none,
+        row_found(c, 3, ASH_DB_CATALOG, UINT64_MAX,
                   "names and ids of the collections do not belong together");
     if (r->matched_records < living(&r->records, &r->dropped_colls) ||
         r->matched_entries < living(&r->entries, &r->dropped_indexes) ||
         (!r->counted_log && r->logged > 0))
-        row_found(c, 9, ASH_DB_COUNTS, UINT64_MAX, none, "counts are missing");
+        row_found(c, 9, ASH_DB_COUNTS, UINT64_MAX, "counts are missing");
 }

@@ -21,6 +21,7 @@ typedef struct walk {
     uint32_t depth; /* that the root promises */
     uint64_t branches, leaves, overflows, entries;
     ash_census_visit visit;
+    bool is_walked; /* all of it; which databases there are has been looked at then */
 } walk;
 
 typedef struct range {
@@ -44,7 +45,8 @@ static void page_found(walk *w, uint64_t page, range r, const char *what)
                             .structure = true,
                             .db = is_rows ? w->tree : -1,
                             .low = r.low,
-                            .high = r.high};
+                            .high = r.high,
+                            .all_rows = w->tree == ASH_TREE_MAIN && !w->is_walked};
     w->c->broken = true;
     ash__census_found(w->c, f, "page %llu of meta.mdb, %s: %s", (unsigned long long)page, f.tree,
                       what);
@@ -127,6 +129,12 @@ static void walk_leaf(walk *w, uint64_t number, const uint8_t *page, range r)
         const uint8_t *node = ash__page_node(page, i, &key);
         uint32_t len = ash__get_le32(node);
         w->entries++;
+        w->c->row_before = r.low;
+        w->c->row_behind = r.high;
+        if (i > 0)
+            ash__page_node(page, i - 1, &w->c->row_before);
+        if (i + 1 < ash__page_nodes(page))
+            ash__page_node(page, i + 1, &w->c->row_behind);
         if ((node[4] & ASH_NODE_BIG) == 0) {
             w->visit(w->c, w->tree, number, key, (ash_doc){key.data + key.len, len});
             continue;
@@ -201,6 +209,7 @@ void ash__census_walk(ash_census *c, int tree, const uint8_t *root, ash_census_v
         page_found(&w, number, all, "the description of the tree is damaged");
     else if (number != ASH_NO_PAGE)
         walk_page(&w, number, 1, all);
+    w.is_walked = true;
     if (!c->broken && c->result == 0)
         judge_numbers(&w, root, number);
     c->report->rows += w.entries;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/census.h"
 #include "engine/check.h"
+#include "engine/damaged_rows.h"
 #include "engine/journal.h"
 
 #include "base/clock.h"
@@ -203,7 +204,7 @@ static void check_journal(ash_check *k, ash_check_report *total)
 /* 2, 14, and of each row what it says by itself. */
 typedef struct counting {
     const ash_check_options *opts;
-    ash_damage found;
+    ash_verdict found;
 } counting;
 
 static void tell_counted(void *ctx, const ash_census_finding *f)
@@ -216,8 +217,7 @@ static void tell_counted(void *ctx, const ash_census_finding *f)
         BSON_APPEND_INT64(&facts, "page", (int64_t)f->page);
     if (f->tree != NULL)
         BSON_APPEND_UTF8(&facts, "tree", f->tree);
-    if (c->found.first[0] == 0)
-        snprintf(c->found.first, sizeof c->found.first, "%s", f->text);
+    ash__verdict_add(&c->found, f);
     tell(c->opts, f->text, &facts);
     bson_destroy(&facts);
 }
@@ -229,7 +229,7 @@ static bool counting_goes_on(void *ctx, uint64_t done, uint64_t total)
            o->progress(o->ctx, "pages of metadata", (int64_t)done, (int64_t)total);
 }
 
-static int check_census(const ash_check *k, ash_check_report *total, ash_error *err)
+static int check_census(ash_check *k, ash_check_report *total, ash_error *err)
 {
     counting c = {.opts = k->opts};
     ash_census_options how = {.go_on = counting_goes_on, .finding = tell_counted, .ctx = &c};
@@ -238,11 +238,10 @@ static int check_census(const ash_check *k, ash_check_report *total, ash_error *
     int result = ash__census_take(k->engine, &how, &report, err);
     total->findings += report.findings;
     if (result == ASH_EINTERRUPTED)
-        return ash__fail(err, result, "the check was interrupted");
-    c.found.findings = report.findings;
-    c.found.structure = report.structure > 0;
-    if (result == 0)
-        ash__soundness_note(k->engine, &c.found, ash__clock_ms() - began);
+        ash__fail(err, result, "the check was interrupted");
+    else if (result == 0)
+        ash__verdict_note(k->engine, &c.found, &report, ash__clock_ms() - began);
+    ash__verdict_release(&c.found);
     return result;
 }
 
@@ -257,6 +256,8 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
     ash_check k = {.engine = e, .opts = opts != NULL ? opts : &none};
     memset(out, 0, sizeof *out);
     int result = ash__snapshot_open(e, &k.view, err);
+    if (result == 0)
+        k.view->sees_all = true;
     if (result == 0)
         result = check_superblock(&k, out, err);
     if (result == 0)

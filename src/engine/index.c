@@ -90,6 +90,13 @@ static int lookup_any(const ash_view *v, const ash_index *i, ash_doc key, uint64
         mdb_cursor_close(cursor);
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot read an index");
+    if (result == 0 && !*found) {
+        uint8_t end[ASH_KEY_MAX];
+        memcpy(end, from.bytes, from.len);
+        memset(end + from.len - ASH_RID_BYTES, 0xFF, ASH_RID_BYTES);
+        result = ash__soundness_absent(v, ASH_DB_INDEX, (ash_doc){from.bytes, from.len},
+                                       (ash_doc){end, from.len}, err);
+    }
     return result;
 }
 

@@ -24,6 +24,7 @@ struct ash_view {
     ash_engine *engine;
     MDB_txn *txn; /* the writer's: the innermost open transaction */
     bool is_writer;
+    bool sees_all; /* of a check: what may be missing is no error */
     uint64_t txn_id;
     ash_held_colls colls;           /* keeps what ash__catalog_find gave */
     struct ash_view *next, *before; /* in the engine's list of open views; next also among idle */
@@ -217,6 +218,8 @@ struct ash_engine {
 
     ash_mutex damage_lock; /* soundness.c */
     ash_damage damage;
+    struct ash_damaged_rows *damaged_rows;
+    bool damage_is_noted; /* in the store's file, by an earlier run; none of this one has looked */
     int64_t census_ms, census_took_ms; /* 0: none was taken */
     atomic_bool damaged;
     atomic_bool unwritable; /* the pages are */
@@ -261,7 +264,15 @@ int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t 
                     ash_error *err);
 
 /* soundness.c */
-void ash__soundness_note(ash_engine *e, const ash_damage *found, int64_t took_ms);
+/* rows: that may be missed, taken over; NULL: of nothing that is known. */
+void ash__soundness_note(ash_engine *e, const ash_damage *found, struct ash_damaged_rows *rows,
+                         int64_t took_ms);
+void ash__soundness_load(ash_engine *e); /* what an earlier run noted */
+void ash__soundness_release(ash_engine *e);
+/* No row was found from low to high (a key alone: twice; data NULL: no end): ASH_ECORRUPT if some
+ * may be missing there. */
+int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
+                          ash_error *err);
 int ash__soundness_refuse(ash_engine *e, ash_error *err); /* ASH_ECORRUPT: e->unwritable */
 /* If rc is ASH_LMDB_LOST, the pages are damaged, and there will be no other change. */
 void ash__soundness_heed(ash_engine *e, int rc);

@@ -51,6 +51,12 @@ static int look_ahead(ash_writer *w, enum ash_database db, ash_doc key, bool del
     return result != 0 ? ash__writer_break(w, result, &local) : 0;
 }
 
+/* Rows of which one that is found is right. */
+static bool has_sums(enum ash_database db)
+{
+    return db == ASH_DB_RECORDS || db == ASH_DB_INDEX || db == ASH_DB_OPLOG || db == ASH_DB_STATE;
+}
+
 int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
                  MDB_val *value, bool *found, ash_error *err)
 {
@@ -59,7 +65,8 @@ int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_
     *found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot read the metadata");
-    return 0;
+    ash_doc asked = {key, key_len};
+    return *found && has_sums(db) ? 0 : ash__soundness_absent(v, db, asked, asked, err);
 }
 
 int ash__row_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
@@ -126,14 +133,22 @@ int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size
                   MDB_val *found_key, MDB_val *value, bool *found, ash_error *err)
 {
     *found_key = ash__val(key, key_len);
-    return read_cursor(v, db, key_len > 0 ? MDB_SET_RANGE : MDB_FIRST, found_key, value, found,
-                       err);
+    int result =
+        read_cursor(v, db, key_len > 0 ? MDB_SET_RANGE : MDB_FIRST, found_key, value, found, err);
+    ash_doc low = {key_len > 0 ? key : NULL, key_len}, high = {NULL, 0};
+    if (result == 0 && *found)
+        high = (ash_doc){found_key->mv_data, found_key->mv_size};
+    return result == 0 ? ash__soundness_absent(v, db, low, high, err) : result;
 }
 
 int ash__row_last(const ash_view *v, enum ash_database db, MDB_val *key, MDB_val *value,
                   bool *found, ash_error *err)
 {
-    return read_cursor(v, db, MDB_LAST, key, value, found, err);
+    int result = read_cursor(v, db, MDB_LAST, key, value, found, err);
+    ash_doc low = {NULL, 0}, high = {NULL, 0};
+    if (result == 0 && *found)
+        low = (ash_doc){key->mv_data, key->mv_size};
+    return result == 0 ? ash__soundness_absent(v, db, low, high, err) : result;
 }
 
 int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,

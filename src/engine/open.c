@@ -402,6 +402,7 @@ static void engine_free(ash_engine *e)
 {
     ash__cache_release(e);
     ash__path_release(e);
+    ash__soundness_release(e);
     ash__segments_free(e->segments);
     ash__views_release(e);
     if (e->env != NULL)
@@ -445,6 +446,8 @@ static int open_once(const char *folder, const ash_engine_options *opts, ash_eng
         open_segments(e);
         result = load_state(e, err);
     }
+    if (result == 0)
+        ash__soundness_load(e);
     if (result == 0 && !e->opts.read_only)
         result = ash__writer_start(e, err);
     if (result != 0) {

@@ -287,7 +287,7 @@ static int refuse(ash_engine *e, const look *l, ash_error *err)
     ash_damage found = {.findings = 1, .structure = true};
     snprintf(found.first, sizeof found.first, "page %llu of meta.mdb, %s: %s",
              (unsigned long long)l->page, ash__census_tree_name(l->tree), l->what);
-    ash__soundness_note(e, &found, 0);
+    ash__soundness_note(e, &found, NULL, 0);
     return ash__soundness_refuse(e, err);
 }
 

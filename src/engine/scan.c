@@ -27,14 +27,80 @@ void ash__scan_leave(ash_scan *s)
     }
 }
 
+/* Where the cursor stands before a step, when that matters. */
+typedef struct spot_before {
+    uint8_t bytes[ASH_KEY_MAX];
+    ash_doc key; /* data NULL: nowhere */
+} spot_before;
+
+static void note_spot(const ash_scan *s, MDB_cursor_op op, const MDB_val *key, spot_before *out)
+{
+    MDB_val at = {0}, value;
+    out->key = (ash_doc){NULL, 0};
+    if (op == MDB_SET_RANGE)
+        at = *key;
+    else if ((op == MDB_NEXT || op == MDB_PREV) &&
+             ash__lmdb_cursor_get(s->cursor, &at, &value, MDB_GET_CURRENT) != 0)
+        at.mv_size = 0;
+    if (at.mv_size == 0 || at.mv_size > sizeof out->bytes)
+        return;
+    memcpy(out->bytes, at.mv_data, at.mv_size);
+    out->key = (ash_doc){out->bytes, at.mv_size};
+}
+
+/* The first key behind all with the prefix; none behind the last of them. */
+static ash_doc behind_prefix(const ash_scan *s, uint8_t out[4])
+{
+    uint32_t id = ash__get_be32(s->prefix);
+    ash__put_be32(out, id + 1);
+    return id == UINT32_MAX ? (ash_doc){NULL, 0} : (ash_doc){out, 4};
+}
+
+static ash_doc with_prefix(const ash_scan *s, const ash_buffer *b, uint8_t out[ASH_KEY_MAX])
+{
+    size_t len = b->len < ASH_LONG_PREFIX ? b->len : ASH_LONG_PREFIX;
+    memcpy(out, s->prefix, 4);
+    if (len > 0)
+        memcpy(out + 4, b->data, len);
+    return (ash_doc){out, 4 + len};
+}
+
+/* Of damaged metadata: may rows lie between the step's two ends, as far as the scan goes? */
+static int judge_step(const ash_scan *s, bool back, ash_doc from, bool found, const MDB_val *key,
+                      ash_error *err)
+{
+    uint8_t first[ASH_KEY_MAX], last[ASH_KEY_MAX], end[4];
+    ash_doc here = {NULL, 0}, low = with_prefix(s, &s->from, first), high = behind_prefix(s, end);
+    if (s->to.len > 0 && s->to.len <= ASH_LONG_PREFIX)
+        high = with_prefix(s, &s->to, last);
+    if (found)
+        here = (ash_doc){key->mv_data, key->mv_size};
+    if (back && here.data == NULL)
+        here = low;
+    ash_doc begin = back ? here : from, stop = back ? from : here;
+    if (begin.data == NULL || ash__bytes_compare(begin, low) < 0)
+        begin = low;
+    if (stop.data == NULL || (high.data != NULL && ash__bytes_compare(stop, high) > 0))
+        stop = high;
+    if (stop.data != NULL && ash__bytes_compare(begin, stop) >= 0)
+        return 0;
+    return ash__soundness_absent(s->view, s->index != NULL ? ASH_DB_INDEX : ASH_DB_RECORDS, begin,
+                                 stop, err);
+}
+
 int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
                    ash_error *err)
 {
+    spot_before before = {.key = {NULL, 0}};
+    bool judge = atomic_load(&s->view->engine->damaged) && op != MDB_GET_CURRENT;
+    if (judge)
+        note_spot(s, op, key, &before);
     int rc = ash__lmdb_cursor_get(s->cursor, key, value, op);
     *found = rc == 0 && key->mv_size > 4 && memcmp(key->mv_data, s->prefix, 4) == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot scan");
-    return 0;
+    return judge ? judge_step(s, op == MDB_PREV || op == MDB_LAST, before.key, *found, key, err)
+                 : 0;
 }
 
 /* The last entry before the key. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/census.h"
+#include "engine/damaged_rows.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -16,18 +16,40 @@
 
 enum { HOLDS_MS = 600000, COST_SHARE = 50 }; /* a census takes at most one part in so many */
 
+void ash__verdict_add(ash_verdict *all, const ash_census_finding *f)
+{
+    if (all->first[0] == 0)
+        snprintf(all->first, sizeof all->first, "%s", f->text);
+    ash__damaged_rows_add(&all->rows, f);
+    all->told++;
+}
+
+void ash__verdict_note(ash_engine *e, ash_verdict *all, const ash_census_report *report,
+                       int64_t took_ms)
+{
+    ash_damage found = {.findings = report->findings, .structure = report->structure > 0};
+    memcpy(found.first, all->first, sizeof found.first);
+    /* There is an end to what is told: who knows what the others concern. */
+    if (report->findings > all->told)
+        ash__damaged_rows_add_all(&all->rows, -1);
+    ash__soundness_note(e, &found, &all->rows, took_ms);
+}
+
+void ash__verdict_release(ash_verdict *all)
+{
+    ash__damaged_rows_release(&all->rows);
+}
+
 typedef struct taking {
     ash_engine *engine;
     bool (*go_on)(void *ctx);
     void *ctx;
-    ash_damage found;
+    ash_verdict found;
 } taking;
 
 static void take_finding(void *ctx, const ash_census_finding *f)
 {
-    taking *t = ctx;
-    if (t->found.first[0] == 0)
-        snprintf(t->found.first, sizeof t->found.first, "%s", f->text);
+    ash__verdict_add(&((taking *)ctx)->found, f);
 }
 
 static bool take_step(void *ctx, uint64_t done, uint64_t total)
@@ -37,26 +59,109 @@ static bool take_step(void *ctx, uint64_t done, uint64_t total)
     return t->go_on == NULL || t->go_on(t->ctx);
 }
 
-void ash__soundness_note(ash_engine *e, const ash_damage *found, int64_t took_ms)
+static void tell(const ash_engine *e, const ash_damage *found)
 {
-    bool is_new;
-    ash__mutex_lock(&e->damage_lock);
-    /* What was damaged stays so while the store is open, whatever is written over it. */
-    is_new = found->findings > 0 && e->damage.findings == 0;
-    if (e->damage.findings == 0 || found->structure)
+    ash__log(ASH_LOG_ERROR,
+             "%s: the metadata is damaged (%llu finding%s): %s; %s until `ashlar check --repair` "
+             "has made a sound store of it",
+             e->folder, (unsigned long long)found->findings, found->findings == 1 ? "" : "s",
+             found->first,
+             found->structure ? "nothing is written" : "nothing is deleted by itself");
+}
+
+/* The lock is held. */
+static void take_over(ash_engine *e, const ash_damage *found, ash_damaged_rows *rows)
+{
+    if (e->damage.findings == 0 || found->structure || e->damage_is_noted)
         e->damage = *found;
+    for (size_t i = 0; rows != NULL && i < rows->count; i++)
+        ash__damaged_rows_copy(e->damaged_rows, &rows->items[i]);
+    e->damage_is_noted = false;
+}
+
+/* It stays so while the store is open, whatever is written over it; what only an earlier run found
+ * may have been mended since. */
+static void forget(ash_engine *e)
+{
+    if (e->damage_is_noted) {
+        memset(&e->damage, 0, sizeof e->damage);
+        ash__damaged_rows_release(e->damaged_rows);
+        e->damage_is_noted = false;
+    }
+}
+
+void ash__soundness_note(ash_engine *e, const ash_damage *found, ash_damaged_rows *rows,
+                         int64_t took_ms)
+{
+    ash_damaged_rows none = {NULL, 0, 0};
+    ash__mutex_lock(&e->damage_lock);
+    bool was_noted = e->damage_is_noted;
+    bool is_new = found->findings > 0 && (was_noted || e->damage.findings == 0);
+    if (e->damaged_rows == NULL)
+        e->damaged_rows = ash__new(ash_damaged_rows);
+    if (was_noted)
+        forget(e);
+    if (found->findings > 0)
+        take_over(e, found, rows);
     e->census_ms = ash__clock_ms();
     e->census_took_ms = took_ms;
     atomic_store(&e->damaged, e->damage.findings > 0);
     atomic_store(&e->unwritable, e->damage.structure);
+    ash_damage damage = e->damage;
+    for (size_t i = 0; is_new && i < e->damaged_rows->count; i++)
+        ash__damaged_rows_copy(&none, &e->damaged_rows->items[i]);
     ash__mutex_unlock(&e->damage_lock);
+    /* Where it cannot be noted (on a disk for reading only), the next run has to find it anew. */
     if (is_new)
-        ash__log(ASH_LOG_ERROR,
-                 "%s: the metadata is damaged (%llu finding%s): %s; %s until `ashlar check "
-                 "--repair` has made a sound store of it",
-                 e->folder, (unsigned long long)found->findings, found->findings == 1 ? "" : "s",
-                 found->first,
-                 found->structure ? "nothing is written" : "nothing is deleted by itself");
+        ash__damaged_rows_save(e, &damage, &none, NULL);
+    else if (was_noted)
+        ash__damaged_rows_forget(e);
+    if (is_new)
+        tell(e, &damage);
+    ash__damaged_rows_release(&none);
+}
+
+void ash__soundness_load(ash_engine *e)
+{
+    ash_damage damage;
+    ash_error err = ASH_ERROR_INIT;
+    ash_damaged_rows rows = {NULL, 0, 0};
+    if (ash__damaged_rows_load(e, &damage, &rows, &err) != 0)
+        ash__log(ASH_LOG_WARN, "%s: %s", e->folder, err.text);
+    if (damage.findings > 0) {
+        e->damage = damage;
+        e->damage_is_noted = true;
+        e->damaged_rows = ash__new(ash_damaged_rows);
+        *e->damaged_rows = rows;
+        atomic_store(&e->damaged, true);
+        atomic_store(&e->unwritable, damage.structure);
+        tell(e, &damage);
+    }
+}
+
+void ash__soundness_release(ash_engine *e)
+{
+    if (e->damaged_rows != NULL)
+        ash__damaged_rows_release(e->damaged_rows);
+    ash__free(e->damaged_rows);
+    e->damaged_rows = NULL;
+}
+
+int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
+                          ash_error *err)
+{
+    ash_engine *e = v->engine;
+    if (!atomic_load(&e->damaged) || v->sees_all)
+        return 0;
+    ash__mutex_lock(&e->damage_lock);
+    bool meets = e->damaged_rows != NULL && ash__damaged_rows_meet(e->damaged_rows, db, low, high);
+    ash__mutex_unlock(&e->damage_lock);
+    if (!meets)
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT,
+                     "the metadata is damaged, and what is asked for may be missing from it (%s); "
+                     "`ashlar check` says more",
+                     ash__database_names[db]);
 }
 
 void ash__soundness_heed(ash_engine *e, int rc)
@@ -66,7 +171,7 @@ void ash__soundness_heed(ash_engine *e, int rc)
         return;
     snprintf(found.first, sizeof found.first, "a damaged page of meta.mdb was met amid a change");
     atomic_store(&e->lost, true);
-    ash__soundness_note(e, &found, 0);
+    ash__soundness_note(e, &found, NULL, 0);
 }
 
 void ash__txn_abort(ash_engine *e, MDB_txn *txn)
@@ -82,12 +187,10 @@ static int take(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *e
     ash_census_report report;
     int64_t began = ash__clock_ms();
     int result = ash__census_take(e, &how, &report, err);
-    if (result != 0)
-        return result;
-    t.found.findings = report.findings;
-    t.found.structure = report.structure > 0;
-    ash__soundness_note(e, &t.found, ash__clock_ms() - began);
-    return 0;
+    if (result == 0)
+        ash__verdict_note(e, &t.found, &report, ash__clock_ms() - began);
+    ash__verdict_release(&t.found);
+    return result;
 }
 
 bool ash__engine_damage(ash_engine *e, ash_damage *out)
@@ -103,7 +206,7 @@ static bool verdict_holds(ash_engine *e)
 {
     ash__mutex_lock(&e->damage_lock);
     int64_t lasts = COST_SHARE * e->census_took_ms;
-    bool holds = e->damage.findings > 0 ||
+    bool holds = (e->damage.findings > 0 && !e->damage_is_noted) ||
                  (e->census_ms != 0 &&
                   ash__clock_ms() < e->census_ms + (lasts > HOLDS_MS ? lasts : HOLDS_MS));
     ash__mutex_unlock(&e->damage_lock);

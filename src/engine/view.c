@@ -37,6 +37,7 @@ int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err)
     }
     if (rc == 0) {
         v->txn_id = mdb_txn_id(v->txn);
+        v->sees_all = false;
         v->before = NULL;
         v->next = e->open_views;
         if (v->next != NULL)

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/damaged_rows.h"
+
+#include "base/buffer.h"
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RANGES_MAX = 1000, FILE_MAX = 4 << 20 };
+
+static const char file_name[] = "damage";
+static const char magic[] = "ASHDAMG1";
+
+/* ---- ranges ---- */
+
+static ash_damaged_range *new_range(ash_damaged_rows *rows, int db)
+{
+    rows->items = ash__grow_array(rows->items, rows->count, &rows->capacity, sizeof *rows->items);
+    ash_damaged_range *r = &rows->items[rows->count++];
+    memset(r, 0, sizeof *r);
+    r->db = db;
+    return r;
+}
+
+static bool set_end(ash_doc key, bool *has, uint16_t *len, uint8_t *bytes)
+{
+    *has = key.data != NULL && key.len <= ASH_KEY_MAX;
+    *len = *has ? (uint16_t)key.len : 0;
+    if (*has && key.len > 0)
+        memcpy(bytes, key.data, key.len);
+    return *has;
+}
+
+void ash__damaged_rows_add_all(ash_damaged_rows *rows, int db)
+{
+    new_range(rows, db);
+}
+
+void ash__damaged_rows_add(ash_damaged_rows *rows, const ash_census_finding *f)
+{
+    if (f->db < 0 && !f->all_rows)
+        return;
+    if (rows->count >= RANGES_MAX || f->all_rows) {
+        ash__damaged_rows_add_all(rows, f->all_rows ? -1 : f->db);
+        return;
+    }
+    ash_damaged_range *r = new_range(rows, f->db);
+    set_end(f->low, &r->has_low, &r->low_len, r->low);
+    set_end(f->high, &r->has_high, &r->high_len, r->high);
+}
+
+void ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *range)
+{
+    *new_range(rows, range->db) = *range;
+}
+
+static bool meets(const ash_damaged_range *r, ash_doc low, ash_doc high, bool is_key)
+{
+    ash_doc from = {r->low, r->low_len}, to = {r->high, r->high_len};
+    return (!r->has_low || high.data == NULL ||
+            ash__bytes_compare(high, from) >= (is_key ? 0 : 1)) &&
+           (!r->has_high || low.data == NULL || ash__bytes_compare(low, to) < 0);
+}
+
+bool ash__damaged_rows_meet(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high)
+{
+    bool is_key = low.data != NULL && low.data == high.data && low.len == high.len;
+    for (size_t i = 0; i < rows->count; i++) {
+        const ash_damaged_range *r = &rows->items[i];
+        if (r->db < 0 || (r->db == db && meets(r, low, high, is_key)))
+            return true;
+    }
+    return false;
+}
+
+void ash__damaged_rows_release(ash_damaged_rows *rows)
+{
+    ash__free(rows->items);
+    *rows = (ash_damaged_rows){NULL, 0, 0};
+}
+
+/* ---- the file ---- */
+
+/* Magic (8), checksum (8) of the document that follows:
+ * {store: id, findings: n, structure: true or false, first: text,
+ *  rows: [{db: name or "*", low: key, high: key}]}, without low or high where there is no end. */
+enum { SUM_AT = 8, DOC_AT = 16 };
+
+static void append_bytes(bson_t *doc, const char *name, const uint8_t *bytes, size_t len)
+{
+    bson_append_binary(doc, name, -1, BSON_SUBTYPE_BINARY, bytes, (uint32_t)len);
+}
+
+static void append_ranges(bson_t *doc, const ash_damaged_rows *rows)
+{
+    bson_t list;
+    BSON_APPEND_ARRAY_BEGIN(doc, "rows", &list);
+    for (size_t i = 0; i < rows->count; i++) {
+        const ash_damaged_range *r = &rows->items[i];
+        char buffer[16];
+        const char *number;
+        bson_t range;
+        bson_uint32_to_string((uint32_t)i, &number, buffer, sizeof buffer);
+        bson_append_document_begin(&list, number, -1, &range);
+        BSON_APPEND_UTF8(&range, "db", r->db < 0 ? "*" : ash__database_names[r->db]);
+        if (r->has_low)
+            append_bytes(&range, "low", r->low, r->low_len);
+        if (r->has_high)
+            append_bytes(&range, "high", r->high, r->high_len);
+        bson_append_document_end(&list, &range);
+    }
+    bson_append_array_end(doc, &list);
+}
+
+int ash__damaged_rows_save(const ash_engine *e, const ash_damage *damage,
+                           const ash_damaged_rows *rows, ash_error *err)
+{
+    ash_buffer b = ASH_BUFFER_INIT;
+    uint8_t sum[8];
+    bson_t doc = BSON_INITIALIZER;
+    char *path = ash__path_join(e->folder, file_name);
+    append_bytes(&doc, "store", e->store_id, sizeof e->store_id);
+    BSON_APPEND_INT64(&doc, "findings", (int64_t)damage->findings);
+    BSON_APPEND_BOOL(&doc, "structure", damage->structure);
+    BSON_APPEND_UTF8(&doc, "first", damage->first);
+    append_ranges(&doc, rows);
+    ash__put_le64(sum, ash__checksum(bson_get_data(&doc), doc.len));
+    ash__buffer_append(&b, magic, SUM_AT);
+    ash__buffer_append(&b, sum, sizeof sum);
+    ash__buffer_append(&b, bson_get_data(&doc), doc.len);
+    int result = ash__file_replace(path, b.data, b.len, err);
+    bson_destroy(&doc);
+    ash__buffer_release(&b);
+    ash__free(path);
+    return result;
+}
+
+void ash__damaged_rows_forget(const ash_engine *e)
+{
+    char *path = ash__path_join(e->folder, file_name);
+    ash__io()->unlink(path);
+    ash__free(path);
+}
+
+static bool get_bytes(ash_doc doc, const char *name, ash_doc *bytes)
+{
+    uint8_t subtype;
+    uint32_t len = 0;
+    ash_value value = ash__doc_get(doc, name);
+    if (value.type != BSON_TYPE_BINARY)
+        return false;
+    bytes->data = ash__value_binary(value, &subtype, &len);
+    bytes->len = len;
+    return true;
+}
+
+static const char *text_of(ash_doc doc, const char *name)
+{
+    uint32_t len;
+    ash_value value = ash__doc_get(doc, name);
+    return value.type == BSON_TYPE_UTF8 ? ash__value_string(value, &len) : "";
+}
+
+static int database_of(const char *name)
+{
+    for (int i = 0; i < ASH_DB_COUNT; i++) {
+        if (strcmp(name, ash__database_names[i]) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static void take_range(ash_damaged_rows *rows, ash_doc doc)
+{
+    ash_doc low = {NULL, 0}, high = {NULL, 0};
+    ash_damaged_range *r = new_range(rows, database_of(text_of(doc, "db")));
+    if (get_bytes(doc, "low", &low))
+        set_end(low, &r->has_low, &r->low_len, r->low);
+    if (get_bytes(doc, "high", &high))
+        set_end(high, &r->has_high, &r->high_len, r->high);
+}
+
+static bool take_file(const ash_engine *e, const uint8_t *bytes, size_t len, ash_damage *damage,
+                      ash_damaged_rows *rows)
+{
+    ash_doc doc = {bytes + DOC_AT, len - DOC_AT}, id;
+    int64_t findings = 0;
+    if (len < DOC_AT || memcmp(bytes, magic, SUM_AT) != 0 ||
+        ash__get_le64(bytes + SUM_AT) != ash__checksum(doc.data, doc.len) ||
+        ash__bson_validate(doc.data, doc.len, ASH_DOC_MAX_DEPTH, NULL) != 0 ||
+        !get_bytes(doc, "store", &id) || id.len != sizeof e->store_id ||
+        memcmp(id.data, e->store_id, id.len) != 0 ||
+        !ash__value_as_int64(ash__doc_get(doc, "findings"), &findings) || findings <= 0)
+        return false;
+    damage->findings = (uint64_t)findings;
+    damage->structure = ash__value_truthy(ash__doc_get(doc, "structure"));
+    snprintf(damage->first, sizeof damage->first, "%s", text_of(doc, "first"));
+    ash_doc_iter it = ash__doc_iter(ash__value_doc(ash__doc_get(doc, "rows")));
+    while (ash__doc_iter_next(&it))
+        take_range(rows, ash__value_doc(it.value));
+    return true;
+}
+
+int ash__damaged_rows_load(const ash_engine *e, ash_damage *damage, ash_damaged_rows *rows,
+                           ash_error *err)
+{
+    char *path = ash__path_join(e->folder, file_name);
+    uint8_t *bytes = NULL;
+    size_t len = 0;
+    memset(damage, 0, sizeof *damage);
+    int result = ash__file_load(path, FILE_MAX, &bytes, &len, err);
+    if (result == 0 && !take_file(e, bytes, len, damage, rows)) {
+        damage->findings = 1;
+        damage->structure = true;
+        snprintf(damage->first, sizeof damage->first,
+                 "damage was found earlier, and %s, which says more, cannot be read", path);
+        ash__damaged_rows_add_all(rows, -1);
+    }
+    ash__free(bytes);
+    ash__free(path);
+    return result == ASH_ENOTFOUND ? 0 : result;
+}
