@@ -29,6 +29,8 @@ typedef struct ash_cmd_option {
     const char *name;     /* long form, without dashes */
     const char *argument; /* what the value is called in the help; NULL: a flag */
     const char *help;
+    const char
+        *choices; /* for completion: all values that it takes, by spaces; NULL: others, too */
 } ash_cmd_option;
 
 #define ASH_CMD_MAX_OPTIONS 24

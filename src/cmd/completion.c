@@ -28,54 +28,121 @@ static bool has_choices(const ash_cmd_verb *verb)
     return verb->choices != NULL || strcmp(verb->name, "help") == 0;
 }
 
+static bool takes_folder(const ash_cmd_option *option)
+{
+    return option->argument != NULL &&
+           (strcmp(option->argument, "STORE") == 0 || strcmp(option->argument, "FOLDER") == 0);
+}
+
+/* ---- bash ---- */
+
+/* readline cuts words at "=" and ":" and wants back what it cut off last: `words` are those that
+ * ashlar gets, `before` is what of the last one readline keeps. */
+static const char bash_line[] =
+    "_ashlar_line() {\n"
+    "    local rest=${COMP_LINE-} part=${COMP_WORDS[COMP_CWORD]} i last=-1\n"
+    "    words=()\n"
+    "    for ((i = 0; i <= COMP_CWORD; i++)); do\n"
+    "        if [[ $last == -1 || -z ${COMP_LINE-} || $rest == [[:space:]]* ]]; then\n"
+    "            ((++last))\n"
+    "            words[last]=${COMP_WORDS[i]}\n"
+    "        else\n"
+    "            words[last]+=${COMP_WORDS[i]}\n"
+    "        fi\n"
+    "        rest=${rest#\"${rest%%[![:space:]]*}\"}\n"
+    "        rest=${rest#\"${COMP_WORDS[i]}\"}\n"
+    "    done\n"
+    "    before=${words[last]%\"$part\"}\n"
+    "    if [[ $part != *[!=:]* ]]; then before=${words[last]}; fi\n"
+    "}\n";
+
 /* Names are whatever somebody called a file: they are compared, never handed to `compgen -W`, which
  * would expand what is in them. */
-static const char bash_names[] =
-    "_ashlar_names() {\n"
-    "    local name\n"
-    "    while IFS= read -r name; do\n"
-    "        [[ $name == \"$1\"* ]] && COMPREPLY+=(\"$name\")\n"
-    "    done < <(\"${COMP_WORDS[0]}\" \"${store[@]}\" -q ls 2>/dev/null)\n"
+static const char bash_offer[] =
+    "_ashlar_offer() {\n"
+    "    local one\n"
+    "    while IFS= read -r one; do\n"
+    "        one=$2$one\n"
+    "        if [[ $one == \"$1\"* ]]; then COMPREPLY+=(\"${one#\"$before\"}\"); fi\n"
+    "    done\n"
+    "}\n"
+    "_ashlar_command() {\n"
+    "    local i\n"
+    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
+    "        if [[ ${COMP_WORDS[i]} == -- ]]; then _command_offset $((i + 1)) 2>/dev/null; return; "
+    "fi\n"
+    "    done\n"
     "}\n";
 
 static const char bash_words[] =
     "_ashlar() {\n"
-    "    local word=${COMP_WORDS[COMP_CWORD]} verb= choices= names= first=0 i\n"
-    "    local -a store=()\n"
-    "    for ((i = 1; i < COMP_CWORD; i++)); do\n"
-    "        case ${COMP_WORDS[i]} in\n"
+    "    local -a words store=()\n"
+    "    local before verb= choices= names= option= lead= first=0 i\n"
+    "    _ashlar_line\n"
+    "    local at=$((${#words[@]} - 1))\n"
+    "    local word=${words[at]}\n"
+    "    for ((i = 1; i < at; i++)); do\n"
+    "        case ${words[i]} in\n"
     "        -s|-d|-b|--store|--db|--bucket)\n"
-    "            store+=(\"${COMP_WORDS[i]}\" \"${COMP_WORDS[i + 1]}\"); ((i++));;\n"
+    "            store+=(\"${words[i]}\" \"${words[i + 1]}\"); ((i++));;\n"
+    "        --store=*|--db=*|--bucket=*) store+=(\"${words[i]}\");;\n"
     "        --progress) ((i++));;\n"
-    "        --) if [[ $verb == lock ]]; then _command_offset $((i + 1)) 2>/dev/null; return; "
-    "fi;;\n"
+    "        --) if [[ $verb == lock ]]; then _ashlar_command; return; fi;;\n"
     "        -*) ;;\n"
-    "        *) if [[ -z $verb ]]; then verb=${COMP_WORDS[i]} first=$((i + 1)); fi;;\n"
+    "        *) if [[ -z $verb ]]; then verb=${words[i]} first=$((i + 1)); fi;;\n"
     "        esac\n"
     "    done\n"
-    "    COMPREPLY=()\n";
+    "    COMPREPLY=()\n"
+    "    case $word in\n"
+    "    --*=*) option=${word%%=*} lead=${word%%=*}=;;\n"
+    "    -*) ;;\n"
+    "    *) case ${words[at - 1]} in -*) option=${words[at - 1]};; esac;;\n"
+    "    esac\n";
 
 static const char bash_end[] =
     "    esac\n"
     "    case $word in\n"
+    "    --*=*) return;;\n"
     "    -*) COMPREPLY=($(compgen -W \"$options\" -- \"$word\")); return;;\n"
     "    esac\n"
-    "    if [[ -n $choices && $COMP_CWORD == $first ]]; then\n"
+    "    if [[ -n $choices && $at == $first ]]; then\n"
     "        COMPREPLY=($(compgen -W \"$choices\" -- \"$word\"))\n"
     "    elif [[ -n $names ]]; then\n"
-    "        _ashlar_names \"$word\"\n"
+    "        _ashlar_offer \"$word\" < <(\"${words[0]}\" \"${store[@]}\" -q ls 2>/dev/null)\n"
     "    fi\n"
     "}\ncomplete -o default -o filenames -F _ashlar ashlar\n";
 
+static void print_bash_values(const ash_cmd_option *options)
+{
+    for (int i = 0; options != NULL && options[i].name != NULL; i++) {
+        const ash_cmd_option *option = &options[i];
+        if (!takes_folder(option) && option->choices == NULL)
+            continue;
+        printf("    --%s", option->name);
+        if (option->letter != 0)
+            printf("|-%c", option->letter);
+        printf(") _ashlar_offer \"$word\" \"$lead\" < <(");
+        if (takes_folder(option))
+            printf("compgen -d -- \"${word#\"$lead\"}\"");
+        else
+            printf("printf '%%s\\n' %s", option->choices);
+        printf("); return;;\n");
+    }
+}
+
 static void print_bash(void)
 {
-    printf(
-        "# bash completion for ashlar: source <(ashlar completion bash)\n%s%s    local options=\"",
-        bash_names, bash_words);
+    printf("# bash completion for ashlar: source <(ashlar completion bash)\n%s%s%s    case $option "
+           "in\n",
+           bash_line, bash_offer, bash_words);
+    print_bash_values(ash__cmd_globals);
+    for (int i = 0; ash__cmd_verbs[i] != NULL; i++)
+        print_bash_values(ash__cmd_verbs[i]->options);
+    printf("    esac\n    local options=\"");
     print_longs(ash__cmd_globals);
     printf("\"\n    case $verb in\n    '') choices=\"");
     print_verbs(" ");
-    printf("\" first=$COMP_CWORD;;\n");
+    printf("\" first=$at;;\n");
     for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
         const ash_cmd_verb *verb = ash__cmd_verbs[i];
         printf("    %s) options=\"$options ", verb->name);
@@ -86,6 +153,8 @@ static void print_bash(void)
     }
     printf("%s", bash_end);
 }
+
+/* ---- zsh and fish ---- */
 
 /* What zsh and fish put between single quotes. */
 static void print_quoted(const char *text)
@@ -98,11 +167,10 @@ static void print_quoted(const char *text)
     }
 }
 
-static void print_zsh_verb(const ash_cmd_verb *verb)
+static void print_zsh_options(const ash_cmd_option *options)
 {
-    printf("    %s) _arguments", verb->name);
-    for (int j = 0; verb->options != NULL && verb->options[j].name != NULL; j++) {
-        const ash_cmd_option *option = &verb->options[j];
+    for (int i = 0; options != NULL && options[i].name != NULL; i++) {
+        const ash_cmd_option *option = &options[i];
         printf(" '--%s%s[", option->name, option->argument != NULL ? "=" : "");
         for (const char *at = option->help; *at != 0; at++) {
             if (strchr("[]:\\", *at) != NULL)
@@ -111,8 +179,20 @@ static void print_zsh_verb(const ash_cmd_verb *verb)
                 printf("'\\'");
             putchar(*at);
         }
-        printf("]%s'", option->argument != NULL ? ":value:_files" : "");
+        printf("]");
+        if (option->choices != NULL)
+            printf(":value:(%s)", option->choices);
+        else if (option->argument != NULL)
+            printf(":value:_files%s", takes_folder(option) ? " -/" : "");
+        printf("'");
     }
+}
+
+static void print_zsh_verb(const ash_cmd_verb *verb)
+{
+    printf("    %s) _arguments", verb->name);
+    print_zsh_options(verb->options);
+    print_zsh_options(ash__cmd_globals);
     if (has_choices(verb)) {
         printf(" '1:word:(");
         print_choices(verb);
@@ -149,7 +229,14 @@ static void print_fish_option(const char *condition, const ash_cmd_option *optio
         printf(" -n '__fish_seen_subcommand_from %s'", condition);
     if (option->letter != 0)
         printf(" -s %c", option->letter);
-    printf(" -l %s%s -d '", option->name, option->argument != NULL ? " -r" : "");
+    printf(" -l %s", option->name);
+    if (option->choices != NULL)
+        printf(" -xa '%s'", option->choices);
+    else if (takes_folder(option))
+        printf(" -xa '(__fish_complete_directories)'");
+    else if (option->argument != NULL)
+        printf(" -r");
+    printf(" -d '");
     print_quoted(option->help);
     printf("'\n");
 }

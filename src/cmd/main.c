@@ -21,7 +21,7 @@ const ash_cmd_option ash__cmd_globals[] = {
     {'q', "quiet", NULL, "say nothing but results and errors"},
     {'v', "verbose", NULL, "say which store, what is done and how long it took; twice: in detail"},
     {'n', "dry-run", NULL, "say what would be done and do nothing (not every verb can)"},
-    {0, "progress", "WHEN", "auto, on or off"},
+    {0, "progress", "WHEN", "auto, on or off", "auto on off"},
     {'h', "help", NULL, "help on the verb"},
     {'V', "version", NULL, "say which version this is, as the verb does"},
     {0, NULL, NULL, NULL},

@@ -37,7 +37,8 @@ enum {
 static const ash_cmd_option options[] = {
     {0, "mongo", "ADDR",
      "listen here for MongoDB drivers; several, separated by commas (default 127.0.0.1:27017)"},
-    {0, "durability", "WHEN", "when a write is acknowledged: file (default), every or interval"},
+    {0, "durability", "WHEN", "when a write is acknowledged: file (default), every or interval",
+     "file every interval"},
     {0, "advertise", "ADDR",
      "the address that clients are told to come back to (default: the one they used)"},
     {0, "standalone", NULL, "present a standalone server instead of a replica set of one"},

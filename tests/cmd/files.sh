@@ -340,7 +340,21 @@ case_usage() {
 offered() {
     PATH=$(dirname "$ASHLAR"):$PATH bash -c '. "$1"
         shift
-        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        COMP_LINE=$* COMP_WORDS=()
+        # As readline does it: "=" and ":" are words, too, and what lies between blanks is not.
+        for word; do
+            while [[ $word == *[=:]* ]]; do
+                part=${word%%[=:]*}
+                [[ -z $part ]] || COMP_WORDS+=("$part")
+                word=${word#"$part"}
+                COMP_WORDS+=("${word:0:1}")
+                word=${word:1}
+                last=1
+            done
+            [[ -z $word && -n ${last-} ]] || COMP_WORDS+=("$word")
+            last=
+        done
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
         _ashlar
         printf "%s\n" "${COMPREPLY[@]}"' bash "$scratch/completion" "$@" | paste -sd, -
 }
@@ -360,6 +374,29 @@ case_completion() {
         [ "$(offered ashlar -s "$scratch/names" get of)" = "of two words,of \$(touch $scratch/obeyed)" ]
     [ ! -e "$scratch/obeyed" ]
     [ "$(offered ashlar -s "$scratch/names" lock ot)" = other ]
+    [ "$(offered ashlar --store="$scratch/names" lock ot)" = other ]
+}
+
+# What readline cut off stays, and only the rest is offered.
+case_completion_of_what_readline_cuts() {
+    "$ASHLAR" completion bash >"$scratch/completion"
+    mkdir -p "$scratch/folders/one" "$scratch/folders/two"
+    touch "$scratch/folders/tfile"
+    [ "$(offered ashlar -s "$scratch/folders/t")" = "$scratch/folders/two" ]
+    [ "$(offered ashlar --store="$scratch/folders/o")" = "$scratch/folders/one" ]
+    [ "$(offered ashlar check --repair --into "$scratch/folders/o")" = "$scratch/folders/one" ]
+    [ "$(offered ashlar --progress on l)" = ls,lock,locks ]
+    [ "$(offered ashlar --progress o)" = on,off ]
+    [ "$(offered ashlar ls --progress=)" = auto,on,off ]
+    [ "$(offered ashlar serve --durability e)" = every ]
+    for name in a:b:one a:b:two a=c a:; do
+        echo x | "$ASHLAR" -s "$scratch/cut" put - "$name"
+    done
+    [ "$(offered ashlar -s "$scratch/cut" get a:b:t)" = two ]
+    [ "$(offered ashlar --store="$scratch/cut" get a:b)" = b:one,b:two ]
+    [ "$(offered ashlar -s "$scratch/cut" get a:)" = ,b:one,b:two ]
+    [ "$(offered ashlar -s "$scratch/cut" get a=)" = c ]
+    [ "$(offered ashlar -s "$scratch/cut" get a)" = a:,a:b:one,a:b:two,a=c ]
 }
 
 case_buckets_and_databases_are_apart() {
