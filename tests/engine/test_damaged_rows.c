@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "fixture.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "engine/damaged_rows.h"
+#include "engine/page_format.h"
+#include "engine/page_judge.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Damaged pages of the metadata cost an error, never the process; and once a census has seen them,
+ * "there is none" is no answer where rows may be missing. */
+
+enum { PAGE = 4096, DOCS = 600 };
+
+/* Two collections, each of several pages of records. */
+static void fill(fixture *f, uint64_t rids[2][DOCS])
+{
+    static const char *const names[2] = {"first", "second"};
+    for (int c = 0; c < 2; c++) {
+        fixture_create(f, names[c], NULL);
+        for (int32_t i = 0; i < DOCS; i++) {
+            bson_t *doc = fixture_chunk(i, i, 100);
+            assert_ok(fixture_insert(f, names[c], doc, ASH_ACK_APPLIED, &rids[c][i]), &f->err);
+            bson_destroy(doc);
+        }
+    }
+    fixture_close(f);
+}
+
+static int open_meta(const fixture *f)
+{
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    ash__free(path);
+    return fd;
+}
+
+static bool read_page(int fd, uint64_t number, uint8_t *page)
+{
+    return pread(fd, page, PAGE, (off_t)(number * PAGE)) == PAGE;
+}
+
+/* Offset of the node of a record, on the page that the newest commit has of it. */
+static off_t node_of_record(const fixture *f, int fd, uint32_t coll, uint64_t rid)
+{
+    uint8_t key[ASH_RECORD_KEY_BYTES], page[PAGE], metas[2][PAGE];
+    off_t at = 0;
+    uint64_t newest = 0;
+    (void)f;
+    ash__record_key(key, coll, rid);
+    assert_true(read_page(fd, 0, metas[0]) && read_page(fd, 1, metas[1]));
+    for (uint64_t number = 2; read_page(fd, number, page); number++) {
+        if (ash__get_le64(page) != number || ash__page_flags(page) != ASH_PAGE_LEAF)
+            continue;
+        for (uint32_t i = 0; i < ash__page_nodes(page); i++) {
+            ash_doc found;
+            const uint8_t *node = ash__page_node(page, i, &found);
+            if (found.len == sizeof key && memcmp(found.data, key, sizeof key) == 0 &&
+                number > newest) {
+                newest = number;
+                at = (off_t)(number * PAGE) + (node - page);
+            }
+        }
+    }
+    assert_true(at > 0);
+    return at;
+}
+
+static void change(int fd, off_t at, uint8_t bits)
+{
+    uint8_t byte;
+    assert_int_equal(pread(fd, &byte, 1, at), 1);
+    byte ^= bits;
+    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+}
+
+static int get(fixture *f, const char *coll, uint64_t rid, bool *found)
+{
+    ash_record record;
+    ash_view *v = fixture_view(f);
+    int result = ash__record_get(v, fixture_coll(f, v, coll), rid, &record, found, &f->err);
+    ash__snapshot_close(v);
+    return result;
+}
+
+/* Result of a scan of all; *count is how many it gave. */
+static int scan(fixture *f, const char *coll, bool backward, int *count)
+{
+    ash_scan *s = NULL;
+    ash_scan_hit hit;
+    bool found = true;
+    ash_view *v = fixture_view(f);
+    int result = ash__scan_records(v, fixture_coll(f, v, coll), backward, 0, &s, &f->err);
+    *count = -1;
+    while (result == 0 && found) {
+        ++*count;
+        result = ash__scan_next(s, &hit, &found, &f->err);
+    }
+    ash__scan_free(s);
+    ash__snapshot_close(v);
+    return result;
+}
+
+static uint32_t id_of(fixture *f, const char *coll)
+{
+    ash_view *v = fixture_view(f);
+    uint32_t id = fixture_coll(f, v, coll)->id;
+    ash__snapshot_close(v);
+    return id;
+}
+
+/* The key of a record that is in the middle of the first collection's becomes another. */
+static int damage(fixture *f, uint64_t rids[2][DOCS], off_t *at)
+{
+    fill(f, rids);
+    fixture_open(f);
+    uint32_t id = id_of(f, "first");
+    fixture_close(f);
+    int fd = open_meta(f);
+    *at = node_of_record(f, fd, id, rids[0][DOCS / 2]) + ASH_PAGE_NODE + 6;
+    change(fd, *at, 0x40);
+    return fd;
+}
+
+static void expect_told(fixture *f, uint64_t rids[2][DOCS])
+{
+    bool found;
+    int count;
+    assert_int_equal(get(f, "first", rids[0][DOCS / 2], &found), ASH_ECORRUPT);
+    assert_int_equal(scan(f, "first", false, &count), ASH_ECORRUPT);
+    assert_true(count < DOCS);
+    assert_int_equal(scan(f, "first", true, &count), ASH_ECORRUPT);
+    /* What lies elsewhere is there, and what is not there is not. */
+    assert_ok(get(f, "first", rids[0][0], &found), &f->err);
+    assert_true(found);
+    assert_ok(scan(f, "second", false, &count), &f->err);
+    assert_int_equal(count, DOCS);
+    assert_ok(get(f, "second", rids[1][DOCS - 1] + 1000, &found), &f->err);
+    assert_false(found);
+}
+
+static void test_engine_damaged_rows__absence_is_an_error_where_rows_may_be_missed(void **state)
+{
+    fixture *f = *state;
+    uint64_t rids[2][DOCS];
+    off_t at;
+    ash_check_report report;
+    int fd = damage(f, rids, &at), count;
+    f->opts.read_only = true;
+    fixture_open(f);
+    assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
+    assert_true(report.findings > 0);
+    expect_told(f, rids);
+    /* Who opens the store next knows it without a check … */
+    fixture_reopen(f);
+    expect_told(f, rids);
+    fixture_close(f);
+    /* … until one has found it sound. */
+    change(fd, at, 0x40);
+    close(fd);
+    fixture_open(f);
+    assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
+    assert_int_equal(report.findings, 0);
+    assert_ok(scan(f, "first", false, &count), &f->err);
+    assert_int_equal(count, DOCS);
+    fixture_reopen(f);
+    assert_ok(scan(f, "first", true, &count), &f->err);
+    assert_int_equal(count, DOCS);
+}
+
+/* A note that cannot be read says that anything may be missing. */
+static void test_engine_damaged_rows__a_damaged_note(void **state)
+{
+    fixture *f = *state;
+    uint64_t rids[2][DOCS];
+    off_t at;
+    bool found;
+    ash_check_report report;
+    close(damage(f, rids, &at));
+    f->opts.read_only = true;
+    fixture_open(f);
+    assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
+    fixture_close(f);
+    char *path = ash__path_join(f->folder, "damage");
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    assert_true(fd >= 0);
+    change(fd, 40, 1);
+    close(fd);
+    ash__free(path);
+    fixture_open(f);
+    assert_int_equal(get(f, "second", rids[1][DOCS - 1] + 1000, &found), ASH_ECORRUPT);
+    assert_ok(get(f, "second", rids[1][DOCS - 1], &found), &f->err);
+    assert_true(found);
+}
+
+/* A length that leads out of the file: reading it, and writing beside it, ends with an error. */
+static void test_engine_damaged_rows__a_row_beyond_the_file(void **state)
+{
+    fixture *f = *state;
+    uint64_t rids[2][DOCS];
+    bool found;
+    fill(f, rids);
+    fixture_open(f);
+    uint32_t id = id_of(f, "first");
+    fixture_close(f);
+    int fd = open_meta(f);
+    off_t at = node_of_record(f, fd, id, rids[0][DOCS / 2]);
+    change(fd, at + 2, 0xF0); /* the length's high half */
+    change(fd, at + 3, 0x07);
+    close(fd);
+    f->opts.read_only = false;
+    fixture_open(f);
+    assert_int_equal(get(f, "first", rids[0][DOCS / 2], &found), ASH_ECORRUPT);
+    assert_int_equal(fixture_delete(f, "first", rids[0][DOCS / 2 + 1]), ASH_ECORRUPT);
+    ash_damage damage;
+    assert_true(ash__engine_damage(f->engine, &damage) && damage.structure);
+    assert_ok(get(f, "second", rids[1][0], &found), &f->err);
+    assert_true(found);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(
+            test_engine_damaged_rows__absence_is_an_error_where_rows_may_be_missed, fixture_setup,
+            fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_damaged_note, fixture_setup,
+                                        fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_row_beyond_the_file,
+                                        fixture_setup, fixture_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
