@@ -15,7 +15,8 @@
 enum { VERIFY, REPLACE };
 static const ash_cmd_option options[] = {
     {0, "verify", NULL, "read every payload of the copy, not only what was copied now"},
-    {0, "replace", NULL, "even a DEST that was changed on its own, or is later than the store"},
+    {0, "replace", NULL,
+     "overwrite a DEST that was changed on its own, or is later than the store"},
     {0, NULL, NULL, NULL},
 };
 
@@ -114,13 +115,13 @@ const ash_cmd_verb ash__cmd_backup = {
     .summary = "copy the store as it is now to folder DEST",
     .details = "The store may be in use.  DEST is empty, or holds an earlier backup of the same "
                "store: then only what has\n"
-               "changed is written.  The store is checked first, and the copy, which is a store "
-               "itself, afterwards.  A damaged\n"
-               "store leaves DEST as it was; so does one that was set back to an older state, or "
-               "whose DEST was changed on its\n"
-               "own, unless --replace is given.  While a backup is being written, and after one "
+               "changed is written.  The store is checked first, and afterwards the copy, which is "
+               "a store itself.  When the\n"
+               "store is damaged, DEST is left as it was; without --replace, also when the store "
+               "was set back to an older state,\n"
+               "or DEST was changed on its own.  While a backup is being written, and after one "
                "that was interrupted, DEST does\n"
-               "not open: to have an older copy outlive that, keep two folders and take turns.",
+               "not open: to have an older copy at all times, use two folders in turn.",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -100,7 +100,7 @@ const ash_cmd_verb ash__cmd_find = {
     .name = "find",
     .group = "files",
     .synopsis = "[--sort JSON] [--limit N] FILTER",
-    .summary = "search by a MongoDB filter over files documents",
+    .summary = "search for files with a MongoDB filter",
     .details = "FILTER is Extended JSON over the fields filename, length, chunkSize, uploadDate "
                "and metadata, such as\n"
                "'{\"metadata.author\": \"me\", \"length\": {\"$gt\": 1000000}}'. Prints id and "

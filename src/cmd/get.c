@@ -18,7 +18,7 @@ enum { RECURSIVE, PREFIX, PRESERVE };
 static const ash_cmd_option options[] = {
     {'r', "recursive", NULL, "the folder NAME (\".\": all) into folder LOCAL"},
     {0, "prefix", NULL, "as -r, but every file whose name begins with NAME, wherever it ends"},
-    {'p', "preserve", NULL, "give files the time and mode that put -p or -u kept"},
+    {'p', "preserve", NULL, "restore the time and mode that put -p or -u kept"},
     {0, NULL, NULL, NULL},
 };
 
@@ -293,17 +293,16 @@ const ash_cmd_verb ash__cmd_get = {
     .group = "files",
     .synopsis = "[-r | --prefix] [-p] NAME [LOCAL]",
     .summary = "get files back",
-    .details =
-        "Writes the file to LOCAL (or into it, when it is a folder; \"-\" is standard output), "
-        "else under its own name here.\n"
-        "An existing file is replaced, in one step, and keeps its mode; links are followed; "
-        "devices "
-        "and pipes are written to.\n"
-        "With -r, the newest revision of every file in folder NAME (\".\": every file), and of the "
-        "file NAME, goes below\n"
-        "folder LOCAL.  A name that would lead out of it, that is a folder's too, or that ends in "
-        "\"/\" and has bytes, is\n"
-        "reported and passed over: exit status 3.",
+    .details = "Writes the file to LOCAL, into it when it is a folder, or to standard output when "
+               "it is \"-\"; without LOCAL, into\n"
+               "the current folder under its own name.  An existing file is replaced in one step "
+               "and keeps its mode; links are\n"
+               "followed; devices and pipes are written to.\n"
+               "With -r, the newest revision of every file in folder NAME (\".\": of every file), "
+               "and of the file NAME, goes into\n"
+               "folder LOCAL.  A name is reported and skipped (exit status 3) when it would lead "
+               "out of LOCAL, when it is also\n"
+               "the name of a folder, or when it ends in \"/\" and the file is not empty.",
     .options = options,
     .min_words = 1,
     .max_words = 2,

@@ -231,7 +231,7 @@ const ash_cmd_verb ash__cmd_gridfs = {
     .name = "gridfs",
     .group = "files",
     .synopsis = "COMMAND [NAME or ID]...",
-    .summary = "work as MongoDB's mongofiles does, with its options and output",
+    .summary = "do what MongoDB's mongofiles does, with its options and output",
     .details =
         "Commands: list [PREFIX], search REGEX, put NAME..., put_id NAME ID, get NAME..., get_id "
         "ID,\n"

@@ -35,10 +35,9 @@ static int print_overview(void)
         printf("  %-11s %s\n", verb->name, verb->summary);
     }
     printf("\nA file is addressed by NAME, NAME@REV (@0 the first revision, @-1 the newest) or "
-           "id:VALUE.\nA file whose whole name is exactly what was typed, such as report@1, comes "
+           "id:VALUE.\nA file whose whole name is exactly what you type, such as report@1, comes "
            "first.\nA TIME is in seconds, or with s, m, h or d after it; a SIZE in bytes, or "
-           "has k, M or "
-           "G behind it (of 1024).\n\nGlobal options:\n");
+           "with k, M or G after it (powers of 1024).\n\nGlobal options:\n");
     print_options(ash__cmd_globals, NULL);
     printf("\nExit status: 0 done; 1 other failure; 2 usage; 3 some items failed; 4 not found; 5 "
            "exists or a condition\n"
@@ -80,7 +79,7 @@ const ash_cmd_verb ash__cmd_help = {
     .name = "help",
     .group = "misc",
     .synopsis = "[VERB]",
-    .summary = "say what the command, or one verb, can do",
+    .summary = "explain the command, or one verb",
     .options = help_options,
     .max_words = 1,
     .run = run_help,

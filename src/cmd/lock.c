@@ -27,8 +27,8 @@ static const ash_cmd_option options[] = {
     {'w', "wait", "TIME", "how long to wait for it: 90, 1.5s, 15m, 12h (default: not at all)"},
     {0, "lease", "TIME", "free it this long after the command's machine died (default 30)"},
     {0, "grace", "TIME",
-     "how wrong the clocks of gridfs-locks' users may be: respect their locks so much longer "
-     "(default 10)"},
+     "respect locks of gridfs-locks' users this much longer, as their clocks may be off (default "
+     "10)"},
     {0, "meta", "TEXT", "shown by `ashlar locks ls` while it is held"},
     {0, NULL, NULL, NULL},
 };
@@ -132,7 +132,7 @@ static int run_locked(struct run *run, ash_lock *lock, const ash_cmd_args *args,
     if (run->lost || result == ASH_ELOST)
         return fail_lost(status, err);
     if (result != 0)
-        ash__cmd_warn(run->cmd, "%s; it ends by itself", err->text);
+        ash__cmd_warn(run->cmd, "%s; it ends on its own", err->text);
     return status;
 }
 
@@ -301,13 +301,13 @@ const ash_cmd_verb ash__cmd_lock = {
     .summary = "run a command under a lock",
     .details =
         "NAME is any text, or id:VALUE for the lock of the file with that id.  The lock is kept\n"
-        "alive while the command runs; its exit status is passed on (128 + N when signal N ended "
+        "alive while the command runs; its exit status is passed on (128 + N if signal N ended "
         "it).\n"
-        "When the lock is lost, the command gets SIGTERM and the exit status is 6, whatever its "
+        "If the lock is lost, the command gets SIGTERM and the exit status is 6, whatever its "
         "own;\n"
-        "when the lock cannot be had in time, it is 6 too, and 130 when the wait is interrupted.\n"
+        "if the lock cannot be had in time, it is 6, too, and 130 if the wait is interrupted.\n"
         "Signals sent to this process are passed on; Ctrl-C reaches the command directly.\n"
-        "On a folder that no `ashlar serve` serves, this process lets other commands in "
+        "If no `ashlar serve` serves the folder, this process lets other commands use it "
         "meanwhile,\n"
         "and ends after the last of them.\n"
         "The command finds NAME and the fencing token in ASHLAR_LOCK_NAME and ASHLAR_LOCK_TOKEN.",

@@ -12,7 +12,7 @@
 enum { REASON, ALL };
 static const ash_cmd_option options[] = {
     {0, "reason", "TEXT", "with break: why; kept in the lock document"},
-    {'a', "all", NULL, "with ls: those too that nobody holds or waits for"},
+    {'a', "all", NULL, "with ls: also locks that nobody holds or waits for"},
     {0, NULL, NULL, NULL},
 };
 
@@ -311,7 +311,7 @@ const ash_cmd_verb ash__cmd_locks = {
     .name = "locks",
     .group = "store",
     .synopsis = "[ls [--all] [NAME] | break NAME --reason TEXT]",
-    .summary = "show who holds locks, or free one whoever holds it",
+    .summary = "show who holds locks, or break one",
     .details =
         "ls (the default) shows which of the bucket's locks are held or waited for, or that of "
         "NAME: by whom, since when\n"

@@ -10,7 +10,7 @@
 
 enum { LONG, ALL, HUMAN, PREFIX };
 static const ash_cmd_option options[] = {
-    {'l', "long", NULL, "also size, date and id"},
+    {'l', "long", NULL, "show size, date and id, too"},
     {'a', "all", NULL, "every revision of a name, not just the newest"},
     {'h', "human", NULL, "with -l: sizes as 1.2 MiB"},
     {0, "prefix", NULL, "every file whose name begins with NAME, wherever it ends"},

@@ -18,12 +18,13 @@ const ash_cmd_option ash__cmd_globals[] = {
     {'d', "db", "DB", "database (default: the URI's, else \"test\")"},
     {'b', "bucket", "BUCKET", "bucket (default: fs)"},
     {0, "json", NULL, "one JSON object a line; errors too, on standard error"},
-    {'q', "quiet", NULL, "say nothing but results and errors"},
-    {'v', "verbose", NULL, "say which store, what is done and how long it took; twice: in detail"},
-    {'n', "dry-run", NULL, "say what would be done and do nothing (not every verb can)"},
+    {'q', "quiet", NULL, "print only results and errors"},
+    {'v', "verbose", NULL,
+     "say which store it is, what is done and how long it takes; twice: in detail"},
+    {'n', "dry-run", NULL, "only say what would be done (not every verb can)"},
     {0, "progress", "WHEN", "auto, on or off", "auto on off"},
-    {'h', "help", NULL, "help on the verb"},
-    {'V', "version", NULL, "say which version this is, as the verb does"},
+    {'h', "help", NULL, "explain the verb"},
+    {'V', "version", NULL, "print the version, as the verb does"},
     {0, NULL, NULL, NULL},
 };
 enum {

@@ -59,7 +59,7 @@ static const char head[] =
     "deployment. A file is addressed by\n"
     ".IR NAME ,\n.IR NAME @ REV\n(@0 the first revision, @\\-1 the newest) or\n.BI id: VALUE .\n"
     "A\n.I TIME\nis in seconds, or with s, m, h or d after it; a\n.I SIZE\nin bytes, or with "
-    "k, M or G after it (of 1024).\n"
+    "k, M or G after it (powers of 1024).\n"
     ".SH OPTIONS\n";
 
 static const char tail[] =
@@ -75,7 +75,7 @@ static const char tail[] =
     ".TP\n.IR STORE /ashlar.sock\n"
     "While a server runs: where other commands on the same folder reach it.\n"
     ".TP\n.IR STORE /ashlar.guest.sock\n"
-    "While a command has the folder, and no server does: the same.\n"
+    "The same, while a command holds the folder and no server does.\n"
     ".SH EXAMPLES\n"
     ".TP\nKeep a folder, and get it back elsewhere:\n"
     ".EX\nashlar put \\-r \\-\\-name docs ~/Documents\nashlar get \\-r docs/ /tmp/restored\n.EE\n"
@@ -83,9 +83,9 @@ static const char tail[] =
     ".EX\ntar c src | ashlar put \\- src.tar\nashlar cat \\-\\-range 0\\-511 src.tar\n.EE\n"
     ".TP\nLet MongoDB drivers use the store:\n"
     ".EX\nashlar \\-s /srv/files serve \\-\\-mongo 127.0.0.1:27017\n.EE\n"
-    ".TP\nOne at a time:\n"
+    ".TP\nDo something one at a time:\n"
     ".EX\nashlar lock report.csv \\-\\-wait 60 \\-\\- ./rewrite\\-report\n.EE\n"
-    ".TP\nA copy of the store, repeated every night; only what changed is copied:\n"
+    ".TP\nA copy of the store, repeated every night; only what has changed is copied:\n"
     ".EX\nashlar \\-s /srv/files backup /mnt/disk/files\n.EE\n";
 
 int ash__cmd_print_man(void)

@@ -8,7 +8,7 @@
 
 enum { FORCE };
 static const ash_cmd_option options[] = {
-    {'f', "force", NULL, "also when files of the new name exist: theirs become revisions of it"},
+    {'f', "force", NULL, "even if NEWNAME exists: all become revisions of it"},
     {0, NULL, NULL, NULL},
 };
 
@@ -102,8 +102,8 @@ const ash_cmd_verb ash__cmd_mv = {
     .synopsis = "[-f] NAME NEWNAME",
     .summary = "rename files",
     .details = "Renames all revisions of NAME; NAME@REV and id:VALUE rename one file.  A NEWNAME "
-               "that ends in \"/\" is the\n"
-               "folder they go into.",
+               "that ends in \"/\" is a folder\n"
+               "for them to go into.",
     .options = options,
     .min_words = 2,
     .max_words = 2,

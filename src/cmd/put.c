@@ -28,14 +28,14 @@ static const ash_cmd_option options[] = {
     {0, "name", "NAME", "name in the bucket; one that ends in \"/\", or any with -r, is a folder"},
     {0, "chunk-size", "SIZE", "size of the chunks, in bytes or with k or M (default 255k)"},
     {0, "metadata", "JSON", "metadata document to keep with each file"},
-    {0, "if-absent", NULL, "fail when the name exists already"},
+    {0, "if-absent", NULL, "fail if the name exists already"},
     {0, "replace", NULL, "delete older revisions of the name in the same step"},
-    {0, "ttl", "TIME", "the file is gone after that time: 90, 90s, 15m, 12h, 7d"},
-    {0, "id", "VALUE", "_id of the file, as behind \"id:\""},
+    {0, "ttl", "TIME", "delete the file after this time: 90, 90s, 15m, 12h, 7d"},
+    {0, "id", "VALUE", "the file's _id, written as after \"id:\""},
     {0, "resume", NULL, "if interrupted, the same command typed again carries on where it stopped"},
     {'p', "preserve", NULL,
-     "keep time and mode of local files in their metadata, as mtime and mode"},
-    {'u', "update", NULL, "leave out what is there unchanged, by size and time; keeps them, as -p"},
+     "keep the time and mode of local files in their metadata, as mtime and mode"},
+    {'u', "update", NULL, "skip files that have not changed, by size and time; implies -p"},
     {0, "checksum", NULL, "with --update: by size and SHA-256"},
     {0, NULL, NULL, NULL},
 };
@@ -240,26 +240,23 @@ const ash_cmd_verb ash__cmd_put = {
     .synopsis = "[-r] [-u] [-p] LOCAL... [NAME]",
     .summary = "keep local files",
     .details =
-        "A file is kept under its base name, or under NAME (one file); a NAME that ends in \"/\" "
-        "is "
-        "the folder it goes\n"
-        "into.  \"-\" is standard input.  Each put makes a new revision of the name.  With -r, "
-        "links are followed, an empty folder is kept as a "
-        "file named \"PATH/\", the\n"
-        "folder of the store itself is passed over, and NAME is put in front of each path; a LOCAL "
-        "that is a file has its\n"
-        "base name.\n"
-        "With --update, a file is left out when the newest of its name has its size and time (or, "
-        "where no time was kept,\n"
-        "was put after the local one was changed).  Time and mode are the fields mtime and mode of "
-        "the metadata; get -p\n"
-        "gives them back.\n"
-        "With --resume, an upload that ends early is kept in the store for 24 hours.  The same "
-        "command goes on with it, as\n"
-        "long as the local file has the same size and time of change; while one is running, a "
-        "second "
-        "one is refused (exit\n"
-        "status 6).",
+        "A file is kept under its base name or, if there is only one, under NAME.  A NAME that "
+        "ends in \"/\" is a folder for\n"
+        "the files to go into.  \"-\" is standard input.  Each put of a name makes a new revision "
+        "of it.\n"
+        "With -r, links are followed, NAME is put in front of each path, and a LOCAL that is a "
+        "file keeps its base name.\n"
+        "An empty folder is kept as a file named \"PATH/\"; the store's own folder is skipped.\n"
+        "With --update, a file is skipped when the newest of its name has the same size and time "
+        "(or, where no time was\n"
+        "kept, was put after the local file last changed).  Time and mode are kept in the "
+        "metadata, as mtime and mode;\n"
+        "get -p restores them.\n"
+        "With --resume, what was uploaded before an interruption stays in the store for 24 hours, "
+        "and the same command\n"
+        "goes on from there, as long as the local file has the same size and modification time.  "
+        "While one such command\n"
+        "is running, a second one is refused (exit status 6).",
     .options = options,
     .min_words = 1,
     .max_words = -1,

@@ -177,13 +177,13 @@ const ash_cmd_verb ash__cmd_rm = {
     .group = "files",
     .synopsis = "[-r | --prefix] [-f] NAME...",
     .summary = "delete files",
-    .details = "Deletes all revisions of NAME; NAME@REV and id:VALUE delete one file.  With -r, "
-               "also what lies in folder NAME,\n"
-               "but not names that merely begin the same way, such as NAME.bak: that is --prefix.  "
-               "The space is used again; what\n"
-               "is free beyond 64 MiB and half of what is in use goes back to the file system, "
-               "within a minute when the store\n"
-               "is served.",
+    .details = "Deletes all revisions of NAME; NAME@REV and id:VALUE delete one file.  With -r, it "
+               "also deletes everything in\n"
+               "folder NAME, but no names that merely begin the same way, such as NAME.bak: "
+               "--prefix does that.  The space is\n"
+               "used again for new files; whatever is free beyond half of what is in use plus 64 "
+               "MiB goes back to the file\n"
+               "system (within a minute, when the store is served).",
     .options = options,
     .min_words = 1,
     .max_words = -1,

@@ -43,14 +43,14 @@ static const ash_cmd_option options[] = {
      "the address that clients are told to come back to (default: the one they used)"},
     {0, "standalone", NULL, "present a standalone server instead of a replica set of one"},
     {0, "replica-set", "NAME", "the name of that replica set (default ashlar)"},
-    {0, "no-socket", NULL, "do not let other commands on this folder in by the socket in it"},
+    {0, "no-socket", NULL,
+     "make no socket in the folder, through which other commands use the store"},
     {0, "max-connections", "N", "most clients at a time (default 1000)"},
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
-    {0, "expire-every", "TIME",
-     "pause between looks for expired files: 10, 90s, 5m, 1h (default 1)"},
+    {0, "expire-every", "TIME", "how often to look for expired files: 10, 90s, 5m, 1h (default 1)"},
     {0, "sum-every", "TIME",
-     "pause between looks for files without a digest, as drivers upload them (default 10)"},
-    {0, "no-background", NULL, "do neither; `ashlar sweep` and `ashlar sum` do it when asked"},
+     "how often to look for files without a digest, as drivers upload them (default 10)"},
+    {0, "no-background", NULL, "do neither; `ashlar sweep` and `ashlar sum` do it on request"},
     {0, NULL, NULL, NULL},
 };
 
@@ -358,15 +358,14 @@ const ash_cmd_verb ash__cmd_serve = {
     .group = "serve",
     .synopsis = "[--mongo ADDR[,ADDR...]]",
     .summary = "let MongoDB drivers, and other commands on the same folder, use the store",
-    .details =
-        "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), then "
-        "serves until SIGINT or SIGTERM; with a terminal, until that is closed (SIGHUP), too.\n"
-        "Its log goes to standard error, dated (with --json: objects \"log\"); with -q, warnings "
-        "and "
-        "errors only.  Only loopback\n"
-        "addresses are allowed: clients are not asked who they are.  Port 0 is any free port; a "
-        "port "
-        "alone is one of 127.0.0.1.",
+    .details = "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), "
+               "then serves until it gets SIGINT\n"
+               "or SIGTERM or, when it was started on a terminal, until that is closed (SIGHUP).\n"
+               "Its log goes to standard error, each line with its date (with --json: objects "
+               "\"log\"); with -q, only warnings and\n"
+               "errors.  Only loopback addresses are allowed, since clients are not authenticated. "
+               " Port 0 is any free port; a\n"
+               "port alone is one of 127.0.0.1.",
     .options = options,
     .run = run_serve,
 };

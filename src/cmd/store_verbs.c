@@ -239,13 +239,12 @@ const ash_cmd_verb ash__cmd_df = {
     .name = "df",
     .group = "store",
     .synopsis = "",
-    .summary = "show what the databases of the store hold and take",
-    .details =
-        "STORED is what a database's documents and indexes take in the store.  The folder of "
-        "a store takes more: what is free in it,\n"
-        "what is set aside for the next writes, journal and history; the last line (\"folder\" "
-        "and \"diskBytes\" with --json) counts\n"
-        "the blocks of all its files.",
+    .summary = "show how much the databases hold, and take up",
+    .details = "STORED is what a database's documents and indexes take up in the store.  The "
+               "store's folder takes more: free\n"
+               "space, room set aside for the next writes, the journal and the change history.  "
+               "The last line (\"folder\" and\n"
+               "\"diskBytes\" with --json) adds up the disk blocks of all its files.",
     .run = run_df,
 };
 

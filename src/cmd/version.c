@@ -31,6 +31,6 @@ const ash_cmd_verb ash__cmd_version = {
     .name = "version",
     .group = "misc",
     .synopsis = "",
-    .summary = "say which version this is and what it was built with",
+    .summary = "print the version, and what it was built with",
     .run = run_version,
 };

@@ -66,7 +66,7 @@ static void tell(const ash_engine *e, const ash_damage *found)
              "has made a sound store of it",
              e->folder, (unsigned long long)found->findings, found->findings == 1 ? "" : "s",
              found->first,
-             found->structure ? "nothing is written" : "nothing is deleted by itself");
+             found->structure ? "nothing is written" : "nothing is deleted automatically");
 }
 
 /* The lock is held. */

@@ -85,7 +85,8 @@ void ash__findings_name(ash_findings *f, ash_engine *e)
         n.by_index = n.by_index && n.learned > 0;
     }
     if (result != 0)
-        ash__log(ASH_LOG_WARN, "whose the damaged chunks are was not found out: %s", why.text);
+        ash__log(ASH_LOG_WARN, "cannot tell which files the damaged chunks belong to: %s",
+                 why.text);
 }
 
 /* ---- saying it ---- */

@@ -281,7 +281,7 @@ static int list_rest(ash_salvaging *w, ash_error *err)
         ash__builder_int64(&facts, "id", ids[i]);
         ash__builder_int64(&facts, "documents", (int64_t)found);
         ash__finding_tell(w, &facts, true,
-                          "collection %u: %llu document%s in the segments, of which nothing says "
+                          "collection %u: %llu document%s in the segments, and nothing says "
                           "what they belong to",
                           (unsigned)ids[i], (unsigned long long)found, found == 1 ? "" : "s");
     }
