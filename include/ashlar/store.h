@@ -97,6 +97,7 @@ typedef struct ash_capabilities {
     bool atomic_commits; /* several operations become visible and durable as one */
     bool watch;          /* ash_store_watch works */
     bool pinned_downloads; /* a running download reads one version to its end */
+    bool past_damage;      /* finds with past_damage go on behind a damaged document */
 } ash_capabilities;
 int ash_store_capabilities(ash_store *store, ash_capabilities *out, ash_error *err);
 
@@ -192,7 +193,7 @@ typedef struct ash_find_options {
     const bson_t *min; /* only keys of the hinted index from here on, {field: value …} of all of its
                           fields; or NULL */
     const bson_t *max; /* … and below here.  ASH_EINVAL 51173 to 51176 */
-    bool past_damage;  /* embedded engine: after ASH_ECORRUPT for a damaged document the cursor may
+    bool past_damage;  /* where the store can: after ASH_ECORRUPT for a damaged document the cursor may
                           be asked again, and goes on behind it; with a sort that no index gives,
                           behind all of them */
 } ash_find_options;

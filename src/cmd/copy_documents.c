@@ -352,8 +352,7 @@ static int verify_batch(ash_copy_table *t, struct batch *b, ash_error *err)
 static bool goes_on(ash_collection *c)
 {
     ash_capabilities can;
-    return ash_store_capabilities(ash_collection_store(c), &can, NULL) == 0 &&
-           strcmp(can.backend, "embedded") == 0;
+    return ash_store_capabilities(ash_collection_store(c), &can, NULL) == 0 && can.past_damage;
 }
 
 typedef int (*batch_visit)(ash_copy_table *t, struct batch *b, ash_error *err);

@@ -119,8 +119,7 @@ static bool is_wanted(const struct listing *l, ash_doc doc)
 static bool goes_on(ash_bucket *b)
 {
     ash_capabilities can;
-    return ash_store_capabilities(ash_bucket_store(b), &can, NULL) == 0 &&
-           strcmp(can.backend, "embedded") == 0;
+    return ash_store_capabilities(ash_bucket_store(b), &can, NULL) == 0 && can.past_damage;
 }
 
 int ash__cmd_next_document(const ash_cmd *cmd, ash_bucket *b, ash_cursor *cursor, ash_doc *doc,

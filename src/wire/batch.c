@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "store/ops.h"
 #include "wire/stream.h"
+#include "wire/text.h"
 
 #include <string.h>
 
@@ -67,6 +68,20 @@ static void add_name_only(ash_reply *r, ash_doc doc)
     ash__builder_release(&b);
 }
 
+/* In the place of a document that cannot be read, for who asked for it. */
+static void add_damage(ash_reply *r, const ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_begin_doc(&b, "$ashlarDamage");
+    ash__builder_int32(&b, "code", ash_error_server_code(err));
+    ash__wire_text(&b, "errmsg", err->text);
+    ash__builder_end(&b);
+    ash__builder_end(&b);
+    ash__reply_copy_item(r, ash__builder_doc(&b));
+    ash__builder_release(&b);
+}
+
 /* How much one answer may hold: enough to keep the network busy while the next one is asked for,
  * and not more, because clients take new memory for each answer, which for 16 MiB costs them
  * several times as long as reading it does.  4 GB/s is what loopback does. */
@@ -126,8 +141,13 @@ static int fill(ash_command *c, ash_wire_cursor *w, int64_t batch_size, bool sin
         max_docs = (size_t)w->limit_left;
     int64_t started_ms = ash__clock_ms();
     int rc = fetch(c, w, max_docs, single, batch, err);
-    if (rc != 0)
+    bool damaged = rc == ASH_ECORRUPT && w->past_damage;
+    if (damaged) {
+        add_damage(c->reply, err);
+        *batch = (ash_batch){0};
+    } else if (rc != 0) {
         return rc;
+    }
     if (w->time_left_ms > 0) {
         w->time_left_ms -= ash__clock_ms() - started_ms;
         if (w->time_left_ms <= 0)
@@ -141,7 +161,7 @@ static int fill(ash_command *c, ash_wire_cursor *w, int64_t batch_size, bool sin
     }
     if (w->limit_left > 0)
         w->limit_left -= (int64_t)batch->count;
-    *more = !batch->exhausted && w->limit_left != 0 && (batch->count > 0 || w->tailable);
+    *more = !batch->exhausted && w->limit_left != 0 && (batch->count > 0 || damaged || w->tailable);
     return 0;
 }
 
@@ -156,6 +176,7 @@ static ash_wire_cursor *make_cursor(ash_command *c, ash_cursor *cursor, const as
     w->awaits = how->awaits;
     w->changes = how->changes;
     w->name_only = how->name_only;
+    w->past_damage = how->past_damage;
     w->limit_left = how->limit > 0 ? how->limit : -1;
     w->time_left_ms = c->max_time_ms;
     w->await_ms = how->await_ms;

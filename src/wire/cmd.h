@@ -116,6 +116,7 @@ typedef struct ash_first_batch {
     bool tailable;
     bool awaits;
     bool changes;
+    bool past_damage;
     bool no_timeout;
     bool name_only; /* of listCollections */
     int64_t await_ms;

@@ -95,6 +95,8 @@ static int run_hello(ash_command *c, bool legacy)
     ash__builder_bool(b, "readOnly", false);
     add_compression(c);
     /* Drivers pass over fields that they do not know. */
+    if (c->server->can_pass_damage)
+        ash__builder_bool(b, "ashlarPastDamage", true);
     if (c->server->can_transact)
         ash__builder_int32(b, "ashlarTransact", ASH_TRANSACT_VERSION);
     return 0;

@@ -36,6 +36,7 @@ static int read_find_options(const ash_command *c, ash_find_options *o, int64_t 
     o->no_cursor_timeout = ash__arg_bool(c, "noCursorTimeout", false);
     o->allow_disk_use = ash__arg_bool(c, "allowDiskUse", false);
     o->show_record_id = ash__arg_bool(c, "showRecordId", false);
+    o->past_damage = ash__arg_bool(c, "ashlarPastDamage", false);
     if (rc == 0 && o->tailable && c->op.transaction != NULL)
         rc = ash__refuse_in_transaction("A tailable cursor", err);
     if (rc == 0 && o->await_data && !o->tailable)
@@ -75,7 +76,8 @@ int ash__run_find(ash_command *c, ash_error *err)
                                .single = ash__arg_bool(c, "singleBatch", false),
                                .tailable = o.tailable,
                                .awaits = o.tailable && o.await_data,
-                               .no_timeout = o.no_cursor_timeout};
+                               .no_timeout = o.no_cursor_timeout,
+                               .past_damage = o.past_damage};
         rc = ash__reply_first_batch(c, cursor, &how, err);
         ash__free(ns);
     }

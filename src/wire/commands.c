@@ -62,8 +62,9 @@ static const ash_argument generic_arguments[] = {
         {"max", DOC}, {"min", DOC}, {"returnKey", BOOL}, {"showRecordId", BOOL},                   \
         {"tailable", BOOL}, {"awaitData", BOOL}, {"oplogReplay", BOOL}, {"noCursorTimeout", BOOL}, \
         {"allowPartialResults", BOOL}, {"collation", DOC}, {"let", DOC}, {"resumeAfter", DOC},     \
+        {"requestResumeToken", BOOL},                                                              \
     {                                                                                              \
-        "requestResumeToken", BOOL                                                                 \
+        "ashlarPastDamage", BOOL                                                                   \
     }
 
 #define MODIFY_ARGS                                                                                \
@@ -178,7 +179,9 @@ static const ash_wire_command_info commands[] = {
      "bounds of min and max"},
     {"filemd5", NULL, ARGS({"root", STRING}), 0, ash__run_filemd5, NULL},
     {"find", NULL, ARGS(FIND_ARGS), READS | SNAPSHOT | API1 | LOOKS, ash__run_find,
-     "returnKey and resume tokens answer 238"},
+     "returnKey and resume tokens answer 238; with ashlarPastDamage, Ashlar's own, a batch tells "
+     "of a "
+     "document that cannot be read as {$ashlarDamage: {code, errmsg}}, and the cursor goes on"},
     {"findAndModify", " findandmodify ", ARGS(MODIFY_ARGS), RETRIES, ash__run_find_and_modify,
      NULL},
     {"fsync", NULL, ARGS({"async", BOOL}, {"lock", BOOL}), ADMIN, ash__run_fsync,

@@ -29,6 +29,7 @@ typedef struct ash_wire_cursor {
     bool awaits;          /* tailable with awaitData, or a change stream: a batch may wait */
     bool tailable;        /* stays open at its end */
     bool changes;         /* a change stream */
+    bool past_damage;     /* a damaged document is told of in a batch, and does not end it */
     bool name_only;       /* documents are cut down to {name, type} */
     int64_t limit_left;   /* documents still allowed; < 0 = no limit */
     int64_t time_left_ms; /* of the first command's maxTimeMS; 0 = no limit */

@@ -232,6 +232,7 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
         return rc;
     s->can_watch = caps.watch && !s->opts.standalone;
     s->can_transact = caps.transactions;
+    s->can_pass_damage = caps.past_damage;
     ash__turns_init(&s->turns);
     ash__arrivals_init(&s->arrivals);
     ash__room_init(&s->room, (size_t)s->opts.message_bytes, ash__connections_press, s);

@@ -32,6 +32,7 @@ struct ash_server {
     char *set_name;
     char *version;
     bool can_watch;
+    bool can_pass_damage;
     bool can_transact;
     int64_t started_ms; /* monotonic */
     int64_t started_wall_ms;

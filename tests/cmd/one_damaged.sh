@@ -45,10 +45,8 @@ open(path, 'r+b').write(data)
 END
 }
 
-case_a_damaged_document() {
-    command -v python3 >/dev/null || skip "no python3"
-    fill
-    damage_a_document
+# The same from a folder, through the folder's server, and by its address.
+costs_itself() {
     for words in "ls" "ls data/" "find {}" 'find {} --sort {"length":-1}' "gridfs list"; do
         expect_status 3 a $words
         [ "$(grep -c 'data/' "$scratch/out")" = $count ]
@@ -61,6 +59,21 @@ case_a_damaged_document() {
     expect_status 3 a copy "$store" "$scratch/copied"
     [ "$("$ASHLAR" -s "$scratch/copied" ls | wc -l)" = $count ]
     [ "$(grep -c 'check --repair' "$scratch/err")" = 1 ]
+    rm -rf "$scratch/back" "$scratch/copied"
+}
+
+case_a_damaged_document() {
+    command -v python3 >/dev/null || skip "no python3"
+    fill
+    damage_a_document
+    costs_itself
+    start_server "$store"
+    costs_itself
+    folder=$store
+    store=mongodb://$server_address
+    costs_itself
+    store=$folder
+    stop_server
 }
 
 case_a_damaged_chunk() {

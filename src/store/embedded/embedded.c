@@ -162,6 +162,7 @@ static int embedded_capabilities(ash_store *store, ash_capabilities *out, ash_er
                               .transactions = true,
                               .atomic_commits = true,
                               .watch = true,
+                              .past_damage = true,
                               .pinned_downloads = true};
     return 0;
 }

@@ -18,6 +18,8 @@ struct mongo_cursor {
     mongoc_change_stream_t *stream; /* … */
     bool waits;                     /* tailable or a stream: each step of the driver may wait */
     const bson_t *pending;          /* taken from the driver, not handed out yet */
+    bool past_damage;               /* the server puts what it cannot read into batches */
+    ash_error damage;               /* … which is told next, where there is a code */
     bool invalidated;               /* a stream's last event was handed out */
     bool ended;
     ash_buffer bytes;
@@ -68,6 +70,29 @@ static int ask_driver(struct mongo_cursor *c, ash_error *err)
     return 0;
 }
 
+/* Our server tells of a document that it cannot read in its place. */
+static void note_damage(struct mongo_cursor *c)
+{
+    bson_iter_t it, text;
+    if (!c->past_damage || c->pending == NULL || !bson_iter_init(&it, c->pending) ||
+        !bson_iter_next(&it) || strcmp(bson_iter_key(&it), "$ashlarDamage") != 0)
+        return;
+    bool told = BSON_ITER_HOLDS_DOCUMENT(&it) && bson_iter_recurse(&it, &text) &&
+                bson_iter_find(&text, "errmsg") && BSON_ITER_HOLDS_UTF8(&text);
+    ash__fail(&c->damage, ASH_ECORRUPT, "%s",
+              told ? bson_iter_utf8(&text, NULL) : "a document cannot be read");
+    c->pending = NULL;
+}
+
+static int tell_damage(struct mongo_cursor *c, ash_error *err)
+{
+    ash_error told = c->damage;
+    c->damage = (ash_error)ASH_ERROR_INIT;
+    if (err != NULL)
+        *err = told;
+    return told.code;
+}
+
 static int step(struct mongo_cursor *c, ash_error *err)
 {
     int result;
@@ -78,6 +103,7 @@ static int step(struct mongo_cursor *c, ash_error *err)
         result = ash__mongo_check(c->pending, err);
     if (result != 0)
         c->pending = NULL;
+    note_damage(c);
     return result;
 }
 
@@ -106,10 +132,12 @@ static int fill(struct mongo_cursor *c, size_t max_docs, size_t max_bytes, ash_e
 {
     while (c->count < max_docs && !c->ended) {
         int result = ash__op_check(&c->op, err);
-        if (result == 0 && c->pending == NULL)
+        if (result == 0 && c->pending == NULL && c->damage.code == 0)
             result = step(c, err);
         if (result != 0)
             return c->count > 0 ? 0 : result; /* it will be the same next time */
+        if (c->damage.code != 0)
+            return c->count > 0 ? 0 : tell_damage(c, err);
         if (c->pending == NULL)
             break;
         if (c->count > 0 &&
@@ -134,8 +162,10 @@ static int next_single(struct mongo_cursor *c, ash_batch *out, ash_error *err)
     int result = ash__op_check(&c->op, err);
     if (c->invalidated)
         c->ended = true;
-    else if (result == 0 && c->pending == NULL)
+    else if (result == 0 && c->pending == NULL && c->damage.code == 0)
         result = step(c, err);
+    if (result == 0 && c->damage.code != 0)
+        result = tell_damage(c, err);
     if (result != 0)
         return result;
     if (c->pending != NULL) {
@@ -245,7 +275,9 @@ static struct mongo_cursor *new_cursor(ash_mongo_call *call, bool waits)
 int ash__mongo_cursor_new(ash_mongo_call *call, mongoc_cursor_t *driver, bool tailable,
                           ash_cursor **out, ash_error *err)
 {
+    bool past_damage = bson_has_field(&call->opts, "ashlarPastDamage");
     struct mongo_cursor *c = new_cursor(call, tailable);
+    c->past_damage = past_damage;
     int result = 0;
 
     c->driver = driver;

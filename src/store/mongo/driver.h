@@ -18,7 +18,8 @@ typedef struct ash_mongo_store {
     bool transactions;
     bool replays; /* transactions are the server's own command (replay.h), not the driver's */
     bool watch;
-    bool served; /* the server is Ashlar's */
+    bool served;      /* the server is Ashlar's */
+    bool past_damage; /* … and its finds go on behind a damaged document */
 } ash_mongo_store;
 
 typedef struct ash_mongo_transaction {

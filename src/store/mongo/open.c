@@ -46,6 +46,7 @@ static int mongo_capabilities(ash_store *store, ash_capabilities *out, ash_error
         .atomic_commits = s->transactions,
         .watch = s->watch,
         .pinned_downloads = s->served,
+        .past_damage = s->past_damage,
     };
     return 0;
 }
@@ -134,6 +135,7 @@ static void read_hello(ash_mongo_store *s, const bson_t *hello)
 
     s->watch = replica_set || sharded;
     s->replays = ash__mongo_int_field(hello, "ashlarTransact") == ASH_REPLAY_VERSION;
+    s->past_damage = bson_has_field(hello, "ashlarPastDamage");
     s->transactions = sessions && ((replica_set && wire >= TRANSACTIONS_REPLICA_SET) ||
                                    (sharded && wire >= TRANSACTIONS_SHARDED));
 }
@@ -161,6 +163,7 @@ static int reach_deployment(ash_mongo_store *s, ash_error *err)
                                       &call.error))
         result = ash__mongo_call_fail(&call, err);
     s->served = s->served || bson_has_field(&call.reply, "ashlarVersion");
+    s->past_damage = s->past_damage && s->served;
     s->replays = s->replays && s->served;
     s->transactions = s->served ? s->replays : s->transactions;
 out:

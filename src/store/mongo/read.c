@@ -51,6 +51,9 @@ static int find(ash_store *store, const char *db, const char *coll, const bson_t
         return result;
     }
     ash__mongo_find_fields(&call.opts, opts);
+    bool past_damage = opts->past_damage && call.store->past_damage && opts->op.transaction == NULL;
+    if (past_damage)
+        BSON_APPEND_BOOL(&call.opts, "ashlarPastDamage", true);
     collection = mongoc_client_get_collection(call.client, db, coll);
     driver = mongoc_collection_find_with_opts(collection, filter, &call.opts, prefs);
     mongoc_collection_destroy(collection);
