@@ -63,6 +63,15 @@ void support_reopen(fixture *f)
     open_all(f);
 }
 
+ash_bucket *support_open_bucket(fixture *f, int32_t chunk_size_bytes)
+{
+    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
+    ash_bucket *b = NULL;
+    o.chunk_size_bytes = chunk_size_bytes;
+    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
+    return b;
+}
+
 uint8_t *support_bytes(size_t len, uint32_t seed)
 {
     uint8_t *data = ash__alloc(len + 1);

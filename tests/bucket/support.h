@@ -26,6 +26,9 @@ int support_setup(void **state);
 int support_teardown(void **state);
 void support_reopen(fixture *f); /* close the store and open it again */
 
+/* The bucket "fs" with chunks of that size; ash_bucket_free(). */
+ash_bucket *support_open_bucket(fixture *f, int32_t chunk_size_bytes);
+
 /* Deterministic bytes: `seed` tells one content from another. */
 uint8_t *support_bytes(size_t len, uint32_t seed);
 /* Upload at once; *id to be destroyed by the caller (may be NULL). */

@@ -14,15 +14,6 @@
 
 enum { LARGE = 200000, LENGTH = 5 * LARGE + 777 };
 
-static ash_bucket *open_large(fixture *f)
-{
-    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
-    ash_bucket *b = NULL;
-    o.chunk_size_bytes = LARGE;
-    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
-    return b;
-}
-
 static uint8_t *put_large(fixture *f, ash_bucket *b, bson_value_t *id)
 {
     uint8_t *data = support_bytes(LENGTH, 5);
@@ -79,7 +70,7 @@ static int read_at(fixture *f, ash_download *d, const uint8_t *data, int64_t at,
 static void test_bucket_parts__views_of_any_place(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     bson_value_t id;
     uint8_t *data = put_large(f, b, &id);
     ash_download *d = open_stream(f, b, &id);
@@ -110,7 +101,7 @@ static void test_bucket_parts__views_of_any_place(void **state)
 static void test_bucket_parts__any_place_in_any_order(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     bson_value_t id;
     uint8_t *data = put_large(f, b, &id);
     ash_download *d = open_stream(f, b, &id);
@@ -132,7 +123,7 @@ static void test_bucket_parts__any_place_in_any_order(void **state)
 static void test_bucket_parts__damage_is_met_where_it_is_read(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     bson_value_t id;
     uint8_t *data = put_large(f, b, &id);
     const uint8_t *piece;
@@ -161,7 +152,7 @@ static void test_bucket_parts__damage_is_met_where_it_is_read(void **state)
 static void test_bucket_parts__small_reads_meet_damage_too(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     bson_value_t id;
     uint8_t *data = put_large(f, b, &id);
     int64_t at = 0;
@@ -182,7 +173,7 @@ static void test_bucket_parts__small_reads_meet_damage_too(void **state)
 static void test_bucket_parts__chunks_met_before(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     bson_value_t id;
     uint8_t *data = put_large(f, b, &id);
     ash_download *d = open_stream(f, b, &id);
@@ -207,7 +198,7 @@ static void test_bucket_parts__chunks_met_before(void **state)
 static void test_bucket_parts__a_missing_chunk_does_not_lead_astray(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     bson_value_t id;
     uint8_t *data = put_large(f, b, &id);
     support_remove(f->chunks, "{\"n\": 1}");
@@ -232,7 +223,7 @@ static void test_bucket_parts__a_missing_chunk_does_not_lead_astray(void **state
 static void test_bucket_parts__chunks_there_twice(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     bson_value_t id;
     uint8_t *data = put_large(f, b, &id);
     bson_t *name = BCON_NEW("0", BCON_UTF8("files_id_1_n_1"));
@@ -261,7 +252,7 @@ static void test_bucket_parts__chunks_there_twice(void **state)
 static void test_bucket_parts__data_before_the_number(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     bson_value_t id;
     uint8_t *data = put_large(f, b, &id);
     bson_t doc = BSON_INITIALIZER;

@@ -97,15 +97,6 @@ static void *keep_reading(void *arg)
     return NULL;
 }
 
-static ash_bucket *open_large(fixture *f)
-{
-    ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
-    ash_bucket *b = NULL;
-    o.chunk_size_bytes = LARGE;
-    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
-    return b;
-}
-
 /* One reads as fast as it can, the other rests before each piece. */
 static void start(reader *r, ash_bucket *b)
 {
@@ -141,7 +132,7 @@ typedef void change(fixture *f, ash_bucket *b, int i);
 static void read_beside(fixture *f, bool by_id, uint8_t first, int rounds, change *once,
                         int64_t *not_there)
 {
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     reader r[READERS];
     put_version(f, b, by_id, first);
     start(r, b);
@@ -245,7 +236,7 @@ static void test_bucket_versions__readers_beside_everything(void **state)
 /* One download that was opened before everything, and read piece by piece in between. */
 static void slow_reader(fixture *f, change *once)
 {
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     ash_download *d = NULL;
     const uint8_t *piece;
     size_t len = 1;
@@ -296,7 +287,7 @@ static void expect_all(fixture *f, ash_download *d, int64_t from, uint8_t versio
 static void test_bucket_versions__seeking_stays_with_the_version(void **state)
 {
     fixture *f = *state;
-    ash_bucket *b = open_large(f);
+    ash_bucket *b = support_open_bucket(f, LARGE);
     ash_download *d = NULL;
     const uint8_t *piece;
     size_t len;
