@@ -107,11 +107,27 @@ void ash__key_pattern_release(ash_key_pattern *p);
  * (16766).  More than ASH_KEYS_MAX_BYTES of keys: ASH_ETOOBIG (201).  After an error the set is
  * empty. */
 #define ASH_KEYS_MAX_BYTES (64 * 1024 * 1024)
+
+/* What a key has forgotten of its values: the types that have an encoding in common with others.
+ * Others are told by the key.  The numbers are part of the disk format (engine/keys.h). */
+enum ash_kind {
+    ASH_KIND_INT32 = 0x01,
+    ASH_KIND_INT64 = 0x02,
+    ASH_KIND_DOUBLE = 0x04,
+    ASH_KIND_DECIMAL = 0x08,
+    ASH_KIND_SYMBOL = 0x10, /* and not a string */
+    ASH_KIND_MISSING = 0x20,
+    ASH_KIND_NULL = 0x40,
+    ASH_KIND_UNDEFINED = 0x80
+};
+#define ASH_KINDS_UNKNOWN UINT32_MAX /* there may be any */
+
 typedef struct ash_key_set {
     ash_buffer bytes; /* all keys, one behind the other */
     uint32_t *ends;   /* end offset of each key in bytes */
     uint32_t count;
     uint32_t capacity;
+    uint32_t kinds; /* ASH_KIND_… of the values in them */
     bool multikey;
 } ash_key_set;
 #define ASH_KEY_SET_INIT                                                                           \

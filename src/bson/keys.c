@@ -50,6 +50,30 @@ static void append_part(ash_buffer *out, const ash_key_part *part, const part_cu
         ash__keycode_append(out, c->at, part->descending, collation);
 }
 
+static uint32_t kind_of(const part_cursor *c)
+{
+    switch (c->at.type) {
+    case 0:
+        return c->is_empty_array ? 0 : ASH_KIND_MISSING;
+    case BSON_TYPE_INT32:
+        return ASH_KIND_INT32;
+    case BSON_TYPE_INT64:
+        return ASH_KIND_INT64;
+    case BSON_TYPE_DOUBLE:
+        return ASH_KIND_DOUBLE;
+    case BSON_TYPE_DECIMAL128:
+        return ASH_KIND_DECIMAL;
+    case BSON_TYPE_SYMBOL:
+        return ASH_KIND_SYMBOL;
+    case BSON_TYPE_NULL:
+        return ASH_KIND_NULL;
+    case BSON_TYPE_UNDEFINED:
+        return ASH_KIND_UNDEFINED;
+    default:
+        return 0;
+    }
+}
+
 static bool all_missing(const ash_key_pattern *p, const part_cursor *cursors)
 {
     for (uint32_t i = 0; i < p->count; i++) {
@@ -71,6 +95,7 @@ static int emit(const extraction *x, const part_cursor *cursors)
     }
     const ash_collation *collation = p->has_collation ? &p->collation : NULL;
     for (uint32_t i = 0; i < p->count; i++) {
+        out->kinds |= kind_of(&cursors[i]);
         append_part(&out->bytes, &p->parts[i], &cursors[i], collation);
         if (out->bytes.len > ASH_KEYS_MAX_BYTES)
             return ash__fail_server(x->err, ASH_ETOOBIG, 201,
@@ -289,6 +314,7 @@ int ash__keys_extract(const ash_key_pattern *p, ash_doc doc, ash_key_set *out, a
     ash__buffer_clear(&out->bytes);
     out->count = 0;
     out->multikey = false;
+    out->kinds = 0;
     for (uint32_t i = 0; i < p->count; i++)
         cursors[i] = (part_cursor){.at = ash__value_of_doc(doc), .rest = p->parts[i].path};
     int rc = extract(&x, cursors);

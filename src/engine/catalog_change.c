@@ -13,6 +13,7 @@ typedef struct row_change {
     const ash_index *index;       /* the one to change, or NULL */
     const bson_t *spec;           /* its new specification, or NULL */
     bool ready, multikey, remove; /* what becomes of it */
+    uint32_t kinds;               /* to be added to its own */
     uint32_t new_id;              /* a new index: its id; spec is its specification */
 } row_change;
 
@@ -39,7 +40,7 @@ static bool is_unique(const bson_t *spec)
 
 /* rids: its entries were made when it was not unique. */
 static void append_index(bson_t *list, uint32_t *count, uint32_t id, bool ready, bool multikey,
-                         bool rids, const bson_t *spec)
+                         bool rids, uint32_t kinds, const bson_t *spec)
 {
     bson_t item;
     char buf[16];
@@ -51,6 +52,8 @@ static void append_index(bson_t *list, uint32_t *count, uint32_t id, bool ready,
     BSON_APPEND_BOOL(&item, "multikey", multikey);
     if (rids && is_unique(spec))
         BSON_APPEND_BOOL(&item, "rids", true);
+    if (kinds != ASH_KINDS_UNKNOWN)
+        BSON_APPEND_INT64(&item, "kinds", kinds);
     BSON_APPEND_DOCUMENT(&item, "spec", spec);
     bson_append_document_end(list, &item);
 }
@@ -71,10 +74,11 @@ static void build_row(const ash_coll *c, const row_change *change, bson_t *out)
             continue;
         append_index(&list, &count, index->id, index->ready || (is_it && change->ready),
                      index->multikey || (is_it && change->multikey), index->rid_in_key,
+                     index->kinds | (is_it ? change->kinds : 0),
                      is_it && change->spec != NULL ? change->spec : &index->spec);
     }
     if (change->new_id != 0)
-        append_index(&list, &count, change->new_id, change->ready, false, false, change->spec);
+        append_index(&list, &count, change->new_id, change->ready, false, false, 0, change->spec);
     bson_append_array_end(out, &list);
 }
 
@@ -311,15 +315,17 @@ int ash__catalog_set_index(ash_writer *w, const ash_coll *c, const char *index_n
     return rewrite_checked(w, now, &change, NULL, err);
 }
 
-int ash__catalog_set_multikey(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err)
+int ash__catalog_widen_index(ash_writer *w, const ash_coll *c, const ash_index *i, bool multikey,
+                             uint32_t kinds, ash_error *err)
 {
     const ash_coll *now = NULL;
     int result = current(w, c, &now, err);
     for (uint32_t n = 0; result == 0 && n < now->index_count; n++) {
-        if (now->indexes[n].id == i->id && now->indexes[n].multikey)
+        const ash_index *index = &now->indexes[n];
+        if (index->id == i->id && (index->multikey || !multikey) && (kinds & ~index->kinds) == 0)
             return 0;
     }
-    row_change change = {.index = i, .multikey = true};
+    row_change change = {.index = i, .multikey = multikey, .kinds = kinds};
     return result == 0 ? rewrite(w, c, &change, NULL, err) : result;
 }
 

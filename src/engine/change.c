@@ -116,8 +116,9 @@ static int change_indexes(ash_writer *w, const ash_coll *c, const ash_key_set *o
         const ash_index *index = &c->indexes[i];
         result = change_entries(w, index, old != NULL ? &old[i] : &none,
                                 fresh != NULL ? &fresh[i] : &none, rid, err);
-        if (result == 0 && fresh != NULL && fresh[i].multikey && !index->multikey)
-            result = ash__catalog_set_multikey(w, c, index, err);
+        if (result == 0 && fresh != NULL &&
+            ((fresh[i].multikey && !index->multikey) || (fresh[i].kinds & ~index->kinds) != 0))
+            result = ash__catalog_widen_index(w, c, index, fresh[i].multikey, fresh[i].kinds, err);
     }
     return result;
 }
@@ -336,9 +337,9 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
     return result != 0 ? ash__writer_break(w, result, err) : 0;
 }
 
-/* One record of ash__index_build. */
+/* One record of ash__index_build.  noted: kinds that are in the catalogue, though not yet in i. */
 static int build_one(ash_writer *w, const ash_coll *c, const ash_index *i, uint64_t rid,
-                     ash_duplicate *dup, ash_error *err)
+                     uint32_t *noted, ash_duplicate *dup, ash_error *err)
 {
     static const ash_key_set none = ASH_KEY_SET_INIT;
     ash_record record;
@@ -351,8 +352,11 @@ static int build_one(ash_writer *w, const ash_coll *c, const ash_index *i, uint6
     if (result != 0 || !found)
         return result;
     result = change_entries(w, i, &none, &w->new_keys[0], rid, err);
-    if (result == 0 && w->new_keys[0].multikey && !i->multikey)
-        result = ash__catalog_set_multikey(w, c, i, err);
+    const ash_key_set *keys = &w->new_keys[0];
+    if (result == 0 &&
+        ((keys->multikey && !i->multikey) || (keys->kinds & ~(i->kinds | *noted)) != 0))
+        result = ash__catalog_widen_index(w, c, i, keys->multikey, keys->kinds, err);
+    *noted |= keys->kinds;
     return result;
 }
 
@@ -360,6 +364,7 @@ int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint6
                      uint64_t max_records, ash_duplicate *dup, ash_error *err)
 {
     int result = 0;
+    uint32_t noted = 0;
     uint8_t from[ASH_RECORD_KEY_BYTES];
     ash__key_sets_reserve(w, 1);
     for (uint64_t n = 0; result == 0 && n < max_records; n++) {
@@ -375,7 +380,7 @@ int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint6
             break;
         }
         *rid = ash__get_be64((const uint8_t *)key.mv_data + 4);
-        result = build_one(w, c, i, *rid, dup, err);
+        result = build_one(w, c, i, *rid, &noted, dup, err);
         ++*rid;
     }
     return result;

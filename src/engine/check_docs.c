@@ -73,6 +73,8 @@ static void check_keys(walk *w, const ash_record *record)
         }
         if (result == 0 && w->keys.multikey && !index->multikey && w->keys.count > 0)
             result = ash__fail(&why, ASH_ECORRUPT, "it is not marked as multikey");
+        if (result == 0 && (w->keys.kinds & ~index->kinds) != 0)
+            result = ash__fail(&why, ASH_ECORRUPT, "a kind of value is not noted");
         if (result != 0) {
             bson_t *facts = record_facts(w, record->rid, &record->place);
             BSON_APPEND_UTF8(facts, "index", index->name);

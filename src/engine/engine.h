@@ -100,6 +100,7 @@ typedef struct ash_index {
     bool hidden;
     bool ready;             /* false while it is being built: written to, not read from */
     bool multikey;          /* some document gave several keys */
+    uint32_t kinds;         /* ASH_KIND_… of all values that it ever had */
     int64_t expire_after_s; /* -1: no TTL */
     void *partial;          /* compiled filter, or NULL */
 } ash_index;

@@ -91,6 +91,7 @@ static int parse_index(const ash_filter_hooks *hooks, const bson_t *item, ash_in
     out->id = (uint32_t)number_of(item, "id", 0);
     out->ready = flag_of(item, "ready");
     out->multikey = flag_of(item, "multikey");
+    out->kinds = (uint32_t)number_of(item, "kinds", ASH_KINDS_UNKNOWN);
     if (out->id == 0 || !child_doc(doc_of(item), "spec", &out->spec) ||
         !child_doc(doc_of(&out->spec), "key", &out->key) ||
         !bson_iter_init_find(&it, &out->spec, "name") || !BSON_ITER_HOLDS_UTF8(&it))

@@ -140,6 +140,7 @@ int ash__index_keys(const ash_index *i, const ash_engine *e, ash_doc doc, ash_ke
     if (result != 0 || !is_in) {
         out->count = 0;
         out->multikey = false;
+        out->kinds = 0;
         return result;
     }
     return ash__keys_extract(&i->pattern, doc, out, err);

@@ -344,7 +344,9 @@ size_t ash__entry_key(uint8_t out[ASH_KEY_MAX], char letter, const char *db, con
 /* catalog.c */
 int ash__catalog_load(ash_view *v, MDB_val key, MDB_val row, const ash_coll **out, ash_error *err);
 void ash__cache_release(ash_engine *e);
-int ash__catalog_set_multikey(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
+/* Note what the index has got that it had not yet: several keys of a document, kinds of values. */
+int ash__catalog_widen_index(ash_writer *w, const ash_coll *c, const ash_index *i, bool multikey,
+                             uint32_t kinds, ash_error *err);
 
 /* record.c */
 /* Is a payload a well-formed document?  false also when its pages cannot be read. */

@@ -17,9 +17,11 @@
  *           "journal"    generation of the journal (8); absent in a store that never had one
  *
  * catalog   'N' db NUL name -> sum (8), BSON {id, uuid, options, indexes: [{id, ready, multikey,
- *                              rids?, spec}]}
+ *                              rids?, kinds?, spec}]}
  *                              rids: the index became unique later; its entries are still laid
  *                              out as those of one that is not
+ *                              kinds: ASH_KIND_... of all values that the index ever had; absent
+ *                              in indexes made before there was that field
  *           'I' collection id (4) -> the 'N' key's db NUL name
  *           'T' collection id (4) -> nothing: it has an index with expireAfterSeconds
  *

@@ -16,6 +16,7 @@ typedef struct ash_index_desc {
     bool sparse;
     bool multikey; /* some document gave several keys */
     bool hidden;
+    uint32_t kinds; /* ASH_KIND_… of all values that it ever had, or ASH_KINDS_UNKNOWN */
     void *handle; /* the engine's own */
 } ash_index_desc;
 
@@ -74,6 +75,7 @@ void ash__plan_free(ash_plan *p);
 typedef struct ash_plan_shape {
     const bson_t *sort, *projection;
     int64_t skip, limit;
+    bool covers; /* the command can do with what the projection gives */
 } ash_plan_shape;
 void ash__plan_explain(const ash_plan *p, const ash_matcher *filter, const ash_plan_shape *shape,
                        bson_t *out);

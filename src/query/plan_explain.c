@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "query/cover.h"
 #include "query/plan_bounds.h"
 
 #include "base/mem.h"
@@ -123,6 +124,16 @@ static void append_filter(const struct frame *f)
         ash__builder_doc_value(f->out, "filter", ash__matcher_filter(f->filter));
 }
 
+static void append_keys(const struct frame *f)
+{
+    if (f->plan->kind == ASH_PLAN_OR)
+        append_branches(f);
+    else if (f->plan->merges)
+        append_merge(f);
+    else
+        append_scan(f, ALL_RANGES);
+}
+
 static void append_access(const struct frame *f)
 {
     switch (f->plan->kind) {
@@ -138,19 +149,19 @@ static void append_access(const struct frame *f)
         ash__builder_text(f->out, "stage", "FETCH");
         append_filter(f);
         ash__builder_begin_doc(f->out, "inputStage");
-        if (f->plan->kind == ASH_PLAN_OR)
-            append_branches(f);
-        else if (f->plan->merges)
-            append_merge(f);
-        else
-            append_scan(f, ALL_RANGES);
+        append_keys(f);
         ash__builder_end(f->out);
     }
 }
 
+static bool sorts(const struct frame *f)
+{
+    return f->shape->sort != NULL && !bson_empty(f->shape->sort) && !f->plan->provides_sort;
+}
+
 static void append_sort(const struct frame *f)
 {
-    if (f->shape->sort == NULL || bson_empty(f->shape->sort) || f->plan->provides_sort) {
+    if (!sorts(f)) {
         append_access(f);
         return;
     }
@@ -171,15 +182,22 @@ static void append_projection(const struct frame *f)
         append_sort(f);
         return;
     }
-    bool simple = true;
+    bool simple = true, covered = f->shape->covers && !sorts(f) &&
+                                  ash__cover_serves(f->shape->projection, f->plan);
     ash_doc spec = ash__doc_from_bson(f->shape->projection);
     for (ash_doc_iter it = ash__doc_iter(spec); ash__doc_iter_next(&it);)
         simple = simple && strchr(it.name, '.') == NULL &&
                  (ash__value_is_number(it.value) || it.value.type == BSON_TYPE_BOOL);
-    ash__builder_text(f->out, "stage", simple ? "PROJECTION_SIMPLE" : "PROJECTION_DEFAULT");
+    ash__builder_text(f->out, "stage",
+                      covered  ? "PROJECTION_COVERED"
+                      : simple ? "PROJECTION_SIMPLE"
+                               : "PROJECTION_DEFAULT");
     ash__builder_doc_value(f->out, "transformBy", spec);
     ash__builder_begin_doc(f->out, "inputStage");
-    append_sort(f);
+    if (covered)
+        append_keys(f);
+    else
+        append_sort(f);
     ash__builder_end(f->out);
 }
 
@@ -199,7 +217,7 @@ static void append_skip(const struct frame *f)
 void ash__plan_explain(const ash_plan *p, const ash_matcher *filter, const ash_plan_shape *shape,
                        bson_t *out)
 {
-    static const ash_plan_shape plain = {NULL, NULL, 0, 0};
+    static const ash_plan_shape plain = {NULL, NULL, 0, 0, false};
     ash_builder b = ASH_BUILDER_INIT;
     struct frame f = {p, filter, shape == NULL ? &plain : shape, &b};
     bson_t stage;

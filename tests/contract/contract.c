@@ -42,8 +42,7 @@ int contract_setup(void **state)
 int contract_teardown(void **state)
 {
     contract *t = *state;
-    while (kept_docs > 0)
-        bson_destroy(kept[--kept_docs]);
+    forget_json();
     while (kept_texts > 0)
         free(texts[--kept_texts]);
     ash_store_drop_database(t->store, t->db, NULL, NULL);
@@ -64,6 +63,12 @@ bson_t *json(const char *text)
     assert_true(kept_docs < sizeof kept / sizeof kept[0]);
     kept[kept_docs++] = b;
     return b;
+}
+
+void forget_json(void)
+{
+    while (kept_docs > 0)
+        bson_destroy(kept[--kept_docs]);
 }
 
 static const char *keep_text(char *text)

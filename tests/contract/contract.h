@@ -26,6 +26,8 @@ int contract_teardown(void **state);
 
 /* A document from JSON (extended), freed by the test's end. */
 bson_t *json(const char *text);
+/* What json() made so far is not needed any more. */
+void forget_json(void);
 ash_collection *open_collection(contract *t, const char *name);
 
 /* The batch as one relaxed extended JSON array, without spaces, in the order it came; freed by

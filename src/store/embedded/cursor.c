@@ -87,6 +87,22 @@ static int deliver(ash_find_cursor *c, ash_view *view, const ash_record *r,
     return 0;
 }
 
+/* What has its key alone: projected from that, or fetched after all. */
+static int deliver_key(ash_find_cursor *c, ash_view *view, ash_record *r, bool *fits,
+                       ash_error *err)
+{
+    bool found = true;
+    if (ash__cover_make(c->cover, c->scan.hit.key, &c->projected)) {
+        ash_doc doc = ash__builder_doc(&c->projected);
+        *fits = ash__batch_memory_fits(&c->batch, doc.len);
+        if (*fits)
+            ash__batch_memory_add_copy(&c->batch, doc);
+        return 0;
+    }
+    int rc = ash__scan_plan_reget(&c->scan, r->rid, r, NULL, &found, err);
+    return rc == 0 && found ? deliver(c, view, r, NULL, fits, err) : rc;
+}
+
 static int next_match(ash_find_cursor *c, ash_record *r, ash_match_details *details, bool *found,
                       ash_error *err)
 {
@@ -99,7 +115,7 @@ static int next_match(ash_find_cursor *c, ash_record *r, ash_match_details *deta
             return rc;
     }
     /* What is passed over is not read, where its keys say that it matches. */
-    c->scan.fetch = c->skip > 0 ? ASH_FETCH_NONE : ASH_FETCH_DOC;
+    c->scan.fetch = c->skip > 0 || c->cover != NULL ? ASH_FETCH_NONE : ASH_FETCH_DOC;
     return ash__scan_plan_next(&c->scan, r, c->skip > 0 ? NULL : details, found, err);
 }
 
@@ -151,9 +167,10 @@ static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)
             c->skip--;
             continue;
         }
-        rc = deliver(c, view, &r, details, &fits, err);
+        rc = r.doc.data == NULL ? deliver_key(c, view, &r, &fits, &own)
+                                : deliver(c, view, &r, details, &fits, &own);
         if (rc != 0)
-            return rc;
+            return put_damage_off(c, rc, &own, err);
         if (!fits) {
             c->pending = r.rid;
             return 0;
@@ -372,6 +389,7 @@ static void find_free(ash_cursor *cursor)
     ash__batch_memory_release(&c->batch);
     ash__download_free(c->download);
     ash__sorter_free(c->sorter);
+    ash__cover_free(c->cover);
     ash__scan_plan_release(&c->scan);
     ash__request_release(&c->request);
     ash__env_release(&c->env);

@@ -2,6 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_CURSOR_H
 #define ASH_STORE_EMBEDDED_CURSOR_H
 
+#include "query/cover.h"
 #include "query/pipeline.h"
 #include "store/embedded/batch.h"
 #include "store/embedded/download.h"
@@ -30,6 +31,7 @@ typedef struct ash_find_cursor {
     ash_env env;
     ash_request request;
     ash_scan_plan scan;
+    ash_cover *cover; /* the projection, from keys alone where they tell; or NULL */
     enum ash_cursor_mode mode;
     int64_t skip;  /* still to be skipped */
     int64_t limit; /* still to be given; < 0: no limit */

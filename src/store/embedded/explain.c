@@ -6,6 +6,7 @@
 #include "base/budget.h"
 #include "base/clock.h"
 #include "bson/path.h"
+#include "query/cover.h"
 #include "query/pipeline.h"
 
 #include <string.h>
@@ -149,12 +150,17 @@ static int run_plan(ash_request *r, ash_view *v, const ash_coll *coll, const exp
                     const ash_op *op, run_figures *out, ash_error *err)
 {
     ash_scan_plan scan;
+    ash_builder made = ASH_BUILDER_INIT;
     bool in_order = ash__sort_spec_is_empty(r->sort) || r->plan->provides_sort;
     uint64_t most = in_order && x->limit > 0 ? (uint64_t)x->limit + (uint64_t)x->skip : UINT64_MAX;
     bool counts = strcmp(x->name, "count") == 0;
     uint64_t seen = 0;
     int64_t from = ash__clock_ms();
-    ash__scan_plan_init(&scan, r, op, counts ? ASH_FETCH_NONE : ASH_FETCH_DOC);
+    bool covers = in_order && strcmp(x->name, "find") == 0;
+    ash_cover *cover = covers && r->plan->kind == ASH_PLAN_IXSCAN
+                           ? ash__cover_new(&x->projection, r->plan->index)
+                           : NULL;
+    ash__scan_plan_init(&scan, r, op, counts || cover != NULL ? ASH_FETCH_NONE : ASH_FETCH_DOC);
     int rc = ash__scan_plan_attach(&scan, v, coll, err);
     while (rc == 0 && seen < most) {
         ash_record record;
@@ -163,7 +169,12 @@ static int run_plan(ash_request *r, ash_view *v, const ash_coll *coll, const exp
         if (rc != 0 || !found)
             break;
         seen++;
+        if (cover != NULL && record.doc.data == NULL &&
+            !ash__cover_make(cover, scan.hit.key, &made))
+            rc = ash__scan_plan_reget(&scan, record.rid, &record, NULL, &found, err);
     }
+    ash__cover_free(cover);
+    ash__builder_release(&made);
     out->keys = scan.keys_examined;
     out->docs = scan.docs_examined;
     ash__scan_plan_release(&scan);
@@ -246,8 +257,11 @@ typedef struct explaining {
 static int plan_and_run(explaining *e, ash_view *v, const ash_coll *coll, ash_error *err)
 {
     ash_request_spec spec = {&e->x.filter, &e->x.sort, &e->x.projection, NULL};
-    ash_plan_shape shape = {
-        .sort = &e->x.sort, .projection = &e->x.projection, .skip = e->x.skip, .limit = e->x.limit};
+    ash_plan_shape shape = {.sort = &e->x.sort,
+                            .projection = &e->x.projection,
+                            .skip = e->x.skip,
+                            .limit = e->x.limit,
+                            .covers = strcmp(e->x.name, "find") == 0};
     ash__env_adopt(&e->env, coll);
     int rc = ash__request_compile(&e->request, &spec, &e->env.query, err);
     if (rc != 0)

@@ -108,6 +108,9 @@ static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_read
                   ash__sort_spec_natural(c->request.sort) != 0 || c->request.plan->provides_sort;
     c->mode = sorted ? ASH_CURSOR_STREAM : ASH_CURSOR_SORTED;
     ash__scan_plan_init(&c->scan, &c->request, &c->op, ASH_FETCH_DOC);
+    if (c->mode == ASH_CURSOR_STREAM && c->request.plan->kind == ASH_PLAN_IXSCAN &&
+        !c->show_record_id && !c->gives_files)
+        c->cover = ash__cover_new(opts->projection, c->request.plan->index);
     return 0;
 }
 

@@ -25,6 +25,7 @@ static void describe_index(const ash_index *index, ash_index_desc *out)
         .sparse = index->sparse,
         .multikey = index->multikey,
         .hidden = index->hidden,
+        .kinds = index->kinds,
         .handle = (void *)(uintptr_t)index,
     };
 }
