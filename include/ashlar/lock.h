@@ -78,7 +78,7 @@ typedef struct ash_lock_options {
 #define ASH_LOCK_OPTIONS_INIT ASH_OPTIONS_INIT(ash_lock_options)
 
 /* Makes the unique index on files_id.  *out is yours: ash_lock_collection_close(), after its locks
- * were freed. */
+ * were freed.  ASH_ETIMEOUT: a server did not answer for time_out_s and ten seconds. */
 int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
                              ash_lock_collection **out, ash_error *err);
 void ash_lock_collection_close(ash_lock_collection *c);

@@ -10,13 +10,17 @@
 
 #define POLL_MS_DEFAULT  5000
 #define LEASE_MS_DEFAULT 30000
+#define OPEN_MS          10000 /* for a server to answer in, beside what a lock may wait */
 
 static int make_index(ash_lock_collection *c, ash_error *err)
 {
     bson_t *specs = BCON_NEW("0", "{", "key", "{", "files_id", BCON_INT32(1), "}", "name",
                              BCON_UTF8("files_id_1"), "unique", BCON_BOOL(true), "}");
+    if (c->remote)
+        ash__lock_limit(ash__clock_ms() + c->settings.time_out_ms + OPEN_MS, NULL);
     ash_op op = ash__lock_op(c);
     int rc = ash_collection_create_indexes(c->locks, specs, &op, NULL, err);
+    ash__lock_limit(0, NULL);
     bson_destroy(specs);
     return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "store/reach.h"
+#include <ashlar/lock.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,24 @@ static void test_mongo_reach__a_server_that_hangs(void **state)
     close(fd);
     unlink(at.sun_path);
     rmdir(folder);
+}
+
+/* It fell silent after the store was opened: a collection of locks is not waited for forever. */
+static void test_mongo_reach__locks_on_a_server_that_hangs(void **state)
+{
+    enum { SILENT_MS = 25000 };
+    struct served s;
+    ash_lock_options opts = ASH_LOCK_OPTIONS_INIT;
+    ash_lock_collection *locks = NULL;
+    (void)state;
+    served_start(&s);
+    mock_expect_silence(s.m, "{'createIndexes': 'fs.locks'}", SILENT_MS);
+    opts.time_out_s = 0.5;
+    int64_t began = ash__clock_ms();
+    assert_int_equal(ash_lock_collection_open(s.store, &opts, &locks, &s.err), ASH_ETIMEOUT);
+    assert_null(locks);
+    assert_true(ash__clock_ms() - began < SILENT_MS - 5000);
+    served_finish(&s);
 }
 
 static bool count_calls(void *ctx, const char *what, int64_t done, int64_t total)
@@ -148,6 +167,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mongo_reach__a_folders_server_is_a_store),
         cmocka_unit_test(test_mongo_reach__a_server_that_hangs),
+        cmocka_unit_test(test_mongo_reach__locks_on_a_server_that_hangs),
         cmocka_unit_test(test_mongo_reach__maintenance_is_the_servers),
         cmocka_unit_test(test_mongo_reach__an_ashlar_server_does_not_hide),
         cmocka_unit_test(test_mongo_reach__a_deployment_maintains_itself),
