@@ -157,6 +157,9 @@ int ash__check_strays(ash_check *k, enum ash_database db, ash_error *err)
         result = ash__row_seek(k->view, db, from, sizeof from, &key, &value, &found, err);
         if (result != 0 || !found || key.mv_size < 4)
             break;
+        /* Damaged branches may lead back, which "pages" tells; going on could take forever. */
+        if (ash__get_be32(key.mv_data) < id)
+            break;
         id = ash__get_be32(key.mv_data);
         if (!is_known(k, db, (uint32_t)id))
             ash__check_found(k, db == ASH_DB_RECORDS ? 4 : 8, "stray", NULL, "%s of unknown %s %u",
