@@ -249,7 +249,7 @@ END
     copier=$!
     peak=0
     while kill -0 $copier 2>/dev/null; do
-        now=$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' /proc/$copier/status 2>/dev/null)
+        now=$(sed -n 's/^RssAnon:[^0-9]*\([0-9]*\).*/\1/p' /proc/$copier/status 2>/dev/null || true)
         [ "${now:-0}" -le $peak ] || peak=$now
         sleep 0.02
     done
