@@ -53,6 +53,8 @@ mount_into() {
     mount -t tmpfs -o mode=755 tmpfs "$root/dev"
     mkdir "$root/dev/shm" "$root/dev/pts"
     mount -t tmpfs tmpfs "$root/dev/shm"
+    mount -t devpts -o newinstance,ptmxmode=0666 devpts "$root/dev/pts" # for tests that type as at a terminal
+    ln -s pts/ptmx "$root/dev/ptmx"
     for device in null zero full random urandom tty; do
         : >"$root/dev/$device"
         mount --bind "/dev/$device" "$root/dev/$device"
