@@ -139,6 +139,10 @@ int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size
     ash_doc low = {key_len > 0 ? key : NULL, key_len}, high = {NULL, 0};
     if (result == 0 && *found)
         high = (ash_doc){found_key->mv_data, found_key->mv_size};
+    /* Whoever walks by seeking would go round for ever. */
+    if (high.data != NULL && key_len > 0 && ash__bytes_compare(high, low) < 0)
+        return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order (%s)",
+                         ash__database_names[db]);
     return result == 0 ? ash__soundness_absent(v, db, low, high, err) : result;
 }
 

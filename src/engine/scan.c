@@ -93,12 +93,17 @@ int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, 
 {
     spot_before before = {.key = {NULL, 0}};
     bool judge = atomic_load(&s->view->engine->damaged) && op != MDB_GET_CURRENT;
+    ash_doc asked = {key->mv_data, op == MDB_SET_RANGE ? key->mv_size : 0};
     if (judge)
         note_spot(s, op, key, &before);
     int rc = ash__lmdb_cursor_get(s->cursor, key, value, op);
     *found = rc == 0 && key->mv_size > 4 && memcmp(key->mv_data, s->prefix, 4) == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot scan");
+    /* Whoever walks by seeking would go round for ever. */
+    if (*found && op == MDB_SET_RANGE &&
+        ash__bytes_compare((ash_doc){key->mv_data, key->mv_size}, asked) < 0)
+        return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order");
     return judge ? judge_step(s, op == MDB_PREV || op == MDB_LAST, before.key, *found, key, err)
                  : 0;
 }

@@ -214,6 +214,9 @@ int ash__scan_plan_next(ash_scan_plan *p, ash_record *out, ash_match_details *de
         }
         bool there = false;
         rc = fetch(p, p->hit.rid, whole, out, &there, err);
+        if (rc == 0 && !there && leaf->kind == ASH_PLAN_IXSCAN)
+            rc = ash__fail(err, ASH_ECORRUPT, "%s.%s: index %s leads to a record that is not there",
+                           p->coll->db, p->coll->name, leaf->index->name);
         if (rc == 0 && there && (test || details != NULL))
             rc = ash__matcher_check(p->request->filter, out->doc, details, &there, err);
         if (rc != 0)
