@@ -62,6 +62,38 @@ static int delete_rows(ash_writer *w, enum ash_database db, uint32_t id, int *ro
     return result != 0 ? ash__writer_break(w, result, err) : 0;
 }
 
+typedef struct index_search {
+    uint32_t id;
+    bool found;
+} index_search;
+
+static bool look_for_index(void *ctx, const ash_coll *c)
+{
+    index_search *search = ctx;
+    for (uint32_t i = 0; i < c->index_count; i++)
+        search->found = search->found || c->indexes[i].id == search->id;
+    return !search->found;
+}
+
+/* A wrong number among the drops would delete what is in use: ids are never given twice, so one
+ * that the catalogue has was not dropped. */
+static int judge_drop(ash_writer *w, const uint8_t drop[5], ash_error *err)
+{
+    index_search search = {ash__get_be32(drop + 1), false};
+    const ash_coll *c = NULL;
+    if (memcmp(w->judged_drop, drop, sizeof w->judged_drop) == 0)
+        return 0;
+    int result = drop[0] == 'R' ? ash__catalog_find_id(&w->view, search.id, &c, err)
+                                : ash__catalog_each(&w->view, NULL, look_for_index, &search, err);
+    if (result == 0 && ((drop[0] != 'R' && drop[0] != 'X') || c != NULL || search.found))
+        result = ash__fail(err, ASH_ECORRUPT,
+                           "the list of dropped collections is damaged: %s %u is in use",
+                           drop[0] == 'R' ? "collection" : "index", (unsigned)search.id);
+    if (result == 0)
+        memcpy(w->judged_drop, drop, sizeof w->judged_drop);
+    return result;
+}
+
 int ash__drops_turn(ash_writer *w, ash_error *err)
 {
     MDB_val key, value;
@@ -79,6 +111,9 @@ int ash__drops_turn(ash_writer *w, ash_error *err)
     memcpy(drop, key.mv_data, sizeof drop);
     uint32_t id = ash__get_be32(drop + 1);
     bool records = drop[0] == 'R';
+    result = judge_drop(w, drop, err);
+    if (result != 0)
+        return result;
     result = delete_rows(w, records ? ASH_DB_RECORDS : ASH_DB_INDEX, id, &rows, err);
     if (result != 0 || rows == 0)
         return result;

@@ -82,6 +82,7 @@ struct ash_writer {
     uint64_t batch_bytes;
     uint64_t last_time; /* of the oplog */
     bool drops_pending;
+    uint8_t judged_drop[5]; /* the row of "drops" that was found to be of nothing in use */
     bool drops_undone; /* what a batch deleted of them may be there again: look after a commit */
     bool deletes;      /* the batch has deletes: it may use the reserve */
     bool marked_open;  /* the row "open" is there, and this run's first sequence is recorded */

@@ -64,6 +64,8 @@ static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
     size_t end = len > ASH_BLOCK_SMALL_BYTES ? len : ASH_BLOCK_SMALL_BYTES;
     size_t moved = 0;
     while (c->have < len) {
+        if (c->have > 0)
+            ash__arrival_leave(&c->arrival); /* the rest may be long in coming */
         if (c->have > 0 && c->greeted)
             atomic_store_explicit(&c->owes_since_ms, ash__clock_ms(), memory_order_relaxed);
         size_t n = ash__stream_read(c->fd, c->block.data + c->have, end - c->have, deadline_ms);
@@ -122,8 +124,6 @@ static bool receive(ash_connection *c, size_t *len)
         return false;
     }
     deadline += header.length / BYTES_A_MS;
-    if (header.length > ASH_BLOCK_SMALL_BYTES)
-        ash__arrival_leave(&c->arrival); /* it may be long in coming */
     if (block_bytes(c, &header, deadline, &bytes, &err) != 0 ||
         ash__block_reserve(&c->block, c->have, bytes, deadline, &err) != 0) {
         ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)c->id, c->peer,

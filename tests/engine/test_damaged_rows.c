@@ -224,6 +224,28 @@ static void test_engine_damaged_rows__a_row_beyond_the_file(void **state)
     assert_true(found);
 }
 
+static int drop_what_is_in_use(ash_writer *w, void *ctx, ash_error *err)
+{
+    uint8_t row[5];
+    ash__letter_key(row, 'R', *(const uint32_t *)ctx);
+    int result = ash__row_put(w, ASH_DB_DROPS, row, sizeof row, NULL, 0, err);
+    return result == 0 ? ash__drops_turn(w, err) : result;
+}
+
+/* A number of the list that came to be a living collection's deletes nothing of it. */
+static void test_engine_damaged_rows__a_drop_of_what_is_in_use(void **state)
+{
+    fixture *f = *state;
+    uint64_t rids[2][DOCS];
+    int count;
+    fill(f, rids);
+    fixture_open(f);
+    uint32_t id = id_of(f, "second");
+    fixture_apply(f, drop_what_is_in_use, &id, ASH_ACK_DURABLE, ASH_ECORRUPT);
+    assert_ok(scan(f, "second", false, &count), &f->err);
+    assert_int_equal(count, DOCS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +254,8 @@ int main(void)
             fixture_teardown),
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_damaged_note, fixture_setup,
                                         fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_drop_of_what_is_in_use,
+                                        fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_row_beyond_the_file,
                                         fixture_setup, fixture_teardown),
     };
