@@ -17,7 +17,7 @@ typedef struct ash_index_desc {
     bool multikey; /* some document gave several keys */
     bool hidden;
     uint32_t kinds; /* ASH_KIND_… of all values that it ever had, or ASH_KINDS_UNKNOWN */
-    void *handle; /* the engine's own */
+    void *handle;   /* the engine's own */
 } ash_index_desc;
 
 typedef struct ash_key_range { /* of index key encodings: from <= key < to (memcmp) */

@@ -68,8 +68,8 @@ static int fail_to_reach(const bson_error_t *error, ash_error *err)
     const char *end = strrchr(error->message, ']');
     if (why == NULL || end == NULL || end <= why + 1)
         return ash__fail(err, ASH_ENETWORK, "%s", error->message);
-    return ash__fail(err, ASH_ENETWORK, "no suitable server answers: %.*s",
-                     (int)(end - why - 1), why + 1);
+    return ash__fail(err, ASH_ENETWORK, "no suitable server answers: %.*s", (int)(end - why - 1),
+                     why + 1);
 }
 
 int ash__mongo_fail(const bson_error_t *error, ash_error *err)
