@@ -24,8 +24,11 @@ typedef struct walk {
     bool is_walked; /* all of it; which databases there are has been looked at then */
 } walk;
 
+/* Of the keys that belong on a page.  When its keys do not, it may be the branch above that has a
+ * wrong one: then rows of the page beside it are looked for here, too. */
 typedef struct range {
     ash_doc low, high;
+    ash_doc wide_low, wide_high; /* with the pages beside it */
 } range;
 
 const char *ash__census_tree_name(int tree)
@@ -44,8 +47,8 @@ static void page_found(walk *w, uint64_t page, range r, const char *what)
                             .page = page,
                             .structure = true,
                             .db = is_rows ? w->tree : -1,
-                            .low = r.low,
-                            .high = r.high,
+                            .low = r.wide_low,
+                            .high = r.wide_high,
                             .all_rows = w->tree == ASH_TREE_MAIN && !w->is_walked};
     w->c->broken = true;
     ash__census_found(w->c, f, "page %llu of meta.mdb, %s: %s", (unsigned long long)page, f.tree,
@@ -160,6 +163,12 @@ static void walk_branch(walk *w, const uint8_t *page, uint32_t depth, range r)
             below.low = key;
         if (i + 1 < count)
             ash__page_node(page, i + 1, &below.high);
+        below.wide_low = i > 0 ? r.low : r.wide_low;
+        if (i > 1)
+            ash__page_node(page, i - 1, &below.wide_low);
+        below.wide_high = i + 1 < count ? r.high : r.wide_high;
+        if (i + 2 < count)
+            ash__page_node(page, i + 2, &below.wide_high);
         walk_page(w, ash__page_child(node), depth + 1, below);
     }
 }
@@ -184,7 +193,7 @@ static void walk_page(walk *w, uint64_t number, uint32_t depth, range r)
 
 static void judge_numbers(walk *w, const uint8_t *root, uint64_t number)
 {
-    range all = {{NULL, 0}, {NULL, 0}};
+    range all = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
     if (ash__get_le64(root + ASH_TREE_ENTRIES) != w->entries)
         page_found(w, number, all, "the tree has not as many rows as its root says");
     else if (ash__get_le64(root + ASH_TREE_BRANCHES) != w->branches ||
@@ -199,7 +208,7 @@ void ash__census_walk(ash_census *c, int tree, const uint8_t *root, ash_census_v
     w.kind = (ash_page_kind){.page_bytes = c->page_bytes,
                              .is_free_list = tree == ASH_TREE_FREE,
                              .holds_trees = tree == ASH_TREE_MAIN};
-    range all = {{NULL, 0}, {NULL, 0}};
+    range all = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
     uint64_t number = ash__get_le64(root + ASH_TREE_ROOT);
     uint32_t orders = ash__page_le16(root + ASH_TREE_FLAGS) & 0x7e;
     w.depth = ash__page_le16(root + ASH_TREE_DEPTH);

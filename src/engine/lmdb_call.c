@@ -8,7 +8,11 @@
 
 /* One call with its arguments, so that a plain function can make it inside ash__fault_try. */
 
-enum { TOUCH_BYTES = 4096, VALUE_MAX = 1 << 27 /* far beyond the largest row there is */ };
+enum {
+    TOUCH_BYTES = 4096,
+    KEY_MAX = 511,
+    VALUE_MAX = 1 << 27 /* far beyond the largest row there is */
+};
 
 typedef struct call {
     void (*make)(struct call *call);
@@ -65,7 +69,7 @@ static bool touch(const MDB_val *v)
 
 static void take_row(call *c)
 {
-    if (c->rc == 0 && (!touch(c->key) || !touch(c->value)))
+    if (c->rc == 0 && (c->key->mv_size > KEY_MAX || !touch(c->key) || !touch(c->value)))
         c->rc = MDB_CORRUPTED;
 }
 

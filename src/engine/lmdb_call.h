@@ -10,7 +10,7 @@
  * ends with an error instead.  Nothing else in Ashlar calls those.
  *
  * A fault while rows are read costs the call: MDB_CORRUPTED.  What is returned lies in memory that
- * can be read, whatever it says.
+ * can be read, whatever it says, and a key has at most 511 bytes.
  *
  * A fault amid a change leaves LMDB's lists of dirty pages and cursors leading nowhere:
  * ASH_LMDB_LOST. That transaction must be neither committed nor aborted, and no other may change

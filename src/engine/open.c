@@ -5,6 +5,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/page_format.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -101,6 +102,32 @@ static int check_meta_size(ash_engine *e, const char *path, ash_error *err)
                      (long long)st.st_size, (unsigned long long)need);
 }
 
+/* Where LMDB takes the size of pages from.  It divides by that. */
+static uint32_t page_bytes_at(int fd, off_t at)
+{
+    uint8_t meta[ASH_META_BYTES];
+    if (ash__file_read(fd, meta, sizeof meta, at, NULL) != 0)
+        return 0;
+    uint32_t bytes = ash__get_le32(meta + ASH_META_FREE_AT);
+    return bytes >= 512 && bytes <= 65536 && (bytes & (bytes - 1)) == 0 ? bytes : 0;
+}
+
+static int check_page_size(const char *path, ash_error *err)
+{
+    struct stat st;
+    int fd = -1;
+    /* One that is not there, or was not finished, is the caller's business. */
+    if (stat(path, &st) != 0 || st.st_size < 2 * 512)
+        return 0;
+    int result = ash__file_open(path, O_RDONLY, &fd, err);
+    if (result != 0)
+        return result;
+    uint32_t bytes = page_bytes_at(fd, 0);
+    bool good = bytes != 0 && (st.st_size < 2 * (off_t)bytes || page_bytes_at(fd, bytes) == bytes);
+    ash__file_close(fd);
+    return good ? 0 : ash__fail(err, ASH_ECORRUPT, "%s is damaged: its size of pages", path);
+}
+
 static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)
 {
     unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
@@ -183,6 +210,11 @@ static int open_env(ash_engine *e, ash_error *err)
     if (result != 0)
         return result;
     char *path = ash__path_join(e->folder, "meta.mdb");
+    result = has_identity(e) ? check_page_size(path, err) : 0;
+    if (result != 0) {
+        ash__free(path);
+        return result;
+    }
     int rc = try_env(e, path);
     if (rc == MDB_INVALID && is_unfinished(e, path) && ash__io()->unlink(path) == 0) {
         mdb_env_close(e->env);
