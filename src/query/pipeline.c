@@ -116,6 +116,16 @@ static int check_place(ash_stage_parser *p, const ash_stage_op *op)
     return 0;
 }
 
+bool ash__stage_is_known(const char *name)
+{
+    bool known = find_op(name) != NULL;
+    for (size_t i = 0; !known && i < ASH_ARRAY_LEN(servers); i++)
+        known = strcmp(servers[i], name) == 0;
+    for (size_t i = 0; !known && i < ASH_ARRAY_LEN(refused); i++)
+        known = strcmp(refused[i], name) == 0;
+    return known;
+}
+
 int ash__stage_parse(ash_stage_parser *p, const char *name, ash_value spec)
 {
     const ash_stage_op *op = find_op(name);

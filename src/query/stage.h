@@ -77,6 +77,7 @@ extern const ash_stage_op ash__stage_write_ops[];
 ash_stage *ash__stage_add(ash_stage_parser *p, const ash_stage_op *op, size_t state_bytes);
 /* Parse one more stage by name, as if it had been written there. */
 int ash__stage_parse(ash_stage_parser *p, const char *name, ash_value spec);
+bool ash__stage_is_known(const char *name); /* supported or not */
 /* The next document of the stage before s; data NULL at the end. */
 int ash__stage_pull(ash_stage *s, ash_doc *out, ash_error *err);
 

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "query/reshape.h"
+#include "query/stage.h"
 
 struct ash_update_stage {
     ash_reshape *reshape;
@@ -21,7 +22,7 @@ static int parse_stage(ash_update_parser *p, ash_value stage)
                                 "field.");
     it = ash__doc_iter(ash__value_doc(stage));
     ash__doc_iter_next(&it);
-    if (it.name[0] != '$')
+    if (!ash__stage_is_known(it.name))
         return ash__fail_server(p->err, ASH_EINVAL, 40324, "Unrecognized pipeline stage name: '%s'",
                                 it.name);
     if (!ash__reshape_is_stage(it.name))

@@ -165,6 +165,7 @@ static void test_query_update__parse_errors(void **state)
         {"{'$bit': {'a': {'nand': 1}}}", NULL, 2, "'nand'"},
         {"{'$bit': {'a': {'or': 1.5}}}", NULL, 2, "Integer"},
         {"[{'$match': {}}]", NULL, 72, "$match is not allowed"},
+        {"[{'$noSuch': {}}]", NULL, 40324, "Unrecognized pipeline stage name: '$noSuch'"},
         {"[{'$set': {'a': 1}, '$unset': 'b'}]", NULL, 40323, NULL},
         {"[1]", NULL, 14, NULL},
         {"[{'$set': {'a': '$$x'}}]", NULL, 17276, NULL},
