@@ -258,6 +258,10 @@ int ash__superblock_write(ash_engine *e, ash_error *err);
 int ash__superblock_version(const ash_engine *e, uint32_t *version); /* as the file has it now */
 int ash__superblock_check(ash_engine *e, ash_error *err); /* against the open store's id */
 
+/* open_env.c */
+int ash__env_open(ash_engine *e, ash_error *err);
+bool ash__engine_has_identity(const ash_engine *e); /* from its superblock, which is made last */
+
 /* open.c */
 extern const char *const ash__database_names[ASH_DB_COUNT];
 /* A segment's map of used blocks as the view has it. */
