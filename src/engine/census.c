@@ -89,7 +89,8 @@ static void judge_pages(ash_census *c)
     uint64_t lost = 0, first = 0;
     for (uint64_t i = 2; i <= c->last; i++) {
         bool listed = (c->listed[i / 8] >> i % 8 & 1) != 0;
-        if (listed && c->owner[i] != 0) {
+        /* Of the others' it was said when they were met. */
+        if (listed && c->owner[i] == 1 + ASH_TREE_FREE) {
             const char *tree = ash__census_tree_name(c->owner[i] - 1);
             ash__census_found(c, of_page(14, tree, i),
                               "page %llu of meta.mdb, %s: it is in use and listed as free",

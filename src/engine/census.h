@@ -27,6 +27,8 @@ typedef struct ash_census_finding {
     int db;
     ash_doc low, high;
     bool all_rows; /* of all databases: this is not the newest commit, or not all of it */
+    bool stale;    /* rows that are found there may be old ones, from stale_low to stale_high */
+    ash_doc stale_low, stale_high;
 } ash_census_finding;
 
 typedef struct ash_census_options {

@@ -38,7 +38,11 @@ const char *ash__census_tree_name(int tree)
     return tree == ASH_TREE_MAIN ? "databases" : ash__database_names[tree];
 }
 
-static void page_found(walk *w, uint64_t page, range r, const char *what)
+enum page_fault { PAGE_ASTRAY, PAGE_UNORDERED };
+
+/* A page that is not in order may hold all of its rows, at the wrong place; one that is astray may
+ * be of an earlier commit, with rows that look right. */
+static void page_found(walk *w, uint64_t page, range r, enum page_fault fault, const char *what)
 {
     bool is_rows = w->tree < ASH_DB_COUNT;
     ash_census_finding f = {.invariant = 2,
@@ -49,6 +53,9 @@ static void page_found(walk *w, uint64_t page, range r, const char *what)
                             .db = is_rows ? w->tree : -1,
                             .low = r.wide_low,
                             .high = r.wide_high,
+                            .stale = fault == PAGE_ASTRAY,
+                            .stale_low = r.low,
+                            .stale_high = r.high,
                             .all_rows = w->tree == ASH_TREE_MAIN && !w->is_walked};
     w->c->broken = true;
     ash__census_found(w->c, f, "page %llu of meta.mdb, %s: %s", (unsigned long long)page, f.tree,
@@ -59,7 +66,7 @@ static bool read_at(walk *w, uint64_t page, uint8_t *buf, size_t len, range r)
 {
     if (ash__file_read(w->c->fd, buf, len, (off_t)(page * w->c->page_bytes), NULL) == 0)
         return true;
-    page_found(w, page, r, "it cannot be read");
+    page_found(w, page, r, PAGE_ASTRAY, "it cannot be read");
     return false;
 }
 
@@ -68,15 +75,17 @@ static bool own(walk *w, uint64_t page, uint64_t count, range r)
 {
     ash_census *c = w->c;
     if (page < 2 || page > c->last || count > c->last - page + 1) {
-        page_found(w, page, r, "it is not among the file's pages");
+        page_found(w, page, r, PAGE_ASTRAY, "it is not among the file's pages");
         return false;
     }
     for (uint64_t i = page; i < page + count; i++) {
         if (c->owner[i] != 0) {
-            page_found(w, i, r, "it is in use elsewhere, too");
+            page_found(w, i, r, PAGE_ASTRAY, "it is in use elsewhere, too");
             return false;
         }
         c->owner[i] = (uint8_t)(1 + w->tree);
+        if (w->tree != ASH_TREE_FREE && (c->listed[i / 8] >> i % 8 & 1) != 0)
+            page_found(w, i, r, PAGE_ASTRAY, "it is in use and listed as free");
     }
     uint64_t before = c->report->pages;
     c->report->pages += count;
@@ -95,14 +104,14 @@ static uint64_t big_pages(walk *w, uint64_t page, uint32_t len, range r)
     uint64_t needed = ((uint64_t)ASH_PAGE_HEADER + len + w->c->page_bytes - 1) / w->c->page_bytes;
     uint8_t header[ASH_PAGE_HEADER];
     if (page < 2 || page > w->c->last) {
-        page_found(w, page, r, "it is not among the file's pages");
+        page_found(w, page, r, PAGE_ASTRAY, "it is not among the file's pages");
         return 0;
     }
     if (!read_at(w, page, header, sizeof header, r))
         return 0;
     if (ash__get_le64(header) != page || ash__page_le16(header + 10) != ASH_PAGE_OVERFLOW ||
         ash__get_le32(header + 12) < needed) {
-        page_found(w, page, r, "its header is damaged");
+        page_found(w, page, r, PAGE_ASTRAY, "its header is damaged");
         return 0;
     }
     return ash__get_le32(header + 12);
@@ -182,7 +191,8 @@ static void walk_page(walk *w, uint64_t number, uint32_t depth, range r)
     if (read_at(w, number, page, w->c->page_bytes, r)) {
         const char *what = ash__page_judge(&w->kind, number, page, is_leaf, r.low, r.high);
         if (what != NULL)
-            page_found(w, number, r, what);
+            page_found(w, number, r, ash__page_is_unordered(what) ? PAGE_UNORDERED : PAGE_ASTRAY,
+                       what);
         else if (is_leaf)
             walk_leaf(w, number, page, r);
         else
@@ -195,11 +205,13 @@ static void judge_numbers(walk *w, const uint8_t *root, uint64_t number)
 {
     range all = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
     if (ash__get_le64(root + ASH_TREE_ENTRIES) != w->entries)
-        page_found(w, number, all, "the tree has not as many rows as its root says");
+        page_found(w, number, all, PAGE_UNORDERED,
+                   "the tree has not as many rows as its root says");
     else if (ash__get_le64(root + ASH_TREE_BRANCHES) != w->branches ||
              ash__get_le64(root + ASH_TREE_LEAVES) != w->leaves ||
              ash__get_le64(root + ASH_TREE_OVERFLOWS) != w->overflows)
-        page_found(w, number, all, "the tree has not as many pages as its root says");
+        page_found(w, number, all, PAGE_UNORDERED,
+                   "the tree has not as many pages as its root says");
 }
 
 void ash__census_walk(ash_census *c, int tree, const uint8_t *root, ash_census_visit visit)
@@ -215,7 +227,7 @@ void ash__census_walk(ash_census *c, int tree, const uint8_t *root, ash_census_v
     c->broken = false;
     if (w.depth > ASH_TREE_DEPTH_MAX || (w.depth == 0) != (number == ASH_NO_PAGE) ||
         orders != (tree == ASH_TREE_FREE ? 8 : 0))
-        page_found(&w, number, all, "the description of the tree is damaged");
+        page_found(&w, number, all, PAGE_ASTRAY, "the description of the tree is damaged");
     else if (number != ASH_NO_PAGE)
         walk_page(&w, number, 1, all);
     w.is_walked = true;

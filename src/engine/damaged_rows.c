@@ -35,7 +35,15 @@ static bool set_end(ash_doc key, bool *has, uint16_t *len, uint8_t *bytes)
 
 void ash__damaged_rows_add_all(ash_damaged_rows *rows, int db)
 {
-    new_range(rows, db);
+    new_range(rows, db)->is_stale = true;
+}
+
+static void add_range(ash_damaged_rows *rows, int db, ash_doc low, ash_doc high, bool is_stale)
+{
+    ash_damaged_range *r = new_range(rows, db);
+    set_end(low, &r->has_low, &r->low_len, r->low);
+    set_end(high, &r->has_high, &r->high_len, r->high);
+    r->is_stale = is_stale;
 }
 
 void ash__damaged_rows_add(ash_damaged_rows *rows, const ash_census_finding *f)
@@ -46,9 +54,9 @@ void ash__damaged_rows_add(ash_damaged_rows *rows, const ash_census_finding *f)
         ash__damaged_rows_add_all(rows, f->all_rows ? -1 : f->db);
         return;
     }
-    ash_damaged_range *r = new_range(rows, f->db);
-    set_end(f->low, &r->has_low, &r->low_len, r->low);
-    set_end(f->high, &r->has_high, &r->high_len, r->high);
+    add_range(rows, f->db, f->low, f->high, false);
+    if (f->stale)
+        add_range(rows, f->db, f->stale_low, f->stale_high, true);
 }
 
 void ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *range)
@@ -75,6 +83,16 @@ bool ash__damaged_rows_meet(const ash_damaged_rows *rows, int db, ash_doc low, a
     return false;
 }
 
+bool ash__damaged_rows_are_stale(const ash_damaged_rows *rows, int db, ash_doc key)
+{
+    for (size_t i = 0; i < rows->count; i++) {
+        const ash_damaged_range *r = &rows->items[i];
+        if (r->is_stale && (r->db < 0 || (r->db == db && meets(r, key, key, true))))
+            return true;
+    }
+    return false;
+}
+
 void ash__damaged_rows_release(ash_damaged_rows *rows)
 {
     ash__free(rows->items);
@@ -85,7 +103,8 @@ void ash__damaged_rows_release(ash_damaged_rows *rows)
 
 /* Magic (8), checksum (8) of the document that follows:
  * {store: id, findings: n, structure: true or false, first: text,
- *  rows: [{db: name or "*", low: key, high: key}]}, without low or high where there is no end. */
+ *  rows: [{db: name or "*", low: key, high: key, stale: true or false}]}, without low or high where
+ * there is no end. */
 enum { SUM_AT = 8, DOC_AT = 16 };
 
 static void append_bytes(bson_t *doc, const char *name, const uint8_t *bytes, size_t len)
@@ -109,6 +128,7 @@ static void append_ranges(bson_t *doc, const ash_damaged_rows *rows)
             append_bytes(&range, "low", r->low, r->low_len);
         if (r->has_high)
             append_bytes(&range, "high", r->high, r->high_len);
+        BSON_APPEND_BOOL(&range, "stale", r->is_stale);
         bson_append_document_end(&list, &range);
     }
     bson_append_array_end(doc, &list);
@@ -180,6 +200,7 @@ static void take_range(ash_damaged_rows *rows, ash_doc doc)
         set_end(low, &r->has_low, &r->low_len, r->low);
     if (get_bytes(doc, "high", &high))
         set_end(high, &r->has_high, &r->high_len, r->high);
+    r->is_stale = ash__value_truthy(ash__doc_get(doc, "stale"));
 }
 
 static bool take_file(const ash_engine *e, const uint8_t *bytes, size_t len, ash_damage *damage,

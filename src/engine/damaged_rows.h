@@ -14,6 +14,7 @@ typedef struct ash_damaged_range {
     int db; /* -1: rows of all databases */
     uint16_t low_len, high_len;
     bool has_low, has_high;
+    bool is_stale;                               /* rows that are found there may be old ones */
     uint8_t low[ASH_KEY_MAX], high[ASH_KEY_MAX]; /* from low on, below high */
 } ash_damaged_range;
 
@@ -28,6 +29,8 @@ void ash__damaged_rows_add_all(ash_damaged_rows *rows, int db);
 /* May rows be missed between low and high, or, where both are the same bytes, with that key?  data
  * NULL: no end. */
 bool ash__damaged_rows_meet(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high);
+/* May a row that was found with the key be an old one? */
+bool ash__damaged_rows_are_stale(const ash_damaged_rows *rows, int db, ash_doc key);
 void ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *range);
 void ash__damaged_rows_release(ash_damaged_rows *rows);
 

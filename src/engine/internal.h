@@ -279,6 +279,8 @@ void ash__soundness_release(ash_engine *e);
 int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
                           ash_error *err);
 int ash__soundness_refuse(ash_engine *e, ash_error *err); /* ASH_ECORRUPT: e->unwritable */
+/* A row was found: ASH_ECORRUPT if it may be an old one. */
+int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, ash_error *err);
 /* If rc is ASH_LMDB_LOST, the pages are damaged, and there will be no other change. */
 void ash__soundness_heed(ash_engine *e, int rc);
 /* End a transaction that may change something, unless it is one that was lost. */

@@ -67,7 +67,8 @@ int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot read the metadata");
     ash_doc asked = {key, key_len};
-    return *found && has_sum(db, asked) ? 0 : ash__soundness_absent(v, db, asked, asked, err);
+    return *found && has_sum(db, asked) ? ash__soundness_found(v, db, asked, err)
+                                        : ash__soundness_absent(v, db, asked, asked, err);
 }
 
 int ash__row_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
@@ -143,7 +144,9 @@ int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size
     if (high.data != NULL && key_len > 0 && ash__bytes_compare(high, low) < 0)
         return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order (%s)",
                          ash__database_names[db]);
-    return result == 0 ? ash__soundness_absent(v, db, low, high, err) : result;
+    if (result == 0)
+        result = ash__soundness_absent(v, db, low, high, err);
+    return result == 0 && *found ? ash__soundness_found(v, db, high, err) : result;
 }
 
 int ash__row_last(const ash_view *v, enum ash_database db, MDB_val *key, MDB_val *value,
@@ -153,7 +156,9 @@ int ash__row_last(const ash_view *v, enum ash_database db, MDB_val *key, MDB_val
     ash_doc low = {NULL, 0}, high = {NULL, 0};
     if (result == 0 && *found)
         low = (ash_doc){key->mv_data, key->mv_size};
-    return result == 0 ? ash__soundness_absent(v, db, low, high, err) : result;
+    if (result == 0)
+        result = ash__soundness_absent(v, db, low, high, err);
+    return result == 0 && *found ? ash__soundness_found(v, db, low, err) : result;
 }
 
 int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,

@@ -4,6 +4,8 @@
 #include "base/buffer.h"
 #include "engine/page_format.h"
 
+static const char unordered[] = "its keys are out of order";
+
 /* The list of free pages has numbers of the machine for keys. */
 static int compare(const ash_page_kind *k, ash_doc a, ash_doc b)
 {
@@ -74,12 +76,17 @@ static const char *judge_order(const ash_page_kind *k, const uint8_t *page, bool
         int order = before.data == NULL ? 1 : compare(k, key, before);
         bool first = is_leaf && before.data == low.data;
         if (key.len == 0 || order < 0 || (order == 0 && !first))
-            return "its keys are out of order";
+            return unordered;
         before = key;
     }
     if (high.data != NULL && before.data != NULL && compare(k, before, high) >= 0)
-        return "its keys are out of order";
+        return unordered;
     return NULL;
+}
+
+bool ash__page_is_unordered(const char *what)
+{
+    return what == unordered;
 }
 
 const char *ash__page_judge(const ash_page_kind *k, uint64_t number, const uint8_t *page,

@@ -22,6 +22,8 @@ typedef struct ash_page_kind {
 const char *ash__page_judge(const ash_page_kind *k, uint64_t number, const uint8_t *page,
                             bool is_leaf, ash_doc low, ash_doc high);
 
+bool ash__page_is_unordered(const char *what); /* that is all that was said of it */
+
 /* Of a page that was judged: a node and its key. */
 const uint8_t *ash__page_node(const uint8_t *page, uint32_t i, ash_doc *key);
 

@@ -7,11 +7,16 @@
 
 /* What both kinds of scan share, and scans of records. */
 
+static enum ash_database database_of(const ash_scan *s)
+{
+    return s->index != NULL ? ASH_DB_INDEX : ASH_DB_RECORDS;
+}
+
 /* Cursors of the writer do not outlive a call: its transactions nest and end under them.  There
  * every call begins anew behind the last hit. */
 int ash__scan_enter(ash_scan *s, ash_error *err)
 {
-    enum ash_database db = s->index != NULL ? ASH_DB_INDEX : ASH_DB_RECORDS;
+    enum ash_database db = database_of(s);
     if (s->cursor != NULL)
         return 0;
     int rc = ash__lmdb_cursor_open(s->view->txn, s->view->engine->dbi[db], &s->cursor);
@@ -84,8 +89,7 @@ static int judge_step(const ash_scan *s, bool back, ash_doc from, bool found, co
         stop = high;
     if (stop.data != NULL && ash__bytes_compare(begin, stop) >= 0)
         return 0;
-    return ash__soundness_absent(s->view, s->index != NULL ? ASH_DB_INDEX : ASH_DB_RECORDS, begin,
-                                 stop, err);
+    return ash__soundness_absent(s->view, database_of(s), begin, stop, err);
 }
 
 int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
@@ -104,8 +108,12 @@ int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, 
     if (*found && op == MDB_SET_RANGE &&
         ash__bytes_compare((ash_doc){key->mv_data, key->mv_size}, asked) < 0)
         return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order");
-    return judge ? judge_step(s, op == MDB_PREV || op == MDB_LAST, before.key, *found, key, err)
-                 : 0;
+    if (!judge)
+        return 0;
+    int result = judge_step(s, op == MDB_PREV || op == MDB_LAST, before.key, *found, key, err);
+    return result == 0 && *found ? ash__soundness_found(s->view, database_of(s),
+                                                        (ash_doc){key->mv_data, key->mv_size}, err)
+                                 : result;
 }
 
 /* The last entry before the key. */

@@ -164,6 +164,22 @@ int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, 
                      ash__database_names[db]);
 }
 
+int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, ash_error *err)
+{
+    ash_engine *e = v->engine;
+    if (!atomic_load(&e->damaged) || v->sees_all)
+        return 0;
+    ash__mutex_lock(&e->damage_lock);
+    bool stale = e->damaged_rows != NULL && ash__damaged_rows_are_stale(e->damaged_rows, db, key);
+    ash__mutex_unlock(&e->damage_lock);
+    if (!stale)
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT,
+                     "the metadata is damaged, and what is asked for may be an old state (%s); "
+                     "`ashlar check` says more",
+                     ash__database_names[db]);
+}
+
 void ash__soundness_heed(ash_engine *e, int rc)
 {
     ash_damage found = {.findings = 1, .structure = true};
