@@ -89,12 +89,16 @@ bool ash__cond_wait_until(ash_cond *c, ash_mutex *m, int64_t deadline_ms)
 
 int ash__thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *arg)
 {
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP};
     sigset_t all, before;
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     if (stack_bytes > 0)
         pthread_attr_setstacksize(&attr, stack_bytes);
     sigfillset(&all);
+    /* What a thread does to itself: blocked, a fault would end the process whatever handles it. */
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
+        sigdelset(&all, own[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int result = pthread_create(out, &attr, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

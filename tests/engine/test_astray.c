@@ -4,9 +4,11 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 #include <signal.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +78,33 @@ static void test_engine_astray__an_unreadable_payload_costs_itself(void **state)
 }
 
 /* ---- the handler ---- */
+
+static void touch_nothing(void *ctx)
+{
+    (void)*(volatile char *)ctx;
+}
+
+static void *try_in_thread(void *page)
+{
+    return ash__fault_try(touch_nothing, page) ? NULL : page;
+}
+
+/* Threads of the library let no other signal in. */
+static void test_engine_astray__in_any_thread(void **state)
+{
+    pthread_t thread;
+    void *result = NULL;
+    (void)state;
+    need_faults();
+    void *page = mmap(NULL, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(page != MAP_FAILED);
+    ash__faults_enable();
+    assert_int_equal(ash__thread_start(&thread, 0, try_in_thread, page), 0);
+    pthread_join(thread, &result);
+    ash__faults_disable();
+    assert_ptr_equal(result, page);
+    munmap(page, PAGE);
+}
 
 static void raise_fault(void *ctx)
 {
@@ -160,6 +189,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_engine_astray__an_unreadable_payload_costs_itself,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test(test_engine_astray__tries_nest),
+        cmocka_unit_test(test_engine_astray__in_any_thread),
         cmocka_unit_test(test_engine_astray__other_faults_are_passed_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
