@@ -211,10 +211,10 @@ case_expired_files_that_are_damaged() {
     sleep 1.5
     expect_status 3 a sweep
     grep -q '1 expired' "$scratch/out"
-    grep -q 'a wrong checksum' "$scratch/err"
+    grep -q '1 expired file could not be deleted' "$scratch/err"
     # Expired, it is not listed; but it stays, and is told of again.
     expect_status 3 a sweep
-    grep -q 'a wrong checksum' "$scratch/err"
+    grep -q '1 expired file could not be deleted' "$scratch/err"
     ! grep -q '1 expired' "$scratch/out"
 }
 
