@@ -20,8 +20,7 @@
  *
  * What is read is what was written, or an error, or (where LMDB cannot find its way any more)
  * missing; never something else.  Whatever makes a read fail is found by check as well.  Changes of
- * bytes that mean nothing may go unnoticed.  LMDB does not guard its pages, so that a process which
- * only opens and reads may die of one: such deaths are counted and named, but are no failure.
+ * bytes that mean nothing may go unnoticed.  No process dies of one.
  *
  * usage: flip [--seed N] [--flips N] [--steps N]
  *        flip --aim meta [--seed N] [--flips N] [--jobs N] [--seconds N]
@@ -177,7 +176,8 @@ static void one_flip(run *r, int number)
     flip(path, offset, bits);
     r->read[kind][seen]++;
     r->check[kind][found]++;
-    if (seen == OUTCOME_WRONG || (seen != OUTCOME_GOOD && found == OUTCOME_GOOD)) {
+    if (seen == OUTCOME_WRONG || seen == OUTCOME_DIED || found == OUTCOME_DIED ||
+        (seen != OUTCOME_GOOD && found == OUTCOME_GOOD)) {
         fprintf(stderr, "# %s: reading: %s; check: %s\n", what, outcome_names[seen],
                 outcome_names[found]);
         r->bad++;

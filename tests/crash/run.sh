@@ -33,6 +33,7 @@ recorded="--record $here/ash-record.so --workload $here/crash-workload"
 }
 [ "$kills" = 0 ] || try "$here/crash-kill" --kills "$kills" --seed "$seed"
 [ "$flips" = 0 ] || try "$here/crash-flip" --flips "$flips" --seed "$seed"
+[ "$flips" = 0 ] || try "$here/crash-flip" --aim meta --flips "$flips" --seed "$seed" --ashlar "$here/../../ashlar"
 ASH_FAULTS_ALL=1
 export ASH_FAULTS_ALL
 try "$here/../faults/faults-io"
