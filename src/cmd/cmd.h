@@ -115,6 +115,11 @@ void ash__cmd_print_size(char *buf, size_t size, int64_t bytes); /* "1.2 GiB" */
 /* Write to standard output, past its buffer; an ash_output's write, whose ctx is not used.  Ends
  * with ASH_EINTERRUPTED when the reader does not read and somebody interrupts. */
 int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err);
+/* Directly after a print to standard output: if that failed, its errno is kept for
+ * ash__cmd_finish_output(), which may come after much else has set another. */
+void ash__cmd_keep_output_error(void);
+/* In place of fflush(stdout); false: it failed, and why is kept. */
+bool ash__cmd_flush_output(void);
 /* Does nobody read standard output any more?  What is left to say is for nobody, then. */
 bool ash__cmd_reader_gone(void);
 /* Flush standard output; a full disk there is an error too, a reader that went away is not. */

@@ -23,6 +23,7 @@ static void print_found(const ash_cmd *cmd, const ash_file *file)
                                                                         : "(no name)");
         char *id = ash__cmd_id_text(ash_file_id(file));
         printf("%s  %s\n", id, name);
+        ash__cmd_keep_output_error();
         ash__free(id);
         ash__free(name);
     }

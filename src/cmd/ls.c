@@ -53,6 +53,7 @@ static void print_long(const ash_file *f, const char *name, bool human)
     else
         snprintf(size, sizeof size, "%" PRId64, ash_file_length(f));
     printf("%*s  %s  %-24s  %s\n", human ? 10 : 14, size, date, id, name);
+    ash__cmd_keep_output_error();
     ash__free(id);
 }
 
@@ -73,6 +74,7 @@ static int print_file(void *ctx, const ash_file *f)
         print_long(f, name, l->args->values[HUMAN] != NULL);
     else
         printf("%s\n", name);
+    ash__cmd_keep_output_error();
     ash__free(name);
     return ferror(stdout) ? ASH_EXIT_OTHER : 0; /* nobody reads on, or the disk is full */
 }
@@ -87,6 +89,8 @@ static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
         return result;
     result = ash__cmd_each_file(cmd, bucket, name, scope, args->values[ALL] != NULL, print_file,
                                 &listing, err);
+    if (result > 0 && ferror(stdout))
+        result = 0; /* ash__cmd_finish_output() says so, and why */
     if (result == 0 && !listing.any)
         ash__cmd_note_missing(cmd, bucket);
     if (result == 0 && !listing.any && name[0] != 0 && strcmp(name, ".") != 0)

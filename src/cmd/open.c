@@ -44,7 +44,7 @@ void ash__cmd_close_store(ash_store *store)
     for (size_t i = 0; store != NULL && i < ASH_ARRAY_LEN(opened); i++) {
         if (opened[i].store != store)
             continue;
-        fflush(stdout);
+        (void)ash__cmd_flush_output();
         ash__guests_end(opened[i].guests);
         opened[i].store = NULL;
     }

@@ -17,10 +17,30 @@
 
 enum { SHOWN_MAX = 300 };
 
+/* Why the first write to standard output failed: stdio remembers no more than that one did. */
+static atomic_int output_errno;
+
+void ash__cmd_keep_output_error(void)
+{
+    int none = 0, reason = errno;
+    if (ferror(stdout))
+        atomic_compare_exchange_strong(&output_errno, &none, reason);
+}
+
+bool ash__cmd_flush_output(void)
+{
+    bool good = fflush(stdout) == 0;
+    if (!good)
+        ash__cmd_keep_output_error();
+    return good;
+}
+
 static void print_json(FILE *to, const bson_t *object)
 {
     char *text = ash__cmd_json_text(object);
     fprintf(to, "%s\n", text);
+    if (to == stdout)
+        ash__cmd_keep_output_error();
     ash__free(text);
 }
 
@@ -187,6 +207,7 @@ void ash__cmd_say(const ash_cmd *cmd, const char *format, ...)
     char *shown = ash__cmd_format_printable(format, args);
     va_end(args);
     puts(shown);
+    ash__cmd_keep_output_error();
     ash__free(shown);
 }
 
@@ -216,8 +237,8 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
 {
     const char *at = data;
     (void)ctx;
-    if (fflush(stdout) != 0)
-        return ash__fail_errno(err, errno, "cannot write to standard output");
+    if (!ash__cmd_flush_output())
+        return ash__fail_errno(err, atomic_load(&output_errno), "cannot write to standard output");
     /* What stdio would try again after a signal comes back from write() to us. */
     while (len > 0) {
         ssize_t put = write(STDOUT_FILENO, at, len);
@@ -238,14 +259,15 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code)
 {
     ash_error err = ASH_ERROR_INIT;
-    bool failed = fflush(stdout) != 0 || ferror(stdout);
-    int reason = errno;
+    bool failed = !ash__cmd_flush_output() || ferror(stdout);
+    int reason = atomic_load(&output_errno);
     if (failed && ash__cmd_reader_gone())
         return ASH_EXIT_PIPE;
     /* Whoever failed has said so already, most likely about this very stream. */
     if (!failed || exit_code != 0)
         return exit_code;
     err.code = reason == ENOSPC ? ASH_ENOSPC : ASH_EIO;
-    snprintf(err.text, sizeof err.text, "cannot write to standard output: %s", strerror(reason));
+    snprintf(err.text, sizeof err.text, "cannot write to standard output%s%s",
+             reason != 0 ? ": " : "", reason != 0 ? strerror(reason) : "");
     return ash__cmd_fail(cmd, NULL, &err);
 }

@@ -157,7 +157,7 @@ static void announce(const ash_cmd *cmd, const ash_server *server)
             printf("mongodb://%s/\n", addresses[i]);
         }
     }
-    fflush(stdout);
+    (void)ash__cmd_flush_output();
 }
 
 static void wait_for_signal(void)

@@ -104,6 +104,7 @@ static void print_database(const char *data, const char *stored, int64_t documen
 {
     char *shown = ash__cmd_printable(name);
     printf("%12s  %12s  %10" PRId64 "  %s\n", data, stored, documents, shown);
+    ash__cmd_keep_output_error();
     ash__free(shown);
 }
 

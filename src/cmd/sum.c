@@ -78,6 +78,7 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
     } else if (result == 0) {
         char *shown = ash__cmd_printable(word);
         printf("%s  %s\n", hex, shown);
+        ash__cmd_keep_output_error();
         ash__free(shown);
     }
     ash_file_free(file);

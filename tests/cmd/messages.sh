@@ -1,0 +1,59 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# What goes wrong for somebody new to the command: what it says then, its exit status, and that nothing is left behind.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+a() {
+    "$ASHLAR" -s "$store" "$@"
+}
+
+# says STATUS PATTERN COMMAND…: it ends so, and an error that is like this is on standard error.
+says() {
+    status=$1 pattern=$2
+    shift 2
+    expect_status "$status" "$@"
+    grep -q -e "$pattern" "$scratch/err" && return 0
+    sed 's/^/# said: /' "$scratch/err" >&2
+    return 1
+}
+
+# Its standard output takes nothing: the exit status is in $got.
+to_full() {
+    got=0
+    "$@" >/dev/full 2>"$scratch/err" || got=$?
+    [ "$got" = 8 ] && grep -q 'cannot write to standard output: No space left on device' "$scratch/err" && return 0
+    echo "# $got: $*" >&2
+    cat "$scratch/err" >&2
+    return 1
+}
+
+case_full_standard_output() {
+    [ -c /dev/full ] || skip "no /dev/full"
+    a -q put "$0" --name file
+    start_server "$store"
+    for served in yes no; do
+        to_full a ls
+        to_full a ls -l
+        to_full a --json ls
+        to_full a find '{}'
+        to_full a df
+        to_full a stat file
+        to_full a sum file
+        [ $served = no ] || stop_server
+    done
+}
+
+# More than the buffer of standard output holds, so that a print fails in the middle of the work.
+case_full_standard_output_in_the_middle() {
+    [ -c /dev/full ] || skip "no /dev/full"
+    name=$(printf 'long%.0s' $(seq 50))
+    mkdir "$scratch/in"
+    for i in $(seq 60); do : >"$scratch/in/$name$i"; done
+    a -q put -r "$scratch/in"
+    to_full a ls
+    to_full a ls -l
+    to_full a --json ls
+    to_full a find '{}'
+}
+
+run_cases
