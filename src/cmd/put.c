@@ -5,9 +5,12 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum {
     RECURSIVE,
@@ -195,6 +198,38 @@ static int open_target(ash_put *p, ash_store **store, ash_error *err)
     return result == 0 && *store != NULL ? ash_bucket_open(*store, &opts, &p->bucket, err) : result;
 }
 
+/* Can it be read, as far as that is seen without opening it?  Who opens a pipe and closes it takes
+ * its writer's only reader away. */
+static int check_local(const ash_put *p, const char *path, ash_error *err)
+{
+    struct stat st;
+    if (strcmp(path, "-") == 0)
+        return 0;
+    if (stat(path, &st) != 0 || faccessat(AT_FDCWD, path, R_OK, AT_EACCESS) != 0)
+        return ash__fail_errno(err, errno, "cannot open %s", path);
+    if (S_ISDIR(st.st_mode) && !p->recursive)
+        return ash__fail(err, ASH_EINVAL, "is a folder; put -r keeps folders");
+    return 0;
+}
+
+/* No store is made for mistyped names alone. */
+static int check_locals(const ash_put *p, const ash_cmd_args *args, int count)
+{
+    int status = ASH_EXIT_OK;
+    if (p->cmd->dry_run || ash__cmd_store_is_there(p->cmd))
+        return ASH_EXIT_OK;
+    for (int i = 0; i < count; i++) {
+        if (check_local(p, args->words[i], NULL) == 0)
+            return ASH_EXIT_OK;
+    }
+    for (int i = 0; i < count; i++) {
+        ash_error err = ASH_ERROR_INIT;
+        if (check_local(p, args->words[i], &err) != 0)
+            status = ash__cmd_fail(p->cmd, args->words[i], &err);
+    }
+    return status != ASH_EXIT_OK && count > 1 ? ASH_EXIT_PARTIAL : status;
+}
+
 static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
 {
     ash_put p = {.cmd = cmd};
@@ -208,6 +243,8 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
         status = fill_options(&p, args, &metadata);
     if (status == 0)
         status = fill_id(&p, args, count);
+    if (status == 0)
+        status = check_locals(&p, args, count);
     if (status == 0 && open_target(&p, &store, &err) != 0)
         status = ash__cmd_fail(cmd, NULL, &err);
     if (status == 0) {
