@@ -123,16 +123,19 @@ int ash__cmd_has_collection(ash_store *store, const char *db, const char *bucket
     return visit_database(&only, store, db, suffix, count_name, there, err);
 }
 
-void ash__cmd_note_missing(const ash_cmd *cmd, ash_bucket *bucket)
+int ash__cmd_check_named(const ash_cmd *cmd, ash_bucket *bucket, ash_error *err)
 {
     bool there = true;
     if (cmd->bucket == NULL && !ash__cmd_names_database(cmd))
-        return;
+        return 0;
     const char *db = ash_bucket_db(bucket), *name = ash_bucket_name(bucket);
-    int result =
-        ash__cmd_has_collection(ash_bucket_store(bucket), db, name, ".files", &there, NULL);
-    if (result == 0 && !there)
-        ash__cmd_note(cmd, "there is no bucket %s in database %s", name, db);
+    int result = ash__cmd_has_collection(ash_bucket_store(bucket), db, name, ".files", &there, err);
+    if (result != 0 || there)
+        return result;
+    if (cmd->bucket != NULL || cmd->db != NULL)
+        return ash__fail(err, ASH_ENOTFOUND, "there is no bucket %s in database %s", name, db);
+    ash__cmd_note(cmd, "there is no bucket %s in database %s", name, db);
+    return 0;
 }
 
 /* The one that is named, or all. */

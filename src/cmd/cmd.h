@@ -266,8 +266,9 @@ int ash__cmd_each_collection(const ash_cmd *cmd, ash_store *store, ash_cmd_colle
 /* Is there a collection BUCKET.suffix? */
 int ash__cmd_has_collection(ash_store *store, const char *db, const char *bucket,
                             const char *suffix, bool *there, ash_error *err);
-/* Nothing was found: a note when that is because -b or -d names what does not exist. */
-void ash__cmd_note_missing(const ash_cmd *cmd, ash_bucket *bucket);
+/* Nothing was found: ASH_ENOTFOUND when that is because -b or -d names what does not exist; for a
+ * database that only the URI names, which may be a new one, a note. */
+int ash__cmd_check_named(const ash_cmd *cmd, ash_bucket *bucket, ash_error *err);
 
 /* ---- what a server does in the background (chore.c) ---- */
 

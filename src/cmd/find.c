@@ -83,8 +83,8 @@ static int find(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
     if (status == 0)
         status = print_all(cmd, bucket, cursor, &count, err);
     if (status == 0 && count == 0) {
-        ash__cmd_note_missing(cmd, bucket);
-        status = ash_error_exit_code(ASH_ENOTFOUND);
+        status = ash__cmd_check_named(cmd, bucket, err);
+        status = status != 0 ? status : ash_error_exit_code(ASH_ENOTFOUND);
     }
     ash_cursor_free(cursor);
     bson_destroy(&filter);

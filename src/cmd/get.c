@@ -248,10 +248,10 @@ static int get_many(struct get *g, const char *name, enum ash_cmd_scope scope, c
     bool damaged = result == ASH_EPARTIAL;
     if (damaged)
         result = 0; /* the second run reports them */
+    if (result == 0 && !damaged && g->total_items == 0)
+        result = ash__cmd_check_named(g->cmd, g->bucket, err);
     if (result == 0 && !damaged && g->total_items == 0 && strcmp(name, ".") != 0)
         result = ash__cmd_no_such(name, scope, err);
-    if (result == 0 && g->total_items == 0)
-        ash__cmd_note_missing(g->cmd, g->bucket);
     ash__progress_set_total(g->progress, g->total_bytes, g->total_items);
     if (result == 0 && !g->cmd->dry_run)
         result = open_root(g, folder, err);

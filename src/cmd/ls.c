@@ -92,7 +92,7 @@ static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
     if (result > 0 && ferror(stdout))
         result = 0; /* ash__cmd_finish_output() says so, and why */
     if (result == 0 && !listing.any)
-        ash__cmd_note_missing(cmd, bucket);
+        result = ash__cmd_check_named(cmd, bucket, err);
     if (result == 0 && !listing.any && name[0] != 0 && strcmp(name, ".") != 0)
         result = ash__cmd_no_such(name, scope, err);
     return result;

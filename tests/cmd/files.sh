@@ -413,9 +413,9 @@ case_buckets_and_databases_are_apart() {
 
 case_what_does_not_exist_is_named() {
     for words in 'ls' 'get -r .'; do
-        expect_status 0 a -d nowhere -b none $words
+        expect_status 4 a -d nowhere -b none $words
         grep -q 'there is no bucket none in database nowhere' "$scratch/err"
-        expect_status 0 a -b none $words
+        expect_status 4 a -b none $words
         grep -q 'there is no bucket none in database test' "$scratch/err"
     done
     expect_status 4 a -b none find '{}'

@@ -56,4 +56,28 @@ case_full_standard_output_in_the_middle() {
     to_full a find '{}'
 }
 
+case_failed_put_makes_no_store() {
+    new=$scratch/new
+    mkdir "$scratch/folder"
+    says 4 'cannot open nosuch: No such file' "$ASHLAR" -s "$new" put nosuch
+    says 3 'cannot open other' "$ASHLAR" -s "$new" put nosuch other third/
+    says 4 'cannot open nosuch' "$ASHLAR" -s "$new" put -r nosuch
+    says 2 'put -r keeps folders' "$ASHLAR" -s "$new" put "$scratch/folder"
+    [ ! -e "$new" ]
+    ! grep -q 'made a new store' "$scratch/err"
+    # One that is there is kept all the same.
+    says 3 'made a new store' "$ASHLAR" -s "$new" put nosuch "$0" there/
+    [ "$("$ASHLAR" -s "$new" ls)" = "there/$(basename "$0")" ]
+}
+
+case_named_bucket_or_database_that_is_not_there() {
+    a -q init
+    expect_status 0 a ls
+    says 4 'there is no bucket nosuch in database test' a -b nosuch ls
+    says 4 'there is no bucket fs in database nosuchdb' a -d nosuchdb ls
+    says 4 'there is no bucket nosuch' a -b nosuch find '{}'
+    says 4 'there is no bucket nosuch' a -b nosuch get -r . "$scratch/none"
+    [ ! -e "$scratch/none" ]
+}
+
 run_cases
