@@ -26,7 +26,7 @@ bool ash__cmd_json(const char *text, bson_t *out, bson_error_t *reason)
     bson_init(out);
     bson_json_reader_t *reader = bson_json_data_reader_new(false, 0);
     bson_json_data_reader_ingest(reader, (const uint8_t *)text, strlen(text));
-    bson_set_error(reason, BSON_ERROR_JSON, 0, "it is not { … }");
+    bson_set_error(reason, BSON_ERROR_JSON, 0, "it must be { … }");
     bool good =
         text[strspn(text, " \t\r\n")] == '{' && bson_json_reader_read(reader, out, reason) == 1;
     if (good) {
@@ -117,6 +117,8 @@ char *ash__cmd_target_name(const char *name, const char *was, ash_error *err)
 int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *err)
 {
     memset(out, 0, sizeof *out);
+    if (text[0] == 0)
+        return ash__fail(err, ASH_EINVAL, "a name cannot be empty");
     if (strncmp(text, "id:", 3) == 0)
         return parse_id(text + 3, &out->id, err);
     int result = ash__cmd_check_name(text, err);

@@ -105,7 +105,8 @@ static int run_backup(ash_cmd *cmd, const ash_cmd_args *args)
     /* The variable that was to name it is not set; the current folder was hardly meant. */
     if (args->words[0][0] == 0)
         return ash__cmd_usage(cmd, "the name of the backup's folder cannot be empty");
-    return ash__cmd_with_store(cmd, ASH_CMD_READ, args, back_up);
+    int status = ash__cmd_refuse_address(cmd);
+    return status != 0 ? status : ash__cmd_with_store(cmd, ASH_CMD_READ, args, back_up);
 }
 
 const ash_cmd_verb ash__cmd_backup = {
@@ -117,7 +118,8 @@ const ash_cmd_verb ash__cmd_backup = {
                "store: then only what has\n"
                "changed is written.  The store is checked first, and afterwards the copy, which is "
                "a store itself.  When the\n"
-               "store is damaged, DEST is left as it was; without --replace, also when the store "
+               "store is damaged, DEST is left as it was, and an empty one empty; without "
+               "--replace, also when the store "
                "was set back to an older state,\n"
                "or DEST was changed on its own.  While a backup is being written, and after one "
                "that was interrupted, DEST does\n"

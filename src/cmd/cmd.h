@@ -145,6 +145,9 @@ char *ash__cmd_store_uri(const ash_cmd *cmd);
 char *ash__cmd_store_folder(const ash_cmd *cmd);
 /* The folder before anything is opened; NULL with err filled, by refusal for a deployment. */
 char *ash__cmd_need_folder(const ash_cmd *cmd, const char *refusal, ash_error *err);
+/* A verb that works on a folder alone: ASH_EXIT_USAGE for an address (unless of a socket in the
+ * file system), else 0. */
+int ash__cmd_refuse_address(const ash_cmd *cmd);
 /* The user's folder, an absolute path; the caller frees.  NULL: there is none. */
 char *ash__cmd_home(void);
 int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store,
@@ -238,6 +241,10 @@ enum ash_cmd_scope {
 int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *name,
                        enum ash_cmd_scope scope, bool all_revisions,
                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
+/* Where there is no file of the name (result is ASH_ENOTFOUND) but a folder: err says so, and what
+ * to do.  Returns result. */
+int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name, int result,
+                            ash_error *err);
 /* There was none: ASH_ENOTFOUND. */
 int ash__cmd_no_such(const char *name, enum ash_cmd_scope scope, ash_error *err);
 /* The same for the files that a filter finds. */

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/text.h"
 
 #include <string.h>
 
@@ -204,4 +205,30 @@ int ash__cmd_no_such(const char *name, enum ash_cmd_scope scope, ash_error *err)
         return ash__fail(err, ASH_ENOTFOUND, "no file's name begins with %s", name);
     return ash__fail(err, ASH_ENOTFOUND,
                      "no file and no folder is named %s (--prefix finds what begins so)", name);
+}
+
+static int stop_at_first(void *ctx, const ash_file *f)
+{
+    (void)f;
+    *(bool *)ctx = true;
+    return ASH_EXIT_OTHER;
+}
+
+int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name, int result,
+                            ash_error *err)
+{
+    bool any = false;
+    ash_error ignored = ASH_ERROR_INIT;
+    size_t len = strlen(name);
+    if (result != ASH_ENOTFOUND || len == 0 || ash__text_good(name, len) != len)
+        return result;
+    char *below = ash__sprintf("%s%s", name, name[len - 1] == '/' ? "" : "/");
+    (void)ash__cmd_each_file(NULL, b, below, ASH_CMD_PREFIX, true, stop_at_first, &any, &ignored);
+    ash__free(below);
+    if (!any)
+        return result;
+    const char *verb = cmd->verb != NULL ? cmd->verb->name : "";
+    bool whole = strcmp(verb, "get") == 0 || strcmp(verb, "rm") == 0;
+    return ash__fail(err, ASH_ENOTFOUND, "%s is a folder; %s%s %s", name, whole ? verb : "ls",
+                     whole ? " -r" : "", whole ? "takes all of it" : "shows what is in it");
 }

@@ -63,7 +63,7 @@ static int parse_json(const ash_cmd *cmd, const char *what, const char *text, bs
     }
     if (ash__cmd_json(text, out, &reason))
         return 0;
-    return ash__cmd_usage(cmd, "%s is no JSON document: %s", what, reason.message);
+    return ash__cmd_usage(cmd, "%s is not a JSON document: %s", what, reason.message);
 }
 
 static int find(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)

@@ -279,7 +279,8 @@ static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
         result = get_many(&g, args->words[0], prefix ? ASH_CMD_PREFIX : ASH_CMD_FOLDER,
                           local != NULL ? local : ".", &err);
     else if (result == 0)
-        result = get_one(&g, args->words[0], local, &err);
+        result = ash__cmd_explain_folder(cmd, g.bucket, args->words[0],
+                                         get_one(&g, args->words[0], local, &err), &err);
     ash__progress_free(g.progress);
     if (result < 0)
         result = ash__cmd_fail(cmd, args->words[0], &err);

@@ -206,8 +206,8 @@ static int say_none(const ash_cmd *cmd, const char *word, const struct shown *s,
     if (s->count == 0 && word != NULL)
         return ash__fail(err, ASH_ENOTFOUND, "nobody ever took a lock of that name");
     if (s->count == 0 && s->left_out > 0)
-        ash__cmd_note(cmd, "no lock is held or waited for; --all shows %" PRId64 " more",
-                      s->left_out);
+        ash__cmd_note(cmd, "no lock is held or waited for; --all shows %" PRId64 " that %s free",
+                      s->left_out, s->left_out == 1 ? "is" : "are");
     return 0;
 }
 

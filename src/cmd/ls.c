@@ -3,6 +3,7 @@
 #include "cmd/verbs.h"
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -94,7 +95,12 @@ static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
     if (result == 0 && !listing.any)
         result = ash__cmd_check_named(cmd, bucket, err);
     if (result == 0 && !listing.any && name[0] != 0 && strcmp(name, ".") != 0)
-        result = ash__cmd_no_such(name, scope, err);
+        result = strchr(name, '*') != NULL && scope == ASH_CMD_FOLDER
+                     ? ash__fail(err, ASH_ENOTFOUND,
+                                 "no file and no folder is named %s, and there are no wildcards: "
+                                 "--prefix %.*s lists what begins so",
+                                 name, (int)strcspn(name, "*"), name)
+                     : ash__cmd_no_such(name, scope, err);
     return result;
 }
 

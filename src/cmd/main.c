@@ -248,7 +248,7 @@ static int run_verb(struct parser *p)
         return p->help ? status : ASH_EXIT_USAGE;
     }
     if (p->cmd->dry_run && !verb->has_dry_run)
-        return ash__cmd_usage(p->cmd, "%s has no dry run", verb->name);
+        return ash__cmd_usage(p->cmd, "%s does not take -n (--dry-run)", verb->name);
     if (p->args->count < verb->min_words)
         return ash__cmd_usage(p->cmd, "too few arguments: ashlar %s %s", verb->name,
                               verb->synopsis);

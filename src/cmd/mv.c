@@ -86,6 +86,7 @@ static int move(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
         result = rename_one(bucket, &from, to, err);
     if (result == 0)
         report(cmd, args->words[0], to);
+    result = ash__cmd_explain_folder(cmd, bucket, args->words[0], result, err);
     ash__cmd_address_release(&from);
     ash__free(to);
     return result;

@@ -126,6 +126,20 @@ char *ash__cmd_need_folder(const ash_cmd *cmd, const char *refusal, ash_error *e
     return folder;
 }
 
+int ash__cmd_refuse_address(const ash_cmd *cmd)
+{
+    char *uri = ash__cmd_store_uri(cmd);
+    bool refused = uri != NULL && strncmp(uri, "mongodb", 7) == 0 && strstr(uri, "://") != NULL &&
+                   strstr(uri, "%2F") == NULL && strstr(uri, "%2f") == NULL;
+    const char *verb = cmd->verb->name;
+    ash__free(uri);
+    return !refused ? 0
+                    : ash__cmd_usage(cmd,
+                                     "%s needs the store's folder (ashlar -s FOLDER %s), not a "
+                                     "mongodb:// address",
+                                     verb, verb);
+}
+
 /* A folder whose parent is missing is most likely mistyped: do not build a tree there. */
 static int check_parent(const char *uri, ash_error *err)
 {
@@ -377,6 +391,7 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
         ash__cmd_trace(cmd, 2, "%s: %s", args->words[i], result == 0 ? "done" : "failed");
         if (result == 0)
             continue;
+        ash__cmd_explain_folder(cmd, bucket, args->words[i], result, &err);
         int item_status = ash__cmd_fail(cmd, args->words[i], &err);
         if (item_status == ASH_EXIT_PIPE)
             return item_status;

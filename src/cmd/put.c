@@ -109,6 +109,9 @@ static int split_words(const ash_cmd *cmd, const ash_cmd_args *args, int *count,
     for (int i = 0; i < *count; i++) {
         if (strcmp(args->words[i], "-") == 0 && (*name == NULL || args->values[RECURSIVE] != NULL))
             return ash__cmd_usage(cmd, "standard input needs a name: put - NAME");
+        if (strcmp(args->words[i], "-") == 0 && args->values[RESUME] != NULL)
+            return ash__cmd_usage(cmd, "--resume needs a local file: standard input cannot be read "
+                                       "again");
     }
     return 0;
 }
@@ -129,7 +132,7 @@ static int fill_options(ash_put *p, const ash_cmd_args *args, bson_t *metadata)
     if (status == 0 && args->values[METADATA] != NULL) {
         bson_destroy(metadata);
         if (!ash__cmd_json(args->values[METADATA], metadata, &reason))
-            return ash__cmd_usage(p->cmd, "--metadata is no JSON document: %s", reason.message);
+            return ash__cmd_usage(p->cmd, "--metadata is not a JSON document: %s", reason.message);
         p->opts.metadata = metadata;
     }
     p->opts.condition = args->values[IF_ABSENT] != NULL ? ASH_PUT_IF_ABSENT : ASH_PUT_ALWAYS;
@@ -277,9 +280,10 @@ const ash_cmd_verb ash__cmd_put = {
     .synopsis = "[-r] [-u] [-p] LOCAL... [NAME]",
     .summary = "keep local files",
     .details =
-        "A file is kept under its base name or, if there is only one, under NAME.  A NAME that "
-        "ends in \"/\" is a folder for\n"
-        "the files to go into.  \"-\" is standard input.  Each put of a name makes a new revision "
+        "A file is kept under its base name; a single file can be kept under NAME instead.  A NAME "
+        "that ends in \"/\" is a\n"
+        "folder for the files to go into.  \"-\" is standard input.  Each put of a name makes a "
+        "new revision "
         "of it.\n"
         "With -r, links are followed, NAME is put in front of each path, and a LOCAL that is a "
         "file keeps its base name.\n"

@@ -50,7 +50,9 @@ static const ash_cmd_option options[] = {
     {0, "expire-every", "TIME", "how often to look for expired files: 10, 90s, 5m, 1h (default 1)"},
     {0, "sum-every", "TIME",
      "how often to look for files without a digest, as drivers upload them (default 10)"},
-    {0, "no-background", NULL, "do neither; `ashlar sweep` and `ashlar sum` do it on request"},
+    {0, "no-background", NULL,
+     "look for neither expired files nor missing digests; `ashlar sweep` and `ashlar sum` do it on "
+     "request"},
     {0, NULL, NULL, NULL},
 };
 

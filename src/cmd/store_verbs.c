@@ -21,7 +21,7 @@ static void say_what_init_did(const ash_cmd *cmd, bool was_there)
         ash__cmd_emit(&object);
         bson_destroy(&object);
     } else {
-        ash__cmd_say(cmd, was_there ? "%s is a store already" : "made a new store at %s", shown);
+        ash__cmd_say(cmd, was_there ? "%s is already a store" : "made a new store at %s", shown);
     }
     ash__free(shown);
     ash__free(uri);
@@ -43,7 +43,7 @@ static int say_what_init_would(const ash_cmd *cmd)
         ash__cmd_emit(&object);
         bson_destroy(&object);
     } else {
-        ash__cmd_say(cmd, store != NULL ? "%s is a store already" : "would make a store at %s",
+        ash__cmd_say(cmd, store != NULL ? "%s is already a store" : "would make a store at %s",
                      shown);
     }
     ash__free(shown);
@@ -224,7 +224,8 @@ static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
     /* A store in need of repair may not open. */
     if (repair)
         return ash__cmd_repair(cmd, &opts);
-    return ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
+    int status = ash__cmd_refuse_address(cmd);
+    return status != 0 ? status : ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
 }
 
 const ash_cmd_verb ash__cmd_init = {
@@ -260,7 +261,7 @@ const ash_cmd_verb ash__cmd_check = {
         "something is wrong; each finding is a line, which names the file and the chunk that a "
         "damaged payload belongs to.\n\n"
         "--repair reads everything first, and copies nothing when the store is sound and was "
-        "closed "
+        "shut down properly "
         "(unless --force is\n"
         "given).  It does not touch a damaged store, which may be too damaged to open: it reads "
         "what "
@@ -272,8 +273,9 @@ const ash_cmd_verb ash__cmd_check = {
         "is counted, and named\n"
         "with -v.  Nobody may have the store open meanwhile.  With -n it only says what would be "
         "done.  With --replace the\n"
-        "new store takes the damaged one's name, which then has \".damaged-\" and the date behind "
-        "its own.  Exit status 0\n"
+        "new store takes the damaged one's name NAME, and that is renamed to NAME.damaged-DATE.  "
+        "Exit "
+        "status 0\n"
         "when nothing was lost, 3 when something was.  Chunks that belong to no file (of "
         "unfinished "
         "uploads too) are named\n"

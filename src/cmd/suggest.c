@@ -94,7 +94,7 @@ static const char *const elsewhere[] = {
     "ll",        "ls -l",
     "create",    "init",
     "dump",      "backup",
-    "restore",   "copy",
+    "restore",   "get, or backup (a backup is itself a store)",
     "mirror",    "copy",
     "cksum",     "sum",
     "sha256sum", "sum",

@@ -145,7 +145,7 @@ case_a_new_store_is_told_of() {
     mkdir "$scratch/new"
     cd "$scratch/new"
     "$ASHLAR" -s one init | grep -qx 'made a new store at one'
-    "$ASHLAR" -s one init | grep -qx 'one is a store already'
+    "$ASHLAR" -s one init | grep -qx 'one is already a store'
     "$ASHLAR" -s two --json init | grep -qx '{ "store" : "two", "made" : true }'
     echo x | "$ASHLAR" -s three put - x 2>err >out
     grep -qx 'ashlar put: made a new store at three' err

@@ -80,4 +80,32 @@ case_named_bucket_or_database_that_is_not_there() {
     [ ! -e "$scratch/none" ]
 }
 
+case_folder_instead_of_a_file() {
+    echo x | a -q put - docs/file
+    for verb in cat stat sum; do
+        says 4 'docs is a folder; ls shows what is in it' a $verb docs
+    done
+    says 4 'docs is a folder; ls shows' a mv docs other
+    says 4 'docs is a folder; get -r takes all of it' a get docs
+    says 4 'docs is a folder; rm -r takes all of it' a rm docs
+    says 4 'no file named doc$' a cat doc
+}
+
+case_address_instead_of_a_folder() {
+    for verb in check 'backup copy'; do
+        says 2 'needs the store.s folder (ashlar -s FOLDER .*), not a mongodb:// address' \
+            "$ASHLAR" -s mongodb://127.0.0.1:1/test $verb
+    done
+}
+
+case_words_that_cannot_be_meant() {
+    echo x | a -q put - xyz
+    says 2 'a name cannot be empty' a get ''
+    says 2 'needs a local file' a put --resume - foo
+    says 4 'there are no wildcards: --prefix x lists' a ls 'x*'
+    says 2 'did you mean get, or backup' a restore
+    says 2 'cat does not take -n (--dry-run)' a cat -n xyz
+    says 2 'the filter is not a JSON document: it must be { … }' a find '[]'
+}
+
 run_cases

@@ -13,7 +13,7 @@ case_dry_run_of_init() {
     a --json init -n | grep -q '"exists" : false'
     expect_status 4 "$ASHLAR" -s "$scratch/no/store" init -n
     a init
-    a init -n | grep -q 'is a store already'
+    a init -n | grep -q 'is already a store'
 }
 
 case_dry_run_of_lock() {
@@ -28,7 +28,7 @@ case_dry_run_of_lock() {
 case_verbs_without_a_dry_run_say_so() {
     a init
     expect_status 2 a backup -n "$scratch/copy"
-    grep -q 'backup has no dry run' "$scratch/err"
+    grep -q 'backup does not take -n' "$scratch/err"
     [ ! -e "$scratch/copy" ]
     expect_status 2 "$ASHLAR" -s "$scratch/new" serve -n
     [ ! -e "$scratch/new" ]
@@ -40,7 +40,7 @@ case_verbs_without_a_dry_run_say_so() {
         offered=yes refused=no
         "$ASHLAR" help "$verb" | grep -q -e ' -n, --dry-run' || offered=no
         "$ASHLAR" -s "$scratch/nowhere" "$verb" -n x x >"$scratch/out" 2>&1 </dev/null || true
-        grep -q "$verb has no dry run" "$scratch/out" && refused=yes
+        grep -q "$verb does not take -n" "$scratch/out" && refused=yes
         [ $offered != $refused ]
     done
     grep -q -e '-n, --dry-run' "$scratch/all"
@@ -141,7 +141,7 @@ case_stores_are_named_by_the_option() {
 case_json_as_the_shell_takes_it() {
     for typed in '{length: {$gt: 1}}' "{'length': 1}" '{"a": b}'; do
         expect_status 2 a find "$typed"
-        grep -q 'no JSON document: .*(names and strings stand in double quotes)$' "$scratch/err"
+        grep -q 'not a JSON document: .*(names and strings stand in double quotes)$' "$scratch/err"
     done
     expect_status 2 a find '{"a": 1'
     ! grep -q quotes "$scratch/err"
