@@ -13,6 +13,10 @@
 static void explain_json(bson_error_t *reason)
 {
     static const char quotes[] = " (names and strings stand in double quotes)";
+    /* What its parser calls its own states says nothing to others. */
+    char *state = strstr(reason->message, ": \"SPECIAL_EXPECTED\"");
+    if (state != NULL)
+        *state = 0;
     size_t len = strlen(reason->message);
     if (strstr(reason->message, "parse error") != NULL &&
         len + sizeof quotes <= sizeof reason->message)

@@ -106,7 +106,10 @@ static char *choose_path(const char *local, const ash_file *file, ash_error *err
         ash__fail(err, ASH_EINVAL, "the file's name is no local name; say where it should go");
         return NULL;
     }
-    return local != NULL ? ash__path_join(local, name) : ash__strdup(name);
+    bool slash = local != NULL && local[0] != 0 && local[strlen(local) - 1] == '/';
+    return slash           ? ash__sprintf("%s%s", local, name)
+           : local != NULL ? ash__path_join(local, name)
+                           : ash__strdup(name);
 }
 
 static int get_to_path(struct get *g, ash_download *download, const char *local, ash_error *err)

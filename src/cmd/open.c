@@ -175,7 +175,18 @@ static int check_unfinished(const char *uri, ash_error *err)
     return result;
 }
 
-static void say_no_store(const char *uri, ash_error *err)
+/* Whoever wants what is in a store has nothing from an empty one. */
+static bool wants_what_is_kept(const ash_cmd *cmd)
+{
+    static const char *const verbs[] = {"copy", "get", "cat", "stat", "backup"};
+    for (size_t i = 0; cmd->verb != NULL && i < ASH_ARRAY_LEN(verbs); i++) {
+        if (strcmp(cmd->verb->name, verbs[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void say_no_store(const ash_cmd *cmd, const char *uri, ash_error *err)
 {
     struct stat st;
     char *folder = ash__reach_folder(uri);
@@ -186,6 +197,8 @@ static void say_no_store(const char *uri, ash_error *err)
     else if (folder != NULL && ash__folder_is_others(folder))
         ash__fail(err, ASH_ENOTFOUND,
                   "there is no store at %s, but other files; name another folder", uri);
+    else if (wants_what_is_kept(cmd))
+        ash__fail(err, ASH_ENOTFOUND, "there is no store at %s", shown);
     else
         ash__fail(err, ASH_ENOTFOUND, "there is no store at %s; `ashlar -s %s init` makes one",
                   shown, shown);
@@ -302,7 +315,7 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
     if (result == 0)
         result = open_somehow(cmd, uri, how, opts, out, err);
     if (result == ASH_ENOTFOUND && how == ASH_CMD_READ && !unfinished)
-        say_no_store(uri, err);
+        say_no_store(cmd, uri, err);
     if (result == 0 && !there)
         say_it_was_made(cmd, uri);
     ash__free(uri);

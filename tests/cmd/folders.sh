@@ -154,7 +154,12 @@ case_a_new_store_is_told_of() {
     [ ! -s err ]
     echo x | "$ASHLAR" -q -s four put - x 2>err
     [ ! -s err ]
-    for words in ls 'cat x' 'get x' 'rm x' 'mv x y' sweep df check; do
+    for words in 'cat x' 'get x' 'stat x' 'copy --all mistyped other'; do
+        expect_status 4 "$ASHLAR" -s mistyped $words
+        grep -q 'there is no store at mistyped$' "$scratch/err"
+        [ ! -e mistyped ]
+    done
+    for words in ls 'rm x' 'mv x y' sweep df check; do
         expect_status 4 "$ASHLAR" -s mistyped $words
         grep -q 'there is no store at mistyped; .* init. makes one' "$scratch/err"
         [ ! -e mistyped ]

@@ -101,6 +101,9 @@ case_address_instead_of_a_folder() {
 case_words_that_cannot_be_meant() {
     echo x | a -q put - xyz
     says 2 'a name cannot be empty' a get ''
+    says 2 'parse error at "x", position 1 (names' a put --metadata '{x' "$0"
+    mkdir "$scratch/into"
+    a get xyz "$scratch/into/" | grep -q "^got $scratch/into/xyz "
     says 2 'needs a local file' a put --resume - foo
     says 4 'there are no wildcards: --prefix x lists' a ls 'x*'
     says 2 'did you mean get, or backup' a restore
