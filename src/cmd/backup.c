@@ -114,16 +114,19 @@ const ash_cmd_verb ash__cmd_backup = {
     .group = "store",
     .synopsis = "[--verify] [--replace] DEST",
     .summary = "copy the store as it is now to folder DEST",
-    .details = "The store may be in use.  DEST is empty, or holds an earlier backup of the same "
-               "store: then only what has\n"
-               "changed is written.  The store is checked first, and afterwards the copy, which is "
-               "a store itself.  When the\n"
-               "store is damaged, DEST is left as it was, and an empty one empty; without "
-               "--replace, also when the store "
-               "was set back to an older state,\n"
-               "or DEST was changed on its own.  While a backup is being written, and after one "
-               "that was interrupted, DEST does\n"
-               "not open: to have an older copy at all times, use two folders in turn.",
+    .details =
+        "The store may be in use.  DEST is empty, or holds an earlier backup of the same "
+        "store: then only what has\n"
+        "changed is written.  The store is checked first, and afterwards the copy, which is "
+        "a store itself.  When the\n"
+        "store is damaged, an earlier backup is left as it was, and what an empty DEST gets is "
+        "damaged, too (exit status 7);\n"
+        "without "
+        "--replace, also when the store "
+        "was set back to an older state,\n"
+        "or DEST was changed on its own.  While a backup is being written, and after one "
+        "that was interrupted, DEST does\n"
+        "not open: to have an older copy at all times, use two folders in turn.",
     .options = options,
     .min_words = 1,
     .max_words = 1,
