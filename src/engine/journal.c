@@ -248,6 +248,9 @@ int ash__journal_judge(const ash_journal_image *image, uint64_t generation, uint
         return ash__fail(err, ASH_ECORRUPT, "its journal is of another store");
     if (!has_first(image))
         return ash__fail(err, ASH_ECORRUPT, "its journal has lost its first record");
+    /* Records of the commits before may lie behind the newest ones, and prove nothing. */
+    if (ash__journal_newest(image, generation) > base)
+        return ash__fail(err, ASH_ECORRUPT, "its journal is newer than meta.mdb");
     while (ash__journal_next(image, &c, &changes))
         ;
     uint64_t whole = c.ordinal;
@@ -255,7 +258,5 @@ int ash__journal_judge(const ash_journal_image *image, uint64_t generation, uint
         return ash__fail(err, ASH_ECORRUPT,
                          "its journal is damaged behind the first %llu of at least %llu records",
                          (unsigned long long)whole, (unsigned long long)c.ordinal + 1);
-    if (ash__journal_newest(image, generation) > base)
-        return ash__fail(err, ASH_ECORRUPT, "its journal is newer than meta.mdb");
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -32,7 +33,7 @@ typedef struct options {
 } options;
 
 enum outcome { OUTCOME_GOOD, OUTCOME_MISSING, OUTCOME_REFUSED, OUTCOME_WRONG, OUTCOME_DIED };
-enum { OUTCOMES = OUTCOME_DIED + 1, TIMEOUT_S = 60 };
+enum { OUTCOMES = OUTCOME_DIED + 1, TIMEOUT_S = 60, WHY_BYTES = 600 };
 
 static const char *const outcome_names[] = {"nothing noticed", "something missing", "refused",
                                             "WRONG BYTES", "died"};
@@ -48,6 +49,7 @@ typedef struct run {
     rng random;
     int read[KINDS][OUTCOMES], check[KINDS][OUTCOMES];
     int bad;
+    char *why; /* the newest child's error; shared with it */
 } run;
 
 static enum outcome worse(enum outcome a, enum outcome b)
@@ -119,6 +121,7 @@ static enum outcome in_child(run *r, enum outcome (*look)(run *r, ash_error *err
         enum outcome out = look(r, &err);
         if (out == OUTCOME_WRONG)
             dprintf(told, "# %s: %s\n", what, err.text);
+        snprintf(r->why, WHY_BYTES, "%s", err.text);
         _exit(out);
     }
     REQUIRE(waitpid(child, &status, 0) == child);
@@ -159,6 +162,14 @@ static void flip(const char *path, off_t offset, uint8_t bits)
     close(fd);
 }
 
+/* The check leaves a note for whoever opens the store next. */
+static void forget_damage(const run *r)
+{
+    char *path = ash__path_join(r->store, "damage");
+    unlink(path);
+    ash__free(path);
+}
+
 static void one_flip(run *r, int number)
 {
     struct stat st;
@@ -172,13 +183,16 @@ static void one_flip(run *r, int number)
              (unsigned long long)r->seed, number, kind_names[kind], (long long)offset, bits);
     flip(path, offset, bits);
     enum outcome seen = in_child(r, read_all, what);
+    char why[WHY_BYTES];
+    snprintf(why, sizeof why, "%s", r->why);
     enum outcome found = in_child(r, check_all, what);
     flip(path, offset, bits);
+    forget_damage(r);
     r->read[kind][seen]++;
     r->check[kind][found]++;
     if (seen == OUTCOME_WRONG || seen == OUTCOME_DIED || found == OUTCOME_DIED ||
         (seen != OUTCOME_GOOD && found == OUTCOME_GOOD)) {
-        fprintf(stderr, "# %s: reading: %s; check: %s\n", what, outcome_names[seen],
+        fprintf(stderr, "# %s: reading: %s (%s); check: %s\n", what, outcome_names[seen], why,
                 outcome_names[found]);
         r->bad++;
     }
@@ -214,6 +228,8 @@ static bool run_all(const options *o)
 {
     run r = {.seed = o->seed, .folder = scratch_new(), .random = rng_for(o->seed, MODEL_THREADS)};
     r.store = ash__path_join(r.folder, "store");
+    r.why = mmap(NULL, WHY_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(r.why != MAP_FAILED);
     bool good = fill(&r, o->steps);
     for (int i = 0; good && i < o->flips; i++)
         one_flip(&r, i);
