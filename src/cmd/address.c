@@ -121,8 +121,6 @@ char *ash__cmd_target_name(const char *name, const char *was, ash_error *err)
 int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *err)
 {
     memset(out, 0, sizeof *out);
-    if (text[0] == 0)
-        return ash__fail(err, ASH_EINVAL, "a name cannot be empty");
     if (strncmp(text, "id:", 3) == 0)
         return parse_id(text + 3, &out->id, err);
     int result = ash__cmd_check_name(text, err);
