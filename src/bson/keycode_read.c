@@ -152,7 +152,20 @@ size_t ash__keycode_read(const uint8_t *code, size_t len, ash_keycode_room *room
     }
 }
 
+size_t ash__keycode_read_part(const uint8_t *code, size_t len, bool descending,
+                              ash_keycode_room *room, ash_value *out)
+{
+    if (!descending)
+        return ash__keycode_read(code, len, room, out);
+    ash__buffer_clear(&room->turned);
+    ash__buffer_append(&room->turned, code, len);
+    for (size_t i = 0; i < len; i++)
+        room->turned.data[i] = (uint8_t)~room->turned.data[i];
+    return ash__keycode_read(room->turned.data, len, room, out);
+}
+
 void ash__keycode_room_release(ash_keycode_room *room)
 {
+    ash__buffer_release(&room->turned);
     ash__buffer_release(&room->text);
 }

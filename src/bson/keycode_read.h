@@ -9,6 +9,7 @@
 typedef struct ash_keycode_room {
     ash_value_box box;
     ash_buffer text;
+    ash_buffer turned; /* the bytes of a descending part, as if it were ascending */
 } ash_keycode_room;
 
 /* Reads the first value of an ascending encoding (bson/keycode.h) that was made without a
@@ -17,6 +18,9 @@ typedef struct ash_keycode_room {
  * missing and undefined as null.  *out is missing where the value cannot be told.  It points into
  * room. */
 size_t ash__keycode_read(const uint8_t *code, size_t len, ash_keycode_room *room, ash_value *out);
+/* The same of a part of a key, whose bytes are turned round where it is descending. */
+size_t ash__keycode_read_part(const uint8_t *code, size_t len, bool descending,
+                              ash_keycode_room *room, ash_value *out);
 void ash__keycode_room_release(ash_keycode_room *room);
 
 #endif

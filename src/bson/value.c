@@ -341,6 +341,17 @@ bool ash__value_as_double(ash_value v, double *out)
     }
 }
 
+const char *ash__value_utf8(ash_value v, const char *otherwise)
+{
+    uint32_t len;
+    return v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : otherwise;
+}
+
+const char *ash__doc_utf8(ash_doc doc, const char *name, const char *otherwise)
+{
+    return ash__value_utf8(ash__doc_get(doc, name), otherwise);
+}
+
 bool ash__value_truthy(ash_value v)
 {
     switch (v.type) {

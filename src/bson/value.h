@@ -116,6 +116,9 @@ const bson_oid_t *ash__value_oid(ash_value v);
 /* Tolerant readers for options and numbers of any type. */
 bool ash__value_as_int64(ash_value v, int64_t *out); /* whole numbers in range only */
 bool ash__value_as_double(ash_value v, double *out);
+/* What a string says; otherwise, of any other type. */
+const char *ash__value_utf8(ash_value v, const char *otherwise);
+const char *ash__doc_utf8(ash_doc doc, const char *name, const char *otherwise);
 bool ash__value_truthy(ash_value v); /* false, null, undefined, missing and 0 are false */
 
 /* MongoDB's alias of a type ("objectId", "bool", "missing"), and the aliases $type takes: minKey

@@ -10,13 +10,6 @@
 
 /* ---- which ---- */
 
-static const char *text_of(ash_doc doc, const char *name)
-{
-    uint32_t len;
-    ash_value value = ash__doc_get(doc, name);
-    return value.type == BSON_TYPE_UTF8 ? ash__value_string(value, &len) : "";
-}
-
 /* The place among the names that were given; 0 when none were, -1: not wanted. */
 static int wanted(const ash_copy_collections *c, const char *name)
 {
@@ -66,7 +59,7 @@ static int count_one(void *ctx, ash_store *store, const char *db, ash_doc descri
                      ash_error *err)
 {
     ash_copy_collections *c = ctx;
-    const char *name = text_of(description, "name");
+    const char *name = ash__doc_utf8(description, "name", "");
     char *bucket = NULL;
     bson_t stats;
     int place = wanted(c, name);
@@ -78,7 +71,7 @@ static int count_one(void *ctx, ash_store *store, const char *db, ash_doc descri
     if (result == 0 && place >= 0 && c->names != NULL)
         c->found[place] = true;
     bool counted = result == 0 && place >= 0 && bucket == NULL &&
-                   strcmp(text_of(description, "type"), "view") != 0;
+                   strcmp(ash__doc_utf8(description, "type", ""), "view") != 0;
     /* Totals are for the progress line alone. */
     if (counted && ash_store_stats(store, db, name, 1, NULL, &stats, NULL) == 0) {
         c->total_bytes += number_of(&stats, "size");
@@ -164,7 +157,7 @@ static void report(const ash_copy_table *t, const char *type)
 static int copy_table(ash_copy_table *t, ash_doc description, bool documents, ash_error *err)
 {
     int result = ash__copy_options(t, description, err);
-    bool is_view = strcmp(text_of(description, "type"), "view") == 0;
+    bool is_view = strcmp(ash__doc_utf8(description, "type", ""), "view") == 0;
     if (result == 0 && !is_view)
         result = ash__copy_indexes(t, err);
     if (result == 0 && !is_view && documents)
@@ -180,8 +173,8 @@ static int copy_described(ash_copy_collections *c, ash_store *store, const char 
 {
     ash_copy_table t = {.all = c};
     ash_error own = ASH_ERROR_INIT;
-    const char *type = text_of(description, "type");
-    int result = begin(&t, store, db, text_of(description, "name"), &own);
+    const char *type = ash__doc_utf8(description, "type", "");
+    int result = begin(&t, store, db, ash__doc_utf8(description, "name", ""), &own);
     if (result == 0 && strcmp(type, "timeseries") == 0)
         result = ash__fail(&own, ASH_EUNSUPPORTED, "collections of time series are not copied");
     if (result == 0)
@@ -201,8 +194,8 @@ static int copy_described(ash_copy_collections *c, ash_store *store, const char 
 static int visit(ash_copy_collections *c, ash_store *store, const char *db, ash_doc description,
                  bool views, ash_error *err)
 {
-    const char *name = text_of(description, "name");
-    bool is_view = strcmp(text_of(description, "type"), "view") == 0;
+    const char *name = ash__doc_utf8(description, "name", "");
+    bool is_view = strcmp(ash__doc_utf8(description, "type", ""), "view") == 0;
     char *bucket = NULL;
     if (wanted(c, name) < 0 || is_view != views)
         return 0;

@@ -18,8 +18,11 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     memset(out, 0, sizeof *out);
     int result = ash__view_begin(e, &v, err);
     for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++) {
-        ash__lmdb_stat(v->txn, e->dbi[i], &stat_of);
-        out->meta_used_bytes += used_pages(stat_of) * stat_of.ms_psize;
+        int rc = ash__lmdb_stat(v->txn, e->dbi[i], &stat_of);
+        if (rc != 0)
+            result = ash__lmdb_fail(rc, err, "looking at the metadata");
+        else
+            out->meta_used_bytes += used_pages(stat_of) * stat_of.ms_psize;
     }
     if (result == 0)
         result = ash__counts_pair(v, 'O', 0, pair, err);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RANGES_MAX = 1000, FILE_MAX = 4 << 20 };
+enum { FILE_MAX = 4 << 20 };
 
 static const char file_name[] = "damage";
 static const char magic[] = "ASHDAMG1";
@@ -50,8 +50,8 @@ void ash__damaged_rows_add(ash_damaged_rows *rows, const ash_census_finding *f)
 {
     if (f->db < 0 && !f->all_rows)
         return;
-    if (rows->count >= RANGES_MAX || f->all_rows) {
-        ash__damaged_rows_add_all(rows, f->all_rows ? -1 : f->db);
+    if (f->all_rows) {
+        ash__damaged_rows_add_all(rows, -1);
         return;
     }
     add_range(rows, f->db, f->low, f->high, false);
@@ -59,13 +59,21 @@ void ash__damaged_rows_add(ash_damaged_rows *rows, const ash_census_finding *f)
         add_range(rows, f->db, f->stale_low, f->stale_high, true);
 }
 
-void ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *range)
+bool ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *range)
 {
-    *new_range(rows, range->db) = *range;
+    for (size_t i = 0; i < rows->count; i++) {
+        if (memcmp(&rows->items[i], range, sizeof *range) == 0)
+            return false;
+    }
+    memcpy(new_range(rows, range->db), range, sizeof *range);
+    return true;
 }
 
-static bool meets(const ash_damaged_range *r, ash_doc low, ash_doc high, bool is_key)
+static bool lies_in(const ash_damaged_range *r, int db, ash_doc low, ash_doc high)
 {
+    bool is_key = low.data != NULL && low.data == high.data && low.len == high.len;
+    if (r->db != db)
+        return r->db < 0;
     ash_doc from = {r->low, r->low_len}, to = {r->high, r->high_len};
     return (!r->has_low || high.data == NULL ||
             ash__bytes_compare(high, from) >= (is_key ? 0 : 1)) &&
@@ -74,20 +82,18 @@ static bool meets(const ash_damaged_range *r, ash_doc low, ash_doc high, bool is
 
 bool ash__damaged_rows_meet(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high)
 {
-    bool is_key = low.data != NULL && low.data == high.data && low.len == high.len;
     for (size_t i = 0; i < rows->count; i++) {
-        const ash_damaged_range *r = &rows->items[i];
-        if (r->db < 0 || (r->db == db && meets(r, low, high, is_key)))
+        if (lies_in(&rows->items[i], db, low, high))
             return true;
     }
     return false;
 }
 
-bool ash__damaged_rows_are_stale(const ash_damaged_rows *rows, int db, ash_doc key)
+bool ash__damaged_rows_are_stale(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high)
 {
     for (size_t i = 0; i < rows->count; i++) {
         const ash_damaged_range *r = &rows->items[i];
-        if (r->is_stale && (r->db < 0 || (r->db == db && meets(r, key, key, true))))
+        if (r->is_stale && lies_in(r, db, low, high))
             return true;
     }
     return false;
@@ -176,13 +182,6 @@ static bool get_bytes(ash_doc doc, const char *name, ash_doc *bytes)
     return true;
 }
 
-static const char *text_of(ash_doc doc, const char *name)
-{
-    uint32_t len;
-    ash_value value = ash__doc_get(doc, name);
-    return value.type == BSON_TYPE_UTF8 ? ash__value_string(value, &len) : "";
-}
-
 static int database_of(const char *name)
 {
     for (int i = 0; i < ASH_DB_COUNT; i++) {
@@ -195,7 +194,7 @@ static int database_of(const char *name)
 static void take_range(ash_damaged_rows *rows, ash_doc doc)
 {
     ash_doc low = {NULL, 0}, high = {NULL, 0};
-    ash_damaged_range *r = new_range(rows, database_of(text_of(doc, "db")));
+    ash_damaged_range *r = new_range(rows, database_of(ash__doc_utf8(doc, "db", "")));
     if (get_bytes(doc, "low", &low))
         set_end(low, &r->has_low, &r->low_len, r->low);
     if (get_bytes(doc, "high", &high))
@@ -217,7 +216,7 @@ static bool take_file(const ash_engine *e, const uint8_t *bytes, size_t len, ash
         return false;
     damage->findings = (uint64_t)findings;
     damage->structure = ash__value_truthy(ash__doc_get(doc, "structure"));
-    snprintf(damage->first, sizeof damage->first, "%s", text_of(doc, "first"));
+    snprintf(damage->first, sizeof damage->first, "%s", ash__doc_utf8(doc, "first", ""));
     ash_doc_iter it = ash__doc_iter(ash__value_doc(ash__doc_get(doc, "rows")));
     while (ash__doc_iter_next(&it))
         take_range(rows, ash__value_doc(it.value));

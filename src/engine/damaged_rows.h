@@ -29,9 +29,10 @@ void ash__damaged_rows_add_all(ash_damaged_rows *rows, int db);
 /* May rows be missed between low and high, or, where both are the same bytes, with that key?  data
  * NULL: no end. */
 bool ash__damaged_rows_meet(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high);
-/* May a row that was found with the key be an old one? */
-bool ash__damaged_rows_are_stale(const ash_damaged_rows *rows, int db, ash_doc key);
-void ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *range);
+/* May one that was found there be an old one? */
+bool ash__damaged_rows_are_stale(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high);
+/* Returns whether it was not there yet. */
+bool ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *range);
 void ash__damaged_rows_release(ash_damaged_rows *rows);
 
 /* ---- what a census tells, gathered (soundness.c) ---- */

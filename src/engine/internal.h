@@ -269,9 +269,9 @@ int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t 
                     ash_error *err);
 
 /* soundness.c */
-/* rows: that may be missed, taken over; NULL: of nothing that is known. */
-void ash__soundness_note(ash_engine *e, const ash_damage *found, struct ash_damaged_rows *rows,
-                         int64_t took_ms);
+/* rows: that a census says may be missed, copied; NULL: there was no census. */
+void ash__soundness_note(ash_engine *e, const ash_damage *found,
+                         const struct ash_damaged_rows *rows, int64_t took_ms);
 void ash__soundness_load(ash_engine *e); /* what an earlier run noted */
 void ash__soundness_release(ash_engine *e);
 /* No row was found from low to high (a key alone: twice; data NULL: no end): ASH_ECORRUPT if some

@@ -69,14 +69,15 @@ static void tell(const ash_engine *e, const ash_damage *found)
              found->structure ? "nothing is written" : "nothing is deleted automatically");
 }
 
-/* The lock is held. */
-static void take_over(ash_engine *e, const ash_damage *found, ash_damaged_rows *rows)
+/* The lock is held.  Returns whether more is known now. */
+static bool learn(ash_engine *e, const ash_damage *found, const ash_damaged_rows *rows)
 {
-    if (e->damage.findings == 0 || found->structure || e->damage_is_noted)
+    bool is_news = e->damage.findings == 0 || (found->structure && !e->damage.structure);
+    if (is_news)
         e->damage = *found;
     for (size_t i = 0; rows != NULL && i < rows->count; i++)
-        ash__damaged_rows_copy(e->damaged_rows, &rows->items[i]);
-    e->damage_is_noted = false;
+        is_news |= ash__damaged_rows_copy(e->damaged_rows, &rows->items[i]);
+    return is_news;
 }
 
 /* It stays so while the store is open, whatever is written over it; what only an earlier run found
@@ -90,35 +91,42 @@ static void forget(ash_engine *e)
     }
 }
 
-void ash__soundness_note(ash_engine *e, const ash_damage *found, ash_damaged_rows *rows,
+static ash_damaged_rows copy_of(const ash_damaged_rows *rows)
+{
+    ash_damaged_rows copy = {NULL, 0, 0};
+    for (size_t i = 0; i < rows->count; i++)
+        ash__damaged_rows_copy(&copy, &rows->items[i]);
+    return copy;
+}
+
+void ash__soundness_note(ash_engine *e, const ash_damage *found, const ash_damaged_rows *rows,
                          int64_t took_ms)
 {
-    ash_damaged_rows none = {NULL, 0, 0};
     ash__mutex_lock(&e->damage_lock);
     bool was_noted = e->damage_is_noted;
-    bool is_new = found->findings > 0 && (was_noted || e->damage.findings == 0);
     if (e->damaged_rows == NULL)
         e->damaged_rows = ash__new(ash_damaged_rows);
-    if (was_noted)
+    if (rows != NULL) {
         forget(e);
-    if (found->findings > 0)
-        take_over(e, found, rows);
-    e->census_ms = ash__clock_ms();
-    e->census_took_ms = took_ms;
+        e->census_ms = ash__clock_ms();
+        e->census_took_ms = took_ms;
+    }
+    e->damage_is_noted = false;
+    bool is_first = found->findings > 0 && e->damage.findings == 0;
+    bool is_news = found->findings > 0 && learn(e, found, rows);
     atomic_store(&e->damaged, e->damage.findings > 0);
     atomic_store(&e->unwritable, e->damage.structure);
     ash_damage damage = e->damage;
-    for (size_t i = 0; is_new && i < e->damaged_rows->count; i++)
-        ash__damaged_rows_copy(&none, &e->damaged_rows->items[i]);
+    ash_damaged_rows known = copy_of(e->damaged_rows);
     ash__mutex_unlock(&e->damage_lock);
     /* Where it cannot be noted (on a disk for reading only), the next run has to find it anew. */
-    if (is_new)
-        ash__damaged_rows_save(e, &damage, &none, NULL);
-    else if (was_noted)
+    if (is_news)
+        ash__damaged_rows_save(e, &damage, &known, NULL);
+    else if (was_noted && damage.findings == 0)
         ash__damaged_rows_forget(e);
-    if (is_new)
+    if (is_first)
         tell(e, &damage);
-    ash__damaged_rows_release(&none);
+    ash__damaged_rows_release(&known);
 }
 
 void ash__soundness_load(ash_engine *e)
@@ -147,37 +155,34 @@ void ash__soundness_release(ash_engine *e)
     e->damaged_rows = NULL;
 }
 
-int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
-                          ash_error *err)
+typedef bool (*suspect_fn)(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high);
+
+static int trust(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
+                 suspect_fn suspects, const char *what, ash_error *err)
 {
     ash_engine *e = v->engine;
     if (!atomic_load(&e->damaged) || v->sees_all)
         return 0;
     ash__mutex_lock(&e->damage_lock);
-    bool meets = e->damaged_rows != NULL && ash__damaged_rows_meet(e->damaged_rows, db, low, high);
+    bool suspect = e->damaged_rows != NULL && suspects(e->damaged_rows, db, low, high);
     ash__mutex_unlock(&e->damage_lock);
-    if (!meets)
+    if (!suspect)
         return 0;
     return ash__fail(err, ASH_ECORRUPT,
-                     "the metadata is damaged, and what is asked for may be missing from it (%s); "
+                     "the metadata is damaged, and what is asked for may be %s (%s); "
                      "`ashlar check` says more",
-                     ash__database_names[db]);
+                     what, ash__database_names[db]);
+}
+
+int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
+                          ash_error *err)
+{
+    return trust(v, db, low, high, ash__damaged_rows_meet, "missing from it", err);
 }
 
 int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, ash_error *err)
 {
-    ash_engine *e = v->engine;
-    if (!atomic_load(&e->damaged) || v->sees_all)
-        return 0;
-    ash__mutex_lock(&e->damage_lock);
-    bool stale = e->damaged_rows != NULL && ash__damaged_rows_are_stale(e->damaged_rows, db, key);
-    ash__mutex_unlock(&e->damage_lock);
-    if (!stale)
-        return 0;
-    return ash__fail(err, ASH_ECORRUPT,
-                     "the metadata is damaged, and what is asked for may be an old state (%s); "
-                     "`ashlar check` says more",
-                     ash__database_names[db]);
+    return trust(v, db, key, key, ash__damaged_rows_are_stale, "an old state", err);
 }
 
 void ash__soundness_heed(ash_engine *e, int rc)

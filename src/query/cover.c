@@ -22,7 +22,6 @@ struct ash_cover {
     int id_part, field_part; /* places in the index's pattern, or NONE */
     ash_keycode_room room[ASH_KEY_MAX_PARTS];
     ash_value values[ASH_KEY_MAX_PARTS];
-    ash_buffer turned; /* a descending part, as if it were ascending */
 };
 
 static int part_of(const ash_key_pattern *p, const char *path)
@@ -123,7 +122,6 @@ void ash__cover_free(ash_cover *c)
         return;
     for (uint32_t i = 0; i < ASH_KEY_MAX_PARTS; i++)
         ash__keycode_room_release(&c->room[i]);
-    ash__buffer_release(&c->turned);
     ash__free(c);
 }
 
@@ -179,17 +177,6 @@ static bool retype(ash_cover *c, uint32_t part)
     }
 }
 
-static const uint8_t *ascending(ash_cover *c, const ash_key_part *part, ash_doc key, size_t at)
-{
-    if (!part->descending)
-        return key.data + at;
-    ash__buffer_clear(&c->turned);
-    ash__buffer_append(&c->turned, key.data + at, key.len - at);
-    for (size_t i = 0; i < c->turned.len; i++)
-        c->turned.data[i] = (uint8_t)~c->turned.data[i];
-    return c->turned.data;
-}
-
 /* As far as the parts that are wanted. */
 static bool read_parts(ash_cover *c, ash_doc key)
 {
@@ -199,8 +186,8 @@ static bool read_parts(ash_cover *c, ash_doc key)
         const ash_key_part *part = &c->index->pattern->parts[i];
         if (at >= key.len)
             return false;
-        const uint8_t *code = ascending(c, part, key, at);
-        size_t bytes = ash__keycode_read(code, key.len - at, &c->room[i], &c->values[i]);
+        size_t bytes = ash__keycode_read_part(key.data + at, key.len - at, part->descending,
+                                              &c->room[i], &c->values[i]);
         bool wanted = i == c->id_part || i == c->field_part;
         if (bytes == 0 || (wanted && !retype(c, (uint32_t)i)))
             return false;

@@ -25,7 +25,6 @@ struct ash_key_filter {
     const ash_matcher *matcher;
     const ash_key_pattern *pattern;
     part *parts;
-    ash_buffer turned; /* a descending part, as if it were ascending */
     uint32_t tried;
     uint32_t decided;
 };
@@ -105,7 +104,6 @@ void ash__key_filter_free(ash_key_filter *f)
         return;
     for (uint32_t i = 0; i < f->pattern->count; i++)
         ash__keycode_room_release(&f->parts[i].room);
-    ash__buffer_release(&f->turned);
     ash__free(f->parts);
     ash__free(f);
 }
@@ -115,19 +113,12 @@ static void read_parts(ash_key_filter *f, ash_doc key)
     size_t at = 0;
     for (uint32_t i = 0; i < f->pattern->count; i++) {
         const ash_key_part *from = &f->pattern->parts[i];
-        const uint8_t *code = key.data + at;
         part *p = &f->parts[i];
         p->known = false;
         if (at >= key.len)
             continue;
-        if (from->descending) {
-            ash__buffer_clear(&f->turned);
-            ash__buffer_append(&f->turned, code, key.len - at);
-            for (size_t b = 0; b < f->turned.len; b++)
-                f->turned.data[b] = (uint8_t)~f->turned.data[b];
-            code = f->turned.data;
-        }
-        size_t bytes = ash__keycode_read(code, key.len - at, &p->room, &p->value);
+        size_t bytes = ash__keycode_read_part(key.data + at, key.len - at, from->descending,
+                                              &p->room, &p->value);
         p->known = bytes > 0 && !from->hashed && !ash__value_is_missing(p->value);
         at = bytes > 0 ? at + bytes : key.len;
     }

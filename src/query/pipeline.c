@@ -116,31 +116,32 @@ static int check_place(ash_stage_parser *p, const ash_stage_op *op)
     return 0;
 }
 
+static bool is_among(const char *const *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i], name) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool ash__stage_is_known(const char *name)
 {
-    bool known = find_op(name) != NULL;
-    for (size_t i = 0; !known && i < ASH_ARRAY_LEN(servers); i++)
-        known = strcmp(servers[i], name) == 0;
-    for (size_t i = 0; !known && i < ASH_ARRAY_LEN(refused); i++)
-        known = strcmp(refused[i], name) == 0;
-    return known;
+    return find_op(name) != NULL || is_among(servers, ASH_ARRAY_LEN(servers), name) ||
+           is_among(refused, ASH_ARRAY_LEN(refused), name);
 }
 
 int ash__stage_parse(ash_stage_parser *p, const char *name, ash_value spec)
 {
     const ash_stage_op *op = find_op(name);
-    for (size_t i = 0; op == NULL && i < ASH_ARRAY_LEN(servers); i++) {
-        if (strcmp(servers[i], name) == 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 73,
-                                    "%s is only for a server, and there with {aggregate: 1} and as "
-                                    "the first stage",
-                                    name);
-    }
-    for (size_t i = 0; op == NULL && i < ASH_ARRAY_LEN(refused); i++) {
-        if (strcmp(refused[i], name) == 0)
-            return ash__fail_server(p->err, ASH_EUNSUPPORTED, 238,
-                                    "the pipeline stage %s is not supported", name);
-    }
+    if (op == NULL && is_among(servers, ASH_ARRAY_LEN(servers), name))
+        return ash__fail_server(p->err, ASH_EINVAL, 73,
+                                "%s is only for a server, and there with {aggregate: 1} and as "
+                                "the first stage",
+                                name);
+    if (op == NULL && is_among(refused, ASH_ARRAY_LEN(refused), name))
+        return ash__fail_server(p->err, ASH_EUNSUPPORTED, 238,
+                                "the pipeline stage %s is not supported", name);
     if (op == NULL)
         return ash__fail_server(p->err, ASH_EINVAL, 40324, "Unrecognized pipeline stage name: '%s'",
                                 name);

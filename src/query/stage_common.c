@@ -80,8 +80,7 @@ int ash__stage_field_check(const char *path, ash_error *err)
 
 const char *ash__stage_path(ash_value v, const char *stage, int32_t code, ash_error *err)
 {
-    uint32_t len;
-    const char *path = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
+    const char *path = ash__value_utf8(v, "");
     if (path[0] != '$' || path[1] == '$' || path[1] == '\0' || is_too_deep(path)) {
         ash__fail_server(err, ASH_EINVAL, code,
                          "%s: path option should be a field path prefixed with a '$': %.100s",

@@ -67,8 +67,7 @@ static void set_release(struct value_set *s)
 
 static const char *path_or_null(ash_value v)
 {
-    uint32_t len;
-    const char *path = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
+    const char *path = ash__value_utf8(v, "");
     return ash__stage_field_check(path, NULL) == 0 ? path : NULL;
 }
 

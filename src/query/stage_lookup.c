@@ -209,8 +209,8 @@ static void join_filter(struct lookup_state *s, ash_doc doc)
 /* The value of "$$name" when let defines it and it is one that an index can be asked for. */
 static ash_value plain_variable(const struct lookup_state *s, const ash_value *values, ash_value v)
 {
-    uint32_t len, i = 0;
-    const char *text = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
+    uint32_t i = 0;
+    const char *text = ash__value_utf8(v, "");
     if (strncmp(text, "$$", 2) != 0)
         return ASH_VALUE_MISSING;
     for (ash_doc_iter it = ash__doc_iter(s->let); ash__doc_iter_next(&it); i++) {
@@ -228,7 +228,7 @@ static void add_implied(const struct lookup_state *s, const ash_value *values, a
                         ash_builder *conditions, uint32_t *count)
 {
     ash_value sides[2];
-    uint32_t n = 0, len;
+    uint32_t n = 0;
     char name[12];
     ash_value eq = expr.type == BSON_TYPE_DOCUMENT ? ash__doc_get(ash__value_doc(expr), "$eq")
                                                    : ASH_VALUE_MISSING;
@@ -238,8 +238,7 @@ static void add_implied(const struct lookup_state *s, const ash_value *values, a
         sides[n++] = it.value;
     for (n = 0; n < 2; n++) {
         ash_value v = plain_variable(s, values, sides[1 - n]);
-        const char *field =
-            sides[n].type == BSON_TYPE_UTF8 ? ash__value_string(sides[n], &len) : "";
+        const char *field = ash__value_utf8(sides[n], "");
         if (ash__value_is_missing(v) || field[0] != '$' || field[1] == '$' || field[1] == '\0')
             continue;
         ash__builder_begin_doc(conditions, ash__index_name((*count)++, name));

@@ -19,7 +19,6 @@ struct unwind_state {
 
 static int read_options(ash_stage_parser *p, ash_doc spec, struct unwind_state *s, ash_value *path)
 {
-    uint32_t len;
     for (ash_doc_iter it = ash__doc_iter(spec); ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "path") == 0) {
             *path = it.value;
@@ -31,8 +30,7 @@ static int read_options(ash_stage_parser *p, ash_doc spec, struct unwind_state *
                                         ash__type_text(it.value));
             s->keep_empty = ash__value_bool(it.value);
         } else if (strcmp(it.name, "includeArrayIndex") == 0) {
-            s->index_path =
-                it.value.type == BSON_TYPE_UTF8 ? ash__value_string(it.value, &len) : "";
+            s->index_path = ash__value_utf8(it.value, "");
             if (s->index_path[0] == '\0' || s->index_path[0] == '$')
                 return ash__fail_server(p->err, ASH_EINVAL, s->index_path[0] == '$' ? 28822 : 28810,
                                         "includeArrayIndex option to $unwind must be a non-empty "

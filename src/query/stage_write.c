@@ -53,8 +53,7 @@ static int parse_out(ash_stage_parser *p, const ash_stage_op *op, ash_value spec
 
 static bool one_of(ash_value v, const char *const *words)
 {
-    uint32_t len;
-    const char *text = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
+    const char *text = ash__value_utf8(v, "");
     for (; *words != NULL; words++) {
         if (strcmp(*words, text) == 0)
             return true;

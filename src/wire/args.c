@@ -59,9 +59,8 @@ int ash__arg_count(const ash_command *c, const char *name, int64_t *out, ash_err
 
 const char *ash__arg_string(const ash_command *c, const char *name, const char *otherwise)
 {
-    uint32_t len;
     ash_value v = ash__arg(c, name);
-    return v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : otherwise;
+    return ash__value_utf8(v, otherwise);
 }
 
 const bson_t *ash__value_bson(ash_value v, bson_t *holder)

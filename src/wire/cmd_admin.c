@@ -62,8 +62,7 @@ int ash__run_configure_fail_point(ash_command *c, ash_error *err)
         {"failGetMoreAfterCursorCheckout", &c->server->get_more_failpoint},
         {"maxTimeAlwaysTimeOut", &c->server->time_failpoint},
     };
-    uint32_t len;
-    const char *name = c->value.type == BSON_TYPE_UTF8 ? ash__value_string(c->value, &len) : "";
+    const char *name = ash__value_utf8(c->value, "");
     for (size_t i = 0; i < ASH_ARRAY_LEN(known); i++)
         if (strcmp(known[i].name, name) == 0)
             return ash__failpoint_set(known[i].failpoint, ash__arg(c, "mode"), ash__arg(c, "data"),

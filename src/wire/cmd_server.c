@@ -235,9 +235,8 @@ int ash__run_get_parameter(ash_command *c, ash_error *err)
 
 int ash__run_get_log(ash_command *c, ash_error *err)
 {
-    uint32_t len;
     ash_builder *b = &c->reply->body;
-    const char *name = c->value.type == BSON_TYPE_UTF8 ? ash__value_string(c->value, &len) : "";
+    const char *name = ash__value_utf8(c->value, "");
     if (strcmp(name, "*") == 0) {
         ash__builder_begin_array(b, "names");
         ash__builder_text(b, "0", "global");

@@ -9,13 +9,6 @@
  * adds to them. */
 enum { ENTRY_MAX_BYTES = 4 * (ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES) };
 
-static const char *text_of(ash_doc doc, const char *name)
-{
-    uint32_t len;
-    ash_value v = ash__doc_get(doc, name);
-    return v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : NULL;
-}
-
 int ash__entry_read(ash_doc doc, uint64_t time, ash_entry *out, bool *known, ash_error *err)
 {
     int64_t kind = 0;
@@ -25,10 +18,10 @@ int ash__entry_read(ash_doc doc, uint64_t time, ash_entry *out, bool *known, ash
                                   NULL) != 0)
         return ash__fail(err, ASH_ECORRUPT, "an entry of the change log is damaged");
     *out = (ash_entry){.time = time,
-                       .db = text_of(doc, "d"),
-                       .coll = text_of(doc, "c"),
-                       .to_db = text_of(doc, "td"),
-                       .to_coll = text_of(doc, "tc"),
+                       .db = ash__doc_utf8(doc, "d", NULL),
+                       .coll = ash__doc_utf8(doc, "c", NULL),
+                       .to_db = ash__doc_utf8(doc, "td", NULL),
+                       .to_coll = ash__doc_utf8(doc, "tc", NULL),
                        .doc = doc};
     ash__value_as_int64(ash__doc_get(doc, "o"), &kind);
     ash__value_as_int64(ash__doc_get(doc, "i"), &coll_id);

@@ -11,9 +11,8 @@ enum { FINDINGS_MAX = 1000, TRIES = 8 };
 
 static const char *text_in(const bson_t *doc, const char *name)
 {
-    uint32_t len;
     ash_value v = ash__doc_get(ash__doc_from_bson(doc), name);
-    return v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : NULL;
+    return ash__value_utf8(v, NULL);
 }
 
 static bool is_unreadable(const bson_t *facts)
@@ -126,11 +125,10 @@ static char *chunk_text(const ash_finding *f, const char *bucket, const char *wh
 static const char *own_name(const ash_finding *f)
 {
     ash_value doc = ash__doc_get(ash__doc_from_bson(f->facts), "document");
-    uint32_t len;
     if (!is_unreadable(f->facts) || doc.type != BSON_TYPE_DOCUMENT)
         return NULL;
     ash_value name = ash__doc_get(ash__value_doc(doc), "filename");
-    return name.type == BSON_TYPE_UTF8 ? ash__value_string(name, &len) : NULL;
+    return ash__value_utf8(name, NULL);
 }
 
 static void append(const ash_finding *f, ash_builder *b)

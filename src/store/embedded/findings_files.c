@@ -37,9 +37,8 @@ static ash_value fact(const ash_finding *f, const char *name)
 
 static const char *fact_text(const ash_finding *f, const char *name)
 {
-    uint32_t len;
     ash_value v = fact(f, name);
-    return v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
+    return ash__value_utf8(v, "");
 }
 
 static ash_value said(const ash_finding *f, const char *name)

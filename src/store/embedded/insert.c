@@ -107,7 +107,6 @@ static int store_progress(insertion *in, ash_writer *w, ash_error *err)
 /* The first failure of an earlier execution is this one's, too. */
 static void take_first_error(insertion *in)
 {
-    uint32_t len;
     int64_t code = 0;
     ash_value first = ash__doc_get(ash__doc_from_bson(&in->result->errors), "0");
     if (first.type != BSON_TYPE_DOCUMENT)
@@ -115,7 +114,7 @@ static void take_first_error(insertion *in)
     ash_value text = ash__doc_get(ash__value_doc(first), "errmsg");
     ash__value_as_int64(ash__doc_get(ash__value_doc(first), "code"), &code);
     ash__fail_server(&in->first, ash__code_from_server((int32_t)code), (int32_t)code, "%s",
-                     text.type == BSON_TYPE_UTF8 ? ash__value_string(text, &len) : "");
+                     ash__value_utf8(text, ""));
 }
 
 /* Looks for an earlier execution and takes up where it ended. */

@@ -93,9 +93,8 @@ static int check(ash_embedded *s, const bson_t *action, ash_progress_fn progress
 static int split_namespace(const bson_t *action, const char *field, char **db, const char **coll,
                            ash_error *err)
 {
-    uint32_t len;
     ash_value v = ash__doc_get(ash__doc_from_bson(action), field);
-    const char *ns = v.type == BSON_TYPE_UTF8 ? ash__value_string(v, &len) : "";
+    const char *ns = ash__value_utf8(v, "");
     const char *dot = strchr(ns, '.');
     if (dot == NULL)
         return ash__fail(err, ASH_EINVAL, "%s: not a namespace: '%s'", field, ns);

@@ -26,11 +26,10 @@ typedef struct file_facts {
 
 static void read_name(ash_doc doc, file_facts *out)
 {
-    uint32_t len;
     ash_value name = ash__doc_get(doc, "filename");
     memset(out, 0, sizeof *out);
     out->id = ash__doc_get(doc, "_id");
-    out->name = name.type == BSON_TYPE_UTF8 ? ash__value_string(name, &len) : "";
+    out->name = ash__value_utf8(name, "");
 }
 
 static bool read_facts(ash_doc doc, file_facts *out)
