@@ -15,7 +15,8 @@
 /* Damaged pages of the metadata cost an error, never the process; and once a census has seen them,
  * "there is none" is no answer where rows may be missing. */
 
-enum { PAGE = 4096, DOCS = 600 };
+/* A bit that makes another key of a record's: a byte of its number. */
+enum { PAGE = 4096, DOCS = 600, KEY_BYTE = ASH_PAGE_NODE + 6, KEY_BITS = 0x40 };
 
 /* Two collections, each of several pages of records. */
 static void fill(fixture *f, uint64_t rids[2][DOCS])
@@ -46,38 +47,50 @@ static bool read_page(int fd, uint64_t number, uint8_t *page)
     return pread(fd, page, PAGE, (off_t)(number * PAGE)) == PAGE;
 }
 
-/* Offset of the node of a record, on the page that the newest commit has of it. */
-static off_t node_of_record(const fixture *f, int fd, uint32_t coll, uint64_t rid)
+/* Where the node of a record is: on its page, and on older copies of that. */
+typedef struct places {
+    off_t at[8];
+    size_t count;
+} places;
+
+static const uint8_t *node_on(const uint8_t *page, uint64_t number, ash_doc key)
 {
-    uint8_t key[ASH_RECORD_KEY_BYTES], page[PAGE], metas[2][PAGE];
-    off_t at = 0;
-    uint64_t newest = 0;
-    (void)f;
-    ash__record_key(key, coll, rid);
-    assert_true(read_page(fd, 0, metas[0]) && read_page(fd, 1, metas[1]));
-    for (uint64_t number = 2; read_page(fd, number, page); number++) {
-        if (ash__get_le64(page) != number || ash__page_flags(page) != ASH_PAGE_LEAF)
-            continue;
-        for (uint32_t i = 0; i < ash__page_nodes(page); i++) {
-            ash_doc found;
-            const uint8_t *node = ash__page_node(page, i, &found);
-            if (found.len == sizeof key && memcmp(found.data, key, sizeof key) == 0 &&
-                number > newest) {
-                newest = number;
-                at = (off_t)(number * PAGE) + (node - page);
-            }
-        }
+    if (ash__get_le64(page) != number || ash__page_flags(page) != ASH_PAGE_LEAF)
+        return NULL;
+    for (uint32_t i = 0; i < ash__page_nodes(page); i++) {
+        ash_doc found;
+        const uint8_t *node = ash__page_node(page, i, &found);
+        if (found.len == key.len && memcmp(found.data, key.data, key.len) == 0)
+            return node;
     }
-    assert_true(at > 0);
-    return at;
+    return NULL;
 }
 
-static void change(int fd, off_t at, uint8_t bits)
+static places places_of(int fd, uint32_t coll, uint64_t rid)
+{
+    places all = {.count = 0};
+    uint8_t key[ASH_RECORD_KEY_BYTES], page[PAGE];
+    ash__record_key(key, coll, rid);
+    for (uint64_t number = 2; read_page(fd, number, page); number++) {
+        const uint8_t *node = node_on(page, number, (ash_doc){key, sizeof key});
+        if (node == NULL)
+            continue;
+        assert_true(all.count < ASH_ARRAY_LEN(all.at));
+        all.at[all.count++] = (off_t)(number * PAGE) + (node - page);
+    }
+    assert_true(all.count > 0);
+    return all;
+}
+
+/* Flips bits of the byte so far behind the start of each node. */
+static void change(int fd, const places *all, int behind, uint8_t bits)
 {
     uint8_t byte;
-    assert_int_equal(pread(fd, &byte, 1, at), 1);
-    byte ^= bits;
-    assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+    for (size_t i = 0; i < all->count; i++) {
+        assert_int_equal(pread(fd, &byte, 1, all->at[i] + behind), 1);
+        byte ^= bits;
+        assert_int_equal(pwrite(fd, &byte, 1, all->at[i] + behind), 1);
+    }
 }
 
 static int get(fixture *f, const char *coll, uint64_t rid, bool *found)
@@ -116,15 +129,15 @@ static uint32_t id_of(fixture *f, const char *coll)
 }
 
 /* The key of a record that is in the middle of the first collection's becomes another. */
-static int damage(fixture *f, uint64_t rids[2][DOCS], off_t *at)
+static int damage(fixture *f, uint64_t rids[2][DOCS], places *all)
 {
     fill(f, rids);
     fixture_open(f);
     uint32_t id = id_of(f, "first");
     fixture_close(f);
     int fd = open_meta(f);
-    *at = node_of_record(f, fd, id, rids[0][DOCS / 2]) + ASH_PAGE_NODE + 6;
-    change(fd, *at, 0x40);
+    *all = places_of(fd, id, rids[0][DOCS / 2]);
+    change(fd, all, KEY_BYTE, KEY_BITS);
     return fd;
 }
 
@@ -149,9 +162,9 @@ static void test_engine_damaged_rows__absence_is_an_error_where_rows_may_be_miss
 {
     fixture *f = *state;
     uint64_t rids[2][DOCS];
-    off_t at;
+    places all;
     ash_check_report report;
-    int fd = damage(f, rids, &at), count;
+    int fd = damage(f, rids, &all), count;
     f->opts.read_only = true;
     fixture_open(f);
     assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
@@ -162,7 +175,7 @@ static void test_engine_damaged_rows__absence_is_an_error_where_rows_may_be_miss
     expect_told(f, rids);
     fixture_close(f);
     /* … until one has found it sound. */
-    change(fd, at, 0x40);
+    change(fd, &all, KEY_BYTE, KEY_BITS);
     close(fd);
     fixture_open(f);
     assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
@@ -180,11 +193,11 @@ static void test_engine_damaged_rows__a_damaged_note(void **state)
 {
     fixture *f = *state;
     uint64_t rids[2][DOCS];
-    off_t at;
+    places all;
     bool found;
     int count;
     ash_check_report report;
-    int meta = damage(f, rids, &at);
+    int meta = damage(f, rids, &all);
     f->opts.read_only = true;
     fixture_open(f);
     assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
@@ -192,7 +205,7 @@ static void test_engine_damaged_rows__a_damaged_note(void **state)
     char *path = ash__path_join(f->folder, "damage");
     int fd = open(path, O_RDWR | O_CLOEXEC);
     assert_true(fd >= 0);
-    change(fd, 40, 1);
+    change(fd, &(places){{40}, 1}, 0, 1);
     close(fd);
     ash__free(path);
     fixture_open(f);
@@ -200,7 +213,7 @@ static void test_engine_damaged_rows__a_damaged_note(void **state)
     const ash_coll *c;
     assert_int_equal(ash__catalog_find(v, "test", "second", &c, &f->err), ASH_ECORRUPT);
     ash__snapshot_close(v);
-    change(meta, at, 0x40);
+    change(meta, &all, KEY_BYTE, KEY_BITS);
     close(meta);
     assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
     assert_ok(get(f, "second", rids[1][DOCS - 1], &found), &f->err);
@@ -214,15 +227,16 @@ static void test_engine_damaged_rows__a_row_beyond_the_file(void **state)
 {
     fixture *f = *state;
     uint64_t rids[2][DOCS];
+    places all;
     bool found;
     fill(f, rids);
     fixture_open(f);
     uint32_t id = id_of(f, "first");
     fixture_close(f);
     int fd = open_meta(f);
-    off_t at = node_of_record(f, fd, id, rids[0][DOCS / 2]);
-    change(fd, at + 2, 0xF0); /* the length's high half */
-    change(fd, at + 3, 0x07);
+    all = places_of(fd, id, rids[0][DOCS / 2]);
+    change(fd, &all, 2, 0xF0); /* the length's high half */
+    change(fd, &all, 3, 0x07);
     close(fd);
     f->opts.read_only = false;
     fixture_open(f);
@@ -232,6 +246,35 @@ static void test_engine_damaged_rows__a_row_beyond_the_file(void **state)
     assert_true(ash__engine_damage(f->engine, &damage) && damage.structure);
     assert_ok(get(f, "second", rids[1][0], &found), &f->err);
     assert_true(found);
+}
+
+/* All was found whole before the first change; what is damaged since is met on the way to a row,
+ * before LMDB moves anything by it. */
+static void test_engine_damaged_rows__damage_while_the_store_is_open(void **state)
+{
+    fixture *f = *state;
+    uint64_t rids[2][DOCS];
+    ash_damage damage;
+    int count;
+    fill(f, rids);
+    fixture_open(f);
+    uint32_t id = id_of(f, "first");
+    assert_ok(fixture_delete(f, "second", rids[1][0]), &f->err);
+    assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
+    int fd = open_meta(f);
+    places all = places_of(fd, id, rids[0][DOCS / 2]);
+    change(fd, &all, KEY_BYTE, KEY_BITS);
+    assert_false(ash__engine_damage(f->engine, &damage));
+    assert_int_equal(fixture_delete(f, "first", rids[0][DOCS / 2 + 1]), ASH_ECORRUPT);
+    assert_true(ash__engine_damage(f->engine, &damage) && damage.structure);
+    assert_int_equal(fixture_delete(f, "second", rids[1][1]), ASH_ECORRUPT);
+    change(fd, &all, KEY_BYTE, KEY_BITS);
+    close(fd);
+    /* Nothing was written by it. */
+    fixture_reopen(f);
+    fixture_check(f);
+    assert_ok(scan(f, "first", false, &count), &f->err);
+    assert_int_equal(count, DOCS);
 }
 
 static int drop_what_is_in_use(ash_writer *w, void *ctx, ash_error *err)
@@ -265,6 +308,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_damaged_note, fixture_setup,
                                         fixture_teardown),
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_drop_of_what_is_in_use,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_engine_damaged_rows__damage_while_the_store_is_open,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_row_beyond_the_file,
                                         fixture_setup, fixture_teardown),
