@@ -73,8 +73,11 @@ static void look(ash_arrivals *line)
         n = epoll_wait(line->poll, events, EVENTS_A_CALL, 0);
         for (int i = 0; i < n; i++) {
             ash_arrival *a = events[i].data.ptr;
-            if (atomic_load_explicit(&a->open, memory_order_acquire))
-                place(a);
+            if (a->state != ASH_ARRIVAL_OPEN)
+                continue;
+            take_out(a); /* what had this place was answered */
+            place(a);
+            a->state = ASH_ARRIVAL_COME;
         }
     }
 #else
@@ -84,8 +87,7 @@ static void look(ash_arrivals *line)
 
 void ash__arrival_begin(ash_arrival *a, ash_arrivals *line, int fd)
 {
-    *a = (ash_arrival){.line = line, .fd = fd};
-    atomic_init(&a->open, true);
+    *a = (ash_arrival){.line = line, .fd = fd, .state = ASH_ARRIVAL_OPEN};
     ash__cond_init(&a->first);
 #ifdef __linux__
     /* Told once for each time that something comes. */
@@ -116,7 +118,7 @@ void ash__arrival_take(ash_arrival *a)
     look(line);
     /* It came while an earlier one was dealt with. */
     place(a);
-    atomic_store_explicit(&a->open, false, memory_order_release);
+    a->state = ASH_ARRIVAL_BUSY;
     ash__mutex_unlock(&line->lock);
 }
 
@@ -141,5 +143,17 @@ void ash__arrival_leave(ash_arrival *a)
 
 void ash__arrival_open(ash_arrival *a)
 {
-    atomic_store_explicit(&a->open, true, memory_order_release);
+    ash__mutex_lock(&a->line->lock);
+    a->state = ASH_ARRIVAL_OPEN;
+    ash__mutex_unlock(&a->line->lock);
+}
+
+void ash__arrival_done(ash_arrival *a)
+{
+    ash__mutex_lock(&a->line->lock);
+    if (a->state != ASH_ARRIVAL_COME) {
+        take_out(a);
+        a->state = ASH_ARRIVAL_OPEN;
+    }
+    ash__mutex_unlock(&a->line->lock);
 }

@@ -18,8 +18,6 @@
 
 #include "base/thread.h"
 
-#include <stdatomic.h>
-
 /* Then those before somebody lose their places. */
 enum { ASH_ARRIVAL_MS = 200 };
 
@@ -31,14 +29,20 @@ typedef struct ash_arrivals {
     int poll; /* an epoll instance, or -1 */
 } ash_arrivals;
 
+enum ash_arrival_state {
+    ASH_ARRIVAL_OPEN, /* what comes now is the start of a request */
+    ASH_ARRIVAL_COME, /* it did come, and its place is in the line already */
+    ASH_ARRIVAL_BUSY, /* it is being dealt with: what comes now is more of it, or has come too early
+                       */
+};
+
 /* The owner's memory: of one socket. */
 struct ash_arrival {
     ash_arrivals *line;
     ash_arrival *next, *prev;
     int fd;
     bool placed;
-    /* What comes now is the start of a request, not more of the one that is being read. */
-    _Atomic bool open;
+    enum ash_arrival_state state;
     ash_cond first; /* it is the first of the line, or has lost its place */
 };
 
@@ -55,10 +59,14 @@ void ash__arrival_take(ash_arrival *a);
 /* Until it is the first, or has no place; at most ASH_ARRIVAL_MS. */
 void ash__arrival_wait(ash_arrival *a);
 
-/* Others need not wait for it. */
+/* Others need not wait for the request that is being dealt with. */
 void ash__arrival_leave(ash_arrival *a);
 
-/* The request was dealt with, and its client may send the next as soon as it hears of that. */
+/* The answer is about to be sent: the client may send the next request as soon as it has it, while
+ * the owner still waits for a processor.  The place remains until then, or until done(). */
 void ash__arrival_open(ash_arrival *a);
+
+/* The answer was sent, or there is none.  A place that the next request has got by now remains. */
+void ash__arrival_done(ash_arrival *a);
 
 #endif

@@ -252,8 +252,7 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
         give_cursor_back(c);
     if (alive && ash__request_wants_reply(&request))
         alive = send_reply(c, &request);
-    ash__arrival_open(&c->arrival); /* also when there was no answer */
-    ash__arrival_leave(&c->arrival);
+    ash__arrival_done(&c->arrival);
     ash__turn_leave(&c->turn);
     give_cursor_back(c);
     ash__reply_trim(&c->reply);

@@ -123,6 +123,34 @@ static void test_wire_arrival__more_of_a_request_has_no_place(void **state)
     pool_close(&p);
 }
 
+/* A client sends its next request while the thread that answered it still waits for a processor. */
+static void test_wire_arrival__the_next_request_keeps_its_place(void **state)
+{
+    pool p;
+    (void)state;
+    pool_open(&p);
+    come(&p, 0);
+    ash__arrival_take(&p.arrivals[0]);
+    ash__arrival_open(&p.arrivals[0]);
+    come(&p, 2);
+    come(&p, 0);
+    come(&p, 1);
+    ash__arrival_take(&p.arrivals[1]);
+    ash__arrival_done(&p.arrivals[0]);
+    for (int i = 0; i < 3; i++) {
+        ash_arrival *a = &p.arrivals[(int[]){2, 0, 1}[i]];
+        assert_ptr_equal(p.line.first, a);
+        ash__arrival_take(a);
+        ash__arrival_leave(a);
+    }
+    /* Without an answer, too, the next is a new one. */
+    ash__arrival_done(&p.arrivals[0]);
+    come(&p, 0);
+    ash__arrival_take(&p.arrivals[3]);
+    assert_ptr_equal(p.line.first, &p.arrivals[0]);
+    pool_close(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +158,7 @@ int main(void)
         cmocka_unit_test(test_wire_arrival__who_came_later_waits),
         cmocka_unit_test(test_wire_arrival__nobody_waits_for_long),
         cmocka_unit_test(test_wire_arrival__more_of_a_request_has_no_place),
+        cmocka_unit_test(test_wire_arrival__the_next_request_keeps_its_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
