@@ -10,7 +10,8 @@
  * change something waits until those before it have said what they want: a change leaves the line
  * when it is in the writer's queue, a read at once, and a brief answer when it was sent.
  *
- * Nobody waits for long (ASH_ARRIVAL_MS), and reads never do.  Where the kernel does not tell the
+ * Nobody waits for long (ASH_ARRIVAL_MS; for the rest of a request that came in pieces far less),
+ * and reads never do.  Where the kernel does not tell the
  * order (it is asked by epoll), requests stand in line as their threads come.
  *
  * One thread owns an arrival; any may look at the line.  A mutex of rank ASH_RANK_ARRIVALS is held

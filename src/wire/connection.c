@@ -18,6 +18,7 @@
 
 enum {
     STACK_BYTES = 1024 * 1024,
+    HALF_MS = 10,  /* others may wait so long for the rest of a request that came before theirs */
     REST_MS = 500, /* after so much silence a connection gives its large buffer back */
     FIRST_MESSAGE_MS = 60000,
     OWED_MS = 500,   /* a place is given to somebody else when its client owes for so long */
@@ -58,6 +59,15 @@ static void stop_holding(ash_connection *c)
     atomic_store_explicit(&c->holds, 0, memory_order_relaxed);
 }
 
+/* Some drivers send a message in two pieces, and others that came between them have to wait for the
+ * second; but not for one that is long in coming. */
+static void await_rest(ash_connection *c)
+{
+    int64_t left = c->place_until_ms - ash__clock_ms();
+    if (left <= 0 || !ash__stream_wait(c->fd, left))
+        ash__arrival_leave(&c->arrival);
+}
+
 static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
 {
     /* Little of what follows the message, since consume() has to move it. */
@@ -65,7 +75,7 @@ static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
     size_t moved = 0;
     while (c->have < len) {
         if (c->have > 0)
-            ash__arrival_leave(&c->arrival); /* the rest may be long in coming */
+            await_rest(c);
         if (c->have > 0 && c->greeted)
             atomic_store_explicit(&c->owes_since_ms, ash__clock_ms(), memory_order_relaxed);
         size_t n = ash__stream_read(c->fd, c->block.data + c->have, end - c->have, deadline_ms);
@@ -115,6 +125,7 @@ static bool receive(ash_connection *c, size_t *len)
     if (c->have == 0 && !rest(c))
         return false;
     ash__arrival_take(&c->arrival);
+    c->place_until_ms = ash__clock_deadline(HALF_MS);
     int64_t deadline = ash__clock_deadline(c->server->opts.message_timeout_ms);
     if (!read_until(c, ASH_MESSAGE_HEADER_BYTES, deadline))
         return false;

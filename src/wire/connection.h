@@ -32,8 +32,9 @@ typedef struct ash_connection {
     _Atomic unsigned holds;   /* ASH_HOLDS_… */
     _Atomic int64_t moved_ms; /* when it last did (monotonic) */
 
-    ash_arrival arrival; /* of its requests */
-    ash_turn turn;       /* of its answers */
+    ash_arrival arrival;    /* of its requests */
+    int64_t place_until_ms; /* monotonic: it keeps its place while the request is incomplete */
+    ash_turn turn;          /* of its answers */
     ash_reply reply;
     ash_operation operation;
     int32_t last_reply_id;
