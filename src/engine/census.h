@@ -26,6 +26,7 @@ typedef struct ash_census_finding {
      * when no rows are concerned. */
     int db;
     ash_doc low, high;
+    bool exact;    /* only who asks for one key may miss it */
     bool all_rows; /* of all databases: this is not the newest commit, or not all of it */
     bool stale;    /* rows that are found there may be old ones, from stale_low to stale_high */
     ash_doc stale_low, stale_high;

@@ -47,8 +47,9 @@ void ash__census_rows_free(struct ash_census_rows *r)
     ash__free(r);
 }
 
-/* A row may have had another key, between those beside it.  A record is missed by nobody who looks
- * for it: scans meet the row, and entries of indexes lead to it. */
+/* A row may have had another key, between those beside it.  A record is missed only by who asks for
+ * it by that key: scans meet the row, and go on behind it where one damaged row costs only itself.
+ */
 static void row_found(ash_census *c, int invariant, int db, uint64_t page, const char *what)
 {
     static const ash_doc none = {NULL, 0};
@@ -56,7 +57,8 @@ static void row_found(ash_census *c, int invariant, int db, uint64_t page, const
                             .kind = "row",
                             .tree = ash__census_tree_name(db),
                             .page = page,
-                            .db = db == ASH_DB_RECORDS ? -1 : db,
+                            .db = db,
+                            .exact = db == ASH_DB_RECORDS,
                             .low = page == UINT64_MAX ? none : c->row_before,
                             .high = page == UINT64_MAX ? none : c->row_behind};
     if (page == UINT64_MAX)

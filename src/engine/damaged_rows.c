@@ -38,12 +38,12 @@ void ash__damaged_rows_add_all(ash_damaged_rows *rows, int db)
     new_range(rows, db)->is_stale = true;
 }
 
-static void add_range(ash_damaged_rows *rows, int db, ash_doc low, ash_doc high, bool is_stale)
+static ash_damaged_range *add_range(ash_damaged_rows *rows, int db, ash_doc low, ash_doc high)
 {
     ash_damaged_range *r = new_range(rows, db);
     set_end(low, &r->has_low, &r->low_len, r->low);
     set_end(high, &r->has_high, &r->high_len, r->high);
-    r->is_stale = is_stale;
+    return r;
 }
 
 void ash__damaged_rows_add(ash_damaged_rows *rows, const ash_census_finding *f)
@@ -54,9 +54,9 @@ void ash__damaged_rows_add(ash_damaged_rows *rows, const ash_census_finding *f)
         ash__damaged_rows_add_all(rows, -1);
         return;
     }
-    add_range(rows, f->db, f->low, f->high, false);
+    add_range(rows, f->db, f->low, f->high)->is_exact = f->exact;
     if (f->stale)
-        add_range(rows, f->db, f->stale_low, f->stale_high, true);
+        add_range(rows, f->db, f->stale_low, f->stale_high)->is_stale = true;
 }
 
 bool ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *range)
@@ -74,6 +74,8 @@ static bool lies_in(const ash_damaged_range *r, int db, ash_doc low, ash_doc hig
     bool is_key = low.data != NULL && low.data == high.data && low.len == high.len;
     if (r->db != db)
         return r->db < 0;
+    if (r->is_exact && !is_key)
+        return false;
     ash_doc from = {r->low, r->low_len}, to = {r->high, r->high_len};
     return (!r->has_low || high.data == NULL ||
             ash__bytes_compare(high, from) >= (is_key ? 0 : 1)) &&
@@ -109,8 +111,8 @@ void ash__damaged_rows_release(ash_damaged_rows *rows)
 
 /* Magic (8), checksum (8) of the document that follows:
  * {store: id, findings: n, structure: true or false, first: text,
- *  rows: [{db: name or "*", low: key, high: key, stale: true or false}]}, without low or high where
- * there is no end. */
+ *  rows: [{db: name or "*", low: key, high: key, stale: true or false, exact: true or false}]},
+ * without low or high where there is no end. */
 enum { SUM_AT = 8, DOC_AT = 16 };
 
 static void append_bytes(bson_t *doc, const char *name, const uint8_t *bytes, size_t len)
@@ -135,6 +137,7 @@ static void append_ranges(bson_t *doc, const ash_damaged_rows *rows)
         if (r->has_high)
             append_bytes(&range, "high", r->high, r->high_len);
         BSON_APPEND_BOOL(&range, "stale", r->is_stale);
+        BSON_APPEND_BOOL(&range, "exact", r->is_exact);
         bson_append_document_end(&list, &range);
     }
     bson_append_array_end(doc, &list);
@@ -200,6 +203,7 @@ static void take_range(ash_damaged_rows *rows, ash_doc doc)
     if (get_bytes(doc, "high", &high))
         set_end(high, &r->has_high, &r->high_len, r->high);
     r->is_stale = ash__value_truthy(ash__doc_get(doc, "stale"));
+    r->is_exact = ash__value_truthy(ash__doc_get(doc, "exact"));
 }
 
 static bool take_file(const ash_engine *e, const uint8_t *bytes, size_t len, ash_damage *damage,

@@ -15,6 +15,7 @@ typedef struct ash_damaged_range {
     uint16_t low_len, high_len;
     bool has_low, has_high;
     bool is_stale;                               /* rows that are found there may be old ones */
+    bool is_exact;                               /* only who asks for one key may miss it */
     uint8_t low[ASH_KEY_MAX], high[ASH_KEY_MAX]; /* from low on, below high */
 } ash_damaged_range;
 

@@ -92,13 +92,31 @@ static int judge_step(const ash_scan *s, bool back, ash_doc from, bool found, co
     return ash__soundness_absent(s->view, database_of(s), begin, stop, err);
 }
 
+static int out_of_order(ash_error *err)
+{
+    return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order");
+}
+
+/* A step that was taken in metadata known to be damaged. */
+static int judge(const ash_scan *s, MDB_cursor_op op, ash_doc from, bool found, const MDB_val *key,
+                 ash_error *err)
+{
+    bool back = op == MDB_PREV || op == MDB_LAST;
+    ash_doc here = {key->mv_data, key->mv_size};
+    int order = found && from.data != NULL ? ash__bytes_compare(here, from) : 0;
+    if (back ? order > 0 : order < 0)
+        return out_of_order(err);
+    int result = judge_step(s, back, from, found, key, err);
+    return result == 0 && found ? ash__soundness_found(s->view, database_of(s), here, err) : result;
+}
+
 int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
                    ash_error *err)
 {
     spot_before before = {.key = {NULL, 0}};
-    bool judge = atomic_load(&s->view->engine->damaged) && op != MDB_GET_CURRENT;
+    bool is_damaged = atomic_load(&s->view->engine->damaged) && op != MDB_GET_CURRENT;
     ash_doc asked = {key->mv_data, op == MDB_SET_RANGE ? key->mv_size : 0};
-    if (judge)
+    if (is_damaged)
         note_spot(s, op, key, &before);
     int rc = ash__lmdb_cursor_get(s->cursor, key, value, op);
     *found = rc == 0 && key->mv_size > 4 && memcmp(key->mv_data, s->prefix, 4) == 0;
@@ -107,16 +125,12 @@ int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, 
     /* Whoever walks by seeking would go round for ever. */
     if (*found && op == MDB_SET_RANGE &&
         ash__bytes_compare((ash_doc){key->mv_data, key->mv_size}, asked) < 0)
-        return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order");
-    if (!judge)
-        return 0;
-    int result = judge_step(s, op == MDB_PREV || op == MDB_LAST, before.key, *found, key, err);
-    return result == 0 && *found ? ash__soundness_found(s->view, database_of(s),
-                                                        (ash_doc){key->mv_data, key->mv_size}, err)
-                                 : result;
+        return out_of_order(err);
+    return is_damaged ? judge(s, op, before.key, *found, key, err) : 0;
 }
 
-/* The last entry before the key. */
+/* The last entry before the key.  What is asked of damaged metadata is the way from the key, not
+ * from where the search for it came to stand: among keys out of order that may be anywhere. */
 int ash__scan_seek_before(ash_scan *s, const void *bytes, size_t len, MDB_val *key, MDB_val *value,
                           bool *found, ash_error *err)
 {
@@ -124,7 +138,11 @@ int ash__scan_seek_before(ash_scan *s, const void *bytes, size_t len, MDB_val *k
     int rc = ash__lmdb_cursor_get(s->cursor, key, value, MDB_SET_RANGE);
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__lmdb_fail(rc, err, "cannot scan");
-    return ash__scan_move(s, rc == 0 ? MDB_PREV : MDB_LAST, key, value, found, err);
+    MDB_cursor_op op = rc == 0 ? MDB_PREV : MDB_LAST;
+    int result = ash__scan_move(s, op, key, value, found, err);
+    if (result != 0 || !atomic_load(&s->view->engine->damaged))
+        return result;
+    return judge(s, op, (ash_doc){bytes, len}, *found, key, err);
 }
 
 int ash__scan_records(ash_view *v, const ash_coll *c, bool backward, uint64_t after, ash_scan **out,

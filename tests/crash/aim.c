@@ -25,7 +25,7 @@
  * Every flip has a generator of its own, so that its number repeats it.  Where pages lie depends on
  * when the store committed, too: --keep keeps the sound store for that. */
 
-enum { SERVED_EVERY = 50 };
+enum { SERVED_EVERY = 50, LAY_IN_TRIES = 40 };
 
 typedef struct tally {
     atomic_int flips, seen, nothing, refused, died, wrong, unseen;
@@ -92,7 +92,7 @@ static bool fetch_stock(stock *of, const char *path)
 /* When a store commits is a matter of time, so that not each has pages of every kind. */
 static bool lay_in_whole(campaign *c, const char *store, const char *meta)
 {
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < LAY_IN_TRIES; i++) {
         remove_folder(store);
         if (!lay_in(c, store))
             return false;

@@ -16,7 +16,7 @@
  * "there is none" is no answer where rows may be missing. */
 
 /* A bit that makes another key of a record's: a byte of its number. */
-enum { PAGE = 4096, DOCS = 600, KEY_BYTE = ASH_PAGE_NODE + 6, KEY_BITS = 0x40 };
+enum { PAGE = 4096, DOCS = 600, MORE = 400, KEY_BYTE = ASH_PAGE_NODE + 6, KEY_BITS = 0x40 };
 
 /* Two collections, each of several pages of records. */
 static void fill(fixture *f, uint64_t rids[2][DOCS])
@@ -187,6 +187,135 @@ static void test_engine_damaged_rows__absence_is_an_error_where_rows_may_be_miss
     assert_int_equal(count, DOCS);
 }
 
+/* One that stands under another key, in order with those beside it, is missed by who asks for it,
+ * and met by who scans: there it costs only itself. */
+static void test_engine_damaged_rows__a_record_with_another_key(void **state)
+{
+    fixture *f = *state;
+    uint64_t rids[2][DOCS];
+    ash_check_report report;
+    bool found;
+    int count, at = DOCS / 2;
+    fill(f, rids);
+    at += rids[0][at] % 2;
+    fixture_open(f);
+    assert_ok(fixture_delete(f, "first", rids[0][at + 1]), &f->err);
+    uint32_t id = id_of(f, "first");
+    fixture_close(f);
+    int fd = open_meta(f);
+    places all = places_of(fd, id, rids[0][at]);
+    change(fd, &all, ASH_PAGE_NODE + ASH_RECORD_KEY_BYTES - 1, 1);
+    close(fd);
+    f->opts.read_only = true;
+    fixture_open(f);
+    assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
+    assert_true(report.findings > 0);
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(get(f, "first", rids[0][at], &found), ASH_ECORRUPT);
+        assert_ok(get(f, "first", rids[0][0] + 1000000, &found), &f->err);
+        assert_false(found);
+        assert_ok(scan(f, "first", false, &count), &f->err);
+        assert_int_equal(count, DOCS - 1);
+        fixture_reopen(f);
+    }
+}
+
+static void insert_more(fixture *f, const char *coll)
+{
+    uint64_t rid;
+    for (int32_t i = 0; i < MORE; i++) {
+        bson_t *doc = fixture_chunk(DOCS + i, DOCS + i, 100);
+        assert_ok(fixture_insert(f, coll, doc, ASH_ACK_APPLIED, &rid), &f->err);
+        bson_destroy(doc);
+    }
+}
+
+/* The branch whose keys lead to the middle of the collection's records, on each of its copies. */
+static places branches_of(int fd, uint32_t coll, uint64_t rid)
+{
+    places all = {.count = 0};
+    uint8_t page[PAGE];
+    for (uint64_t number = 2; read_page(fd, number, page); number++) {
+        if (ash__get_le64(page) != number || ash__page_flags(page) != ASH_PAGE_BRANCH)
+            continue;
+        for (uint32_t i = 1; i < ash__page_nodes(page); i++) {
+            ash_doc key;
+            const uint8_t *node = ash__page_node(page, i, &key);
+            if (key.len != ASH_RECORD_KEY_BYTES || ash__get_be32(key.data) != coll ||
+                ash__get_be64(key.data + 4) < rid)
+                continue;
+            assert_true(all.count < ASH_ARRAY_LEN(all.at));
+            all.at[all.count++] = (off_t)(number * PAGE) + (node - page);
+            break;
+        }
+    }
+    assert_true(all.count > 0);
+    return all;
+}
+
+/* The record before another one, by a scan that begins there. */
+static int find_before(fixture *f, const char *coll, uint64_t rid, uint64_t *before)
+{
+    ash_scan *s = NULL;
+    ash_scan_hit hit = {0};
+    bool found = false;
+    ash_view *v = fixture_view(f);
+    int result = ash__scan_records(v, fixture_coll(f, v, coll), true, rid, &s, &f->err);
+    if (result == 0)
+        result = ash__scan_next(s, &hit, &found, &f->err);
+    *before = found ? hit.rid : 0;
+    ash__scan_free(s);
+    ash__snapshot_close(v);
+    return result;
+}
+
+/* How many of the second collection's records cannot be found from the one behind; none is missed.
+ */
+static int search_all(fixture *f, uint64_t rids[2][DOCS])
+{
+    uint64_t before;
+    int refused = 0;
+    for (int i = 1; i < DOCS; i++) {
+        int result = find_before(f, "second", rids[1][i], &before);
+        refused += result == ASH_ECORRUPT;
+        assert_true(result == ASH_ECORRUPT || (result == 0 && before == rids[1][i - 1]));
+    }
+    return refused;
+}
+
+/* A search among a branch's keys out of order comes to stand anywhere, in another collection too:
+ * that is no place to say from what lies before a key. */
+static void test_engine_damaged_rows__a_branch_out_of_order(void **state)
+{
+    enum { STEP = 20, COLL_BYTE = ASH_PAGE_NODE + 3 };
+    fixture *f = *state;
+    uint64_t rids[2][DOCS];
+    ash_check_report report;
+    int refused = 0;
+    fill(f, rids);
+    fixture_open(f);
+    uint32_t id = id_of(f, "first");
+    insert_more(f, "first"); /* so that the middle of the branch is there */
+    fixture_close(f);
+    int fd = open_meta(f);
+    f->opts.read_only = true;
+    for (uint64_t rid = rids[0][0]; rid < rids[0][DOCS - 1] + MORE; rid += STEP) {
+        places all = branches_of(fd, id, rid);
+        change(fd, &all, COLL_BYTE, KEY_BITS);
+        fixture_open(f);
+        assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
+        assert_true(report.findings > 0);
+        refused += search_all(f, rids);
+        fixture_close(f);
+        change(fd, &all, COLL_BYTE, KEY_BITS);
+    }
+    close(fd);
+    assert_true(refused > 0);
+    fixture_open(f);
+    assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
+    assert_int_equal(search_all(f, rids), 0);
+}
+
 /* A note that cannot be read says that anything may be missing or old, until a check finds no more.
  */
 static void test_engine_damaged_rows__a_damaged_note(void **state)
@@ -310,6 +439,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_drop_of_what_is_in_use,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__damage_while_the_store_is_open,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_branch_out_of_order,
+                                        fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_record_with_another_key,
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_row_beyond_the_file,
                                         fixture_setup, fixture_teardown),
