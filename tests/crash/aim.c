@@ -25,7 +25,7 @@
  * Every flip has a generator of its own, so that its number repeats it.  Where pages lie depends on
  * when the store committed, too: --keep keeps the sound store for that. */
 
-enum { SERVED_EVERY = 50, LAY_IN_TRIES = 40 };
+enum { SERVED_EVERY = 50, LAY_IN_TRIES = 40, ANOTHER_SEED = 1000003 };
 
 typedef struct tally {
     atomic_int flips, seen, nothing, refused, died, wrong, unseen;
@@ -55,14 +55,14 @@ static void *shared(size_t bytes)
 /* ---- the sound store ---- */
 
 /* In a process of its own, so that this one has no threads. */
-static bool lay_in(const campaign *c, const char *folder)
+static bool lay_in(const campaign *c, const char *folder, uint64_t seed)
 {
     int status = 0;
     pid_t child = fork();
     REQUIRE(child >= 0);
     if (child == 0) {
         ash_error err = ASH_ERROR_INIT;
-        int result = stock_lay_in(folder, c->stock, c->o->seed, &err);
+        int result = stock_lay_in(folder, c->stock, seed, &err);
         if (result != 0)
             fprintf(stderr, "# %s\n", err.text);
         _exit(result != 0);
@@ -89,12 +89,13 @@ static bool fetch_stock(stock *of, const char *path)
     return whole;
 }
 
-/* When a store commits is a matter of time, so that not each has pages of every kind. */
+/* When a store commits is a matter of time and of what is in it, so that not each has pages of
+ * every kind. */
 static bool lay_in_whole(campaign *c, const char *store, const char *meta)
 {
     for (int i = 0; i < LAY_IN_TRIES; i++) {
         remove_folder(store);
-        if (!lay_in(c, store))
+        if (!lay_in(c, store, c->o->seed + (uint64_t)i * ANOTHER_SEED))
             return false;
         if (places_read(&c->places, meta))
             return true;
