@@ -83,6 +83,9 @@ bool ash__id_equal(const bson_value_t *a, const bson_value_t *b);
 /* What every document of the cursor has at the dotted path, appended to the array. */
 int ash__ids_collect(ash_cursor *cursor, const char *path, bson_t *ids, uint32_t *count,
                      ash_error *err);
+/* The _id of each document that the filter finds; *count of them.  Options without a projection. */
+int ash__ids_find(ash_collection *c, const bson_t *filter, const ash_find_options *opts,
+                  bson_t *ids, uint32_t *count, ash_error *err);
 char *ash__id_text(const bson_value_t *id); /* for error texts; ash__free() */
 int ash__filename_check(const char *filename, ash_error *err);
 

@@ -148,18 +148,10 @@ static int find_due(ash_bucket *b, int64_t now_ms, int64_t limit, int64_t deadli
                     uint32_t *count, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
-    ash_cursor *cursor = NULL;
     ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
     append_due(&filter, now_ms);
-    o.projection = projection;
     o.limit = limit;
-    *count = 0;
-    int rc = ash_collection_find(b->attributes, &filter, &o, &cursor, err);
-    if (rc == 0)
-        rc = ash__ids_collect(cursor, "_id", ids, count, err);
-    ash_cursor_free(cursor);
-    bson_destroy(projection);
+    int rc = ash__ids_find(b->attributes, &filter, &o, ids, count, err);
     bson_destroy(&filter);
     return rc;
 }

@@ -377,19 +377,11 @@ int ash__file_ids_of_name(ash_bucket *b, ash_transaction *t, const char *filenam
                           int64_t deadline_ms, bson_t *ids, uint32_t *count, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
     ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
-    ash_cursor *cursor = NULL;
     bson_init(ids);
-    *count = 0;
     bson_append_utf8(&filter, "filename", 8, filename, -1);
-    o.projection = projection;
     o.limit = limit;
-    int rc = ash_collection_find(b->files, &filter, &o, &cursor, err);
-    if (rc == 0)
-        rc = ash__ids_collect(cursor, "_id", ids, count, err);
-    ash_cursor_free(cursor);
-    bson_destroy(projection);
+    int rc = ash__ids_find(b->files, &filter, &o, ids, count, err);
     bson_destroy(&filter);
     return rc;
 }

@@ -80,6 +80,22 @@ int ash__ids_collect(ash_cursor *cursor, const char *path, bson_t *ids, uint32_t
     }
 }
 
+int ash__ids_find(ash_collection *c, const bson_t *filter, const ash_find_options *opts,
+                  bson_t *ids, uint32_t *count, ash_error *err)
+{
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    ash_find_options o = *opts;
+    ash_cursor *cursor = NULL;
+    o.projection = projection;
+    *count = 0;
+    int rc = ash_collection_find(c, filter, &o, &cursor, err);
+    if (rc == 0)
+        rc = ash__ids_collect(cursor, "_id", ids, count, err);
+    ash_cursor_free(cursor);
+    bson_destroy(projection);
+    return rc;
+}
+
 char *ash__id_text(const bson_value_t *id)
 {
     bson_t doc = BSON_INITIALIZER;

@@ -139,6 +139,16 @@ static const ash_op_param diff_params[] = {{"startDate", 5166305}, {"endDate", 5
                                            {"unit", 5166305},      {"timezone", 0},
                                            {"startOfWeek", 0},     {NULL}};
 
+/* Is one of the arguments that were given null, or missing? */
+static bool has_null(const ash_node *n, const ash_value *v)
+{
+    for (uint32_t i = 0; i < n->count; i++) {
+        if (n->args[i] != NULL && ash__nullish(v[i]))
+            return true;
+    }
+    return false;
+}
+
 static int eval_date_diff(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value *v;
@@ -150,10 +160,8 @@ static int eval_date_diff(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     *out = ash__make_null();
-    for (uint32_t i = 0; i < n->count; i++) {
-        if (n->args[i] != NULL && ash__nullish(v[i]))
-            return 0;
-    }
+    if (has_null(n, v))
+        return 0;
     for (int i = 0; rc == 0 && i < 2; i++)
         rc = ash__date_arg(e, v[i], &ms[i]);
     if (rc == 0)
@@ -186,10 +194,8 @@ static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     *out = ash__make_null();
-    for (uint32_t i = 0; i < n->count; i++) {
-        if (n->args[i] != NULL && ash__nullish(v[i]))
-            return 0;
-    }
+    if (has_null(n, v))
+        return 0;
     rc = ash__date_arg(e, v[0], &ms);
     if (rc == 0)
         rc = unit_arg(e, v[1], &unit);
