@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { LIMIT_MS = 200, SOON_MS = 3000, TEXT_BYTES = 2000000 };
+enum { LIMIT_MS = 200, SOON_MS = 15000, TEXT_BYTES = 2000000 };
 
 /* Minutes of comparing, for one document. */
 #define COMPARING                                                                                  \
