@@ -290,11 +290,14 @@ int ash__file_load(const char *path, size_t max_bytes, uint8_t **out, size_t *le
     struct stat st;
     int fd;
     *out = NULL;
-    int result = ash__file_open(path, O_RDONLY, &fd, err);
+    /* A pipe of that name would keep the process waiting for somebody who writes. */
+    int result = ash__file_open(path, O_RDONLY | O_NONBLOCK, &fd, err);
     if (result != 0)
         return result;
     if (fstat(fd, &st) != 0)
         result = ash__fail_errno(err, errno, "cannot stat %s", path);
+    else if (!S_ISREG(st.st_mode))
+        result = ash__fail(err, ASH_ECORRUPT, "%s is not a regular file", path);
     else if (st.st_size < 0 || (uint64_t)st.st_size > max_bytes)
         result = ash__fail(err, ASH_ETOOBIG, "%s is larger than %zu bytes", path, max_bytes);
     if (result == 0) {

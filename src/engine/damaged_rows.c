@@ -235,7 +235,8 @@ int ash__damaged_rows_load(const ash_engine *e, ash_damage *damage, ash_damaged_
     size_t len = 0;
     memset(damage, 0, sizeof *damage);
     int result = ash__file_load(path, FILE_MAX, &bytes, &len, err);
-    if (result == 0 && !take_file(e, bytes, len, damage, rows)) {
+    bool strange = result == ASH_ECORRUPT || result == ASH_ETOOBIG;
+    if (strange || (result == 0 && !take_file(e, bytes, len, damage, rows))) {
         damage->findings = 1;
         damage->structure = true;
         snprintf(damage->first, sizeof damage->first,
@@ -244,5 +245,5 @@ int ash__damaged_rows_load(const ash_engine *e, ash_damage *damage, ash_damaged_
     }
     ash__free(bytes);
     ash__free(path);
-    return result == ASH_ENOTFOUND ? 0 : result;
+    return strange || result == ASH_ENOTFOUND ? 0 : result;
 }

@@ -351,6 +351,38 @@ static void test_engine_damaged_rows__a_damaged_note(void **state)
     assert_int_equal(count, DOCS);
 }
 
+/* What has the file's name and is none: nobody waits for it, and every row may be missed, until a
+ * check has looked. */
+static void test_engine_damaged_rows__no_regular_file(void **state)
+{
+    fixture *f = *state;
+    uint64_t rids[2][DOCS];
+    ash_check_report report;
+    const ash_coll *c;
+    char *path = ash__path_join(f->folder, "damage");
+    for (int large = 0; large < 2; large++) {
+        if (!large)
+            fill(f, rids);
+        int made = large ? creat(path, 0600) : mkfifo(path, 0600);
+        assert_true(made >= 0);
+        if (large)
+            assert_int_equal(ftruncate(made, (off_t)1 << 30) + close(made), 0);
+        f->opts.read_only = true;
+        fixture_open(f);
+        ash_view *v = fixture_view(f);
+        assert_int_equal(ash__catalog_find(v, "test", "nothing", &c, &f->err), ASH_ECORRUPT);
+        ash__snapshot_close(v);
+        fixture_close(f);
+        f->opts.read_only = false;
+        fixture_open(f);
+        assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
+        assert_int_equal(access(path, F_OK), -1);
+        fixture_close(f);
+    }
+    fixture_open(f);
+    ash__free(path);
+}
+
 /* A length that leads out of the file: reading it, and writing beside it, ends with an error. */
 static void test_engine_damaged_rows__a_row_beyond_the_file(void **state)
 {
@@ -444,6 +476,8 @@ int main(void)
                                         fixture_setup, fixture_teardown),
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_record_with_another_key,
                                         fixture_setup, fixture_teardown),
+        cmocka_unit_test_setup_teardown(test_engine_damaged_rows__no_regular_file, fixture_setup,
+                                        fixture_teardown),
         cmocka_unit_test_setup_teardown(test_engine_damaged_rows__a_row_beyond_the_file,
                                         fixture_setup, fixture_teardown),
     };
