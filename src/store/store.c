@@ -75,18 +75,6 @@ int ash_store_drop_database(ash_store *store, const char *db, const ash_op *op, 
     return store->ops->drop_database(store, db, o, err);
 }
 
-int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
-                       ash_error *err)
-{
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_read(store, o, err);
-    if (result != 0)
-        return result;
-    if (o->transaction != NULL)
-        return ash__fail(err, ASH_ESTATE, "transactions do not nest");
-    return store->ops->transact(store, fn, ctx, o, err);
-}
-
 static int check_watch_options(ash_watch_options *o, const char *db, ash_error *err)
 {
     if (o->all_changes && db != NULL)
