@@ -194,8 +194,8 @@ typedef struct ash_find_options {
                           fields; or NULL */
     const bson_t *max; /* … and below here.  ASH_EINVAL 51173 to 51176 */
     bool past_damage;  /* where the store can: after ASH_ECORRUPT for a damaged document the cursor
-                          may  be asked again, and goes on behind it; with a sort that no index gives,
-                          behind all of them */
+                          may  be asked again, and goes on behind it; with a sort that no index
+                          gives,  behind all of them */
 } ash_find_options;
 #define ASH_FIND_OPTIONS_INIT ASH_OPTIONS_INIT(ash_find_options)
 
@@ -395,13 +395,14 @@ int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, co
 
 /* ---- several operations as one ---- */
 
-/* fn runs with a transaction to put into ash_op.transaction of its operations (and only operations
- * with it: others may wait for this one forever).  Returning 0 commits all as one, anything else
- * undoes all and is returned by ash_store_transact.  fn may run on another thread, and more than
- * once (ASH_ECONFLICT on a deployment or a server).  Keep it short: other writers of the embedded
- * engine wait meanwhile.  Durable when 0 is returned unless op->durability says otherwise.  With
- * op->retry (embedded engine) one that was committed before is not run again: 0.  ASH_EUNSUPPORTED
- * where the deployment has no transactions.
+/* fn runs with a transaction to put into ash_op.transaction of its operations.  Without it they are
+ * ASH_ESTATE on fn's thread, since they could wait for their own thread for ever; so is a cursor
+ * that was opened outside.  fn must not wait for other threads that use the store.  Returning 0
+ * commits all as one, anything else undoes all and is returned by ash_store_transact.  fn may run
+ * on another thread, and more than once (ASH_ECONFLICT on a deployment or a server).  Keep it
+ * short: other writers of the embedded engine wait meanwhile.  Durable when 0 is returned unless
+ * op->durability says otherwise.  With op->retry (embedded engine) one that was committed before is
+ * not run again: 0.  ASH_EUNSUPPORTED where the deployment has no transactions.
  *
  * Through a folder's server nothing is open between two operations: each of them is sent again with
  * every later one and with the commit, and has to come to the same.  So what fn does is bounded:

@@ -31,7 +31,8 @@ int ash__call_read(const ash_store *store, const ash_op *op, ash_error *err)
 {
     ash_assert(store != NULL);
     ash_assert(op->transaction == NULL || op->transaction->store == store);
-    return ash__op_check(op, err);
+    int result = op->transaction == NULL ? ash__call_outside(store, err) : 0;
+    return result != 0 ? result : ash__op_check(op, err);
 }
 
 int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err)

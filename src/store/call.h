@@ -15,10 +15,15 @@ static inline const bson_t *ash__bson_or_empty(const bson_t *b)
     return b != NULL ? b : &ash__bson_empty;
 }
 
-/* Every operation starts here: op's cancel flag and deadline, its transaction is this store's, and
- * no writes (ASH_EREADONLY) to a store that was opened for reading. */
+/* Every operation starts here: op's cancel flag and deadline, its transaction is this store's, none
+ * is left out of the one that this thread is in (ASH_ESTATE), and no writes (ASH_EREADONLY) to a
+ * store that was opened for reading. */
 int ash__call_read(const ash_store *store, const ash_op *op, ash_error *err);
 int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err);
+
+/* ASH_ESTATE on a thread that runs a transaction of the store, which what is about to be done, by
+ * itself, could wait for without end. */
+int ash__call_outside(const ash_store *store, ash_error *err);
 
 /* The name to use for db (NULL = the default), checked. */
 int ash__call_db(const ash_store *store, const char *db, const char **out, ash_error *err);

@@ -122,7 +122,10 @@ int ash_collection_list_indexes(ash_collection *c, const ash_op *op, ash_cursor 
     *out = NULL;
     if (result != 0)
         return result;
-    return c->store->ops->list_indexes(c->store, c->db, c->name, o, out, err);
+    result = c->store->ops->list_indexes(c->store, c->db, c->name, o, out, err);
+    if (result == 0)
+        (*out)->in_transaction = o->transaction != NULL;
+    return result;
 }
 
 int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, const ash_op *op,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/ops.h"
+#include "store/call.h"
 
 #include "base/mem.h"
 
@@ -20,6 +20,9 @@ static int fetch(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_erro
     cursor->batch_at = 0;
     ash__free(cursor->kept);
     cursor->kept = NULL;
+    result = cursor->in_transaction ? 0 : ash__call_outside(cursor->store, err);
+    if (result != 0)
+        return result;
     result = cursor->ops->next_batch(cursor, max_docs, max_bytes, &batch, err);
     if (result == 0)
         cursor->batch = batch;

@@ -40,6 +40,7 @@ struct ash_collection {
 struct ash_cursor {
     const ash_cursor_ops *ops;
     ash_store *store;
+    bool in_transaction; /* set by store.c: opened in one, and over with it */
     /* store.c's own, for ash_cursor_next over batches. */
     ash_batch batch;
     size_t batch_at;
@@ -55,6 +56,8 @@ struct ash_transaction {
     int64_t now_ms;
     bson_oid_t new_id;
     bool has_new_id;
+    /* transact.c's own: what is to be told of its end. */
+    struct ash_transaction_end **ends;
 };
 
 struct ash_cursor_ops {

@@ -2,6 +2,7 @@
 #include "store/parts.h"
 
 #include "base/mem.h"
+#include "store/call.h"
 
 bool ash__cursor_take_parts(ash_cursor *cursor)
 {
@@ -36,6 +37,9 @@ bool ash__store_can_look(const ash_store *store)
 int ash__store_look(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                     ash_error *err)
 {
+    int rc = op->transaction == NULL ? ash__call_outside(store, err) : 0;
+    if (rc != 0)
+        return rc;
     if (store->ops->look == NULL)
         return fn(NULL, ctx, err);
     return store->ops->look(store, fn, ctx, op, err);

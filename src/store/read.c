@@ -50,7 +50,11 @@ int ash_collection_find(ash_collection *c, const bson_t *filter, const ash_find_
         result = check_find_options(&o, err);
     if (result != 0)
         return result;
-    return c->store->ops->find(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, out, err);
+    result =
+        c->store->ops->find(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, out, err);
+    if (result == 0)
+        (*out)->in_transaction = o.op.transaction != NULL;
+    return result;
 }
 
 int ash_collection_find_one(ash_collection *c, const bson_t *filter, const ash_find_options *opts,
@@ -114,7 +118,10 @@ static int aggregate(ash_store *store, const char *db, const char *coll, const b
         return result;
     if (o.max_await_ms <= 0)
         o.max_await_ms = DEFAULT_AWAIT_MS;
-    return store->ops->aggregate(store, db, coll, stages, &o, out, err);
+    result = store->ops->aggregate(store, db, coll, stages, &o, out, err);
+    if (result == 0)
+        (*out)->in_transaction = o.op.transaction != NULL;
+    return result;
 }
 
 int ash_collection_aggregate(ash_collection *c, const bson_t *pipeline,

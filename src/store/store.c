@@ -52,7 +52,10 @@ int ash_store_list_collections(ash_store *store, const char *db, const bson_t *f
         result = ash__call_db(store, db, &db, err);
     if (result != 0)
         return result;
-    return store->ops->list_collections(store, db, ash__bson_or_empty(filter), o, out, err);
+    result = store->ops->list_collections(store, db, ash__bson_or_empty(filter), o, out, err);
+    if (result == 0)
+        (*out)->in_transaction = o->transaction != NULL;
+    return result;
 }
 
 int ash_store_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err)

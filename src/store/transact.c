@@ -2,15 +2,89 @@
 #include "store/call.h"
 
 #include "base/error.h"
+#include "store/transaction.h"
+
+/* The transactions that this thread is in, of different stores, innermost first. */
+typedef struct running {
+    const ash_store *store;
+    const struct running *outer;
+} running;
+
+static _Thread_local const running *innermost;
+
+typedef struct transact_call {
+    ash_store *store;
+    ash_transact_fn fn;
+    void *ctx;
+    int result; /* of fn */
+    ash_transaction_end *ends;
+} transact_call;
+
+bool ash__store_in_transaction(const ash_store *store)
+{
+    const running *r = innermost;
+    while (r != NULL && r->store != store)
+        r = r->outer;
+    return r != NULL;
+}
+
+int ash__call_outside(const ash_store *store, ash_error *err)
+{
+    if (!ash__store_in_transaction(store))
+        return 0;
+    return ash__fail(err, ASH_ESTATE,
+                     "a transaction is running: what is done by the same thread has to be part of "
+                     "it, and this is not");
+}
+
+void ash__transaction_at_end(ash_transaction *t, ash_transaction_end *end)
+{
+    end->next = *t->ends;
+    *t->ends = end;
+}
+
+static void tell(transact_call *call, ash_outcome outcome)
+{
+    while (call->ends != NULL) {
+        ash_transaction_end *end = call->ends;
+        call->ends = end->next;
+        end->fn(end, outcome);
+    }
+}
+
+/* What an earlier run did is undone; its ends are told here, where nothing has happened yet. */
+static int run(ash_transaction *t, void *ctx, ash_error *err)
+{
+    transact_call *call = ctx;
+    const running self = {call->store, innermost};
+    tell(call, ASH_UNDONE);
+    t->ends = &call->ends;
+    innermost = &self;
+    call->result = call->fn(t, call->ctx, err);
+    innermost = self.outer;
+    return call->result;
+}
+
+static ash_outcome outcome_of(const transact_call *call, int result)
+{
+    bool lost = result == ASH_ETIMEOUT || result == ASH_ENETWORK || result == ASH_EIO ||
+                result == ASH_EINTERNAL;
+    if (result == 0)
+        return ASH_COMMITTED;
+    return call->result == 0 && lost ? ASH_UNCERTAIN : ASH_UNDONE;
+}
 
 int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                        ash_error *err)
 {
     const ash_op *o = ash__op_or_default(op);
+    transact_call call = {.store = store, .fn = fn, .ctx = ctx};
+    if (o->transaction != NULL || ash__store_in_transaction(store))
+        return ash__fail(err, ASH_ESTATE, "transactions do not nest");
     int result = ash__call_read(store, o, err);
     if (result != 0)
         return result;
-    if (o->transaction != NULL)
-        return ash__fail(err, ASH_ESTATE, "transactions do not nest");
-    return store->ops->transact(store, fn, ctx, o, err);
+    result = store->ops->transact(store, run, &call, o, err);
+    tell(&call, outcome_of(&call, result));
+    return result;
 }

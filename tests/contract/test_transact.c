@@ -148,12 +148,61 @@ static void test_contract_transact__updates_removes_and_finds(void **state)
     assert_string_equal(found(t, t->c, "{}", "{\"_id\":1}", NULL, 0, 0), p.listed);
 }
 
+typedef struct outside {
+    plan plan;
+    ash_cursor *opened_before;
+    int insert_rc, count_rc, next_rc, transact_rc, list_rc;
+} outside;
+
+static int fill_nothing(ash_transaction *tx, void *ctx, ash_error *err)
+{
+    (void)tx, (void)ctx, (void)err;
+    return 0;
+}
+
+/* What is done without the transaction could wait for its own thread, or be done whatever becomes
+ * of the transaction. */
+static int step_outside(ash_transaction *tx, void *ctx, ash_error *err)
+{
+    outside *o = ctx;
+    contract *t = o->plan.t;
+    ash_error own = ASH_ERROR_INIT;
+    ash_doc doc;
+    ash_cursor *cursor = NULL;
+    int64_t count = 0;
+    o->insert_rc = insert_in(NULL, t->c, 7, &own);
+    o->count_rc = ash_collection_count(t->c, NULL, NULL, &count, &own);
+    o->next_rc = ash_cursor_next(o->opened_before, &doc, &own);
+    o->transact_rc = ash_store_transact(t->store, fill_nothing, NULL, NULL, &own);
+    o->list_rc = ash_collection_list_indexes(t->c, NULL, &cursor, &own);
+    return insert_in(tx, t->c, 1, err);
+}
+
+static void test_contract_transact__nothing_is_done_beside_it(void **state)
+{
+    contract *t = *state;
+    outside o = {.plan = {.t = t}};
+    if (refuses(t, step_outside, &o.plan))
+        return;
+    assert_ok(insert_json(t, t->c, "{\"_id\":0}"), &t->err);
+    assert_ok(ash_collection_find(t->c, NULL, NULL, &o.opened_before, &t->err), &t->err);
+    assert_ok(ash_store_transact(t->store, step_outside, &o, NULL, &t->err), &t->err);
+    assert_int_equal(o.insert_rc, ASH_ESTATE);
+    assert_int_equal(o.count_rc, ASH_ESTATE);
+    assert_int_equal(o.next_rc, ASH_ESTATE);
+    assert_int_equal(o.transact_rc, ASH_ESTATE);
+    assert_int_equal(o.list_rc, ASH_ESTATE);
+    ash_cursor_free(o.opened_before);
+    assert_true(count_json(t, t->c, "{}") == 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         CONTRACT(test_contract_transact__all_or_nothing),
         CONTRACT(test_contract_transact__failed_operation_is_undone_alone),
         CONTRACT(test_contract_transact__updates_removes_and_finds),
+        CONTRACT(test_contract_transact__nothing_is_done_beside_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
