@@ -5,6 +5,7 @@
 /* All of Ashlar. */
 
 #include <ashlar/bucket.h>
+#include <ashlar/digest.h>
 #include <ashlar/error.h>
 #include <ashlar/lock.h>
 #include <ashlar/log.h>

@@ -37,6 +37,7 @@
  * text names file and field; such a file can still be renamed and deleted); ASH_ETIMEOUT past
  * timeout_ms, which bounds the whole of the operation or, for a stream, of each call on it. */
 
+#include <ashlar/digest.h>
 #include <ashlar/store.h>
 
 #ifdef __cplusplus
@@ -108,7 +109,8 @@ const char *ash_file_filename(const ash_file *f);       /* NULL when the documen
 bool ash_file_metadata(const ash_file *f, bson_t *out); /* static view; false when there is none */
 /* Ashlar's own facts, when the file was read with them; else empty. */
 const char *ash_file_sha256(const ash_file *f); /* 64 hex digits, or NULL when not known */
-int64_t ash_file_expires_ms(const ash_file *f); /* 0: never */
+const char *ash_file_digest(const ash_file *f, ash_digest_kind kind); /* likewise */
+int64_t ash_file_expires_ms(const ash_file *f);                       /* 0: never */
 
 /* What a lock (ashlar/lock.h) proves about its holder, checked in the commit of a change. */
 typedef struct ash_fence {
@@ -147,6 +149,10 @@ typedef struct ash_upload_options {
                                 ash_file_sha256() is NULL until ash_bucket_sum() or
                                 ash_bucket_sum_missing() has read the file.  Its chunks have
                                 checksums all the same */
+    unsigned digests; /* ASH_DIGEST_… besides, as a sum; known from ash_upload_seal() on, and
+                         kept with the file: ash_file_digest() */
+    bool id_at_end;   /* ash_finish_options.id gives it, as when it is a digest.  Until then
+                         ash_upload_id() is one that the file will not have */
 } ash_upload_options;
 #define ASH_UPLOAD_OPTIONS_INIT ASH_OPTIONS_INIT(ash_upload_options)
 
@@ -175,6 +181,31 @@ int64_t ash_upload_position(const ash_upload *u);       /* bytes taken so far */
  * ASH_ENETWORK it may be.  ASH_ECHUNKMISSING: it paused for so long that its chunks were swept
  * (ash_sweep_options.min_age_s). */
 int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err);
+
+/* No more bytes: what is left of them is stored, and the digests are known.  Once more: nothing. */
+int ash_upload_seal(ash_upload *u, ash_error *err);
+/* hex: ASH_DIGEST_TEXT_BYTES.  ASH_ESTATE before the upload is sealed, ASH_EINVAL for one that it
+ * was not asked for. */
+int ash_upload_digest(const ash_upload *u, ash_digest_kind kind, char *hex, ash_error *err);
+
+typedef struct ash_finish_options {
+    size_t size;
+    const bson_value_t *id; /* with id_at_end, and only then */
+    bool keep_existing;     /* of a file that has this id already: it stays, *existed is set, *file
+                               is that one, and what this upload brought is dropped.  Else, as
+                               ever, ASH_EEXISTS */
+    ash_transaction *transaction; /* inside ash_store_transact: the file becomes visible with all
+                                     else that it does.  The upload has to be sealed before
+                                     (ASH_ESTATE); until the transaction has ended it can only be
+                                     freed, and after one that failed or is run again it is sealed
+                                     as before.  When this fails with anything but ASH_ECONDITION,
+                                     ASH_ELOST, ASH_EEXISTS or ASH_ECHUNKMISSING, the transaction
+                                     cannot be committed any more (ASH_ESTATE) */
+} ash_finish_options;
+#define ASH_FINISH_OPTIONS_INIT ASH_OPTIONS_INIT(ash_finish_options)
+/* ash_upload_finish() with more to say.  file and existed may be NULL. */
+int ash_upload_finish_with(ash_upload *u, const ash_finish_options *opts, ash_file **file,
+                           bool *existed, ash_error *err);
 /* Delete the chunks written so far (§ abort); reports what could not be deleted. */
 int ash_upload_abort(ash_upload *u, ash_error *err);
 /* Before finish: as abort, errors ignored (a resumable upload is kept instead). Never commits. NULL

@@ -48,10 +48,12 @@ void ash__checksum_free(ash_checksum *c)
     XXH3_freeState((XXH3_state_t *)c);
 }
 
-ash_digest *ash__digest_new(enum ash_digest_kind kind)
+ash_digest *ash__digest_new(ash_digest_kind kind)
 {
     EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    const EVP_MD *md = kind == ASH_DIGEST_MD5 ? EVP_md5() : EVP_sha256();
+    const EVP_MD *md = kind == ASH_DIGEST_MD5    ? EVP_md5()
+                       : kind == ASH_DIGEST_SHA1 ? EVP_sha1()
+                                                 : EVP_sha256();
     ash_assert(ctx != NULL);
     if (EVP_DigestInit_ex(ctx, md, NULL) != 1) {
         EVP_MD_CTX_free(ctx);

@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <ashlar/digest.h>
+
 /* XXH3, 64 bits, seed 0: the checksum of everything stored. */
 uint64_t ash__checksum(const void *data, size_t len_bytes);
 
@@ -19,10 +21,9 @@ uint64_t ash__checksum_value(const ash_checksum *c);
 void ash__checksum_free(ash_checksum *c);
 
 /* Digests by OpenSSL; new/free.  finish may be called once. */
-enum ash_digest_kind { ASH_DIGEST_SHA256, ASH_DIGEST_MD5 };
 #define ASH_DIGEST_MAX_BYTES 32
 typedef struct ash_digest ash_digest;
-ash_digest *ash__digest_new(enum ash_digest_kind kind); /* NULL where the kind is not available */
+ash_digest *ash__digest_new(ash_digest_kind kind); /* NULL where the kind is not available */
 void ash__digest_add(ash_digest *d, const void *data, size_t len_bytes);
 size_t ash__digest_finish(ash_digest *d, uint8_t out[ASH_DIGEST_MAX_BYTES]); /* length in bytes */
 void ash__digest_free(ash_digest *d);

@@ -19,14 +19,21 @@ static bool belongs_to(ash_doc doc, const ash_file *file)
            date.type == BSON_TYPE_DATE_TIME && ash__value_int64(date) == file->upload_date_ms;
 }
 
-static void read_sha256(ash_value v, char out[65])
+static void read_digest(ash_doc doc, const char *field, uint32_t digits, char *out)
 {
+    ash_value v = ash__doc_get(doc, field);
     uint32_t len;
     if (v.type != BSON_TYPE_UTF8)
         return;
     const char *text = ash__value_string(v, &len);
-    if (len == 64 && strspn(text, "0123456789abcdef") == 64)
-        memcpy(out, text, 65);
+    if (len == digits && strspn(text, "0123456789abcdef") == digits)
+        memcpy(out, text, digits + 1);
+}
+
+static void append_digest(bson_t *doc, const char *field, const char *text)
+{
+    if (text[0] != '\0')
+        bson_append_utf8(doc, field, -1, text, -1);
 }
 
 int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int64_t deadline_ms,
@@ -45,7 +52,9 @@ int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int6
     if (belongs_to(doc, file)) {
         ash_value version = ash__doc_get(doc, "version");
         ash_value expires = ash__doc_get(doc, "expires");
-        read_sha256(ash__doc_get(doc, "sha256"), file->sha256);
+        read_digest(doc, "sha256", 64, file->digests.sha256);
+        read_digest(doc, "sha1", 40, file->digests.sha1);
+        read_digest(doc, "md5", 32, file->digests.md5);
         if (expires.type == BSON_TYPE_DATE_TIME)
             file->expires_ms = ash__value_int64(expires);
         (void)ash__value_as_int64(ash__doc_get(doc, "token"), &file->token);
@@ -70,8 +79,11 @@ int ash__attributes_write(ash_bucket *b, ash_transaction *t, const ash_attribute
     bson_append_oid(&doc, "version", 7, &version);
     bson_append_int64(&doc, "length", 6, a->length);
     bson_append_date_time(&doc, "uploadDate", 10, a->upload_date_ms);
-    if (a->sha256 != NULL && a->sha256[0] != '\0')
-        bson_append_utf8(&doc, "sha256", 6, a->sha256, -1);
+    if (a->digests != NULL) {
+        append_digest(&doc, "sha256", a->digests->sha256);
+        append_digest(&doc, "sha1", a->digests->sha1);
+        append_digest(&doc, "md5", a->digests->md5);
+    }
     if (a->expires_ms != 0)
         bson_append_date_time(&doc, "expires", 7, a->expires_ms);
     if (a->altered_ms != 0)
@@ -126,6 +138,8 @@ int ash__attributes_amend(ash_bucket *b, ash_transaction *t, const ash_file *fil
     if (expires_ms != NULL ? *expires_ms == 0 : foreign)
         bson_append_utf8(&unset, "expires", 7, "", 0);
     if (foreign) {
+        bson_append_utf8(&unset, "sha1", 4, "", 0);
+        bson_append_utf8(&unset, "md5", 3, "", 0);
         bson_append_utf8(&unset, "version", 7, "", 0);
         bson_append_utf8(&unset, "altered", 7, "", 0);
     }

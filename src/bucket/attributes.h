@@ -5,7 +5,7 @@
 /* NAME.attributes: what Ashlar knows about a file beyond its files document.
  *
  *   {_id: FILE ID, version: ObjectId, length: int64, uploadDate: date,
- *    sha256?: 64 hex digits, expires?: date, altered?: date, token?: int64}
+ *    sha256?: 64 hex digits, sha1?: 40, md5?: 32, expires?: date, altered?: date, token?: int64}
  *
  * length and uploadDate say which version of the file the document speaks of: when they differ from
  * the files document (a driver deleted the file and made another of the same id), all but `token`
@@ -26,7 +26,7 @@
 
 #include "bucket/file.h"
 
-/* Fill sha256, expiry and version of `file` from its attributes, if there are any that fit. */
+/* Fill digests, expiry and version of `file` from its attributes, if there are any that fit. */
 int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int64_t deadline_ms,
                          ash_error *err);
 
@@ -35,10 +35,10 @@ typedef struct ash_attributes {
     const bson_value_t *id;
     int64_t length;
     int64_t upload_date_ms;
-    const char *sha256; /* or NULL */
-    int64_t expires_ms; /* 0: never */
-    int64_t altered_ms; /* 0: never */
-    int64_t token;      /* 0: none */
+    const ash_digests *digests; /* or NULL */
+    int64_t expires_ms;         /* 0: never */
+    int64_t altered_ms;         /* 0: never */
+    int64_t token;              /* 0: none */
 } ash_attributes;
 int ash__attributes_write(ash_bucket *b, ash_transaction *t, const ash_attributes *a,
                           int64_t deadline_ms, ash_error *err);

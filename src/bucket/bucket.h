@@ -50,6 +50,7 @@ typedef struct ash_commit_manner {
     bool serial;       /* and what it reads is still so when it commits, without being touched */
     bool replayed; /* and each operation in it is run again with all that follow: few and short */
     bool pinned;   /* a running download keeps its version */
+    bool joined;   /* it is a caller's transaction, which may go on after a failure */
     bson_t *rest;  /* with `replayed`, array: files whose last chunks go after the commit */
 } ash_commit_manner;
 int ash__bucket_manner(ash_bucket *b, ash_commit_manner *out, ash_error *err);
@@ -68,6 +69,12 @@ typedef int (*ash_commit_fn)(ash_bucket *b, ash_transaction *t, const ash_commit
                              int64_t deadline_ms, void *ctx, ash_error *err);
 int ash__bucket_commit(ash_bucket *b, ash_commit_fn fn, void *ctx, int64_t deadline_ms,
                        ash_error *err);
+/* The same as part of the caller's transaction t, or of one of its own when that is NULL.  fn must
+ * have failed before its first change, or ash__transaction_break() what it left half-way. */
+int ash__bucket_commit_in(ash_bucket *b, ash_transaction *t, ash_commit_fn fn, void *ctx,
+                          int64_t deadline_ms, ash_error *err);
+/* ASH_EINVAL: it is of another store.  t may be NULL. */
+int ash__bucket_transaction_check(const ash_bucket *b, const ash_transaction *t, ash_error *err);
 
 /* The two indexes of § Indexes, if this bucket object has not looked yet. */
 int ash__bucket_index(ash_bucket *b, int64_t deadline_ms, ash_error *err);
@@ -86,7 +93,9 @@ int ash__ids_collect(ash_cursor *cursor, const char *path, bson_t *ids, uint32_t
 /* The _id of each document that the filter finds; *count of them.  Options without a projection. */
 int ash__ids_find(ash_collection *c, const bson_t *filter, const ash_find_options *opts,
                   bson_t *ids, uint32_t *count, ash_error *err);
-char *ash__id_text(const bson_value_t *id); /* for error texts; ash__free() */
+char *ash__id_text(const bson_value_t *id);                      /* for error texts; ash__free() */
+int ash__say_id_taken(const bson_value_t *id, ash_error *err);   /* ASH_EEXISTS */
+int ash__say_id_missing(const bson_value_t *id, ash_error *err); /* ASH_ENOTFOUND */
 int ash__filename_check(const char *filename, ash_error *err);
 
 /* The first match into *out, or *found false (and *out not initialised), which is no error here. */

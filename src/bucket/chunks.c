@@ -163,7 +163,7 @@ int ash__chunk_writer_settle(ash_chunk_writer *w, int64_t deadline_ms, ash_error
     w->under_way = false;
     w->stored += w->inserted;
     if (rc == ASH_EEXISTS)
-        ash__chunk_writer_say_taken(w, deadline_ms, err);
+        ash__chunk_writer_say_taken(w, w->files_id, deadline_ms, err);
     return rc;
 }
 
@@ -189,11 +189,12 @@ size_t ash__chunk_writer_kept(const ash_chunk_writer *w)
     return w->background != NULL ? w->slots * (size_t)w->chunk_size : 0;
 }
 
-void ash__chunk_writer_say_taken(const ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
+void ash__chunk_writer_say_taken(const ash_chunk_writer *w, const bson_value_t *of,
+                                 int64_t deadline_ms, ash_error *err)
 {
     bool exists = false;
-    char *id = ash__id_text(w->files_id);
-    if (ash__file_exists(w->bucket, NULL, w->files_id, deadline_ms, &exists, NULL) == 0 && exists)
+    char *id = ash__id_text(of);
+    if (ash__file_exists(w->bucket, NULL, of, deadline_ms, &exists, NULL) == 0 && exists)
         ash__fail(err, ASH_EEXISTS, "a file with the id %s exists already", id);
     else
         ash__fail(err, ASH_EEXISTS,
@@ -212,7 +213,7 @@ int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms,
     rc = insert_held(w, NULL, count, last, &inserted, deadline_ms, err);
     w->stored += inserted;
     if (rc == ASH_EEXISTS)
-        ash__chunk_writer_say_taken(w, deadline_ms, err);
+        ash__chunk_writer_say_taken(w, w->files_id, deadline_ms, err);
     if (rc != 0)
         return rc;
     if (count == w->held && w->fill > 0)
@@ -240,11 +241,19 @@ bool ash__chunk_writer_is_small(const ash_chunk_writer *w)
            w->held * (size_t)w->chunk_size + (size_t)w->fill <= SMALL_BYTES;
 }
 
-int ash__chunk_writer_insert(ash_chunk_writer *w, ash_transaction *t, int64_t deadline_ms,
-                             ash_error *err)
+int ash__chunk_writer_insert_as(ash_chunk_writer *w, ash_transaction *t, const bson_value_t *id,
+                                int64_t deadline_ms, ash_error *err)
 {
     uint32_t count = (uint32_t)ash__chunk_writer_waiting(w), inserted = 0;
-    return count == 0 ? 0 : insert_held(w, t, count, true, &inserted, deadline_ms, err);
+    int rc = 0;
+    if (id == w->files_id || ash__id_equal(id, w->files_id))
+        return count == 0 ? 0 : insert_held(w, t, count, true, &inserted, deadline_ms, err);
+    for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        size_t len = (size_t)(i < w->held ? w->chunk_size : w->fill);
+        rc = ash__chunk_insert(w->bucket, t, id, i, slot_at(w, i) + w->head_bytes, len, deadline_ms,
+                               err);
+    }
+    return rc;
 }
 
 void ash__chunk_writer_stored(ash_chunk_writer *w)

@@ -58,18 +58,19 @@ int ash__chunk_writer_settle(ash_chunk_writer *w, int64_t deadline_ms, ash_error
 /* Hand the complete chunks to the store, and wait; last: the rest, too.  After a failure `stored`
  * says how far it came. */
 int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err);
-/* All of it within a transaction, which may be run again: the writer takes note of it only by
- * ash__chunk_writer_stored, after the commit.  Meant for small files: few chunks, nothing stored.
- */
+/* All of it within a transaction, under that id, which may be run again: the writer takes note of
+ * it only by ash__chunk_writer_stored, after the commit.  Meant for small files: few chunks,
+ * nothing stored. */
 bool ash__chunk_writer_is_small(const ash_chunk_writer *w);
 const uint8_t *ash__chunk_writer_rest(const ash_chunk_writer *w); /* the `fill` bytes */
 int64_t ash__chunk_writer_waiting(const ash_chunk_writer *w); /* chunks, the last one included */
-int ash__chunk_writer_insert(ash_chunk_writer *w, ash_transaction *t, int64_t deadline_ms,
-                             ash_error *err);
+int ash__chunk_writer_insert_as(ash_chunk_writer *w, ash_transaction *t, const bson_value_t *id,
+                                int64_t deadline_ms, ash_error *err);
 void ash__chunk_writer_stored(ash_chunk_writer *w);
 /* After ASH_EEXISTS, and outside of transactions: the store's own words would be about an index of
  * the chunks; *err tells of the file that has the id. */
-void ash__chunk_writer_say_taken(const ash_chunk_writer *w, int64_t deadline_ms, ash_error *err);
+void ash__chunk_writer_say_taken(const ash_chunk_writer *w, const bson_value_t *id,
+                                 int64_t deadline_ms, ash_error *err);
 void ash__chunk_writer_release(ash_chunk_writer *w); /* zero-initialised is fine */
 
 /* Insert one chunk, in a transaction or outside. */

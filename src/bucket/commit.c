@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/chunks.h"
 
+#include "base/mem.h"
+#include "store/transaction.h"
+
 typedef struct commit_call {
     ash_bucket *bucket;
     ash_commit_fn fn;
@@ -44,4 +47,47 @@ int ash__bucket_commit(ash_bucket *b, ash_commit_fn fn, void *ctx, int64_t deadl
         remove_rest(b, &rest, deadline_ms);
     bson_destroy(&rest);
     return rc;
+}
+
+/* ---- in a caller's transaction ---- */
+
+/* What is left for after the commit waits for the transaction's end. */
+typedef struct rest_end {
+    ash_transaction_end end;
+    ash_bucket *bucket;
+    bson_t *rest;
+} rest_end;
+
+static void end_of_rest(ash_transaction_end *end, ash_outcome outcome)
+{
+    rest_end *self = (rest_end *)end;
+    if (outcome == ASH_COMMITTED)
+        remove_rest(self->bucket, self->rest, ash__bucket_deadline(self->bucket, 0));
+    bson_destroy(self->rest);
+    ash__free(self);
+}
+
+int ash__bucket_transaction_check(const ash_bucket *b, const ash_transaction *t, ash_error *err)
+{
+    if (t == NULL || ash__transaction_is_of(t, b->store))
+        return 0;
+    return ash__fail(err, ASH_EINVAL, "transaction belongs to another store than bucket %s",
+                     b->name);
+}
+
+int ash__bucket_commit_in(ash_bucket *b, ash_transaction *t, ash_commit_fn fn, void *ctx,
+                          int64_t deadline_ms, ash_error *err)
+{
+    ash_commit_manner manner;
+    if (t == NULL)
+        return ash__bucket_commit(b, fn, ctx, deadline_ms, err);
+    int rc = ash__bucket_manner(b, &manner, err);
+    if (rc != 0)
+        return rc;
+    rest_end *self = ash__new(rest_end);
+    *self = (rest_end){.end = {.fn = end_of_rest}, .bucket = b, .rest = bson_new()};
+    manner.rest = self->rest;
+    manner.joined = true;
+    ash__transaction_at_end(t, &self->end);
+    return fn(b, t, &manner, deadline_ms, ctx, err);
 }

@@ -118,17 +118,37 @@ int ash__fence_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner 
 }
 
 /* Two transactions that each find the condition true do not conflict by reading.  Both make and
- * remove a document named after the file: that does. */
+ * remove a document named after what they look at: that does. */
+static int touch(ash_bucket *b, ash_transaction *t, const bson_t *doc, int64_t deadline_ms,
+                 ash_error *err)
+{
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = ash__bucket_write_op(b, t, deadline_ms);
+    int rc = ash_collection_insert_one(b->attributes, doc, &o, err);
+    if (rc == 0)
+        rc = ash__collection_remove_all(b->attributes, doc, &o.op, NULL, err);
+    return rc;
+}
+
 static int claim_name(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
                       ash_error *err)
 {
     bson_t doc = BSON_INITIALIZER;
     ash__claim_filter(&doc, filename);
-    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    o.op = ash__bucket_write_op(b, t, deadline_ms);
-    int rc = ash_collection_insert_one(b->attributes, &doc, &o, err);
-    if (rc == 0)
-        rc = ash__collection_remove_all(b->attributes, &doc, &o.op, NULL, err);
+    int rc = touch(b, t, &doc, deadline_ms, err);
+    bson_destroy(&doc);
+    return rc;
+}
+
+int ash__id_claim(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
+                  ash_error *err)
+{
+    bson_t doc = BSON_INITIALIZER;
+    bson_t inner;
+    bson_append_document_begin(&doc, "_id", 3, &inner);
+    bson_append_value(&inner, "file", 4, id);
+    bson_append_document_end(&doc, &inner);
+    int rc = touch(b, t, &doc, deadline_ms, err);
     bson_destroy(&doc);
     return rc;
 }

@@ -31,6 +31,11 @@ int ash__fence_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner 
                      const ash_fence_copy *f, const bson_value_t *file_id, int64_t deadline_ms,
                      ash_error *err);
 
+/* In a transaction that is not serial: two that claim the same file id conflict, though one of them
+ * only looks at the file. */
+int ash__id_claim(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
+                  ash_error *err);
+
 /* The put condition on a name; else ASH_ECONDITION. */
 int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
                          ash_put_condition condition, const bson_value_t *newest,

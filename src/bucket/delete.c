@@ -196,11 +196,8 @@ int ash_bucket_delete(ash_bucket *b, const bson_value_t *id, const ash_change_op
     if (rc == 0) {
         delete_call call = {.id = id, .fence = &fence};
         rc = ash__bucket_commit(b, delete_by_id, &call, deadline, err);
-        if (rc == 0 && !call.found) {
-            char *text = ash__id_text(id);
-            rc = ash__fail(err, ASH_ENOTFOUND, "no file with the id %s", text);
-            ash__free(text);
-        }
+        if (rc == 0 && !call.found)
+            rc = ash__say_id_missing(id, err);
     }
     ash__fence_release(&fence);
     return rc;

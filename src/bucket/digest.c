@@ -48,11 +48,11 @@ static int remember(ash_bucket *b, ash_transaction *t, const ash_commit_manner *
 
 static int compare(const ash_file *file, const char *hex, ash_error *err)
 {
-    if (strcmp(file->sha256, hex) == 0)
+    if (strcmp(file->digests.sha256, hex) == 0)
         return 0;
     char *id = ash__id_text(&file->id);
     int rc = ash__fail(err, ASH_ECORRUPT, "file %s: SHA-256 is %s, not %s as when it was stored",
-                       id, hex, file->sha256);
+                       id, hex, file->digests.sha256);
     ash__free(id);
     return rc;
 }
@@ -69,7 +69,7 @@ static int compute(ash_bucket *b, ash_download *d, const ash_sum_watch *watch, i
     ash__digest_free(digest);
     if (rc != 0)
         return rc;
-    if (file->sha256[0] != '\0')
+    if (file->digests.sha256[0] != '\0')
         return compare(file, hex, err);
     sum_call call = {file, hex};
     return ash__bucket_commit(b, remember, &call, deadline_ms, err);
@@ -99,8 +99,8 @@ int ash__bucket_sum(ash_bucket *b, const bson_value_t *id, bool recompute,
     ash_file *file = NULL;
     hex[0] = '\0';
     int rc = ash__file_get_living(b, NULL, id, true, deadline_ms, &file, err);
-    if (rc == 0 && !recompute && file->sha256[0] != '\0') {
-        memcpy(hex, file->sha256, sizeof file->sha256);
+    if (rc == 0 && !recompute && file->digests.sha256[0] != '\0') {
+        memcpy(hex, file->digests.sha256, sizeof file->digests.sha256);
     } else if (rc == 0) {
         rc = open_within(b, id, deadline_ms, &d, err);
         if (rc == 0)

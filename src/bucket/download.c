@@ -60,16 +60,16 @@ static int check_digest(ash_download *d, ash_error *err)
 {
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
     char hex[2 * ASH_DIGEST_MAX_BYTES + 1];
-    if (d->digest == NULL || d->digested != d->file->length || d->file->sha256[0] == '\0')
+    if (d->digest == NULL || d->digested != d->file->length || d->file->digests.sha256[0] == '\0')
         return 0;
     ash__hex(bytes, ash__digest_finish(d->digest, bytes), hex);
     ash__digest_free(d->digest);
     d->digest = NULL;
-    if (strcmp(hex, d->file->sha256) == 0)
+    if (strcmp(hex, d->file->digests.sha256) == 0)
         return 0;
     char *id = ash__id_text(&d->file->id);
     int rc = ash__fail(err, ASH_ECORRUPT, "file %s: SHA-256 is %s, not %s as when it was stored",
-                       id, hex, d->file->sha256);
+                       id, hex, d->file->digests.sha256);
     ash__free(id);
     return rc;
 }

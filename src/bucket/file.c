@@ -165,7 +165,22 @@ bool ash_file_metadata(const ash_file *f, bson_t *out)
 
 const char *ash_file_sha256(const ash_file *f)
 {
-    return f->sha256[0] != '\0' ? f->sha256 : NULL;
+    return ash_file_digest(f, ASH_DIGEST_SHA256);
+}
+
+const char *ash_file_digest(const ash_file *f, ash_digest_kind kind)
+{
+    const char *text = ash__digests_get(&f->digests, kind);
+    return text != NULL && text[0] != '\0' ? text : NULL;
+}
+
+unsigned ash__file_digest_kinds(const ash_file *f)
+{
+    static const ash_digest_kind kinds[] = {ASH_DIGEST_SHA256, ASH_DIGEST_SHA1, ASH_DIGEST_MD5};
+    unsigned sum = 0;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(kinds); i++)
+        sum |= ash_file_digest(f, kinds[i]) != NULL ? (unsigned)kinds[i] : 0;
+    return sum;
 }
 
 int64_t ash_file_expires_ms(const ash_file *f)
@@ -204,11 +219,8 @@ static int find_by_id(ash_bucket *b, const bson_value_t *id, const ash_find_opti
     bson_destroy(&filter);
     if (rc == 0)
         rc = ash_cursor_next_batch(cursor, 1, 0, &batch, err);
-    if (rc == 0 && batch.count == 0) {
-        char *text = ash__id_text(id);
-        rc = ash__fail(err, ASH_ENOTFOUND, "no file with the id %s", text);
-        ash__free(text);
-    }
+    if (rc == 0 && batch.count == 0)
+        rc = ash__say_id_missing(id, err);
     if (rc == 0)
         rc = file_new(batch.docs[0], out, err);
     ash_cursor_free(cursor);
@@ -262,9 +274,7 @@ int ash__file_get_living(ash_bucket *b, ash_transaction *t, const bson_value_t *
     int rc = ash__file_get(b, t, id, with_attributes, deadline_ms, out, err);
     if (rc != 0 || !ash__file_is_over(*out))
         return rc;
-    char *text = ash__id_text(id);
-    rc = ash__fail(err, ASH_ENOTFOUND, "no file with the id %s", text);
-    ash__free(text);
+    rc = ash__say_id_missing(id, err);
     ash_file_free(*out);
     *out = NULL;
     return rc;

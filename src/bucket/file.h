@@ -5,6 +5,7 @@
 /* Files documents, read with the tolerance and the suspicion they need. */
 
 #include "bucket/bucket.h"
+#include "bucket/hasher.h"
 
 struct ash_file {
     ash_doc doc; /* in bytes */
@@ -15,7 +16,7 @@ struct ash_file {
     const char *filename; /* inside doc, or NULL */
     /* From the attributes, when they were read and belong to this version. */
     bool has_attributes;
-    char sha256[65];
+    ash_digests digests;
     int64_t expires_ms;
     int64_t token; /* of the last fence that the file was changed under */
     bool has_version;
@@ -24,6 +25,9 @@ struct ash_file {
 };
 
 #define ASH_CHUNKS_MAX ((int64_t)INT32_MAX + 1) /* they are numbered by an int32 from 0 on */
+
+/* The kinds of digests that are known of it, as a sum. */
+unsigned ash__file_digest_kinds(const ash_file *f);
 
 /* How many chunks a file of that length has. */
 int64_t ash__chunk_count(int64_t length, int32_t chunk_size);

@@ -11,8 +11,12 @@ enum {
     PIECES = 64,
     THREAD_FROM_BYTES = 1024 * 1024, /* a thread costs more than it saves on less */
     START_FROM_BYTES = 640 * 1024,   /* it takes a while to come up */
-    PIECE_MIN_BYTES = 16 * 1024      /* so does handing over less */
+    PIECE_MIN_BYTES = 16 * 1024,     /* so does handing over less */
+    KINDS = 3
 };
+
+static const ash_digest_kind kinds_in_order[KINDS] = {ASH_DIGEST_SHA256, ASH_DIGEST_SHA1,
+                                                      ASH_DIGEST_MD5};
 
 typedef struct piece {
     const void *data;
@@ -20,8 +24,7 @@ typedef struct piece {
 } piece;
 
 struct ash_hasher {
-    ash_digest *sha256; /* or NULL … */
-    ash_digest *md5;    /* … as this; both belong to the thread while pieces wait */
+    ash_digest *digests[KINDS]; /* NULL unless chosen; the thread's while pieces wait */
     uint64_t total;
     bool has_thread;
     bool alone; /* no thread could be started */
@@ -40,10 +43,9 @@ struct ash_hasher {
 
 static void take_in(ash_hasher *h, const void *data, size_t len)
 {
-    if (h->sha256 != NULL)
-        ash__digest_add(h->sha256, data, len);
-    if (h->md5 != NULL)
-        ash__digest_add(h->md5, data, len);
+    for (size_t i = 0; i < KINDS; i++)
+        if (h->digests[i] != NULL)
+            ash__digest_add(h->digests[i], data, len);
 }
 
 static void *run(void *arg)
@@ -69,25 +71,31 @@ static void *run(void *arg)
     return NULL;
 }
 
-ash_hasher *ash__hasher_new(bool with_md5)
+ash_hasher *ash__hasher_new(void)
 {
     ash_hasher *h = ash__new(ash_hasher);
     ash__mutex_init(&h->lock, ASH_RANK_BUCKET);
     ash__cond_init(&h->work);
     ash__cond_init(&h->idle);
-    h->sha256 = ash__digest_new(ASH_DIGEST_SHA256);
-    h->md5 = with_md5 ? ash__digest_new(ASH_DIGEST_MD5) : NULL;
-    if (!with_md5 || h->md5 != NULL)
-        return h;
-    ash__hasher_free(h);
-    return NULL;
+    return h;
 }
 
-void ash__hasher_leave_out_sha256(ash_hasher *h)
+bool ash__hasher_choose(ash_hasher *h, unsigned kinds)
 {
+    bool all = true;
     ash_assert(h->total == 0);
-    ash__digest_free(h->sha256);
-    h->sha256 = NULL;
+    for (size_t i = 0; i < KINDS; i++) {
+        bool wanted = (kinds & kinds_in_order[i]) != 0;
+        ash__digest_free(h->digests[i]);
+        h->digests[i] = wanted ? ash__digest_new(kinds_in_order[i]) : NULL;
+        all = all && wanted == (h->digests[i] != NULL);
+    }
+    return all;
+}
+
+static bool has_none(const ash_hasher *h)
+{
+    return h->digests[0] == NULL && h->digests[1] == NULL && h->digests[2] == NULL;
 }
 
 static bool wants_thread(ash_hasher *h, size_t len)
@@ -110,7 +118,7 @@ static void await(ash_hasher *h, size_t most_pieces, size_t most_bytes)
 
 void ash__hasher_add(ash_hasher *h, const void *data, size_t len)
 {
-    if (h->sha256 == NULL && h->md5 == NULL)
+    if (has_none(h))
         return;
     h->total += len;
     if (!wants_thread(h, len)) {
@@ -136,20 +144,33 @@ void ash__hasher_drain(ash_hasher *h, size_t but)
     ash__mutex_unlock(&h->lock);
 }
 
-static void digest_text(ash_digest *d, char out[65])
+static void finish_digest(ash_digest *d, char *text)
 {
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
-    if (d == NULL)
-        return;
-    size_t len = ash__digest_finish(d, bytes);
-    ash__hex(bytes, len, out);
+    text[0] = '\0';
+    if (d != NULL)
+        ash__hex(bytes, ash__digest_finish(d, bytes), text);
 }
 
-void ash__hasher_finish(ash_hasher *h, char sha256[65], char md5[65])
+void ash__hasher_finish(ash_hasher *h, ash_digests *out)
 {
     ash__hasher_drain(h, 0);
-    digest_text(h->sha256, sha256);
-    digest_text(h->md5, md5);
+    finish_digest(h->digests[0], out->sha256);
+    finish_digest(h->digests[1], out->sha1);
+    finish_digest(h->digests[2], out->md5);
+}
+
+const char *ash__digests_get(const ash_digests *d, ash_digest_kind kind)
+{
+    switch (kind) {
+    case ASH_DIGEST_SHA256:
+        return d->sha256;
+    case ASH_DIGEST_SHA1:
+        return d->sha1;
+    case ASH_DIGEST_MD5:
+        return d->md5;
+    }
+    return NULL;
 }
 
 void ash__hasher_free(ash_hasher *h)
@@ -163,8 +184,8 @@ void ash__hasher_free(ash_hasher *h)
         ash__mutex_unlock(&h->lock);
         pthread_join(h->thread, NULL);
     }
-    ash__digest_free(h->sha256);
-    ash__digest_free(h->md5);
+    for (size_t i = 0; i < KINDS; i++)
+        ash__digest_free(h->digests[i]);
     ash__cond_release(&h->work);
     ash__cond_release(&h->idle);
     ash__mutex_release(&h->lock);

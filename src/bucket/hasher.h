@@ -8,18 +8,29 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <ashlar/digest.h>
+
 typedef struct ash_hasher ash_hasher;
 
-/* NULL when this machine's library has no MD5 and it was asked for. */
-ash_hasher *ash__hasher_new(bool with_md5);
-/* Before the first add.  Without MD5 there is nothing left to do then. */
-void ash__hasher_leave_out_sha256(ash_hasher *h);
+/* As text; "" is not known. */
+typedef struct ash_digests {
+    char sha256[65];
+    char sha1[41];
+    char md5[33];
+} ash_digests;
+/* The text of one kind; NULL for what is none. */
+const char *ash__digests_get(const ash_digests *d, ash_digest_kind kind);
+
+ash_hasher *ash__hasher_new(void);
+/* Which digests it makes, before the first add: a sum of kinds; 0, as it is made: none.  false:
+ * this machine's library does not have them all. */
+bool ash__hasher_choose(ash_hasher *h, unsigned kinds);
 /* The bytes must stay as they are until a drain that does not leave them out. */
 void ash__hasher_add(ash_hasher *h, const void *data, size_t len);
 /* Waits until all that was added is taken in, but for at most the newest `but` bytes. */
 void ash__hasher_drain(ash_hasher *h, size_t but);
-/* Drains.  As lower-case text; what was not asked for is left alone.  Once. */
-void ash__hasher_finish(ash_hasher *h, char sha256[65], char md5[65]);
+/* Drains; what was not chosen is "".  Once. */
+void ash__hasher_finish(ash_hasher *h, ash_digests *out);
 void ash__hasher_free(ash_hasher *h);
 
 #endif

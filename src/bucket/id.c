@@ -129,3 +129,19 @@ int ash__filename_check(const char *filename, ash_error *err)
                          (unsigned char)filename[good]);
     return 0;
 }
+
+int ash__say_id_taken(const bson_value_t *id, ash_error *err)
+{
+    char *text = ash__id_text(id);
+    int rc = ash__fail(err, ASH_EEXISTS, "a file with the id %s exists already", text);
+    ash__free(text);
+    return rc;
+}
+
+int ash__say_id_missing(const bson_value_t *id, ash_error *err)
+{
+    char *text = ash__id_text(id);
+    int rc = ash__fail(err, ASH_ENOTFOUND, "no file with the id %s", text);
+    ash__free(text);
+    return rc;
+}

@@ -119,11 +119,8 @@ int ash_bucket_rename(ash_bucket *b, const bson_value_t *id, const char *new_fil
     int rc = ash__id_check(id, err);
     if (rc == 0)
         rc = run_rename(b, &call, opts, err);
-    if (rc == 0 && call.matched == 0) {
-        char *text = ash__id_text(id);
-        rc = ash__fail(err, ASH_ENOTFOUND, "no file with the id %s", text);
-        ash__free(text);
-    }
+    if (rc == 0 && call.matched == 0)
+        rc = ash__say_id_missing(id, err);
     return rc;
 }
 

@@ -36,6 +36,8 @@ static void build_upload(const ash_upload *u, bson_t *doc)
     bson_append_int64(doc, "ttl", 3, u->ttl_s);
     bson_append_int64(doc, "keep", 4, u->resume_expiry_s);
     bson_append_int64(doc, "timeout", 7, u->timeout_ms);
+    bson_append_int32(doc, "digests", 7, (int32_t)u->digest_kinds);
+    bson_append_bool(doc, "idAtEnd", 7, u->id_at_end);
 }
 
 int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
@@ -195,7 +197,13 @@ static int rebuild(ash_bucket *b, const char *token, const bson_t *found, ash_up
     u->resume_expiry_s = get_int64(doc, "keep");
     u->timeout_ms = get_int64(doc, "timeout");
     memcpy(u->token, token, sizeof u->token);
-    return 0;
+    if (!ash__value_is_missing(ash__doc_get(doc, "digests")))
+        u->digest_kinds =
+            (unsigned)get_int64(doc, "digests") | (b->md5 ? (unsigned)ASH_DIGEST_MD5 : 0u);
+    u->id_at_end = ash__value_truthy(ash__doc_get(doc, "idAtEnd"));
+    if (u->id_at_end)
+        ash__upload_stage_as_is(u);
+    return ash__upload_choose_digests(u, err);
 }
 
 static int find_upload(ash_bucket *b, const char *token, int64_t deadline_ms, bson_t *found,
@@ -282,11 +290,8 @@ static int refuse_existing(ash_upload *u, ash_transaction *t, int64_t deadline_m
 {
     bool exists = false;
     int rc = ash__file_exists(u->bucket, t, &u->id, deadline_ms, &exists, err);
-    if (rc == 0 && exists) {
-        char *id = ash__id_text(&u->id);
-        rc = ash__fail(err, ASH_EEXISTS, "a file with the id %s exists already", id);
-        ash__free(id);
-    }
+    if (rc == 0 && exists)
+        rc = ash__say_id_taken(&u->id, err);
     return rc;
 }
 

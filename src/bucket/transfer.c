@@ -233,7 +233,10 @@ int ash__transfer_open(ash_bucket *b, const ash_file *file, const ash_file *repl
         return rc;
     u->as_is = file;
     u->replaced = replaced;
-    rc = begin(u, cancel, deadline, err);
+    u->digest_kinds |= ash__file_digest_kinds(file);
+    rc = ash__upload_choose_digests(u, err);
+    if (rc == 0)
+        rc = begin(u, cancel, deadline, err);
     if (rc == 0)
         *out = u;
     else
@@ -241,8 +244,9 @@ int ash__transfer_open(ash_bucket *b, const ash_file *file, const ash_file *repl
     return rc;
 }
 
-int ash__transfer_check(const ash_upload *u, const char *sha256, ash_error *err)
+int ash__transfer_check(const ash_upload *u, ash_error *err)
 {
+    const char *sha256 = u->digests.sha256;
     if (u->as_is == NULL)
         return 0;
     const char *known = ash_file_sha256(u->as_is);

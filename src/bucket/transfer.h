@@ -34,6 +34,6 @@ int ash__transfer_say_lost(ash_error *err);
 int ash__transfer_release(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
                           ash_error *err);
 /* Its length and digest, before the commit. */
-int ash__transfer_check(const ash_upload *u, const char *sha256, ash_error *err);
+int ash__transfer_check(const ash_upload *u, ash_error *err);
 
 #endif

@@ -9,6 +9,7 @@
 #include "bucket/transfer.h"
 
 static const int64_t RESUME_EXPIRY_S = 24 * 3600;
+enum { ALL_DIGESTS = ASH_DIGEST_SHA256 | ASH_DIGEST_SHA1 | ASH_DIGEST_MD5 };
 
 /* ---- opening ---- */
 
@@ -53,6 +54,8 @@ static int check_options(const ash_upload_options *o, ash_error *err)
         return ash__fail(err, ASH_EINVAL, "expiry of the resumable upload is negative");
     if (o->timeout_ms < 0)
         return ash__fail(err, ASH_EINVAL, "upload timeout is negative");
+    if ((o->digests & ~(unsigned)ALL_DIGESTS) != 0)
+        return ash__fail(err, ASH_EINVAL, "unknown kind of digest among %u", o->digests);
     return o->aliases != NULL ? check_aliases(o->aliases, err) : 0;
 }
 
@@ -73,9 +76,18 @@ static int take_options(ash_upload *u, const ash_upload_options *o, ash_error *e
     u->ttl_s = o->ttl_s < 0 ? 0 : o->ttl_s > 0 ? o->ttl_s : u->bucket->default_ttl_s;
     u->timeout_ms = o->timeout_ms;
     if (o->without_digest)
-        ash__hasher_leave_out_sha256(u->hasher);
+        u->digest_kinds &= ~(unsigned)ASH_DIGEST_SHA256;
+    u->digest_kinds |= o->digests;
     u->resume_expiry_s = o->resume_expiry_s != 0 ? o->resume_expiry_s : RESUME_EXPIRY_S;
-    return ash__fence_copy(u->bucket, o->fence, &u->fence, err);
+    int rc = ash__upload_choose_digests(u, err);
+    return rc == 0 ? ash__fence_copy(u->bucket, o->fence, &u->fence, err) : rc;
+}
+
+int ash__upload_choose_digests(ash_upload *u, ash_error *err)
+{
+    if (ash__hasher_choose(u->hasher, u->digest_kinds))
+        return 0;
+    return ash__fail(err, ASH_EUNSUPPORTED, "a digest is not available on this machine");
 }
 
 int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
@@ -89,10 +101,11 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
     u->stored_at_ms = ash__clock_ms();
     bson_value_copy(id, &u->id);
     bson_init(&u->extra);
-    u->hasher = ash__hasher_new(b->md5);
+    u->hasher = ash__hasher_new();
+    u->digest_kinds = ASH_DIGEST_SHA256 | (b->md5 ? ASH_DIGEST_MD5 : 0u);
     int rc = ash__chunk_writer_init(&u->writer, b, &u->id, chunk_size, first_n, err);
-    if (rc == 0 && u->hasher == NULL)
-        rc = ash__fail(err, ASH_EUNSUPPORTED, "MD5 is not available on this machine");
+    if (rc == 0)
+        rc = ash__upload_choose_digests(u, err);
     if (rc == 0) {
         *out = u;
     } else {
@@ -110,6 +123,12 @@ int ash__upload_stage(ash_upload *u, ash_error *err)
     return ash__chunk_writer_init(&u->writer, u->bucket, &u->staged, u->chunk_size, 0, err);
 }
 
+void ash__upload_stage_as_is(ash_upload *u)
+{
+    bson_value_copy(&u->id, &u->staged);
+    u->writer.files_id = &u->staged;
+}
+
 /* A revision that is to be replaced may have the very id.  What can be resumed is looked for under
  * its own id, and does not take the place of such a one. */
 static int stage_if_replaced(ash_upload *u, ash_error *err)
@@ -123,6 +142,21 @@ static int stage_if_replaced(ash_upload *u, ash_error *err)
     if (same)
         return ash__upload_stage(u, err);
     return rc == ASH_ECORRUPT ? 0 : ash__unless(ASH_ENOTFOUND, rc, &own, err);
+}
+
+/* Under which id the chunks lie until the file has one. */
+static int stage(ash_upload *u, const ash_upload_options *o, bool given, ash_error *err)
+{
+    u->id_at_end = o->id_at_end;
+    if (o->id_at_end && given)
+        return ash__fail(err, ASH_EINVAL, "an id is given, and is to be given at the end");
+    if (o->id_at_end && o->resumable) {
+        ash__upload_stage_as_is(u); /* the resume document knows the id */
+        return 0;
+    }
+    if (o->id_at_end)
+        return ash__upload_stage(u, err);
+    return o->replace && given && !o->resumable ? stage_if_replaced(u, err) : 0;
 }
 
 /* given: somebody chose the id. */
@@ -145,8 +179,8 @@ static int open_upload(ash_bucket *b, const bson_value_t *id, bool given, const 
                              err);
     if (rc == 0)
         rc = take_options(u, &o, err);
-    if (rc == 0 && o.replace && given && !o.resumable)
-        rc = stage_if_replaced(u, err);
+    if (rc == 0)
+        rc = stage(u, &o, given, err);
     if (rc == 0 && o.resumable)
         rc = ash__resume_create(u, ash__bucket_deadline(b, u->timeout_ms), err);
     if (rc == 0) {
@@ -192,10 +226,11 @@ const char *ash_upload_token(const ash_upload *u)
     return u->token[0] != '\0' ? u->token : NULL;
 }
 
-int ash__upload_state_check(const ash_upload *u, ash_error *err)
+int ash__upload_state_check(const ash_upload *u, bool sealed_too, ash_error *err)
 {
-    static const char *const why[] = {"", "failed", "was aborted", "is finished"};
-    if (u->state == UPLOAD_OPEN)
+    static const char *const why[] = {"",       "is sealed",   "takes part in a transaction",
+                                      "failed", "was aborted", "is finished"};
+    if (u->state == UPLOAD_OPEN || (sealed_too && u->state == UPLOAD_SEALED))
         return 0;
     return ash__fail(err, ASH_ESTATE, "upload %s already", why[u->state]);
 }
@@ -212,7 +247,7 @@ static void take_bytes(ash_upload *u, const uint8_t *at, size_t len)
 
 /* The writer is about to hand chunks to the store: the indexes come first (§ Before write
  * operations). */
-static int prepare_store(ash_upload *u, int64_t deadline_ms, ash_error *err)
+int ash__upload_prepare(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
     int rc = ash__bucket_index(u->bucket, deadline_ms, err);
     int64_t rested = ash__clock_ms() - u->stored_at_ms;
@@ -232,7 +267,7 @@ static int next_space(ash_upload *u, uint8_t **at, size_t *room, int64_t deadlin
     int rc = 0;
     bool full = u->writer.held == u->writer.slots;
     if (full)
-        rc = prepare_store(u, deadline_ms, err);
+        rc = ash__upload_prepare(u, deadline_ms, err);
     if (rc == 0)
         rc = ash__chunk_writer_space(&u->writer, at, room, deadline_ms, err);
     if (full)
@@ -244,7 +279,7 @@ int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err
 {
     const uint8_t *from = data;
     int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
-    int rc = ash__upload_state_check(u, err);
+    int rc = ash__upload_state_check(u, false, err);
     if (rc != 0)
         return rc;
     while (len > 0) {
@@ -267,21 +302,6 @@ int ash_upload_write(ash_upload *u, const void *data, size_t len, ash_error *err
 
 /* ---- ending ---- */
 
-int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err)
-{
-    int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
-    if (file != NULL)
-        *file = NULL;
-    int rc = ash__upload_state_check(u, err);
-    if (rc == 0 && u->writer.held + (u->writer.fill > 0) > 0)
-        rc = prepare_store(u, deadline, err);
-    else if (rc == 0)
-        rc = ash__bucket_index(u->bucket, deadline, err);
-    if (rc == 0)
-        rc = ash__upload_finish(u, file, deadline, err);
-    return rc;
-}
-
 /* On a server everybody who writes waits for a transaction. */
 #define CHUNKS_AT_ONCE 8192
 
@@ -300,8 +320,10 @@ static int find_first(discard_call *call, ash_transaction *t, int64_t deadline_m
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
     const ash_upload *u = call->upload;
-    int rc = ash__file_get(u->bucket, t, &u->id, false, deadline_ms, &file, &own);
     call->first = 0;
+    if (u->id_at_end)
+        return 0;
+    int rc = ash__file_get(u->bucket, t, &u->id, false, deadline_ms, &file, &own);
     if (rc == 0)
         call->first = ash__chunk_count(file->length, file->chunk_size);
     else if (rc == ASH_ECORRUPT)
@@ -330,8 +352,8 @@ static int commit_discard(ash_bucket *b, ash_transaction *t, const ash_commit_ma
     int64_t count = u->writer.stored - call->first;
     call->later = t != NULL && !manner->embedded && count > CHUNKS_AT_ONCE;
     if (rc == 0 && call->ours && !call->later && count > 0)
-        rc =
-            ash__chunks_remove(b, t, &u->id, call->first, u->writer.stored, deadline_ms, NULL, err);
+        rc = ash__chunks_remove(b, t, u->writer.files_id, call->first, u->writer.stored,
+                                deadline_ms, NULL, err);
     return rc;
 }
 
@@ -339,21 +361,21 @@ int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
     discard_call call = {.upload = u};
     (void)ash__chunk_writer_settle(&u->writer, deadline_ms, NULL);
-    if (u->staged.value_type != BSON_TYPE_EOD) /* nobody else knows that id */
+    if (ash__upload_is_staged(u) && u->token[0] == '\0') /* nobody else knows that id */
         return ash__chunks_remove(u->bucket, NULL, &u->staged, -1, -1, deadline_ms, NULL, err);
     if (u->writer.stored == 0 && u->token[0] == '\0' && !u->claimed)
         return 0;
     int rc = ash__bucket_commit(u->bucket, commit_discard, &call, deadline_ms, err);
     if (rc == 0 && call.ours && call.later)
-        rc = ash__chunks_remove(u->bucket, NULL, &u->id, call.first, u->writer.stored, deadline_ms,
-                                NULL, err);
+        rc = ash__chunks_remove(u->bucket, NULL, u->writer.files_id, call.first, u->writer.stored,
+                                deadline_ms, NULL, err);
     return rc;
 }
 
 int ash_upload_abort(ash_upload *u, ash_error *err)
 {
-    if (u->state == UPLOAD_FINISHED || u->state == UPLOAD_ABORTED)
-        return ash__upload_state_check(u, err);
+    if (u->state == UPLOAD_FINISHED || u->state == UPLOAD_ABORTED || u->state == UPLOAD_JOINED)
+        return ash__upload_state_check(u, false, err);
     u->state = UPLOAD_ABORTED;
     u->left_chunks = false;
     int rc = ash__upload_discard(u, ash__bucket_deadline(u->bucket, u->timeout_ms), err);
@@ -374,7 +396,7 @@ static void let_go(ash_upload *u)
     if (u->token[0] == '\0')
         (void)ash__upload_discard(u, deadline, NULL);
     else if (u->state == UPLOAD_OPEN && ash__chunk_writer_settle(&u->writer, deadline, NULL) == 0 &&
-             u->writer.held > 0 && prepare_store(u, deadline, NULL) == 0) {
+             u->writer.held > 0 && ash__upload_prepare(u, deadline, NULL) == 0) {
         ash__hasher_drain(u->hasher, 0); /* the flush moves what it may be reading */
         (void)ash__chunk_writer_flush(&u->writer, false, deadline, NULL);
     }
@@ -384,8 +406,9 @@ void ash_upload_free(ash_upload *u)
 {
     if (u == NULL)
         return;
-    if (u->state == UPLOAD_OPEN || u->left_chunks)
+    if (u->state == UPLOAD_OPEN || u->state == UPLOAD_SEALED || u->left_chunks)
         let_go(u);
+    ash__upload_leave(u->joined);
     ash__hasher_free(u->hasher); /* it may be reading the writer's chunks */
     ash__chunk_writer_release(&u->writer);
     ash__fence_release(&u->fence);
@@ -435,13 +458,12 @@ static void clean_up(ash_upload *u, bool source_failed)
 
 static int run_upload(ash_upload *u, const ash_input *in, ash_error *err)
 {
+    static const ash_finish_options nothing_special;
     int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
     bool source_failed = false;
     int rc = copy_all(u, in, deadline, &source_failed, err);
     if (rc == 0)
-        rc = prepare_store(u, deadline, err);
-    if (rc == 0)
-        rc = ash__upload_finish(u, NULL, deadline, err);
+        rc = ash__upload_finish(u, &nothing_special, NULL, NULL, deadline, err);
     if (rc != 0)
         clean_up(u, source_failed);
     return rc;

@@ -4,26 +4,42 @@
 
 /* An upload, from open to finish.
  *
- *   open ──write──▶ open ──finish──▶ finished
- *     │               │
+ *   open ──write──▶ open ──seal──▶ sealed ──finish──▶ finished
+ *     │               │            │    ▲ │
+ *     │               │            │    │ └─ finish in a transaction ──▶ joined
+ *     │               │            │    └──────── it was undone ───────────┤
+ *     │               │            │              it was committed ──▶ finished
+ *     │               │            │              nobody knows ──▶ failed
  *     │               └─ a call fails ─▶ failed ──abort──▶ aborted
- *     └──abort──▶ aborted
- */
+ *     └──abort──▶ aborted ◀──abort─┘
+ *
+ * finish seals what is open. */
 
 #include "bucket/attributes.h"
 #include "bucket/chunks.h"
 #include "bucket/condition.h"
 #include "bucket/hasher.h"
 
-enum upload_state { UPLOAD_OPEN, UPLOAD_FAILED, UPLOAD_ABORTED, UPLOAD_FINISHED };
+enum upload_state {
+    UPLOAD_OPEN,
+    UPLOAD_SEALED,
+    UPLOAD_JOINED,
+    UPLOAD_FAILED,
+    UPLOAD_ABORTED,
+    UPLOAD_FINISHED
+};
 
 #define ASH_TOKEN_CHARS 32
+
+/* What a transaction's end is told to. */
+typedef struct ash_upload_end ash_upload_end;
 
 struct ash_upload {
     ash_bucket *bucket;
     enum upload_state state;
     bool left_chunks; /* write() failed: what it stored before has no file */
     bson_value_t id;
+    bool id_at_end; /* finish gives it; until then it is `staged` */
     char *filename;
     int32_t chunk_size;
     bson_t extra; /* contentType, aliases, metadata: as the files document will have them */
@@ -44,11 +60,21 @@ struct ash_upload {
     bson_oid_t claim;
     int64_t claimed_at_ms; /* monotonic */
     ash_chunk_writer writer;
+    unsigned digest_kinds; /* as a sum */
     ash_hasher *hasher;
+    ash_digests digests;    /* once it is sealed … */
+    int64_t chunks;         /* … as this */
+    bool chunks_wait;       /* likewise: in the writer, for the commit */
+    ash_upload_end *joined; /* the end that is waited for; or NULL */
     int64_t position;
     int64_t stored_at_ms; /* monotonic: the last time that the store took chunks */
     int64_t rested_ms;    /* the longest time between two such */
 };
+
+static inline bool ash__upload_is_staged(const ash_upload *u)
+{
+    return u->staged.value_type != BSON_TYPE_EOD;
+}
 
 /* An upload object without options; the writer starts at chunk first_n. */
 int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
@@ -56,9 +82,23 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
 /* The chunks go under an id of their own and get the file's in the commit that shows it, once what
  * has that id now is gone.  Before anything is written. */
 int ash__upload_stage(ash_upload *u, ash_error *err);
-/* Checks the state, and that the last hour's sleep did not let the upload expire. */
-int ash__upload_state_check(const ash_upload *u, ash_error *err);
-int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err);
+/* The same under the id that the upload has so far. */
+void ash__upload_stage_as_is(ash_upload *u);
+/* Make the digests of u->digest_kinds.  Before the first byte. */
+int ash__upload_choose_digests(ash_upload *u, ash_error *err);
+/* ASH_ESTATE unless the upload is open, or, where that will do, sealed. */
+int ash__upload_state_check(const ash_upload *u, bool sealed_too, ash_error *err);
+/* The indexes, and whatever says that the upload goes on, before chunks are handed to the store. */
+int ash__upload_prepare(ash_upload *u, int64_t deadline_ms, ash_error *err);
+int ash__upload_seal(ash_upload *u, int64_t deadline_ms, ash_error *err);
+/* opts: complete; file and existed may be NULL. */
+int ash__upload_finish(ash_upload *u, const ash_finish_options *opts, ash_file **file,
+                       bool *existed, int64_t deadline_ms, ash_error *err);
+/* A file that was not to be keeps no chunks, unless the failure is the store's and cleaning up
+ * would fail as well. */
+void ash__upload_give_up(ash_upload *u, int rc, int64_t deadline_ms);
+/* It is freed: the end of its transaction must not touch it. */
+void ash__upload_leave(ash_upload_end *end);
 /* Delete the chunks that this upload stored, and its resume document: nothing of a file that is
  * visible, and nothing at all when somebody else goes on with the upload, or finished it. */
 int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err);

@@ -3,11 +3,13 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/options.h"
 #include "bucket/claim.h"
 #include "bucket/delete.h"
 #include "bucket/intent.h"
 #include "bucket/transfer.h"
 #include "bucket/upload.h"
+#include "store/transaction.h"
 
 static const int64_t STALE_MS = 3600 * 1000;
 static const int64_t RESTED_MS = 1000; /* no sweep takes what is younger */
@@ -15,11 +17,9 @@ static const int64_t DAY_MS = 24 * 3600 * 1000;
 
 typedef struct finish_call {
     ash_upload *upload;
-    int64_t chunks;
-    bool with_chunks; /* they go into the commit */
-    char sha256[65];
-    char md5[65];
-    bson_t doc; /* the files document of the last run; {} before */
+    bool keep_existing;
+    ash_file *existing; /* that stays, by the last run; or NULL */
+    bson_t doc;         /* the files document of the last run; {} before */
     int64_t expires_ms;
 } finish_call;
 
@@ -45,8 +45,8 @@ static void build_files_doc(const finish_call *call, int64_t date_ms, bson_t *do
     bson_append_int64(doc, "length", 6, u->position);
     bson_append_int32(doc, "chunkSize", 9, u->chunk_size);
     bson_append_date_time(doc, "uploadDate", 10, date_ms);
-    if (call->md5[0] != '\0')
-        bson_append_utf8(doc, "md5", 3, call->md5, -1);
+    if (u->bucket->md5 && u->digests.md5[0] != '\0')
+        bson_append_utf8(doc, "md5", 3, u->digests.md5, -1);
     bson_append_utf8(doc, "filename", 8, u->filename, -1);
     bson_concat(doc, &u->extra);
     ash__append_expiry(doc, call->expires_ms);
@@ -64,10 +64,10 @@ static int check_chunks(const finish_call *call, ash_transaction *t, int64_t dea
         rested = u->rested_ms;
     if (u->as_is != NULL) /* somebody may have taken it over, or given it up: see transfer.h */
         rested = STALE_MS;
-    if (rested < RESTED_MS || call->chunks == 0)
+    if (rested < RESTED_MS || u->chunks == 0 || u->chunks_wait)
         return 0;
     bson_t filter = BSON_INITIALIZER;
-    int64_t count = 0, wanted = rested < STALE_MS ? 1 : call->chunks;
+    int64_t count = 0, wanted = rested < STALE_MS ? 1 : u->chunks;
     ash_count_options o = ASH_COUNT_OPTIONS_INIT;
     o.op.transaction = t;
     o.op.deadline_ms = deadline_ms;
@@ -89,12 +89,7 @@ static int insert_document(ash_upload *u, ash_transaction *t, const bson_t *doc,
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     o.op = ash__bucket_write_op(u->bucket, t, deadline_ms);
     int rc = ash_collection_insert_one(u->bucket->files, doc, &o, err);
-    if (rc == ASH_EEXISTS) {
-        char *id = ash__id_text(&u->id);
-        ash__fail(err, rc, "a file with the id %s exists already", id);
-        ash__free(id);
-    }
-    return rc;
+    return rc == ASH_EEXISTS ? ash__say_id_taken(&u->id, err) : rc;
 }
 
 /* Without its name first; the update gives it the very document that it is to have. */
@@ -133,7 +128,7 @@ static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_m
     ash_attributes a = {.id = &u->id,
                         .length = u->position,
                         .upload_date_ms = date,
-                        .sha256 = call->sha256,
+                        .digests = &u->digests,
                         .expires_ms = call->expires_ms,
                         .token = u->fence.given ? u->fence.token : 0};
     bson_reinit(&call->doc);
@@ -185,26 +180,32 @@ static int find_old(ash_upload *u, ash_transaction *t, int64_t deadline_ms, bson
 /* What has the id goes before the staged chunks get it, all of it: what is left for after the
  * commit would be the new file's then.  Without transactions both versions are out of sight for
  * these few steps; a process that ends just then leaves the new one's chunks, which no file has. */
+static int take_away(const finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
+                     const bson_t *old, int64_t deadline_ms, ash_error *err)
+{
+    ash_commit_manner at_once = *manner;
+    at_once.replayed = false;
+    return ash__delete_ids(call->upload->bucket, t, &at_once, old, deadline_ms, err);
+}
+
 static int move_in(const finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
                    const bson_t *old, int64_t deadline_ms, ash_error *err)
 {
     const ash_upload *u = call->upload;
-    ash_commit_manner at_once = *manner;
     bson_t filter = BSON_INITIALIZER;
     bson_t operators = BSON_INITIALIZER;
     bson_t set;
     int64_t moved = 0;
-    at_once.replayed = false;
     ash__filter_id(&filter, "files_id", &u->staged);
     bson_append_document_begin(&operators, "$set", 4, &set);
     bson_append_value(&set, "files_id", 8, &u->id);
     bson_append_document_end(&operators, &set);
     ash_op op = ash__bucket_write_op(u->bucket, t, deadline_ms);
-    int rc = ash__delete_ids(u->bucket, t, &at_once, old, deadline_ms, err);
+    int rc = take_away(call, t, manner, old, deadline_ms, err);
     if (rc == 0)
         rc = ash__collection_change(u->bucket->chunks, &filter, &operators, true, false, &op,
                                     &moved, err);
-    if (rc == 0 && moved != call->chunks)
+    if (rc == 0 && moved != u->chunks)
         rc = ash__fail(err, ASH_ECHUNKMISSING, "chunks of the upload are gone: they were swept");
     bson_destroy(&operators);
     bson_destroy(&filter);
@@ -236,9 +237,65 @@ static int check_hold(ash_upload *u, int64_t deadline_ms, ash_error *err)
                                : ash__transfer_keep(u, deadline_ms, err);
 }
 
+/* What has the id already: it stays, if that is wanted, or it is over and goes with the commit.
+ * Looked for only where it is likely; elsewhere the insertion of the files document tells. */
+static int look_for_existing(finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
+                             int64_t deadline_ms, bson_t *old, uint32_t *old_count, ash_error *err)
+{
+    ash_upload *u = call->upload;
+    ash_error own = ASH_ERROR_INIT;
+    ash_file *file = NULL;
+    ash_file_free(call->existing);
+    call->existing = NULL;
+    if (*old_count > 0 || (!u->id_at_end && !manner->joined))
+        return 0;
+    int rc = 0;
+    if (t != NULL && !manner->serial)
+        rc = ash__id_claim(u->bucket, t, &u->id, deadline_ms, err);
+    if (rc == 0)
+        rc = ash__file_get(u->bucket, t, &u->id, true, deadline_ms, &file, &own);
+    if (rc == 0 && file == NULL)
+        return 0;
+    if (rc != 0)
+        return ash__unless(ASH_ENOTFOUND, rc, &own, err);
+    bool over = ash__file_is_over(file);
+    if (over && ash__upload_is_staged(u)) {
+        bson_append_value(old, "0", 1, &u->id);
+        *old_count = 1;
+    } else if (call->keep_existing && !over) {
+        call->existing = file;
+        return 0;
+    } else {
+        rc = ash__say_id_taken(&u->id, err);
+    }
+    ash_file_free(file);
+    return rc;
+}
+
 /* In this order, so that where the store has no transactions the files document comes after its
  * chunks and attributes, and older revisions go only when the new one stands, but for one that has
  * the same id. */
+static int write_file(finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
+                      const bson_t *old, int64_t deadline_ms, ash_error *err)
+{
+    ash_upload *u = call->upload;
+    bool staged = ash__upload_is_staged(u);
+    int rc = 0;
+    if (staged && u->chunks_wait)
+        rc = take_away(call, t, manner, old, deadline_ms, err);
+    if (rc == 0 && u->chunks_wait)
+        rc = ash__chunk_writer_insert_as(&u->writer, t, &u->id, deadline_ms, err);
+    else if (rc == 0 && staged)
+        rc = move_in(call, t, manner, old, deadline_ms, err);
+    if (rc == 0)
+        rc = insert_file(call, t, deadline_ms, err);
+    if (rc == 0)
+        rc = let_go_of(u, t, deadline_ms, err);
+    if (rc == 0 && !staged)
+        rc = ash__delete_ids(u->bucket, t, manner, old, deadline_ms, err);
+    return rc;
+}
+
 static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
                        int64_t deadline_ms, void *ctx, ash_error *err)
 {
@@ -246,22 +303,20 @@ static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     ash_upload *u = call->upload;
     bson_t old = BSON_INITIALIZER;
     uint32_t old_count = 0;
-    bool staged = u->staged.value_type != BSON_TYPE_EOD;
+    (void)b;
     int rc = t == NULL ? check_hold(u, deadline_ms, err) : 0;
-    if (rc == 0 && call->with_chunks)
-        rc = ash__chunk_writer_insert(&u->writer, t, deadline_ms, err);
     if (rc == 0)
         rc = check_all(call, t, manner, deadline_ms, err);
     if (rc == 0)
         rc = find_old(u, t, deadline_ms, &old, &old_count, err);
-    if (rc == 0 && staged)
-        rc = move_in(call, t, manner, &old, deadline_ms, err);
     if (rc == 0)
-        rc = insert_file(call, t, deadline_ms, err);
-    if (rc == 0)
-        rc = let_go_of(u, t, deadline_ms, err);
-    if (rc == 0 && !staged && old_count > 0)
-        rc = ash__delete_ids(b, t, manner, &old, deadline_ms, err);
+        rc = look_for_existing(call, t, manner, deadline_ms, &old, &old_count, err);
+    if (rc == 0) {
+        rc = call->existing != NULL ? let_go_of(u, t, deadline_ms, err)
+                                    : write_file(call, t, manner, &old, deadline_ms, err);
+        if (rc != 0 && manner->joined)
+            ash__transaction_break(t);
+    }
     bson_destroy(&old);
     return rc;
 }
@@ -272,9 +327,7 @@ static bool is_definite(int rc)
     return rc != ASH_ETIMEOUT && rc != ASH_ENETWORK && rc != ASH_EIO && rc != ASH_EINTERNAL;
 }
 
-/* A file that was not to be keeps no chunks, unless the failure is the store's and cleaning up
- * would fail as well. */
-static void give_up(ash_upload *u, int rc, int64_t deadline_ms)
+void ash__upload_give_up(ash_upload *u, int rc, int64_t deadline_ms)
 {
     ash_commit_manner manner;
     u->state = UPLOAD_FAILED;
@@ -297,65 +350,155 @@ static int commit_in_turn(ash_upload *u, finish_call *call, int64_t deadline_ms,
     if (rc != 0)
         return rc;
     rc = ash__bucket_commit(u->bucket, commit_file, call, deadline_ms, err);
-    if (rc == ASH_EEXISTS && call->with_chunks)
-        ash__chunk_writer_say_taken(&u->writer, deadline_ms, err);
+    if (rc == ASH_EEXISTS && u->chunks_wait)
+        ash__chunk_writer_say_taken(&u->writer, &u->id, deadline_ms, err);
     if (!alone)
         ash__claim_release(u->bucket, u->filename, &claim, deadline_ms);
     return rc;
 }
 
-/* A small file's chunks wait for the commit; others are not to keep the engine's writer busy. */
-static int hand_over_chunks(finish_call *call, int64_t deadline_ms, ash_error *err)
+/* ---- the end ---- */
+
+/* It is a file, or a file was there already, and what it brought is not needed. */
+static void became_visible(ash_upload *u, bool dropped, int64_t deadline_ms)
 {
-    ash_chunk_writer *w = &call->upload->writer;
-    ash_commit_manner manner;
-    int rc = ash__bucket_manner(call->upload->bucket, &manner, err);
+    u->state = UPLOAD_FINISHED;
+    if (u->chunks_wait)
+        ash__chunk_writer_stored(&u->writer);
+    else if (dropped) /* should this fail, a sweep takes them */
+        (void)ash__chunks_remove(u->bucket, NULL, &u->staged, -1, -1, deadline_ms, NULL, NULL);
+}
+
+/* The upload of a caller's transaction that runs. */
+struct ash_upload_end {
+    ash_transaction_end end;
+    ash_upload *upload; /* NULL: it was freed meanwhile */
+    bool dropped;
+};
+
+void ash__upload_leave(ash_upload_end *end)
+{
+    if (end != NULL)
+        end->upload = NULL;
+}
+
+static void end_of_upload(ash_transaction_end *end, ash_outcome outcome)
+{
+    ash_upload_end *self = (ash_upload_end *)end;
+    ash_upload *u = self->upload;
+    if (u != NULL) {
+        u->joined = NULL;
+        if (outcome == ASH_COMMITTED)
+            became_visible(u, self->dropped, ash__bucket_deadline(u->bucket, u->timeout_ms));
+        else
+            u->state = outcome == ASH_UNDONE ? UPLOAD_SEALED : UPLOAD_FAILED;
+    }
+    ash__free(self);
+}
+
+static int finish_in(ash_upload *u, ash_transaction *t, finish_call *call, int64_t deadline_ms,
+                     ash_error *err)
+{
+    int rc = ash__bucket_commit_in(u->bucket, t, commit_file, call, deadline_ms, err);
     if (rc != 0)
         return rc;
-    if (w->fill > 0) /* what makes no whole chunk is not in the digests yet */
-        ash__hasher_add(call->upload->hasher, ash__chunk_writer_rest(w), (size_t)w->fill);
-    call->with_chunks = manner.embedded && ash__chunk_writer_is_small(w);
-    if (call->with_chunks)
-        call->chunks = ash__chunk_writer_waiting(w);
+    ash_upload_end *self = ash__new(ash_upload_end);
+    *self = (ash_upload_end){{.fn = end_of_upload}, u, call->existing != NULL};
+    u->joined = self;
+    u->state = UPLOAD_JOINED;
+    ash__transaction_at_end(t, &self->end);
+    return 0;
+}
+
+static int finish_alone(ash_upload *u, finish_call *call, int64_t deadline_ms, ash_error *err)
+{
+    int rc = commit_in_turn(u, call, deadline_ms, err);
+    if (rc == 0)
+        became_visible(u, call->existing != NULL, deadline_ms);
     else
-        rc = ash__chunk_writer_flush(w, true, deadline_ms, err);
-    if (!call->with_chunks)
-        call->chunks = w->stored;
+        ash__upload_give_up(u, rc, deadline_ms);
     return rc;
 }
 
-int ash__upload_finish(ash_upload *u, ash_file **file, int64_t deadline_ms, ash_error *err)
+static int give_file(finish_call *call, ash_file **file, ash_error *err)
 {
-    finish_call call = {.upload = u};
-    bson_init(&call.doc);
     int rc = 0;
-    if (u->ttl_s > 0) {
-        rc = ash__bucket_index_expiry(u->bucket, deadline_ms, err);
-        call.expires_ms = ash__expiry_ms(ash__clock_wall_ms(), u->ttl_s);
-    } else if (u->as_is != NULL) {
-        call.expires_ms = u->as_is->expires_ms;
-    }
-    if (rc == 0)
-        rc = hand_over_chunks(&call, deadline_ms, err);
-    if (rc == 0) {
-        ash__hasher_finish(u->hasher, call.sha256, call.md5);
-        rc = ash__transfer_check(u, call.sha256, err);
-    }
-    if (rc == 0)
-        rc = commit_in_turn(u, &call, deadline_ms, err);
-    if (rc == 0 && call.with_chunks)
-        ash__chunk_writer_stored(&u->writer);
-    if (rc == 0) {
-        u->state = UPLOAD_FINISHED;
-        if (file != NULL)
-            rc = ash_file_from_document(ash__doc_from_bson(&call.doc), file, err);
-        if (rc == 0 && file != NULL) {
-            memcpy((*file)->sha256, call.sha256, sizeof call.sha256);
-            (*file)->expires_ms = call.expires_ms;
-        }
+    if (call->existing != NULL) {
+        *file = call->existing;
+        call->existing = NULL;
     } else {
-        give_up(u, rc, deadline_ms);
+        rc = ash_file_from_document(ash__doc_from_bson(&call->doc), file, err);
     }
+    if (rc == 0 && !(*file)->has_attributes) {
+        (*file)->digests = call->upload->digests;
+        (*file)->expires_ms = call->expires_ms;
+    }
+    return rc;
+}
+
+static int check_finish(const ash_upload *u, const ash_finish_options *o, ash_error *err)
+{
+    int rc = ash__bucket_transaction_check(u->bucket, o->transaction, err);
+    if (rc == 0 && u->id_at_end != (o->id != NULL))
+        rc = ash__fail(err, ASH_EINVAL,
+                       u->id_at_end ? "the id that was to come at the end is missing"
+                                    : "the upload has an id already");
+    if (rc == 0 && o->id != NULL)
+        rc = ash__id_check(o->id, err);
+    if (rc == 0 && o->keep_existing && o->id == NULL)
+        rc = ash__fail(err, ASH_EINVAL, "what is there is kept for an id that comes at the end");
+    if (rc == 0)
+        rc = ash__upload_state_check(u, true, err);
+    if (rc == 0 && o->transaction != NULL && u->state != UPLOAD_SEALED)
+        rc = ash__fail(err, ASH_ESTATE, "upload has to be sealed before the transaction");
+    return rc;
+}
+
+int ash__upload_finish(ash_upload *u, const ash_finish_options *opts, ash_file **file,
+                       bool *existed, int64_t deadline_ms, ash_error *err)
+{
+    finish_call call = {.upload = u, .keep_existing = opts->keep_existing};
+    int rc = check_finish(u, opts, err);
+    if (rc == 0 && u->state == UPLOAD_OPEN)
+        rc = ash__upload_seal(u, deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    if (opts->id != NULL) {
+        bson_value_destroy(&u->id);
+        bson_value_copy(opts->id, &u->id);
+    }
+    if (u->ttl_s > 0)
+        call.expires_ms = ash__expiry_ms(ash__clock_wall_ms(), u->ttl_s);
+    else if (u->as_is != NULL)
+        call.expires_ms = u->as_is->expires_ms;
+    bson_init(&call.doc);
+    rc = opts->transaction != NULL ? finish_in(u, opts->transaction, &call, deadline_ms, err)
+                                   : finish_alone(u, &call, deadline_ms, err);
+    if (rc == 0 && existed != NULL)
+        *existed = call.existing != NULL;
+    if (rc == 0 && file != NULL)
+        rc = give_file(&call, file, err);
+    ash_file_free(call.existing);
     bson_destroy(&call.doc);
     return rc;
+}
+
+int ash_upload_finish_with(ash_upload *u, const ash_finish_options *opts, ash_file **file,
+                           bool *existed, ash_error *err)
+{
+    ash_finish_options o;
+    if (file != NULL)
+        *file = NULL;
+    if (existed != NULL)
+        *existed = false;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc != 0)
+        return rc;
+    return ash__upload_finish(u, &o, file, existed, ash__bucket_deadline(u->bucket, u->timeout_ms),
+                              err);
+}
+
+int ash_upload_finish(ash_upload *u, ash_file **file, ash_error *err)
+{
+    return ash_upload_finish_with(u, NULL, file, NULL, err);
 }

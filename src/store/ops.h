@@ -56,8 +56,9 @@ struct ash_transaction {
     int64_t now_ms;
     bson_oid_t new_id;
     bool has_new_id;
-    /* transact.c's own: what is to be told of its end. */
+    /* transact.c's own: what is to be told of its end, and that it must not come to a commit. */
     struct ash_transaction_end **ends;
+    bool broken;
 };
 
 struct ash_cursor_ops {

@@ -43,6 +43,16 @@ void ash__transaction_at_end(ash_transaction *t, ash_transaction_end *end)
     *t->ends = end;
 }
 
+void ash__transaction_break(ash_transaction *t)
+{
+    t->broken = true;
+}
+
+bool ash__transaction_is_of(const ash_transaction *t, const ash_store *store)
+{
+    return t->store == store;
+}
+
 static void tell(transact_call *call, ash_outcome outcome)
 {
     while (call->ends != NULL) {
@@ -59,9 +69,15 @@ static int run(ash_transaction *t, void *ctx, ash_error *err)
     const running self = {call->store, innermost};
     tell(call, ASH_UNDONE);
     t->ends = &call->ends;
+    t->broken = false;
     innermost = &self;
     call->result = call->fn(t, call->ctx, err);
     innermost = self.outer;
+    if (call->result == 0 && t->broken)
+        call->result =
+            ash__fail(err, ASH_ESTATE,
+                      "an operation of the transaction failed half-way: its error has to "
+                      "be returned");
     return call->result;
 }
 

@@ -26,6 +26,12 @@ typedef struct ash_transaction_end {
 /* From within a transaction: end->fn is to be called. */
 void ash__transaction_at_end(ash_transaction *t, ash_transaction_end *end);
 
+/* An operation of several parts failed behind its first change: the transaction cannot be committed
+ * any more, whatever fn returns (ASH_ESTATE when it is 0). */
+void ash__transaction_break(ash_transaction *t);
+
+bool ash__transaction_is_of(const ash_transaction *t, const ash_store *store);
+
 /* Does this thread run a transaction of the store? */
 bool ash__store_in_transaction(const ash_store *store);
 

@@ -10,7 +10,14 @@
 
 #define BYTES ((size_t)5 * 1024 * 1024 + 77)
 
-static void whole(enum ash_digest_kind kind, const uint8_t *data, char out[65])
+static ash_hasher *hasher_of(unsigned kinds)
+{
+    ash_hasher *h = ash__hasher_new();
+    assert_true(ash__hasher_choose(h, kinds));
+    return h;
+}
+
+static void whole(ash_digest_kind kind, const uint8_t *data, char out[65])
 {
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
     ash_digest *d = ash__digest_new(kind);
@@ -32,21 +39,23 @@ static void test_bucket_hasher__pieces_in_any_order_of_sizes(void **state)
 {
     static const size_t sizes[] = {100000, 1, 261120, 16384, 16383, 700001, 3};
     uint8_t *data = make_data();
-    char sha256[65], md5[65] = "", want[65];
-    ash_hasher *h = ash__hasher_new(true);
+    ash_digests got;
+    char want[65];
+    ash_hasher *h = hasher_of(ASH_DIGEST_SHA256 | ASH_DIGEST_SHA1 | ASH_DIGEST_MD5);
     (void)state;
-    assert_non_null(h);
     for (size_t at = 0, i = 0; at < BYTES; i++) {
         size_t len = sizes[i % ASH_ARRAY_LEN(sizes)];
         len = len < BYTES - at ? len : BYTES - at;
         ash__hasher_add(h, data + at, len);
         at += len;
     }
-    ash__hasher_finish(h, sha256, md5);
+    ash__hasher_finish(h, &got);
     whole(ASH_DIGEST_SHA256, data, want);
-    assert_string_equal(sha256, want);
+    assert_string_equal(got.sha256, want);
+    whole(ASH_DIGEST_SHA1, data, want);
+    assert_string_equal(got.sha1, want);
     whole(ASH_DIGEST_MD5, data, want);
-    assert_string_equal(md5, want);
+    assert_string_equal(got.md5, want);
     ash__hasher_free(h);
     ash__free(data);
 }
@@ -55,8 +64,9 @@ static void test_bucket_hasher__pieces_in_any_order_of_sizes(void **state)
 static void test_bucket_hasher__memory_is_free_after_a_drain(void **state)
 {
     uint8_t *data = make_data(), *copy = ash__alloc(BYTES);
-    char sha256[65], md5[65] = "untouched", want[65];
-    ash_hasher *h = ash__hasher_new(false);
+    ash_digests got;
+    char want[65];
+    ash_hasher *h = hasher_of(ASH_DIGEST_SHA256);
     (void)state;
     memcpy(copy, data, BYTES);
     for (size_t at = 0, n = 0; at < BYTES; at += 20000, n++) {
@@ -66,10 +76,10 @@ static void test_bucket_hasher__memory_is_free_after_a_drain(void **state)
             memset(copy, 0, at + 20000);
         }
     }
-    ash__hasher_finish(h, sha256, md5);
+    ash__hasher_finish(h, &got);
     whole(ASH_DIGEST_SHA256, data, want);
-    assert_string_equal(sha256, want);
-    assert_string_equal(md5, "untouched");
+    assert_string_equal(got.sha256, want);
+    assert_string_equal(got.md5, "");
     ash__hasher_free(h);
     ash__free(copy);
     ash__free(data);
@@ -78,7 +88,7 @@ static void test_bucket_hasher__memory_is_free_after_a_drain(void **state)
 static void test_bucket_hasher__freed_at_work(void **state)
 {
     uint8_t *data = make_data();
-    ash_hasher *h = ash__hasher_new(false);
+    ash_hasher *h = hasher_of(ASH_DIGEST_SHA256);
     (void)state;
     ash__hasher_add(h, data, BYTES / 2);
     ash__hasher_add(h, data + BYTES / 2, BYTES / 2);
@@ -90,9 +100,10 @@ static void test_bucket_hasher__freed_at_work(void **state)
 static void test_bucket_hasher__a_drain_may_leave_the_newest(void **state)
 {
     uint8_t *data = make_data(), *copy = ash__memdup(data, BYTES);
-    char sha256[65], md5[65], want[65];
+    ash_digests got;
+    char want[65];
     const size_t step = 50000, but = 1000000;
-    ash_hasher *h = ash__hasher_new(false);
+    ash_hasher *h = hasher_of(ASH_DIGEST_SHA256);
     (void)state;
     for (size_t at = 0; at < BYTES; at += step) {
         size_t end = BYTES - at < step ? BYTES : at + step;
@@ -101,9 +112,9 @@ static void test_bucket_hasher__a_drain_may_leave_the_newest(void **state)
         if (end > but)
             memset(copy, 0xee, end - but);
     }
-    ash__hasher_finish(h, sha256, md5);
+    ash__hasher_finish(h, &got);
     whole(ASH_DIGEST_SHA256, data, want);
-    assert_string_equal(sha256, want);
+    assert_string_equal(got.sha256, want);
     ash__hasher_free(h);
     ash__free(copy);
     ash__free(data);
@@ -112,20 +123,21 @@ static void test_bucket_hasher__a_drain_may_leave_the_newest(void **state)
 static void test_bucket_hasher__what_is_not_wanted_is_not_made(void **state)
 {
     uint8_t *data = make_data();
-    char sha256[65] = "untouched", md5[65], want[65];
     (void)state;
-    for (int with_md5 = 0; with_md5 < 2; with_md5++) {
-        ash_hasher *h = ash__hasher_new(with_md5 == 1);
-        ash__hasher_leave_out_sha256(h);
+    for (unsigned kinds = 0; kinds < 8; kinds++) {
+        ash_digests got;
+        char want[65];
+        ash_hasher *h = hasher_of(kinds);
         for (size_t at = 0; at < BYTES; at += 700000)
             ash__hasher_add(h, data + at, BYTES - at < 700000 ? BYTES - at : 700000);
         ash__hasher_drain(h, 0);
-        strcpy(md5, "untouched");
-        ash__hasher_finish(h, sha256, md5);
+        ash__hasher_finish(h, &got);
         ash__hasher_free(h);
-        whole(ASH_DIGEST_MD5, data, want);
-        assert_string_equal(md5, with_md5 == 1 ? want : "untouched");
-        assert_string_equal(sha256, "untouched");
+        for (unsigned kind = 1; kind < 8; kind *= 2) {
+            whole((ash_digest_kind)kind, data, want);
+            assert_string_equal(ash__digests_get(&got, (ash_digest_kind)kind),
+                                kinds & kind ? want : "");
+        }
     }
     ash__free(data);
 }
