@@ -291,6 +291,7 @@ typedef struct ash_bucket_find_options {
     bool no_cursor_timeout;
     int64_t skip;
     const bson_t *sort;
+    ash_transaction *transaction; /* inside ash_store_transact: as it sees the files */
 } ash_bucket_find_options;
 #define ASH_BUCKET_FIND_OPTIONS_INIT ASH_OPTIONS_INIT(ash_bucket_find_options)
 /* A cursor over files documents.  The filter is MongoDB's and is not looked at: {filename: "a"},
@@ -309,10 +310,19 @@ int ash_bucket_get_file_by_name(ash_bucket *b, const char *filename, int32_t rev
 /* A file from a document that ash_bucket_find gave; copies it. */
 int ash_file_from_document(ash_doc doc, ash_file **out, ash_error *err);
 
+/* What holds in the commit of a change, and which commit it is. */
 typedef struct ash_change_options {
     size_t size;
     const ash_fence *fence;
     int64_t timeout_ms;
+    ash_transaction *transaction; /* inside ash_store_transact: the change is part of it.  When it
+                                     fails with anything but ASH_ECONDITION, ASH_ELOST, ASH_EINVAL
+                                     or ASH_ENOTFOUND, the transaction cannot be committed any more
+                                     (ASH_ESTATE).  Delete, rename and update; others: ASH_ESTATE */
+    const bson_t *only_if; /* a filter that the files document has to match: else ASH_ECONDITION.
+                              For changes of one file by its id; together with a fence it needs
+                              transactions (ASH_EUNSUPPORTED) */
+    bool if_name_absent;   /* rename: to a name that no file has, else ASH_ECONDITION */
 } ash_change_options;
 #define ASH_CHANGE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_change_options)
 
@@ -327,6 +337,12 @@ int ash_bucket_rename(ash_bucket *b, const bson_value_t *id, const char *new_fil
                       const ash_change_options *opts, ash_error *err);
 int ash_bucket_rename_by_name(ash_bucket *b, const char *filename, const char *new_filename,
                               const ash_change_options *opts, ash_error *err);
+/* Change what the files document says besides its bytes: metadata above all.  update: MongoDB's
+ * operators ($set, $unset, $inc …), on any field but _id, length, chunkSize, uploadDate, md5 and
+ * expiresAt, which belong to the bytes, and filename, which ash_bucket_rename() changes (ASH_EINVAL).
+ * *file: as it is then; may be NULL, else yours. */
+int ash_bucket_update(ash_bucket *b, const bson_value_t *id, const bson_t *update,
+                      const ash_change_options *opts, ash_file **file, ash_error *err);
 int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *err);
 
 /* ---- altering a file (not in the specification) ---- */

@@ -35,13 +35,16 @@ int ash_bucket_open_alter(ash_bucket *b, const bson_value_t *id, const ash_chang
                           ash_alter **out, ash_error *err)
 {
     ash_alter *a = ash__new(ash_alter);
-    int64_t deadline = 0;
+    ash_change change;
     *out = NULL;
     a->bucket = b;
-    int rc = ash__change_options(b, opts, &a->fence, &deadline, err);
+    int rc = ash__change_init(b, opts, &change, err);
+    a->fence = change.fence;
     a->timeout_ms = opts != NULL ? opts->timeout_ms : 0;
     if (rc == 0)
-        rc = prepare(a, id, deadline, err);
+        rc = ash__change_refuse_all(&change, err);
+    if (rc == 0)
+        rc = prepare(a, id, change.deadline_ms, err);
     if (rc == 0)
         *out = a;
     else

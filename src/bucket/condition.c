@@ -32,20 +32,6 @@ void ash__fence_release(ash_fence_copy *f)
     f->given = false;
 }
 
-int ash__change_options(ash_bucket *b, const ash_change_options *opts, ash_fence_copy *fence,
-                        int64_t *deadline_ms, ash_error *err)
-{
-    ash_change_options o;
-    *fence = (ash_fence_copy){.given = false};
-    int rc = ash__options_copy(&o, sizeof o, opts, err);
-    if (rc != 0)
-        return rc;
-    if (o.timeout_ms < 0)
-        return ash__fail(err, ASH_EINVAL, "timeout is negative");
-    *deadline_ms = ash__bucket_deadline(b, o.timeout_ms);
-    return ash__fence_copy(b, o.fence, fence, err);
-}
-
 void ash__fence_filter(const ash_fence_copy *f, bson_t *filter)
 {
     ash__filter_id(filter, "_id", &f->lock_id);

@@ -20,9 +20,26 @@ void ash__fence_release(ash_fence_copy *f); /* zero-initialised is fine */
  * `writes` up, one by a reader clears write_lock. */
 void ash__fence_filter(const ash_fence_copy *f, bson_t *filter);
 
-/* The parts of ash_change_options: a fence and a deadline. */
-int ash__change_options(ash_bucket *b, const ash_change_options *opts, ash_fence_copy *fence,
-                        int64_t *deadline_ms, ash_error *err);
+/* ash_change_options as operations want them. */
+typedef struct ash_change {
+    ash_fence_copy fence;
+    int64_t deadline_ms;
+    ash_transaction *transaction; /* the caller's, or NULL */
+    const bson_t *only_if;        /* lent; or NULL */
+    bool if_name_absent;
+} ash_change;
+int ash__change_init(ash_bucket *b, const ash_change_options *opts, ash_change *out,
+                     ash_error *err);
+void ash__change_release(ash_change *c); /* also after a failed init */
+/* ASH_EINVAL when the options ask for what only a change of one file by its id has … */
+int ash__change_refuse_filter(const ash_change *c, ash_error *err);
+/* … or for a transaction or a condition where there is none: ASH_EINVAL, ASH_ESTATE. */
+int ash__change_refuse_all(const ash_change *c, ash_error *err);
+/* {_id: id}, and only_if with it. */
+void ash__change_filter(const ash_change *c, const bson_value_t *id, bson_t *filter);
+/* Nothing matched that: 0 when there is no such file, ASH_ECONDITION when there is. */
+int ash__change_check_unmatched(ash_bucket *b, ash_transaction *t, const ash_change *c,
+                                const bson_value_t *id, int64_t deadline_ms, ash_error *err);
 
 /* The lock is still held as it was granted, and the file with that id was not changed with a later
  * token: else ASH_ELOST.  Where other processes write too, the lock document is touched in the

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/delete.h"
 
-#include "base/mem.h"
 #include "bucket/attributes.h"
 #include "bucket/chunks.h"
 #include "bucket/intent.h"
+#include "store/transaction.h"
 
 #define IDS_AT_ONCE 1000
 /* On a server everybody who writes waits for a transaction, and it runs several times. */
@@ -121,21 +121,32 @@ static int remove_chunks_of(ash_bucket *b, ash_transaction *t, const ash_commit_
     return rc != 0 || left ? rc : ash__chunks_remove(b, t, id, -1, -1, deadline_ms, NULL, err);
 }
 
-int ash__delete_id(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                   const bson_value_t *id, int64_t deadline_ms, bool *found, ash_error *err)
+static int remove_file(ash_bucket *b, ash_transaction *t, const ash_change *change,
+                       const bson_value_t *id, int64_t deadline_ms, bool *found, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     int64_t files = 0;
     ash_op op = ash__bucket_write_op(b, t, deadline_ms);
-    ash__filter_id(&filter, "_id", id);
+    ash__change_filter(change, id, &filter);
     int rc = ash__collection_remove_all(b->files, &filter, &op, &files, err);
     bson_destroy(&filter);
-    if (rc == 0)
-        rc = remove_chunks_of(b, t, manner, id, deadline_ms, err);
-    if (rc == 0)
-        rc = ash__attributes_remove(b, t, id, deadline_ms, err);
     *found = files > 0;
     return rc;
+}
+
+static int remove_what_belongs(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                               const bson_value_t *id, int64_t deadline_ms, ash_error *err)
+{
+    int rc = remove_chunks_of(b, t, manner, id, deadline_ms, err);
+    return rc == 0 ? ash__attributes_remove(b, t, id, deadline_ms, err) : rc;
+}
+
+int ash__delete_id(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                   const bson_value_t *id, int64_t deadline_ms, bool *found, ash_error *err)
+{
+    static const ash_change anyhow;
+    int rc = remove_file(b, t, &anyhow, id, deadline_ms, found, err);
+    return rc == 0 ? remove_what_belongs(b, t, manner, id, deadline_ms, err) : rc;
 }
 
 /* What else belongs to the file goes once nobody sees it. */
@@ -159,47 +170,59 @@ static int delete_announced(ash_bucket *b, const ash_fence_copy *fence, const bs
     return rc;
 }
 
-static int delete_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                      const ash_fence_copy *fence, const bson_value_t *id, int64_t deadline_ms,
-                      bool *found, ash_error *err)
-{
-    if (ash__intent_needed(fence, t))
-        return delete_announced(b, fence, id, deadline_ms, found, err);
-    return ash__delete_id(b, t, manner, id, deadline_ms, found, err);
-}
-
 typedef struct delete_call {
     const bson_value_t *id;
     const char *filename;
-    const ash_fence_copy *fence;
+    const ash_change *change;
     bool found;
 } delete_call;
+
+/* 0 also when there was no file: removing orphans is to be kept. */
+static int delete_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
+                      delete_call *call, int64_t deadline_ms, ash_error *err)
+{
+    const ash_change *c = call->change;
+    int rc = 0;
+    if (ash__intent_needed(&c->fence, t))
+        return delete_announced(b, &c->fence, call->id, deadline_ms, &call->found, err);
+    if (manner->joined && !manner->serial)
+        rc = ash__id_claim(b, t, call->id, deadline_ms, err);
+    if (rc == 0)
+        rc = remove_file(b, t, c, call->id, deadline_ms, &call->found, err);
+    if (rc == 0 && !call->found) {
+        rc = ash__change_check_unmatched(b, t, c, call->id, deadline_ms, err);
+        if (rc != 0)
+            return rc;
+    }
+    if (rc == 0)
+        rc = remove_what_belongs(b, t, manner, call->id, deadline_ms, err);
+    if (rc != 0 && manner->joined)
+        ash__transaction_break(t);
+    return rc;
+}
 
 static int delete_by_id(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
                         int64_t deadline_ms, void *ctx, ash_error *err)
 {
     delete_call *call = ctx;
-    int rc = ash__fence_check(b, t, manner, call->fence, call->id, deadline_ms, err);
-    if (rc == 0)
-        rc = delete_one(b, t, manner, call->fence, call->id, deadline_ms, &call->found, err);
-    return rc; /* 0 also when there was no file: removing orphans is to be kept */
+    int rc = ash__fence_check(b, t, manner, &call->change->fence, call->id, deadline_ms, err);
+    return rc == 0 ? delete_one(b, t, manner, call, deadline_ms, err) : rc;
 }
 
 int ash_bucket_delete(ash_bucket *b, const bson_value_t *id, const ash_change_options *opts,
                       ash_error *err)
 {
-    ash_fence_copy fence;
-    int64_t deadline = 0;
-    int rc = ash__change_options(b, opts, &fence, &deadline, err);
+    ash_change change;
+    delete_call call = {.id = id, .change = &change};
+    int rc = ash__change_init(b, opts, &change, err);
     if (rc == 0)
         rc = ash__id_check(id, err);
-    if (rc == 0) {
-        delete_call call = {.id = id, .fence = &fence};
-        rc = ash__bucket_commit(b, delete_by_id, &call, deadline, err);
-        if (rc == 0 && !call.found)
-            rc = ash__say_id_missing(id, err);
-    }
-    ash__fence_release(&fence);
+    if (rc == 0)
+        rc = ash__bucket_commit_in(b, change.transaction, delete_by_id, &call, change.deadline_ms,
+                                   err);
+    if (rc == 0 && !call.found)
+        rc = ash__say_id_missing(id, err);
+    ash__change_release(&change);
     return rc;
 }
 
@@ -233,15 +256,19 @@ static int delete_by_name(ash_bucket *b, ash_transaction *t, const ash_commit_ma
                           int64_t deadline_ms, void *ctx, ash_error *err)
 {
     delete_call *call = ctx;
+    const ash_fence_copy *fence = &call->change->fence;
     bson_t ids;
     uint32_t count = 0;
     int rc = ash__file_ids_of_name(b, t, call->filename, 0, deadline_ms, &ids, &count, err);
     if (rc == 0)
-        rc = check_fence_for_each(b, t, manner, call->fence, &ids, deadline_ms, err);
-    if (rc == 0 && ash__intent_needed(call->fence, t))
-        rc = delete_each(b, call->fence, &ids, deadline_ms, err);
-    else if (rc == 0)
+        rc = check_fence_for_each(b, t, manner, fence, &ids, deadline_ms, err);
+    if (rc == 0 && ash__intent_needed(fence, t)) {
+        rc = delete_each(b, fence, &ids, deadline_ms, err);
+    } else if (rc == 0) {
         rc = ash__delete_ids(b, t, manner, &ids, deadline_ms, err);
+        if (rc != 0 && manner->joined)
+            ash__transaction_break(t);
+    }
     call->found = count > 0;
     bson_destroy(&ids);
     return rc;
@@ -250,18 +277,19 @@ static int delete_by_name(ash_bucket *b, ash_transaction *t, const ash_commit_ma
 int ash_bucket_delete_by_name(ash_bucket *b, const char *filename, const ash_change_options *opts,
                               ash_error *err)
 {
-    ash_fence_copy fence;
-    int64_t deadline = 0;
-    int rc = ash__change_options(b, opts, &fence, &deadline, err);
+    ash_change change;
+    delete_call call = {.filename = filename, .change = &change};
+    int rc = ash__change_init(b, opts, &change, err);
+    if (rc == 0)
+        rc = ash__change_refuse_filter(&change, err);
     if (rc == 0)
         rc = ash__filename_check(filename, err);
-    if (rc == 0) {
-        delete_call call = {.filename = filename, .fence = &fence};
-        rc = ash__bucket_commit(b, delete_by_name, &call, deadline, err);
-        if (rc == 0 && !call.found)
-            rc = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", filename);
-    }
-    ash__fence_release(&fence);
+    if (rc == 0)
+        rc = ash__bucket_commit_in(b, change.transaction, delete_by_name, &call, change.deadline_ms,
+                                   err);
+    if (rc == 0 && !call.found)
+        rc = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", filename);
+    ash__change_release(&change);
     return rc;
 }
 
@@ -274,12 +302,13 @@ static int drop_one(ash_collection *c, const ash_op *op, ash_error *err)
 /* The files go first, so that no file is ever visible without its chunks. */
 int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *err)
 {
-    ash_fence_copy fence;
-    int64_t deadline = 0;
-    int rc = ash__change_options(b, opts, &fence, &deadline, err);
-    if (rc == 0 && fence.given)
+    ash_change change;
+    int rc = ash__change_init(b, opts, &change, err);
+    if (rc == 0)
+        rc = ash__change_refuse_all(&change, err);
+    if (rc == 0 && change.fence.given)
         rc = ash__fail(err, ASH_EINVAL, "a fence guards a file, not a bucket");
-    ash_op op = ash__bucket_write_op(b, NULL, deadline);
+    ash_op op = ash__bucket_write_op(b, NULL, change.deadline_ms);
     if (rc == 0)
         rc = drop_one(b->files, &op, err);
     if (rc == 0)
@@ -289,6 +318,6 @@ int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *er
     /* The next upload makes the indexes anew. */
     atomic_store(&b->indexed, false);
     atomic_store(&b->expiry_indexed, false);
-    ash__fence_release(&fence);
+    ash__change_release(&change);
     return rc;
 }

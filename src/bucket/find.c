@@ -44,9 +44,12 @@ int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_o
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
         rc = check_options(&o, err);
+    if (rc == 0)
+        rc = ash__bucket_transaction_check(b, o.transaction, err);
     if (rc != 0)
         return rc;
-    ash_find_options f = ash__bucket_find_options(b, NULL, ash__bucket_deadline(b, o.max_time_ms));
+    ash_find_options f =
+        ash__bucket_find_options(b, o.transaction, ash__bucket_deadline(b, o.max_time_ms));
     f.allow_disk_use = o.allow_disk_use;
     f.batch_size = o.batch_size;
     f.limit = o.limit;

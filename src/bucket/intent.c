@@ -24,6 +24,23 @@ void ash__intent_append(const ash_intent *i, bson_t *files_doc)
     bson_append_document_end(files_doc, &field);
 }
 
+void ash__intent_append_end(const bson_t *operators, bson_t *out)
+{
+    bson_iter_t it;
+    bson_t unset = BSON_INITIALIZER, old;
+    bson_copy_to_excluding_noinit(operators, out, "$unset", NULL);
+    if (bson_iter_init_find(&it, operators, "$unset") && BSON_ITER_HOLDS_DOCUMENT(&it)) {
+        uint32_t len;
+        const uint8_t *data;
+        bson_iter_document(&it, &len, &data);
+        if (bson_init_static(&old, data, len))
+            bson_concat(&unset, &old);
+    }
+    bson_append_utf8(&unset, FIELD, -1, "", 0);
+    bson_append_document(out, "$unset", 6, &unset);
+    bson_destroy(&unset);
+}
+
 static void marked(const ash_intent *i, bson_t *filter)
 {
     bson_init(filter);

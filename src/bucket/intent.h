@@ -27,6 +27,8 @@ typedef struct ash_intent {
 bool ash__intent_needed(const ash_fence_copy *f, ash_transaction *t);
 void ash__intent_init(ash_intent *i, const bson_value_t *id, bool makes);
 void ash__intent_append(const ash_intent *i, bson_t *files_doc); /* the field of step 1 */
+/* An update's operators, with what takes the mark away besides. */
+void ash__intent_append_end(const bson_t *operators, bson_t *out);
 /* Step 1 for a file that stands; *found false: there is none. */
 int ash__intent_mark(ash_bucket *b, const ash_intent *i, int64_t deadline_ms, bool *found,
                      ash_error *err);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/mem.h"
+#include "bucket/claim.h"
 #include "bucket/condition.h"
 #include "bucket/file.h"
 #include "bucket/intent.h"
+#include "store/transaction.h"
 
 typedef struct rename_call {
     const bson_value_t *id; /* or … */
     const char *filename;   /* … all of that name */
     const char *to;
-    const ash_fence_copy *fence;
+    const ash_change *change;
     int64_t matched;
 } rename_call;
 
@@ -18,14 +19,15 @@ static int check_fence(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     bson_t ids;
     bson_iter_t it;
     uint32_t count = 0;
-    if (!call->fence->given)
+    if (!call->change->fence.given)
         return 0;
     if (call->id != NULL)
-        return ash__fence_check(b, t, manner, call->fence, call->id, deadline_ms, err);
+        return ash__fence_check(b, t, manner, &call->change->fence, call->id, deadline_ms, err);
     int rc = ash__file_ids_of_name(b, t, call->filename, 0, deadline_ms, &ids, &count, err);
     bool more = rc == 0 && bson_iter_init(&it, &ids);
     while (rc == 0 && more && bson_iter_next(&it))
-        rc = ash__fence_check(b, t, manner, call->fence, bson_iter_value(&it), deadline_ms, err);
+        rc = ash__fence_check(b, t, manner, &call->change->fence, bson_iter_value(&it), deadline_ms,
+                              err);
     bson_destroy(&ids);
     return rc;
 }
@@ -40,11 +42,11 @@ static int rename_announced(ash_bucket *b, const rename_call *call, const bson_v
         return rc;
     bson_t *change = BCON_NEW("$set", "{", "filename", BCON_UTF8(call->to), "}", "$unset", "{",
                               "ashlar_intent", BCON_UTF8(""), "}");
-    rc = ash__intent_announce(b, call->fence, &intent, deadline_ms, err);
+    rc = ash__intent_announce(b, &call->change->fence, &intent, deadline_ms, err);
     if (rc == 0)
         rc = ash__intent_update(b, &intent, change, deadline_ms, err);
     if (rc == 0)
-        ash__intent_settle(b, call->fence, &intent, deadline_ms);
+        ash__intent_settle(b, &call->change->fence, &intent, deadline_ms);
     bson_destroy(change);
     return rc;
 }
@@ -74,41 +76,67 @@ static int commit_rename(ash_bucket *b, ash_transaction *t, const ash_commit_man
 {
     rename_call *call = ctx;
     int rc = check_fence(b, t, manner, call, deadline_ms, err);
+    if (rc == 0 && call->change->if_name_absent)
+        rc =
+            ash__condition_check(b, t, manner, ASH_PUT_IF_ABSENT, NULL, call->to, deadline_ms, err);
     if (rc != 0)
         return rc;
-    if (ash__intent_needed(call->fence, t))
+    if (ash__intent_needed(&call->change->fence, t))
         return rename_each(b, call, deadline_ms, err);
     bson_t filter = BSON_INITIALIZER;
     bson_t *set = BCON_NEW("$set", "{", "filename", BCON_UTF8(call->to), "}");
     if (call->id != NULL)
-        ash__filter_id(&filter, "_id", call->id);
+        ash__change_filter(call->change, call->id, &filter);
     else
         bson_append_utf8(&filter, "filename", 8, call->filename, -1);
     ash__filter_living(&filter);
     ash_op op = ash__bucket_write_op(b, t, deadline_ms);
     rc = ash__collection_change(b->files, &filter, set, call->id == NULL, false, &op,
                                 &call->matched, err);
+    if (rc != 0 && manner->joined)
+        ash__transaction_break(t);
+    if (rc == 0 && call->matched == 0 && call->id != NULL)
+        rc = ash__change_check_unmatched(b, t, call->change, call->id, deadline_ms, err);
     bson_destroy(set);
     bson_destroy(&filter);
+    return rc;
+}
+
+/* Where there are no transactions, those who want the name take turns. */
+static int rename_in_turn(ash_bucket *b, rename_call *call, ash_error *err)
+{
+    const ash_change *c = call->change;
+    ash_commit_manner manner;
+    bson_oid_t claim;
+    int rc = ash__bucket_manner(b, &manner, err);
+    bool alone = !c->if_name_absent || manner.transactions;
+    if (rc == 0 && !alone)
+        rc = ash__claim_take(b, call->to, &claim, c->deadline_ms, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__bucket_commit_in(b, c->transaction, commit_rename, call, c->deadline_ms, err);
+    if (!alone)
+        ash__claim_release(b, call->to, &claim, c->deadline_ms);
     return rc;
 }
 
 static int run_rename(ash_bucket *b, rename_call *call, const ash_change_options *opts,
                       ash_error *err)
 {
-    ash_fence_copy fence;
-    int64_t deadline = 0;
-    int rc = ash__change_options(b, opts, &fence, &deadline, err);
-    call->fence = &fence;
+    static const ash_commit_manner alone;
+    ash_change change;
+    int rc = ash__change_init(b, opts, &change, err);
+    call->change = &change;
     if (rc == 0)
         rc = ash__filename_check(call->to, err);
-    /* One update command is atomic by itself (§ Renaming stored files). */
-    ash_commit_manner manner = {.transactions = false};
-    if (rc == 0 && !fence.given)
-        rc = commit_rename(b, NULL, &manner, deadline, call, err);
+    if (rc == 0 && call->id == NULL)
+        rc = ash__change_refuse_filter(&change, err);
+    bool one_update = !change.fence.given && !change.if_name_absent && change.transaction == NULL;
+    if (rc == 0 && one_update) /* is atomic by itself (§ Renaming stored files) */
+        rc = commit_rename(b, NULL, &alone, change.deadline_ms, call, err);
     else if (rc == 0)
-        rc = ash__bucket_commit(b, commit_rename, call, deadline, err);
-    ash__fence_release(&fence);
+        rc = rename_in_turn(b, call, err);
+    ash__change_release(&change);
     return rc;
 }
 

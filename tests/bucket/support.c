@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "remove_folder.h"
 
-static void open_all(fixture *f)
+void support_open(fixture *f)
 {
     ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
     o.chunk_size_bytes = CHUNK;
@@ -25,7 +25,7 @@ static void open_all(fixture *f)
               &f->err);
 }
 
-static void close_all(fixture *f)
+void support_close(fixture *f)
 {
     ash_collection_free(f->files);
     ash_collection_free(f->chunks);
@@ -41,7 +41,7 @@ int support_setup(void **state)
     f->folder = ash__sprintf("%s/ashlar-bucket-XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(f->folder) == NULL)
         return -1;
-    open_all(f);
+    support_open(f);
     *state = f;
     return 0;
 }
@@ -50,7 +50,7 @@ int support_teardown(void **state)
 {
     fixture *f = *state;
     ash_store_drop_database(f->store, NULL, NULL, NULL);
-    close_all(f);
+    support_close(f);
     remove_folder(f->folder);
     ash__free(f->folder);
     ash__free(f);
@@ -59,8 +59,8 @@ int support_teardown(void **state)
 
 void support_reopen(fixture *f)
 {
-    close_all(f);
-    open_all(f);
+    support_close(f);
+    support_open(f);
 }
 
 ash_bucket *support_open_bucket(fixture *f, int32_t chunk_size_bytes)
@@ -270,4 +270,20 @@ static int write_buffer(void *ctx, const void *data, size_t len, ash_error *err)
 ash_output support_output(ash_buffer *buf)
 {
     return (ash_output){buf, write_buffer};
+}
+
+static int do_nothing(ash_transaction *t, void *ctx, ash_error *err)
+{
+    (void)t, (void)ctx, (void)err;
+    return 0;
+}
+
+bool support_lacks_transactions(fixture *f)
+{
+    ash_capabilities can;
+    assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);
+    if (!can.transactions)
+        assert_int_equal(ash_store_transact(f->store, do_nothing, NULL, NULL, &f->err),
+                         ASH_EUNSUPPORTED);
+    return !can.transactions;
 }

@@ -24,7 +24,9 @@ typedef struct fixture {
 
 int support_setup(void **state);
 int support_teardown(void **state);
-void support_reopen(fixture *f); /* close the store and open it again */
+void support_close(fixture *f);
+void support_open(fixture *f);
+void support_reopen(fixture *f); /* both */
 
 /* The bucket "fs" with chunks of that size; ash_bucket_free(). */
 ash_bucket *support_open_bucket(fixture *f, int32_t chunk_size_bytes);
@@ -47,6 +49,9 @@ char *support_dump(ash_collection *c, const char *json);
 void support_insert(ash_collection *c, const char *json);
 void support_update(ash_collection *c, const char *filter, const char *update);
 void support_remove(ash_collection *c, const char *filter);
+
+/* A store without them says so. */
+bool support_lacks_transactions(fixture *f);
 
 bson_value_t support_int_id(int32_t n);         /* needs no destroy */
 bson_value_t support_text_id(const char *text); /* bson_value_destroy() */

@@ -27,7 +27,8 @@ def main():
         if not uri.startswith("mongodb://"):
             print(f"Bail out! the server did not start: {uri}")
             return 1
-        env = dict(os.environ, ASH_TEST_STORE=folder if way == "folder" else uri)
+        store = folder if way == "folder" else uri
+        env = dict(os.environ, ASH_TEST_STORE=store, ASH_BUCKET_STORE=store)
         return subprocess.run([program], env=env, check=False).returncode
     finally:
         server.terminate()

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+/* A process that changes files and its own documents in transactions is killed at any moment: each
+ * round is there wholly or not at all.
+ *
+ * Round n, in one commit: the file "current" of content n becomes visible, the one of before goes,
+ * the file "kept" gets {metadata: {round: n}}, and the document {_id: "state"} names round and
+ * file.
+ */
+
+enum { KILLS = 25, LONGEST_US = 60000, SETTLE_US = 400000 };
+
+typedef struct worker {
+    fixture *f;
+    ash_collection *own;
+    ash_upload *upload;
+    int32_t round;
+} worker;
+
+/* Small ones go into the commit, large ones are there before it. */
+static size_t length_of(int32_t round)
+{
+    return round % 2 == 0 ? 30 : 20000 + (size_t)round % 100;
+}
+
+static ash_collection *open_own(fixture *f)
+{
+    ash_collection *c = NULL;
+    assert_ok(ash_collection_open(f->store, NULL, "own", &c, &f->err), &f->err);
+    return c;
+}
+
+static int write_state(worker *w, ash_transaction *t, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8("state"));
+    bson_t doc = BSON_INITIALIZER;
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
+    BSON_APPEND_UTF8(&doc, "_id", "state");
+    BSON_APPEND_INT32(&doc, "round", w->round);
+    BSON_APPEND_VALUE(&doc, "file", ash_upload_id(w->upload));
+    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&doc);
+    update.value.v_doc.data_len = doc.len;
+    o.op.transaction = t;
+    o.upsert = true;
+    int rc = ash_collection_update(w->own, filter, &update, &o, NULL, err);
+    bson_destroy(filter);
+    bson_destroy(&doc);
+    return rc;
+}
+
+static int mark_kept(worker *w, ash_transaction *t, ash_error *err)
+{
+    bson_value_t id = support_int_id(1);
+    ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
+    bson_t *set = BCON_NEW("$set", "{", "metadata", "{", "round", BCON_INT32(w->round), "}", "}");
+    o.transaction = t;
+    int rc = ash_bucket_update(w->f->bucket, &id, set, &o, NULL, err);
+    bson_destroy(set);
+    return rc;
+}
+
+static int one_round(ash_transaction *t, void *ctx, ash_error *err)
+{
+    worker *w = ctx;
+    ash_finish_options end = ASH_FINISH_OPTIONS_INIT;
+    ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
+    end.transaction = o.transaction = t;
+    int rc = ash_bucket_delete_by_name(w->f->bucket, "current", &o, err);
+    if (rc == 0 || rc == ASH_ENOTFOUND)
+        rc = ash_upload_finish_with(w->upload, &end, NULL, NULL, err);
+    if (rc == 0)
+        rc = mark_kept(w, t, err);
+    return rc == 0 ? write_state(w, t, err) : rc;
+}
+
+static int32_t read_round(fixture *f, ash_collection *own, bson_value_t *file)
+{
+    bson_t doc;
+    bson_iter_t it;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8("state"));
+    int32_t round = 0;
+    int rc = ash_collection_find_one(own, filter, NULL, &doc, &f->err);
+    bson_destroy(filter);
+    if (rc == ASH_ENOTFOUND)
+        return 0;
+    assert_ok(rc, &f->err);
+    assert_true(bson_iter_init_find(&it, &doc, "file"));
+    bson_value_copy(bson_iter_value(&it), file);
+    assert_true(bson_iter_init_find(&it, &doc, "round"));
+    round = bson_iter_int32(&it);
+    bson_destroy(&doc);
+    return round;
+}
+
+static void work_until_killed(fixture *f)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_EOD};
+    worker w = {.f = f, .own = open_own(f)};
+    w.round = read_round(f, w.own, &id);
+    for (;;) {
+        w.round++;
+        size_t len = length_of(w.round);
+        uint8_t *data = support_bytes(len, (uint32_t)w.round);
+        int rc = ash_bucket_open_upload_stream(f->bucket, "current", NULL, &w.upload, &f->err);
+        if (rc == 0)
+            rc = ash_upload_write(w.upload, data, len, &f->err);
+        if (rc == 0)
+            rc = ash_upload_seal(w.upload, &f->err);
+        if (rc == 0)
+            rc = ash_store_transact(f->store, one_round, &w, NULL, &f->err);
+        if (rc != 0) {
+            fprintf(stderr, "# round %d: %d %s\n", (int)w.round, rc, f->err.text);
+            _exit(1);
+        }
+        ash_upload_free(w.upload);
+        ash__free(data);
+    }
+}
+
+/* What the dead one sent last may still be on its way through a server. */
+static int32_t read_settled_round(fixture *f, ash_collection *own, bson_value_t *file)
+{
+    int32_t before, now = read_round(f, own, file);
+    do {
+        if (getenv("ASH_BUCKET_STORE") == NULL)
+            return now;
+        usleep(SETTLE_US);
+        before = now;
+        bson_value_destroy(file);
+        file->value_type = BSON_TYPE_EOD;
+        now = read_round(f, own, file);
+    } while (now != before);
+    return now;
+}
+
+/* Returns how far it came. */
+static int32_t check(fixture *f, int32_t least)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_EOD};
+    ash_collection *own = open_own(f);
+    ash_sweep_options sweep = ASH_SWEEP_OPTIONS_INIT;
+    ash_sweep_report report;
+    int32_t round = read_settled_round(f, own, &id);
+    assert_true(round >= least);
+    sweep.min_age_s = -1; /* chunks of the upload that was cut off */
+    assert_ok(ash_bucket_sweep(f->bucket, &sweep, &report, &f->err), &f->err);
+    assert_int_equal(support_count(f->files, "{}"), round > 0 ? 2 : 1);
+    if (round > 0) {
+        size_t len = length_of(round);
+        char filter[60];
+        uint8_t *data = support_bytes(len, (uint32_t)round);
+        support_expect(f, &id, data, len);
+        support_expect_name(f, "current", -1, data, len);
+        snprintf(filter, sizeof filter, "{\"metadata.round\":%d}", (int)round);
+        assert_int_equal(support_count(f->files, filter), 1);
+        assert_int_equal(support_count(f->chunks, "{}"), (int64_t)(len + CHUNK - 1) / CHUNK + 1);
+        ash__free(data);
+    }
+    bson_value_destroy(&id);
+    ash_collection_free(own);
+    return round;
+}
+
+static void test_bucket_killed__all_of_a_round_or_nothing(void **state)
+{
+    fixture *f = *state;
+    bson_value_t id = support_int_id(1);
+    int32_t round = 0, progressed = 0;
+    if (support_lacks_transactions(f))
+        return;
+    assert_ok(support_put_with(f, &id, "kept", "kept", 4, NULL), &f->err);
+    srand(20261124);
+    for (int i = 0; i < KILLS; i++) {
+        int status = 0;
+        support_close(f);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            support_open(f);
+            work_until_killed(f);
+        }
+        usleep((useconds_t)(20000 + rand() % LONGEST_US));
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+        support_open(f);
+        int32_t now = check(f, round);
+        progressed += now > round;
+        round = now;
+    }
+    print_message("# %d rounds, %d kills behind a commit\n", (int)round, (int)progressed);
+    assert_true(progressed > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_bucket_killed__all_of_a_round_or_nothing,
+                                        support_setup, support_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
