@@ -114,11 +114,13 @@ int64_t ash_file_expires_ms(const ash_file *f);                       /* 0: neve
 
 /* What a lock (ashlar/lock.h) proves about its holder, checked in the commit of a change. */
 typedef struct ash_fence {
+    size_t size;
     const char *collection;      /* of the lock document, in the bucket's database */
     const bson_value_t *lock_id; /* the lock document's _id */
     int64_t writes;              /* its `writes` at the grant */
     int64_t token;               /* never smaller than any the file was changed with before */
 } ash_fence;
+#define ASH_FENCE_INIT ASH_OPTIONS_INIT(ash_fence)
 
 /* ---- upload (§ File Upload) ---- */
 
@@ -339,8 +341,8 @@ int ash_bucket_rename_by_name(ash_bucket *b, const char *filename, const char *n
                               const ash_change_options *opts, ash_error *err);
 /* Change what the files document says besides its bytes: metadata above all.  update: MongoDB's
  * operators ($set, $unset, $inc …), on any field but _id, length, chunkSize, uploadDate, md5 and
- * expiresAt, which belong to the bytes, and filename, which ash_bucket_rename() changes (ASH_EINVAL).
- * *file: as it is then; may be NULL, else yours. */
+ * expiresAt, which belong to the bytes, and filename, which ash_bucket_rename() changes
+ * (ASH_EINVAL). *file: as it is then; may be NULL, else yours. */
 int ash_bucket_update(ash_bucket *b, const bson_value_t *id, const bson_t *update,
                       const ash_change_options *opts, ash_file **file, ash_error *err);
 int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *err);
@@ -383,11 +385,13 @@ typedef struct ash_sum_missing_options {
 } ash_sum_missing_options;
 #define ASH_SUM_MISSING_OPTIONS_INIT ASH_OPTIONS_INIT(ash_sum_missing_options)
 typedef struct ash_sum_missing_report {
+    size_t size;
     int64_t files; /* that have a digest now */
     int64_t bytes;
     int64_t failed; /* damaged, or deleted meanwhile: passed over */
     bool more;      /* a limit was reached */
 } ash_sum_missing_report;
+#define ASH_SUM_MISSING_REPORT_INIT ASH_OPTIONS_INIT(ash_sum_missing_report)
 /* Compute and remember the digests of files that have none, as those that drivers uploaded; newest
  * first.  ASH_EINTERRUPTED when cancelled: what was done stays. */
 int ash_bucket_sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
@@ -411,10 +415,12 @@ typedef struct ash_sweep_options {
 } ash_sweep_options;
 #define ASH_SWEEP_OPTIONS_INIT ASH_OPTIONS_INIT(ash_sweep_options)
 typedef struct ash_sweep_report {
+    size_t size;
     int64_t files; /* ids whose chunks had no file */
     int64_t chunks;
     int64_t bytes;
 } ash_sweep_report;
+#define ASH_SWEEP_REPORT_INIT ASH_OPTIONS_INIT(ash_sweep_report)
 /* Chunks that no file and no resumable upload owns: left by clients that died; and, not counted,
  * attributes of files that are gone.  Safe beside running uploads: one that paused for longer than
  * min_age_s loses its chunks, and fails at its end.  ASH_ECORRUPT when chunks of an id are so

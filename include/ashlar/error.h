@@ -91,11 +91,24 @@ template <typename options> inline options ash_options_init()
     o.size = sizeof(options);
     return o;
 }
-#define ASH_OPTIONS_INIT(type) ash_options_init<type>()
+template <typename options> inline options ash_op_options_init()
+{
+    options o = options();
+    o.size = sizeof(options) - sizeof(o.op);
+    o.op.size = sizeof(o.op);
+    return o;
+}
+#define ASH_OPTIONS_INIT(type)    ash_options_init<type>()
+#define ASH_OP_OPTIONS_INIT(type) ash_op_options_init<type>()
 #else
 #define ASH_OPTIONS_INIT(type)                                                                     \
     {                                                                                              \
         .size = sizeof(type)                                                                       \
+    }
+/* Of options that end with an ash_op, which has a size of its own. */
+#define ASH_OP_OPTIONS_INIT(type)                                                                  \
+    {                                                                                              \
+        .size = sizeof(type) - sizeof(ash_op), .op = {.size = sizeof(ash_op) }                     \
     }
 #endif
 #endif

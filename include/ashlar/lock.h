@@ -46,11 +46,13 @@ typedef enum ash_lock_event_kind {
 } ash_lock_event_kind;
 
 typedef struct ash_lock_event {
+    size_t size;
     ash_lock_event_kind kind;
     const bson_t *document; /* the lock document, or NULL; valid during the callback, or until the
                                next next_event */
     ash_error error;        /* LOST and ERROR; TIMED_OUT: who holds it */
 } ash_lock_event;
+#define ASH_LOCK_EVENT_INIT ASH_OPTIONS_INIT(ash_lock_event)
 
 /* lock is NULL for the events of a collection (READY and ERROR).  Any call on the lock is allowed
  * inside, but not ash_lock_free; keep it short, other locks' events wait meanwhile. */

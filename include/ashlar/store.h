@@ -30,6 +30,8 @@
 
 #include <stdbool.h>
 
+#include <string.h>
+
 #include <ashlar/doc.h>
 #include <ashlar/error.h>
 
@@ -92,6 +94,7 @@ const char *ash_store_default_db(const ash_store *store); /* borrowed until clos
 
 /* What the backend can do: decides what callers offer, not how they call. */
 typedef struct ash_capabilities {
+    size_t size;
     const char *backend; /* "embedded", "mongodb", "server" (a folder reached through its server) */
     bool transactions;   /* ash_store_transact works, and is atomic */
     bool atomic_commits; /* several operations become visible and durable as one */
@@ -99,6 +102,7 @@ typedef struct ash_capabilities {
     bool pinned_downloads; /* a running download reads one version to its end */
     bool past_damage;      /* finds with past_damage go on behind a damaged document */
 } ash_capabilities;
+#define ASH_CAPABILITIES_INIT ASH_OPTIONS_INIT(ash_capabilities)
 int ash_store_capabilities(ash_store *store, ash_capabilities *out, ash_error *err);
 
 /* ---- what every operation takes ---- */
@@ -111,7 +115,18 @@ typedef struct ash_retry_id {
     int32_t statement;
 } ash_retry_id;
 
+/* Who asks, and as what.  Servers say it of each operation; nothing is refused because of it yet.
+ */
+typedef struct ash_principal {
+    size_t size;
+    const char *user;    /* NULL: nobody has signed in */
+    const char *db;      /* that the user belongs to; NULL with user */
+    const bson_t *roles; /* array of {role, db}; NULL: none */
+} ash_principal;
+#define ASH_PRINCIPAL_INIT ASH_OPTIONS_INIT(ash_principal)
+
 typedef struct ash_op {
+    size_t size;
     ash_transaction *transaction; /* inside ash_store_transact; else NULL */
     ash_durability durability; /* EVERY: acknowledged when on disk, whatever the store's default */
     int64_t deadline_ms; /* on the monotonic clock (ash_deadline()); 0 = none; bounds the whole
@@ -126,10 +141,12 @@ typedef struct ash_op {
                          ASH_ECURSOR (239) once it has lapsed, also between batches */
     /* For a deployment, instead of what the URI says; NULL = that.  The embedded engine always
      * reads its newest commit and takes no notice of them. */
-    const bson_t *read_concern;    /* {level} */
-    const bson_t *read_preference; /* {mode, tags, maxStalenessSeconds} */
-    const bson_t *write_concern;   /* {w, j, wtimeout} */
+    const bson_t *read_concern;     /* {level} */
+    const bson_t *read_preference;  /* {mode, tags, maxStalenessSeconds} */
+    const bson_t *write_concern;    /* {w, j, wtimeout} */
+    const ash_principal *principal; /* who asks; NULL: the owner of the process */
 } ash_op;
+#define ASH_OP_INIT ASH_OPTIONS_INIT(ash_op)
 
 /* Now + timeout on the clock that deadlines use; <= 0 gives 0, no deadline. */
 int64_t ash_deadline(int64_t timeout_ms);
@@ -173,7 +190,6 @@ int ash_store_drop_database(ash_store *store, const char *db, const ash_op *op, 
 
 typedef struct ash_find_options {
     size_t size;
-    ash_op op;
     const bson_t *sort;
     const bson_t *projection;
     const bson_value_t *hint; /* index name or key document */
@@ -196,8 +212,9 @@ typedef struct ash_find_options {
     bool past_damage;  /* where the store can: after ASH_ECORRUPT for a damaged document the cursor
                           may  be asked again, and goes on behind it; with a sort that no index
                           gives,  behind all of them */
+    ash_op op;         /* last: it grows by itself */
 } ash_find_options;
-#define ASH_FIND_OPTIONS_INIT ASH_OPTIONS_INIT(ash_find_options)
+#define ASH_FIND_OPTIONS_INIT ASH_OP_OPTIONS_INIT(ash_find_options)
 
 /* *out is yours: ash_cursor_free().  A missing collection gives no documents. */
 int ash_collection_find(ash_collection *c, const bson_t *filter, const ash_find_options *opts,
@@ -239,7 +256,6 @@ void ash_cursor_free(ash_cursor *cursor);
 
 typedef struct ash_aggregate_options {
     size_t size;
-    ash_op op;
     const bson_value_t *hint;
     const bson_t *collation;
     const bson_t *let;
@@ -248,8 +264,9 @@ typedef struct ash_aggregate_options {
     int64_t max_await_ms;  /* $changeStream */
     bson_t *error_details; /* the caller's, initialised; or NULL.  What refused a document that
                               $merge wrote: {keyPattern, keyValue} or {errInfo} (embedded engine) */
+    ash_op op;             /* last: it grows by itself */
 } ash_aggregate_options;
-#define ASH_AGGREGATE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_aggregate_options)
+#define ASH_AGGREGATE_OPTIONS_INIT ASH_OP_OPTIONS_INIT(ash_aggregate_options)
 /* pipeline: array of stages.  $out and $merge run to the end before this returns. */
 int ash_collection_aggregate(ash_collection *c, const bson_t *pipeline,
                              const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
@@ -258,13 +275,13 @@ int ash_store_aggregate(ash_store *store, const char *db, const bson_t *pipeline
 
 typedef struct ash_count_options {
     size_t size;
-    ash_op op;
     const bson_value_t *hint;
     const bson_t *collation;
     int64_t skip;
     int64_t limit;
+    ash_op op; /* last: it grows by itself */
 } ash_count_options;
-#define ASH_COUNT_OPTIONS_INIT ASH_OPTIONS_INIT(ash_count_options)
+#define ASH_COUNT_OPTIONS_INIT ASH_OP_OPTIONS_INIT(ash_count_options)
 int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_count_options *opts,
                          int64_t *out, ash_error *err);
 
@@ -290,6 +307,7 @@ int ash_collection_explain(ash_collection *c, const bson_t *command, const char 
 
 /* How far a write came.  init before, release after; the caller's memory. */
 typedef struct ash_write_result {
+    size_t size; /* set by init */
     int64_t inserted;
     int64_t matched;  /* documents that the filter found (upserts not counted) */
     int64_t modified; /* whose bytes changed */
@@ -301,18 +319,25 @@ typedef struct ash_write_result {
     uint32_t error_count;
     bool retried; /* the result of an earlier execution (ash_op.retry) */
 } ash_write_result;
-void ash_write_result_init(ash_write_result *r);
+/* Here, so that it knows the struct as its caller does. */
+static inline void ash_write_result_init(ash_write_result *r)
+{
+    memset((void *)r, 0, sizeof *r);
+    r->size = sizeof *r;
+    bson_init(&r->upserted_id);
+    bson_init(&r->errors);
+}
 void ash_write_result_release(ash_write_result *r);
 
 typedef struct ash_insert_options {
     size_t size;
-    ash_op op;
     bool unordered; /* go on after a document that failed */
     bool to_disk;   /* the embedded engine brings large documents' bytes to the disk before it
                        answers, so that the change which is to make them visible waits for less.  It
                        makes nothing durable by itself */
+    ash_op op;      /* last: it grows by itself */
 } ash_insert_options;
-#define ASH_INSERT_OPTIONS_INIT ASH_OPTIONS_INIT(ash_insert_options)
+#define ASH_INSERT_OPTIONS_INIT ASH_OP_OPTIONS_INIT(ash_insert_options)
 
 /* Insert count documents, in order.  A missing _id is generated and put first.  result may be NULL.
  * When documents fail (duplicate key 11000, validation 121, …) the others' fate is in result, and
@@ -326,15 +351,15 @@ int ash_collection_insert_one(ash_collection *c, const bson_t *doc, const ash_in
 
 typedef struct ash_update_options {
     size_t size;
-    ash_op op;
     bool multi;
     bool upsert;
     const bson_t *array_filters;
     const bson_value_t *hint;
     const bson_t *collation;
     const bson_t *let;
+    ash_op op; /* last: it grows by itself */
 } ash_update_options;
-#define ASH_UPDATE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_update_options)
+#define ASH_UPDATE_OPTIONS_INIT ASH_OP_OPTIONS_INIT(ash_update_options)
 
 /* update: a document of operators, a replacement document, or an array of pipeline stages. Each
  * document is atomic; a multi update is not one unit.  ASH_EEXISTS (11000) when a unique index
@@ -344,19 +369,18 @@ int ash_collection_update(ash_collection *c, const bson_t *filter, const bson_va
 
 typedef struct ash_remove_options {
     size_t size;
-    ash_op op;
     bool just_one;
     const bson_value_t *hint;
     const bson_t *collation;
     const bson_t *let;
+    ash_op op; /* last: it grows by itself */
 } ash_remove_options;
-#define ASH_REMOVE_OPTIONS_INIT ASH_OPTIONS_INIT(ash_remove_options)
+#define ASH_REMOVE_OPTIONS_INIT ASH_OP_OPTIONS_INIT(ash_remove_options)
 int ash_collection_remove(ash_collection *c, const bson_t *filter, const ash_remove_options *opts,
                           ash_write_result *result, ash_error *err);
 
 typedef struct ash_find_and_modify_options {
     size_t size;
-    ash_op op;
     const bson_t *sort;
     const bson_t *projection;
     const bson_value_t *update; /* or … */
@@ -367,8 +391,9 @@ typedef struct ash_find_and_modify_options {
     const bson_value_t *hint;
     const bson_t *collation;
     const bson_t *let;
+    ash_op op; /* last: it grows by itself */
 } ash_find_and_modify_options;
-#define ASH_FIND_AND_MODIFY_OPTIONS_INIT ASH_OPTIONS_INIT(ash_find_and_modify_options)
+#define ASH_FIND_AND_MODIFY_OPTIONS_INIT ASH_OP_OPTIONS_INIT(ash_find_and_modify_options)
 
 /* Finds one and changes it, atomically.  *value: the document before (or after, return_new), {}
  * when there is none; *found says which.  Initialised by the call on success, the caller destroys.
@@ -420,7 +445,6 @@ int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const as
 
 typedef struct ash_watch_options {
     size_t size;
-    ash_op op;
     const bson_t *pipeline;     /* array of stages that filter or map events; or NULL */
     const bson_t *resume_after; /* a resume token */
     const bson_t *start_after;
@@ -431,8 +455,9 @@ typedef struct ash_watch_options {
     int32_t batch_size;
     const char *full_document_before_change; /* "off", "whenAvailable", "required"; NULL = off */
     bool expanded_events; /* also of collections and indexes created, changed or dropped */
+    ash_op op;            /* last: it grows by itself */
 } ash_watch_options;
-#define ASH_WATCH_OPTIONS_INIT ASH_OPTIONS_INIT(ash_watch_options)
+#define ASH_WATCH_OPTIONS_INIT ASH_OP_OPTIONS_INIT(ash_watch_options)
 
 /* Events as MongoDB's change streams give them, of one collection (db, collection), one database
  * (collection NULL) or all (both NULL).  A waiting cursor is woken by the commit.  ASH_EINVAL 260

@@ -25,3 +25,15 @@ int ash__options_copy(void *ours, size_t known_bytes, const void *theirs, ash_er
     memcpy(ours, &known_bytes, sizeof known_bytes);
     return 0;
 }
+
+int ash__out_copy(void *theirs, const void *ours, size_t known_bytes, ash_error *err)
+{
+    size_t size;
+    memcpy(&size, theirs, sizeof size);
+    if (size < sizeof size)
+        return ash__fail(err, ASH_EINVAL, "result struct was not initialised (size %zu)", size);
+    memset(theirs, 0, size);
+    memcpy(theirs, ours, size < known_bytes ? size : known_bytes);
+    memcpy(theirs, &size, sizeof size);
+    return 0;
+}

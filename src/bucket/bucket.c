@@ -183,7 +183,7 @@ ash_store *ash_bucket_store(const ash_bucket *b)
 
 int ash__bucket_manner(ash_bucket *b, ash_commit_manner *out, ash_error *err)
 {
-    ash_capabilities caps;
+    ash_capabilities caps = ASH_CAPABILITIES_INIT;
     int rc = ash_store_capabilities(b->store, &caps, err);
     if (rc != 0)
         return rc;
@@ -207,7 +207,10 @@ static const bson_t *given(const bson_t *doc)
 
 ash_op ash__bucket_write_op(const ash_bucket *b, ash_transaction *t, int64_t deadline_ms)
 {
-    ash_op op = {.transaction = t, .durability = b->durability, .deadline_ms = deadline_ms};
+    ash_op op = {.size = sizeof(ash_op),
+                 .transaction = t,
+                 .durability = b->durability,
+                 .deadline_ms = deadline_ms};
     /* A transaction has its concern from its start to its commit. */
     if (t == NULL)
         op.write_concern = given(&b->write_concern);

@@ -12,14 +12,18 @@ int ash__fence_copy(ash_bucket *b, const ash_fence *fence, ash_fence_copy *out, 
     out->lock_id.value_type = BSON_TYPE_EOD;
     if (fence == NULL)
         return 0;
-    ash_assert(fence->collection != NULL && fence->lock_id != NULL);
-    int rc = ash_collection_open(b->store, b->db, fence->collection, &out->locks, err);
+    ash_fence full;
+    int rc = ash__options_copy(&full, sizeof full, fence, err);
+    if (rc != 0)
+        return rc;
+    ash_assert(full.collection != NULL && full.lock_id != NULL);
+    rc = ash_collection_open(b->store, b->db, full.collection, &out->locks, err);
     if (rc != 0)
         return rc;
     out->given = true;
-    bson_value_copy(fence->lock_id, &out->lock_id);
-    out->writes = fence->writes;
-    out->token = fence->token;
+    bson_value_copy(full.lock_id, &out->lock_id);
+    out->writes = full.writes;
+    out->token = full.token;
     return 0;
 }
 

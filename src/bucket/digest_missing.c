@@ -70,13 +70,12 @@ static int sum_document(ash_bucket *b, const ash_sum_missing_options *o, int64_t
     return ash__unless(0, rc, &own, err);
 }
 
-int ash_bucket_sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
-                           ash_sum_missing_report *out, ash_error *err)
+static int sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
+                       ash_sum_missing_report *out, ash_error *err)
 {
     ash_sum_missing_options o;
     ash_cursor *cursor = NULL;
     ash_doc doc;
-    *out = (ash_sum_missing_report){0};
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0 && (o.max_files < 0 || o.max_bytes < 0 || o.since_ms < 0))
         rc = ash__fail(err, ASH_EINVAL, "limit of files to sum is negative");
@@ -96,5 +95,17 @@ int ash_bucket_sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
         rc = sum_document(b, &o, deadline, &doc, out, err);
     }
     ash_cursor_free(cursor);
+    return rc;
+}
+
+int ash_bucket_sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
+                           ash_sum_missing_report *out, ash_error *err)
+{
+    ash_sum_missing_report report = ASH_SUM_MISSING_REPORT_INIT;
+    int rc = ash__out_copy(out, &report, sizeof report, err);
+    if (rc != 0)
+        return rc;
+    rc = sum_missing(b, opts, &report, err);
+    (void)ash__out_copy(out, &report, sizeof report, NULL);
     return rc;
 }

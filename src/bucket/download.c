@@ -138,7 +138,7 @@ static int try_open(opening *op, bool *same, ash_error *err)
 {
     ash_download *d = op->download;
     ash_store *store = d->bucket->store;
-    ash_op look = {.deadline_ms = op->deadline_ms};
+    ash_op look = {.size = sizeof(ash_op), .deadline_ms = op->deadline_ms};
     int rc = ash__store_look(store, find_and_hold, op, &look, err);
     *same = true;
     if (rc == 0 && d->cursor != NULL && !ash__store_can_look(store))

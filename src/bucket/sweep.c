@@ -222,11 +222,10 @@ static int sweep_attributes(sweep *s, ash_error *err)
     return rc;
 }
 
-int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *out,
-                     ash_error *err)
+static int sweep_bucket(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *report,
+                        ash_error *err)
 {
-    sweep s = {.bucket = b, .report = out, .deadline_ms = ash__bucket_deadline(b, 0)};
-    *out = (ash_sweep_report){.files = 0};
+    sweep s = {.bucket = b, .report = report, .deadline_ms = ash__bucket_deadline(b, 0)};
     int rc = ash__options_copy(&s.options, sizeof s.options, opts, err);
     if (rc != 0)
         return rc;
@@ -249,5 +248,17 @@ int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_rep
         if (err != NULL)
             *err = s.damage;
     }
+    return rc;
+}
+
+int ash_bucket_sweep(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *out,
+                     ash_error *err)
+{
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
+    int rc = ash__out_copy(out, &report, sizeof report, err);
+    if (rc != 0)
+        return rc;
+    rc = sweep_bucket(b, opts, &report, err);
+    (void)ash__out_copy(out, &report, sizeof report, NULL);
     return rc;
 }

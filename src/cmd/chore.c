@@ -54,7 +54,7 @@ static int expire(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_e
 static int sum(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err)
 {
     ash_sum_missing_options o = ASH_SUM_MISSING_OPTIONS_INIT;
-    ash_sum_missing_report report;
+    ash_sum_missing_report report = ASH_SUM_MISSING_REPORT_INIT;
     o.since_ms = c->since_ms;
     o.cancel = &ash__cmd_interrupted;
     int result = ash_bucket_sum_missing(b, &o, &report, err);

@@ -351,7 +351,7 @@ static int verify_batch(ash_copy_table *t, struct batch *b, ash_error *err)
 
 static bool goes_on(ash_collection *c)
 {
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     return ash_store_capabilities(ash_collection_store(c), &can, NULL) == 0 && can.past_damage;
 }
 

@@ -119,7 +119,7 @@ static bool is_wanted(const struct listing *l, ash_doc doc)
 
 static bool goes_on(ash_bucket *b)
 {
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     return ash_store_capabilities(ash_bucket_store(b), &can, NULL) == 0 && can.past_damage;
 }
 

@@ -66,7 +66,7 @@ static void *watch(void *arg)
 
 ash_guests *ash__guests_begin(const ash_cmd *cmd, ash_store *store, const char *folder)
 {
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     if (folder == NULL || ash_store_capabilities(store, &can, NULL) != 0 ||
         strcmp(can.backend, "embedded") != 0)
         return NULL;

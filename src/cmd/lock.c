@@ -183,7 +183,7 @@ static int let_others_in(ash_cmd *cmd, ash_store *store, ash_cmd_door *door, ash
                          ash_error *err)
 {
     ash_server_options o = ASH_SERVER_OPTIONS_INIT;
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     int result = ash_store_capabilities(store, &can, err);
     if (result != 0 || strcmp(can.backend, "embedded") != 0)
         return result;

@@ -226,7 +226,7 @@ static int open_waiting(const ash_cmd *cmd, const char *uri, const ash_store_opt
 static void tell_of(const ash_cmd *cmd, const char *uri, const ash_store_options *opts,
                     ash_store *store, int64_t began_ms)
 {
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     if (cmd->verbose == 0 || ash_store_capabilities(store, &can, NULL) != 0)
         return;
     char *shown = ash__gridfs_uri_shown(uri);

@@ -189,7 +189,7 @@ static int open_target(ash_put *p, ash_store **store, ash_error *err)
     ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
     opts.bucket_name = p->cmd->bucket;
     if (!p->cmd->dry_run) {
-        ash_capabilities can;
+        ash_capabilities can = ASH_CAPABILITIES_INIT;
         int rc = ash__cmd_open_bucket(p->cmd, ASH_CMD_WRITE, store, &p->bucket, err);
         if (rc == 0 && p->resume)
             rc = ash_store_capabilities(*store, &can, err);

@@ -204,7 +204,7 @@ static void stop_chores(struct chores *c)
 /* The bytes of a deployment's files are not fetched just for their digests. */
 static int start_chores(ash_store *store, struct chores *c, ash_error *err)
 {
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     if (c->off)
         return 0;
     int result = ash_store_capabilities(store, &can, err);
@@ -309,7 +309,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
     ash_cmd_door door = {0};
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     struct chores chores = {0};
     const char *addresses[ADDRESSES_MAX];
     char hosted[ADDRESSES_MAX][HOSTED_BYTES];

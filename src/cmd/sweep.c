@@ -165,7 +165,7 @@ static int say_what_is_younger(const struct sweep *s, ash_bucket *bucket,
                                ash_error *err)
 {
     ash_sweep_options how = ASH_SWEEP_OPTIONS_INIT;
-    ash_sweep_report all = {0};
+    ash_sweep_report all = ASH_SWEEP_REPORT_INIT;
     char size[32];
     how.dry_run = true;
     how.min_age_s = -1;
@@ -189,7 +189,7 @@ static int sweep_open(const struct sweep *s, ash_store *store, ash_bucket *bucke
                       struct uploads *uploads, ash_error *err)
 {
     ash_sweep_options how = ASH_SWEEP_OPTIONS_INIT;
-    ash_sweep_report found = {0};
+    ash_sweep_report found = ASH_SWEEP_REPORT_INIT;
     int64_t expired = 0, left = 0;
     how.dry_run = s->cmd->dry_run;
     how.min_age_s = s->min_age_s;

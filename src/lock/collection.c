@@ -42,7 +42,7 @@ static int take_options(ash_lock_collection *c, const ash_lock_options *o, ash_e
 
 static int open_collections(ash_lock_collection *c, const ash_lock_options *o, ash_error *err)
 {
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     char *sequence = ash__sprintf("%s.lockseq", o->root != NULL ? o->root : "fs");
     int rc = ash_store_capabilities(c->store, &can, err);
     if (rc == 0)
@@ -69,7 +69,7 @@ static int start_threads(ash_lock_collection *c, ash_error *err)
 
 static void tell(ash_lock_collection *c, ash_lock_event_kind kind, const ash_error *why)
 {
-    ash_lock_event event = {.kind = kind};
+    ash_lock_event event = {.size = sizeof event, .kind = kind};
     if (why != NULL)
         event.error = *why;
     if (c->fn != NULL)
@@ -87,7 +87,7 @@ int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
     ash_lock_collection *c = ash__new(ash_lock_collection);
     c->store = store;
     c->next_due_ms = ASH_LOCK_NEVER;
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     c->remote =
         ash_store_capabilities(store, &can, NULL) != 0 || strcmp(can.backend, "embedded") != 0;
     ash__mutex_init(&c->mutex, ASH_RANK_LOCK);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lock/lock.h"
+#include "base/options.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -35,6 +36,7 @@ void ash__lock_event_push(ash_lock *lock, ash_lock_event_kind kind, const bson_t
                           const ash_error *err)
 {
     struct ash_lock_event_item *item = ash__new(struct ash_lock_event_item);
+    item->event.size = sizeof item->event;
     item->event.kind = kind;
     item->doc = doc != NULL ? bson_copy(doc) : NULL;
     item->event.document = item->doc;
@@ -95,7 +97,10 @@ int ash_lock_next_event(ash_lock *lock, int64_t timeout_ms, ash_lock_event *out,
     ash_lock_collection *c = lock->collection;
     int64_t deadline = timeout_ms > 0 ? ash__clock_deadline(timeout_ms) : 1;
     struct ash_lock_event_item *item;
-    *out = (ash_lock_event){0};
+    const ash_lock_event none = ASH_LOCK_EVENT_INIT;
+    int rc = ash__out_copy(out, &none, sizeof none, err);
+    if (rc != 0)
+        return rc;
     ash__mutex_lock(&c->mutex);
     if (lock->fn != NULL) {
         ash__mutex_unlock(&c->mutex);
@@ -109,7 +114,7 @@ int ash_lock_next_event(ash_lock *lock, int64_t timeout_ms, ash_lock_event *out,
     if (item != NULL) {
         if (lock->lent != NULL)
             bson_destroy(lock->lent);
-        *out = item->event;
+        (void)ash__out_copy(out, &item->event, sizeof item->event, NULL);
         lock->lent = item->doc;
         item->doc = NULL;
         free_item(item);

@@ -56,8 +56,10 @@ void ash__lock_limit(int64_t deadline_ms, const volatile int *cancel)
 
 ash_op ash__lock_op(const ash_lock_collection *c)
 {
-    ash_op op = {
-        .write_concern = c->write_concern, .deadline_ms = limit_ms, .cancel = limit_cancel};
+    ash_op op = {.size = sizeof(ash_op),
+                 .write_concern = c->write_concern,
+                 .deadline_ms = limit_ms,
+                 .cancel = limit_cancel};
     return op;
 }
 

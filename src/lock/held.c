@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lock/lock.h"
+#include "base/options.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -206,16 +207,20 @@ void ash__lock_heartbeat(ash_lock *lock)
 int ash_lock_fence(ash_lock *lock, ash_fence *out, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
-    int rc = 0;
+    ash_fence full = ASH_FENCE_INIT;
+    int rc = ash__out_copy(out, &full, sizeof full, err);
+    if (rc != 0)
+        return rc;
     ash__mutex_lock(&c->mutex);
     if (lock->state == ASH_LOCK_WRITING) {
-        out->collection = c->name;
+        full.collection = c->name;
         if (lock->fence_id.value_type != BSON_TYPE_EOD)
             bson_value_destroy(&lock->fence_id);
         bson_value_copy(&lock->grant.doc_id, &lock->fence_id);
-        out->lock_id = &lock->fence_id;
-        out->writes = lock->grant.writes;
-        out->token = lock->grant.token;
+        full.lock_id = &lock->fence_id;
+        full.writes = lock->grant.writes;
+        full.token = lock->grant.token;
+        (void)ash__out_copy(out, &full, sizeof full, NULL);
     } else {
         rc = ash__fail(err, ASH_ESTATE,
                        lock->state == ASH_LOCK_READING ? "a read lock does not allow changes"

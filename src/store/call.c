@@ -4,6 +4,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/options.h"
+
+#include <string.h>
 
 const bson_t ash__bson_empty = BSON_INITIALIZER;
 
@@ -12,10 +15,25 @@ int64_t ash_deadline(int64_t timeout_ms)
     return ash__clock_deadline(timeout_ms);
 }
 
-const ash_op *ash__op_or_default(const ash_op *op)
+int ash__op_copy(ash_op *ours, const ash_op *theirs, ash_error *err)
 {
-    static const ash_op none;
-    return op != NULL ? op : &none;
+    return ash__options_copy(ours, sizeof *ours, theirs, err);
+}
+
+/* The caller's op begins where its own fields end, which its size tells. */
+int ash__op_options_copy(void *ours, size_t own_bytes, const void *theirs, ash_error *err)
+{
+    ash_op *op = (ash_op *)((uint8_t *)ours + own_bytes);
+    size_t size = own_bytes;
+    if (theirs != NULL)
+        memcpy(&size, theirs, sizeof size);
+    if (size % _Alignof(ash_op) != 0)
+        return ash__fail(err, ASH_EINVAL, "options struct was not initialised (size %zu)", size);
+    int rc = ash__options_copy(ours, own_bytes, theirs, err);
+    if (rc != 0)
+        return rc;
+    return ash__op_copy(
+        op, theirs == NULL ? NULL : (const ash_op *)((const uint8_t *)theirs + size), err);
 }
 
 int ash__op_check(const ash_op *op, ash_error *err)
@@ -42,6 +60,18 @@ int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err)
     if (store->read_only)
         return ash__fail(err, ASH_EREADONLY, "store is open for reading only");
     return ash__call_read(store, op, err);
+}
+
+int ash__call_read_op(const ash_store *store, const ash_op *op, ash_op *ours, ash_error *err)
+{
+    int result = ash__op_copy(ours, op, err);
+    return result == 0 ? ash__call_read(store, ours, err) : result;
+}
+
+int ash__call_write_op(const ash_store *store, const ash_op *op, ash_op *ours, ash_error *err)
+{
+    int result = ash__op_copy(ours, op, err);
+    return result == 0 ? ash__call_write(store, ours, err) : result;
 }
 
 int ash__call_db(const ash_store *store, const char *db, const char **out, ash_error *err)

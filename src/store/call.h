@@ -8,7 +8,11 @@
 
 extern const bson_t ash__bson_empty;
 
-const ash_op *ash__op_or_default(const ash_op *op);
+/* A caller's op, or the defaults (NULL), in today's size.  ASH_EINVAL: it is not initialised, or
+ * asks for what this version does not know. */
+int ash__op_copy(ash_op *ours, const ash_op *theirs, ash_error *err);
+/* Options that end with an ash_op, likewise.  own_bytes: of ours, before the op. */
+int ash__op_options_copy(void *ours, size_t own_bytes, const void *theirs, ash_error *err);
 
 static inline const bson_t *ash__bson_or_empty(const bson_t *b)
 {
@@ -20,6 +24,9 @@ static inline const bson_t *ash__bson_or_empty(const bson_t *b)
  * store that was opened for reading. */
 int ash__call_read(const ash_store *store, const ash_op *op, ash_error *err);
 int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err);
+/* The same for an op that comes from a caller; *ours is what goes on. */
+int ash__call_read_op(const ash_store *store, const ash_op *op, ash_op *ours, ash_error *err);
+int ash__call_write_op(const ash_store *store, const ash_op *op, ash_op *ours, ash_error *err);
 
 /* ASH_ESTATE on a thread that runs a transaction of the store, which what is about to be done, by
  * itself, could wait for without end. */

@@ -49,46 +49,46 @@ ash_store *ash_collection_store(const ash_collection *c)
 int ash_collection_create(ash_collection *c, const bson_t *options, const ash_op *op,
                           ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_write(c->store, o, err);
+    ash_op o;
+    int result = ash__call_write_op(c->store, op, &o, err);
     if (result != 0)
         return result;
-    return c->store->ops->create(c->store, c->db, c->name, ash__bson_or_empty(options), o, err);
+    return c->store->ops->create(c->store, c->db, c->name, ash__bson_or_empty(options), &o, err);
 }
 
 int ash_collection_drop(ash_collection *c, const ash_op *op, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_write(c->store, o, err);
+    ash_op o;
+    int result = ash__call_write_op(c->store, op, &o, err);
     if (result != 0)
         return result;
-    return c->store->ops->drop(c->store, c->db, c->name, o, err);
+    return c->store->ops->drop(c->store, c->db, c->name, &o, err);
 }
 
 int ash_collection_rename(ash_collection *c, const char *to_db, const char *to_name,
                           bool drop_target, const ash_op *op, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_write(c->store, o, err);
+    ash_op o;
+    int result = ash__call_write_op(c->store, op, &o, err);
     if (to_db == NULL)
         to_db = c->db;
     if (result == 0)
         result = ash__namespace_check(to_db, to_name, err);
     if (result != 0)
         return result;
-    return c->store->ops->rename(c->store, c->db, c->name, to_db, to_name, drop_target, o, err);
+    return c->store->ops->rename(c->store, c->db, c->name, to_db, to_name, drop_target, &o, err);
 }
 
 int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op *op,
                           bson_t *old_values, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
+    ash_op o;
     ash_error why = ASH_ERROR_INIT;
     bson_t unwanted;
-    int result = ash__call_write(c->store, o, err);
+    int result = ash__call_write_op(c->store, op, &o, err);
     if (result != 0)
         return result;
-    result = c->store->ops->modify(c->store, c->db, c->name, ash__bson_or_empty(changes), o,
+    result = c->store->ops->modify(c->store, c->db, c->name, ash__bson_or_empty(changes), &o,
                                    old_values != NULL ? old_values : &unwanted, &why);
     if ((result == 0 || ash_error_server_code(&why) == ASH_CANNOT_BE_UNIQUE) && old_values == NULL)
         bson_destroy(&unwanted);
@@ -100,14 +100,14 @@ int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op
 int ash_collection_create_indexes(ash_collection *c, const bson_t *specs, const ash_op *op,
                                   bson_t *reply, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
+    ash_op o;
     bson_t unwanted;
-    int result = ash__call_write(c->store, o, err);
+    int result = ash__call_write_op(c->store, op, &o, err);
     if (result != 0)
         return result;
     if (specs == NULL || bson_empty(specs))
         return ash__fail(err, ASH_EINVAL, "no index to create was given");
-    result = c->store->ops->create_indexes(c->store, c->db, c->name, specs, o,
+    result = c->store->ops->create_indexes(c->store, c->db, c->name, specs, &o,
                                            reply != NULL ? reply : &unwanted, err);
     if (result == 0 && reply == NULL)
         bson_destroy(&unwanted);
@@ -117,22 +117,22 @@ int ash_collection_create_indexes(ash_collection *c, const bson_t *specs, const 
 int ash_collection_list_indexes(ash_collection *c, const ash_op *op, ash_cursor **out,
                                 ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_read(c->store, o, err);
+    ash_op o;
+    int result = ash__call_read_op(c->store, op, &o, err);
     *out = NULL;
     if (result != 0)
         return result;
-    result = c->store->ops->list_indexes(c->store, c->db, c->name, o, out, err);
+    result = c->store->ops->list_indexes(c->store, c->db, c->name, &o, out, err);
     if (result == 0)
-        (*out)->in_transaction = o->transaction != NULL;
+        (*out)->in_transaction = o.transaction != NULL;
     return result;
 }
 
 int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, const ash_op *op,
                                 ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_write(c->store, o, err);
+    ash_op o;
+    int result = ash__call_write_op(c->store, op, &o, err);
     if (result != 0)
         return result;
     if (index == NULL ||
@@ -141,5 +141,5 @@ int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, co
         return ash__fail_server(err, ASH_EINVAL, 14,
                                 "index to drop must be a name, a key document or an array of "
                                 "names");
-    return c->store->ops->drop_indexes(c->store, c->db, c->name, index, o, err);
+    return c->store->ops->drop_indexes(c->store, c->db, c->name, index, &o, err);
 }

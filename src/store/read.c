@@ -42,7 +42,7 @@ int ash_collection_find(ash_collection *c, const bson_t *filter, const ash_find_
                         ash_cursor **out, ash_error *err)
 {
     ash_find_options o;
-    int result = ash__options_copy(&o, sizeof o, opts, err);
+    int result = ash__op_options_copy(&o, offsetof(ash_find_options, op), opts, err);
     *out = NULL;
     if (result == 0)
         result = ash__call_read(c->store, &o.op, err);
@@ -63,7 +63,7 @@ int ash_collection_find_one(ash_collection *c, const bson_t *filter, const ash_f
     ash_find_options o;
     ash_cursor *cursor = NULL;
     ash_batch batch;
-    int result = ash__options_copy(&o, sizeof o, opts, err);
+    int result = ash__op_options_copy(&o, offsetof(ash_find_options, op), opts, err);
     if (result != 0)
         return result;
     o.limit = 1;
@@ -104,7 +104,7 @@ static int aggregate(ash_store *store, const char *db, const char *coll, const b
 {
     ash_aggregate_options o;
     const bson_t *stages = ash__bson_or_empty(pipeline);
-    int result = ash__options_copy(&o, sizeof o, opts, err);
+    int result = ash__op_options_copy(&o, offsetof(ash_aggregate_options, op), opts, err);
     *out = NULL;
     if (result == 0 && ash__pipeline_writes(stages))
         result = ash__call_write(store, &o.op, err);
@@ -145,7 +145,7 @@ int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_coun
 {
     ash_count_options o;
     int64_t count = 0;
-    int result = ash__options_copy(&o, sizeof o, opts, err);
+    int result = ash__op_options_copy(&o, offsetof(ash_count_options, op), opts, err);
     if (result == 0)
         result = ash__call_read(c->store, &o.op, err);
     if (result == 0 && (o.skip < 0 || o.limit < 0))
@@ -165,15 +165,15 @@ int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_coun
 int ash_collection_distinct(ash_collection *c, const char *key, const bson_t *filter,
                             const bson_t *collation, const ash_op *op, bson_t *out, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_read(c->store, o, err);
+    ash_op o;
+    int result = ash__call_read_op(c->store, op, &o, err);
     if (result != 0)
         return result;
     if (key[0] == '\0')
         return ash__fail(err, ASH_EINVAL, "key of distinct is empty");
-    ash_budget outer = ash__budget_enter(o->deadline_ms, o->cancel, 0);
+    ash_budget outer = ash__budget_enter(o.deadline_ms, o.cancel, 0);
     result = c->store->ops->distinct(c->store, c->db, c->name, key, ash__bson_or_empty(filter),
-                                     collation, o, out, err);
+                                     collation, &o, out, err);
     ash__budget_leave(outer);
     return result;
 }
@@ -187,8 +187,8 @@ static bool is_verbosity(const char *text)
 int ash_collection_explain(ash_collection *c, const bson_t *command, const char *verbosity,
                            const ash_op *op, bson_t *out, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_read(c->store, o, err);
+    ash_op o;
+    int result = ash__call_read_op(c->store, op, &o, err);
     if (result != 0)
         return result;
     if (verbosity == NULL)
@@ -200,5 +200,5 @@ int ash_collection_explain(ash_collection *c, const bson_t *command, const char 
                                 verbosity);
     if (command == NULL || bson_empty(command))
         return ash__fail(err, ASH_EINVAL, "command to explain is empty");
-    return c->store->ops->explain(c->store, c->db, c->name, command, verbosity, o, out, err);
+    return c->store->ops->explain(c->store, c->db, c->name, command, verbosity, &o, out, err);
 }

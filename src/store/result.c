@@ -4,13 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-void ash_write_result_init(ash_write_result *r)
-{
-    memset(r, 0, sizeof *r);
-    bson_init(&r->upserted_id);
-    bson_init(&r->errors);
-}
-
 void ash_write_result_release(ash_write_result *r)
 {
     bson_destroy(&r->upserted_id);

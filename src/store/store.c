@@ -38,44 +38,45 @@ const char *ash_store_default_db(const ash_store *store)
 
 int ash_store_capabilities(ash_store *store, ash_capabilities *out, ash_error *err)
 {
-    memset(out, 0, sizeof *out);
-    return store->ops->capabilities(store, out, err);
+    ash_capabilities full = ASH_CAPABILITIES_INIT;
+    int result = store->ops->capabilities(store, &full, err);
+    return result == 0 ? ash__out_copy(out, &full, sizeof full, err) : result;
 }
 
 int ash_store_list_collections(ash_store *store, const char *db, const bson_t *filter,
                                const ash_op *op, ash_cursor **out, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_read(store, o, err);
+    ash_op o;
+    int result = ash__call_read_op(store, op, &o, err);
     *out = NULL;
     if (result == 0)
         result = ash__call_db(store, db, &db, err);
     if (result != 0)
         return result;
-    result = store->ops->list_collections(store, db, ash__bson_or_empty(filter), o, out, err);
+    result = store->ops->list_collections(store, db, ash__bson_or_empty(filter), &o, out, err);
     if (result == 0)
-        (*out)->in_transaction = o->transaction != NULL;
+        (*out)->in_transaction = o.transaction != NULL;
     return result;
 }
 
 int ash_store_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_read(store, o, err);
+    ash_op o;
+    int result = ash__call_read_op(store, op, &o, err);
     if (result != 0)
         return result;
-    return store->ops->list_databases(store, o, out, err);
+    return store->ops->list_databases(store, &o, out, err);
 }
 
 int ash_store_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_write(store, o, err);
+    ash_op o;
+    int result = ash__call_write_op(store, op, &o, err);
     if (result == 0)
         result = ash__call_db(store, db, &db, err);
     if (result != 0)
         return result;
-    return store->ops->drop_database(store, db, o, err);
+    return store->ops->drop_database(store, db, &o, err);
 }
 
 static int check_watch_options(ash_watch_options *o, const char *db, ash_error *err)
@@ -100,7 +101,7 @@ int ash_store_watch(ash_store *store, const char *db, const char *collection,
                     const ash_watch_options *opts, ash_cursor **out, ash_error *err)
 {
     ash_watch_options o;
-    int result = ash__options_copy(&o, sizeof o, opts, err);
+    int result = ash__op_options_copy(&o, offsetof(ash_watch_options, op), opts, err);
     *out = NULL;
     if (result == 0)
         result = ash__call_read(store, &o.op, err);
@@ -129,13 +130,13 @@ int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time,
 
 int ash_store_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
+    ash_op o;
     uint64_t held = 0;
-    int result = ash__call_read(store, o, err);
-    if (result == 0 && o->transaction != NULL)
+    int result = ash__call_read_op(store, op, &o, err);
+    if (result == 0 && o.transaction != NULL)
         result = ash__fail(err, ASH_ESTATE, "a transaction reads its own state");
     if (result == 0)
-        result = store->ops->hold(store, time, o, &held, err);
+        result = store->ops->hold(store, time, &o, &held, err);
     if (result == 0)
         *out = held;
     return result;
@@ -144,8 +145,8 @@ int ash_store_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *
 int ash_store_stats(ash_store *store, const char *db, const char *collection, int64_t scale,
                     const ash_op *op, bson_t *out, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_read(store, o, err);
+    ash_op o;
+    int result = ash__call_read_op(store, op, &o, err);
     if (result == 0 && scale < 0)
         result = ash__fail(err, ASH_EINVAL, "scale must not be negative");
     if (result == 0 && db == NULL && collection != NULL)
@@ -154,16 +155,16 @@ int ash_store_stats(ash_store *store, const char *db, const char *collection, in
         result = ash__namespace_check(db, collection, err);
     if (result != 0)
         return result;
-    return store->ops->stats(store, db, collection, scale > 0 ? scale : 1, o, out, err);
+    return store->ops->stats(store, db, collection, scale > 0 ? scale : 1, &o, out, err);
 }
 
 int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
-    int result = ash__call_read(store, o, err);
+    ash_op o;
+    int result = ash__call_read_op(store, op, &o, err);
     if (result != 0)
         return result;
-    return store->ops->flush(store, o, err);
+    return store->ops->flush(store, &o, err);
 }
 
 /* {check}, {backup} and {validate} only read. */

@@ -93,14 +93,14 @@ static ash_outcome outcome_of(const transact_call *call, int result)
 int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                        ash_error *err)
 {
-    const ash_op *o = ash__op_or_default(op);
+    ash_op o;
     transact_call call = {.store = store, .fn = fn, .ctx = ctx};
-    if (o->transaction != NULL || ash__store_in_transaction(store))
-        return ash__fail(err, ASH_ESTATE, "transactions do not nest");
-    int result = ash__call_read(store, o, err);
+    int result = ash__call_read_op(store, op, &o, err);
+    if (result == 0 && o.transaction != NULL)
+        result = ash__fail(err, ASH_ESTATE, "transactions do not nest");
     if (result != 0)
         return result;
-    result = store->ops->transact(store, run, &call, o, err);
+    result = store->ops->transact(store, run, &call, &o, err);
     tell(&call, outcome_of(&call, result));
     return result;
 }

@@ -6,15 +6,43 @@
 #include "base/error.h"
 #include "base/options.h"
 
+#include <string.h>
+
 #define FAILED_TO_PARSE 9
 #define INVALID_BSON    22
 #define DOC_MIN_BYTES   5
 
-/* A caller that does not ask how far a write came still needs room for it. */
-static ash_write_result *result_or_own(ash_write_result *theirs, ash_write_result *own)
+/* How far a write came, for a caller who does not ask, or knows a shorter struct. */
+typedef struct result_room {
+    ash_write_result own;
+    ash_write_result *theirs; /* or NULL */
+} result_room;
+
+static ash_write_result *result_begin(result_room *room, ash_write_result *theirs)
 {
-    ash_write_result_init(own);
-    return theirs != NULL ? theirs : own;
+    ash_write_result_init(&room->own);
+    room->theirs = theirs;
+    return theirs != NULL && theirs->size >= sizeof *theirs ? theirs : &room->own;
+}
+
+/* The two documents are in every version of the struct; what comes behind them may not be. */
+static void result_end(result_room *room)
+{
+    ash_write_result *to = room->theirs, *from = &room->own;
+    const size_t behind = offsetof(ash_write_result, error_count);
+    if (to != NULL && to->size < sizeof *to && to->size >= behind) {
+        to->inserted = from->inserted;
+        to->matched = from->matched;
+        to->modified = from->modified;
+        to->deleted = from->deleted;
+        to->upserted = from->upserted;
+        bson_destroy(&to->upserted_id);
+        bson_copy_to(&from->upserted_id, &to->upserted_id);
+        bson_destroy(&to->errors);
+        bson_copy_to(&from->errors, &to->errors);
+        memcpy((uint8_t *)to + behind, (const uint8_t *)from + behind, to->size - behind);
+    }
+    ash_write_result_release(from);
 }
 
 static int check_docs(const ash_doc *docs, size_t count, ash_error *err)
@@ -41,17 +69,17 @@ int ash_collection_insert(ash_collection *c, const ash_doc *docs, size_t count,
                           const ash_insert_options *opts, ash_write_result *result, ash_error *err)
 {
     ash_insert_options o;
-    ash_write_result own;
-    int code = ash__options_copy(&o, sizeof o, opts, err);
+    result_room room;
+    int code = ash__op_options_copy(&o, offsetof(ash_insert_options, op), opts, err);
     if (code == 0)
         code = ash__call_write(c->store, &o.op, err);
     if (code == 0)
         code = check_docs(docs, count, err);
     if (code != 0 || count == 0)
         return code;
-    result = result_or_own(result, &own);
+    result = result_begin(&room, result);
     code = c->store->ops->insert(c->store, c->db, c->name, docs, count, &o, result, err);
-    ash_write_result_release(&own);
+    result_end(&room);
     return code;
 }
 
@@ -66,20 +94,20 @@ int ash_collection_update(ash_collection *c, const bson_t *filter, const bson_va
                           const ash_update_options *opts, ash_write_result *result, ash_error *err)
 {
     ash_update_options o;
-    ash_write_result own;
-    int code = ash__options_copy(&o, sizeof o, opts, err);
+    result_room room;
+    int code = ash__op_options_copy(&o, offsetof(ash_update_options, op), opts, err);
     if (code == 0)
         code = ash__call_write(c->store, &o.op, err);
     if (code == 0)
         code = check_update(update, err);
     if (code != 0)
         return code;
-    result = result_or_own(result, &own);
+    result = result_begin(&room, result);
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     code = c->store->ops->update(c->store, c->db, c->name, ash__bson_or_empty(filter), update, &o,
                                  result, err);
     ash__budget_leave(outer);
-    ash_write_result_release(&own);
+    result_end(&room);
     return code;
 }
 
@@ -87,18 +115,18 @@ int ash_collection_remove(ash_collection *c, const bson_t *filter, const ash_rem
                           ash_write_result *result, ash_error *err)
 {
     ash_remove_options o;
-    ash_write_result own;
-    int code = ash__options_copy(&o, sizeof o, opts, err);
+    result_room room;
+    int code = ash__op_options_copy(&o, offsetof(ash_remove_options, op), opts, err);
     if (code == 0)
         code = ash__call_write(c->store, &o.op, err);
     if (code != 0)
         return code;
-    result = result_or_own(result, &own);
+    result = result_begin(&room, result);
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     code = c->store->ops->remove(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, result,
                                  err);
     ash__budget_leave(outer);
-    ash_write_result_release(&own);
+    result_end(&room);
     return code;
 }
 
@@ -118,17 +146,17 @@ int ash_collection_find_and_modify(ash_collection *c, const bson_t *filter,
                                    bool *found, ash_write_result *result, ash_error *err)
 {
     ash_find_and_modify_options o;
-    ash_write_result own;
+    result_room room;
     bson_t own_value;
     bool own_found;
-    int code = ash__options_copy(&o, sizeof o, opts, err);
+    int code = ash__op_options_copy(&o, offsetof(ash_find_and_modify_options, op), opts, err);
     if (code == 0)
         code = ash__call_write(c->store, &o.op, err);
     if (code == 0)
         code = check_find_and_modify(&o, err);
     if (code != 0)
         return code;
-    result = result_or_own(result, &own);
+    result = result_begin(&room, result);
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     code = c->store->ops->find_and_modify(c->store, c->db, c->name, ash__bson_or_empty(filter), &o,
                                           value != NULL ? value : &own_value,
@@ -136,6 +164,6 @@ int ash_collection_find_and_modify(ash_collection *c, const bson_t *filter,
     ash__budget_leave(outer);
     if (code == 0 && value == NULL)
         bson_destroy(&own_value);
-    ash_write_result_release(&own);
+    result_end(&room);
     return code;
 }

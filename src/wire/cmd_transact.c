@@ -145,6 +145,7 @@ static int read_operations(transact *t, const ash_doc *docs, ash_error *err)
         memset(c, 0, sizeof *c);
         c->server = t->outer->server;
         c->connection = t->outer->connection;
+        ash__command_begin_op(c);
         c->request = &no_request;
         c->body = docs[i];
         c->concern.w = 1;

@@ -95,6 +95,13 @@ struct ash_command {
     char db_text[ASH_DB_NAME_BYTES];
 };
 
+/* What the connection says of each of its operations. */
+static inline void ash__command_begin_op(ash_command *c)
+{
+    c->op = (ash_op)ASH_OP_INIT;
+    c->op.principal = &c->connection->principal;
+}
+
 /* ---- arguments; absent and null alike ---- */
 
 ash_value ash__arg(const ash_command *c, const char *name); /* missing if absent */

@@ -451,6 +451,7 @@ void ash__connection_start(ash_server *server, int fd, bool is_unix, const char 
     atomic_store(&c->owes_since_ms, ash__clock_ms());
     c->id = 1 + atomic_fetch_add(&server->counters.connections_made, 1);
     read_addresses(c, socket_path);
+    c->principal = (ash_principal)ASH_PRINCIPAL_INIT;
     if (!is_unix) {
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);

@@ -19,6 +19,7 @@ typedef struct ash_connection {
     char peer[ASH_ADDRESS_TEXT_BYTES];  /* of the client */
     char local[ASH_ADDRESS_TEXT_BYTES]; /* that it reached: what hello tells as host */
     char app[ASH_APP_NAME_BYTES];       /* client.application.name of its hello */
+    ash_principal principal;            /* who asks: nobody can sign in yet */
 
     /* What arrived: have bytes of it, one message or its start first. */
     ash_block block;

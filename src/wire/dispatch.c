@@ -478,6 +478,7 @@ void ash__dispatch(ash_connection *connection, const ash_request *request)
     c.request = request;
     c.reply = &connection->reply;
     c.body = request->body;
+    ash__command_begin_op(&c);
     c.op.cancel = &operation->cancel;
     c.reply->close = false;
     c.reply->has_details = false;

@@ -226,7 +226,7 @@ static void server_free(ash_server *s)
 
 static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
 {
-    ash_capabilities caps;
+    ash_capabilities caps = ASH_CAPABILITIES_INIT;
     int rc = copy_options(s, opts, err);
     if (rc != 0 || (rc = ash_store_capabilities(s->store, &caps, err)) != 0)
         return rc;

@@ -280,7 +280,7 @@ static int do_nothing(ash_transaction *t, void *ctx, ash_error *err)
 
 bool support_lacks_transactions(fixture *f)
 {
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);
     if (!can.transactions)
         assert_int_equal(ash_store_transact(f->store, do_nothing, NULL, NULL, &f->err),

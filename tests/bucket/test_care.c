@@ -77,7 +77,7 @@ static void test_bucket_care__missing_sums_are_bounded_and_pass_damage_over(void
 {
     fixture *f = *state;
     ash_sum_missing_options o = ASH_SUM_MISSING_OPTIONS_INIT;
-    ash_sum_missing_report report;
+    ash_sum_missing_report report = ASH_SUM_MISSING_REPORT_INIT;
     for (int id = 1; id <= 5; id++)
         insert_foreign(f, id, "YWJj");
     support_remove(f->chunks, "{\"files_id\": 5}");
@@ -103,7 +103,7 @@ static void test_bucket_care__missing_sums_of_recent_files(void **state)
 {
     fixture *f = *state;
     ash_sum_missing_options o = ASH_SUM_MISSING_OPTIONS_INIT;
-    ash_sum_missing_report report;
+    ash_sum_missing_report report = ASH_SUM_MISSING_REPORT_INIT;
     volatile int cancelled = 1;
     for (int hour = 1; hour <= 2; hour++) {
         char json[200];
@@ -268,7 +268,7 @@ static void sweep(fixture *f, bool dry_run, int64_t age_s, ash_sweep_report *rep
 static void test_bucket_care__sweep_finds_orphans_of_every_type(void **state)
 {
     fixture *f = *state;
-    ash_sweep_report report;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     static const char *const ids[] = {"1",
                                       "2.5",
                                       "\"text\"",
@@ -311,7 +311,7 @@ static void test_bucket_care__sweep_finds_orphans_of_every_type(void **state)
 static void test_bucket_care__sweep_spares_young_and_resumable_chunks(void **state)
 {
     fixture *f = *state;
-    ash_sweep_report report;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
     ash_upload *u = NULL;
     uint8_t *data = support_bytes(100000, 1);
@@ -338,7 +338,7 @@ static void test_bucket_care__sweep_spares_young_and_resumable_chunks(void **sta
 static void test_bucket_care__sweep_takes_attributes_without_a_file(void **state)
 {
     fixture *f = *state;
-    ash_sweep_report report;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     bson_value_t id = support_int_id(1);
     insert_foreign(f, 1, "YWJj");
     assert_ok(ash_bucket_set_expiry(f->bucket, &id, 1000000000000000, &f->err), &f->err);
@@ -383,7 +383,7 @@ static void test_bucket_care__sweep_beside_running_uploads(void **state)
     fixture *f = *state;
     uploader uploaders[8];
     pthread_t threads[8];
-    ash_sweep_report report = {0, 0, 0};
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     int64_t swept = 0;
     support_put(f, "first", "x", 1, NULL);
     for (int i = 0; i < 100; i++) {
@@ -434,7 +434,7 @@ static void test_bucket_care__an_upload_that_was_swept_fails(void **state)
     enum { BYTES = 256 * 1024 }; /* of chunks of 16 bytes: far more than an upload holds */
     fixture *f = *state;
     ash_upload *u = NULL;
-    ash_sweep_report report = {0, 0, 0};
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     uint8_t *data = ash__alloc(BYTES);
     assert_ok(ash_bucket_open_upload_stream(f->bucket, "slow", NULL, &u, &f->err), &f->err);
     assert_ok(ash_upload_write(u, data, BYTES, &f->err), &f->err);
@@ -450,7 +450,7 @@ static void test_bucket_care__an_upload_that_was_swept_fails(void **state)
     assert_int_equal(ash_upload_finish(u, NULL, &f->err), ASH_ECHUNKMISSING);
     ash_upload_free(u);
     /* Elsewhere a failed operation is reported at once, and the next sweep cleans up. */
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);
     sweep(f, strcmp(can.backend, "embedded") == 0, -1, &report);
     if (strcmp(can.backend, "embedded") == 0)
@@ -463,7 +463,7 @@ static void test_bucket_care__sweep_of_the_very_old_spares_changes(void **state)
 {
     enum { LONG_S = INT32_MAX };
     fixture *f = *state;
-    ash_sweep_report report;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     bson_oid_t mark;
     char text[25];
     bson_oid_init(&mark, NULL);

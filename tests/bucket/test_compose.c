@@ -248,7 +248,8 @@ static int try_conditions(ash_transaction *t, void *ctx, ash_error *err)
     plan *p = ctx;
     ash_error own = ASH_ERROR_INIT;
     bson_value_t lock = support_int_id(1);
-    ash_fence stale = {"fs.locks", &lock, 2, 10}, held = {"fs.locks", &lock, 3, 10};
+    ash_fence stale = {sizeof(ash_fence), "fs.locks", &lock, 2, 10},
+              held = {sizeof(ash_fence), "fs.locks", &lock, 3, 10};
     p->rc[0] = change_under(p, t, &stale, "{}", &own);
     p->rc[1] = change_under(p, t, &held, "{\"filename\":\"another\"}", &own);
     p->rc[2] = change_under(p, t, &held, "{\"filename\":\"other\"}", err);

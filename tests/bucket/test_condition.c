@@ -133,7 +133,7 @@ static void test_bucket_condition__a_held_lock_lets_changes_through(void **state
     ash_collection *locks = make_lock(f);
     bson_value_t lock = support_int_id(1);
     bson_value_t id = support_int_id(7);
-    ash_fence fence = {"fs.locks", &lock, 3, 10};
+    ash_fence fence = {sizeof(ash_fence), "fs.locks", &lock, 3, 10};
     ash_upload_options u = ASH_UPLOAD_OPTIONS_INIT;
     ash_change_options c = ASH_CHANGE_OPTIONS_INIT;
     ash_alter *a = NULL;
@@ -177,7 +177,7 @@ static void test_bucket_condition__a_stale_lock_changes_nothing(void **state)
     ash_collection *locks = make_lock(f);
     bson_value_t lock = support_int_id(1);
     bson_value_t id = support_int_id(7);
-    ash_fence fence = {"fs.locks", &lock, 3, 10};
+    ash_fence fence = {sizeof(ash_fence), "fs.locks", &lock, 3, 10};
     assert_ok(support_put_with(f, &id, "f", "x", 1, NULL), &f->err);
     support_update(locks, "{}", "{\"$set\": {\"writes\": 4}}");
     expect_lost(f, &id, &fence);
@@ -194,7 +194,7 @@ static void test_bucket_condition__an_older_token_is_lost(void **state)
     ash_collection *locks = make_lock(f);
     bson_value_t lock = support_int_id(1);
     bson_value_t id = support_int_id(7);
-    ash_fence fence = {"fs.locks", &lock, 3, 10};
+    ash_fence fence = {sizeof(ash_fence), "fs.locks", &lock, 3, 10};
     ash_upload_options u = ASH_UPLOAD_OPTIONS_INIT;
     ash_change_options c = ASH_CHANGE_OPTIONS_INIT;
     u.fence = &fence;

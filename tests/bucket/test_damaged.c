@@ -116,8 +116,8 @@ static void change_it(fixture *f, const damage *d)
 static void care_for_it(fixture *f)
 {
     ash_sweep_options o = ASH_SWEEP_OPTIONS_INIT;
-    ash_sweep_report swept;
-    ash_sum_missing_report sums;
+    ash_sweep_report swept = ASH_SWEEP_REPORT_INIT;
+    ash_sum_missing_report sums = ASH_SUM_MISSING_REPORT_INIT;
     o.min_age_s = -1;
     assert_ok(ash_bucket_sweep(f->bucket, &o, &swept, &f->err), &f->err);
     assert_int_equal(swept.chunks, 0);

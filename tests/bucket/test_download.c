@@ -321,7 +321,7 @@ static void test_bucket_download__without_a_digest(void **state)
     bson_value_t id = support_int_id(1);
     ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
     ash_download_options d = ASH_DOWNLOAD_OPTIONS_INIT;
-    ash_sum_missing_report sums;
+    ash_sum_missing_report sums = ASH_SUM_MISSING_REPORT_INIT;
     ash_buffer got = ASH_BUFFER_INIT;
     ash_output out = support_output(&got);
     ash_file *file = NULL;

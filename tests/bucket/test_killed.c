@@ -147,7 +147,7 @@ static int32_t check(fixture *f, int32_t least)
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
     ash_collection *own = open_own(f);
     ash_sweep_options sweep = ASH_SWEEP_OPTIONS_INIT;
-    ash_sweep_report report;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     int32_t round = read_settled_round(f, own, &id);
     assert_true(round >= least);
     sweep.min_age_s = -1; /* chunks of the upload that was cut off */

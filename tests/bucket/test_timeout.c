@@ -76,7 +76,7 @@ static void use_everything(ash_bucket *b, ash_error *err)
     ash_output out = support_output(&got);
     ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
     ash_cursor *cursor = NULL;
-    ash_sweep_report report;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     ash_doc doc;
     bson_value_t id;
     char hex[65];

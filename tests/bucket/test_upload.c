@@ -402,7 +402,7 @@ static void test_bucket_upload__failure_beside_the_upload(void **state)
     ash_upload_free(u);
     assert_int_equal(support_count(f->files, "{}"), 0);
     /* Elsewhere a failed operation is reported at once, and the sweep cleans up. */
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);
     if (strcmp(can.backend, "embedded") == 0)
         assert_int_equal(support_count(f->chunks, "{\"n\": {\"$lt\": 100}}"), 0);

@@ -51,7 +51,7 @@ static int put(struct holder *h, const char *text)
 {
     ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
     ash_upload *u = NULL;
-    ash_fence fence;
+    ash_fence fence = ASH_FENCE_INIT;
     int rc = ash_lock_fence(h->lock, &fence, &h->err);
     if (rc != 0)
         return rc;

@@ -15,6 +15,12 @@ static size_t kept_docs;
 static char *texts[4096];
 static size_t kept_texts;
 
+static int ask_capabilities(contract *t)
+{
+    t->can = (ash_capabilities)ASH_CAPABILITIES_INIT;
+    return ash_store_capabilities(t->store, &t->can, &t->err);
+}
+
 int contract_setup(void **state)
 {
     static int number;
@@ -31,7 +37,7 @@ int contract_setup(void **state)
     snprintf(t->db, sizeof t->db, "contract_%d_%d", (int)getpid(), number++);
     if (ash_store_open(uri, NULL, &t->store, &t->err) != 0 ||
         ash_collection_open(t->store, t->db, "things", &t->c, &t->err) != 0 ||
-        ash_store_capabilities(t->store, &t->can, &t->err) != 0) {
+        ask_capabilities(t) != 0) {
         print_error("cannot open %s: %s\n", uri, t->err.text);
         return -1;
     }

@@ -294,7 +294,7 @@ static int forget_sums(subject *s)
 
 static int op_sum_missing(subject *s)
 {
-    ash_sum_missing_report report;
+    ash_sum_missing_report report = ASH_SUM_MISSING_REPORT_INIT;
     return ash_bucket_sum_missing(s->limited, NULL, &report, &s->err);
 }
 
@@ -327,7 +327,7 @@ static int orphans(subject *s)
 static int op_sweep(subject *s)
 {
     ash_sweep_options o = ASH_SWEEP_OPTIONS_INIT;
-    ash_sweep_report report;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     o.min_age_s = -1;
     return ash_bucket_sweep(s->limited, &o, &report, &s->err);
 }

@@ -203,7 +203,7 @@ static const char *kind_name(ash_lock_event_kind kind)
 
 void expect_event(ash_lock *lock, ash_lock_event_kind wanted, int line)
 {
-    ash_lock_event event;
+    ash_lock_event event = ASH_LOCK_EVENT_INIT;
     ash_error err = ASH_ERROR_INIT;
     assert_ok(ash_lock_next_event(lock, 30000, &event, &err), &err);
     if (event.kind != wanted)

@@ -44,7 +44,7 @@ static void close_all(faults *x)
 
 static void assert_error_event(ash_lock *lock, ash_lock_event_kind kind, int code)
 {
-    ash_lock_event event;
+    ash_lock_event event = ASH_LOCK_EVENT_INIT;
     assert_ok(ash_lock_next_event(lock, 30000, &event, NULL), &event.error);
     assert_int_equal(event.kind, kind);
     assert_int_equal(event.error.code, code);

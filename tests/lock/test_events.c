@@ -8,7 +8,7 @@ static void test_lock_events__from_the_queue(void **state)
 {
     fixture *f = *state;
     ash_lock *a = open_lock(f, f->c, "x", NULL), *b = open_lock(f, f->c, "x", NULL);
-    ash_lock_event event;
+    ash_lock_event event = ASH_LOCK_EVENT_INIT;
     assert_ok(ash_lock_next_event(a, 0, &event, &f->err), &f->err);
     assert_int_equal(event.kind, 0);
     assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
@@ -35,7 +35,7 @@ static void test_lock_events__from_the_queue(void **state)
 /* The warning; false when the end overtook it, on a machine that stood still. */
 static bool is_warned(ash_lock *lock)
 {
-    ash_lock_event event;
+    ash_lock_event event = ASH_LOCK_EVENT_INIT;
     ash_error err = ASH_ERROR_INIT;
     assert_ok(ash_lock_next_event(lock, 30000, &event, &err), &err);
     assert_true(event.kind == ASH_LOCK_EXPIRES_SOON || event.kind == ASH_LOCK_EXPIRED);
@@ -105,7 +105,7 @@ static void test_lock_events__lost(void **state)
     fixture *f = *state;
     ash_lock *a = open_lock(f, f->c, "x", NULL), *r = open_lock(f, f->c, "y", NULL);
     bson_value_t x = text_id("x"), y = text_id("y"), z = text_id("z");
-    ash_lock_event event;
+    ash_lock_event event = ASH_LOCK_EVENT_INIT;
     assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
     assert_ok(ash_lock_obtain_read(r, &f->err), &f->err);
     assert_event(a, ASH_LOCK_LOCKED);
@@ -135,7 +135,7 @@ static void test_lock_events__cancelled_wait(void **state)
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
     o.time_out_s = 60;
     ash_lock *a = open_lock(f, f->c, "x", NULL), *b = open_lock(f, f->c, "x", &o);
-    ash_lock_event event;
+    ash_lock_event event = ASH_LOCK_EVENT_INIT;
     assert_ok(ash_lock_obtain_read(a, &f->err), &f->err);
     assert_ok(ash_lock_request_write(b, &f->err), &f->err);
     assert_comes(f, "x", "write_req", 1);

@@ -119,7 +119,7 @@ static void test_lock_example__line_by_line(void **state)
         sleep_ms(10);
     assert_string_equal(s.text, "ready locked released reading2 released2 writing2 removed2 ");
     assert_null(lock_doc(f, "something"));
-    ash_lock_event event; /* a lock has either callbacks or a queue */
+    ash_lock_event event = ASH_LOCK_EVENT_INIT; /* a lock has either callbacks or a queue */
     assert_int_equal(ash_lock_next_event(s.lock, 0, &event, &f->err), ASH_ESTATE);
     ash_lock_free(s.lock);
     ash_lock_free(s.lock2);

@@ -42,7 +42,7 @@ static void test_lock_fence__holder_commits_and_a_stale_one_does_not(void **stat
     fixture *f = *state;
     ash_bucket *b = open_bucket(f);
     ash_lock *first = open_lock(f, f->c, "file", NULL), *second = open_lock(f, f->c, "file", NULL);
-    ash_fence stale, fence;
+    ash_fence stale = ASH_FENCE_INIT, fence = ASH_FENCE_INIT;
     bson_value_t id = text_id("file");
     assert_ok(ash_lock_obtain_write(first, &f->err), &f->err);
     assert_ok(ash_lock_fence(first, &stale, &f->err), &f->err);
@@ -69,7 +69,7 @@ static void test_lock_fence__taken_over_by_the_package(void **state)
     fixture *f = *state;
     ash_bucket *b = open_bucket(f);
     ash_lock *a = open_lock(f, f->c, "file", NULL);
-    ash_fence fence;
+    ash_fence fence = ASH_FENCE_INIT;
     assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
     assert_ok(ash_lock_fence(a, &fence, &f->err), &f->err);
     assert_ok(put(f, b, "before", &fence), &f->err);
@@ -104,8 +104,8 @@ static void test_lock_fence__changes_of_all_kinds(void **state)
     ash_bucket *b = open_bucket(f);
     ash_lock *a = open_lock(f, f->c, "file", NULL);
     ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
-    ash_capabilities can;
-    ash_fence fence;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    ash_fence fence = ASH_FENCE_INIT;
     ash_file *file = NULL;
     bson_value_t id = text_id("file");
     assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);

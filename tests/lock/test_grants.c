@@ -81,7 +81,7 @@ static void test_lock_grants__misuse_is_refused(void **state)
 {
     fixture *f = *state;
     ash_lock *a = open_lock(f, f->c, "x", NULL);
-    ash_fence fence;
+    ash_fence fence = ASH_FENCE_INIT;
     assert_int_equal(ash_lock_release(a, &f->err), ASH_ESTATE);
     assert_int_equal(ash_lock_renew(a, &f->err), ASH_ESTATE);
     assert_int_equal(ash_lock_remove(a, &f->err), ASH_ESTATE);

@@ -154,7 +154,7 @@ static void assert_clean(scene *s, bool done)
 static bool stop_before(scene *s, enum change what, int n, bool *late)
 {
     fixture *f = s->f;
-    ash_fence fence;
+    ash_fence fence = ASH_FENCE_INIT;
     ash_file *file = NULL;
     char now[32];
     ash_bucket_delete_by_name(s->quick, "file", NULL, NULL);
@@ -290,7 +290,7 @@ static void test_lock_window__sweep_takes_what_the_dead_left(void **state)
     fixture *f = *state;
     ash_bucket *b = open_bucket(f, f->store);
     ash_sweep_options o = ASH_SWEEP_OPTIONS_INIT;
-    ash_sweep_report report;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
     ash_collection *files = NULL;
     bson_t doc;
     assert_ok(put(f, b, "content", NULL), &f->err);

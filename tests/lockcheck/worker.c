@@ -114,7 +114,7 @@ static int commit_next(struct worker *w, int64_t *version, ash_error *err)
 {
     ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
     ash_upload *u = NULL;
-    ash_fence fence;
+    ash_fence fence = ASH_FENCE_INIT;
     char text[32];
     int rc = 0;
     if (w->fenced)

@@ -16,7 +16,7 @@ static int other_things(ash_transaction *t, void *ctx, ash_error *err)
 {
     served *s = ctx;
     ash_cursor *cursor = NULL;
-    ash_op op = {.transaction = t};
+    ash_op op = {.size = sizeof(ash_op), .transaction = t};
     ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
     bson_t stages;
     s->runs++;
@@ -271,7 +271,7 @@ static int wait_for_deadline(ash_transaction *t, void *ctx, ash_error *err)
 static void test_served_refused__a_deadline(void **state)
 {
     served *s = *state;
-    ash_op op = {.deadline_ms = ash_deadline(50)};
+    ash_op op = {.size = sizeof(ash_op), .deadline_ms = ash_deadline(50)};
     assert_int_equal(ash_store_transact(s->client, wait_for_deadline, s, &op, &s->err),
                      ASH_ETIMEOUT);
     assert_int_equal(served_count(s->own, NULL, "{}"), 0);

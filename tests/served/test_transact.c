@@ -32,7 +32,7 @@ static int write_two(ash_transaction *t, void *ctx, ash_error *err)
 static void test_served_transact__on_either_topology(void **state)
 {
     served *s = *state;
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     assert_ok(ash_store_capabilities(s->client, &can, &s->err), &s->err);
     assert_string_equal(can.backend, "server");
     assert_true(can.transactions && can.atomic_commits);
@@ -341,7 +341,7 @@ static int put_under(ash_bucket *b, ash_lock *lock, ash_error *err)
 {
     ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
     ash_upload *u = NULL;
-    ash_fence fence;
+    ash_fence fence = ASH_FENCE_INIT;
     int rc = ash_lock_fence(lock, &fence, err);
     o.fence = &fence;
     o.timeout_ms = 20000;

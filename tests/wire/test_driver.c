@@ -76,7 +76,7 @@ static void test_wire_driver__both_ways_lead_to_the_server(void **state)
     (void)state;
     for (int by_socket = 0; by_socket < 2; by_socket++) {
         reached r;
-        ash_capabilities can;
+        ash_capabilities can = ASH_CAPABILITIES_INIT;
         int64_t wall = 0;
         reached_start(&r, by_socket);
         assert_ok(ash_store_capabilities(r.store, &can, &r.err), &r.err);

@@ -129,7 +129,7 @@ int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *
         if (rc == 0)
             rc = ash__embedded_rename(store, o->db, o->temp, o->db, o->coll, true, &h->op, err);
         if (rc != 0) {
-            ash_op undo = {.durability = ASH_DURABILITY_INTERVAL};
+            ash_op undo = {.size = sizeof(ash_op), .durability = ASH_DURABILITY_INTERVAL};
             ash__embedded_drop(store, o->db, o->temp, &undo, NULL);
         }
     }

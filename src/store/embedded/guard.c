@@ -184,7 +184,7 @@ static int take_inventory(ash_scan_plan *scan, ash_value file, const loss *lost,
 static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, const loss *lost,
                         inventory *out, ash_error *err)
 {
-    static const ash_op no_limits = {0};
+    static const ash_op no_limits = ASH_OP_INIT;
     ash_query_env env = {0};
     ash_builder filter = ASH_BUILDER_INIT;
     ash_request request = {0};

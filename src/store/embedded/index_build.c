@@ -277,7 +277,7 @@ static int await_others(ash_build *b, ash_error *err)
 
 static int fill_all(ash_build *b, ash_error *err)
 {
-    static const ash_op no_limits = {0};
+    static const ash_op no_limits = ASH_OP_INIT;
     int rc = 0;
     while (rc == 0 && b->at < b->count) {
         rc = ash__op_check(b->op, err);

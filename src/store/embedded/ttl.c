@@ -99,7 +99,7 @@ static int expire_one(expiry *e, ash_changer *c, uint64_t rid, ash_error *err)
 
 static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
 {
-    static const ash_op no_limits = {0};
+    static const ash_op no_limits = ASH_OP_INIT;
     expiry *e = ctx;
     const ash_index *index = NULL;
     ash_rid_list rids = {0};

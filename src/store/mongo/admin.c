@@ -5,7 +5,7 @@
 
 int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err)
 {
-    static const ash_op op;
+    static const ash_op op = ASH_OP_INIT;
     bson_t *command = BCON_NEW("hello", BCON_INT32(1));
     bson_iter_t it;
     ash_mongo_call call;

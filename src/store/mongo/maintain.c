@@ -67,7 +67,7 @@ static int fail_maintain(ash_mongo_call *call, bson_t *out, ash_error *err)
 
 static int run(maintenance *m, ash_error *err)
 {
-    ash_op op = {.cancel = &m->cancel};
+    ash_op op = {.size = sizeof(ash_op), .cancel = &m->cancel};
     ash_mongo_call call;
     int result = ash__mongo_call_begin(&call, m->store, &op, err);
     if (result != 0)
@@ -138,7 +138,7 @@ static void read_progress(const bson_t *reply, progress_seen *out)
 
 static void ask(const maintenance *m, progress_seen *out)
 {
-    ash_op op = {.deadline_ms = ash__clock_deadline(ASK_WITHIN_MS)};
+    ash_op op = {.size = sizeof(ash_op), .deadline_ms = ash__clock_deadline(ASK_WITHIN_MS)};
     bson_t reply;
     bson_t *command = BCON_NEW("aggregate", BCON_INT32(1), "pipeline", "[", "{", "$currentOp", "{",
                                "}", "}", "{", "$match", "{", "command.comment",
@@ -154,7 +154,7 @@ static void ask(const maintenance *m, progress_seen *out)
 /* The answer then says what was left undone; who gets none hangs up. */
 static void stop(maintenance *m, int64_t id)
 {
-    ash_op op = {.deadline_ms = ash__clock_deadline(ASK_WITHIN_MS)};
+    ash_op op = {.size = sizeof(ash_op), .deadline_ms = ash__clock_deadline(ASK_WITHIN_MS)};
     bson_t *command = BCON_NEW("killOp", BCON_INT32(1), "op", BCON_INT64(id));
     bool told =
         id != 0 && ash__mongo_run(m->store, ASH_MONGO_ASK, "admin", command, &op, NULL, NULL) == 0;

@@ -144,7 +144,7 @@ static void read_hello(ash_mongo_store *s, const bson_t *hello)
  * server poses as a MongoDB of a certain version, but does not hide its own. */
 static int reach_deployment(ash_mongo_store *s, ash_error *err)
 {
-    static const ash_op op;
+    static const ash_op op = ASH_OP_INIT;
     mongoc_read_prefs_t *nearest = mongoc_read_prefs_new(MONGOC_READ_NEAREST);
     mongoc_server_description_t *server = NULL;
     bson_t *question = BCON_NEW("buildInfo", BCON_INT32(1));

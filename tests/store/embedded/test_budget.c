@@ -162,7 +162,7 @@ static void test_embedded_budget__an_index_build(void **state)
     fixture *f = *state;
     bson_t specs = BSON_INITIALIZER, spec, filter = BSON_INITIALIZER,
            *key = fixture_json("{\"k\":1}");
-    ash_op op = {0};
+    ash_op op = ASH_OP_INIT;
     insert_long(f);
     append_patterns(&filter);
     bson_append_document_begin(&specs, "0", -1, &spec);
@@ -189,7 +189,7 @@ static void test_embedded_budget__distinct_and_explain(void **state)
         "{\"find\":\"c\",\"filter\":" IN_FILTER "}",
         "{\"aggregate\":\"c\",\"pipeline\":[{\"$match\":" IN_FILTER "}],\"cursor\":{}}"};
     fixture *f = *state;
-    ash_op op = {0};
+    ash_op op = ASH_OP_INIT;
     bson_t out, *filter = fixture_json(IN_FILTER);
     assert_ok(fixture_insert(f, f->c, "{\"_id\":1}"), &f->err);
     int64_t started = ash__clock_ms();
@@ -209,7 +209,7 @@ static void test_embedded_budget__distinct_and_explain(void **state)
 static void test_embedded_budget__a_list_of_collections(void **state)
 {
     fixture *f = *state;
-    ash_op op = {0};
+    ash_op op = ASH_OP_INIT;
     ash_cursor *cursor = NULL;
     bson_t *filter = fixture_json(IN_FILTER),
            *fails = fixture_json("{\"$expr\":{\"$divide\":[1,0]}}");
@@ -383,7 +383,7 @@ static void test_embedded_budget__distinct_of_numbers(void **state)
     enum { DEEP = 40 };
     fixture *f = *state;
     ash_buffer text = ASH_BUFFER_INIT, key = ASH_BUFFER_INIT;
-    ash_op op = {.durability = ASH_DURABILITY_DEFAULT};
+    ash_op op = {.size = sizeof(ash_op), .durability = ASH_DURABILITY_DEFAULT};
     bson_t out;
     for (int i = 0; i < DEEP; i++)
         ash__buffer_append_text(&text, "{\"0\":[");

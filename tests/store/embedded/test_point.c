@@ -192,7 +192,7 @@ static void test_store_embedded_point__a_look_sees_one_moment(void **state)
 {
     fixture *f = *state;
     looked l = {.f = f};
-    ash_op op = {.transaction = NULL};
+    ash_op op = {.size = sizeof(ash_op), .transaction = NULL};
     assert_ok(fixture_insert(f, f->c, stored[1]), &f->err);
     assert_true(ash__store_can_look(f->store));
     assert_ok(ash__store_look(f->store, look_twice, &l, &op, &f->err), &f->err);

@@ -59,7 +59,7 @@ static void test_store_held__a_served_folder_is_opened_through_its_server(void *
     struct folder f;
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     mock *m;
     (void)state;
     make_folder(&f);

@@ -99,7 +99,7 @@ static bool count_calls(void *ctx, const char *what, int64_t done, int64_t total
 static void test_mongo_reach__a_folders_server_is_a_store(void **state)
 {
     struct served s;
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     (void)state;
     served_start(&s);
     assert_ok(ash_store_capabilities(s.store, &can, &s.err), &s.err);
@@ -140,7 +140,7 @@ static void test_mongo_reach__maintenance_is_the_servers(void **state)
 static void test_mongo_reach__an_ashlar_server_does_not_hide(void **state)
 {
     struct rig r;
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     (void)state;
     rig_start(&r, MOCK_ASHLAR, "", NULL);
     assert_ok(ash_store_capabilities(r.store, &can, &r.err), &r.err);

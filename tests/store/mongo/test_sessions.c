@@ -39,7 +39,7 @@ static void test_mongo_sessions__a_transaction_commits_as_one(void **state)
 {
     struct rig r;
     struct both b = {.r = &r};
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     (void)state;
     rig_start(&r, MOCK_REPLICA_SET, "replicaSet=rs", NULL);
     assert_ok(ash_store_capabilities(r.store, &can, &r.err), &r.err);
@@ -108,7 +108,7 @@ static void test_mongo_sessions__a_standalone_has_no_transactions(void **state)
 {
     struct rig r;
     struct both b = {.r = &r};
-    ash_capabilities can;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     (void)state;
     rig_start(&r, MOCK_STANDALONE, "", NULL);
     assert_ok(ash_store_capabilities(r.store, &can, &r.err), &r.err);
