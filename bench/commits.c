@@ -32,7 +32,7 @@ static void *upload_on(void *arg)
     struct bulk *b = arg;
     ash_error err = ASH_ERROR_INIT;
     ash_bucket *bucket;
-    must(ash_bucket_open(b->store, NULL, &bucket, &err), &err);
+    must(ash_bucket_new(b->store, NULL, &bucket, &err), &err);
     while (!atomic_load(&b->stop)) {
         ash_upload *u;
         const bson_value_t *id;
@@ -52,7 +52,7 @@ static void commit_documents(ash_store *store, double *latencies)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_collection *c;
-    must(ash_collection_open(store, NULL, "documents", &c, &err), &err);
+    must(ash_collection_new(store, NULL, "documents", &c, &err), &err);
     for (int i = 0; i < COMMITS; i++) {
         bson_t *doc = BCON_NEW("name", BCON_UTF8("a small document"), "number", BCON_INT32(i));
         double start = bench_now();

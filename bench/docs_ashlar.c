@@ -25,7 +25,7 @@ static void *docs_open(const char *folder)
                              BCON_UTF8("when_1"), "}", "1", "{", "key", "{", "tag", BCON_INT32(1),
                              "when", BCON_INT32(1), "}", "name", BCON_UTF8("tag_1_when_1"), "}");
     must(ash_store_open(folder, NULL, &d->store, &err), &err);
-    must(ash_collection_open(d->store, NULL, "docs", &d->docs, &err), &err);
+    must(ash_collection_new(d->store, NULL, "docs", &d->docs, &err), &err);
     must(ash_collection_create_indexes(d->docs, specs, NULL, NULL, &err), &err);
     bson_destroy(specs);
     return d;

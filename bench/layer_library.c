@@ -25,7 +25,7 @@ static void *library_open(const struct places *p)
     ash_error err = ASH_ERROR_INIT;
     l->places = *p;
     must(ash_store_open(p->folder, NULL, &l->store, &err), &err);
-    must(ash_bucket_open(l->store, NULL, &l->bucket, &err), &err);
+    must(ash_bucket_new(l->store, NULL, &l->bucket, &err), &err);
     return l;
 }
 

@@ -62,7 +62,7 @@ static ash_lock *open_lock(ash_lock_collection *c, int32_t id)
     bson_value_t v = {.value_type = BSON_TYPE_INT32};
     v.value.v_int32 = id;
     o.time_out_s = 3600;
-    check(ash_lock_open(c, &v, &o, &lock, &err), &err);
+    check(ash_lock_new(c, &v, &o, &lock, &err), &err);
     return lock;
 }
 

@@ -30,7 +30,7 @@ static void *ours_open(const char *folder)
     struct ours *o = calloc(1, sizeof *o);
     ash_error err = ASH_ERROR_INIT;
     must(ash_store_open(folder, NULL, &o->store, &err), &err);
-    must(ash_bucket_open(o->store, NULL, &o->bucket, &err), &err);
+    must(ash_bucket_new(o->store, NULL, &o->bucket, &err), &err);
     return o;
 }
 

@@ -75,7 +75,7 @@ static void fill_to(const char *folder, uint64_t from, uint64_t to)
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = open_store(folder);
     ash_bucket *bucket = NULL;
-    must(ash_bucket_open(store, NULL, &bucket, &err), &err);
+    must(ash_bucket_new(store, NULL, &bucket, &err), &err);
     for (uint64_t i = 0; i < FILLERS; i++) {
         fillers[i] = (struct filler){.bucket = bucket, .from = from + i, .to = to, .step = FILLERS};
         bench_check(pthread_create(&fillers[i].thread, NULL, fill, &fillers[i]) == 0, "thread");
@@ -144,7 +144,7 @@ static void measure_files(const char *folder, uint64_t from, uint64_t to)
     bench_report("scale_put", peer, (bench_now() - start) * 1e6 / (double)(to - from), "us");
     measure_open(folder, "scale_open", peer);
     ash_store *store = open_store(folder);
-    must(ash_bucket_open(store, NULL, &bucket, &err), &err);
+    must(ash_bucket_new(store, NULL, &bucket, &err), &err);
     measure_gets(bucket, to, false, peer);
     measure_gets(bucket, to, true, peer);
     ash_bucket_free(bucket);
@@ -162,7 +162,7 @@ static void measure_collections(const char *folder, uint64_t from, uint64_t to)
         bson_t doc = BSON_INITIALIZER;
         BSON_APPEND_INT64(&doc, "_id", (int64_t)i);
         snprintf(name, sizeof name, "collection %" PRIu64, i);
-        must(ash_collection_open(store, "many", name, &c, &err), &err);
+        must(ash_collection_new(store, "many", name, &c, &err), &err);
         must(ash_collection_insert_one(c, &doc, NULL, &err), &err);
         bson_destroy(&doc);
         ash_collection_free(c);

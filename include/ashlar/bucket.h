@@ -86,8 +86,8 @@ typedef struct ash_bucket_options {
 #define ASH_BUCKET_OPTIONS_INIT ASH_OPTIONS_INIT(ash_bucket_options)
 
 /* Touches nothing in the store.  *out is yours: ash_bucket_free(), before the store is closed. */
-int ash_bucket_open(ash_store *store, const ash_bucket_options *opts, ash_bucket **out,
-                    ash_error *err);
+int ash_bucket_new(ash_store *store, const ash_bucket_options *opts, ash_bucket **out,
+                   ash_error *err);
 void ash_bucket_free(ash_bucket *b);
 const char *ash_bucket_name(const ash_bucket *b);
 const char *ash_bucket_db(const ash_bucket *b);

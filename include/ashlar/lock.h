@@ -87,8 +87,8 @@ void ash_lock_collection_close(ash_lock_collection *c);
 
 /* A lock object for one resource; may be used again and again.  id: any value that may be an _id;
  * copied. *out is yours: ash_lock_free(). */
-int ash_lock_open(ash_lock_collection *c, const bson_value_t *id, const ash_lock_options *opts,
-                  ash_lock **out, ash_error *err);
+int ash_lock_new(ash_lock_collection *c, const bson_value_t *id, const ash_lock_options *opts,
+                 ash_lock **out, ash_error *err);
 /* A lock that is still held is released. NULL is fine. */
 void ash_lock_free(ash_lock *lock);
 

@@ -156,8 +156,8 @@ int64_t ash_deadline(int64_t timeout_ms);
 /* A name for documents: costs nothing, creates nothing.  db NULL = the default database.  *out is
  * yours: ash_collection_free(); it must not outlive the store.  ASH_EINVAL (73) for a name that is
  * empty, too long (255 bytes with the database), or holds NUL or '$' where MongoDB refuses it. */
-int ash_collection_open(ash_store *store, const char *db, const char *name, ash_collection **out,
-                        ash_error *err);
+int ash_collection_new(ash_store *store, const char *db, const char *name, ash_collection **out,
+                       ash_error *err);
 void ash_collection_free(ash_collection *c);
 const char *ash_collection_db(const ash_collection *c);
 const char *ash_collection_name(const ash_collection *c);

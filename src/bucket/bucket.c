@@ -73,7 +73,7 @@ static int check_options(const ash_bucket_options *o, ash_error *err)
 static int open_collection(ash_bucket *b, const char *part, ash_collection **out, ash_error *err)
 {
     char *name = ash__sprintf("%s.%s", b->name, part);
-    int rc = ash_collection_open(b->store, b->db, name, out, err);
+    int rc = ash_collection_new(b->store, b->db, name, out, err);
     if (rc != 0)
         ash__error_prefix(err, "bucket %s", b->name);
     ash__free(name);
@@ -88,8 +88,8 @@ static void copy_or_empty(const bson_t *from, bson_t *to)
         bson_init(to);
 }
 
-int ash_bucket_open(ash_store *store, const ash_bucket_options *opts, ash_bucket **out,
-                    ash_error *err)
+int ash_bucket_new(ash_store *store, const ash_bucket_options *opts, ash_bucket **out,
+                   ash_error *err)
 {
     ash_assert(store != NULL && out != NULL);
     *out = NULL;

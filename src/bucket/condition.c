@@ -17,7 +17,7 @@ int ash__fence_copy(ash_bucket *b, const ash_fence *fence, ash_fence_copy *out, 
     if (rc != 0)
         return rc;
     ash_assert(full.collection != NULL && full.lock_id != NULL);
-    rc = ash_collection_open(b->store, b->db, full.collection, &out->locks, err);
+    rc = ash_collection_new(b->store, b->db, full.collection, &out->locks, err);
     if (rc != 0)
         return rc;
     out->given = true;

@@ -80,7 +80,7 @@ static int visit(void *ctx, ash_store *store, const char *db, const char *name, 
     opts.bucket_name = name;
     if (atomic_load(&c->stopping))
         return ASH_EINTERRUPTED;
-    int result = ash_bucket_open(store, &opts, &bucket, err);
+    int result = ash_bucket_new(store, &opts, &bucket, err);
     while (result == 0 && more && ash__clock_ms() < until && !atomic_load(&c->stopping)) {
         int64_t count = 0;
         result = c->kind->work(c, bucket, &count, &more, err);

@@ -261,10 +261,10 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     opts.db = db;
     opts.bucket_name = name;
     c->from = c->to = NULL;
-    int result = ash_bucket_open(store, &opts, &c->from, err);
+    int result = ash_bucket_new(store, &opts, &c->from, err);
     opts.db = c->to_db != NULL ? c->to_db : db;
     if (result == 0 && c->to_store != NULL)
-        result = ash_bucket_open(c->to_store, &opts, &c->to, err);
+        result = ash_bucket_new(c->to_store, &opts, &c->to, err);
     if (result == 0) {
         c->work = ash__work_start(WORKERS, 0, do_file, c);
         result = each_file(c, visit, err);

@@ -100,9 +100,9 @@ static int begin(ash_copy_table *t, ash_store *store, const char *db, const char
 {
     const char *to_db = t->all->to_db != NULL ? t->all->to_db : db;
     t->shown = ash__sprintf("%s.%s", to_db, name);
-    int result = ash_collection_open(store, db, name, &t->from, err);
+    int result = ash_collection_new(store, db, name, &t->from, err);
     if (result == 0 && t->all->to != NULL)
-        result = ash_collection_open(t->all->to, to_db, name, &t->to, err);
+        result = ash_collection_new(t->all->to, to_db, name, &t->to, err);
     return result;
 }
 

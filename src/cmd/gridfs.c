@@ -162,7 +162,7 @@ static int open_bucket(ash_gridfs *g, const char *given, ash_store **store, ash_
         result =
             ash__cmd_open_store(&target, writes ? ASH_CMD_WRITE : ASH_CMD_READ, NULL, store, err);
     if (result == 0)
-        result = ash_bucket_open(*store, &opts, &g->bucket, err);
+        result = ash_bucket_new(*store, &opts, &g->bucket, err);
     if (result == 0) {
         char *without_password = ash__gridfs_uri_shown(uri);
         shown = ash__cmd_printable(without_password);

@@ -164,7 +164,7 @@ static int with_lock(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *a
     }
     fcntl(run.pipe[0], F_SETFD, FD_CLOEXEC);
     fcntl(run.pipe[1], F_SETFD, FD_CLOEXEC);
-    result = ash_lock_open(c, &id, &o, &lock, err);
+    result = ash_lock_new(c, &id, &o, &lock, err);
     if (result == 0)
         result = wait_for_lock(&run, lock, shared, err);
     if (result == 0)

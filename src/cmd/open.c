@@ -352,7 +352,7 @@ int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **
         result = ash__cmd_open_store(cmd, how, NULL, store, err);
     if (result != 0)
         return result;
-    result = ash_bucket_open(*store, &opts, bucket, err);
+    result = ash_bucket_new(*store, &opts, bucket, err);
     if (result != 0) {
         ash__cmd_close_store(*store);
         *store = NULL;

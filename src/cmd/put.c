@@ -198,7 +198,7 @@ static int open_target(ash_put *p, ash_store **store, ash_error *err)
         return rc;
     }
     int result = ash__cmd_open_if_any(p->cmd, store, err);
-    return result == 0 && *store != NULL ? ash_bucket_open(*store, &opts, &p->bucket, err) : result;
+    return result == 0 && *store != NULL ? ash_bucket_new(*store, &opts, &p->bucket, err) : result;
 }
 
 /* Can it be read, as far as that is seen without opening it?  Who opens a pipe and closes it takes

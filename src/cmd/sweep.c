@@ -32,7 +32,7 @@ static int count_expired(ash_store *store, const char *db, const char *name, int
     ash_collection *attributes = NULL;
     char *full = ash__sprintf("%s.attributes", name);
     bson_t *due = BCON_NEW("expires", "{", "$lte", BCON_DATE_TIME(ash__clock_wall_ms()), "}");
-    int result = ash_collection_open(store, db, full, &attributes, err);
+    int result = ash_collection_new(store, db, full, &attributes, err);
     if (result == 0)
         result = ash_collection_count(attributes, due, NULL, count, err);
     ash_collection_free(attributes);
@@ -223,7 +223,7 @@ static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char 
     opts.db = db;
     opts.bucket_name = name;
     bson_init(&uploads.list);
-    int result = ash_bucket_open(store, &opts, &bucket, err);
+    int result = ash_bucket_new(store, &opts, &bucket, err);
     if (result == 0)
         result = sweep_open(s, store, bucket, &uploads, err);
     bson_destroy(&uploads.list);

@@ -46,9 +46,9 @@ static int open_collections(ash_lock_collection *c, const ash_lock_options *o, a
     char *sequence = ash__sprintf("%s.lockseq", o->root != NULL ? o->root : "fs");
     int rc = ash_store_capabilities(c->store, &can, err);
     if (rc == 0)
-        rc = ash_collection_open(c->store, c->db, c->name, &c->locks, err);
+        rc = ash_collection_new(c->store, c->db, c->name, &c->locks, err);
     if (rc == 0)
-        rc = ash_collection_open(c->store, c->db, sequence, &c->sequence, err);
+        rc = ash_collection_new(c->store, c->db, sequence, &c->sequence, err);
     ash__free(sequence);
     if (rc == 0)
         c->can_watch = can.watch;

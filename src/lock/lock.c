@@ -33,8 +33,8 @@ static void link_lock(ash_lock *lock)
     ash__mutex_unlock(&c->mutex);
 }
 
-int ash_lock_open(ash_lock_collection *c, const bson_value_t *id, const ash_lock_options *opts,
-                  ash_lock **out, ash_error *err)
+int ash_lock_new(ash_lock_collection *c, const bson_value_t *id, const ash_lock_options *opts,
+                 ash_lock **out, ash_error *err)
 {
     ash_lock_options o;
     ash_lock_settings settings;

@@ -45,7 +45,7 @@ static int take_mark_away(ash_lock_collection *c, const announced *a, ash_error 
 {
     bson_t filter = BSON_INITIALIZER;
     ash_collection *files = NULL;
-    int rc = ash_collection_open(c->store, c->db, a->files, &files, err);
+    int rc = ash_collection_new(c->store, c->db, a->files, &files, err);
     ash__lock_filter_id(&filter, "_id", a->id);
     BSON_APPEND_OID(&filter, "ashlar_intent.mark", &a->mark);
     if (rc == 0 && a->makes) {

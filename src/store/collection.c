@@ -4,8 +4,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-int ash_collection_open(ash_store *store, const char *db, const char *name, ash_collection **out,
-                        ash_error *err)
+int ash_collection_new(ash_store *store, const char *db, const char *name, ash_collection **out,
+                       ash_error *err)
 {
     int result;
 

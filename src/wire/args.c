@@ -283,5 +283,5 @@ int ash__check_namespace(const char *name, uint32_t len_bytes, ash_error *err)
 
 int ash__command_collection(const ash_command *c, ash_collection **out, ash_error *err)
 {
-    return ash_collection_open(c->server->store, c->db, c->coll, out, err);
+    return ash_collection_new(c->server->store, c->db, c->coll, out, err);
 }

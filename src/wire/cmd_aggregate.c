@@ -118,7 +118,7 @@ static int open_aggregate(ash_command *c, const char *coll_name, const bson_t *p
     ash_collection *coll = NULL;
     if (coll_name == NULL)
         return ash_store_aggregate(c->server->store, c->db, pipeline, o, out, err);
-    int rc = ash_collection_open(c->server->store, c->db, coll_name, &coll, err);
+    int rc = ash_collection_new(c->server->store, c->db, coll_name, &coll, err);
     if (rc == 0)
         rc = ash_collection_aggregate(coll, pipeline, o, out, err);
     ash_collection_free(coll);

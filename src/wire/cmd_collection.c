@@ -93,7 +93,7 @@ int ash__run_rename_collection(ash_command *c, ash_error *err)
     if (rc == 0)
         rc = ash__check_system_name(to_db, to_name, err);
     if (rc == 0)
-        rc = ash_collection_open(c->server->store, db, name, &coll, err);
+        rc = ash_collection_new(c->server->store, db, name, &coll, err);
     if (rc == 0)
         rc = ash_collection_rename(coll, to_db, to_name, ash__arg_bool(c, "dropTarget", false),
                                    &c->op, err);

@@ -49,7 +49,7 @@ static int open_chunks(ash_command *c, ash_cursor **out, ash_error *err)
     o.op = c->op;
     o.sort = sort;
     o.download = true;
-    int rc = ash_collection_open(c->server->store, c->db, name, &coll, err);
+    int rc = ash_collection_new(c->server->store, c->db, name, &coll, err);
     if (rc == 0)
         rc = ash_collection_find(coll, &filter_doc, &o, out, err);
     ash_collection_free(coll);
@@ -140,7 +140,7 @@ static int drop_attributes(ash_command *c, const char *bucket, ash_error *err)
     char *name = ash__sprintf("%s.attributes", bucket);
     int rc = is_gone(c, bucket, &gone, err);
     if (rc == 0 && gone)
-        rc = ash_collection_open(c->server->store, c->db, name, &attributes, err);
+        rc = ash_collection_new(c->server->store, c->db, name, &attributes, err);
     if (rc == 0 && gone)
         rc = count_foreign(c, attributes, &foreign, err);
     if (rc == 0 && gone && foreign == 0)

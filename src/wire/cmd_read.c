@@ -146,7 +146,7 @@ int ash__explain_command(ash_command *c, const char *coll_name, ash_doc command,
 {
     bson_t doc, out;
     ash_collection *coll = NULL;
-    int rc = ash_collection_open(c->server->store, c->db, coll_name, &coll, err);
+    int rc = ash_collection_new(c->server->store, c->db, coll_name, &coll, err);
     if (rc != 0)
         return rc;
     ash__doc_to_bson(command, &doc);

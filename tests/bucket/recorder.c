@@ -163,7 +163,7 @@ recorder *recorder_new(fixture *f, ash_bucket **bucket)
     r->prefix = "";
     pthread_mutex_init(&r->mutex, NULL);
     o.chunk_size_bytes = CHUNK;
-    assert_ok(ash_bucket_open(&r->store, &o, bucket, &f->err), &f->err);
+    assert_ok(ash_bucket_new(&r->store, &o, bucket, &f->err), &f->err);
     return r;
 }
 

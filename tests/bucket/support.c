@@ -18,10 +18,10 @@ void support_open(fixture *f)
     /* A database of the test's own, named like its folder. */
     s.default_db = strrchr(f->folder, '/') + 1;
     assert_ok(ash_store_open(uri != NULL ? uri : f->folder, &s, &f->store, &f->err), &f->err);
-    assert_ok(ash_bucket_open(f->store, &o, &f->bucket, &f->err), &f->err);
-    assert_ok(ash_collection_open(f->store, NULL, "fs.files", &f->files, &f->err), &f->err);
-    assert_ok(ash_collection_open(f->store, NULL, "fs.chunks", &f->chunks, &f->err), &f->err);
-    assert_ok(ash_collection_open(f->store, NULL, "fs.attributes", &f->attributes, &f->err),
+    assert_ok(ash_bucket_new(f->store, &o, &f->bucket, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, NULL, "fs.files", &f->files, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, NULL, "fs.chunks", &f->chunks, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, NULL, "fs.attributes", &f->attributes, &f->err),
               &f->err);
 }
 
@@ -68,7 +68,7 @@ ash_bucket *support_open_bucket(fixture *f, int32_t chunk_size_bytes)
     ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
     ash_bucket *b = NULL;
     o.chunk_size_bytes = chunk_size_bytes;
-    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
+    assert_ok(ash_bucket_new(f->store, &o, &b, &f->err), &f->err);
     return b;
 }
 

@@ -247,7 +247,7 @@ static void test_bucket_care__bucket_default_ttl(void **state)
     ash_input in = support_input(&s);
     o.default_ttl_s = 60;
     never.ttl_s = -1;
-    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
+    assert_ok(ash_bucket_new(f->store, &o, &b, &f->err), &f->err);
     assert_ok(ash_bucket_upload_from_stream(b, "short", &in, NULL, NULL, &f->err), &f->err);
     s.at = 0;
     assert_ok(ash_bucket_upload_from_stream(b, "long", &in, &never, NULL, &f->err), &f->err);

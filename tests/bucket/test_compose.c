@@ -22,7 +22,7 @@ typedef struct plan {
 static ash_collection *open_own(fixture *f)
 {
     ash_collection *c = NULL;
-    assert_ok(ash_collection_open(f->store, NULL, "own", &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, NULL, "own", &c, &f->err), &f->err);
     return c;
 }
 
@@ -263,7 +263,7 @@ static void test_bucket_compose__conditions_and_fences(void **state)
         return;
     ash_collection *locks = NULL;
     plan p = make_plan(f, "new", 3);
-    assert_ok(ash_collection_open(f->store, NULL, "fs.locks", &locks, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, NULL, "fs.locks", &locks, &f->err), &f->err);
     support_insert(locks, "{\"_id\":1,\"write_lock\":true,\"writes\":{\"$numberLong\":\"3\"}}");
     assert_ok(transact(&p, try_conditions), &f->err);
     assert_int_equal(p.rc[0], ASH_ELOST);

@@ -122,7 +122,7 @@ static void test_bucket_condition__exactly_one_wins_without_transactions(void **
 static ash_collection *make_lock(fixture *f)
 {
     ash_collection *locks = NULL;
-    assert_ok(ash_collection_open(f->store, NULL, "fs.locks", &locks, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, NULL, "fs.locks", &locks, &f->err), &f->err);
     support_insert(locks, "{\"_id\": 1, \"files_id\": \"x\", \"write_lock\": true, \"writes\": 3}");
     return locks;
 }

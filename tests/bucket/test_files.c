@@ -100,7 +100,7 @@ static void test_bucket_files__delete_of_very_many_chunks(void **state)
     ash_bucket *small = NULL;
     uint8_t *data = support_bytes(CHUNKS, 3);
     o.chunk_size_bytes = 1;
-    assert_ok(ash_bucket_open(f->store, &o, &small, &f->err), &f->err);
+    assert_ok(ash_bucket_new(f->store, &o, &small, &f->err), &f->err);
     for (int32_t i = 0; i < 2; i++) {
         ash_upload *u = NULL;
         bson_value_t id = support_int_id(i);
@@ -193,7 +193,7 @@ static void test_bucket_files__buckets_are_apart(void **state)
     ash_file *file = NULL;
     support_put(f, "f", "abc", 3, NULL);
     o.bucket_name = "other";
-    assert_ok(ash_bucket_open(f->store, &o, &other, &f->err), &f->err);
+    assert_ok(ash_bucket_new(f->store, &o, &other, &f->err), &f->err);
     assert_string_equal(ash_bucket_name(other), "other");
     assert_string_equal(ash_bucket_db(other), ash_store_default_db(f->store));
     assert_int_equal(ash_bucket_chunk_size_bytes(other), 255 * 1024);
@@ -222,10 +222,10 @@ static void test_bucket_files__bucket_options_are_checked(void **state)
     o[4].timeout_ms = -1;
     o[5].default_ttl_s = -1;
     for (int i = 0; i < 6; i++)
-        assert_int_equal(ash_bucket_open(f->store, &o[i], &b, &f->err), ASH_EINVAL);
+        assert_int_equal(ash_bucket_new(f->store, &o[i], &b, &f->err), ASH_EINVAL);
     ash_bucket_options all = ASH_BUCKET_OPTIONS_INIT;
     all.read_concern = all.read_preference = all.write_concern = good;
-    assert_ok(ash_bucket_open(f->store, &all, &b, &f->err), &f->err);
+    assert_ok(ash_bucket_new(f->store, &all, &b, &f->err), &f->err);
     ash_upload *u = NULL;
     assert_ok(ash_bucket_open_upload_stream(b, "durable", NULL, &u, &f->err), &f->err);
     assert_ok(ash_upload_write(u, "x", 1, &f->err), &f->err);

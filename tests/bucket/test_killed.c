@@ -33,7 +33,7 @@ static size_t length_of(int32_t round)
 static ash_collection *open_own(fixture *f)
 {
     ash_collection *c = NULL;
-    assert_ok(ash_collection_open(f->store, NULL, "own", &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, NULL, "own", &c, &f->err), &f->err);
     return c;
 }
 

@@ -67,7 +67,7 @@ static void test_bucket_order__indexes_are_looked_for_before_they_are_created(vo
     ash_bucket *other = NULL;
     put(&s, "f", "abc", NULL);
     assert_ok(ash_bucket_delete_by_name(s.b, "f", NULL, &s.f->err), &s.f->err);
-    assert_ok(ash_bucket_open(ash_bucket_store(s.b), NULL, &other, &s.f->err), &s.f->err);
+    assert_ok(ash_bucket_new(ash_bucket_store(s.b), NULL, &other, &s.f->err), &s.f->err);
     recorder_clear(s.r);
     support_source source = {(const uint8_t *)"x", 1, 0, 0, false};
     ash_input in = support_input(&source);

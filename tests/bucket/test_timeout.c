@@ -111,7 +111,7 @@ static void test_bucket_timeout__of_the_bucket_reaches_every_operation(void **st
     ash_bucket *limited = NULL;
     recorder *r = recorder_new(f, &plain);
     o.timeout_ms = 60000;
-    assert_ok(ash_bucket_open(ash_bucket_store(plain), &o, &limited, &f->err), &f->err);
+    assert_ok(ash_bucket_new(ash_bucket_store(plain), &o, &limited, &f->err), &f->err);
     use_everything(limited, &f->err);
     assert_int_equal(recorder_without_deadline(r), 0);
     use_everything(plain, &f->err);

@@ -307,7 +307,7 @@ static void test_bucket_upload__sizes_out_of_range(void **state)
         o.chunk_size_bytes = sizes[i];
         b.chunk_size_bytes = sizes[i];
         assert_int_equal(support_put_with(f, NULL, "f", "x", 1, &o), ASH_EINVAL);
-        assert_int_equal(ash_bucket_open(f->store, &b, &bucket, &f->err), ASH_EINVAL);
+        assert_int_equal(ash_bucket_new(f->store, &b, &bucket, &f->err), ASH_EINVAL);
         assert_null(bucket);
     }
 }
@@ -320,13 +320,13 @@ static void test_bucket_upload__legacy_md5_only_when_asked(void **state)
     ash_input in = support_input(&s);
     ash_bucket *b = NULL;
     o.legacy_md5 = true;
-    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
+    assert_ok(ash_bucket_new(f->store, &o, &b, &f->err), &f->err);
     assert_ok(ash_bucket_upload_from_stream(b, "md5", &in, NULL, NULL, &f->err), &f->err);
     ash_bucket_free(b);
     assert_int_equal(support_count(f->files, "{\"md5\": \"900150983cd24fb0d6963f7d28e17f72\"}"), 1);
     o.disable_md5 = true;
     s.at = 0;
-    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
+    assert_ok(ash_bucket_new(f->store, &o, &b, &f->err), &f->err);
     assert_ok(ash_bucket_upload_from_stream(b, "none", &in, NULL, NULL, &f->err), &f->err);
     ash_bucket_free(b);
     assert_int_equal(support_count(f->files, "{\"md5\": {\"$exists\": false}}"), 1);

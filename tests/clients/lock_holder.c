@@ -41,7 +41,7 @@ static int obtain(struct holder *h, bool write, double seconds)
     ash_lock_free(h->lock);
     h->lock = NULL;
     o.time_out_s = seconds;
-    int rc = ash_lock_open(h->locks, &h->id, &o, &h->lock, &h->err);
+    int rc = ash_lock_new(h->locks, &h->id, &o, &h->lock, &h->err);
     if (rc != 0)
         return rc;
     return write ? ash_lock_obtain_write(h->lock, &h->err) : ash_lock_obtain_read(h->lock, &h->err);
@@ -128,7 +128,7 @@ static int open_all(struct holder *h, int argc, char **argv)
     o.polling_interval_s = argc > 5 ? strtod(argv[5], NULL) : 0;
     int rc = ash_store_open(argv[1], NULL, &h->store, &h->err);
     if (rc == 0)
-        rc = ash_bucket_open(h->store, NULL, &h->bucket, &h->err);
+        rc = ash_bucket_new(h->store, NULL, &h->bucket, &h->err);
     if (rc == 0)
         rc = ash_lock_collection_open(h->store, &o, &h->locks, &h->err);
     return rc;

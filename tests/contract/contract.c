@@ -36,7 +36,7 @@ int contract_setup(void **state)
     }
     snprintf(t->db, sizeof t->db, "contract_%d_%d", (int)getpid(), number++);
     if (ash_store_open(uri, NULL, &t->store, &t->err) != 0 ||
-        ash_collection_open(t->store, t->db, "things", &t->c, &t->err) != 0 ||
+        ash_collection_new(t->store, t->db, "things", &t->c, &t->err) != 0 ||
         ask_capabilities(t) != 0) {
         print_error("cannot open %s: %s\n", uri, t->err.text);
         return -1;
@@ -87,7 +87,7 @@ static const char *keep_text(char *text)
 ash_collection *open_collection(contract *t, const char *name)
 {
     ash_collection *c = NULL;
-    assert_ok(ash_collection_open(t->store, t->db, name, &c, &t->err), &t->err);
+    assert_ok(ash_collection_new(t->store, t->db, name, &c, &t->err), &t->err);
     return c;
 }
 

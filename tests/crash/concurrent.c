@@ -225,8 +225,8 @@ static bool bustle_about(bustle *b, int seconds)
     char *path = ash__path_join(folder, "store");
     b->store = steps_open_store(path, false, &err);
     bool good = b->store != NULL && steps_prepare(b->store, &err) == 0 &&
-                ash_bucket_open(b->store, NULL, &b->bucket, &err) == 0 &&
-                ash_collection_open(b->store, NULL, "docs", &b->docs, &err) == 0;
+                ash_bucket_new(b->store, NULL, &b->bucket, &err) == 0 &&
+                ash_collection_new(b->store, NULL, "docs", &b->docs, &err) == 0;
     if (good)
         run(b, seconds);
     good = good && steps_check(b->store, &err) && atomic_load(&b->failures) == 0;

@@ -34,7 +34,7 @@ int steps_prepare(ash_store *store, ash_error *err)
     ash_collection *docs = NULL;
     bson_t *specs = bson_new_from_json(
         (const uint8_t *)"{\"0\": {\"key\": {\"n\": 1}, \"name\": \"n_1\"}}", -1, NULL);
-    int result = ash_collection_open(store, NULL, "docs", &docs, err);
+    int result = ash_collection_new(store, NULL, "docs", &docs, err);
     if (result == 0)
         result = ash_collection_create_indexes(docs, specs, NULL, NULL, err);
     bson_destroy(specs);
@@ -48,17 +48,17 @@ int worker_open(worker *w, ash_store *store, uint32_t thread, ash_error *err)
     ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
     *w = (worker){.store = store};
     snprintf(name, sizeof name, "own%u", (unsigned)thread);
-    int result = ash_bucket_open(store, NULL, &w->shared, err);
+    int result = ash_bucket_new(store, NULL, &w->shared, err);
     opts.bucket_name = name;
     opts.chunk_size_bytes = 20000;
     if (result == 0)
-        result = ash_bucket_open(store, &opts, &w->own, err);
+        result = ash_bucket_new(store, &opts, &w->own, err);
     if (result == 0)
-        result = ash_collection_open(store, NULL, "docs", &w->docs, err);
+        result = ash_collection_new(store, NULL, "docs", &w->docs, err);
     if (result == 0)
-        result = ash_collection_open(store, NULL, "fs.files", &w->files, err);
+        result = ash_collection_new(store, NULL, "fs.files", &w->files, err);
     if (result == 0)
-        result = ash_collection_open(store, NULL, "fs.chunks", &w->chunks, err);
+        result = ash_collection_new(store, NULL, "fs.chunks", &w->chunks, err);
     if (result != 0)
         worker_close(w);
     return result;

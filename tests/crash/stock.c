@@ -139,11 +139,11 @@ int shop_open(shop *s, const char *folder, bool served, stock *of, stock_view *v
     opts.chunk_size_bytes = 3000;
     int result = open_store(folder, served, &s->store, err);
     if (result == 0)
-        result = ash_collection_open(s->store, NULL, "docs", &s->goods[STOCK_DOC], err);
+        result = ash_collection_new(s->store, NULL, "docs", &s->goods[STOCK_DOC], err);
     if (result == 0)
-        result = ash_collection_open(s->store, "other", "notes", &s->goods[STOCK_NOTE], err);
+        result = ash_collection_new(s->store, "other", "notes", &s->goods[STOCK_NOTE], err);
     if (result == 0)
-        result = ash_bucket_open(s->store, &opts, &s->bucket, err);
+        result = ash_bucket_new(s->store, &opts, &s->bucket, err);
     if (result != 0)
         shop_close(s);
     return result;

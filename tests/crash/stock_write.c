@@ -327,7 +327,7 @@ static int leave_room(shop *s, ash_error *err)
 {
     uint8_t bytes[3000] = {0};
     ash_collection *gone = NULL;
-    int result = ash_collection_open(s->store, NULL, "gone.chunks", &gone, err);
+    int result = ash_collection_new(s->store, NULL, "gone.chunks", &gone, err);
     for (int i = 0; result == 0 && i < 330; i++) {
         bson_t doc = BSON_INITIALIZER;
         BSON_APPEND_INT32(&doc, "_id", i);

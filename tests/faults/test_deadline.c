@@ -41,7 +41,7 @@ static int setup(void **state)
     assert_ok(ash_store_open(s->folder, NULL, &s->store, &s->err), &s->err);
     s->faulty = faulty_store_new(s->store);
     o.chunk_size_bytes = 8000;
-    assert_ok(ash_bucket_open(s->store, &o, &s->plain, &s->err), &s->err);
+    assert_ok(ash_bucket_new(s->store, &o, &s->plain, &s->err), &s->err);
     *state = s;
     return 0;
 }
@@ -286,7 +286,7 @@ static int op_sum(subject *s)
 static int forget_sums(subject *s)
 {
     ash_collection *c = NULL;
-    assert_ok(ash_collection_open(s->store, NULL, "fs.attributes", &c, &s->err), &s->err);
+    assert_ok(ash_collection_new(s->store, NULL, "fs.attributes", &c, &s->err), &s->err);
     assert_ok(ash_collection_drop(c, NULL, &s->err), &s->err);
     ash_collection_free(c);
     return 0;
@@ -318,7 +318,7 @@ static int op_expire(subject *s)
 static int orphans(subject *s)
 {
     ash_collection *c = NULL;
-    assert_ok(ash_collection_open(s->store, NULL, "fs.files", &c, &s->err), &s->err);
+    assert_ok(ash_collection_new(s->store, NULL, "fs.files", &c, &s->err), &s->err);
     assert_ok(ash_collection_remove(c, NULL, NULL, NULL, &s->err), &s->err);
     ash_collection_free(c);
     return 0;
@@ -381,7 +381,7 @@ static void put_file(subject *s)
               &s->err);
     o.chunk_size_bytes = 8000;
     o.timeout_ms = TIMEOUT_MS;
-    assert_ok(ash_bucket_open(s->faulty, &o, &s->limited, &s->err), &s->err);
+    assert_ok(ash_bucket_new(s->faulty, &o, &s->limited, &s->err), &s->err);
 }
 
 static void release(subject *s)

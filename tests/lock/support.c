@@ -26,7 +26,7 @@ int fixture_setup(void **state)
     f->opts.db = f->db;
     f->opts.polling_interval_s = 0.1;
     f->c = fixture_reopen(f, &f->opts);
-    assert_ok(ash_collection_open(f->store, f->db, "fs.locks", &f->docs, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, f->db, "fs.locks", &f->docs, &f->err), &f->err);
     *state = f;
     return 0;
 }
@@ -65,7 +65,7 @@ ash_lock *open_lock(fixture *f, ash_lock_collection *c, const char *id,
 {
     ash_lock *lock = NULL;
     bson_value_t v = text_id(id);
-    assert_ok(ash_lock_open(c, &v, opts, &lock, &f->err), &f->err);
+    assert_ok(ash_lock_new(c, &v, opts, &lock, &f->err), &f->err);
     return lock;
 }
 

@@ -33,7 +33,7 @@ static ash_bucket *open_bucket(fixture *f)
     ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
     ash_bucket *b = NULL;
     o.db = f->db;
-    assert_ok(ash_bucket_open(f->store, &o, &b, &f->err), &f->err);
+    assert_ok(ash_bucket_new(f->store, &o, &b, &f->err), &f->err);
     return b;
 }
 

@@ -95,11 +95,11 @@ static void test_lock_grants__misuse_is_refused(void **state)
     assert_true(ash_lock_is_held(a));
     ash_lock_free(a);
     bson_value_t array = {.value_type = BSON_TYPE_ARRAY};
-    assert_int_equal(ash_lock_open(f->c, &array, NULL, &a, &f->err), ASH_EINVAL);
+    assert_int_equal(ash_lock_new(f->c, &array, NULL, &a, &f->err), ASH_EINVAL);
     ash_lock_options o = ASH_LOCK_OPTIONS_INIT;
     o.time_out_s = -1;
     bson_value_t id = text_id("x");
-    assert_int_equal(ash_lock_open(f->c, &id, &o, &a, &f->err), ASH_EINVAL);
+    assert_int_equal(ash_lock_new(f->c, &id, &o, &a, &f->err), ASH_EINVAL);
 }
 
 static void test_lock_grants__meta_is_kept_while_held(void **state)
@@ -203,8 +203,8 @@ static void test_lock_grants__ids_of_all_types(void **state)
     bson_iter_init(&at, ids);
     while (bson_iter_next(&at)) {
         ash_lock *a, *b;
-        assert_ok(ash_lock_open(f->c, bson_iter_value(&at), NULL, &a, &f->err), &f->err);
-        assert_ok(ash_lock_open(f->c, bson_iter_value(&at), NULL, &b, &f->err), &f->err);
+        assert_ok(ash_lock_new(f->c, bson_iter_value(&at), NULL, &a, &f->err), &f->err);
+        assert_ok(ash_lock_new(f->c, bson_iter_value(&at), NULL, &b, &f->err), &f->err);
         assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
         assert_int_equal(ash_lock_obtain_write(b, &f->err), ASH_ELOCKED);
         ash_lock_free(a);

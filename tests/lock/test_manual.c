@@ -47,7 +47,7 @@ static void test_lock_manual__root_names_the_collection(void **state)
     assert_ok(ash_lock_obtain_write(a, &f->err), &f->err);
     assert_ok(ash_lock_obtain_write(other, &f->err), &f->err); /* another root: another lock */
     bson_t all = BSON_INITIALIZER;
-    assert_ok(ash_collection_open(f->store, f->db, "photos.locks", &docs, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, f->db, "photos.locks", &docs, &f->err), &f->err);
     assert_ok(ash_collection_count(docs, &all, NULL, &count, &f->err), &f->err);
     assert_int_equal(count, 1);
     ash_collection_free(docs);
@@ -123,7 +123,7 @@ static void test_lock_manual__a_locks_options_override_its_collections(void **st
     ash_lock *bad = NULL;
     bson_value_t id = text_id("x");
     own.root = "other";
-    assert_int_equal(ash_lock_open(c, &id, &own, &bad, &f->err), ASH_EINVAL);
+    assert_int_equal(ash_lock_new(c, &id, &own, &bad, &f->err), ASH_EINVAL);
     ash_lock_free(like);
     ash_lock_free(unlike);
     ash_lock_collection_close(c);

@@ -150,7 +150,7 @@ static void *run_member(void *arg)
     ash_lock *lock = NULL;
     bson_value_t id = text_id("x");
     o.time_out_s = 60;
-    if (ash_lock_open(c->f->c, &id, &o, &lock, &err) != 0)
+    if (ash_lock_new(c->f->c, &id, &o, &lock, &err) != 0)
         return NULL;
     while (!c->over) {
         int rc = m->write ? ash_lock_obtain_write(lock, &err) : ash_lock_obtain_read(lock, &err);

@@ -36,7 +36,7 @@ static ash_bucket *open_bucket(fixture *f, ash_store *store)
     ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
     ash_bucket *b = NULL;
     o.db = f->db;
-    assert_ok(ash_bucket_open(store, &o, &b, &f->err), &f->err);
+    assert_ok(ash_bucket_new(store, &o, &b, &f->err), &f->err);
     return b;
 }
 
@@ -132,7 +132,7 @@ static int64_t count(fixture *f, const char *collection, const char *query)
     bson_t filter;
     int64_t n = 0;
     assert_true(bson_init_from_json(&filter, query, -1, NULL));
-    assert_ok(ash_collection_open(f->store, f->db, collection, &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, f->db, collection, &c, &f->err), &f->err);
     assert_ok(ash_collection_count(c, &filter, NULL, &n, &f->err), &f->err);
     ash_collection_free(c);
     bson_destroy(&filter);
@@ -294,7 +294,7 @@ static void test_lock_window__sweep_takes_what_the_dead_left(void **state)
     ash_collection *files = NULL;
     bson_t doc;
     assert_ok(put(f, b, "content", NULL), &f->err);
-    assert_ok(ash_collection_open(f->store, f->db, "fs.files", &files, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, f->db, "fs.files", &files, &f->err), &f->err);
     assert_true(bson_init_from_json(
         &doc,
         "{\"_id\": 1, \"length\": 0, \"chunkSize\": 5, \"uploadDate\": {\"$date\": "

@@ -201,11 +201,11 @@ static int open_all(struct worker *w, const char *uri, ash_error *err)
     id.value.v_int32 = 1;
     int rc = ash_store_open(uri, NULL, &w->store, err);
     if (rc == 0)
-        rc = ash_bucket_open(w->store, NULL, &w->bucket, err);
+        rc = ash_bucket_new(w->store, NULL, &w->bucket, err);
     if (rc == 0)
         rc = ash_lock_collection_open(w->store, &o, &w->locks, err);
     if (rc == 0)
-        rc = ash_lock_open(w->locks, &id, NULL, &w->lock, err);
+        rc = ash_lock_new(w->locks, &id, NULL, &w->lock, err);
     return rc;
 }
 

@@ -24,7 +24,7 @@ static _Noreturn void die(const char *what, const ash_error *err)
 static ash_collection *rows(ash_store *store, ash_error *err)
 {
     ash_collection *c = NULL;
-    return ash_collection_open(store, NULL, "rows", &c, err) == 0 ? c : NULL;
+    return ash_collection_new(store, NULL, "rows", &c, err) == 0 ? c : NULL;
 }
 
 static bool insert_rows(ash_collection *c, int64_t from, ash_error *err)

@@ -21,7 +21,7 @@ static bool fail(parcels *p, const char *what, int64_t number)
 bool parcels_open(parcels *p, ash_store *store)
 {
     memset(p, 0, sizeof *p);
-    return ash_collection_open(store, NULL, "parcels", &p->c, &p->err) == 0;
+    return ash_collection_new(store, NULL, "parcels", &p->c, &p->err) == 0;
 }
 
 bool parcels_prepare(parcels *p)

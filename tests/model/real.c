@@ -25,7 +25,7 @@ bool real_open(real *r, const char *folder, const ash_store_options *opts)
         return false;
     }
     for (int i = 0; i < COPIES; i++) {
-        if (ash_collection_open(r->store, NULL, names[i], &r->copies[i], &err) != 0)
+        if (ash_collection_new(r->store, NULL, names[i], &r->copies[i], &err) != 0)
             return false;
     }
     return true;

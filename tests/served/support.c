@@ -23,7 +23,7 @@ void served_start(served *s)
 void served_open(served *s)
 {
     assert_ok(ash_store_open(s->folder, NULL, &s->store, &s->err), &s->err);
-    assert_ok(ash_collection_open(s->store, NULL, "things", &s->own, &s->err), &s->err);
+    assert_ok(ash_collection_new(s->store, NULL, "things", &s->own, &s->err), &s->err);
 }
 
 static void start(served *s, bool standalone)
@@ -39,7 +39,7 @@ static void start(served *s, bool standalone)
     served_start(s);
     snprintf(s->uri, sizeof s->uri, "mongodb://%s/?directConnection=true", s->listen);
     assert_ok(ash_store_open(s->uri, NULL, &s->client, &s->err), &s->err);
-    assert_ok(ash_collection_open(s->client, NULL, "things", &s->c, &s->err), &s->err);
+    assert_ok(ash_collection_new(s->client, NULL, "things", &s->c, &s->err), &s->err);
 }
 
 int served_setup(void **state)

@@ -128,7 +128,7 @@ static void test_served_transact__clients_in_each_others_way(void **state)
     for (int i = 0; i < ADDERS; i++) {
         adders[i] = (adder){.s = s, .err = ASH_ERROR_INIT};
         assert_ok(ash_store_open(s->uri, NULL, &adders[i].store, &s->err), &s->err);
-        assert_ok(ash_collection_open(adders[i].store, NULL, "things", &adders[i].c, &s->err),
+        assert_ok(ash_collection_new(adders[i].store, NULL, "things", &adders[i].c, &s->err),
                   &s->err);
         assert_int_equal(pthread_create(&adders[i].thread, NULL, keep_adding, &adders[i]), 0);
     }
@@ -301,7 +301,7 @@ static void test_served_transact__a_client_that_dies(void **state)
         ash_store *store = NULL;
         ash_collection *c = NULL;
         if (ash_store_open(s->uri, NULL, &store, NULL) == 0 &&
-            ash_collection_open(store, NULL, "things", &c, NULL) == 0)
+            ash_collection_new(store, NULL, "things", &c, NULL) == 0)
             ash_store_transact(store, die, c, NULL, NULL);
         _exit(8);
     }
@@ -366,11 +366,11 @@ static void test_served_transact__a_crowd_at_the_lock(void **state)
     bson_value_t id = {.value_type = BSON_TYPE_INT32, .value.v_int32 = 1};
     crowd others = {.over = false};
     pthread_t thread;
-    assert_ok(ash_bucket_open(s->client, NULL, &b, &s->err), &s->err);
+    assert_ok(ash_bucket_new(s->client, NULL, &b, &s->err), &s->err);
     assert_ok(ash_lock_collection_open(s->client, &o, &locks, &s->err), &s->err);
-    assert_ok(ash_lock_open(locks, &id, &o, &lock, &s->err), &s->err);
+    assert_ok(ash_lock_new(locks, &id, &o, &lock, &s->err), &s->err);
     assert_ok(ash_lock_obtain_write(lock, &s->err), &s->err);
-    assert_ok(ash_collection_open(s->store, NULL, "fs.locks", &others.locks, &s->err), &s->err);
+    assert_ok(ash_collection_new(s->store, NULL, "fs.locks", &others.locks, &s->err), &s->err);
     assert_int_equal(pthread_create(&thread, NULL, come_and_go, &others), 0);
     assert_ok(put_under(b, lock, &s->err), &s->err);
     atomic_store(&others.over, true);

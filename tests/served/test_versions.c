@@ -46,7 +46,7 @@ static int setup(void **state)
     assert_non_null(mkdtemp(s->folder));
     assert_ok(ash_store_open(s->folder, NULL, &s->store, &s->err), &s->err);
     o.chunk_size_bytes = CHUNK;
-    assert_ok(ash_bucket_open(s->store, &o, &s->bucket, &s->err), &s->err);
+    assert_ok(ash_bucket_new(s->store, &o, &s->bucket, &s->err), &s->err);
     server.listen = &listen;
     server.listen_count = 1;
     assert_ok(ash__server_start(s->store, &server, &s->server, &s->err), &s->err);
@@ -222,7 +222,7 @@ static void test_served_versions__drivers_beside_altering_through_the_server(voi
     ash_bucket_options o = ASH_BUCKET_OPTIONS_INIT;
     o.chunk_size_bytes = CHUNK;
     assert_ok(ash_store_open(s->uri, NULL, &client, &s->err), &s->err);
-    assert_ok(ash_bucket_open(client, &o, &s->bucket, &s->err), &s->err);
+    assert_ok(ash_bucket_new(client, &o, &s->bucket, &s->err), &s->err);
     change_beside_drivers(s, alter, ROUNDS / 5, d);
     for (int i = 0; i < DRIVERS; i++)
         assert_int_equal(d[i].not_there, 0);
@@ -361,8 +361,8 @@ static void test_served_versions__not_what_it_changed_itself(void **state)
     put(s, 0);
     assert_int_equal(see_file(&old), length_of(0));
     assert_ok(ash_store_open(s->uri, NULL, &store, &s->err), &s->err);
-    assert_ok(ash_collection_open(store, NULL, "fs.files", &files, &s->err), &s->err);
-    assert_ok(ash_collection_open(store, NULL, "fs.chunks", &chunks, &s->err), &s->err);
+    assert_ok(ash_collection_new(store, NULL, "fs.files", &files, &s->err), &s->err);
+    assert_ok(ash_collection_new(store, NULL, "fs.chunks", &chunks, &s->err), &s->err);
     assert_ok(ash_collection_find_one(files, NULL, NULL, &found, &s->err), &s->err);
     bson_destroy(&found);
     assert_ok(ash_store_transact(store, remove_chunks, chunks, NULL, &s->err), &s->err);

@@ -80,7 +80,7 @@ static bool create_collection(runner *r, const char *id, ash_doc spec)
         return spec_fail(r, "collection entity without database or collectionName");
     entity *e = add(r, id, ENTITY_COLLECTION);
     e->db = ash__strdup(db->db);
-    if (ash_collection_open(r->store, db->db, name, &e->collection, &err) != 0)
+    if (ash_collection_new(r->store, db->db, name, &e->collection, &err) != 0)
         return spec_fail(r, "collection entity: %s", err.text);
     return true;
 }
@@ -118,7 +118,7 @@ static bool create_bucket(runner *r, const char *id, ash_doc spec)
     o.write_concern = concern(options, "writeConcern", &write);
     entity *e = add(r, id, ENTITY_BUCKET);
     e->db = ash__strdup(db->db);
-    if (ash_bucket_open(r->store, &o, &e->bucket, &err) != 0)
+    if (ash_bucket_new(r->store, &o, &e->bucket, &err) != 0)
         return spec_fail(r, "bucket entity: %s", err.text);
     return true;
 }

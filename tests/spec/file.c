@@ -25,7 +25,7 @@ static ash_collection *open_named(runner *r, ash_doc spec)
     const char *name = spec_text(spec, "collectionName");
     if (db == NULL || name == NULL)
         spec_fail(r, "collection without databaseName or collectionName");
-    else if (ash_collection_open(r->store, db, name, &c, &err) != 0)
+    else if (ash_collection_new(r->store, db, name, &c, &err) != 0)
         spec_fail(r, "%s", err.text);
     return c;
 }

@@ -14,7 +14,7 @@ static void on_collection(runner *r, entity *e, ash_doc args, outcome *out, bool
         ash__fail(&out->err, ASH_EINVAL, "operation without a collection");
         return;
     }
-    if (ash_collection_open(r->store, e->db, name, &c, &out->err) != 0)
+    if (ash_collection_new(r->store, e->db, name, &c, &out->err) != 0)
         return;
     if (create)
         ash_collection_create(c, NULL, NULL, &out->err);
@@ -89,7 +89,7 @@ static bool index_exists(runner *r, const char *db, const char *name, const char
     ash_collection *c = NULL;
     bool ok = true;
     *out = false;
-    if (ash_collection_open(r->store, db, name, &c, &err) != 0)
+    if (ash_collection_new(r->store, db, name, &c, &err) != 0)
         return spec_fail(r, "%s", err.text);
     int rc = ash_collection_list_indexes(c, NULL, &cursor, &err);
     if (rc == 0)

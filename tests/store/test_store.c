@@ -126,7 +126,7 @@ static void test_store_store__write_result_tells_which_document_failed(void **st
                                 "keyValue", "{", "_id", BCON_INT32(7), "}", "}");
     (void)state;
     ash_write_result_init(&result);
-    assert_ok(ash_collection_open(&p.base, NULL, "c", &c, &err), &err);
+    assert_ok(ash_collection_new(&p.base, NULL, "c", &c, &err), &err);
     assert_string_equal(ash_collection_db(c), "test");
     assert_int_equal(ash_collection_insert(c, docs, 2, NULL, &result, &err), ASH_EEXISTS);
     assert_int_equal(result.inserted, 1);
@@ -152,7 +152,7 @@ static void test_store_store__a_read_only_store_refuses_writes(void **state)
     bson_t *out_stage = BCON_NEW("0", "{", "$out", "x", "}");
     (void)state;
     p.base.read_only = true;
-    assert_ok(ash_collection_open(&p.base, NULL, "c", &c, &err), &err);
+    assert_ok(ash_collection_new(&p.base, NULL, "c", &c, &err), &err);
     assert_int_equal(ash_collection_insert(c, &doc, 1, NULL, NULL, &err), ASH_EREADONLY);
     assert_int_equal(ash_collection_drop(c, NULL, &err), ASH_EREADONLY);
     assert_int_equal(ash_collection_aggregate(c, out_stage, NULL, &cursor, &err), ASH_EREADONLY);
@@ -172,7 +172,7 @@ static void test_store_store__deadline_and_cancel_stop_before_the_backend(void *
     ash_find_options opts = ASH_FIND_OPTIONS_INIT;
     volatile int cancel = 1;
     (void)state;
-    assert_ok(ash_collection_open(&p.base, NULL, "c", &c, &err), &err);
+    assert_ok(ash_collection_new(&p.base, NULL, "c", &c, &err), &err);
     opts.op.deadline_ms = ash__clock_ms();
     assert_int_equal(ash_collection_find(c, NULL, &opts, &cursor, &err), ASH_ETIMEOUT);
     opts.op.deadline_ms = ash_deadline(60000);
@@ -193,7 +193,7 @@ static void test_store_store__find_one_says_when_nothing_matches(void **state)
     ash_error err = ASH_ERROR_INIT;
     bson_t out;
     (void)state;
-    assert_ok(ash_collection_open(&p.base, NULL, "c", &c, &err), &err);
+    assert_ok(ash_collection_new(&p.base, NULL, "c", &c, &err), &err);
     assert_int_equal(ash_collection_find_one(c, NULL, NULL, &out, &err), ASH_ENOTFOUND);
     assert_int_equal(p.find.limit, 1);
     ash_collection_free(c);

@@ -38,7 +38,7 @@ static void reached_start(reached *r, bool by_socket)
     }
     snprintf(uri, sizeof uri, "mongodb://127.0.0.1:%d/", r->x.port);
     assert_ok(ash_store_open(by_socket ? found : uri, NULL, &r->store, &r->err), &r->err);
-    assert_ok(ash_collection_open(r->store, NULL, "fs.chunks", &r->c, &r->err), &r->err);
+    assert_ok(ash_collection_new(r->store, NULL, "fs.chunks", &r->c, &r->err), &r->err);
     free(found);
 }
 

@@ -81,7 +81,7 @@ int ash__salvaging_make(ash_salvaging *w, const ash_salvage_coll *c, ash_collect
     w->report->collections++;
     if (w->to == NULL)
         return 0;
-    int result = ash_collection_open(w->to, c->db, c->name, out, err);
+    int result = ash_collection_new(w->to, c->db, c->name, out, err);
     if (result == 0)
         result = ash_collection_create(*out, c->options, NULL, err);
     if (result == 0)

@@ -10,7 +10,7 @@
 void fixture_open(fixture *f)
 {
     assert_ok(ash_store_open(f->folder, &f->opts, &f->store, &f->err), &f->err);
-    assert_ok(ash_collection_open(f->store, "test", "things", &f->c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "things", &f->c, &f->err), &f->err);
 }
 
 void fixture_close(fixture *f)

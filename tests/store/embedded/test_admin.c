@@ -187,7 +187,7 @@ static void test_embedded_admin__databases(void **state)
     bson_t out;
     ash_collection *other = NULL;
     fill(f, 500);
-    assert_ok(ash_collection_open(f->store, "zoo", "animals", &other, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "zoo", "animals", &other, &f->err), &f->err);
     assert_ok(fixture_insert(f, other, "{\"_id\":1}"), &f->err);
     assert_ok(ash_store_list_databases(f->store, NULL, &out, &f->err), &f->err);
     char *json = bson_as_relaxed_extended_json(&out, NULL);

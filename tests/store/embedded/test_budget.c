@@ -146,7 +146,7 @@ static void test_embedded_budget__a_validator(void **state)
     bson_t *options = fixture_json("{\"validator\":{\"$expr\":{\"$gt\":[" NESTED ",0]}}}");
     bson_t *doc = fixture_json("{\"_id\":1}");
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    assert_ok(ash_collection_open(f->store, "test", "checked", &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "checked", &c, &f->err), &f->err);
     assert_ok(ash_collection_create(c, options, NULL, &f->err), &f->err);
     int64_t started = ash__clock_ms();
     o.op.deadline_ms = ash_deadline(LIMIT_MS);

@@ -13,7 +13,7 @@ static ash_collection *open_chunks(fixture *f, const char *name, const char *ind
 {
     ash_collection *c = NULL;
     bson_t *specs = fixture_json(index);
-    assert_ok(ash_collection_open(f->store, "test", name, &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", name, &c, &f->err), &f->err);
     assert_ok(ash_collection_create_indexes(c, specs, NULL, NULL, &f->err), &f->err);
     bson_destroy(specs);
     return c;

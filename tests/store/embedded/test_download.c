@@ -13,7 +13,7 @@ static ash_collection *chunks_of(fixture *f)
     ash_collection *c = NULL;
     bson_t *specs = fixture_json(
         "[{\"key\":{\"files_id\":1,\"n\":1},\"name\":\"files_id_1_n_1\",\"unique\":true}]");
-    assert_ok(ash_collection_open(f->store, "test", "fs.chunks", &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.chunks", &c, &f->err), &f->err);
     assert_ok(ash_collection_create_indexes(c, specs, NULL, NULL, &f->err), &f->err);
     bson_destroy(specs);
     return c;

@@ -19,8 +19,8 @@ static void fill(fixture *f)
     ash_collection *files, *chunks;
     bson_t *specs = fixture_json("{\"0\":{\"key\":{\"files_id\":1,\"n\":1},\"name\":"
                                  "\"files_id_1_n_1\",\"unique\":true}}");
-    assert_ok(ash_collection_open(f->store, "test", "fs.files", &files, &f->err), &f->err);
-    assert_ok(ash_collection_open(f->store, "test", "fs.chunks", &chunks, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.files", &files, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.chunks", &chunks, &f->err), &f->err);
     assert_ok(ash_collection_create_indexes(chunks, specs, NULL, NULL, &f->err), &f->err);
     for (int i = 0; i < CHUNKS + 2; i++) {
         bool second = i >= CHUNKS;
@@ -40,7 +40,7 @@ static void remove_file(fixture *f, int id)
 {
     ash_collection *files;
     bson_t *filter = BCON_NEW("_id", BCON_INT32(id));
-    assert_ok(ash_collection_open(f->store, "test", "fs.files", &files, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.files", &files, &f->err), &f->err);
     assert_ok(ash_collection_remove(files, filter, NULL, NULL, &f->err), &f->err);
     ash_collection_free(files);
     bson_destroy(filter);

@@ -12,7 +12,7 @@ static int put_chunks(ash_store *store, int file, int from, int to)
 {
     ash_collection *c = NULL;
     ash_error err = ASH_ERROR_INIT;
-    int rc = ash_collection_open(store, "test", "fs.chunks", &c, &err);
+    int rc = ash_collection_new(store, "test", "fs.chunks", &c, &err);
     for (int n = from; rc == 0 && n < to; n++) {
         bson_t *b = fixture_chunk(file, n, 0, chunk_bytes);
         rc = ash_collection_insert_one(c, b, NULL, &err);
@@ -44,7 +44,7 @@ static int put_files_document(fixture *f, int file, int chunks)
 {
     ash_collection *c = NULL;
     bson_t b = BSON_INITIALIZER;
-    assert_ok(ash_collection_open(f->store, "test", "fs.files", &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.files", &c, &f->err), &f->err);
     bson_append_int32(&b, "_id", -1, file);
     bson_append_int64(&b, "length", -1, (int64_t)chunks * (int64_t)chunk_bytes - 5);
     bson_append_int32(&b, "chunkSize", -1, (int32_t)chunk_bytes);

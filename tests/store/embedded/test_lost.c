@@ -75,7 +75,7 @@ static void test_embedded_lost__a_file_is_told_why_its_chunks_are_gone(void **st
     bson_t *doc = BCON_NEW("_id", BCON_INT32(3), "length", BCON_INT64(DOCS * BYTES), "chunkSize",
                            BCON_INT32(BYTES));
     applied.op.durability = ASH_DURABILITY_INTERVAL;
-    assert_ok(ash_collection_open(f->store, "test", "fs.chunks", &f->c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.chunks", &f->c, &f->err), &f->err);
     assert_ok(insert_chunks_with(f, 3, applied, &r), &f->err);
     ash_write_result_release(&r);
     ash_collection_free(f->c);
@@ -83,7 +83,7 @@ static void test_embedded_lost__a_file_is_told_why_its_chunks_are_gone(void **st
     fill_disk();
     assert_int_equal(ash_store_flush(f->store, NULL, &f->err), ASH_ENOSPC);
     ash__io_set(NULL);
-    assert_ok(ash_collection_open(f->store, "test", "fs.files", &files, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.files", &files, &f->err), &f->err);
     assert_int_equal(ash_collection_insert_one(files, doc, NULL, &f->err), ASH_ENOSPC);
     assert_non_null(strstr(f->err.text, "lost chunks when a commit failed"));
     ash_collection_free(files);
@@ -216,7 +216,7 @@ static void *insert_large(void *arg)
     ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
     ash_error ignored = ASH_ERROR_INIT;
     opts.op.durability = ASH_DURABILITY_INTERVAL;
-    assert_ok(ash_collection_open(f->store, "test", "others", &c, &ignored), &ignored);
+    assert_ok(ash_collection_new(f->store, "test", "others", &c, &ignored), &ignored);
     for (int i = 0; !atomic_load(&stop); i++) {
         bson_t *doc = fixture_chunk(i, 0, 1, BYTES);
         ash_collection_insert_one(c, doc, &opts, &ignored);
@@ -296,7 +296,7 @@ static bool write_out(fixture *f)
     bson_destroy(stages);
     if (rc != 0)
         return false;
-    assert_ok(ash_collection_open(f->store, "test", "copy", &copy, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "copy", &copy, &f->err), &f->err);
     assert_int_equal(fixture_count(f, copy, "{}"), MANY);
     ash_collection_free(copy);
     return true;

@@ -17,7 +17,7 @@ static void refuse_collection(fixture *f, const char *db, const char *name)
 {
     ash_collection *c;
     bson_t *doc = fixture_json("{\"_id\":1}");
-    assert_ok(ash_collection_open(f->store, db, name, &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, db, name, &c, &f->err), &f->err);
     expect(ash_collection_create(c, NULL, NULL, &f->err), 73, f);
     expect(ash_collection_insert_one(c, doc, NULL, &f->err), 73, f);
     expect(ash_collection_rename(f->c, db, name, false, NULL, &f->err), 73, f);
@@ -66,13 +66,13 @@ static void test_embedded_name__what_has_one_is_read_and_dropped(void **state)
     fixture *f = *state;
     ash_collection *c;
     made_anyway(f);
-    assert_ok(ash_collection_open(f->store, "test", BAD, &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", BAD, &c, &f->err), &f->err);
     assert_ok(fixture_insert(f, c, "{\"_id\":1}"), &f->err);
     assert_int_equal(fixture_count(f, c, "{}"), 1);
     assert_ok(ash_collection_rename(c, "test", "caf\xc3\xa9", false, NULL, &f->err), &f->err);
     ash_collection_free(c);
     made_anyway(f);
-    assert_ok(ash_collection_open(f->store, "test", BAD, &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", BAD, &c, &f->err), &f->err);
     assert_ok(ash_collection_drop(c, NULL, &f->err), &f->err);
     ash_collection_free(c);
 }

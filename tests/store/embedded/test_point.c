@@ -96,7 +96,7 @@ static void test_store_embedded_point__takes_the_collections_collation(void **st
     ash_collection *c = NULL;
     bson_t *options = fixture_json("{\"collation\": {\"locale\": \"en\", \"strength\": 2}}");
     bson_t *filter = fixture_json("{\"_id\": \"tExT\"}");
-    assert_ok(ash_collection_open(f->store, "test", "folded", &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "folded", &c, &f->err), &f->err);
     assert_ok(ash_collection_create(c, options, NULL, &f->err), &f->err);
     assert_ok(fixture_insert(f, c, stored[2]), &f->err);
     assert_int_equal(compare(f, c, filter), 1);
@@ -127,7 +127,7 @@ static void test_store_embedded_point__large_long_and_missing(void **state)
             assert_ok(ash_collection_insert_one(f->c, &doc, NULL, &f->err), &f->err);
         assert_int_equal(compare(f, f->c, &doc), i < 2);
     }
-    assert_ok(ash_collection_open(f->store, "test", "none", &none, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "none", &none, &f->err), &f->err);
     assert_int_equal(compare(f, none, &filter), 0);
     ash_collection_free(none);
     bson_destroy(chunk);

@@ -76,8 +76,8 @@ static void fill(fixture *f)
     ash_collection *files, *chunks;
     bson_t *specs = fixture_json("{\"0\":{\"key\":{\"files_id\":1,\"n\":1},\"name\":"
                                  "\"files_id_1_n_1\",\"unique\":true}}");
-    assert_ok(ash_collection_open(f->store, "test", "fs.files", &files, &f->err), &f->err);
-    assert_ok(ash_collection_open(f->store, "test", "fs.chunks", &chunks, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.files", &files, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "fs.chunks", &chunks, &f->err), &f->err);
     assert_ok(ash_collection_create_indexes(chunks, specs, NULL, NULL, &f->err), &f->err);
     for (int i = 1; i <= FILES; i++) {
         for (int n = 0; n < i; n++)
@@ -199,7 +199,7 @@ static bool has_document(salvaged *s, const char *coll, bson_t *expected)
     ash_collection *c;
     bson_t filter = BSON_INITIALIZER, doc;
     bson_iter_t id;
-    assert_ok(ash_collection_open(s->f->store, "test", coll, &c, &s->f->err), &s->f->err);
+    assert_ok(ash_collection_new(s->f->store, "test", coll, &c, &s->f->err), &s->f->err);
     assert_true(bson_iter_init_find(&id, expected, "_id"));
     bson_append_iter(&filter, "_id", 3, &id);
     int result = ash_collection_find_one(c, &filter, NULL, &doc, NULL);
@@ -264,7 +264,7 @@ static void test_embedded_salvage__shortest_names(void **state)
     fixture *f = *state;
     salvaged s;
     ash_collection *c;
-    assert_ok(ash_collection_open(f->store, "d", "c", &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "d", "c", &c, &f->err), &f->err);
     insert(f, c, fixture_json("{\"_id\": 1}"));
     ash_collection_free(c);
     fill(f);
@@ -405,7 +405,7 @@ static void test_embedded_salvage__names_are_lost(void **state)
     assert_int_equal(s.report.lost, 3);
     assert_true(tells(&s, ".chunks\""));
     assert_true(tells(&s, "\"db\" : \"lost_found\", \"collection\" : \"collection_2.files\""));
-    assert_ok(ash_collection_open(f->store, "lost_found", "collection_2.files", &files, &f->err),
+    assert_ok(ash_collection_new(f->store, "lost_found", "collection_2.files", &files, &f->err),
               &f->err);
     assert_ok(ash_collection_count(files, &all, NULL, &count, &f->err), &f->err);
     assert_int_equal(count, FILES);

@@ -100,7 +100,7 @@ static void test_embedded_ttl__damage_stops_nothing_else(void **state)
     insert_large(f, 1, 1000);
     for (int i = 2; i < 700; i++)
         insert_dated(f, i, 2000);
-    assert_ok(ash_collection_open(f->store, "test", "others", &others, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", "others", &others, &f->err), &f->err);
     f->c = others;
     create_index(f, specs);
     insert_dated(f, 1, 1000);

@@ -11,7 +11,7 @@ enum { READER = 11, CHANGER = 12, OTHER = 13 };
 static ash_collection *collection(fixture *f, const char *name)
 {
     ash_collection *c = NULL;
-    assert_ok(ash_collection_open(f->store, "test", name, &c, &f->err), &f->err);
+    assert_ok(ash_collection_new(f->store, "test", name, &c, &f->err), &f->err);
     return c;
 }
 

@@ -11,7 +11,7 @@ void rig_start(struct rig *r, enum mock_kind kind, const char *options,
     r->m = mock_start(kind, NULL);
     uri = mock_uri(r->m, options);
     assert_ok(ash_store_open(uri, opts, &r->store, &r->err), &r->err);
-    assert_ok(ash_collection_open(r->store, NULL, "c", &r->c, &r->err), &r->err);
+    assert_ok(ash_collection_new(r->store, NULL, "c", &r->c, &r->err), &r->err);
     bson_free(uri);
 }
 

@@ -29,7 +29,7 @@ static int start(void **state, enum mock_kind kind, const char *options)
     struct bucket_rig *b = calloc(1, sizeof *b);
     rig_start(&b->r, kind, options, NULL);
     o.chunk_size_bytes = 4;
-    assert_ok(ash_bucket_open(b->r.store, &o, &b->bucket, &b->r.err), &b->r.err);
+    assert_ok(ash_bucket_new(b->r.store, &o, &b->bucket, &b->r.err), &b->r.err);
     *state = b;
     return 0;
 }

@@ -76,7 +76,7 @@ static void one_insert(enum mock_kind kind, const char *options, ash_durability 
     opts.op.durability = op;
     rig_start(&r, kind, options, &store_opts);
     ash_collection_free(r.c);
-    assert_ok(ash_collection_open(r.store, NULL, coll, &r.c, &r.err), &r.err);
+    assert_ok(ash_collection_new(r.store, NULL, coll, &r.c, &r.err), &r.err);
     mock_expect(r.m, expected, "{'ok': 1, 'n': 1}");
     assert_ok(rig_insert(&r, &opts, NULL, "{'_id': 1}", NULL), &r.err);
     rig_finish(&r);
