@@ -54,6 +54,7 @@ static int fake_insert(ash_store *store, const char *db, const char *coll, const
     (void)coll;
     int rc = 0;
     ash__mutex_lock(&f->lock);
+    f->asked = opts->op.principal;
     f->durability = opts->op.durability;
     f->retried = opts->op.retry != NULL;
     if (f->retried)
@@ -83,9 +84,9 @@ static int fake_remove(ash_store *store, const char *db, const char *coll, const
     (void)db;
     (void)coll;
     (void)filter;
-    (void)opts;
     (void)err;
     ash__mutex_lock(&f->lock);
+    f->asked = opts->op.principal;
     result->deleted = (int64_t)f->count;
     for (size_t i = 0; i < f->count; i++)
         free((void *)(uintptr_t)f->docs[i].data);
@@ -186,6 +187,7 @@ static const ash_cursor_ops cursor_ops = {.next_batch = fake_next_batch,
 static int fake_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                      const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
+    fake_store *f = (fake_store *)store;
     fake_cursor *c = ash__new(fake_cursor);
     (void)db;
     (void)coll;
@@ -194,7 +196,10 @@ static int fake_find(ash_store *store, const char *db, const char *coll, const b
     c->base.ops = &cursor_ops;
     c->base.store = store;
     c->waits = opts->tailable;
-    ash__clock_sleep_ms(((fake_store *)store)->find_ms);
+    ash__mutex_lock(&f->lock);
+    f->asked = opts->op.principal;
+    ash__mutex_unlock(&f->lock);
+    ash__clock_sleep_ms(f->find_ms);
     *out = &c->base;
     return 0;
 }

@@ -22,6 +22,7 @@ typedef struct fake_store {
     int32_t fail_server_code;
     int64_t insert_ms; /* how long the next insert takes after its change was made */
     int64_t find_ms;   /* how long a find takes */
+    const ash_principal *asked; /* who the last operation came from; of the caller */
 } fake_store;
 
 fake_store *fake_store_new(void);
