@@ -5,7 +5,7 @@
 /* A fuzz target is one file that defines the two functions below.  With libFuzzer they are all
  * there is; without it the driver runs the corpus and mutations of its own. */
 
-#include "query/env.h"
+#include "query/kit/env.h"
 
 #include "crash/rng.h"
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/mem.h"
-#include "query/pipeline.h"
+#include "query/pipeline/pipeline.h"
 
 enum { MOST_DOCUMENTS = 200 };
 

@@ -4,7 +4,7 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "query/plan.h"
+#include "query/plan/plan.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "base/mem.h"
-#include "query/update.h"
+#include "query/update/update.h"
 
 #include <string.h>
 

@@ -2,12 +2,12 @@
 #include "fuzz.h"
 #include "model/value.h"
 
-#include "query/accumulate.h"
-#include "query/expr.h"
-#include "query/match.h"
-#include "query/pipeline.h"
-#include "query/project.h"
-#include "query/update.h"
+#include "query/expr/accumulate.h"
+#include "query/expr/expr.h"
+#include "query/match/match.h"
+#include "query/pipeline/pipeline.h"
+#include "query/project/project.h"
+#include "query/update/update.h"
 
 #include <math.h>
 #include <string.h>

@@ -6,8 +6,8 @@
 
 #include "cases.h"
 
-#include "query/expr.h"
-#include "query/update.h"
+#include "query/expr/expr.h"
+#include "query/update/update.h"
 
 /* The clock of all cases: 2024-02-29T12:30:45.678Z, and second 1000, increment 7. */
 #define CASE_NOW_MS       INT64_C(1709209845678)

@@ -7,7 +7,7 @@
 
 #include "check.h"
 
-#include "query/match.h"
+#include "query/match/match.h"
 
 /* Fails the test when the text is no JSON.  The caller destroys it. */
 bson_t *cases_bson(const char *json);

@@ -7,7 +7,7 @@
 
 #include "agg_cases.h"
 
-#include "query/pipeline.h"
+#include "query/pipeline/pipeline.h"
 
 /* {name: [documents]}: what $lookup and its kin see. */
 extern const char *const case_collections;

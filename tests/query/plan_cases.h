@@ -7,7 +7,7 @@
 
 #include "cases.h"
 
-#include "query/plan.h"
+#include "query/plan/plan.h"
 
 #define MAX_INDEXES 8
 

@@ -4,7 +4,7 @@
 
 #include "cases.h"
 
-#include "query/project.h"
+#include "query/project/project.h"
 
 struct project_case {
     const char *spec, *doc, *expected;

@@ -2,7 +2,7 @@
 #include "plan_cases.h"
 
 #include "base/mem.h"
-#include "query/project.h"
+#include "query/project/project.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/budget.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "query/pipeline.h"
+#include "query/pipeline/pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "plan_cases.h"
 
 #include "base/mem.h"
-#include "query/key_filter.h"
+#include "query/plan/key_filter.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "cases.h"
 
 #include "base/mem.h"
-#include "query/sort.h"
+#include "query/kit/sort.h"
 
 #include <stdio.h>
 #include <string.h>

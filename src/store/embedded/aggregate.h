@@ -2,7 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_AGGREGATE_H
 #define ASH_STORE_EMBEDDED_AGGREGATE_H
 
-#include "query/pipeline.h"
+#include "query/pipeline/pipeline.h"
 #include "store/embedded/embedded.h"
 
 /* What pipelines run on: the host's context, and the stages that write. */

@@ -2,7 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_BATCH_H
 #define ASH_STORE_EMBEDDED_BATCH_H
 
-#include "query/expr.h"
+#include "query/expr/expr.h"
 #include "store/embedded/embedded.h"
 
 /* The documents of one batch: small ones copied, large ones pinned where they lie.  They stay valid

@@ -2,7 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_CHANGE_H
 #define ASH_STORE_EMBEDDED_CHANGE_H
 
-#include "query/update.h"
+#include "query/update/update.h"
 #include "store/embedded/embedded.h"
 
 /* Changes of single documents, inside an apply: each checks what may refuse it (validator, guard,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/chunks.h"
 
-#include "query/text.h"
+#include "query/kit/value_text.h"
 #include "store/embedded/point.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 
 /* What the backend knows of GridFS: collections named X.chunks hold {_id, files_id, n, data}. */
 
-#include "query/plan.h"
+#include "query/plan/plan.h"
 #include "store/embedded/embedded.h"
 
 /* The one files_id that every match has, or missing.  A view into the filter. */

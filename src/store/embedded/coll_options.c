@@ -2,7 +2,7 @@
 #include "store/embedded/coll_options.h"
 
 #include "bson/builder.h"
-#include "query/match.h"
+#include "query/match/match.h"
 #include "store/embedded/views.h"
 
 #include <string.h>

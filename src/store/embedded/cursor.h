@@ -2,8 +2,8 @@
 #ifndef ASH_STORE_EMBEDDED_CURSOR_H
 #define ASH_STORE_EMBEDDED_CURSOR_H
 
-#include "query/cover.h"
-#include "query/pipeline.h"
+#include "query/plan/cover.h"
+#include "query/pipeline/pipeline.h"
 #include "store/embedded/batch.h"
 #include "store/embedded/download.h"
 #include "store/embedded/scan_plan.h"

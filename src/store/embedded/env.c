@@ -2,7 +2,7 @@
 #include "store/embedded/embedded.h"
 
 #include "base/clock.h"
-#include "query/expr.h"
+#include "query/expr/expr.h"
 #include "store/embedded/past.h"
 
 #include <string.h>

@@ -6,8 +6,8 @@
 #include "base/budget.h"
 #include "base/clock.h"
 #include "bson/path.h"
-#include "query/cover.h"
-#include "query/pipeline.h"
+#include "query/plan/cover.h"
+#include "query/pipeline/pipeline.h"
 
 #include <string.h>
 #include <unistd.h>

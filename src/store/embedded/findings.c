@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "query/text.h"
+#include "query/kit/value_text.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "store/embedded/guard.h"
 
 #include "base/clock.h"
-#include "query/text.h"
+#include "query/kit/value_text.h"
 #include "store/embedded/chunks.h"
 #include "store/embedded/scan_plan.h"
 

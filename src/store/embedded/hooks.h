@@ -3,7 +3,7 @@
 #define ASH_STORE_EMBEDDED_HOOKS_H
 
 #include "engine/engine.h"
-#include "query/match.h"
+#include "query/match/match.h"
 
 /* Validators and filters of partial indexes, as the engine keeps them for us. */
 extern const ash_filter_hooks ash__embedded_hooks;

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 #include "bson/builder.h"
-#include "query/match.h"
+#include "query/match/match.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 
 #include "base/budget.h"
 #include "bson/builder.h"
-#include "query/match.h"
+#include "query/match/match.h"
 #include "store/embedded/embedded.h"
 
 #include <string.h>

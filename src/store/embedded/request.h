@@ -2,8 +2,8 @@
 #ifndef ASH_STORE_EMBEDDED_REQUEST_H
 #define ASH_STORE_EMBEDDED_REQUEST_H
 
-#include "query/plan.h"
-#include "query/project.h"
+#include "query/plan/plan.h"
+#include "query/project/project.h"
 #include "store/embedded/embedded.h"
 
 /* What to look for: a filter, an order, a projection, compiled; and the plan for one collection.

@@ -2,7 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_SCAN_MERGE_H
 #define ASH_STORE_EMBEDDED_SCAN_MERGE_H
 
-#include "query/plan.h"
+#include "query/plan/plan.h"
 #include "store/embedded/embedded.h"
 
 /* The ranges of one index, merged: by what the keys have behind their ranges' prefixes, in the

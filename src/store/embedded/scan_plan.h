@@ -2,7 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_SCAN_PLAN_H
 #define ASH_STORE_EMBEDDED_SCAN_PLAN_H
 
-#include "query/key_filter.h"
+#include "query/plan/key_filter.h"
 #include "store/embedded/request.h"
 #include "store/embedded/rid_set.h"
 #include "store/embedded/scan_merge.h"

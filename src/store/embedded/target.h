@@ -2,7 +2,7 @@
 #ifndef ASH_STORE_EMBEDDED_TARGET_H
 #define ASH_STORE_EMBEDDED_TARGET_H
 
-#include "query/update.h"
+#include "query/update/update.h"
 #include "store/embedded/change.h"
 #include "store/embedded/scan_plan.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/views.h"
 
-#include "query/pipeline.h"
+#include "query/pipeline/pipeline.h"
 #include "store/embedded/slots.h"
 
 int ash__view_refuse(const ash_coll *c, ash_error *err)

@@ -6,7 +6,7 @@
 
 #include "base/budget.h"
 #include "base/clock.h"
-#include "query/pipeline.h"
+#include "query/pipeline/pipeline.h"
 
 #include <string.h>
 

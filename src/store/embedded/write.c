@@ -4,7 +4,7 @@
 #include "base/budget.h"
 #include "base/buffer.h"
 #include "bson/path.h"
-#include "query/text.h"
+#include "query/kit/value_text.h"
 #include "store/embedded/hooks.h"
 #include "store/embedded/oplog.h"
 

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/expr/node.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+struct ash_expr {
+    ash_arena *arena;
+    ash_node *root;
+    const ash_query_env *env;
+    bool is_constant;
+};
+
+static const ash_query_env no_env;
+
+static const ash_expr_op *const families[] = {
+    ash__expr_accumulate_ops, ash__expr_arith_ops,   ash__expr_array_ops,  ash__expr_compare_ops,
+    ash__expr_control_ops,    ash__expr_convert_ops, ash__expr_date_ops,   ash__expr_date_math_ops,
+    ash__expr_find_ops,       ash__expr_loop_ops,    ash__expr_object_ops, ash__expr_regex_ops,
+    ash__expr_set_ops,        ash__expr_string_ops,
+};
+
+const ash_expr_op *ash__expr_op_find(const char *name)
+{
+    for (size_t i = 0; i < ASH_ARRAY_LEN(families); i++) {
+        for (const ash_expr_op *op = families[i]; op->name != NULL; op++) {
+            if (strcmp(op->name, name) == 0)
+                return op;
+        }
+    }
+    return NULL;
+}
+
+#define MAX_FEATURES 256
+
+const ash_feature *ash__expr_features(void)
+{
+    /* Filled with the same content by whoever comes first; writing it twice does no harm, but the
+     * table is only complete once the function has returned. */
+    static ash_feature table[MAX_FEATURES];
+    size_t n = 0;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(families); i++) {
+        for (const ash_expr_op *op = families[i]; op->name != NULL; op++) {
+            ash_assert(n + 1 < MAX_FEATURES);
+            table[n++] = (ash_feature){op->name, op->note == NULL ? "full" : "partly",
+                                       op->note == NULL ? "" : op->note};
+        }
+    }
+    return table;
+}
+
+int ash__expr_new(ash_value spec, const ash_query_env *env, ash_expr **out, ash_error *err)
+{
+    ash_expr *e = ash__new(ash_expr);
+    ash_parse p = {.env = env != NULL ? env : &no_env, .err = err};
+    *out = NULL;
+    e->env = p.env;
+    e->arena = p.arena = ash__arena_new();
+    int rc = ash__expr_parse(&p, spec, &e->root);
+    if (rc != 0) {
+        ash__expr_free(e);
+        return rc;
+    }
+    e->is_constant = !p.uses_document;
+    *out = e;
+    return 0;
+}
+
+void ash__expr_free(ash_expr *e)
+{
+    if (e == NULL)
+        return;
+    ash__arena_free(e->arena);
+    ash__free(e);
+}
+
+bool ash__expr_is_constant(const ash_expr *e)
+{
+    return e->is_constant;
+}
+
+int ash__expr_eval(const ash_expr *e, ash_doc root, const ash_vars *vars, ash_arena *arena,
+                   ash_value *out, ash_error *err)
+{
+    ash_eval eval = {.root = root, .vars = vars, .arena = arena, .env = e->env, .err = err};
+    *out = ASH_VALUE_MISSING;
+    return ash__eval_node(e->root, &eval, out);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking inside strings: $split, $indexOfBytes/CP, $trim and its kin, $replaceOne/All. */
+#include "query/expr/node.h"
+
+#include "base/budget.h"
+#include "query/kit/utf8.h"
+
+#include <string.h>
+
+/* How much may be compared between two looks at the budget. */
+#define STRETCH_BYTES 65536
+
+/* *at: offset of needle at or behind from, or -1.  Text and needle may be repetitive and long: each
+ * place is compared byte by byte. */
+static int find(ash_eval *e, const char *text, uint32_t len, const char *needle,
+                uint32_t needle_len, uint32_t from, int64_t *at)
+{
+    uint64_t compared = 0;
+    *at = -1;
+    for (uint32_t i = from; needle_len <= len && i <= len - needle_len; i++) {
+        bool starts = needle_len == 0 || text[i] == needle[0];
+        if (starts && memcmp(text + i, needle, needle_len) == 0) {
+            *at = i;
+            return 0;
+        }
+        compared += starts ? needle_len : 1;
+        if (compared < STRETCH_BYTES)
+            continue;
+        compared = 0;
+        int rc = ash__budget_step(e->err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
+{
+    ash_value *v;
+    uint32_t len, sep_len, from = 0, count = 0;
+    int64_t at;
+    int rc = ash__eval_args(n, e, &v);
+    if (rc != 0)
+        return rc;
+    *out = ash__make_null();
+    if (ash__nullish(v[0]) || ash__nullish(v[1]))
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        if (!ash__is_string(v[i]))
+            return ash__fail_server(e->err, ASH_EINVAL, 40085 + i,
+                                    "$split requires an expression that evaluates to a string as "
+                                    "a %s argument, found: %s",
+                                    i == 0 ? "first" : "second", ash__type_text(v[i]));
+    }
+    const char *text = ash__value_string(v[0], &len);
+    const char *sep = ash__value_string(v[1], &sep_len);
+    if (sep_len == 0)
+        return ash__fail_server(e->err, ASH_EINVAL, 40087, "$split requires a non-empty separator");
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    while (rc == 0 && (rc = find(e, text, len, sep, sep_len, from, &at)) == 0 && at >= 0) {
+        ash__builder_item(&b, count++, ash__make_string(e->arena, text + from, (size_t)at - from));
+        from = (uint32_t)at + sep_len;
+        rc = ash__check_size(e, b.buf.len);
+    }
+    if (rc != 0) {
+        ash__builder_release(&b);
+        return rc;
+    }
+    ash__builder_item(&b, count, ash__make_string(e->arena, text + from, len - from));
+    return ash__make_array(e, &b, out);
+}
+
+static int index_bound(const ash_node *n, ash_eval *e, ash_value v, uint32_t *out)
+{
+    int32_t index;
+    if (!ash__value_as_int32(v, &index))
+        return ash__fail_server(e->err, ASH_EINVAL, 40096,
+                                "%s requires an integral index, found a value of type: %s",
+                                n->op->name, ash__type_text(v));
+    if (index < 0)
+        return ash__fail_server(e->err, ASH_EINVAL, 40097,
+                                "%s requires a nonnegative index, found: %d", n->op->name, index);
+    *out = (uint32_t)index;
+    return 0;
+}
+
+/* variant: code of the first type error; 40093 works on code points. */
+static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
+{
+    ash_value *v;
+    uint32_t len, needle_len, bound[2] = {0, UINT32_MAX};
+    bool code_points = n->op->variant == 40093;
+    int rc = ash__eval_args(n, e, &v);
+    if (rc != 0)
+        return rc;
+    *out = ash__make_null();
+    if (ash__nullish(v[0]))
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        if (!ash__is_string(v[i]))
+            return ash__fail_server(e->err, ASH_EINVAL, n->op->variant + i,
+                                    "%s requires a string as the %s argument, found: %s",
+                                    n->op->name, i == 0 ? "first" : "second", ash__type_text(v[i]));
+    }
+    for (uint32_t i = 2; rc == 0 && i < n->count; i++)
+        rc = index_bound(n, e, v[i], &bound[i - 2]);
+    if (rc != 0)
+        return rc;
+    const char *text = ash__value_string(v[0], &len);
+    const char *needle = ash__value_string(v[1], &needle_len);
+    if (code_points) {
+        if (bound[0] > ash__utf8_length(text, len))
+            bound[0] = UINT32_MAX;
+        else
+            bound[0] = ash__utf8_offset(text, len, bound[0]);
+        bound[1] = ash__utf8_offset(text, len, bound[1]);
+    }
+    if (bound[1] < len)
+        len = bound[1];
+    int64_t at = -1;
+    if (bound[0] <= len)
+        rc = find(e, text, len, needle, needle_len, bound[0], &at);
+    if (at > 0 && code_points)
+        at = ash__utf8_length(text, (uint32_t)at);
+    *out = ash__make_int32(e->arena, (int32_t)at);
+    return rc;
+}
+
+static const ash_op_param trim_params[] = {{"input", 50695}, {"chars", 0}, {NULL}};
+
+static bool is_default_space(uint32_t c)
+{
+    return c == 0 || c == ' ' || (c >= '\t' && c <= '\r') || c == 0xA0 || c == 0x1680 ||
+           (c >= 0x2000 && c <= 0x200A);
+}
+
+/* How many bytes at text are one character to trim; 0 = none. */
+static uint32_t trimmable(const char *text, uint32_t len, const char *chars, uint32_t chars_len)
+{
+    uint32_t size, other;
+    uint32_t c = ash__utf8_decode(text, len, &size);
+    if (chars == NULL)
+        return is_default_space(c) ? size : 0;
+    for (uint32_t i = 0; i < chars_len; i += other) {
+        if (ash__utf8_decode(chars + i, chars_len - i, &other) == c)
+            return size;
+    }
+    return 0;
+}
+
+enum { TRIM_LEFT = 1, TRIM_RIGHT = 2 };
+
+static int eval_trim(const ash_node *n, ash_eval *e, ash_value *out)
+{
+    ash_value *v;
+    uint32_t len, chars_len = 0, from = 0, step;
+    const char *chars = NULL;
+    int rc = ash__eval_args(n, e, &v);
+    if (rc != 0)
+        return rc;
+    *out = ash__make_null();
+    if (ash__nullish(v[0]) || (n->args[1] != NULL && ash__nullish(v[1])))
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        if (!ash__is_string(v[i]) && (i == 0 || n->args[1] != NULL))
+            return ash__fail_server(e->err, ASH_EINVAL, 50699 + i,
+                                    "%s requires '%s' to be a string, got %s instead", n->op->name,
+                                    trim_params[i].name, ash__type_text(v[i]));
+    }
+    const char *text = ash__value_string(v[0], &len);
+    if (n->args[1] != NULL)
+        chars = ash__value_string(v[1], &chars_len);
+    while ((n->op->variant & TRIM_LEFT) && from < len &&
+           (step = trimmable(text + from, len - from, chars, chars_len)) > 0) {
+        from += step;
+        if ((rc = ash__budget_step(e->err)) != 0)
+            return rc;
+    }
+    while ((n->op->variant & TRIM_RIGHT) && len > from) {
+        if ((rc = ash__budget_step(e->err)) != 0)
+            return rc;
+        uint32_t last = len - 1;
+        while (last > from && ((uint8_t)text[last] & 0xC0) == 0x80)
+            last--;
+        if (trimmable(text + last, len - last, chars, chars_len) == 0)
+            break;
+        len = last;
+    }
+    *out = ash__make_string(e->arena, text + from, len - from);
+    return 0;
+}
+
+static const ash_op_param replace_params[] = {
+    {"input", 51749}, {"find", 51748}, {"replacement", 51747}, {NULL}};
+
+/* variant 1: every occurrence. */
+static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
+{
+    ash_value *v;
+    const char *text[3];
+    uint32_t len[3], from = 0;
+    int64_t at;
+    bool null = false;
+    int rc = ash__eval_args(n, e, &v);
+    if (rc != 0)
+        return rc;
+    for (int i = 0; i < 3; i++) {
+        null = null || ash__nullish(v[i]);
+        if (!ash__nullish(v[i]) && !ash__is_string(v[i]))
+            return ash__fail_server(e->err, ASH_EINVAL, 51746 - i,
+                                    "%s requires that '%s' be a string, found: %s", n->op->name,
+                                    replace_params[i].name, ash__type_text(v[i]));
+    }
+    *out = ash__make_null();
+    if (null)
+        return 0;
+    for (int i = 0; i < 3; i++)
+        text[i] = ash__value_string(v[i], &len[i]);
+    ash_buffer buf = ASH_BUFFER_INIT;
+    while (rc == 0 && (rc = find(e, text[0], len[0], text[1], len[1], from, &at)) == 0 && at >= 0) {
+        ash__buffer_append(&buf, text[0] + from, (size_t)at - from);
+        ash__buffer_append(&buf, text[2], len[2]);
+        from = (uint32_t)at + len[1];
+        rc = ash__check_size(e, buf.len);
+        if (n->op->variant == 0)
+            break;
+        /* An empty needle is found once before every byte and at the end. */
+        if (len[1] == 0 && from < len[0])
+            ash__buffer_append_byte(&buf, (uint8_t)text[0][from++]);
+        else if (len[1] == 0)
+            break;
+    }
+    if (from < len[0])
+        ash__buffer_append(&buf, text[0] + from, len[0] - from);
+    if (rc == 0)
+        return ash__make_buffer_string(e, &buf, out);
+    ash__buffer_release(&buf);
+    return rc;
+}
+
+#define TRIM(name, variant)                                                                        \
+    {                                                                                              \
+        name, 0, 0, eval_trim, variant, trim_params, 50696, 50694                                  \
+    }
+#define REPLACE(name, variant)                                                                     \
+    {                                                                                              \
+        name, 0, 0, eval_replace, variant, replace_params, 51751, 51750                            \
+    }
+
+const ash_expr_op ash__expr_find_ops[] = {
+    {"$split", 2, 2, eval_split},
+    {"$indexOfBytes", 2, 4, eval_index_of, 40091},
+    {"$indexOfCP", 2, 4, eval_index_of, 40093},
+    TRIM("$trim", TRIM_LEFT | TRIM_RIGHT),
+    TRIM("$ltrim", TRIM_LEFT),
+    TRIM("$rtrim", TRIM_RIGHT),
+    REPLACE("$replaceOne", 0),
+    REPLACE("$replaceAll", 1),
+    {NULL},
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/match/node.h"
+
+int ash__match_parse_expr(ash_match_parser *p, ash_value arg, ash_match_node *list)
+{
+    ash_match_node *node = ash__match_node_new(ASH_COND_EXPR, NULL);
+    ash__match_node_add(list, node);
+    return ash__expr_new(arg, p->env, &node->expr, p->err);
+}
+
+bool ash__match_test_expr(ash_match_run *run, const ash_match_node *n, ash_doc doc)
+{
+    ash_arena *arena = ash__arena_new();
+    ash_value v = ASH_VALUE_MISSING;
+    ash_error *failed = run->has_failed ? NULL : run->failed;
+    int result = ash__expr_eval(n->expr, doc, NULL, arena, &v, failed);
+    if (result != 0)
+        run->has_failed = true;
+    bool truthy = result == 0 && ash__value_truthy(v);
+    ash__arena_free(arena);
+    return truthy;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "query/plan/bounds.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+static bool holds_strings(ash_value v)
+{
+    return v.type == BSON_TYPE_UTF8 || v.type == BSON_TYPE_SYMBOL || v.type == BSON_TYPE_DOCUMENT ||
+           v.type == BSON_TYPE_ARRAY || v.type == BSON_TYPE_CODEWSCOPE;
+}
+
+/* Null is also what a missing field gives, and an empty array may stand on the way. */
+static void add_null(ash_bounds *out)
+{
+    static const uint8_t nothing[1] = {0};
+    ash__bounds_add_empty_array(out);
+    ash__bounds_add_point(out, (ash_value){BSON_TYPE_NULL, nothing, 0}, NULL);
+    out->exact = false;
+    out->skips_missing = false;
+}
+
+/* A whole array is found as an element of another one, or by its own first element. */
+static void add_array(const ash_bounds_rules *rules, ash_value v, ash_bounds *out)
+{
+    ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
+    ash__bounds_add_point(out, v, rules->collation);
+    if (ash__doc_iter_next(&it))
+        ash__bounds_add_point(out, it.value, rules->collation);
+    else
+        ash__bounds_add_empty_array(out);
+    out->exact = false;
+}
+
+static bool add_equal(const ash_bounds_rules *rules, ash_value v, ash_bounds *out)
+{
+    if (holds_strings(v) && !rules->same_collation)
+        return false;
+    if (rules->hashed) {
+        ash__bounds_add_hash(out, v, rules->collation);
+        out->exact = false;
+        if (v.type == BSON_TYPE_NULL)
+            out->skips_missing = false;
+    } else if (v.type == BSON_TYPE_NULL) {
+        add_null(out);
+    } else if (v.type == BSON_TYPE_ARRAY) {
+        add_array(rules, v, out);
+    } else {
+        ash__bounds_add_point(out, v, rules->collation);
+    }
+    return true;
+}
+
+static bool add_compare(const ash_bounds_rules *rules, enum ash_condition_kind kind, ash_value v,
+                        ash_bounds *out)
+{
+    bool closed = kind == ASH_COND_GTE || kind == ASH_COND_LTE;
+    if (kind == ASH_COND_EQ || (closed && (v.type == BSON_TYPE_NULL || ash__value_is_nan(v))))
+        return add_equal(rules, v, out);
+    if (rules->hashed || ash__value_is_extreme(v) || v.type == BSON_TYPE_ARRAY ||
+        (holds_strings(v) && !rules->same_collation))
+        return false;
+    if (v.type == BSON_TYPE_NULL || ash__value_is_nan(v))
+        return true;
+    bool is_low = kind == ASH_COND_GT || kind == ASH_COND_GTE;
+    ash_value none = ASH_VALUE_MISSING;
+    ash__bounds_add_bracket(out, v.type, is_low ? v : none, closed, is_low ? none : v, closed,
+                            rules->collation);
+    return true;
+}
+
+/* A BSON string of these bytes, in scrap memory. */
+static ash_value make_string(ash_scrap *scrap, const uint8_t *bytes, size_t len)
+{
+    uint8_t *data = ash__scrap_alloc(scrap, len + 5);
+    ash__put_le32(data, (uint32_t)len + 1);
+    memcpy(data + 4, bytes, len);
+    return (ash_value){BSON_TYPE_UTF8, data, (uint32_t)len + 5};
+}
+
+static void add_prefix_range(const ash_bounds_rules *rules, ash_buffer *prefix, ash_bounds *out)
+{
+    ash_value low = make_string(rules->scrap, prefix->data, prefix->len);
+    if (!ash__keycode_successor(prefix)) {
+        ash__bounds_add_bracket(out, BSON_TYPE_UTF8, low, true, ASH_VALUE_MISSING, false, NULL);
+        return;
+    }
+    ash_value high = make_string(rules->scrap, prefix->data, prefix->len);
+    ash__bounds_add_range(out, low, true, high, false, NULL);
+}
+
+static bool add_regex(const ash_bounds_rules *rules, ash_value v, ash_bounds *out)
+{
+    const char *options;
+    const char *pattern = ash__value_regex(v, &options);
+    bool whole = false;
+    if (rules->hashed)
+        return false;
+    ash_buffer prefix = ASH_BUFFER_INIT;
+    /* Folded strings lie elsewhere than where the pattern's case points to. */
+    if (rules->collation == NULL && ash__regex_prefix(pattern, options, &prefix, &whole))
+        add_prefix_range(rules, &prefix, out);
+    else
+        ash__bounds_add_bracket(out, BSON_TYPE_UTF8, ASH_VALUE_MISSING, true, ASH_VALUE_MISSING,
+                                false, rules->collation);
+    ash__bounds_add_point(out, v, NULL);
+    out->exact = out->exact && whole && rules->collation == NULL;
+    ash__buffer_release(&prefix);
+    return true;
+}
+
+static bool add_in(const ash_bounds_rules *rules, ash_value list, ash_bounds *out)
+{
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); ash__doc_iter_next(&it);) {
+        bool known = it.value.type == BSON_TYPE_REGEX ? add_regex(rules, it.value, out)
+                                                      : add_equal(rules, it.value, out);
+        if (!known)
+            return false;
+    }
+    return true;
+}
+
+/* Types whose keys are just their bracket's. */
+static bool add_types(const ash_bounds_rules *rules, uint32_t types, ash_bounds *out)
+{
+    static const uint8_t simple[] = {BSON_TYPE_UTF8,     BSON_TYPE_DOCUMENT, BSON_TYPE_BINARY,
+                                     BSON_TYPE_OID,      BSON_TYPE_BOOL,     BSON_TYPE_DATE_TIME,
+                                     BSON_TYPE_TIMESTAMP};
+    uint32_t left = types;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(simple); i++) {
+        if ((types & ash__type_bit(simple[i])) == 0)
+            continue;
+        left &= ~ash__type_bit(simple[i]);
+        ash__bounds_add_bracket(out, simple[i], ASH_VALUE_MISSING, true, ASH_VALUE_MISSING, true,
+                                NULL);
+    }
+    out->exact = false;
+    return left == 0 && !rules->hashed;
+}
+
+static bool add_numbers(const ash_bounds_rules *rules, bool and_binaries, ash_bounds *out)
+{
+    ash_value none = ASH_VALUE_MISSING;
+    ash__bounds_add_bracket(out, BSON_TYPE_DOUBLE, none, true, none, true, NULL);
+    if (and_binaries)
+        ash__bounds_add_bracket(out, BSON_TYPE_BINARY, none, true, none, true, NULL);
+    out->exact = false;
+    return !rules->hashed;
+}
+
+static bool add_exists(const ash_match_node *n, ash_bounds *out)
+{
+    if (n->wanted)
+        out->is_all = true;
+    else
+        add_null(out);
+    out->exact = false;
+    return true;
+}
+
+/* The element that fulfils all conditions gives one key, so here bounds may meet even on a multikey
+ * index. */
+static bool add_elem_value(const ash_match_node *n, const ash_bounds_rules *rules, ash_bounds *out)
+{
+    const ash_match_node *inner = ash__match_child(n, 0);
+    bool any = false;
+    for (uint32_t i = 0; i < inner->cond.child_count; i++) {
+        const ash_match_node *child = ash__match_child(inner, i);
+        ash_bounds one = {0};
+        bool usable = child->cond.kind >= ASH_COND_EQ && child->cond.kind <= ASH_COND_IN;
+        if (usable && ash__bounds_of(child, rules, &one)) {
+            if (any)
+                ash__bounds_intersect(out, &one);
+            else
+                ash__bounds_move(out, &one);
+            any = true;
+        }
+        ash__bounds_release(&one);
+    }
+    out->exact = false;
+    /* Only an array has elements. */
+    out->skips_missing = true;
+    return any;
+}
+
+static bool add_leaf(const ash_match_node *n, const ash_bounds_rules *rules, ash_bounds *out)
+{
+    switch (n->cond.kind) {
+    case ASH_COND_EQ:
+    case ASH_COND_GT:
+    case ASH_COND_GTE:
+    case ASH_COND_LT:
+    case ASH_COND_LTE:
+        return add_compare(rules, n->cond.kind, n->cond.operand, out);
+    case ASH_COND_IN:
+        return add_in(rules, n->cond.operand, out);
+    case ASH_COND_EXISTS:
+        return !rules->hashed && add_exists(n, out);
+    case ASH_COND_TYPE:
+        return add_types(rules, n->types, out);
+    case ASH_COND_REGEX:
+        return add_regex(rules, n->cond.operand, out);
+    case ASH_COND_MOD:
+        return add_numbers(rules, false, out);
+    case ASH_COND_BITS:
+        return add_numbers(rules, true, out);
+    case ASH_COND_ELEM_MATCH_VALUE:
+        return add_elem_value(n, rules, out);
+    default:
+        return false;
+    }
+}
+
+bool ash__bounds_of(const ash_match_node *n, const ash_bounds_rules *rules, ash_bounds *out)
+{
+    memset(out, 0, sizeof *out);
+    out->exact = true;
+    out->skips_missing = true;
+    bool known = add_leaf(n, rules, out);
+    if (known)
+        ash__bounds_normalise(out);
+    else
+        ash__bounds_release(out);
+    return known;
+}
