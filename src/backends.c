@@ -2,7 +2,7 @@
 #include "store/ops.h"
 
 #ifdef ASH_HAVE_EMBEDDED
-#include "store/embedded/embedded.h"
+#include "store/embedded/backend.h"
 #endif
 #ifdef ASH_HAVE_MONGO
 #include "store/mongo/mongo.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Print docs/COMPATIBILITY.md from the tables that the code itself runs on, so that it cannot
  * drift. */
-#include "query/accumulate.h"
-#include "query/expr.h"
-#include "query/match.h"
-#include "query/pipeline.h"
-#include "query/project.h"
-#include "query/update.h"
+#include "query/expr/accumulate.h"
+#include "query/expr/expr.h"
+#include "query/match/match.h"
+#include "query/pipeline/pipeline.h"
+#include "query/project/project.h"
+#include "query/update/update.h"
 #include "wire/command.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@ finds the folders it may use and no others.
 usage: layers.py COMPILER SOURCE_ROOT BUILD_ROOT 'name=dep,dep;name=…'
 """
 import glob
+import json
 import os
 import re
 import subprocess
@@ -53,13 +54,24 @@ def ways_round(top, known):
 
 
 def unused(top, known):
-    """Arrows that no include needs: walls that stand open for nothing."""
-    used = {name: set() for name in known}
-    for path in sources(top):
-        own = os.path.relpath(os.path.dirname(path), top)
-        for match in re.finditer(r'^\s*#\s*include\s+"([^"]+)"', open(path, encoding="utf-8").read(), re.M):
-            used.setdefault(own, set()).add(os.path.dirname(match[1]))
-    return [f"{name} → {dep}" for name in known for dep in sorted(known[name] - used[name]) if glob.glob(f"{top}/{name}/*.c")]
+    """Arrows that no include needs, be it by way of other headers: walls that stand open for nothing."""
+    includes = {}
+
+    def included(path):
+        if path not in includes:
+            includes[path] = set()
+            if os.path.exists(os.path.join(top, path)):
+                text = open(os.path.join(top, path), encoding="utf-8").read()
+                direct = set(re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.M))
+                includes[path] = direct.union(*(included(header) for header in direct))
+        return includes[path]
+
+    bad = []
+    for name, deps in known.items():
+        used = {os.path.dirname(header) for path in glob.glob(f"{top}/{name}/*.[ch]")
+                for header in included(os.path.relpath(path, top))}
+        bad += [f"{name} → {dep}" for dep in sorted(deps - used)] if glob.glob(f"{top}/{name}/*.c") else []
+    return bad
 
 
 def circles(known):
@@ -98,6 +110,21 @@ def a_header(folder):
     return os.path.relpath(headers[0], f"{root}/src") if headers else None
 
 
+def open_roads():
+    """Sources that the build lets see the whole of src, round their own include folder."""
+    bad = []
+    for entry in json.load(open(os.path.join(build, "compile_commands.json"), encoding="utf-8")):
+        path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
+        own = os.path.relpath(os.path.dirname(path), f"{root}/src")
+        if own not in arrows:
+            continue
+        for flag in re.findall(r"-I(\S+)", entry["command"]):
+            place = os.path.normpath(os.path.join(entry["directory"], flag))
+            if place == f"{root}/src" or place == root:
+                bad.append(f"{os.path.relpath(path, root)} is compiled with {flag}")
+    return bad
+
+
 def visible(name, header):
     return os.path.exists(os.path.join(build, "inc", name.replace("/", "-"), header))
 
@@ -119,6 +146,7 @@ report_none(strangers(f"{root}/src", arrows), "every folder is in the table")
 report_none(ways_round(f"{root}/src", arrows), "no include goes round the arrows")
 report_none(circles(arrows), "the arrows run one way")
 report_none(unused(f"{root}/src", arrows), "no arrow is drawn for nothing")
+report_none(open_roads(), "the build gives a source its own include folder alone")
 for name, deps in arrows.items():
     header = a_header(name)
     seen = [other for other in arrows if a_header(other) and visible(name, a_header(other))]

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # usage: structs.py SOURCE_ROOT   what docs/STABILITY.md promises of public structs, against the headers of before
 import glob

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/backend.h"
 #include "store/embedded/embedded.h"
 
 #include "base/clock.h"
@@ -12,6 +13,8 @@
 #include "store/embedded/versions.h"
 
 #include <string.h>
+
+static const ash_store_ops embedded_ops;
 
 static bool accepts(const char *uri)
 {
@@ -39,7 +42,7 @@ static int64_t or_default(int64_t given, int64_t fallback)
 static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opts)
 {
     ash_embedded *s = ash__new(ash_embedded);
-    s->base.ops = &ash__embedded_ops;
+    s->base.ops = &embedded_ops;
     s->engine = engine;
     s->read_only = opts->read_only;
     s->durability =
@@ -190,7 +193,7 @@ static int embedded_hold(ash_store *store, uint64_t time, const ash_op *op, uint
     return ash__past_hold(ash__embedded(store), time, op, out, err);
 }
 
-const ash_store_ops ash__embedded_ops = {
+static const ash_store_ops embedded_ops = {
     .close = embedded_close,
     .capabilities = embedded_capabilities,
     .create = ash__embedded_create,

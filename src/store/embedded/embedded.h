@@ -12,7 +12,7 @@
 #include "base/mem.h"
 #include "bson/builder.h"
 #include "engine/engine.h"
-#include "query/env.h"
+#include "query/kit/env.h"
 #include "store/embedded/gate.h"
 #include "store/ops.h"
 
@@ -147,8 +147,5 @@ void ash__slow_note(const ash_embedded *s, const char *what, const char *db, con
                     int64_t from_ms);
 
 bool ash__name_ends_with(const char *name, const char *suffix);
-
-extern const ash_store_ops ash__embedded_ops;
-extern const ash_backend ash__backend_embedded;
 
 #endif
