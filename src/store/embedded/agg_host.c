@@ -2,7 +2,7 @@
 #include "store/embedded/aggregate.h"
 
 #include "store/embedded/cursor.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/catalog_slots.h"
 #include "store/embedded/views.h"
 
 #define BATCH_DOCS  1000

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/aggregate.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/catalog_slots.h"
+#include "store/embedded/write_slots.h"
 #include "store/embedded/views.h"
 
 #define BATCH_DOCS  500

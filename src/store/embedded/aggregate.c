@@ -3,7 +3,8 @@
 
 #include "base/budget.h"
 #include "store/embedded/cursor.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/read_slots.h"
+#include "store/embedded/watch_slots.h"
 #include "store/embedded/views.h"
 
 typedef struct agg_cursor {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/change.h"
 
-#include "store/embedded/guard.h"
 #include "store/embedded/oplog.h"
 
 static int refused(ash_changer *c, const ash_duplicate *dup, ash_doc doc, int rc, ash_error *err)
@@ -59,7 +58,7 @@ int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t
     ash_duplicate dup = {0};
     int rc = validate(c, doc, (ash_doc){NULL, 0}, err);
     if (rc == 0)
-        rc = ash__guard_check(c->store, ash__writer_view(c->writer), c->coll, doc, err);
+        rc = c->store->files->inserting(c->store, ash__writer_view(c->writer), c->coll, doc, err);
     if (rc != 0)
         return rc;
     rc = ash__record_insert(c->writer, c->coll, doc, staged, rid, &dup, err);

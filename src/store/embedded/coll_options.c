@@ -3,7 +3,7 @@
 
 #include "bson/builder.h"
 #include "query/match/match.h"
-#include "store/embedded/views.h"
+#include "query/pipeline/pipeline.h"
 
 #include <string.h>
 
@@ -168,6 +168,37 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
     return rc;
 }
 
+/* {viewOn, pipeline}: a view keeps nothing of its own, and its stages only read. */
+static int check_view(ash_doc view_options, ash_error *err)
+{
+    static const char *const others[] = {"capped", "size", "max", "validator",
+                                         "changeStreamPreAndPostImages"};
+    ash_value stages = ash__doc_get(view_options, "pipeline");
+    ash_query_env env = {0};
+    ash_pipeline_host none = {0};
+    ash_pipeline *p = NULL;
+    bson_t view;
+    if (ash__value_is_missing(ash__doc_get(view_options, "viewOn"))) {
+        if (ash__value_is_missing(stages))
+            return 0;
+        return ash__fail_server(err, ASH_EINVAL, 72, "'pipeline' requires 'viewOn' to be given");
+    }
+    for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++)
+        if (!ash__value_is_missing(ash__doc_get(view_options, others[i])))
+            return ash__fail_server(err, ASH_EINVAL, 72, "a view cannot have the option '%s'",
+                                    others[i]);
+    if (ash__value_is_missing(stages))
+        return 0;
+    ash__doc_to_bson(ash__value_doc(stages), &view);
+    int rc = ash__pipeline_new(&view, &env, &none, &p, err);
+    if (rc == 0 &&
+        (ash__pipeline_head(p)->has_write_out || ash__pipeline_head(p)->is_change_stream))
+        rc = ash__fail_server(err, ASH_EINVAL, 167,
+                              "a view's pipeline can neither write nor be a change stream");
+    ash__pipeline_free(p);
+    return rc;
+}
+
 int ash__coll_options_parse(const bson_t *given, bson_t *out, ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
@@ -185,7 +216,7 @@ int ash__coll_options_parse(const bson_t *given, bson_t *out, ash_error *err)
         rc = ash__fail_server(err, ASH_EINVAL, 72,
                               "the 'size' field is required when 'capped' is true");
     if (rc == 0)
-        rc = ash__view_check_options(doc, err);
+        rc = check_view(doc, err);
     if (rc == 0) {
         ash__doc_to_bson(doc, &view);
         bson_copy_to(&view, out);

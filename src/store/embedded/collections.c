@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/coll_options.h"
 #include "store/embedded/oplog.h"
-#include "store/embedded/slots.h"
-#include "store/embedded/views.h"
+#include "store/embedded/catalog_slots.h"
+#include "store/embedded/view.h"
 #include "store/ops.h"
 
 #include <string.h>

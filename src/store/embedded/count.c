@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/scan_plan.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/read_slots.h"
 #include "store/embedded/views.h"
 
 #include "base/clock.h"
@@ -45,7 +45,7 @@ static int count_matches(counting *n, ash_view *v, const ash_coll *coll, int64_t
 static int count_in_view(counting *n, const bson_t *filter, ash_view *v, const ash_coll *coll,
                          int64_t *out, ash_error *err)
 {
-    ash_request_spec spec = {.filter = filter};
+    ash_request_spec spec = {.filter = filter, .files = n->store->files};
     ash_coll_stats stats;
     ash__env_adopt(&n->env, coll);
     int rc = ash__view_refuse(coll, err);

@@ -68,6 +68,12 @@ extern const ash_cursor_ops ash__find_cursor_ops;
 int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
                    const ash_find_options *opts, ash_find_cursor **out, ash_error *err);
 
+/* The same for the chunks of one file, without matcher and planner.  *out NULL and 0: it takes a
+ * plan. */
+int ash__find_open_chunks(ash_embedded *s, const char *db, const char *coll,
+                          const ash_chunk_range *range, const ash_find_options *opts,
+                          ash_find_cursor **out, ash_error *err);
+
 /* Tailable cursors.  check: an attached cursor's position still exists (136 when the capped
  * collection has overwritten it).  wait: look again whenever something was committed, until the
  * batch has a document or the wait is over; seen: the newest change already looked at. */

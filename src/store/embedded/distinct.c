@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/cursor.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/read_slots.h"
 #include "store/embedded/views.h"
 
 #include "base/budget.h"

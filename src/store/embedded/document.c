@@ -2,7 +2,6 @@
 #include "store/embedded/document.h"
 
 #include "bson/builder.h"
-#include "store/embedded/versions.h"
 
 #include <string.h>
 
@@ -129,7 +128,7 @@ int ash__document_stage(ash_embedded *s, uint32_t coll_id, ash_prepared *p, ash_
     ash_error own = ASH_ERROR_INIT;
     int rc = ash__staged_write(s->engine, coll_id, &part, 1, &p->staged, &own);
     if (rc == ASH_ENOSPC) {
-        ash__versions_make_room(s);
+        s->files->make_room(s);
         return ash__staged_write(s->engine, coll_id, &part, 1, &p->staged, err);
     }
     if (rc != 0 && err != NULL)

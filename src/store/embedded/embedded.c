@@ -8,7 +8,12 @@
 #include "store/embedded/index_build.h"
 #include "store/embedded/oplog.h"
 #include "store/embedded/past.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/rules.h"
+#include "store/embedded/care_slots.h"
+#include "store/embedded/catalog_slots.h"
+#include "store/embedded/read_slots.h"
+#include "store/embedded/watch_slots.h"
+#include "store/embedded/write_slots.h"
 #include "store/embedded/sweep.h"
 #include "store/embedded/versions.h"
 
@@ -44,6 +49,7 @@ static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opt
     ash_embedded *s = ash__new(ash_embedded);
     s->base.ops = &embedded_ops;
     s->engine = engine;
+    s->files = &ash__file_rules;
     s->read_only = opts->read_only;
     s->durability =
         opts->durability == ASH_DURABILITY_DEFAULT ? ASH_DURABILITY_FILE : opts->durability;
@@ -170,7 +176,8 @@ static int embedded_capabilities(ash_store *store, ash_capabilities *out, ash_er
     return 0;
 }
 
-int ash__embedded_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err)
+static int embedded_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time,
+                         ash_error *err)
 {
     (void)err;
     if (wall_ms != NULL)
@@ -180,7 +187,7 @@ int ash__embedded_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_t
     return 0;
 }
 
-int ash__embedded_flush(ash_store *store, const ash_op *op, ash_error *err)
+static int embedded_flush(ash_store *store, const ash_op *op, ash_error *err)
 {
     if (op->transaction != NULL)
         return ash__fail(err, ASH_ESTATE, "cannot flush inside a transaction");
@@ -218,9 +225,9 @@ static const ash_store_ops embedded_ops = {
     .transact = ash__embedded_transact,
     .watch = ash__embedded_watch,
     .hold = embedded_hold,
-    .time = ash__embedded_time,
+    .time = embedded_time,
     .stats = ash__embedded_stats,
-    .flush = ash__embedded_flush,
+    .flush = embedded_flush,
     .maintain = ash__embedded_maintain,
     .look = ash__embedded_look,
     .expect_readers = ash__versions_expect_readers,

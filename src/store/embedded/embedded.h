@@ -13,6 +13,7 @@
 #include "bson/builder.h"
 #include "engine/engine.h"
 #include "query/kit/env.h"
+#include "store/embedded/file_rules.h"
 #include "store/embedded/gate.h"
 #include "store/ops.h"
 
@@ -32,6 +33,7 @@ void ash__coll_ids_put(ash_coll_ids *ids, const char *db, const char *name, uint
 typedef struct ash_embedded {
     ash_store base;
     ash_engine *engine;
+    const ash_file_rules *files;
     ash_coll_ids coll_ids;
     bool read_only;
     ash_durability durability;
@@ -79,6 +81,9 @@ static inline ash_embedded *ash__embedded(ash_store *store)
 {
     return (ash_embedded *)(void *)store;
 }
+
+/* Whatever goes on in the background has to end. */
+bool ash__embedded_is_closing(ash_embedded *s);
 
 /* The writer of the transaction op runs in, or NULL. */
 ash_writer *ash__op_writer(const ash_op *op);

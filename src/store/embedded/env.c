@@ -7,6 +7,14 @@
 
 #include <string.h>
 
+bool ash__embedded_is_closing(ash_embedded *s)
+{
+    ash__gate_lock(s->gate);
+    bool closing = s->closing;
+    ash__gate_unlock(s->gate);
+    return closing;
+}
+
 ash_writer *ash__op_writer(const ash_op *op)
 {
     return op->transaction != NULL ? ((ash_embedded_tx *)(void *)op->transaction)->writer : NULL;

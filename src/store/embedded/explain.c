@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/scan_plan.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/read_slots.h"
 #include "store/embedded/views.h"
 
 #include "base/budget.h"
@@ -256,7 +256,7 @@ typedef struct explaining {
 
 static int plan_and_run(explaining *e, ash_view *v, const ash_coll *coll, ash_error *err)
 {
-    ash_request_spec spec = {&e->x.filter, &e->x.sort, &e->x.projection, NULL};
+    ash_request_spec spec = {&e->x.filter, &e->x.sort, &e->x.projection, NULL, e->store->files};
     ash_plan_shape shape = {.sort = &e->x.sort,
                             .projection = &e->x.projection,
                             .skip = e->x.skip,

@@ -2,8 +2,8 @@
 #include "store/embedded/index_build.h"
 #include "store/embedded/index_spec.h"
 #include "store/embedded/oplog.h"
-#include "store/embedded/slots.h"
-#include "store/embedded/views.h"
+#include "store/embedded/catalog_slots.h"
+#include "store/embedded/view.h"
 
 #include <string.h>
 

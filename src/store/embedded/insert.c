@@ -2,7 +2,7 @@
 #include "store/embedded/change.h"
 #include "store/embedded/document.h"
 #include "store/embedded/retry.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/write_slots.h"
 #include "store/embedded/views.h"
 
 #include "base/budget.h"

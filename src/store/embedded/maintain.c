@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/slots.h"
+#include "store/embedded/care_slots.h"
 
 #include "store/embedded/findings.h"
 #include "store/embedded/maintain.h"
-#include "store/embedded/views.h"
+#include "store/embedded/view.h"
 
 #include <string.h>
 

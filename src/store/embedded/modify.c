@@ -3,8 +3,8 @@
 #include "store/embedded/index_spec.h"
 #include "store/embedded/index_unique.h"
 #include "store/embedded/oplog.h"
-#include "store/embedded/slots.h"
-#include "store/embedded/views.h"
+#include "store/embedded/catalog_slots.h"
+#include "store/embedded/view.h"
 
 #include "bson/builder.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/slots.h"
+#include "store/embedded/write_slots.h"
 #include "store/embedded/many.h"
 #include "store/embedded/target.h"
-#include "store/embedded/versions.h"
 
 #include "base/clock.h"
 
@@ -41,10 +40,10 @@ int ash__embedded_remove(ash_store *store, const char *db, const char *coll, con
                             .let = opts->let,
                             .op = &opts->op};
     int64_t from_ms = ash__clock_ms();
-    /* Drivers have no transactions; Ashlar has, and each of its changes of a file is one. */
-    if (opts->op.transaction != NULL && ash__name_ends_with(coll, ".chunks"))
-        ash__versions_changing(ash__embedded(store), opts->op.reader, db, coll, filter);
-    int rc = ash__target_init(&t, ash__embedded(store), &spec, err);
+    ash_embedded *s = ash__embedded(store);
+    if (opts->op.transaction != NULL)
+        s->files->removing(s, opts->op.reader, db, coll, filter);
+    int rc = ash__target_init(&t, s, &spec, err);
     if (rc == 0 && opts->just_one) {
         ash_single one = {.target = &t, .result = result, .change = remove_one};
         rc = ash__single_run(&one, err);
@@ -53,6 +52,6 @@ int ash__embedded_remove(ash_store *store, const char *db, const char *coll, con
         rc = ash__many_run(&many, err);
     }
     ash__target_release(&t);
-    ash__slow_note(ash__embedded(store), "remove", db, coll, from_ms);
+    ash__slow_note(s, "remove", db, coll, from_ms);
     return rc;
 }

@@ -6,6 +6,7 @@
 int ash__request_compile(ash_request *r, const ash_request_spec *spec, const ash_query_env *env,
                          ash_error *err)
 {
+    r->files = spec->files;
     int rc = ash__matcher_new(spec->filter, env, &r->filter, err);
     if (rc == 0)
         rc = ash__sort_spec_new(spec->sort, env, &r->sort, err);

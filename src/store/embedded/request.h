@@ -13,9 +13,11 @@ typedef struct ash_request_spec {
     const bson_t *sort;
     const bson_t *projection;
     const bson_value_t *hint;
+    const ash_file_rules *files; /* whom to ask about damage; NULL: nobody */
 } ash_request_spec;
 
 typedef struct ash_request {
+    const ash_file_rules *files; /* of its spec */
     ash_matcher *filter;
     ash_sort_spec *sort;
     ash_projection *projection; /* or NULL */

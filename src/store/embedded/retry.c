@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/retry.h"
-#include "store/embedded/sweep.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -279,7 +278,7 @@ int ash__retry_sweep(ash_embedded *s, int64_t before_ms, ash_error *err)
     old->before_ms = before_ms;
     do
         rc = sweep_turn(s, old, err);
-    while (rc == 0 && old->count == SWEEP_PER_TURN && !ash__sweep_is_over(s));
+    while (rc == 0 && old->count == SWEEP_PER_TURN && !ash__embedded_is_closing(s));
     ash__free(old);
     return rc;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/scan_plan.h"
 
-#include "store/embedded/chunks.h"
-
 #define TICKS_PER_CHECK 100
 
 static uint32_t count_leaves(const ash_plan *p)
@@ -168,8 +166,8 @@ static int fetch(ash_scan_plan *p, uint64_t rid, bool whole, ash_record *out, bo
         return ash__record_locate(p->view, p->coll, rid, out, found, err);
     p->docs_examined++;
     int rc = ash__record_get(p->view, p->coll, rid, out, found, err);
-    if (rc == ASH_ECORRUPT)
-        ash__chunk_error(p->coll->name, ash__chunks_file_of(p->request->filter), -1, err);
+    if (rc == ASH_ECORRUPT && p->request->files != NULL)
+        p->request->files->name_damage(p->coll->name, p->request->filter, err);
     return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/slots.h"
+#include "store/embedded/catalog_slots.h"
 
 #include "bson/builder.h"
 #include "store/embedded/embedded.h"

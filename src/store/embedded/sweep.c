@@ -8,21 +8,12 @@
 #include "store/embedded/held.h"
 #include "store/embedded/past.h"
 #include "store/embedded/retry.h"
-#include "store/embedded/versions.h"
 
 enum { RETRY_SWEEP_MS = 60000, SNAPSHOT_WATCH_MS = 1000 };
 
 /* The metadata is looked at soon after opening, and then every hour, in pieces of some MiB with a
  * short rest after each: LMDB can reuse no page meanwhile. */
 enum { FIRST_CENSUS_MS = 500, CENSUS_EVERY_MS = 3600000, CENSUS_REST_MS = 4 };
-
-bool ash__sweep_is_over(ash_embedded *s)
-{
-    ash__gate_lock(s->gate);
-    bool closing = s->closing;
-    ash__gate_unlock(s->gate);
-    return closing;
-}
 
 /* Beside a busy writer the file of metadata grows fast, as long as a snapshot is kept. */
 static void watch_snapshots(ash_embedded *s)
@@ -45,7 +36,7 @@ static void watch_snapshots(ash_embedded *s)
 static bool sleep_until(ash_embedded *s, int64_t until_ms)
 {
     int64_t watch_at = ash__clock_ms();
-    for (int64_t now; !ash__sweep_is_over(s) && (now = ash__clock_ms()) < until_ms;) {
+    for (int64_t now; !ash__embedded_is_closing(s) && (now = ash__clock_ms()) < until_ms;) {
         if (now >= watch_at) {
             watch_snapshots(s);
             watch_at = now + SNAPSHOT_WATCH_MS;
@@ -55,7 +46,7 @@ static bool sleep_until(ash_embedded *s, int64_t until_ms)
             ash__gate_wait_until(s->gate, watch_at < until_ms ? watch_at : until_ms);
         ash__gate_unlock(s->gate);
     }
-    return !ash__sweep_is_over(s);
+    return !ash__embedded_is_closing(s);
 }
 
 static void ttl_round(ash_embedded *s)
@@ -74,7 +65,7 @@ static void retry_round(ash_embedded *s)
 
 static bool is_going_on(void *ctx)
 {
-    return !ash__sweep_is_over(ctx);
+    return !ash__embedded_is_closing(ctx);
 }
 
 /* The others' turns go on. */
@@ -119,7 +110,7 @@ static void *sweep(void *arg)
         }
         ash__batch_memory_touch_all(s);
         ash__held_lapse(s);
-        ash__versions_lapse(s);
+        s->files->lapse(s);
         ash__past_lapse(s);
         if (ash__clock_ms() >= ttl_at) {
             ttl_round(s);

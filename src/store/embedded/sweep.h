@@ -10,8 +10,6 @@
 int ash__sweep_start(ash_embedded *s, ash_error *err);
 void ash__sweep_stop(ash_embedded *s); /* waits for it; fine when it never started */
 
-bool ash__sweep_is_over(ash_embedded *s); /* the store is closing */
-
 /* One round over all TTL indexes; deletes at most 500 documents a turn of the writer.  What fails
  * in one index leaves the others their chance; the first failure is returned. */
 int ash__ttl_sweep(ash_embedded *s, ash_error *err);

@@ -8,7 +8,7 @@
 static int compile(ash_target *t, ash_error *err)
 {
     const ash_target_spec *s = &t->spec;
-    ash_request_spec spec = {s->filter, s->sort, s->projection, s->hint};
+    ash_request_spec spec = {s->filter, s->sort, s->projection, s->hint, t->store->files};
     ash_doc scratch;
     bson_t holder;
     ash__request_release(&t->request);

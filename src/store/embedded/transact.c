@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/embedded.h"
 #include "store/embedded/retry.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/write_slots.h"
 
 typedef struct transaction_run {
     ash_embedded *store;

@@ -151,7 +151,7 @@ static int sweep_index(ash_embedded *s, const expiring *what, ash_error *err)
     /* On damaged pages nothing is deleted; a damaged row alone is passed over. */
     if (rc == 0 && e.more)
         rc = ash__engine_census(s->engine, NULL, NULL, err);
-    while (rc == 0 && e.more && !ash__sweep_is_over(s))
+    while (rc == 0 && e.more && !ash__embedded_is_closing(s))
         rc = ash__engine_apply(s->engine, expire_turn, &e, ASH_ACK_APPLIED, 0, 0, err);
     if (rc != 0 || e.damage.code == 0)
         return rc;

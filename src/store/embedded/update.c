@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/slots.h"
+#include "store/embedded/write_slots.h"
 #include "store/embedded/many.h"
 #include "store/embedded/target.h"
 

@@ -2,50 +2,6 @@
 #include "store/embedded/views.h"
 
 #include "query/pipeline/pipeline.h"
-#include "store/embedded/slots.h"
-
-int ash__view_refuse(const ash_coll *c, ash_error *err)
-{
-    if (c == NULL || !bson_has_field(&c->options, "viewOn"))
-        return 0;
-    return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_IS_A_VIEW,
-                            "Namespace %s.%s is a view, not a collection", c->db, c->name);
-}
-
-bool ash__view_was_refused(int rc, const ash_error *err)
-{
-    return rc == ASH_EUNSUPPORTED && err->server_code == ASH_IS_A_VIEW;
-}
-
-int ash__view_check_options(ash_doc options, ash_error *err)
-{
-    static const char *const others[] = {"capped", "size", "max", "validator",
-                                         "changeStreamPreAndPostImages"};
-    ash_value stages = ash__doc_get(options, "pipeline");
-    ash_query_env env = {0};
-    ash_pipeline_host none = {0};
-    ash_pipeline *p = NULL;
-    bson_t view;
-    if (ash__value_is_missing(ash__doc_get(options, "viewOn"))) {
-        if (ash__value_is_missing(stages))
-            return 0;
-        return ash__fail_server(err, ASH_EINVAL, 72, "'pipeline' requires 'viewOn' to be given");
-    }
-    for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++)
-        if (!ash__value_is_missing(ash__doc_get(options, others[i])))
-            return ash__fail_server(err, ASH_EINVAL, 72, "a view cannot have the option '%s'",
-                                    others[i]);
-    if (ash__value_is_missing(stages))
-        return 0;
-    ash__doc_to_bson(ash__value_doc(stages), &view);
-    int rc = ash__pipeline_new(&view, &env, &none, &p, err);
-    if (rc == 0 &&
-        (ash__pipeline_head(p)->has_write_out || ash__pipeline_head(p)->is_change_stream))
-        rc = ash__fail_server(err, ASH_EINVAL, 167,
-                              "a view's pipeline can neither write nor be a change stream");
-    ash__pipeline_free(p);
-    return rc;
-}
 
 /* ---- from a view to what it stands on ---- */
 
@@ -79,7 +35,7 @@ static int expand(ash_embedded *s, const ash_op *op, const char *db, ash_builder
     for (*depth = 0; rc == 0; (*depth)++) {
         const ash_coll *c = NULL;
         rc = ash__catalog_find(reading.view, db, *base, &c, err);
-        if (rc != 0 || c == NULL || !bson_has_field(&c->options, "viewOn"))
+        if (rc != 0 || !ash__coll_is_view(c))
             break;
         if (*depth == ASH_VIEW_MAX_DEPTH)
             rc = ash__fail_server(err, ASH_EINVAL, 165, "views on views are deeper than %d",

@@ -3,23 +3,13 @@
 #define ASH_STORE_EMBEDDED_VIEWS_H
 
 #include "store/embedded/aggregate.h"
+#include "store/embedded/view.h"
 
-/* Views: collections without documents whose options are {viewOn, pipeline}.
- *
- * Finds, aggregates, counts and distinct on a view become an aggregate on what it stands on (which
- * may be a view again), and so do the reads of stages that name other collections; everything else
- * is refused with 166.  Views that join themselves end with 165 at ASH_VIEW_MAX_DEPTH. */
+/* Reading views: finds, aggregates, counts and distinct on a view become an aggregate on what it
+ * stands on (which may be a view again), and so do the reads of stages that name other collections.
+ * Views that join themselves end with 165 at ASH_VIEW_MAX_DEPTH. */
 
-enum { ASH_VIEW_MAX_DEPTH = 20, ASH_IS_A_VIEW = 166 };
-
-/* 0 for a collection, and for none (NULL); else ASH_EUNSUPPORTED (166). */
-int ash__view_refuse(const ash_coll *c, ash_error *err);
-
-/* Is that how a call failed? */
-bool ash__view_was_refused(int rc, const ash_error *err);
-
-/* Check the options {viewOn, pipeline} of create. */
-int ash__view_check_options(ash_doc options, ash_error *err);
+enum { ASH_VIEW_MAX_DEPTH = 20 };
 
 /* Run stages on a view; options as for the slot, outer as for ash__agg_open.  *out NULL and 0 when
  * it is none (any more). */

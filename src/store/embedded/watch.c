@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/batch.h"
 #include "store/embedded/event.h"
-#include "store/embedded/slots.h"
+#include "store/embedded/watch_slots.h"
 #include "store/embedded/token.h"
 
 #include "base/budget.h"
