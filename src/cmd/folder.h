@@ -17,7 +17,8 @@ bool ash__folder_is_others(const char *folder);
  * are just being removed, is passed over. */
 int64_t ash__folder_takes(const char *folder);
 
-/* ASH_ENOTFOUND, and how a swap of the folder (store/embedded/swap.h) that was cut off is finished.
+/* ASH_ENOTFOUND, and how a swap of the folder (store/embedded/salvage/swap.h) that was cut off is
+ * finished.
  */
 int ash__cmd_refuse_unfinished(const char *folder, ash_error *err);
 

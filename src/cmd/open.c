@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/embedded/swap.h"
+#include "store/embedded/salvage/swap.h"
 #include "store/reach.h"
 
 #include <inttypes.h>

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "store/embedded/salvage.h"
-#include "store/embedded/swap.h"
+#include "store/embedded/salvage/salvage.h"
+#include "store/embedded/salvage/swap.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "store/embedded/embedded.h"
+#include "store/embedded/kit/embedded.h"
 
 /* 1: pointers before payloads; 2: reuse before commits; 3: answers before the journal is synced */
 #define BREAK_RULE_ENV "ASH_BREAK_RULE"

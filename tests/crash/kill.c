@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/embedded/embedded.h"
+#include "store/embedded/kit/embedded.h"
 
 #include <fcntl.h>
 #include <getopt.h>

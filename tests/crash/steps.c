@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "store/embedded/embedded.h"
+#include "store/embedded/kit/embedded.h"
 
 #include <stdio.h>
 #include <unistd.h>

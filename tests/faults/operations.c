@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/embedded/embedded.h"
+#include "store/embedded/kit/embedded.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-#include "store/embedded/embedded.h"
+#include "store/embedded/kit/embedded.h"
 
 /* An embedded store in a folder of its own, removed at the end. */
 typedef struct fixture {

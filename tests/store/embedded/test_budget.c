@@ -4,7 +4,7 @@
 #include "base/budget.h"
 #include "base/clock.h"
 #include "base/share.h"
-#include "store/embedded/hooks.h"
+#include "store/embedded/kit/filters.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/buffer.h"
-#include "store/embedded/chunks.h"
+#include "store/embedded/files/chunks.h"
 
 static ash_collection *open_chunks(fixture *f, const char *name, const char *index)
 {

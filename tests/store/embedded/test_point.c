@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "store/embedded/point.h"
+#include "store/embedded/scan/by_id.h"
 #include "store/parts.h"
 
 static const char *const ids[] = {

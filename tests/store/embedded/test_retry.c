@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/clock.h"
-#include "store/embedded/retry.h"
+#include "store/embedded/write/retry.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "store/embedded/salvage.h"
+#include "store/embedded/salvage/salvage.h"
 
 #include <errno.h>
 #include <fcntl.h>

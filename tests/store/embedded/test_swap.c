@@ -5,7 +5,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/embedded/swap.h"
+#include "store/embedded/salvage/swap.h"
 #include "remove_folder.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/clock.h"
-#include "store/embedded/sweep.h"
+#include "store/embedded/care/sweep.h"
 
 #include <stdio.h>
 #include <string.h>

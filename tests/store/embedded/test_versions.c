@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
 
-#include "store/embedded/versions.h"
+#include "store/embedded/files/versions.h"
 
 #define CHUNKS 6
 #define BYTES  60000

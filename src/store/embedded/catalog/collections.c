@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/catalog/coll_options.h"
+#include "store/embedded/kit/oplog.h"
+#include "store/embedded/catalog/slots.h"
+#include "store/embedded/kit/view.h"
+#include "store/ops.h"
+
+#include <string.h>
+
+#define DROPS_PER_TURN 100
+
+typedef struct naming {
+    const char *db;
+    const char *coll;
+    const char *to_db;
+    const char *to_coll;
+    bool drop_target;
+    const bson_t *options;
+    uint32_t dropped; /* in this turn */
+    uint64_t total;
+} naming;
+
+/* ---- create ---- */
+
+static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
+{
+    const naming *n = ctx;
+    const ash_coll *c = NULL;
+    int rc = ash__catalog_find(ash__writer_view(w), n->db, n->coll, &c, err);
+    if (rc != 0)
+        return rc;
+    if (c == NULL)
+        return ash__oplog_create(w, n->db, n->coll, n->options, &c, err);
+    if (ash__coll_options_equal(&c->options, n->options))
+        return 0;
+    return ash__fail_server(err, ASH_EEXISTS, 48,
+                            "Collection %s.%s already exists, with other options", n->db, n->coll);
+}
+
+int ash__embedded_create(ash_store *store, const char *db, const char *coll, const bson_t *options,
+                         const ash_op *op, ash_error *err)
+{
+    bson_t kept;
+    int rc = ash__coll_options_parse(options, &kept, err);
+    if (rc != 0)
+        return rc;
+    naming n = {.db = db, .coll = coll, .options = &kept};
+    rc =
+        ash__write_run(ash__embedded(store), NULL, op, create_on_writer, &n, ASH_APPLY_ATOMIC, err);
+    bson_destroy(&kept);
+    return rc;
+}
+
+/* ---- drop ---- */
+
+static int drop_coll(ash_writer *w, const ash_coll *c, ash_error *err)
+{
+    ash_change change = {.kind = ASH_CHANGE_DROP, .db = c->db, .coll = c};
+    int rc = ash__oplog_write(w, &change, err);
+    return rc == 0 ? ash__catalog_drop(w, c, err) : rc;
+}
+
+static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
+{
+    const naming *n = ctx;
+    const ash_coll *c = NULL;
+    int rc = ash__catalog_find(ash__writer_view(w), n->db, n->coll, &c, err);
+    if (rc != 0)
+        return rc;
+    if (c == NULL)
+        return ash__fail_server(err, ASH_ENOTFOUND, 26, "ns not found %s.%s", n->db, n->coll);
+    return drop_coll(w, c, err);
+}
+
+int ash__embedded_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
+                       ash_error *err)
+{
+    naming n = {.db = db, .coll = coll};
+    return ash__write_run(ash__embedded(store), NULL, op, drop_on_writer, &n, ASH_APPLY_ATOMIC,
+                          err);
+}
+
+static bool take_first(void *ctx, const ash_coll *c)
+{
+    *(const ash_coll **)ctx = c;
+    return false;
+}
+
+static int drop_some(ash_writer *w, void *ctx, ash_error *err)
+{
+    naming *n = ctx;
+    n->dropped = 0;
+    for (; n->dropped < DROPS_PER_TURN; n->dropped++) {
+        const ash_coll *c = NULL;
+        int rc = ash__catalog_each(ash__writer_view(w), n->db, take_first, &c, err);
+        if (rc == 0 && c != NULL)
+            rc = drop_coll(w, c, err);
+        if (rc != 0)
+            return rc;
+        if (c == NULL)
+            break;
+    }
+    n->total += n->dropped;
+    if (n->total == 0 || n->dropped == DROPS_PER_TURN)
+        return 0;
+    ash_change change = {.kind = ASH_CHANGE_DROP_DATABASE, .db = n->db};
+    return ash__oplog_write(w, &change, err);
+}
+
+int ash__embedded_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
+{
+    naming n = {.db = db};
+    int rc;
+    do
+        rc = ash__write_run(ash__embedded(store), NULL, op, drop_some, &n, ASH_APPLY_ATOMIC, err);
+    while (rc == 0 && n.dropped == DROPS_PER_TURN);
+    return rc;
+}
+
+/* ---- rename ---- */
+
+static int log_rename(ash_writer *w, const naming *n, const ash_coll *from, const ash_coll *target,
+                      ash_error *err)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_begin_doc(&b, "to");
+    ash__builder_text(&b, "db", n->to_db);
+    ash__builder_text(&b, "coll", n->to_coll);
+    ash__builder_end(&b);
+    if (target != NULL)
+        ash__builder_binary(&b, "dropTarget", BSON_SUBTYPE_UUID, target->uuid, 16);
+    ash__builder_end(&b);
+    ash_change change = {.kind = ASH_CHANGE_RENAME,
+                         .db = n->db,
+                         .coll = from,
+                         .details = ash__builder_doc(&b),
+                         .to_db = n->to_db,
+                         .to_coll = n->to_coll};
+    int rc = ash__oplog_write(w, &change, err);
+    ash__builder_release(&b);
+    return rc;
+}
+
+static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
+{
+    const naming *n = ctx;
+    const ash_coll *from = NULL;
+    const ash_coll *to = NULL;
+    ash_view *v = ash__writer_view(w);
+    int rc = ash__catalog_find(v, n->db, n->coll, &from, err);
+    if (rc == 0)
+        rc = ash__catalog_find(v, n->to_db, n->to_coll, &to, err);
+    if (rc != 0)
+        return rc;
+    if (from == NULL)
+        return ash__fail_server(err, ASH_ENOTFOUND, 26, "Source collection %s.%s does not exist",
+                                n->db, n->coll);
+    rc = ash__view_refuse(from, err);
+    if (rc == 0)
+        rc = ash__namespace_check_new(n->to_db, n->to_coll, err);
+    if (rc != 0)
+        return rc;
+    if (from == to)
+        return ash__fail_server(err, ASH_EINVAL, 20, "Can't rename a collection to itself");
+    if (to != NULL && !n->drop_target)
+        return ash__fail_server(err, ASH_EEXISTS, 48, "target namespace exists");
+    rc = log_rename(w, n, from, to, err);
+    /* What is replaced by a rename is no drop of its own. */
+    if (rc == 0 && to != NULL) {
+        rc = ash__catalog_drop(w, to, err);
+        if (rc == 0)
+            rc = ash__catalog_find(v, n->db, n->coll, &from, err);
+    }
+    return rc == 0 ? ash__catalog_rename(w, from, n->to_db, n->to_coll, err) : rc;
+}
+
+int ash__embedded_rename(ash_store *store, const char *db, const char *coll, const char *to_db,
+                         const char *to_coll, bool drop_target, const ash_op *op, ash_error *err)
+{
+    naming n = {
+        .db = db, .coll = coll, .to_db = to_db, .to_coll = to_coll, .drop_target = drop_target};
+    return ash__write_run(ash__embedded(store), NULL, op, rename_on_writer, &n, ASH_APPLY_ATOMIC,
+                          err);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/catalog/slots.h"
+
+#include "bson/builder.h"
+#include "store/embedded/kit/embedded.h"
+
+/* Sums over a database, or over one collection. */
+typedef struct totals {
+    ash_view *view;
+    int64_t collections;
+    int64_t objects;
+    int64_t data;
+    int64_t storage;
+    int64_t indexes;
+    int64_t index_bytes;
+    int rc;
+    ash_error *err;
+} totals;
+
+static bool add_collection(void *ctx, const ash_coll *c)
+{
+    totals *t = ctx;
+    ash_coll_stats stats;
+    t->rc = ash__coll_stats(t->view, c, &stats, t->err);
+    t->collections++;
+    t->objects += (int64_t)stats.count;
+    t->data += (int64_t)stats.data_bytes;
+    t->storage += (int64_t)stats.storage_bytes;
+    for (uint32_t i = 0; t->rc == 0 && i < c->index_count; i++) {
+        uint64_t keys;
+        uint64_t bytes;
+        t->rc = ash__index_stats(t->view, &c->indexes[i], &keys, &bytes, t->err);
+        t->indexes++;
+        t->index_bytes += t->rc == 0 ? (int64_t)bytes : 0;
+    }
+    return t->rc == 0;
+}
+
+static void append_average(ash_builder *b, const totals *t)
+{
+    ash__builder_double(b, "avgObjSize", t->objects > 0 ? (double)t->data / (double)t->objects : 0);
+}
+
+static int db_stats(ash_view *v, const char *db, int64_t scale, ash_builder *b, ash_error *err)
+{
+    totals t = {.view = v, .err = err};
+    int rc = ash__catalog_each(v, db, add_collection, &t, err);
+    if (rc == 0)
+        rc = t.rc;
+    ash__builder_text(b, "db", db);
+    ash__builder_int64(b, "collections", t.collections);
+    ash__builder_int64(b, "views", 0);
+    ash__builder_int64(b, "objects", t.objects);
+    append_average(b, &t);
+    ash__builder_double(b, "dataSize", (double)(t.data / scale));
+    ash__builder_double(b, "storageSize", (double)(t.storage / scale));
+    ash__builder_int64(b, "indexes", t.indexes);
+    ash__builder_double(b, "indexSize", (double)(t.index_bytes / scale));
+    ash__builder_double(b, "totalSize", (double)((t.storage + t.index_bytes) / scale));
+    ash__builder_double(b, "scaleFactor", (double)scale);
+    return rc;
+}
+
+static int append_index_sizes(ash_view *v, const ash_coll *c, int64_t scale, ash_builder *b,
+                              ash_error *err)
+{
+    int rc = 0;
+    ash__builder_begin_doc(b, "indexSizes");
+    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++) {
+        uint64_t keys = 0;
+        uint64_t bytes = 0;
+        rc = ash__index_stats(v, &c->indexes[i], &keys, &bytes, err);
+        ash__builder_int64(b, c->indexes[i].name, (int64_t)bytes / scale);
+    }
+    ash__builder_end(b);
+    return rc;
+}
+
+static int coll_stats(ash_view *v, const char *db, const char *coll, int64_t scale, ash_builder *b,
+                      ash_error *err)
+{
+    totals t = {.view = v, .err = err};
+    const ash_coll *c = NULL;
+    char *ns = ash__sprintf("%s.%s", db, coll);
+    ash__builder_text(b, "ns", ns);
+    ash__free(ns);
+    int rc = ash__catalog_find(v, db, coll, &c, err);
+    if (rc == 0 && c != NULL) {
+        add_collection(&t, c);
+        rc = t.rc;
+    }
+    ash__builder_int64(b, "size", t.data / scale);
+    ash__builder_int64(b, "count", t.objects);
+    if (t.objects > 0)
+        ash__builder_int64(b, "avgObjSize", t.data / t.objects);
+    ash__builder_int64(b, "storageSize", t.storage / scale);
+    ash__builder_int64(b, "freeStorageSize", 0);
+    ash__builder_bool(b, "capped", c != NULL && c->capped);
+    if (c != NULL && c->capped) {
+        ash__builder_int64(b, "max", c->capped_docs);
+        ash__builder_int64(b, "maxSize", c->capped_bytes / scale);
+    }
+    ash__builder_int64(b, "nindexes", t.indexes);
+    ash__builder_int64(b, "totalIndexSize", t.index_bytes / scale);
+    ash__builder_int64(b, "totalSize", (t.storage + t.index_bytes) / scale);
+    if (rc == 0 && c != NULL)
+        rc = append_index_sizes(v, c, scale, b, err);
+    ash__builder_int64(b, "scaleFactor", scale);
+    return rc;
+}
+
+static void append_damage(ash_embedded *s, ash_builder *b)
+{
+    ash_damage damage;
+    ash__engine_damage(s->engine, &damage);
+    ash__builder_begin_doc(b, "damage");
+    ash__builder_bool(b, "looked", damage.censuses);
+    ash__builder_int64(b, "findings", (int64_t)damage.findings);
+    ash__builder_bool(b, "writable", !damage.structure);
+    if (damage.findings > 0)
+        ash__builder_text(b, "first", damage.first);
+    ash__builder_end(b);
+}
+
+static int store_stats(ash_embedded *s, int64_t scale, ash_builder *b, ash_error *err)
+{
+    ash_engine_stats e;
+    const int64_t block = 4096;
+    int rc = ash__engine_stats(s->engine, &e, err);
+    if (rc != 0)
+        return rc;
+    ash__builder_begin_doc(b, "storageEngine");
+    ash__builder_text(b, "name", "ashlar");
+    ash__builder_bool(b, "readOnly", s->read_only);
+    ash__builder_bool(b, "persistent", true);
+    ash__builder_end(b);
+    ash__builder_begin_doc(b, "ashlar");
+    ash__builder_int64(b, "commits", (int64_t)e.commits);
+    ash__builder_int64(b, "applies", (int64_t)e.applies);
+    ash__builder_int64(b, "snapshots", (int64_t)e.snapshots);
+    ash__builder_int64(b, "losses", (int64_t)ash__engine_losses(s->engine));
+    ash__builder_int64(b, "segmentFiles", (int64_t)e.segment_files);
+    ash__builder_int64(b, "segmentBytes", (int64_t)e.segment_blocks * block / scale);
+    ash__builder_int64(b, "usedBytes", (int64_t)e.used_blocks * block / scale);
+    ash__builder_int64(b, "freeBytes", (int64_t)e.free_blocks * block / scale);
+    ash__builder_int64(b, "heldBytes", (int64_t)e.held_blocks * block / scale);
+    ash__builder_int64(b, "metaBytes", (int64_t)e.meta_bytes / scale);
+    ash__builder_int64(b, "metaUsedBytes", (int64_t)e.meta_used_bytes / scale);
+    ash__builder_int64(b, "pins", (int64_t)e.pins);
+    ash__builder_int64(b, "oplogBytes", (int64_t)e.oplog_bytes / scale);
+    append_damage(s, b);
+    ash__builder_end(b);
+    return 0;
+}
+
+int ash__embedded_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
+                        const ash_op *op, bson_t *out, ash_error *err)
+{
+    ash_embedded *s = ash__embedded(store);
+    ash_reading reading = {0};
+    ash_builder b = ASH_BUILDER_INIT;
+    bson_t view;
+    if (scale < 0)
+        return ash__fail_server(err, ASH_EINVAL, 2, "scale has to be at least 1");
+    scale = scale == 0 ? 1 : scale;
+    ash__builder_begin(&b);
+    int rc = db != NULL ? ash__reading_begin(s, op, &reading, err) : 0;
+    if (rc == 0 && db == NULL)
+        rc = store_stats(s, scale, &b, err);
+    else if (rc == 0 && coll == NULL)
+        rc = db_stats(reading.view, db, scale, &b, err);
+    else if (rc == 0)
+        rc = coll_stats(reading.view, db, coll, scale, &b, err);
+    ash__reading_end(&reading);
+    ash__builder_end(&b);
+    if (rc == 0) {
+        ash__doc_to_bson(ash__builder_doc(&b), &view);
+        bson_copy_to(&view, out);
+    }
+    ash__builder_release(&b);
+    return rc;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/files/rules.h"
+
+#include "store/embedded/files/chunks.h"
+#include "store/embedded/files/complete.h"
+#include "store/embedded/files/versions.h"
+
+/* Drivers have no transactions; Ashlar has, and each of its changes of a file is one. */
+static void removing(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
+                     const bson_t *filter)
+{
+    if (ash__name_ends_with(coll, ".chunks"))
+        ash__versions_changing(s, reader, db, coll, filter);
+}
+
+static void name_damage(const char *coll, const ash_matcher *filter, ash_error *err)
+{
+    ash__chunk_error(coll, ash__chunks_file_of(filter), -1, err);
+}
+
+const ash_file_rules ash__file_rules = {
+    .inserting = ash__guard_check,
+    .removing = removing,
+    .make_room = ash__versions_make_room,
+    .lapse = ash__versions_lapse,
+    .name_damage = name_damage,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/kit/embedded.h"
+
+#include "base/hash.h"
+
+#include <string.h>
+
+static uint64_t name_hash(const char *db, const char *name)
+{
+    ash_checksum *sum = ash__checksum_new();
+    ash__checksum_add(sum, db, strlen(db) + 1);
+    ash__checksum_add(sum, name, strlen(name));
+    uint64_t hash = ash__checksum_value(sum);
+    ash__checksum_free(sum);
+    return hash;
+}
+
+uint32_t ash__coll_ids_get(ash_coll_ids *ids, const char *db, const char *name)
+{
+    uint64_t hash = name_hash(db, name);
+    size_t at = hash % ASH_ARRAY_LEN(ids->slots);
+    ash__gate_lock(ids->gate);
+    uint32_t id = ids->slots[at].name == hash ? ids->slots[at].id : 0;
+    ash__gate_unlock(ids->gate);
+    return id;
+}
+
+void ash__coll_ids_put(ash_coll_ids *ids, const char *db, const char *name, uint32_t id)
+{
+    uint64_t hash = name_hash(db, name);
+    size_t at = hash % ASH_ARRAY_LEN(ids->slots);
+    ash__gate_lock(ids->gate);
+    ids->slots[at].name = hash;
+    ids->slots[at].id = id;
+    ash__gate_unlock(ids->gate);
+}

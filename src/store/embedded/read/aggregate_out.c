@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/read/aggregate.h"
+#include "store/embedded/catalog/slots.h"
+#include "store/embedded/write/slots.h"
+#include "store/embedded/read/views.h"
+
+#define BATCH_DOCS  500
+#define BATCH_BYTES ((size_t)4 << 20)
+
+/* $out writes a collection of its own and puts it into the target's place when it is whole, so that
+ * the target is the old one or the new one, and may be the one being read. */
+typedef struct output {
+    ash_agg_host *host;
+    const char *db;
+    const char *coll;
+    char *temp;
+    ash_op op; /* what is on disk is decided once, by the rename */
+    ash_buffer bytes;
+    ash_doc docs[BATCH_DOCS];
+    size_t count;
+} output;
+
+/* The target's options and indexes: the new collection inherits them. */
+static int copy_shape(output *o, ash_error *err)
+{
+    ash_reading reading = {0};
+    const ash_coll *c = NULL;
+    bson_t options = BSON_INITIALIZER;
+    bson_t reply;
+    ash_builder specs = ASH_BUILDER_INIT;
+    char name[12];
+    bson_t view;
+    bool has_indexes = false;
+    ash_store *store = &o->host->store->base;
+    ash__builder_begin(&specs);
+    int rc = ash__reading_begin(o->host->store, &o->op, &reading, err);
+    if (rc == 0)
+        rc = ash__catalog_find(reading.view, o->db, o->coll, &c, err);
+    if (rc == 0)
+        rc = ash__view_refuse(c, err);
+    if (rc == 0 && c != NULL) {
+        bson_concat(&options, &c->options);
+        for (uint32_t i = 1; i < c->index_count; i++)
+            ash__builder_doc_value(&specs, ash__index_name(i - 1, name),
+                                   ash__doc_from_bson(&c->indexes[i].spec));
+        has_indexes = c->index_count > 1;
+        if (c->capped)
+            rc = ash__fail_server(err, ASH_EINVAL, 17152,
+                                  "namespace '%s.%s' is capped so it can't "
+                                  "be used for $out",
+                                  o->db, o->coll);
+    }
+    ash__builder_end(&specs);
+    ash__reading_end(&reading);
+    if (rc == 0)
+        rc = ash__embedded_create(store, o->db, o->temp, &options, &o->op, err);
+    if (rc == 0 && has_indexes) {
+        ash__doc_to_bson(ash__builder_doc(&specs), &view);
+        rc = ash__embedded_create_indexes(store, o->db, o->temp, &view, &o->op, &reply, err);
+        if (rc == 0)
+            bson_destroy(&reply);
+    }
+    ash__builder_release(&specs);
+    bson_destroy(&options);
+    return rc;
+}
+
+static int flush(output *o, ash_error *err)
+{
+    ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
+    ash_write_result result;
+    size_t offset = 0;
+    opts.op = o->op;
+    for (size_t i = 0; i < o->count; i++) {
+        o->docs[i].data = o->bytes.data + offset;
+        offset += o->docs[i].len;
+    }
+    ash_write_result_init(&result);
+    int rc = ash__embedded_insert(&o->host->store->base, o->db, o->temp, o->docs, o->count, &opts,
+                                  &result, err);
+    ash_write_result_release(&result);
+    ash__buffer_clear(&o->bytes);
+    o->count = 0;
+    return rc;
+}
+
+static int copy_documents(output *o, ash_source *input, ash_error *err)
+{
+    for (;;) {
+        ash_doc doc;
+        int rc = ash__op_check(&o->op, err);
+        if (rc == 0)
+            rc = input->next(input->ctx, &doc, err);
+        if (rc != 0)
+            return rc;
+        if (doc.data == NULL)
+            return o->count > 0 ? flush(o, err) : 0;
+        ash__buffer_append(&o->bytes, doc.data, doc.len);
+        o->docs[o->count++].len = doc.len;
+        if (o->count == BATCH_DOCS || o->bytes.len >= BATCH_BYTES) {
+            rc = flush(o, err);
+            if (rc != 0)
+                return rc;
+        }
+    }
+}
+
+int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *err)
+{
+    output *o = ash__new(output);
+    bson_oid_t oid;
+    char hex[25];
+    ash_store *store = &h->store->base;
+    o->host = h;
+    o->op = h->op;
+    o->op.durability = ASH_DURABILITY_INTERVAL;
+    bson_oid_init(&oid, NULL);
+    bson_oid_to_string(&oid, hex);
+    o->temp = ash__sprintf("tmp.agg_out.%s", hex);
+    uint64_t losses = ash__engine_losses(h->store->engine);
+    int rc = ash__agg_namespace(h, spec, &o->db, &o->coll, err);
+    if (rc == 0) {
+        rc = copy_shape(o, err);
+        if (rc == 0)
+            rc = copy_documents(o, input, err);
+        if (rc == 0)
+            rc = ash__engine_flush(h->store->engine, h->op.deadline_ms, err);
+        if (rc == 0)
+            rc = ash__losses_check(h->store, losses, err);
+        if (rc == 0)
+            rc = ash__embedded_rename(store, o->db, o->temp, o->db, o->coll, true, &h->op, err);
+        if (rc != 0) {
+            ash_op undo = {.size = sizeof(ash_op), .durability = ASH_DURABILITY_INTERVAL};
+            ash__embedded_drop(store, o->db, o->temp, &undo, NULL);
+        }
+    }
+    ash__buffer_release(&o->bytes);
+    ash__free(o->temp);
+    ash__free(o);
+    return rc;
+}

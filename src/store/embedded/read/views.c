@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/read/views.h"
+
+#include "query/pipeline/pipeline.h"
+
+/* ---- from a view to what it stands on ---- */
+
+/* Put the stages of one view before those gathered; *base is then what it stands on. */
+static void prepend(const ash_coll *view, ash_builder *stages, char **base)
+{
+    uint32_t len, n = 0;
+    char name[12];
+    ash_builder both = ASH_BUILDER_INIT;
+    ash_doc options = ash__doc_from_bson(&view->options);
+    ash_value own = ash__doc_get(options, "pipeline");
+    ash_doc lists[] = {own.type == BSON_TYPE_ARRAY ? ash__value_doc(own) : ash__doc_empty,
+                       ash__builder_doc(stages)};
+    ash__builder_begin(&both);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(lists); i++)
+        for (ash_doc_iter it = ash__doc_iter(lists[i]); ash__doc_iter_next(&it);)
+            ash__builder_value(&both, ash__index_name(n++, name), it.value);
+    ash__builder_end(&both);
+    ash__builder_release(stages);
+    *stages = both;
+    ash__free(*base);
+    *base = ash__strdup(ash__value_string(ash__doc_get(options, "viewOn"), &len));
+}
+
+/* *depth: how many views were passed. */
+static int expand(ash_embedded *s, const ash_op *op, const char *db, ash_builder *stages,
+                  char **base, int *depth, ash_error *err)
+{
+    ash_reading reading = {0};
+    int rc = ash__reading_begin(s, op, &reading, err);
+    for (*depth = 0; rc == 0; (*depth)++) {
+        const ash_coll *c = NULL;
+        rc = ash__catalog_find(reading.view, db, *base, &c, err);
+        if (rc != 0 || !ash__coll_is_view(c))
+            break;
+        if (*depth == ASH_VIEW_MAX_DEPTH)
+            rc = ash__fail_server(err, ASH_EINVAL, 165, "views on views are deeper than %d",
+                                  ASH_VIEW_MAX_DEPTH);
+        else
+            prepend(c, stages, base);
+    }
+    ash__reading_end(&reading);
+    return rc;
+}
+
+int ash__view_aggregate(ash_embedded *s, const char *db, const char *view, const bson_t *stages,
+                        const ash_aggregate_options *opts, const ash_agg_host *outer,
+                        ash_cursor **out, ash_error *err)
+{
+    ash_builder all = ASH_BUILDER_INIT;
+    char *base = ash__strdup(view);
+    bson_t pipeline;
+    int depth = 0;
+    *out = NULL;
+    ash__builder_begin(&all);
+    ash__builder_elements(&all, ash__doc_from_bson(stages));
+    ash__builder_end(&all);
+    int rc = expand(s, &opts->op, db, &all, &base, &depth, err);
+    if (rc == 0 && depth > 0) {
+        ash__doc_to_bson(ash__builder_doc(&all), &pipeline);
+        rc = ash__agg_open(s, db, base, &pipeline, opts, outer, out, err);
+    }
+    ash__builder_release(&all);
+    ash__free(base);
+    return rc;
+}
+
+/* ---- other reads as aggregates ---- */
+
+static void begin_stage(ash_builder *b, uint32_t *n)
+{
+    char name[12];
+    ash__builder_begin_doc(b, ash__index_name((*n)++, name));
+}
+
+static void add_doc_stage(ash_builder *b, uint32_t *n, const char *stage, const bson_t *doc)
+{
+    if (doc == NULL || bson_empty(doc))
+        return;
+    begin_stage(b, n);
+    ash__builder_doc_value(b, stage, ash__doc_from_bson(doc));
+    ash__builder_end(b);
+}
+
+static void add_number_stage(ash_builder *b, uint32_t *n, const char *stage, int64_t number)
+{
+    if (number <= 0)
+        return;
+    begin_stage(b, n);
+    ash__builder_int64(b, stage, number);
+    ash__builder_end(b);
+}
+
+int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
+                   const ash_find_options *opts, const ash_agg_host *outer, ash_cursor **out,
+                   ash_error *err)
+{
+    ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
+    ash_builder b = ASH_BUILDER_INIT;
+    uint32_t n = 0;
+    bson_t stages;
+    *out = NULL;
+    if (opts->tailable)
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_IS_A_VIEW,
+                                "a tailable cursor cannot read the view %s.%s", db, view);
+    if ((opts->min != NULL && !bson_empty(opts->min)) ||
+        (opts->max != NULL && !bson_empty(opts->max)))
+        return ash__fail_server(err, ASH_EINVAL, 168,
+                                "Option min/max is not supported on the view %s.%s", db, view);
+    o.op = opts->op;
+    o.collation = opts->collation;
+    o.let = opts->let;
+    o.allow_disk_use = opts->allow_disk_use;
+    ash__builder_begin(&b);
+    add_doc_stage(&b, &n, "$match", filter);
+    add_doc_stage(&b, &n, "$sort", opts->sort);
+    add_number_stage(&b, &n, "$skip", opts->skip);
+    add_number_stage(&b, &n, "$limit", opts->limit);
+    add_doc_stage(&b, &n, "$project", opts->projection);
+    ash__builder_end(&b);
+    ash__doc_to_bson(ash__builder_doc(&b), &stages);
+    int rc = ash__view_aggregate(s, db, view, &stages, &o, outer, out, err);
+    ash__builder_release(&b);
+    if (rc == 0 && *out == NULL)
+        rc = ash__fail_server(err, ASH_ECONFLICT, 112, "the view %s.%s was just dropped", db, view);
+    return rc;
+}
+
+int ash__view_count(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
+                    const ash_count_options *opts, int64_t *out, ash_error *err)
+{
+    ash_find_options find = ASH_FIND_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    ash_batch batch = {0};
+    find.op = opts->op;
+    find.collation = opts->collation;
+    find.skip = opts->skip;
+    find.limit = opts->limit < 0 ? -opts->limit : opts->limit;
+    *out = 0;
+    int rc = ash__view_find(s, db, view, filter, &find, NULL, &cursor, err);
+    while (rc == 0 && !batch.exhausted) {
+        rc = cursor->ops->next_batch(cursor, 1000, ASH_DOC_MAX_BYTES, &batch, err);
+        *out += rc == 0 ? (int64_t)batch.count : 0;
+    }
+    if (cursor != NULL)
+        cursor->ops->free(cursor);
+    return rc;
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/write/retry.h"
+#include "store/embedded/write/target.h"
+
+static int store_result(ash_single *one, ash_writer *w, ash_error *err)
+{
+    const ash_op *op = one->target->spec.op;
+    ash_builder b = ASH_BUILDER_INIT;
+    if (op->retry == NULL)
+        return 0;
+    ash__builder_begin(&b);
+    ash__retry_encode(&b, one->result);
+    if (one->encode != NULL)
+        one->encode(one, &b);
+    ash__builder_end(&b);
+    int rc = ash__retry_store(w, op, ash__builder_doc(&b), err);
+    ash__builder_release(&b);
+    return rc;
+}
+
+#define SMALL_COLLECTION 1000
+
+/* Would the writer have to read a large collection through? */
+static int should_look_ahead(ash_single *one, ash_changer *c, bool *yes, ash_error *err)
+{
+    ash_coll_stats stats;
+    *yes = false;
+    if (one->looked || c->coll == NULL || c->op->transaction != NULL ||
+        one->target->request.plan->kind != ASH_PLAN_COLLSCAN ||
+        !ash__sort_spec_is_empty(one->target->request.sort))
+        return 0;
+    int rc = ash__coll_stats(ash__writer_view(c->writer), c->coll, &stats, err);
+    *yes = rc == 0 && stats.count > SMALL_COLLECTION;
+    return rc;
+}
+
+static int look_ahead(ash_single *one, ash_error *err)
+{
+    ash_target *t = one->target;
+    ash_reading reading = {0};
+    const ash_coll *coll = NULL;
+    ash_record r;
+    ash_match_details details;
+    bool found = false;
+    one->looked = true;
+    one->candidate = 0;
+    int rc = ash__reading_begin(t->store, t->spec.op, &reading, err);
+    if (rc == 0)
+        rc = ash__target_resolve(t, reading.view, &coll, err);
+    if (rc == 0 && coll != NULL)
+        rc = ash__target_first(t, reading.view, coll, &r, &details, &found, err);
+    if (rc == 0 && found)
+        one->candidate = r.rid;
+    ash__reading_end(&reading);
+    return rc;
+}
+
+int ash__single_first(ash_single *one, ash_changer *c, ash_record *out, ash_match_details *details,
+                      bool *found, ash_error *err)
+{
+    ash_view *v = ash__writer_view(c->writer);
+    details->array_index = -1;
+    *found = false;
+    if (one->looked && one->candidate != 0) {
+        int rc =
+            ash__target_again(one->target, v, c->coll, one->candidate, out, details, found, err);
+        if (rc != 0 || *found)
+            return rc;
+    }
+    /* There was no match a moment ago: only who would insert one must be sure that none came. */
+    if (one->looked && one->candidate == 0 && !one->create)
+        return 0;
+    return ash__target_first(one->target, v, c->coll, out, details, found, err);
+}
+
+static int run_on_writer(ash_writer *w, void *ctx, ash_error *err)
+{
+    ash_single *one = ctx;
+    ash_target *t = one->target;
+    bson_t details = BSON_INITIALIZER;
+    ash_changer c = {.store = t->store, .writer = w, .op = t->spec.op, .details = &details};
+    ash_error own = ASH_ERROR_INIT;
+    bool repeated = false;
+    ash_doc stored;
+    int rc = ash__retry_begin(w, t->spec.op, &repeated, &stored, &own);
+    if (rc == 0 && repeated) {
+        ash__retry_decode(stored, one->result);
+        if (one->decode != NULL)
+            one->decode(one, stored);
+        goto out;
+    }
+    if (rc == 0 && one->create)
+        rc = ash__coll_ensure(w, t->spec.db, t->spec.coll, &c.coll, &own);
+    if (rc == 0)
+        rc = ash__target_resolve(t, ash__writer_view(w), &c.coll, &own);
+    if (rc == 0)
+        rc = should_look_ahead(one, &c, &one->look_ahead, &own);
+    if (rc == 0 && one->look_ahead)
+        goto out;
+    if (rc == 0)
+        rc = one->change(one, &c, &own);
+    if (rc == 0)
+        rc = store_result(one, w, &own);
+out:
+    if (rc != 0 && err != NULL)
+        *err = own;
+    if (rc == ASH_EEXISTS || rc == ASH_EINVAL)
+        ash__write_result_add_error(one->result, 0, &own, bson_empty(&details) ? NULL : &details);
+    bson_destroy(&details);
+    return rc;
+}
+
+int ash__single_run(ash_single *one, ash_error *err)
+{
+    const ash_target_spec *s = &one->target->spec;
+    ash_embedded *store = one->target->store;
+    ash_write_result *r = one->result;
+    int rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err);
+    if (rc == 0 && one->look_ahead) {
+        one->look_ahead = false;
+        rc = look_ahead(one, err);
+        if (rc == 0)
+            rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err);
+    }
+    if (ash__write_is_lost(0, rc)) {
+        r->matched = r->modified = r->deleted = 0;
+        r->upserted = false;
+    }
+    return rc;
+}

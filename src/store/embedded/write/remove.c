@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/write/slots.h"
+#include "store/embedded/write/many_documents.h"
+#include "store/embedded/write/target.h"
+
+#include "base/clock.h"
+
+static int remove_each(ash_target *t, ash_changer *c, const ash_record *r,
+                       const ash_match_details *details, ash_write_result *result, ash_error *err)
+{
+    (void)t;
+    (void)details;
+    int rc = ash__change_delete(c, r, err);
+    result->deleted += rc == 0;
+    return rc;
+}
+
+static int remove_one(ash_single *one, ash_changer *c, ash_error *err)
+{
+    ash_record r;
+    ash_match_details details;
+    bool found = false;
+    if (c->coll == NULL)
+        return 0;
+    int rc = ash__single_first(one, c, &r, &details, &found, err);
+    if (rc == 0 && found)
+        rc = remove_each(one->target, c, &r, NULL, one->result, err);
+    return rc;
+}
+
+int ash__embedded_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+                         const ash_remove_options *opts, ash_write_result *result, ash_error *err)
+{
+    ash_target t = {0};
+    ash_target_spec spec = {.db = db,
+                            .coll = coll,
+                            .filter = filter,
+                            .hint = opts->hint,
+                            .collation = opts->collation,
+                            .let = opts->let,
+                            .op = &opts->op};
+    int64_t from_ms = ash__clock_ms();
+    ash_embedded *s = ash__embedded(store);
+    if (opts->op.transaction != NULL)
+        s->files->removing(s, opts->op.reader, db, coll, filter);
+    int rc = ash__target_init(&t, s, &spec, err);
+    if (rc == 0 && opts->just_one) {
+        ash_single one = {.target = &t, .result = result, .change = remove_one};
+        rc = ash__single_run(&one, err);
+    } else if (rc == 0) {
+        ash_many many = {.target = &t, .result = result, .change = remove_each, .only_keys = true};
+        rc = ash__many_run(&many, err);
+    }
+    ash__target_release(&t);
+    ash__slow_note(s, "remove", db, coll, from_ms);
+    return rc;
+}
