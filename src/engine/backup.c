@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/backup.h"
+#include "engine/backup_internal.h"
+#include "engine/check.h"
 
 #include "base/file.h"
 #include "base/mem.h"

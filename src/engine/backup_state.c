@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/backup.h"
+#include "engine/backup_internal.h"
 
 #include "base/file.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/census.h"
-#include "engine/check.h"
+#include "engine/check_internal.h"
 #include "engine/damaged_rows.h"
 #include "engine/journal.h"
 

@@ -2,48 +2,38 @@
 #ifndef ASH_ENGINE_CHECK_H
 #define ASH_ENGINE_CHECK_H
 
-/* The check runs in child processes, one a stage, whose end amid its work shall be a finding.  A
- * child sends findings {text, facts}, progress {what, done, total} and, last, its numbers.
- * Invariants are numbered as in docs/FORMAT.md. */
+/* Looking for damage in a store that is open. */
 
-#include "engine/child.h"
+#include "engine/engine.h"
 
-typedef struct ash_check {
-    ash_engine *engine;
-    ash_view *view;
-    const ash_check_options *opts;
-    ash_check_report report; /* of this stage */
-    const ash_child *child;
+/* Walk every invariant (docs/FORMAT.md numbers them): superblock, LMDB's pages (in a child
+ * process), records against checksums, indexes against documents and back, pointers against
+ * segments, block maps against both, counts.  payloads: also read every payload.  finding is called
+ * for each defect with a line and its facts
+ * ({kind, db, collection, rid, index, segment, offset, document …}; document: what a damaged one
+ * still says in its small fields, which may be damaged too). */
+typedef struct ash_check_options {
+    bool payloads;
+    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
+    void (*finding)(void *ctx, const char *text, const bson_t *facts);
+    void *ctx;
+} ash_check_options;
+typedef struct ash_check_report {
+    uint64_t collections, records, index_keys, payload_bytes, findings;
+} ash_check_report;
+int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
+                      ash_error *err);
 
-    /* Stage "documents": blocks of segments that records own, in the layout of the block maps. */
-    uint8_t **owned; /* by segment id */
-    uint32_t owned_count;
-    uint8_t *indexes; /* a bit for each index id in the catalogue */
-    size_t indexes_bytes;
-} ash_check;
-
-typedef int (*ash_check_stage)(ash_check *k, int argument, ash_error *err);
-
-/* facts: consumed, or NULL; `kind` and `invariant` are added. */
-void ash__check_found(ash_check *k, int invariant, const char *kind, bson_t *facts,
-                      const char *format, ...) __attribute__((format(printf, 5, 6)));
-void ash__check_progress(ash_check *k, const char *what, uint64_t done, uint64_t total);
-bson_t *ash__check_coll_facts(const ash_coll *c);
-
-/* check_meta.c */
-int ash__check_pages(ash_check *k, int database, ash_error *err);
-int ash__check_catalog(ash_check *k, int argument, ash_error *err);
-int ash__check_logs(ash_check *k, int argument, ash_error *err);
-bool ash__check_is_dropped(ash_check *k, char letter, uint32_t id);
-
-/* check_docs.c */
-int ash__check_documents(ash_check *k, int argument, ash_error *err);
-/* check_index.c: entries of all indexes of a collection; expected: how many each must have. */
-int ash__check_indexes(ash_check *k, const ash_coll *c, const uint64_t *expected, ash_error *err);
-int ash__check_strays(ash_check *k, enum ash_database db, ash_error *err);
-
-/* check_space.c */
-bool ash__check_own(ash_check *k, const ash_pointer *place); /* false: a block is taken twice */
-int ash__check_space(ash_check *k, ash_error *err);
+/* Look something up in a store that may be damaged, which may end a process: look runs in a child
+ * process, with a snapshot, and what it tells arrives at take (false stops it: ASH_EINTERRUPTED).
+ * *through: look returned; the damage did not end it. */
+typedef struct ash_probe ash_probe;
+typedef struct ash_probe_fns {
+    void (*look)(ash_probe *p, ash_view *v, void *ctx);
+    bool (*take)(void *ctx, const bson_t *doc);
+    void *ctx;
+} ash_probe_fns;
+int ash__engine_probe(ash_engine *e, const ash_probe_fns *fns, bool *through, ash_error *err);
+void ash__probe_tell(ash_probe *p, const bson_t *doc); /* of look: at most 1 MiB */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/check.h"
+#include "engine/check_internal.h"
 
 #include "base/mem.h"
 

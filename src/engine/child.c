@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/child.h"
+#include "engine/check.h"
 
 #include "base/mem.h"
 

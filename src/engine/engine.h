@@ -357,24 +357,6 @@ typedef struct ash_engine_stats {
 } ash_engine_stats;
 int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err);
 
-/* Walk every invariant (docs/FORMAT.md numbers them): superblock, LMDB's pages (in a child
- * process), records against checksums, indexes against documents and back, pointers against
- * segments, block maps against both, counts.  payloads: also read every payload.  finding is called
- * for each defect with a line and its facts
- * ({kind, db, collection, rid, index, segment, offset, document …}; document: what a damaged one
- * still says in its small fields, which may be damaged too). */
-typedef struct ash_check_options {
-    bool payloads;
-    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
-    void (*finding)(void *ctx, const char *text, const bson_t *facts);
-    void *ctx;
-} ash_check_options;
-typedef struct ash_check_report {
-    uint64_t collections, records, index_keys, payload_bytes, findings;
-} ash_check_report;
-int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
-                      ash_error *err);
-
 /* What is known of damage to the metadata: what the last census of this run found (census.h). */
 typedef struct ash_damage {
     uint64_t findings; /* 0: none */
@@ -390,45 +372,6 @@ int ash__engine_census(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_e
 /* For who is about to delete because something is not there: ASH_ECORRUPT when the metadata is
  * damaged.  As ash__engine_census, it may take as long as reading the metadata. */
 int ash__engine_require_whole(ash_engine *e, ash_error *err);
-
-/* Look something up in a store that may be damaged, which may end a process: look runs in a child
- * process, with a snapshot, and what it tells arrives at take (false stops it: ASH_EINTERRUPTED).
- * *through: look returned; the damage did not end it. */
-typedef struct ash_probe ash_probe;
-typedef struct ash_probe_fns {
-    void (*look)(ash_probe *p, ash_view *v, void *ctx);
-    bool (*take)(void *ctx, const bson_t *doc);
-    void *ctx;
-} ash_probe_fns;
-int ash__engine_probe(ash_engine *e, const ash_probe_fns *fns, bool *through, ash_error *err);
-void ash__probe_tell(ash_probe *p, const bson_t *doc); /* of look: at most 1 MiB */
-
-/* Copy the store, as it is at one moment, into a folder that is missing, empty, or holds an earlier
- * copy of it: then only what changed is written.  The copy is a store of its own, opened and
- * checked before this returns.  Others may read and write meanwhile; what they free is not reused
- * until the end, so the store may grow by as much.  After a failure the copy does not open, until a
- * later backup is through.  ASH_EEXISTS: something else is in the folder, or a copy that was
- * changed by itself or is of a later state (without opts->replace).  ASH_EBUSY: it is in use, or
- * another backup is running.  ASH_ECORRUPT: the store's metadata is damaged, and nothing was
- * written; with damaged > 0 payloads are, and everything that is whole was copied; else the copy
- * is. */
-typedef struct ash_backup_options {
-    bool verify;  /* read every payload of the copy */
-    bool replace; /* also a copy that has changes of its own, or is of a later state */
-    bool (*progress)(void *ctx, const char *what, int64_t done, int64_t total);
-    void (*finding)(void *ctx, const char *text, const bson_t *facts); /* of the copy's check */
-    void *ctx;
-} ash_backup_options;
-typedef struct ash_backup_report {
-    uint64_t records, segments;
-    uint64_t copied_records, copied_bytes; /* payloads that were not there yet */
-    uint64_t meta_bytes;                   /* of the metadata, with all small documents */
-    uint64_t copied_meta_bytes;            /* of them, what was not there yet */
-    uint64_t damaged;                      /* records of the store that could not be copied */
-    uint64_t findings;
-} ash_backup_report;
-int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_options *opts,
-                       ash_backup_report *out, ash_error *err);
 
 /* Give free space back to the file system when there is much of it, now and at the look before; the
  * looks are trim_interval_ms apart, however often this is called, by one thread.  go_on is asked

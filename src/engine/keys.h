@@ -57,6 +57,9 @@
 
 #include <stddef.h>
 
+/* The file that says: this folder is a backup that is not through yet. */
+#define ASH_BACKUP_MARK "ashlar.backup"
+
 enum ash_database {
     ASH_DB_META,
     ASH_DB_CATALOG,

@@ -5,6 +5,7 @@
 #include "check.h"
 
 #include "engine/engine.h"
+#include "engine/check.h"
 
 /* A store in a folder of its own, removed at the end. */
 typedef struct fixture {

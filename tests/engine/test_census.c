@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "engine/census.h"
 #include "engine/page_format.h"
+#include "engine/check.h"
 
 #include <fcntl.h>
 #include <pthread.h>

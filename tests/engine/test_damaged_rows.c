@@ -6,6 +6,7 @@
 #include "engine/damaged_rows.h"
 #include "engine/page_format.h"
 #include "engine/page_judge.h"
+#include "engine/check.h"
 
 #include <fcntl.h>
 #include <string.h>

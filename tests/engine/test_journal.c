@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "engine/journal.h"
 #include "engine/salvage.h"
+#include "engine/backup.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "engine/internal.h"
+#include "engine/check.h"
 
 #include <string.h>
 
