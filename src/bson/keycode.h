@@ -109,7 +109,7 @@ void ash__key_pattern_release(ash_key_pattern *p);
 #define ASH_KEYS_MAX_BYTES (64 * 1024 * 1024)
 
 /* What a key has forgotten of its values: the types that have an encoding in common with others.
- * Others are told by the key.  The numbers are part of the disk format (engine/keys.h). */
+ * Others are told by the key.  The numbers are part of the disk format (engine/format/keys.h). */
 enum ash_kind {
     ASH_KIND_INT32 = 0x01,
     ASH_KIND_INT64 = 0x02,

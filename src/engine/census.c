@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/meta_page.h"
-#include "engine/page_format.h"
-#include "engine/pages.h"
+#include "engine/format/page.h"
+#include "engine/format/pages.h"
 
 #include <stdarg.h>
 #include <stdio.h>

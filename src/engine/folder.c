@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/internal.h"
-#include "engine/keys.h"
+#include "engine/format/keys.h"
 
 #include "base/clock.h"
 #include "base/file.h"

@@ -9,7 +9,7 @@
 #include "base/thread.h"
 #include "base/turn.h"
 #include "engine/engine.h"
-#include "engine/keys.h"
+#include "engine/format/keys.h"
 #include "segment/segment.h"
 
 /* ---- views ---- */

@@ -5,7 +5,7 @@
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/page_format.h"
+#include "engine/format/page.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/page_format.h"
+#include "engine/format/page.h"
 
 #include <errno.h>
 #include <fcntl.h>

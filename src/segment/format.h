@@ -46,7 +46,8 @@
  * 4 KiB.
  *
  * Free blocks hold whatever was there before.  Which blocks are in use is known from the metadata
- * alone (engine/keys.h); a record that no pointer names, with the same sequence, does not exist. */
+ * alone (engine/format/keys.h); a record that no pointer names, with the same sequence, does not
+ * exist. */
 
 #define ASH_SEGMENT_MAGIC        "ASHLRSEG"
 #define ASH_SEGMENT_VERSION      1

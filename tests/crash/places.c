@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/page_format.h"
+#include "engine/format/page.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 #include "check.h"
 
 #include "engine/engine.h"
-#include "engine/check.h"
+#include "engine/check/check.h"
 
 /* A store in a folder of its own, removed at the end. */
 typedef struct fixture {

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/file.h"
-#include "engine/backup.h"
+#include "engine/backup/backup.h"
 
 #include <errno.h>
 #include <pthread.h>

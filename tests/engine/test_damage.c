@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "segment/layout.h"
-#include "engine/check.h"
+#include "engine/check/check.h"
 
 #include <fcntl.h>
 #include <signal.h>

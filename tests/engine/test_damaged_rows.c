@@ -4,9 +4,9 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/damaged_rows.h"
-#include "engine/page_format.h"
-#include "engine/page_judge.h"
-#include "engine/check.h"
+#include "engine/format/page.h"
+#include "engine/format/judge.h"
+#include "engine/check/check.h"
 
 #include <fcntl.h>
 #include <string.h>

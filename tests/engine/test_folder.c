@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "engine/keys.h"
+#include "engine/format/keys.h"
 
 #include <fcntl.h>
 #include <lmdb.h>

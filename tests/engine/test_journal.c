@@ -4,8 +4,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/journal.h"
-#include "engine/salvage.h"
-#include "engine/backup.h"
+#include "engine/salvage/salvage.h"
+#include "engine/backup/backup.h"
 
 #include <errno.h>
 #include <string.h>

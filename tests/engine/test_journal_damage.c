@@ -4,7 +4,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/journal.h"
-#include "engine/salvage.h"
+#include "engine/salvage/salvage.h"
 
 #include <fcntl.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "engine/internal.h"
-#include "engine/check.h"
+#include "engine/check/check.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/internal.h"
-#include "engine/backup.h"
+#include "engine/backup/backup.h"
 
 #include <ashlar/log.h>
 

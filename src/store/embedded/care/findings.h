@@ -4,7 +4,7 @@
 
 #include "bson/builder.h"
 #include "store/embedded/kit/embedded.h"
-#include "engine/check.h"
+#include "engine/check/check.h"
 
 /* What a check or a backup found, for a report.  One has to fit a document, so of many findings the
  * first are kept; all are counted. */

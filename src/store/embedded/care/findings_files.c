@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "bson/keycode.h"
 #include "store/embedded/files/chunks.h"
-#include "engine/check.h"
+#include "engine/check/check.h"
 
 #include <string.h>
 

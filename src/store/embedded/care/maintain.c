@@ -4,7 +4,7 @@
 #include "store/embedded/care/findings.h"
 #include "store/embedded/care/maintain.h"
 #include "store/embedded/kit/view.h"
-#include "engine/check.h"
+#include "engine/check/check.h"
 
 #include <string.h>
 

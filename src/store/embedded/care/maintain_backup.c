@@ -2,7 +2,7 @@
 #include "store/embedded/care/maintain.h"
 
 #include "store/embedded/care/findings.h"
-#include "engine/backup.h"
+#include "engine/backup/backup.h"
 
 /* {backup: "folder", verify: bool, replace: bool}: the report is
  *   {records, copiedRecords, copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean,

@@ -3,7 +3,7 @@
 #define ASH_STORE_EMBEDDED_SALVAGE_INTERNAL_H
 
 #include "bson/builder.h"
-#include "engine/salvage.h"
+#include "engine/salvage/salvage.h"
 #include "store/embedded/salvage/salvage.h"
 
 typedef struct ash_salvaging {

@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/backup/internal.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "engine/format/pages.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ID_AT = 16, ID_BYTES = 16 };
+
+static char *target_path(const ash_backup *b, const char *name)
+{
+    return ash__path_join(b->folder, name);
+}
+
+static int remove_file(const ash_backup *b, const char *name, ash_error *err)
+{
+    char *path = target_path(b, name);
+    int result = 0;
+    if (ash__io()->unlink(path) != 0 && errno != ENOENT)
+        result = ash__fail_errno(err, errno, "cannot remove %s", path);
+    ash__free(path);
+    return result;
+}
+
+/* Neither the store itself nor a folder in it. */
+static int check_apart(const ash_backup *b, ash_error *err)
+{
+    char *from = realpath(b->engine->folder, NULL), *to = realpath(b->folder, NULL);
+    int result = 0;
+    size_t len = from != NULL ? strlen(from) : 0;
+    if (from == NULL || to == NULL)
+        result = ash__fail_errno(err, errno, "cannot find folder %s", b->folder);
+    else if (strncmp(from, to, len) == 0 && (to[len] == 0 || to[len] == '/'))
+        result = ash__fail(err, ASH_EINVAL, "%s lies in the store that is to be copied", b->folder);
+    if (result == ASH_EINVAL)
+        rmdir(b->folder); /* made a moment ago, or else it has something in it */
+    free(from);
+    free(to);
+    return result;
+}
+
+static int lock_target(ash_backup *b, ash_error *err)
+{
+    char *path = target_path(b, "lock");
+    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &b->lock_fd, err);
+    ash__free(path);
+    if (result == 0 && flock(b->lock_fd, LOCK_EX | LOCK_NB) != 0)
+        result = ash__fail(err, ASH_EBUSY, "%s is in use", b->folder);
+    return result;
+}
+
+/* Whatever names a store in the target has to name this one.  *found: the file is there. */
+static int check_id(const ash_backup *b, const char *name, size_t at, bool *found, ash_error *err)
+{
+    uint8_t *data = NULL;
+    size_t len = 0;
+    ash_error own = ASH_ERROR_INIT;
+    char *path = target_path(b, name);
+    int result = ash__file_load(path, ASH_SUPERBLOCK_BYTES, &data, &len, &own);
+    *found = result != ASH_ENOTFOUND;
+    if (result == ASH_ENOTFOUND)
+        result = 0;
+    else if (result == 0 &&
+             (len < at + ID_BYTES || memcmp(data + at, b->engine->store_id, ID_BYTES) != 0))
+        result = ash__fail(err, ASH_EEXISTS, "%s holds another store", b->folder);
+    else if (result != 0)
+        result = ash__fail(err, own.code, "%s", own.text);
+    ash__free(data);
+    ash__free(path);
+    return result;
+}
+
+static int check_vacant(const ash_backup *b, ash_error *err)
+{
+    int result = 0;
+    DIR *dir = opendir(b->folder);
+    if (dir == NULL)
+        return ash__fail_errno(err, errno, "cannot read folder %s", b->folder);
+    for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
+        const char *name = entry->d_name;
+        /* The last of them is left when marking the folder failed. */
+        if (name[0] != '.' && strcmp(name, "lock") != 0 &&
+            strcmp(name, ASH_BACKUP_MARK ".new") != 0 && strcmp(name, "segments") != 0 &&
+            strcmp(name, "lost+found") != 0)
+            result = ash__fail(err, ASH_EEXISTS, "%s is no backup of this store, and not empty: %s",
+                               b->folder, name);
+    }
+    closedir(dir);
+    return result;
+}
+
+static int set_mark(const ash_backup *b, ash_error *err)
+{
+    char *path = target_path(b, ASH_BACKUP_MARK);
+    int result = ash__file_replace(path, b->engine->store_id, ID_BYTES, err);
+    ash__free(path);
+    return result;
+}
+
+/* ---- may it be written to? ---- */
+
+int ash__backup_target_commit(const ash_backup *b, uint64_t *commit, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    ash_pages *pages = NULL;
+    char *path = target_path(b, "meta.mdb");
+    int result = ash__pages_open(path, &pages, &own);
+    ash__free(path);
+    *commit = result == 0 ? ash__pages_newest(pages) : 0;
+    if (result == 0)
+        ash__pages_close(pages);
+    return ash__unless(ASH_ENOTFOUND, result, &own, err);
+}
+
+/* Is what was copied the last time in the past of the store as it is now? */
+static int is_in_past(const ash_backup *b, bool *is, ash_error *err)
+{
+    ash_view *v = NULL;
+    ash_doc entry = {NULL, 0};
+    MDB_envinfo info;
+    uint64_t oldest = 0, newest = 0, time = 0;
+    bool found = false;
+    mdb_env_info(b->engine->env, &info);
+    *is = b->last_commit <= info.me_last_txnid;
+    if (!*is || b->last_log.time == 0)
+        return 0;
+    int result = ash__snapshot_committed(b->engine, &v, err);
+    if (result == 0)
+        result = ash__oplog_bounds(v, &oldest, &newest, err);
+    if (result == 0 && oldest <= b->last_log.time) {
+        result = ash__oplog_next(v, b->last_log.time - 1, &time, &entry, &found, err);
+        *is = found && time == b->last_log.time &&
+              ash__checksum(entry.data, entry.len) == b->last_log.sum;
+    }
+    ash__snapshot_close(v);
+    return result;
+}
+
+static int refuse(const ash_backup *b, const char *why, ash_error *err)
+{
+    return ash__fail(err, ASH_EEXISTS, "%s %s would be lost; --replace allows that", b->folder,
+                     why);
+}
+
+/* A copy is a store, and may have been put to use; or the store was set back to an older state.
+ * One commit more than was noted may be that of a backup that was killed when all but done. */
+static int check_past(ash_backup *b, bool has_state, bool is_marked, ash_error *err)
+{
+    uint64_t own = 0;
+    bool in_past = false;
+    int result = ash__backup_target_commit(b, &own, err);
+    if (result == 0 && has_state)
+        result = is_in_past(b, &in_past, err);
+    if (result != 0)
+        return result;
+    bool changed = own > b->last_own + is_marked;
+    b->trusts = has_state && !is_marked && !changed && in_past;
+    if (b->opts->replace)
+        return 0;
+    if (!has_state)
+        return refuse(b, "has no ashlar.copied, as backups leave it: what only that store has",
+                      err);
+    if (changed)
+        return refuse(b, "was changed since it was copied, and its own changes", err);
+    if (!in_past)
+        return refuse(b, "holds a state that is not in the past of the store as it is now, and",
+                      err);
+    return 0;
+}
+
+static int check_regular(const char *path, ash_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || S_ISREG(st.st_mode))
+        return 0;
+    return ash__fail(err, ASH_EEXISTS, "%s is not a regular file, as a backup writes them", path);
+}
+
+/* Somebody else may have made the folder, and what is in it. */
+static int check_no_link(const char *path, ash_error *err)
+{
+    struct stat st;
+    if (lstat(path, &st) != 0 || !S_ISLNK(st.st_mode))
+        return 0;
+    return ash__fail(err, ASH_EEXISTS, "%s is a symbolic link, and is not followed", path);
+}
+
+/* What is to be written in place. */
+static int check_files(const ash_backup *b, ash_error *err)
+{
+    char *meta = target_path(b, "meta.mdb");
+    int result = check_regular(meta, err);
+    ash__free(meta);
+    if (result == 0)
+        result = check_no_link(b->segments, err);
+    if (result != 0)
+        return result;
+    DIR *dir = opendir(b->segments);
+    for (struct dirent *entry; dir != NULL && result == 0 && (entry = readdir(dir)) != NULL;) {
+        char *path = ash__path_join(b->segments, entry->d_name);
+        if (entry->d_name[0] != '.')
+            result = check_regular(path, err);
+        ash__free(path);
+    }
+    if (dir != NULL)
+        closedir(dir);
+    return result;
+}
+
+/* Ours to write to; and what of it may be trusted. */
+static int check_target(ash_backup *b, ash_error *err)
+{
+    bool is_store = false, is_marked = false, has_state = false;
+    int result = check_id(b, "ashlar.store", ID_AT, &is_store, err);
+    if (result == 0)
+        result = check_id(b, ASH_BACKUP_MARK, 0, &is_marked, err);
+    if (result == 0 && !is_store && !is_marked)
+        result = check_vacant(b, err);
+    if (result == 0)
+        result = check_files(b, err);
+    if (result != 0 || b->lock_fd < 0)
+        return result;
+    result = ash__backup_load_state(b, &has_state, err);
+    return result == 0 && is_store ? check_past(b, has_state, is_marked, err) : result;
+}
+
+/* ---- from the first change to the last ---- */
+
+/* The order matters: as long as there is a superblock, there is a whole store. */
+static int begin_changes(ash_backup *b, ash_error *err)
+{
+    /* The journal is of a store that was in use here; the copy is of one moment, and has none.
+     * meta.mdb.new is of a backup that an earlier version did not finish. */
+    static const char *const old[] = {"ashlar.store", ASH_BACKUP_STATE, "journal", "meta.mdb-lock",
+                                      "meta.mdb.new"};
+    int result = ash__dir_make(b->segments, err);
+    if (result == 0)
+        result = set_mark(b, err);
+    for (size_t i = 0; result == 0 && i < ASH_ARRAY_LEN(old); i++) {
+        result = remove_file(b, old[i], err);
+        b->begun = b->begun || result == 0;
+    }
+    return result == 0 ? ash__dir_sync(b->folder, err) : result;
+}
+
+int ash__backup_open_target(ash_backup *b, ash_error *err)
+{
+    int result = ash__dir_make(b->folder, err);
+    if (result == 0)
+        result = check_apart(b, err);
+    /* Before a lock file is made in a folder of somebody else; and when nobody else is at work. */
+    if (result == 0)
+        result = check_target(b, err);
+    if (result == 0)
+        result = lock_target(b, err);
+    if (result == 0)
+        result = check_target(b, err);
+    return result == 0 ? begin_changes(b, err) : result;
+}
+
+int ash__backup_open_file(const char *path, int *fd, bool *fresh, ash_error *err)
+{
+    struct stat st;
+    *fresh = false;
+    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, fd, err);
+    if (result != 0 || (fstat(*fd, &st) == 0 && st.st_nlink == 1))
+        return result;
+    ash__file_close(*fd);
+    *fd = -1;
+    *fresh = true;
+    if (ash__io()->unlink(path) != 0)
+        return ash__fail_errno(err, errno, "cannot replace %s", path);
+    return ash__file_open(path, O_RDWR | O_CREAT | O_EXCL, fd, err);
+}
+
+/* Segments that the store gave up. */
+static int remove_strays(ash_backup *b, ash_error *err)
+{
+    int result = 0;
+    DIR *dir = opendir(b->segments);
+    if (dir == NULL)
+        return ash__fail_errno(err, errno, "cannot read folder %s", b->segments);
+    for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
+        unsigned id;
+        char name[16];
+        if (sscanf(entry->d_name, "%8x.seg", &id) != 1)
+            continue;
+        snprintf(name, sizeof name, "%08x.seg", id);
+        if (strcmp(name, entry->d_name) != 0 || (id < b->segment_count && b->list[id].now != NULL))
+            continue;
+        char *path = ash__path_join(b->segments, name);
+        if (ash__io()->unlink(path) != 0)
+            result = ash__fail_errno(err, errno, "cannot remove %s", path);
+        ash__free(path);
+    }
+    closedir(dir);
+    return result;
+}
+
+/* A superblock that promises no journal. */
+static void set_plain(uint8_t *block, size_t len)
+{
+    size_t sum_at = ASH_SUPERBLOCK_BYTES - ASH_SUM_BYTES;
+    if (len != ASH_SUPERBLOCK_BYTES)
+        return;
+    ash__put_le32(block + 8, ASH_FORMAT_PLAIN);
+    ash__put_le64(block + sum_at, ash__checksum(block, sum_at));
+}
+
+/* The superblock goes last, when everything that it stands for is on disk. */
+static int write_superblock(const ash_backup *b, ash_error *err)
+{
+    uint8_t *block = NULL;
+    size_t len = 0;
+    char *source = ash__path_join(b->engine->folder, "ashlar.store");
+    char *target = target_path(b, "ashlar.store");
+    int result = ash__file_load(source, ASH_SUPERBLOCK_BYTES, &block, &len, err);
+    if (result == 0)
+        set_plain(block, len);
+    if (result == 0)
+        result = ash__file_replace(target, block, len, err);
+    ash__free(block);
+    ash__free(target);
+    ash__free(source);
+    return result;
+}
+
+int ash__backup_finish_target(ash_backup *b, ash_error *err)
+{
+    int result = remove_strays(b, err);
+    if (result == 0)
+        result = ash__dir_sync(b->segments, err);
+    /* Before anybody can open and change it. */
+    if (result == 0)
+        result = ash__backup_save_state(b, b->report->damaged == 0, err);
+    return result == 0 ? write_superblock(b, err) : result;
+}
+
+int ash__backup_tidy_target(const ash_backup *b, ash_error *err)
+{
+    int result = remove_file(b, "meta.mdb-lock", err);
+    return result == 0 ? remove_file(b, "reserve", err) : result;
+}
+
+int ash__backup_end_mark(ash_backup *b, ash_error *err)
+{
+    int result = remove_file(b, ASH_BACKUP_MARK, err);
+    return result == 0 ? ash__dir_sync(b->folder, err) : result;
+}
+
+void ash__backup_spoil_target(ash_backup *b)
+{
+    remove_file(b, "ashlar.store", NULL);
+    ash__dir_sync(b->folder, NULL);
+}

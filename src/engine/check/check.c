@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/census.h"
+#include "engine/check/internal.h"
+#include "engine/damaged_rows.h"
+#include "engine/journal.h"
+
+#include "base/clock.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+enum { FINDINGS_MAX = 10000 };
+
+/* ---- the child's side ---- */
+
+void ash__check_found(ash_check *k, int invariant, const char *kind, bson_t *facts,
+                      const char *format, ...)
+{
+    char text[600];
+    va_list args;
+    bson_t doc = BSON_INITIALIZER;
+    if (facts == NULL)
+        facts = bson_new();
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    BSON_APPEND_UTF8(facts, "kind", kind);
+    BSON_APPEND_INT32(facts, "invariant", invariant);
+    BSON_APPEND_UTF8(&doc, "text", text);
+    BSON_APPEND_DOCUMENT(&doc, "facts", facts);
+    if (k->report.findings++ < FINDINGS_MAX)
+        ash__child_send(k->child, &doc);
+    bson_destroy(facts);
+    bson_destroy(&doc);
+}
+
+void ash__check_progress(ash_check *k, const char *what, uint64_t done, uint64_t total)
+{
+    bson_t doc = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&doc, "what", what);
+    BSON_APPEND_INT64(&doc, "done", (int64_t)done);
+    BSON_APPEND_INT64(&doc, "total", (int64_t)total);
+    ash__child_send(k->child, &doc);
+    bson_destroy(&doc);
+}
+
+bson_t *ash__check_coll_facts(const ash_coll *c)
+{
+    bson_t *facts = bson_new();
+    BSON_APPEND_UTF8(facts, "db", c->db);
+    BSON_APPEND_UTF8(facts, "collection", c->name);
+    return facts;
+}
+
+typedef struct running {
+    ash_check *k;
+    ash_check_stage stage;
+    int argument;
+    const char *name;
+    ash_check_report *total;
+    bool complete;
+} running;
+
+static void run_child(ash_child *child, void *ctx)
+{
+    const running *r = ctx;
+    ash_check *k = r->k;
+    ash_error err = ASH_ERROR_INIT;
+    bson_t doc = BSON_INITIALIZER;
+    k->child = child;
+    int result = r->stage(k, r->argument, &err);
+    if (result != 0)
+        ash__check_found(k, 2, "metadata", NULL, "%s: %s", r->name, err.text);
+    BSON_APPEND_INT64(&doc, "collections", (int64_t)k->report.collections);
+    BSON_APPEND_INT64(&doc, "records", (int64_t)k->report.records);
+    BSON_APPEND_INT64(&doc, "index_keys", (int64_t)k->report.index_keys);
+    BSON_APPEND_INT64(&doc, "payload_bytes", (int64_t)k->report.payload_bytes);
+    BSON_APPEND_INT64(&doc, "findings", (int64_t)k->report.findings);
+    ash__child_send(child, &doc);
+    bson_destroy(&doc);
+}
+
+/* ---- the parent's side ---- */
+
+static uint64_t number_in(const bson_t *doc, const char *name)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, doc, name) ? (uint64_t)bson_iter_as_int64(&it) : 0;
+}
+
+static const char *text_in(const bson_t *doc, const char *name)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, doc, name) && BSON_ITER_HOLDS_UTF8(&it)
+               ? bson_iter_utf8(&it, NULL)
+               : NULL;
+}
+
+static void tell(const ash_check_options *opts, const char *text, const bson_t *facts)
+{
+    if (opts->finding != NULL)
+        opts->finding(opts->ctx, text, facts);
+}
+
+/* Findings are counted by the child: it may have more than it sends. */
+static bool take_doc(void *ctx, const bson_t *doc)
+{
+    running *r = ctx;
+    const ash_check_options *opts = r->k->opts;
+    ash_check_report *total = r->total;
+    bson_iter_t it;
+    const uint8_t *data;
+    uint32_t len;
+    bson_t facts;
+    if (text_in(doc, "text") != NULL && bson_iter_init_find(&it, doc, "facts")) {
+        bson_iter_document(&it, &len, &data);
+        if (bson_init_static(&facts, data, len))
+            tell(opts, text_in(doc, "text"), &facts);
+    } else if (text_in(doc, "what") != NULL) {
+        return opts->progress == NULL ||
+               opts->progress(opts->ctx, text_in(doc, "what"), (int64_t)number_in(doc, "done"),
+                              (int64_t)number_in(doc, "total"));
+    } else {
+        total->collections += number_in(doc, "collections");
+        total->records += number_in(doc, "records");
+        total->index_keys += number_in(doc, "index_keys");
+        total->payload_bytes += number_in(doc, "payload_bytes");
+        total->findings += number_in(doc, "findings");
+        r->complete = true;
+    }
+    return true;
+}
+
+static void report_death(const ash_check_options *opts, const char *name, int status,
+                         ash_check_report *total)
+{
+    bson_t facts = BSON_INITIALIZER;
+    char text[200];
+    int reason = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    snprintf(text, sizeof text, "the metadata's pages are damaged: walking the %s ended with %s %d",
+             name, reason != 0 ? "signal" : "status", reason != 0 ? reason : status);
+    BSON_APPEND_UTF8(&facts, "kind", "pages");
+    BSON_APPEND_INT32(&facts, "invariant", 2);
+    BSON_APPEND_UTF8(&facts, "stage", name);
+    tell(opts, text, &facts);
+    total->findings++;
+    bson_destroy(&facts);
+}
+
+static int run_stage(ash_check *k, const char *name, ash_check_stage stage, int argument,
+                     ash_check_report *total, ash_error *err)
+{
+    running r = {.k = k, .stage = stage, .argument = argument, .name = name, .total = total};
+    int status;
+    memset(&k->report, 0, sizeof k->report);
+    int result = ash__child_run(k->engine, run_child, take_doc, &r, &status, err);
+    if (result == 0 && !r.complete)
+        report_death(k->opts, name, status, total);
+    return result;
+}
+
+/* Does it tell of the store, or of the machine, which may lack rights, memory or descriptors? */
+static bool is_damage(int code)
+{
+    return code == ASH_ECORRUPT || code == ASH_EVERSION || code == ASH_ENOTFOUND || code == ASH_EIO;
+}
+
+static int check_superblock(ash_check *k, ash_check_report *total, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    bson_t facts = BSON_INITIALIZER;
+    int result = ash__superblock_check(k->engine, &own);
+    if (result != 0 && !is_damage(result))
+        return ash__fail(err, result, "%s", own.text);
+    if (result != 0) {
+        BSON_APPEND_UTF8(&facts, "kind", "superblock");
+        BSON_APPEND_INT32(&facts, "invariant", 1);
+        tell(k->opts, own.text, &facts);
+        total->findings++;
+    }
+    bson_destroy(&facts);
+    return 0;
+}
+
+/* 13: the journal.  What was in it has been carried over, else the store would not be open. */
+static void check_journal(ash_check *k, ash_check_report *total)
+{
+    ash_engine *e = k->engine;
+    bson_t facts = BSON_INITIALIZER;
+    const char *text = NULL;
+    if (!ash__journal_check(e))
+        text = "the journal is missing, damaged, or of another store";
+    if (text != NULL) {
+        BSON_APPEND_UTF8(&facts, "kind", "journal");
+        BSON_APPEND_INT32(&facts, "invariant", 13);
+        tell(k->opts, text, &facts);
+        total->findings++;
+    }
+    bson_destroy(&facts);
+}
+
+/* 2, 14, and of each row what it says by itself. */
+typedef struct counting {
+    const ash_check_options *opts;
+    ash_verdict found;
+} counting;
+
+static void tell_counted(void *ctx, const ash_census_finding *f)
+{
+    counting *c = ctx;
+    bson_t facts = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&facts, "kind", f->kind);
+    BSON_APPEND_INT32(&facts, "invariant", f->invariant);
+    if (f->page != UINT64_MAX)
+        BSON_APPEND_INT64(&facts, "page", (int64_t)f->page);
+    if (f->tree != NULL)
+        BSON_APPEND_UTF8(&facts, "tree", f->tree);
+    ash__verdict_add(&c->found, f);
+    tell(c->opts, f->text, &facts);
+    bson_destroy(&facts);
+}
+
+static bool counting_goes_on(void *ctx, uint64_t done, uint64_t total)
+{
+    const ash_check_options *o = ((const counting *)ctx)->opts;
+    return o->progress == NULL ||
+           o->progress(o->ctx, "pages of metadata", (int64_t)done, (int64_t)total);
+}
+
+static int check_census(ash_check *k, ash_check_report *total, ash_error *err)
+{
+    counting c = {.opts = k->opts};
+    ash_census_options how = {.go_on = counting_goes_on, .finding = tell_counted, .ctx = &c};
+    ash_census_report report;
+    int64_t began = ash__clock_ms();
+    int result = ash__census_take(k->engine, &how, &report, err);
+    total->findings += report.findings;
+    if (result == ASH_EINTERRUPTED)
+        ash__fail(err, result, "the check was interrupted");
+    else if (result == 0)
+        ash__verdict_note(k->engine, &c.found, &report, ash__clock_ms() - began);
+    ash__verdict_release(&c.found);
+    return result;
+}
+
+int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
+                      ash_error *err)
+{
+    static const char *const pages[ASH_DB_COUNT] = {
+        "pages of meta",  "pages of catalog", "pages of records",
+        "pages of index", "pages of counts",  "pages of space",
+        "pages of oplog", "pages of state",   "pages of drops"};
+    static const ash_check_options none = {0};
+    ash_check k = {.engine = e, .opts = opts != NULL ? opts : &none};
+    memset(out, 0, sizeof *out);
+    int result = ash__snapshot_open(e, &k.view, err);
+    if (result == 0)
+        k.view->sees_all = true;
+    if (result == 0)
+        result = check_superblock(&k, out, err);
+    if (result == 0)
+        check_journal(&k, out);
+    if (result == 0)
+        result = check_census(&k, out, err);
+    for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++)
+        result = run_stage(&k, pages[i], ash__check_pages, i, out, err);
+    if (result == 0)
+        result = run_stage(&k, "catalogue", ash__check_catalog, 0, out, err);
+    if (result == 0)
+        result = run_stage(&k, "documents", ash__check_documents, 0, out, err);
+    if (result == 0)
+        result = run_stage(&k, "logs", ash__check_logs, 0, out, err);
+    ash__snapshot_close(k.view);
+    return result;
+}

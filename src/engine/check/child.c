@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/check/child.h"
+#include "engine/check/check.h"
+
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FRAME_MAX = 1 << 20 };
+
+/* ---- the child's side ---- */
+
+static void send_all(int fd, const uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t put = write(fd, data, len);
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put < 0)
+            _exit(1); /* nobody listens any more */
+        data += put;
+        len -= (size_t)put;
+    }
+}
+
+void ash__child_send(const ash_child *child, const bson_t *doc)
+{
+    if (doc->len <= FRAME_MAX)
+        send_all(child->fd, bson_get_data(doc), doc->len);
+}
+
+/* ---- the parent's side ---- */
+
+static bool receive_all(int fd, uint8_t *data, size_t len)
+{
+    while (len > 0) {
+        ssize_t got = read(fd, data, len);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return false;
+        data += got;
+        len -= (size_t)got;
+    }
+    return true;
+}
+
+/* One document from the child into buf; false at the end. */
+static bool receive_doc(int fd, uint8_t *buf, bson_t *doc)
+{
+    if (!receive_all(fd, buf, 4))
+        return false;
+    uint32_t len = ash__get_le32(buf);
+    return len >= 5 && len <= FRAME_MAX && receive_all(fd, buf + 4, len - 4) &&
+           bson_init_static(doc, buf, len);
+}
+
+/* No other thread may be inside the locks that the child needs. */
+static pid_t fork_quietly(ash_engine *e)
+{
+    ash__mutex_lock(&e->cache_lock);
+    ash__segments_lock(e->segments);
+    pid_t child = fork();
+    ash__segments_unlock(e->segments);
+    ash__mutex_unlock(&e->cache_lock);
+    return child;
+}
+
+static int receive_from(pid_t child, int fd, ash_child_take_fn take, void *ctx, int *status,
+                        ash_error *err)
+{
+    int result = 0;
+    bson_t doc;
+    uint8_t *buf = ash__alloc(FRAME_MAX);
+    while (result == 0 && receive_doc(fd, buf, &doc)) {
+        if (!take(ctx, &doc)) {
+            kill(child, SIGKILL);
+            result = ash__fail(err, ASH_EINTERRUPTED, "the check was interrupted");
+        }
+    }
+    ash__free(buf);
+    while (waitpid(child, status, 0) < 0 && errno == EINTR)
+        continue;
+    return result;
+}
+
+int ash__child_run(ash_engine *e, ash_child_fn fn, ash_child_take_fn take, void *ctx, int *status,
+                   ash_error *err)
+{
+    int ends[2], result;
+    *status = 0;
+    if (pipe(ends) != 0)
+        return ash__fail_errno(err, errno, "cannot make a pipe");
+    fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+    fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+    pid_t child = fork_quietly(e);
+    if (child == 0) {
+        ash_child own = {.fd = ends[1]};
+        close(ends[0]);
+        fn(&own, ctx);
+        _exit(0);
+    }
+    close(ends[1]);
+    if (child < 0)
+        result = ash__fail_errno(err, errno, "cannot start a process for the check");
+    else
+        result = receive_from(child, ends[0], take, ctx, status, err);
+    close(ends[0]);
+    return result;
+}
+
+/* ---- for who is above the engine ---- */
+
+typedef struct ash_probe {
+    ash_view *view;
+    ash_child *child;
+    const ash_probe_fns *fns;
+} ash_probe;
+
+static void look(ash_child *child, void *ctx)
+{
+    ash_probe *p = ctx;
+    p->child = child;
+    p->fns->look(p, p->view, p->fns->ctx);
+}
+
+static bool take(void *ctx, const bson_t *doc)
+{
+    const ash_probe *p = ctx;
+    return p->fns->take(p->fns->ctx, doc);
+}
+
+void ash__probe_tell(ash_probe *p, const bson_t *doc)
+{
+    ash__child_send(p->child, doc);
+}
+
+int ash__engine_probe(ash_engine *e, const ash_probe_fns *fns, bool *through, ash_error *err)
+{
+    ash_probe p = {.fns = fns};
+    int status = 0;
+    int result = ash__snapshot_open(e, &p.view, err);
+    if (result == 0)
+        result = ash__child_run(e, look, take, &p, &status, err);
+    ash__snapshot_close(p.view);
+    *through = result == 0 && status == 0;
+    return result;
+}

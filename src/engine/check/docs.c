@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine/check/internal.h"
+
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { PROGRESS_EVERY = 1000, FIELD_MAX = 256 };
+
+typedef struct walk {
+    ash_check *k;
+    const ash_coll *c;
+    ash_counts counted;
+    uint64_t *expected; /* entries of each index */
+    uint64_t total;     /* records that the counts promise */
+    ash_key_set keys;
+    ash_error *err;
+} walk;
+
+static bson_t *record_facts(const walk *w, uint64_t rid, const ash_pointer *place)
+{
+    bson_t *facts = ash__check_coll_facts(w->c);
+    BSON_APPEND_INT64(facts, "rid", (int64_t)rid);
+    if (place->segment != 0) {
+        BSON_APPEND_INT64(facts, "segment", place->segment);
+        BSON_APPEND_INT64(facts, "offset", (int64_t)place->block * ASH_BLOCK_BYTES);
+    }
+    return facts;
+}
+
+/* What a damaged payload still says, for people to know what it was: its small fields. */
+static void add_fields(bson_t *facts, ash_doc doc)
+{
+    bson_t all, fields;
+    bson_iter_t it;
+    if (!bson_init_static(&all, doc.data, doc.len) || !bson_iter_init(&it, &all))
+        return;
+    BSON_APPEND_DOCUMENT_BEGIN(facts, "document", &fields);
+    while (bson_iter_next(&it)) {
+        if (ash__value_of_iter(&it).len <= FIELD_MAX)
+            bson_append_iter(&fields, NULL, 0, &it);
+    }
+    bson_append_document_end(facts, &fields);
+}
+
+/* A damaged row that is a document all the same. */
+static void add_row_fields(bson_t *facts, MDB_val value)
+{
+    const uint8_t *row = value.mv_data;
+    size_t len = value.mv_size;
+    if (len < ASH_RECORD_HEAD_BYTES + 5 || row[0] != ASH_RECORD_INLINE)
+        return;
+    ash_doc doc = {row + ASH_RECORD_HEAD_BYTES, len - ASH_RECORD_HEAD_BYTES};
+    if (ash__bson_validate(doc.data, doc.len, 2 * ASH_DOC_MAX_DEPTH, NULL) == 0)
+        add_fields(facts, doc);
+}
+
+/* 7: all keys of the document are in the indexes. */
+static void check_keys(walk *w, const ash_record *record)
+{
+    for (uint32_t i = 0; i < w->c->index_count; i++) {
+        const ash_index *index = &w->c->indexes[i];
+        ash_error why = ASH_ERROR_INIT;
+        int result = ash__index_keys(index, w->k->engine, record->doc, &w->keys, &why);
+        for (uint32_t n = 0; result == 0 && n < w->keys.count; n++) {
+            bool has;
+            result = ash__index_has(w->k->view, index, ash__key_set_at(&w->keys, n), record->rid,
+                                    &has, &why);
+            if (result == 0 && has)
+                w->expected[i]++;
+            else if (result == 0 && index->ready)
+                result = ash__fail(&why, ASH_ECORRUPT, "a key is missing");
+        }
+        if (result == 0 && w->keys.multikey && !index->multikey && w->keys.count > 0)
+            result = ash__fail(&why, ASH_ECORRUPT, "it is not marked as multikey");
+        if (result == 0 && (w->keys.kinds & ~index->kinds) != 0)
+            result = ash__fail(&why, ASH_ECORRUPT, "a kind of value is not noted");
+        if (result != 0) {
+            bson_t *facts = record_facts(w, record->rid, &record->place);
+            BSON_APPEND_UTF8(facts, "index", index->name);
+            ash__check_found(w->k, 7, "index", facts, "%s.%s, record %llu, index %s: %s", w->c->db,
+                             w->c->name, (unsigned long long)record->rid, index->name, why.text);
+        }
+    }
+}
+
+/* 5: the record in its segment; 6: its blocks are its own. */
+static int check_payload(walk *w, ash_record *record, ash_error *why)
+{
+    ash_check *k = w->k;
+    const ash_pointer *p = &record->place;
+    ash_place place = {p->segment, p->block, p->len, p->sequence};
+    if (!ash__check_own(k, p)) {
+        ash__check_found(k, 6, "space", record_facts(w, record->rid, p),
+                         "%s.%s, record %llu: its blocks belong to another record too", w->c->db,
+                         w->c->name, (unsigned long long)record->rid);
+    }
+    int result =
+        ash__segments_read(k->engine->segments, &place, w->c->id, false, &record->doc.data, why);
+    record->doc.len = p->len;
+    if (result != 0)
+        return result;
+    bool sound = ash__payload_is_sound(record->doc);
+    if (k->opts->payloads) {
+        k->report.payload_bytes += p->len;
+        result =
+            ash__segments_read(k->engine->segments, &place, w->c->id, true, &record->doc.data, why);
+    }
+    if (result == 0 && !sound)
+        result = ash__fail(why, ASH_ECORRUPT, "a damaged document");
+    if (result != 0 && sound) {
+        bson_t *facts = record_facts(w, record->rid, p);
+        add_fields(facts, record->doc);
+        ash__check_found(k, 5, "payload", facts, "%s.%s, record %llu: %s", w->c->db, w->c->name,
+                         (unsigned long long)record->rid, why->text);
+        return ASH_OK;
+    }
+    return result;
+}
+
+/* 4 */
+static void check_record(walk *w, MDB_val key, MDB_val value)
+{
+    ash_check *k = w->k;
+    ash_error why = ASH_ERROR_INIT;
+    ash_record record = {0};
+    record.rid =
+        key.mv_size == ASH_RECORD_KEY_BYTES ? ash__get_be64((const uint8_t *)key.mv_data + 4) : 0;
+    int result = ash__record_parse(key, value, &record.place, &record.doc, &why);
+    bool is_inline = record.place.segment == 0;
+    if (result == 0 && is_inline)
+        result = ash__bson_validate(record.doc.data, record.doc.len, 2 * ASH_DOC_MAX_DEPTH, &why);
+    w->counted.count++;
+    if (record.rid > w->counted.last_rid)
+        w->counted.last_rid = record.rid;
+    if (result == 0)
+        result = is_inline ? 0 : check_payload(w, &record, &why);
+    if (result != 0) {
+        bson_t *facts = record_facts(w, record.rid, &record.place);
+        if (is_inline)
+            add_row_fields(facts, value);
+        ash__check_found(k, is_inline ? 4 : 5, is_inline ? "record" : "payload", facts,
+                         "%s.%s, record %llu: %s", w->c->db, w->c->name,
+                         (unsigned long long)record.rid, why.text);
+        return;
+    }
+    w->counted.data_bytes += record.doc.len;
+    w->counted.storage_bytes += ash__storage_of(record.doc.len, is_inline);
+    check_keys(w, &record);
+    if (++k->report.records % PROGRESS_EVERY == 0)
+        ash__check_progress(k, "records", k->report.records, w->total);
+}
+
+/* 9; only where all records could be read. */
+static void check_counts(walk *w)
+{
+    ash_counts stored;
+    if (ash__counts_get(w->k->view, w->c->id, &stored, w->err) != 0 ||
+        stored.count != w->counted.count || stored.data_bytes != w->counted.data_bytes ||
+        stored.storage_bytes != w->counted.storage_bytes || stored.last_rid < w->counted.last_rid)
+        ash__check_found(w->k, 9, "counts", ash__check_coll_facts(w->c),
+                         "%s.%s has %llu records of %llu bytes, its counts say %llu of %llu",
+                         w->c->db, w->c->name, (unsigned long long)w->counted.count,
+                         (unsigned long long)w->counted.data_bytes,
+                         (unsigned long long)stored.count, (unsigned long long)stored.data_bytes);
+}
+
+static int walk_records(walk *w)
+{
+    uint8_t prefix[4];
+    MDB_cursor *cursor = NULL;
+    MDB_val key, value;
+    ash__put_be32(prefix, w->c->id);
+    key = ash__val(prefix, sizeof prefix);
+    int rc = ash__lmdb_cursor_open(w->k->view->txn, w->k->engine->dbi[ASH_DB_RECORDS], &cursor);
+    if (rc == 0)
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+    while (rc == 0 && key.mv_size > 4 && memcmp(key.mv_data, prefix, 4) == 0) {
+        check_record(w, key, value);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    }
+    return rc != 0 && rc != MDB_NOTFOUND ? ash__lmdb_fail(rc, w->err, "cannot walk the records")
+                                         : 0;
+}
+
+static int check_coll(walk *w, const ash_coll *c)
+{
+    ash_coll_stats stats;
+    uint64_t before = w->k->report.findings;
+    w->c = c;
+    memset(&w->counted, 0, sizeof w->counted);
+    w->expected = ash__alloc_array(c->index_count, sizeof *w->expected);
+    int result = ash__coll_stats(w->k->view, c, &stats, w->err);
+    w->total += stats.count;
+    if (result == 0)
+        result = walk_records(w);
+    if (result == 0 && before == w->k->report.findings)
+        check_counts(w);
+    if (result == 0)
+        result = ash__check_indexes(w->k, c, w->expected, w->err);
+    ash__free(w->expected);
+    return result;
+}
+
+/* Rows that cannot be read have been reported; the other collections are checked all the same. */
+static int check_colls(walk *w, bool *all)
+{
+    uint8_t from[ASH_KEY_MAX + 1] = {'N'};
+    size_t from_len = 1;
+    int result = 0;
+    *all = true;
+    while (result == 0) {
+        MDB_val key, row;
+        bool found;
+        const ash_coll *c = NULL;
+        result =
+            ash__row_seek(w->k->view, ASH_DB_CATALOG, from, from_len, &key, &row, &found, w->err);
+        if (result != 0 || !found || key.mv_size > ASH_KEY_MAX || *(uint8_t *)key.mv_data != 'N')
+            break;
+        memcpy(from, key.mv_data, key.mv_size);
+        from_len = key.mv_size + 1;
+        from[key.mv_size] = 0;
+        if (ash__catalog_load(w->k->view, key, row, &c, NULL) != 0)
+            *all = false;
+        else
+            result = check_coll(w, c);
+        ash__view_forget(w->k->view);
+    }
+    return result;
+}
+
+/* Records of dropped collections still own their blocks. */
+static int own_dropped(ash_check *k, uint32_t id, ash_error *err)
+{
+    uint8_t prefix[4];
+    MDB_cursor *cursor = NULL;
+    MDB_val key, value;
+    ash__put_be32(prefix, id);
+    key = ash__val(prefix, sizeof prefix);
+    int rc = ash__lmdb_cursor_open(k->view->txn, k->engine->dbi[ASH_DB_RECORDS], &cursor);
+    if (rc == 0)
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
+    while (rc == 0 && key.mv_size > 4 && memcmp(key.mv_data, prefix, 4) == 0) {
+        ash_pointer place;
+        ash_doc doc;
+        if (ash__record_parse(key, value, &place, &doc, NULL) == 0 && place.segment != 0)
+            ash__check_own(k, &place);
+        rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_NEXT);
+    }
+    return rc != 0 && rc != MDB_NOTFOUND ? ash__lmdb_fail(rc, err, "cannot walk the records") : 0;
+}
+
+static int own_all_dropped(ash_check *k, ash_error *err)
+{
+    MDB_val key, value;
+    bool found = true;
+    uint8_t from[5];
+    int result = 0;
+    for (uint64_t id = 0; result == 0 && id <= UINT32_MAX; id++) {
+        ash__letter_key(from, 'R', (uint32_t)id);
+        result = ash__row_seek(k->view, ASH_DB_DROPS, from, sizeof from, &key, &value, &found, err);
+        if (result != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'R')
+            break;
+        id = ash__get_be32((const uint8_t *)key.mv_data + 1);
+        result = own_dropped(k, (uint32_t)id, err);
+    }
+    return result;
+}
+
+int ash__check_documents(ash_check *k, int argument, ash_error *err)
+{
+    walk w = {.k = k, .keys = ASH_KEY_SET_INIT, .err = err};
+    bool all;
+    (void)argument;
+    int result = check_colls(&w, &all);
+    ash__key_set_release(&w.keys);
+    /* Without the whole catalogue nobody can say what belongs to no collection. */
+    if (result != 0 || !all)
+        return result;
+    result = own_all_dropped(k, err);
+    if (result == 0)
+        result = ash__check_strays(k, ASH_DB_RECORDS, err);
+    if (result == 0)
+        result = ash__check_strays(k, ASH_DB_INDEX, err);
+    if (result == 0)
+        result = ash__check_space(k, err);
+    return result;
+}
