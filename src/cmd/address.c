@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
+#include "cmd/text.h"
 
 #include "base/error.h"
 #include "base/mem.h"
@@ -187,4 +188,23 @@ int ash__cmd_address_download(ash_bucket *b, const ash_cmd_address *a, ash_downl
     opts->has_revision = a->has_revision;
     opts->revision = a->revision;
     return ash_bucket_open_download_stream_by_name(b, a->name, opts, out, err);
+}
+
+char *ash__cmd_id_text(const bson_value_t *id)
+{
+    char hex[25];
+    if (id->value_type == BSON_TYPE_OID) {
+        bson_oid_to_string(&id->value.v_oid, hex);
+        return ash__strdup(hex);
+    }
+    bson_t wrapped = BSON_INITIALIZER;
+    static const char before[] = "{ \"v\" : ", after[] = " }";
+    BSON_APPEND_VALUE(&wrapped, "v", id);
+    char *json = ash__cmd_json_text(&wrapped);
+    size_t len = strlen(json), around = strlen(before) + strlen(after);
+    char *text =
+        len > around ? ash__strndup(json + strlen(before), len - around) : ash__strdup("?");
+    ash__free(json);
+    bson_destroy(&wrapped);
+    return text;
 }

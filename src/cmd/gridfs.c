@@ -164,7 +164,7 @@ static int open_bucket(ash_gridfs *g, const char *given, ash_store **store, ash_
     if (result == 0)
         result = ash_bucket_new(*store, &opts, &g->bucket, err);
     if (result == 0) {
-        char *without_password = ash__gridfs_uri_shown(uri);
+        char *without_password = ash__cmd_uri_shown(uri);
         shown = ash__cmd_printable(without_password);
         ash__gridfs_log(g, "connected to: %s", shown);
         ash__free(without_password);

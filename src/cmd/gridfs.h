@@ -46,8 +46,6 @@ void ash__gridfs_log(const ash_gridfs *g, const char *format, ...)
  * caller frees.  *out NULL: none of them is there, so the store is the command's usual one. */
 int ash__gridfs_uri(const char *const *options, const char *given, const char *db, char **out,
                     ash_error *err);
-/* The same without its password, to be shown; the caller frees. */
-char *ash__gridfs_uri_shown(const char *uri);
 
 /* gridfs_files.c: the commands.  A negative ASH_E… with err filled, or 0. */
 int ash__gridfs_show(ash_gridfs *g, ash_error *err);      /* list, search */

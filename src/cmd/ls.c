@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/text.h"
 #include "cmd/verbs.h"
 
 #include "base/clock.h"
@@ -23,26 +22,6 @@ struct listing {
     const ash_cmd_args *args;
     bool any;
 };
-
-/* The id as it would be typed behind "id:".  The caller frees. */
-char *ash__cmd_id_text(const bson_value_t *id)
-{
-    char hex[25];
-    if (id->value_type == BSON_TYPE_OID) {
-        bson_oid_to_string(&id->value.v_oid, hex);
-        return ash__strdup(hex);
-    }
-    bson_t wrapped = BSON_INITIALIZER;
-    static const char before[] = "{ \"v\" : ", after[] = " }";
-    BSON_APPEND_VALUE(&wrapped, "v", id);
-    char *json = ash__cmd_json_text(&wrapped);
-    size_t len = strlen(json), around = strlen(before) + strlen(after);
-    char *text =
-        len > around ? ash__strndup(json + strlen(before), len - around) : ash__strdup("?");
-    ash__free(json);
-    bson_destroy(&wrapped);
-    return text;
-}
 
 static void print_long(const ash_file *f, const char *name, bool human)
 {

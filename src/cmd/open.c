@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/cmd.h"
 #include "cmd/folder.h"
-#include "cmd/gridfs.h"
 #include "cmd/guests.h"
 #include "cmd/waiting.h"
 
@@ -190,7 +189,7 @@ static void say_no_store(const ash_cmd *cmd, const char *uri, ash_error *err)
 {
     struct stat st;
     char *folder = ash__reach_folder(uri);
-    char *shown = ash__gridfs_uri_shown(uri);
+    char *shown = ash__cmd_uri_shown(uri);
     bool is_file = folder != NULL && stat(folder, &st) == 0 && !S_ISDIR(st.st_mode);
     if (is_file)
         ash__fail(err, ASH_ENOTFOUND, "%s is a file and not the folder of a store", uri);
@@ -229,7 +228,7 @@ static void tell_of(const ash_cmd *cmd, const char *uri, const ash_store_options
     ash_capabilities can = ASH_CAPABILITIES_INIT;
     if (cmd->verbose == 0 || ash_store_capabilities(store, &can, NULL) != 0)
         return;
-    char *shown = ash__gridfs_uri_shown(uri);
+    char *shown = ash__cmd_uri_shown(uri);
     bool server = strcmp(can.backend, "server") == 0;
     bool folder = strcmp(can.backend, "embedded") == 0;
     ash__cmd_trace(cmd, 1, "store %s (%s%s), database %s: opened in %" PRId64 " ms", shown,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verbs on a whole store: init, df, check. */
 #include "cmd/folder.h"
-#include "cmd/gridfs.h"
 #include "cmd/repair.h"
 #include "cmd/verbs.h"
 
@@ -13,7 +12,7 @@
 
 static void say_what_init_did(const ash_cmd *cmd, bool was_there)
 {
-    char *uri = ash__cmd_store_uri(cmd), *shown = ash__gridfs_uri_shown(uri);
+    char *uri = ash__cmd_store_uri(cmd), *shown = ash__cmd_uri_shown(uri);
     if (cmd->json) {
         bson_t object = BSON_INITIALIZER;
         BSON_APPEND_UTF8(&object, "store", shown);
@@ -34,7 +33,7 @@ static int say_what_init_would(const ash_cmd *cmd)
     int result = ash__cmd_open_if_any(cmd, &store, &err);
     if (result != 0)
         return ash__cmd_fail(cmd, NULL, &err);
-    char *uri = ash__cmd_store_uri(cmd), *shown = ash__gridfs_uri_shown(uri);
+    char *uri = ash__cmd_store_uri(cmd), *shown = ash__cmd_uri_shown(uri);
     if (cmd->json) {
         bson_t object = BSON_INITIALIZER;
         BSON_APPEND_UTF8(&object, "store", shown);
