@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/cmd.h"
+#include "cmd/kit/cmd.h"
 #include "cmd/suggest.h"
 
 #include "base/clock.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The manual page, from the tables that the command itself uses. */
-#include "cmd/verbs.h"
+#include "cmd/kit/verbs.h"
 
 /* Dashes and backslashes mean something to troff, and so does a dot that begins a line. */
 static void print_troff(const char *text)

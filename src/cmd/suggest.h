@@ -2,7 +2,7 @@
 #ifndef ASH_CMD_SUGGEST_H
 #define ASH_CMD_SUGGEST_H
 
-#include "cmd/cmd.h"
+#include "cmd/kit/cmd.h"
 
 /* "Did you mean …?": the known word that is fewest typing errors away. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/verbs.h"
+#include "cmd/kit/verbs.h"
 
 #include <stddef.h>
 

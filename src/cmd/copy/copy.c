@@ -1,0 +1,498 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/copy/copy.h"
+#include "cmd/copy/documents.h"
+#include "cmd/kit/verbs.h"
+#include "cmd/kit/work.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "bucket/file.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALL, COLLECTION, REPLACE, VERIFY };
+static const ash_cmd_option options[] = {
+    {0, "all", NULL, "all collections and views, with their options and indexes, and all buckets"},
+    {0, "collection", "NAME", "this collection or view and no buckets; may be given repeatedly"},
+    {0, "replace", NULL, "replace a target file or document when a different one has its id"},
+    {0, "verify", NULL,
+     "with --all, --collection: read both sides again and compare the documents"},
+    {0, NULL, NULL, NULL},
+};
+
+enum { WORKERS = 8 };
+
+enum action { COPIED, UPDATED, PRESENT };
+
+/* The lock guards the counters, `fatal` and the output; the rest is set before the workers start.
+ */
+struct copy {
+    ash_cmd *cmd;
+    ash_store *to_store;
+    const char *to_db;     /* NULL: that of the source */
+    ash_bucket *from, *to; /* to: NULL in a dry run whose target is yet to be made */
+    ash_progress *progress;
+    bool replace, all;
+    int64_t total_bytes, total_files;
+    ash_work *work;
+    ash_mutex lock;
+    int64_t copied, present, failed, bytes;
+    int fatal; /* what ends everything */
+    ash_error fatal_error;
+};
+
+/* ---- is it there? ---- */
+
+static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file *there,
+                            enum action *action, ash_error *err)
+{
+    ash_doc a = ash_file_document(from), b = ash_file_document(there);
+    *action = PRESENT;
+    if (a.len == b.len && memcmp(a.data, b.data, a.len) == 0)
+        return 0;
+    *action = UPDATED; /* renamed, or given other metadata */
+    return c->cmd->dry_run ? 0 : ash__copy_document(c->to, from, err);
+}
+
+/* Of two files of one id; COPIED: the source's takes the place of the other. */
+static int judge(struct copy *c, const ash_file *from, const ash_file *there, enum action *action,
+                 ash_error *err)
+{
+    bool whole = true, same = ash__copy_same_bytes(from, there);
+    int result = same ? ash__copy_has_chunks(c->to, there, &whole, err) : 0;
+    if (result == 0 && same && whole)
+        result = bring_up_to_date(c, from, there, action, err);
+    else if (result == 0 && !c->replace)
+        result = same ? ash__fail(err, ASH_ECHUNKMISSING,
+                                  "the target's file lacks chunks; --replace replaces it")
+                      : ash__fail(err, ASH_EEXISTS,
+                                  "the target has another file of that id; --replace replaces it");
+    return result;
+}
+
+/* What to do about a file; *action COPIED: its bytes are to be copied, and *there, if it is not
+ * NULL, goes. */
+static int compare(struct copy *c, const bson_value_t *id, enum action *action, ash_file **there,
+                   ash_error *err)
+{
+    ash_file *from = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    *action = COPIED;
+    *there = NULL;
+    if (c->to == NULL)
+        return 0;
+    int result = ash_bucket_get_file(c->to, id, true, there, &own);
+    if (result == ASH_ENOTFOUND)
+        return 0;
+    if (result != 0)
+        return ash__fail(err, result, "%s", own.text);
+    result = ash_bucket_get_file(c->from, id, true, &from, err);
+    if (result == 0)
+        result = judge(c, from, *there, action, err);
+    ash_file_free(from);
+    return result;
+}
+
+/* ---- one file ---- */
+
+static void report(struct copy *c, const ash_file *file, enum action action, const char *sha256)
+{
+    static const char *const names[] = {"copied", "updated", "present"};
+    bson_t object = BSON_INITIALIZER;
+    const char *db = c->to_db != NULL ? c->to_db : ash_bucket_db(c->from);
+    if (c->cmd->json) {
+        BSON_APPEND_UTF8(&object, "db", db);
+        BSON_APPEND_UTF8(&object, "bucket", ash_bucket_name(c->from));
+        BSON_APPEND_UTF8(&object, "action", names[action]);
+        ash__cmd_file_object(file, &object);
+        if (sha256[0] != 0)
+            BSON_APPEND_UTF8(&object, "sha256", sha256);
+        if (c->cmd->dry_run)
+            BSON_APPEND_BOOL(&object, "dryRun", true);
+        ash__cmd_emit(&object);
+    } else if (c->cmd->dry_run && action != PRESENT) {
+        const char *name = ash_file_filename(file);
+        char *shown = ash__cmd_printable(name != NULL ? name : "(no name)");
+        ash__cmd_say(c->cmd, "would copy %s.%s: %s", db, ash_bucket_name(c->from), shown);
+        ash__free(shown);
+    }
+    bson_destroy(&object);
+}
+
+/* A file that somebody else brought meanwhile is compared with what it should be. */
+static int bring(struct copy *c, const ash_file *file, enum action *action, char *sha256,
+                 ash_error *err)
+{
+    int result = 0;
+    for (int turn = 0; turn < 2; turn++) {
+        ash_file *there = NULL;
+        result = compare(c, ash_file_id(file), action, &there, err);
+        bool copies = result == 0 && *action == COPIED && !c->cmd->dry_run;
+        if (copies)
+            result =
+                ash__copy_file(c->from, c->to, ash_file_id(file), there, c->progress, sha256, err);
+        else
+            ash__progress_add(c->progress, ash_file_length(file), 0, NULL);
+        ash_file_free(there);
+        if (!copies || result != ASH_EEXISTS)
+            break;
+    }
+    return result;
+}
+
+static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
+{
+    enum action action;
+    char sha256[ASH_SHA256_TEXT_BYTES] = "";
+    int result = bring(c, file, &action, sha256, err);
+    if (result != 0)
+        return result;
+    ash__mutex_lock(&c->lock);
+    report(c, file, action, sha256);
+    c->copied += action != PRESENT ? 1 : 0;
+    c->present += action == PRESENT ? 1 : 0;
+    c->bytes += action == COPIED ? ash_file_length(file) : 0;
+    ash__mutex_unlock(&c->lock);
+    return 0;
+}
+
+/* Trouble with one file does not keep the others; trouble with a store does. */
+bool ash__copy_ends_all(int result)
+{
+    return result == ASH_EINTERRUPTED || result == ASH_ENOSPC || result == ASH_ENETWORK ||
+           result == ASH_EIO || result == ASH_EREADONLY || result == ASH_EACCES;
+}
+
+static void note_failure(struct copy *c, const char *name, int result, const ash_error *err)
+{
+    ash__progress_clear(c->progress);
+    ash__mutex_lock(&c->lock);
+    if (!ash__copy_ends_all(result)) {
+        ash__cmd_fail(c->cmd, name, err);
+        c->failed++;
+    } else if (c->fatal == 0) {
+        c->fatal = ash__fail(&c->fatal_error, result, "%s: %s", name, err->text);
+    }
+    ash__mutex_unlock(&c->lock);
+}
+
+static bool is_over(struct copy *c)
+{
+    ash__mutex_lock(&c->lock);
+    bool over = c->fatal != 0 || ash__cmd_interrupted;
+    ash__mutex_unlock(&c->lock);
+    return over;
+}
+
+static void do_file(void *ctx, void *job, void *scratch)
+{
+    struct copy *c = ctx;
+    ash_file *file = job;
+    ash_error err = ASH_ERROR_INIT;
+    const char *name = ash_file_filename(file) != NULL ? ash_file_filename(file) : "(no name)";
+    (void)scratch;
+    if (!is_over(c)) {
+        ash__progress_add(c->progress, 0, 0, name);
+        int result = copy_one(c, file, &err);
+        if (result != 0)
+            note_failure(c, name, result, &err);
+        ash__progress_add(c->progress, 0, 1, NULL);
+    }
+    ash_file_free(file);
+}
+
+static int take_file(struct copy *c, ash_file *file, ash_error *err)
+{
+    ash__work_add(c->work, file);
+    return is_over(c) ? ash__fail(err, ASH_EINTERRUPTED, "interrupted") : 0;
+}
+
+static int count_file(struct copy *c, ash_file *file, ash_error *err)
+{
+    c->total_bytes += ash_file_length(file);
+    c->total_files++;
+    ash_file_free(file);
+    return ash__cmd_check_interrupted(err);
+}
+
+/* ---- buckets ---- */
+
+/* Consumes the file. */
+typedef int (*visit_file)(struct copy *c, ash_file *file, ash_error *err);
+
+/* In two goes; only the second one tells of damage. */
+static int each_file(struct copy *c, visit_file visit, ash_error *err)
+{
+    bool copies = visit == take_file;
+    int damaged = 0;
+    ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
+    bson_t all = BSON_INITIALIZER;
+    ash_cursor *cursor = NULL;
+    opts.no_cursor_timeout = true; /* a large file may take long */
+    int result = ash_bucket_find(c->from, &all, &opts, &cursor, err);
+    while (result == 0) {
+        ash_doc doc = {0};
+        ash_file *file = NULL;
+        ash_error own = ASH_ERROR_INIT;
+        result =
+            ash__cmd_next_document(copies ? c->cmd : NULL, c->from, cursor, &doc, &damaged, err);
+        if (result != 0 || doc.data == NULL)
+            break;
+        if (ash_file_from_document(doc, &file, &own) == 0) {
+            result = visit(c, file, err);
+        } else if (copies) {
+            note_failure(c, "files document", ASH_ECORRUPT, &own);
+        }
+    }
+    ash_cursor_free(cursor);
+    ash__mutex_lock(&c->lock);
+    c->failed += copies ? damaged : 0;
+    ash__mutex_unlock(&c->lock);
+    return result;
+}
+
+static int with_bucket(struct copy *c, ash_store *store, const char *db, const char *name,
+                       visit_file visit, ash_error *err)
+{
+    ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
+    opts.db = db;
+    opts.bucket_name = name;
+    c->from = c->to = NULL;
+    int result = ash_bucket_new(store, &opts, &c->from, err);
+    opts.db = c->to_db != NULL ? c->to_db : db;
+    if (result == 0 && c->to_store != NULL)
+        result = ash_bucket_new(c->to_store, &opts, &c->to, err);
+    if (result == 0) {
+        c->work = ash__work_start(WORKERS, 0, do_file, c);
+        result = each_file(c, visit, err);
+        ash__work_finish(c->work);
+    }
+    if (c->fatal != 0) {
+        result = c->fatal;
+        *err = c->fatal_error;
+    }
+    ash_bucket_free(c->from);
+    ash_bucket_free(c->to);
+    return result;
+}
+
+/* With --all, NAME.files without NAME.chunks is a collection like others. */
+static int visit_bucket(struct copy *c, ash_store *store, const char *db, const char *name,
+                        visit_file visit, ash_error *err)
+{
+    bool chunks = true;
+    int result = c->all ? ash__cmd_has_collection(store, db, name, ".chunks", &chunks, err) : 0;
+    return result == 0 && chunks ? with_bucket(c, store, db, name, visit, err) : result;
+}
+
+static int count_bucket(void *ctx, ash_store *store, const char *db, const char *name,
+                        ash_error *err)
+{
+    return visit_bucket(ctx, store, db, name, count_file, err);
+}
+
+static int copy_bucket(void *ctx, ash_store *store, const char *db, const char *name,
+                       ash_error *err)
+{
+    return visit_bucket(ctx, store, db, name, take_file, err);
+}
+
+/* ---- what was asked for ---- */
+
+static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
+{
+    bool all = args->values[ALL] != NULL, some = args->values[COLLECTION] != NULL;
+    if (args->words[0][0] == 0 || args->words[1][0] == 0)
+        return ash__cmd_usage(cmd, "the name of a store cannot be empty");
+    if (all && (some || cmd->bucket != NULL))
+        return ash__cmd_usage(cmd,
+                              "--all takes every collection and bucket: it does not go with %s",
+                              some ? "--collection" : "-b");
+    if (args->values[VERIFY] != NULL && !all && !some)
+        return ash__cmd_usage(cmd, "--verify is of documents: files are verified as they are "
+                                   "copied");
+    for (int i = 0; i < args->given_count; i++) {
+        if (args->given[i].value[0] == 0)
+            return ash__cmd_usage(cmd, "the name of a collection cannot be empty");
+    }
+    return 0;
+}
+
+static bool takes_buckets(const ash_cmd *from, const ash_cmd_args *args)
+{
+    return args->values[COLLECTION] == NULL || from->bucket != NULL;
+}
+
+static bool takes_collections(const ash_cmd_args *args)
+{
+    return args->values[COLLECTION] != NULL || args->values[ALL] != NULL;
+}
+
+static void say_files(const struct copy *c)
+{
+    char size[32];
+    ash__cmd_print_size(size, sizeof size, c->bytes);
+    ash__cmd_say(c->cmd, "%s%" PRId64 " file%s (%s), %" PRId64 " there already, %" PRId64 " failed",
+                 c->cmd->dry_run ? "would copy " : "copied ", c->copied, ash__cmd_s(c->copied),
+                 size, c->present, c->failed);
+}
+
+static void say_documents(const ash_copy_collections *c)
+{
+    ash__cmd_say(c->cmd,
+                 "%s%" PRId64 " document%s of %" PRId64 " collection%s, %" PRId64
+                 " replaced, %" PRId64 " there already, %" PRId64 " failed",
+                 c->cmd->dry_run ? "would copy " : "copied ", c->copied, ash__cmd_s(c->copied),
+                 c->collections, ash__cmd_s(c->collections), c->replaced, c->present, c->failed);
+}
+
+static int say_if_empty(const struct copy *c, const ash_cmd *from, ash_store *store, ash_error *err)
+{
+    if (c->total_files > 0 || (from->bucket == NULL && !ash__cmd_names_database(from)))
+        return 0;
+    if (from->bucket != NULL)
+        return ash__fail(err, ASH_ENOTFOUND, "there is no file in bucket %s", from->bucket);
+    return ash__fail(err, ASH_ENOTFOUND, "there is no file in database %s",
+                     ash_store_default_db(store));
+}
+
+/* Collections first: a bucket's have their options and indexes before they have files. */
+static int copy_counted(struct copy *c, ash_copy_collections *d, const ash_cmd *from,
+                        ash_store *store, const ash_cmd_args *args, ash_error *err)
+{
+    int result = 0;
+    ash__progress_set_total(c->progress, c->total_bytes + d->total_bytes,
+                            c->total_files + d->total_documents);
+    if (takes_collections(args)) {
+        result = ash__copy_collections(d, from, store, err);
+        ash__progress_clear(c->progress);
+        say_documents(d);
+    }
+    if (!takes_buckets(from, args))
+        return result;
+    if (result == 0)
+        result = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
+    ash__progress_clear(c->progress);
+    say_files(c);
+    if (result == 0 && (!c->all || d->collections == 0))
+        result = say_if_empty(c, from, store, err);
+    c->failed += d->failed;
+    return result;
+}
+
+static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, const ash_cmd_args *args,
+                    ash_error *err)
+{
+    const char **names = ash__alloc_array((size_t)args->given_count + 1, sizeof *names);
+    bool *found = ash__alloc_array((size_t)args->given_count + 1, sizeof *found);
+    ash_copy_collections d = {.cmd = c->cmd,
+                              .to = c->to_store,
+                              .to_db = c->to_db,
+                              .replace = c->replace,
+                              .verify = args->values[VERIFY] != NULL,
+                              .names = c->all ? NULL : names,
+                              .found = found,
+                              .name_count = args->given_count,
+                              .progress = c->progress};
+    for (int i = 0; i < args->given_count; i++)
+        names[i] = args->given[i].value;
+    int result = takes_collections(args) ? ash__copy_collections_count(&d, from, store, err) : 0;
+    if (result == 0 && takes_buckets(from, args))
+        result = ash__cmd_each_bucket(from, store, ".files", count_bucket, c, err);
+    if (result == 0)
+        result = copy_counted(c, &d, from, store, args, err);
+    ash__free(names);
+    ash__free(found);
+    return result;
+}
+
+static int open_both(struct copy *c, const ash_cmd *from, const ash_cmd *to, ash_store **store,
+                     ash_error *err)
+{
+    int result = ash__cmd_open_store(from, ASH_CMD_READ, NULL, store, err);
+    if (result == 0 && c->cmd->dry_run)
+        result = ash__cmd_open_if_any(to, &c->to_store, err);
+    else if (result == 0)
+        result = ash__cmd_open_store(to, ASH_CMD_WRITE, NULL, &c->to_store, err);
+    return result;
+}
+
+static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    struct copy c = {
+        .cmd = cmd, .replace = args->values[REPLACE] != NULL, .all = args->values[ALL] != NULL};
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    ash_cmd from = *cmd, to = *cmd;
+    int result = check_words(cmd, args);
+    if (result != 0)
+        return result;
+    from.store_uri = args->words[0];
+    to.store_uri = args->words[1];
+    to.db = NULL;
+    bool into_one = ash__cmd_names_database(&to);
+    if (into_one && !ash__cmd_names_database(&from))
+        return ash__cmd_usage(cmd, "the target names a database: choose one of the source by -d");
+    result = ash__copy_check_target(&from, &to);
+    if (result != 0)
+        return result;
+    ash__cmd_catch_signals();
+    ash__mutex_init(&c.lock, ASH_RANK_SERVER);
+    c.progress = ash__progress_new(cmd, 0, 0);
+    result = open_both(&c, &from, &to, &store, &err);
+    if (result == 0) {
+        c.to_db = into_one ? ash_store_default_db(c.to_store) : NULL;
+        result = copy_all(&c, &from, store, args, &err);
+    }
+    ash__progress_free(c.progress);
+    ash__mutex_release(&c.lock);
+    if (result < 0)
+        result = ash__cmd_fail(cmd, NULL, &err);
+    ash__cmd_close_store(c.to_store);
+    ash__cmd_close_store(store);
+    return result == 0 && c.failed > 0 ? ASH_EXIT_PARTIAL : result;
+}
+
+const ash_cmd_verb ash__cmd_copy = {
+    .name = "copy",
+    .group = "store",
+    .synopsis =
+        "[-d DB] [-b BUCKET | --all | --collection NAME ...] [--replace] [--verify] SRC DST",
+    .summary = "copy buckets, collections or whole databases from store SRC to store DST",
+    .details = "Both are folders or mongodb:// URIs.  All buckets of all databases are copied, or "
+               "those of the one that -d or\n"
+               "SRC's URI names, into a database of the same name, or the one in DST's URI.  Files "
+               "keep their ids, dates,\n"
+               "metadata, digests and expiry.  A file becomes visible when all its bytes are there "
+               "and their SHA-256 is right.\n"
+               "Repeating an interrupted copy continues it: a file that is there already with the "
+               "same id, length, date and\n"
+               "digest is skipped.  Of two copies at once, one waits for each file that the other "
+               "is copying.  --replace is one\n"
+               "step: the old file stays until the new one is there.  Exit status 3 when some "
+               "files could not be copied.\n\n"
+               "With --collection, the collection of that name goes instead, from every database "
+               "that has it or the one that -d\n"
+               "names; with --all everything: collections, views and buckets.  A collection is "
+               "made with its options (capped,\n"
+               "validator, collation, pre-images) and indexes, then its documents are copied byte "
+               "for byte, in batches and in\n"
+               "their order.  A document that the target has already, byte for byte, is skipped, "
+               "and one that differs is\n"
+               "refused unless --replace is given; what the target has beside them stays.  So a "
+               "repeated copy makes no doubles,\n"
+               "goes on where an interrupted one ended, and with -n tells what differs.  A "
+               "collection that the target has with\n"
+               "other options is not copied.  --verify reads each copied collection once more on "
+               "both sides.  The parts of a\n"
+               "bucket (NAME.files, NAME.chunks, NAME.attributes) always go as a bucket: with "
+               "--all their other indexes too.",
+    .options = options,
+    .min_words = 2,
+    .max_words = 2,
+    .has_dry_run = true,
+    .run = run_copy,
+};

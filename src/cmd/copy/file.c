@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/copy/copy.h"
+
+#include "base/error.h"
+#include "bucket/file.h"
+#include "bucket/transfer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool ash__copy_same_bytes(const ash_file *a, const ash_file *b)
+{
+    const char *x = ash_file_sha256(a), *y = ash_file_sha256(b);
+    return ash_file_length(a) == ash_file_length(b) &&
+           ash_file_upload_date_ms(a) == ash_file_upload_date_ms(b) &&
+           ash_file_chunk_size_bytes(a) == ash_file_chunk_size_bytes(b) &&
+           (x == NULL || y == NULL || strcmp(x, y) == 0);
+}
+
+/* The first and the last one tell at little cost. */
+int ash__copy_has_chunks(ash_bucket *b, const ash_file *file, bool *out, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    int64_t found = 0, chunks = ash__chunk_count(file->length, file->chunk_size);
+    ash__filter_id(&filter, "files_id", &file->id);
+    bson_t *ends = BCON_NEW("$in", "[", BCON_INT64(0), BCON_INT64(chunks - 1), "]");
+    BSON_APPEND_DOCUMENT(&filter, "n", ends);
+    int result = chunks > 0 ? ash_collection_count(b->chunks, &filter, NULL, &found, err) : 0;
+    *out = found >= (chunks > 1 ? 2 : chunks);
+    bson_destroy(ends);
+    bson_destroy(&filter);
+    return result;
+}
+
+static int copy_bytes(ash_download *from, ash_upload *to, ash_progress *progress, ash_error *err)
+{
+    for (;;) {
+        const uint8_t *data;
+        size_t len;
+        int result = ash_download_next(from, &data, &len, err);
+        if (result == 0)
+            result = ash__cmd_check_interrupted(err);
+        if (result == 0)
+            result = ash__transfer_keep(to, 0, err);
+        if (result == 0 && len > 0)
+            result = ash_upload_write(to, data, len, err);
+        if (result != 0 || len == 0)
+            return result;
+        if (progress != NULL)
+            ash__progress_add(progress, (int64_t)len, 0, NULL);
+    }
+}
+
+static void take_sum(const ash_file *file, char *out)
+{
+    const char *sum = ash_file_sha256(file);
+    snprintf(out, ASH_SHA256_TEXT_BYTES, "%s", sum != NULL ? sum : "");
+}
+
+int ash__copy_file(ash_bucket *from, ash_bucket *to, const bson_value_t *id,
+                   const ash_file *replaced, ash_progress *progress, char *sha256, ash_error *err)
+{
+    ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
+    ash_download *download = NULL;
+    ash_upload *upload = NULL;
+    ash_file *file = NULL;
+    opts.with_attributes = true;
+    int result = ash_bucket_open_download_stream(from, id, &opts, &download, err);
+    if (result == 0)
+        result = ash__transfer_open(to, ash_download_file(download), replaced,
+                                    &ash__cmd_interrupted, &upload, err);
+    if (result == 0)
+        result = copy_bytes(download, upload, progress, err);
+    if (result == 0)
+        result = ash_upload_finish(upload, &file, err);
+    if (result == 0)
+        take_sum(file, sha256);
+    else if (upload != NULL && result != ASH_ENETWORK)
+        (void)ash_upload_abort(upload, NULL);
+    ash_file_free(file);
+    ash_upload_free(upload);
+    ash_download_free(download);
+    return result;
+}
+
+int ash__copy_document(ash_bucket *to, const ash_file *from, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t doc;
+    ash_op op = ash__bucket_write_op(to, NULL, 0);
+    op.durability = ASH_DURABILITY_EVERY;
+    ash__filter_id(&filter, "_id", &from->id);
+    ash__doc_to_bson(from->doc, &doc);
+    int result = ash__collection_change(to->files, &filter, &doc, false, false, &op, NULL, err);
+    bson_destroy(&filter);
+    return result;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/kit/verbs.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { LONG, ALL, HUMAN, PREFIX };
+static const ash_cmd_option options[] = {
+    {'l', "long", NULL, "show size, date and id, too"},
+    {'a', "all", NULL, "every revision of a name, not just the newest"},
+    {'h', "human", NULL, "with -l: sizes as 1.2 MiB"},
+    {0, "prefix", NULL, "every file whose name begins with NAME, wherever it ends"},
+    {0, NULL, NULL, NULL},
+};
+
+struct listing {
+    const ash_cmd *cmd;
+    const ash_cmd_args *args;
+    bool any;
+};
+
+static void print_long(const ash_file *f, const char *name, bool human)
+{
+    char date[64], size[32];
+    char *id = ash__cmd_id_text(ash_file_id(f));
+    ash__clock_print(date, sizeof date, ash_file_upload_date_ms(f));
+    if (human)
+        ash__cmd_print_size(size, sizeof size, ash_file_length(f));
+    else
+        snprintf(size, sizeof size, "%" PRId64, ash_file_length(f));
+    printf("%*s  %s  %-24s  %s\n", human ? 10 : 14, size, date, id, name);
+    ash__cmd_keep_output_error();
+    ash__free(id);
+}
+
+static int print_file(void *ctx, const ash_file *f)
+{
+    struct listing *l = ctx;
+    l->any = true;
+    if (l->cmd->json) {
+        bson_t object = BSON_INITIALIZER;
+        ash__cmd_file_object(f, &object);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+        return 0;
+    }
+    char *name =
+        ash__cmd_printable(ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)");
+    if (l->args->values[LONG] != NULL)
+        print_long(f, name, l->args->values[HUMAN] != NULL);
+    else
+        printf("%s\n", name);
+    ash__cmd_keep_output_error();
+    ash__free(name);
+    return ferror(stdout) ? ASH_EXIT_OTHER : 0; /* nobody reads on, or the disk is full */
+}
+
+static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
+{
+    struct listing listing = {cmd, args, false};
+    const char *name = args->count > 0 ? args->words[0] : "";
+    enum ash_cmd_scope scope = args->values[PREFIX] != NULL ? ASH_CMD_PREFIX : ASH_CMD_FOLDER;
+    int result = ash__cmd_check_name(name, err);
+    if (result != 0)
+        return result;
+    result = ash__cmd_each_file(cmd, bucket, name, scope, args->values[ALL] != NULL, print_file,
+                                &listing, err);
+    if (result > 0 && ferror(stdout))
+        result = 0; /* ash__cmd_finish_output() says so, and why */
+    if (result == 0 && !listing.any)
+        result = ash__cmd_check_named(cmd, bucket, err);
+    if (result == 0 && !listing.any && name[0] != 0 && strcmp(name, ".") != 0)
+        result = strchr(name, '*') != NULL && scope == ASH_CMD_FOLDER
+                     ? ash__fail(err, ASH_ENOTFOUND,
+                                 "no file and no folder is named %s, and there are no wildcards: "
+                                 "--prefix %.*s lists what begins so",
+                                 name, (int)strcspn(name, "*"), name)
+                     : ash__cmd_no_such(name, scope, err);
+    return result;
+}
+
+static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_with_bucket(cmd, ASH_CMD_READ, args, list);
+}
+
+const ash_cmd_verb ash__cmd_ls = {
+    .name = "ls",
+    .group = "files",
+    .synopsis = "[-l] [-h] [-a] [--prefix] [NAME]",
+    .summary = "list files",
+    .details = "Lists all files, or the file NAME and what lies in folder NAME, in the order of "
+               "their names.  Exit status 4\n"
+               "when there is no NAME.",
+    .options = options,
+    .max_words = 1,
+    .takes_names = true,
+    .run = run_ls,
+};

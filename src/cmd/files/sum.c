@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/kit/verbs.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "bucket/digest.h"
+
+enum { RECOMPUTE };
+static const ash_cmd_option options[] = {
+    {0, "recompute", NULL, "read the bytes again, even when the sum is known"},
+    {0, NULL, NULL, NULL},
+};
+
+struct sum {
+    const ash_cmd_args *args;
+    ash_progress *progress;
+};
+
+static void on_bytes(void *ctx, int64_t bytes)
+{
+    const struct sum *s = ctx;
+    ash__progress_add(s->progress, bytes, 0, NULL);
+}
+
+/* ash_bucket_sum() would remember what it computes. */
+static int compute(struct sum *s, ash_bucket *bucket, const bson_value_t *id, char *hex,
+                   ash_error *err)
+{
+    ash_download *download = NULL;
+    const uint8_t *data;
+    size_t len = 1;
+    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
+    int result = ash_bucket_open_download_stream(bucket, id, NULL, &download, err);
+    ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
+    while (result == 0 && len > 0) {
+        result = ash_download_next(download, &data, &len, err);
+        if (result == 0)
+            result = ash__cmd_check_interrupted(err);
+        if (result == 0)
+            ash__digest_add(digest, data, len);
+        if (result == 0)
+            on_bytes(s, (int64_t)len);
+    }
+    ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
+    ash__digest_free(digest);
+    ash_download_free(download);
+    return result;
+}
+
+static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err)
+{
+    struct sum *s = ctx;
+    ash_sum_watch watch = {&ash__cmd_interrupted, on_bytes, s};
+    ash_cmd_address address;
+    ash_file *file = NULL;
+    char hex[65];
+    int result = ash__cmd_address_find(bucket, word, &address, err);
+    if (result != 0)
+        return result;
+    result = ash__cmd_address_file(bucket, &address, &file, err);
+    if (result == 0) {
+        s->progress = ash__progress_new(cmd, ash_file_length(file), 1);
+        ash__progress_add(s->progress, 0, 0, word);
+    }
+    if (result == 0 && cmd->dry_run && ash_file_sha256(file) == NULL)
+        result = compute(s, bucket, ash_file_id(file), hex, err);
+    else if (result == 0)
+        result = ash__bucket_sum(bucket, ash_file_id(file), s->args->values[RECOMPUTE] != NULL,
+                                 &watch, 0, hex, err);
+    ash__progress_free(s->progress);
+    s->progress = NULL;
+    if (result == 0 && cmd->json) {
+        bson_t object = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&object, "name", word);
+        BSON_APPEND_UTF8(&object, "sha256", hex);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+    } else if (result == 0) {
+        char *shown = ash__cmd_printable(word);
+        printf("%s  %s\n", hex, shown);
+        ash__cmd_keep_output_error();
+        ash__free(shown);
+    }
+    ash_file_free(file);
+    ash__cmd_address_release(&address);
+    return result;
+}
+
+static int sum_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
+{
+    struct sum s = {.args = args};
+    (void)err;
+    return ash__cmd_each_word(cmd, bucket, args, sum_one, &s);
+}
+
+static int run_sum(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__cmd_with_bucket(cmd, ASH_CMD_READ, args, sum_all);
+}
+
+const ash_cmd_verb ash__cmd_sum = {
+    .name = "sum",
+    .group = "files",
+    .synopsis = "[--recompute] NAME...",
+    .summary = "print the SHA-256 of files, as sha256sum does",
+    .details = "A sum that had to be computed is remembered for the next time, except with -n.",
+    .options = options,
+    .min_words = 1,
+    .max_words = -1,
+    .takes_names = true,
+    .has_dry_run = true,
+    .run = run_sum,
+};

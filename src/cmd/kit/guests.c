@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/kit/guests.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/thread.h"
+#include "cmd/kit/door.h"
+#include "store/reach.h"
+#include "wire/server.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define GUEST_SOCKET       "ashlar.guest.sock"
+#define GUEST_ADDRESS_FILE "ashlar.guest.addr"
+
+enum {
+    GUESTS_AFTER_MS = 100,
+    GUESTS_WAIT_MS = 60000,
+    TELL_AFTER_MS = 1000,
+    LOOK_AGAIN_MS = 25,
+    BUSY_TIMEOUT_MS = 5000
+};
+
+struct ash_guests {
+    ash_cmd cmd; /* a copy: some are of one function */
+    ash_store *store;
+    char *folder;
+    pthread_t thread;
+    ash_mutex lock; /* guards `over` */
+    ash_cond ended;
+    bool over;
+    ash_cmd_door door; /* the thread's, until it is joined, as the next */
+    ash_server *server;
+};
+
+/* Without a door others wait for the folder, as they would without us. */
+static void let_in(ash_guests *g)
+{
+    ash_server_options o = ASH_SERVER_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    int result = ash__door_open(g->folder, GUEST_SOCKET, GUEST_ADDRESS_FILE, &g->door, &err);
+    o.socket_path = g->door.path;
+    o.version = ASH_VERSION;
+    if (result == 0)
+        result = ash__server_start(g->store, &o, &g->server, &err);
+    if (result != 0)
+        ash__cmd_trace(&g->cmd, 1, "no other command can use the store now: %s", err.text);
+}
+
+static void *watch(void *arg)
+{
+    ash_guests *g = arg;
+    int64_t at = ash__clock_ms() + GUESTS_AFTER_MS;
+    bool in_time = true;
+    ash__mutex_lock(&g->lock);
+    while (!g->over && in_time)
+        in_time = ash__cond_wait_until(&g->ended, &g->lock, at);
+    bool over = g->over;
+    ash__mutex_unlock(&g->lock);
+    if (!over)
+        let_in(g);
+    return NULL;
+}
+
+ash_guests *ash__guests_begin(const ash_cmd *cmd, ash_store *store, const char *folder)
+{
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    if (folder == NULL || ash_store_capabilities(store, &can, NULL) != 0 ||
+        strcmp(can.backend, "embedded") != 0)
+        return NULL;
+    ash_guests *g = ash__new(ash_guests);
+    g->cmd = *cmd;
+    g->store = store;
+    g->folder = ash__strdup(folder);
+    ash__mutex_init(&g->lock, ASH_RANK_SERVER);
+    ash__cond_init(&g->ended);
+    if (ash__thread_start(&g->thread, 0, watch, g) == 0)
+        return g;
+    ash__cond_release(&g->ended);
+    ash__mutex_release(&g->lock);
+    ash__free(g->folder);
+    ash__free(g);
+    return NULL;
+}
+
+/* Nobody else comes in: whoever wants the folder has it when we are through. */
+static void see_out(ash_guests *g)
+{
+    int64_t now = ash__clock_ms(), tell_at = now + TELL_AFTER_MS, until = now + GUESTS_WAIT_MS;
+    unlink(g->door.path);
+    while (ash__server_connection_count(g->server) > 0 && !ash__cmd_interrupted &&
+           (now = ash__clock_ms()) < until) {
+        if (now >= tell_at) {
+            ash__cmd_note(&g->cmd, "done; waiting for other commands that use the store through "
+                                   "this one");
+            tell_at = until;
+        }
+        ash__clock_sleep_ms(LOOK_AGAIN_MS);
+    }
+}
+
+void ash__guests_end(ash_guests *g)
+{
+    if (g == NULL)
+        return;
+    ash__mutex_lock(&g->lock);
+    g->over = true;
+    ash__cond_signal(&g->ended);
+    ash__mutex_unlock(&g->lock);
+    pthread_join(g->thread, NULL);
+    if (g->server != NULL)
+        see_out(g);
+    ash__server_stop(g->server);
+    ash__door_close(&g->door);
+    ash__cond_release(&g->ended);
+    ash__mutex_release(&g->lock);
+    ash__free(g->folder);
+    ash__free(g);
+}
+
+/* ---- being one ---- */
+
+/* ASH_EBUSY: there is no door, or not any more. */
+static int visit(const char *folder, const ash_store_options *opts, ash_store **out, ash_error *err)
+{
+    char *door = ash__reach_door(folder, GUEST_SOCKET, GUEST_ADDRESS_FILE);
+    if (door == NULL)
+        return ASH_EBUSY;
+    ash_error why = ASH_ERROR_INIT;
+    int result = ash_store_open(door, opts, out, &why);
+    ash__free(door);
+    if (result == ASH_ENETWORK)
+        return ASH_EBUSY;
+    if (result != 0)
+        *err = why;
+    return result;
+}
+
+int ash__guests_open_store(const char *uri, const ash_store_options *opts, ash_store **out,
+                           ash_error *err)
+{
+    char *folder = opts->no_server ? NULL : ash__reach_folder(uri);
+    ash_store_options at_once = *opts;
+    int64_t wait_ms = opts->busy_timeout_ms != 0 ? opts->busy_timeout_ms : BUSY_TIMEOUT_MS;
+    int64_t until = ash__clock_ms() + wait_ms;
+    if (folder == NULL)
+        return ash_store_open(uri, opts, out, err);
+    at_once.busy_timeout_ms = -1;
+    for (;;) {
+        int result = ash_store_open(uri, &at_once, out, err);
+        if (result == ASH_EBUSY)
+            result = visit(folder, opts, out, err);
+        if (result != ASH_EBUSY || ash__clock_ms() >= until) {
+            ash__free(folder);
+            return result;
+        }
+        ash__clock_sleep_ms(LOOK_AGAIN_MS);
+    }
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/kit/cmd.h"
+
+#include "base/error.h"
+
+#include <signal.h>
+#include <string.h>
+
+volatile int ash__cmd_interrupted;
+
+static void on_signal(int number)
+{
+    (void)number;
+    ash__cmd_interrupted = 1;
+}
+
+void ash__cmd_catch_signals(void)
+{
+    struct sigaction action, before;
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    /* The second signal of a kind has its usual effect, should the program hang. */
+    action.sa_flags = (int)SA_RESETHAND;
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    /* The terminal is gone; under nohup that is nothing to end for. */
+    if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    action.sa_flags = 0;
+    sigaction(SIGPIPE, &action, NULL);
+}
+
+int ash__cmd_check_interrupted(ash_error *err)
+{
+    return ash__cmd_interrupted ? ash__fail(err, ASH_EINTERRUPTED, "interrupted") : 0;
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/kit/cmd.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+
+enum {
+    EXPIRE_EVERY_MS = 1000, /* a file is gone within the second */
+    SUM_EVERY_MS = 10000,
+    FILES_AT_ONCE = 100,
+    TURN_MS = 2000,
+    REST_FACTOR = 19,
+    WHOLE_EVERY_MS = 3600 * 1000,
+    RECENT_MS = 24 * 3600 * 1000
+};
+
+typedef struct chore_kind {
+    const char *what;   /* for the log: "cannot …" */
+    const char *done;   /* "… files" */
+    const char *suffix; /* of the collection that makes a bucket worth a visit */
+    int64_t every_ms;   /* unless somebody says otherwise */
+    /* Bounded work; *count files were done. */
+    int (*work)(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err);
+} chore_kind;
+
+struct ash_chore {
+    const chore_kind *kind;
+    ash_store *store;
+    ash_cmd all; /* names no database and no bucket */
+    int64_t interval_ms;
+    pthread_t thread;
+    ash_mutex lock;
+    ash_cond changed;
+    atomic_bool stopping; /* set under the lock */
+    /* Of the thread alone: */
+    int64_t count;    /* in this round */
+    int64_t since_ms; /* files that are older were looked at before */
+    int64_t whole_at; /* when all files were last looked at; 0: not yet */
+    bool unfinished;  /* a bucket was left with work to do */
+};
+
+static int expire(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err)
+{
+    (void)c;
+    return ash_bucket_expire(b, FILES_AT_ONCE, count, more, err);
+}
+
+static int sum(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_error *err)
+{
+    ash_sum_missing_options o = ASH_SUM_MISSING_OPTIONS_INIT;
+    ash_sum_missing_report report = ASH_SUM_MISSING_REPORT_INIT;
+    o.since_ms = c->since_ms;
+    o.cancel = &ash__cmd_interrupted;
+    int result = ash_bucket_sum_missing(b, &o, &report, err);
+    *count = report.files;
+    *more = report.more;
+    return result;
+}
+
+static const chore_kind kinds[] = {
+    [ASH_CHORE_EXPIRE] = {"expire files", "expired", ".attributes", EXPIRE_EVERY_MS, expire},
+    [ASH_CHORE_SUM] = {"compute digests", "given a digest", ".files", SUM_EVERY_MS, sum},
+};
+
+/* A bucket with much to do is left after a while, so that the others have their turn. */
+static int visit(void *ctx, ash_store *store, const char *db, const char *name, ash_error *err)
+{
+    ash_chore *c = ctx;
+    ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
+    ash_bucket *bucket = NULL;
+    bool more = true;
+    int64_t until = ash__clock_deadline(TURN_MS);
+    opts.db = db;
+    opts.bucket_name = name;
+    if (atomic_load(&c->stopping))
+        return ASH_EINTERRUPTED;
+    int result = ash_bucket_new(store, &opts, &bucket, err);
+    while (result == 0 && more && ash__clock_ms() < until && !atomic_load(&c->stopping)) {
+        int64_t count = 0;
+        result = c->kind->work(c, bucket, &count, &more, err);
+        c->count += count;
+    }
+    c->unfinished = c->unfinished || (result == 0 && more);
+    ash_bucket_free(bucket);
+    /* One bucket's trouble is not the others'. */
+    if (result != 0 && result != ASH_EINTERRUPTED)
+        ash__log(ASH_LOG_WARN, "cannot %s of %s.%s: %s", c->kind->what, db, name, err->text);
+    return 0;
+}
+
+/* Every file is looked at first, and now and then; between these only what is recent, so that a
+ * large store costs little at rest. */
+static void go_round(ash_chore *c)
+{
+    ash_error err = ASH_ERROR_INIT;
+    int64_t now = ash__clock_ms();
+    bool whole = c->unfinished || c->whole_at == 0 || now - c->whole_at > WHOLE_EVERY_MS;
+    c->since_ms = whole ? 0 : ash__clock_wall_ms() - RECENT_MS;
+    c->count = 0;
+    c->unfinished = false;
+    int result = ash__cmd_each_bucket(&c->all, c->store, c->kind->suffix, visit, c, &err);
+    if (result != 0 && result != ASH_EINTERRUPTED)
+        ash__log(ASH_LOG_WARN, "cannot %s: %s", c->kind->what, err.text);
+    else if (whole)
+        c->whole_at = now;
+    if (c->count > 0)
+        ash__log(ASH_LOG_INFO, "%" PRId64 " file%s %s", c->count, ash__cmd_s(c->count),
+                 c->kind->done);
+}
+
+static void *run(void *arg)
+{
+    ash_chore *c = arg;
+    int64_t pause = c->interval_ms;
+    ash__mutex_lock(&c->lock);
+    while (!atomic_load(&c->stopping)) {
+        int64_t until = ash__clock_deadline(pause);
+        while (!atomic_load(&c->stopping) && ash__cond_wait_until(&c->changed, &c->lock, until))
+            ;
+        if (atomic_load(&c->stopping))
+            break;
+        ash__mutex_unlock(&c->lock);
+        int64_t began = ash__clock_ms();
+        go_round(c);
+        int64_t rest = (ash__clock_ms() - began) * REST_FACTOR;
+        pause = rest > c->interval_ms ? rest : c->interval_ms;
+        ash__mutex_lock(&c->lock);
+    }
+    ash__mutex_unlock(&c->lock);
+    return NULL;
+}
+
+int ash__chore_start(ash_store *store, enum ash_chore_kind kind, int64_t interval_ms,
+                     ash_chore **out, ash_error *err)
+{
+    ash_chore *c = ash__new(ash_chore);
+    *out = NULL;
+    c->kind = &kinds[kind];
+    c->store = store;
+    c->all.store_uri = "/"; /* a folder: no database is singled out */
+    c->interval_ms = interval_ms > 0 ? interval_ms : c->kind->every_ms;
+    ash__mutex_init(&c->lock, ASH_RANK_SERVER);
+    ash__cond_init(&c->changed);
+    int reason = ash__thread_start(&c->thread, 0, run, c);
+    if (reason != 0) {
+        ash__cond_release(&c->changed);
+        ash__mutex_release(&c->lock);
+        ash__free(c);
+        return ash__fail_errno(err, reason, "cannot start the thread for background work");
+    }
+    *out = c;
+    return 0;
+}
+
+void ash__chore_stop(ash_chore *c)
+{
+    if (c == NULL)
+        return;
+    ash__mutex_lock(&c->lock);
+    atomic_store(&c->stopping, true);
+    ash__cond_broadcast(&c->changed);
+    ash__mutex_unlock(&c->lock);
+    pthread_join(c->thread, NULL);
+    ash__cond_release(&c->changed);
+    ash__mutex_release(&c->lock);
+    ash__free(c);
+}

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/kit/verbs.h"
+
+#include "base/buffer.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "cmd/kit/door.h"
+#include "store/reach.h"
+#include "wire/server.h"
+
+#include <ashlar/log.h>
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    MONGO,
+    DURABILITY,
+    ADVERTISE,
+    STANDALONE,
+    REPLICA_SET,
+    NO_SOCKET,
+    CONNECTIONS,
+    TEST_COMMANDS,
+    EXPIRE,
+    SUM,
+    NO_BACKGROUND
+};
+static const ash_cmd_option options[] = {
+    {0, "mongo", "ADDR",
+     "listen here for MongoDB drivers; several, separated by commas (default 127.0.0.1:27017)"},
+    {0, "durability", "WHEN", "when a write is acknowledged: file (default), every or interval",
+     "file every interval"},
+    {0, "advertise", "ADDR",
+     "the address that clients are told to come back to (default: the one they used)"},
+    {0, "standalone", NULL, "present a standalone server instead of a replica set of one"},
+    {0, "replica-set", "NAME", "the name of that replica set (default ashlar)"},
+    {0, "no-socket", NULL,
+     "make no socket in the folder, through which other commands use the store"},
+    {0, "max-connections", "N", "most clients at a time (default 1000)"},
+    {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
+    {0, "expire-every", "TIME", "how often to look for expired files: 10, 90s, 5m, 1h (default 1)"},
+    {0, "sum-every", "TIME",
+     "how often to look for files without a digest, as drivers upload them (default 10)"},
+    {0, "no-background", NULL,
+     "look for neither expired files nor missing digests; `ashlar sweep` and `ashlar sum` do it on "
+     "request"},
+    {0, NULL, NULL, NULL},
+};
+
+static void print_log(void *context, ash_log_level level, const char *line)
+{
+    ash__cmd_log(context, level, line);
+}
+
+static ash_log_level log_level(const ash_cmd *cmd)
+{
+    if (cmd->quiet)
+        return ASH_LOG_WARN;
+    return cmd->verbose > 0 ? ASH_LOG_DEBUG : ASH_LOG_INFO;
+}
+
+static int parse_durability(const ash_cmd *cmd, const char *text, ash_durability *out)
+{
+    static const char *const names[] = {"", "file", "every", "interval"};
+    *out = ASH_DURABILITY_DEFAULT;
+    if (text == NULL)
+        return 0;
+    for (size_t i = 1; i < ASH_ARRAY_LEN(names); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out = (ash_durability)i;
+            return 0;
+        }
+    }
+    return ash__cmd_usage(cmd, "--durability takes file, every or interval, not \"%s\"", text);
+}
+
+/* It is a part of URIs, and "name/host" is how some write it. */
+static int check_set_name(const ash_cmd *cmd, const ash_cmd_args *args)
+{
+    static const char *const allowed =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+        "-_.";
+    const char *name = args->values[REPLICA_SET];
+    if (name == NULL)
+        return 0;
+    if (args->values[STANDALONE] != NULL)
+        return ash__cmd_usage(cmd, "a --standalone server has no --replica-set");
+    if (name[0] == '\0' || strlen(name) > 64 || name[strspn(name, allowed)] != '\0')
+        return ash__cmd_usage(cmd,
+                              "--replica-set takes 1 to 64 letters, digits, \"-\", \"_\" and "
+                              "\".\", not \"%.80s\"",
+                              name);
+    return 0;
+}
+
+enum { ADDRESSES_MAX = 16, HOSTED_BYTES = 32 };
+
+/* ":27102" and "27102" are ports of this machine. */
+static const char *with_host(const char *address, char *hosted)
+{
+    const char *port = address[0] == ':' ? address + 1 : address;
+    size_t len = strlen(port);
+    if (len == 0 || len > 5 || strspn(port, "0123456789") != len)
+        return address;
+    snprintf(hosted, HOSTED_BYTES, "127.0.0.1:%s", port);
+    return hosted;
+}
+
+/* max + 1: too many.  hosted: room for the addresses that are ports. */
+static size_t split_addresses(char *text, const char **out, size_t max,
+                              char hosted[ADDRESSES_MAX][HOSTED_BYTES])
+{
+    size_t count = 0;
+    char *rest = NULL;
+    for (char *part = strtok_r(text, ",", &rest); part != NULL && count <= max;
+         part = strtok_r(NULL, ",", &rest)) {
+        if (count < max)
+            out[count] = with_host(part, hosted[count]);
+        count++;
+    }
+    return count;
+}
+
+/* A socket's path stands in a URI as a host does, so its slashes must not. */
+static void append_uri(bson_t *object, const char *address)
+{
+    ash_buffer uri = ASH_BUFFER_INIT;
+    ash__buffer_append_text(&uri, "mongodb://");
+    if (address[0] == '/')
+        ash__reach_escape(&uri, address);
+    else
+        ash__buffer_append_text(&uri, address);
+    ash__buffer_append_text(&uri, "/");
+    BSON_APPEND_UTF8(object, "uri", ash__buffer_text(&uri));
+    ash__buffer_release(&uri);
+}
+
+static void announce(const ash_cmd *cmd, const ash_server *server)
+{
+    size_t count;
+    const char *const *addresses = ash__server_addresses(server, &count);
+    for (size_t i = 0; i < count; i++) {
+        if (cmd->json) {
+            bson_t object = BSON_INITIALIZER;
+            BSON_APPEND_UTF8(&object, "listening", addresses[i]);
+            append_uri(&object, addresses[i]);
+            ash__cmd_emit(&object);
+            bson_destroy(&object);
+        } else if (addresses[i][0] != '/') {
+            printf("mongodb://%s/\n", addresses[i]);
+        }
+    }
+    (void)ash__cmd_flush_output();
+}
+
+static void wait_for_signal(void)
+{
+    sigset_t blocked, before;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGHUP);
+    /* Blocked between the look at the flag and the wait, so that a signal is not missed in between.
+     */
+    pthread_sigmask(SIG_BLOCK, &blocked, &before);
+    while (!ash__cmd_interrupted)
+        sigsuspend(&before);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+struct chores {
+    int64_t expire_s, sum_s; /* 0: their defaults */
+    bool off;
+    ash_chore *expiry, *sums;
+};
+
+static int parse_chores(const ash_cmd *cmd, const ash_cmd_args *args, struct chores *out)
+{
+    int result = 0;
+    out->off = args->values[NO_BACKGROUND] != NULL;
+    if (args->values[EXPIRE] != NULL)
+        result =
+            ash__cmd_seconds(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &out->expire_s);
+    if (result == 0 && args->values[SUM] != NULL)
+        result = ash__cmd_seconds(cmd, "sum-every", args->values[SUM], 1, 86400, &out->sum_s);
+    return result;
+}
+
+static void stop_chores(struct chores *c)
+{
+    ash__chore_stop(c->expiry);
+    ash__chore_stop(c->sums);
+}
+
+/* The bytes of a deployment's files are not fetched just for their digests. */
+static int start_chores(ash_store *store, struct chores *c, ash_error *err)
+{
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    if (c->off)
+        return 0;
+    int result = ash_store_capabilities(store, &can, err);
+    if (result == 0)
+        result = ash__chore_start(store, ASH_CHORE_EXPIRE, c->expire_s * 1000, &c->expiry, err);
+    if (result == 0 && strcmp(can.backend, "embedded") == 0)
+        result = ash__chore_start(store, ASH_CHORE_SUM, c->sum_s * 1000, &c->sums, err);
+    return result;
+}
+
+/* Before the store is opened, which may have to be made or waited for.  When it is there, whoever
+ * has the address may be the one who has the store: opening tells more then. */
+static int check_beforehand(const ash_cmd *cmd, const char *const *addresses, size_t count,
+                            ash_error *err)
+{
+    char *folder =
+        ash__cmd_need_folder(cmd, "only a store in a folder can be served, not a deployment", err);
+    if (folder == NULL)
+        return err->code;
+    struct stat st;
+    char *made = ash__path_join(folder, "ashlar.store");
+    int result = ash__server_try_addresses(addresses, count, err);
+    if (result == ASH_EEXISTS && stat(made, &st) == 0)
+        result = 0;
+    ash__free(made);
+    ash__free(folder);
+    return result;
+}
+
+static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const char *socket_path,
+                 const char *const *addresses, size_t address_count, struct chores *chores,
+                 ash_error *err)
+{
+    ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
+    ash_server *server = NULL;
+    opts.listen = addresses;
+    opts.listen_count = address_count;
+    opts.socket_path = socket_path;
+    opts.advertise = args->values[ADVERTISE];
+    opts.version = ASH_VERSION;
+    opts.standalone = args->values[STANDALONE] != NULL;
+    opts.set_name = args->values[REPLICA_SET];
+    opts.test_commands = args->values[TEST_COMMANDS] != NULL;
+    int64_t connections = 0;
+    int result = 0;
+    if (args->values[CONNECTIONS] != NULL)
+        result = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
+                                 &connections);
+    opts.max_connections = (int32_t)connections;
+    if (result == 0)
+        result = start_chores(store, chores, err);
+    if (result == 0)
+        result = ash__server_start(store, &opts, &server, err);
+    if (result == 0) {
+        announce(cmd, server);
+        wait_for_signal();
+    }
+    stop_chores(chores);
+    ash__server_stop(server);
+    return result;
+}
+
+/* A server lives long: what a large answer took goes back to the system, not to a pool. */
+static void keep_memory_flat(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 256 * 1024);
+    mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
+#endif
+}
+
+/* A server that found damage ends with the status of damage, however well it ran. */
+static int report_damage(ash_store *store, ash_error *err)
+{
+    bson_t stats;
+    bson_iter_t it, at;
+    int result = 0;
+    if (ash_store_stats(store, NULL, NULL, 1, NULL, &stats, NULL) != 0)
+        return 0;
+    if (bson_iter_init(&it, &stats) && bson_iter_find_descendant(&it, "ashlar.damage.first", &at) &&
+        BSON_ITER_HOLDS_UTF8(&at))
+        result =
+            ash__fail(err, ASH_ECORRUPT, "the metadata is damaged: %s; `ashlar check` says more",
+                      bson_iter_utf8(&at, NULL));
+    bson_destroy(&stats);
+    return result;
+}
+
+/* A server that nobody watches has no terminal to lose, and nothing to read anew: what sends SIGHUP
+ * to such ones means no end. */
+static void outlive_terminals(void)
+{
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigemptyset(&ignore.sa_mask);
+    if (!isatty(STDIN_FILENO) && !isatty(STDOUT_FILENO) && !isatty(STDERR_FILENO))
+        sigaction(SIGHUP, &ignore, NULL);
+}
+
+static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    ash_store_options opts = ASH_STORE_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    ash_store *store = NULL;
+    ash_cmd_door door = {0};
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    struct chores chores = {0};
+    const char *addresses[ADDRESSES_MAX];
+    char hosted[ADDRESSES_MAX][HOSTED_BYTES];
+    int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
+    if (result == 0)
+        result = parse_chores(cmd, args, &chores);
+    if (result == 0)
+        result = check_set_name(cmd, args);
+    if (result != 0)
+        return result;
+    char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");
+    size_t count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses), hosted);
+    if (count == 0 || count > ASH_ARRAY_LEN(addresses)) {
+        ash__free(list);
+        return ash__cmd_usage(cmd, "--mongo takes 1 to %d addresses",
+                              (int)ASH_ARRAY_LEN(addresses));
+    }
+    keep_memory_flat();
+    opts.no_server = true; /* one that is already there is an error, not a detour */
+    ash_log_set(print_log, cmd, log_level(cmd));
+    ash__cmd_catch_signals();
+    outlive_terminals();
+    result = check_beforehand(cmd, addresses, count, &err);
+    if (result == 0)
+        result = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &store, &err);
+    if (result == 0)
+        result = ash_store_capabilities(store, &can, &err);
+    bool has_folder = result == 0 && strcmp(can.backend, "embedded") == 0;
+    if (has_folder && args->values[NO_SOCKET] == NULL) {
+        char *folder = ash__cmd_store_folder(cmd);
+        result = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, &door, &err);
+        ash__free(folder);
+    }
+    if (result == 0)
+        result = serve(cmd, args, store, door.path, addresses, count, &chores, &err);
+    if (result == 0)
+        result = report_damage(store, &err);
+    if (result < 0)
+        result = ash__cmd_fail(cmd, NULL, &err);
+    ash__cmd_close_store(store);
+    ash__door_close(&door);
+    ash__free(list);
+    return result;
+}
+
+const ash_cmd_verb ash__cmd_serve = {
+    .name = "serve",
+    .group = "serve",
+    .synopsis = "[--mongo ADDR[,ADDR...]]",
+    .summary = "let MongoDB drivers, and other commands on the same folder, use the store",
+    .details = "Prints one mongodb:// line for each address (with --json: an object with \"uri\"), "
+               "then serves until it gets SIGINT\n"
+               "or SIGTERM or, when it was started on a terminal, until that is closed (SIGHUP).\n"
+               "Its log goes to standard error, each line with its date (with --json: objects "
+               "\"log\"); with -q, only warnings and\n"
+               "errors.  Only loopback addresses are allowed, since clients are not authenticated. "
+               " Port 0 is any free port; a\n"
+               "port alone is one of 127.0.0.1.",
+    .options = options,
+    .run = run_serve,
+};
