@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "store/ops.h"
-#include "wire/stream.h"
+#include "net/stream.h"
 #include "wire/text.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "wire/compress.h"
 #include "wire/dispatch.h"
-#include "wire/stream.h"
+#include "net/stream.h"
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

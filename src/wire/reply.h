@@ -6,7 +6,7 @@
  * that the store owns, so that large ones go from its mapping to the socket without a copy. */
 
 #include "bson/builder.h"
-#include "wire/room.h"
+#include "net/room.h"
 
 #include <sys/uio.h>
 

@@ -8,9 +8,9 @@
 #include "wire/arrival.h"
 #include "wire/cursors.h"
 #include "wire/failpoint.h"
-#include "wire/listen.h"
+#include "net/listen.h"
 #include "wire/operations.h"
-#include "wire/room.h"
+#include "net/room.h"
 #include "wire/server.h"
 #include "wire/sessions.h"
 

@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "wire/stream.h"
+#include "net/stream.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

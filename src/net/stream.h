@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ASH_WIRE_STREAM_H
-#define ASH_WIRE_STREAM_H
+#ifndef ASH_NET_STREAM_H
+#define ASH_NET_STREAM_H
 
 /* Bytes over a non-blocking socket, with time limits. */
 

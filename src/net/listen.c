@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/listen.h"
+#include "net/listen.h"
 
 #include "base/mem.h"
 

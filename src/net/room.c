@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/room.h"
+#include "net/room.h"
 
 #include "base/clock.h"
 #include "base/mem.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ASH_WIRE_ROOM_H
-#define ASH_WIRE_ROOM_H
+#ifndef ASH_NET_ROOM_H
+#define ASH_NET_ROOM_H
 
 /* Memory for messages in flight, in one direction.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ASH_WIRE_LISTEN_H
-#define ASH_WIRE_LISTEN_H
+#ifndef ASH_NET_LISTEN_H
+#define ASH_NET_LISTEN_H
 
 /* Sockets to listen on: loopback addresses and one Unix socket. */
 

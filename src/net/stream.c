@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "wire/stream.h"
+#include "net/stream.h"
 
 #include "base/clock.h"
 
