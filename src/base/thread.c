@@ -12,13 +12,14 @@
 #include <unistd.h>
 #endif
 
-static _Thread_local int held_rank;
+/* The one that this thread locked last; each knows the one before. */
+static _Thread_local ash_mutex *held;
 
 void ash__mutex_init(ash_mutex *m, enum ash_lock_rank rank)
 {
     ash_assert(pthread_mutex_init(&m->mutex, NULL) == 0);
     m->rank = (int)rank;
-    m->rank_before = 0;
+    m->before = NULL;
 }
 
 void ash__mutex_release(ash_mutex *m)
@@ -28,17 +29,25 @@ void ash__mutex_release(ash_mutex *m)
 
 void ash__mutex_lock(ash_mutex *m)
 {
-    ash_assert(held_rank < m->rank);
+    ash_assert(held == NULL || held->rank < m->rank);
     ash_assert(pthread_mutex_lock(&m->mutex) == 0);
-    m->rank_before = held_rank;
-    held_rank = m->rank;
+    m->before = held;
+    held = m;
 }
 
 void ash__mutex_unlock(ash_mutex *m)
 {
-    ash_assert(held_rank == m->rank);
-    held_rank = m->rank_before;
+    ash_assert(held == m);
+    held = m->before;
     ash_assert(pthread_mutex_unlock(&m->mutex) == 0);
+}
+
+void ash__mutex_assert_held(const ash_mutex *m)
+{
+    const ash_mutex *one = held;
+    while (one != NULL && one != m)
+        one = one->before;
+    ash_assert(one == m);
 }
 
 void ash__cond_init(ash_cond *c)
@@ -67,10 +76,10 @@ void ash__cond_broadcast(ash_cond *c)
 
 void ash__cond_wait(ash_cond *c, ash_mutex *m)
 {
-    /* Others lock and unlock while this thread waits, so its own rank is kept here. */
-    int before = m->rank_before;
+    /* Others lock and unlock while this thread waits, so what it held before is kept here. */
+    ash_mutex *before = m->before;
     pthread_cond_wait(&c->cond, &m->mutex);
-    m->rank_before = before;
+    m->before = before;
 }
 
 bool ash__cond_wait_until(ash_cond *c, ash_mutex *m, int64_t deadline_ms)
@@ -79,11 +88,11 @@ bool ash__cond_wait_until(ash_cond *c, ash_mutex *m, int64_t deadline_ms)
         ash__cond_wait(c, m);
         return true;
     }
-    int before = m->rank_before;
+    ash_mutex *before = m->before;
     struct timespec at = {.tv_sec = (time_t)(deadline_ms / 1000),
                           .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
     int result = pthread_cond_timedwait(&c->cond, &m->mutex, &at);
-    m->rank_before = before;
+    m->before = before;
     return result != ETIMEDOUT;
 }
 

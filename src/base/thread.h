@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 enum ash_lock_rank {
-    ASH_RANK_SERVER = 10,     /* wire: list of connections */
-    ASH_RANK_CONNECTION = 20, /* wire: one connection, cursor table */
+    ASH_RANK_SERVER = 10,     /* net: list of peers */
+    ASH_RANK_CONNECTION = 20, /* net: rooms; wire: cursor table */
     ASH_RANK_BUCKET = 30,
     ASH_RANK_LOCK = 40, /* gridfs-locks objects */
     ASH_RANK_STORE = 50,
@@ -34,7 +34,7 @@ enum ash_lock_rank {
 typedef struct ash_mutex {
     pthread_mutex_t mutex;
     int rank;
-    int rank_before; /* of the holder, restored on unlock */
+    struct ash_mutex *before; /* that its holder locked before it */
 } ash_mutex;
 
 typedef struct ash_cond {
@@ -45,6 +45,8 @@ void ash__mutex_init(ash_mutex *m, enum ash_lock_rank rank);
 void ash__mutex_release(ash_mutex *m);
 void ash__mutex_lock(ash_mutex *m);
 void ash__mutex_unlock(ash_mutex *m);
+/* What a function counts on that is called with the lock held. */
+void ash__mutex_assert_held(const ash_mutex *m);
 
 void ash__cond_init(ash_cond *c);
 void ash__cond_release(ash_cond *c);

@@ -43,7 +43,8 @@ void ash__address_text(const struct sockaddr_storage *address, socklen_t len,
 }
 
 /* "host:port", "[host]:port", "host": splits text into host and port. */
-static int split(const char *text, char *host, size_t host_size, uint16_t *port, ash_error *err)
+static int split(const char *text, uint16_t default_port, char *host, size_t host_size,
+                 uint16_t *port, ash_error *err)
 {
     const char *start = text, *end, *port_text = NULL;
     if (text[0] == '[') {
@@ -66,7 +67,7 @@ static int split(const char *text, char *host, size_t host_size, uint16_t *port,
         return ash__fail(err, ASH_EINVAL, "cannot listen on %s: not host:port", text);
     memcpy(host, start, (size_t)(end - start));
     host[end - start] = '\0';
-    *port = ASH_DEFAULT_PORT;
+    *port = default_port;
     if (port_text != NULL) {
         char *rest;
         errno = 0;
@@ -85,7 +86,8 @@ static bool is_loopback(const any_address *a)
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
-static int to_address(const char *host, uint16_t port, any_address *out, ash_error *err)
+static int to_address(const ash_listen_rule *rule, const char *host, uint16_t port,
+                      any_address *out, ash_error *err)
 {
     memset(out, 0, sizeof *out);
     if (inet_pton(AF_INET, host, &out->v4.sin_addr) == 1) {
@@ -98,11 +100,11 @@ static int to_address(const char *host, uint16_t port, any_address *out, ash_err
         return ash__fail(err, ASH_EINVAL,
                          "cannot listen on %s: neither an address nor \"localhost\"", host);
     }
-    if (!is_loopback(out))
+    if (rule->loopback_only != NULL && !is_loopback(out))
         return ash__fail(err, ASH_EACCES,
-                         "cannot listen on %s: clients are not authenticated, so only loopback "
-                         "addresses (127.0.0.1, ::1) are allowed",
-                         host);
+                         "cannot listen on %s: %s, so only loopback addresses (127.0.0.1, ::1) are "
+                         "allowed",
+                         host, rule->loopback_only);
     return 0;
 }
 
@@ -159,14 +161,14 @@ static int add_localhost(ash_listeners *l, uint16_t port, ash_error *err)
 {
     for (int i = 0;; i++) {
         any_address v4, v6;
-        int rc = to_address("127.0.0.1", port, &v4, err);
+        int rc = to_address(&l->rule, "127.0.0.1", port, &v4, err);
         if (rc != 0)
             return rc;
         int fd = listen_on(l, &v4);
         if (fd < 0)
             return listen_error(errno, "127.0.0.1", err);
         uint16_t real_port = keep(l, fd, false, NULL);
-        if ((rc = to_address("::1", real_port, &v6, err)) != 0)
+        if ((rc = to_address(&l->rule, "::1", real_port, &v6, err)) != 0)
             return rc;
         fd = listen_on(l, &v6);
         if (fd >= 0) {
@@ -186,16 +188,16 @@ static int add_localhost(ash_listeners *l, uint16_t port, ash_error *err)
 int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err)
 {
     char host[64];
-    uint16_t port;
+    uint16_t port = 0;
     any_address a;
     if (l->count + 2 > ASH_MAX_LISTENERS)
         return ash__fail(err, ASH_EINVAL, "cannot listen on %s: too many addresses", text);
-    int rc = split(text, host, sizeof host, &port, err);
+    int rc = split(text, l->rule.port, host, sizeof host, &port, err);
     if (rc != 0)
         return rc;
     if (strcmp(host, "localhost") == 0)
         return add_localhost(l, port, err);
-    if ((rc = to_address(host, port, &a, err)) != 0)
+    if ((rc = to_address(&l->rule, host, port, &a, err)) != 0)
         return rc;
     int fd = listen_on(l, &a);
     if (fd < 0)

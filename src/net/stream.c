@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 enum { PIECES_A_CALL = 512 };
 
@@ -33,42 +34,96 @@ static bool wait_for(int fd, short events, int64_t timeout_ms)
     }
 }
 
-bool ash__stream_wait(int fd, int64_t timeout_ms)
+/* ---- a plain descriptor ---- */
+
+static ssize_t receive_plain(ash_stream *s, void *data, size_t room)
 {
-    return wait_for(fd, POLLIN, timeout_ms);
+    ssize_t n;
+    do
+        n = recv(s->fd, data, room, MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n > 0)
+        return n;
+    return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) ? ASH_STREAM_WANTS_READ
+                                                              : ASH_STREAM_OVER;
 }
 
-bool ash__stream_hung_up(int fd)
+static ssize_t send_plain(ash_stream *s, const struct iovec *iov, size_t count)
+{
+    struct msghdr m;
+    memset(&m, 0, sizeof m);
+    m.msg_iov = (struct iovec *)(uintptr_t)iov;
+    m.msg_iovlen = count < PIECES_A_CALL ? count : PIECES_A_CALL;
+    ssize_t n;
+    do
+        n = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    return errno == EAGAIN || errno == EWOULDBLOCK ? ASH_STREAM_WANTS_WRITE : ASH_STREAM_OVER;
+}
+
+static const ash_stream_ops plain = {.receive = receive_plain, .send = send_plain};
+
+void ash__stream_init(ash_stream *s, int fd)
+{
+    *s = (ash_stream){.ops = &plain, .fd = fd};
+}
+
+void ash__stream_close(ash_stream *s)
+{
+    if (s->ops->release != NULL)
+        s->ops->release(s);
+    close(s->fd);
+}
+
+void ash__stream_shutdown(ash_stream *s, bool both)
+{
+    shutdown(s->fd, both ? SHUT_RDWR : SHUT_RD);
+}
+
+/* ---- any stream ---- */
+
+bool ash__stream_wait(const ash_stream *s, int64_t timeout_ms)
+{
+    return (s->ops->holds != NULL && s->ops->holds(s)) || wait_for(s->fd, POLLIN, timeout_ms);
+}
+
+bool ash__stream_hung_up(const ash_stream *s)
 {
     char byte;
-    return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+    return recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
-int64_t ash__stream_round_trip_us(int fd)
+int64_t ash__stream_round_trip_us(const ash_stream *s)
 {
 #ifdef TCP_INFO
     struct tcp_info info;
     socklen_t len = sizeof info;
     memset(&info, 0, sizeof info);
-    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
+    if (getsockopt(s->fd, IPPROTO_TCP, TCP_INFO, &info, &len) == 0)
         return info.tcpi_rtt;
 #endif
-    (void)fd;
+    (void)s;
     return 0;
 }
 
-size_t ash__stream_read(int fd, void *data, size_t room, int64_t deadline_ms)
+/* Until the descriptor is ready for what the stream wants; false when it is too late. */
+static bool wait_for_wish(const ash_stream *s, ssize_t wish, int64_t timeout_ms)
+{
+    return wait_for(s->fd, wish == ASH_STREAM_WANTS_WRITE ? POLLOUT : POLLIN, timeout_ms);
+}
+
+size_t ash__stream_read(ash_stream *s, void *data, size_t room, int64_t deadline_ms)
 {
     for (;;) {
-        ssize_t n = recv(fd, data, room, MSG_DONTWAIT);
-        if (n >= 0)
+        ssize_t n = s->ops->receive(s, data, room);
+        if (n > 0)
             return (size_t)n;
-        if (errno == EINTR)
-            continue;
-        if (errno != EAGAIN && errno != EWOULDBLOCK)
+        if (n == ASH_STREAM_OVER)
             return 0;
         int64_t left = deadline_ms == 0 ? -1 : deadline_ms - ash__clock_ms();
-        if ((deadline_ms != 0 && left <= 0) || !wait_for(fd, POLLIN, left))
+        if ((deadline_ms != 0 && left <= 0) || !wait_for_wish(s, n, left))
             return 0;
     }
 }
@@ -86,40 +141,32 @@ static void skip_sent(struct iovec **iov, size_t *count, size_t sent)
     }
 }
 
-/* How much went; 0 when the socket takes nothing now, < 0 when the peer is gone. */
-static ssize_t send_some(int fd, struct iovec **iov, size_t *count)
+/* As the stream's send; what went is gone from the pieces. */
+static ssize_t send_some(ash_stream *s, struct iovec **iov, size_t *count)
 {
-    struct msghdr m;
-    memset(&m, 0, sizeof m);
-    m.msg_iov = *iov;
-    m.msg_iovlen = *count < PIECES_A_CALL ? *count : PIECES_A_CALL;
-    ssize_t n;
-    do
-        n = sendmsg(fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
-    while (n < 0 && errno == EINTR);
-    if (n < 0)
-        return errno == EAGAIN || errno == EWOULDBLOCK ? 0 : -1;
-    skip_sent(iov, count, (size_t)n);
+    ssize_t n = s->ops->send(s, *iov, *count);
+    if (n >= 0)
+        skip_sent(iov, count, (size_t)n);
     return n;
 }
 
-bool ash__stream_push(int fd, struct iovec **iov, size_t *count)
+bool ash__stream_push(ash_stream *s, struct iovec **iov, size_t *count)
 {
-    return *count == 0 || send_some(fd, iov, count) >= 0;
+    return *count == 0 || send_some(s, iov, count) != ASH_STREAM_OVER;
 }
 
-bool ash__stream_write(int fd, struct iovec *iov, size_t count, int64_t timeout_ms,
+bool ash__stream_write(ash_stream *s, struct iovec *iov, size_t count, int64_t timeout_ms,
                        _Atomic int64_t *moved_ms)
 {
     int64_t moved = ash__clock_ms();
     size_t since = 0;
     while (count > 0) {
-        ssize_t n = send_some(fd, &iov, &count);
-        if (n < 0)
+        ssize_t n = send_some(s, &iov, &count);
+        if (n == ASH_STREAM_OVER)
             return false;
-        if (n == 0) {
+        if (n < 0) {
             int64_t left = moved + timeout_ms - ash__clock_ms();
-            if (left <= 0 || !wait_for(fd, POLLOUT, left))
+            if (left <= 0 || !wait_for_wish(s, n, left))
                 return false;
             continue;
         }

@@ -88,7 +88,7 @@ static void add_damage(ash_reply *r, const ash_error *err)
 static size_t batch_bytes(const ash_command *c)
 {
     enum { LEAST = 1024 * 1024, BYTES_A_US = 4000 };
-    int64_t bytes = ash__stream_round_trip_us(c->connection->fd) * BYTES_A_US;
+    int64_t bytes = ash__stream_round_trip_us(&c->connection->peer.stream) * BYTES_A_US;
     return bytes < LEAST ? LEAST : bytes > ASH_DOC_MAX_BYTES ? ASH_DOC_MAX_BYTES : (size_t)bytes;
 }
 
@@ -106,7 +106,7 @@ static int wait_for_batch(ash_command *c, ash_wire_cursor *w, size_t max_docs, s
         int rc = ash_cursor_next_batch(w->cursor, max_docs, max_bytes, batch, err);
         if (rc != 0 || batch->count > 0 || batch->exhausted || left <= AWAIT_SLICE_MS)
             return rc;
-        if (ash__is_cancelled(c->op.cancel) || ash__stream_hung_up(c->connection->fd))
+        if (ash__is_cancelled(c->op.cancel) || ash__stream_hung_up(&c->connection->peer.stream))
             return ash__fail(err, ASH_EINTERRUPTED, "operation was interrupted");
     }
 }
@@ -169,7 +169,7 @@ static ash_wire_cursor *make_cursor(ash_command *c, ash_cursor *cursor, const as
 {
     ash_wire_cursor *w = ash__wire_cursor_new(cursor, how->ns);
     w->has_session = c->has_session;
-    w->connection_id = c->connection->id;
+    w->connection_id = c->connection->peer.id;
     w->session = c->session;
     w->no_timeout = how->no_timeout;
     w->tailable = how->tailable;

@@ -101,7 +101,7 @@ int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
     bson_t action, out;
     /* It reads and writes folders with the server's rights: only for those who may open the
      * socket. */
-    if (!c->connection->is_unix)
+    if (!c->connection->peer.is_unix)
         return ash__fail(err, ASH_EACCES,
                          "ashlarMaintain is only taken through the server's Unix socket: "
                          "name the store's folder instead of the server's address");
@@ -121,7 +121,7 @@ int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
 
 static const char *host_of(const ash_command *c)
 {
-    return c->server->advertise != NULL ? c->server->advertise : c->connection->local;
+    return c->server->advertise != NULL ? c->server->advertise : c->connection->peer.local;
 }
 
 static void add_member(ash_command *c, uint64_t now)

@@ -59,7 +59,7 @@ int ash__run_get_more(ash_command *c, ash_error *err)
         return rc;
     char *ns = ash__sprintf("%s.%s", c->db, coll);
     rc = ash__cursors_take(c->server->cursors, id, ns, c->has_session ? &c->session : NULL,
-                           c->connection->id, &c->connection->operation.cancel, &w, err);
+                           c->connection->peer.id, &c->connection->operation.cancel, &w, err);
     ash__free(ns);
     if (rc != 0)
         return rc;

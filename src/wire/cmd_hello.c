@@ -35,7 +35,7 @@ static void add_replica_set(ash_command *c)
     static const bson_oid_t election = {{0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 1}};
     ash_builder *b = &c->reply->body;
     const ash_server *s = c->server;
-    const char *host = s->advertise != NULL ? s->advertise : c->connection->local;
+    const char *host = s->advertise != NULL ? s->advertise : c->connection->peer.local;
     uint64_t now = ash__server_cluster_time(c->server);
     ash__builder_begin_array(b, "hosts");
     ash__builder_text(b, "0", host);
@@ -89,7 +89,7 @@ static int run_hello(ash_command *c, bool legacy)
     ash__builder_int32(b, "maxWriteBatchSize", MAX_WRITE_BATCH);
     ash__builder_date(b, "localTime", ash__clock_wall_ms());
     ash__builder_int32(b, "logicalSessionTimeoutMinutes", ASH_SESSION_MINUTES);
-    ash__builder_int32(b, "connectionId", (int32_t)(c->connection->id & INT32_MAX));
+    ash__builder_int32(b, "connectionId", (int32_t)(c->connection->peer.id & INT32_MAX));
     ash__builder_int32(b, "minWireVersion", 0);
     ash__builder_int32(b, "maxWireVersion", MAX_WIRE_VERSION);
     ash__builder_bool(b, "readOnly", false);
@@ -124,7 +124,7 @@ int ash__run_ping(ash_command *c, ash_error *err)
 int ash__run_whatsmyuri(ash_command *c, ash_error *err)
 {
     (void)err;
-    ash__builder_text(&c->reply->body, "you", c->connection->peer);
+    ash__builder_text(&c->reply->body, "you", c->connection->peer.remote);
     return 0;
 }
 

@@ -159,7 +159,7 @@ int ash__explain_command(ash_command *c, const char *coll_name, ash_doc command,
         ash__builder_doc_value(&c->reply->body, "command", command);
     bson_destroy(&out);
     ash__builder_begin_doc(&c->reply->body, "serverInfo");
-    ash__builder_text(&c->reply->body, "host", c->connection->local);
+    ash__builder_text(&c->reply->body, "host", c->connection->peer.local);
     ash__builder_text(&c->reply->body, "version", ASH_SERVER_VERSION);
     ash__builder_end(&c->reply->body);
     return 0;

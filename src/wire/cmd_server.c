@@ -45,13 +45,11 @@ static void add_connections(ash_command *c)
 {
     ash_server *s = c->server;
     ash_builder *b = &c->reply->body;
-    ash__mutex_lock(&s->lock);
-    int32_t current = s->connection_count;
-    ash__mutex_unlock(&s->lock);
+    int32_t current = ash__host_peer_count(&s->host);
     ash__builder_begin_doc(b, "connections");
     ash__builder_int32(b, "current", current);
     ash__builder_int32(b, "available", s->opts.max_connections - current);
-    ash__builder_int64(b, "totalCreated", atomic_load(&s->counters.connections_made));
+    ash__builder_int64(b, "totalCreated", atomic_load(&s->host.peers_made));
     ash__builder_end(b);
 }
 
@@ -71,8 +69,8 @@ static void add_counters(ash_command *c)
     ash__builder_int64(b, "bytesIn", atomic_load(&n->bytes_in));
     ash__builder_int64(b, "bytesOut", atomic_load(&n->bytes_out));
     ash__builder_int64(b, "numRequests", atomic_load(&n->requests));
-    ash__builder_int64(b, "messageBytesInFlight", (int64_t)ash__room_used(&c->server->room));
-    ash__builder_int64(b, "answerBytesInFlight", (int64_t)ash__room_used(&c->server->answers));
+    ash__builder_int64(b, "messageBytesInFlight", (int64_t)ash__room_used(&c->server->host.requests));
+    ash__builder_int64(b, "answerBytesInFlight", (int64_t)ash__room_used(&c->server->host.answers));
     ash__builder_end(b);
     ash__builder_begin_doc(b, "asserts");
     ash__builder_int64(b, "user", atomic_load(&n->user_asserts));
@@ -117,7 +115,7 @@ int ash__run_server_status(ash_command *c, ash_error *err)
     bson_t out;
     ash_builder *b = &c->reply->body;
     int64_t uptime_ms = ash__clock_ms() - c->server->started_ms;
-    ash__builder_text(b, "host", c->connection->local);
+    ash__builder_text(b, "host", c->connection->peer.local);
     ash__builder_text(b, "version", ASH_SERVER_VERSION);
     ash__builder_text(b, "process", "ashlar");
     ash__builder_int64(b, "pid", getpid());
@@ -264,8 +262,8 @@ int ash__run_get_cmd_line_opts(ash_command *c, ash_error *err)
     ash__builder_end(b);
     ash__builder_begin_doc(b, "parsed");
     ash__builder_begin_array(b, "listen");
-    for (size_t i = 0; i < s->listeners.count; i++)
-        ash__builder_text(b, ash__index_name((uint32_t)i, index), s->addresses[i]);
+    for (size_t i = 0; i < s->host.listeners.count; i++)
+        ash__builder_text(b, ash__index_name((uint32_t)i, index), s->host.addresses[i]);
     ash__builder_end(b);
     if (!s->opts.standalone) {
         ash__builder_begin_doc(b, "replication");

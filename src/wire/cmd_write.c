@@ -373,7 +373,7 @@ int ash__run_get_last_error(ash_command *c, ash_error *err)
     const ash_connection *conn = c->connection;
     ash_builder *b = &c->reply->body;
     (void)err;
-    ash__builder_int32(b, "connectionId", (int32_t)(conn->id & INT32_MAX));
+    ash__builder_int32(b, "connectionId", (int32_t)(conn->peer.id & INT32_MAX));
     ash__builder_int32(b, "n", (int32_t)conn->last_n);
     ash__builder_int32(b, "syncMillis", 0);
     ash__builder_null(b, "writtenTo");

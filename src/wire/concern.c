@@ -28,7 +28,7 @@ enum {
 void ash__session_use(const ash_command *c, const ash_session_id *id)
 {
     ash_session_id displaced;
-    if (!ash__sessions_touch(c->server->sessions, id, c->connection->id, &displaced))
+    if (!ash__sessions_touch(c->server->sessions, id, c->connection->peer.id, &displaced))
         return;
     ash__cursors_kill_session(c->server->cursors, &displaced);
     ash__store_forget_reader(c->server->store, ash__session_reader(&displaced));
@@ -94,7 +94,7 @@ static uint64_t reader_of(const ash_command *c)
 {
     if (c->has_session)
         return ash__session_reader(&c->session);
-    uint64_t number = ash__checksum(&c->connection->id, sizeof c->connection->id);
+    uint64_t number = ash__checksum(&c->connection->peer.id, sizeof c->connection->peer.id);
     return number != 0 ? number : 1;
 }
 

@@ -8,22 +8,15 @@
 #include "wire/dispatch.h"
 #include "net/stream.h"
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum {
     STACK_BYTES = 1024 * 1024,
     HALF_MS = 10,  /* others may wait so long for the rest of a request that came before theirs */
     REST_MS = 500, /* after so much silence a connection gives its large buffer back */
     FIRST_MESSAGE_MS = 60000,
-    OWED_MS = 500,   /* a place is given to somebody else when its client owes for so long */
-    STILL_MS = 3000, /* who holds room that others wait for must move within this */
-    MAX_PUT_OUT = 100,
     BYTES_A_MS = 1024,
     PROTOCOL_ERROR = 17
 };
@@ -37,26 +30,19 @@ static bool rest(ash_connection *c)
     int64_t limit = c->greeted ? o->idle_timeout_ms : FIRST_MESSAGE_MS;
     if (c->block.capacity > ASH_BLOCK_SMALL_BYTES) {
         /* Whoever waits for room needs it more than the next message of this client might. */
-        bool crowded = ash__room_used(&c->server->room) > c->server->room.total / 4;
-        if (!crowded && ash__stream_wait(c->fd, REST_MS))
+        bool crowded = ash__room_used(&c->peer.host->requests) > c->peer.host->requests.total / 4;
+        if (!crowded && ash__stream_wait(&c->peer.stream, REST_MS))
             return true;
         ash__block_shrink(&c->block, c->have);
     }
-    return ash__stream_wait(c->fd, limit > 0 ? limit : -1);
+    return ash__stream_wait(&c->peer.stream, limit > 0 ? limit : -1);
 }
 
 /* From now on the client's pace matters to those who wait for room. */
 static void start_holding(ash_connection *c)
 {
-    unsigned holds = (c->block.capacity > ASH_BLOCK_SMALL_BYTES ? ASH_HOLDS_REQUEST : 0) |
-                     (c->reply.claimed > 0 ? ASH_HOLDS_ANSWER : 0);
-    atomic_store_explicit(&c->moved_ms, ash__clock_ms(), memory_order_relaxed);
-    atomic_store_explicit(&c->holds, holds, memory_order_release);
-}
-
-static void stop_holding(ash_connection *c)
-{
-    atomic_store_explicit(&c->holds, 0, memory_order_relaxed);
+    ash__peer_hold(&c->peer, (c->block.capacity > ASH_BLOCK_SMALL_BYTES ? ASH_HOLDS_REQUEST : 0) |
+                                 (c->reply.claimed > 0 ? ASH_HOLDS_ANSWER : 0));
 }
 
 /* Some drivers send a message in two pieces, and others that came between them have to wait for the
@@ -64,7 +50,7 @@ static void stop_holding(ash_connection *c)
 static void await_rest(ash_connection *c)
 {
     int64_t left = c->place_until_ms - ash__clock_ms();
-    if (left <= 0 || !ash__stream_wait(c->fd, left))
+    if (left <= 0 || !ash__stream_wait(&c->peer.stream, left))
         ash__arrival_leave(&c->arrival);
 }
 
@@ -77,16 +63,12 @@ static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
         if (c->have > 0)
             await_rest(c);
         if (c->have > 0 && c->greeted)
-            atomic_store_explicit(&c->owes_since_ms, ash__clock_ms(), memory_order_relaxed);
-        size_t n = ash__stream_read(c->fd, c->block.data + c->have, end - c->have, deadline_ms);
+            ash__peer_owes(&c->peer);
+        size_t n =
+            ash__peer_read(&c->peer, c->block.data + c->have, end - c->have, deadline_ms, &moved);
         if (n == 0)
             return false;
         c->have += n;
-        moved += n;
-        if (moved >= ASH_STREAM_STEP_BYTES) {
-            moved = 0;
-            atomic_store_explicit(&c->moved_ms, ash__clock_ms(), memory_order_relaxed);
-        }
     }
     return true;
 }
@@ -130,24 +112,24 @@ static bool receive(ash_connection *c, size_t *len)
     if (!read_until(c, ASH_MESSAGE_HEADER_BYTES, deadline))
         return false;
     if (ash__message_header_read(c->block.data, &header, &err) != 0) {
-        ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
-                 err.text);
+        ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->peer.id,
+                 c->peer.remote, err.text);
         return false;
     }
     deadline += header.length / BYTES_A_MS;
     if (block_bytes(c, &header, deadline, &bytes, &err) != 0 ||
         ash__block_reserve(&c->block, c->have, bytes, deadline, &err) != 0) {
-        ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
-                 err.text);
+        ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)c->peer.id,
+                 c->peer.remote, err.text);
         return false;
     }
     *len = header.length;
     start_holding(c);
     bool whole = read_until(c, header.length, deadline);
-    stop_holding(c);
+    ash__peer_release_hold(&c->peer);
     if (!whole)
         return false;
-    atomic_store_explicit(&c->owes_since_ms, 0, memory_order_relaxed);
+    ash__peer_owes_nothing(&c->peer);
     return true;
 }
 
@@ -167,12 +149,11 @@ static bool send_pieces(ash_connection *c, struct iovec *iov, size_t count)
     ash__turn_wait(&c->turn);
     start_holding(c);
     ash__arrival_open(&c->arrival);
-    bool sent = ash__stream_push(c->fd, &iov, &count);
+    bool sent = ash__stream_push(&c->peer.stream, &iov, &count);
     /* Nobody waits for a client that does not take the rest. */
     ash__turn_leave(&c->turn);
-    sent =
-        sent && ash__stream_write(c->fd, iov, count, c->server->opts.send_timeout_ms, &c->moved_ms);
-    stop_holding(c);
+    sent = sent && ash__peer_write(&c->peer, iov, count, c->server->opts.send_timeout_ms);
+    ash__peer_release_hold(&c->peer);
     return sent;
 }
 
@@ -241,7 +222,8 @@ static void give_cursor_back(ash_connection *c)
 static bool answer_bad_message(ash_connection *c, const ash_request *request, const ash_error *err)
 {
     bool usable = ash_error_server_code(err) != PROTOCOL_ERROR;
-    ash__log(ASH_LOG_INFO, "connection %lld from %s: %s", (long long)c->id, c->peer, err->text);
+    ash__log(ASH_LOG_INFO, "connection %lld from %s: %s", (long long)c->peer.id, c->peer.remote,
+             err->text);
     if (!ash__request_wants_reply(request))
         return usable;
     ash__reply_begin(&c->reply);
@@ -278,8 +260,8 @@ static bool handle_compressed(ash_connection *c, size_t len)
     if (ash__compressed_size(c->block.data, len, &plain_len, &err) == 0 &&
         ash__compressed_unpack(c->block.data, len, plain, plain_len, &c->compressor, &err) == 0)
         return handle_plain(c, plain, plain_len);
-    ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->id, c->peer,
-             err.text);
+    ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->peer.id,
+             c->peer.remote, err.text);
     return false;
 }
 
@@ -299,176 +281,43 @@ static bool handle(ash_connection *c, size_t len)
 
 /* ---- its life ---- */
 
-static void leave_server(ash_connection *c)
-{
-    ash_server *server = c->server;
-    ash__mutex_lock(&server->lock);
-    if (c->next != NULL)
-        c->next->prev = c->prev;
-    if (c->prev != NULL)
-        c->prev->next = c->next;
-    else
-        server->connections = c->next;
-    close(c->fd);
-    bool put_out = c->put_out;
-    /* Freed before the count tells a stopping server that nobody is left. */
-    ash__free(c);
-    if (put_out)
-        server->put_out_count--;
-    if (--server->connection_count == 0)
-        ash__cond_broadcast(&server->all_gone);
-    ash__mutex_unlock(&server->lock);
-}
-
 static void is_queued(ash_turn *turn)
 {
     ash_connection *c = (ash_connection *)((char *)turn - offsetof(ash_connection, turn));
     ash__arrival_leave(&c->arrival);
 }
 
-static void *run(void *arg)
+static void serve(ash_peer *peer)
 {
-    ash_connection *c = arg;
+    ash_connection *c = (ash_connection *)(void *)peer;
     size_t len;
-    ash__block_init(&c->block, &c->server->room);
-    ash__reply_init(&c->reply, &c->server->answers);
+    c->server = peer->host->server;
+    c->principal = (ash_principal)ASH_PRINCIPAL_INIT;
+    ash__block_init(&c->block, &peer->host->requests);
+    ash__reply_init(&c->reply, &peer->host->answers);
     ash__turn_begin(&c->turn, &c->server->turns);
     c->turn.queued = is_queued;
-    ash__arrival_begin(&c->arrival, &c->server->arrivals, c->fd);
+    ash__arrival_begin(&c->arrival, &c->server->arrivals, peer->stream.fd);
     while (receive(c, &len)) {
-        if (atomic_load_explicit(&c->server->deaf, memory_order_relaxed) || !handle(c, len))
+        if (atomic_load_explicit(&peer->host->deaf, memory_order_relaxed) || !handle(c, len))
             break;
         consume(c, len);
     }
-    ash__log(ASH_LOG_DEBUG, "connection %lld from %s ended", (long long)c->id, c->peer);
+    ash__log(ASH_LOG_DEBUG, "connection %lld from %s ended", (long long)c->peer.id, c->peer.remote);
     ash__arrival_end(&c->arrival);
     ash__turn_end(&c->turn);
     ash__reply_release(&c->reply);
     ash__block_release(&c->block);
-    ash__cursors_leave(c->server->cursors, c->id);
-    leave_server(c);
-    return NULL;
+    ash__cursors_leave(c->server->cursors, peer->id);
 }
 
-static void read_addresses(ash_connection *c, const char *socket_path)
-{
-    struct sockaddr_storage a;
-    socklen_t len = sizeof a;
-    if (c->is_unix) {
-        snprintf(c->local, sizeof c->local, "%s", socket_path);
-        snprintf(c->peer, sizeof c->peer, "anonymous unix socket");
-        return;
-    }
-    memset(&a, 0, sizeof a);
-    if (getsockname(c->fd, (struct sockaddr *)&a, &len) == 0)
-        ash__address_text(&a, len, c->local);
-    len = sizeof a;
-    if (getpeername(c->fd, (struct sockaddr *)&a, &len) == 0)
-        ash__address_text(&a, len, c->peer);
-}
-
-/* Its thread ends once it notices.  Locked. */
-static void put_out(ash_connection *c)
-{
-    c->put_out = true;
-    c->server->put_out_count++;
-    shutdown(c->fd, SHUT_RDWR);
-}
-
-/* End the connection whose client owes for longest; false when none does.  Locked. */
-static bool put_one_out(ash_server *server)
-{
-    ash_connection *worst = NULL;
-    int64_t since = ash__clock_ms() - OWED_MS;
-    if (server->put_out_count >= MAX_PUT_OUT)
-        return false;
-    for (ash_connection *c = server->connections; c != NULL; c = c->next) {
-        int64_t owes = atomic_load_explicit(&c->owes_since_ms, memory_order_relaxed);
-        if (c->put_out || owes == 0 || owes > since)
-            continue;
-        worst = c;
-        since = owes;
-    }
-    if (worst == NULL)
-        return false;
-    put_out(worst);
-    return true;
-}
-
-void ash__connections_press(void *server, ash_room *room)
-{
-    ash_server *s = server;
-    ash_connection *worst = NULL;
-    unsigned wanted = room == &s->room ? ASH_HOLDS_REQUEST : ASH_HOLDS_ANSWER;
-    int64_t since = ash__clock_ms() - STILL_MS;
-    ash__mutex_lock(&s->lock);
-    for (ash_connection *c = s->connections; c != NULL && s->put_out_count < MAX_PUT_OUT;
-         c = c->next) {
-        unsigned holds = atomic_load_explicit(&c->holds, memory_order_acquire);
-        int64_t moved = atomic_load_explicit(&c->moved_ms, memory_order_relaxed);
-        if (c->put_out || (holds & wanted) == 0 || moved > since)
-            continue;
-        worst = c;
-        since = moved;
-    }
-    if (worst != NULL) {
-        ash__log(
-            ASH_LOG_WARN,
-            "connection %lld from %s closed: others wait for the memory that its message holds",
-            (long long)worst->id, worst->peer);
-        put_out(worst);
-    }
-    ash__mutex_unlock(&s->lock);
-}
-
-/* false when there is no place for it. */
-static bool enter_server(ash_connection *c)
-{
-    ash_server *server = c->server;
-    ash__mutex_lock(&server->lock);
-    bool fits = !server->stopping;
-    if (server->connection_count - server->put_out_count >= server->opts.max_connections)
-        fits = fits && put_one_out(server);
-    if (fits) {
-        server->connection_count++;
-        c->next = server->connections;
-        if (c->next != NULL)
-            c->next->prev = c;
-        server->connections = c;
-    }
-    ash__mutex_unlock(&server->lock);
-    return fits;
-}
-
-void ash__connection_start(ash_server *server, int fd, bool is_unix, const char *socket_path)
-{
-    pthread_t thread;
-    int on = 1;
-    ash_connection *c = ash__new(ash_connection);
-    c->server = server;
-    c->fd = fd;
-    c->is_unix = is_unix;
-    atomic_store(&c->owes_since_ms, ash__clock_ms());
-    c->id = 1 + atomic_fetch_add(&server->counters.connections_made, 1);
-    read_addresses(c, socket_path);
-    c->principal = (ash_principal)ASH_PRINCIPAL_INIT;
-    if (!is_unix) {
-        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
-    }
-    if (!enter_server(c)) {
-        ash__log(ASH_LOG_WARN, "connection from %s refused: there are %d already", c->peer,
-                 server->opts.max_connections);
-        close(fd);
-        ash__free(c);
-        return;
-    }
-    int failed = ash__thread_start(&thread, STACK_BYTES, run, c);
-    if (failed != 0) {
-        ash__log(ASH_LOG_ERROR, "connection from %s refused: no thread: %s", c->peer,
-                 strerror(failed));
-        leave_server(c);
-        return;
-    }
-    pthread_detach(thread);
-}
+const ash_face ash__wire_face = {
+    .name = "mongodb",
+    .port = 27017,
+    .peer_bytes = sizeof(ash_connection),
+    .stack_bytes = STACK_BYTES,
+    .no_users = "clients are not authenticated",
+    .serve = serve,
+    .keep_house = ash__server_keep_house,
+    .interrupt = ash__server_interrupt,
+};

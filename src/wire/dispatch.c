@@ -379,8 +379,8 @@ static int claim_body(ash_command *c, ash_error *err)
     int rc = ash__reply_claim(r, r->body.buf.len,
                               ash__clock_deadline(c->server->opts.message_timeout_ms), err);
     if (rc != 0 && (c->info->flags & ASH_COMMAND_WRITES)) {
-        ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s", (long long)c->connection->id,
-                 c->connection->peer, err->text);
+        ash__log(ASH_LOG_WARN, "connection %lld from %s closed: %s",
+                 (long long)c->connection->peer.id, c->connection->peer.remote, err->text);
         r->close = true;
     }
     return rc;
@@ -426,7 +426,7 @@ static void run_command(ash_command *c, ash_operation *operation)
     bool ran = false;
     int rc = read_command(c, &operation->name, &err);
     operation->db = c->db != NULL ? c->db : "";
-    operation->fd = c->connection->fd;
+    operation->stream = &c->connection->peer.stream;
     operation->only_reads = rc == 0 && only_reads(c);
     find_place(c, rc != 0 || operation->only_reads);
     ash__operations_begin(&c->server->operations, operation);
@@ -451,7 +451,7 @@ static void run_command(ash_command *c, ash_operation *operation)
         if (rc == 0)
             rc = claim_body(c, &err);
     }
-    if (rc == ASH_EINTERRUPTED && hit == NULL && ash__server_stopping(c->server))
+    if (rc == ASH_EINTERRUPTED && hit == NULL && ash__host_is_stopping(&c->server->host))
         err.server_code = INTERRUPTED_AT_SHUTDOWN;
     if (rc != 0) {
         finish_failed(c, &err, hit);
@@ -485,8 +485,8 @@ void ash__dispatch(ash_connection *connection, const ash_request *request)
     c.reply->keep_cursor = false;
     c.reply->at_time = 0;
     connection->turn.late = false;
-    operation->connection_id = connection->id;
-    operation->client = connection->peer;
+    operation->connection_id = connection->peer.id;
+    operation->client = connection->peer.remote;
     operation->body = request->body;
     ash__reply_begin(c.reply);
     run_command(&c, operation);

@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "net/stream.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 enum { SHOWN_COMMAND_BYTES = 8192 };
 
@@ -78,18 +78,11 @@ bool ash__operations_kill(ash_operation_list *list, int32_t id)
 }
 
 /* What the client sent behind the command hides its end until the command is done. */
-static bool has_hung_up(int fd)
-{
-    char byte;
-    ssize_t n = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-}
-
 void ash__operations_abandon(ash_operation_list *list)
 {
     ash__mutex_lock(&list->lock);
     for (ash_operation *op = list->first; op != NULL; op = op->next)
-        if (op->only_reads && has_hung_up(op->fd))
+        if (op->only_reads && ash__stream_hung_up(op->stream))
             ash__cancel(&op->cancel);
     ash__mutex_unlock(&list->lock);
 }

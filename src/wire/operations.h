@@ -18,7 +18,7 @@ typedef struct ash_operation {
     volatile int cancel; /* the store looks at it (ash_op.cancel) */
     int64_t started_us;  /* monotonic */
     int64_t started_wall_ms;
-    int fd;          /* of the connection */
+    const struct ash_stream *stream; /* of the connection */
     bool only_reads; /* nobody misses it when its client is gone */
     int64_t connection_id;
     const char *client; /* address text; lives as long as the connection */

@@ -17,6 +17,7 @@
 #include <ashlar/store.h>
 
 typedef struct ash_server ash_server;
+struct ash_stream;
 
 typedef struct ash_server_options {
     size_t size;
@@ -44,6 +45,9 @@ typedef struct ash_server_options {
                                 at least 128 MiB */
     int64_t stop_timeout_ms; /* how long a stop waits for clients to take their last answers;
                                 0 = 1000 */
+    /* Put another stream on top of each connection's plain one: as ash_host_options. */
+    int (*wrap)(void *ctx, struct ash_stream *stream, ash_error *err);
+    void *wrap_ctx;
 } ash_server_options;
 #define ASH_SERVER_OPTIONS_INIT                                                                    \
     {                                                                                              \

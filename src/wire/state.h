@@ -8,21 +8,17 @@
 #include "wire/arrival.h"
 #include "wire/cursors.h"
 #include "wire/failpoint.h"
-#include "net/listen.h"
+#include "net/host.h"
 #include "wire/operations.h"
-#include "net/room.h"
 #include "wire/server.h"
 #include "wire/sessions.h"
 
 #include <stdatomic.h>
 
-struct ash_connection;
-
 typedef struct ash_server_counters {
     _Atomic int64_t insert, query, update, remove, getmore, command;
     _Atomic int64_t requests, bytes_in, bytes_out;
     _Atomic int64_t user_asserts; /* commands that failed */
-    _Atomic int64_t connections_made;
 } ash_server_counters;
 
 struct ash_server {
@@ -38,24 +34,12 @@ struct ash_server {
     int64_t started_wall_ms;
     uint64_t process_id; /* random: tells one run of the server from the next */
 
-    ash_listeners listeners;
-    const char *addresses[ASH_MAX_LISTENERS];
-    int wake[2]; /* a pipe that ends the accepting thread's poll */
-    pthread_t accept_thread;
+    ash_host host;      /* connections */
+    bool has_host;      /* it was initialised, and so were turns and arrivals */
     int64_t trimmed_at; /* bytes received and sent when the heaps were last trimmed */
-
-    ash_mutex lock;    /* guards connections, the counts, stopping */
-    ash_cond all_gone; /* connection_count became 0 */
-    struct ash_connection *connections;
-    int32_t connection_count;
-    int32_t put_out_count; /* of these, how many are about to end */
-    bool stopping;
-    _Atomic bool deaf; /* no connection may begin another command */
 
     ash_turns turns;       /* of answers */
     ash_arrivals arrivals; /* of requests */
-    ash_room room;         /* of requests */
-    ash_room answers;      /* of answers */
     ash_cursor_table *cursors;
     ash_session_table *sessions;
     ash_operation_list operations;
@@ -71,7 +55,8 @@ struct ash_server {
  * clock of the start. */
 uint64_t ash__server_cluster_time(ash_server *server);
 
-/* Is the server about to stop? */
-bool ash__server_stopping(ash_server *server);
+/* Of its face. */
+void ash__server_keep_house(ash_host *host);
+void ash__server_interrupt(ash_host *host);
 
 #endif

@@ -19,9 +19,9 @@ static const ash_principal *last_asked(const fixture *x)
 /* The one that the server has: between two requests its thread waits in recv. */
 static ash_connection *the_connection(const fixture *x)
 {
-    ash__mutex_lock(&x->server->lock);
-    ash_connection *c = x->server->connections;
-    ash__mutex_unlock(&x->server->lock);
+    ash__mutex_lock(&x->server->host.lock);
+    ash_connection *c = (ash_connection *)(void *)x->server->host.peers;
+    ash__mutex_unlock(&x->server->host.lock);
     assert_non_null(c);
     return c;
 }

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_NET_FACE_H
+#define ASH_NET_FACE_H
+
+/* A face is what a host shows its clients: a protocol, as one constant table.
+ *
+ *   host (host.h)     listens, accepts, keeps count, and takes places away when there are too few
+ *   peer (below)      one client that is connected: a stream, a thread, what it owes and holds
+ *   face              reads requests from a peer and answers them
+ *
+ * Nothing in this folder knows a protocol, and no face knows how connections come to be. */
+
+#include "base/error.h"
+#include "net/listen.h"
+#include "net/room.h"
+#include "net/stream.h"
+
+struct ash_host;
+
+enum { ASH_HOLDS_REQUEST = 1, ASH_HOLDS_ANSWER = 2 };
+
+/* A face's own connection begins with it.  The thread that serves the peer owns it; what others
+ * look at says so. */
+typedef struct ash_peer {
+    struct ash_host *host;
+    ash_stream stream;
+    int64_t id; /* 1, 2, …, of its host */
+    bool is_unix;
+    char remote[ASH_ADDRESS_TEXT_BYTES]; /* of the client */
+    char local[ASH_ADDRESS_TEXT_BYTES];  /* that it reached */
+
+    /* Since when the client owes the rest of a request, or its first one (monotonic ms); 0: it owes
+     * nothing.  Read by whoever needs its place. */
+    _Atomic int64_t owes_since_ms;
+    /* While its client should send or take something: whose room it holds, for those who wait. */
+    _Atomic unsigned holds;   /* ASH_HOLDS_… */
+    _Atomic int64_t moved_ms; /* when it last did (monotonic) */
+
+    bool put_out;          /* host->lock: its place is given away, its thread is about to end */
+    struct ash_peer *next; /* host->lock */
+    struct ash_peer *prev;
+} ash_peer;
+
+typedef struct ash_face {
+    const char *name;     /* "mongodb" */
+    uint16_t port;        /* where an address names none */
+    size_t peer_bytes;    /* of the face's own connection */
+    size_t stack_bytes;   /* of its thread; 0: the system's default */
+    const char *no_users; /* why it listens on loopback only ("clients are not authenticated"), or
+                             NULL: it asks who they are, and listens anywhere */
+    /* On a thread of the peer's own, from the first byte to the last; the rest of the connection is
+     * zeroed.  The stream is closed, and the connection freed, behind it. */
+    void (*serve)(ash_peer *peer);
+    /* Once a second, on the host's thread. */
+    void (*keep_house)(struct ash_host *host);
+    /* The host stops: end what goes on for peers, and let waits be over. */
+    void (*interrupt)(struct ash_host *host);
+} ash_face;
+
+/* ---- of the peer's thread ---- */
+
+/* As ash__stream_read and _write, and whoever needs room sees that the peer moves. */
+size_t ash__peer_read(ash_peer *p, void *data, size_t room, int64_t deadline_ms, size_t *moved);
+bool ash__peer_write(ash_peer *p, struct iovec *iov, size_t count, int64_t timeout_ms);
+
+/* From now on, until it is released, the client's pace matters to those who wait for room.
+ * holds: ASH_HOLDS_…. */
+void ash__peer_hold(ash_peer *p, unsigned holds);
+void ash__peer_release_hold(ash_peer *p);
+
+/* The client owes something since now; it owes nothing. */
+void ash__peer_owes(ash_peer *p);
+void ash__peer_owes_nothing(ash_peer *p);
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Accepting, and the list of peers: who may come in, and who has to go. */
+#include "net/host.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    HOUSEKEEPING_MS = 1000,
+    OWED_MS = 500,   /* a place is given to somebody else when its client owes for so long */
+    STILL_MS = 3000, /* who holds room that others wait for must move within this */
+    MAX_PUT_OUT = 100
+};
+
+/* ---- who has to go ---- */
+
+/* Its thread ends once it notices. */
+static void put_out(ash_peer *p)
+{
+    ash__mutex_assert_held(&p->host->lock);
+    p->put_out = true;
+    p->host->put_out_count++;
+    ash__stream_shutdown(&p->stream, true);
+}
+
+/* End the connection whose client owes for longest; false when none does. */
+static bool put_one_out(ash_host *h)
+{
+    ash_peer *worst = NULL;
+    int64_t since = ash__clock_ms() - OWED_MS;
+    if (h->put_out_count >= MAX_PUT_OUT)
+        return false;
+    for (ash_peer *p = h->peers; p != NULL; p = p->next) {
+        int64_t owes = atomic_load_explicit(&p->owes_since_ms, memory_order_relaxed);
+        if (p->put_out || owes == 0 || owes > since)
+            continue;
+        worst = p;
+        since = owes;
+    }
+    if (worst == NULL)
+        return false;
+    put_out(worst);
+    return true;
+}
+
+/* Somebody waits for room: end the connection that holds some of it and whose client has not moved
+ * for longest, if for long enough.  As of ash__room_init. */
+static void press(void *arg, ash_room *room)
+{
+    ash_host *h = arg;
+    ash_peer *worst = NULL;
+    unsigned wanted = room == &h->requests ? ASH_HOLDS_REQUEST : ASH_HOLDS_ANSWER;
+    int64_t since = ash__clock_ms() - STILL_MS;
+    ash__mutex_lock(&h->lock);
+    for (ash_peer *p = h->peers; p != NULL && h->put_out_count < MAX_PUT_OUT; p = p->next) {
+        unsigned holds = atomic_load_explicit(&p->holds, memory_order_acquire);
+        int64_t moved = atomic_load_explicit(&p->moved_ms, memory_order_relaxed);
+        if (p->put_out || (holds & wanted) == 0 || moved > since)
+            continue;
+        worst = p;
+        since = moved;
+    }
+    if (worst != NULL) {
+        ash__log(
+            ASH_LOG_WARN,
+            "connection %lld from %s closed: others wait for the memory that its message holds",
+            (long long)worst->id, worst->remote);
+        put_out(worst);
+    }
+    ash__mutex_unlock(&h->lock);
+}
+
+/* ---- one peer's life ---- */
+
+/* false when there is no place for it. */
+static bool enter(ash_peer *p)
+{
+    ash_host *h = p->host;
+    ash__mutex_lock(&h->lock);
+    bool fits = !h->stopping;
+    if (h->peer_count - h->put_out_count >= h->opts.max_peers)
+        fits = fits && put_one_out(h);
+    if (fits) {
+        h->peer_count++;
+        p->next = h->peers;
+        if (p->next != NULL)
+            p->next->prev = p;
+        h->peers = p;
+    }
+    ash__mutex_unlock(&h->lock);
+    return fits;
+}
+
+static void leave(ash_peer *p)
+{
+    ash_host *h = p->host;
+    ash__mutex_lock(&h->lock);
+    if (p->next != NULL)
+        p->next->prev = p->prev;
+    if (p->prev != NULL)
+        p->prev->next = p->next;
+    else
+        h->peers = p->next;
+    ash__stream_close(&p->stream);
+    bool was_put_out = p->put_out;
+    /* Freed before the count tells a stopping host that nobody is left. */
+    ash__free(p);
+    if (was_put_out)
+        h->put_out_count--;
+    if (--h->peer_count == 0)
+        ash__cond_broadcast(&h->all_gone);
+    ash__mutex_unlock(&h->lock);
+}
+
+static void *run(void *arg)
+{
+    ash_peer *p = arg;
+    ash_host *h = p->host;
+    ash_error err = ASH_ERROR_INIT;
+    if (h->opts.wrap == NULL || h->opts.wrap(h->opts.wrap_ctx, &p->stream, &err) == 0)
+        h->face->serve(p);
+    else
+        ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)p->id, p->remote,
+                 err.text);
+    leave(p);
+    return NULL;
+}
+
+static void read_addresses(ash_peer *p, const char *socket_path)
+{
+    struct sockaddr_storage a;
+    socklen_t len = sizeof a;
+    if (p->is_unix) {
+        snprintf(p->local, sizeof p->local, "%s", socket_path);
+        snprintf(p->remote, sizeof p->remote, "anonymous unix socket");
+        return;
+    }
+    memset(&a, 0, sizeof a);
+    if (getsockname(p->stream.fd, (struct sockaddr *)&a, &len) == 0)
+        ash__address_text(&a, len, p->local);
+    len = sizeof a;
+    if (getpeername(p->stream.fd, (struct sockaddr *)&a, &len) == 0)
+        ash__address_text(&a, len, p->remote);
+}
+
+/* Takes over fd, also on failure. */
+static void start_peer(ash_host *h, int fd, const ash_listener *at)
+{
+    pthread_t thread;
+    int on = 1;
+    ash_peer *p = ash__alloc(h->face->peer_bytes);
+    p->host = h;
+    ash__stream_init(&p->stream, fd);
+    p->is_unix = at->is_unix;
+    ash__peer_owes(p);
+    p->id = 1 + atomic_fetch_add(&h->peers_made, 1);
+    read_addresses(p, at->address);
+    if (!p->is_unix) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+    }
+    if (!enter(p)) {
+        ash__log(ASH_LOG_WARN, "connection from %s refused: there are %d already", p->remote,
+                 h->opts.max_peers);
+        ash__stream_close(&p->stream);
+        ash__free(p);
+        return;
+    }
+    int failed = ash__thread_start(&thread, h->face->stack_bytes, run, p);
+    if (failed != 0) {
+        ash__log(ASH_LOG_ERROR, "connection from %s refused: no thread: %s", p->remote,
+                 strerror(failed));
+        leave(p);
+        return;
+    }
+    pthread_detach(thread);
+}
+
+/* ---- the host's thread ---- */
+
+static void accept_from(ash_host *h, const ash_listener *listener)
+{
+    int fd = accept(listener->fd, NULL, NULL);
+    if (fd < 0) {
+        /* Out of descriptors: the client waits in the backlog until one is free. */
+        if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+            ash__log(ASH_LOG_WARN, "cannot accept a connection: %s", strerror(errno));
+            ash__clock_sleep_ms(50);
+        }
+        return;
+    }
+    fcntl(fd, F_SETFD, FD_CLOEXEC);
+    start_peer(h, fd, listener);
+}
+
+static void *accept_run(void *arg)
+{
+    ash_host *h = arg;
+    struct pollfd p[ASH_MAX_LISTENERS + 1];
+    size_t count = h->listeners.count;
+    int64_t house_at = ash__clock_ms() + HOUSEKEEPING_MS;
+    for (size_t i = 0; i < count; i++)
+        p[i] = (struct pollfd){.fd = h->listeners.items[i].fd, .events = POLLIN};
+    p[count] = (struct pollfd){.fd = h->wake[0], .events = POLLIN};
+    for (;;) {
+        if (poll(p, (nfds_t)count + 1, HOUSEKEEPING_MS) < 0 && errno != EINTR)
+            ash__clock_sleep_ms(HOUSEKEEPING_MS);
+        if (p[count].revents != 0)
+            return NULL;
+        for (size_t i = 0; i < count; i++)
+            if (p[i].revents != 0)
+                accept_from(h, &h->listeners.items[i]);
+        if (ash__clock_ms() >= house_at) {
+            h->face->keep_house(h);
+            house_at = ash__clock_ms() + HOUSEKEEPING_MS;
+        }
+    }
+}
+
+/* ---- start and stop ---- */
+
+void ash__host_init(ash_host *h, const ash_face *face, void *server, const ash_host_options *opts)
+{
+    *h = (ash_host){.face = face, .server = server, .opts = *opts, .wake = {-1, -1}};
+    h->listeners.rule = (ash_listen_rule){face->port, face->no_users};
+    ash__mutex_init(&h->lock, ASH_RANK_SERVER);
+    ash__cond_init(&h->all_gone);
+    ash__room_init(&h->requests, (size_t)opts->room_bytes, press, h);
+    ash__room_init(&h->answers, (size_t)opts->room_bytes, press, h);
+}
+
+static int open_listeners(ash_host *h, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < h->opts.listen_count && rc == 0; i++)
+        rc = ash__listeners_add(&h->listeners, h->opts.listen[i], err);
+    if (rc == 0 && h->opts.socket_path != NULL)
+        rc = ash__listeners_add_unix(&h->listeners, h->opts.socket_path, err);
+    if (rc == 0 && h->listeners.count == 0)
+        rc = ash__fail(err, ASH_EINVAL, "a server needs an address to listen on");
+    for (size_t i = 0; i < h->listeners.count; i++)
+        h->addresses[i] = h->listeners.items[i].address;
+    return rc;
+}
+
+int ash__host_start(ash_host *h, ash_error *err)
+{
+    int rc = open_listeners(h, err);
+    if (rc != 0)
+        return rc;
+    if (pipe(h->wake) != 0) {
+        h->wake[0] = h->wake[1] = -1;
+        return ash__fail_errno(err, errno, "cannot start the server");
+    }
+    fcntl(h->wake[0], F_SETFD, FD_CLOEXEC);
+    fcntl(h->wake[1], F_SETFD, FD_CLOEXEC);
+    int failed = ash__thread_start(&h->thread, 0, accept_run, h);
+    return failed != 0 ? ash__fail_errno(err, failed, "cannot start the server's thread") : 0;
+}
+
+int ash__host_try_addresses(const ash_face *face, const char *const *listen, size_t count,
+                            ash_error *err)
+{
+    ash_listeners tried = {.rule = {face->port, face->no_users}, .only_bind = true};
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i++)
+        rc = ash__listeners_add(&tried, listen[i], err);
+    ash__listeners_close(&tried);
+    return rc;
+}
+
+void ash__host_release(ash_host *h)
+{
+    ash_assert(h->peer_count == 0);
+    ash__listeners_close(&h->listeners);
+    ash__room_release(&h->requests);
+    ash__room_release(&h->answers);
+    ash__cond_release(&h->all_gone);
+    ash__mutex_release(&h->lock);
+    if (h->wake[0] >= 0) {
+        close(h->wake[0]);
+        close(h->wake[1]);
+    }
+}
+
+int32_t ash__host_peer_count(ash_host *h)
+{
+    ash__mutex_lock(&h->lock);
+    int32_t count = h->peer_count;
+    ash__mutex_unlock(&h->lock);
+    return count;
+}
+
+bool ash__host_is_stopping(ash_host *h)
+{
+    ash__mutex_lock(&h->lock);
+    bool stopping = h->stopping;
+    ash__mutex_unlock(&h->lock);
+    return stopping;
+}
+
+/* Wait until no peer is left: false when the deadline passed first. */
+static bool wait_gone(ash_host *h, int64_t deadline_ms)
+{
+    ash__mutex_lock(&h->lock);
+    while (h->peer_count > 0)
+        if (!ash__cond_wait_until(&h->all_gone, &h->lock, deadline_ms))
+            break;
+    bool gone = h->peer_count == 0;
+    ash__mutex_unlock(&h->lock);
+    return gone;
+}
+
+/* No peer reads another request; with both set, none writes any more either. */
+static void shut_peers(ash_host *h, bool both)
+{
+    ash__mutex_lock(&h->lock);
+    h->stopping = true;
+    /* What a client sent before can still be read from its socket. */
+    atomic_store(&h->deaf, true);
+    for (ash_peer *p = h->peers; p != NULL; p = p->next)
+        ash__stream_shutdown(&p->stream, both);
+    ash__mutex_unlock(&h->lock);
+}
+
+void ash__host_stop(ash_host *h)
+{
+    ssize_t woken = write(h->wake[1], "", 1);
+    ash_assert(woken == 1);
+    pthread_join(h->thread, NULL);
+    shut_peers(h, false);
+    h->face->interrupt(h);
+    if (!wait_gone(h, ash__clock_deadline(h->opts.stop_timeout_ms))) {
+        ash__log(ASH_LOG_INFO, "closing connections whose clients do not take their answers");
+        shut_peers(h, true);
+        wait_gone(h, 0);
+    }
+}

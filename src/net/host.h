@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_NET_HOST_H
+#define ASH_NET_HOST_H
+
+/* Listens for a face: accepts connections, gives each a thread, and bounds what they may take.
+ *
+ * Over max_peers, whoever owes (the rest of) a request for half a second loses its place to the
+ * newcomer.  While somebody waits for room, whoever holds some and moves nothing for three seconds
+ * loses the connection. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "base/thread.h"
+#include "net/face.h"
+
+typedef struct ash_host_options {
+    const char *const *listen; /* texts as of ash__listeners_add */
+    size_t listen_count;
+    const char *socket_path; /* Unix socket, made with mode 0600, removed at the end; or NULL */
+    int32_t max_peers;
+    int64_t room_bytes;      /* for requests in flight, and as much for answers */
+    int64_t stop_timeout_ms; /* how long a stop waits for clients to take their last answers */
+    /* Put another stream on top of a new connection's plain one, on the peer's thread, before
+     * anything is read; NULL: nothing.  A negative ASH_E… closes the connection. */
+    int (*wrap)(void *ctx, ash_stream *stream, ash_error *err);
+    void *wrap_ctx;
+} ash_host_options;
+
+typedef struct ash_host {
+    const ash_face *face;
+    void *server; /* the face's own state */
+    ash_host_options opts;
+    ash_listeners listeners;
+    const char *addresses[ASH_MAX_LISTENERS]; /* as they are, borrowed from listeners */
+    int wake[2];                              /* a pipe that ends the host's thread's poll */
+    pthread_t thread;
+
+    ash_mutex lock; /* guards what follows */
+    ash_cond all_gone;
+    ash_peer *peers;
+    int32_t peer_count;
+    int32_t put_out_count; /* of these, how many are about to end */
+    bool stopping;
+
+    _Atomic bool deaf; /* no peer may begin another request */
+    _Atomic int64_t peers_made;
+    ash_room requests;
+    ash_room answers;
+} ash_host;
+
+/* The rooms are there from then on.  opts: copied, their texts as long as the host. */
+void ash__host_init(ash_host *h, const ash_face *face, void *server, const ash_host_options *opts);
+
+/* Listen and serve.  Errors as of ash__listeners_add; ASH_EINVAL without an address.  After a
+ * failure the host is to be released all the same. */
+int ash__host_start(ash_host *h, ash_error *err);
+
+/* Would the addresses do?  Takes each for a moment, in which nobody can connect. */
+int ash__host_try_addresses(const ash_face *face, const char *const *listen, size_t count,
+                            ash_error *err);
+
+/* Accept nobody, interrupt what goes on, close all connections; after stop_timeout_ms also those
+ * whose clients do not read.  No thread of the host is left. */
+void ash__host_stop(ash_host *h);
+void ash__host_release(ash_host *h); /* stopped, or never started */
+
+int32_t ash__host_peer_count(ash_host *h);
+bool ash__host_is_stopping(ash_host *h);
+
+#endif

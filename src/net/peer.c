@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a peer's thread tells others of its client: that it moves, what it holds, what it owes. */
+#include "net/face.h"
+
+#include "base/clock.h"
+
+#include <stdatomic.h>
+
+size_t ash__peer_read(ash_peer *p, void *data, size_t room, int64_t deadline_ms, size_t *moved)
+{
+    size_t n = ash__stream_read(&p->stream, data, room, deadline_ms);
+    *moved += n;
+    if (*moved >= ASH_STREAM_STEP_BYTES) {
+        *moved = 0;
+        atomic_store_explicit(&p->moved_ms, ash__clock_ms(), memory_order_relaxed);
+    }
+    return n;
+}
+
+bool ash__peer_write(ash_peer *p, struct iovec *iov, size_t count, int64_t timeout_ms)
+{
+    return ash__stream_write(&p->stream, iov, count, timeout_ms, &p->moved_ms);
+}
+
+void ash__peer_hold(ash_peer *p, unsigned holds)
+{
+    atomic_store_explicit(&p->moved_ms, ash__clock_ms(), memory_order_relaxed);
+    atomic_store_explicit(&p->holds, holds, memory_order_release);
+}
+
+void ash__peer_release_hold(ash_peer *p)
+{
+    atomic_store_explicit(&p->holds, 0, memory_order_relaxed);
+}
+
+void ash__peer_owes(ash_peer *p)
+{
+    atomic_store_explicit(&p->owes_since_ms, ash__clock_ms(), memory_order_relaxed);
+}
+
+void ash__peer_owes_nothing(ash_peer *p)
+{
+    atomic_store_explicit(&p->owes_since_ms, 0, memory_order_relaxed);
+}
