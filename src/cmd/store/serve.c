@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/kit/verbs.h"
 
-#include "base/buffer.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/kit/door.h"
+#include "cmd/store/faces.h"
 #include "store/reach.h"
-#include "wire/server.h"
 
 #include <ashlar/log.h>
 
@@ -102,66 +101,6 @@ static int check_set_name(const ash_cmd *cmd, const ash_cmd_args *args)
     return 0;
 }
 
-enum { ADDRESSES_MAX = 16, HOSTED_BYTES = 32 };
-
-/* ":27102" and "27102" are ports of this machine. */
-static const char *with_host(const char *address, char *hosted)
-{
-    const char *port = address[0] == ':' ? address + 1 : address;
-    size_t len = strlen(port);
-    if (len == 0 || len > 5 || strspn(port, "0123456789") != len)
-        return address;
-    snprintf(hosted, HOSTED_BYTES, "127.0.0.1:%s", port);
-    return hosted;
-}
-
-/* max + 1: too many.  hosted: room for the addresses that are ports. */
-static size_t split_addresses(char *text, const char **out, size_t max,
-                              char hosted[ADDRESSES_MAX][HOSTED_BYTES])
-{
-    size_t count = 0;
-    char *rest = NULL;
-    for (char *part = strtok_r(text, ",", &rest); part != NULL && count <= max;
-         part = strtok_r(NULL, ",", &rest)) {
-        if (count < max)
-            out[count] = with_host(part, hosted[count]);
-        count++;
-    }
-    return count;
-}
-
-/* A socket's path stands in a URI as a host does, so its slashes must not. */
-static void append_uri(bson_t *object, const char *address)
-{
-    ash_buffer uri = ASH_BUFFER_INIT;
-    ash__buffer_append_text(&uri, "mongodb://");
-    if (address[0] == '/')
-        ash__reach_escape(&uri, address);
-    else
-        ash__buffer_append_text(&uri, address);
-    ash__buffer_append_text(&uri, "/");
-    BSON_APPEND_UTF8(object, "uri", ash__buffer_text(&uri));
-    ash__buffer_release(&uri);
-}
-
-static void announce(const ash_cmd *cmd, const ash_server *server)
-{
-    size_t count;
-    const char *const *addresses = ash__server_addresses(server, &count);
-    for (size_t i = 0; i < count; i++) {
-        if (cmd->json) {
-            bson_t object = BSON_INITIALIZER;
-            BSON_APPEND_UTF8(&object, "listening", addresses[i]);
-            append_uri(&object, addresses[i]);
-            ash__cmd_emit(&object);
-            bson_destroy(&object);
-        } else if (addresses[i][0] != '/') {
-            printf("mongodb://%s/\n", addresses[i]);
-        }
-    }
-    (void)ash__cmd_flush_output();
-}
-
 static void wait_for_signal(void)
 {
     sigset_t blocked, before;
@@ -217,8 +156,7 @@ static int start_chores(ash_store *store, struct chores *c, ash_error *err)
 
 /* Before the store is opened, which may have to be made or waited for.  When it is there, whoever
  * has the address may be the one who has the store: opening tells more then. */
-static int check_beforehand(const ash_cmd *cmd, const char *const *addresses, size_t count,
-                            ash_error *err)
+static int check_beforehand(const ash_cmd *cmd, const ash_faces *faces, ash_error *err)
 {
     char *folder =
         ash__cmd_need_folder(cmd, "only a store in a folder can be served, not a deployment", err);
@@ -226,7 +164,7 @@ static int check_beforehand(const ash_cmd *cmd, const char *const *addresses, si
         return err->code;
     struct stat st;
     char *made = ash__path_join(folder, "ashlar.store");
-    int result = ash__server_try_addresses(addresses, count, err);
+    int result = ash__faces_try(faces, err);
     if (result == ASH_EEXISTS && stat(made, &st) == 0)
         result = 0;
     ash__free(made);
@@ -234,36 +172,17 @@ static int check_beforehand(const ash_cmd *cmd, const char *const *addresses, si
     return result;
 }
 
-static int serve(ash_cmd *cmd, const ash_cmd_args *args, ash_store *store, const char *socket_path,
-                 const char *const *addresses, size_t address_count, struct chores *chores,
-                 ash_error *err)
+static int serve(const ash_serving *s, ash_faces *faces, struct chores *chores, ash_error *err)
 {
-    ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
-    ash_server *server = NULL;
-    opts.listen = addresses;
-    opts.listen_count = address_count;
-    opts.socket_path = socket_path;
-    opts.advertise = args->values[ADVERTISE];
-    opts.version = ASH_VERSION;
-    opts.standalone = args->values[STANDALONE] != NULL;
-    opts.set_name = args->values[REPLICA_SET];
-    opts.test_commands = args->values[TEST_COMMANDS] != NULL;
-    int64_t connections = 0;
-    int result = 0;
-    if (args->values[CONNECTIONS] != NULL)
-        result = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
-                                 &connections);
-    opts.max_connections = (int32_t)connections;
+    int result = start_chores(s->store, chores, err);
     if (result == 0)
-        result = start_chores(store, chores, err);
-    if (result == 0)
-        result = ash__server_start(store, &opts, &server, err);
+        result = ash__faces_start(faces, s, err);
     if (result == 0) {
-        announce(cmd, server);
+        ash__faces_announce(faces, s->cmd);
         wait_for_signal();
     }
     stop_chores(chores);
-    ash__server_stop(server);
+    ash__faces_stop(faces);
     return result;
 }
 
@@ -303,55 +222,73 @@ static void outlive_terminals(void)
         sigaction(SIGHUP, &ignore, NULL);
 }
 
+static int parse(const ash_cmd *cmd, const ash_cmd_args *args, ash_serving *out)
+{
+    int64_t connections = 0;
+    int result = check_set_name(cmd, args);
+    *out = (ash_serving){.cmd = cmd,
+                         .listen = {args->values[MONGO]},
+                         .advertise = args->values[ADVERTISE],
+                         .set_name = args->values[REPLICA_SET],
+                         .standalone = args->values[STANDALONE] != NULL,
+                         .test_commands = args->values[TEST_COMMANDS] != NULL};
+    if (result == 0 && args->values[CONNECTIONS] != NULL)
+        result = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
+                                 &connections);
+    out->max_connections = (int32_t)connections;
+    return result;
+}
+
+/* Other commands on the folder come in by a socket in it. */
+static int open_door(const ash_serving *s, ash_cmd_door *door, ash_error *err)
+{
+    char *folder = ash__cmd_store_folder(s->cmd);
+    if (folder == NULL)
+        return 0;
+    int result = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, door, err);
+    ash__free(folder);
+    return result;
+}
+
 static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
 {
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
-    ash_store *store = NULL;
     ash_cmd_door door = {0};
-    ash_capabilities can = ASH_CAPABILITIES_INIT;
     struct chores chores = {0};
-    const char *addresses[ADDRESSES_MAX];
-    char hosted[ADDRESSES_MAX][HOSTED_BYTES];
+    ash_serving serving;
+    ash_faces faces = {0};
     int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
     if (result == 0)
         result = parse_chores(cmd, args, &chores);
     if (result == 0)
-        result = check_set_name(cmd, args);
-    if (result != 0)
+        result = parse(cmd, args, &serving);
+    if (result == 0)
+        result = ash__faces_init(&faces, &serving);
+    if (result != 0) {
+        ash__faces_stop(&faces);
         return result;
-    char *list = ash__strdup(args->values[MONGO] != NULL ? args->values[MONGO] : "127.0.0.1:27017");
-    size_t count = split_addresses(list, addresses, ASH_ARRAY_LEN(addresses), hosted);
-    if (count == 0 || count > ASH_ARRAY_LEN(addresses)) {
-        ash__free(list);
-        return ash__cmd_usage(cmd, "--mongo takes 1 to %d addresses",
-                              (int)ASH_ARRAY_LEN(addresses));
     }
     keep_memory_flat();
     opts.no_server = true; /* one that is already there is an error, not a detour */
     ash_log_set(print_log, cmd, log_level(cmd));
     ash__cmd_catch_signals();
     outlive_terminals();
-    result = check_beforehand(cmd, addresses, count, &err);
+    result = check_beforehand(cmd, &faces, &err);
     if (result == 0)
-        result = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &store, &err);
+        result = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &serving.store, &err);
+    if (result == 0 && args->values[NO_SOCKET] == NULL)
+        result = open_door(&serving, &door, &err);
+    serving.socket_path = door.path;
     if (result == 0)
-        result = ash_store_capabilities(store, &can, &err);
-    bool has_folder = result == 0 && strcmp(can.backend, "embedded") == 0;
-    if (has_folder && args->values[NO_SOCKET] == NULL) {
-        char *folder = ash__cmd_store_folder(cmd);
-        result = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, &door, &err);
-        ash__free(folder);
-    }
+        result = serve(&serving, &faces, &chores, &err);
     if (result == 0)
-        result = serve(cmd, args, store, door.path, addresses, count, &chores, &err);
-    if (result == 0)
-        result = report_damage(store, &err);
+        result = report_damage(serving.store, &err);
     if (result < 0)
         result = ash__cmd_fail(cmd, NULL, &err);
-    ash__cmd_close_store(store);
+    ash__cmd_close_store(serving.store);
     ash__door_close(&door);
-    ash__free(list);
+    ash__faces_stop(&faces);
     return result;
 }
 

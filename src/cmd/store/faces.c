@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/store/faces.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "store/reach.h"
+#include "wire/server.h"
+
+#include <string.h>
+
+typedef struct shown_face {
+    const char *option;    /* that says where it listens */
+    const char *scheme;    /* of its addresses */
+    const char *otherwise; /* where it listens without the option; NULL: nowhere */
+    int (*try_addresses)(const char *const *listen, size_t count, ash_error *err);
+    int (*start)(const ash_serving *s, const char *const *listen, size_t count, void **server,
+                 ash_error *err);
+    const char *const *(*addresses)(const void *server, size_t *count);
+    void (*stop)(void *server);
+} shown_face;
+
+/* ---- MongoDB's wire protocol ---- */
+
+static int start_mongodb(const ash_serving *s, const char *const *listen, size_t count,
+                         void **server, ash_error *err)
+{
+    ash_server_options opts = ASH_SERVER_OPTIONS_INIT;
+    ash_server *started = NULL;
+    opts.listen = listen;
+    opts.listen_count = count;
+    opts.socket_path = s->socket_path;
+    opts.advertise = s->advertise;
+    opts.version = ASH_VERSION;
+    opts.standalone = s->standalone;
+    opts.set_name = s->set_name;
+    opts.test_commands = s->test_commands;
+    opts.max_connections = s->max_connections;
+    int result = ash__server_start(s->store, &opts, &started, err);
+    *server = started;
+    return result;
+}
+
+static const char *const *addresses_of_mongodb(const void *server, size_t *count)
+{
+    return ash__server_addresses(server, count);
+}
+
+static void stop_mongodb(void *server)
+{
+    ash__server_stop(server);
+}
+
+/* ---- the list ---- */
+
+static const shown_face faces[ASH_FACES] = {
+    {.option = "mongo",
+     .scheme = "mongodb",
+     .otherwise = "127.0.0.1:27017",
+     .try_addresses = ash__server_try_addresses,
+     .start = start_mongodb,
+     .addresses = addresses_of_mongodb,
+     .stop = stop_mongodb},
+};
+
+/* ":27102" and "27102" are ports of this machine. */
+static const char *with_host(const char *address, char *hosted)
+{
+    const char *port = address[0] == ':' ? address + 1 : address;
+    size_t len = strlen(port);
+    if (len == 0 || len > 5 || strspn(port, "0123456789") != len)
+        return address;
+    snprintf(hosted, ASH_HOSTED_BYTES, "127.0.0.1:%s", port);
+    return hosted;
+}
+
+static int split_addresses(const ash_cmd *cmd, const shown_face *face, struct ash_faces_item *item)
+{
+    char *rest = NULL;
+    for (char *part = strtok_r(item->list, ",", &rest); part != NULL;
+         part = strtok_r(NULL, ",", &rest), item->count++)
+        if (item->count < ASH_FACE_ADDRESSES)
+            item->addresses[item->count] = with_host(part, item->hosted[item->count]);
+    if (item->count == 0 || item->count > ASH_FACE_ADDRESSES)
+        return ash__cmd_usage(cmd, "--%s takes 1 to %d addresses", face->option,
+                              (int)ASH_FACE_ADDRESSES);
+    return 0;
+}
+
+int ash__faces_init(ash_faces *f, const ash_serving *s)
+{
+    int result = 0;
+    for (size_t i = 0; i < ASH_FACES && result == 0; i++) {
+        const char *listen = s->listen[i] != NULL ? s->listen[i] : faces[i].otherwise;
+        if (listen == NULL)
+            continue;
+        f->items[i].list = ash__strdup(listen);
+        result = split_addresses(s->cmd, &faces[i], &f->items[i]);
+    }
+    return result;
+}
+
+int ash__faces_try(const ash_faces *f, ash_error *err)
+{
+    int result = 0;
+    for (size_t i = 0; i < ASH_FACES && result == 0; i++)
+        if (f->items[i].count > 0)
+            result = faces[i].try_addresses(f->items[i].addresses, f->items[i].count, err);
+    return result;
+}
+
+int ash__faces_start(ash_faces *f, const ash_serving *s, ash_error *err)
+{
+    int result = 0;
+    for (size_t i = 0; i < ASH_FACES && result == 0; i++) {
+        struct ash_faces_item *item = &f->items[i];
+        if (item->count > 0)
+            result = faces[i].start(s, item->addresses, item->count, &item->server, err);
+    }
+    return result;
+}
+
+/* A socket's path stands in a URI as a host does, so its slashes must not. */
+static void append_uri(bson_t *object, const shown_face *face, const char *address)
+{
+    ash_buffer uri = ASH_BUFFER_INIT;
+    ash__buffer_printf(&uri, "%s://", face->scheme);
+    if (address[0] == '/')
+        ash__reach_escape(&uri, address);
+    else
+        ash__buffer_append_text(&uri, address);
+    ash__buffer_append_text(&uri, "/");
+    BSON_APPEND_UTF8(object, "uri", ash__buffer_text(&uri));
+    ash__buffer_release(&uri);
+}
+
+static void announce_address(const ash_cmd *cmd, const shown_face *face, const char *address)
+{
+    if (cmd->json) {
+        bson_t object = BSON_INITIALIZER;
+        BSON_APPEND_UTF8(&object, "listening", address);
+        append_uri(&object, face, address);
+        ash__cmd_emit(&object);
+        bson_destroy(&object);
+    } else if (address[0] != '/') {
+        printf("%s://%s/\n", face->scheme, address);
+    }
+}
+
+void ash__faces_announce(const ash_faces *f, const ash_cmd *cmd)
+{
+    for (size_t i = 0; i < ASH_FACES; i++) {
+        size_t count = 0;
+        const char *const *addresses =
+            f->items[i].server != NULL ? faces[i].addresses(f->items[i].server, &count) : NULL;
+        for (size_t at = 0; at < count; at++)
+            announce_address(cmd, &faces[i], addresses[at]);
+    }
+    (void)ash__cmd_flush_output();
+}
+
+void ash__faces_stop(ash_faces *f)
+{
+    for (size_t i = ASH_FACES; i-- > 0;) {
+        if (f->items[i].server != NULL)
+            faces[i].stop(f->items[i].server);
+        ash__free(f->items[i].list);
+        f->items[i] = (struct ash_faces_item){0};
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_CMD_STORE_FACES_H
+#define ASH_CMD_STORE_FACES_H
+
+/* What `ashlar serve` shows of a store: a list of faces, each a server with addresses of its own.
+ * To add one: a row in the list (faces.c) and its option in serve.c. */
+
+#include "cmd/kit/cmd.h"
+
+enum { ASH_FACES = 1, ASH_FACE_ADDRESSES = 16, ASH_HOSTED_BYTES = 32 };
+
+/* Options of `ashlar serve`, as faces.c needs them. */
+typedef struct ash_serving {
+    const ash_cmd *cmd;
+    ash_store *store;
+    const char *socket_path;       /* in the folder, for other commands; or NULL */
+    const char *listen[ASH_FACES]; /* what the faces' options say; NULL: not given */
+    const char *advertise;
+    const char *set_name;
+    bool standalone;
+    bool test_commands;
+    int32_t max_connections; /* 0: the default */
+} ash_serving;
+
+/* The faces that are shown: where they are to listen, and their servers. */
+typedef struct ash_faces {
+    struct ash_faces_item {
+        char *list;
+        const char *addresses[ASH_FACE_ADDRESSES];
+        char hosted[ASH_FACE_ADDRESSES][ASH_HOSTED_BYTES]; /* addresses that are ports alone */
+        size_t count;                                      /* 0: it is not shown */
+        void *server;
+    } items[ASH_FACES];
+} ash_faces;
+
+/* Read where the faces are to listen; ASH_EXIT_USAGE when that cannot be.  Zero-initialise;
+ * ash__faces_stop() also after a failure. */
+int ash__faces_init(ash_faces *f, const ash_serving *s);
+/* Would the addresses do?  As ash__server_try_addresses. */
+int ash__faces_try(const ash_faces *f, ash_error *err);
+int ash__faces_start(ash_faces *f, const ash_serving *s, ash_error *err);
+/* A line, or with --json an object, for each address. */
+void ash__faces_announce(const ash_faces *f, const ash_cmd *cmd);
+void ash__faces_stop(ash_faces *f);
+
+#endif
