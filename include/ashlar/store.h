@@ -95,12 +95,18 @@ const char *ash_store_default_db(const ash_store *store); /* borrowed until clos
 /* What the backend can do: decides what callers offer, not how they call. */
 typedef struct ash_capabilities {
     size_t size;
-    const char *backend; /* "embedded", "mongodb", "server" (a folder reached through its server) */
-    bool transactions;   /* ash_store_transact works, and is atomic */
-    bool atomic_commits; /* several operations become visible and durable as one */
-    bool watch;          /* ash_store_watch works */
+    const char *backend;   /* to be shown: "embedded", "mongodb", "server" (a folder reached through
+                              its server) */
+    bool transactions;     /* ash_store_transact works, and is atomic */
+    bool atomic_commits;   /* several operations become visible and durable as one */
+    bool watch;            /* ash_store_watch works */
     bool pinned_downloads; /* a running download reads one version to its end */
     bool past_damage;      /* finds with past_damage go on behind a damaged document */
+    bool in_process; /* this process holds the store: no network lies between, and others reach it
+                        through this process or not at all */
+    bool serial_transactions; /* one after the other: what one reads is still so when it commits */
+    bool replayed_transactions; /* each operation in one is run again with all that follow: few and
+                                   short ones only */
 } ash_capabilities;
 #define ASH_CAPABILITIES_INIT ASH_OPTIONS_INIT(ash_capabilities)
 int ash_store_capabilities(ash_store *store, ash_capabilities *out, ash_error *err);

@@ -187,11 +187,11 @@ int ash__bucket_manner(ash_bucket *b, ash_commit_manner *out, ash_error *err)
     int rc = ash_store_capabilities(b->store, &caps, err);
     if (rc != 0)
         return rc;
-    *out = (ash_commit_manner){.embedded = strcmp(caps.backend, "embedded") == 0,
+    *out = (ash_commit_manner){.in_process = caps.in_process,
                                .transactions = caps.transactions,
+                               .serial = caps.serial_transactions,
+                               .replayed = caps.replayed_transactions,
                                .pinned = caps.pinned_downloads};
-    out->replayed = caps.transactions && strcmp(caps.backend, "server") == 0;
-    out->serial = out->embedded || out->replayed;
     return 0;
 }
 

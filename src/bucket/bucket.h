@@ -45,7 +45,7 @@ void *ash__bucket_alloc(size_t size_bytes, size_t alignment);
 
 /* How the store commits: asked for once an operation. */
 typedef struct ash_commit_manner {
-    bool embedded;     /* in this process */
+    bool in_process;   /* it is held by this one */
     bool transactions; /* ash_store_transact works */
     bool serial;       /* and what it reads is still so when it commits, without being touched */
     bool replayed; /* and each operation in it is run again with all that follow: few and short */

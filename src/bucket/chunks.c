@@ -147,7 +147,7 @@ static bool can_go_beside(ash_chunk_writer *w, int64_t deadline_ms)
     if (w->background != NULL || w->alone || deadline_ms != 0)
         return w->background != NULL && deadline_ms == 0;
     w->alone = true;
-    if (!w->large || ash__bucket_manner(w->bucket, &manner, NULL) != 0 || !manner.embedded)
+    if (!w->large || ash__bucket_manner(w->bucket, &manner, NULL) != 0 || !manner.in_process)
         return false;
     w->other = make_block(w);
     if (w->other != NULL)

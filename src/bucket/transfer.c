@@ -187,7 +187,7 @@ static int take_claim(ash_upload *u, const volatile int *cancel, int64_t deadlin
             seen = holder;
             since = ash__clock_ms();
         }
-        if (rc == 0 && is_dead(&seen, &u->claim, since, manner.embedded))
+        if (rc == 0 && is_dead(&seen, &u->claim, since, manner.in_process))
             rc = take_over(u, &seen, deadline_ms, err);
         if (rc != 0 || u->claimed)
             return rc;

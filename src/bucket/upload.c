@@ -350,7 +350,7 @@ static int commit_discard(ash_bucket *b, ash_transaction *t, const ash_commit_ma
     if (call->ours)
         rc = find_first(call, t, deadline_ms, err);
     int64_t count = u->writer.stored - call->first;
-    call->later = t != NULL && !manner->embedded && count > CHUNKS_AT_ONCE;
+    call->later = t != NULL && !manner->in_process && count > CHUNKS_AT_ONCE;
     if (rc == 0 && call->ours && !call->later && count > 0)
         rc = ash__chunks_remove(b, t, u->writer.files_id, call->first, u->writer.stored,
                                 deadline_ms, NULL, err);
@@ -391,7 +391,7 @@ static void let_go(ash_upload *u)
     ash_commit_manner manner;
     int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
     if (u->state == UPLOAD_FAILED &&
-        (ash__bucket_manner(u->bucket, &manner, NULL) != 0 || !manner.embedded))
+        (ash__bucket_manner(u->bucket, &manner, NULL) != 0 || !manner.in_process))
         return;
     if (u->token[0] == '\0')
         (void)ash__upload_discard(u, deadline, NULL);
@@ -449,7 +449,7 @@ static void clean_up(ash_upload *u, bool source_failed)
     ash_commit_manner manner;
     if (u->state == UPLOAD_FINISHED || u->state == UPLOAD_ABORTED)
         return;
-    bool here = ash__bucket_manner(u->bucket, &manner, NULL) == 0 && manner.embedded;
+    bool here = ash__bucket_manner(u->bucket, &manner, NULL) == 0 && manner.in_process;
     if (u->token[0] == '\0' && (source_failed || here))
         (void)ash_upload_abort(u, NULL);
     else if (u->state == UPLOAD_OPEN && u->token[0] == '\0')

@@ -334,7 +334,7 @@ void ash__upload_give_up(ash_upload *u, int rc, int64_t deadline_ms)
     if (!is_definite(rc) || ash__bucket_manner(u->bucket, &manner, NULL) != 0)
         return;
     bool refused = rc == ASH_ECONDITION || rc == ASH_ELOST || rc == ASH_EEXISTS;
-    if (refused || (manner.embedded && u->token[0] == '\0'))
+    if (refused || (manner.in_process && u->token[0] == '\0'))
         if (ash__upload_discard(u, deadline_ms, NULL) == 0)
             u->state = UPLOAD_ABORTED;
 }

@@ -17,7 +17,7 @@ static int hand_over_chunks(ash_upload *u, int64_t deadline_ms, ash_error *err)
         return rc;
     if (w->fill > 0) /* what makes no whole chunk is not in the digests yet */
         ash__hasher_add(u->hasher, ash__chunk_writer_rest(w), (size_t)w->fill);
-    u->chunks_wait = manner.embedded && ash__chunk_writer_is_small(w);
+    u->chunks_wait = manner.in_process && ash__chunk_writer_is_small(w);
     if (u->chunks_wait)
         u->chunks = ash__chunk_writer_waiting(w);
     else

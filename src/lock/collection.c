@@ -88,8 +88,7 @@ int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
     c->store = store;
     c->next_due_ms = ASH_LOCK_NEVER;
     ash_capabilities can = ASH_CAPABILITIES_INIT;
-    c->remote =
-        ash_store_capabilities(store, &can, NULL) != 0 || strcmp(can.backend, "embedded") != 0;
+    c->remote = ash_store_capabilities(store, &can, NULL) != 0 || !can.in_process;
     ash__mutex_init(&c->mutex, ASH_RANK_LOCK);
     ash__cond_init(&c->watcher_wake);
     ash__cond_init(&c->timer_wake);

@@ -193,7 +193,7 @@ static int open_target(ash_put *p, ash_store **store, ash_error *err)
         int rc = ash__cmd_open_bucket(p->cmd, ASH_CMD_WRITE, store, &p->bucket, err);
         if (rc == 0 && p->resume)
             rc = ash_store_capabilities(*store, &can, err);
-        if (rc == 0 && p->resume && strcmp(can.backend, "embedded") == 0)
+        if (rc == 0 && p->resume && can.in_process)
             p->secured_store = *store;
         return rc;
     }

@@ -67,8 +67,7 @@ static void *watch(void *arg)
 ash_guests *ash__guests_begin(const ash_cmd *cmd, ash_store *store, const char *folder)
 {
     ash_capabilities can = ASH_CAPABILITIES_INIT;
-    if (folder == NULL || ash_store_capabilities(store, &can, NULL) != 0 ||
-        strcmp(can.backend, "embedded") != 0)
+    if (folder == NULL || ash_store_capabilities(store, &can, NULL) != 0 || !can.in_process)
         return NULL;
     ash_guests *g = ash__new(ash_guests);
     g->cmd = *cmd;

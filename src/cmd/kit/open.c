@@ -229,12 +229,10 @@ static void tell_of(const ash_cmd *cmd, const char *uri, const ash_store_options
     if (cmd->verbose == 0 || ash_store_capabilities(store, &can, NULL) != 0)
         return;
     char *shown = ash__cmd_uri_shown(uri);
-    bool server = strcmp(can.backend, "server") == 0;
-    bool folder = strcmp(can.backend, "embedded") == 0;
     ash__cmd_trace(cmd, 1, "store %s (%s%s), database %s: opened in %" PRId64 " ms", shown,
-                   server   ? "by the process that holds the folder"
-                   : folder ? "folder"
-                            : can.backend,
+                   can.in_process              ? "folder"
+                   : can.replayed_transactions ? "by the process that holds the folder"
+                                               : can.backend,
                    opts->read_only ? ", for reading only" : "", ash_store_default_db(store),
                    ash__clock_ms() - began_ms);
     ash__free(shown);

@@ -185,7 +185,7 @@ static int let_others_in(ash_cmd *cmd, ash_store *store, ash_cmd_door *door, ash
     ash_server_options o = ASH_SERVER_OPTIONS_INIT;
     ash_capabilities can = ASH_CAPABILITIES_INIT;
     int result = ash_store_capabilities(store, &can, err);
-    if (result != 0 || strcmp(can.backend, "embedded") != 0)
+    if (result != 0 || !can.in_process)
         return result;
     char *folder = ash__cmd_store_folder(cmd);
     result = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, door, err);

@@ -149,7 +149,7 @@ static int start_chores(ash_store *store, struct chores *c, ash_error *err)
     int result = ash_store_capabilities(store, &can, err);
     if (result == 0)
         result = ash__chore_start(store, ASH_CHORE_EXPIRE, c->expire_s * 1000, &c->expiry, err);
-    if (result == 0 && strcmp(can.backend, "embedded") == 0)
+    if (result == 0 && can.in_process)
         result = ash__chore_start(store, ASH_CHORE_SUM, c->sum_s * 1000, &c->sums, err);
     return result;
 }

@@ -172,6 +172,8 @@ static int embedded_capabilities(ash_store *store, ash_capabilities *out, ash_er
                               .atomic_commits = true,
                               .watch = true,
                               .past_damage = true,
+                              .in_process = true,
+                              .serial_transactions = true,
                               .pinned_downloads = true};
     return 0;
 }

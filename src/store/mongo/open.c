@@ -47,6 +47,8 @@ static int mongo_capabilities(ash_store *store, ash_capabilities *out, ash_error
         .watch = s->watch,
         .pinned_downloads = s->served,
         .past_damage = s->past_damage,
+        .serial_transactions = s->served && s->transactions,
+        .replayed_transactions = s->served && s->transactions,
     };
     return 0;
 }
