@@ -189,7 +189,7 @@ static void measure_wake(const struct bench *b)
 {
     int64_t took[WAKINGS];
     ash_error err = ASH_ERROR_INIT;
-    ash_lock_event event;
+    ash_lock_event event = ASH_LOCK_EVENT_INIT;
     ash_lock *held = open_lock(b->collections[0], -1), *waits = open_lock(b->collections[1], -1);
     for (int i = 0; i < WAKINGS; i++) {
         check(ash_lock_obtain_read(held, &err), &err);

@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/options.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+/* More than a struct of this library will ever have: what was not initialised mostly says so. */
+enum { STRUCT_BYTES_MAX = 4096 };
+
+static bool is_a_size(size_t size)
+{
+    return size >= sizeof size && size <= STRUCT_BYTES_MAX;
+}
 
 int ash__options_copy(void *ours, size_t known_bytes, const void *theirs, ash_error *err)
 {
@@ -13,7 +22,7 @@ int ash__options_copy(void *ours, size_t known_bytes, const void *theirs, ash_er
         return 0;
     }
     memcpy(&size, theirs, sizeof size);
-    if (size < sizeof size)
+    if (!is_a_size(size))
         return ash__fail(err, ASH_EINVAL, "options struct was not initialised (size %zu)", size);
     for (size_t i = known_bytes; i < size; i++) {
         if (((const uint8_t *)theirs)[i] != 0)
@@ -30,7 +39,7 @@ int ash__out_copy(void *theirs, const void *ours, size_t known_bytes, ash_error 
 {
     size_t size;
     memcpy(&size, theirs, sizeof size);
-    if (size < sizeof size)
+    if (!is_a_size(size))
         return ash__fail(err, ASH_EINVAL, "result struct was not initialised (size %zu)", size);
     memset(theirs, 0, size);
     memcpy(theirs, ours, size < known_bytes ? size : known_bytes);

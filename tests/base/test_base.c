@@ -113,6 +113,10 @@ static void test_base_options__older_and_newer_structs(void **state)
     assert_ok(ash__options_copy(&ours, sizeof ours, &newer, &err), &err);
     newer.later = 1;
     assert_int_equal(ash__options_copy(&ours, sizeof ours, &newer, &err), ASH_EINVAL);
+    /* Nobody set its size: neither is it read to that end, nor written. */
+    memset(&newer, 0xA5, sizeof newer);
+    assert_int_equal(ash__options_copy(&ours, sizeof ours, &newer, &err), ASH_EINVAL);
+    assert_int_equal(ash__out_copy(&newer, &ours, sizeof ours, &err), ASH_EINVAL);
 }
 
 static void test_base_hash__known_digest(void **state)
