@@ -44,7 +44,7 @@ step "a large tree" env ASH_TREE=large meson test -C build-gcc --no-rebuild --pr
 step "clang" build_with clang build-clang
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 step "address and undefined-behaviour sanitizers" sanitize build-asan address,undefined
-export TSAN_OPTIONS="suppressions=$root/tools/tsan.supp:halt_on_error=1"
+export TSAN_OPTIONS="suppressions=$root/tools/tsan.supp:halt_on_error=1:die_after_fork=0"
 step "thread sanitizer" sanitize build-tsan thread
 if command -v spin >/dev/null 2>&1 && [ -f docs/model/run.sh ]; then
     step "protocol model" sh docs/model/run.sh

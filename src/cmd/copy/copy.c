@@ -182,7 +182,7 @@ static void note_failure(struct copy *c, const char *name, int result, const ash
 static bool is_over(struct copy *c)
 {
     ash__mutex_lock(&c->lock);
-    bool over = c->fatal != 0 || ash__cmd_interrupted;
+    bool over = c->fatal != 0 || ash__cmd_is_interrupted();
     ash__mutex_unlock(&c->lock);
     return over;
 }

@@ -169,7 +169,7 @@ static int fill_id(ash_put *p, const ash_cmd_args *args, int count)
 
 static int summarise(ash_put *p)
 {
-    if (ash__cmd_interrupted) {
+    if (ash__cmd_is_interrupted()) {
         ash_error err = ASH_ERROR_INIT;
         ash__cmd_check_interrupted(&err);
         if (p->first_status != ASH_EXIT_INTERRUPTED) /* no file was in the middle of it */

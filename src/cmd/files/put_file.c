@@ -35,7 +35,7 @@ bool ash__put_must_stop(ash_put *p)
     ash__mutex_lock(&p->lock);
     bool lost = p->lost;
     ash__mutex_unlock(&p->lock);
-    return lost || ash__cmd_interrupted;
+    return lost || ash__cmd_is_interrupted();
 }
 
 /* What an upload that can be resumed has stored in a folder is safe from this process's end only
@@ -56,7 +56,7 @@ static int copy_bytes(ash_put *p, int fd, ash_upload *upload, uint8_t *buf, ash_
     for (;;) {
         ssize_t got = read(fd, buf, ASH_PUT_BUFFER_BYTES);
         if (got < 0 && errno == EINTR) {
-            if (ash__cmd_interrupted)
+            if (ash__cmd_is_interrupted())
                 return ash__cmd_check_interrupted(err);
             continue;
         }

@@ -56,7 +56,7 @@ static bool count_found(void *ctx, const char *path, const char *relative, const
         totals[0] += S_ISREG(st->st_mode) ? st->st_size : 0;
         totals[1]++;
     }
-    return !ash__cmd_interrupted;
+    return !ash__cmd_is_interrupted();
 }
 
 static void say_how_many(ash_put *p)

@@ -72,7 +72,7 @@ static int remove_found(void *ctx, const ash_file *f)
         if (r->cmd->dry_run || r->cmd->verbose > 0)
             ash__cmd_say(r->cmd, "%s%s", r->cmd->dry_run ? "would delete " : "", name);
     }
-    return ash__cmd_interrupted ? ASH_EXIT_INTERRUPTED : r->lost ? ASH_EXIT_PARTIAL : 0;
+    return ash__cmd_is_interrupted() ? ASH_EXIT_INTERRUPTED : r->lost ? ASH_EXIT_PARTIAL : 0;
 }
 
 static int remove_many(struct removal *r, const char *word, ash_error *err)

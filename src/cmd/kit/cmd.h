@@ -297,7 +297,8 @@ void ash__chore_stop(ash_chore *c); /* waits for the thread; NULL is fine */
 /* SIGINT, SIGTERM and SIGHUP (unless it is ignored) set this flag instead of ending the process; a
  * second one of a kind ends it. */
 void ash__cmd_catch_signals(void);
-extern volatile int ash__cmd_interrupted;
+extern volatile int ash__cmd_interrupted; /* for ash_op.cancel; else: */
+bool ash__cmd_is_interrupted(void);
 int ash__cmd_check_interrupted(ash_error *err); /* ASH_EINTERRUPTED when it is set */
 
 /* ---- progress (progress.c) ---- */

@@ -89,7 +89,7 @@ static void see_out(ash_guests *g)
 {
     int64_t now = ash__clock_ms(), tell_at = now + TELL_AFTER_MS, until = now + GUESTS_WAIT_MS;
     unlink(g->door.path);
-    while (ash__server_connection_count(g->server) > 0 && !ash__cmd_interrupted &&
+    while (ash__server_connection_count(g->server) > 0 && !ash__cmd_is_interrupted() &&
            (now = ash__clock_ms()) < until) {
         if (now >= tell_at) {
             ash__cmd_note(&g->cmd, "done; waiting for other commands that use the store through "

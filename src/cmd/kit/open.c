@@ -395,7 +395,7 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
     int failed = 0, status = ASH_EXIT_OK;
     for (int i = 0; i < args->count; i++) {
         ash_error err = ASH_ERROR_INIT;
-        if (ash__cmd_interrupted)
+        if (ash__cmd_is_interrupted())
             return ASH_EXIT_INTERRUPTED;
         int result = item(cmd, bucket, args->words[i], ctx, &err);
         ash__cmd_trace(cmd, 2, "%s: %s", args->words[i], result == 0 ? "done" : "failed");

@@ -114,7 +114,7 @@ bool ash__cmd_reader_gone(void)
 
 int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
 {
-    if (err->code == ASH_EINTERRUPTED && !ash__cmd_interrupted && ash__cmd_reader_gone())
+    if (err->code == ASH_EINTERRUPTED && !ash__cmd_is_interrupted() && ash__cmd_reader_gone())
         return ASH_EXIT_PIPE;
     report(cmd, "error", what, err->code,
            err->text[0] != 0 ? err->text : ash_error_text(err->code));

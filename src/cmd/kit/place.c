@@ -102,7 +102,7 @@ static int open_special(const char *path, ash_place **out, ash_error *err)
     int fd;
     do
         fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC); /* waits for a pipe's reader */
-    while (fd < 0 && errno == EINTR && !ash__cmd_interrupted);
+    while (fd < 0 && errno == EINTR && !ash__cmd_is_interrupted());
     if (fd < 0 && errno == EINTR)
         return ash__cmd_check_interrupted(err);
     if (fd < 0)

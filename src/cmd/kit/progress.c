@@ -181,5 +181,5 @@ bool ash__progress_maintain(void *ctx, const char *what, int64_t done, int64_t t
     if (p->shown && now - p->drawn_ms >= REDRAW_MS)
         draw(p, now);
     ash__mutex_unlock(&p->lock);
-    return !ash__cmd_interrupted;
+    return !ash__cmd_is_interrupted();
 }

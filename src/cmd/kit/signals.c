@@ -11,7 +11,7 @@ volatile int ash__cmd_interrupted;
 static void on_signal(int number)
 {
     (void)number;
-    ash__cmd_interrupted = 1;
+    __atomic_store_n(&ash__cmd_interrupted, 1, __ATOMIC_RELAXED);
 }
 
 void ash__cmd_catch_signals(void)
@@ -32,7 +32,12 @@ void ash__cmd_catch_signals(void)
     sigaction(SIGPIPE, &action, NULL);
 }
 
+bool ash__cmd_is_interrupted(void)
+{
+    return __atomic_load_n(&ash__cmd_interrupted, __ATOMIC_RELAXED) != 0;
+}
+
 int ash__cmd_check_interrupted(ash_error *err)
 {
-    return ash__cmd_interrupted ? ash__fail(err, ASH_EINTERRUPTED, "interrupted") : 0;
+    return ash__cmd_is_interrupted() ? ash__fail(err, ASH_EINTERRUPTED, "interrupted") : 0;
 }

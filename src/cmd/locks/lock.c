@@ -70,7 +70,7 @@ static int wait_for_lock(struct run *run, ash_lock *lock, bool shared, ash_error
     if (result != 0)
         return result;
     while (poll(&over, 1, 100) <= 0)
-        if (ash__cmd_interrupted)
+        if (ash__cmd_is_interrupted())
             ash_lock_cancel(lock);
     if (run->outcome == ASH_LOCK_LOCKED)
         return ash__cmd_check_interrupted(err);
@@ -201,7 +201,8 @@ static int let_others_in(ash_cmd *cmd, ash_store *store, ash_cmd_door *door, ash
 static void wait_for_others(const ash_cmd *cmd, ash_server *server)
 {
     bool said = false;
-    while (server != NULL && ash__server_connection_count(server) > 0 && !ash__cmd_interrupted) {
+    while (server != NULL && ash__server_connection_count(server) > 0 &&
+           !ash__cmd_is_interrupted()) {
         if (!said && cmd->verbose > 0)
             ash__cmd_say(cmd, "waiting for other commands that use the store through this one");
         said = true;

@@ -165,7 +165,7 @@ static bool is_sound(const ash_cmd *cmd, const char *folder)
     if (child == 0)
         _exit(look(cmd, folder));
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
-        if (ash__cmd_interrupted)
+        if (ash__cmd_is_interrupted())
             kill(child, SIGINT);
     }
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;

@@ -111,7 +111,7 @@ static void wait_for_signal(void)
     /* Blocked between the look at the flag and the wait, so that a signal is not missed in between.
      */
     pthread_sigmask(SIG_BLOCK, &blocked, &before);
-    while (!ash__cmd_interrupted)
+    while (!ash__cmd_is_interrupted())
         sigsuspend(&before);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
