@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lock/lock.h"
+#include "lock/brief.h"
 
 #include "base/mem.h"
 
@@ -138,17 +138,16 @@ static int take_grant(ash_lock_grant *g, const bson_t *doc, bool write, ash_erro
     return 0;
 }
 
-static bson_t *try_parameters(const ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join,
-                              bool wait)
+static bson_t *try_parameters(const ash_lock *lock, const ash_lock_asking *asking)
 {
     const ash_lock_settings *s = &lock->settings;
     int64_t ttl = WAITER_TTL_POLLS * s->poll_ms;
-    bson_t *q = ash__lock_parameters(lock->collection, h);
-    if (join != NULL)
-        BSON_APPEND_OID(q, "join", join);
+    bson_t *q = ash__lock_parameters(lock->collection, &lock->h);
+    if (asking->join != NULL)
+        BSON_APPEND_OID(q, "join", asking->join);
     else
         BSON_APPEND_NULL(q, "join");
-    BSON_APPEND_BOOL(q, "wait", wait);
+    BSON_APPEND_BOOL(q, "wait", asking->wait);
     BSON_APPEND_INT64(q, "life", s->life_ms > 0 ? s->life_ms : s->lease_ms);
     BSON_APPEND_INT64(q, "ttl", ttl);
     BSON_APPEND_INT64(q, "fresh", ttl - ttl / 3);
@@ -159,11 +158,41 @@ static bson_t *try_parameters(const ash_lock *lock, const bson_oid_t *h, const b
     return q;
 }
 
-int ash__lock_try(ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join, bool write,
-                  bool wait, ash_lock_grant *g, bson_t *doc, ash_error *err)
+/* What the last answer says about the next try. */
+static void note_answer(ash_lock *lock, bool busy)
 {
     ash_lock_collection *c = lock->collection;
-    bson_t *q = try_parameters(lock, h, join, wait);
+    ash__mutex_lock(&c->mutex);
+    lock->resource->known = true;
+    lock->resource->busy = busy;
+    ash__mutex_unlock(&c->mutex);
+}
+
+/* In brief, if that is worth trying.  *found false: it was not, or there is more to decide. */
+static int try_brief(ash_lock *lock, bool write, const bson_t *q, bson_t *doc, bool *found,
+                     ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    ash__mutex_lock(&c->mutex);
+    bool unknown = !lock->resource->known;
+    bool worth = ash__lock_guess(c, lock->resource);
+    ash__mutex_unlock(&c->mutex);
+    *found = false;
+    if (!worth)
+        return 0;
+    int rc = ash__lock_brief_obtain(c, &lock->id, write, q, doc, found, err);
+    if (rc == 0 && unknown) {
+        ash__mutex_lock(&c->mutex);
+        ash__lock_guessed(c, *found);
+        ash__mutex_unlock(&c->mutex);
+    }
+    return rc;
+}
+
+/* Whatever the document says. */
+static int try_whole(ash_lock *lock, bool write, const bson_t *q, bson_t *doc, ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
     bson_t filter = BSON_INITIALIZER;
     bool found;
     int rc;
@@ -174,17 +203,33 @@ int ash__lock_try(ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join, b
         rc = ash__lock_change(c, &filter, write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ, q,
                               true, doc, &found, err);
     } while (rc == ASH_EEXISTS && ++tries < 10);
-    bson_destroy(q);
     bson_destroy(&filter);
+    return rc;
+}
+
+int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant *g, bson_t *doc,
+                  ash_error *err)
+{
+    ash_lock_collection *c = lock->collection;
+    bson_t *q = try_parameters(lock, asking);
+    bool found = false;
+    int rc = 0;
+    if (asking->join == NULL && asking->first)
+        rc = try_brief(lock, asking->write, q, doc, &found, err);
+    if (rc == 0 && !found)
+        rc = try_whole(lock, asking->write, q, doc, err);
+    bson_destroy(q);
     if (rc != 0)
         return rc;
-    if (!is_ours(doc, h))
+    bool granted = is_ours(doc, &lock->h);
+    note_answer(lock, !granted || ash__lock_is_wanted(doc));
+    if (!granted)
         return ASH_LOCK_REFUSED;
-    rc = take_grant(g, doc, write, err);
+    rc = take_grant(g, doc, asking->write, err);
     bson_destroy(doc);
     if (rc != 0)
         return rc;
-    note_entry(g, h, join);
+    note_entry(g, &lock->h, asking->join);
     rc = ash__lock_find_token(c, g, err);
     if (rc == 0)
         rc = ash__lock_settle_pending(c, g, err);
@@ -198,8 +243,7 @@ int ash__lock_try(ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join, b
     return rc;
 }
 
-/* What the document must still say for the grant to hold. */
-static void ownership(const ash_lock_grant *g, bson_t *filter)
+void ash__lock_ownership(const ash_lock_grant *g, bson_t *filter)
 {
     bson_t holders, entry;
     ash__lock_filter_id(filter, "_id", &g->doc_id);
@@ -228,7 +272,7 @@ static int change_owned(ash_lock_collection *c, const ash_lock_grant *g,
     bson_t *q = ash__lock_parameters(c, &g->h);
     bool found = false;
     BSON_APPEND_INT64(q, "life", life_ms);
-    ownership(g, &filter);
+    ash__lock_ownership(g, &filter);
     int rc = ash__lock_change(c, &filter, program, q, false, doc, &found, err);
     bson_destroy(&filter);
     bson_destroy(q);
@@ -241,6 +285,12 @@ static int change_owned(ash_lock_collection *c, const ash_lock_grant *g,
 
 int ash__lock_give(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, ash_error *err)
 {
+    bool found = false;
+    int rc = 0;
+    if (g->doc != NULL && !ash__lock_is_wanted(g->doc))
+        rc = ash__lock_brief_release(c, g, doc, &found, err);
+    if (rc != 0 || found)
+        return rc;
     return change_owned(c, g, g->write ? ASH_LOCK_RELEASE_WRITE : ASH_LOCK_RELEASE_READ, 0, doc,
                         err);
 }
@@ -257,7 +307,7 @@ int ash__lock_delete(ash_lock_collection *c, const ash_lock_grant *g, bson_t *do
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     bson_t filter = BSON_INITIALIZER;
     bool found = false;
-    ownership(g, &filter);
+    ash__lock_ownership(g, &filter);
     o.op = ash__lock_op(c);
     o.remove = true;
     int rc = ash_collection_find_and_modify(c->locks, &filter, &o, doc, &found, NULL, err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "lock/lock.h"
+#include "lock/brief.h"
 #include "base/options.h"
 
 #include "base/clock.h"
@@ -111,6 +111,8 @@ static int end_hold(ash_lock *lock, bool remove, ash_error *err)
     if (rc == 0 && remove)
         show_removed(&doc);
     ash__mutex_lock(&c->mutex);
+    lock->resource->known = rc == 0 && !remove;
+    lock->resource->busy = rc == 0 && ash__lock_is_busy(&doc);
     if (still(lock, &g))
         ash__lock_drop(lock, rc != 0 && rc != ASH_ELOST);
     ash__lock_resource_wake(lock->resource, ASH_LOCK_CHANCE_ANY);

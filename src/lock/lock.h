@@ -60,6 +60,7 @@ typedef struct ash_lock_resource {
     uint32_t key_len;
     int locks;           /* open */
     bson_value_t doc_id; /* of the lock document, once seen */
+    bool known, busy;    /* the last answer was seen; it said that others want or have the lock */
     ash_lock *head;      /* requests that wait, first come first */
     ash_lock *tail;
     bson_oid_t join; /* our readers' entry … */
@@ -138,6 +139,7 @@ struct ash_lock_collection {
     ash_lock *ready_head, *ready_tail;
     ash_lock_return *returns; /* for the worker to give back */
     int64_t next_due_ms;
+    int wrong_guesses; /* brief.h: in a row */
     bool watch_wanted;
     bool watching;            /* changes are seen */
     int64_t server_offset_ms; /* server's wall clock minus our monotonic one; never for safety */
@@ -147,10 +149,19 @@ struct ash_lock_collection {
 /* ---- grant.c: one findAndModify each ---- */
 
 enum ash_lock_outcome { ASH_LOCK_GRANTED = 0, ASH_LOCK_REFUSED = 1 };
-/* Try once.  join: our readers' entry, or NULL.  ASH_LOCK_GRANTED: *g is filled (release it).
- * ASH_LOCK_REFUSED: *doc says why (destroy it).  Else an error. */
-int ash__lock_try(ash_lock *lock, const bson_oid_t *h, const bson_oid_t *join, bool write,
-                  bool wait, ash_lock_grant *g, bson_t *doc, ash_error *err);
+/* One try. */
+typedef struct ash_lock_asking {
+    bool write;
+    bool wait;              /* a writer that is refused stays in the document's queue */
+    bool first;             /* of this request: it is in no queue yet */
+    const bson_oid_t *join; /* our readers' entry, or NULL */
+} ash_lock_asking;
+/* ASH_LOCK_GRANTED: *g is filled (release it).  ASH_LOCK_REFUSED: *doc says why (destroy it).  Else
+ * an error. */
+int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant *g, bson_t *doc,
+                  ash_error *err);
+/* What the document must still say for the grant to hold. */
+void ash__lock_ownership(const ash_lock_grant *g, bson_t *filter);
 /* The three check that the document still says what g says: else ASH_ELOST. *doc: as it is then;
  * initialised on success. */
 int ash__lock_give(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc, ash_error *err);

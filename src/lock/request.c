@@ -200,17 +200,18 @@ static int attempt(ash_lock *lock, bool wait, bson_t *doc, ash_lock_grant *g, as
 {
     ash_lock_collection *c = lock->collection;
     bson_oid_t join;
-    bool joins = false;
+    ash_lock_asking asking = {.wait = wait};
     ash__mutex_lock(&c->mutex);
     lock->woken = false;
     if (lock->want == ASH_LOCK_WANT_READ && lock->resource->members > 0) {
         bson_oid_copy(&lock->resource->join, &join);
-        joins = true;
+        asking.join = &join;
     }
-    bool write = lock->want == ASH_LOCK_WANT_WRITE;
-    lock->queued = lock->queued || (write && wait);
+    asking.write = lock->want == ASH_LOCK_WANT_WRITE;
+    asking.first = !lock->queued;
+    lock->queued = lock->queued || (asking.write && wait);
     ash__mutex_unlock(&c->mutex);
-    return ash__lock_try(lock, &lock->h, joins ? &join : NULL, write, wait, g, doc, err);
+    return ash__lock_try(lock, &asking, g, doc, err);
 }
 
 /* Writers of this process may have come into the document's queue in another order than into ours:

@@ -8,7 +8,8 @@
  * reads + writes grows by one with every grant, whoever grants.  base is what keeps it growing when
  * the document was removed and made anew: ROOT.lockseq {_id: "tokens", high: int64} hands out
  * ranges [base, ceil) that never overlap, and a token is used only if it lies in the range of its
- * document. */
+ * document.  A range is taken when the document is there, never in advance: one that was reserved
+ * before an earlier document of the same file was removed would be lower than that one's. */
 #define RANGE ((int64_t)1 << 20)
 
 static int reserve(ash_lock_collection *c, int64_t count, int64_t *base, ash_error *err)

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lock/brief.h"
+
+#include "base/mem.h"
+
+/* After so many wrong guesses in a row about resources that are new here, one in so many is made.
+ */
+enum { WRONG_IN_A_ROW = 3, ONE_IN = 16 };
+
+static bool has_items(const bson_t *doc, const char *field)
+{
+    bson_iter_t list, item;
+    return bson_iter_init_find(&list, doc, field) && BSON_ITER_HOLDS_ARRAY(&list) &&
+           bson_iter_recurse(&list, &item) && bson_iter_next(&item);
+}
+
+static bool is_set(const bson_t *doc, const char *field)
+{
+    bson_iter_t at;
+    return bson_iter_init_find(&at, doc, field) && bson_iter_as_bool(&at);
+}
+
+bool ash__lock_is_wanted(const bson_t *doc)
+{
+    return has_items(doc, "waiters") || is_set(doc, "write_req");
+}
+
+bool ash__lock_is_busy(const bson_t *doc)
+{
+    return ash__lock_is_wanted(doc) || has_items(doc, "holders") || is_set(doc, "write_lock") ||
+           ash__lock_int(doc, "read_locks") > 0;
+}
+
+bool ash__lock_guess(ash_lock_collection *c, const ash_lock_resource *r)
+{
+    ash__mutex_assert_held(&c->mutex);
+    if (r->head != NULL && r->head->next_waiter != NULL)
+        return false;
+    if (r->known)
+        return !r->busy;
+    return c->wrong_guesses < WRONG_IN_A_ROW || c->wrong_guesses++ % ONE_IN == 0;
+}
+
+void ash__lock_guessed(ash_lock_collection *c, bool right)
+{
+    ash__mutex_assert_held(&c->mutex);
+    if (right)
+        c->wrong_guesses = 0;
+    else if (c->wrong_guesses < WRONG_IN_A_ROW)
+        c->wrong_guesses++;
+}
+
+static void append_size(bson_t *filter, const char *field, int32_t size)
+{
+    bson_t is;
+    bson_append_document_begin(filter, field, -1, &is);
+    BSON_APPEND_INT32(&is, "$size", size);
+    bson_append_document_end(filter, &is);
+}
+
+/* Nobody waits, and nothing is left of those who did: a field that is missing matches nothing here
+ * but null, so documents of other writers that are not whole go to the program. */
+static void append_unwanted(bson_t *filter)
+{
+    BSON_APPEND_BOOL(filter, "write_req", false);
+    BSON_APPEND_BOOL(filter, "own_req", false);
+    append_size(filter, "waiters", 0);
+}
+
+static void free_filter(const bson_value_t *id, bson_t *filter)
+{
+    static const char *const numbers[] = {"reads", "writes"};
+    ash__lock_filter_id(filter, "files_id", id);
+    BSON_APPEND_BOOL(filter, "write_lock", false);
+    BSON_APPEND_INT32(filter, "read_locks", 0);
+    append_unwanted(filter);
+    append_size(filter, "holders", 0);
+    BSON_APPEND_NULL(filter, "turn");
+    BSON_APPEND_NULL(filter, "req_since");
+    BSON_APPEND_NULL(filter, "readers_wait");
+    for (size_t i = 0; i < ASH_ARRAY_LEN(numbers); i++) {
+        bson_t type;
+        bson_append_document_begin(filter, numbers[i], -1, &type);
+        BSON_APPEND_UTF8(&type, "$type", "number");
+        bson_append_document_end(filter, &type);
+    }
+}
+
+/* Whatever it holds, it is no expression. */
+static void append_literal(bson_t *to, const char *name, const bson_t *q, const char *parameter)
+{
+    bson_t literal;
+    bson_iter_t at;
+    bson_append_document_begin(to, name, -1, &literal);
+    if (bson_iter_init_find(&at, q, parameter))
+        bson_append_iter(&literal, "$literal", -1, &at);
+    else
+        BSON_APPEND_NULL(&literal, "$literal");
+    bson_append_document_end(to, &literal);
+}
+
+/* {$add: [path, number]} */
+static void append_sum(bson_t *to, const char *name, const char *path, int64_t number)
+{
+    bson_t sum, terms;
+    bson_append_document_begin(to, name, -1, &sum);
+    bson_append_array_begin(&sum, "$add", -1, &terms);
+    BSON_APPEND_UTF8(&terms, "0", path);
+    BSON_APPEND_INT64(&terms, "1", number);
+    bson_append_array_end(&sum, &terms);
+    bson_append_document_end(to, &sum);
+}
+
+/* {$add: [path, {$literal: 1}]}, of the type that the programs make of it. */
+static void append_next(bson_t *to, const char *name, const char *path)
+{
+    bson_t sum, terms;
+    bson_append_document_begin(to, name, -1, &sum);
+    bson_append_array_begin(&sum, "$add", -1, &terms);
+    BSON_APPEND_UTF8(&terms, "0", path);
+    BSON_APPEND_INT32(&terms, "1", 1);
+    bson_append_array_end(&sum, &terms);
+    bson_append_document_end(to, &sum);
+}
+
+static void append_one(bson_t *to, const char *name)
+{
+    bson_t literal;
+    bson_append_document_begin(to, name, -1, &literal);
+    BSON_APPEND_INT32(&literal, "$literal", 1);
+    bson_append_document_end(to, &literal);
+}
+
+static void append_holder(bson_t *set, bool write, const bson_t *q)
+{
+    bson_t list, entry;
+    bson_append_array_begin(set, "holders", -1, &list);
+    bson_append_document_begin(&list, "0", 1, &entry);
+    append_literal(&entry, "h", q, "h");
+    BSON_APPEND_UTF8(&entry, "mode", write ? "write" : "read");
+    append_one(&entry, "n");
+    if (write)
+        append_next(&entry, "w", "$writes");
+    else
+        BSON_APPEND_UTF8(&entry, "w", "$writes");
+    BSON_APPEND_UTF8(&entry, "since", "$$NOW");
+    append_sum(&entry, "exp", "$$NOW", ash__lock_int(q, "life"));
+    append_literal(&entry, "host", q, "host");
+    append_literal(&entry, "pid", q, "pid");
+    bson_append_document_end(&list, &entry);
+    bson_append_array_end(set, &list);
+}
+
+/* [{$set: …}] */
+static void obtain_stages(bool write, const bson_t *q, bson_t *stages)
+{
+    bson_t stage, set, last;
+    const char *count = write ? "writes" : "reads";
+    bson_append_document_begin(stages, "0", 1, &stage);
+    bson_append_document_begin(&stage, "$set", -1, &set);
+    append_sum(&set, "expires", "$$NOW", ash__lock_int(q, "life"));
+    if (write)
+        BSON_APPEND_BOOL(&set, "write_lock", true);
+    else
+        append_one(&set, "read_locks");
+    append_next(&set, count, write ? "$writes" : "$reads");
+    append_literal(&set, "meta", q, "meta");
+    append_holder(&set, write, q);
+    bson_append_document_begin(&set, "last", -1, &last);
+    append_literal(&last, "h", q, "h");
+    BSON_APPEND_UTF8(&last, "mode", write ? "write" : "read");
+    BSON_APPEND_UTF8(&last, "at", "$$NOW");
+    bson_append_document_end(&set, &last);
+    bson_append_document_end(&stage, &set);
+    bson_append_document_end(stages, &stage);
+}
+
+static int change(ash_lock_collection *c, const bson_t *filter, const bson_t *how, bson_type_t type,
+                  bson_t *doc, bool *found, ash_error *err)
+{
+    ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    bson_value_t update = {.value_type = type};
+    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(how);
+    update.value.v_doc.data_len = how->len;
+    o.op = ash__lock_op(c);
+    o.update = &update;
+    o.return_new = true;
+    int rc = ash_collection_find_and_modify(c->locks, filter, &o, doc, found, NULL, err);
+    if (rc == 0 && !*found)
+        bson_destroy(doc);
+    return rc;
+}
+
+int ash__lock_brief_obtain(ash_lock_collection *c, const bson_value_t *id, bool write,
+                           const bson_t *q, bson_t *doc, bool *found, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, stages = BSON_INITIALIZER;
+    free_filter(id, &filter);
+    obtain_stages(write, q, &stages);
+    int rc = change(c, &filter, &stages, BSON_TYPE_ARRAY, doc, found, err);
+    bson_destroy(&stages);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* {$set: …, $currentDate: {expires: true}} */
+static void release_update(bool write, bson_t *update)
+{
+    bson_t set, list, dates;
+    bson_append_document_begin(update, "$set", -1, &set);
+    if (write) {
+        BSON_APPEND_BOOL(&set, "write_lock", false);
+        BSON_APPEND_BOOL(&set, "write_req", false);
+        BSON_APPEND_BOOL(&set, "own_req", false);
+    }
+    BSON_APPEND_INT32(&set, "read_locks", 0);
+    BSON_APPEND_NULL(&set, "meta");
+    bson_append_array_begin(&set, "holders", -1, &list);
+    bson_append_array_end(&set, &list);
+    bson_append_document_end(update, &set);
+    bson_append_document_begin(update, "$currentDate", -1, &dates);
+    BSON_APPEND_BOOL(&dates, "expires", true);
+    bson_append_document_end(update, &dates);
+}
+
+int ash__lock_brief_release(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,
+                            bool *found, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER;
+    ash__lock_ownership(g, &filter);
+    if (g->write) {
+        append_size(&filter, "waiters", 0);
+    } else {
+        append_unwanted(&filter);
+        append_size(&filter, "holders", 1);
+        BSON_APPEND_INT32(&filter, "holders.0.n", 1);
+        BSON_APPEND_INT32(&filter, "read_locks", 1);
+    }
+    release_update(g->write, &update);
+    int rc = change(c, &filter, &update, BSON_TYPE_DOCUMENT, doc, found, err);
+    bson_destroy(&update);
+    bson_destroy(&filter);
+    return rc;
+}

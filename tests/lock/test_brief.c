@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done in brief is what the program would have done: twins of a document go either way. */
+#include "lock/brief.h"
+#include "lock/support.h"
+
+#include <string.h>
+
+/* A free document as this library leaves it; %s: what comes behind, instead or besides. */
+static const char tidied[] =
+    "'expires': {'$date': 1000}, 'read_locks': 0, 'write_lock': false, 'write_req': false,"
+    "'reads': 3, 'writes': {'$numberLong': '4'}, 'meta': null, 'holders': [], 'waiters': [],"
+    "'own_req': false, 'turn': null, 'readers_wait': null, 'req_since': null, 'last': null,"
+    "'base': {'$numberLong': '7'}, 'ceil': {'$numberLong': '1000'}, 'mine': 'kept'";
+
+typedef struct start {
+    const char *what;
+    const char *json; /* of the whole document but files_id; "" in front: tidied, then this */
+    bool brief;       /* there is nothing to decide */
+} start;
+
+static const start starts[] = {
+    {"free", "", true},
+    {"of the package",
+     "'expires': {'$date': 1000}, 'read_locks': 0, 'write_lock': false,"
+     "'write_req': false, 'reads': 1, 'writes': 0, 'meta': null",
+     false},
+    {"read by the package", "+'read_locks': 1", false},
+    {"written by the package", "+'write_lock': true", false},
+    {"asked for by the package", "+'write_req': true", false},
+    {"with a waiter", "+'waiters': [{'h': 1, 'exp': {'$date': {'$numberLong': '9000000000000'}}}]",
+     false},
+    {"with a waiter that died", "+'waiters': [{'h': 1, 'exp': {'$date': 1000}}]", false},
+    {"with the readers' turn", "+'turn': {'$date': {'$numberLong': '9000000000000'}}", false},
+    {"with an old turn", "+'turn': {'$date': 1000}", false},
+    {"with readers who waited", "+'readers_wait': {'$date': 1000}", false},
+    {"with a holder of before",
+     "+'holders': [{'h': 1, 'mode': 'read', 'n': 1, 'w': 4, 'exp': {'$date': 1000}}]", false},
+    {"without a range", "-base", true},
+};
+
+static void parse(const char *text, bson_t *out)
+{
+    ash_error err = ASH_ERROR_INIT;
+    char json[2048];
+    snprintf(json, sizeof json, "{%s}", text);
+    assert_ok(ash__lock_parse(json, out, &err), &err);
+}
+
+/* "+…": tidied with other values; "-name": without one; else the text itself. */
+static void make_document(const char *id, const start *s, bson_t *out)
+{
+    bson_t base, more = BSON_INITIALIZER, kept = BSON_INITIALIZER;
+    bson_iter_t it;
+    bson_init(out);
+    BSON_APPEND_UTF8(out, "files_id", id);
+    parse(s->json[0] == '\0' || s->json[0] == '+' || s->json[0] == '-' ? tidied : s->json, &base);
+    if (s->json[0] == '+') {
+        bson_destroy(&more);
+        parse(s->json + 1, &more);
+    }
+    for (bson_iter_init(&it, &base); bson_iter_next(&it);) {
+        const char *key = bson_iter_key(&it);
+        bson_iter_t other;
+        if (s->json[0] == '-' && strcmp(key, s->json + 1) == 0)
+            continue;
+        if (bson_iter_init_find(&other, &more, key))
+            bson_append_iter(&kept, key, -1, &other);
+        else
+            bson_append_iter(&kept, key, -1, &it);
+    }
+    bson_concat(out, &kept);
+    bson_destroy(&base);
+    bson_destroy(&more);
+    bson_destroy(&kept);
+}
+
+static bson_t *lock_parameters(const fixture *f, const bson_oid_t *h)
+{
+    bson_t *q = ash__lock_parameters(f->c, h);
+    BSON_APPEND_NULL(q, "join");
+    BSON_APPEND_BOOL(q, "wait", false);
+    BSON_APPEND_INT64(q, "life", 60000);
+    BSON_APPEND_INT64(q, "ttl", 1000);
+    BSON_APPEND_INT64(q, "fresh", 600);
+    BSON_APPEND_UTF8(q, "meta", "$not.an.expression");
+    return q;
+}
+
+/* Without what cannot be the same: identities, and moments, which become 0, or, when they lie a
+ * life ahead, 1. */
+static void normalise(const bson_t *doc, bson_t *out)
+{
+    bson_iter_t it, inner;
+    int64_t now = now_ms();
+    for (bson_iter_init(&it, doc); bson_iter_next(&it);) {
+        const char *key = bson_iter_key(&it);
+        bson_t child, bare = BSON_INITIALIZER;
+        if (strcmp(key, "_id") == 0 || strcmp(key, "files_id") == 0)
+            continue;
+        if (BSON_ITER_HOLDS_DATE_TIME(&it)) {
+            int64_t at = bson_iter_date_time(&it);
+            BSON_APPEND_INT32(out, key, at < 2000 ? -1 : at > now + 30000);
+        } else if ((BSON_ITER_HOLDS_DOCUMENT(&it) || BSON_ITER_HOLDS_ARRAY(&it)) &&
+                   bson_iter_recurse(&it, &inner)) {
+            const uint8_t *data;
+            uint32_t len;
+            if (BSON_ITER_HOLDS_DOCUMENT(&it))
+                bson_iter_document(&it, &len, &data);
+            else
+                bson_iter_array(&it, &len, &data);
+            assert_true(bson_init_static(&child, data, len));
+            normalise(&child, &bare);
+            bson_append_document(out, key, -1, &bare);
+        } else {
+            bson_append_iter(out, key, -1, &it);
+        }
+        bson_destroy(&bare);
+    }
+}
+
+static void assert_same(const char *what, const bson_t *a, const bson_t *b)
+{
+    bson_t one = BSON_INITIALIZER, other = BSON_INITIALIZER;
+    normalise(a, &one);
+    normalise(b, &other);
+    if (!bson_equal(&one, &other)) {
+        char *left = bson_as_relaxed_extended_json(&one, NULL);
+        char *right = bson_as_relaxed_extended_json(&other, NULL);
+        fail_msg("%s:\nin brief %s\nas whole %s", what, left, right);
+    }
+    bson_destroy(&one);
+    bson_destroy(&other);
+}
+
+/* The grant of a document that came back. */
+static void grant_of(const bson_t *doc, bool write, const bson_oid_t *h, ash_lock_grant *g)
+{
+    bson_iter_t at;
+    memset(g, 0, sizeof *g);
+    g->write = write;
+    g->writes = ash__lock_int(doc, "writes");
+    bson_oid_copy(h, &g->h);
+    assert_true(bson_iter_init_find(&at, doc, "_id"));
+    bson_value_copy(bson_iter_value(&at), &g->doc_id);
+}
+
+static void release_both(fixture *f, const char *what, const bson_t *brief, const bson_t *whole,
+                         bool write, const bson_oid_t *h)
+{
+    ash_lock_grant g;
+    bson_t filter = BSON_INITIALIZER, a, b;
+    bool found;
+    bson_t *q = lock_parameters(f, h);
+    grant_of(brief, write, h, &g);
+    assert_ok(ash__lock_brief_release(f->c, &g, &a, &found, &f->err), &f->err);
+    assert_true(found);
+    ash__lock_grant_release(&g);
+    grant_of(whole, write, h, &g);
+    ash__lock_ownership(&g, &filter);
+    assert_ok(ash__lock_change(f->c, &filter,
+                               write ? ASH_LOCK_RELEASE_WRITE : ASH_LOCK_RELEASE_READ, q, false, &b,
+                               &found, &f->err),
+              &f->err);
+    assert_true(found);
+    assert_same(what, &a, &b);
+    ash__lock_grant_release(&g);
+    bson_destroy(&a);
+    bson_destroy(&b);
+    bson_destroy(&filter);
+    bson_destroy(q);
+}
+
+static void obtain_both(fixture *f, const start *s, bool write)
+{
+    bson_t brief, whole, a, b, filter = BSON_INITIALIZER;
+    bson_value_t id = text_id("brief"), other = text_id("whole");
+    bson_oid_t h;
+    bool found = false, whole_found;
+    bson_oid_init(&h, NULL);
+    bson_t *q = lock_parameters(f, &h);
+    make_document("brief", s, &brief);
+    make_document("whole", s, &whole);
+    assert_ok(ash_collection_insert_one(f->docs, &brief, NULL, &f->err), &f->err);
+    assert_ok(ash_collection_insert_one(f->docs, &whole, NULL, &f->err), &f->err);
+    assert_ok(ash__lock_brief_obtain(f->c, &id, write, q, &a, &found, &f->err), &f->err);
+    if (found != s->brief)
+        fail_msg("%s: %s in brief", s->what, found ? "done" : "not done");
+    ash__lock_filter_id(&filter, "files_id", &other);
+    assert_ok(ash__lock_change(f->c, &filter, write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ,
+                               q, true, &b, &whole_found, &f->err),
+              &f->err);
+    if (found) {
+        assert_same(s->what, &a, &b);
+        release_both(f, s->what, &a, &b, write, &h);
+        bson_destroy(&a);
+    } else {
+        bson_t *now = lock_doc(f, "brief");
+        assert_same(s->what, now, &brief);
+        bson_destroy(now);
+    }
+    bson_destroy(&b);
+    assert_ok(ash_collection_remove(f->docs, NULL, NULL, NULL, &f->err), &f->err);
+    bson_destroy(&brief);
+    bson_destroy(&whole);
+    bson_destroy(&filter);
+    bson_destroy(q);
+}
+
+static void test_lock_brief__does_what_the_program_does(void **state)
+{
+    for (size_t i = 0; i < sizeof starts / sizeof starts[0]; i++) {
+        obtain_both(*state, &starts[i], true);
+        obtain_both(*state, &starts[i], false);
+    }
+}
+
+/* Somebody came to wait meanwhile, or another reader: that takes the program. */
+static void test_lock_brief__release_leaves_what_there_is_to_decide(void **state)
+{
+    static const char *const changes[] = {
+        "{'$set': {'waiters': [{'h': 1, 'exp': {'$date': {'$numberLong': '9000000000000'}}}]}}",
+        "{'$set': {'write_lock': true, 'writes': 99}}",
+    };
+    fixture *f = *state;
+    for (int write = 0; write < 2; write++) {
+        for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
+            bson_value_t id = text_id("brief");
+            bson_t doc, a;
+            ash_lock_grant g;
+            bson_oid_t h;
+            bool found = false;
+            bson_oid_init(&h, NULL);
+            bson_t *q = lock_parameters(f, &h);
+            make_document("brief", &starts[0], &doc);
+            assert_ok(ash_collection_insert_one(f->docs, &doc, NULL, &f->err), &f->err);
+            assert_ok(ash__lock_brief_obtain(f->c, &id, write, q, &a, &found, &f->err), &f->err);
+            assert_true(found);
+            grant_of(&a, write, &h, &g);
+            bson_destroy(&a);
+            assert_true(npm_modify(f, "brief", "{}", changes[i], false));
+            assert_ok(ash__lock_brief_release(f->c, &g, &a, &found, &f->err), &f->err);
+            assert_false(found);
+            ash__lock_grant_release(&g);
+            assert_ok(ash_collection_remove(f->docs, NULL, NULL, NULL, &f->err), &f->err);
+            bson_destroy(&doc);
+            bson_destroy(q);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        LOCK_TEST(test_lock_brief__does_what_the_program_does),
+        LOCK_TEST(test_lock_brief__release_leaves_what_there_is_to_decide),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
