@@ -9,15 +9,16 @@ scale=$4
 TMPDIR=$2
 export TMPDIR
 mkdir -p "$TMPDIR"
-here=$self/../tests/clients/locks_packages
+tests_folder=$self/../tests
+here=$tests_folder/clients/locks_packages
 ASH_NODE_FOLDER=$build/node-locks
-. "$self/../tests/lib.sh"
+. "$tests_folder/lib.sh"
 
 start_server "$scratch/served" || exit 1
 uri=mongodb://$server_address/bench
 with_npm=no
 if command -v node >/dev/null && command -v npm >/dev/null; then
-    . "$self/../tests/clients/node.sh"
+    . "$tests_folder/clients/node.sh"
     cp "$self/locks_npm.js" "$node_folder/"
     with_npm=yes
 else

@@ -8,7 +8,8 @@ if [ -z "${BASH_VERSION-}" ] && command -v bash >/dev/null; then
 fi
 set -u
 : "${ASHLAR:?set ASHLAR to the command under test}"
-. "$(dirname "$0")/../block.sh"
+: "${tests_folder:=$(dirname "$0")/..}"
+. "$tests_folder/block.sh"
 scratch=$(mktemp -d "${TMPDIR:-/tmp}/ashlar-test.XXXXXX")
 server_pid=
 
