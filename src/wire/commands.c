@@ -174,7 +174,7 @@ static const ash_wire_command_info commands[] = {
     {"endSessions", NULL, NO_ARGS, API1, ash__run_end_sessions, NULL},
     {"explain", NULL, ARGS({"verbosity", STRING}), API1, ash__run_explain,
      "shows how documents are found: COLLSCAN, IXSCAN, OR, SORT_MERGE and FETCH below PROJECTION, "
-     "SORT, SKIP and LIMIT; there are no IDHACK, COUNT, UPDATE, DELETE or covered projections, and "
+     "SORT, SKIP and LIMIT; there are no IDHACK, COUNT, UPDATE and DELETE stages, and "
      "no "
      "bounds of min and max"},
     {"filemd5", NULL, ARGS({"root", STRING}), 0, ash__run_filemd5, NULL},

@@ -35,7 +35,7 @@ case_put_resume_goes_on() {
     grep -q ' of .*/in are kept in the store for 24 hours: the same command goes on from there$' "$scratch/told"
     ! "$ASHLAR" -s "$scratch/resume" ls | grep -q .
     "$ASHLAR" -s "$scratch/resume" put --resume "$scratch/in" file >"$scratch/words"
-    position=$(sed -n 's/^going on at byte \([0-9]*\)$/\1/p' "$scratch/words")
+    position=$(sed -n 's/^resuming at byte \([0-9]*\)$/\1/p' "$scratch/words")
     [ "$position" -gt 0 ]
     [ "$("$ASHLAR" -s "$scratch/resume" sum file | cut -c1-64)" = "$(sha256sum <"$scratch/in" | cut -c1-64)" ]
     "$ASHLAR" -s "$scratch/resume" cat file | cmp - "$scratch/in"
@@ -80,7 +80,7 @@ resume_after_a_kill() { # STORE
     kill_at 104857600 "$scratch/in" "$ASHLAR" -s "$1" -q put --resume "$scratch/in" killed
     expect_status 4 "$ASHLAR" -s "$1" stat killed
     "$ASHLAR" -s "$1" put --resume "$scratch/in" killed >"$scratch/words"
-    position=$(sed -n 's/^going on at byte \([0-9]*\)$/\1/p' "$scratch/words")
+    position=$(sed -n 's/^resuming at byte \([0-9]*\)$/\1/p' "$scratch/words")
     [ "$position" -ge 33554432 ]
     "$ASHLAR" -s "$1" cat killed | cmp - "$scratch/in"
     "$ASHLAR" -s "$1" ls -l | grep -c killed | grep -qx 1
@@ -154,7 +154,7 @@ case_unfinished_uploads_are_listed_and_deleted() {
     "$ASHLAR" -s "$store" sweep --uploads 1h | grep -c '^test.fs: unfinished' | grep -qx 2
     "$ASHLAR" -s "$store" sweep -n --uploads 0 >"$scratch/words"
     [ "$(grep -c 'would delete unfinished upload of .*, last written [^ ]*$' "$scratch/words")" = 2 ]
-    "$ASHLAR" -s "$store" put --resume "$scratch/in" one | grep -q 'going on at byte'
+    "$ASHLAR" -s "$store" put --resume "$scratch/in" one | grep -q 'resuming at byte'
     "$ASHLAR" -s "$store" --json sweep --uploads 0 >"$scratch/json"
     grep -q '"expired" : 0, .*"uploads" : \[ { "name" : "two", "bytes" : [1-9].*"deleted" : true' "$scratch/json"
     [ "$("$ASHLAR" -s "$store" sweep)" = 'test.fs: 0 expired, 0 orphaned chunks of 0 files (0 B) deleted' ]

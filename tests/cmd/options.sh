@@ -159,7 +159,7 @@ case_names_in_messages() {
     expect_status 2 a stat id:x
     [ "$(grep -o 'id:x' "$scratch/err" | wc -l)" = 1 ]
     expect_status 2 a put a
-    [ "$(cat "$scratch/err")" = 'ashlar put: a: is a folder; put -r keeps folders' ]
+    [ "$(cat "$scratch/err")" = 'ashlar put: a: is a folder (put -r keeps folders)' ]
 }
 
 case_verbose_says_what_is_done() {

@@ -253,7 +253,8 @@ static int get_many(struct get *g, const char *name, enum ash_cmd_scope scope, c
         result = 0; /* the second run reports them */
     if (result == 0 && !damaged && g->total_items == 0)
         result = ash__cmd_check_named(g->cmd, g->bucket, err);
-    if (result == 0 && !damaged && g->total_items == 0 && strcmp(name, ".") != 0)
+    if (result == 0 && !damaged && g->total_items == 0 &&
+        (scope == ASH_CMD_PREFIX || strcmp(name, ".") != 0))
         result = ash__cmd_no_such(name, scope, err);
     ash__progress_set_total(g->progress, g->total_bytes, g->total_items);
     if (result == 0 && !g->cmd->dry_run)
@@ -304,9 +305,11 @@ const ash_cmd_verb ash__cmd_get = {
                "followed; devices and pipes are written to.\n"
                "With -r, the newest revision of every file in folder NAME (\".\": of every file), "
                "and of the file NAME, goes into\n"
-               "folder LOCAL.  A name is reported and skipped (exit status 3) when it would lead "
-               "out of LOCAL, when it is also\n"
-               "the name of a folder, or when it ends in \"/\" and the file is not empty.",
+               "folder LOCAL under its full name: get -r docs out makes out/docs/….  A name is "
+               "reported and skipped (exit status 3) when it would lead "
+               "out of LOCAL, when a file\n"
+               "and a folder have the same name (whatever comes second), or when it ends in \"/\" "
+               "and the file is not empty.",
     .options = options,
     .min_words = 1,
     .max_words = 2,

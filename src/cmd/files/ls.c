@@ -59,28 +59,66 @@ static int print_file(void *ctx, const ash_file *f)
     return ferror(stdout) ? ASH_EXIT_OTHER : 0; /* nobody reads on, or the disk is full */
 }
 
-static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
+/* NAME@REV and id:VALUE are one file; a NAME that is none may still be a folder. */
+static int list_addressed(struct listing *l, ash_bucket *bucket, const char *name, ash_error *err)
 {
-    struct listing listing = {cmd, args, false};
-    const char *name = args->count > 0 ? args->words[0] : "";
-    enum ash_cmd_scope scope = args->values[PREFIX] != NULL ? ASH_CMD_PREFIX : ASH_CMD_FOLDER;
+    ash_cmd_address address;
+    ash_file *file = NULL;
+    int result = ash__cmd_address_find(bucket, name, &address, err);
+    if (result != 0)
+        return result;
+    bool one = address.name == NULL || address.has_revision;
+    if (one)
+        result = ash__cmd_address_file(bucket, &address, &file, err);
+    if (one && result == 0)
+        result = print_file(l, file);
+    ash_file_free(file);
+    ash__cmd_address_release(&address);
+    return result;
+}
+
+static int say_none(const char *name, enum ash_cmd_scope scope, ash_error *err)
+{
+    size_t plain = strcspn(name, "*");
+    if (scope == ASH_CMD_PREFIX || name[plain] == 0)
+        return ash__cmd_no_such(name, scope, err);
+    if (plain == 0)
+        return ash__fail(err, ASH_ENOTFOUND,
+                         "no file and no folder is named %s, and there are no wildcards: without "
+                         "a NAME everything is listed",
+                         name);
+    return ash__fail(err, ASH_ENOTFOUND,
+                     "no file and no folder is named %s, and there are no wildcards: --prefix %.*s "
+                     "lists the names that begin with it",
+                     name, (int)plain, name);
+}
+
+static int list_word(ash_cmd *cmd, ash_bucket *bucket, const char *name, void *ctx, ash_error *err)
+{
+    struct listing *l = ctx;
+    enum ash_cmd_scope scope = l->args->values[PREFIX] != NULL ? ASH_CMD_PREFIX : ASH_CMD_FOLDER;
+    bool everything = name[0] == 0 || (scope == ASH_CMD_FOLDER && strcmp(name, ".") == 0);
     int result = ash__cmd_check_name(name, err);
     if (result != 0)
         return result;
-    result = ash__cmd_each_file(cmd, bucket, name, scope, args->values[ALL] != NULL, print_file,
-                                &listing, err);
-    if (result > 0 && ferror(stdout))
-        result = 0; /* ash__cmd_finish_output() says so, and why */
-    if (result == 0 && !listing.any)
+    l->any = false;
+    result = ash__cmd_each_file(cmd, bucket, name, scope, l->args->values[ALL] != NULL, print_file,
+                                l, err);
+    if (result == 0 && !l->any)
         result = ash__cmd_check_named(cmd, bucket, err);
-    if (result == 0 && !listing.any && name[0] != 0 && strcmp(name, ".") != 0)
-        result = strchr(name, '*') != NULL && scope == ASH_CMD_FOLDER
-                     ? ash__fail(err, ASH_ENOTFOUND,
-                                 "no file and no folder is named %s, and there are no wildcards: "
-                                 "--prefix %.*s lists what begins so",
-                                 name, (int)strcspn(name, "*"), name)
-                     : ash__cmd_no_such(name, scope, err);
-    return result;
+    if (result == 0 && !l->any && !everything && scope == ASH_CMD_FOLDER)
+        result = list_addressed(l, bucket, name, err);
+    if (result > 0 && ferror(stdout))
+        return 0; /* ash__cmd_finish_output() says so, and why */
+    return result == 0 && !l->any && !everything ? say_none(name, scope, err) : result;
+}
+
+static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
+{
+    struct listing listing = {cmd, args, false};
+    if (args->count == 0)
+        return list_word(cmd, bucket, "", &listing, err);
+    return ash__cmd_each_word(cmd, bucket, args, list_word, &listing);
 }
 
 static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
@@ -91,13 +129,15 @@ static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
 const ash_cmd_verb ash__cmd_ls = {
     .name = "ls",
     .group = "files",
-    .synopsis = "[-l] [-h] [-a] [--prefix] [NAME]",
+    .synopsis = "[-l] [-h] [-a] [--prefix] [NAME...]",
     .summary = "list files",
-    .details = "Lists all files, or the file NAME and what lies in folder NAME, in the order of "
-               "their names.  Exit status 4\n"
-               "when there is no NAME.",
+    .details =
+        "Lists all files, or the file NAME and what lies in folder NAME, in the order of "
+        "their names; NAME@REV and\n"
+        "id:VALUE are one file.  Exit status 4 when there is no NAME, 3 when some of several "
+        "are missing.",
     .options = options,
-    .max_words = 1,
+    .max_words = -1,
     .takes_names = true,
     .run = run_ls,
 };

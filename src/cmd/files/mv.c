@@ -80,6 +80,8 @@ static int move(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
     result = ash__cmd_check_name(args->words[1], err);
     if (result == 0 && (to = new_name(bucket, &from, args->words[1], err)) == NULL)
         result = err->code;
+    if (result == 0 && from.name != NULL && !from.has_revision && strcmp(from.name, to) == 0)
+        result = ash__fail(err, ASH_EINVAL, "%s is its name already", to);
     if (result == 0 && args->values[FORCE] == NULL)
         result = check_target(bucket, to, err);
     if (result == 0 && !cmd->dry_run)
@@ -102,9 +104,12 @@ const ash_cmd_verb ash__cmd_mv = {
     .group = "files",
     .synopsis = "[-f] NAME NEWNAME",
     .summary = "rename files",
-    .details = "Renames all revisions of NAME; NAME@REV and id:VALUE rename one file.  A NEWNAME "
-               "that ends in \"/\" is a folder\n"
-               "for them to go into.",
+    .details =
+        "Renames all revisions of NAME; NAME@REV and id:VALUE rename one file.  A NEWNAME "
+        "that ends in \"/\" is a folder\n"
+        "for them to go into.  With -f, they become revisions of a NEWNAME that is there, in "
+        "the order in which all of\n"
+        "them were uploaded: cat shows what was uploaded last, wherever it came from.",
     .options = options,
     .min_words = 2,
     .max_words = 2,

@@ -49,7 +49,7 @@ static void put_file(ash_put *p, const char *path, const char *name, uint8_t *bu
     struct stat st;
     bool streamed = strcmp(path, "-") == 0;
     if (!streamed && stat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-        ash__fail(&err, ASH_EINVAL, "is a folder; put -r keeps folders");
+        ash__fail(&err, ASH_EINVAL, "is a folder (put -r keeps folders)");
         ash__put_note_failure(p, path, &err);
         return;
     }
@@ -122,6 +122,8 @@ static int fill_options(ash_put *p, const ash_cmd_args *args, bson_t *metadata)
     int status = 0;
     bson_error_t reason;
     p->opts = (ash_upload_options)ASH_UPLOAD_OPTIONS_INIT;
+    if (args->values[IF_ABSENT] != NULL && args->values[REPLACE] != NULL)
+        return ash__cmd_usage(p->cmd, "--replace and --if-absent cannot both be had");
     if (args->values[CHUNK_SIZE] != NULL)
         status = ash__cmd_bytes(p->cmd, "chunk-size", args->values[CHUNK_SIZE], 1,
                                 ASH_CHUNK_SIZE_MAX, &number);

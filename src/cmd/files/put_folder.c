@@ -35,7 +35,7 @@ static bool queue_found(void *ctx, const char *path, const char *relative, const
             ash__put_note_failure(p, path, err);
         } else {
             ash__progress_clear(p->progress);
-            ash__cmd_note(p->cmd, "passed over %s: it is the store itself", path);
+            ash__cmd_note(p->cmd, "skipped %s: it is the store itself", path);
         }
         return !ash__put_must_stop(p);
     }
@@ -68,7 +68,7 @@ static void say_how_many(ash_put *p)
         snprintf(left, sizeof left, ", %d unchanged", p->unchanged);
     if (!p->cmd->dry_run && (p->done > 0 || p->unchanged > 0))
         ash__cmd_say(p->cmd, "kept %d file%s (%s)%s", p->done, ash__cmd_s(p->done), size, left);
-    if (!p->cmd->dry_run && p->again)
+    if (!p->cmd->dry_run && p->again && p->done > 0 && p->opts.condition != ASH_PUT_IF_ABSENT)
         ash__cmd_note(p->cmd, "names that were there have one more revision now; --update leaves "
                               "out what is unchanged, --replace deletes the older ones");
 }

@@ -88,7 +88,9 @@ static int remove_many(struct removal *r, const char *word, ash_error *err)
     if (result >= 0 && r->failed > 0)
         return ash__fail(err, ASH_EPARTIAL, "%d of %" PRId64 " files could not be deleted",
                          r->failed, r->files + r->failed);
-    if (result == 0 && r->files == 0 && strcmp(word, ".") != 0)
+    if (result == 0 && r->files == 0)
+        result = ash__cmd_check_named(r->cmd, r->bucket, err);
+    if (result == 0 && r->files == 0 && (scope == ASH_CMD_PREFIX || strcmp(word, ".") != 0))
         return ash__cmd_no_such(word, scope, err);
     return result;
 }

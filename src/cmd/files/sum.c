@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/kit/verbs.h"
 
+#include "base/buffer.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bucket/digest.h"
+
+#include <string.h>
+#include <unistd.h>
 
 enum { RECOMPUTE };
 static const ash_cmd_option options[] = {
@@ -47,6 +51,30 @@ static int compute(struct sum *s, ash_bucket *bucket, const bson_value_t *id, ch
     return result;
 }
 
+/* As sha256sum writes it, and reads it with -c; but what a terminal might obey is not shown to one.
+ */
+static void print_sum(const char *hex, const char *name)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    bool escaped = strpbrk(name, "\\\n\r") != NULL;
+    if (isatty(STDOUT_FILENO)) {
+        char *shown = ash__cmd_printable(name);
+        printf("%s  %s\n", hex, shown);
+        ash__free(shown);
+    } else {
+        for (const char *at = name; *at != 0; at++) {
+            const char *code = *at == '\\' ? "\\\\" : *at == '\n' ? "\\n" : "\\r";
+            if (strchr("\\\n\r", *at) != NULL)
+                ash__buffer_append_text(&out, code);
+            else
+                ash__buffer_append_byte(&out, (uint8_t)*at);
+        }
+        printf("%s%s  %s\n", escaped ? "\\" : "", hex, ash__buffer_text(&out));
+    }
+    ash__cmd_keep_output_error();
+    ash__buffer_release(&out);
+}
+
 static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err)
 {
     struct sum *s = ctx;
@@ -76,10 +104,7 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
         ash__cmd_emit(&object);
         bson_destroy(&object);
     } else if (result == 0) {
-        char *shown = ash__cmd_printable(word);
-        printf("%s  %s\n", hex, shown);
-        ash__cmd_keep_output_error();
-        ash__free(shown);
+        print_sum(hex, word);
     }
     ash_file_free(file);
     ash__cmd_address_release(&address);

@@ -147,21 +147,19 @@ int ash__cmd_address_find(ash_bucket *b, const char *text, ash_cmd_address *out,
 {
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int result = ash__cmd_address_parse(text, out, err);
-    if (result != 0 || !out->has_revision)
-        return result;
-    result = ash_bucket_get_file_by_name(b, text, -1, false, &file, &own);
+    int parsed = ash__cmd_address_parse(text, out, err);
+    if (parsed == 0 && out->name != NULL && !out->has_revision)
+        return 0;
+    int result = ash_bucket_get_file_by_name(b, text, -1, false, &file, &own);
     ash_file_free(file);
-    if (result == 0) {
-        ash__free(out->name);
-        out->name = ash__strdup(text);
-        out->has_revision = false;
-    } else if (result != ASH_ENOTFOUND) {
-        ash__cmd_address_release(out);
+    if (result == ASH_ENOTFOUND)
+        return parsed;
+    ash__cmd_address_release(out);
+    if (result != 0)
         *err = own;
-        return result;
-    }
-    return 0;
+    else
+        out->name = ash__strdup(text);
+    return result;
 }
 
 void ash__cmd_address_release(ash_cmd_address *a)

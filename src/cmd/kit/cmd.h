@@ -178,7 +178,8 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
 /* ---- addresses of files (address.c) ---- */
 
 /* NAME, NAME@REV or id:VALUE.  VALUE is an ObjectId's 24 digits or Extended JSON.  A name may end
- * like a revision itself: where a file has the whole text as its name, that is meant (find). */
+ * like a revision, or begin like an id: where a file has the whole text as its name, that is meant
+ * (find). */
 typedef struct ash_cmd_address {
     char *name; /* NULL: by id */
     bool has_revision;

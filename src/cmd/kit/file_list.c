@@ -204,7 +204,8 @@ int ash__cmd_no_such(const char *name, enum ash_cmd_scope scope, ash_error *err)
     if (scope == ASH_CMD_PREFIX)
         return ash__fail(err, ASH_ENOTFOUND, "no file's name begins with %s", name);
     return ash__fail(err, ASH_ENOTFOUND,
-                     "no file and no folder is named %s (--prefix finds what begins so)", name);
+                     "no file and no folder is named %s (--prefix finds names that begin with it)",
+                     name);
 }
 
 static int stop_at_first(void *ctx, const ash_file *f)

@@ -178,7 +178,7 @@ int ash__pending_reopen(ash_pending *p, const ash_cmd *cmd, ash_bucket *bucket, 
         return ash__fail_errno(err, errno, "cannot go on at byte %" PRId64, position);
     ash__progress_add(progress, position, 0, NULL);
     ash__progress_clear(progress);
-    ash__cmd_say(cmd, "going on at byte %" PRId64, position);
+    ash__cmd_say(cmd, "resuming at byte %" PRId64, position);
     return 0;
 }
 

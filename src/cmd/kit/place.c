@@ -147,7 +147,7 @@ static int step_down(int fd, const char *part, ash_error *err)
     int reason = errno;
     close(fd);
     if (next < 0 && (reason == ELOOP || reason == ENOTDIR))
-        return ash__fail(err, ASH_EACCES, "%s is in the way: it is a link or no folder", part);
+        return ash__fail(err, ASH_EACCES, "%s is in the way: it is a link, or not a folder", part);
     if (next < 0)
         return ash__fail_errno(err, reason, "cannot make folder %s", part);
     return next;

@@ -84,7 +84,7 @@ static bool walk_entry(const struct walk *w, const char *path, const char *relat
         return walk_folder(w, path, relative, &st, above);
     if (S_ISREG(st.st_mode))
         return w->visit(w->ctx, path, relative, &st, NULL);
-    ash__fail(&err, ASH_EUNSUPPORTED, "%s is no regular file or folder", path);
+    ash__fail(&err, ASH_EUNSUPPORTED, "%s is not a regular file or folder", path);
     return w->visit(w->ctx, path, relative, NULL, &err);
 }
 

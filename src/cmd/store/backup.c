@@ -120,13 +120,12 @@ const ash_cmd_verb ash__cmd_backup = {
         "changed is written.  The store is checked first, and afterwards the copy, which is "
         "a store itself.  When the\n"
         "store is damaged, an earlier backup is left as it was, and what an empty DEST gets is "
-        "damaged, too (exit status 7);\n"
-        "without "
-        "--replace, also when the store "
-        "was set back to an older state,\n"
-        "or DEST was changed on its own.  While a backup is being written, and after one "
-        "that was interrupted, DEST does\n"
-        "not open: to have an older copy at all times, use two folders in turn.",
+        "damaged, too (exit status 7).\n"
+        "A DEST that was changed on its own, or is of a later state than the store, is refused (5) "
+        "unless --replace is given.\n"
+        "While a backup is being written, and after one that was interrupted, DEST does not open: "
+        "to have an older copy at\n"
+        "all times, use two folders in turn.",
     .options = options,
     .min_words = 1,
     .max_words = 1,

@@ -48,7 +48,8 @@ static const ash_cmd_option options[] = {
     {0, "test-commands", NULL, "offer configureFailPoint, for driver test suites"},
     {0, "expire-every", "TIME", "how often to look for expired files: 10, 90s, 5m, 1h (default 1)"},
     {0, "sum-every", "TIME",
-     "how often to look for files without a digest, as drivers upload them (default 10)"},
+     "how often to look for files without a digest, such as those that drivers upload (default "
+     "10)"},
     {0, "no-background", NULL,
      "look for neither expired files nor missing digests; `ashlar sweep` and `ashlar sum` do it on "
      "request"},
@@ -304,7 +305,7 @@ const ash_cmd_verb ash__cmd_serve = {
                "\"log\"); with -q, only warnings and\n"
                "errors.  Only loopback addresses are allowed, since clients are not authenticated. "
                " Port 0 is any free port; a\n"
-               "port alone is one of 127.0.0.1.",
+               "port alone means 127.0.0.1.",
     .options = options,
     .run = run_serve,
 };

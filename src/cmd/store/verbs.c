@@ -126,6 +126,8 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
             !bson_iter_find(&db, "name"))
             continue;
         const char *name = bson_iter_utf8(&db, NULL);
+        if (ash__cmd_names_database(cmd) && strcmp(name, ash_store_default_db(store)) != 0)
+            continue;
         result = ash_store_stats(store, name, NULL, 1, NULL, &stats, err);
         if (result != 0)
             break;
@@ -240,7 +242,7 @@ const ash_cmd_verb ash__cmd_df = {
     .name = "df",
     .group = "store",
     .synopsis = "",
-    .summary = "show how much the databases hold, and take up",
+    .summary = "show how much the databases hold, and how much space they take",
     .details = "STORED is what a database's documents and indexes take up in the store.  The "
                "store's folder takes more: free\n"
                "space, room set aside for the next writes, the journal and the change history.  "
