@@ -21,8 +21,9 @@
  *   date                    8 bytes, big-endian, sign bit inverted
  *   timestamp               8 bytes, big-endian
  *   regex                   TEXT of the pattern, TEXT of the options
- *   DBPointer               size of the BSON value (4 bytes, big-endian), name with its NUL, 12
- * bytes code with scope         TEXT of the code, the scope as an object
+ *   DBPointer               size of the BSON value (4 bytes, big-endian), name with its NUL,
+ *                           12 bytes
+ *   code with scope         TEXT of the code, the scope as an object
  *
  * TEXT is the bytes with 00 written as 01 01 and 01 as 01 02, then 00; under a collation the folded
  * string's bytes, except of code and names.

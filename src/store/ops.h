@@ -7,10 +7,10 @@
  * The public functions in store.c check arguments, copy option structs to the current size and call
  * one slot each; nobody else calls a slot.  No slot may be NULL but where it says so.  Slots get
  * options that are never NULL and of this version's size; op, filter, pipeline and `create` options
- * never NULL (nothing is
- * {}), results never NULL and initialised; output pointers never NULL.  What cannot be right on any
- * backend (names, negative limits, an update that is no document) was refused before.  Contracts
- * are those of ashlar/store.h; what is said here is what a backend owes beyond them. */
+ * never NULL (nothing is {}), results never NULL and initialised; output pointers never NULL.  What
+ * cannot be right on any backend (names, negative limits, an update that is no document) was refused
+ * before.  Contracts are those of ashlar/store.h; what is said here is what a backend owes beyond
+ * them. */
 
 #include <ashlar/store.h>
 
@@ -66,11 +66,18 @@ struct ash_cursor_ops {
      * valid until the next next_batch, rest or free of this cursor. */
     int (*next_batch)(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_batch *out,
                       ash_error *err);
+    /* Deadline, cancel flag and wait of the batches to come; await_ms < 0: as it was. */
     void (*set_op)(ash_cursor *cursor, int64_t deadline_ms, const volatile int *cancel,
                    int64_t await_ms);
+    /* Nobody looks at the last batch any more, and the next one may be long in coming: let go of
+     * what only the views needed (snapshots, pins, connections), and keep the position. */
     void (*rest)(ash_cursor *cursor);
+    /* At any time, also after an error, and on another thread than the last call's.  Cannot fail;
+     * what a deployment holds for the cursor is let go there as far as that works. */
     void (*free)(ash_cursor *cursor);
-    /* As in store/parts.h; NULL, all four, where there is no such thing. */
+
+    /* A private lane of the embedded backend: downloads whose caller verifies what he looks at, as
+     * in store/parts.h.  NULL, all four, elsewhere. */
     bool (*take_parts)(ash_cursor *cursor);
     int (*verify)(ash_cursor *cursor, size_t index, size_t *from, size_t *to, ash_error *err);
     bool (*lasts)(ash_cursor *cursor, size_t index);
@@ -78,72 +85,129 @@ struct ash_cursor_ops {
 };
 
 struct ash_store_ops {
+    /* No call is running, and no cursor or transaction is open.  Everything acknowledged or not is
+     * made durable as far as it can be; cannot fail. */
     void (*close)(ash_store *store);
+    /* What is true of this store as it was opened; never changes while it is.  store.c fills in
+     * `size`. */
     int (*capabilities)(ash_store *store, ash_capabilities *out, ash_error *err);
 
+    /* ---- collections: atomic each, and durable when they return ---- */
+
+    /* 0 where it is there with the same options, by MongoDB's notion of the same. */
     int (*create)(ash_store *store, const char *db, const char *coll, const bson_t *options,
                   const ash_op *op, ash_error *err);
+    /* With all its documents and indexes; cursors on it fail at their next batch (175). */
     int (*drop)(ash_store *store, const char *db, const char *coll, const ash_op *op,
                 ash_error *err);
+    /* Both names were checked, and differ.  drop_target: the target goes in the same step. */
     int (*rename)(ash_store *store, const char *db, const char *coll, const char *to_db,
                   const char *to_coll, bool drop_target, const ash_op *op, ash_error *err);
     /* err is never NULL.  old_values as in ash_collection_modify. */
     int (*modify)(ash_store *store, const char *db, const char *coll, const bson_t *changes,
                   const ash_op *op, bson_t *old_values, ash_error *err);
+    /* In the order of their names where the backend has one; views too. */
     int (*list_collections)(ash_store *store, const char *db, const bson_t *filter,
                             const ash_op *op, ash_cursor **out, ash_error *err);
+    /* out: initialised by the slot on success. */
     int (*list_databases)(ash_store *store, const ash_op *op, bson_t *out, ash_error *err);
+    /* 0 also when there is none.  Where it is not one step, what is left after a failure is whole
+     * collections. */
     int (*drop_database)(ash_store *store, const char *db, const ash_op *op, ash_error *err);
 
+    /* ---- reading: what was acknowledged before the call is seen ---- */
+
+    /* A collection that is not there is empty.  Errors of the filter are told here, not by the
+     * first batch. */
     int (*find)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                 const ash_find_options *opts, ash_cursor **out, ash_error *err);
-    /* coll NULL: aggregate over the database ({aggregate: 1}). */
+    /* coll NULL: aggregate over the database ({aggregate: 1}).  With $out or $merge, everything was
+     * written when it returns, and the cursor is empty. */
     int (*aggregate)(ash_store *store, const char *db, const char *coll, const bson_t *pipeline,
                      const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
+    /* *out is set on success only. */
     int (*count)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                  const ash_count_options *opts, int64_t *out, ash_error *err);
+    /* out: an array, initialised by the slot on success. */
     int (*distinct)(ash_store *store, const char *db, const char *coll, const char *key,
                     const bson_t *filter, const bson_t *collation, const ash_op *op, bson_t *out,
                     ash_error *err);
+    /* command: {find | aggregate | count | distinct …}; runs it, unless verbosity is
+     * "queryPlanner". */
     int (*explain)(ash_store *store, const char *db, const char *coll, const bson_t *command,
                    const char *verbosity, const ash_op *op, bson_t *out, ash_error *err);
 
+    /* ---- writing: each document is whole or not there; durable as op and the store's options ask.
+     * result: how far it came, also on failure; its errors by ash__write_result_add_error.  A retry
+     * id that was seen gives the first result again and does nothing. ---- */
+
+    /* In order, up to the first failure, unless opts says unordered. */
     int (*insert)(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
                   size_t count, const ash_insert_options *opts, ash_write_result *result,
                   ash_error *err);
+    /* update: operators, a whole document, or an array of stages.  One document, or each match,
+     * each by itself. */
     int (*update)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                   const bson_value_t *update, const ash_update_options *opts,
                   ash_write_result *result, ash_error *err);
+    /* One match, or all of them, each by itself. */
     int (*remove)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                   const ash_remove_options *opts, ash_write_result *result, ash_error *err);
+    /* Finding and changing are one step.  value: initialised by the slot on success, empty where
+     * *found is false. */
     int (*find_and_modify)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                            const ash_find_and_modify_options *opts, bson_t *value, bool *found,
                            ash_write_result *result, ash_error *err);
 
+    /* ---- indexes ---- */
+
+    /* specs: an array.  All of them or none; usable, and durable, when it returns.  Writes go on
+     * meanwhile.  reply: as MongoDB's, initialised by the slot on success. */
     int (*create_indexes)(ash_store *store, const char *db, const char *coll, const bson_t *specs,
                           const ash_op *op, bson_t *reply, ash_error *err);
+    /* ASH_ENOTFOUND (26) without a collection. */
     int (*list_indexes)(ash_store *store, const char *db, const char *coll, const ash_op *op,
                         ash_cursor **out, ash_error *err);
+    /* index: a name, a key pattern, an array of names, or "*": all but that on _id. */
     int (*drop_indexes)(ash_store *store, const char *db, const char *coll,
                         const bson_value_t *index, const ash_op *op, ash_error *err);
 
+    /* ---- several as one ---- */
+
+    /* Runs fn, with a transaction that embeds ash_transaction, as often as it takes, on any thread;
+     * what it returned last is returned.  0: everything it did through the transaction is visible
+     * and durable as one.  Else nothing is, unless the error says that this is not known
+     * (ASH_ENETWORK, ASH_ETIMEOUT).  Never commits a transaction that is `broken`.  store.c sees to
+     * it that nothing else of the store is called meanwhile on that thread, and tells the ends
+     * (store/transaction.h).  ASH_EUNSUPPORTED where capabilities says there are none. */
     int (*transact)(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                     ash_error *err);
+    /* db and coll NULL: all.  Events from now on (or from where opts says) are kept for the cursor
+     * from its opening. */
     int (*watch)(ash_store *store, const char *db, const char *coll, const ash_watch_options *opts,
                  ash_cursor **out, ash_error *err);
 
     /* As ash_store_hold.  Reads with op->at_time are given only times that this slot gave. */
     int (*hold)(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err);
 
+    /* The store's clock, and the time of its newest change.  Does not wait. */
     int (*time)(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
+    /* coll NULL: of the database; db NULL, too: of the store.  out: initialised by the slot on
+     * success. */
     int (*stats)(ash_store *store, const char *db, const char *coll, int64_t scale,
                  const ash_op *op, bson_t *out, ash_error *err);
+    /* Everything acknowledged by now is durable when it returns. */
     int (*flush)(ash_store *store, const ash_op *op, ash_error *err);
+    /* As ash_store_maintain; ASH_EUNSUPPORTED for actions that it does not know. */
     int (*maintain)(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
                     bson_t *out, ash_error *err);
-    /* As in store/parts.h; may be NULL. */
+
+    /* ---- private lanes of the embedded backend, NULL elsewhere ---- */
+
+    /* Several reads of one state, as in store/parts.h. */
     int (*look)(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op, ash_error *err);
-    /* Readers (ash_op.reader) are about to come; may be NULL. */
+    /* A server's clients will name themselves (ash_op.reader), so that each is given the chunks of
+     * the files documents that it was given; one of them reads no more. */
     void (*expect_readers)(ash_store *store);
     void (*forget_reader)(ash_store *store, uint64_t reader);
 };

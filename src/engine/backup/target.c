@@ -92,8 +92,9 @@ static int check_vacant(const ash_backup *b, ash_error *err)
         if (name[0] != '.' && strcmp(name, "lock") != 0 &&
             strcmp(name, ASH_BACKUP_MARK ".new") != 0 && strcmp(name, "segments") != 0 &&
             strcmp(name, "lost+found") != 0)
-            result = ash__fail(err, ASH_EEXISTS, "%s is not a backup of this store, and not empty: %s",
-                               b->folder, name);
+            result =
+                ash__fail(err, ASH_EEXISTS, "%s is not a backup of this store, and not empty: %s",
+                          b->folder, name);
     }
     closedir(dir);
     return result;

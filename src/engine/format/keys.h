@@ -38,9 +38,10 @@
  *           only they have keys of 511 bytes.  Since no encoding begins another, entries that share
  *           the first 487 bytes of a long one are all long; they sort by their values.
  *
- * counts    'C' collection id (4) -> records, document bytes, storage bytes, last record id (8
- * each) 'X' index id (4) -> entries, bytes of their keys (8 each) 'O' -> entries of the oplog,
- * bytes of them (8 each)
+ * counts    'C' collection id (4) -> records, document bytes, storage bytes, last record id
+ *                                     (8 each)
+ *           'X' index id (4) -> entries, bytes of their keys (8 each)
+ *           'O' -> entries of the oplog, bytes of them (8 each)
  *
  * space     segment (4) -> size in blocks, blocks in use (4 each)
  *           segment (4) slice (4) -> 1,024 bytes: blocks in use of the 8,192 from slice * 8192 on,
