@@ -69,7 +69,8 @@ static void add_counters(ash_command *c)
     ash__builder_int64(b, "bytesIn", atomic_load(&n->bytes_in));
     ash__builder_int64(b, "bytesOut", atomic_load(&n->bytes_out));
     ash__builder_int64(b, "numRequests", atomic_load(&n->requests));
-    ash__builder_int64(b, "messageBytesInFlight", (int64_t)ash__room_used(&c->server->host.requests));
+    ash__builder_int64(b, "messageBytesInFlight",
+                       (int64_t)ash__room_used(&c->server->host.requests));
     ash__builder_int64(b, "answerBytesInFlight", (int64_t)ash__room_used(&c->server->host.answers));
     ash__builder_end(b);
     ash__builder_begin_doc(b, "asserts");

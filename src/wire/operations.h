@@ -19,7 +19,7 @@ typedef struct ash_operation {
     int64_t started_us;  /* monotonic */
     int64_t started_wall_ms;
     const struct ash_stream *stream; /* of the connection */
-    bool only_reads; /* nobody misses it when its client is gone */
+    bool only_reads;                 /* nobody misses it when its client is gone */
     int64_t connection_id;
     const char *client; /* address text; lives as long as the connection */
     const char *db;     /* all views live while the command runs */

@@ -20,8 +20,8 @@ typedef struct fake_store {
     bool retried;
     int fail_code; /* the next write fails so, with fail_server_code */
     int32_t fail_server_code;
-    int64_t insert_ms; /* how long the next insert takes after its change was made */
-    int64_t find_ms;   /* how long a find takes */
+    int64_t insert_ms;          /* how long the next insert takes after its change was made */
+    int64_t find_ms;            /* how long a find takes */
     const ash_principal *asked; /* who the last operation came from; of the caller */
 } fake_store;
 
