@@ -506,14 +506,14 @@ int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err);
  *       nrecords, nIndexes, keysPerIndex: {name: keys …}, valid, repaired: false, warnings: [],
  *       errors: as findings}; nInvalidDocuments: those that cannot be read.  ASH_ENOTFOUND (26).
  *   {compact: "db.coll"}       give free space of the whole store back to the file system,
- * whichever of its collections is named.  {bytesFreed}; ASH_ENOTFOUND (26), ASH_EREADONLY. {sound:
- * any value}       for who is about to delete because something is not there: is the metadata
- * whole, as a look at it tells that is at most ten minutes old, or fifty times what it took?  {};
- * ASH_ECORRUPT: it is damaged. {backup: "folder", verify: bool, replace: bool}   copy the store
- * into a folder that is new or an earlier backup; verify: read all payloads of the copy; replace:
- * also one that was changed by itself or is of a later state (both: default false).  {records,
- * copiedRecords, copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean, findingCount,
- * findings}
+ *       whichever of its collections is named.  {bytesFreed}; ASH_ENOTFOUND (26), ASH_EREADONLY
+ *   {sound: any value}       for who is about to delete because something is not there: is the
+ *       metadata whole, as a look at it tells that is at most ten minutes old, or fifty times what
+ *       it took?  {}; ASH_ECORRUPT: it is damaged
+ *   {backup: "folder", verify: bool, replace: bool}       copy the store into a folder that is new
+ *       or an earlier backup; verify: read all payloads of the copy; replace: also one that was
+ *       changed by itself or is of a later state (both: default false).  {records, copiedRecords,
+ *       copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean, findingCount, findings}
  *
  * findings: the first 1,000 of findingCount, each {text, kind, invariant, …}: text is a line for
  * people, invariant a number of docs/FORMAT.md; where it applies db, collection, rid (the record's
