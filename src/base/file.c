@@ -30,9 +30,9 @@ static int system_fallocate(int fd, off_t offset, off_t len)
     if (errno != EOPNOTSUPP && errno != ENOSYS)
         return -1;
 #endif
-    int result = posix_fallocate(fd, offset, len);
-    errno = result;
-    return result == 0 ? 0 : -1;
+    int rc = posix_fallocate(fd, offset, len);
+    errno = rc;
+    return rc == 0 ? 0 : -1;
 }
 
 static int system_punch(int fd, off_t offset, off_t len)
@@ -59,8 +59,8 @@ static int system_start_writeback(int fd, off_t offset, off_t len)
 static int system_await_writeback(int fd, off_t offset, off_t len)
 {
 #ifdef SYNC_FILE_RANGE_WAIT_BEFORE
-    int result = sync_file_range(fd, offset, len, SYNC_FILE_RANGE_WAIT_BEFORE);
-    return result != 0 && errno == ENOSYS ? 0 : result;
+    int rc = sync_file_range(fd, offset, len, SYNC_FILE_RANGE_WAIT_BEFORE);
+    return rc != 0 && errno == ENOSYS ? 0 : rc;
 #else
     (void)fd, (void)offset, (void)len;
     return 0;
@@ -182,13 +182,13 @@ int ash__file_sync(int fd, ash_error *err)
 int ash__dir_sync(const char *path, ash_error *err)
 {
     int fd;
-    int result = ash__file_open(path, O_RDONLY | O_DIRECTORY, &fd, err);
-    if (result != 0)
-        return result;
+    int rc = ash__file_open(path, O_RDONLY | O_DIRECTORY, &fd, err);
+    if (rc != 0)
+        return rc;
     if (ash__io()->fsync(fd) != 0)
-        result = ash__fail_errno(err, errno, "cannot sync folder %s", path);
+        rc = ash__fail_errno(err, errno, "cannot sync folder %s", path);
     ash__file_close(fd);
-    return result;
+    return rc;
 }
 
 static int make_one(const char *path, ash_error *err)
@@ -205,17 +205,17 @@ static int make_one(const char *path, ash_error *err)
 int ash__dir_make(const char *path, ash_error *err)
 {
     char *copy = ash__strdup(path);
-    int result = 0;
-    for (char *slash = strchr(copy + 1, '/'); slash != NULL && result == 0;
+    int rc = 0;
+    for (char *slash = strchr(copy + 1, '/'); slash != NULL && rc == 0;
          slash = strchr(slash + 1, '/')) {
         *slash = 0;
-        result = make_one(copy, err);
+        rc = make_one(copy, err);
         *slash = '/';
     }
-    if (result == 0)
-        result = make_one(copy, err);
+    if (rc == 0)
+        rc = make_one(copy, err);
     ash__free(copy);
-    return result;
+    return rc;
 }
 
 static void remove_entry(const char *path, ash_error *err)
@@ -262,27 +262,27 @@ int ash__parent_sync(const char *path, ash_error *err)
     const char *slash = strrchr(path, '/');
     size_t len = slash == path ? 1 : slash != NULL ? (size_t)(slash - path) : 0;
     char *folder = slash != NULL ? ash__strndup(path, len) : ash__strdup(".");
-    int result = ash__dir_sync(folder, err);
+    int rc = ash__dir_sync(folder, err);
     ash__free(folder);
-    return result;
+    return rc;
 }
 
 int ash__file_replace(const char *path, const void *data, size_t len, ash_error *err)
 {
     int fd = -1;
     char *temp = ash__sprintf("%s.new", path);
-    int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
-    if (result == 0)
-        result = ash__file_write(fd, data, len, 0, err);
-    if (result == 0 && ash__io()->fsync(fd) != 0)
-        result = ash__fail_errno(err, errno, "cannot sync %s", temp);
+    int rc = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
+    if (rc == 0)
+        rc = ash__file_write(fd, data, len, 0, err);
+    if (rc == 0 && ash__io()->fsync(fd) != 0)
+        rc = ash__fail_errno(err, errno, "cannot sync %s", temp);
     ash__file_close(fd);
-    if (result == 0 && ash__io()->rename(temp, path) != 0)
-        result = ash__fail_errno(err, errno, "cannot rename %s", temp);
-    if (result == 0)
-        result = ash__parent_sync(path, err);
+    if (rc == 0 && ash__io()->rename(temp, path) != 0)
+        rc = ash__fail_errno(err, errno, "cannot rename %s", temp);
+    if (rc == 0)
+        rc = ash__parent_sync(path, err);
     ash__free(temp);
-    return result;
+    return rc;
 }
 
 int ash__file_load(const char *path, size_t max_bytes, uint8_t **out, size_t *len, ash_error *err)
@@ -291,24 +291,24 @@ int ash__file_load(const char *path, size_t max_bytes, uint8_t **out, size_t *le
     int fd;
     *out = NULL;
     /* A pipe of that name would keep the process waiting for somebody who writes. */
-    int result = ash__file_open(path, O_RDONLY | O_NONBLOCK, &fd, err);
-    if (result != 0)
-        return result;
+    int rc = ash__file_open(path, O_RDONLY | O_NONBLOCK, &fd, err);
+    if (rc != 0)
+        return rc;
     if (fstat(fd, &st) != 0)
-        result = ash__fail_errno(err, errno, "cannot stat %s", path);
+        rc = ash__fail_errno(err, errno, "cannot stat %s", path);
     else if (!S_ISREG(st.st_mode))
-        result = ash__fail(err, ASH_ECORRUPT, "%s is not a regular file", path);
+        rc = ash__fail(err, ASH_ECORRUPT, "%s is not a regular file", path);
     else if (st.st_size < 0 || (uint64_t)st.st_size > max_bytes)
-        result = ash__fail(err, ASH_ETOOBIG, "%s is larger than %zu bytes", path, max_bytes);
-    if (result == 0) {
+        rc = ash__fail(err, ASH_ETOOBIG, "%s is larger than %zu bytes", path, max_bytes);
+    if (rc == 0) {
         *len = (size_t)st.st_size;
         *out = ash__alloc(*len + 1);
-        result = ash__file_read(fd, *out, *len, 0, err);
+        rc = ash__file_read(fd, *out, *len, 0, err);
     }
     ash__file_close(fd);
-    if (result != 0) {
+    if (rc != 0) {
         ash__free(*out);
         *out = NULL;
     }
-    return result;
+    return rc;
 }

@@ -91,9 +91,9 @@ bool ash__cond_wait_until(ash_cond *c, ash_mutex *m, int64_t deadline_ms)
     ash_mutex *before = m->before;
     struct timespec at = {.tv_sec = (time_t)(deadline_ms / 1000),
                           .tv_nsec = (long)(deadline_ms % 1000) * 1000000};
-    int result = pthread_cond_timedwait(&c->cond, &m->mutex, &at);
+    int rc = pthread_cond_timedwait(&c->cond, &m->mutex, &at);
     m->before = before;
-    return result != ETIMEDOUT;
+    return rc != ETIMEDOUT;
 }
 
 int ash__thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), void *arg)
@@ -109,10 +109,10 @@ int ash__thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), 
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         sigdelset(&all, own[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    int result = pthread_create(out, &attr, run, arg);
+    int rc = pthread_create(out, &attr, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attr);
-    return result;
+    return rc;
 }
 
 #if defined(__linux__) && defined(SYS_sched_setattr)

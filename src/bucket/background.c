@@ -73,12 +73,12 @@ int ash__background_wait(ash_background *h, ash_error *err)
     ash__mutex_lock(&h->lock);
     while (h->fn != NULL)
         ash__cond_wait(&h->done, &h->lock);
-    int result = h->result;
-    if (result != 0 && err != NULL)
+    int rc = h->result;
+    if (rc != 0 && err != NULL)
         *err = h->error;
     h->result = 0;
     ash__mutex_unlock(&h->lock);
-    return result;
+    return rc;
 }
 
 void ash__background_free(ash_background *h)

@@ -171,12 +171,12 @@ void ash__writer_use(ash_writer *w, const ash_placed *placed)
 
 int ash__writer_unuse(ash_writer *w, ash_extent extent, ash_error *err)
 {
-    int result = ash__segments_unmark(w->engine->segments, extent, err);
-    if (result == 0 && w->engine->opts.unsafe_reuse_at_once)
+    int rc = ash__segments_unmark(w->engine->segments, extent, err);
+    if (rc == 0 && w->engine->opts.unsafe_reuse_at_once)
         ash__segments_give(w->engine->segments, extent);
-    else if (result == 0)
+    else if (rc == 0)
         remember(w, extent, false);
-    return result;
+    return rc;
 }
 
 static int save_change(void *ctx, const ash_segment_change *change, ash_error *err)
@@ -197,10 +197,10 @@ int ash__writer_mark_open(ash_writer *w, ash_error *err)
 {
     uint8_t sequence[8];
     ash__put_le64(sequence, w->engine->boot_sequence);
-    int result = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, err);
-    if (result == 0)
-        result = ash__row_put(w, ASH_DB_META, "open", 4, NULL, 0, err);
-    return result;
+    int rc = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, err);
+    if (rc == 0)
+        rc = ash__row_put(w, ASH_DB_META, "open", 4, NULL, 0, err);
+    return rc;
 }
 
 /* Extents that this batch freed and did not use itself wait for readers; one that it both marked
@@ -242,22 +242,22 @@ static bool is_given_up(const ash_engine *e)
 /* Everything that a durable state of the batch has to have in it, and before it. */
 static int prepare(ash_writer *w, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     ash_assert(w->depth == 1);
     ash__segments_note_commit(w->engine->segments);
     if (atomic_load(&w->engine->unwritable))
-        result = ash__soundness_refuse(w->engine, err);
-    if (result == 0 && !w->marked_open)
-        result = ash__writer_mark_open(w, err);
-    if (result == 0)
-        result = ash__oplog_trim(w, err);
-    if (result == 0)
-        result = ash__counts_flush(w, err);
-    for (size_t i = 0; result == 0 && i < w->placed_count; i++)
-        result = ash__segments_sync(w->engine->segments, &w->placed[i], err);
-    if (result == 0)
-        result = ash__segments_changes(w->engine->segments, save_change, w, err);
-    return result;
+        rc = ash__soundness_refuse(w->engine, err);
+    if (rc == 0 && !w->marked_open)
+        rc = ash__writer_mark_open(w, err);
+    if (rc == 0)
+        rc = ash__oplog_trim(w, err);
+    if (rc == 0)
+        rc = ash__counts_flush(w, err);
+    for (size_t i = 0; rc == 0 && i < w->placed_count; i++)
+        rc = ash__segments_sync(w->engine->segments, &w->placed[i], err);
+    if (rc == 0)
+        rc = ash__segments_changes(w->engine->segments, save_change, w, err);
+    return rc;
 }
 
 int ash__batch_commit(ash_writer *w, ash_error *err)
@@ -295,13 +295,13 @@ static bool write_journal(ash_writer *w)
     ash_journal *j = &w->engine->journal;
     if (w->redo_over)
         return false;
-    int result = ash__journal_append(j, w->view.txn_id - 1, w->redo.data + w->redo_safe,
-                                     w->redo.len - w->redo_safe, &err);
+    int rc = ash__journal_append(j, w->view.txn_id - 1, w->redo.data + w->redo_safe,
+                                 w->redo.len - w->redo_safe, &err);
     if (j->failed) {
         ash__log(ASH_LOG_ERROR, "%s goes on without its journal: %s", w->engine->folder, err.text);
         w->in_doubt = true;
     }
-    return result == 0;
+    return rc == 0;
 }
 
 int ash__batch_flush(ash_writer *w, bool may_journal, bool *committed, ash_error *err)
@@ -309,10 +309,10 @@ int ash__batch_flush(ash_writer *w, bool may_journal, bool *committed, ash_error
     *committed = true;
     if (!may_journal || w->redo_over || !ash__journal_has_room(w->engine))
         return ash__batch_commit(w, err);
-    int result = prepare(w, err);
-    if (result != 0) {
+    int rc = prepare(w, err);
+    if (rc != 0) {
         ash__batch_abort(w);
-        return result;
+        return rc;
     }
     if (!write_journal(w))
         return ash__batch_commit(w, err);

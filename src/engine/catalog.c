@@ -84,9 +84,9 @@ int ash__catalog_load(ash_view *v, MDB_val key, MDB_val row, const ash_coll **ou
 {
     ash_doc doc;
     ash_catalog_entry *entry = NULL;
-    int result = ash__sum_check(key, row, &doc, "a row of the catalogue", err);
-    if (result != 0)
-        return result;
+    int rc = ash__sum_check(key, row, &doc, "a row of the catalogue", err);
+    if (rc != 0)
+        return rc;
     uint64_t sum = ash__get_le64(row.mv_data);
     uint32_t id = row_id(doc);
     entry = find_held(v, id, sum);
@@ -97,10 +97,10 @@ int ash__catalog_load(ash_view *v, MDB_val key, MDB_val row, const ash_coll **ou
             size_t db_len = strnlen(db, key.mv_size - 1);
             if (db_len + 2 > key.mv_size)
                 return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
-            result = ash__entry_parse(v->engine, db, db_len, db + db_len + 1,
-                                      key.mv_size - db_len - 2, doc, sum, &entry, err);
-            if (result != 0)
-                return result;
+            rc = ash__entry_parse(v->engine, db, db_len, db + db_len + 1, key.mv_size - db_len - 2,
+                                  doc, sum, &entry, err);
+            if (rc != 0)
+                return rc;
             cache_add(v->engine, entry);
         }
         hold(v, entry);
@@ -119,10 +119,10 @@ int ash__catalog_find(ash_view *v, const char *db, const char *name, const ash_c
     size_t len = ash__entry_key(key, 'N', db, name, NULL);
     if (len == 0)
         return 0;
-    int result = ash__row_get(v, ASH_DB_CATALOG, key, len, &row, &found, err);
-    if (result == 0 && found)
-        result = ash__catalog_load(v, ash__val(key, len), row, out, err);
-    return result;
+    int rc = ash__row_get(v, ASH_DB_CATALOG, key, len, &row, &found, err);
+    if (rc == 0 && found)
+        rc = ash__catalog_load(v, ash__val(key, len), row, out, err);
+    return rc;
 }
 
 int ash__catalog_find_id(ash_view *v, uint32_t coll_id, const ash_coll **out, ash_error *err)
@@ -132,21 +132,21 @@ int ash__catalog_find_id(ash_view *v, uint32_t coll_id, const ash_coll **out, as
     bool found;
     *out = NULL;
     ash__letter_key(id_key, 'I', coll_id);
-    int result = ash__row_get(v, ASH_DB_CATALOG, id_key, sizeof id_key, &row, &found, err);
-    if (result != 0 || !found)
-        return result;
+    int rc = ash__row_get(v, ASH_DB_CATALOG, id_key, sizeof id_key, &row, &found, err);
+    if (rc != 0 || !found)
+        return rc;
     if (row.mv_size + 1 > ASH_KEY_MAX)
         return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
     size_t len = row.mv_size + 1;
     key[0] = 'N';
     memcpy(key + 1, row.mv_data, row.mv_size);
-    result = ash__row_get(v, ASH_DB_CATALOG, key, len, &row, &found, err);
-    if (result == 0 && !found)
-        result = ash__fail(err, ASH_ECORRUPT, "collection %u has no row in the catalogue",
-                           (unsigned)coll_id);
-    if (result == 0)
-        result = ash__catalog_load(v, ash__val(key, len), row, out, err);
-    return result;
+    rc = ash__row_get(v, ASH_DB_CATALOG, key, len, &row, &found, err);
+    if (rc == 0 && !found)
+        rc = ash__fail(err, ASH_ECORRUPT, "collection %u has no row in the catalogue",
+                       (unsigned)coll_id);
+    if (rc == 0)
+        rc = ash__catalog_load(v, ash__val(key, len), row, out, err);
+    return rc;
 }
 
 /* Keys are re-sought, so that visit may change the catalogue when v is the writer's. */
@@ -157,7 +157,7 @@ int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, cons
     size_t from_len = 1, db_len = db != NULL ? strlen(db) : 0;
     size_t prefix_len = db != NULL ? db_len + 2 : 1;
     bool found = true, go_on = true;
-    int result = 0;
+    int rc = 0;
     if (prefix_len > ASH_NAME_MAX)
         return 0;
     from[0] = 'N';
@@ -168,20 +168,20 @@ int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, cons
     while (go_on) {
         MDB_val key, row;
         const ash_coll *c = NULL;
-        result = ash__row_seek(v, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
-        if (result != 0 || !found || key.mv_size < prefix_len ||
+        rc = ash__row_seek(v, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
+        if (rc != 0 || !found || key.mv_size < prefix_len ||
             memcmp(key.mv_data, from, prefix_len) != 0)
             break;
         /* The key that follows directly. */
         memcpy(from, key.mv_data, key.mv_size);
         from_len = key.mv_size + 1;
         from[key.mv_size] = 0;
-        result = ash__catalog_load(v, key, row, &c, err);
-        if (result != 0)
+        rc = ash__catalog_load(v, key, row, &c, err);
+        if (rc != 0)
             break;
         go_on = visit(ctx, c);
     }
-    return result;
+    return rc;
 }
 
 int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), void *ctx,
@@ -190,12 +190,12 @@ int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), 
     uint8_t from[ASH_KEY_MAX + 1] = {'N'};
     size_t from_len = 1;
     bool go_on = true;
-    int result = 0;
+    int rc = 0;
     while (go_on) {
         MDB_val key, row;
         bool found;
-        result = ash__row_seek(v, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
-        if (result != 0 || !found || key.mv_size < 2 || *(const uint8_t *)key.mv_data != 'N')
+        rc = ash__row_seek(v, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
+        if (rc != 0 || !found || key.mv_size < 2 || *(const uint8_t *)key.mv_data != 'N')
             break;
         size_t len = strnlen((const char *)key.mv_data + 1, key.mv_size - 1) + 1;
         memcpy(from, key.mv_data, len);
@@ -204,7 +204,7 @@ int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), 
         from[len] = 1; /* behind all collections of this database */
         from_len = len + 1;
     }
-    return result;
+    return rc;
 }
 
 int ash__catalog_each_ttl(ash_view *v,
@@ -213,21 +213,21 @@ int ash__catalog_each_ttl(ash_view *v,
 {
     uint8_t from[5];
     bool go_on = true;
-    int result = 0;
-    for (uint64_t id = 0; go_on && result == 0 && id <= UINT32_MAX; id++) {
+    int rc = 0;
+    for (uint64_t id = 0; go_on && rc == 0 && id <= UINT32_MAX; id++) {
         MDB_val key, row;
         bool found;
         const ash_coll *c = NULL;
         ash__letter_key(from, 'T', (uint32_t)id);
-        result = ash__row_seek(v, ASH_DB_CATALOG, from, sizeof from, &key, &row, &found, err);
-        if (result != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'T')
+        rc = ash__row_seek(v, ASH_DB_CATALOG, from, sizeof from, &key, &row, &found, err);
+        if (rc != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'T')
             break;
         id = ash__get_be32((const uint8_t *)key.mv_data + 1);
-        result = ash__catalog_find_id(v, (uint32_t)id, &c, err);
-        for (uint32_t i = 0; result == 0 && go_on && c != NULL && i < c->index_count; i++) {
+        rc = ash__catalog_find_id(v, (uint32_t)id, &c, err);
+        for (uint32_t i = 0; rc == 0 && go_on && c != NULL && i < c->index_count; i++) {
             if (c->indexes[i].expire_after_s >= 0)
                 go_on = visit(ctx, c, &c->indexes[i]);
         }
     }
-    return result;
+    return rc;
 }

@@ -22,9 +22,9 @@ static int next_id(ash_writer *w, const char *name, uint32_t *out, ash_error *er
     MDB_val value;
     bool found;
     uint8_t bytes[4];
-    int result = ash__row_get(&w->view, ASH_DB_META, name, strlen(name), &value, &found, err);
-    if (result != 0)
-        return result;
+    int rc = ash__row_get(&w->view, ASH_DB_META, name, strlen(name), &value, &found, err);
+    if (rc != 0)
+        return rc;
     *out = found && value.mv_size == 4 ? ash__get_le32(value.mv_data) + 1 : 1;
     if (*out == 0)
         return ash__fail(err, ASH_ETOOBIG, "no %s id is left", name);
@@ -100,30 +100,30 @@ static int put_row(ash_writer *w, const char *db, const char *name, const bson_t
     size_t len = ash__entry_key(key, 'N', db, name, err);
     if (len == 0)
         return ASH_EINVAL;
-    int result = ash__sum_put(w, ASH_DB_CATALOG, key, len, bson_get_data(row), row->len, err);
-    if (result == 0)
-        result = ash__catalog_find(&w->view, db, name, &c, err);
-    if (result != 0)
-        return ash__writer_break(w, result, err);
+    int rc = ash__sum_put(w, ASH_DB_CATALOG, key, len, bson_get_data(row), row->len, err);
+    if (rc == 0)
+        rc = ash__catalog_find(&w->view, db, name, &c, err);
+    if (rc != 0)
+        return ash__writer_break(w, rc, err);
     ash__letter_key(letter, 'I', c->id);
-    result = ash__row_put(w, ASH_DB_CATALOG, letter, 5, key + 1, len - 1, err);
+    rc = ash__row_put(w, ASH_DB_CATALOG, letter, 5, key + 1, len - 1, err);
     ash__letter_key(letter, 'T', c->id);
-    if (result == 0 && has_ttl(c))
-        result = ash__row_put(w, ASH_DB_CATALOG, letter, 5, NULL, 0, err);
-    else if (result == 0)
-        result = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+    if (rc == 0 && has_ttl(c))
+        rc = ash__row_put(w, ASH_DB_CATALOG, letter, 5, NULL, 0, err);
+    else if (rc == 0)
+        rc = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
     if (out != NULL)
         *out = c;
-    return result;
+    return rc;
 }
 
 /* The caller's c may be older than what this writer changed since. */
 static int current(ash_writer *w, const ash_coll *c, const ash_coll **out, ash_error *err)
 {
-    int result = ash__catalog_find_id(&w->view, c->id, out, err);
-    if (result == 0 && *out == NULL)
-        result = ash__fail(err, ASH_ENOTFOUND, "%s.%s is gone", c->db, c->name);
-    return result;
+    int rc = ash__catalog_find_id(&w->view, c->id, out, err);
+    if (rc == 0 && *out == NULL)
+        rc = ash__fail(err, ASH_ENOTFOUND, "%s.%s is gone", c->db, c->name);
+    return rc;
 }
 
 /* A specification or option that cannot be parsed must fail before the first change. */
@@ -131,11 +131,11 @@ static int check_row(ash_writer *w, const char *db, const char *name, const bson
                      ash_error *err)
 {
     ash_catalog_entry *entry = NULL;
-    int result = ash__entry_parse(w->engine, db, strlen(db), name, strlen(name),
-                                  (ash_doc){bson_get_data(row), row->len}, 0, &entry, err);
-    if (result == 0)
+    int rc = ash__entry_parse(w->engine, db, strlen(db), name, strlen(name),
+                              (ash_doc){bson_get_data(row), row->len}, 0, &entry, err);
+    if (rc == 0)
         ash__entry_unref(entry);
-    return result;
+    return rc;
 }
 
 static int rewrite(ash_writer *w, const ash_coll *c, const row_change *change, const ash_coll **out,
@@ -143,16 +143,16 @@ static int rewrite(ash_writer *w, const ash_coll *c, const row_change *change, c
 {
     bson_t row;
     const ash_coll *now = NULL;
-    int result = current(w, c, &now, err);
-    if (result != 0)
-        return result;
+    int rc = current(w, c, &now, err);
+    if (rc != 0)
+        return rc;
     build_row(now, change, &row);
     if (change->options != NULL || change->spec != NULL)
-        result = check_row(w, now->db, now->name, &row, err);
-    if (result == 0)
-        result = put_row(w, now->db, now->name, &row, out, err);
+        rc = check_row(w, now->db, now->name, &row, err);
+    if (rc == 0)
+        rc = put_row(w, now->db, now->name, &row, out, err);
     bson_destroy(&row);
-    return result;
+    return rc;
 }
 
 static void id_index_spec(const bson_t *options, bson_t *spec)
@@ -187,29 +187,29 @@ int ash__catalog_create(ash_writer *w, const char *db, const char *name, const b
         options = &none;
     if (ash__entry_key(key, 'N', db, name, err) == 0)
         return ASH_EINVAL;
-    int result = ash__catalog_find(&w->view, db, name, &there, err);
-    if (result == 0 && there != NULL)
-        result = ash__fail_server(err, ASH_EEXISTS, 48, "collection %s.%s exists", db, name);
-    if (result != 0)
-        return result;
+    int rc = ash__catalog_find(&w->view, db, name, &there, err);
+    if (rc == 0 && there != NULL)
+        rc = ash__fail_server(err, ASH_EEXISTS, 48, "collection %s.%s exists", db, name);
+    if (rc != 0)
+        return rc;
     row_change change = {.options = options, .new_id = 1, .spec = &spec, .ready = true};
     fresh.id = 1;
     make_uuid(fresh.uuid);
     id_index_spec(options, &spec);
     build_row(&fresh, &change, &row);
-    result = check_row(w, db, name, &row, err);
+    rc = check_row(w, db, name, &row, err);
     bson_destroy(&row);
-    if (result == 0)
-        result = next_id(w, "collection", &fresh.id, err);
-    if (result == 0)
-        result = next_id(w, "index", &change.new_id, err);
-    if (result == 0) {
+    if (rc == 0)
+        rc = next_id(w, "collection", &fresh.id, err);
+    if (rc == 0)
+        rc = next_id(w, "index", &change.new_id, err);
+    if (rc == 0) {
         build_row(&fresh, &change, &row);
-        result = put_row(w, db, name, &row, out, err);
+        rc = put_row(w, db, name, &row, out, err);
         bson_destroy(&row);
     }
     bson_destroy(&spec);
-    return result;
+    return rc;
 }
 
 static int queue_drop(ash_writer *w, char letter, uint32_t id, ash_error *err)
@@ -232,21 +232,21 @@ int ash__catalog_drop(ash_writer *w, const ash_coll *c, ash_error *err)
 {
     uint8_t letter[5];
     const ash_coll *now = NULL;
-    int result = current(w, c, &now, err);
-    if (result != 0)
-        return result;
-    result = delete_row(w, now, err);
+    int rc = current(w, c, &now, err);
+    if (rc != 0)
+        return rc;
+    rc = delete_row(w, now, err);
     ash__letter_key(letter, 'I', c->id);
-    if (result == 0)
-        result = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+    if (rc == 0)
+        rc = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
     ash__letter_key(letter, 'T', c->id);
-    if (result == 0)
-        result = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
-    if (result == 0)
-        result = queue_drop(w, 'R', c->id, err);
-    for (uint32_t i = 0; result == 0 && i < now->index_count; i++)
-        result = queue_drop(w, 'X', now->indexes[i].id, err);
-    return result;
+    if (rc == 0)
+        rc = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+    if (rc == 0)
+        rc = queue_drop(w, 'R', c->id, err);
+    for (uint32_t i = 0; rc == 0 && i < now->index_count; i++)
+        rc = queue_drop(w, 'X', now->indexes[i].id, err);
+    return rc;
 }
 
 int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, const char *to_name,
@@ -258,19 +258,19 @@ int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, con
     row_change none = {0};
     if (ash__entry_key(key, 'N', to_db, to_name, err) == 0)
         return ASH_EINVAL;
-    int result = current(w, c, &now, err);
-    if (result == 0)
-        result = ash__catalog_find(&w->view, to_db, to_name, &there, err);
-    if (result == 0 && there != NULL)
-        result = ash__fail_server(err, ASH_EEXISTS, 48, "target %s.%s exists", to_db, to_name);
-    if (result != 0)
-        return result;
+    int rc = current(w, c, &now, err);
+    if (rc == 0)
+        rc = ash__catalog_find(&w->view, to_db, to_name, &there, err);
+    if (rc == 0 && there != NULL)
+        rc = ash__fail_server(err, ASH_EEXISTS, 48, "target %s.%s exists", to_db, to_name);
+    if (rc != 0)
+        return rc;
     build_row(now, &none, &row);
-    result = delete_row(w, now, err);
-    if (result == 0)
-        result = put_row(w, to_db, to_name, &row, NULL, err);
+    rc = delete_row(w, now, err);
+    if (rc == 0)
+        rc = put_row(w, to_db, to_name, &row, NULL, err);
     bson_destroy(&row);
-    return result;
+    return rc;
 }
 
 int ash__catalog_set_options(ash_writer *w, const ash_coll *c, const bson_t *options,
@@ -293,9 +293,9 @@ int ash__catalog_set_index(ash_writer *w, const ash_coll *c, const char *index_n
                            const bson_t *spec, ash_error *err)
 {
     const ash_coll *now = NULL;
-    int result = current(w, c, &now, err);
-    if (result != 0)
-        return result;
+    int rc = current(w, c, &now, err);
+    if (rc != 0)
+        return rc;
     row_change change = {.index = index_by_name(now, index_name), .spec = spec};
     if (change.index == NULL)
         return ash__fail_server(err, ASH_ENOTFOUND, 27, "no index called %s", index_name);
@@ -306,14 +306,14 @@ int ash__catalog_widen_index(ash_writer *w, const ash_coll *c, const ash_index *
                              uint32_t kinds, ash_error *err)
 {
     const ash_coll *now = NULL;
-    int result = current(w, c, &now, err);
-    for (uint32_t n = 0; result == 0 && n < now->index_count; n++) {
+    int rc = current(w, c, &now, err);
+    for (uint32_t n = 0; rc == 0 && n < now->index_count; n++) {
         const ash_index *index = &now->indexes[n];
         if (index->id == i->id && (index->multikey || !multikey) && (kinds & ~index->kinds) == 0)
             return 0;
     }
     row_change change = {.index = i, .multikey = multikey, .kinds = kinds};
-    return result == 0 ? rewrite(w, c, &change, NULL, err) : result;
+    return rc == 0 ? rewrite(w, c, &change, NULL, err) : rc;
 }
 
 int ash__index_create(ash_writer *w, const ash_coll *c, const bson_t *spec, const ash_index **out,
@@ -322,19 +322,19 @@ int ash__index_create(ash_writer *w, const ash_coll *c, const bson_t *spec, cons
     const ash_coll *now = NULL;
     row_change change = {.spec = spec, .new_id = UINT32_MAX};
     bson_t row;
-    int result = current(w, c, &now, err);
-    if (result != 0)
-        return result;
+    int rc = current(w, c, &now, err);
+    if (rc != 0)
+        return rc;
     build_row(now, &change, &row);
-    result = check_row(w, now->db, now->name, &row, err);
+    rc = check_row(w, now->db, now->name, &row, err);
     bson_destroy(&row);
-    if (result == 0)
-        result = next_id(w, "index", &change.new_id, err);
-    if (result == 0)
-        result = rewrite(w, now, &change, &now, err);
-    if (result == 0 && out != NULL)
+    if (rc == 0)
+        rc = next_id(w, "index", &change.new_id, err);
+    if (rc == 0)
+        rc = rewrite(w, now, &change, &now, err);
+    if (rc == 0 && out != NULL)
         *out = &now->indexes[now->index_count - 1];
-    return result;
+    return rc;
 }
 
 int ash__index_ready(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err)
@@ -348,6 +348,6 @@ int ash__index_drop(ash_writer *w, const ash_coll *c, const ash_index *i, ash_er
     row_change change = {.index = i, .remove = true};
     if (i->pattern.is_id)
         return ash__fail_server(err, ASH_EINVAL, 72, "cannot drop the index on _id");
-    int result = rewrite(w, c, &change, NULL, err);
-    return result == 0 ? queue_drop(w, 'X', i->id, err) : result;
+    int rc = rewrite(w, c, &change, NULL, err);
+    return rc == 0 ? queue_drop(w, 'X', i->id, err) : rc;
 }

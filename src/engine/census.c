@@ -274,20 +274,20 @@ static int take_once(ash_engine *e, const ash_census_options *opts, ash_census_r
 {
     ash_census c = {.engine = e, .opts = opts, .report = out, .error = ASH_ERROR_INIT};
     memset(out, 0, sizeof *out);
-    int result = begin(&c, err);
-    if (result == 0 &&
+    int rc = begin(&c, err);
+    if (rc == 0 &&
         (c.last >= SIZE_MAX / 2 || (c.owner = ash__try_alloc((size_t)c.last + 1)) == NULL ||
          (c.listed = ash__try_alloc((size_t)c.last / 8 + 1)) == NULL))
-        result = ash__fail(err, ASH_ENOMEM, "there is no memory for a census of %llu pages",
-                           (unsigned long long)c.last + 1);
-    if (result == 0) {
+        rc = ash__fail(err, ASH_ENOMEM, "there is no memory for a census of %llu pages",
+                       (unsigned long long)c.last + 1);
+    if (rc == 0) {
         memset(c.owner, 0, (size_t)c.last + 1);
         memset(c.listed, 0, (size_t)c.last / 8 + 1);
         c.rows = ash__census_rows_new();
         judge_metas(&c);
         walk_all(&c);
-        result = c.result;
-        if (result != 0 && err != NULL)
+        rc = c.result;
+        if (rc != 0 && err != NULL)
             *err = c.error;
     }
     if (c.txn != NULL)
@@ -296,7 +296,7 @@ static int take_once(ash_engine *e, const ash_census_options *opts, ash_census_r
     ash__free(c.owner);
     ash__free(c.listed);
     ash__free(c.metas);
-    return result;
+    return rc;
 }
 
 /* What is told has been seen twice, of two snapshots: it ends writing. */
@@ -305,6 +305,6 @@ int ash__census_take(ash_engine *e, const ash_census_options *opts, ash_census_r
 {
     ash_census_options silent = *opts;
     silent.finding = NULL;
-    int result = take_once(e, &silent, out, err);
-    return result == 0 && out->findings > 0 ? take_once(e, opts, out, err) : result;
+    int rc = take_once(e, &silent, out, err);
+    return rc == 0 && out->findings > 0 ? take_once(e, opts, out, err) : rc;
 }

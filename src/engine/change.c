@@ -42,10 +42,10 @@ uint64_t ash__storage_of(size_t len, bool is_inline)
 static int extract_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_key_set *sets,
                        ash_error *err)
 {
-    int result = 0;
-    for (uint32_t i = 0; result == 0 && i < c->index_count; i++)
-        result = ash__index_keys(&c->indexes[i], w->engine, doc, &sets[i], err);
-    return result;
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
+        rc = ash__index_keys(&c->indexes[i], w->engine, doc, &sets[i], err);
+    return rc;
 }
 
 static int refuse_duplicate(const ash_coll *c, const ash_index *i, uint64_t rid, ash_duplicate *dup,
@@ -61,20 +61,20 @@ static int refuse_duplicate(const ash_coll *c, const ash_index *i, uint64_t rid,
 static int check_unique(ash_writer *w, const ash_coll *c, const ash_index *i,
                         const ash_key_set *set, uint64_t rid, ash_duplicate *dup, ash_error *err)
 {
-    int result = 0;
-    for (uint32_t k = 0; i->guarded && result == 0 && k < set->count; k++) {
+    int rc = 0;
+    for (uint32_t k = 0; i->guarded && rc == 0 && k < set->count; k++) {
         uint64_t owner;
         bool found, has = false;
         /* A duplicate from before the index was guarded may keep its key. */
         if (!i->unique)
-            result = ash__index_has(&w->view, i, ash__key_set_at(set, k), rid, &has, err);
-        if (result != 0 || has)
+            rc = ash__index_has(&w->view, i, ash__key_set_at(set, k), rid, &has, err);
+        if (rc != 0 || has)
             continue;
-        result = ash__index_lookup(&w->view, i, ash__key_set_at(set, k), &owner, &found, err);
-        if (result == 0 && found && owner != rid)
-            result = refuse_duplicate(c, i, owner, dup, err);
+        rc = ash__index_lookup(&w->view, i, ash__key_set_at(set, k), &owner, &found, err);
+        if (rc == 0 && found && owner != rid)
+            rc = refuse_duplicate(c, i, owner, dup, err);
     }
-    return result;
+    return rc;
 }
 
 /* Put what is only in `fresh`, delete what is only in `old`; both are sorted. */
@@ -83,44 +83,44 @@ static int change_entries(ash_writer *w, const ash_index *i, const ash_key_set *
 {
     uint32_t a = 0, b = 0;
     int64_t n = 0, total = 0;
-    int result = 0;
-    while (result == 0 && (a < old->count || b < fresh->count)) {
+    int rc = 0;
+    while (rc == 0 && (a < old->count || b < fresh->count)) {
         uint64_t bytes = 0;
         int order = a == old->count ? 1
                     : b == fresh->count
                         ? -1
                         : ash__bytes_compare(ash__key_set_at(old, a), ash__key_set_at(fresh, b));
         if (order < 0) {
-            result = ash__index_delete(w, i, ash__key_set_at(old, a), rid, &bytes, err);
+            rc = ash__index_delete(w, i, ash__key_set_at(old, a), rid, &bytes, err);
             n -= bytes > 0;
             total -= (int64_t)bytes;
         } else if (order > 0) {
-            result = ash__index_put(w, i, ash__key_set_at(fresh, b), rid, &bytes, err);
+            rc = ash__index_put(w, i, ash__key_set_at(fresh, b), rid, &bytes, err);
             n += bytes > 0;
             total += (int64_t)bytes;
         }
         a += order <= 0;
         b += order >= 0;
     }
-    if (result == 0 && (n != 0 || total != 0))
-        result = ash__counts_add(w, 'X', i->id, n, total, err);
-    return result;
+    if (rc == 0 && (n != 0 || total != 0))
+        rc = ash__counts_add(w, 'X', i->id, n, total, err);
+    return rc;
 }
 
 static int change_indexes(ash_writer *w, const ash_coll *c, const ash_key_set *old,
                           const ash_key_set *fresh, uint64_t rid, ash_error *err)
 {
     static const ash_key_set none = ASH_KEY_SET_INIT;
-    int result = 0;
-    for (uint32_t i = 0; result == 0 && i < c->index_count; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++) {
         const ash_index *index = &c->indexes[i];
-        result = change_entries(w, index, old != NULL ? &old[i] : &none,
-                                fresh != NULL ? &fresh[i] : &none, rid, err);
-        if (result == 0 && fresh != NULL &&
+        rc = change_entries(w, index, old != NULL ? &old[i] : &none,
+                            fresh != NULL ? &fresh[i] : &none, rid, err);
+        if (rc == 0 && fresh != NULL &&
             ((fresh[i].multikey && !index->multikey) || (fresh[i].kinds & ~index->kinds) != 0))
-            result = ash__catalog_widen_index(w, c, index, fresh[i].multikey, fresh[i].kinds, err);
+            rc = ash__catalog_widen_index(w, c, index, fresh[i].multikey, fresh[i].kinds, err);
     }
-    return result;
+    return rc;
 }
 
 /* The payload to use: the one that came, or one made here for a large document that came without,
@@ -170,42 +170,41 @@ static int trim_capped(ash_writer *w, const ash_coll *c, ash_error *err)
 {
     ash_counts counts;
     uint8_t from[ASH_RECORD_KEY_BYTES];
-    int result = ash__counts_get(&w->view, c->id, &counts, err);
+    int rc = ash__counts_get(&w->view, c->id, &counts, err);
     ash__record_key(from, c->id, 1);
-    while (result == 0 && counts.count > 1 &&
+    while (rc == 0 && counts.count > 1 &&
            ((c->capped_bytes > 0 && counts.data_bytes > (uint64_t)c->capped_bytes) ||
             (c->capped_docs > 0 && counts.count > (uint64_t)c->capped_docs))) {
         MDB_val key, value;
         bool found;
-        result =
-            ash__row_seek(&w->view, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
-        if (result != 0 || !found || memcmp(key.mv_data, from, 4) != 0)
+        rc = ash__row_seek(&w->view, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
+        if (rc != 0 || !found || memcmp(key.mv_data, from, 4) != 0)
             break;
-        result = ash__record_delete(w, c, ash__get_be64((const uint8_t *)key.mv_data + 4), err);
-        if (result == 0)
-            result = ash__counts_get(&w->view, c->id, &counts, err);
+        rc = ash__record_delete(w, c, ash__get_be64((const uint8_t *)key.mv_data + 4), err);
+        if (rc == 0)
+            rc = ash__counts_get(&w->view, c->id, &counts, err);
     }
-    return result;
+    return rc;
 }
 
 static int insert_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *staged,
                       uint64_t *rid, ash_error *err)
 {
     ash_counts counts;
-    int result = ash__counts_get(&w->view, c->id, &counts, err);
-    if (result != 0)
-        return result;
+    int rc = ash__counts_get(&w->view, c->id, &counts, err);
+    if (rc != 0)
+        return rc;
     counts.count++;
     counts.last_rid++;
     counts.data_bytes += doc.len;
     counts.storage_bytes += ash__storage_of(doc.len, staged == NULL);
     *rid = counts.last_rid;
-    result = write_record(w, c, *rid, doc, staged, err);
-    if (result == 0)
-        result = change_indexes(w, c, NULL, w->new_keys, *rid, err);
-    if (result == 0)
-        result = ash__counts_put(w, c->id, &counts, err);
-    return result != 0 ? ash__writer_break(w, result, err) : 0;
+    rc = write_record(w, c, *rid, doc, staged, err);
+    if (rc == 0)
+        rc = change_indexes(w, c, NULL, w->new_keys, *rid, err);
+    if (rc == 0)
+        rc = ash__counts_put(w, c->id, &counts, err);
+    return rc != 0 ? ash__writer_break(w, rc, err) : 0;
 }
 
 int ash__record_insert(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *staged,
@@ -213,17 +212,17 @@ int ash__record_insert(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged
 {
     ash_staged *used = staged;
     ash__key_sets_reserve(w, c->index_count);
-    int result = extract_all(w, c, doc, w->new_keys, err);
-    for (uint32_t i = 0; result == 0 && i < c->index_count; i++)
-        result = check_unique(w, c, &c->indexes[i], &w->new_keys[i], 0, dup, err);
-    if (result == 0)
-        result = choose_payload(w, c, doc, staged, &used, err);
-    if (result != 0)
-        return result;
-    result = insert_all(w, c, doc, used, rid, err);
-    settle_payload(w, staged, used, result == 0);
-    if (result != 0)
-        return result;
+    int rc = extract_all(w, c, doc, w->new_keys, err);
+    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
+        rc = check_unique(w, c, &c->indexes[i], &w->new_keys[i], 0, dup, err);
+    if (rc == 0)
+        rc = choose_payload(w, c, doc, staged, &used, err);
+    if (rc != 0)
+        return rc;
+    rc = insert_all(w, c, doc, used, rid, err);
+    settle_payload(w, staged, used, rc == 0);
+    if (rc != 0)
+        return rc;
     if (c->capped && trim_capped(w, c, err) != 0) {
         if (w->broken != 0)
             return w->broken;
@@ -239,31 +238,30 @@ static int fetch_old(ash_writer *w, const ash_coll *c, uint64_t rid, ash_record 
                      ash_error *err)
 {
     bool found, all = true;
-    int result = ash__record_fetch(&w->view, c, rid, false, old, &found, err);
-    if (result == 0 && !found)
-        result = ash__fail(err, ASH_ENOTFOUND, "%s.%s has no record %llu", c->db, c->name,
-                           (unsigned long long)rid);
-    if (result == 0)
-        result = extract_all(w, c, old->doc, w->old_keys, err);
-    for (uint32_t i = 0; result == 0 && all && old->place.segment != 0 && i < c->index_count; i++) {
-        for (uint32_t k = 0; result == 0 && all && c->indexes[i].ready && k < w->old_keys[i].count;
-             k++)
-            result = ash__index_has(&w->view, &c->indexes[i], ash__key_set_at(&w->old_keys[i], k),
-                                    rid, &all, err);
+    int rc = ash__record_fetch(&w->view, c, rid, false, old, &found, err);
+    if (rc == 0 && !found)
+        rc = ash__fail(err, ASH_ENOTFOUND, "%s.%s has no record %llu", c->db, c->name,
+                       (unsigned long long)rid);
+    if (rc == 0)
+        rc = extract_all(w, c, old->doc, w->old_keys, err);
+    for (uint32_t i = 0; rc == 0 && all && old->place.segment != 0 && i < c->index_count; i++) {
+        for (uint32_t k = 0; rc == 0 && all && c->indexes[i].ready && k < w->old_keys[i].count; k++)
+            rc = ash__index_has(&w->view, &c->indexes[i], ash__key_set_at(&w->old_keys[i], k), rid,
+                                &all, err);
     }
-    if (result == 0 && !all)
-        result = ash__record_fetch(&w->view, c, rid, true, old, &found, err);
-    return result;
+    if (rc == 0 && !all)
+        rc = ash__record_fetch(&w->view, c, rid, true, old, &found, err);
+    return rc;
 }
 
 static int release_extent(ash_writer *w, const ash_coll *c, const ash_record *old, ash_error *err)
 {
     if (old->place.segment == 0)
         return 0;
-    int result = ash__writer_unuse(w, ash__pointer_extent(&old->place), err);
-    if (result != 0)
+    int rc = ash__writer_unuse(w, ash__pointer_extent(&old->place), err);
+    if (rc != 0)
         ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)old->rid);
-    return result;
+    return rc;
 }
 
 static int replace_all(ash_writer *w, const ash_coll *c, const ash_record *old, ash_doc doc,
@@ -272,19 +270,19 @@ static int replace_all(ash_writer *w, const ash_coll *c, const ash_record *old, 
     ash_counts counts;
     uint64_t old_storage = ash__storage_of(old->doc.len, old->place.segment == 0);
     size_t old_len = old->doc.len;
-    int result = ash__counts_get(&w->view, c->id, &counts, err);
-    if (result == 0)
-        result = release_extent(w, c, old, err);
-    if (result != 0)
-        return result;
+    int rc = ash__counts_get(&w->view, c->id, &counts, err);
+    if (rc == 0)
+        rc = release_extent(w, c, old, err);
+    if (rc != 0)
+        return rc;
     counts.data_bytes += doc.len - old_len;
     counts.storage_bytes += ash__storage_of(doc.len, staged == NULL) - old_storage;
-    result = write_record(w, c, old->rid, doc, staged, err);
-    if (result == 0)
-        result = change_indexes(w, c, w->old_keys, w->new_keys, old->rid, err);
-    if (result == 0)
-        result = ash__counts_put(w, c->id, &counts, err);
-    return result != 0 ? ash__writer_break(w, result, err) : 0;
+    rc = write_record(w, c, old->rid, doc, staged, err);
+    if (rc == 0)
+        rc = change_indexes(w, c, w->old_keys, w->new_keys, old->rid, err);
+    if (rc == 0)
+        rc = ash__counts_put(w, c->id, &counts, err);
+    return rc != 0 ? ash__writer_break(w, rc, err) : 0;
 }
 
 int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc doc,
@@ -293,22 +291,22 @@ int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc 
     ash_record old;
     ash_staged *used = staged;
     ash__key_sets_reserve(w, c->index_count);
-    int result = fetch_old(w, c, rid, &old, err);
-    if (result == 0 && c->capped && old.doc.len != doc.len)
-        result = ash__fail_server(err, ASH_EINVAL, 10003,
-                                  "cannot change the size of a document in the capped %s.%s", c->db,
-                                  c->name);
-    if (result == 0)
-        result = extract_all(w, c, doc, w->new_keys, err);
-    for (uint32_t i = 0; result == 0 && i < c->index_count; i++)
-        result = check_unique(w, c, &c->indexes[i], &w->new_keys[i], rid, dup, err);
-    if (result == 0)
-        result = choose_payload(w, c, doc, staged, &used, err);
-    if (result != 0)
-        return result;
-    result = replace_all(w, c, &old, doc, used, err);
-    settle_payload(w, staged, used, result == 0);
-    return result;
+    int rc = fetch_old(w, c, rid, &old, err);
+    if (rc == 0 && c->capped && old.doc.len != doc.len)
+        rc = ash__fail_server(err, ASH_EINVAL, 10003,
+                              "cannot change the size of a document in the capped %s.%s", c->db,
+                              c->name);
+    if (rc == 0)
+        rc = extract_all(w, c, doc, w->new_keys, err);
+    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
+        rc = check_unique(w, c, &c->indexes[i], &w->new_keys[i], rid, dup, err);
+    if (rc == 0)
+        rc = choose_payload(w, c, doc, staged, &used, err);
+    if (rc != 0)
+        return rc;
+    rc = replace_all(w, c, &old, doc, used, err);
+    settle_payload(w, staged, used, rc == 0);
+    return rc;
 }
 
 int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error *err)
@@ -318,23 +316,23 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
     uint8_t key[ASH_RECORD_KEY_BYTES];
     ash__key_sets_reserve(w, c->index_count);
     ash__record_key(key, c->id, rid);
-    int result = fetch_old(w, c, rid, &old, err);
-    if (result == 0)
-        result = ash__counts_get(&w->view, c->id, &counts, err);
-    if (result == 0)
-        result = release_extent(w, c, &old, err);
-    if (result != 0)
-        return result;
+    int rc = fetch_old(w, c, rid, &old, err);
+    if (rc == 0)
+        rc = ash__counts_get(&w->view, c->id, &counts, err);
+    if (rc == 0)
+        rc = release_extent(w, c, &old, err);
+    if (rc != 0)
+        return rc;
     w->deletes = true;
     counts.count--;
     counts.data_bytes -= old.doc.len;
     counts.storage_bytes -= ash__storage_of(old.doc.len, old.place.segment == 0);
-    result = ash__row_delete(w, ASH_DB_RECORDS, key, sizeof key, NULL, err);
-    if (result == 0)
-        result = change_indexes(w, c, w->old_keys, NULL, rid, err);
-    if (result == 0)
-        result = ash__counts_put(w, c->id, &counts, err);
-    return result != 0 ? ash__writer_break(w, result, err) : 0;
+    rc = ash__row_delete(w, ASH_DB_RECORDS, key, sizeof key, NULL, err);
+    if (rc == 0)
+        rc = change_indexes(w, c, w->old_keys, NULL, rid, err);
+    if (rc == 0)
+        rc = ash__counts_put(w, c->id, &counts, err);
+    return rc != 0 ? ash__writer_break(w, rc, err) : 0;
 }
 
 /* One record of ash__index_build.  noted: kinds that are in the catalogue, though not yet in i. */
@@ -344,44 +342,42 @@ static int build_one(ash_writer *w, const ash_coll *c, const ash_index *i, uint6
     static const ash_key_set none = ASH_KEY_SET_INIT;
     ash_record record;
     bool found;
-    int result = ash__record_get(&w->view, c, rid, &record, &found, err);
-    if (result == 0 && found)
-        result = ash__index_keys(i, w->engine, record.doc, &w->new_keys[0], err);
-    if (result == 0 && found && i->unique)
-        result = check_unique(w, c, i, &w->new_keys[0], rid, dup, err);
-    if (result != 0 || !found)
-        return result;
-    result = change_entries(w, i, &none, &w->new_keys[0], rid, err);
+    int rc = ash__record_get(&w->view, c, rid, &record, &found, err);
+    if (rc == 0 && found)
+        rc = ash__index_keys(i, w->engine, record.doc, &w->new_keys[0], err);
+    if (rc == 0 && found && i->unique)
+        rc = check_unique(w, c, i, &w->new_keys[0], rid, dup, err);
+    if (rc != 0 || !found)
+        return rc;
+    rc = change_entries(w, i, &none, &w->new_keys[0], rid, err);
     const ash_key_set *keys = &w->new_keys[0];
-    if (result == 0 &&
-        ((keys->multikey && !i->multikey) || (keys->kinds & ~(i->kinds | *noted)) != 0))
-        result = ash__catalog_widen_index(w, c, i, keys->multikey, keys->kinds, err);
+    if (rc == 0 && ((keys->multikey && !i->multikey) || (keys->kinds & ~(i->kinds | *noted)) != 0))
+        rc = ash__catalog_widen_index(w, c, i, keys->multikey, keys->kinds, err);
     *noted |= keys->kinds;
-    return result;
+    return rc;
 }
 
 int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint64_t *rid,
                      uint64_t max_records, ash_duplicate *dup, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     uint32_t noted = 0;
     uint8_t from[ASH_RECORD_KEY_BYTES];
     ash__key_sets_reserve(w, 1);
-    for (uint64_t n = 0; result == 0 && n < max_records; n++) {
+    for (uint64_t n = 0; rc == 0 && n < max_records; n++) {
         MDB_val key, value;
         bool found;
         ash__record_key(from, c->id, *rid);
-        result =
-            ash__row_seek(&w->view, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
-        if (result != 0)
+        rc = ash__row_seek(&w->view, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
+        if (rc != 0)
             break;
         if (!found || memcmp(key.mv_data, from, 4) != 0) {
             *rid = 0;
             break;
         }
         *rid = ash__get_be64((const uint8_t *)key.mv_data + 4);
-        result = build_one(w, c, i, *rid, &noted, dup, err);
+        rc = build_one(w, c, i, *rid, &noted, dup, err);
         ++*rid;
     }
-    return result;
+    return rc;
 }

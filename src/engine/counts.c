@@ -10,9 +10,9 @@ int ash__counts_get(const ash_view *v, uint32_t coll_id, ash_counts *out, ash_er
     bool found;
     memset(out, 0, sizeof *out);
     ash__letter_key(key, 'C', coll_id);
-    int result = ash__row_get(v, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
-    if (result != 0 || !found)
-        return result;
+    int rc = ash__row_get(v, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
+    if (rc != 0 || !found)
+        return rc;
     if (value.mv_size != 32)
         return ash__fail(err, ASH_ECORRUPT, "the counts of collection %u are damaged",
                          (unsigned)coll_id);
@@ -42,9 +42,9 @@ static int read_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2
     bool found;
     out[0] = out[1] = 0;
     ash__letter_key(key, letter, id);
-    int result = ash__row_get(v, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
-    if (result != 0 || !found)
-        return result;
+    int rc = ash__row_get(v, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
+    if (rc != 0 || !found)
+        return rc;
     if (value.mv_size != 16)
         return ash__fail(err, ASH_ECORRUPT, "the counts of index %u are damaged", (unsigned)id);
     out[0] = ash__get_le64(value.mv_data);
@@ -63,14 +63,14 @@ static ash_count_change *find_change(ash_writer *w, char letter, uint32_t id)
 
 int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err)
 {
-    int result = read_pair(v, letter, id, out, err);
+    int rc = read_pair(v, letter, id, out, err);
     const ash_count_change *c =
-        result == 0 && v->is_writer ? find_change(&v->engine->writer, letter, id) : NULL;
+        rc == 0 && v->is_writer ? find_change(&v->engine->writer, letter, id) : NULL;
     if (c != NULL) {
         out[0] += c->by[0];
         out[1] += c->by[1];
     }
-    return result;
+    return rc;
 }
 
 int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t bytes,
@@ -78,9 +78,9 @@ int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t 
 {
     ash_count_change *c = find_change(w, letter, id);
     if (c == NULL && w->count_changes == ASH_COUNT_CHANGES) {
-        int result = ash__counts_flush(w, err);
-        if (result != 0)
-            return result;
+        int rc = ash__counts_flush(w, err);
+        if (rc != 0)
+            return rc;
     }
     if (c == NULL) {
         c = &w->counts[w->count_changes++];
@@ -96,9 +96,9 @@ static int flush_one(ash_writer *w, const ash_count_change *c, ash_error *err)
 {
     uint64_t pair[2];
     uint8_t key[5], value[16];
-    int result = read_pair(&w->view, c->letter, c->id, pair, err);
-    if (result != 0)
-        return ash__writer_break(w, result, err);
+    int rc = read_pair(&w->view, c->letter, c->id, pair, err);
+    if (rc != 0)
+        return ash__writer_break(w, rc, err);
     ash__letter_key(key, c->letter, c->id);
     ash__put_le64(value, pair[0] + c->by[0]);
     ash__put_le64(value + 8, pair[1] + c->by[1]);
@@ -107,30 +107,30 @@ static int flush_one(ash_writer *w, const ash_count_change *c, ash_error *err)
 
 int ash__counts_flush(ash_writer *w, ash_error *err)
 {
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < w->count_changes; i++)
-        result = flush_one(w, &w->counts[i], err);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < w->count_changes; i++)
+        rc = flush_one(w, &w->counts[i], err);
     w->count_changes = 0;
-    return result;
+    return rc;
 }
 
 int ash__coll_stats(ash_view *v, const ash_coll *c, ash_coll_stats *out, ash_error *err)
 {
     ash_counts counts;
-    int result = ash__counts_get(v, c->id, &counts, err);
+    int rc = ash__counts_get(v, c->id, &counts, err);
     out->count = counts.count;
     out->data_bytes = counts.data_bytes;
     out->storage_bytes = counts.storage_bytes;
     out->last_rid = counts.last_rid;
-    return result;
+    return rc;
 }
 
 int ash__index_stats(ash_view *v, const ash_index *i, uint64_t *keys, uint64_t *bytes,
                      ash_error *err)
 {
     uint64_t pair[2];
-    int result = ash__counts_pair(v, 'X', i->id, pair, err);
+    int rc = ash__counts_pair(v, 'X', i->id, pair, err);
     *keys = pair[0];
     *bytes = pair[1];
-    return result;
+    return rc;
 }

@@ -159,11 +159,11 @@ int ash__damaged_rows_save(const ash_engine *e, const ash_damage *damage,
     ash__buffer_append(&b, magic, SUM_AT);
     ash__buffer_append(&b, sum, sizeof sum);
     ash__buffer_append(&b, bson_get_data(&doc), doc.len);
-    int result = ash__file_replace(path, b.data, b.len, err);
+    int rc = ash__file_replace(path, b.data, b.len, err);
     bson_destroy(&doc);
     ash__buffer_release(&b);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 void ash__damaged_rows_forget(const ash_engine *e)
@@ -234,9 +234,9 @@ int ash__damaged_rows_load(const ash_engine *e, ash_damage *damage, ash_damaged_
     uint8_t *bytes = NULL;
     size_t len = 0;
     memset(damage, 0, sizeof *damage);
-    int result = ash__file_load(path, FILE_MAX, &bytes, &len, err);
-    bool strange = result == ASH_ECORRUPT || result == ASH_ETOOBIG;
-    if (strange || (result == 0 && !take_file(e, bytes, len, damage, rows))) {
+    int rc = ash__file_load(path, FILE_MAX, &bytes, &len, err);
+    bool strange = rc == ASH_ECORRUPT || rc == ASH_ETOOBIG;
+    if (strange || (rc == 0 && !take_file(e, bytes, len, damage, rows))) {
         damage->findings = 1;
         damage->structure = true;
         snprintf(damage->first, sizeof damage->first,
@@ -245,5 +245,5 @@ int ash__damaged_rows_load(const ash_engine *e, ash_damage *damage, ash_damaged_
     }
     ash__free(bytes);
     ash__free(path);
-    return strange || result == ASH_ENOTFOUND ? 0 : result;
+    return strange || rc == ASH_ENOTFOUND ? 0 : rc;
 }

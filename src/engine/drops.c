@@ -83,15 +83,15 @@ static int judge_drop(ash_writer *w, const uint8_t drop[5], ash_error *err)
     const ash_coll *c = NULL;
     if (memcmp(w->judged_drop, drop, sizeof w->judged_drop) == 0)
         return 0;
-    int result = drop[0] == 'R' ? ash__catalog_find_id(&w->view, search.id, &c, err)
-                                : ash__catalog_each(&w->view, NULL, look_for_index, &search, err);
-    if (result == 0 && ((drop[0] != 'R' && drop[0] != 'X') || c != NULL || search.found))
-        result = ash__fail(err, ASH_ECORRUPT,
-                           "the list of dropped collections is damaged: %s %u is in use",
-                           drop[0] == 'R' ? "collection" : "index", (unsigned)search.id);
-    if (result == 0)
+    int rc = drop[0] == 'R' ? ash__catalog_find_id(&w->view, search.id, &c, err)
+                            : ash__catalog_each(&w->view, NULL, look_for_index, &search, err);
+    if (rc == 0 && ((drop[0] != 'R' && drop[0] != 'X') || c != NULL || search.found))
+        rc = ash__fail(err, ASH_ECORRUPT,
+                       "the list of dropped collections is damaged: %s %u is in use",
+                       drop[0] == 'R' ? "collection" : "index", (unsigned)search.id);
+    if (rc == 0)
         memcpy(w->judged_drop, drop, sizeof w->judged_drop);
-    return result;
+    return rc;
 }
 
 int ash__drops_turn(ash_writer *w, ash_error *err)
@@ -100,9 +100,9 @@ int ash__drops_turn(ash_writer *w, ash_error *err)
     bool found;
     uint8_t drop[5], counts[5];
     int rows = TURN_ROWS;
-    int result = ash__row_seek(&w->view, ASH_DB_DROPS, NULL, 0, &key, &value, &found, err);
-    if (result != 0)
-        return result;
+    int rc = ash__row_seek(&w->view, ASH_DB_DROPS, NULL, 0, &key, &value, &found, err);
+    if (rc != 0)
+        return rc;
     w->drops_pending = found;
     if (!found)
         return 0;
@@ -111,17 +111,17 @@ int ash__drops_turn(ash_writer *w, ash_error *err)
     memcpy(drop, key.mv_data, sizeof drop);
     uint32_t id = ash__get_be32(drop + 1);
     bool records = drop[0] == 'R';
-    result = judge_drop(w, drop, err);
-    if (result != 0)
-        return result;
-    result = delete_rows(w, records ? ASH_DB_RECORDS : ASH_DB_INDEX, id, &rows, err);
-    if (result != 0 || rows == 0)
-        return result;
+    rc = judge_drop(w, drop, err);
+    if (rc != 0)
+        return rc;
+    rc = delete_rows(w, records ? ASH_DB_RECORDS : ASH_DB_INDEX, id, &rows, err);
+    if (rc != 0 || rows == 0)
+        return rc;
     ash__letter_key(counts, records ? 'C' : 'X', id);
-    result = ash__counts_flush(w, err); /* lest it make the row anew */
-    if (result == 0)
-        result = ash__row_delete(w, ASH_DB_COUNTS, counts, sizeof counts, NULL, err);
-    if (result == 0)
-        result = ash__row_delete(w, ASH_DB_DROPS, drop, sizeof drop, NULL, err);
-    return result;
+    rc = ash__counts_flush(w, err); /* lest it make the row anew */
+    if (rc == 0)
+        rc = ash__row_delete(w, ASH_DB_COUNTS, counts, sizeof counts, NULL, err);
+    if (rc == 0)
+        rc = ash__row_delete(w, ASH_DB_DROPS, drop, sizeof drop, NULL, err);
+    return rc;
 }

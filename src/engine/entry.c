@@ -73,13 +73,13 @@ static int parse_collation(const bson_t *from, bool *has, ash_collation *out, as
 {
     bson_t spec;
     bool simple = true;
-    int result = 0;
+    int rc = 0;
     *has = false;
     if (child_doc(doc_of(from), "collation", &spec)) {
-        result = ash__collation_parse(&spec, out, &simple, err);
-        *has = result == 0 && !simple;
+        rc = ash__collation_parse(&spec, out, &simple, err);
+        *has = rc == 0 && !simple;
     }
-    return result;
+    return rc;
 }
 
 static int parse_index(const ash_filter_hooks *hooks, const bson_t *item, ash_index *out,
@@ -101,29 +101,29 @@ static int parse_index(const ash_filter_hooks *hooks, const bson_t *item, ash_in
     out->sparse = flag_of(&out->spec, "sparse");
     out->hidden = flag_of(&out->spec, "hidden");
     out->expire_after_s = number_of(&out->spec, "expireAfterSeconds", -1);
-    int result = parse_collation(&out->spec, &has_collation, &collation, err);
-    if (result == 0)
-        result = ash__key_pattern_parse(&out->key, out->sparse, has_collation ? &collation : NULL,
-                                        &out->pattern, err);
-    if (result == 0)
-        result = compile_filter(hooks, &out->spec, "partialFilterExpression",
-                                has_collation ? &out->pattern.collation : NULL, &out->partial, err);
+    int rc = parse_collation(&out->spec, &has_collation, &collation, err);
+    if (rc == 0)
+        rc = ash__key_pattern_parse(&out->key, out->sparse, has_collation ? &collation : NULL,
+                                    &out->pattern, err);
+    if (rc == 0)
+        rc = compile_filter(hooks, &out->spec, "partialFilterExpression",
+                            has_collation ? &out->pattern.collation : NULL, &out->partial, err);
     out->unique = out->unique || out->pattern.is_id;
     out->guarded = out->unique || flag_of(&out->spec, "prepareUnique");
     out->rid_in_key = !out->unique || flag_of(item, "rids");
-    return result;
+    return rc;
 }
 
 static int parse_indexes(ash_catalog_entry *entry, const bson_t *list, ash_error *err)
 {
     bson_iter_t it;
-    int result = 0;
+    int rc = 0;
     ash_coll *c = &entry->coll;
     uint32_t count = bson_count_keys(list);
     entry->indexes = ash__alloc_array(count, sizeof *entry->indexes);
     c->indexes = entry->indexes;
     bson_iter_init(&it, list);
-    while (result == 0 && c->index_count < count && bson_iter_next(&it)) {
+    while (rc == 0 && c->index_count < count && bson_iter_next(&it)) {
         bson_t item;
         const uint8_t *data;
         uint32_t len;
@@ -131,11 +131,11 @@ static int parse_indexes(ash_catalog_entry *entry, const bson_t *list, ash_error
             return ash__fail(err, ASH_ECORRUPT, "the catalogue's list of indexes is damaged");
         bson_iter_document(&it, &len, &data);
         bson_init_static(&item, data, len);
-        result = parse_index(entry->hooks, &item, &entry->indexes[c->index_count++], err);
+        rc = parse_index(entry->hooks, &item, &entry->indexes[c->index_count++], err);
     }
-    if (result == 0 && c->index_count == 0)
-        result = ash__fail(err, ASH_ECORRUPT, "a collection without an index on _id");
-    return result;
+    if (rc == 0 && c->index_count == 0)
+        rc = ash__fail(err, ASH_ECORRUPT, "a collection without an index on _id");
+    return rc;
 }
 
 static int parse_options(ash_catalog_entry *entry, ash_error *err)
@@ -144,11 +144,11 @@ static int parse_options(ash_catalog_entry *entry, ash_error *err)
     c->capped = flag_of(&c->options, "capped");
     c->capped_bytes = c->capped ? number_of(&c->options, "size", 0) : 0;
     c->capped_docs = c->capped ? number_of(&c->options, "max", 0) : 0;
-    int result = parse_collation(&c->options, &c->has_collation, &c->collation, err);
-    if (result == 0)
-        result = compile_filter(entry->hooks, &c->options, "validator",
-                                c->has_collation ? &c->collation : NULL, &c->validator, err);
-    return result;
+    int rc = parse_collation(&c->options, &c->has_collation, &c->collation, err);
+    if (rc == 0)
+        rc = compile_filter(entry->hooks, &c->options, "validator",
+                            c->has_collation ? &c->collation : NULL, &c->validator, err);
+    return rc;
 }
 
 int ash__entry_parse(const ash_engine *e, const char *db, size_t db_len, const char *name,
@@ -160,7 +160,7 @@ int ash__entry_parse(const ash_engine *e, const char *db, size_t db_len, const c
     bson_subtype_t subtype;
     const uint8_t *uuid = NULL;
     uint32_t uuid_len = 0;
-    int result = 0;
+    int rc = 0;
     ash_catalog_entry *entry = ash__new(ash_catalog_entry);
     ash_coll *c = &entry->coll;
     atomic_store(&entry->refs, 1);
@@ -181,17 +181,17 @@ int ash__entry_parse(const ash_engine *e, const char *db, size_t db_len, const c
     }
     if (c->id == 0 || uuid_len != 16 || !child_doc(row, "options", &c->options) ||
         !child_doc(row, "indexes", &list)) {
-        result = ash__fail(err, ASH_ECORRUPT, "the catalogue's row is damaged");
+        rc = ash__fail(err, ASH_ECORRUPT, "the catalogue's row is damaged");
     } else {
         memcpy(c->uuid, uuid, 16);
-        result = parse_options(entry, err);
+        rc = parse_options(entry, err);
     }
-    if (result == 0)
-        result = parse_indexes(entry, &list, err);
-    if (result != 0) {
+    if (rc == 0)
+        rc = parse_indexes(entry, &list, err);
+    if (rc != 0) {
         ash__error_prefix(err, "%s.%s", c->db, c->name);
         ash__entry_unref(entry);
-        return result;
+        return rc;
     }
     *out = entry;
     return 0;

@@ -34,26 +34,25 @@ static int check_kinds(const char *folder, bool must_exist, ash_error *err)
     static const char *const parts[] = {"ashlar.store", "lock",    "meta.mdb", "meta.mdb-lock",
                                         "journal",      "reserve", "segments"};
     struct stat st;
-    int result = 0;
+    int rc = 0;
     if (stat(folder, &st) != 0)
         return errno == EACCES ? ash__fail_errno(err, errno, "cannot reach folder %s", folder) : 0;
     if (!S_ISDIR(st.st_mode))
         return ash__fail(err, must_exist ? ASH_ENOTFOUND : ASH_EEXISTS,
                          "%s is a file and not the folder of a store", folder);
-    for (size_t i = 0; result == 0 && i < ASH_ARRAY_LEN(parts); i++) {
+    for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(parts); i++) {
         char *path = ash__path_join(folder, parts[i]);
         bool wants_folder = strcmp(parts[i], "segments") == 0;
         if (lstat(path, &st) != 0)
-            result =
-                errno == EACCES ? ash__fail_errno(err, errno, "cannot look into %s", folder) : 0;
+            rc = errno == EACCES ? ash__fail_errno(err, errno, "cannot look into %s", folder) : 0;
         else if (S_ISLNK(st.st_mode))
-            result = ash__fail(err, ASH_EACCES, "%s is a symbolic link, and is not followed", path);
+            rc = ash__fail(err, ASH_EACCES, "%s is a symbolic link, and is not followed", path);
         else if (wants_folder != (S_ISDIR(st.st_mode) != 0))
-            result = ash__fail(err, ASH_ECORRUPT, "%s is a %s where a store has a %s", path,
-                               wants_folder ? "file" : "folder", wants_folder ? "folder" : "file");
+            rc = ash__fail(err, ASH_ECORRUPT, "%s is a %s where a store has a %s", path,
+                           wants_folder ? "file" : "folder", wants_folder ? "folder" : "file");
         ash__free(path);
     }
-    return result;
+    return rc;
 }
 
 /* What may lie in a folder that is to become a store: the beginnings of one, and what file systems
@@ -62,20 +61,20 @@ static int check_vacant(const char *folder, ash_error *err)
 {
     static const char *const ours[] = {"lock",     "reserve",       "segments",
                                        "meta.mdb", "meta.mdb-lock", "lost+found"};
-    int result = 0, code = exists(folder, "meta.mdb") ? ASH_ECORRUPT : ASH_EEXISTS;
+    int rc = 0, code = exists(folder, "meta.mdb") ? ASH_ECORRUPT : ASH_EEXISTS;
     DIR *dir = opendir(folder);
     if (dir == NULL)
         return ash__fail_errno(err, errno, "cannot read folder %s", folder);
-    for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
+    for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
         bool known = entry->d_name[0] == '.' || strcmp(entry->d_name, "ashlar.store.new") == 0;
         for (size_t i = 0; i < ASH_ARRAY_LEN(ours); i++)
             known = known || strcmp(entry->d_name, ours[i]) == 0;
         if (!known)
-            result = ash__fail(err, code, "%s is not a store, and it is not empty: %s", folder,
-                               entry->d_name);
+            rc = ash__fail(err, code, "%s is not a store, and it is not empty: %s", folder,
+                           entry->d_name);
     }
     closedir(dir);
-    return result;
+    return rc;
 }
 
 int ash__superblock_write(ash_engine *e, ash_error *err)
@@ -89,9 +88,9 @@ int ash__superblock_write(ash_engine *e, ash_error *err)
     ash__put_le64(block + 32, e->made_ms);
     ash__put_le64(block + SUM_AT, ash__checksum(block, SUM_AT));
     char *path = ash__path_join(e->folder, "ashlar.store");
-    int result = ash__file_replace(path, block, sizeof block, err);
+    int rc = ash__file_replace(path, block, sizeof block, err);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 struct superblock {
@@ -106,55 +105,54 @@ static int superblock_read(const ash_engine *e, struct superblock *out, ash_erro
     uint8_t *block = NULL;
     size_t len = 0;
     char *path = ash__path_join(e->folder, "ashlar.store");
-    int result = ash__file_load(path, 1 << 20, &block, &len, err);
-    if (result == ASH_ETOOBIG ||
-        (result == 0 && (len < 16 || memcmp(block, ASH_SUPERBLOCK_MAGIC, 8) != 0)))
-        result = ash__fail(err, ASH_ECORRUPT, "%s is not an Ashlar store's superblock", path);
-    if (result == 0 && ash__get_le32(block + 8) > ASH_FORMAT_VERSION)
-        result = ash__fail(err, ASH_EVERSION,
-                           "%s has format version %u, this program knows versions up to %d",
-                           e->folder, (unsigned)ash__get_le32(block + 8), ASH_FORMAT_VERSION);
-    if (result == 0 && (len != ASH_SUPERBLOCK_BYTES || ash__get_le32(block + 8) == 0 ||
-                        ash__get_le64(block + SUM_AT) != ash__checksum(block, SUM_AT)))
-        result = ash__fail(err, ASH_ECORRUPT, "%s is damaged", path);
-    if (result == 0) {
+    int rc = ash__file_load(path, 1 << 20, &block, &len, err);
+    if (rc == ASH_ETOOBIG || (rc == 0 && (len < 16 || memcmp(block, ASH_SUPERBLOCK_MAGIC, 8) != 0)))
+        rc = ash__fail(err, ASH_ECORRUPT, "%s is not an Ashlar store's superblock", path);
+    if (rc == 0 && ash__get_le32(block + 8) > ASH_FORMAT_VERSION)
+        rc = ash__fail(err, ASH_EVERSION,
+                       "%s has format version %u, this program knows versions up to %d", e->folder,
+                       (unsigned)ash__get_le32(block + 8), ASH_FORMAT_VERSION);
+    if (rc == 0 && (len != ASH_SUPERBLOCK_BYTES || ash__get_le32(block + 8) == 0 ||
+                    ash__get_le64(block + SUM_AT) != ash__checksum(block, SUM_AT)))
+        rc = ash__fail(err, ASH_ECORRUPT, "%s is damaged", path);
+    if (rc == 0) {
         out->version = ash__get_le32(block + 8);
         out->made_ms = ash__get_le64(block + 32);
         memcpy(out->store_id, block + 16, 16);
     }
     ash__free(block);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 int ash__superblock_check(ash_engine *e, ash_error *err)
 {
     struct superblock there;
-    int result = superblock_read(e, &there, err);
-    if (result == 0 && memcmp(there.store_id, e->store_id, sizeof there.store_id) != 0)
-        result = ash__fail(err, ASH_ECORRUPT, "ashlar.store belongs to another store");
-    return result;
+    int rc = superblock_read(e, &there, err);
+    if (rc == 0 && memcmp(there.store_id, e->store_id, sizeof there.store_id) != 0)
+        rc = ash__fail(err, ASH_ECORRUPT, "ashlar.store belongs to another store");
+    return rc;
 }
 
 int ash__superblock_version(const ash_engine *e, uint32_t *version)
 {
     struct superblock there;
-    int result = superblock_read(e, &there, NULL);
-    if (result == 0)
+    int rc = superblock_read(e, &there, NULL);
+    if (rc == 0)
         *version = there.version;
-    return result;
+    return rc;
 }
 
 static int superblock_take(ash_engine *e, ash_error *err)
 {
     struct superblock there;
-    int result = superblock_read(e, &there, err);
-    if (result == 0) {
+    int rc = superblock_read(e, &there, err);
+    if (rc == 0) {
         e->version = there.version;
         e->made_ms = there.made_ms;
         memcpy(e->store_id, there.store_id, sizeof there.store_id);
     }
-    return result;
+    return rc;
 }
 
 static int try_lock(ash_engine *e, int operation)
@@ -186,12 +184,12 @@ static int lock_folder(ash_engine *e, ash_error *err)
     char pid[24];
     bool shared = e->opts.read_only;
     char *path = ash__path_join(e->folder, "lock");
-    int result =
+    int rc =
         ash__file_open(path, (shared ? O_RDONLY : O_RDWR | O_CREAT) | O_NOFOLLOW, &e->lock_fd, err);
     ash__free(path);
     /* A copy on a medium may lack it; one that may not be read is there to be respected. */
-    if (result != 0)
-        return shared && result != ASH_EACCES ? 0 : result;
+    if (rc != 0)
+        return shared && rc != ASH_EACCES ? 0 : rc;
     int reason = try_lock(e, shared ? LOCK_SH : LOCK_EX);
     if (reason == EWOULDBLOCK)
         return ash__folder_busy(e->folder, e->lock_fd, err);
@@ -233,43 +231,43 @@ static int check_finished(const char *folder, ash_error *err)
 
 int ash__folder_prepare(ash_engine *e, ash_error *err)
 {
-    int result = check_kinds(e->folder, e->opts.must_exist || e->opts.read_only, err);
-    if (result == 0)
-        result = check_finished(e->folder, err);
-    if (result != 0)
-        return result;
+    int rc = check_kinds(e->folder, e->opts.must_exist || e->opts.read_only, err);
+    if (rc == 0)
+        rc = check_finished(e->folder, err);
+    if (rc != 0)
+        return rc;
     bool is_store = exists(e->folder, "ashlar.store");
     if (is_store) {
-        result = superblock_take(e, err);
+        rc = superblock_take(e, err);
     } else if (e->opts.must_exist || e->opts.read_only) {
-        result = exists(e->folder, "meta.mdb")
-                     ? ash__fail(err, ASH_ECORRUPT, "%s has lost its file ashlar.store", e->folder)
-                     : ash__fail(err, ASH_ENOTFOUND, "there is no store in %s", e->folder);
+        rc = exists(e->folder, "meta.mdb")
+                 ? ash__fail(err, ASH_ECORRUPT, "%s has lost its file ashlar.store", e->folder)
+                 : ash__fail(err, ASH_ENOTFOUND, "there is no store in %s", e->folder);
     } else {
-        result = ash__dir_make(e->folder, err);
-        if (result == 0)
-            result = check_vacant(e->folder, err);
-        if (result == 0)
+        rc = ash__dir_make(e->folder, err);
+        if (rc == 0)
+            rc = check_vacant(e->folder, err);
+        if (rc == 0)
             sync_above(e->folder);
     }
-    if (result == 0 && !e->opts.is_locked)
-        result = lock_folder(e, err);
+    if (rc == 0 && !e->opts.is_locked)
+        rc = lock_folder(e, err);
     /* Somebody else may have made the store meanwhile, given it a journal, or left a backup in it.
      */
-    if (result == 0)
-        result = check_finished(e->folder, err);
-    if (result == 0 && exists(e->folder, "ashlar.store"))
-        result = superblock_take(e, err);
-    else if (result == 0 && is_store)
-        result = ash__fail(err, ASH_ENOTFOUND, "the store in %s was removed", e->folder);
-    if (result == 0 && is_store && !exists(e->folder, "meta.mdb"))
-        result = ash__fail(err, ASH_ECORRUPT, "store %s has lost meta.mdb", e->folder);
-    if (result == 0 && !e->opts.read_only) {
+    if (rc == 0)
+        rc = check_finished(e->folder, err);
+    if (rc == 0 && exists(e->folder, "ashlar.store"))
+        rc = superblock_take(e, err);
+    else if (rc == 0 && is_store)
+        rc = ash__fail(err, ASH_ENOTFOUND, "the store in %s was removed", e->folder);
+    if (rc == 0 && is_store && !exists(e->folder, "meta.mdb"))
+        rc = ash__fail(err, ASH_ECORRUPT, "store %s has lost meta.mdb", e->folder);
+    if (rc == 0 && !e->opts.read_only) {
         char *segments = ash__path_join(e->folder, "segments");
-        result = ash__dir_make(segments, err);
+        rc = ash__dir_make(segments, err);
         ash__free(segments);
     }
-    return result;
+    return rc;
 }
 
 void ash__folder_release(ash_engine *e)

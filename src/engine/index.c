@@ -110,10 +110,10 @@ int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64
     if (key.len > ASH_LONG_PREFIX || i->rid_in_key)
         return lookup_any(v, i, key, rid, found, err);
     ash__entry_key_make(&entry, i, key, 0);
-    int result = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, found, err);
-    if (result == 0 && *found)
-        result = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, rid, err);
-    return result;
+    int rc = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, found, err);
+    if (rc == 0 && *found)
+        rc = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, rid, err);
+    return rc;
 }
 
 int ash__index_has(const ash_view *v, const ash_index *i, ash_doc key, uint64_t rid, bool *has,
@@ -124,24 +124,24 @@ int ash__index_has(const ash_view *v, const ash_index *i, ash_doc key, uint64_t 
     MDB_val value;
     uint64_t owner;
     ash__entry_key_make(&entry, i, key, rid);
-    int result = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, has, err);
-    if (result == 0 && *has) {
-        result = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, &owner, err);
-        *has = result == 0 && owner == rid && ash__bytes_compare(whole, key) == 0;
+    int rc = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, has, err);
+    if (rc == 0 && *has) {
+        rc = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, &owner, err);
+        *has = rc == 0 && owner == rid && ash__bytes_compare(whole, key) == 0;
     }
-    return result;
+    return rc;
 }
 
 int ash__index_keys(const ash_index *i, const ash_engine *e, ash_doc doc, ash_key_set *out,
                     ash_error *err)
 {
     bool is_in = true;
-    int result = i->partial != NULL ? e->opts.filters.test(i->partial, doc, &is_in, err) : 0;
-    if (result != 0 || !is_in) {
+    int rc = i->partial != NULL ? e->opts.filters.test(i->partial, doc, &is_in, err) : 0;
+    if (rc != 0 || !is_in) {
         out->count = 0;
         out->multikey = false;
         out->kinds = 0;
-        return result;
+        return rc;
     }
     return ash__keys_extract(&i->pattern, doc, out, err);
 }
@@ -154,9 +154,9 @@ int ash__index_put(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid,
     ash_doc body = {NULL, 0};
     bool there;
     *bytes = 0;
-    int result = ash__index_has(&w->view, i, key, rid, &there, err);
-    if (result != 0 || there)
-        return result != 0 ? ash__writer_break(w, result, err) : 0;
+    int rc = ash__index_has(&w->view, i, key, rid, &there, err);
+    if (rc != 0 || there)
+        return rc != 0 ? ash__writer_break(w, rc, err) : 0;
     ash__entry_key_make(&entry, i, key, rid);
     ash__put_be64(owner, rid);
     if (entry.is_long)
@@ -175,9 +175,9 @@ int ash__index_delete(ash_writer *w, const ash_index *i, ash_doc key, uint64_t r
     ash_entry_key entry;
     bool there;
     *bytes = 0;
-    int result = ash__index_has(&w->view, i, key, rid, &there, err);
-    if (result != 0 || !there)
-        return result != 0 ? ash__writer_break(w, result, err) : 0;
+    int rc = ash__index_has(&w->view, i, key, rid, &there, err);
+    if (rc != 0 || !there)
+        return rc != 0 ? ash__writer_break(w, rc, err) : 0;
     ash__entry_key_make(&entry, i, key, rid);
     *bytes = entry.len + ASH_CHECK_BYTES;
     if (entry.is_long)

@@ -49,18 +49,18 @@ static int fill(const ash_engine *e, int fd, ash_error *err)
     uint8_t header[ASH_JOURNAL_FIRST + ASH_JOURNAL_HEAD];
     ash_journal none = {.generation = e->journal.generation};
     uint8_t *zeros = ash__alloc(PIECE);
-    int result = 0;
+    int rc = 0;
     memset(zeros, 0, PIECE);
-    for (off_t at = 0; result == 0 && at < ASH_JOURNAL_BYTES; at += PIECE)
-        result = ash__file_write(fd, zeros, PIECE, at, err);
+    for (off_t at = 0; rc == 0 && at < ASH_JOURNAL_BYTES; at += PIECE)
+        rc = ash__file_write(fd, zeros, PIECE, at, err);
     make_header(e, header);
     make_head(header + ASH_JOURNAL_FIRST, &none, 0, zeros, 0);
-    if (result == 0)
-        result = ash__file_write(fd, header, sizeof header, 0, err);
-    if (result == 0 && ash__io()->fsync(fd) != 0)
-        result = ash__fail_errno(err, errno, "cannot sync the journal");
+    if (rc == 0)
+        rc = ash__file_write(fd, header, sizeof header, 0, err);
+    if (rc == 0 && ash__io()->fsync(fd) != 0)
+        rc = ash__fail_errno(err, errno, "cannot sync the journal");
     ash__free(zeros);
-    return result;
+    return rc;
 }
 
 int ash__journal_make(ash_engine *e, ash_error *err)
@@ -68,14 +68,14 @@ int ash__journal_make(ash_engine *e, ash_error *err)
     int fd = -1;
     char *path = ash__path_join(e->folder, "journal");
     char *temp = ash__path_join(e->folder, "journal.new");
-    int result = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
-    if (result == 0)
-        result = fill(e, fd, err);
-    if (result == 0 && ash__io()->rename(temp, path) != 0)
-        result = ash__fail_errno(err, errno, "cannot rename %s", temp);
-    if (result == 0)
-        result = ash__dir_sync(e->folder, err);
-    if (result != 0) {
+    int rc = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
+    if (rc == 0)
+        rc = fill(e, fd, err);
+    if (rc == 0 && ash__io()->rename(temp, path) != 0)
+        rc = ash__fail_errno(err, errno, "cannot rename %s", temp);
+    if (rc == 0)
+        rc = ash__dir_sync(e->folder, err);
+    if (rc != 0) {
         ash__error_prefix(err, "cannot make the journal");
         ash__file_close(fd);
         ash__io()->unlink(temp);
@@ -85,7 +85,7 @@ int ash__journal_make(ash_engine *e, ash_error *err)
     }
     ash__free(temp);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 void ash__journal_close(ash_journal *j)
@@ -119,15 +119,15 @@ int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, s
     struct iovec iov[3] = {{head, sizeof head},
                            {(void *)(uintptr_t)changes, len},
                            {(void *)(uintptr_t)zeros, whole - sizeof head - len}};
-    int result = ash__file_writev(j->fd, iov, 3, (off_t)j->at, err);
-    if (result == 0 && !j->unsafe_skip_sync)
-        result = ash__file_sync(j->fd, err);
-    j->failed = result != 0;
-    if (result == 0) {
+    int rc = ash__file_writev(j->fd, iov, 3, (off_t)j->at, err);
+    if (rc == 0 && !j->unsafe_skip_sync)
+        rc = ash__file_sync(j->fd, err);
+    j->failed = rc != 0;
+    if (rc == 0) {
         j->at += whole;
         j->ordinal++;
     }
-    return result;
+    return rc;
 }
 
 /* ---- reading ---- */
@@ -151,15 +151,15 @@ int ash__journal_load(const char *folder, const uint8_t store_id[16], ash_journa
     ash_error own = ASH_ERROR_INIT;
     char *path = ash__path_join(folder, "journal");
     *out = (ash_journal_image){.state = ASH_JOURNAL_MISSING};
-    int result = ash__file_load(path, 4 * (size_t)ASH_JOURNAL_BYTES, &out->bytes, &out->len, &own);
-    if (result == 0)
+    int rc = ash__file_load(path, 4 * (size_t)ASH_JOURNAL_BYTES, &out->bytes, &out->len, &own);
+    if (rc == 0)
         look_at(out, store_id);
-    else if (result == ASH_ENOTFOUND)
-        result = 0;
+    else if (rc == ASH_ENOTFOUND)
+        rc = 0;
     else
-        result = ash__fail(err, own.code, "cannot read the journal: %s", own.text);
+        rc = ash__fail(err, own.code, "cannot read the journal: %s", own.text);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 void ash__journal_image_release(ash_journal_image *image)

@@ -23,17 +23,17 @@ static int read_rows(ash_engine *e, bool *unclean, ash_error *err)
     ash_view *v = NULL;
     MDB_val value;
     bool found = false;
-    int result = ash__view_begin(e, &v, err);
-    if (result == 0)
-        result = ash__row_get(v, ASH_DB_META, "journal", 7, &value, &found, err);
-    if (result == 0 && (!found || value.mv_size != 8))
-        result = ash__fail(err, ASH_ECORRUPT, "meta.mdb does not know its journal");
-    if (result == 0) {
+    int rc = ash__view_begin(e, &v, err);
+    if (rc == 0)
+        rc = ash__row_get(v, ASH_DB_META, "journal", 7, &value, &found, err);
+    if (rc == 0 && (!found || value.mv_size != 8))
+        rc = ash__fail(err, ASH_ECORRUPT, "meta.mdb does not know its journal");
+    if (rc == 0) {
         e->journal.generation = ash__get_le64(value.mv_data);
-        result = ash__row_get(v, ASH_DB_META, "open", 4, &value, unclean, err);
+        rc = ash__row_get(v, ASH_DB_META, "open", 4, &value, unclean, err);
     }
     ash__snapshot_close(v);
-    return result;
+    return rc;
 }
 
 static int carry_over(ash_engine *e, const ash_journal_image *image, ash_journal_cursor *c,
@@ -92,12 +92,12 @@ static int use(ash_engine *e, const ash_journal_image *image, ash_error *err)
     if (image->state == ASH_JOURNAL_GOOD && !image->is_short &&
         image->generation == e->journal.generation) {
         char *path = ash__path_join(e->folder, "journal");
-        int result = ash__file_open(path, O_RDWR, &e->journal.fd, err);
+        int rc = ash__file_open(path, O_RDWR, &e->journal.fd, err);
         ash__free(path);
-        return result;
+        return rc;
     }
-    int result = ash__journal_make(e, &why);
-    if (result == 0)
+    int rc = ash__journal_make(e, &why);
+    if (rc == 0)
         return 0;
     /* Without one, the superblock must not promise it. */
     ash__log(ASH_LOG_WARN, "%s goes on without its journal: %s", e->folder, why.text);
@@ -112,16 +112,16 @@ int ash__journal_recover(ash_engine *e, bool *pending, ash_error *err)
     *pending = false;
     if (e->version < ASH_FORMAT_JOURNAL)
         return 0;
-    int result = read_rows(e, &unclean, err);
-    if (result != 0)
-        return result;
-    result = ash__journal_load(e->folder, e->store_id, &image, err);
-    if (result == 0)
-        result = recover_from(e, &image, unclean, pending, err);
-    if (result == 0 && !e->opts.read_only)
-        result = use(e, &image, err);
+    int rc = read_rows(e, &unclean, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__journal_load(e->folder, e->store_id, &image, err);
+    if (rc == 0)
+        rc = recover_from(e, &image, unclean, pending, err);
+    if (rc == 0 && !e->opts.read_only)
+        rc = use(e, &image, err);
     ash__journal_image_release(&image);
-    return result;
+    return rc;
 }
 
 bool ash__journal_check(const ash_engine *e)
@@ -156,19 +156,19 @@ static int put_generation(ash_writer *w, ash_error *err)
     uint8_t bytes[8];
     MDB_val value;
     bool found;
-    int result = ash__batch_begin(w, err);
-    if (result == 0)
-        result = ash__row_get(&w->view, ASH_DB_META, "journal", 7, &value, &found, err);
-    if (result != 0)
-        return result;
+    int rc = ash__batch_begin(w, err);
+    if (rc == 0)
+        rc = ash__row_get(&w->view, ASH_DB_META, "journal", 7, &value, &found, err);
+    if (rc != 0)
+        return rc;
     if (found && value.mv_size == 8) {
         w->engine->journal.generation = ash__get_le64(value.mv_data);
         return 0;
     }
     ash__random(bytes, sizeof bytes);
     w->engine->journal.generation = ash__get_le64(bytes);
-    result = ash__row_put(w, ASH_DB_META, "journal", 7, bytes, sizeof bytes, err);
-    return result == 0 ? ash__batch_commit(w, err) : result;
+    rc = ash__row_put(w, ASH_DB_META, "journal", 7, bytes, sizeof bytes, err);
+    return rc == 0 ? ash__batch_commit(w, err) : rc;
 }
 
 void ash__journal_introduce(ash_writer *w)
@@ -178,15 +178,15 @@ void ash__journal_introduce(ash_writer *w)
     ash_assert(w->depth == 0 && w->redo_safe == 0);
     if (!ash__journal_has_room(e))
         return;
-    int result = put_generation(w, &err);
+    int rc = put_generation(w, &err);
     ash__batch_abort(w);
-    if (result == 0)
-        result = ash__journal_make(e, &err);
-    if (result == 0) {
+    if (rc == 0)
+        rc = ash__journal_make(e, &err);
+    if (rc == 0) {
         e->version = ASH_FORMAT_JOURNAL;
-        result = ash__superblock_write(e, &err);
+        rc = ash__superblock_write(e, &err);
     }
-    if (result != 0) {
+    if (rc != 0) {
         /* Whichever version the superblock has now, nothing is ever written to the file. */
         ash__log(ASH_LOG_WARN, "%s goes on without a journal: %s", e->folder, err.text);
         e->journal.failed = true;

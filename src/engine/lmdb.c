@@ -45,10 +45,10 @@ static int look_ahead(ash_writer *w, enum ash_database db, ash_doc key, bool del
                       ash_error *err)
 {
     ash_error local = ASH_ERROR_INIT;
-    int result = ash__path_require(w->engine, w->view.txn_id - 1, db, key, deletes, &local);
-    if (result != 0 && err != NULL)
+    int rc = ash__path_require(w->engine, w->view.txn_id - 1, db, key, deletes, &local);
+    if (rc != 0 && err != NULL)
         *err = local;
-    return result != 0 ? ash__writer_break(w, result, &local) : 0;
+    return rc != 0 ? ash__writer_break(w, rc, &local) : 0;
 }
 
 /* Rows of which one that is found is right. */
@@ -135,30 +135,30 @@ int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size
                   MDB_val *found_key, MDB_val *value, bool *found, ash_error *err)
 {
     *found_key = ash__val(key, key_len);
-    int result =
+    int rc =
         read_cursor(v, db, key_len > 0 ? MDB_SET_RANGE : MDB_FIRST, found_key, value, found, err);
     ash_doc low = {key_len > 0 ? key : NULL, key_len}, high = {NULL, 0};
-    if (result == 0 && *found)
+    if (rc == 0 && *found)
         high = (ash_doc){found_key->mv_data, found_key->mv_size};
     /* Whoever walks by seeking would go round for ever. */
     if (high.data != NULL && key_len > 0 && ash__bytes_compare(high, low) < 0)
         return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order (%s)",
                          ash__database_names[db]);
-    if (result == 0)
-        result = ash__soundness_absent(v, db, low, high, err);
-    return result == 0 && *found ? ash__soundness_found(v, db, high, err) : result;
+    if (rc == 0)
+        rc = ash__soundness_absent(v, db, low, high, err);
+    return rc == 0 && *found ? ash__soundness_found(v, db, high, err) : rc;
 }
 
 int ash__row_last(const ash_view *v, enum ash_database db, MDB_val *key, MDB_val *value,
                   bool *found, ash_error *err)
 {
-    int result = read_cursor(v, db, MDB_LAST, key, value, found, err);
+    int rc = read_cursor(v, db, MDB_LAST, key, value, found, err);
     ash_doc low = {NULL, 0}, high = {NULL, 0};
-    if (result == 0 && *found)
+    if (rc == 0 && *found)
         low = (ash_doc){key->mv_data, key->mv_size};
-    if (result == 0)
-        result = ash__soundness_absent(v, db, low, high, err);
-    return result == 0 && *found ? ash__soundness_found(v, db, low, err) : result;
+    if (rc == 0)
+        rc = ash__soundness_absent(v, db, low, high, err);
+    return rc == 0 && *found ? ash__soundness_found(v, db, low, err) : rc;
 }
 
 int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,

@@ -20,6 +20,6 @@ int ash__meta_pages_read(const ash_engine *e, MDB_txn *txn, int fd, uint32_t pag
                          uint8_t *metas, bool *caught, ash_error *err)
 {
     *caught = false;
-    int result = ash__file_read(fd, metas, (size_t)2 * page_bytes, 0, err);
-    return result == 0 ? is_newest(e, txn, caught, err) : result;
+    int rc = ash__file_read(fd, metas, (size_t)2 * page_bytes, 0, err);
+    return rc == 0 ? is_newest(e, txn, caught, err) : rc;
 }

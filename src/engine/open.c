@@ -120,31 +120,31 @@ int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t 
                     ash_error *err)
 {
     uint8_t key[8];
-    int result = 0;
-    for (uint32_t i = 0; result == 0 && (uint64_t)i * ASH_SLICE_BLOCKS < blocks; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && (uint64_t)i * ASH_SLICE_BLOCKS < blocks; i++) {
         MDB_val slice;
         bool found;
         ash__put_be32(key, segment);
         ash__put_be32(key + 4, i);
-        result = ash__row_get(v, ASH_DB_SPACE, key, sizeof key, &slice, &found, err);
-        if (result == 0 && found && slice.mv_size != ASH_SLICE_BYTES)
-            result = ash__fail(err, ASH_ECORRUPT, "the block map of segment %08x is damaged",
-                               (unsigned)segment);
-        if (result == 0 && found)
+        rc = ash__row_get(v, ASH_DB_SPACE, key, sizeof key, &slice, &found, err);
+        if (rc == 0 && found && slice.mv_size != ASH_SLICE_BYTES)
+            rc = ash__fail(err, ASH_ECORRUPT, "the block map of segment %08x is damaged",
+                           (unsigned)segment);
+        if (rc == 0 && found)
             memcpy(map + (size_t)i * ASH_SLICE_BYTES, slice.mv_data, ASH_SLICE_BYTES);
     }
-    return result;
+    return rc;
 }
 
 /* ash_segments_options.load: the map of used blocks as the last commit has it. */
 static int load_map(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err)
 {
     ash_view *v = NULL;
-    int result = ash__view_begin(ctx, &v, err);
-    if (result == 0)
-        result = ash__space_read(v, segment, map, blocks, err);
+    int rc = ash__view_begin(ctx, &v, err);
+    if (rc == 0)
+        rc = ash__space_read(v, segment, map, blocks, err);
     ash__snapshot_close(v);
-    return result;
+    return rc;
 }
 
 /* One row a segment: opening takes no longer for what is in them. */
@@ -153,12 +153,12 @@ static int load_segments(ash_engine *e, ash_view *v, ash_error *err)
     uint8_t from[4];
     MDB_val key, value;
     bool found = true;
-    int result = 0;
-    for (uint32_t id = 1; result == 0; id++) {
+    int rc = 0;
+    for (uint32_t id = 1; rc == 0; id++) {
         ash__put_be32(from, id);
-        result = ash__row_seek(v, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
-        if (result != 0 || !found)
-            return result;
+        rc = ash__row_seek(v, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
+        if (rc != 0 || !found)
+            return rc;
         id = ash__get_be32(key.mv_data);
         if (key.mv_size != 4 || value.mv_size != 8 || id == 0 || id > (1 << 24) ||
             ash__get_le32(value.mv_data) > MAX_SEGMENT_BLOCKS)
@@ -166,7 +166,7 @@ static int load_segments(ash_engine *e, ash_view *v, ash_error *err)
         ash__segments_add(e->segments, id, ash__get_le32(value.mv_data),
                           ash__get_le32((const uint8_t *)value.mv_data + 4));
     }
-    return result;
+    return rc;
 }
 
 static void open_segments(ash_engine *e)
@@ -189,29 +189,28 @@ static int load_state(ash_engine *e, ash_error *err)
     ash_view *v = NULL;
     MDB_val key, value;
     bool found;
-    int result = ash__view_begin(e, &v, err);
-    if (result == 0)
+    int rc = ash__view_begin(e, &v, err);
+    if (rc == 0)
         atomic_store(&e->newest_commit, ash__view_commit(v));
-    if (result == 0)
-        result = load_segments(e, v, err);
-    if (result == 0)
-        result = ash__row_get(v, ASH_DB_META, "open", 4, &value, &e->was_unclean, err);
-    if (result == 0)
-        result = ash__row_get(v, ASH_DB_META, "sequence", 8, &value, &found, err);
-    if (result == 0) {
+    if (rc == 0)
+        rc = load_segments(e, v, err);
+    if (rc == 0)
+        rc = ash__row_get(v, ASH_DB_META, "open", 4, &value, &e->was_unclean, err);
+    if (rc == 0)
+        rc = ash__row_get(v, ASH_DB_META, "sequence", 8, &value, &found, err);
+    if (rc == 0) {
         e->boot_sequence = found && value.mv_size == 8 ? ash__get_le64(value.mv_data) : 1;
         if (e->was_unclean)
             e->boot_sequence += sequence_gap;
         atomic_store(&e->next_sequence, e->boot_sequence);
-        result = ash__row_last(v, ASH_DB_OPLOG, &key, &value, &found, err);
+        rc = ash__row_last(v, ASH_DB_OPLOG, &key, &value, &found, err);
     }
-    if (result == 0 && found && key.mv_size == 8)
+    if (rc == 0 && found && key.mv_size == 8)
         e->writer.last_time = e->committed_time = e->told_time = ash__get_be64(key.mv_data);
-    if (result == 0)
-        result =
-            ash__row_seek(v, ASH_DB_DROPS, NULL, 0, &key, &value, &e->writer.drops_pending, err);
+    if (rc == 0)
+        rc = ash__row_seek(v, ASH_DB_DROPS, NULL, 0, &key, &value, &e->writer.drops_pending, err);
     ash__snapshot_close(v);
-    return result;
+    return rc;
 }
 
 static ash_engine *engine_new(const char *folder, const ash_engine_options *opts)
@@ -269,29 +268,29 @@ static int open_once(const char *folder, const ash_engine_options *opts, ash_eng
                      bool *pending, ash_error *err)
 {
     ash_engine *e = engine_new(folder, opts);
-    int result = ash__folder_prepare(e, err);
-    if (result == 0)
-        result = ash__env_open(e, err);
-    if (result == 0)
-        result = open_databases(e, err);
-    if (result == 0)
-        result = ash__journal_recover(e, pending, err);
-    if (result == 0 && *pending && e->opts.read_only)
-        result = ash__fail(err, ASH_EREADONLY,
-                           "store %s was not closed: open it for writing first, so that its "
-                           "journal is carried over",
-                           e->folder);
-    if (result == 0) {
+    int rc = ash__folder_prepare(e, err);
+    if (rc == 0)
+        rc = ash__env_open(e, err);
+    if (rc == 0)
+        rc = open_databases(e, err);
+    if (rc == 0)
+        rc = ash__journal_recover(e, pending, err);
+    if (rc == 0 && *pending && e->opts.read_only)
+        rc = ash__fail(err, ASH_EREADONLY,
+                       "store %s was not closed: open it for writing first, so that its "
+                       "journal is carried over",
+                       e->folder);
+    if (rc == 0) {
         open_segments(e);
-        result = load_state(e, err);
+        rc = load_state(e, err);
     }
-    if (result == 0)
+    if (rc == 0)
         ash__soundness_load(e);
-    if (result == 0 && !e->opts.read_only)
-        result = ash__writer_start(e, err);
-    if (result != 0) {
+    if (rc == 0 && !e->opts.read_only)
+        rc = ash__writer_start(e, err);
+    if (rc != 0) {
         engine_free(e);
-        return result;
+        return rc;
     }
     *out = e;
     return 0;
@@ -302,9 +301,9 @@ int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_eng
 {
     bool pending = false;
     *out = NULL;
-    int result = open_once(folder, opts, out, &pending, err);
-    if (result != ASH_EREADONLY || !pending)
-        return result;
+    int rc = open_once(folder, opts, out, &pending, err);
+    if (rc != ASH_EREADONLY || !pending)
+        return rc;
     /* A reader may have the right to write all the same. */
     ash_engine_options writing = *opts;
     writing.read_only = false;
@@ -318,7 +317,7 @@ int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_eng
         return written;
     }
     if (written != 0)
-        return result;
+        return rc;
     ash__engine_close(*out);
     *out = NULL;
     return open_once(folder, opts, out, &pending, err);

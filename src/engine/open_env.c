@@ -98,9 +98,9 @@ static int check_page_size(const char *path, ash_error *err)
     /* One that is not there, or was not finished, is the caller's business. */
     if (stat(path, &st) != 0 || st.st_size < 2 * 512)
         return 0;
-    int result = ash__file_open(path, O_RDONLY, &fd, err);
-    if (result != 0)
-        return result;
+    int rc = ash__file_open(path, O_RDONLY, &fd, err);
+    if (rc != 0)
+        return rc;
     uint32_t bytes = page_bytes_at(fd, 0);
     bool good = bytes != 0 && (st.st_size < 2 * (off_t)bytes || page_bytes_at(fd, bytes) == bytes);
     ash__file_close(fd);
@@ -160,20 +160,20 @@ static int allocate_readers(ash_engine *e, ash_error *err)
     int fd = -1, reason = 0;
     off_t bytes = READERS_AT + (off_t)MAX_READERS * READER_BYTES;
     char *path = ash__path_join(e->folder, "meta.mdb-lock");
-    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &fd, err);
-    if (result == 0 && fstat(fd, &st) == 0 && st.st_size > bytes)
+    int rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &fd, err);
+    if (rc == 0 && fstat(fd, &st) == 0 && st.st_size > bytes)
         bytes = st.st_size;
-    if (result == 0)
+    if (rc == 0)
         reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
     if (reason == ENOSPC && ash__reserve_spend(e))
         reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
     /* Some file systems cannot reserve. */
     if (reason != 0 && reason != EOPNOTSUPP && reason != ENOSYS && reason != EINVAL)
-        result = ash__fail_errno(err, reason, "cannot reserve the %lld bytes of %s",
-                                 (long long)bytes, path);
+        rc = ash__fail_errno(err, reason, "cannot reserve the %lld bytes of %s", (long long)bytes,
+                             path);
     ash__file_close(fd);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 int ash__env_open(ash_engine *e, ash_error *err)

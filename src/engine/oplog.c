@@ -19,11 +19,11 @@ int ash__oplog_append(ash_writer *w, ash_doc entry, uint64_t *time, ash_error *e
     uint64_t next = w->last_time + 1 > now ? w->last_time + 1 : now;
     w->last_time = next;
     ash__put_be64(key, next);
-    int result = ash__sum_put(w, ASH_DB_OPLOG, key, sizeof key, entry.data, entry.len, err);
-    if (result == 0)
-        result = ash__counts_add(w, 'O', 0, 1, (int64_t)entry.len, err);
+    int rc = ash__sum_put(w, ASH_DB_OPLOG, key, sizeof key, entry.data, entry.len, err);
+    if (rc == 0)
+        rc = ash__counts_add(w, 'O', 0, 1, (int64_t)entry.len, err);
     *time = next;
-    return result;
+    return rc;
 }
 
 /* Bounded: what is left over is trimmed by the next commits. */
@@ -31,23 +31,23 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
 {
     uint64_t pair[2];
     int64_t entries = 0, bytes = 0;
-    int result = ash__counts_pair(&w->view, 'O', 0, pair, err);
-    while (result == 0 && entries < TRIM_ENTRIES &&
+    int rc = ash__counts_pair(&w->view, 'O', 0, pair, err);
+    while (rc == 0 && entries < TRIM_ENTRIES &&
            pair[1] - (uint64_t)bytes > (uint64_t)w->engine->opts.oplog_bytes) {
         MDB_val key, value;
         bool found;
         uint8_t oldest[8];
-        result = ash__row_seek(&w->view, ASH_DB_OPLOG, NULL, 0, &key, &value, &found, err);
-        if (result != 0 || !found || key.mv_size != sizeof oldest || value.mv_size < ASH_SUM_BYTES)
+        rc = ash__row_seek(&w->view, ASH_DB_OPLOG, NULL, 0, &key, &value, &found, err);
+        if (rc != 0 || !found || key.mv_size != sizeof oldest || value.mv_size < ASH_SUM_BYTES)
             break;
         memcpy(oldest, key.mv_data, sizeof oldest);
         bytes += (int64_t)(value.mv_size - ASH_SUM_BYTES);
         entries++;
-        result = ash__row_delete(w, ASH_DB_OPLOG, oldest, sizeof oldest, NULL, err);
+        rc = ash__row_delete(w, ASH_DB_OPLOG, oldest, sizeof oldest, NULL, err);
     }
-    if (result == 0 && entries > 0)
-        result = ash__counts_add(w, 'O', 0, -entries, -bytes, err);
-    return result;
+    if (rc == 0 && entries > 0)
+        rc = ash__counts_add(w, 'O', 0, -entries, -bytes, err);
+    return rc;
 }
 
 int ash__oplog_next(ash_view *v, uint64_t after, uint64_t *time, ash_doc *entry, bool *found,
@@ -59,9 +59,9 @@ int ash__oplog_next(ash_view *v, uint64_t after, uint64_t *time, ash_doc *entry,
     if (after == UINT64_MAX)
         return 0;
     ash__put_be64(from, after + 1);
-    int result = ash__row_seek(v, ASH_DB_OPLOG, from, sizeof from, &key, &row, found, err);
-    if (result != 0 || !*found)
-        return result;
+    int rc = ash__row_seek(v, ASH_DB_OPLOG, from, sizeof from, &key, &row, found, err);
+    if (rc != 0 || !*found)
+        return rc;
     if (key.mv_size != 8)
         return ash__fail(err, ASH_ECORRUPT, "an entry of the change log is damaged");
     *time = ash__get_be64(key.mv_data);
@@ -73,14 +73,14 @@ int ash__oplog_bounds(ash_view *v, uint64_t *oldest, uint64_t *newest, ash_error
     MDB_val key, row;
     bool found;
     *oldest = *newest = 0;
-    int result = ash__row_seek(v, ASH_DB_OPLOG, NULL, 0, &key, &row, &found, err);
-    if (result == 0 && found && key.mv_size == 8)
+    int rc = ash__row_seek(v, ASH_DB_OPLOG, NULL, 0, &key, &row, &found, err);
+    if (rc == 0 && found && key.mv_size == 8)
         *oldest = ash__get_be64(key.mv_data);
-    if (result == 0)
-        result = ash__row_last(v, ASH_DB_OPLOG, &key, &row, &found, err);
-    if (result == 0 && found && key.mv_size == 8)
+    if (rc == 0)
+        rc = ash__row_last(v, ASH_DB_OPLOG, &key, &row, &found, err);
+    if (rc == 0 && found && key.mv_size == 8)
         *newest = ash__get_be64(key.mv_data);
-    return result;
+    return rc;
 }
 
 uint64_t ash__oplog_time(ash_engine *e)

@@ -313,31 +313,31 @@ static int begin(ash_engine *e, uint64_t commit, ash_error *err)
     bool is_first = p->commit == 0;
     p->commit = commit;
     if (is_first && (p->last + 1) * p->page_bytes <= WHOLE_BYTES) {
-        int result = ash__engine_census(e, NULL, NULL, err);
-        if (result != 0 || atomic_load(&e->unwritable))
-            return result != 0 ? result : ash__soundness_refuse(e, err);
+        int rc = ash__engine_census(e, NULL, NULL, err);
+        if (rc != 0 || atomic_load(&e->unwritable))
+            return rc != 0 ? rc : ash__soundness_refuse(e, err);
     }
     if (p->seen_bytes < p->last / 8 + 1) {
         p->seen_bytes = (size_t)(p->last / 8 + 1) * 2;
         p->seen = ash__realloc_array(p->seen, p->seen_bytes, 1);
     }
     memset(p->seen, 0, p->seen_bytes);
-    int result = map_file(e, err);
+    int rc = map_file(e, err);
     look l = {.p = p, .tree = ASH_TREE_MAIN};
-    return result == 0 ? run(e, &l, look_at_commit, err) : result;
+    return rc == 0 ? run(e, &l, look_at_commit, err) : rc;
 }
 
 int ash__path_require(ash_engine *e, uint64_t commit, int tree, ash_doc key, bool deletes,
                       ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     /* Of a store that is being made there is nothing yet. */
     if (commit == 0)
         return 0;
     if (e->path == NULL || e->path->commit != commit)
-        result = begin(e, commit, err);
+        rc = begin(e, commit, err);
     look l = {.p = e->path, .tree = tree, .key = key, .deletes = deletes};
-    return result == 0 ? run(e, &l, look_at_path, err) : result;
+    return rc == 0 ? run(e, &l, look_at_path, err) : rc;
 }
 
 void ash__path_release(ash_engine *e)

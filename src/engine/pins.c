@@ -73,12 +73,12 @@ int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out, ash_erro
     size_t from = 0, to = place->len;
     if (!ash__pins_touch(p))
         return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
-    int result = ash__pins_open(p, place, &payload, err);
-    if (result == 0)
-        result = ash__segments_verify(&payload, &from, &to, err);
-    if (result == 0)
+    int rc = ash__pins_open(p, place, &payload, err);
+    if (rc == 0)
+        rc = ash__segments_verify(&payload, &from, &to, err);
+    if (rc == 0)
         *out = (ash_doc){ash__payload_data(&payload), payload.len};
-    return result;
+    return rc;
 }
 
 int ash__pins_open(ash_pins *p, const ash_pointer *place, ash_payload *out, ash_error *err)

@@ -55,24 +55,24 @@ static int read_payload(ash_engine *e, uint32_t coll_id, const ash_pointer *p, b
                         ash_doc *doc, ash_error *err)
 {
     ash_place place = {p->segment, p->block, p->len, p->sequence};
-    int result = ash__segments_read(e->segments, &place, coll_id, verify, &doc->data, err);
+    int rc = ash__segments_read(e->segments, &place, coll_id, verify, &doc->data, err);
     doc->len = p->len;
-    if (result == 0 && !verify && !ash__payload_is_sound(*doc))
-        result = ash__fail(err, ASH_ECORRUPT, "a damaged document in segment %08x at offset %llu",
-                           (unsigned)p->segment, (unsigned long long)p->block * ASH_BLOCK_BYTES);
-    return result;
+    if (rc == 0 && !verify && !ash__payload_is_sound(*doc))
+        rc = ash__fail(err, ASH_ECORRUPT, "a damaged document in segment %08x at offset %llu",
+                       (unsigned)p->segment, (unsigned long long)p->block * ASH_BLOCK_BYTES);
+    return rc;
 }
 
 int ash__record_decode(ash_view *v, const ash_coll *c, uint64_t rid, MDB_val key, MDB_val value,
                        bool verify_payload, ash_record *out, ash_error *err)
 {
-    int result = ash__record_parse(key, value, &out->place, &out->doc, err);
+    int rc = ash__record_parse(key, value, &out->place, &out->doc, err);
     out->rid = rid;
-    if (result == 0 && out->place.segment != 0)
-        result = read_payload(v->engine, c->id, &out->place, verify_payload, &out->doc, err);
-    if (result != 0)
+    if (rc == 0 && out->place.segment != 0)
+        rc = read_payload(v->engine, c->id, &out->place, verify_payload, &out->doc, err);
+    if (rc != 0)
         ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)rid);
-    return result;
+    return rc;
 }
 
 int ash__record_fetch(ash_view *v, const ash_coll *c, uint64_t rid, bool verify_payload,
@@ -81,9 +81,9 @@ int ash__record_fetch(ash_view *v, const ash_coll *c, uint64_t rid, bool verify_
     uint8_t key[ASH_RECORD_KEY_BYTES];
     MDB_val value;
     ash__record_key(key, c->id, rid);
-    int result = ash__row_get(v, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
-    if (result != 0 || !*found)
-        return result;
+    int rc = ash__row_get(v, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
+    if (rc != 0 || !*found)
+        return rc;
     return ash__record_decode(v, c, rid, ash__val(key, sizeof key), value, verify_payload, out,
                               err);
 }
@@ -106,14 +106,14 @@ int ash__record_locate(ash_view *v, const ash_coll *c, uint64_t rid, ash_record 
     uint8_t key[ASH_RECORD_KEY_BYTES];
     MDB_val value;
     ash__record_key(key, c->id, rid);
-    int result = ash__row_get(v, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
-    if (result != 0 || !*found)
-        return result;
+    int rc = ash__row_get(v, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
+    if (rc != 0 || !*found)
+        return rc;
     out->rid = rid;
-    result = ash__record_parse(ash__val(key, sizeof key), value, &out->place, &out->doc, err);
-    if (result != 0)
+    rc = ash__record_parse(ash__val(key, sizeof key), value, &out->place, &out->doc, err);
+    if (rc != 0)
         ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)rid);
-    return result;
+    return rc;
 }
 
 int ash__record_find_id(ash_view *v, const ash_coll *c, ash_value id, ash_record *out, bool *found,
@@ -124,16 +124,15 @@ int ash__record_find_id(ash_view *v, const ash_coll *c, ash_value id, ash_record
     const ash_collation *collation = i->pattern.has_collation ? &i->pattern.collation : NULL;
     uint64_t rid;
     ash__keycode_append(&key, id, i->pattern.parts[0].descending, collation);
-    int result = ash__index_lookup(v, i, (ash_doc){key.data, key.len}, &rid, found, err);
-    if (result == 0 && *found) {
-        result = ash__record_fetch(v, c, rid, true, out, found, err);
+    int rc = ash__index_lookup(v, i, (ash_doc){key.data, key.len}, &rid, found, err);
+    if (rc == 0 && *found) {
+        rc = ash__record_fetch(v, c, rid, true, out, found, err);
         /* An entry that leads to another document is damage, not an answer. */
-        if (result == 0 &&
-            (!*found || !ash__value_equal(ash__doc_get(out->doc, "_id"), id, collation)))
-            result = ash__fail(err, ASH_ECORRUPT,
-                               "%s.%s, record %llu: the index on _id leads to another document",
-                               c->db, c->name, (unsigned long long)rid);
+        if (rc == 0 && (!*found || !ash__value_equal(ash__doc_get(out->doc, "_id"), id, collation)))
+            rc = ash__fail(err, ASH_ECORRUPT,
+                           "%s.%s, record %llu: the index on _id leads to another document", c->db,
+                           c->name, (unsigned long long)rid);
     }
     ash__buffer_release(&key);
-    return result;
+    return rc;
 }

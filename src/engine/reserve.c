@@ -45,9 +45,9 @@ void ash__reserve_open(ash_engine *e)
         return;
     }
     char *path = ash__path_join(e->folder, "reserve");
-    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &e->reserve_fd, &err);
+    int rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &e->reserve_fd, &err);
     ash__free(path);
-    if (result != 0) {
+    if (rc != 0) {
         ash__log(ASH_LOG_WARN, "there is no room in reserve for a full disk: %s", err.text);
         e->reserve_fd = -1;
         return;

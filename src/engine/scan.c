@@ -106,8 +106,8 @@ static int judge(const ash_scan *s, MDB_cursor_op op, ash_doc from, bool found, 
     int order = found && from.data != NULL ? ash__bytes_compare(here, from) : 0;
     if (back ? order > 0 : order < 0)
         return out_of_order(err);
-    int result = judge_step(s, back, from, found, key, err);
-    return result == 0 && found ? ash__soundness_found(s->view, database_of(s), here, err) : result;
+    int rc = judge_step(s, back, from, found, key, err);
+    return rc == 0 && found ? ash__soundness_found(s->view, database_of(s), here, err) : rc;
 }
 
 int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
@@ -179,19 +179,19 @@ static int next_record(ash_scan *s, MDB_val *key, bool *found, ash_error *err)
 static int scan_records_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
 {
     MDB_val key;
-    int result = ash__scan_enter(s, err);
-    if (result == 0)
-        result = next_record(s, &key, found, err);
-    if (result == 0 && *found && key.mv_size != ASH_RECORD_KEY_BYTES)
-        result = ash__fail(err, ASH_ECORRUPT, "a record with a damaged key");
-    if (result == 0 && *found) {
+    int rc = ash__scan_enter(s, err);
+    if (rc == 0)
+        rc = next_record(s, &key, found, err);
+    if (rc == 0 && *found && key.mv_size != ASH_RECORD_KEY_BYTES)
+        rc = ash__fail(err, ASH_ECORRUPT, "a record with a damaged key");
+    if (rc == 0 && *found) {
         hit->rid = ash__get_be64((const uint8_t *)key.mv_data + 4);
         hit->key = (ash_doc){NULL, 0};
         s->last_rid = hit->rid;
         s->has_last = true;
     }
     ash__scan_leave(s);
-    return result;
+    return rc;
 }
 
 int ash__scan_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
@@ -199,10 +199,10 @@ int ash__scan_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
     *found = false;
     if (s->ended)
         return 0;
-    int result = s->index != NULL ? ash__scan_index_next(s, hit, found, err)
-                                  : scan_records_next(s, hit, found, err);
-    s->ended = result != 0 || !*found;
-    return result;
+    int rc = s->index != NULL ? ash__scan_index_next(s, hit, found, err)
+                              : scan_records_next(s, hit, found, err);
+    s->ended = rc != 0 || !*found;
+    return rc;
 }
 
 void ash__scan_free(ash_scan *s)

@@ -126,26 +126,26 @@ static int gather(ash_scan *s, spot *at, bool *outside, ash_error *err)
     uint8_t group_key[GROUP_KEY];
     int (*order)(const void *, const void *) = s->backward ? order_backward : order_forward;
     ash_member last = {view_of(&s->last_key), s->last_rid};
-    int result = 0;
+    int rc = 0;
     memcpy(group_key, at->key.mv_data, sizeof group_key);
     s->group_count = s->group_at = 0;
     *outside = true;
-    while (result == 0 && at->found && at->key.mv_size == ASH_KEY_MAX &&
+    while (rc == 0 && at->found && at->key.mv_size == ASH_KEY_MAX &&
            memcmp(at->key.mv_data, group_key, sizeof group_key) == 0) {
         ash_member m;
-        result = decode(s, at, &m.key, &m.rid, err);
-        if (result != 0)
+        rc = decode(s, at, &m.key, &m.rid, err);
+        if (rc != 0)
             break;
         bool below = below_from(s, m.key), beyond = beyond_to(s, m.key);
         if (s->backward ? !below : !beyond)
             *outside = false;
         if (!below && !beyond && (!s->has_last || order(&m, &last) > 0))
             group_add(s, m.key, m.rid);
-        result = move(s, MDB_NEXT, at, err);
+        rc = move(s, MDB_NEXT, at, err);
     }
-    if (result == 0 && s->group_count > 1)
+    if (rc == 0 && s->group_count > 1)
         qsort(s->group, s->group_count, sizeof *s->group, order);
-    return result;
+    return rc;
 }
 
 static void emit_member(ash_scan *s, ash_scan_hit *hit)
@@ -175,22 +175,22 @@ static int forward_start(ash_scan *s, spot *at, ash_error *err)
 static int forward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
 {
     spot at = {.found = true};
-    int result = 0;
+    int rc = 0;
     if (!s->placed)
-        result = forward_start(s, &at, err);
+        rc = forward_start(s, &at, err);
     else if (s->at_next)
-        result = move(s, MDB_GET_CURRENT, &at, err);
+        rc = move(s, MDB_GET_CURRENT, &at, err);
     else
-        result = move(s, MDB_NEXT, &at, err);
+        rc = move(s, MDB_NEXT, &at, err);
     s->placed = true;
     s->at_next = false;
-    while (result == 0 && at.found && !*found) {
+    while (rc == 0 && at.found && !*found) {
         ash_doc key;
         uint64_t rid;
         if (at.key.mv_size == ASH_KEY_MAX) {
             bool outside;
-            result = gather(s, &at, &outside, err);
-            if (result != 0 || outside)
+            rc = gather(s, &at, &outside, err);
+            if (rc != 0 || outside)
                 break;
             if (s->group_count > 0) {
                 s->at_next = at.found;
@@ -200,17 +200,17 @@ static int forward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *
             }
             continue;
         }
-        result = decode(s, &at, &key, &rid, err);
-        if (result != 0 || beyond_to(s, key))
+        rc = decode(s, &at, &key, &rid, err);
+        if (rc != 0 || beyond_to(s, key))
             break;
         if (below_from(s, key)) {
-            result = move(s, MDB_NEXT, &at, err);
+            rc = move(s, MDB_NEXT, &at, err);
             continue;
         }
         emit(s, key, rid, hit);
         *found = true;
     }
-    return result;
+    return rc;
 }
 
 /* The last entry that may be below the upper end. */
@@ -245,17 +245,17 @@ static int continue_run(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, a
 {
     ash_doc key;
     uint64_t rid;
-    int result = 0;
+    int rc = 0;
     s->in_run = false;
     if (at->found && at->key.mv_size < ASH_KEY_MAX) {
-        result = decode(s, at, &key, &rid, err);
-        if (result == 0 && ash__bytes_compare(key, view_of(&s->last_key)) == 0) {
+        rc = decode(s, at, &key, &rid, err);
+        if (rc == 0 && ash__bytes_compare(key, view_of(&s->last_key)) == 0) {
             emit(s, key, rid, hit);
             s->in_run = *found = true;
             return 0;
         }
     }
-    return result == 0 ? before_last(s, at, err) : result;
+    return rc == 0 ? before_last(s, at, err) : rc;
 }
 
 static int backward_start(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, ash_error *err)
@@ -268,32 +268,32 @@ static int backward_start(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found,
         return before_to(s, at, err);
     if (last.len > ASH_LONG_PREFIX) {
         size_t len = bound_key(s, last, bytes);
-        int result = seek(s, bytes, len, at, err);
-        if (result == 0 && at->found && at->key.mv_size == ASH_KEY_MAX &&
+        int rc = seek(s, bytes, len, at, err);
+        if (rc == 0 && at->found && at->key.mv_size == ASH_KEY_MAX &&
             memcmp(at->key.mv_data, bytes, len) == 0)
-            result = gather(s, at, &outside, err);
-        if (result == 0 && s->group_count > 0) {
+            rc = gather(s, at, &outside, err);
+        if (rc == 0 && s->group_count > 0) {
             emit_member(s, hit);
             *found = true;
         }
-        return result == 0 && !*found ? seek_before(s, bytes, len, at, err) : result;
+        return rc == 0 && !*found ? seek_before(s, bytes, len, at, err) : rc;
     }
     if (!s->index->rid_in_key)
         return before_last(s, at, err);
     ash__entry_key_make(&entry, s->index, last, s->last_rid + 1);
-    int result = seek(s, entry.bytes, entry.len, at, err);
-    return result == 0 ? continue_run(s, at, hit, found, err) : result;
+    int rc = seek(s, entry.bytes, entry.len, at, err);
+    return rc == 0 ? continue_run(s, at, hit, found, err) : rc;
 }
 
 /* Where a backward step begins: an entry to look at, or a hit already. */
 static int backward_step(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, ash_error *err)
 {
-    int result;
+    int rc;
     if (!s->placed)
         return backward_start(s, at, hit, found, err);
     if (s->in_run) {
-        result = move(s, MDB_NEXT, at, err);
-        return result == 0 ? continue_run(s, at, hit, found, err) : result;
+        rc = move(s, MDB_NEXT, at, err);
+        return rc == 0 ? continue_run(s, at, hit, found, err) : rc;
     }
     if (s->last_key.len > ASH_LONG_PREFIX)
         return before_last(s, at, err);
@@ -306,67 +306,67 @@ static int enter_group(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, bo
 {
     uint8_t group_key[GROUP_KEY];
     memcpy(group_key, at->key.mv_data, sizeof group_key);
-    int result = seek(s, group_key, sizeof group_key, at, err);
-    if (result == 0)
-        result = gather(s, at, outside, err);
-    if (result == 0 && s->group_count > 0) {
+    int rc = seek(s, group_key, sizeof group_key, at, err);
+    if (rc == 0)
+        rc = gather(s, at, outside, err);
+    if (rc == 0 && s->group_count > 0) {
         emit_member(s, hit);
         *found = true;
         return 0;
     }
-    return result == 0 ? seek_before(s, group_key, sizeof group_key, at, err) : result;
+    return rc == 0 ? seek_before(s, group_key, sizeof group_key, at, err) : rc;
 }
 
 static int backward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
 {
     spot at = {.found = true};
-    int result = backward_step(s, &at, hit, found, err);
+    int rc = backward_step(s, &at, hit, found, err);
     s->placed = true;
-    while (result == 0 && at.found && !*found) {
+    while (rc == 0 && at.found && !*found) {
         ash_doc key;
         uint64_t rid;
         bool outside = false;
         if (at.key.mv_size == ASH_KEY_MAX) {
-            result = enter_group(s, &at, hit, found, &outside, err);
+            rc = enter_group(s, &at, hit, found, &outside, err);
             if (outside && !*found)
                 break;
             continue;
         }
-        result = decode(s, &at, &key, &rid, err);
-        if (result != 0 || below_from(s, key))
+        rc = decode(s, &at, &key, &rid, err);
+        if (rc != 0 || below_from(s, key))
             break;
         if (beyond_to(s, key)) {
-            result = move(s, MDB_PREV, &at, err);
+            rc = move(s, MDB_PREV, &at, err);
             continue;
         }
         if (s->index->rid_in_key) {
             uint8_t bytes[ASH_KEY_MAX];
-            result = seek(s, bytes, bound_key(s, key, bytes), &at, err);
-            if (result == 0)
-                result = decode(s, &at, &key, &rid, err);
+            rc = seek(s, bytes, bound_key(s, key, bytes), &at, err);
+            if (rc == 0)
+                rc = decode(s, &at, &key, &rid, err);
             s->in_run = true;
         }
-        if (result == 0) {
+        if (rc == 0) {
             emit(s, key, rid, hit);
             *found = true;
         }
     }
-    return result;
+    return rc;
 }
 
 int ash__scan_index_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
 {
-    int result = ash__scan_enter(s, err);
+    int rc = ash__scan_enter(s, err);
     if (!s->placed)
         s->group_count = s->group_at = 0;
-    if (result == 0 && s->group_at < s->group_count) {
+    if (rc == 0 && s->group_at < s->group_count) {
         emit_member(s, hit);
         *found = true;
-    } else if (result == 0 && !s->drained) {
-        result = s->backward ? backward_next(s, hit, found, err) : forward_next(s, hit, found, err);
+    } else if (rc == 0 && !s->drained) {
+        rc = s->backward ? backward_next(s, hit, found, err) : forward_next(s, hit, found, err);
     }
     ash__scan_leave(s);
     if (s->view->is_writer)
         s->in_run = s->at_next = s->drained = false;
-    return result;
+    return rc;
 }

@@ -207,11 +207,11 @@ static int take(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *e
     ash_census_options how = {.go_on = take_step, .finding = take_finding, .ctx = &t};
     ash_census_report report;
     int64_t began = ash__clock_ms();
-    int result = ash__census_take(e, &how, &report, err);
-    if (result == 0)
+    int rc = ash__census_take(e, &how, &report, err);
+    if (rc == 0)
         ash__verdict_note(e, &t.found, &report, ash__clock_ms() - began);
     ash__verdict_release(&t.found);
-    return result;
+    return rc;
 }
 
 bool ash__engine_damage(ash_engine *e, ash_damage *out)
@@ -242,13 +242,13 @@ int ash__engine_census(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_e
 int ash__engine_require_whole(ash_engine *e, ash_error *err)
 {
     ash_damage damage;
-    int result = ash__engine_census(e, NULL, NULL, err);
-    if (result == 0 && ash__engine_damage(e, &damage))
-        result = ash__fail(err, ASH_ECORRUPT,
-                           "the metadata is damaged, so nothing is deleted for being missing in "
-                           "it: %s; `ashlar check` says more",
-                           damage.first);
-    return result;
+    int rc = ash__engine_census(e, NULL, NULL, err);
+    if (rc == 0 && ash__engine_damage(e, &damage))
+        rc = ash__fail(err, ASH_ECORRUPT,
+                       "the metadata is damaged, so nothing is deleted for being missing in "
+                       "it: %s; `ashlar check` says more",
+                       damage.first);
+    return rc;
 }
 
 int ash__soundness_refuse(ash_engine *e, ash_error *err)

@@ -25,10 +25,10 @@ static int stage(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int
     ash_staged *s = ash__new(ash_staged);
     s->coll_id = coll_id;
     uint64_t sequence = atomic_fetch_add(&e->next_sequence, 1);
-    int result = ash__segments_write(e->segments, coll_id, sequence, parts, count, &s->placed, err);
-    if (result != 0) {
+    int rc = ash__segments_write(e->segments, coll_id, sequence, parts, count, &s->placed, err);
+    if (rc != 0) {
         ash__free(s);
-        return result;
+        return rc;
     }
     *out = s;
     return 0;
@@ -52,21 +52,21 @@ int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts
 {
     ash_error own = ASH_ERROR_INIT;
     *out = NULL;
-    int result = ready_to_write(e, err);
-    if (result != 0)
-        return result;
+    int rc = ready_to_write(e, err);
+    if (rc != 0)
+        return rc;
     reuse_first(e, parts, count);
     ash__segments_reap(e->segments, ash__view_oldest(e));
-    result = stage(e, coll_id, parts, count, out, &own);
-    if (result == ASH_ENOSPC) {
+    rc = stage(e, coll_id, parts, count, out, &own);
+    if (rc == ASH_ENOSPC) {
         ash__commit_freed(e);
         ash__segments_reap(e->segments, ash__view_oldest(e));
         own = (ash_error)ASH_ERROR_INIT;
-        result = stage(e, coll_id, parts, count, out, &own);
+        rc = stage(e, coll_id, parts, count, out, &own);
     }
-    if (result != 0 && err != NULL)
+    if (rc != 0 && err != NULL)
         *err = own;
-    return result;
+    return rc;
 }
 
 /* On the writer's thread, for whoever came without one. */

@@ -12,10 +12,10 @@ int ash__state_get(ash_view *v, const void *key, size_t key_len, ash_doc *value,
 {
     MDB_val row;
     ash_assert(key_len >= 1 && key_len <= STATE_KEY_MAX);
-    int result = ash__row_get(v, ASH_DB_STATE, key, key_len, &row, found, err);
-    if (result == 0 && *found)
-        result = ash__sum_check(ash__val(key, key_len), row, value, "a row of state", err);
-    return result;
+    int rc = ash__row_get(v, ASH_DB_STATE, key, key_len, &row, found, err);
+    if (rc == 0 && *found)
+        rc = ash__sum_check(ash__val(key, key_len), row, value, "a row of state", err);
+    return rc;
 }
 
 int ash__state_put(ash_writer *w, const void *key, size_t key_len, const void *value, size_t len,
@@ -39,7 +39,7 @@ int ash__state_each(ash_view *v, const void *prefix, size_t prefix_len,
     uint8_t from[STATE_KEY_MAX + 1];
     size_t from_len = prefix_len;
     bool go_on = true;
-    int result = 0;
+    int rc = 0;
     ash_assert(prefix_len <= STATE_KEY_MAX);
     if (prefix_len > 0)
         memcpy(from, prefix, prefix_len);
@@ -47,17 +47,17 @@ int ash__state_each(ash_view *v, const void *prefix, size_t prefix_len,
         MDB_val key, row;
         ash_doc value;
         bool found;
-        result = ash__row_seek(v, ASH_DB_STATE, from, from_len, &key, &row, &found, err);
-        if (result != 0 || !found || key.mv_size < prefix_len || key.mv_size > STATE_KEY_MAX ||
+        rc = ash__row_seek(v, ASH_DB_STATE, from, from_len, &key, &row, &found, err);
+        if (rc != 0 || !found || key.mv_size < prefix_len || key.mv_size > STATE_KEY_MAX ||
             (prefix_len > 0 && memcmp(key.mv_data, prefix, prefix_len) != 0))
             break;
-        result = ash__sum_check(key, row, &value, "a row of state", err);
-        if (result != 0)
+        rc = ash__sum_check(key, row, &value, "a row of state", err);
+        if (rc != 0)
             break;
         memcpy(from, key.mv_data, key.mv_size);
         from_len = key.mv_size + 1;
         from[key.mv_size] = 0;
         go_on = visit(ctx, from, from_len - 1, value);
     }
-    return result;
+    return rc;
 }

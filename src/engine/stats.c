@@ -56,12 +56,12 @@ int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)
     ash_punch_options all = {.least_blocks = 1};
     *freed_bytes = 0;
     ash__commit_early(e);
-    int result = ash__engine_require_whole(e, err);
-    if (result == 0)
-        result = ash__engine_flush(e, 0, err);
-    if (result == 0) {
+    int rc = ash__engine_require_whole(e, err);
+    if (rc == 0)
+        rc = ash__engine_flush(e, 0, err);
+    if (rc == 0) {
         ash__segments_reap(e->segments, ash__view_oldest(e));
-        result = ash__segments_punch(e->segments, &all, freed_bytes, err);
+        rc = ash__segments_punch(e->segments, &all, freed_bytes, err);
     }
-    return result;
+    return rc;
 }

@@ -71,10 +71,10 @@ static void give_back(ash_engine *e, bool (*go_on)(void *ctx), void *ctx)
         .least_blocks = (uint32_t)(least / ASH_BLOCK_BYTES), .go_on = go_on, .ctx = ctx};
     ash_error err = ASH_ERROR_INIT;
     uint64_t freed = 0, in_use, rest = 0;
-    int result = ash__engine_require_whole(e, &err);
-    if (result == 0)
-        result = ash__segments_punch(e->segments, &opts, &freed, &err);
-    if (result != 0)
+    int rc = ash__engine_require_whole(e, &err);
+    if (rc == 0)
+        rc = ash__segments_punch(e->segments, &opts, &freed, &err);
+    if (rc != 0)
         give_up(e, &err);
     else if (go_on == NULL || go_on(ctx))
         takes_too_much(e, &in_use, &rest);

@@ -70,19 +70,19 @@ static int see_all(ash_engine *e, ash_error *err)
 {
     ash_queue *q = &e->queue;
     uint64_t target;
-    int result = 0;
+    int rc = 0;
     ash_assert(!e->writer_runs || !pthread_equal(pthread_self(), e->writer_thread));
     ash__mutex_lock(&q->lock);
     q->read_since = q->read_since || q->applied != q->read_applied;
     q->read_applied = q->applied;
     wait_for_commit(q, &target);
     if (q->ended < target) {
-        result = q->stuck;
+        rc = q->stuck;
         if (err != NULL)
             *err = q->stuck_error;
     }
     ash__mutex_unlock(&q->lock);
-    return result;
+    return rc;
 }
 
 void ash__commit_early(ash_engine *e)
@@ -107,8 +107,8 @@ void ash__commit_freed(ash_engine *e)
 int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err)
 {
     *out = NULL;
-    int result = see_all(e, err);
-    return result == 0 ? ash__view_begin(e, out, err) : result;
+    int rc = see_all(e, err);
+    return rc == 0 ? ash__view_begin(e, out, err) : rc;
 }
 
 int ash__snapshot_committed(ash_engine *e, ash_view **out, ash_error *err)

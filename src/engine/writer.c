@@ -64,11 +64,11 @@ static void done(ash_apply *apply)
     ash__cond_signal(&apply->cond);
 }
 
-static void answer_settled(ash_queue *q, int result, const ash_error *err)
+static void answer_settled(ash_queue *q, int rc, const ash_error *err)
 {
     for (ash_apply *apply; (apply = list_pop(&q->settled)) != NULL;) {
-        if (result != 0) {
-            apply->result = result;
+        if (rc != 0) {
+            apply->result = rc;
             apply->error = *err;
         }
         done(apply);
@@ -78,13 +78,13 @@ static void answer_settled(ash_queue *q, int result, const ash_error *err)
 
 /* The batch has ended, well or not: everybody who waits for it goes on.  But what the journal
  * answered for is not lost, and snapshots wait until a later batch has committed it. */
-static void finish(ash_writer *w, ash_queue *q, int result, const ash_error *err)
+static void finish(ash_writer *w, ash_queue *q, int rc, const ash_error *err)
 {
     bool owed = w->redo_safe > 0;
-    answer_settled(q, result, err);
-    if (result != 0 && q->acked > 0)
+    answer_settled(q, rc, err);
+    if (rc != 0 && q->acked > 0)
         q->loss_error = *err;
-    if (result != 0)
+    if (rc != 0)
         q->losses += q->acked;
     else
         q->commits++;
@@ -101,23 +101,23 @@ static void finish(ash_writer *w, ash_queue *q, int result, const ash_error *err
 
 static int call(ash_writer *w, ash_apply *apply)
 {
-    int result = ash__batch_begin(w, &apply->error);
+    int rc = ash__batch_begin(w, &apply->error);
     bool atomic = (apply->flags & ASH_APPLY_ATOMIC) != 0;
-    if (result == 0 && atomic)
-        result = ash__nest_begin(w, &apply->error);
-    if (result != 0)
-        return result;
+    if (rc == 0 && atomic)
+        rc = ash__nest_begin(w, &apply->error);
+    if (rc != 0)
+        return rc;
     int depth = w->depth;
-    result = apply->fn(w, apply->ctx, &apply->error);
+    rc = apply->fn(w, apply->ctx, &apply->error);
     ash__view_forget(&w->view);
     if (w->broken != 0)
-        return result;
+        return rc;
     ash_assert(w->depth == depth);
     if (atomic) {
-        int ended = ash__nest_end(w, result == 0, result == 0 ? &apply->error : NULL);
-        result = result == 0 ? ended : result;
+        int ended = ash__nest_end(w, rc == 0, rc == 0 ? &apply->error : NULL);
+        rc = rc == 0 ? ended : rc;
     }
-    return result;
+    return rc;
 }
 
 /* Without the lock. */
@@ -134,10 +134,10 @@ static void run_one(ash_writer *w, ash_apply *apply, bool *changed)
 static void give_up(ash_writer *w, ash_queue *q)
 {
     ash_error err = w->broken_error;
-    int result = w->broken;
+    int rc = w->broken;
     ash__log(ASH_LOG_ERROR, "a batch of changes was given up: %s", err.text);
     ash__batch_abort(w);
-    finish(w, q, result, &err);
+    finish(w, q, rc, &err);
 }
 
 static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
@@ -173,14 +173,14 @@ static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
 }
 
 /* The batch was committed, or could not be. */
-static void conclude(ash_writer *w, ash_queue *q, int result, const ash_error *err)
+static void conclude(ash_writer *w, ash_queue *q, int rc, const ash_error *err)
 {
-    if (result != 0 && w->redo_safe > 0) {
-        q->stuck = result;
+    if (rc != 0 && w->redo_safe > 0) {
+        q->stuck = rc;
         q->stuck_error = *err;
         q->stuck_times++;
     }
-    finish(w, q, result, err);
+    finish(w, q, rc, err);
 }
 
 /* What the journal answered for is in no transaction since the last one failed. */
@@ -226,14 +226,14 @@ static void commit(ash_writer *w, ash_queue *q)
     ash_error err = ASH_ERROR_INIT;
     bool waited = q->settled.first != NULL;
     ash__mutex_unlock(&q->lock);
-    int result = ash__batch_begin(w, &err);
-    if (result == 0)
-        result = ash__batch_commit(w, &err);
-    if (result != 0)
+    int rc = ash__batch_begin(w, &err);
+    if (rc == 0)
+        rc = ash__batch_commit(w, &err);
+    if (rc != 0)
         ash__log(ASH_LOG_ERROR, "a commit failed: %s", err.text);
     ash__mutex_lock(&q->lock);
-    conclude(w, q, result, &err);
-    if (result == 0 && waited)
+    conclude(w, q, rc, &err);
+    if (rc == 0 && waited)
         maybe_introduce(w, q);
 }
 
@@ -255,13 +255,13 @@ static void flush(ash_writer *w, ash_queue *q)
     ash_error err = ASH_ERROR_INIT;
     bool committed, journal = may_journal(w, q);
     ash__mutex_unlock(&q->lock);
-    int result = ash__batch_flush(w, journal, &committed, &err);
-    if (result != 0)
+    int rc = ash__batch_flush(w, journal, &committed, &err);
+    if (rc != 0)
         ash__log(ASH_LOG_ERROR, "a commit failed: %s", err.text);
     ash__mutex_lock(&q->lock);
     if (committed) {
-        conclude(w, q, result, &err);
-        if (result == 0)
+        conclude(w, q, rc, &err);
+        if (rc == 0)
             maybe_introduce(w, q);
         return;
     }
@@ -275,13 +275,13 @@ static void drop_turn(ash_writer *w, ash_queue *q)
 {
     ash_error err = ASH_ERROR_INIT;
     ash__mutex_unlock(&q->lock);
-    int result = ash__batch_begin(w, &err);
-    if (result == 0)
-        result = ash__drops_turn(w, &err);
+    int rc = ash__batch_begin(w, &err);
+    if (rc == 0)
+        rc = ash__drops_turn(w, &err);
     w->deletes = true;
     ash__view_forget(&w->view);
     ash__mutex_lock(&q->lock);
-    if (result != 0) {
+    if (rc != 0) {
         ash__log(ASH_LOG_ERROR, "dropped data could not be deleted: %s", err.text);
         w->drops_pending = false;
     }
@@ -291,8 +291,8 @@ static void drop_turn(ash_writer *w, ash_queue *q)
         q->commit_by = ash__clock_ms() + w->engine->opts.interval_ms;
     w->fresh = w->fresh || w->changed;
     /* What failed for want of room is worth another try, damage is not. */
-    if (result != 0)
-        w->drops_undone = result == ASH_ENOSPC;
+    if (rc != 0)
+        w->drops_undone = rc == ASH_ENOSPC;
 }
 
 /* The last commit of a run that ends well. */
@@ -300,24 +300,24 @@ static void mark_closed(ash_writer *w)
 {
     uint8_t sequence[8];
     ash_error err = ASH_ERROR_INIT;
-    int result = 0;
+    int rc = 0;
     bool marked = w->marked_open || w->engine->was_unclean;
     if (marked)
-        result = ash__batch_begin(w, &err);
-    if (marked && result == 0) {
+        rc = ash__batch_begin(w, &err);
+    if (marked && rc == 0) {
         ash__put_le64(sequence, atomic_load(&w->engine->next_sequence));
-        result = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, &err);
-        if (result == 0)
-            result = ash__row_delete(w, ASH_DB_META, "open", 4, NULL, &err);
+        rc = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, &err);
+        if (rc == 0)
+            rc = ash__row_delete(w, ASH_DB_META, "open", 4, NULL, &err);
         w->marked_open = true;
         w->deletes = true;
-        if (result == 0)
-            result = ash__batch_commit(w, &err);
+        if (rc == 0)
+            rc = ash__batch_commit(w, &err);
     }
-    if (result != 0)
+    if (rc != 0)
         ash__log(ASH_LOG_ERROR, "the store was not marked as closed: %s", err.text);
     ash__batch_abort(w);
-    w->engine->closed_well = result == 0 && w->engine->queue.stuck == 0;
+    w->engine->closed_well = rc == 0 && w->engine->queue.stuck == 0;
 }
 
 static void *writer_main(void *arg)
@@ -371,9 +371,9 @@ int ash__writer_start(ash_engine *e, ash_error *err)
     w->view.engine = e;
     w->view.is_writer = true;
     ash__reserve_open(e);
-    int result = ash__thread_start(&e->writer_thread, 0, writer_main, w);
-    if (result != 0)
-        return ash__fail_errno(err, result, "cannot start the writer");
+    int rc = ash__thread_start(&e->writer_thread, 0, writer_main, w);
+    if (rc != 0)
+        return ash__fail_errno(err, rc, "cannot start the writer");
     e->writer_runs = true;
     return 0;
 }
@@ -441,10 +441,10 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ac
     list_push(&q->waiting, &apply);
     ash__cond_signal(&q->work);
     ash__turn_queued(apply.turn);
-    int result = await(q, &apply, deadline_ms, err);
+    int rc = await(q, &apply, deadline_ms, err);
     ash__mutex_unlock(&q->lock);
     ash__cond_release(&apply.cond);
-    return result;
+    return rc;
 }
 
 static int change_nothing(ash_writer *w, void *ctx, ash_error *err)

@@ -66,29 +66,29 @@ int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, 
     char *path = ash__segment_path(s, id);
     off_t size = (off_t)blocks * ASH_BLOCK_BYTES;
     off_t first = (off_t)ASH_RESERVE_BLOCKS * ASH_BLOCK_BYTES;
-    int result = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, fd, err);
-    if (result != 0)
+    int rc = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, fd, err);
+    if (rc != 0)
         goto out;
     make_header(s, id, blocks, header);
-    result = check_room(s, *fd, size, id, err);
-    if (result == 0 && ((ash__io()->fallocate(*fd, 0, size < first ? size : first) != 0 &&
-                         errno != EOPNOTSUPP && errno != EINVAL) ||
-                        ash__io()->ftruncate(*fd, size) != 0))
-        result = ash__fail_errno(err, errno, "cannot make segment %08x", (unsigned)id);
-    if (result == 0)
-        result = ash__file_write(*fd, header, sizeof header, 0, err);
-    if (result == 0 && ash__io()->fsync(*fd) != 0)
-        result = ash__fail_errno(err, errno, "cannot sync segment %08x", (unsigned)id);
-    if (result == 0)
-        result = ash__dir_sync(s->folder, err);
-    if (result != 0) {
+    rc = check_room(s, *fd, size, id, err);
+    if (rc == 0 && ((ash__io()->fallocate(*fd, 0, size < first ? size : first) != 0 &&
+                     errno != EOPNOTSUPP && errno != EINVAL) ||
+                    ash__io()->ftruncate(*fd, size) != 0))
+        rc = ash__fail_errno(err, errno, "cannot make segment %08x", (unsigned)id);
+    if (rc == 0)
+        rc = ash__file_write(*fd, header, sizeof header, 0, err);
+    if (rc == 0 && ash__io()->fsync(*fd) != 0)
+        rc = ash__fail_errno(err, errno, "cannot sync segment %08x", (unsigned)id);
+    if (rc == 0)
+        rc = ash__dir_sync(s->folder, err);
+    if (rc != 0) {
         ash__file_close(*fd);
         ash__io()->unlink(path);
         *fd = -1;
     }
 out:
     ash__free(path);
-    return result;
+    return rc;
 }
 
 /* Open a segment's file and verify its header; the caller closes *fd, after failures too. */
@@ -99,21 +99,21 @@ static int open_verified(ash_segments *s, uint32_t id, int flags, int *fd, uint3
     struct stat st;
     char *path = ash__segment_path(s, id);
     *fd = -1;
-    int result = ash__file_open(path, flags | O_NOFOLLOW, fd, err);
-    if (result == ASH_ENOTFOUND)
-        result = ash__fail(err, ASH_ECORRUPT, "segment %08x is missing", (unsigned)id);
-    if (result == 0 && fstat(*fd, &st) != 0)
-        result = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
-    if (result == 0 && st.st_size < ASH_BLOCK_BYTES)
-        result = ash__fail(err, ASH_ECORRUPT, "segment %08x was cut off", (unsigned)id);
-    if (result == 0)
-        result = ash__file_read(*fd, header, sizeof header, 0, err);
-    if (result == 0)
-        result = check_header(s, id, header, st.st_size, err);
-    if (result == 0)
+    int rc = ash__file_open(path, flags | O_NOFOLLOW, fd, err);
+    if (rc == ASH_ENOTFOUND)
+        rc = ash__fail(err, ASH_ECORRUPT, "segment %08x is missing", (unsigned)id);
+    if (rc == 0 && fstat(*fd, &st) != 0)
+        rc = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
+    if (rc == 0 && st.st_size < ASH_BLOCK_BYTES)
+        rc = ash__fail(err, ASH_ECORRUPT, "segment %08x was cut off", (unsigned)id);
+    if (rc == 0)
+        rc = ash__file_read(*fd, header, sizeof header, 0, err);
+    if (rc == 0)
+        rc = check_header(s, id, header, st.st_size, err);
+    if (rc == 0)
         *blocks = (uint32_t)ash__get_le64(header + 32);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 static int check_blocks(uint32_t id, uint32_t blocks, uint32_t known, ash_error *err)
@@ -128,14 +128,14 @@ static int check_blocks(uint32_t id, uint32_t blocks, uint32_t known, ash_error 
 int ash__segment_open_fd(ash_segments *s, ash_segment *seg, int *fd, ash_error *err)
 {
     uint32_t blocks = 0;
-    int result = open_verified(s, seg->id, O_RDWR, fd, &blocks, err);
-    if (result == 0)
-        result = check_blocks(seg->id, blocks, seg->blocks, err);
-    if (result != 0) {
+    int rc = open_verified(s, seg->id, O_RDWR, fd, &blocks, err);
+    if (rc == 0)
+        rc = check_blocks(seg->id, blocks, seg->blocks, err);
+    if (rc != 0) {
         ash__file_close(*fd);
         *fd = -1;
     }
-    return result;
+    return rc;
 }
 
 /* Of the descriptors beyond the limit those go first that nothing waits to be synced through. */
@@ -157,7 +157,7 @@ static int take_idle_fd(ash_segments *s)
 
 int ash__segment_borrow_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err)
 {
-    int fresh = -1, idle = -1, result = 0;
+    int fresh = -1, idle = -1, rc = 0;
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, id);
     seg->users++;
@@ -169,19 +169,19 @@ int ash__segment_borrow_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err
     if (!open_it)
         return 0;
     ash__file_close(idle);
-    result = ash__segment_open_fd(s, seg, &fresh, err);
+    rc = ash__segment_open_fd(s, seg, &fresh, err);
     ash__mutex_lock(&s->lock);
-    if (seg->fd < 0 && result == 0) {
+    if (seg->fd < 0 && rc == 0) {
         seg->fd = fresh;
         fresh = -1;
         s->open_fds++;
     }
     *fd = seg->fd;
-    if (result != 0)
+    if (rc != 0)
         seg->users--;
     ash__mutex_unlock(&s->lock);
     ash__file_close(fresh);
-    return result;
+    return rc;
 }
 
 void ash__segment_return_fd(ash_segments *s, uint32_t id)
@@ -196,16 +196,16 @@ static int open_and_map(ash_segments *s, uint32_t id, const uint8_t **base, uint
                         ash_error *err)
 {
     int fd = -1;
-    int result = open_verified(s, id, O_RDONLY, &fd, blocks, err);
-    if (result == 0 && base != NULL) {
+    int rc = open_verified(s, id, O_RDONLY, &fd, blocks, err);
+    if (rc == 0 && base != NULL) {
         void *at = mmap(NULL, (size_t)*blocks * ASH_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, 0);
         if (at == MAP_FAILED)
-            result = ash__fail_errno(err, errno, "cannot map segment %08x", (unsigned)id);
+            rc = ash__fail_errno(err, errno, "cannot map segment %08x", (unsigned)id);
         else
             *base = at;
     }
     ash__file_close(fd);
-    return result;
+    return rc;
 }
 
 int ash__segment_map(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t *blocks,
@@ -217,9 +217,9 @@ int ash__segment_map(ash_segments *s, uint32_t id, const uint8_t **base, uint32_
 int ash__segments_check_file(ash_segments *s, uint32_t segment, ash_error *err)
 {
     uint32_t blocks = 0;
-    int result = open_and_map(s, segment, NULL, &blocks, err);
-    if (result != 0)
-        return result;
+    int rc = open_and_map(s, segment, NULL, &blocks, err);
+    if (rc != 0)
+        return rc;
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, segment);
     uint32_t known = seg != NULL ? seg->blocks : blocks;

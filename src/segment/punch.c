@@ -97,39 +97,39 @@ static int punch_segment(ash_segments *s, uint32_t id, const ash_punch_options *
     int fd = -1;
     if (!may_have_span(s, id, opts->least_blocks))
         return 0;
-    int result = ash__segment_load(s, id, err);
-    if (result != 0)
-        return result;
+    int rc = ash__segment_load(s, id, err);
+    if (rc != 0)
+        return rc;
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, id);
     ash__mutex_unlock(&s->lock);
-    result = ash__segment_open_fd(s, seg, &fd, err);
-    while (result == 0 && goes_on(opts) && take_piece(s, id, from, opts->least_blocks, &piece)) {
-        result = punch_piece(fd, piece, freed, err);
+    rc = ash__segment_open_fd(s, seg, &fd, err);
+    while (rc == 0 && goes_on(opts) && take_piece(s, id, from, opts->least_blocks, &piece)) {
+        rc = punch_piece(fd, piece, freed, err);
         give_piece(s, piece);
         from = piece.block + piece.blocks;
     }
     ash__file_close(fd);
-    return result;
+    return rc;
 }
 
 int ash__segments_punch(ash_segments *s, const ash_punch_options *opts, uint64_t *freed_bytes,
                         ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     uint32_t count = count_segments(s);
     *freed_bytes = 0;
-    for (uint32_t id = 1; result == 0 && id <= count && goes_on(opts); id++)
-        result = punch_segment(s, id, opts, freed_bytes, err);
-    return result;
+    for (uint32_t id = 1; rc == 0 && id <= count && goes_on(opts); id++)
+        rc = punch_segment(s, id, opts, freed_bytes, err);
+    return rc;
 }
 
 int ash__segments_taken(ash_segments *s, uint64_t *bytes, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     uint32_t count = count_segments(s);
     *bytes = 0;
-    for (uint32_t id = 1; result == 0 && id <= count; id++) {
+    for (uint32_t id = 1; rc == 0 && id <= count; id++) {
         struct stat st;
         if (!is_there(s, id))
             continue;
@@ -137,8 +137,8 @@ int ash__segments_taken(ash_segments *s, uint64_t *bytes, ash_error *err)
         if (stat(path, &st) == 0)
             *bytes += taken_by(&st);
         else
-            result = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
+            rc = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
         ash__free(path);
     }
-    return result;
+    return rc;
 }

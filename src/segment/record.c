@@ -42,9 +42,9 @@ static int write_blocks(int fd, ash_extent extent, struct iovec head, const stru
     iov[0] = head;
     memcpy(iov + 1, parts, (size_t)count * sizeof *iov);
     iov[count + 1] = (struct iovec){(void *)(uintptr_t)zeros, whole - head.iov_len - len};
-    int result = ash__file_writev(fd, iov, count + 2, (off_t)extent.block * ASH_BLOCK_BYTES, err);
+    int rc = ash__file_writev(fd, iov, count + 2, (off_t)extent.block * ASH_BLOCK_BYTES, err);
     ash__free(iov);
-    return result;
+    return rc;
 }
 
 /* Whoever is the first to write behind what is reserved reserves more.  What the disk refuses here
@@ -121,14 +121,14 @@ static bool begin_sync(ash_segments *s, const ash_placed *placed, uint64_t *reac
     return needed;
 }
 
-static void end_sync(ash_segments *s, uint32_t segment, uint64_t reach, int result)
+static void end_sync(ash_segments *s, uint32_t segment, uint64_t reach, int rc)
 {
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, segment);
     seg->syncing = false;
-    if (result == 0 && reach > seg->synced)
+    if (rc == 0 && reach > seg->synced)
         seg->synced = reach;
-    if (result != 0) {
+    if (rc != 0) {
         seg->failed = seg->written;
         seg->failures++;
     }
@@ -162,29 +162,29 @@ int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
     file_range next, before;
     size_t len;
     int fd;
-    int result = measure(parts, count, &len, err);
-    if (result == 0)
-        result = ash__space_take(s, ash__segment_blocks_for(len), &out->extent, err);
-    if (result != 0)
-        return result;
+    int rc = measure(parts, count, &len, err);
+    if (rc == 0)
+        rc = ash__space_take(s, ash__segment_blocks_for(len), &out->extent, err);
+    if (rc != 0)
+        return rc;
     ash_layout layout = ash__layout_for((uint32_t)len);
     ash__record_head_make(head, &layout, coll_id, sequence, parts, count, (uint32_t)len);
     out->len = (uint32_t)len;
     out->sequence = sequence;
-    result = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
-    if (result == 0) {
+    rc = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
+    if (rc == 0) {
         uint64_t failures = reserve(s, fd, out->extent);
-        result = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count,
-                              len, err);
-        if (result != 0)
+        rc = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count, len,
+                          err);
+        if (rc != 0)
             ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
         else if (note_written(s, out, failures, &next, &before))
             write_back(s, out->extent.segment, fd, next, before);
         ash__segment_return_fd(s, out->extent.segment);
     }
-    if (result != 0)
+    if (rc != 0)
         ash__segments_give(s, out->extent);
-    return result;
+    return rc;
 }
 
 void ash__segments_note_commit(ash_segments *s)
@@ -213,17 +213,17 @@ int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err
         return ash__fail(err, ASH_EIO, "segment %08x could not be synced", (unsigned)segment);
     if (!needed)
         return 0;
-    int result = ash__segment_borrow_fd(s, segment, &fd, err);
-    if (result != 0) {
+    int rc = ash__segment_borrow_fd(s, segment, &fd, err);
+    if (rc != 0) {
         end_sync(s, segment, 0, 0);
-        return result;
+        return rc;
     }
-    result = ash__file_sync(fd, err);
+    rc = ash__file_sync(fd, err);
     ash__segment_return_fd(s, segment);
-    end_sync(s, segment, reach, result);
-    if (result != 0)
+    end_sync(s, segment, reach, rc);
+    if (rc != 0)
         ash__error_prefix(err, "segment %08x", (unsigned)segment);
-    return result;
+    return rc;
 }
 
 /* The segment's mapping, made if need be. */
@@ -241,13 +241,13 @@ static int mapping(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t 
         return ash__fail(err, ASH_ECORRUPT, "there is no segment %08x", (unsigned)id);
     uint32_t found = 0;
     const uint8_t *fresh = NULL;
-    int result = ash__segment_map(s, id, &fresh, &found, err);
-    if (result != 0)
-        return result;
+    int rc = ash__segment_map(s, id, &fresh, &found, err);
+    if (rc != 0)
+        return rc;
     ash__mutex_lock(&s->lock);
     if (found != seg->blocks) {
-        result = ash__fail(err, ASH_ECORRUPT, "segment %08x has %u blocks, the metadata says %u",
-                           (unsigned)id, (unsigned)found, (unsigned)seg->blocks);
+        rc = ash__fail(err, ASH_ECORRUPT, "segment %08x has %u blocks, the metadata says %u",
+                       (unsigned)id, (unsigned)found, (unsigned)seg->blocks);
     } else if (seg->map_base == NULL) {
         seg->map_base = fresh;
         fresh = NULL;
@@ -256,7 +256,7 @@ static int mapping(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t 
     ash__mutex_unlock(&s->lock);
     if (fresh != NULL)
         munmap((void *)(uintptr_t)fresh, (size_t)found * ASH_BLOCK_BYTES);
-    return result;
+    return rc;
 }
 
 static int corrupt(uint32_t segment, uint32_t block, const char *what, ash_error *err)
@@ -271,9 +271,9 @@ static int find_record(ash_segments *s, const ash_place *place, const uint8_t **
 {
     const uint8_t *base;
     uint32_t blocks;
-    int result = mapping(s, place->segment, &base, &blocks, err);
-    if (result != 0)
-        return result;
+    int rc = mapping(s, place->segment, &base, &blocks, err);
+    if (rc != 0)
+        return rc;
     uint32_t need = ash__segment_blocks_for(place->len);
     if (place->len == 0 || place->block == 0 || place->block >= blocks ||
         need > blocks - place->block)
@@ -286,9 +286,9 @@ int ash__segments_open_again(ash_segments *s, const ash_place *place, uint32_t p
                              ash_payload *out, ash_error *err)
 {
     const uint8_t *record;
-    int result = find_record(s, place, &record, err);
-    if (result != 0)
-        return result;
+    int rc = find_record(s, place, &record, err);
+    if (rc != 0)
+        return rc;
     ash__record_open_again(record, place->len, piece, out);
     out->segment = place->segment;
     out->block = place->block;
@@ -316,9 +316,9 @@ int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *
                        ash_payload *out, ash_error *err)
 {
     const uint8_t *record;
-    int result = find_record(s, place, &record, err);
-    if (result != 0)
-        return result;
+    int rc = find_record(s, place, &record, err);
+    if (rc != 0)
+        return rc;
     opening o = {record, place, coll_id, out, NULL};
     if (!ash__fault_try(open_mapped, &o))
         o.wrong = "a page that cannot be read";
@@ -356,10 +356,10 @@ int ash__segments_read(ash_segments *s, const ash_place *place, uint32_t coll_id
 {
     ash_payload payload;
     size_t from = 0, to = place->len;
-    int result = ash__segments_open(s, place, &coll_id, &payload, err);
-    if (result == 0 && verify)
-        result = ash__segments_verify(&payload, &from, &to, err);
-    if (result == 0)
+    int rc = ash__segments_open(s, place, &coll_id, &payload, err);
+    if (rc == 0 && verify)
+        rc = ash__segments_verify(&payload, &from, &to, err);
+    if (rc == 0)
         *out = ash__payload_data(&payload);
-    return result;
+    return rc;
 }

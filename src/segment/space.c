@@ -134,15 +134,15 @@ int ash__segment_load(ash_segments *s, uint32_t id, ash_error *err)
     if (seg == NULL)
         return ash__fail(err, ASH_ECORRUPT, "there is no segment %08x", (unsigned)id);
     uint8_t *map = ash__alloc_array(slice_count(blocks), ASH_SLICE_BYTES);
-    int result = s->opts.load(s->opts.ctx, id, map, blocks, err);
-    if (result == 0) {
+    int rc = s->opts.load(s->opts.ctx, id, map, blocks, err);
+    if (rc == 0) {
         ash__mutex_lock(&s->lock);
         if (!seg->loaded)
             ash__segment_install(seg, map);
         ash__mutex_unlock(&s->lock);
     }
     ash__free(map);
-    return result;
+    return rc;
 }
 
 /* Index of the first span that is long enough; false: none is. */
@@ -244,15 +244,15 @@ static int grow(ash_segments *s, uint32_t need, ash_error *err)
     int fd = -1;
     s->growing = true;
     ash__mutex_unlock(&s->lock);
-    int result = ash__segment_create(s, id, blocks, &fd, err);
+    int rc = ash__segment_create(s, id, blocks, &fd, err);
     /* On a disk that is nearly full a smaller one may still fit. */
-    while (result == ASH_ENOSPC && blocks > need + 1) {
+    while (rc == ASH_ENOSPC && blocks > need + 1) {
         blocks = blocks / 4 > need + 1 ? blocks / 4 : need + 1;
-        result = ash__segment_create(s, id, blocks, &fd, err);
+        rc = ash__segment_create(s, id, blocks, &fd, err);
     }
     ash__mutex_lock(&s->lock);
     s->growing = false;
-    if (result == 0) {
+    if (rc == 0) {
         ash_segment *seg = ash__segment_insert(s, id, blocks, 0);
         ash__segment_install(seg, NULL);
         seg->fd = fd;
@@ -261,25 +261,25 @@ static int grow(ash_segments *s, uint32_t need, ash_error *err)
         seg->dirty_totals = true;
     }
     ash__cond_broadcast(&s->grown);
-    return result;
+    return rc;
 }
 
 int ash__space_take(ash_segments *s, uint32_t blocks, ash_extent *out, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     uint32_t load;
     ash__mutex_lock(&s->lock);
-    while (result == 0 && !try_take(s, blocks, out, &load)) {
+    while (rc == 0 && !try_take(s, blocks, out, &load)) {
         if (load != 0) {
             ash__mutex_unlock(&s->lock);
-            result = ash__segment_load(s, load, err);
+            rc = ash__segment_load(s, load, err);
             ash__mutex_lock(&s->lock);
         } else {
-            result = grow(s, blocks, err);
+            rc = grow(s, blocks, err);
         }
     }
     ash__mutex_unlock(&s->lock);
-    return result;
+    return rc;
 }
 
 void ash__space_free(ash_segments *s, ash_extent extent)
@@ -350,52 +350,52 @@ static bool all_used(const ash_segment *seg, ash_extent extent)
 
 int ash__segments_unmark(ash_segments *s, ash_extent extent, ash_error *err)
 {
-    int result = ash__segment_load(s, extent.segment, err);
-    if (result != 0)
-        return result;
+    int rc = ash__segment_load(s, extent.segment, err);
+    if (rc != 0)
+        return rc;
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, extent.segment);
     if (all_used(seg, extent)) {
         set_used(seg, extent, false);
         s->staged_blocks += extent.blocks;
     } else {
-        result = ash__fail(err, ASH_ECORRUPT, "segment %08x, block %u: a record's space is free",
-                           (unsigned)extent.segment, (unsigned)extent.block);
+        rc = ash__fail(err, ASH_ECORRUPT, "segment %08x, block %u: a record's space is free",
+                       (unsigned)extent.segment, (unsigned)extent.block);
     }
     ash__mutex_unlock(&s->lock);
-    return result;
+    return rc;
 }
 
 static int changes_of(ash_segment *seg,
                       int (*save)(void *ctx, const ash_segment_change *change, ash_error *err),
                       void *ctx, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     seg->saving = true;
     ash_segment_change change = {seg->id, seg->blocks, seg->used, UINT32_MAX, NULL};
     if (seg->dirty_totals)
-        result = save(ctx, &change, err);
-    for (uint32_t i = 0; result == 0 && seg->loaded && i < slice_count(seg->blocks); i++) {
+        rc = save(ctx, &change, err);
+    for (uint32_t i = 0; rc == 0 && seg->loaded && i < slice_count(seg->blocks); i++) {
         change.slice = i;
         change.map = seg->map + (size_t)i * ASH_SLICE_BYTES;
         if (seg->dirty[i])
-            result = save(ctx, &change, err);
+            rc = save(ctx, &change, err);
     }
-    return result;
+    return rc;
 }
 
 int ash__segments_changes(ash_segments *s,
                           int (*save)(void *ctx, const ash_segment_change *change, ash_error *err),
                           void *ctx, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     ash__mutex_lock(&s->lock);
-    for (uint32_t i = 0; result == 0 && i < s->table_count; i++) {
+    for (uint32_t i = 0; rc == 0 && i < s->table_count; i++) {
         if (s->table[i] != NULL)
-            result = changes_of(s->table[i], save, ctx, err);
+            rc = changes_of(s->table[i], save, ctx, err);
     }
     ash__mutex_unlock(&s->lock);
-    return result;
+    return rc;
 }
 
 /* A segment made since then stays dirty. */

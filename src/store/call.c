@@ -49,8 +49,8 @@ int ash__call_read(const ash_store *store, const ash_op *op, ash_error *err)
 {
     ash_assert(store != NULL);
     ash_assert(op->transaction == NULL || op->transaction->store == store);
-    int result = op->transaction == NULL ? ash__call_outside(store, err) : 0;
-    return result != 0 ? result : ash__op_check(op, err);
+    int rc = op->transaction == NULL ? ash__call_outside(store, err) : 0;
+    return rc != 0 ? rc : ash__op_check(op, err);
 }
 
 int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err)
@@ -64,14 +64,14 @@ int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err)
 
 int ash__call_read_op(const ash_store *store, const ash_op *op, ash_op *ours, ash_error *err)
 {
-    int result = ash__op_copy(ours, op, err);
-    return result == 0 ? ash__call_read(store, ours, err) : result;
+    int rc = ash__op_copy(ours, op, err);
+    return rc == 0 ? ash__call_read(store, ours, err) : rc;
 }
 
 int ash__call_write_op(const ash_store *store, const ash_op *op, ash_op *ours, ash_error *err)
 {
-    int result = ash__op_copy(ours, op, err);
-    return result == 0 ? ash__call_write(store, ours, err) : result;
+    int rc = ash__op_copy(ours, op, err);
+    return rc == 0 ? ash__call_write(store, ours, err) : rc;
 }
 
 int ash__call_db(const ash_store *store, const char *db, const char **out, ash_error *err)

@@ -7,14 +7,14 @@
 int ash_collection_new(ash_store *store, const char *db, const char *name, ash_collection **out,
                        ash_error *err)
 {
-    int result;
+    int rc;
 
     *out = NULL;
     if (db == NULL)
         db = store->default_db;
-    result = ash__namespace_check(db, name, err);
-    if (result != 0)
-        return result;
+    rc = ash__namespace_check(db, name, err);
+    if (rc != 0)
+        return rc;
     *out = ash__new(ash_collection);
     (*out)->store = store;
     (*out)->db = ash__strdup(db);
@@ -50,18 +50,18 @@ int ash_collection_create(ash_collection *c, const bson_t *options, const ash_op
                           ash_error *err)
 {
     ash_op o;
-    int result = ash__call_write_op(c->store, op, &o, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_write_op(c->store, op, &o, err);
+    if (rc != 0)
+        return rc;
     return c->store->ops->create(c->store, c->db, c->name, ash__bson_or_empty(options), &o, err);
 }
 
 int ash_collection_drop(ash_collection *c, const ash_op *op, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_write_op(c->store, op, &o, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_write_op(c->store, op, &o, err);
+    if (rc != 0)
+        return rc;
     return c->store->ops->drop(c->store, c->db, c->name, &o, err);
 }
 
@@ -69,13 +69,13 @@ int ash_collection_rename(ash_collection *c, const char *to_db, const char *to_n
                           bool drop_target, const ash_op *op, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_write_op(c->store, op, &o, err);
+    int rc = ash__call_write_op(c->store, op, &o, err);
     if (to_db == NULL)
         to_db = c->db;
-    if (result == 0)
-        result = ash__namespace_check(to_db, to_name, err);
-    if (result != 0)
-        return result;
+    if (rc == 0)
+        rc = ash__namespace_check(to_db, to_name, err);
+    if (rc != 0)
+        return rc;
     return c->store->ops->rename(c->store, c->db, c->name, to_db, to_name, drop_target, &o, err);
 }
 
@@ -85,16 +85,16 @@ int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op
     ash_op o;
     ash_error why = ASH_ERROR_INIT;
     bson_t unwanted;
-    int result = ash__call_write_op(c->store, op, &o, err);
-    if (result != 0)
-        return result;
-    result = c->store->ops->modify(c->store, c->db, c->name, ash__bson_or_empty(changes), &o,
-                                   old_values != NULL ? old_values : &unwanted, &why);
-    if ((result == 0 || ash_error_server_code(&why) == ASH_CANNOT_BE_UNIQUE) && old_values == NULL)
+    int rc = ash__call_write_op(c->store, op, &o, err);
+    if (rc != 0)
+        return rc;
+    rc = c->store->ops->modify(c->store, c->db, c->name, ash__bson_or_empty(changes), &o,
+                               old_values != NULL ? old_values : &unwanted, &why);
+    if ((rc == 0 || ash_error_server_code(&why) == ASH_CANNOT_BE_UNIQUE) && old_values == NULL)
         bson_destroy(&unwanted);
-    if (result != 0 && err != NULL)
+    if (rc != 0 && err != NULL)
         *err = why;
-    return result;
+    return rc;
 }
 
 int ash_collection_create_indexes(ash_collection *c, const bson_t *specs, const ash_op *op,
@@ -102,39 +102,39 @@ int ash_collection_create_indexes(ash_collection *c, const bson_t *specs, const 
 {
     ash_op o;
     bson_t unwanted;
-    int result = ash__call_write_op(c->store, op, &o, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_write_op(c->store, op, &o, err);
+    if (rc != 0)
+        return rc;
     if (specs == NULL || bson_empty(specs))
         return ash__fail(err, ASH_EINVAL, "no index to create was given");
-    result = c->store->ops->create_indexes(c->store, c->db, c->name, specs, &o,
-                                           reply != NULL ? reply : &unwanted, err);
-    if (result == 0 && reply == NULL)
+    rc = c->store->ops->create_indexes(c->store, c->db, c->name, specs, &o,
+                                       reply != NULL ? reply : &unwanted, err);
+    if (rc == 0 && reply == NULL)
         bson_destroy(&unwanted);
-    return result;
+    return rc;
 }
 
 int ash_collection_list_indexes(ash_collection *c, const ash_op *op, ash_cursor **out,
                                 ash_error *err)
 {
     ash_op o;
-    int result = ash__call_read_op(c->store, op, &o, err);
+    int rc = ash__call_read_op(c->store, op, &o, err);
     *out = NULL;
-    if (result != 0)
-        return result;
-    result = c->store->ops->list_indexes(c->store, c->db, c->name, &o, out, err);
-    if (result == 0)
+    if (rc != 0)
+        return rc;
+    rc = c->store->ops->list_indexes(c->store, c->db, c->name, &o, out, err);
+    if (rc == 0)
         (*out)->in_transaction = o.transaction != NULL;
-    return result;
+    return rc;
 }
 
 int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, const ash_op *op,
                                 ash_error *err)
 {
     ash_op o;
-    int result = ash__call_write_op(c->store, op, &o, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_write_op(c->store, op, &o, err);
+    if (rc != 0)
+        return rc;
     if (index == NULL ||
         (index->value_type != BSON_TYPE_UTF8 && index->value_type != BSON_TYPE_DOCUMENT &&
          index->value_type != BSON_TYPE_ARRAY))

@@ -13,32 +13,32 @@
 static int fetch(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_error *err)
 {
     ash_batch batch = {0};
-    int result;
+    int rc;
 
     /* What a failed call leaves must not be read again. */
     cursor->batch = batch;
     cursor->batch_at = 0;
     ash__free(cursor->kept);
     cursor->kept = NULL;
-    result = cursor->in_transaction ? 0 : ash__call_outside(cursor->store, err);
-    if (result != 0)
-        return result;
-    result = cursor->ops->next_batch(cursor, max_docs, max_bytes, &batch, err);
-    if (result == 0)
+    rc = cursor->in_transaction ? 0 : ash__call_outside(cursor->store, err);
+    if (rc != 0)
+        return rc;
+    rc = cursor->ops->next_batch(cursor, max_docs, max_bytes, &batch, err);
+    if (rc == 0)
         cursor->batch = batch;
-    return result;
+    return rc;
 }
 
 int ash_cursor_next(ash_cursor *cursor, ash_doc *doc, ash_error *err)
 {
     *doc = (ash_doc){NULL, 0};
     if (cursor->batch_at >= cursor->batch.count) {
-        int result;
+        int rc;
         if (cursor->batch.exhausted)
             return 0;
-        result = fetch(cursor, NEXT_MAX_DOCS, NEXT_MAX_BYTES, err);
-        if (result != 0)
-            return result;
+        rc = fetch(cursor, NEXT_MAX_DOCS, NEXT_MAX_BYTES, err);
+        if (rc != 0)
+            return rc;
     }
     if (cursor->batch_at < cursor->batch.count)
         *doc = cursor->batch.docs[cursor->batch_at++];
@@ -72,9 +72,9 @@ int ash_cursor_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes,
 
     *out = (ash_batch){0};
     if (cursor->batch_at >= cursor->batch.count && !cursor->batch.exhausted) {
-        int result = fetch(cursor, docs, bytes, err);
-        if (result != 0)
-            return result;
+        int rc = fetch(cursor, docs, bytes, err);
+        if (rc != 0)
+            return rc;
     }
     take_unread(cursor, docs, bytes, out);
     return 0;

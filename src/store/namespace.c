@@ -24,9 +24,9 @@ static int check_db(const char *db, ash_error *err)
 
 int ash__namespace_check(const char *db, const char *coll, ash_error *err)
 {
-    int result = check_db(db, err);
-    if (result != 0 || coll == NULL)
-        return result;
+    int rc = check_db(db, err);
+    if (rc != 0 || coll == NULL)
+        return rc;
     if (coll[0] == '\0')
         return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
                                 "invalid collection name: it is empty");
@@ -55,6 +55,6 @@ static int check_utf8(const char *what, const char *name, ash_error *err)
 
 int ash__namespace_check_new(const char *db, const char *coll, ash_error *err)
 {
-    int result = check_utf8("database", db, err);
-    return result == 0 ? check_utf8("collection", coll, err) : result;
+    int rc = check_utf8("database", db, err);
+    return rc == 0 ? check_utf8("collection", coll, err) : rc;
 }

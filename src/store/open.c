@@ -26,9 +26,9 @@ static void set_default(int64_t *field, int64_t value)
 
 static int complete_options(ash_store_options *o, const ash_store_options *theirs, ash_error *err)
 {
-    int result = ash__options_copy(o, sizeof *o, theirs, err);
-    if (result != 0)
-        return result;
+    int rc = ash__options_copy(o, sizeof *o, theirs, err);
+    if (rc != 0)
+        return rc;
     if (o->map_bytes < 0 || o->segment_bytes < 0 || o->oplog_bytes < 0)
         return ash__fail(err, ASH_EINVAL, "sizes in store options must not be negative");
     if (o->default_db != NULL && ash__namespace_check(o->default_db, NULL, err) != 0)
@@ -70,17 +70,17 @@ static int open_by_backend(const char *uri, const ash_store_options *o, ash_stor
 {
     for (const ash_backend *const *b = ash__backends; *b != NULL; b++) {
         char *db = NULL;
-        int result;
+        int rc;
         if (!(*b)->accepts(uri))
             continue;
-        result = (*b)->open(uri, o, out, &db, err);
-        if (result == 0) {
+        rc = (*b)->open(uri, o, out, &db, err);
+        if (rc == 0) {
             const char *name = o->default_db != NULL ? o->default_db : db;
             (*out)->default_db = ash__strdup(name != NULL ? name : DEFAULT_DB);
             (*out)->read_only = o->read_only;
         }
         ash__free(db);
-        return result;
+        return rc;
     }
     return no_backend(uri, err);
 }
@@ -90,13 +90,13 @@ static int open_by_server(const char *server, const ash_store_options *o, ash_st
                           ash_error *err)
 {
     ash_error why = ASH_ERROR_INIT;
-    int result = open_by_backend(server, o, out, &why);
+    int rc = open_by_backend(server, o, out, &why);
 
-    if (result == ASH_ENETWORK)
+    if (rc == ASH_ENETWORK)
         return ash__fail(err, ASH_EBUSY, "the server that held the folder has gone");
-    if (result != 0 && err != NULL)
+    if (rc != 0 && err != NULL)
         *err = why;
-    return result;
+    return rc;
 }
 
 /* How often a held folder and its server are looked at again. */
@@ -109,17 +109,17 @@ static int try_folder(const char *uri, const char *folder, const ash_store_optio
 {
     ash_store_options at_once = *o;
     at_once.busy_timeout_ms = -1;
-    int result = open_by_backend(uri, &at_once, out, err);
-    if (result != ASH_EBUSY)
-        return result;
+    int rc = open_by_backend(uri, &at_once, out, err);
+    if (rc != ASH_EBUSY)
+        return rc;
     char *server = ash__reach_server_uri(folder);
     ash_error why = ASH_ERROR_INIT;
     if (server != NULL)
-        result = open_by_server(server, o, out, &why);
-    if (server != NULL && result != 0 && result != ASH_EBUSY && err != NULL)
+        rc = open_by_server(server, o, out, &why);
+    if (server != NULL && rc != 0 && rc != ASH_EBUSY && err != NULL)
         *err = why; /* a busy folder keeps its own words */
     ash__free(server);
-    return result;
+    return rc;
 }
 
 /* A server takes the folder a moment before it answers and lets it go a moment after, so both are
@@ -129,9 +129,9 @@ static int open_folder(const char *uri, const char *folder, const ash_store_opti
 {
     int64_t deadline = ash__clock_deadline(o->busy_timeout_ms);
     for (;;) {
-        int result = try_folder(uri, folder, o, out, err);
-        if (result != ASH_EBUSY || deadline == 0 || ash__clock_ms() >= deadline)
-            return result;
+        int rc = try_folder(uri, folder, o, out, err);
+        if (rc != ASH_EBUSY || deadline == 0 || ash__clock_ms() >= deadline)
+            return rc;
         ash__clock_sleep_ms(LOOK_AGAIN_MS);
     }
 }
@@ -140,17 +140,17 @@ int ash_store_open(const char *uri, const ash_store_options *opts, ash_store **o
 {
     ash_store_options o;
     char *folder = NULL;
-    int result = complete_options(&o, opts, err);
+    int rc = complete_options(&o, opts, err);
 
     *out = NULL;
-    if (result != 0)
-        return result;
+    if (rc != 0)
+        return rc;
     if (!o.no_server)
         folder = ash__reach_folder(uri);
     if (folder != NULL)
-        result = open_folder(uri, folder, &o, out, err);
+        rc = open_folder(uri, folder, &o, out, err);
     else
-        result = open_by_backend(uri, &o, out, err);
+        rc = open_by_backend(uri, &o, out, err);
     ash__free(folder);
-    return result;
+    return rc;
 }

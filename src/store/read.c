@@ -42,19 +42,18 @@ int ash_collection_find(ash_collection *c, const bson_t *filter, const ash_find_
                         ash_cursor **out, ash_error *err)
 {
     ash_find_options o;
-    int result = ash__op_options_copy(&o, offsetof(ash_find_options, op), opts, err);
+    int rc = ash__op_options_copy(&o, offsetof(ash_find_options, op), opts, err);
     *out = NULL;
-    if (result == 0)
-        result = ash__call_read(c->store, &o.op, err);
-    if (result == 0)
-        result = check_find_options(&o, err);
-    if (result != 0)
-        return result;
-    result =
-        c->store->ops->find(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, out, err);
-    if (result == 0)
+    if (rc == 0)
+        rc = ash__call_read(c->store, &o.op, err);
+    if (rc == 0)
+        rc = check_find_options(&o, err);
+    if (rc != 0)
+        return rc;
+    rc = c->store->ops->find(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, out, err);
+    if (rc == 0)
         (*out)->in_transaction = o.op.transaction != NULL;
-    return result;
+    return rc;
 }
 
 int ash_collection_find_one(ash_collection *c, const bson_t *filter, const ash_find_options *opts,
@@ -63,23 +62,23 @@ int ash_collection_find_one(ash_collection *c, const bson_t *filter, const ash_f
     ash_find_options o;
     ash_cursor *cursor = NULL;
     ash_batch batch;
-    int result = ash__op_options_copy(&o, offsetof(ash_find_options, op), opts, err);
-    if (result != 0)
-        return result;
+    int rc = ash__op_options_copy(&o, offsetof(ash_find_options, op), opts, err);
+    if (rc != 0)
+        return rc;
     o.limit = 1;
     o.tailable = o.await_data = false;
-    result = ash_collection_find(c, filter, &o, &cursor, err);
-    if (result == 0)
-        result = ash_cursor_next_batch(cursor, 1, 0, &batch, err);
-    if (result == 0 && batch.count == 0) {
-        result = ash__fail(err, ASH_ENOTFOUND, "no document in %s.%s matches", c->db, c->name);
-    } else if (result == 0) {
+    rc = ash_collection_find(c, filter, &o, &cursor, err);
+    if (rc == 0)
+        rc = ash_cursor_next_batch(cursor, 1, 0, &batch, err);
+    if (rc == 0 && batch.count == 0) {
+        rc = ash__fail(err, ASH_ENOTFOUND, "no document in %s.%s matches", c->db, c->name);
+    } else if (rc == 0) {
         bson_t view;
         ash_assert(bson_init_static(&view, batch.docs[0].data, batch.docs[0].len));
         bson_copy_to(&view, out);
     }
     ash_cursor_free(cursor);
-    return result;
+    return rc;
 }
 
 /* $out and $merge are only allowed as the last stage, but a misplaced one is refused all the same:
@@ -104,24 +103,24 @@ static int aggregate(ash_store *store, const char *db, const char *coll, const b
 {
     ash_aggregate_options o;
     const bson_t *stages = ash__bson_or_empty(pipeline);
-    int result = ash__op_options_copy(&o, offsetof(ash_aggregate_options, op), opts, err);
+    int rc = ash__op_options_copy(&o, offsetof(ash_aggregate_options, op), opts, err);
     *out = NULL;
-    if (result == 0 && ash__pipeline_writes(stages))
-        result = ash__call_write(store, &o.op, err);
-    else if (result == 0)
-        result = ash__call_read(store, &o.op, err);
-    if (result == 0)
-        result = check_hint(o.hint, err);
-    if (result == 0 && o.batch_size < 0)
-        result = ash__fail(err, ASH_EINVAL, "batch size must not be negative");
-    if (result != 0)
-        return result;
+    if (rc == 0 && ash__pipeline_writes(stages))
+        rc = ash__call_write(store, &o.op, err);
+    else if (rc == 0)
+        rc = ash__call_read(store, &o.op, err);
+    if (rc == 0)
+        rc = check_hint(o.hint, err);
+    if (rc == 0 && o.batch_size < 0)
+        rc = ash__fail(err, ASH_EINVAL, "batch size must not be negative");
+    if (rc != 0)
+        return rc;
     if (o.max_await_ms <= 0)
         o.max_await_ms = DEFAULT_AWAIT_MS;
-    result = store->ops->aggregate(store, db, coll, stages, &o, out, err);
-    if (result == 0)
+    rc = store->ops->aggregate(store, db, coll, stages, &o, out, err);
+    if (rc == 0)
         (*out)->in_transaction = o.op.transaction != NULL;
-    return result;
+    return rc;
 }
 
 int ash_collection_aggregate(ash_collection *c, const bson_t *pipeline,
@@ -133,10 +132,10 @@ int ash_collection_aggregate(ash_collection *c, const bson_t *pipeline,
 int ash_store_aggregate(ash_store *store, const char *db, const bson_t *pipeline,
                         const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
 {
-    int result = ash__call_db(store, db, &db, err);
+    int rc = ash__call_db(store, db, &db, err);
     *out = NULL;
-    if (result != 0)
-        return result;
+    if (rc != 0)
+        return rc;
     return aggregate(store, db, NULL, pipeline, opts, out, err);
 }
 
@@ -145,37 +144,37 @@ int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_coun
 {
     ash_count_options o;
     int64_t count = 0;
-    int result = ash__op_options_copy(&o, offsetof(ash_count_options, op), opts, err);
-    if (result == 0)
-        result = ash__call_read(c->store, &o.op, err);
-    if (result == 0 && (o.skip < 0 || o.limit < 0))
-        result = ash__fail(err, ASH_EINVAL, "skip and limit must not be negative");
-    if (result == 0)
-        result = check_hint(o.hint, err);
+    int rc = ash__op_options_copy(&o, offsetof(ash_count_options, op), opts, err);
+    if (rc == 0)
+        rc = ash__call_read(c->store, &o.op, err);
+    if (rc == 0 && (o.skip < 0 || o.limit < 0))
+        rc = ash__fail(err, ASH_EINVAL, "skip and limit must not be negative");
+    if (rc == 0)
+        rc = check_hint(o.hint, err);
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
-    if (result == 0)
-        result = c->store->ops->count(c->store, c->db, c->name, ash__bson_or_empty(filter), &o,
-                                      &count, err);
+    if (rc == 0)
+        rc = c->store->ops->count(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, &count,
+                                  err);
     ash__budget_leave(outer);
-    if (result == 0)
+    if (rc == 0)
         *out = count;
-    return result;
+    return rc;
 }
 
 int ash_collection_distinct(ash_collection *c, const char *key, const bson_t *filter,
                             const bson_t *collation, const ash_op *op, bson_t *out, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_read_op(c->store, op, &o, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_read_op(c->store, op, &o, err);
+    if (rc != 0)
+        return rc;
     if (key[0] == '\0')
         return ash__fail(err, ASH_EINVAL, "key of distinct is empty");
     ash_budget outer = ash__budget_enter(o.deadline_ms, o.cancel, 0);
-    result = c->store->ops->distinct(c->store, c->db, c->name, key, ash__bson_or_empty(filter),
-                                     collation, &o, out, err);
+    rc = c->store->ops->distinct(c->store, c->db, c->name, key, ash__bson_or_empty(filter),
+                                 collation, &o, out, err);
     ash__budget_leave(outer);
-    return result;
+    return rc;
 }
 
 static bool is_verbosity(const char *text)
@@ -188,9 +187,9 @@ int ash_collection_explain(ash_collection *c, const bson_t *command, const char 
                            const ash_op *op, bson_t *out, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_read_op(c->store, op, &o, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_read_op(c->store, op, &o, err);
+    if (rc != 0)
+        return rc;
     if (verbosity == NULL)
         verbosity = "allPlansExecution"; /* the explain command's own default */
     if (!is_verbosity(verbosity))

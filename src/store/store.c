@@ -39,43 +39,43 @@ const char *ash_store_default_db(const ash_store *store)
 int ash_store_capabilities(ash_store *store, ash_capabilities *out, ash_error *err)
 {
     ash_capabilities full = ASH_CAPABILITIES_INIT;
-    int result = store->ops->capabilities(store, &full, err);
-    return result == 0 ? ash__out_copy(out, &full, sizeof full, err) : result;
+    int rc = store->ops->capabilities(store, &full, err);
+    return rc == 0 ? ash__out_copy(out, &full, sizeof full, err) : rc;
 }
 
 int ash_store_list_collections(ash_store *store, const char *db, const bson_t *filter,
                                const ash_op *op, ash_cursor **out, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_read_op(store, op, &o, err);
+    int rc = ash__call_read_op(store, op, &o, err);
     *out = NULL;
-    if (result == 0)
-        result = ash__call_db(store, db, &db, err);
-    if (result != 0)
-        return result;
-    result = store->ops->list_collections(store, db, ash__bson_or_empty(filter), &o, out, err);
-    if (result == 0)
+    if (rc == 0)
+        rc = ash__call_db(store, db, &db, err);
+    if (rc != 0)
+        return rc;
+    rc = store->ops->list_collections(store, db, ash__bson_or_empty(filter), &o, out, err);
+    if (rc == 0)
         (*out)->in_transaction = o.transaction != NULL;
-    return result;
+    return rc;
 }
 
 int ash_store_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_read_op(store, op, &o, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_read_op(store, op, &o, err);
+    if (rc != 0)
+        return rc;
     return store->ops->list_databases(store, &o, out, err);
 }
 
 int ash_store_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_write_op(store, op, &o, err);
-    if (result == 0)
-        result = ash__call_db(store, db, &db, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_write_op(store, op, &o, err);
+    if (rc == 0)
+        rc = ash__call_db(store, db, &db, err);
+    if (rc != 0)
+        return rc;
     return store->ops->drop_database(store, db, &o, err);
 }
 
@@ -101,18 +101,18 @@ int ash_store_watch(ash_store *store, const char *db, const char *collection,
                     const ash_watch_options *opts, ash_cursor **out, ash_error *err)
 {
     ash_watch_options o;
-    int result = ash__op_options_copy(&o, offsetof(ash_watch_options, op), opts, err);
+    int rc = ash__op_options_copy(&o, offsetof(ash_watch_options, op), opts, err);
     *out = NULL;
-    if (result == 0)
-        result = ash__call_read(store, &o.op, err);
-    if (result == 0)
-        result = check_watch_options(&o, db, err);
-    if (result == 0 && db == NULL && collection != NULL)
+    if (rc == 0)
+        rc = ash__call_read(store, &o.op, err);
+    if (rc == 0)
+        rc = check_watch_options(&o, db, err);
+    if (rc == 0 && db == NULL && collection != NULL)
         db = store->default_db;
-    if (result == 0 && db != NULL)
-        result = ash__namespace_check(db, collection, err);
-    if (result != 0)
-        return result;
+    if (rc == 0 && db != NULL)
+        rc = ash__namespace_check(db, collection, err);
+    if (rc != 0)
+        return rc;
     return store->ops->watch(store, db, collection, &o, out, err);
 }
 
@@ -120,50 +120,50 @@ int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time,
 {
     int64_t wall = 0;
     uint64_t newest = 0;
-    int result = store->ops->time(store, &wall, &newest, err);
-    if (result == 0 && wall_ms != NULL)
+    int rc = store->ops->time(store, &wall, &newest, err);
+    if (rc == 0 && wall_ms != NULL)
         *wall_ms = wall;
-    if (result == 0 && operation_time != NULL)
+    if (rc == 0 && operation_time != NULL)
         *operation_time = newest;
-    return result;
+    return rc;
 }
 
 int ash_store_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err)
 {
     ash_op o;
     uint64_t held = 0;
-    int result = ash__call_read_op(store, op, &o, err);
-    if (result == 0 && o.transaction != NULL)
-        result = ash__fail(err, ASH_ESTATE, "a transaction reads its own state");
-    if (result == 0)
-        result = store->ops->hold(store, time, &o, &held, err);
-    if (result == 0)
+    int rc = ash__call_read_op(store, op, &o, err);
+    if (rc == 0 && o.transaction != NULL)
+        rc = ash__fail(err, ASH_ESTATE, "a transaction reads its own state");
+    if (rc == 0)
+        rc = store->ops->hold(store, time, &o, &held, err);
+    if (rc == 0)
         *out = held;
-    return result;
+    return rc;
 }
 
 int ash_store_stats(ash_store *store, const char *db, const char *collection, int64_t scale,
                     const ash_op *op, bson_t *out, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_read_op(store, op, &o, err);
-    if (result == 0 && scale < 0)
-        result = ash__fail(err, ASH_EINVAL, "scale must not be negative");
-    if (result == 0 && db == NULL && collection != NULL)
+    int rc = ash__call_read_op(store, op, &o, err);
+    if (rc == 0 && scale < 0)
+        rc = ash__fail(err, ASH_EINVAL, "scale must not be negative");
+    if (rc == 0 && db == NULL && collection != NULL)
         db = store->default_db;
-    if (result == 0 && db != NULL)
-        result = ash__namespace_check(db, collection, err);
-    if (result != 0)
-        return result;
+    if (rc == 0 && db != NULL)
+        rc = ash__namespace_check(db, collection, err);
+    if (rc != 0)
+        return rc;
     return store->ops->stats(store, db, collection, scale > 0 ? scale : 1, &o, out, err);
 }
 
 int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err)
 {
     ash_op o;
-    int result = ash__call_read_op(store, op, &o, err);
-    if (result != 0)
-        return result;
+    int rc = ash__call_read_op(store, op, &o, err);
+    if (rc != 0)
+        return rc;
     return store->ops->flush(store, &o, err);
 }
 

@@ -81,11 +81,10 @@ static int run(ash_transaction *t, void *ctx, ash_error *err)
     return call->result;
 }
 
-static ash_outcome outcome_of(const transact_call *call, int result)
+static ash_outcome outcome_of(const transact_call *call, int rc)
 {
-    bool lost = result == ASH_ETIMEOUT || result == ASH_ENETWORK || result == ASH_EIO ||
-                result == ASH_EINTERNAL;
-    if (result == 0)
+    bool lost = rc == ASH_ETIMEOUT || rc == ASH_ENETWORK || rc == ASH_EIO || rc == ASH_EINTERNAL;
+    if (rc == 0)
         return ASH_COMMITTED;
     return call->result == 0 && lost ? ASH_UNCERTAIN : ASH_UNDONE;
 }
@@ -95,12 +94,12 @@ int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const as
 {
     ash_op o;
     transact_call call = {.store = store, .fn = fn, .ctx = ctx};
-    int result = ash__call_read_op(store, op, &o, err);
-    if (result == 0 && o.transaction != NULL)
-        result = ash__fail(err, ASH_ESTATE, "transactions do not nest");
-    if (result != 0)
-        return result;
-    result = store->ops->transact(store, run, &call, &o, err);
-    tell(&call, outcome_of(&call, result));
-    return result;
+    int rc = ash__call_read_op(store, op, &o, err);
+    if (rc == 0 && o.transaction != NULL)
+        rc = ash__fail(err, ASH_ESTATE, "transactions do not nest");
+    if (rc != 0)
+        return rc;
+    rc = store->ops->transact(store, run, &call, &o, err);
+    tell(&call, outcome_of(&call, rc));
+    return rc;
 }

@@ -35,12 +35,12 @@ static int bucket_of(ash_store *store, const char *db, const char *name, char **
         if (len <= part || strcmp(name + len - part, parts[i]) != 0)
             continue;
         char *bucket = ash__strndup(name, len - part);
-        int result = ash__cmd_has_collection(store, db, bucket, ".files", &files, err);
-        if (result == 0 && files)
-            result = ash__cmd_has_collection(store, db, bucket, ".chunks", &chunks, err);
-        if (result != 0 || !files || !chunks) {
+        int rc = ash__cmd_has_collection(store, db, bucket, ".files", &files, err);
+        if (rc == 0 && files)
+            rc = ash__cmd_has_collection(store, db, bucket, ".chunks", &chunks, err);
+        if (rc != 0 || !files || !chunks) {
             ash__free(bucket);
-            return result;
+            return rc;
         }
         *out = bucket;
     }
@@ -63,14 +63,14 @@ static int count_one(void *ctx, ash_store *store, const char *db, ash_doc descri
     char *bucket = NULL;
     bson_t stats;
     int place = wanted(c, name);
-    int result = place >= 0 ? bucket_of(store, db, name, &bucket, err) : 0;
-    if (result == 0 && bucket != NULL && c->names != NULL)
-        result = ash__fail(err, ASH_EINVAL,
-                           "%s is a part of bucket %s, which is copied as a whole: by -b %s", name,
-                           bucket, bucket);
-    if (result == 0 && place >= 0 && c->names != NULL)
+    int rc = place >= 0 ? bucket_of(store, db, name, &bucket, err) : 0;
+    if (rc == 0 && bucket != NULL && c->names != NULL)
+        rc = ash__fail(err, ASH_EINVAL,
+                       "%s is a part of bucket %s, which is copied as a whole: by -b %s", name,
+                       bucket, bucket);
+    if (rc == 0 && place >= 0 && c->names != NULL)
         c->found[place] = true;
-    bool counted = result == 0 && place >= 0 && bucket == NULL &&
+    bool counted = rc == 0 && place >= 0 && bucket == NULL &&
                    strcmp(ash__doc_utf8(description, "type", ""), "view") != 0;
     /* Totals are for the progress line alone. */
     if (counted && ash_store_stats(store, db, name, 1, NULL, &stats, NULL) == 0) {
@@ -79,18 +79,18 @@ static int count_one(void *ctx, ash_store *store, const char *db, ash_doc descri
         bson_destroy(&stats);
     }
     ash__free(bucket);
-    return result;
+    return rc;
 }
 
 int ash__copy_collections_count(ash_copy_collections *c, const ash_cmd *from, ash_store *store,
                                 ash_error *err)
 {
-    int result = ash__cmd_each_collection(from, store, count_one, c, err);
-    for (int i = 0; result == 0 && i < c->name_count; i++) {
+    int rc = ash__cmd_each_collection(from, store, count_one, c, err);
+    for (int i = 0; rc == 0 && i < c->name_count; i++) {
         if (!c->found[i])
-            result = ash__fail(err, ASH_ENOTFOUND, "there is no collection %s", c->names[i]);
+            rc = ash__fail(err, ASH_ENOTFOUND, "there is no collection %s", c->names[i]);
     }
-    return result;
+    return rc;
 }
 
 /* ---- one ---- */
@@ -100,10 +100,10 @@ static int begin(ash_copy_table *t, ash_store *store, const char *db, const char
 {
     const char *to_db = t->all->to_db != NULL ? t->all->to_db : db;
     t->shown = ash__sprintf("%s.%s", to_db, name);
-    int result = ash_collection_new(store, db, name, &t->from, err);
-    if (result == 0 && t->all->to != NULL)
-        result = ash_collection_new(t->all->to, to_db, name, &t->to, err);
-    return result;
+    int rc = ash_collection_new(store, db, name, &t->from, err);
+    if (rc == 0 && t->all->to != NULL)
+        rc = ash_collection_new(t->all->to, to_db, name, &t->to, err);
+    return rc;
 }
 
 static void end(ash_copy_table *t)
@@ -156,15 +156,15 @@ static void report(const ash_copy_table *t, const char *type)
 
 static int copy_table(ash_copy_table *t, ash_doc description, bool documents, ash_error *err)
 {
-    int result = ash__copy_options(t, description, err);
+    int rc = ash__copy_options(t, description, err);
     bool is_view = strcmp(ash__doc_utf8(description, "type", ""), "view") == 0;
-    if (result == 0 && !is_view)
-        result = ash__copy_indexes(t, err);
-    if (result == 0 && !is_view && documents)
-        result = ash__copy_documents(t, err);
-    if (result == 0 && !is_view && documents && t->all->verify && !t->all->cmd->dry_run)
-        result = ash__copy_verify(t, err);
-    return result;
+    if (rc == 0 && !is_view)
+        rc = ash__copy_indexes(t, err);
+    if (rc == 0 && !is_view && documents)
+        rc = ash__copy_documents(t, err);
+    if (rc == 0 && !is_view && documents && t->all->verify && !t->all->cmd->dry_run)
+        rc = ash__copy_verify(t, err);
+    return rc;
 }
 
 /* Trouble with a collection does not keep the others; trouble with a store does. */
@@ -174,19 +174,19 @@ static int copy_described(ash_copy_collections *c, ash_store *store, const char 
     ash_copy_table t = {.all = c};
     ash_error own = ASH_ERROR_INIT;
     const char *type = ash__doc_utf8(description, "type", "");
-    int result = begin(&t, store, db, ash__doc_utf8(description, "name", ""), &own);
-    if (result == 0 && strcmp(type, "timeseries") == 0)
-        result = ash__fail(&own, ASH_EUNSUPPORTED, "collections of time series are not copied");
-    if (result == 0)
-        result = copy_table(&t, description, documents, &own);
-    if (result != 0 && !ash__copy_ends_all(result)) {
+    int rc = begin(&t, store, db, ash__doc_utf8(description, "name", ""), &own);
+    if (rc == 0 && strcmp(type, "timeseries") == 0)
+        rc = ash__fail(&own, ASH_EUNSUPPORTED, "collections of time series are not copied");
+    if (rc == 0)
+        rc = copy_table(&t, description, documents, &own);
+    if (rc != 0 && !ash__copy_ends_all(rc)) {
         ash__copy_table_fail(&t, NULL, &own);
-        result = 0;
+        rc = 0;
     }
     if (documents)
         report(&t, type[0] != 0 ? type : "collection");
     end(&t);
-    return ash__unless(0, result, &own, err);
+    return ash__unless(0, rc, &own, err);
 }
 
 /* ---- all ---- */
@@ -199,14 +199,14 @@ static int visit(ash_copy_collections *c, ash_store *store, const char *db, ash_
     char *bucket = NULL;
     if (wanted(c, name) < 0 || is_view != views)
         return 0;
-    int result = is_view ? 0 : bucket_of(store, db, name, &bucket, err);
+    int rc = is_view ? 0 : bucket_of(store, db, name, &bucket, err);
     bool attributes =
         bucket != NULL && strcmp(name + strlen(bucket), ".attributes") == 0; /* of files alone */
-    if (result == 0 && !attributes)
-        result = copy_described(c, store, db, description, bucket == NULL, err);
+    if (rc == 0 && !attributes)
+        rc = copy_described(c, store, db, description, bucket == NULL, err);
     c->collections -= bucket != NULL && !attributes ? 1 : 0;
     ash__free(bucket);
-    return result;
+    return rc;
 }
 
 static int visit_collection(void *ctx, ash_store *store, const char *db, ash_doc description,
@@ -225,8 +225,8 @@ static int visit_view(void *ctx, ash_store *store, const char *db, ash_doc descr
 int ash__copy_collections(ash_copy_collections *c, const ash_cmd *from, ash_store *store,
                           ash_error *err)
 {
-    int result = ash__cmd_each_collection(from, store, visit_collection, c, err);
-    if (result == 0)
-        result = ash__cmd_each_collection(from, store, visit_view, c, err);
-    return result;
+    int rc = ash__cmd_each_collection(from, store, visit_collection, c, err);
+    if (rc == 0)
+        rc = ash__cmd_each_collection(from, store, visit_view, c, err);
+    return rc;
 }

@@ -62,15 +62,15 @@ static int judge(struct copy *c, const ash_file *from, const ash_file *there, en
                  ash_error *err)
 {
     bool whole = true, same = ash__copy_same_bytes(from, there);
-    int result = same ? ash__copy_has_chunks(c->to, there, &whole, err) : 0;
-    if (result == 0 && same && whole)
-        result = bring_up_to_date(c, from, there, action, err);
-    else if (result == 0 && !c->replace)
-        result = same ? ash__fail(err, ASH_ECHUNKMISSING,
-                                  "the target's file lacks chunks; --replace replaces it")
-                      : ash__fail(err, ASH_EEXISTS,
-                                  "the target has another file of that id; --replace replaces it");
-    return result;
+    int rc = same ? ash__copy_has_chunks(c->to, there, &whole, err) : 0;
+    if (rc == 0 && same && whole)
+        rc = bring_up_to_date(c, from, there, action, err);
+    else if (rc == 0 && !c->replace)
+        rc = same ? ash__fail(err, ASH_ECHUNKMISSING,
+                              "the target's file lacks chunks; --replace replaces it")
+                  : ash__fail(err, ASH_EEXISTS,
+                              "the target has another file of that id; --replace replaces it");
+    return rc;
 }
 
 /* What to do about a file; *action COPIED: its bytes are to be copied, and *there, if it is not
@@ -84,16 +84,16 @@ static int compare(struct copy *c, const bson_value_t *id, enum action *action, 
     *there = NULL;
     if (c->to == NULL)
         return 0;
-    int result = ash_bucket_get_file(c->to, id, true, there, &own);
-    if (result == ASH_ENOTFOUND)
+    int rc = ash_bucket_get_file(c->to, id, true, there, &own);
+    if (rc == ASH_ENOTFOUND)
         return 0;
-    if (result != 0)
-        return ash__fail(err, result, "%s", own.text);
-    result = ash_bucket_get_file(c->from, id, true, &from, err);
-    if (result == 0)
-        result = judge(c, from, *there, action, err);
+    if (rc != 0)
+        return ash__fail(err, rc, "%s", own.text);
+    rc = ash_bucket_get_file(c->from, id, true, &from, err);
+    if (rc == 0)
+        rc = judge(c, from, *there, action, err);
     ash_file_free(from);
-    return result;
+    return rc;
 }
 
 /* ---- one file ---- */
@@ -126,30 +126,29 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
 static int bring(struct copy *c, const ash_file *file, enum action *action, char *sha256,
                  ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     for (int turn = 0; turn < 2; turn++) {
         ash_file *there = NULL;
-        result = compare(c, ash_file_id(file), action, &there, err);
-        bool copies = result == 0 && *action == COPIED && !c->cmd->dry_run;
+        rc = compare(c, ash_file_id(file), action, &there, err);
+        bool copies = rc == 0 && *action == COPIED && !c->cmd->dry_run;
         if (copies)
-            result =
-                ash__copy_file(c->from, c->to, ash_file_id(file), there, c->progress, sha256, err);
+            rc = ash__copy_file(c->from, c->to, ash_file_id(file), there, c->progress, sha256, err);
         else
             ash__progress_add(c->progress, ash_file_length(file), 0, NULL);
         ash_file_free(there);
-        if (!copies || result != ASH_EEXISTS)
+        if (!copies || rc != ASH_EEXISTS)
             break;
     }
-    return result;
+    return rc;
 }
 
 static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
 {
     enum action action;
     char sha256[ASH_SHA256_TEXT_BYTES] = "";
-    int result = bring(c, file, &action, sha256, err);
-    if (result != 0)
-        return result;
+    int rc = bring(c, file, &action, sha256, err);
+    if (rc != 0)
+        return rc;
     ash__mutex_lock(&c->lock);
     report(c, file, action, sha256);
     c->copied += action != PRESENT ? 1 : 0;
@@ -160,21 +159,21 @@ static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
 }
 
 /* Trouble with one file does not keep the others; trouble with a store does. */
-bool ash__copy_ends_all(int result)
+bool ash__copy_ends_all(int rc)
 {
-    return result == ASH_EINTERRUPTED || result == ASH_ENOSPC || result == ASH_ENETWORK ||
-           result == ASH_EIO || result == ASH_EREADONLY || result == ASH_EACCES;
+    return rc == ASH_EINTERRUPTED || rc == ASH_ENOSPC || rc == ASH_ENETWORK || rc == ASH_EIO ||
+           rc == ASH_EREADONLY || rc == ASH_EACCES;
 }
 
-static void note_failure(struct copy *c, const char *name, int result, const ash_error *err)
+static void note_failure(struct copy *c, const char *name, int rc, const ash_error *err)
 {
     ash__progress_clear(c->progress);
     ash__mutex_lock(&c->lock);
-    if (!ash__copy_ends_all(result)) {
+    if (!ash__copy_ends_all(rc)) {
         ash__cmd_fail(c->cmd, name, err);
         c->failed++;
     } else if (c->fatal == 0) {
-        c->fatal = ash__fail(&c->fatal_error, result, "%s: %s", name, err->text);
+        c->fatal = ash__fail(&c->fatal_error, rc, "%s: %s", name, err->text);
     }
     ash__mutex_unlock(&c->lock);
 }
@@ -196,9 +195,9 @@ static void do_file(void *ctx, void *job, void *scratch)
     (void)scratch;
     if (!is_over(c)) {
         ash__progress_add(c->progress, 0, 0, name);
-        int result = copy_one(c, file, &err);
-        if (result != 0)
-            note_failure(c, name, result, &err);
+        int rc = copy_one(c, file, &err);
+        if (rc != 0)
+            note_failure(c, name, rc, &err);
         ash__progress_add(c->progress, 0, 1, NULL);
     }
     ash_file_free(file);
@@ -232,17 +231,16 @@ static int each_file(struct copy *c, visit_file visit, ash_error *err)
     bson_t all = BSON_INITIALIZER;
     ash_cursor *cursor = NULL;
     opts.no_cursor_timeout = true; /* a large file may take long */
-    int result = ash_bucket_find(c->from, &all, &opts, &cursor, err);
-    while (result == 0) {
+    int rc = ash_bucket_find(c->from, &all, &opts, &cursor, err);
+    while (rc == 0) {
         ash_doc doc = {0};
         ash_file *file = NULL;
         ash_error own = ASH_ERROR_INIT;
-        result =
-            ash__cmd_next_document(copies ? c->cmd : NULL, c->from, cursor, &doc, &damaged, err);
-        if (result != 0 || doc.data == NULL)
+        rc = ash__cmd_next_document(copies ? c->cmd : NULL, c->from, cursor, &doc, &damaged, err);
+        if (rc != 0 || doc.data == NULL)
             break;
         if (ash_file_from_document(doc, &file, &own) == 0) {
-            result = visit(c, file, err);
+            rc = visit(c, file, err);
         } else if (copies) {
             note_failure(c, "files document", ASH_ECORRUPT, &own);
         }
@@ -251,7 +249,7 @@ static int each_file(struct copy *c, visit_file visit, ash_error *err)
     ash__mutex_lock(&c->lock);
     c->failed += copies ? damaged : 0;
     ash__mutex_unlock(&c->lock);
-    return result;
+    return rc;
 }
 
 static int with_bucket(struct copy *c, ash_store *store, const char *db, const char *name,
@@ -261,22 +259,22 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     opts.db = db;
     opts.bucket_name = name;
     c->from = c->to = NULL;
-    int result = ash_bucket_new(store, &opts, &c->from, err);
+    int rc = ash_bucket_new(store, &opts, &c->from, err);
     opts.db = c->to_db != NULL ? c->to_db : db;
-    if (result == 0 && c->to_store != NULL)
-        result = ash_bucket_new(c->to_store, &opts, &c->to, err);
-    if (result == 0) {
+    if (rc == 0 && c->to_store != NULL)
+        rc = ash_bucket_new(c->to_store, &opts, &c->to, err);
+    if (rc == 0) {
         c->work = ash__work_start(WORKERS, 0, do_file, c);
-        result = each_file(c, visit, err);
+        rc = each_file(c, visit, err);
         ash__work_finish(c->work);
     }
     if (c->fatal != 0) {
-        result = c->fatal;
+        rc = c->fatal;
         *err = c->fatal_error;
     }
     ash_bucket_free(c->from);
     ash_bucket_free(c->to);
-    return result;
+    return rc;
 }
 
 /* With --all, NAME.files without NAME.chunks is a collection like others. */
@@ -284,8 +282,8 @@ static int visit_bucket(struct copy *c, ash_store *store, const char *db, const 
                         visit_file visit, ash_error *err)
 {
     bool chunks = true;
-    int result = c->all ? ash__cmd_has_collection(store, db, name, ".chunks", &chunks, err) : 0;
-    return result == 0 && chunks ? with_bucket(c, store, db, name, visit, err) : result;
+    int rc = c->all ? ash__cmd_has_collection(store, db, name, ".chunks", &chunks, err) : 0;
+    return rc == 0 && chunks ? with_bucket(c, store, db, name, visit, err) : rc;
 }
 
 static int count_bucket(void *ctx, ash_store *store, const char *db, const char *name,
@@ -363,24 +361,24 @@ static int say_if_empty(const struct copy *c, const ash_cmd *from, ash_store *st
 static int copy_counted(struct copy *c, ash_copy_collections *d, const ash_cmd *from,
                         ash_store *store, const ash_cmd_args *args, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     ash__progress_set_total(c->progress, c->total_bytes + d->total_bytes,
                             c->total_files + d->total_documents);
     if (takes_collections(args)) {
-        result = ash__copy_collections(d, from, store, err);
+        rc = ash__copy_collections(d, from, store, err);
         ash__progress_clear(c->progress);
         say_documents(d);
     }
     if (!takes_buckets(from, args))
-        return result;
-    if (result == 0)
-        result = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
+        return rc;
+    if (rc == 0)
+        rc = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
     ash__progress_clear(c->progress);
     say_files(c);
-    if (result == 0 && (!c->all || d->collections == 0))
-        result = say_if_empty(c, from, store, err);
+    if (rc == 0 && (!c->all || d->collections == 0))
+        rc = say_if_empty(c, from, store, err);
     c->failed += d->failed;
-    return result;
+    return rc;
 }
 
 static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, const ash_cmd_args *args,
@@ -399,25 +397,25 @@ static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, const
                               .progress = c->progress};
     for (int i = 0; i < args->given_count; i++)
         names[i] = args->given[i].value;
-    int result = takes_collections(args) ? ash__copy_collections_count(&d, from, store, err) : 0;
-    if (result == 0 && takes_buckets(from, args))
-        result = ash__cmd_each_bucket(from, store, ".files", count_bucket, c, err);
-    if (result == 0)
-        result = copy_counted(c, &d, from, store, args, err);
+    int rc = takes_collections(args) ? ash__copy_collections_count(&d, from, store, err) : 0;
+    if (rc == 0 && takes_buckets(from, args))
+        rc = ash__cmd_each_bucket(from, store, ".files", count_bucket, c, err);
+    if (rc == 0)
+        rc = copy_counted(c, &d, from, store, args, err);
     ash__free(names);
     ash__free(found);
-    return result;
+    return rc;
 }
 
 static int open_both(struct copy *c, const ash_cmd *from, const ash_cmd *to, ash_store **store,
                      ash_error *err)
 {
-    int result = ash__cmd_open_store(from, ASH_CMD_READ, NULL, store, err);
-    if (result == 0 && c->cmd->dry_run)
-        result = ash__cmd_open_if_any(to, &c->to_store, err);
-    else if (result == 0)
-        result = ash__cmd_open_store(to, ASH_CMD_WRITE, NULL, &c->to_store, err);
-    return result;
+    int rc = ash__cmd_open_store(from, ASH_CMD_READ, NULL, store, err);
+    if (rc == 0 && c->cmd->dry_run)
+        rc = ash__cmd_open_if_any(to, &c->to_store, err);
+    else if (rc == 0)
+        rc = ash__cmd_open_store(to, ASH_CMD_WRITE, NULL, &c->to_store, err);
+    return rc;
 }
 
 static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
@@ -427,33 +425,33 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
     ash_cmd from = *cmd, to = *cmd;
-    int result = check_words(cmd, args);
-    if (result != 0)
-        return result;
+    int rc = check_words(cmd, args);
+    if (rc != 0)
+        return rc;
     from.store_uri = args->words[0];
     to.store_uri = args->words[1];
     to.db = NULL;
     bool into_one = ash__cmd_names_database(&to);
     if (into_one && !ash__cmd_names_database(&from))
         return ash__cmd_usage(cmd, "the target names a database: choose one of the source by -d");
-    result = ash__copy_check_target(&from, &to);
-    if (result != 0)
-        return result;
+    rc = ash__copy_check_target(&from, &to);
+    if (rc != 0)
+        return rc;
     ash__cmd_catch_signals();
     ash__mutex_init(&c.lock, ASH_RANK_SERVER);
     c.progress = ash__progress_new(cmd, 0, 0);
-    result = open_both(&c, &from, &to, &store, &err);
-    if (result == 0) {
+    rc = open_both(&c, &from, &to, &store, &err);
+    if (rc == 0) {
         c.to_db = into_one ? ash_store_default_db(c.to_store) : NULL;
-        result = copy_all(&c, &from, store, args, &err);
+        rc = copy_all(&c, &from, store, args, &err);
     }
     ash__progress_free(c.progress);
     ash__mutex_release(&c.lock);
-    if (result < 0)
-        result = ash__cmd_fail(cmd, NULL, &err);
+    if (rc < 0)
+        rc = ash__cmd_fail(cmd, NULL, &err);
     ash__cmd_close_store(c.to_store);
     ash__cmd_close_store(store);
-    return result == 0 && c.failed > 0 ? ASH_EXIT_PARTIAL : result;
+    return rc == 0 && c.failed > 0 ? ASH_EXIT_PARTIAL : rc;
 }
 
 const ash_cmd_verb ash__cmd_copy = {

@@ -111,20 +111,20 @@ static int read_target(ash_copy_table *t, struct batch *b, const bson_t *filter,
 {
     ash_cursor *cursor = NULL;
     ash_doc doc = {0};
-    int result = ash_collection_find(t->to, filter, NULL, &cursor, err);
-    if (result == 0)
-        result = ash_cursor_next(cursor, &doc, err);
-    while (result == 0 && doc.data != NULL) {
+    int rc = ash_collection_find(t->to, filter, NULL, &cursor, err);
+    if (rc == 0)
+        rc = ash_cursor_next(cursor, &doc, err);
+    while (rc == 0 && doc.data != NULL) {
         int64_t at = find_id(b, id_of(doc));
         if (at >= 0) {
             const ash_doc *mine = &b->docs[at];
             bool same = mine->len == doc.len && memcmp(mine->data, doc.data, doc.len) == 0;
             b->fates[at] = same ? SAME : OTHER;
         }
-        result = ash_cursor_next(cursor, &doc, err);
+        rc = ash_cursor_next(cursor, &doc, err);
     }
     ash_cursor_free(cursor);
-    return result;
+    return rc;
 }
 
 static int compare(ash_copy_table *t, struct batch *b, ash_error *err)
@@ -135,9 +135,9 @@ static int compare(ash_copy_table *t, struct batch *b, ash_error *err)
         return 0;
     ids_filter(b, &filter);
     ash__doc_to_bson(ash__builder_doc(&filter), &view);
-    int result = read_target(t, b, &view, err);
+    int rc = read_target(t, b, &view, err);
     ash__builder_release(&filter);
-    return result;
+    return rc;
 }
 
 /* ---- writing ---- */
@@ -164,9 +164,9 @@ static int update(ash_copy_table *t, ash_doc doc, const bson_value_t *change, as
     opts.op.bypass_validation = t->bypass;
     opts.op.cancel = &ash__cmd_interrupted;
     opts.upsert = change->value_type == BSON_TYPE_DOCUMENT;
-    int result = ash_collection_update(t->to, &view, change, &opts, NULL, err);
+    int rc = ash_collection_update(t->to, &view, change, &opts, NULL, err);
     ash__builder_release(&filter);
-    return result;
+    return rc;
 }
 
 static int set_timestamps(ash_copy_table *t, ash_doc doc, ash_error *err)
@@ -183,9 +183,9 @@ static int set_timestamps(ash_copy_table *t, ash_doc doc, ash_error *err)
     bson_value_t change = {.value_type = BSON_TYPE_ARRAY};
     change.value.v_doc.data = (uint8_t *)(uintptr_t)built.data;
     change.value.v_doc.data_len = (uint32_t)built.len;
-    int result = update(t, doc, &change, err);
+    int rc = update(t, doc, &change, err);
     ash__builder_release(&stages);
-    return result;
+    return rc;
 }
 
 static int replace(ash_copy_table *t, ash_doc doc, ash_error *err)
@@ -193,8 +193,8 @@ static int replace(ash_copy_table *t, ash_doc doc, ash_error *err)
     bson_value_t change = {.value_type = BSON_TYPE_DOCUMENT};
     change.value.v_doc.data = (uint8_t *)(uintptr_t)doc.data;
     change.value.v_doc.data_len = (uint32_t)doc.len;
-    int result = update(t, doc, &change, err);
-    return result == 0 && has_empty_timestamp(doc) ? set_timestamps(t, doc, err) : result;
+    int rc = update(t, doc, &change, err);
+    return rc == 0 && has_empty_timestamp(doc) ? set_timestamps(t, doc, err) : rc;
 }
 
 /* Of those that were refused: one that somebody brought meanwhile gets another turn, if there is
@@ -252,13 +252,13 @@ static int insert_missing(ash_copy_table *t, struct batch *b, bool last, bool *a
     opts.op.bypass_validation = t->bypass;
     opts.op.cancel = &ash__cmd_interrupted;
     ash_write_result_init(&outcome);
-    int result = ash_collection_insert(t->to, docs, count, &opts, &outcome, err);
-    if (result != 0 && outcome.error_count > 0 && !ash__copy_ends_all(result)) {
+    int rc = ash_collection_insert(t->to, docs, count, &opts, &outcome, err);
+    if (rc != 0 && outcome.error_count > 0 && !ash__copy_ends_all(rc)) {
         *again = take_refusals(t, b, places, &outcome.errors, last);
-        result = 0;
+        rc = 0;
     }
     ash_write_result_release(&outcome);
-    return result;
+    return rc;
 }
 
 static int bring_one(ash_copy_table *t, ash_doc doc, enum fate fate, ash_error *err)
@@ -280,10 +280,10 @@ static int bring_rest(ash_copy_table *t, struct batch *b, ash_error *err)
         ash_error own = ASH_ERROR_INIT;
         if (b->fates[i] != OTHER && b->fates[i] != DONE)
             continue;
-        int result = bring_one(t, b->docs[i], b->fates[i], &own);
-        if (ash__copy_ends_all(result))
-            return ash__unless(0, result, &own, err);
-        if (result != 0) {
+        int rc = bring_one(t, b->docs[i], b->fates[i], &own);
+        if (ash__copy_ends_all(rc))
+            return ash__unless(0, rc, &own, err);
+        if (rc != 0) {
             b->fates[i] = REFUSED;
             fail_document(t, b->docs[i], &own);
         }
@@ -320,31 +320,31 @@ static void count_batch(ash_copy_table *t, const struct batch *b)
 static int put_batch(ash_copy_table *t, struct batch *b, ash_error *err)
 {
     bool again = true;
-    int result = 0;
+    int rc = 0;
     order_batch(b);
     refuse_nameless(t, b);
-    for (int turn = 0; result == 0 && again && turn < 2; turn++) {
-        result = compare(t, b, err);
-        if (result == 0)
-            result = insert_missing(t, b, turn == 1, &again, err);
+    for (int turn = 0; rc == 0 && again && turn < 2; turn++) {
+        rc = compare(t, b, err);
+        if (rc == 0)
+            rc = insert_missing(t, b, turn == 1, &again, err);
         t->may_be_there = t->may_be_there || again;
     }
-    if (result == 0)
-        result = bring_rest(t, b, err);
-    if (result == 0)
+    if (rc == 0)
+        rc = bring_rest(t, b, err);
+    if (rc == 0)
         count_batch(t, b);
-    return result;
+    return rc;
 }
 
 static int verify_batch(ash_copy_table *t, struct batch *b, ash_error *err)
 {
     order_batch(b);
     t->may_be_there = true;
-    int result = compare(t, b, err);
-    for (size_t i = 0; result == 0 && i < b->count; i++)
+    int rc = compare(t, b, err);
+    for (size_t i = 0; rc == 0 && i < b->count; i++)
         t->verified += b->fates[i] == SAME ? 1 : 0;
     t->read += (int64_t)b->count;
-    return result;
+    return rc;
 }
 
 /* ---- reading the source ---- */
@@ -362,14 +362,14 @@ static int read_batch(ash_copy_table *t, ash_cursor *cursor, batch_visit visit, 
 {
     ash_batch got;
     ash_error own = ASH_ERROR_INIT;
-    int result = ash_cursor_next_batch(cursor, BATCH_DOCUMENTS, BATCH_BYTES, &got, &own);
-    if (result == ASH_ECORRUPT && goes_on(t->from)) {
+    int rc = ash_cursor_next_batch(cursor, BATCH_DOCUMENTS, BATCH_BYTES, &got, &own);
+    if (rc == ASH_ECORRUPT && goes_on(t->from)) {
         if (visit == put_batch)
             ash__copy_table_fail(t, NULL, &own); /* it costs one document */
         return 0;
     }
-    if (result != 0)
-        return ash__unless(0, result, &own, err);
+    if (rc != 0)
+        return ash__unless(0, rc, &own, err);
     *end = got.exhausted || got.count == 0;
     b->docs = got.docs;
     b->count = got.count;
@@ -386,16 +386,16 @@ static int each_batch(ash_copy_table *t, batch_visit visit, ash_error *err)
     opts.no_cursor_timeout = true;
     opts.past_damage = true;
     opts.op.cancel = &ash__cmd_interrupted;
-    int result = ash_collection_find(t->from, &all, &opts, &cursor, err);
-    while (result == 0 && !end) {
-        result = ash__cmd_check_interrupted(err);
-        if (result == 0)
-            result = read_batch(t, cursor, visit, b, &end, err);
+    int rc = ash_collection_find(t->from, &all, &opts, &cursor, err);
+    while (rc == 0 && !end) {
+        rc = ash__cmd_check_interrupted(err);
+        if (rc == 0)
+            rc = read_batch(t, cursor, visit, b, &end, err);
     }
     ash_cursor_free(cursor);
     bson_destroy(&all);
     ash__free(b);
-    return result;
+    return rc;
 }
 
 int ash__copy_documents(ash_copy_table *t, ash_error *err)
@@ -408,13 +408,13 @@ int ash__copy_verify(ash_copy_table *t, ash_error *err)
     ash_error own = ASH_ERROR_INIT;
     int64_t failed = t->failed;
     t->read = 0;
-    int result = each_batch(t, verify_batch, err);
+    int rc = each_batch(t, verify_batch, err);
     int64_t differing = t->read - t->verified;
-    if (result == 0 && differing > failed) {
+    if (rc == 0 && differing > failed) {
         ash__fail(&own, ASH_ECORRUPT,
                   "%" PRId64 " document%s differ%s from the source's, or were changed meanwhile",
                   differing, ash__cmd_s(differing), differing == 1 ? "s" : "");
         ash__copy_table_fail(t, NULL, &own);
     }
-    return result;
+    return rc;
 }

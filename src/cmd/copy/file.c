@@ -25,11 +25,11 @@ int ash__copy_has_chunks(ash_bucket *b, const ash_file *file, bool *out, ash_err
     ash__filter_id(&filter, "files_id", &file->id);
     bson_t *ends = BCON_NEW("$in", "[", BCON_INT64(0), BCON_INT64(chunks - 1), "]");
     BSON_APPEND_DOCUMENT(&filter, "n", ends);
-    int result = chunks > 0 ? ash_collection_count(b->chunks, &filter, NULL, &found, err) : 0;
+    int rc = chunks > 0 ? ash_collection_count(b->chunks, &filter, NULL, &found, err) : 0;
     *out = found >= (chunks > 1 ? 2 : chunks);
     bson_destroy(ends);
     bson_destroy(&filter);
-    return result;
+    return rc;
 }
 
 static int copy_bytes(ash_download *from, ash_upload *to, ash_progress *progress, ash_error *err)
@@ -37,15 +37,15 @@ static int copy_bytes(ash_download *from, ash_upload *to, ash_progress *progress
     for (;;) {
         const uint8_t *data;
         size_t len;
-        int result = ash_download_next(from, &data, &len, err);
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
-        if (result == 0)
-            result = ash__transfer_keep(to, 0, err);
-        if (result == 0 && len > 0)
-            result = ash_upload_write(to, data, len, err);
-        if (result != 0 || len == 0)
-            return result;
+        int rc = ash_download_next(from, &data, &len, err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
+        if (rc == 0)
+            rc = ash__transfer_keep(to, 0, err);
+        if (rc == 0 && len > 0)
+            rc = ash_upload_write(to, data, len, err);
+        if (rc != 0 || len == 0)
+            return rc;
         if (progress != NULL)
             ash__progress_add(progress, (int64_t)len, 0, NULL);
     }
@@ -65,22 +65,22 @@ int ash__copy_file(ash_bucket *from, ash_bucket *to, const bson_value_t *id,
     ash_upload *upload = NULL;
     ash_file *file = NULL;
     opts.with_attributes = true;
-    int result = ash_bucket_open_download_stream(from, id, &opts, &download, err);
-    if (result == 0)
-        result = ash__transfer_open(to, ash_download_file(download), replaced,
-                                    &ash__cmd_interrupted, &upload, err);
-    if (result == 0)
-        result = copy_bytes(download, upload, progress, err);
-    if (result == 0)
-        result = ash_upload_finish(upload, &file, err);
-    if (result == 0)
+    int rc = ash_bucket_open_download_stream(from, id, &opts, &download, err);
+    if (rc == 0)
+        rc = ash__transfer_open(to, ash_download_file(download), replaced, &ash__cmd_interrupted,
+                                &upload, err);
+    if (rc == 0)
+        rc = copy_bytes(download, upload, progress, err);
+    if (rc == 0)
+        rc = ash_upload_finish(upload, &file, err);
+    if (rc == 0)
         take_sum(file, sha256);
-    else if (upload != NULL && result != ASH_ENETWORK)
+    else if (upload != NULL && rc != ASH_ENETWORK)
         (void)ash_upload_abort(upload, NULL);
     ash_file_free(file);
     ash_upload_free(upload);
     ash_download_free(download);
-    return result;
+    return rc;
 }
 
 int ash__copy_document(ash_bucket *to, const ash_file *from, ash_error *err)
@@ -91,7 +91,7 @@ int ash__copy_document(ash_bucket *to, const ash_file *from, ash_error *err)
     op.durability = ASH_DURABILITY_EVERY;
     ash__filter_id(&filter, "_id", &from->id);
     ash__doc_to_bson(from->doc, &doc);
-    int result = ash__collection_change(to->files, &filter, &doc, false, false, &op, NULL, err);
+    int rc = ash__collection_change(to->files, &filter, &doc, false, false, &op, NULL, err);
     bson_destroy(&filter);
-    return result;
+    return rc;
 }

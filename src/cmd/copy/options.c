@@ -115,17 +115,17 @@ static int describe(ash_collection *c, ash_builder *out, ash_error *err)
     ash_cursor *cursor = NULL;
     ash_doc doc = {0};
     bson_t *filter = BCON_NEW("name", BCON_UTF8(ash_collection_name(c)));
-    int result = ash_store_list_collections(ash_collection_store(c), ash_collection_db(c), filter,
-                                            NULL, &cursor, err);
-    if (result == 0)
-        result = ash_cursor_next(cursor, &doc, err);
+    int rc = ash_store_list_collections(ash_collection_store(c), ash_collection_db(c), filter, NULL,
+                                        &cursor, err);
+    if (rc == 0)
+        rc = ash_cursor_next(cursor, &doc, err);
     ash__builder_begin(out);
-    if (result == 0 && doc.data != NULL)
+    if (rc == 0 && doc.data != NULL)
         ash__builder_elements(out, doc);
     ash__builder_end(out);
     ash_cursor_free(cursor);
     bson_destroy(filter);
-    return result;
+    return rc;
 }
 
 static int make(ash_copy_table *t, ash_doc options, ash_error *err)
@@ -146,47 +146,47 @@ static int settle_difference(ash_copy_table *t, ash_doc theirs, ash_doc options,
                          views ? "the target has another view of that name; --replace replaces it"
                                : "the target has it with other options; drop, rename or change "
                                  "that one");
-    int result = t->all->cmd->dry_run ? 0 : ash_collection_drop(t->to, NULL, err);
-    return result == 0 ? make(t, options, err) : result;
+    int rc = t->all->cmd->dry_run ? 0 : ash_collection_drop(t->to, NULL, err);
+    return rc == 0 ? make(t, options, err) : rc;
 }
 
 static int compare_options(ash_copy_table *t, ash_doc there, ash_doc options, ash_error *err)
 {
     ash_builder theirs = ASH_BUILDER_INIT;
     take_options(there, &theirs);
-    int result = same_options(ash__builder_doc(&theirs), options)
-                     ? 0
-                     : settle_difference(t, ash__builder_doc(&theirs), options, err);
+    int rc = same_options(ash__builder_doc(&theirs), options)
+                 ? 0
+                 : settle_difference(t, ash__builder_doc(&theirs), options, err);
     ash__builder_release(&theirs);
-    return result;
+    return rc;
 }
 
 int ash__copy_options(ash_copy_table *t, ash_doc description, ash_error *err)
 {
     ash_builder options = ASH_BUILDER_INIT, there = ASH_BUILDER_INIT;
-    int result = 0;
+    int rc = 0;
     take_options(description, &options);
     ash_doc wanted = ash__builder_doc(&options);
     t->has_collation = !ash__value_is_missing(ash__doc_get(wanted, "collation"));
     t->bypass = !ash__value_is_missing(ash__doc_get(wanted, "validator"));
     if (t->to != NULL)
-        result = describe(t->to, &there, err);
-    if (result == 0 && (t->to == NULL || ash__doc_is_empty(ash__builder_doc(&there)))) {
+        rc = describe(t->to, &there, err);
+    if (rc == 0 && (t->to == NULL || ash__doc_is_empty(ash__builder_doc(&there)))) {
         ash_error own = ASH_ERROR_INIT;
-        result = make(t, wanted, &own);
-        if (result == ASH_EEXISTS && own.server_code == NAMESPACE_EXISTS)
-            result = describe(t->to, &there, err); /* somebody else was faster */
+        rc = make(t, wanted, &own);
+        if (rc == ASH_EEXISTS && own.server_code == NAMESPACE_EXISTS)
+            rc = describe(t->to, &there, err); /* somebody else was faster */
         else
-            (void)ash__unless(0, result, &own, err);
+            (void)ash__unless(0, rc, &own, err);
     }
-    if (result == 0 && t->to != NULL && !ash__doc_is_empty(ash__builder_doc(&there))) {
+    if (rc == 0 && t->to != NULL && !ash__doc_is_empty(ash__builder_doc(&there))) {
         t->made = false;
         t->may_be_there = true;
-        result = compare_options(t, ash__builder_doc(&there), wanted, err);
+        rc = compare_options(t, ash__builder_doc(&there), wanted, err);
     }
     ash__builder_release(&there);
     ash__builder_release(&options);
-    return result;
+    return rc;
 }
 
 /* ---- indexes ---- */
@@ -226,13 +226,13 @@ static int make_index(ash_copy_table *t, ash_doc listed, ash_error *err)
     bson_t view, reply;
     index_spec(t, listed, &specs);
     ash__doc_to_bson(ash__builder_doc(&specs), &view);
-    int result = ash_collection_create_indexes(t->to, &view, NULL, &reply, err);
-    if (result == 0) {
+    int rc = ash_collection_create_indexes(t->to, &view, NULL, &reply, err);
+    if (rc == 0) {
         t->indexes += count_of(&reply, "numIndexesAfter") - count_of(&reply, "numIndexesBefore");
         bson_destroy(&reply);
     }
     ash__builder_release(&specs);
-    return result;
+    return rc;
 }
 
 static int bring_index(ash_copy_table *t, ash_doc listed, ash_error *err)
@@ -242,12 +242,12 @@ static int bring_index(ash_copy_table *t, ash_doc listed, ash_error *err)
     uint32_t len;
     if (name.type != BSON_TYPE_UTF8 || strcmp(ash__value_string(name, &len), "_id_") == 0)
         return 0;
-    int result = t->all->cmd->dry_run ? 0 : make_index(t, listed, &own);
-    if (result != 0 && !ash__copy_ends_all(result)) {
+    int rc = t->all->cmd->dry_run ? 0 : make_index(t, listed, &own);
+    if (rc != 0 && !ash__copy_ends_all(rc)) {
         ash__copy_table_fail(t, ash__value_string(name, &len), &own);
         return 0;
     }
-    return ash__unless(0, result, &own, err);
+    return ash__unless(0, rc, &own, err);
 }
 
 int ash__copy_indexes(ash_copy_table *t, ash_error *err)
@@ -255,17 +255,17 @@ int ash__copy_indexes(ash_copy_table *t, ash_error *err)
     ash_cursor *cursor = NULL;
     ash_error own = ASH_ERROR_INIT;
     ash_doc doc = {0};
-    int result = ash_collection_list_indexes(t->from, NULL, &cursor, &own);
-    if (result == ASH_ENOTFOUND)
+    int rc = ash_collection_list_indexes(t->from, NULL, &cursor, &own);
+    if (rc == ASH_ENOTFOUND)
         return 0; /* it was dropped meanwhile */
-    (void)ash__unless(0, result, &own, err);
-    if (result == 0)
-        result = ash_cursor_next(cursor, &doc, err);
-    while (result == 0 && doc.data != NULL) {
-        result = bring_index(t, doc, err);
-        if (result == 0)
-            result = ash_cursor_next(cursor, &doc, err);
+    (void)ash__unless(0, rc, &own, err);
+    if (rc == 0)
+        rc = ash_cursor_next(cursor, &doc, err);
+    while (rc == 0 && doc.data != NULL) {
+        rc = bring_index(t, doc, err);
+        if (rc == 0)
+            rc = ash_cursor_next(cursor, &doc, err);
     }
     ash_cursor_free(cursor);
-    return result;
+    return rc;
 }

@@ -72,14 +72,14 @@ static int write_out(ash_download *download, ash_error *err)
     for (;;) {
         const uint8_t *data;
         size_t len;
-        int result = ash_download_next(download, &data, &len, err);
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
-        if (result != 0 || len == 0)
-            return result;
-        result = ash__cmd_write_out(NULL, data, len, err);
-        if (result != 0)
-            return result;
+        int rc = ash_download_next(download, &data, &len, err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
+        if (rc != 0 || len == 0)
+            return rc;
+        rc = ash__cmd_write_out(NULL, data, len, err);
+        if (rc != 0)
+            return rc;
     }
 }
 
@@ -91,23 +91,23 @@ static int cat_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
     ash_download *download = NULL;
     ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
     (void)cmd;
-    int result = ash__cmd_address_find(bucket, word, &address, err);
-    if (result != 0)
-        return result;
-    result = ash__cmd_address_file(bucket, &address, &file, err);
-    if (result == 0)
-        result = apply_range(range, ash_file_length(file), &opts, err);
+    int rc = ash__cmd_address_find(bucket, word, &address, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__cmd_address_file(bucket, &address, &file, err);
+    if (rc == 0)
+        rc = apply_range(range, ash_file_length(file), &opts, err);
     opts.verify = !range->given;
     opts.with_attributes = true;
     /* By its id: the name may have a newer revision by now. */
-    if (result == 0)
-        result = ash_bucket_open_download_stream(bucket, ash_file_id(file), &opts, &download, err);
-    if (result == 0)
-        result = write_out(download, err);
+    if (rc == 0)
+        rc = ash_bucket_open_download_stream(bucket, ash_file_id(file), &opts, &download, err);
+    if (rc == 0)
+        rc = write_out(download, err);
     ash_download_free(download);
     ash_file_free(file);
     ash__cmd_address_release(&address);
-    return result;
+    return rc;
 }
 
 static int cat_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)

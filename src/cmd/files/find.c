@@ -36,16 +36,16 @@ static int print_all(const ash_cmd *cmd, ash_bucket *bucket, ash_cursor *cursor,
     for (;;) {
         ash_doc doc;
         ash_file *file = NULL;
-        int result = ash__cmd_next_document(cmd, bucket, cursor, &doc, &damaged, err);
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
-        if (result == 0 && doc.data == NULL && damaged > 0)
+        int rc = ash__cmd_next_document(cmd, bucket, cursor, &doc, &damaged, err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
+        if (rc == 0 && doc.data == NULL && damaged > 0)
             return ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
-        if (result != 0 || doc.data == NULL)
-            return result;
-        result = ash__cmd_read_file(cmd, doc, &file, &damaged, err);
-        if (result != 0)
-            return result;
+        if (rc != 0 || doc.data == NULL)
+            return rc;
+        rc = ash__cmd_read_file(cmd, doc, &file, &damaged, err);
+        if (rc != 0)
+            return rc;
         if (file != NULL) {
             print_found(cmd, file);
             (*count)++;

@@ -38,14 +38,14 @@ static int copy_out(struct get *g, ash_download *download, const ash_output *out
     for (;;) {
         const uint8_t *data;
         size_t len;
-        int result = ash_download_next(download, &data, &len, err);
-        if (result != 0 || len == 0)
-            return result;
-        result = out->write(out->ctx, data, len, err);
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
-        if (result != 0)
-            return result;
+        int rc = ash_download_next(download, &data, &len, err);
+        if (rc != 0 || len == 0)
+            return rc;
+        rc = out->write(out->ctx, data, len, err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
+        if (rc != 0)
+            return rc;
         ash__progress_add(g->progress, (int64_t)len, 0, NULL);
     }
 }
@@ -53,12 +53,12 @@ static int copy_out(struct get *g, ash_download *download, const ash_output *out
 static int copy_to_place(struct get *g, ash_download *download, ash_place *place, ash_error *err)
 {
     ash_output out = {place, ash__place_write};
-    int result = copy_out(g, download, &out, err);
-    if (result == 0 && g->preserve) {
+    int rc = copy_out(g, download, &out, err);
+    if (rc == 0 && g->preserve) {
         ash_preserved kept = ash__preserved(ash_download_file(download));
-        result = ash__place_preserve(place, &kept, err);
+        rc = ash__place_preserve(place, &kept, err);
     }
-    return result != 0 ? result : ash__place_finish(place, err);
+    return rc != 0 ? rc : ash__place_finish(place, err);
 }
 
 static void report(const struct get *g, const ash_file *file, const char *path)
@@ -119,21 +119,21 @@ static int get_to_path(struct get *g, ash_download *download, const char *local,
     char *path = choose_path(local, file, err);
     if (path == NULL)
         return err->code;
-    int result = 0;
+    int rc = 0;
     if (g->cmd->dry_run) {
         say_what_would_come(g, file, path);
     } else {
         ash__progress_set_total(g->progress, ash_file_length(file), 1);
         ash__progress_add(g->progress, 0, 0, path);
-        result = ash__place_open(path, &place, err);
-        if (result == 0)
-            result = copy_to_place(g, download, place, err);
-        if (result == 0)
+        rc = ash__place_open(path, &place, err);
+        if (rc == 0)
+            rc = copy_to_place(g, download, place, err);
+        if (rc == 0)
             report(g, file, path);
     }
     ash__place_free(place);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 static int get_one(struct get *g, const char *word, const char *local, ash_error *err)
@@ -144,17 +144,17 @@ static int get_one(struct get *g, const char *word, const char *local, ash_error
     ash_output standard = {NULL, ash__cmd_write_out};
     opts.verify = true;
     opts.with_attributes = true;
-    int result = ash__cmd_address_find(g->bucket, word, &address, err);
-    if (result != 0)
-        return result;
-    result = ash__cmd_address_download(g->bucket, &address, &opts, &download, err);
-    if (result == 0 && local != NULL && strcmp(local, "-") == 0)
-        result = copy_out(g, download, &standard, err);
-    else if (result == 0)
-        result = get_to_path(g, download, local, err);
+    int rc = ash__cmd_address_find(g->bucket, word, &address, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__cmd_address_download(g->bucket, &address, &opts, &download, err);
+    if (rc == 0 && local != NULL && strcmp(local, "-") == 0)
+        rc = copy_out(g, download, &standard, err);
+    else if (rc == 0)
+        rc = get_to_path(g, download, local, err);
     ash_download_free(download);
     ash__cmd_address_release(&address);
-    return result;
+    return rc;
 }
 
 /* ---- many files ---- */
@@ -181,14 +181,14 @@ static int get_below(struct get *g, const ash_file *f, ash_error *err)
     opts.with_attributes = true;
     if (ash_file_filename(f) == NULL)
         return ash__fail(err, ASH_EINVAL, "a file without a name cannot go into a folder");
-    int result = ash__place_open_below(g->root_fd, ash_file_filename(f), &place, err);
-    if (result == 0 && place != NULL)
-        result = ash_bucket_open_download_stream(g->bucket, ash_file_id(f), &opts, &download, err);
-    if (result == 0 && place != NULL)
-        result = copy_to_place(g, download, place, err);
+    int rc = ash__place_open_below(g->root_fd, ash_file_filename(f), &place, err);
+    if (rc == 0 && place != NULL)
+        rc = ash_bucket_open_download_stream(g->bucket, ash_file_id(f), &opts, &download, err);
+    if (rc == 0 && place != NULL)
+        rc = copy_to_place(g, download, place, err);
     ash_download_free(download);
     ash__place_free(place);
-    return result;
+    return rc;
 }
 
 static int visit_file(void *ctx, const ash_file *f)
@@ -202,20 +202,20 @@ static int visit_file(void *ctx, const ash_file *f)
         return 0;
     }
     ash__progress_add(g->progress, 0, 0, name);
-    int result = check_marker(f, &err);
-    if (result == 0 && g->cmd->dry_run)
+    int rc = check_marker(f, &err);
+    if (rc == 0 && g->cmd->dry_run)
         say_what_would_come(g, f, name);
-    else if (result == 0)
-        result = get_below(g, f, &err);
+    else if (rc == 0)
+        rc = get_below(g, f, &err);
     ash__progress_add(g->progress, 0, 1, NULL);
-    if (result == ASH_EINTERRUPTED)
+    if (rc == ASH_EINTERRUPTED)
         return ASH_EXIT_INTERRUPTED;
-    if (result != 0) {
+    if (rc != 0) {
         ash__progress_clear(g->progress);
         ash__cmd_fail(g->cmd, name, &err);
         g->failed++;
         /* A full disk will not get better with the next file, nor a lost store. */
-        return result == ASH_ENOSPC || result == ASH_ENETWORK ? ash_error_exit_code(result) : 0;
+        return rc == ASH_ENOSPC || rc == ASH_ENETWORK ? ash_error_exit_code(rc) : 0;
     }
     g->done++;
     g->done_bytes += ash_file_length(f);
@@ -226,10 +226,10 @@ static int visit_file(void *ctx, const ash_file *f)
 
 static int open_root(struct get *g, const char *folder, ash_error *err)
 {
-    int result = ash__dir_make(folder, err);
-    if (result == 0 && (g->root_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        result = ash__fail_errno(err, errno, "cannot open folder %s", folder);
-    return result;
+    int rc = ash__dir_make(folder, err);
+    if (rc == 0 && (g->root_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        rc = ash__fail_errno(err, errno, "cannot open folder %s", folder);
+    return rc;
 }
 
 static void summarise(struct get *g, const char *folder)
@@ -246,27 +246,27 @@ static int get_many(struct get *g, const char *name, enum ash_cmd_scope scope, c
                     ash_error *err)
 {
     g->count_only = true;
-    int result = ash__cmd_each_file(NULL, g->bucket, name, scope, false, visit_file, g, err);
+    int rc = ash__cmd_each_file(NULL, g->bucket, name, scope, false, visit_file, g, err);
     g->count_only = false;
-    bool damaged = result == ASH_EPARTIAL;
+    bool damaged = rc == ASH_EPARTIAL;
     if (damaged)
-        result = 0; /* the second run reports them */
-    if (result == 0 && !damaged && g->total_items == 0)
-        result = ash__cmd_check_named(g->cmd, g->bucket, err);
-    if (result == 0 && !damaged && g->total_items == 0 &&
+        rc = 0; /* the second run reports them */
+    if (rc == 0 && !damaged && g->total_items == 0)
+        rc = ash__cmd_check_named(g->cmd, g->bucket, err);
+    if (rc == 0 && !damaged && g->total_items == 0 &&
         (scope == ASH_CMD_PREFIX || strcmp(name, ".") != 0))
-        result = ash__cmd_no_such(name, scope, err);
+        rc = ash__cmd_no_such(name, scope, err);
     ash__progress_set_total(g->progress, g->total_bytes, g->total_items);
-    if (result == 0 && !g->cmd->dry_run)
-        result = open_root(g, folder, err);
-    if (result == 0)
-        result = ash__cmd_each_file(g->cmd, g->bucket, name, scope, false, visit_file, g, err);
+    if (rc == 0 && !g->cmd->dry_run)
+        rc = open_root(g, folder, err);
+    if (rc == 0)
+        rc = ash__cmd_each_file(g->cmd, g->bucket, name, scope, false, visit_file, g, err);
     if (g->root_fd >= 0)
         close(g->root_fd);
     summarise(g, folder);
-    if (result == 0 && g->failed > 0)
+    if (rc == 0 && g->failed > 0)
         return ASH_EXIT_PARTIAL;
-    return result;
+    return rc;
 }
 
 static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
@@ -275,22 +275,22 @@ static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
     const char *local = args->count > 1 ? args->words[1] : NULL;
-    int result = ash__cmd_open_bucket(cmd, ASH_CMD_READ, &store, &g.bucket, &err);
+    int rc = ash__cmd_open_bucket(cmd, ASH_CMD_READ, &store, &g.bucket, &err);
     ash__cmd_catch_signals();
     g.progress = ash__progress_new(cmd, 0, 1);
     bool prefix = args->values[PREFIX] != NULL;
-    if (result == 0 && (args->values[RECURSIVE] != NULL || prefix))
-        result = get_many(&g, args->words[0], prefix ? ASH_CMD_PREFIX : ASH_CMD_FOLDER,
-                          local != NULL ? local : ".", &err);
-    else if (result == 0)
-        result = ash__cmd_explain_folder(cmd, g.bucket, args->words[0],
-                                         get_one(&g, args->words[0], local, &err), &err);
+    if (rc == 0 && (args->values[RECURSIVE] != NULL || prefix))
+        rc = get_many(&g, args->words[0], prefix ? ASH_CMD_PREFIX : ASH_CMD_FOLDER,
+                      local != NULL ? local : ".", &err);
+    else if (rc == 0)
+        rc = ash__cmd_explain_folder(cmd, g.bucket, args->words[0],
+                                     get_one(&g, args->words[0], local, &err), &err);
     ash__progress_free(g.progress);
-    if (result < 0)
-        result = ash__cmd_fail(cmd, args->words[0], &err);
+    if (rc < 0)
+        rc = ash__cmd_fail(cmd, args->words[0], &err);
     ash_bucket_free(g.bucket);
     ash__cmd_close_store(store);
-    return result;
+    return rc;
 }
 
 const ash_cmd_verb ash__cmd_get = {

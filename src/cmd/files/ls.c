@@ -64,17 +64,17 @@ static int list_addressed(struct listing *l, ash_bucket *bucket, const char *nam
 {
     ash_cmd_address address;
     ash_file *file = NULL;
-    int result = ash__cmd_address_find(bucket, name, &address, err);
-    if (result != 0)
-        return result;
+    int rc = ash__cmd_address_find(bucket, name, &address, err);
+    if (rc != 0)
+        return rc;
     bool one = address.name == NULL || address.has_revision;
     if (one)
-        result = ash__cmd_address_file(bucket, &address, &file, err);
-    if (one && result == 0)
-        result = print_file(l, file);
+        rc = ash__cmd_address_file(bucket, &address, &file, err);
+    if (one && rc == 0)
+        rc = print_file(l, file);
     ash_file_free(file);
     ash__cmd_address_release(&address);
-    return result;
+    return rc;
 }
 
 static int say_none(const char *name, enum ash_cmd_scope scope, ash_error *err)
@@ -98,19 +98,19 @@ static int list_word(ash_cmd *cmd, ash_bucket *bucket, const char *name, void *c
     struct listing *l = ctx;
     enum ash_cmd_scope scope = l->args->values[PREFIX] != NULL ? ASH_CMD_PREFIX : ASH_CMD_FOLDER;
     bool everything = name[0] == 0 || (scope == ASH_CMD_FOLDER && strcmp(name, ".") == 0);
-    int result = ash__cmd_check_name(name, err);
-    if (result != 0)
-        return result;
+    int rc = ash__cmd_check_name(name, err);
+    if (rc != 0)
+        return rc;
     l->any = false;
-    result = ash__cmd_each_file(cmd, bucket, name, scope, l->args->values[ALL] != NULL, print_file,
-                                l, err);
-    if (result == 0 && !l->any)
-        result = ash__cmd_check_named(cmd, bucket, err);
-    if (result == 0 && !l->any && !everything && scope == ASH_CMD_FOLDER)
-        result = list_addressed(l, bucket, name, err);
-    if (result > 0 && ferror(stdout))
+    rc = ash__cmd_each_file(cmd, bucket, name, scope, l->args->values[ALL] != NULL, print_file, l,
+                            err);
+    if (rc == 0 && !l->any)
+        rc = ash__cmd_check_named(cmd, bucket, err);
+    if (rc == 0 && !l->any && !everything && scope == ASH_CMD_FOLDER)
+        rc = list_addressed(l, bucket, name, err);
+    if (rc > 0 && ferror(stdout))
         return 0; /* ash__cmd_finish_output() says so, and why */
-    return result == 0 && !l->any && !everything ? say_none(name, scope, err) : result;
+    return rc == 0 && !l->any && !everything ? say_none(name, scope, err) : rc;
 }
 
 static int list(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)

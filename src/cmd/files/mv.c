@@ -15,13 +15,13 @@ static const ash_cmd_option options[] = {
 static int check_target(ash_bucket *bucket, const char *name, ash_error *err)
 {
     ash_file *there = NULL;
-    int result = ash_bucket_get_file_by_name(bucket, name, -1, false, &there, err);
+    int rc = ash_bucket_get_file_by_name(bucket, name, -1, false, &there, err);
     ash_file_free(there);
-    if (result == ASH_ENOTFOUND)
+    if (rc == ASH_ENOTFOUND)
         return 0;
-    return result != 0 ? result
-                       : ash__fail(err, ASH_EEXISTS,
-                                   "%s exists; mv -f makes the files revisions of it", name);
+    return rc != 0 ? rc
+                   : ash__fail(err, ASH_EEXISTS, "%s exists; mv -f makes the files revisions of it",
+                               name);
 }
 
 /* NAME means all its revisions; NAME@REV and id:VALUE one file. */
@@ -33,11 +33,11 @@ static int rename_one(ash_bucket *bucket, const ash_cmd_address *from, const cha
         return ash_bucket_rename_by_name(bucket, from->name, to, NULL, err);
     if (from->name == NULL)
         return ash_bucket_rename(bucket, &from->id, to, NULL, err);
-    int result = ash__cmd_address_file(bucket, from, &file, err);
-    if (result == 0)
-        result = ash_bucket_rename(bucket, ash_file_id(file), to, NULL, err);
+    int rc = ash__cmd_address_file(bucket, from, &file, err);
+    if (rc == 0)
+        rc = ash_bucket_rename(bucket, ash_file_id(file), to, NULL, err);
     ash_file_free(file);
-    return result;
+    return rc;
 }
 
 /* The new name in full, for a NEWNAME that ends in "/".  The caller frees. */
@@ -73,25 +73,25 @@ static void report(ash_cmd *cmd, const char *from, const char *to)
 static int move(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
 {
     ash_cmd_address from;
-    int result = ash__cmd_address_find(bucket, args->words[0], &from, err);
-    if (result != 0)
-        return result;
+    int rc = ash__cmd_address_find(bucket, args->words[0], &from, err);
+    if (rc != 0)
+        return rc;
     char *to = NULL;
-    result = ash__cmd_check_name(args->words[1], err);
-    if (result == 0 && (to = new_name(bucket, &from, args->words[1], err)) == NULL)
-        result = err->code;
-    if (result == 0 && from.name != NULL && !from.has_revision && strcmp(from.name, to) == 0)
-        result = ash__fail(err, ASH_EINVAL, "%s is its name already", to);
-    if (result == 0 && args->values[FORCE] == NULL)
-        result = check_target(bucket, to, err);
-    if (result == 0 && !cmd->dry_run)
-        result = rename_one(bucket, &from, to, err);
-    if (result == 0)
+    rc = ash__cmd_check_name(args->words[1], err);
+    if (rc == 0 && (to = new_name(bucket, &from, args->words[1], err)) == NULL)
+        rc = err->code;
+    if (rc == 0 && from.name != NULL && !from.has_revision && strcmp(from.name, to) == 0)
+        rc = ash__fail(err, ASH_EINVAL, "%s is its name already", to);
+    if (rc == 0 && args->values[FORCE] == NULL)
+        rc = check_target(bucket, to, err);
+    if (rc == 0 && !cmd->dry_run)
+        rc = rename_one(bucket, &from, to, err);
+    if (rc == 0)
         report(cmd, args->words[0], to);
-    result = ash__cmd_explain_folder(cmd, bucket, args->words[0], result, err);
+    rc = ash__cmd_explain_folder(cmd, bucket, args->words[0], rc, err);
     ash__cmd_address_release(&from);
     ash__free(to);
-    return result;
+    return rc;
 }
 
 static int run_mv(ash_cmd *cmd, const ash_cmd_args *args)

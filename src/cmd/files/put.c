@@ -161,9 +161,9 @@ static int fill_id(ash_put *p, const ash_cmd_args *args, int count)
     if (count > 1 || args->values[RECURSIVE] != NULL)
         return ash__cmd_usage(p->cmd, "several files cannot have one id");
     char *text = ash__sprintf("id:%s", args->values[ID]);
-    int result = ash__cmd_address_parse(text, &address, &err);
+    int rc = ash__cmd_address_parse(text, &address, &err);
     ash__free(text);
-    if (result != 0)
+    if (rc != 0)
         return ash__cmd_fail(p->cmd, NULL, &err);
     p->id = address.id; /* taken over */
     return 0;

@@ -64,13 +64,13 @@ static int copy_bytes(ash_put *p, int fd, ash_upload *upload, uint8_t *buf, ash_
             return ash__fail_errno(err, errno, "cannot read");
         if (got == 0)
             return 0;
-        int result = ash_upload_write(upload, buf, (size_t)got, err);
-        if (result == 0)
-            result = secure(p, upload, &secured, err);
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
-        if (result != 0)
-            return result;
+        int rc = ash_upload_write(upload, buf, (size_t)got, err);
+        if (rc == 0)
+            rc = secure(p, upload, &secured, err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
+        if (rc != 0)
+            return rc;
         ash__progress_add(p->progress, got, 0, NULL);
     }
 }
@@ -88,13 +88,12 @@ static int open_upload(ash_put *p, const char *name, int fd, bool resumable, ash
         ash__preserve(p->opts.metadata, &st, &metadata);
         opts.metadata = &metadata;
     }
-    int result =
-        p->id.value_type != BSON_TYPE_EOD
-            ? ash_bucket_open_upload_stream_with_id(p->bucket, &p->id, name, &opts, out, err)
-            : ash_bucket_open_upload_stream(p->bucket, name, &opts, out, err);
+    int rc = p->id.value_type != BSON_TYPE_EOD
+                 ? ash_bucket_open_upload_stream_with_id(p->bucket, &p->id, name, &opts, out, err)
+                 : ash_bucket_open_upload_stream(p->bucket, name, &opts, out, err);
     if (preserve)
         bson_destroy(&metadata);
-    return result;
+    return rc;
 }
 
 /* *pending: of the upload's token, or NULL when it has none. */
@@ -105,27 +104,27 @@ static int open_resumable(ash_put *p, int fd, const ash_put_job *job, ash_upload
     if (!p->resume || fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
         st.st_size < RESUME_BYTES)
         return open_upload(p, job->name, fd, false, out, err);
-    int result = ash__pending_open(p->cmd, job->name, p->settings, job->path, &st, pending, err);
-    if (result != 0)
-        return result;
+    int rc = ash__pending_open(p->cmd, job->name, p->settings, job->path, &st, pending, err);
+    if (rc != 0)
+        return rc;
     bool known = ash__pending_known(*pending);
-    result = ash__pending_reopen(*pending, p->cmd, p->bucket, fd, p->progress, out, err);
-    if (result != 0 || *out != NULL)
-        return result;
+    rc = ash__pending_reopen(*pending, p->cmd, p->bucket, fd, p->progress, out, err);
+    if (rc != 0 || *out != NULL)
+        return rc;
     if (!known && !p->recursive) {
         ash__progress_clear(p->progress);
         ash__cmd_say(p->cmd, "no earlier upload of %s as it is now: starting at byte 0", job->path);
     }
-    result = open_upload(p, job->name, fd, true, out, err);
-    if (result == 0)
-        result = ash__pending_save(*pending, ash_upload_token(*out), err);
-    return result;
+    rc = open_upload(p, job->name, fd, true, out, err);
+    if (rc == 0)
+        rc = ash__pending_save(*pending, ash_upload_token(*out), err);
+    return rc;
 }
 
 /* An upload that can never be finished is not kept: its condition fails, or its id is taken. */
-static bool is_final(int result)
+static bool is_final(int rc)
 {
-    return result == 0 || result == ASH_ECONDITION || result == ASH_EEXISTS || result == ASH_EINVAL;
+    return rc == 0 || rc == ASH_ECONDITION || rc == ASH_EEXISTS || rc == ASH_EINVAL;
 }
 
 /* "kept a as b (6 B)", or "would put a as b". */
@@ -182,26 +181,26 @@ static int put_stream(ash_put *p, int fd, const ash_put_job *job, uint8_t *buf, 
     ash_file *file = NULL;
     ash_pending *pending = NULL;
     int64_t began = ash__clock_ms();
-    int result = open_resumable(p, fd, job, &upload, &pending, err);
-    if (result == 0 && fd >= 0)
-        result = copy_bytes(p, fd, upload, buf, err);
-    if (result == 0)
-        result = ash_upload_finish(upload, &file, err);
-    if (pending != NULL && is_final(result)) {
-        if (result != 0 && upload != NULL)
+    int rc = open_resumable(p, fd, job, &upload, &pending, err);
+    if (rc == 0 && fd >= 0)
+        rc = copy_bytes(p, fd, upload, buf, err);
+    if (rc == 0)
+        rc = ash_upload_finish(upload, &file, err);
+    if (pending != NULL && is_final(rc)) {
+        if (rc != 0 && upload != NULL)
             ash_upload_abort(upload, NULL);
         ash__pending_forget(pending);
     } else if (pending != NULL && upload != NULL && ash_upload_position(upload) > 0) {
         say_what_is_kept(p, job, upload);
-    } else if (pending == NULL && result != 0 && result != ASH_ENETWORK && upload != NULL) {
+    } else if (pending == NULL && rc != 0 && rc != ASH_ENETWORK && upload != NULL) {
         ash_upload_abort(upload, NULL);
     }
     ash_upload_free(upload);
     ash__pending_free(pending);
-    if (result == 0)
+    if (rc == 0)
         report_done(p, job, file, ash__clock_ms() - began);
     ash_file_free(file);
-    return result;
+    return rc;
 }
 
 /* What a dry run can see of what would go wrong. */
@@ -210,21 +209,21 @@ static int would_fail(ash_put *p, const ash_put_job *job, ash_error *err)
     ash_file *file = NULL;
     ash_error ignored = ASH_ERROR_INIT;
     bool local = strcmp(job->path, "-") != 0 && !job->is_folder;
-    int result = 0;
+    int rc = 0;
     if (local && access(job->path, R_OK) != 0)
         return ash__fail_errno(err, errno, "cannot open %s", job->path);
     if (p->bucket == NULL)
         return 0;
     if (p->opts.condition == ASH_PUT_IF_ABSENT &&
         ash_bucket_get_file_by_name(p->bucket, job->name, -1, false, &file, &ignored) == 0)
-        result = ash__fail(err, ASH_ECONDITION, "file named %.200s exists already", job->name);
+        rc = ash__fail(err, ASH_ECONDITION, "file named %.200s exists already", job->name);
     ash_file_free(file);
     file = NULL;
-    if (result == 0 && p->id.value_type != BSON_TYPE_EOD &&
+    if (rc == 0 && p->id.value_type != BSON_TYPE_EOD &&
         ash_bucket_get_file(p->bucket, &p->id, false, &file, &ignored) == 0)
-        result = ash__fail(err, ASH_EEXISTS, "a file with the id exists already");
+        rc = ash__fail(err, ASH_EEXISTS, "a file with the id exists already");
     ash_file_free(file);
-    return result;
+    return rc;
 }
 
 static void say_what_would_go(ash_put *p, const ash_put_job *job)
@@ -245,11 +244,11 @@ static int compare(ash_put *p, const ash_put_job *job, bool *skip, ash_error *er
 {
     struct stat st;
     bson_t object = BSON_INITIALIZER;
-    int result = 0;
+    int rc = 0;
     *skip = false;
     if (p->update && p->bucket != NULL && stat(job->path, &st) == 0 &&
         (S_ISREG(st.st_mode) || job->is_folder))
-        result = ash__is_unchanged(p->bucket, job->name, job->path, &st, p->checksum, skip, err);
+        rc = ash__is_unchanged(p->bucket, job->name, job->path, &st, p->checksum, skip, err);
     if (*skip) {
         ash__mutex_lock(&p->lock);
         p->unchanged++;
@@ -263,7 +262,7 @@ static int compare(ash_put *p, const ash_put_job *job, bool *skip, ash_error *er
             say_what(p, "unchanged:", job, "");
     }
     bson_destroy(&object);
-    return result;
+    return rc;
 }
 
 /* Whoever puts a folder twice may not know that the first one stays. */
@@ -288,29 +287,29 @@ void ash__put_one(ash_put *p, const ash_put_job *job, uint8_t *buf)
     ash_error err = ASH_ERROR_INIT;
     int fd = -1;
     ash__progress_add(p->progress, 0, 0, job->name);
-    int result = ash__cmd_check_name(job->name, &err);
-    if (result == 0)
-        result = compare(p, job, &skip, &err);
-    if (result == 0 && !skip && p->cmd->dry_run)
-        result = would_fail(p, job, &err);
-    if (result == 0 && !skip && p->cmd->dry_run) {
+    int rc = ash__cmd_check_name(job->name, &err);
+    if (rc == 0)
+        rc = compare(p, job, &skip, &err);
+    if (rc == 0 && !skip && p->cmd->dry_run)
+        rc = would_fail(p, job, &err);
+    if (rc == 0 && !skip && p->cmd->dry_run) {
         say_what_would_go(p, job);
         ash__mutex_lock(&p->lock);
         p->done++; /* for the exit status */
         ash__mutex_unlock(&p->lock);
         return;
     }
-    if (result == 0 && !skip)
+    if (rc == 0 && !skip)
         look_for_older(p, job);
-    if (result == 0 && strcmp(job->path, "-") == 0)
+    if (rc == 0 && strcmp(job->path, "-") == 0)
         fd = STDIN_FILENO;
-    else if (result == 0 && !skip && !job->is_folder)
-        result = ash__file_open(job->path, O_RDONLY, &fd, &err);
-    if (result == 0 && !skip)
-        result = put_stream(p, fd, job, buf, &err);
+    else if (rc == 0 && !skip && !job->is_folder)
+        rc = ash__file_open(job->path, O_RDONLY, &fd, &err);
+    if (rc == 0 && !skip)
+        rc = put_stream(p, fd, job, buf, &err);
     if (fd != STDIN_FILENO)
         ash__file_close(fd);
-    if (result != 0)
+    if (rc != 0)
         ash__put_note_failure(p, job->path, &err);
     ash__progress_add(p->progress, 0, 1, NULL);
 }

@@ -60,10 +60,10 @@ static int remove_found(void *ctx, const ash_file *f)
     struct removal *r = ctx;
     ash_error err = ASH_ERROR_INIT;
     const char *name = ash_file_filename(f) != NULL ? ash_file_filename(f) : "(no name)";
-    int result = r->cmd->dry_run ? 0 : ash_bucket_delete(r->bucket, ash_file_id(f), NULL, &err);
-    if (result == ASH_ENOTFOUND)
+    int rc = r->cmd->dry_run ? 0 : ash_bucket_delete(r->bucket, ash_file_id(f), NULL, &err);
+    if (rc == ASH_ENOTFOUND)
         return 0; /* somebody else was quicker */
-    if (result != 0) {
+    if (rc != 0) {
         ash__cmd_fail(r->cmd, name, &err);
         r->failed++;
         r->lost = err.code == ASH_ENETWORK;
@@ -80,19 +80,19 @@ static int remove_many(struct removal *r, const char *word, ash_error *err)
     enum ash_cmd_scope scope = r->args->values[PREFIX] != NULL ? ASH_CMD_PREFIX : ASH_CMD_FOLDER;
     if (word[0] == 0) /* most likely a variable that should have had a value */
         return ash__fail(err, ASH_EINVAL, "an empty name; -r . deletes all files");
-    int result = ash__cmd_each_file(r->cmd, r->bucket, word, scope, true, remove_found, r, err);
+    int rc = ash__cmd_each_file(r->cmd, r->bucket, word, scope, true, remove_found, r, err);
     if (r->files > 0)
         report(r, word, true);
-    if (result > 0 && !r->lost)
+    if (rc > 0 && !r->lost)
         return ash__fail(err, ASH_EINTERRUPTED, "interrupted after %" PRId64 " files", r->files);
-    if (result >= 0 && r->failed > 0)
+    if (rc >= 0 && r->failed > 0)
         return ash__fail(err, ASH_EPARTIAL, "%d of %" PRId64 " files could not be deleted",
                          r->failed, r->files + r->failed);
-    if (result == 0 && r->files == 0)
-        result = ash__cmd_check_named(r->cmd, r->bucket, err);
-    if (result == 0 && r->files == 0 && (scope == ASH_CMD_PREFIX || strcmp(word, ".") != 0))
+    if (rc == 0 && r->files == 0)
+        rc = ash__cmd_check_named(r->cmd, r->bucket, err);
+    if (rc == 0 && r->files == 0 && (scope == ASH_CMD_PREFIX || strcmp(word, ".") != 0))
         return ash__cmd_no_such(word, scope, err);
-    return result;
+    return rc;
 }
 
 static int count_found(void *ctx, const ash_file *f)
@@ -105,51 +105,51 @@ static int remove_name(struct removal *r, const char *name, ash_error *err)
 {
     bson_t *filter = BCON_NEW("filename", BCON_UTF8(name));
     /* Damaged ones go as well, and are not counted. */
-    int result = ash__cmd_each_match(NULL, r->bucket, filter, true, count_found, r, err);
-    bool damaged = result == ASH_EPARTIAL;
-    result = damaged ? 0 : result;
-    if (result == 0 && !r->cmd->dry_run)
-        result = ash_bucket_delete_by_name(r->bucket, name, NULL, err);
-    if (result == 0 && r->files == 0 && !damaged) /* what has expired counts as gone */
-        result = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", name);
+    int rc = ash__cmd_each_match(NULL, r->bucket, filter, true, count_found, r, err);
+    bool damaged = rc == ASH_EPARTIAL;
+    rc = damaged ? 0 : rc;
+    if (rc == 0 && !r->cmd->dry_run)
+        rc = ash_bucket_delete_by_name(r->bucket, name, NULL, err);
+    if (rc == 0 && r->files == 0 && !damaged) /* what has expired counts as gone */
+        rc = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", name);
     bson_destroy(filter);
-    return result;
+    return rc;
 }
 
 static int remove_file(struct removal *r, const ash_cmd_address *address, ash_error *err)
 {
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int result = ash__cmd_address_file(r->bucket, address, &file, &own);
-    if (result == 0)
+    int rc = ash__cmd_address_file(r->bucket, address, &file, &own);
+    if (rc == 0)
         count(r, file);
     /* By its id goes what is damaged, too, and what is left of a file that is gone. */
-    if (result == ASH_ENOTFOUND && address->name == NULL && !r->cmd->dry_run)
+    if (rc == ASH_ENOTFOUND && address->name == NULL && !r->cmd->dry_run)
         (void)ash_bucket_delete(r->bucket, &address->id, NULL, NULL);
-    else if (result == ASH_ECORRUPT && address->name == NULL)
-        result = r->cmd->dry_run ? 0 : ash_bucket_delete(r->bucket, &address->id, NULL, &own);
-    else if (result == 0 && !r->cmd->dry_run)
-        result = ash_bucket_delete(r->bucket, ash_file_id(file), NULL, &own);
-    if (result != 0)
+    else if (rc == ASH_ECORRUPT && address->name == NULL)
+        rc = r->cmd->dry_run ? 0 : ash_bucket_delete(r->bucket, &address->id, NULL, &own);
+    else if (rc == 0 && !r->cmd->dry_run)
+        rc = ash_bucket_delete(r->bucket, ash_file_id(file), NULL, &own);
+    if (rc != 0)
         *err = own;
     ash_file_free(file);
-    return result;
+    return rc;
 }
 
 static int remove_one(struct removal *r, const char *word, ash_error *err)
 {
     ash_cmd_address address;
-    int result = ash__cmd_address_find(r->bucket, word, &address, err);
-    if (result != 0)
-        return result;
+    int rc = ash__cmd_address_find(r->bucket, word, &address, err);
+    if (rc != 0)
+        return rc;
     if (address.name != NULL && !address.has_revision)
-        result = remove_name(r, address.name, err);
+        rc = remove_name(r, address.name, err);
     else
-        result = remove_file(r, &address, err);
-    if (result == 0)
+        rc = remove_file(r, &address, err);
+    if (rc == 0)
         report(r, word, false);
     ash__cmd_address_release(&address);
-    return result;
+    return rc;
 }
 
 static int remove_word(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx,
@@ -157,9 +157,9 @@ static int remove_word(ash_cmd *cmd, ash_bucket *bucket, const char *word, void 
 {
     struct removal r = {.cmd = cmd, .bucket = bucket, .args = ctx};
     bool many = r.args->values[RECURSIVE] != NULL || r.args->values[PREFIX] != NULL;
-    int result = many ? remove_many(&r, word, err) : remove_one(&r, word, err);
-    bool none = result == ASH_ENOTFOUND || result == ASH_ENOREVISION;
-    return none && r.args->values[FORCE] != NULL ? 0 : result;
+    int rc = many ? remove_many(&r, word, err) : remove_one(&r, word, err);
+    bool none = rc == ASH_ENOTFOUND || rc == ASH_ENOREVISION;
+    return none && r.args->values[FORCE] != NULL ? 0 : rc;
 }
 
 static int remove_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)

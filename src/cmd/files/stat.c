@@ -40,16 +40,16 @@ static int stat_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ct
     ash_cmd_address address;
     ash_file *file = NULL;
     bool *first = ctx;
-    int result = ash__cmd_address_find(bucket, word, &address, err);
-    if (result != 0)
-        return result;
-    result = ash__cmd_address_file(bucket, &address, &file, err);
-    if (result == 0 && cmd->json) {
+    int rc = ash__cmd_address_find(bucket, word, &address, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__cmd_address_file(bucket, &address, &file, err);
+    if (rc == 0 && cmd->json) {
         bson_t object = BSON_INITIALIZER;
         ash__cmd_file_object(file, &object);
         ash__cmd_emit(&object);
         bson_destroy(&object);
-    } else if (result == 0) {
+    } else if (rc == 0) {
         if (!*first)
             putchar('\n');
         print_text(file);
@@ -57,7 +57,7 @@ static int stat_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ct
     }
     ash_file_free(file);
     ash__cmd_address_release(&address);
-    return result;
+    return rc;
 }
 
 static int stat_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)

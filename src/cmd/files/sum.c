@@ -34,21 +34,21 @@ static int compute(struct sum *s, ash_bucket *bucket, const bson_value_t *id, ch
     const uint8_t *data;
     size_t len = 1;
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
-    int result = ash_bucket_open_download_stream(bucket, id, NULL, &download, err);
+    int rc = ash_bucket_open_download_stream(bucket, id, NULL, &download, err);
     ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
-    while (result == 0 && len > 0) {
-        result = ash_download_next(download, &data, &len, err);
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
-        if (result == 0)
+    while (rc == 0 && len > 0) {
+        rc = ash_download_next(download, &data, &len, err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
+        if (rc == 0)
             ash__digest_add(digest, data, len);
-        if (result == 0)
+        if (rc == 0)
             on_bytes(s, (int64_t)len);
     }
     ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
     ash__digest_free(digest);
     ash_download_free(download);
-    return result;
+    return rc;
 }
 
 /* As sha256sum writes it, and reads it with -c; but what a terminal might obey is not shown to one.
@@ -82,33 +82,33 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
     ash_cmd_address address;
     ash_file *file = NULL;
     char hex[65];
-    int result = ash__cmd_address_find(bucket, word, &address, err);
-    if (result != 0)
-        return result;
-    result = ash__cmd_address_file(bucket, &address, &file, err);
-    if (result == 0) {
+    int rc = ash__cmd_address_find(bucket, word, &address, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__cmd_address_file(bucket, &address, &file, err);
+    if (rc == 0) {
         s->progress = ash__progress_new(cmd, ash_file_length(file), 1);
         ash__progress_add(s->progress, 0, 0, word);
     }
-    if (result == 0 && cmd->dry_run && ash_file_sha256(file) == NULL)
-        result = compute(s, bucket, ash_file_id(file), hex, err);
-    else if (result == 0)
-        result = ash__bucket_sum(bucket, ash_file_id(file), s->args->values[RECOMPUTE] != NULL,
-                                 &watch, 0, hex, err);
+    if (rc == 0 && cmd->dry_run && ash_file_sha256(file) == NULL)
+        rc = compute(s, bucket, ash_file_id(file), hex, err);
+    else if (rc == 0)
+        rc = ash__bucket_sum(bucket, ash_file_id(file), s->args->values[RECOMPUTE] != NULL, &watch,
+                             0, hex, err);
     ash__progress_free(s->progress);
     s->progress = NULL;
-    if (result == 0 && cmd->json) {
+    if (rc == 0 && cmd->json) {
         bson_t object = BSON_INITIALIZER;
         BSON_APPEND_UTF8(&object, "name", word);
         BSON_APPEND_UTF8(&object, "sha256", hex);
         ash__cmd_emit(&object);
         bson_destroy(&object);
-    } else if (result == 0) {
+    } else if (rc == 0) {
         print_sum(hex, word);
     }
     ash_file_free(file);
     ash__cmd_address_release(&address);
-    return result;
+    return rc;
 }
 
 static int sum_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)

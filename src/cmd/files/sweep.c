@@ -32,28 +32,28 @@ static int count_expired(ash_store *store, const char *db, const char *name, int
     ash_collection *attributes = NULL;
     char *full = ash__sprintf("%s.attributes", name);
     bson_t *due = BCON_NEW("expires", "{", "$lte", BCON_DATE_TIME(ash__clock_wall_ms()), "}");
-    int result = ash_collection_new(store, db, full, &attributes, err);
-    if (result == 0)
-        result = ash_collection_count(attributes, due, NULL, count, err);
+    int rc = ash_collection_new(store, db, full, &attributes, err);
+    if (rc == 0)
+        rc = ash_collection_count(attributes, due, NULL, count, err);
     ash_collection_free(attributes);
     bson_destroy(due);
     ash__free(full);
-    return result;
+    return rc;
 }
 
 static int expire_all(ash_bucket *b, int64_t *count, ash_error *err)
 {
     bool more = true;
-    int result = 0;
+    int rc = 0;
     *count = 0;
-    while (result == 0 && more) {
+    while (rc == 0 && more) {
         int64_t deleted = 0;
-        result = ash_bucket_expire(b, 1000, &deleted, &more, err);
+        rc = ash_bucket_expire(b, 1000, &deleted, &more, err);
         *count += deleted;
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
     }
-    return result;
+    return rc;
 }
 
 /* ---- unfinished uploads ---- */
@@ -101,14 +101,14 @@ static int take_upload(void *ctx, ash_bucket *b, const ash_unfinished *found, as
     if (found->until_ms <= now)
         return 0; /* counted as expired */
     bool goes = u->s->idle_s >= 0 && now - found->last_ms >= u->s->idle_s * 1000;
-    int result = 0;
+    int rc = 0;
     if (goes && !u->s->cmd->dry_run) {
-        result = ash__unfinished_end(b, found, &goes, err);
+        rc = ash__unfinished_end(b, found, &goes, err);
         u->ended += goes;
     }
-    if (result == 0)
+    if (rc == 0)
         say_upload(u, found, goes);
-    return result;
+    return rc;
 }
 
 /* ---- buckets ---- */
@@ -147,16 +147,16 @@ static void report(const struct sweep *s, const struct uploads *uploads,
 static int expire_bucket(ash_store *store, ash_bucket *bucket, const struct uploads *uploads,
                          int64_t *expired, int64_t *left, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     *left = 1;
-    for (int look = 0; result == 0 && look < 2 && *left > 0; look++) {
+    for (int look = 0; rc == 0 && look < 2 && *left > 0; look++) {
         int64_t now = 0;
-        result = expire_all(bucket, &now, err);
+        rc = expire_all(bucket, &now, err);
         *expired += now;
-        if (result == 0)
-            result = count_expired(store, uploads->db, uploads->name, left, err);
+        if (rc == 0)
+            rc = count_expired(store, uploads->db, uploads->name, left, err);
     }
-    return result;
+    return rc;
 }
 
 /* What a sweep passes over for its age is no orphan yet, but takes its place on the disk. */
@@ -169,9 +169,9 @@ static int say_what_is_younger(const struct sweep *s, ash_bucket *bucket,
     char size[32];
     how.dry_run = true;
     how.min_age_s = -1;
-    int result = ash_bucket_sweep(bucket, &how, &all, err);
-    if (result != 0 || all.chunks <= found->chunks)
-        return result;
+    int rc = ash_bucket_sweep(bucket, &how, &all, err);
+    if (rc != 0 || all.chunks <= found->chunks)
+        return rc;
     char *shown = ash__cmd_printable(uploads->name);
     ash__cmd_print_size(size, sizeof size, all.bytes - found->bytes);
     ash__progress_clear(s->progress);
@@ -195,22 +195,21 @@ static int sweep_open(const struct sweep *s, ash_store *store, ash_bucket *bucke
     how.min_age_s = s->min_age_s;
     how.progress = ash__progress_maintain;
     how.progress_ctx = s->progress;
-    int result = ash__unfinished_each(bucket, take_upload, uploads, err);
-    if (result == 0)
-        result = s->cmd->dry_run ? count_expired(store, uploads->db, uploads->name, &expired, err)
-                                 : expire_bucket(store, bucket, uploads, &expired, &left, err);
-    if (result == 0)
-        result = ash_bucket_sweep(bucket, &how, &found, err);
-    if (result == 0 || result == ASH_ECORRUPT)
+    int rc = ash__unfinished_each(bucket, take_upload, uploads, err);
+    if (rc == 0)
+        rc = s->cmd->dry_run ? count_expired(store, uploads->db, uploads->name, &expired, err)
+                             : expire_bucket(store, bucket, uploads, &expired, &left, err);
+    if (rc == 0)
+        rc = ash_bucket_sweep(bucket, &how, &found, err);
+    if (rc == 0 || rc == ASH_ECORRUPT)
         report(s, uploads, &found, expired - uploads->ended);
-    if (result == 0 && s->cmd->dry_run)
-        result = say_what_is_younger(s, bucket, uploads, &found, err);
-    if (result == 0 && left > 0)
-        result =
-            ash__fail(err, ASH_ECORRUPT,
-                      "%" PRId64 " expired file%s could not be deleted: `ashlar check` says why",
-                      left, ash__cmd_s(left));
-    return result;
+    if (rc == 0 && s->cmd->dry_run)
+        rc = say_what_is_younger(s, bucket, uploads, &found, err);
+    if (rc == 0 && left > 0)
+        rc = ash__fail(err, ASH_ECORRUPT,
+                       "%" PRId64 " expired file%s could not be deleted: `ashlar check` says why",
+                       left, ash__cmd_s(left));
+    return rc;
 }
 
 static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char *name,
@@ -223,14 +222,14 @@ static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char 
     opts.db = db;
     opts.bucket_name = name;
     bson_init(&uploads.list);
-    int result = ash_bucket_new(store, &opts, &bucket, err);
-    if (result == 0)
-        result = sweep_open(s, store, bucket, &uploads, err);
+    int rc = ash_bucket_new(store, &opts, &bucket, err);
+    if (rc == 0)
+        rc = sweep_open(s, store, bucket, &uploads, err);
     bson_destroy(&uploads.list);
     ash_bucket_free(bucket);
     s->buckets++;
-    if (result == 0 || result == ASH_EINTERRUPTED || result == ASH_ENETWORK)
-        return result;
+    if (rc == 0 || rc == ASH_EINTERRUPTED || rc == ASH_ENETWORK)
+        return rc;
     ash__progress_clear(s->progress);
     ash__cmd_fail(s->cmd, name, err);
     s->failed++;
@@ -242,11 +241,11 @@ static int require_sound(ash_store *store, ash_error *err)
 {
     bson_t action = BSON_INITIALIZER, out;
     BSON_APPEND_INT32(&action, "sound", 1);
-    int result = ash_store_maintain(store, &action, NULL, NULL, &out, err);
+    int rc = ash_store_maintain(store, &action, NULL, NULL, &out, err);
     bson_destroy(&action);
-    if (result == 0)
+    if (rc == 0)
         bson_destroy(&out);
-    return result == ASH_ECORRUPT ? result : 0;
+    return rc == ASH_ECORRUPT ? rc : 0;
 }
 
 static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
@@ -261,23 +260,23 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
         status = ash__cmd_seconds(cmd, "uploads", idle, 0, INT64_C(1) << 40, &s.idle_s);
     if (status != 0)
         return status;
-    int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, &err);
-    if (result == 0)
-        result = require_sound(store, &err);
+    int rc = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, &err);
+    if (rc == 0)
+        rc = require_sound(store, &err);
     ash__cmd_catch_signals();
     s.progress = ash__progress_new(cmd, 0, 0);
-    if (result == 0)
-        result = ash__cmd_each_bucket(cmd, store, ".chunks", sweep_bucket, &s, &err);
+    if (rc == 0)
+        rc = ash__cmd_each_bucket(cmd, store, ".chunks", sweep_bucket, &s, &err);
     ash__progress_free(s.progress);
-    if (result == 0 && s.buckets == 0 && cmd->bucket != NULL)
-        result = ash__fail(&err, ASH_ENOTFOUND, "there is no bucket %s", cmd->bucket);
-    else if (result == 0 && s.buckets == 0 && ash__cmd_names_database(cmd))
-        result = ash__fail(&err, ASH_ENOTFOUND, "there is no bucket in database %s",
-                           ash_store_default_db(store));
-    if (result < 0)
-        result = ash__cmd_fail(cmd, NULL, &err);
+    if (rc == 0 && s.buckets == 0 && cmd->bucket != NULL)
+        rc = ash__fail(&err, ASH_ENOTFOUND, "there is no bucket %s", cmd->bucket);
+    else if (rc == 0 && s.buckets == 0 && ash__cmd_names_database(cmd))
+        rc = ash__fail(&err, ASH_ENOTFOUND, "there is no bucket in database %s",
+                       ash_store_default_db(store));
+    if (rc < 0)
+        rc = ash__cmd_fail(cmd, NULL, &err);
     ash__cmd_close_store(store);
-    return result == 0 && s.failed > 0 ? ASH_EXIT_PARTIAL : result;
+    return rc == 0 && s.failed > 0 ? ASH_EXIT_PARTIAL : rc;
 }
 
 const ash_cmd_verb ash__cmd_sweep = {

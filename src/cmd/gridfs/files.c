@@ -67,25 +67,25 @@ int ash__gridfs_show(ash_gridfs *g, ash_error *err)
         append_regex(&filter, pattern, NULL);
         ash__free(pattern);
     }
-    int result = ash_bucket_find(g->bucket, &filter, NULL, &cursor, err);
-    while (result == 0) {
+    int rc = ash_bucket_find(g->bucket, &filter, NULL, &cursor, err);
+    while (rc == 0) {
         ash_doc doc = {0};
         ash_file *file = NULL;
-        result = ash__cmd_next_document(g->cmd, g->bucket, cursor, &doc, &damaged, err);
-        if (result != 0 || doc.data == NULL)
+        rc = ash__cmd_next_document(g->cmd, g->bucket, cursor, &doc, &damaged, err);
+        if (rc != 0 || doc.data == NULL)
             break;
-        result = ash__cmd_read_file(g->cmd, doc, &file, &damaged, err);
+        rc = ash__cmd_read_file(g->cmd, doc, &file, &damaged, err);
         if (file != NULL)
             show_file(g, file);
         ash_file_free(file);
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
     }
-    if (result == 0 && damaged > 0)
-        result = ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
+    if (rc == 0 && damaged > 0)
+        rc = ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
     ash_cursor_free(cursor);
     bson_destroy(&filter);
-    return result;
+    return rc;
 }
 
 /* ---- ids ---- */
@@ -115,11 +115,11 @@ static int parse_id(const char *text, bson_value_t *out, ash_error *err)
         return 0;
     }
     char *behind = ash__sprintf("id:%s", text);
-    int result = ash__cmd_address_parse(behind, &address, err);
+    int rc = ash__cmd_address_parse(behind, &address, err);
     ash__free(behind);
-    if (result == 0)
+    if (rc == 0)
         *out = address.id; /* taken over */
-    return result;
+    return rc;
 }
 
 /* ---- put ---- */
@@ -133,10 +133,10 @@ static int64_t read_input(void *ctx, void *buf, size_t len, ash_error *err)
 {
     struct input *in = ctx;
     for (;;) {
-        int result = ash__cmd_check_interrupted(err);
-        ssize_t got = result == 0 ? read(in->fd, buf, len) : 0;
-        if (result != 0)
-            return result;
+        int rc = ash__cmd_check_interrupted(err);
+        ssize_t got = rc == 0 ? read(in->fd, buf, len) : 0;
+        if (rc != 0)
+            return rc;
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
@@ -155,56 +155,56 @@ static int put_file(ash_gridfs *g, const char *name, const bson_value_t *id, ash
     const char *local = g->options[ASH_GRIDFS_LOCAL] != NULL ? g->options[ASH_GRIDFS_LOCAL] : name;
     char *shown = ash__cmd_printable(name);
     ash__gridfs_log(g, "adding gridFile: %s\n", shown);
-    int result = ash__cmd_check_name(name, err);
-    if (result == 0 && strcmp(local, "-") == 0)
+    int rc = ash__cmd_check_name(name, err);
+    if (rc == 0 && strcmp(local, "-") == 0)
         state.fd = STDIN_FILENO;
-    else if (result == 0)
-        result = ash__file_open(local, O_RDONLY, &state.fd, err);
+    else if (rc == 0)
+        rc = ash__file_open(local, O_RDONLY, &state.fd, err);
     if (g->options[ASH_GRIDFS_TYPE] != NULL) {
         BSON_APPEND_UTF8(&metadata, "contentType", g->options[ASH_GRIDFS_TYPE]);
         opts.metadata = &metadata;
     }
     opts.replace = g->options[ASH_GRIDFS_REPLACE] != NULL;
-    if (result == 0 && id != NULL)
-        result = ash_bucket_upload_from_stream_with_id(g->bucket, id, name, &in, &opts, err);
-    else if (result == 0)
-        result = ash_bucket_upload_from_stream(g->bucket, name, &in, &opts, NULL, err);
-    if (result == 0 && opts.replace)
+    if (rc == 0 && id != NULL)
+        rc = ash_bucket_upload_from_stream_with_id(g->bucket, id, name, &in, &opts, err);
+    else if (rc == 0)
+        rc = ash_bucket_upload_from_stream(g->bucket, name, &in, &opts, NULL, err);
+    if (rc == 0 && opts.replace)
         ash__gridfs_log(g, "successfully deleted all instances of '%s' from GridFS\n", shown);
-    if (result == 0 && g->cmd->verbose > 0)
+    if (rc == 0 && g->cmd->verbose > 0)
         ash__gridfs_log(g, "copied %" PRId64 " bytes to server", state.bytes);
-    if (result == 0)
+    if (rc == 0)
         ash__gridfs_log(g, "added gridFile: %s\n", shown);
     if (state.fd != STDIN_FILENO)
         ash__file_close(state.fd);
     ash__free(shown);
     bson_destroy(&metadata);
-    return result;
+    return rc;
 }
 
 int ash__gridfs_put(ash_gridfs *g, ash_error *err)
 {
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
-    int result = 0;
+    int rc = 0;
     if (strcmp(g->words[0], "put_id") == 0) {
-        result = parse_id(g->words[2], &id, err);
-        if (result == 0)
-            result = put_file(g, g->words[1], &id, err);
+        rc = parse_id(g->words[2], &id, err);
+        if (rc == 0)
+            rc = put_file(g, g->words[1], &id, err);
         if (id.value_type != BSON_TYPE_EOD)
             bson_value_destroy(&id);
-        return result;
+        return rc;
     }
-    for (int i = 1; result == 0 && i < g->count; i++)
-        result = put_file(g, g->words[i], NULL, err);
-    return result;
+    for (int i = 1; rc == 0 && i < g->count; i++)
+        rc = put_file(g, g->words[i], NULL, err);
+    return rc;
 }
 
 /* ---- get ---- */
 
 static int write_place(void *ctx, const void *data, size_t len, ash_error *err)
 {
-    int result = ash__cmd_check_interrupted(err);
-    return result != 0 ? result : ash__place_write(ctx, data, len, err);
+    int rc = ash__cmd_check_interrupted(err);
+    return rc != 0 ? rc : ash__place_write(ctx, data, len, err);
 }
 
 /* Where a file goes that is known by its own name only: that name may be anything. */
@@ -213,13 +213,13 @@ static int open_below_here(const char *name, ash_place **place, ash_error *err)
     int fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return ash__fail_errno(err, errno, "cannot open the current folder");
-    int result = ash__place_open_below(fd, name, place, err);
+    int rc = ash__place_open_below(fd, name, place, err);
     close(fd);
-    if (result == ASH_EACCES && strstr(err->text, "lead out") != NULL)
-        result = ash__fail(err, ASH_EACCES,
-                           "the name %s would lead out of the current folder; --local says another",
-                           name);
-    return result;
+    if (rc == ASH_EACCES && strstr(err->text, "lead out") != NULL)
+        rc = ash__fail(err, ASH_EACCES,
+                       "the name %s would lead out of the current folder; --local says another",
+                       name);
+    return rc;
 }
 
 static int get_file(ash_gridfs *g, const ash_file *file, bool name_was_typed, ash_error *err)
@@ -230,83 +230,83 @@ static int get_file(ash_gridfs *g, const ash_file *file, bool name_was_typed, as
     const char *name = ash_file_filename(file) != NULL ? ash_file_filename(file) : "";
     const char *local = g->options[ASH_GRIDFS_LOCAL];
     bool typed = name_was_typed || local != NULL;
-    int result = 0;
+    int rc = 0;
     opts.with_attributes = opts.verify = true;
     if (local == NULL)
         local = name;
     bool to_stdout = typed && strcmp(local, "-") == 0;
     if (!to_stdout) {
-        result = typed ? ash__place_open(local, &place, err) : open_below_here(local, &place, err);
-        if (result == 0 && place == NULL && ash_file_length(file) > 0)
-            result =
+        rc = typed ? ash__place_open(local, &place, err) : open_below_here(local, &place, err);
+        if (rc == 0 && place == NULL && ash_file_length(file) > 0)
+            rc =
                 ash__fail(err, ASH_EEXISTS, "%s is a folder's name, and the file has bytes", local);
-        if (result != 0 || place == NULL)
-            return result;
+        if (rc != 0 || place == NULL)
+            return rc;
         out = (ash_output){place, write_place};
     }
-    result = ash_bucket_download_to_stream(g->bucket, ash_file_id(file), &out, &opts, err);
-    if (result == 0 && place != NULL)
-        result = ash__place_finish(place, err);
+    rc = ash_bucket_download_to_stream(g->bucket, ash_file_id(file), &out, &opts, err);
+    if (rc == 0 && place != NULL)
+        rc = ash__place_finish(place, err);
     ash__place_free(place);
-    if (result == 0) {
+    if (rc == 0) {
         char *shown = ash__cmd_printable(local);
         ash__gridfs_log(g, "finished writing to %s\n", shown);
         ash__free(shown);
     }
-    return result;
+    return rc;
 }
 
 /* Nothing is written when one of the names is missing. */
 int ash__gridfs_get(ash_gridfs *g, ash_error *err)
 {
-    int count = g->count - 1, found = 0, result = 0;
+    int count = g->count - 1, found = 0, rc = 0;
     ash_file **files = ash__alloc_array((size_t)count, sizeof *files);
     ash_buffer missing = ASH_BUFFER_INIT;
     if (count > 1 && g->options[ASH_GRIDFS_LOCAL] != NULL)
-        result = ash__fail(err, ASH_EINVAL, "cannot get multiple files with --local specified");
-    for (int i = 0; result == 0 && i < count; i++) {
+        rc = ash__fail(err, ASH_EINVAL, "cannot get multiple files with --local specified");
+    for (int i = 0; rc == 0 && i < count; i++) {
         ash__buffer_printf(&missing, "%s%s", i > 0 ? " " : "", g->words[i + 1]);
-        result = ash_bucket_get_file_by_name(g->bucket, g->words[i + 1], -1, false, &files[i], err);
-        found += result == 0 ? 1 : 0;
-        if (result == ASH_ENOTFOUND || result == ASH_ENOREVISION)
-            result = 0;
+        rc = ash_bucket_get_file_by_name(g->bucket, g->words[i + 1], -1, false, &files[i], err);
+        found += rc == 0 ? 1 : 0;
+        if (rc == ASH_ENOTFOUND || rc == ASH_ENOREVISION)
+            rc = 0;
     }
-    if (result == 0 && found < count) {
+    if (rc == 0 && found < count) {
         ash__buffer_append_byte(&missing, 0);
-        result = ash__fail(err, ASH_ENOTFOUND, "requested files not found: [%s]",
-                           (const char *)missing.data);
+        rc = ash__fail(err, ASH_ENOTFOUND, "requested files not found: [%s]",
+                       (const char *)missing.data);
     }
-    for (int i = 0; result == 0 && i < count; i++)
-        result = get_file(g, files[i], true, err);
+    for (int i = 0; rc == 0 && i < count; i++)
+        rc = get_file(g, files[i], true, err);
     for (int i = 0; i < count; i++)
         ash_file_free(files[i]);
     ash__free(files);
     ash__buffer_release(&missing);
-    return result;
+    return rc;
 }
 
 /* The file that the command line names by its id; a missing one is said as mongofiles does. */
 static int find_by_id(ash_gridfs *g, ash_file **file, ash_error *err)
 {
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
-    int result = parse_id(g->words[1], &id, err);
-    if (result != 0)
-        return result;
-    result = ash_bucket_get_file(g->bucket, &id, false, file, err);
+    int rc = parse_id(g->words[1], &id, err);
+    if (rc != 0)
+        return rc;
+    rc = ash_bucket_get_file(g->bucket, &id, false, file, err);
     bson_value_destroy(&id);
-    if (result == ASH_ENOTFOUND)
-        result = ash__fail(err, ASH_ENOTFOUND, "no such file with _id: %s", g->words[1]);
-    return result;
+    if (rc == ASH_ENOTFOUND)
+        rc = ash__fail(err, ASH_ENOTFOUND, "no such file with _id: %s", g->words[1]);
+    return rc;
 }
 
 int ash__gridfs_get_id(ash_gridfs *g, ash_error *err)
 {
     ash_file *file = NULL;
-    int result = find_by_id(g, &file, err);
-    if (result == 0)
-        result = get_file(g, file, false, err);
+    int rc = find_by_id(g, &file, err);
+    if (rc == 0)
+        rc = get_file(g, file, false, err);
     ash_file_free(file);
-    return result;
+    return rc;
 }
 
 struct matches {
@@ -330,28 +330,28 @@ int ash__gridfs_get_regex(ash_gridfs *g, ash_error *err)
     struct matches m = {.g = g, .count_only = true, .err = err};
     bson_t filter = BSON_INITIALIZER;
     append_regex(&filter, g->words[1], g->options[ASH_GRIDFS_REGEX_OPTIONS]);
-    int result = ash__cmd_each_match(NULL, g->bucket, &filter, false, visit_match, &m, err);
-    if (result == ASH_EPARTIAL)
-        result = 0; /* the second run reports them */
-    if (result == 0 && m.count == 0)
-        result = ash__fail(err, ASH_ENOTFOUND,
-                           "files matching the following pattern were not found: %s", g->words[1]);
-    if (result == 0 && m.count > 1 && g->options[ASH_GRIDFS_LOCAL] != NULL)
-        result = ash__fail(err, ASH_EINVAL, "cannot get multiple files with --local specified");
+    int rc = ash__cmd_each_match(NULL, g->bucket, &filter, false, visit_match, &m, err);
+    if (rc == ASH_EPARTIAL)
+        rc = 0; /* the second run reports them */
+    if (rc == 0 && m.count == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND,
+                       "files matching the following pattern were not found: %s", g->words[1]);
+    if (rc == 0 && m.count > 1 && g->options[ASH_GRIDFS_LOCAL] != NULL)
+        rc = ash__fail(err, ASH_EINVAL, "cannot get multiple files with --local specified");
     m.count_only = false;
-    if (result == 0)
-        result = ash__cmd_each_match(g->cmd, g->bucket, &filter, false, visit_match, &m, err);
+    if (rc == 0)
+        rc = ash__cmd_each_match(g->cmd, g->bucket, &filter, false, visit_match, &m, err);
     bson_destroy(&filter);
-    return result > 0 ? err->code : result;
+    return rc > 0 ? err->code : rc;
 }
 
 /* ---- delete ---- */
 
 int ash__gridfs_delete(ash_gridfs *g, ash_error *err)
 {
-    int result = ash_bucket_delete_by_name(g->bucket, g->words[1], NULL, err);
-    if (result != 0 && result != ASH_ENOTFOUND)
-        return result;
+    int rc = ash_bucket_delete_by_name(g->bucket, g->words[1], NULL, err);
+    if (rc != 0 && rc != ASH_ENOTFOUND)
+        return rc;
     char *shown = ash__cmd_printable(g->words[1]);
     ash__gridfs_log(g, "successfully deleted all instances of '%s' from GridFS\n", shown);
     ash__free(shown);
@@ -361,14 +361,14 @@ int ash__gridfs_delete(ash_gridfs *g, ash_error *err)
 int ash__gridfs_delete_id(ash_gridfs *g, ash_error *err)
 {
     ash_file *file = NULL;
-    int result = find_by_id(g, &file, err);
-    if (result == 0)
-        result = ash_bucket_delete(g->bucket, ash_file_id(file), NULL, err);
+    int rc = find_by_id(g, &file, err);
+    if (rc == 0)
+        rc = ash_bucket_delete(g->bucket, ash_file_id(file), NULL, err);
     ash_file_free(file);
-    if (result == 0) {
+    if (rc == 0) {
         char *shown = ash__cmd_printable(g->words[1]);
         ash__gridfs_log(g, "successfully deleted file with _id %s from GridFS", shown);
         ash__free(shown);
     }
-    return result;
+    return rc;
 }

@@ -145,11 +145,11 @@ static int open_bucket(ash_gridfs *g, const char *given, ash_store **store, ash_
     bson_t concern = BSON_INITIALIZER, preference = BSON_INITIALIZER;
     ash_cmd target = *g->cmd;
     char *uri = NULL, *shown = NULL;
-    int result = ash__gridfs_uri(g->options, given, target.db, &uri, err);
-    if (result == 0)
-        result = parse_document(g->options[ASH_GRIDFS_WRITE_CONCERN], "w", &concern, err);
-    if (result == 0)
-        result = parse_document(g->options[ASH_GRIDFS_READ_PREFERENCE], "mode", &preference, err);
+    int rc = ash__gridfs_uri(g->options, given, target.db, &uri, err);
+    if (rc == 0)
+        rc = parse_document(g->options[ASH_GRIDFS_WRITE_CONCERN], "w", &concern, err);
+    if (rc == 0)
+        rc = parse_document(g->options[ASH_GRIDFS_READ_PREFERENCE], "mode", &preference, err);
     opts.bucket_name =
         g->options[ASH_GRIDFS_PREFIX] != NULL ? g->options[ASH_GRIDFS_PREFIX] : g->cmd->bucket;
     opts.write_concern = g->options[ASH_GRIDFS_WRITE_CONCERN] != NULL ? &concern : NULL;
@@ -158,12 +158,11 @@ static int open_bucket(ash_gridfs *g, const char *given, ash_store **store, ash_
         uri = ash__cmd_store_uri(g->cmd);
     target.store_uri = uri;
     bool writes = strncmp(g->words[0], "put", 3) == 0;
-    if (result == 0)
-        result =
-            ash__cmd_open_store(&target, writes ? ASH_CMD_WRITE : ASH_CMD_READ, NULL, store, err);
-    if (result == 0)
-        result = ash_bucket_new(*store, &opts, &g->bucket, err);
-    if (result == 0) {
+    if (rc == 0)
+        rc = ash__cmd_open_store(&target, writes ? ASH_CMD_WRITE : ASH_CMD_READ, NULL, store, err);
+    if (rc == 0)
+        rc = ash_bucket_new(*store, &opts, &g->bucket, err);
+    if (rc == 0) {
         char *without_password = ash__cmd_uri_shown(uri);
         shown = ash__cmd_printable(without_password);
         ash__gridfs_log(g, "connected to: %s", shown);
@@ -173,7 +172,7 @@ static int open_bucket(ash_gridfs *g, const char *given, ash_store **store, ash_
     ash__free(uri);
     bson_destroy(&concern);
     bson_destroy(&preference);
-    return result;
+    return rc;
 }
 
 static int fail(ash_gridfs *g, const ash_error *err)
@@ -217,14 +216,14 @@ static int run_gridfs(ash_cmd *cmd, const ash_cmd_args *args)
     if (args->values[ASH_GRIDFS_PREFIX] != NULL && args->values[ASH_GRIDFS_PREFIX][0] == 0)
         return usage(&g, "--prefix cannot be blank", NULL);
     ash__cmd_catch_signals();
-    int result = open_bucket(&g, given, &store, &err);
-    if (result == 0)
-        result = command->run(&g, &err);
-    if (result != 0)
-        result = fail(&g, &err);
+    int rc = open_bucket(&g, given, &store, &err);
+    if (rc == 0)
+        rc = command->run(&g, &err);
+    if (rc != 0)
+        rc = fail(&g, &err);
     ash_bucket_free(g.bucket);
     ash__cmd_close_store(store);
-    return result;
+    return rc;
 }
 
 const ash_cmd_verb ash__cmd_gridfs = {

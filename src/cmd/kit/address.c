@@ -124,9 +124,9 @@ int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *er
     memset(out, 0, sizeof *out);
     if (strncmp(text, "id:", 3) == 0)
         return parse_id(text + 3, &out->id, err);
-    int result = ash__cmd_check_name(text, err);
-    if (result != 0)
-        return result;
+    int rc = ash__cmd_check_name(text, err);
+    if (rc != 0)
+        return rc;
     const char *at = strrchr(text, '@');
     if (at != NULL && at[1] != 0) {
         char *end;
@@ -150,16 +150,16 @@ int ash__cmd_address_find(ash_bucket *b, const char *text, ash_cmd_address *out,
     int parsed = ash__cmd_address_parse(text, out, err);
     if (parsed == 0 && out->name != NULL && !out->has_revision)
         return 0;
-    int result = ash_bucket_get_file_by_name(b, text, -1, false, &file, &own);
+    int rc = ash_bucket_get_file_by_name(b, text, -1, false, &file, &own);
     ash_file_free(file);
-    if (result == ASH_ENOTFOUND)
+    if (rc == ASH_ENOTFOUND)
         return parsed;
     ash__cmd_address_release(out);
-    if (result != 0)
+    if (rc != 0)
         *err = own;
     else
         out->name = ash__strdup(text);
-    return result;
+    return rc;
 }
 
 void ash__cmd_address_release(ash_cmd_address *a)

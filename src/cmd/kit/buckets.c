@@ -50,9 +50,9 @@ static int list_databases(ash_store *store, struct names *out, ash_error *err)
 {
     bson_t reply;
     bson_iter_t iter, list, db;
-    int result = ash_store_list_databases(store, NULL, &reply, err);
-    if (result != 0)
-        return result;
+    int rc = ash_store_list_databases(store, NULL, &reply, err);
+    if (rc != 0)
+        return rc;
     if (bson_iter_init_find(&iter, &reply, "databases") && bson_iter_recurse(&iter, &list)) {
         while (bson_iter_next(&list)) {
             if (BSON_ITER_HOLDS_DOCUMENT(&list) && bson_iter_recurse(&list, &db) &&
@@ -76,10 +76,10 @@ static int list_buckets(ash_store *store, const char *db, const char *suffix, st
     size_t suffix_len = strlen(suffix);
     char *pattern = ash__sprintf("\\%s$", suffix);
     bson_t *filter = BCON_NEW("name", "{", "$regex", BCON_UTF8(pattern), "}");
-    int result = ash_store_list_collections(store, db, filter, NULL, &cursor, err);
-    while (result == 0) {
-        result = ash_cursor_next(cursor, &doc, err);
-        if (result != 0 || doc.data == NULL)
+    int rc = ash_store_list_collections(store, db, filter, NULL, &cursor, err);
+    while (rc == 0) {
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
             break;
         if (!bson_init_static(&view, doc.data, doc.len) ||
             !bson_iter_init_find(&iter, &view, "name") || !BSON_ITER_HOLDS_UTF8(&iter))
@@ -92,20 +92,20 @@ static int list_buckets(ash_store *store, const char *db, const char *suffix, st
     ash_cursor_free(cursor);
     bson_destroy(filter);
     ash__free(pattern);
-    return result;
+    return rc;
 }
 
 static int visit_database(const ash_cmd *cmd, ash_store *store, const char *db, const char *suffix,
                           ash_cmd_bucket_visit visit, void *ctx, ash_error *err)
 {
     struct names buckets = {0};
-    int result = list_buckets(store, db, suffix, &buckets, err);
-    for (size_t i = 0; result == 0 && i < buckets.count; i++) {
+    int rc = list_buckets(store, db, suffix, &buckets, err);
+    for (size_t i = 0; rc == 0 && i < buckets.count; i++) {
         if (cmd->bucket == NULL || strcmp(cmd->bucket, buckets.items[i]) == 0)
-            result = visit(ctx, store, db, buckets.items[i], err);
+            rc = visit(ctx, store, db, buckets.items[i], err);
     }
     release_names(&buckets);
-    return result;
+    return rc;
 }
 
 static int count_name(void *ctx, ash_store *store, const char *db, const char *name, ash_error *err)
@@ -129,9 +129,9 @@ int ash__cmd_check_named(const ash_cmd *cmd, ash_bucket *bucket, ash_error *err)
     if (cmd->bucket == NULL && !ash__cmd_names_database(cmd))
         return 0;
     const char *db = ash_bucket_db(bucket), *name = ash_bucket_name(bucket);
-    int result = ash__cmd_has_collection(ash_bucket_store(bucket), db, name, ".files", &there, err);
-    if (result != 0 || there)
-        return result;
+    int rc = ash__cmd_has_collection(ash_bucket_store(bucket), db, name, ".files", &there, err);
+    if (rc != 0 || there)
+        return rc;
     if (cmd->bucket != NULL || cmd->db != NULL)
         return ash__fail(err, ASH_ENOTFOUND, "there is no bucket %s in database %s", name, db);
     ash__cmd_note(cmd, "there is no bucket %s in database %s", name, db);
@@ -152,11 +152,11 @@ int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffi
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err)
 {
     struct names databases = {0};
-    int result = choose_databases(cmd, store, &databases, err);
-    for (size_t i = 0; result == 0 && i < databases.count; i++)
-        result = visit_database(cmd, store, databases.items[i], suffix, visit, ctx, err);
+    int rc = choose_databases(cmd, store, &databases, err);
+    for (size_t i = 0; rc == 0 && i < databases.count; i++)
+        rc = visit_database(cmd, store, databases.items[i], suffix, visit, ctx, err);
     release_names(&databases);
-    return result;
+    return rc;
 }
 
 /* ---- all collections ---- */
@@ -172,41 +172,41 @@ static int list_descriptions(ash_store *store, const char *db, struct descriptio
     ash_cursor *cursor = NULL;
     ash_doc doc = {0};
     bson_t all = BSON_INITIALIZER;
-    int result = ash_store_list_collections(store, db, &all, NULL, &cursor, err);
-    if (result == 0)
-        result = ash_cursor_next(cursor, &doc, err);
-    while (result == 0 && doc.data != NULL) {
+    int rc = ash_store_list_collections(store, db, &all, NULL, &cursor, err);
+    if (rc == 0)
+        rc = ash_cursor_next(cursor, &doc, err);
+    while (rc == 0 && doc.data != NULL) {
         out->items = ash__grow_array(out->items, out->count, &out->capacity, sizeof(*out->items));
         out->items[out->count++] = bson_new_from_data(doc.data, doc.len);
-        result = ash_cursor_next(cursor, &doc, err);
+        rc = ash_cursor_next(cursor, &doc, err);
     }
     ash_cursor_free(cursor);
     bson_destroy(&all);
-    return result;
+    return rc;
 }
 
 static int visit_collections(ash_store *store, const char *db, ash_cmd_collection_visit visit,
                              void *ctx, ash_error *err)
 {
     struct descriptions found = {0};
-    int result = list_descriptions(store, db, &found, err);
+    int rc = list_descriptions(store, db, &found, err);
     for (size_t i = 0; i < found.count; i++) {
         ash_doc description = {bson_get_data(found.items[i]), found.items[i]->len};
-        if (result == 0)
-            result = visit(ctx, store, db, description, err);
+        if (rc == 0)
+            rc = visit(ctx, store, db, description, err);
         bson_destroy(found.items[i]);
     }
     ash__free(found.items);
-    return result;
+    return rc;
 }
 
 int ash__cmd_each_collection(const ash_cmd *cmd, ash_store *store, ash_cmd_collection_visit visit,
                              void *ctx, ash_error *err)
 {
     struct names databases = {0};
-    int result = choose_databases(cmd, store, &databases, err);
-    for (size_t i = 0; result == 0 && i < databases.count; i++)
-        result = visit_collections(store, databases.items[i], visit, ctx, err);
+    int rc = choose_databases(cmd, store, &databases, err);
+    for (size_t i = 0; rc == 0 && i < databases.count; i++)
+        rc = visit_collections(store, databases.items[i], visit, ctx, err);
     release_names(&databases);
-    return result;
+    return rc;
 }

@@ -244,9 +244,9 @@ enum ash_cmd_scope {
 int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *name,
                        enum ash_cmd_scope scope, bool all_revisions,
                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
-/* Where there is no file of the name (result is ASH_ENOTFOUND) but a folder: err says so, and what
- * to do.  Returns result. */
-int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name, int result,
+/* Where there is no file of the name (rc is ASH_ENOTFOUND) but a folder: err says so, and what
+ * to do.  Returns rc. */
+int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name, int rc,
                             ash_error *err);
 /* There was none: ASH_ENOTFOUND. */
 int ash__cmd_no_such(const char *name, enum ash_cmd_scope scope, ash_error *err);

@@ -21,7 +21,7 @@ int ash__door_open(const char *folder, const char *socket_name, const char *addr
     if (real == NULL)
         return ash__fail_errno(err, errno, "cannot find folder %s", folder);
     door->path = ash__path_join(real, socket_name);
-    int result = 0;
+    int rc = 0;
     if (strlen(door->path) >= sizeof limits.sun_path) {
         const char *runtime = getenv("XDG_RUNTIME_DIR");
         door->own_folder = ash__sprintf(
@@ -30,15 +30,15 @@ int ash__door_open(const char *folder, const char *socket_name, const char *addr
         ash__free(door->path);
         door->path = NULL;
         if (mkdtemp(door->own_folder) == NULL)
-            result = ash__fail_errno(err, errno, "cannot make a folder for the socket");
-        if (result == 0) {
+            rc = ash__fail_errno(err, errno, "cannot make a folder for the socket");
+        if (rc == 0) {
             door->path = ash__path_join(door->own_folder, socket_name);
             door->address_file = ash__path_join(real, address_name);
-            result = ash__file_replace(door->address_file, door->path, strlen(door->path), err);
+            rc = ash__file_replace(door->address_file, door->path, strlen(door->path), err);
         }
     }
     free(real);
-    return result;
+    return rc;
 }
 
 void ash__door_close(ash_cmd_door *door)

@@ -93,9 +93,9 @@ static void take_file(struct listing *l, ash_file *file)
 int ash__cmd_read_file(const ash_cmd *cmd, ash_doc doc, ash_file **out, int *damaged,
                        ash_error *err)
 {
-    int result = ash_file_from_document(doc, out, err);
-    if (result != ASH_ECORRUPT)
-        return result;
+    int rc = ash_file_from_document(doc, out, err);
+    if (rc != ASH_ECORRUPT)
+        return rc;
     if (cmd != NULL)
         ash__cmd_fail(cmd, NULL, err);
     (*damaged)++;
@@ -128,11 +128,11 @@ int ash__cmd_next_document(const ash_cmd *cmd, ash_bucket *b, ash_cursor *cursor
 {
     for (;;) {
         ash_error own = ASH_ERROR_INIT;
-        int result = ash_cursor_next(cursor, doc, &own);
-        if (result != ASH_ECORRUPT || !goes_on(b)) {
-            if (result != 0)
+        int rc = ash_cursor_next(cursor, doc, &own);
+        if (rc != ASH_ECORRUPT || !goes_on(b)) {
+            if (rc != 0)
                 *err = own;
-            return result;
+            return rc;
         }
         if (cmd != NULL)
             ash__cmd_fail(cmd, NULL, &own);
@@ -151,27 +151,27 @@ static int list_found(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
     BSON_APPEND_INT32(&sort, "filename", 1);
     BSON_APPEND_INT32(&sort, "uploadDate", 1);
     opts.sort = &sort;
-    int result = ash_bucket_find(b, filter, &opts, &cursor, err);
-    while (result == 0 && listing->status == 0) {
+    int rc = ash_bucket_find(b, filter, &opts, &cursor, err);
+    while (rc == 0 && listing->status == 0) {
         ash_file *file = NULL;
-        result = ash__cmd_next_document(cmd, b, cursor, &doc, &damaged, err);
-        if (result != 0 || doc.data == NULL)
+        rc = ash__cmd_next_document(cmd, b, cursor, &doc, &damaged, err);
+        if (rc != 0 || doc.data == NULL)
             break;
         if (is_wanted(listing, doc))
-            result = ash__cmd_read_file(cmd, doc, &file, &damaged, err);
+            rc = ash__cmd_read_file(cmd, doc, &file, &damaged, err);
         if (file != NULL)
             take_file(listing, file);
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
     }
-    if (result == 0)
+    if (rc == 0)
         flush_newest(listing);
     ash_file_free(listing->newest);
     ash_cursor_free(cursor);
     bson_destroy(&sort);
-    if (result == 0 && listing->status == 0 && damaged > 0)
+    if (rc == 0 && listing->status == 0 && damaged > 0)
         return ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
-    return result != 0 ? result : listing->status;
+    return rc != 0 ? rc : listing->status;
 }
 
 int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter, bool all_revisions,
@@ -194,9 +194,9 @@ int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *name,
         listing.folder = name;
     if (!all)
         range_filter(name, prefix ? "" : "/", &filter);
-    int result = list_found(cmd, b, &filter, &listing, err);
+    int rc = list_found(cmd, b, &filter, &listing, err);
     bson_destroy(&filter);
-    return result;
+    return rc;
 }
 
 int ash__cmd_no_such(const char *name, enum ash_cmd_scope scope, ash_error *err)
@@ -215,19 +215,19 @@ static int stop_at_first(void *ctx, const ash_file *f)
     return ASH_EXIT_OTHER;
 }
 
-int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name, int result,
+int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name, int rc,
                             ash_error *err)
 {
     bool any = false;
     ash_error ignored = ASH_ERROR_INIT;
     size_t len = strlen(name);
-    if (result != ASH_ENOTFOUND || len == 0 || ash__text_good(name, len) != len)
-        return result;
+    if (rc != ASH_ENOTFOUND || len == 0 || ash__text_good(name, len) != len)
+        return rc;
     char *below = ash__sprintf("%s%s", name, name[len - 1] == '/' ? "" : "/");
     (void)ash__cmd_each_file(NULL, b, below, ASH_CMD_PREFIX, true, stop_at_first, &any, &ignored);
     ash__free(below);
     if (!any)
-        return result;
+        return rc;
     const char *verb = cmd->verb != NULL ? cmd->verb->name : "";
     bool whole = strcmp(verb, "get") == 0 || strcmp(verb, "rm") == 0;
     return ash__fail(err, ASH_ENOTFOUND, "%s is a folder; %s%s %s", name, whole ? verb : "ls",

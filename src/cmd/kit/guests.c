@@ -40,12 +40,12 @@ static void let_in(ash_guests *g)
 {
     ash_server_options o = ASH_SERVER_OPTIONS_INIT;
     ash_error err = ASH_ERROR_INIT;
-    int result = ash__door_open(g->folder, GUEST_SOCKET, GUEST_ADDRESS_FILE, &g->door, &err);
+    int rc = ash__door_open(g->folder, GUEST_SOCKET, GUEST_ADDRESS_FILE, &g->door, &err);
     o.socket_path = g->door.path;
     o.version = ASH_VERSION;
-    if (result == 0)
-        result = ash__server_start(g->store, &o, &g->server, &err);
-    if (result != 0)
+    if (rc == 0)
+        rc = ash__server_start(g->store, &o, &g->server, &err);
+    if (rc != 0)
         ash__cmd_trace(&g->cmd, 1, "no other command can use the store now: %s", err.text);
 }
 
@@ -128,13 +128,13 @@ static int visit(const char *folder, const ash_store_options *opts, ash_store **
     if (door == NULL)
         return ASH_EBUSY;
     ash_error why = ASH_ERROR_INIT;
-    int result = ash_store_open(door, opts, out, &why);
+    int rc = ash_store_open(door, opts, out, &why);
     ash__free(door);
-    if (result == ASH_ENETWORK)
+    if (rc == ASH_ENETWORK)
         return ASH_EBUSY;
-    if (result != 0)
+    if (rc != 0)
         *err = why;
-    return result;
+    return rc;
 }
 
 int ash__guests_open_store(const char *uri, const ash_store_options *opts, ash_store **out,
@@ -148,12 +148,12 @@ int ash__guests_open_store(const char *uri, const ash_store_options *opts, ash_s
         return ash_store_open(uri, opts, out, err);
     at_once.busy_timeout_ms = -1;
     for (;;) {
-        int result = ash_store_open(uri, &at_once, out, err);
-        if (result == ASH_EBUSY)
-            result = visit(folder, opts, out, err);
-        if (result != ASH_EBUSY || ash__clock_ms() >= until) {
+        int rc = ash_store_open(uri, &at_once, out, err);
+        if (rc == ASH_EBUSY)
+            rc = visit(folder, opts, out, err);
+        if (rc != ASH_EBUSY || ash__clock_ms() >= until) {
             ash__free(folder);
-            return result;
+            return rc;
         }
         ash__clock_sleep_ms(LOOK_AGAIN_MS);
     }

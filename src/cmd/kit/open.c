@@ -151,16 +151,16 @@ static int check_parent(const char *uri, ash_error *err)
     while (len > 1 && parent[len - 1] == '/')
         parent[--len] = 0;
     char *slash = strrchr(parent, '/');
-    int result = 0;
+    int rc = 0;
     if (slash != NULL && slash != parent) {
         *slash = 0;
         if (stat(parent, &st) != 0)
-            result = ash__fail(err, ASH_ENOTFOUND,
-                               "cannot make the store %s: there is no folder %s", folder, parent);
+            rc = ash__fail(err, ASH_ENOTFOUND, "cannot make the store %s: there is no folder %s",
+                           folder, parent);
     }
     ash__free(parent);
     ash__free(folder);
-    return result;
+    return rc;
 }
 
 /* A store that is made under that name would be in the way of the one that is to have it. */
@@ -168,10 +168,10 @@ static int check_unfinished(const char *uri, ash_error *err)
 {
     char *folder = ash__reach_folder(uri);
     char *tail = folder != NULL ? ash__swap_unfinished(folder) : NULL;
-    int result = tail != NULL ? ash__cmd_refuse_unfinished(folder, err) : 0;
+    int rc = tail != NULL ? ash__cmd_refuse_unfinished(folder, err) : 0;
     ash__free(tail);
     ash__free(folder);
-    return result;
+    return rc;
 }
 
 /* Whoever wants what is in a store has nothing from an empty one. */
@@ -210,16 +210,16 @@ static int open_waiting(const ash_cmd *cmd, const char *uri, const ash_store_opt
 {
     ash_waiting *waiting = ash__waiting_begin(cmd, uri);
     char *patient = ash__waiting_uri(uri);
-    int result = ash__guests_open_store(patient, opts, out, err);
+    int rc = ash__guests_open_store(patient, opts, out, err);
     ash__free(patient);
     ash__waiting_end(waiting);
-    if (result == ASH_EBUSY && err != NULL && !opts->no_server) {
+    if (rc == ASH_EBUSY && err != NULL && !opts->no_server) {
         ash_error busy = *err;
         ash__fail(err, ASH_EBUSY,
                   "%s; `ashlar serve` lets programs and commands use a store at the same time",
                   busy.text);
     }
-    return result;
+    return rc;
 }
 
 static void tell_of(const ash_cmd *cmd, const char *uri, const ash_store_options *opts,
@@ -244,26 +244,25 @@ static int open_somehow(const ash_cmd *cmd, const char *uri, enum ash_cmd_open h
 {
     int64_t began = ash__clock_ms();
     ash_error first = ASH_ERROR_INIT;
-    int result = open_waiting(cmd, uri, opts, out, &first);
+    int rc = open_waiting(cmd, uri, opts, out, &first);
     char *folder = ash__reach_folder(uri);
-    if (how == ASH_CMD_READ && folder != NULL &&
-        (result == ASH_EACCES || result == ASH_EREADONLY)) {
+    if (how == ASH_CMD_READ && folder != NULL && (rc == ASH_EACCES || rc == ASH_EREADONLY)) {
         ash_error second = ASH_ERROR_INIT;
         opts->read_only = true;
         int again = open_waiting(cmd, uri, opts, out, &second);
         /* That it was not closed, or who holds it, says more than what was refused at first. */
-        if (again != 0 && again != result)
+        if (again != 0 && again != rc)
             first = second;
-        result = again == 0 ? 0 : first.code;
+        rc = again == 0 ? 0 : first.code;
     }
     ash__free(folder);
-    if (result == 0 && !opts->read_only && !opts->no_server)
+    if (rc == 0 && !opts->read_only && !opts->no_server)
         remember(cmd, uri, *out);
-    if (result == 0)
+    if (rc == 0)
         tell_of(cmd, uri, opts, *out, began);
     else
         *err = first;
-    return result;
+    return rc;
 }
 
 bool ash__cmd_store_is_there(const ash_cmd *cmd)
@@ -295,7 +294,7 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
 {
     ash_store_options defaults = ASH_STORE_OPTIONS_INIT;
     bool is_default;
-    int result = 0;
+    int rc = 0;
     if (opts == NULL)
         opts = &defaults;
     char *uri = choose_uri(cmd, &is_default, err);
@@ -305,18 +304,18 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
         opts->default_db = cmd->db;
     opts->must_exist = how == ASH_CMD_READ;
     bool there = how == ASH_CMD_READ || ash__cmd_store_is_there(cmd);
-    result = check_unfinished(uri, err);
-    bool unfinished = result != 0;
-    if (result == 0 && how == ASH_CMD_WRITE)
-        result = is_default ? ash__dir_make(uri, err) : check_parent(uri, err);
-    if (result == 0)
-        result = open_somehow(cmd, uri, how, opts, out, err);
-    if (result == ASH_ENOTFOUND && how == ASH_CMD_READ && !unfinished)
+    rc = check_unfinished(uri, err);
+    bool unfinished = rc != 0;
+    if (rc == 0 && how == ASH_CMD_WRITE)
+        rc = is_default ? ash__dir_make(uri, err) : check_parent(uri, err);
+    if (rc == 0)
+        rc = open_somehow(cmd, uri, how, opts, out, err);
+    if (rc == ASH_ENOTFOUND && how == ASH_CMD_READ && !unfinished)
         say_no_store(cmd, uri, err);
-    if (result == 0 && !there)
+    if (rc == 0 && !there)
         say_it_was_made(cmd, uri);
     ash__free(uri);
-    return result;
+    return rc;
 }
 
 int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err)
@@ -327,15 +326,15 @@ int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err)
     char *uri = choose_uri(cmd, &is_default, err);
     if (uri == NULL)
         return err->code;
-    int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, out, &own);
-    if (result == ASH_ENOTFOUND && check_unfinished(uri, err) == 0)
-        result = is_default ? 0 : check_parent(uri, err);
-    else if (result == ASH_ENOTFOUND)
-        result = err->code;
-    else if (result != 0)
+    int rc = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, out, &own);
+    if (rc == ASH_ENOTFOUND && check_unfinished(uri, err) == 0)
+        rc = is_default ? 0 : check_parent(uri, err);
+    else if (rc == ASH_ENOTFOUND)
+        rc = err->code;
+    else if (rc != 0)
         *err = own;
     ash__free(uri);
-    return result;
+    return rc;
 }
 
 int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **store,
@@ -344,17 +343,17 @@ int ash__cmd_open_bucket(const ash_cmd *cmd, enum ash_cmd_open how, ash_store **
     ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
     opts.bucket_name = cmd->bucket;
     *bucket = NULL;
-    int result = cmd->bucket != NULL ? ash__cmd_check_name(cmd->bucket, err) : 0;
-    if (result == 0)
-        result = ash__cmd_open_store(cmd, how, NULL, store, err);
-    if (result != 0)
-        return result;
-    result = ash_bucket_new(*store, &opts, bucket, err);
-    if (result != 0) {
+    int rc = cmd->bucket != NULL ? ash__cmd_check_name(cmd->bucket, err) : 0;
+    if (rc == 0)
+        rc = ash__cmd_open_store(cmd, how, NULL, store, err);
+    if (rc != 0)
+        return rc;
+    rc = ash_bucket_new(*store, &opts, bucket, err);
+    if (rc != 0) {
         ash__cmd_close_store(*store);
         *store = NULL;
     }
-    return result;
+    return rc;
 }
 
 int ash__cmd_with_store(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
@@ -397,11 +396,11 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
         ash_error err = ASH_ERROR_INIT;
         if (ash__cmd_is_interrupted())
             return ASH_EXIT_INTERRUPTED;
-        int result = item(cmd, bucket, args->words[i], ctx, &err);
-        ash__cmd_trace(cmd, 2, "%s: %s", args->words[i], result == 0 ? "done" : "failed");
-        if (result == 0)
+        int rc = item(cmd, bucket, args->words[i], ctx, &err);
+        ash__cmd_trace(cmd, 2, "%s: %s", args->words[i], rc == 0 ? "done" : "failed");
+        if (rc == 0)
             continue;
-        ash__cmd_explain_folder(cmd, bucket, args->words[i], result, &err);
+        ash__cmd_explain_folder(cmd, bucket, args->words[i], rc, &err);
         int item_status = ash__cmd_fail(cmd, args->words[i], &err);
         if (item_status == ASH_EXIT_PIPE)
             return item_status;

@@ -243,9 +243,9 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
     while (len > 0) {
         ssize_t put = write(STDOUT_FILENO, at, len);
         int reason = errno;
-        int result = ash__cmd_check_interrupted(err);
-        if (result != 0)
-            return result;
+        int rc = ash__cmd_check_interrupted(err);
+        if (rc != 0)
+            return rc;
         if (put < 0 && reason == EPIPE)
             return ash__fail(err, ASH_EINTERRUPTED, "nobody reads standard output");
         if (put < 0 && reason != EINTR)

@@ -139,15 +139,15 @@ int ash__pending_open(const ash_cmd *cmd, const char *name, const char *settings
                       const struct stat *st, ash_pending **out, ash_error *err)
 {
     bool gone = true;
-    int fd = -1, result = 0;
+    int fd = -1, rc = 0;
     char *path = path_of(cmd, name, settings, local, st, err);
     if (path == NULL)
         return err->code;
-    while (result == 0 && gone)
-        result = open_locked(path, &fd, &gone, err);
-    if (result != 0) {
+    while (rc == 0 && gone)
+        rc = open_locked(path, &fd, &gone, err);
+    if (rc != 0) {
         ash__free(path);
-        return result;
+        return rc;
     }
     *out = ash__new(ash_pending);
     **out = (ash_pending){.path = path, .fd = fd, .token = load_token(fd)};
@@ -165,13 +165,13 @@ int ash__pending_reopen(ash_pending *p, const ash_cmd *cmd, ash_bucket *bucket, 
     ash_error own = ASH_ERROR_INIT;
     if (p->token == NULL)
         return 0;
-    int result = ash_bucket_resume_upload(bucket, p->token, out, &own);
-    if (result == ASH_ENOTFOUND) {
+    int rc = ash_bucket_resume_upload(bucket, p->token, out, &own);
+    if (rc == ASH_ENOTFOUND) {
         ash__progress_clear(progress);
         ash__cmd_say(cmd, "the upload begun earlier has expired or was deleted: starting anew");
         return 0;
     }
-    if (result != 0)
+    if (rc != 0)
         return ash__fail(err, own.code, "cannot go on with the upload: %s", own.text);
     int64_t position = ash_upload_position(*out);
     if (lseek(fd, position, SEEK_SET) != position)
@@ -186,17 +186,17 @@ int ash__pending_reopen(ash_pending *p, const ash_cmd *cmd, ash_bucket *bucket, 
 int ash__pending_save(ash_pending *p, const char *token, ash_error *err)
 {
     char *line = ash__sprintf("%s\n", token);
-    int result = 0;
+    int rc = 0;
     if (ftruncate(p->fd, 0) != 0)
-        result = ash__fail_errno(err, errno, "cannot write %s", p->path);
-    if (result == 0)
-        result = ash__file_write(p->fd, line, strlen(line), 0, err);
-    if (result == 0)
-        result = ash__file_sync(p->fd, err);
+        rc = ash__fail_errno(err, errno, "cannot write %s", p->path);
+    if (rc == 0)
+        rc = ash__file_write(p->fd, line, strlen(line), 0, err);
+    if (rc == 0)
+        rc = ash__file_sync(p->fd, err);
     ash__free(line);
     ash__free(p->token);
-    p->token = result == 0 ? ash__strdup(token) : NULL;
-    return result;
+    p->token = rc == 0 ? ash__strdup(token) : NULL;
+    return rc;
 }
 
 void ash__pending_forget(ash_pending *p)

@@ -46,11 +46,11 @@ static int open_temp(ash_place *p, ash_error *err)
     char hex[2 * sizeof random + 1];
     struct stat st;
     bool there = fstatat(p->folder_fd, p->name, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    int result = there ? check_kind(p, st.st_mode, err) : 0;
+    int rc = there ? check_kind(p, st.st_mode, err) : 0;
     bool has_mode = there && S_ISREG(st.st_mode);
     mode_t mode = has_mode ? st.st_mode & 0777 : 0666;
-    if (result != 0)
-        return result;
+    if (rc != 0)
+        return rc;
     ash__random(random, sizeof random);
     ash__hex(random, sizeof random, hex);
     snprintf(p->temp, sizeof p->temp, ".ashlar-%s", hex);
@@ -65,10 +65,10 @@ static int open_temp(ash_place *p, ash_error *err)
 
 static int finish_open(ash_place *p, ash_place **out, ash_error *err)
 {
-    int result = open_temp(p, err);
-    if (result != 0) {
+    int rc = open_temp(p, err);
+    if (rc != 0) {
         ash__place_free(p);
-        return result;
+        return rc;
     }
     *out = p;
     return 0;
@@ -119,10 +119,10 @@ static int open_beside(const char *path, ash_place **out, ash_error *err)
                                  : ash__strndup(path, slash == path ? 1 : (size_t)(slash - path));
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int reason = errno;
-    int result = fd < 0 ? ash__fail_errno(err, reason, "cannot open folder %s", folder) : 0;
+    int rc = fd < 0 ? ash__fail_errno(err, reason, "cannot open folder %s", folder) : 0;
     ash__free(folder);
-    if (result != 0)
-        return result;
+    if (rc != 0)
+        return rc;
     return finish_open(new_place(fd, slash != NULL ? slash + 1 : path), out, err);
 }
 
@@ -133,9 +133,9 @@ int ash__place_open(const char *path, ash_place **out, ash_error *err)
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode))
         return open_special(path, out, err);
     char *end = follow(path, err);
-    int result = end != NULL ? open_beside(end, out, err) : err->code;
+    int rc = end != NULL ? open_beside(end, out, err) : err->code;
     ash__free(end);
-    return result;
+    return rc;
 }
 
 /* The next folder down, made if it is missing; closes fd. */

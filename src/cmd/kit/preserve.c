@@ -50,38 +50,38 @@ static int local_sum(const char *path, char *hex, ash_error *err)
 {
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
     int fd;
-    int result = ash__file_open(path, O_RDONLY, &fd, err);
-    if (result != 0)
-        return result;
+    int rc = ash__file_open(path, O_RDONLY, &fd, err);
+    if (rc != 0)
+        return rc;
     uint8_t *buf = ash__alloc(READ_BYTES);
     ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
-    for (ssize_t got = 1; result == 0 && got > 0;) {
+    for (ssize_t got = 1; rc == 0 && got > 0;) {
         got = read(fd, buf, READ_BYTES);
         if (got > 0)
             ash__digest_add(digest, buf, (size_t)got);
         else if (got < 0 && errno != EINTR)
-            result = ash__fail_errno(err, errno, "cannot read %s", path);
+            rc = ash__fail_errno(err, errno, "cannot read %s", path);
         else if (got < 0)
             got = 1;
-        if (result == 0)
-            result = ash__cmd_check_interrupted(err);
+        if (rc == 0)
+            rc = ash__cmd_check_interrupted(err);
     }
     ash__hex(bytes, ash__digest_finish(digest, bytes), hex);
     ash__digest_free(digest);
     ash__free(buf);
     ash__file_close(fd);
-    return result;
+    return rc;
 }
 
 static int same_sum(ash_bucket *b, const ash_file *file, const char *path, bool *same,
                     ash_error *err)
 {
     char local[2 * ASH_DIGEST_MAX_BYTES + 1], kept[65];
-    int result = ash_bucket_sum(b, ash_file_id(file), false, kept, err);
-    if (result == 0)
-        result = local_sum(path, local, err);
-    *same = result == 0 && strcmp(local, kept) == 0;
-    return result;
+    int rc = ash_bucket_sum(b, ash_file_id(file), false, kept, err);
+    if (rc == 0)
+        rc = local_sum(path, local, err);
+    *same = rc == 0 && strcmp(local, kept) == 0;
+    return rc;
 }
 
 int ash__is_unchanged(ash_bucket *b, const char *name, const char *path, const struct stat *st,
@@ -90,12 +90,12 @@ int ash__is_unchanged(ash_bucket *b, const char *name, const char *path, const s
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
     *same = false;
-    int result = ash_bucket_get_file_by_name(b, name, -1, false, &file, &own);
-    if (result == ASH_ENOTFOUND || result == ASH_ECORRUPT)
+    int rc = ash_bucket_get_file_by_name(b, name, -1, false, &file, &own);
+    if (rc == ASH_ENOTFOUND || rc == ASH_ECORRUPT)
         return 0; /* what is damaged is better put again */
-    if (result != 0) {
+    if (rc != 0) {
         *err = own;
-        return result;
+        return rc;
     }
     ash_preserved kept = ash__preserved(file);
     if (S_ISDIR(st->st_mode))
@@ -103,11 +103,11 @@ int ash__is_unchanged(ash_bucket *b, const char *name, const char *path, const s
     else if (ash_file_length(file) != st->st_size)
         *same = false;
     else if (checksum)
-        result = same_sum(b, file, path, same, err);
+        rc = same_sum(b, file, path, same, err);
     else if (kept.has_mtime)
         *same = kept.mtime_ms == mtime_ms(st);
     else
         *same = mtime_ms(st) < ash_file_upload_date_ms(file);
     ash_file_free(file);
-    return result;
+    return rc;
 }

@@ -66,9 +66,9 @@ static int wait_for_lock(struct run *run, ash_lock *lock, bool shared, ash_error
 {
     struct pollfd over = {.fd = run->pipe[0], .events = POLLIN};
     run->waiting = true;
-    int result = shared ? ash_lock_request_read(lock, err) : ash_lock_request_write(lock, err);
-    if (result != 0)
-        return result;
+    int rc = shared ? ash_lock_request_read(lock, err) : ash_lock_request_write(lock, err);
+    if (rc != 0)
+        return rc;
     while (poll(&over, 1, 100) <= 0)
         if (ash__cmd_is_interrupted())
             ash_lock_cancel(lock);
@@ -95,18 +95,18 @@ static int run_command(const struct run *run, const ash_cmd_args *args, ash_erro
     char **argv = ash__alloc_array((size_t)count + 1, sizeof(char *));
     for (int i = 0; i < count; i++)
         argv[i] = ash__strdup(args->words[i + 1]);
-    int result = ash__child_start(argv, err);
-    if (result == 0) {
-        result = ash__child_wait();
+    int rc = ash__child_start(argv, err);
+    if (rc == 0) {
+        rc = ash__child_wait();
         ash__cmd_catch_signals();
     } else {
         ash__cmd_fail(run->cmd, NULL, err);
-        result = result == ASH_ENOTFOUND ? 127 : 126;
+        rc = rc == ASH_ENOTFOUND ? 127 : 126;
     }
     for (int i = 0; i < count; i++)
         ash__free(argv[i]);
     ash__free(argv);
-    return result < 0 ? ASH_EXIT_OTHER : result;
+    return rc < 0 ? ASH_EXIT_OTHER : rc;
 }
 
 static int fail_lost(int status, ash_error *err)
@@ -128,10 +128,10 @@ static int run_locked(struct run *run, ash_lock *lock, const ash_cmd_args *args,
         fflush(NULL);
         _exit(status);
     }
-    int result = ash_lock_release(lock, err);
-    if (run->lost || result == ASH_ELOST)
+    int rc = ash_lock_release(lock, err);
+    if (run->lost || rc == ASH_ELOST)
         return fail_lost(status, err);
-    if (result != 0)
+    if (rc != 0)
         ash__cmd_warn(run->cmd, "%s; it ends on its own", err->text);
     return status;
 }
@@ -155,27 +155,27 @@ static int with_lock(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *a
     o.meta_data = meta;
     o.on_event = on_event;
     o.event_ctx = &run;
-    int result = ash__locks_id(args->words[0], &id, err);
-    if (result != 0)
-        return result;
+    int rc = ash__locks_id(args->words[0], &id, err);
+    if (rc != 0)
+        return rc;
     if (pipe(run.pipe) != 0) {
         bson_value_destroy(&id);
         return ash__fail_errno(err, errno, "cannot make a pipe");
     }
     fcntl(run.pipe[0], F_SETFD, FD_CLOEXEC);
     fcntl(run.pipe[1], F_SETFD, FD_CLOEXEC);
-    result = ash_lock_new(c, &id, &o, &lock, err);
-    if (result == 0)
-        result = wait_for_lock(&run, lock, shared, err);
-    if (result == 0)
-        result = run_locked(&run, lock, args, err);
-    else if (result == ASH_ELOCKED)
+    rc = ash_lock_new(c, &id, &o, &lock, err);
+    if (rc == 0)
+        rc = wait_for_lock(&run, lock, shared, err);
+    if (rc == 0)
+        rc = run_locked(&run, lock, args, err);
+    else if (rc == ASH_ELOCKED)
         add_hint(args, err);
     ash_lock_free(lock);
     close(run.pipe[0]);
     close(run.pipe[1]);
     bson_value_destroy(&id);
-    return result;
+    return rc;
 }
 
 /* A folder is held by one process, and that is us now: let the command in. */
@@ -184,14 +184,14 @@ static int let_others_in(ash_cmd *cmd, ash_store *store, ash_cmd_door *door, ash
 {
     ash_server_options o = ASH_SERVER_OPTIONS_INIT;
     ash_capabilities can = ASH_CAPABILITIES_INIT;
-    int result = ash_store_capabilities(store, &can, err);
-    if (result != 0 || !can.in_process)
-        return result;
+    int rc = ash_store_capabilities(store, &can, err);
+    if (rc != 0 || !can.in_process)
+        return rc;
     char *folder = ash__cmd_store_folder(cmd);
-    result = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, door, err);
+    rc = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, door, err);
     ash__free(folder);
-    if (result != 0)
-        return result;
+    if (rc != 0)
+        return rc;
     o.socket_path = door->path;
     o.version = ASH_VERSION;
     return ash__server_start(store, &o, server, err);
@@ -215,8 +215,8 @@ static int say_what_would_run(const ash_cmd *cmd, const ash_cmd_args *args)
 {
     ash_error err = ASH_ERROR_INIT;
     bson_value_t id;
-    int result = ash__locks_id(args->words[0], &id, &err);
-    if (result != 0)
+    int rc = ash__locks_id(args->words[0], &id, &err);
+    if (rc != 0)
         return ash__cmd_fail(cmd, args->words[0], &err);
     bson_value_destroy(&id);
     bool shared = args->values[SHARED] != NULL;
@@ -269,9 +269,9 @@ static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
     ash_server *server = NULL;
     ash_cmd_door door = {0};
     bson_t meta = BSON_INITIALIZER;
-    int result = parse_times(cmd, args, &o);
-    if (result != 0)
-        return result;
+    int rc = parse_times(cmd, args, &o);
+    if (rc != 0)
+        return rc;
     if (cmd->dry_run)
         return say_what_would_run(cmd, args);
     BSON_APPEND_UTF8(&meta, "command", args->words[1]);
@@ -279,20 +279,20 @@ static int run_lock(ash_cmd *cmd, const ash_cmd_args *args)
         BSON_APPEND_UTF8(&meta, "note", args->values[META]);
     ash__cmd_catch_signals();
     signal(SIGPIPE, SIG_DFL); /* the command inherits it */
-    result = ash__locks_open(cmd, ASH_CMD_WRITE, &o, &store, &c, &err);
-    if (result == 0)
-        result = let_others_in(cmd, store, &door, &server, &err);
-    if (result == 0)
-        result = with_lock(cmd, c, args, &meta, server == NULL, &err);
-    if (result < 0)
-        result = ash__cmd_fail(cmd, args->words[0], &err);
+    rc = ash__locks_open(cmd, ASH_CMD_WRITE, &o, &store, &c, &err);
+    if (rc == 0)
+        rc = let_others_in(cmd, store, &door, &server, &err);
+    if (rc == 0)
+        rc = with_lock(cmd, c, args, &meta, server == NULL, &err);
+    if (rc < 0)
+        rc = ash__cmd_fail(cmd, args->words[0], &err);
     wait_for_others(cmd, server);
     ash__server_stop(server);
     ash_lock_collection_close(c);
     ash__cmd_close_store(store);
     ash__door_close(&door);
     bson_destroy(&meta);
-    return result;
+    return rc;
 }
 
 const ash_cmd_verb ash__cmd_lock = {

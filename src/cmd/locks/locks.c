@@ -21,16 +21,16 @@ int ash__locks_id(const char *text, bson_value_t *out, ash_error *err)
     ash_cmd_address address;
     bson_value_t name = {.value_type = BSON_TYPE_UTF8};
     if (strncmp(text, "id:", 3) == 0) {
-        int result = ash__cmd_address_parse(text, &address, err);
-        if (result != 0)
-            return result;
+        int rc = ash__cmd_address_parse(text, &address, err);
+        if (rc != 0)
+            return rc;
         bson_value_copy(&address.id, out);
         ash__cmd_address_release(&address);
         return 0;
     }
-    int result = ash__cmd_check_name(text, err);
-    if (result != 0)
-        return result;
+    int rc = ash__cmd_check_name(text, err);
+    if (rc != 0)
+        return rc;
     name.value.v_utf8.str = ash__strdup(text);
     name.value.v_utf8.len = (uint32_t)strlen(text);
     bson_value_copy(&name, out);
@@ -47,14 +47,14 @@ int ash__locks_open(const ash_cmd *cmd, enum ash_cmd_open how, ash_lock_options 
     /* Who waits no longer than that for a lock does not wait longer for the folder. */
     if (opts->time_out_s >= 1 && opts->time_out_s < 5)
         store_opts.busy_timeout_ms = (int64_t)(opts->time_out_s * 1000);
-    int result = ash__cmd_open_store(cmd, how, &store_opts, store, err);
-    if (result == 0)
-        result = ash_lock_collection_open(*store, opts, out, err);
-    if (result != 0) {
+    int rc = ash__cmd_open_store(cmd, how, &store_opts, store, err);
+    if (rc == 0)
+        rc = ash_lock_collection_open(*store, opts, out, err);
+    if (rc != 0) {
         ash__cmd_close_store(*store);
         *store = NULL;
     }
-    return result;
+    return rc;
 }
 
 static bool find(const bson_t *doc, const char *name, bson_iter_t *at)
@@ -221,24 +221,24 @@ static int list(const ash_cmd *cmd, ash_lock_collection *c, const char *word, bo
     bson_t filter = BSON_INITIALIZER;
     bson_t equal;
     bson_value_t id;
-    int result = word != NULL ? ash__locks_id(word, &id, err) : 0;
-    if (result == 0 && word != NULL) {
+    int rc = word != NULL ? ash__locks_id(word, &id, err) : 0;
+    if (rc == 0 && word != NULL) {
         BSON_APPEND_DOCUMENT_BEGIN(&filter, "files_id", &equal);
         BSON_APPEND_VALUE(&equal, "$eq", &id);
         bson_append_document_end(&filter, &equal);
         bson_value_destroy(&id);
     }
-    if (result == 0)
-        result = ash_lock_list(c, &filter, &cursor, err);
+    if (rc == 0)
+        rc = ash_lock_list(c, &filter, &cursor, err);
     bson_destroy(&filter);
-    while (result == 0) {
-        result = ash_cursor_next(cursor, &doc, err);
-        if (result != 0 || doc.data == NULL)
+    while (rc == 0) {
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
             break;
-        result = show_lock(cmd, doc, &shown, err);
+        rc = show_lock(cmd, doc, &shown, err);
     }
     ash_cursor_free(cursor);
-    return result == 0 ? say_none(cmd, word, &shown, err) : result;
+    return rc == 0 ? say_none(cmd, word, &shown, err) : rc;
 }
 
 /* Opening the collection of locks would make it, and a database for it. */
@@ -251,24 +251,24 @@ static int list_if_any(const ash_cmd *cmd, const ash_cmd_args *args, ash_error *
     bool there = false;
     const char *name = args->count > 1 ? args->words[1] : NULL;
     const char *bucket = cmd->bucket != NULL ? cmd->bucket : "fs";
-    int result = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, err);
-    if (result == 0)
-        result = ash__cmd_has_collection(store, ash_store_default_db(store), bucket, ".locks",
-                                         &there, err);
-    if (result == 0 && there) {
+    int rc = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, &store, err);
+    if (rc == 0)
+        rc = ash__cmd_has_collection(store, ash_store_default_db(store), bucket, ".locks", &there,
+                                     err);
+    if (rc == 0 && there) {
         o.root = cmd->bucket;
-        result = ash_lock_collection_open(store, &o, &c, err);
+        rc = ash_lock_collection_open(store, &o, &c, err);
     }
-    if (result == 0 && there)
-        result = list(cmd, c, name, args->values[ALL] != NULL, err);
-    else if (result == 0)
-        result = say_none(cmd, name, &none, err);
-    if (result == 0 && !there && (cmd->bucket != NULL || ash__cmd_names_database(cmd)))
+    if (rc == 0 && there)
+        rc = list(cmd, c, name, args->values[ALL] != NULL, err);
+    else if (rc == 0)
+        rc = say_none(cmd, name, &none, err);
+    if (rc == 0 && !there && (cmd->bucket != NULL || ash__cmd_names_database(cmd)))
         ash__cmd_note(cmd, "there are no locks of bucket %s in database %s", bucket,
                       ash_store_default_db(store));
     ash_lock_collection_close(c);
     ash__cmd_close_store(store);
-    return result;
+    return rc;
 }
 
 static int break_one(const ash_cmd *cmd, const ash_cmd_args *args, ash_error *err)
@@ -277,18 +277,18 @@ static int break_one(const ash_cmd *cmd, const ash_cmd_args *args, ash_error *er
     ash_store *store = NULL;
     ash_lock_collection *c = NULL;
     bson_value_t id;
-    int result = ash__locks_id(args->words[1], &id, err);
-    if (result != 0)
-        return result;
-    result = ash__locks_open(cmd, ASH_CMD_READ, &o, &store, &c, err);
-    if (result == 0 && cmd->dry_run)
+    int rc = ash__locks_id(args->words[1], &id, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__locks_open(cmd, ASH_CMD_READ, &o, &store, &c, err);
+    if (rc == 0 && cmd->dry_run)
         ash__cmd_say(cmd, "would break the lock of %s", args->words[1]);
-    else if (result == 0)
-        result = ash_lock_break(c, &id, args->values[REASON], err);
+    else if (rc == 0)
+        rc = ash_lock_break(c, &id, args->values[REASON], err);
     bson_value_destroy(&id);
     ash_lock_collection_close(c);
     ash__cmd_close_store(store);
-    return result;
+    return rc;
 }
 
 static int run_locks(ash_cmd *cmd, const ash_cmd_args *args)
@@ -303,8 +303,8 @@ static int run_locks(ash_cmd *cmd, const ash_cmd_args *args)
     if (lists && args->count > 2)
         return ash__cmd_usage(cmd, "locks ls takes one NAME at most");
     const char *name = args->count > 1 ? args->words[1] : NULL;
-    int result = breaks ? break_one(cmd, args, &err) : list_if_any(cmd, args, &err);
-    return result < 0 ? ash__cmd_fail(cmd, name, &err) : result;
+    int rc = breaks ? break_one(cmd, args, &err) : list_if_any(cmd, args, &err);
+    return rc < 0 ? ash__cmd_fail(cmd, name, &err) : rc;
 }
 
 const ash_cmd_verb ash__cmd_locks = {

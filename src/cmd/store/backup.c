@@ -38,18 +38,18 @@ static int check_above(const char *folder, ash_error *err)
     struct stat st;
     char *above = ash__strdup(folder);
     size_t len = strlen(above);
-    int result = 0;
+    int rc = 0;
     while (len > 1 && above[len - 1] == '/')
         above[--len] = 0;
     char *slash = strrchr(above, '/');
     if (slash != NULL && slash != above) {
         *slash = 0;
         if (stat(above, &st) != 0)
-            result = ash__fail(err, ASH_ENOTFOUND,
-                               "cannot make the backup %s: there is no folder %s", folder, above);
+            rc = ash__fail(err, ASH_ENOTFOUND, "cannot make the backup %s: there is no folder %s",
+                           folder, above);
     }
     ash__free(above);
-    return result;
+    return rc;
 }
 
 static int64_t number(const bson_t *report, const char *name)
@@ -89,15 +89,15 @@ static int back_up(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash
     bson_t *action =
         BCON_NEW("backup", BCON_UTF8(folder), "verify", BCON_BOOL(args->values[VERIFY] != NULL),
                  "replace", BCON_BOOL(args->values[REPLACE] != NULL));
-    int result = ash_store_maintain(store, action, ash__progress_maintain, progress, &report, err);
+    int rc = ash_store_maintain(store, action, ash__progress_maintain, progress, &report, err);
     ash__progress_free(progress);
-    if (result == 0 || result == ASH_ECORRUPT) {
+    if (rc == 0 || rc == ASH_ECORRUPT) {
         print_backup(cmd, &report);
         bson_destroy(&report);
     }
     bson_destroy(action);
     ash__free(folder);
-    return result;
+    return rc;
 }
 
 static int run_backup(ash_cmd *cmd, const ash_cmd_args *args)

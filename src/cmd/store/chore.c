@@ -57,10 +57,10 @@ static int sum(ash_chore *c, ash_bucket *b, int64_t *count, bool *more, ash_erro
     ash_sum_missing_report report = ASH_SUM_MISSING_REPORT_INIT;
     o.since_ms = c->since_ms;
     o.cancel = &ash__cmd_interrupted;
-    int result = ash_bucket_sum_missing(b, &o, &report, err);
+    int rc = ash_bucket_sum_missing(b, &o, &report, err);
     *count = report.files;
     *more = report.more;
-    return result;
+    return rc;
 }
 
 static const chore_kind kinds[] = {
@@ -80,16 +80,16 @@ static int visit(void *ctx, ash_store *store, const char *db, const char *name, 
     opts.bucket_name = name;
     if (atomic_load(&c->stopping))
         return ASH_EINTERRUPTED;
-    int result = ash_bucket_new(store, &opts, &bucket, err);
-    while (result == 0 && more && ash__clock_ms() < until && !atomic_load(&c->stopping)) {
+    int rc = ash_bucket_new(store, &opts, &bucket, err);
+    while (rc == 0 && more && ash__clock_ms() < until && !atomic_load(&c->stopping)) {
         int64_t count = 0;
-        result = c->kind->work(c, bucket, &count, &more, err);
+        rc = c->kind->work(c, bucket, &count, &more, err);
         c->count += count;
     }
-    c->unfinished = c->unfinished || (result == 0 && more);
+    c->unfinished = c->unfinished || (rc == 0 && more);
     ash_bucket_free(bucket);
     /* One bucket's trouble is not the others'. */
-    if (result != 0 && result != ASH_EINTERRUPTED)
+    if (rc != 0 && rc != ASH_EINTERRUPTED)
         ash__log(ASH_LOG_WARN, "cannot %s of %s.%s: %s", c->kind->what, db, name, err->text);
     return 0;
 }
@@ -104,8 +104,8 @@ static void go_round(ash_chore *c)
     c->since_ms = whole ? 0 : ash__clock_wall_ms() - RECENT_MS;
     c->count = 0;
     c->unfinished = false;
-    int result = ash__cmd_each_bucket(&c->all, c->store, c->kind->suffix, visit, c, &err);
-    if (result != 0 && result != ASH_EINTERRUPTED)
+    int rc = ash__cmd_each_bucket(&c->all, c->store, c->kind->suffix, visit, c, &err);
+    if (rc != 0 && rc != ASH_EINTERRUPTED)
         ash__log(ASH_LOG_WARN, "cannot %s: %s", c->kind->what, err.text);
     else if (whole)
         c->whole_at = now;

@@ -36,9 +36,9 @@ static int start_mongodb(const ash_serving *s, const char *const *listen, size_t
     opts.set_name = s->set_name;
     opts.test_commands = s->test_commands;
     opts.max_connections = s->max_connections;
-    int result = ash__server_start(s->store, &opts, &started, err);
+    int rc = ash__server_start(s->store, &opts, &started, err);
     *server = started;
-    return result;
+    return rc;
 }
 
 static const char *const *addresses_of_mongodb(const void *server, size_t *count)
@@ -89,35 +89,35 @@ static int split_addresses(const ash_cmd *cmd, const shown_face *face, struct as
 
 int ash__faces_init(ash_faces *f, const ash_serving *s)
 {
-    int result = 0;
-    for (size_t i = 0; i < ASH_FACES && result == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < ASH_FACES && rc == 0; i++) {
         const char *listen = s->listen[i] != NULL ? s->listen[i] : faces[i].otherwise;
         if (listen == NULL)
             continue;
         f->items[i].list = ash__strdup(listen);
-        result = split_addresses(s->cmd, &faces[i], &f->items[i]);
+        rc = split_addresses(s->cmd, &faces[i], &f->items[i]);
     }
-    return result;
+    return rc;
 }
 
 int ash__faces_try(const ash_faces *f, ash_error *err)
 {
-    int result = 0;
-    for (size_t i = 0; i < ASH_FACES && result == 0; i++)
+    int rc = 0;
+    for (size_t i = 0; i < ASH_FACES && rc == 0; i++)
         if (f->items[i].count > 0)
-            result = faces[i].try_addresses(f->items[i].addresses, f->items[i].count, err);
-    return result;
+            rc = faces[i].try_addresses(f->items[i].addresses, f->items[i].count, err);
+    return rc;
 }
 
 int ash__faces_start(ash_faces *f, const ash_serving *s, ash_error *err)
 {
-    int result = 0;
-    for (size_t i = 0; i < ASH_FACES && result == 0; i++) {
+    int rc = 0;
+    for (size_t i = 0; i < ASH_FACES && rc == 0; i++) {
         struct ash_faces_item *item = &f->items[i];
         if (item->count > 0)
-            result = faces[i].start(s, item->addresses, item->count, &item->server, err);
+            rc = faces[i].start(s, item->addresses, item->count, &item->server, err);
     }
-    return result;
+    return rc;
 }
 
 /* A socket's path stands in a URI as a host does, so its slashes must not. */

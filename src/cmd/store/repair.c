@@ -111,8 +111,8 @@ static int run(repair *r, ash_error *err)
                                 .finding = on_finding,
                                 .ctx = r};
     ash_error swap_err = ASH_ERROR_INIT;
-    int result = ash__embedded_salvage(r->folder, &opts, &report, err);
-    bool done = result == 0 || result == ASH_EPARTIAL;
+    int rc = ash__embedded_salvage(r->folder, &opts, &report, err);
+    bool done = rc == 0 || rc == ASH_EPARTIAL;
     bool replace = done && r->aside != NULL && !r->cmd->dry_run;
     int swapped = replace ? ash__swap(r->folder, r->into, r->tail, &swap_err) : 0;
     ash__progress_clear(r->progress);
@@ -120,9 +120,9 @@ static int run(repair *r, ash_error *err)
         print_report(r, &report, replace && swapped == 0 ? r->folder : r->into);
     if (swapped != 0) {
         *err = swap_err;
-        result = swapped;
+        rc = swapped;
     }
-    return result;
+    return rc;
 }
 
 static char *without_slashes(char *path)
@@ -149,11 +149,10 @@ static int look(const ash_cmd *cmd, const char *folder)
     if (ash_store_open(uri, &opts, &store, NULL) != 0)
         return 1;
     ash_progress *progress = ash__progress_new(cmd, 0, 0);
-    int result =
-        ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, NULL);
+    int rc = ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, NULL);
     ash__progress_free(progress);
     ash_store_close(store);
-    return result != 0;
+    return rc != 0;
 }
 
 /* Opening a damaged store may end the process that does it. */
@@ -191,11 +190,11 @@ static int finish_swap(const repair *r, bool replace, ash_error *err)
 {
     if (!replace || r->cmd->dry_run)
         return ash__cmd_refuse_unfinished(r->folder, err);
-    int result = ash__swap_finish(r->folder, r->tail, err);
-    if (result == 0)
+    int rc = ash__swap_finish(r->folder, r->tail, err);
+    if (rc == 0)
         ash__cmd_say(r->cmd, "%s is the repaired store now; the damaged one is %s.damaged-%s",
                      r->folder, r->folder, r->tail);
-    return result;
+    return rc;
 }
 
 static int repair_folder(repair *r, const ash_cmd_repair_options *opts, ash_error *err)
@@ -217,9 +216,9 @@ static int repair_folder(repair *r, const ash_cmd_repair_options *opts, ash_erro
         return 0;
     }
     r->progress = ash__progress_new(r->cmd, 0, 0);
-    int result = run(r, err);
+    int rc = run(r, err);
     ash__progress_free(r->progress);
-    return result;
+    return rc;
 }
 
 int ash__cmd_repair(ash_cmd *cmd, const ash_cmd_repair_options *opts)
@@ -229,8 +228,8 @@ int ash__cmd_repair(ash_cmd *cmd, const ash_cmd_repair_options *opts)
                 .folder = without_slashes(
                     ash__cmd_need_folder(cmd, "only a store in a folder can be repaired", &err))};
     ash__cmd_catch_signals();
-    int result = r.folder != NULL ? repair_folder(&r, opts, &err) : err.code;
-    int status = result != 0 ? ash__cmd_fail(cmd, NULL, &err) : ASH_EXIT_OK;
+    int rc = r.folder != NULL ? repair_folder(&r, opts, &err) : err.code;
+    int status = rc != 0 ? ash__cmd_fail(cmd, NULL, &err) : ASH_EXIT_OK;
     ash__free(r.folder);
     ash__free(r.into);
     ash__free(r.tail);

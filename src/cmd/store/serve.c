@@ -125,14 +125,13 @@ struct chores {
 
 static int parse_chores(const ash_cmd *cmd, const ash_cmd_args *args, struct chores *out)
 {
-    int result = 0;
+    int rc = 0;
     out->off = args->values[NO_BACKGROUND] != NULL;
     if (args->values[EXPIRE] != NULL)
-        result =
-            ash__cmd_seconds(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &out->expire_s);
-    if (result == 0 && args->values[SUM] != NULL)
-        result = ash__cmd_seconds(cmd, "sum-every", args->values[SUM], 1, 86400, &out->sum_s);
-    return result;
+        rc = ash__cmd_seconds(cmd, "expire-every", args->values[EXPIRE], 1, 86400, &out->expire_s);
+    if (rc == 0 && args->values[SUM] != NULL)
+        rc = ash__cmd_seconds(cmd, "sum-every", args->values[SUM], 1, 86400, &out->sum_s);
+    return rc;
 }
 
 static void stop_chores(struct chores *c)
@@ -147,12 +146,12 @@ static int start_chores(ash_store *store, struct chores *c, ash_error *err)
     ash_capabilities can = ASH_CAPABILITIES_INIT;
     if (c->off)
         return 0;
-    int result = ash_store_capabilities(store, &can, err);
-    if (result == 0)
-        result = ash__chore_start(store, ASH_CHORE_EXPIRE, c->expire_s * 1000, &c->expiry, err);
-    if (result == 0 && can.in_process)
-        result = ash__chore_start(store, ASH_CHORE_SUM, c->sum_s * 1000, &c->sums, err);
-    return result;
+    int rc = ash_store_capabilities(store, &can, err);
+    if (rc == 0)
+        rc = ash__chore_start(store, ASH_CHORE_EXPIRE, c->expire_s * 1000, &c->expiry, err);
+    if (rc == 0 && can.in_process)
+        rc = ash__chore_start(store, ASH_CHORE_SUM, c->sum_s * 1000, &c->sums, err);
+    return rc;
 }
 
 /* Before the store is opened, which may have to be made or waited for.  When it is there, whoever
@@ -165,26 +164,26 @@ static int check_beforehand(const ash_cmd *cmd, const ash_faces *faces, ash_erro
         return err->code;
     struct stat st;
     char *made = ash__path_join(folder, "ashlar.store");
-    int result = ash__faces_try(faces, err);
-    if (result == ASH_EEXISTS && stat(made, &st) == 0)
-        result = 0;
+    int rc = ash__faces_try(faces, err);
+    if (rc == ASH_EEXISTS && stat(made, &st) == 0)
+        rc = 0;
     ash__free(made);
     ash__free(folder);
-    return result;
+    return rc;
 }
 
 static int serve(const ash_serving *s, ash_faces *faces, struct chores *chores, ash_error *err)
 {
-    int result = start_chores(s->store, chores, err);
-    if (result == 0)
-        result = ash__faces_start(faces, s, err);
-    if (result == 0) {
+    int rc = start_chores(s->store, chores, err);
+    if (rc == 0)
+        rc = ash__faces_start(faces, s, err);
+    if (rc == 0) {
         ash__faces_announce(faces, s->cmd);
         wait_for_signal();
     }
     stop_chores(chores);
     ash__faces_stop(faces);
-    return result;
+    return rc;
 }
 
 /* A server lives long: what a large answer took goes back to the system, not to a pool. */
@@ -201,16 +200,15 @@ static int report_damage(ash_store *store, ash_error *err)
 {
     bson_t stats;
     bson_iter_t it, at;
-    int result = 0;
+    int rc = 0;
     if (ash_store_stats(store, NULL, NULL, 1, NULL, &stats, NULL) != 0)
         return 0;
     if (bson_iter_init(&it, &stats) && bson_iter_find_descendant(&it, "ashlar.damage.first", &at) &&
         BSON_ITER_HOLDS_UTF8(&at))
-        result =
-            ash__fail(err, ASH_ECORRUPT, "the metadata is damaged: %s; `ashlar check` says more",
-                      bson_iter_utf8(&at, NULL));
+        rc = ash__fail(err, ASH_ECORRUPT, "the metadata is damaged: %s; `ashlar check` says more",
+                       bson_iter_utf8(&at, NULL));
     bson_destroy(&stats);
-    return result;
+    return rc;
 }
 
 /* A server that nobody watches has no terminal to lose, and nothing to read anew: what sends SIGHUP
@@ -226,18 +224,18 @@ static void outlive_terminals(void)
 static int parse(const ash_cmd *cmd, const ash_cmd_args *args, ash_serving *out)
 {
     int64_t connections = 0;
-    int result = check_set_name(cmd, args);
+    int rc = check_set_name(cmd, args);
     *out = (ash_serving){.cmd = cmd,
                          .listen = {args->values[MONGO]},
                          .advertise = args->values[ADVERTISE],
                          .set_name = args->values[REPLICA_SET],
                          .standalone = args->values[STANDALONE] != NULL,
                          .test_commands = args->values[TEST_COMMANDS] != NULL};
-    if (result == 0 && args->values[CONNECTIONS] != NULL)
-        result = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
-                                 &connections);
+    if (rc == 0 && args->values[CONNECTIONS] != NULL)
+        rc = ash__cmd_number(cmd, "max-connections", args->values[CONNECTIONS], 1, 1000000,
+                             &connections);
     out->max_connections = (int32_t)connections;
-    return result;
+    return rc;
 }
 
 /* Other commands on the folder come in by a socket in it. */
@@ -246,9 +244,9 @@ static int open_door(const ash_serving *s, ash_cmd_door *door, ash_error *err)
     char *folder = ash__cmd_store_folder(s->cmd);
     if (folder == NULL)
         return 0;
-    int result = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, door, err);
+    int rc = ash__door_open(folder, ASH_REACH_SOCKET, ASH_REACH_ADDRESS_FILE, door, err);
     ash__free(folder);
-    return result;
+    return rc;
 }
 
 static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
@@ -259,38 +257,38 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
     struct chores chores = {0};
     ash_serving serving;
     ash_faces faces = {0};
-    int result = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
-    if (result == 0)
-        result = parse_chores(cmd, args, &chores);
-    if (result == 0)
-        result = parse(cmd, args, &serving);
-    if (result == 0)
-        result = ash__faces_init(&faces, &serving);
-    if (result != 0) {
+    int rc = parse_durability(cmd, args->values[DURABILITY], &opts.durability);
+    if (rc == 0)
+        rc = parse_chores(cmd, args, &chores);
+    if (rc == 0)
+        rc = parse(cmd, args, &serving);
+    if (rc == 0)
+        rc = ash__faces_init(&faces, &serving);
+    if (rc != 0) {
         ash__faces_stop(&faces);
-        return result;
+        return rc;
     }
     keep_memory_flat();
     opts.no_server = true; /* one that is already there is an error, not a detour */
     ash_log_set(print_log, cmd, log_level(cmd));
     ash__cmd_catch_signals();
     outlive_terminals();
-    result = check_beforehand(cmd, &faces, &err);
-    if (result == 0)
-        result = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &serving.store, &err);
-    if (result == 0 && args->values[NO_SOCKET] == NULL)
-        result = open_door(&serving, &door, &err);
+    rc = check_beforehand(cmd, &faces, &err);
+    if (rc == 0)
+        rc = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &serving.store, &err);
+    if (rc == 0 && args->values[NO_SOCKET] == NULL)
+        rc = open_door(&serving, &door, &err);
     serving.socket_path = door.path;
-    if (result == 0)
-        result = serve(&serving, &faces, &chores, &err);
-    if (result == 0)
-        result = report_damage(serving.store, &err);
-    if (result < 0)
-        result = ash__cmd_fail(cmd, NULL, &err);
+    if (rc == 0)
+        rc = serve(&serving, &faces, &chores, &err);
+    if (rc == 0)
+        rc = report_damage(serving.store, &err);
+    if (rc < 0)
+        rc = ash__cmd_fail(cmd, NULL, &err);
     ash__cmd_close_store(serving.store);
     ash__door_close(&door);
     ash__faces_stop(&faces);
-    return result;
+    return rc;
 }
 
 const ash_cmd_verb ash__cmd_serve = {

@@ -30,8 +30,8 @@ static int say_what_init_would(const ash_cmd *cmd)
 {
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
-    int result = ash__cmd_open_if_any(cmd, &store, &err);
-    if (result != 0)
+    int rc = ash__cmd_open_if_any(cmd, &store, &err);
+    if (rc != 0)
         return ash__cmd_fail(cmd, NULL, &err);
     char *uri = ash__cmd_store_uri(cmd), *shown = ash__cmd_uri_shown(uri);
     if (cmd->json) {
@@ -112,14 +112,14 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
     bson_t databases;
     bson_iter_t iter, list, db;
     (void)args;
-    int result = ash_store_list_databases(store, NULL, &databases, err);
-    if (result != 0)
-        return result;
+    int rc = ash_store_list_databases(store, NULL, &databases, err);
+    if (rc != 0)
+        return rc;
     if (!cmd->json)
         printf("%12s  %12s  %10s  %s\n", "DATA", "STORED", "DOCUMENTS", "DATABASE");
     if (!bson_iter_init_find(&iter, &databases, "databases") || !bson_iter_recurse(&iter, &list))
         bson_iter_init(&list, &databases);
-    while (result == 0 && bson_iter_next(&list)) {
+    while (rc == 0 && bson_iter_next(&list)) {
         bson_t stats;
         char data[32], stored[32];
         if (!BSON_ITER_HOLDS_DOCUMENT(&list) || !bson_iter_recurse(&list, &db) ||
@@ -128,8 +128,8 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
         const char *name = bson_iter_utf8(&db, NULL);
         if (ash__cmd_names_database(cmd) && strcmp(name, ash_store_default_db(store)) != 0)
             continue;
-        result = ash_store_stats(store, name, NULL, 1, NULL, &stats, err);
-        if (result != 0)
+        rc = ash_store_stats(store, name, NULL, 1, NULL, &stats, err);
+        if (rc != 0)
             break;
         ash__cmd_print_size(data, sizeof data, field(&stats, "dataSize"));
         ash__cmd_print_size(stored, sizeof stored,
@@ -141,9 +141,9 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
         bson_destroy(&stats);
     }
     bson_destroy(&databases);
-    if (result == 0)
+    if (rc == 0)
         show_folder(cmd);
-    return result;
+    return rc;
 }
 
 static int run_df(ash_cmd *cmd, const ash_cmd_args *args)
@@ -202,14 +202,14 @@ static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args,
     BSON_APPEND_INT32(&action, "check", 1);
     BSON_APPEND_BOOL(&action, "payloads", args->values[QUICK] == NULL);
     bson_destroy(&report);
-    int result = ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, err);
+    int rc = ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, err);
     ash__progress_free(progress);
-    if (result == 0 || result == ASH_ECORRUPT) {
+    if (rc == 0 || rc == ASH_ECORRUPT) {
         print_report(cmd, &report);
         bson_destroy(&report);
     }
     bson_destroy(&action);
-    return result;
+    return rc;
 }
 
 static int run_check(ash_cmd *cmd, const ash_cmd_args *args)

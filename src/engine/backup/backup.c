@@ -11,9 +11,9 @@
 static int begin_hold(ash_engine *e, ash_error *err)
 {
     ash_view *v = NULL;
-    int result = ash__snapshot_open(e, &v, err);
-    if (result != 0)
-        return result;
+    int rc = ash__snapshot_open(e, &v, err);
+    if (rc != 0)
+        return rc;
     ash__mutex_lock(&e->views_lock);
     bool taken = e->backup_txn != 0;
     if (!taken)
@@ -67,16 +67,16 @@ static int check(ash_backup *b, ash_engine *e, bool payloads, ash_error *err)
 /* Before anything is touched. */
 static int check_source(ash_backup *b, ash_error *err)
 {
-    int result = check(b, b->engine, false, err);
-    if (result == ASH_EINTERRUPTED)
-        return ash__fail(err, result, "the backup was interrupted before anything was written");
-    if (result == 0 && b->report->findings > 0)
-        result = ash__fail(err, ASH_ECORRUPT,
-                           "the store is damaged: %llu finding%s; nothing was written, %s is as it "
-                           "was",
-                           (unsigned long long)b->report->findings,
-                           b->report->findings == 1 ? "" : "s", b->folder);
-    return result;
+    int rc = check(b, b->engine, false, err);
+    if (rc == ASH_EINTERRUPTED)
+        return ash__fail(err, rc, "the backup was interrupted before anything was written");
+    if (rc == 0 && b->report->findings > 0)
+        rc = ash__fail(err, ASH_ECORRUPT,
+                       "the store is damaged: %llu finding%s; nothing was written, %s is as it "
+                       "was",
+                       (unsigned long long)b->report->findings, b->report->findings == 1 ? "" : "s",
+                       b->folder);
+    return rc;
 }
 
 static int open_copy(const ash_backup *b, bool read_only, ash_engine **copy, ash_error *err)
@@ -94,34 +94,34 @@ static int open_copy(const ash_backup *b, bool read_only, ash_engine **copy, ash
 static int settle(const ash_backup *b, ash_error *err)
 {
     ash_engine *copy = NULL;
-    int result = open_copy(b, false, &copy, err);
+    int rc = open_copy(b, false, &copy, err);
     ash__engine_close(copy);
-    if (result == 0)
-        result = ash__backup_tidy_target(b, err);
-    return result == 0 ? ash__backup_save_state(b, b->report->damaged == 0, err) : result;
+    if (rc == 0)
+        rc = ash__backup_tidy_target(b, err);
+    return rc == 0 ? ash__backup_save_state(b, b->report->damaged == 0, err) : rc;
 }
 
 static int verify(ash_backup *b, ash_error *err)
 {
     ash_engine *copy = NULL;
-    int result = open_copy(b, true, &copy, err);
-    if (result == 0)
-        result = check(b, copy, b->opts->verify, err);
+    int rc = open_copy(b, true, &copy, err);
+    if (rc == 0)
+        rc = check(b, copy, b->opts->verify, err);
     ash__engine_close(copy);
-    return result;
+    return rc;
 }
 
 /* ---- all of it ---- */
 
 static int run(ash_backup *b, ash_error *err)
 {
-    int result = ash__backup_meta(b, err);
-    if (result == 0)
-        result = ash__backup_open_meta(b, err);
-    if (result == 0)
-        result = ash__backup_records(b, err);
+    int rc = ash__backup_meta(b, err);
+    if (rc == 0)
+        rc = ash__backup_open_meta(b, err);
+    if (rc == 0)
+        rc = ash__backup_records(b, err);
     ash__backup_close_meta(b);
-    return result;
+    return rc;
 }
 
 static int say_what_is_damaged(const ash_backup *b, ash_error *err)
@@ -138,39 +138,39 @@ static int say_what_is_damaged(const ash_backup *b, ash_error *err)
  * same, and nothing of it is trusted the next time. */
 static int conclude(ash_backup *b, ash_error *err)
 {
-    int result = ash__backup_finish_target(b, err);
-    if (result == 0)
-        result = settle(b, err);
-    if (result == 0)
-        result = verify(b, err);
-    if (result == ASH_EINTERRUPTED)
-        return ash__fail(err, result,
+    int rc = ash__backup_finish_target(b, err);
+    if (rc == 0)
+        rc = settle(b, err);
+    if (rc == 0)
+        rc = verify(b, err);
+    if (rc == ASH_EINTERRUPTED)
+        return ash__fail(err, rc,
                          "the backup was interrupted while the copy was checked; it opens, and the "
                          "next backup checks it again");
-    if (result != 0)
+    if (rc != 0)
         ash__error_prefix(err, "the copy does not verify");
-    if (result != 0 || (b->report->findings > 0 && b->report->damaged == 0))
+    if (rc != 0 || (b->report->findings > 0 && b->report->damaged == 0))
         ash__backup_spoil_target(b);
     else
-        result = ash__backup_end_mark(b, err);
-    return result == 0 && b->report->findings > 0 ? say_what_is_damaged(b, err) : result;
+        rc = ash__backup_end_mark(b, err);
+    return rc == 0 && b->report->findings > 0 ? say_what_is_damaged(b, err) : rc;
 }
 
 static int copy_all(ash_backup *b, ash_error *err)
 {
-    int result = begin_hold(b->engine, err);
-    if (result != 0)
-        return result;
-    result = ash__backup_open_target(b, err);
-    if (result == 0)
-        result = run(b, err);
+    int rc = begin_hold(b->engine, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__backup_open_target(b, err);
+    if (rc == 0)
+        rc = run(b, err);
     end_hold(b->engine);
-    if (result == 0)
-        result = conclude(b, err);
-    if (result != 0 && b->begun && result != ASH_EINTERRUPTED && result != ASH_ECORRUPT)
+    if (rc == 0)
+        rc = conclude(b, err);
+    if (rc != 0 && b->begun && rc != ASH_EINTERRUPTED && rc != ASH_ECORRUPT)
         ash__error_prefix(err, "the copy in %s does not open until the backup is repeated",
                           b->folder);
-    return result;
+    return rc;
 }
 
 int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_options *opts,
@@ -185,14 +185,14 @@ int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_optio
                     .lock_fd = -1,
                     .fd = -1};
     memset(out, 0, sizeof *out);
-    int result = check_source(&b, err);
-    if (result == 0)
-        result = copy_all(&b, err);
+    int rc = check_source(&b, err);
+    if (rc == 0)
+        rc = copy_all(&b, err);
     ash__file_close(b.fd);
     ash__file_close(b.lock_fd);
     ash__backup_release_state(&b);
     ash__free(b.buf);
     ash__free(b.segments);
     ash__free(b.folder);
-    return result;
+    return rc;
 }

@@ -32,10 +32,9 @@ static int read_meta(const ash_backup *b, source *s, bool *caught, ash_error *er
     uint64_t commit = mdb_txn_id(s->txn), last = 0;
     uint8_t *own = s->meta + commit % 2 * s->page_bytes;
     uint8_t *other = s->meta + (commit + 1) % 2 * s->page_bytes;
-    int result =
-        ash__meta_pages_read(b->engine, s->txn, s->fd, s->page_bytes, s->meta, caught, err);
-    if (result != 0 || !*caught)
-        return result;
+    int rc = ash__meta_pages_read(b->engine, s->txn, s->fd, s->page_bytes, s->meta, caught, err);
+    if (rc != 0 || !*caught)
+        return rc;
     if (ash__pages_commit(own, &last) != commit)
         return ash__fail(err, ASH_ECORRUPT, "the description of a commit is damaged");
     memcpy(other, own, s->page_bytes);
@@ -102,40 +101,40 @@ static bool same_page(const uint8_t *now, const uint8_t *old, size_t len, size_t
 static int write_changed(ash_backup *b, const uint8_t *now, const uint8_t *old, size_t len,
                          off_t at, ash_error *err)
 {
-    int result = 0;
-    for (size_t from = 0, to; result == 0 && from < len; from = to) {
+    int rc = 0;
+    for (size_t from = 0, to; rc == 0 && from < len; from = to) {
         bool same = same_page(now, old, len, from);
         for (to = from + PAGE; to < len && same_page(now, old, len, to) == same;)
             to += PAGE;
         size_t end = to < len ? to : len;
         if (same)
             continue;
-        result = ash__file_write(b->fd, now + from, end - from, at + (off_t)from, err);
+        rc = ash__file_write(b->fd, now + from, end - from, at + (off_t)from, err);
         b->report->copied_meta_bytes += end - from;
     }
-    return result;
+    return rc;
 }
 
 static int copy_pages(ash_backup *b, const source *s, ash_error *err)
 {
     uint8_t *now = ash__alloc(PART_BYTES), *old = ash__alloc(PART_BYTES);
     size_t meta = (size_t)2 * s->page_bytes;
-    int result = 0;
-    for (uint64_t at = 0, len; result == 0 && at < s->bytes; at += len) {
+    int rc = 0;
+    for (uint64_t at = 0, len; rc == 0 && at < s->bytes; at += len) {
         len = s->bytes - at < PART_BYTES ? s->bytes - at : PART_BYTES;
-        result = load(s->fd, now, len, (off_t)at, err);
+        rc = load(s->fd, now, len, (off_t)at, err);
         if (at == 0)
             memcpy(now, s->meta, meta < len ? meta : len);
-        if (result == 0)
-            result = load(b->fd, old, len, (off_t)at, err);
-        if (result == 0)
-            result = write_changed(b, now, old, len, (off_t)at, err);
-        if (result == 0)
-            result = ash__backup_progress(b, "metadata", at + len, s->bytes, err);
+        if (rc == 0)
+            rc = load(b->fd, old, len, (off_t)at, err);
+        if (rc == 0)
+            rc = write_changed(b, now, old, len, (off_t)at, err);
+        if (rc == 0)
+            rc = ash__backup_progress(b, "metadata", at + len, s->bytes, err);
     }
     ash__free(now);
     ash__free(old);
-    return result;
+    return rc;
 }
 
 static int copy_to(ash_backup *b, ash_error *err)
@@ -144,30 +143,30 @@ static int copy_to(ash_backup *b, ash_error *err)
     /* After a failed sync, pages may be in memory as if they were on disk. */
     if (!b->trusts && ash__io()->ftruncate(b->fd, 0) != 0)
         return ash__fail_errno(err, errno, "cannot empty meta.mdb of the copy");
-    int result = begin(b, &s, err);
-    if (result == 0)
-        result = copy_pages(b, &s, err);
-    if (result == 0 && ash__io()->ftruncate(b->fd, (off_t)s.bytes) != 0)
-        result = ash__fail_errno(err, errno, "cannot size meta.mdb of the copy");
+    int rc = begin(b, &s, err);
+    if (rc == 0)
+        rc = copy_pages(b, &s, err);
+    if (rc == 0 && ash__io()->ftruncate(b->fd, (off_t)s.bytes) != 0)
+        rc = ash__fail_errno(err, errno, "cannot size meta.mdb of the copy");
     b->report->meta_bytes = s.bytes;
     b->commit = s.txn != NULL ? mdb_txn_id(s.txn) : 0;
     end(&s);
-    return result;
+    return rc;
 }
 
 int ash__backup_meta(ash_backup *b, ash_error *err)
 {
     char *path = ash__path_join(b->folder, "meta.mdb");
     bool fresh;
-    int result = ash__backup_open_file(path, &b->fd, &fresh, err);
-    if (result == 0)
-        result = copy_to(b, err);
-    if (result == 0 && ash__io()->fsync(b->fd) != 0)
-        result = ash__fail_errno(err, errno, "cannot sync %s", path);
+    int rc = ash__backup_open_file(path, &b->fd, &fresh, err);
+    if (rc == 0)
+        rc = copy_to(b, err);
+    if (rc == 0 && ash__io()->fsync(b->fd) != 0)
+        rc = ash__fail_errno(err, errno, "cannot sync %s", path);
     ash__file_close(b->fd);
     b->fd = -1;
     ash__free(path);
-    return result;
+    return rc;
 }
 
 int ash__backup_open_meta(ash_backup *b, ash_error *err)

@@ -40,13 +40,13 @@ static int open_segment(ash_backup *b, uint32_t id, ash_error *err)
     b->fd = -1;
     b->segment = 0;
     char *path = segment_path(b->segments, id);
-    int result = ash__backup_open_file(path, &b->fd, &fresh, err);
+    int rc = ash__backup_open_file(path, &b->fd, &fresh, err);
     ash__free(path);
-    if (result == 0)
+    if (rc == 0)
         b->segment = id;
     if (fresh)
         ash__backup_segment(b, id)->old = NULL;
-    return result;
+    return rc;
 }
 
 static int load_header(const ash_backup *b, uint32_t id, uint8_t out[ASH_BLOCK_BYTES],
@@ -55,15 +55,15 @@ static int load_header(const ash_backup *b, uint32_t id, uint8_t out[ASH_BLOCK_B
     int fd = -1;
     char *folder = ash__path_join(b->engine->folder, "segments");
     char *path = segment_path(folder, id);
-    int result = ash__segments_check_file(b->engine->segments, id, err);
-    if (result == 0)
-        result = ash__file_open(path, O_RDONLY, &fd, err);
-    if (result == 0)
-        result = ash__file_read(fd, out, ASH_BLOCK_BYTES, 0, err);
+    int rc = ash__segments_check_file(b->engine->segments, id, err);
+    if (rc == 0)
+        rc = ash__file_open(path, O_RDONLY, &fd, err);
+    if (rc == 0)
+        rc = ash__file_read(fd, out, ASH_BLOCK_BYTES, 0, err);
     ash__file_close(fd);
     ash__free(path);
     ash__free(folder);
-    return result;
+    return rc;
 }
 
 /* Cut off, or another one: its notes are of a file that is no more. */
@@ -81,11 +81,11 @@ static int make_segment(ash_backup *b, uint32_t id, uint32_t blocks, ash_error *
     uint8_t header[ASH_BLOCK_BYTES];
     struct stat st;
     off_t size = (off_t)blocks * ASH_BLOCK_BYTES;
-    int result = load_header(b, id, header, err);
-    if (result == 0)
-        result = open_segment(b, id, err);
-    if (result != 0)
-        return result;
+    int rc = load_header(b, id, header, err);
+    if (rc == 0)
+        rc = open_segment(b, id, err);
+    if (rc != 0)
+        return rc;
     if (fstat(b->fd, &st) != 0)
         return ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);
     b->report->segments++;
@@ -137,22 +137,22 @@ static int copy_record(ash_backup *b, uint32_t coll_id, const ash_pointer *p, as
     ash_place place = {p->segment, p->block, p->len, p->sequence};
     ash_payload payload;
     size_t from = 0, to = p->len;
-    int result = ash__segments_open(b->engine->segments, &place, &coll_id, &payload, err);
-    if (result == 0)
-        result = open_segment(b, p->segment, err);
-    if (result != 0)
-        return result;
+    int rc = ash__segments_open(b->engine->segments, &place, &coll_id, &payload, err);
+    if (rc == 0)
+        rc = open_segment(b, p->segment, err);
+    if (rc != 0)
+        return rc;
     size_t len = payload.layout.offset + (size_t)p->len;
     if (len > record_max)
         return ash__fail(err, ASH_ECORRUPT, "a record is too long");
     if (!is_there(b, &payload)) {
-        result = ash__segments_verify(&payload, &from, &to, err);
+        rc = ash__segments_verify(&payload, &from, &to, err);
         touch(b, p->segment);
-        if (result == 0)
-            result =
+        if (rc == 0)
+            rc =
                 ash__file_write(b->fd, payload.record, len, (off_t)p->block * ASH_BLOCK_BYTES, err);
-        if (result != 0)
-            return result;
+        if (rc != 0)
+            return rc;
         b->report->copied_records++;
         b->report->copied_bytes += len;
     }
@@ -166,20 +166,20 @@ static int visit_record(ash_backup *b, MDB_val key, MDB_val value, ash_error *er
     ash_doc doc;
     ash_error why = ASH_ERROR_INIT;
     b->report->records++;
-    int result = ash__record_parse(key, value, &place, &doc, &why);
-    if (result == 0 && place.segment != 0) {
-        result = copy_record(b, ash__get_be32(key.mv_data), &place, &why);
+    int rc = ash__record_parse(key, value, &place, &doc, &why);
+    if (rc == 0 && place.segment != 0) {
+        rc = copy_record(b, ash__get_be32(key.mv_data), &place, &why);
         uint64_t before = b->done_bytes / PROGRESS_BYTES;
         b->done_bytes += (uint64_t)ash__segment_blocks_for(place.len) * ASH_BLOCK_BYTES;
         if (before != b->done_bytes / PROGRESS_BYTES && progress(b, err) != 0)
             return ASH_EINTERRUPTED;
     }
-    if (result == ASH_ECORRUPT) {
+    if (rc == ASH_ECORRUPT) {
         ash__log(ASH_LOG_WARN, "backup: %s", why.text);
         b->report->damaged++;
         return 0;
     }
-    return result == 0 ? 0 : ash__fail(err, why.code, "%s", why.text);
+    return rc == 0 ? 0 : ash__fail(err, why.code, "%s", why.text);
 }
 
 static int walk(ash_backup *b, enum ash_database db,
@@ -209,23 +209,23 @@ static int walk(ash_backup *b, enum ash_database db,
  * whole. */
 static int sync_segment(ash_backup *b, uint32_t id, ash_error *err)
 {
-    int result = open_segment(b, id, err);
-    if (result != 0)
-        return result;
-    result = ash__file_sync(b->fd, err);
-    if (result != 0 && ash__io()->ftruncate(b->fd, 0) != 0)
+    int rc = open_segment(b, id, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__file_sync(b->fd, err);
+    if (rc != 0 && ash__io()->ftruncate(b->fd, 0) != 0)
         ash__log(ASH_LOG_WARN, "backup: segment %08x of the copy cannot be cut", (unsigned)id);
-    return result;
+    return rc;
 }
 
 static int sync_segments(ash_backup *b, ash_error *err)
 {
-    int result = 0;
-    for (uint32_t id = 1; result == 0 && id < b->segment_count; id++) {
+    int rc = 0;
+    for (uint32_t id = 1; rc == 0 && id < b->segment_count; id++) {
         if (b->list[id].touched)
-            result = sync_segment(b, id, err);
+            rc = sync_segment(b, id, err);
     }
-    return result;
+    return rc;
 }
 
 static int visit_log(ash_backup *b, MDB_val key, MDB_val value, ash_error *err)
@@ -241,12 +241,12 @@ static int visit_log(ash_backup *b, MDB_val key, MDB_val value, ash_error *err)
 int ash__backup_records(ash_backup *b, ash_error *err)
 {
     b->buf = ash__alloc(record_max);
-    int result = walk(b, ASH_DB_OPLOG, visit_log, err);
-    if (result == 0)
-        result = walk(b, ASH_DB_SPACE, visit_space, err);
-    if (result == 0)
-        result = progress(b, err);
-    if (result == 0)
-        result = walk(b, ASH_DB_RECORDS, visit_record, err);
-    return result == 0 ? sync_segments(b, err) : result;
+    int rc = walk(b, ASH_DB_OPLOG, visit_log, err);
+    if (rc == 0)
+        rc = walk(b, ASH_DB_SPACE, visit_space, err);
+    if (rc == 0)
+        rc = progress(b, err);
+    if (rc == 0)
+        rc = walk(b, ASH_DB_RECORDS, visit_record, err);
+    return rc == 0 ? sync_segments(b, err) : rc;
 }

@@ -83,10 +83,10 @@ int ash__backup_load_state(ash_backup *b, bool *found, ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
     char *path = ash__path_join(b->folder, ASH_BACKUP_STATE);
-    int result = ash__file_load(path, FILE_MAX, &b->state, &b->state_len, &own);
+    int rc = ash__file_load(path, FILE_MAX, &b->state, &b->state_len, &own);
     ash__free(path);
-    *found = result == 0 && take_state(b);
-    return ash__unless(ASH_ENOTFOUND, result, &own, err);
+    *found = rc == 0 && take_state(b);
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
 
 bool ash__backup_had(const ash_backup *b, uint32_t id, uint32_t block)
@@ -117,9 +117,9 @@ int ash__backup_save_state(const ash_backup *b, bool trusted, ash_error *err)
     size_t len = trusted ? state_bytes(b) : HEAD + ASH_SUM_BYTES, at = HEAD;
     uint64_t own = 0;
     uint32_t count = 0;
-    int result = ash__backup_target_commit(b, &own, err);
-    if (result != 0)
-        return result;
+    int rc = ash__backup_target_commit(b, &own, err);
+    if (rc != 0)
+        return rc;
     uint8_t *state = ash__alloc(len);
     for (uint32_t id = 1; trusted && id < b->segment_count; id++) {
         const ash_backup_segment *s = &b->list[id];
@@ -140,10 +140,10 @@ int ash__backup_save_state(const ash_backup *b, bool trusted, ash_error *err)
     ash__put_le32(state + 56, count);
     ash__put_le64(state + at, ash__checksum(state, at));
     char *path = ash__path_join(b->folder, ASH_BACKUP_STATE);
-    result = ash__file_replace(path, state, len, err);
+    rc = ash__file_replace(path, state, len, err);
     ash__free(path);
     ash__free(state);
-    return result;
+    return rc;
 }
 
 void ash__backup_start_segment(ash_backup *b, uint32_t id, uint32_t blocks)

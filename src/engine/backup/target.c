@@ -25,38 +25,38 @@ static char *target_path(const ash_backup *b, const char *name)
 static int remove_file(const ash_backup *b, const char *name, ash_error *err)
 {
     char *path = target_path(b, name);
-    int result = 0;
+    int rc = 0;
     if (ash__io()->unlink(path) != 0 && errno != ENOENT)
-        result = ash__fail_errno(err, errno, "cannot remove %s", path);
+        rc = ash__fail_errno(err, errno, "cannot remove %s", path);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 /* Neither the store itself nor a folder in it. */
 static int check_apart(const ash_backup *b, ash_error *err)
 {
     char *from = realpath(b->engine->folder, NULL), *to = realpath(b->folder, NULL);
-    int result = 0;
+    int rc = 0;
     size_t len = from != NULL ? strlen(from) : 0;
     if (from == NULL || to == NULL)
-        result = ash__fail_errno(err, errno, "cannot find folder %s", b->folder);
+        rc = ash__fail_errno(err, errno, "cannot find folder %s", b->folder);
     else if (strncmp(from, to, len) == 0 && (to[len] == 0 || to[len] == '/'))
-        result = ash__fail(err, ASH_EINVAL, "%s lies in the store that is to be copied", b->folder);
-    if (result == ASH_EINVAL)
+        rc = ash__fail(err, ASH_EINVAL, "%s lies in the store that is to be copied", b->folder);
+    if (rc == ASH_EINVAL)
         rmdir(b->folder); /* made a moment ago, or else it has something in it */
     free(from);
     free(to);
-    return result;
+    return rc;
 }
 
 static int lock_target(ash_backup *b, ash_error *err)
 {
     char *path = target_path(b, "lock");
-    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &b->lock_fd, err);
+    int rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &b->lock_fd, err);
     ash__free(path);
-    if (result == 0 && flock(b->lock_fd, LOCK_EX | LOCK_NB) != 0)
-        result = ash__fail(err, ASH_EBUSY, "%s is in use", b->folder);
-    return result;
+    if (rc == 0 && flock(b->lock_fd, LOCK_EX | LOCK_NB) != 0)
+        rc = ash__fail(err, ASH_EBUSY, "%s is in use", b->folder);
+    return rc;
 }
 
 /* Whatever names a store in the target has to name this one.  *found: the file is there. */
@@ -66,46 +66,45 @@ static int check_id(const ash_backup *b, const char *name, size_t at, bool *foun
     size_t len = 0;
     ash_error own = ASH_ERROR_INIT;
     char *path = target_path(b, name);
-    int result = ash__file_load(path, ASH_SUPERBLOCK_BYTES, &data, &len, &own);
-    *found = result != ASH_ENOTFOUND;
-    if (result == ASH_ENOTFOUND)
-        result = 0;
-    else if (result == 0 &&
+    int rc = ash__file_load(path, ASH_SUPERBLOCK_BYTES, &data, &len, &own);
+    *found = rc != ASH_ENOTFOUND;
+    if (rc == ASH_ENOTFOUND)
+        rc = 0;
+    else if (rc == 0 &&
              (len < at + ID_BYTES || memcmp(data + at, b->engine->store_id, ID_BYTES) != 0))
-        result = ash__fail(err, ASH_EEXISTS, "%s holds another store", b->folder);
-    else if (result != 0)
-        result = ash__fail(err, own.code, "%s", own.text);
+        rc = ash__fail(err, ASH_EEXISTS, "%s holds another store", b->folder);
+    else if (rc != 0)
+        rc = ash__fail(err, own.code, "%s", own.text);
     ash__free(data);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 static int check_vacant(const ash_backup *b, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     DIR *dir = opendir(b->folder);
     if (dir == NULL)
         return ash__fail_errno(err, errno, "cannot read folder %s", b->folder);
-    for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
+    for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
         const char *name = entry->d_name;
         /* The last of them is left when marking the folder failed. */
         if (name[0] != '.' && strcmp(name, "lock") != 0 &&
             strcmp(name, ASH_BACKUP_MARK ".new") != 0 && strcmp(name, "segments") != 0 &&
             strcmp(name, "lost+found") != 0)
-            result =
-                ash__fail(err, ASH_EEXISTS, "%s is not a backup of this store, and not empty: %s",
-                          b->folder, name);
+            rc = ash__fail(err, ASH_EEXISTS, "%s is not a backup of this store, and not empty: %s",
+                           b->folder, name);
     }
     closedir(dir);
-    return result;
+    return rc;
 }
 
 static int set_mark(const ash_backup *b, ash_error *err)
 {
     char *path = target_path(b, ASH_BACKUP_MARK);
-    int result = ash__file_replace(path, b->engine->store_id, ID_BYTES, err);
+    int rc = ash__file_replace(path, b->engine->store_id, ID_BYTES, err);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 /* ---- may it be written to? ---- */
@@ -115,12 +114,12 @@ int ash__backup_target_commit(const ash_backup *b, uint64_t *commit, ash_error *
     ash_error own = ASH_ERROR_INIT;
     ash_pages *pages = NULL;
     char *path = target_path(b, "meta.mdb");
-    int result = ash__pages_open(path, &pages, &own);
+    int rc = ash__pages_open(path, &pages, &own);
     ash__free(path);
-    *commit = result == 0 ? ash__pages_newest(pages) : 0;
-    if (result == 0)
+    *commit = rc == 0 ? ash__pages_newest(pages) : 0;
+    if (rc == 0)
         ash__pages_close(pages);
-    return ash__unless(ASH_ENOTFOUND, result, &own, err);
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
 
 /* Is what was copied the last time in the past of the store as it is now? */
@@ -135,16 +134,16 @@ static int is_in_past(const ash_backup *b, bool *is, ash_error *err)
     *is = b->last_commit <= info.me_last_txnid;
     if (!*is || b->last_log.time == 0)
         return 0;
-    int result = ash__snapshot_committed(b->engine, &v, err);
-    if (result == 0)
-        result = ash__oplog_bounds(v, &oldest, &newest, err);
-    if (result == 0 && oldest <= b->last_log.time) {
-        result = ash__oplog_next(v, b->last_log.time - 1, &time, &entry, &found, err);
+    int rc = ash__snapshot_committed(b->engine, &v, err);
+    if (rc == 0)
+        rc = ash__oplog_bounds(v, &oldest, &newest, err);
+    if (rc == 0 && oldest <= b->last_log.time) {
+        rc = ash__oplog_next(v, b->last_log.time - 1, &time, &entry, &found, err);
         *is = found && time == b->last_log.time &&
               ash__checksum(entry.data, entry.len) == b->last_log.sum;
     }
     ash__snapshot_close(v);
-    return result;
+    return rc;
 }
 
 static int refuse(const ash_backup *b, const char *why, ash_error *err)
@@ -159,11 +158,11 @@ static int check_past(ash_backup *b, bool has_state, bool is_marked, ash_error *
 {
     uint64_t own = 0;
     bool in_past = false;
-    int result = ash__backup_target_commit(b, &own, err);
-    if (result == 0 && has_state)
-        result = is_in_past(b, &in_past, err);
-    if (result != 0)
-        return result;
+    int rc = ash__backup_target_commit(b, &own, err);
+    if (rc == 0 && has_state)
+        rc = is_in_past(b, &in_past, err);
+    if (rc != 0)
+        return rc;
     bool changed = own > b->last_own + is_marked;
     b->trusts = has_state && !is_marked && !changed && in_past;
     if (b->opts->replace)
@@ -200,39 +199,39 @@ static int check_no_link(const char *path, ash_error *err)
 static int check_files(const ash_backup *b, ash_error *err)
 {
     char *meta = target_path(b, "meta.mdb");
-    int result = check_regular(meta, err);
+    int rc = check_regular(meta, err);
     ash__free(meta);
-    if (result == 0)
-        result = check_no_link(b->segments, err);
-    if (result != 0)
-        return result;
+    if (rc == 0)
+        rc = check_no_link(b->segments, err);
+    if (rc != 0)
+        return rc;
     DIR *dir = opendir(b->segments);
-    for (struct dirent *entry; dir != NULL && result == 0 && (entry = readdir(dir)) != NULL;) {
+    for (struct dirent *entry; dir != NULL && rc == 0 && (entry = readdir(dir)) != NULL;) {
         char *path = ash__path_join(b->segments, entry->d_name);
         if (entry->d_name[0] != '.')
-            result = check_regular(path, err);
+            rc = check_regular(path, err);
         ash__free(path);
     }
     if (dir != NULL)
         closedir(dir);
-    return result;
+    return rc;
 }
 
 /* Ours to write to; and what of it may be trusted. */
 static int check_target(ash_backup *b, ash_error *err)
 {
     bool is_store = false, is_marked = false, has_state = false;
-    int result = check_id(b, "ashlar.store", ID_AT, &is_store, err);
-    if (result == 0)
-        result = check_id(b, ASH_BACKUP_MARK, 0, &is_marked, err);
-    if (result == 0 && !is_store && !is_marked)
-        result = check_vacant(b, err);
-    if (result == 0)
-        result = check_files(b, err);
-    if (result != 0 || b->lock_fd < 0)
-        return result;
-    result = ash__backup_load_state(b, &has_state, err);
-    return result == 0 && is_store ? check_past(b, has_state, is_marked, err) : result;
+    int rc = check_id(b, "ashlar.store", ID_AT, &is_store, err);
+    if (rc == 0)
+        rc = check_id(b, ASH_BACKUP_MARK, 0, &is_marked, err);
+    if (rc == 0 && !is_store && !is_marked)
+        rc = check_vacant(b, err);
+    if (rc == 0)
+        rc = check_files(b, err);
+    if (rc != 0 || b->lock_fd < 0)
+        return rc;
+    rc = ash__backup_load_state(b, &has_state, err);
+    return rc == 0 && is_store ? check_past(b, has_state, is_marked, err) : rc;
 }
 
 /* ---- from the first change to the last ---- */
@@ -244,38 +243,38 @@ static int begin_changes(ash_backup *b, ash_error *err)
      * meta.mdb.new is of a backup that an earlier version did not finish. */
     static const char *const old[] = {"ashlar.store", ASH_BACKUP_STATE, "journal", "meta.mdb-lock",
                                       "meta.mdb.new"};
-    int result = ash__dir_make(b->segments, err);
-    if (result == 0)
-        result = set_mark(b, err);
-    for (size_t i = 0; result == 0 && i < ASH_ARRAY_LEN(old); i++) {
-        result = remove_file(b, old[i], err);
-        b->begun = b->begun || result == 0;
+    int rc = ash__dir_make(b->segments, err);
+    if (rc == 0)
+        rc = set_mark(b, err);
+    for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(old); i++) {
+        rc = remove_file(b, old[i], err);
+        b->begun = b->begun || rc == 0;
     }
-    return result == 0 ? ash__dir_sync(b->folder, err) : result;
+    return rc == 0 ? ash__dir_sync(b->folder, err) : rc;
 }
 
 int ash__backup_open_target(ash_backup *b, ash_error *err)
 {
-    int result = ash__dir_make(b->folder, err);
-    if (result == 0)
-        result = check_apart(b, err);
+    int rc = ash__dir_make(b->folder, err);
+    if (rc == 0)
+        rc = check_apart(b, err);
     /* Before a lock file is made in a folder of somebody else; and when nobody else is at work. */
-    if (result == 0)
-        result = check_target(b, err);
-    if (result == 0)
-        result = lock_target(b, err);
-    if (result == 0)
-        result = check_target(b, err);
-    return result == 0 ? begin_changes(b, err) : result;
+    if (rc == 0)
+        rc = check_target(b, err);
+    if (rc == 0)
+        rc = lock_target(b, err);
+    if (rc == 0)
+        rc = check_target(b, err);
+    return rc == 0 ? begin_changes(b, err) : rc;
 }
 
 int ash__backup_open_file(const char *path, int *fd, bool *fresh, ash_error *err)
 {
     struct stat st;
     *fresh = false;
-    int result = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, fd, err);
-    if (result != 0 || (fstat(*fd, &st) == 0 && st.st_nlink == 1))
-        return result;
+    int rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, fd, err);
+    if (rc != 0 || (fstat(*fd, &st) == 0 && st.st_nlink == 1))
+        return rc;
     ash__file_close(*fd);
     *fd = -1;
     *fresh = true;
@@ -287,11 +286,11 @@ int ash__backup_open_file(const char *path, int *fd, bool *fresh, ash_error *err
 /* Segments that the store gave up. */
 static int remove_strays(ash_backup *b, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     DIR *dir = opendir(b->segments);
     if (dir == NULL)
         return ash__fail_errno(err, errno, "cannot read folder %s", b->segments);
-    for (struct dirent *entry; result == 0 && (entry = readdir(dir)) != NULL;) {
+    for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
         unsigned id;
         char name[16];
         if (sscanf(entry->d_name, "%8x.seg", &id) != 1)
@@ -301,11 +300,11 @@ static int remove_strays(ash_backup *b, ash_error *err)
             continue;
         char *path = ash__path_join(b->segments, name);
         if (ash__io()->unlink(path) != 0)
-            result = ash__fail_errno(err, errno, "cannot remove %s", path);
+            rc = ash__fail_errno(err, errno, "cannot remove %s", path);
         ash__free(path);
     }
     closedir(dir);
-    return result;
+    return rc;
 }
 
 /* A superblock that promises no journal. */
@@ -325,38 +324,38 @@ static int write_superblock(const ash_backup *b, ash_error *err)
     size_t len = 0;
     char *source = ash__path_join(b->engine->folder, "ashlar.store");
     char *target = target_path(b, "ashlar.store");
-    int result = ash__file_load(source, ASH_SUPERBLOCK_BYTES, &block, &len, err);
-    if (result == 0)
+    int rc = ash__file_load(source, ASH_SUPERBLOCK_BYTES, &block, &len, err);
+    if (rc == 0)
         set_plain(block, len);
-    if (result == 0)
-        result = ash__file_replace(target, block, len, err);
+    if (rc == 0)
+        rc = ash__file_replace(target, block, len, err);
     ash__free(block);
     ash__free(target);
     ash__free(source);
-    return result;
+    return rc;
 }
 
 int ash__backup_finish_target(ash_backup *b, ash_error *err)
 {
-    int result = remove_strays(b, err);
-    if (result == 0)
-        result = ash__dir_sync(b->segments, err);
+    int rc = remove_strays(b, err);
+    if (rc == 0)
+        rc = ash__dir_sync(b->segments, err);
     /* Before anybody can open and change it. */
-    if (result == 0)
-        result = ash__backup_save_state(b, b->report->damaged == 0, err);
-    return result == 0 ? write_superblock(b, err) : result;
+    if (rc == 0)
+        rc = ash__backup_save_state(b, b->report->damaged == 0, err);
+    return rc == 0 ? write_superblock(b, err) : rc;
 }
 
 int ash__backup_tidy_target(const ash_backup *b, ash_error *err)
 {
-    int result = remove_file(b, "meta.mdb-lock", err);
-    return result == 0 ? remove_file(b, "reserve", err) : result;
+    int rc = remove_file(b, "meta.mdb-lock", err);
+    return rc == 0 ? remove_file(b, "reserve", err) : rc;
 }
 
 int ash__backup_end_mark(ash_backup *b, ash_error *err)
 {
-    int result = remove_file(b, ASH_BACKUP_MARK, err);
-    return result == 0 ? ash__dir_sync(b->folder, err) : result;
+    int rc = remove_file(b, ASH_BACKUP_MARK, err);
+    return rc == 0 ? ash__dir_sync(b->folder, err) : rc;
 }
 
 void ash__backup_spoil_target(ash_backup *b)

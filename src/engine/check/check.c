@@ -70,8 +70,8 @@ static void run_child(ash_child *child, void *ctx)
     ash_error err = ASH_ERROR_INIT;
     bson_t doc = BSON_INITIALIZER;
     k->child = child;
-    int result = r->stage(k, r->argument, &err);
-    if (result != 0)
+    int rc = r->stage(k, r->argument, &err);
+    if (rc != 0)
         ash__check_found(k, 2, "metadata", NULL, "%s: %s", r->name, err.text);
     BSON_APPEND_INT64(&doc, "collections", (int64_t)k->report.collections);
     BSON_APPEND_INT64(&doc, "records", (int64_t)k->report.records);
@@ -155,10 +155,10 @@ static int run_stage(ash_check *k, const char *name, ash_check_stage stage, int 
     running r = {.k = k, .stage = stage, .argument = argument, .name = name, .total = total};
     int status;
     memset(&k->report, 0, sizeof k->report);
-    int result = ash__child_run(k->engine, run_child, take_doc, &r, &status, err);
-    if (result == 0 && !r.complete)
+    int rc = ash__child_run(k->engine, run_child, take_doc, &r, &status, err);
+    if (rc == 0 && !r.complete)
         report_death(k->opts, name, status, total);
-    return result;
+    return rc;
 }
 
 /* Does it tell of the store, or of the machine, which may lack rights, memory or descriptors? */
@@ -171,10 +171,10 @@ static int check_superblock(ash_check *k, ash_check_report *total, ash_error *er
 {
     ash_error own = ASH_ERROR_INIT;
     bson_t facts = BSON_INITIALIZER;
-    int result = ash__superblock_check(k->engine, &own);
-    if (result != 0 && !is_damage(result))
-        return ash__fail(err, result, "%s", own.text);
-    if (result != 0) {
+    int rc = ash__superblock_check(k->engine, &own);
+    if (rc != 0 && !is_damage(rc))
+        return ash__fail(err, rc, "%s", own.text);
+    if (rc != 0) {
         BSON_APPEND_UTF8(&facts, "kind", "superblock");
         BSON_APPEND_INT32(&facts, "invariant", 1);
         tell(k->opts, own.text, &facts);
@@ -235,14 +235,14 @@ static int check_census(ash_check *k, ash_check_report *total, ash_error *err)
     ash_census_options how = {.go_on = counting_goes_on, .finding = tell_counted, .ctx = &c};
     ash_census_report report;
     int64_t began = ash__clock_ms();
-    int result = ash__census_take(k->engine, &how, &report, err);
+    int rc = ash__census_take(k->engine, &how, &report, err);
     total->findings += report.findings;
-    if (result == ASH_EINTERRUPTED)
-        ash__fail(err, result, "the check was interrupted");
-    else if (result == 0)
+    if (rc == ASH_EINTERRUPTED)
+        ash__fail(err, rc, "the check was interrupted");
+    else if (rc == 0)
         ash__verdict_note(k->engine, &c.found, &report, ash__clock_ms() - began);
     ash__verdict_release(&c.found);
-    return result;
+    return rc;
 }
 
 int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_report *out,
@@ -255,23 +255,23 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
     static const ash_check_options none = {0};
     ash_check k = {.engine = e, .opts = opts != NULL ? opts : &none};
     memset(out, 0, sizeof *out);
-    int result = ash__snapshot_open(e, &k.view, err);
-    if (result == 0)
+    int rc = ash__snapshot_open(e, &k.view, err);
+    if (rc == 0)
         k.view->sees_all = true;
-    if (result == 0)
-        result = check_superblock(&k, out, err);
-    if (result == 0)
+    if (rc == 0)
+        rc = check_superblock(&k, out, err);
+    if (rc == 0)
         check_journal(&k, out);
-    if (result == 0)
-        result = check_census(&k, out, err);
-    for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++)
-        result = run_stage(&k, pages[i], ash__check_pages, i, out, err);
-    if (result == 0)
-        result = run_stage(&k, "catalogue", ash__check_catalog, 0, out, err);
-    if (result == 0)
-        result = run_stage(&k, "documents", ash__check_documents, 0, out, err);
-    if (result == 0)
-        result = run_stage(&k, "logs", ash__check_logs, 0, out, err);
+    if (rc == 0)
+        rc = check_census(&k, out, err);
+    for (int i = 0; rc == 0 && i < ASH_DB_COUNT; i++)
+        rc = run_stage(&k, pages[i], ash__check_pages, i, out, err);
+    if (rc == 0)
+        rc = run_stage(&k, "catalogue", ash__check_catalog, 0, out, err);
+    if (rc == 0)
+        rc = run_stage(&k, "documents", ash__check_documents, 0, out, err);
+    if (rc == 0)
+        rc = run_stage(&k, "logs", ash__check_logs, 0, out, err);
     ash__snapshot_close(k.view);
-    return result;
+    return rc;
 }

@@ -74,19 +74,19 @@ static pid_t fork_quietly(ash_engine *e)
 static int receive_from(pid_t child, int fd, ash_child_take_fn take, void *ctx, int *status,
                         ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     bson_t doc;
     uint8_t *buf = ash__alloc(FRAME_MAX);
-    while (result == 0 && receive_doc(fd, buf, &doc)) {
+    while (rc == 0 && receive_doc(fd, buf, &doc)) {
         if (!take(ctx, &doc)) {
             kill(child, SIGKILL);
-            result = ash__fail(err, ASH_EINTERRUPTED, "the check was interrupted");
+            rc = ash__fail(err, ASH_EINTERRUPTED, "the check was interrupted");
         }
     }
     ash__free(buf);
     while (waitpid(child, status, 0) < 0 && errno == EINTR)
         continue;
-    return result;
+    return rc;
 }
 
 int ash__child_run(ash_engine *e, ash_child_fn fn, ash_child_take_fn take, void *ctx, int *status,
@@ -144,10 +144,10 @@ int ash__engine_probe(ash_engine *e, const ash_probe_fns *fns, bool *through, as
 {
     ash_probe p = {.fns = fns};
     int status = 0;
-    int result = ash__snapshot_open(e, &p.view, err);
-    if (result == 0)
-        result = ash__child_run(e, look, take, &p, &status, err);
+    int rc = ash__snapshot_open(e, &p.view, err);
+    if (rc == 0)
+        rc = ash__child_run(e, look, take, &p, &status, err);
     ash__snapshot_close(p.view);
-    *through = result == 0 && status == 0;
-    return result;
+    *through = rc == 0 && status == 0;
+    return rc;
 }

@@ -61,21 +61,21 @@ static void check_keys(walk *w, const ash_record *record)
     for (uint32_t i = 0; i < w->c->index_count; i++) {
         const ash_index *index = &w->c->indexes[i];
         ash_error why = ASH_ERROR_INIT;
-        int result = ash__index_keys(index, w->k->engine, record->doc, &w->keys, &why);
-        for (uint32_t n = 0; result == 0 && n < w->keys.count; n++) {
+        int rc = ash__index_keys(index, w->k->engine, record->doc, &w->keys, &why);
+        for (uint32_t n = 0; rc == 0 && n < w->keys.count; n++) {
             bool has;
-            result = ash__index_has(w->k->view, index, ash__key_set_at(&w->keys, n), record->rid,
-                                    &has, &why);
-            if (result == 0 && has)
+            rc = ash__index_has(w->k->view, index, ash__key_set_at(&w->keys, n), record->rid, &has,
+                                &why);
+            if (rc == 0 && has)
                 w->expected[i]++;
-            else if (result == 0 && index->ready)
-                result = ash__fail(&why, ASH_ECORRUPT, "a key is missing");
+            else if (rc == 0 && index->ready)
+                rc = ash__fail(&why, ASH_ECORRUPT, "a key is missing");
         }
-        if (result == 0 && w->keys.multikey && !index->multikey && w->keys.count > 0)
-            result = ash__fail(&why, ASH_ECORRUPT, "it is not marked as multikey");
-        if (result == 0 && (w->keys.kinds & ~index->kinds) != 0)
-            result = ash__fail(&why, ASH_ECORRUPT, "a kind of value is not noted");
-        if (result != 0) {
+        if (rc == 0 && w->keys.multikey && !index->multikey && w->keys.count > 0)
+            rc = ash__fail(&why, ASH_ECORRUPT, "it is not marked as multikey");
+        if (rc == 0 && (w->keys.kinds & ~index->kinds) != 0)
+            rc = ash__fail(&why, ASH_ECORRUPT, "a kind of value is not noted");
+        if (rc != 0) {
             bson_t *facts = record_facts(w, record->rid, &record->place);
             BSON_APPEND_UTF8(facts, "index", index->name);
             ash__check_found(w->k, 7, "index", facts, "%s.%s, record %llu, index %s: %s", w->c->db,
@@ -95,27 +95,27 @@ static int check_payload(walk *w, ash_record *record, ash_error *why)
                          "%s.%s, record %llu: its blocks belong to another record too", w->c->db,
                          w->c->name, (unsigned long long)record->rid);
     }
-    int result =
+    int rc =
         ash__segments_read(k->engine->segments, &place, w->c->id, false, &record->doc.data, why);
     record->doc.len = p->len;
-    if (result != 0)
-        return result;
+    if (rc != 0)
+        return rc;
     bool sound = ash__payload_is_sound(record->doc);
     if (k->opts->payloads) {
         k->report.payload_bytes += p->len;
-        result =
+        rc =
             ash__segments_read(k->engine->segments, &place, w->c->id, true, &record->doc.data, why);
     }
-    if (result == 0 && !sound)
-        result = ash__fail(why, ASH_ECORRUPT, "a damaged document");
-    if (result != 0 && sound) {
+    if (rc == 0 && !sound)
+        rc = ash__fail(why, ASH_ECORRUPT, "a damaged document");
+    if (rc != 0 && sound) {
         bson_t *facts = record_facts(w, record->rid, p);
         add_fields(facts, record->doc);
         ash__check_found(k, 5, "payload", facts, "%s.%s, record %llu: %s", w->c->db, w->c->name,
                          (unsigned long long)record->rid, why->text);
         return ASH_OK;
     }
-    return result;
+    return rc;
 }
 
 /* 4 */
@@ -126,16 +126,16 @@ static void check_record(walk *w, MDB_val key, MDB_val value)
     ash_record record = {0};
     record.rid =
         key.mv_size == ASH_RECORD_KEY_BYTES ? ash__get_be64((const uint8_t *)key.mv_data + 4) : 0;
-    int result = ash__record_parse(key, value, &record.place, &record.doc, &why);
+    int rc = ash__record_parse(key, value, &record.place, &record.doc, &why);
     bool is_inline = record.place.segment == 0;
-    if (result == 0 && is_inline)
-        result = ash__bson_validate(record.doc.data, record.doc.len, 2 * ASH_DOC_MAX_DEPTH, &why);
+    if (rc == 0 && is_inline)
+        rc = ash__bson_validate(record.doc.data, record.doc.len, 2 * ASH_DOC_MAX_DEPTH, &why);
     w->counted.count++;
     if (record.rid > w->counted.last_rid)
         w->counted.last_rid = record.rid;
-    if (result == 0)
-        result = is_inline ? 0 : check_payload(w, &record, &why);
-    if (result != 0) {
+    if (rc == 0)
+        rc = is_inline ? 0 : check_payload(w, &record, &why);
+    if (rc != 0) {
         bson_t *facts = record_facts(w, record.rid, &record.place);
         if (is_inline)
             add_row_fields(facts, value);
@@ -190,16 +190,16 @@ static int check_coll(walk *w, const ash_coll *c)
     w->c = c;
     memset(&w->counted, 0, sizeof w->counted);
     w->expected = ash__alloc_array(c->index_count, sizeof *w->expected);
-    int result = ash__coll_stats(w->k->view, c, &stats, w->err);
+    int rc = ash__coll_stats(w->k->view, c, &stats, w->err);
     w->total += stats.count;
-    if (result == 0)
-        result = walk_records(w);
-    if (result == 0 && before == w->k->report.findings)
+    if (rc == 0)
+        rc = walk_records(w);
+    if (rc == 0 && before == w->k->report.findings)
         check_counts(w);
-    if (result == 0)
-        result = ash__check_indexes(w->k, c, w->expected, w->err);
+    if (rc == 0)
+        rc = ash__check_indexes(w->k, c, w->expected, w->err);
     ash__free(w->expected);
-    return result;
+    return rc;
 }
 
 /* Rows that cannot be read have been reported; the other collections are checked all the same. */
@@ -207,15 +207,14 @@ static int check_colls(walk *w, bool *all)
 {
     uint8_t from[ASH_KEY_MAX + 1] = {'N'};
     size_t from_len = 1;
-    int result = 0;
+    int rc = 0;
     *all = true;
-    while (result == 0) {
+    while (rc == 0) {
         MDB_val key, row;
         bool found;
         const ash_coll *c = NULL;
-        result =
-            ash__row_seek(w->k->view, ASH_DB_CATALOG, from, from_len, &key, &row, &found, w->err);
-        if (result != 0 || !found || key.mv_size > ASH_KEY_MAX || *(uint8_t *)key.mv_data != 'N')
+        rc = ash__row_seek(w->k->view, ASH_DB_CATALOG, from, from_len, &key, &row, &found, w->err);
+        if (rc != 0 || !found || key.mv_size > ASH_KEY_MAX || *(uint8_t *)key.mv_data != 'N')
             break;
         memcpy(from, key.mv_data, key.mv_size);
         from_len = key.mv_size + 1;
@@ -223,10 +222,10 @@ static int check_colls(walk *w, bool *all)
         if (ash__catalog_load(w->k->view, key, row, &c, NULL) != 0)
             *all = false;
         else
-            result = check_coll(w, c);
+            rc = check_coll(w, c);
         ash__view_forget(w->k->view);
     }
-    return result;
+    return rc;
 }
 
 /* Records of dropped collections still own their blocks. */
@@ -255,16 +254,16 @@ static int own_all_dropped(ash_check *k, ash_error *err)
     MDB_val key, value;
     bool found = true;
     uint8_t from[5];
-    int result = 0;
-    for (uint64_t id = 0; result == 0 && id <= UINT32_MAX; id++) {
+    int rc = 0;
+    for (uint64_t id = 0; rc == 0 && id <= UINT32_MAX; id++) {
         ash__letter_key(from, 'R', (uint32_t)id);
-        result = ash__row_seek(k->view, ASH_DB_DROPS, from, sizeof from, &key, &value, &found, err);
-        if (result != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'R')
+        rc = ash__row_seek(k->view, ASH_DB_DROPS, from, sizeof from, &key, &value, &found, err);
+        if (rc != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'R')
             break;
         id = ash__get_be32((const uint8_t *)key.mv_data + 1);
-        result = own_dropped(k, (uint32_t)id, err);
+        rc = own_dropped(k, (uint32_t)id, err);
     }
-    return result;
+    return rc;
 }
 
 int ash__check_documents(ash_check *k, int argument, ash_error *err)
@@ -272,17 +271,17 @@ int ash__check_documents(ash_check *k, int argument, ash_error *err)
     walk w = {.k = k, .keys = ASH_KEY_SET_INIT, .err = err};
     bool all;
     (void)argument;
-    int result = check_colls(&w, &all);
+    int rc = check_colls(&w, &all);
     ash__key_set_release(&w.keys);
     /* Without the whole catalogue nobody can say what belongs to no collection. */
-    if (result != 0 || !all)
-        return result;
-    result = own_all_dropped(k, err);
-    if (result == 0)
-        result = ash__check_strays(k, ASH_DB_RECORDS, err);
-    if (result == 0)
-        result = ash__check_strays(k, ASH_DB_INDEX, err);
-    if (result == 0)
-        result = ash__check_space(k, err);
-    return result;
+    if (rc != 0 || !all)
+        return rc;
+    rc = own_all_dropped(k, err);
+    if (rc == 0)
+        rc = ash__check_strays(k, ASH_DB_RECORDS, err);
+    if (rc == 0)
+        rc = ash__check_strays(k, ASH_DB_INDEX, err);
+    if (rc == 0)
+        rc = ash__check_space(k, err);
+    return rc;
 }

@@ -82,18 +82,18 @@ static int check_one(entries *w, uint64_t expected, ash_error *err)
 {
     uint64_t before = w->k->report.findings, stored[2];
     w->look_closer = false;
-    int result = walk_entries(w, err);
-    if (result != 0)
-        return result;
+    int rc = walk_entries(w, err);
+    if (rc != 0)
+        return rc;
     w->k->report.index_keys += w->count;
     /* When every key is found and there are no more entries than keys, each entry is one. */
     if (w->count != expected) {
         w->look_closer = true;
-        result = walk_entries(w, err);
+        rc = walk_entries(w, err);
     }
-    if (result == 0)
-        result = ash__counts_pair(w->k->view, 'X', w->index->id, stored, err);
-    if (result == 0 && before == w->k->report.findings &&
+    if (rc == 0)
+        rc = ash__counts_pair(w->k->view, 'X', w->index->id, stored, err);
+    if (rc == 0 && before == w->k->report.findings &&
         (stored[0] != w->count || stored[1] != w->bytes)) {
         bson_t *facts = ash__check_coll_facts(w->c);
         BSON_APPEND_UTF8(facts, "index", w->index->name);
@@ -102,7 +102,7 @@ static int check_one(entries *w, uint64_t expected, ash_error *err)
                          w->c->name, w->index->name, (unsigned long long)w->count,
                          (unsigned long long)stored[0]);
     }
-    return result;
+    return rc;
 }
 
 static bool know_index(ash_check *k, uint32_t id)
@@ -122,17 +122,17 @@ static bool know_index(ash_check *k, uint32_t id)
 int ash__check_indexes(ash_check *k, const ash_coll *c, const uint64_t *expected, ash_error *err)
 {
     entries w = {.k = k, .c = c, .keys = ASH_KEY_SET_INIT};
-    int result = 0;
-    for (uint32_t i = 0; result == 0 && i < c->index_count; i++) {
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++) {
         w.index = &c->indexes[i];
         if (!know_index(k, w.index->id))
             ash__check_found(k, 3, "catalogue", ash__check_coll_facts(c),
                              "%s.%s, index %s has the id of another index", c->db, c->name,
                              w.index->name);
-        result = check_one(&w, expected[i], err);
+        rc = check_one(&w, expected[i], err);
     }
     ash__key_set_release(&w.keys);
-    return result;
+    return rc;
 }
 
 /* Collections and indexes are known by being in the catalogue or among what was dropped. */
@@ -149,13 +149,13 @@ static bool is_known(ash_check *k, enum ash_database db, uint32_t id)
 int ash__check_strays(ash_check *k, enum ash_database db, ash_error *err)
 {
     uint8_t from[4];
-    int result = 0;
-    for (uint64_t id = 0; result == 0 && id <= UINT32_MAX; id++) {
+    int rc = 0;
+    for (uint64_t id = 0; rc == 0 && id <= UINT32_MAX; id++) {
         MDB_val key, value;
         bool found;
         ash__put_be32(from, (uint32_t)id);
-        result = ash__row_seek(k->view, db, from, sizeof from, &key, &value, &found, err);
-        if (result != 0 || !found || key.mv_size < 4)
+        rc = ash__row_seek(k->view, db, from, sizeof from, &key, &value, &found, err);
+        if (rc != 0 || !found || key.mv_size < 4)
             break;
         /* Damaged branches may lead back, which "pages" tells; going on could take forever. */
         if (ash__get_be32(key.mv_data) < id)
@@ -166,5 +166,5 @@ int ash__check_strays(ash_check *k, enum ash_database db, ash_error *err)
                              db == ASH_DB_RECORDS ? "records" : "entries",
                              db == ASH_DB_RECORDS ? "collection" : "index", (unsigned)id);
     }
-    return result;
+    return rc;
 }

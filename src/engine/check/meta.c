@@ -132,16 +132,16 @@ int ash__check_catalog(ash_check *k, int argument, ash_error *err)
 {
     uint8_t from[ASH_KEY_MAX + 1];
     size_t from_len = 0;
-    int result = 0;
+    int rc = 0;
     (void)argument;
     for (;;) {
         MDB_val key, row;
         bool found;
         ash_error why = ASH_ERROR_INIT;
         const ash_coll *c = NULL;
-        result = ash__row_seek(k->view, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
-        if (result != 0 || !found || key.mv_size > ASH_KEY_MAX)
-            return result;
+        rc = ash__row_seek(k->view, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
+        if (rc != 0 || !found || key.mv_size > ASH_KEY_MAX)
+            return rc;
         memcpy(from, key.mv_data, key.mv_size);
         from_len = key.mv_size + 1;
         from[key.mv_size] = 0;
@@ -183,15 +183,15 @@ int ash__check_logs(ash_check *k, int argument, ash_error *err)
     uint64_t rows, bytes, pair[2];
     uint64_t before = k->report.findings;
     (void)argument;
-    int result = check_sums(k, ASH_DB_OPLOG, 10, "an entry of the change log", &rows, &bytes, err);
-    if (result == 0)
-        result = ash__counts_pair(k->view, 'O', 0, pair, err);
-    if (result == 0 && before == k->report.findings && (pair[0] != rows || pair[1] != bytes))
+    int rc = check_sums(k, ASH_DB_OPLOG, 10, "an entry of the change log", &rows, &bytes, err);
+    if (rc == 0)
+        rc = ash__counts_pair(k->view, 'O', 0, pair, err);
+    if (rc == 0 && before == k->report.findings && (pair[0] != rows || pair[1] != bytes))
         ash__check_found(k, 9, "counts", NULL,
                          "the change log has %llu entries of %llu bytes, not %llu of %llu",
                          (unsigned long long)rows, (unsigned long long)bytes,
                          (unsigned long long)pair[0], (unsigned long long)pair[1]);
-    if (result == 0)
-        result = check_sums(k, ASH_DB_STATE, 11, "a row of state", &rows, &bytes, err);
-    return result;
+    if (rc == 0)
+        rc = check_sums(k, ASH_DB_STATE, 11, "a row of state", &rows, &bytes, err);
+    return rc;
 }

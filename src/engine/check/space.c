@@ -83,41 +83,41 @@ static int check_segment(ash_check *k, uint32_t id, uint32_t blocks, uint32_t us
     ash_error why = ASH_ERROR_INIT;
     uint32_t bits = 0;
     uint8_t *map = ash__alloc(map_bytes(blocks));
-    int result = ash__space_read(k->view, id, map, blocks, err);
+    int rc = ash__space_read(k->view, id, map, blocks, err);
     for (size_t i = 0; i < map_bytes(blocks); i++) {
         for (uint8_t left = map[i]; left != 0; left = (uint8_t)(left & (left - 1)))
             bits++;
     }
-    if (result == 0 && bits != used)
+    if (rc == 0 && bits != used)
         ash__check_found(k, 6, "space", space_facts(id, 0),
                          "segment %08x: %u blocks are in use, its row says %u", (unsigned)id,
                          (unsigned)bits, (unsigned)used);
-    if (result == 0)
+    if (rc == 0)
         compare_maps(k, id, blocks, map, id < k->owned_count ? k->owned[id] : NULL);
     if (ash__segments_check_file(k->engine->segments, id, &why) != 0)
         ash__check_found(k, 12, "segment", space_facts(id, 0), "%s", why.text);
     ash__free(map);
-    return result;
+    return rc;
 }
 
 int ash__check_space(ash_check *k, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     uint8_t from[4];
-    for (uint64_t id = 1; result == 0 && id <= UINT32_MAX; id++) {
+    for (uint64_t id = 1; rc == 0 && id <= UINT32_MAX; id++) {
         MDB_val key, value;
         uint32_t blocks, used;
         bool found;
         ash__put_be32(from, (uint32_t)id);
-        result = ash__row_seek(k->view, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
-        if (result != 0 || !found || key.mv_size < 4)
+        rc = ash__row_seek(k->view, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
+        if (rc != 0 || !found || key.mv_size < 4)
             break;
         id = ash__get_be32(key.mv_data);
         if (segment_row(k, (uint32_t)id, &blocks, &used) && blocks < UINT32_MAX - ASH_SLICE_BLOCKS)
-            result = check_segment(k, (uint32_t)id, blocks, used, err);
+            rc = check_segment(k, (uint32_t)id, blocks, used, err);
         else
             ash__check_found(k, 6, "space", space_facts((uint32_t)id, 0),
                              "segment %08x has no row of its own", (unsigned)id);
     }
-    return result;
+    return rc;
 }

@@ -321,12 +321,12 @@ int ash__pages_open(const char *path, ash_pages **out, ash_error *err)
 {
     struct stat st;
     ash_pages *p = ash__new(ash_pages);
-    int result = ash__file_open(path, O_RDONLY, &p->fd, err);
-    if (result == 0 && fstat(p->fd, &st) != 0)
-        result = ash__fail_errno(err, errno, "cannot read %s", path);
-    if (result != 0) {
+    int rc = ash__file_open(path, O_RDONLY, &p->fd, err);
+    if (rc == 0 && fstat(p->fd, &st) != 0)
+        rc = ash__fail_errno(err, errno, "cannot read %s", path);
+    if (rc != 0) {
         ash__free(p);
-        return result;
+        return rc;
     }
     p->size = (uint64_t)st.st_size;
     take_metas(p);

@@ -15,26 +15,26 @@ static int check_version(const ash_salvage *s, ash_error *err)
 {
     uint8_t *block = NULL;
     size_t len = 0;
-    int result = 0;
+    int rc = 0;
     char *path = ash__path_join(s->folder, "ashlar.store");
     if (ash__file_load(path, 1 << 20, &block, &len, NULL) == 0 && len == ASH_SUPERBLOCK_BYTES &&
         memcmp(block, ASH_SUPERBLOCK_MAGIC, 8) == 0 &&
         ash__get_le64(block + len - 8) == ash__checksum(block, len - 8) &&
         ash__get_le32(block + 8) > ASH_FORMAT_VERSION)
-        result = ash__fail(err, ASH_EVERSION, "%s has format version %u", s->folder,
-                           (unsigned)ash__get_le32(block + 8));
+        rc = ash__fail(err, ASH_EVERSION, "%s has format version %u", s->folder,
+                       (unsigned)ash__get_le32(block + 8));
     ash__free(block);
     ash__free(path);
-    return result;
+    return rc;
 }
 
 /* A shared lock keeps every writer out, and needs no right to write. */
 static int lock_shared(ash_salvage *s, ash_error *err)
 {
     char *path = ash__path_join(s->folder, "lock");
-    int result = ash__file_open(path, O_RDONLY, &s->lock_fd, NULL);
+    int rc = ash__file_open(path, O_RDONLY, &s->lock_fd, NULL);
     ash__free(path);
-    if (result != 0) {
+    if (rc != 0) {
         s->lock_fd = -1;
         return 0;
     }
@@ -72,27 +72,27 @@ static void load_journal(ash_salvage *s)
 int ash__salvage_open(const char *folder, ash_salvage **out, ash_error *err)
 {
     ash_salvage *s = ash__new(ash_salvage);
-    int result = 0;
+    int rc = 0;
     s->folder = ash__strdup(folder);
     s->lock_fd = s->segment_fd = -1;
     if (!has(s, "meta.mdb") && !has(s, "segments"))
-        result = ash__fail(err, ASH_ENOTFOUND, "there is nothing of a store in %s", folder);
-    if (result == 0)
-        result = check_version(s, err);
-    if (result == 0)
-        result = lock_shared(s, err);
-    if (result == 0 && has(s, "meta.mdb")) {
+        rc = ash__fail(err, ASH_ENOTFOUND, "there is nothing of a store in %s", folder);
+    if (rc == 0)
+        rc = check_version(s, err);
+    if (rc == 0)
+        rc = lock_shared(s, err);
+    if (rc == 0 && has(s, "meta.mdb")) {
         char *path = ash__path_join(folder, "meta.mdb");
-        result = ash__pages_open(path, &s->pages, err);
+        rc = ash__pages_open(path, &s->pages, err);
         ash__free(path);
     }
-    if (result == 0)
+    if (rc == 0)
         load_journal(s);
-    if (result == 0 && s->pages != NULL)
+    if (rc == 0 && s->pages != NULL)
         ash__salvage_gather(s);
-    if (result != 0) {
+    if (rc != 0) {
         ash__salvage_close(s);
-        return result;
+        return rc;
     }
     *out = s;
     return 0;
@@ -157,12 +157,12 @@ const ash_salvage_record *ash__salvage_records(const ash_salvage *s, uint32_t co
 int ash__salvage_unclaimed(ash_salvage *s, uint32_t coll_id, const ash_salvage_record **out,
                            size_t *count, ash_error *err)
 {
-    int result = s->scanned ? 0 : ash__salvage_scan(s, err);
+    int rc = s->scanned ? 0 : ash__salvage_scan(s, err);
     *out = NULL;
     *count = 0;
-    if (result == 0)
+    if (rc == 0)
         *out = part_of(&s->unclaimed, coll_id, count);
-    return result;
+    return rc;
 }
 
 const uint32_t *ash__salvage_unclaimed_colls(const ash_salvage *s, size_t *count)
@@ -178,37 +178,37 @@ static int read_row(ash_salvage *s, const ash_salvage_record *r, ash_buffer *buf
     ash_pointer place;
     ash__buffer_clear(buf);
     ash__buffer_reserve(buf, r->row_len);
-    int result = 0;
+    int rc = 0;
     if (r->change != 0)
         memcpy(buf->data, s->journal.bytes + r->offset, r->row_len);
     else
-        result = ash__pages_read(s->pages, r->offset, buf->data, r->row_len, err);
-    if (result != 0)
-        return result;
+        rc = ash__pages_read(s->pages, r->offset, buf->data, r->row_len, err);
+    if (rc != 0)
+        return rc;
     ash__record_key(key, r->coll_id, r->rid);
-    result = ash__record_parse(ash__val(key, sizeof key), ash__val(buf->data, r->row_len), &place,
-                               doc, err);
+    rc = ash__record_parse(ash__val(key, sizeof key), ash__val(buf->data, r->row_len), &place, doc,
+                           err);
     if (doc->data == NULL && r->row_len > ASH_RECORD_HEAD_BYTES)
         *doc = (ash_doc){buf->data + ASH_RECORD_HEAD_BYTES, r->row_len - ASH_RECORD_HEAD_BYTES};
-    return result;
+    return rc;
 }
 
 int ash__salvage_read(ash_salvage *s, const ash_salvage_record *r, ash_buffer *buf, ash_doc *doc,
                       ash_error *err)
 {
-    int result;
+    int rc;
     *doc = (ash_doc){NULL, 0};
     if (r->damaged || r->place.segment == 0) {
-        result = read_row(s, r, buf, doc, err);
+        rc = read_row(s, r, buf, doc, err);
     } else {
-        result = ash__salvage_payload(s, &r->place, r->coll_id, buf, doc, err);
+        rc = ash__salvage_payload(s, &r->place, r->coll_id, buf, doc, err);
     }
-    if (doc->data == NULL || ash__bson_validate(doc->data, doc->len, 2 * ASH_DOC_MAX_DEPTH,
-                                                result == 0 ? err : NULL) != 0) {
+    if (doc->data == NULL ||
+        ash__bson_validate(doc->data, doc->len, 2 * ASH_DOC_MAX_DEPTH, rc == 0 ? err : NULL) != 0) {
         *doc = ash__doc_empty;
-        result = result != 0 ? result : ASH_ECORRUPT;
+        rc = rc != 0 ? rc : ASH_ECORRUPT;
     }
-    return result;
+    return rc;
 }
 
 uint64_t ash__salvage_broken_pages(const ash_salvage *s)

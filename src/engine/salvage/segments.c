@@ -21,12 +21,12 @@ static int open_segment(ash_salvage *s, uint32_t segment, ash_error *err)
         ash__file_close(s->segment_fd);
     s->segment_fd = -1;
     char *path = ash__sprintf("%s/segments/%08x.seg", s->folder, (unsigned)segment);
-    int result = ash__file_open(path, O_RDONLY, &s->segment_fd, err);
-    if (result != 0)
+    int rc = ash__file_open(path, O_RDONLY, &s->segment_fd, err);
+    if (rc != 0)
         s->segment_fd = -1;
     s->segment = segment;
     ash__free(path);
-    return result;
+    return rc;
 }
 
 static bool header_is_whole(const uint8_t *h)
@@ -85,9 +85,9 @@ static int verify(const uint8_t *record, const ash_pointer *place, uint32_t coll
 {
     bool decided = false;
     *layout = layout_of(record, place->len);
-    int result = verify_as(record, place, coll_id, layout, &decided, err);
+    int rc = verify_as(record, place, coll_id, layout, &decided, err);
     if (decided)
-        return result;
+        return rc;
     /* Its magic may be what was hit. */
     ash_layout other = layout->piece != 0 ? ash__layout_plain : ash__layout_for(place->len);
     if (other.piece != layout->piece &&
@@ -95,7 +95,7 @@ static int verify(const uint8_t *record, const ash_pointer *place, uint32_t coll
         *layout = other;
         return 0;
     }
-    return result;
+    return rc;
 }
 
 /* All that a record of either form could take, as far as the file goes. */
@@ -120,14 +120,14 @@ int ash__salvage_payload(ash_salvage *s, const ash_pointer *place, uint32_t coll
     *doc = (ash_doc){NULL, 0};
     if (place->len == 0 || place->len > PAYLOAD_MAX)
         return wrong(place, "a pointer to too much", err);
-    int result = open_segment(s, place->segment, err);
-    if (result == 0 && read_record(s, place, buf) != 0)
+    int rc = open_segment(s, place->segment, err);
+    if (rc == 0 && read_record(s, place, buf) != 0)
         return wrong(place, "nothing that can be read", err);
-    if (result == 0) {
-        result = verify(buf->data, place, coll_id, &layout, err);
+    if (rc == 0) {
+        rc = verify(buf->data, place, coll_id, &layout, err);
         *doc = (ash_doc){buf->data + layout.offset, place->len};
     }
-    return result;
+    return rc;
 }
 
 /* ---- what no row points at ---- */

@@ -81,9 +81,9 @@ int ash__regex_new(const char *pattern, const char *options, ash_regex **out, as
 {
     *out = NULL;
     uint32_t flags;
-    int result = flags_of(options, &flags, err);
-    if (result != 0)
-        return result;
+    int rc = flags_of(options, &flags, err);
+    if (rc != 0)
+        return rc;
     size_t len = strlen(pattern);
     if (len > MAX_PATTERN_BYTES)
         return ash__fail_server(err, ASH_EINVAL, 51091,

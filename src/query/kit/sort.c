@@ -48,26 +48,26 @@ static int parse_parts(ash_sort_spec *s, ash_doc doc, ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
-    int result = 0;
+    int rc = 0;
     uint32_t count = 0;
-    for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);) {
+    for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);) {
         int64_t direction = 0;
-        result = check_part(&it, &direction, err);
-        if (result == 0 && ++count > MAX_SORT_KEYS)
-            result = ash__fail_server(err, ASH_EINVAL, 13103, "too many compound keys: at most %d",
-                                      MAX_SORT_KEYS);
-        if (result == 0)
+        rc = check_part(&it, &direction, err);
+        if (rc == 0 && ++count > MAX_SORT_KEYS)
+            rc = ash__fail_server(err, ASH_EINVAL, 13103, "too many compound keys: at most %d",
+                                  MAX_SORT_KEYS);
+        if (rc == 0)
             ash__builder_int32(&b, it.name, (int32_t)direction);
     }
     ash__builder_end(&b);
-    if (result == 0) {
+    if (rc == 0) {
         bson_t key;
         ash__doc_to_bson(ash__builder_doc(&b), &key);
-        result = ash__key_pattern_parse(&key, false, &s->collation, &s->pattern, err);
-        s->has_pattern = result == 0;
+        rc = ash__key_pattern_parse(&key, false, &s->collation, &s->pattern, err);
+        s->has_pattern = rc == 0;
     }
     ash__builder_release(&b);
-    return result;
+    return rc;
 }
 
 static int parse_natural(ash_sort_spec *s, ash_doc doc, ash_value v, ash_error *err)
@@ -90,17 +90,17 @@ int ash__sort_spec_new(const bson_t *sort, const ash_query_env *env, ash_sort_sp
     if (env != NULL)
         s->collation = env->collation;
     ash_value natural = ash__doc_get(doc, "$natural");
-    int result = 0;
+    int rc = 0;
     if (!ash__value_is_missing(natural))
-        result = parse_natural(s, doc, natural, err);
+        rc = parse_natural(s, doc, natural, err);
     else if (!ash__doc_is_empty(doc))
-        result = parse_parts(s, doc, err);
-    if (result != 0) {
+        rc = parse_parts(s, doc, err);
+    if (rc != 0) {
         ash__sort_spec_free(s);
         s = NULL;
     }
     *out = s;
-    return result;
+    return rc;
 }
 
 void ash__sort_spec_free(ash_sort_spec *s)
@@ -152,21 +152,21 @@ int ash__sort_key_checked(const ash_sort_spec *s, ash_doc doc, ash_buffer *out, 
         return 0;
     ash_key_set keys = ASH_KEY_SET_INIT;
     ash_error inner = ASH_ERROR_INIT;
-    int result = ash__keys_extract(&s->pattern, doc, &keys, &inner);
-    if (result == 0) {
+    int rc = ash__keys_extract(&s->pattern, doc, &keys, &inner);
+    if (rc == 0) {
         ash_doc key = ash__key_set_at(&keys, 0);
         ash__buffer_append(out, key.data, key.len);
-    } else if (result == ASH_ETIMEOUT || result == ASH_EINTERRUPTED) {
+    } else if (rc == ASH_ETIMEOUT || rc == ASH_EINTERRUPTED) {
         if (err != NULL)
             *err = inner;
     } else {
-        result = ash__fail_server(err, ASH_EINVAL, 2, "%s",
-                                  inner.server_code == 171
-                                      ? "cannot sort with keys that are parallel arrays"
-                                      : inner.text);
+        rc = ash__fail_server(err, ASH_EINVAL, 2, "%s",
+                              inner.server_code == 171
+                                  ? "cannot sort with keys that are parallel arrays"
+                                  : inner.text);
     }
     ash__key_set_release(&keys);
-    return result;
+    return rc;
 }
 
 void ash__sort_key(const ash_sort_spec *s, ash_doc doc, ash_buffer *out)

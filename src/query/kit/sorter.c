@@ -144,9 +144,9 @@ static void push(ash_sorter *s, entry *e)
 int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order, ash_error *err)
 {
     ash__buffer_clear(&s->key);
-    int result = ash__sort_key_checked(s->spec, doc, &s->key, err);
-    if (result != 0)
-        return result;
+    int rc = ash__sort_key_checked(s->spec, doc, &s->key, err);
+    if (rc != 0)
+        return rc;
     bool is_full = s->keep_first > 0 && s->count == s->keep_first;
     if (is_full && compare_keys(s->key.data, s->key.len, order, s->items[0]) >= 0)
         return 0;
@@ -156,11 +156,11 @@ int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order, ash_error *err)
         sift_down(s, 0);
     }
     size_t more = entry_bytes(s->key.len, doc.len);
-    result = check_limit(s, more, err);
-    if (result == 0)
-        result = ash__share_grow(&s->share, s->used_bytes + more, "a sort", err);
-    if (result != 0)
-        return result;
+    rc = check_limit(s, more, err);
+    if (rc == 0)
+        rc = ash__share_grow(&s->share, s->used_bytes + more, "a sort", err);
+    if (rc != 0)
+        return rc;
     entry *e = entry_new(s, doc, order);
     if (e == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory for a sort of %zu bytes", s->used_bytes);

@@ -13,10 +13,10 @@ bool ash__match_test_expr(ash_match_run *run, const ash_match_node *n, ash_doc d
     ash_arena *arena = ash__arena_new();
     ash_value v = ASH_VALUE_MISSING;
     ash_error *failed = run->has_failed ? NULL : run->failed;
-    int result = ash__expr_eval(n->expr, doc, NULL, arena, &v, failed);
-    if (result != 0)
+    int rc = ash__expr_eval(n->expr, doc, NULL, arena, &v, failed);
+    if (rc != 0)
         run->has_failed = true;
-    bool truthy = result == 0 && ash__value_truthy(v);
+    bool truthy = rc == 0 && ash__value_truthy(v);
     ash__arena_free(arena);
     return truthy;
 }

@@ -52,9 +52,9 @@ int ash__match_parse_regex(ash_match_parser *p, const char *path, ash_value rege
     const char *pattern;
     uint32_t len;
     if (!ash__value_is_missing(given)) {
-        int result = check_text(p, "$options", given);
-        if (result != 0)
-            return result;
+        int rc = check_text(p, "$options", given);
+        if (rc != 0)
+            return rc;
     }
     if (regex.type == BSON_TYPE_REGEX) {
         pattern = ash__value_regex(regex, &options);
@@ -62,9 +62,9 @@ int ash__match_parse_regex(ash_match_parser *p, const char *path, ash_value rege
             return ash__fail_server(p->err, ASH_EINVAL, 51075,
                                     "options set in both $regex and $options");
     } else {
-        int result = check_text(p, "$regex", regex);
-        if (result != 0)
-            return result;
+        int rc = check_text(p, "$regex", regex);
+        if (rc != 0)
+            return rc;
         pattern = ash__value_string(regex, &len);
     }
     if (!ash__value_is_missing(given))
@@ -140,13 +140,13 @@ static int parse_mod(ash_match_parser *p, const char *path, ash_value arg, ash_m
     ash_match_node *node = add_leaf(list, ASH_COND_MOD, path, arg);
     ash_doc_iter it = ash__doc_iter(items);
     ash__doc_iter_next(&it);
-    int result = mod_number(p, it.value, "divisor", &node->divisor);
+    int rc = mod_number(p, it.value, "divisor", &node->divisor);
     ash__doc_iter_next(&it);
-    if (result == 0)
-        result = mod_number(p, it.value, "remainder", &node->remainder);
-    if (result == 0 && node->divisor == 0)
-        result = ash__fail_server(p->err, ASH_EINVAL, 2, "divisor cannot be 0");
-    return result;
+    if (rc == 0)
+        rc = mod_number(p, it.value, "remainder", &node->remainder);
+    if (rc == 0 && node->divisor == 0)
+        rc = ash__fail_server(p->err, ASH_EINVAL, 2, "divisor cannot be 0");
+    return rc;
 }
 
 int ash__match_parse_leaf(ash_match_parser *p, const char *path, const char *op, ash_value arg,
@@ -166,10 +166,10 @@ int ash__match_parse_leaf(ash_match_parser *p, const char *path, const char *op,
             return parse_compare(p, compares[i].kind, path, arg, list);
     if (strcmp(op, "$in") == 0) {
         ash_match_node *in = NULL;
-        int result = ash__match_parse_in(p, path, op, arg, &in);
-        if (result == 0)
+        int rc = ash__match_parse_in(p, path, op, arg, &in);
+        if (rc == 0)
             ash__match_node_add(list, in);
-        return result;
+        return rc;
     }
     if (strcmp(op, "$exists") == 0) {
         add_leaf(list, ASH_COND_EXISTS, path, arg)->wanted = ash__value_truthy(arg);

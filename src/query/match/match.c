@@ -24,13 +24,13 @@ int ash__matcher_new(const bson_t *filter, const ash_query_env *env, ash_matcher
 {
     ash_matcher *m = matcher_new(ash__doc_from_bson(filter), env);
     ash_match_parser p = parser_of(m, env, err);
-    int result = ash__match_parse_doc(&p, m->filter, 1, &m->root);
-    if (result != 0) {
+    int rc = ash__match_parse_doc(&p, m->filter, 1, &m->root);
+    if (rc != 0) {
         ash__matcher_free(m);
         m = NULL;
     }
     *out = m;
-    return result;
+    return rc;
 }
 
 /* {"": v}: a value of any kind as a document. */
@@ -51,13 +51,13 @@ int ash__matcher_new_for_value(ash_value condition, const ash_query_env *env, as
     ash_match_parser p = parser_of(m, env, err);
     ash_value own = ash__doc_get(m->filter, "");
     m->bare = own.type != BSON_TYPE_DOCUMENT || ash__match_is_value_operators(own, false);
-    int result = ash__match_parse_doc(&p, m->bare ? m->filter : ash__value_doc(own), 1, &m->root);
-    if (result != 0) {
+    int rc = ash__match_parse_doc(&p, m->bare ? m->filter : ash__value_doc(own), 1, &m->root);
+    if (rc != 0) {
         ash__matcher_free(m);
         m = NULL;
     }
     *out = m;
-    return result;
+    return rc;
 }
 
 void ash__matcher_free(ash_matcher *m)

@@ -51,9 +51,9 @@ static int parse_list(ash_match_parser *p, enum ash_condition_kind kind, const c
             return ash__fail_server(p->err, ASH_EINVAL, 2, "%s argument's entries must be objects",
                                     op);
         ash_match_node *child = NULL;
-        int result = ash__match_parse_doc(p, ash__value_doc(it.value), depth + 1, &child);
-        if (result != 0)
-            return result;
+        int rc = ash__match_parse_doc(p, ash__value_doc(it.value), depth + 1, &child);
+        if (rc != 0)
+            return rc;
         ash__match_node_add(node, child);
     }
     return 0;
@@ -119,21 +119,21 @@ static int parse_top_level(ash_match_parser *p, const char *op, ash_value arg, i
 int ash__match_parse_doc(ash_match_parser *p, ash_doc doc, int depth, ash_match_node **out)
 {
     ash_match_node *list = ash__match_node_new(ASH_COND_AND, NULL);
-    int result = check_depth(p, depth);
-    for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);) {
+    int rc = check_depth(p, depth);
+    for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);) {
         if (it.name[0] == '$')
-            result = parse_top_level(p, it.name, it.value, depth, list);
+            rc = parse_top_level(p, it.name, it.value, depth, list);
         else if (ash__match_is_operators(it.value, false))
-            result = ash__match_parse_ops(p, it.name, ash__value_doc(it.value), depth, list);
+            rc = ash__match_parse_ops(p, it.name, ash__value_doc(it.value), depth, list);
         else
-            result = ash__match_parse_equal(p, it.name, it.value, list);
+            rc = ash__match_parse_equal(p, it.name, it.value, list);
     }
-    if (result != 0) {
+    if (rc != 0) {
         ash__match_node_free(list);
         list = NULL;
     }
     *out = list == NULL ? NULL : ash__match_node_simplify(list);
-    return result;
+    return rc;
 }
 
 static int parse_not(ash_match_parser *p, const char *path, ash_value arg, int depth,
@@ -160,10 +160,10 @@ static int parse_negated(ash_match_parser *p, const char *path, const char *op, 
     ash__match_node_add(list, node);
     if (strcmp(op, "$nin") == 0) {
         ash_match_node *in = NULL;
-        int result = ash__match_parse_in(p, path, op, arg, &in);
-        if (result == 0)
+        int rc = ash__match_parse_in(p, path, op, arg, &in);
+        if (rc == 0)
             ash__match_node_add(node, in);
-        return result;
+        return rc;
     }
     if (arg.type == BSON_TYPE_REGEX)
         return ash__fail_server(p->err, ASH_EINVAL, 2, "Can't have regex as arg to $ne");
@@ -187,10 +187,10 @@ static int parse_elem_match(ash_match_parser *p, const char *path, ash_value arg
         return ash__match_parse_ops(p, NULL, doc, depth + 1, inner);
     }
     ash_match_node *inner = NULL;
-    int result = ash__match_parse_doc(p, doc, depth + 1, &inner);
-    if (result == 0)
+    int rc = ash__match_parse_doc(p, doc, depth + 1, &inner);
+    if (rc == 0)
         ash__match_node_add(node, inner);
-    return result;
+    return rc;
 }
 
 static int parse_all(ash_match_parser *p, const char *path, ash_value arg, int depth,
@@ -203,10 +203,10 @@ static int parse_all(ash_match_parser *p, const char *path, ash_value arg, int d
         ash__match_node_add(list, ash__match_node_new(ASH_COND_NEVER, NULL));
         return 0;
     }
-    int result = 0;
+    int rc = 0;
     bool first_is_elem = false;
     bool at_start = true;
-    for (ash_doc_iter it = ash__doc_iter(items); result == 0 && ash__doc_iter_next(&it);) {
+    for (ash_doc_iter it = ash__doc_iter(items); rc == 0 && ash__doc_iter_next(&it);) {
         ash_value inner = it.value.type == BSON_TYPE_DOCUMENT
                               ? ash__doc_get(ash__value_doc(it.value), "$elemMatch")
                               : ASH_VALUE_MISSING;
@@ -215,16 +215,15 @@ static int parse_all(ash_match_parser *p, const char *path, ash_value arg, int d
             first_is_elem = is_elem;
         at_start = false;
         if (is_elem != first_is_elem)
-            result =
-                ash__fail_server(p->err, ASH_EINVAL, 2, "$all/$elemMatch has to be consistent");
+            rc = ash__fail_server(p->err, ASH_EINVAL, 2, "$all/$elemMatch has to be consistent");
         else if (is_elem)
-            result = parse_elem_match(p, path, inner, depth, list);
+            rc = parse_elem_match(p, path, inner, depth, list);
         else if (ash__match_is_operators(it.value, false))
-            result = ash__fail_server(p->err, ASH_EINVAL, 2, "no $ expressions in $all");
+            rc = ash__fail_server(p->err, ASH_EINVAL, 2, "no $ expressions in $all");
         else
-            result = ash__match_parse_equal(p, path, it.value, list);
+            rc = ash__match_parse_equal(p, path, it.value, list);
     }
-    return result;
+    return rc;
 }
 
 static int unknown_operator(ash_match_parser *p, const char *op)
@@ -261,15 +260,15 @@ static int parse_op(ash_match_parser *p, const char *path, ash_doc ops, const as
         return 0;
     }
     bool known;
-    int result = ash__match_parse_leaf(p, path, op, it->value, list, &known);
-    return known ? result : unknown_operator(p, op);
+    int rc = ash__match_parse_leaf(p, path, op, it->value, list, &known);
+    return known ? rc : unknown_operator(p, op);
 }
 
 int ash__match_parse_ops(ash_match_parser *p, const char *path, ash_doc ops, int depth,
                          ash_match_node *list)
 {
-    int result = check_depth(p, depth);
-    for (ash_doc_iter it = ash__doc_iter(ops); result == 0 && ash__doc_iter_next(&it);)
-        result = parse_op(p, path, ops, &it, depth, list);
-    return result;
+    int rc = check_depth(p, depth);
+    for (ash_doc_iter it = ash__doc_iter(ops); rc == 0 && ash__doc_iter_next(&it);)
+        rc = parse_op(p, path, ops, &it, depth, list);
+    return rc;
 }

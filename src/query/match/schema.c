@@ -50,12 +50,12 @@ static int parse_json_type(ash_schema *s, ash_value v, ash_error *err)
                  {"null", BSON_TYPE_NULL}};
     uint32_t len;
     if (v.type == BSON_TYPE_ARRAY) {
-        int result = 0;
+        int rc = 0;
         for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
-             result == 0 && ash__doc_iter_next(&it);)
-            result = it.value.type == BSON_TYPE_UTF8 ? parse_json_type(s, it.value, err)
-                                                     : wrong(err, "type", "strings");
-        return result;
+             rc == 0 && ash__doc_iter_next(&it);)
+            rc = it.value.type == BSON_TYPE_UTF8 ? parse_json_type(s, it.value, err)
+                                                 : wrong(err, "type", "strings");
+        return rc;
     }
     if (v.type != BSON_TYPE_UTF8)
         return wrong(err, "type", "a string or an array of strings");
@@ -136,9 +136,9 @@ static int parse_enum(ash_schema *s, ash_value v, ash_error *err)
 {
     ash_value items;
     ash_builder b = ASH_BUILDER_INIT;
-    int result = parse_array(&items, "enum", v, false, err);
-    if (result != 0)
-        return result;
+    int rc = parse_array(&items, "enum", v, false, err);
+    if (rc != 0)
+        return rc;
     ash__builder_begin(&b);
     append_sorted(&b, "enum", items);
     ash__builder_end(&b);
@@ -160,9 +160,9 @@ static int parse_properties(ash_schema *s, ash_value v, int depth, ash_error *er
     for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);) {
         property *p = &s->properties[s->property_count++];
         p->name = it.name;
-        int result = ash__schema_new(it.value, depth + 1, &p->schema, err);
-        if (result != 0)
-            return result;
+        int rc = ash__schema_new(it.value, depth + 1, &p->schema, err);
+        if (rc != 0)
+            return rc;
     }
     return 0;
 }
@@ -273,20 +273,20 @@ int ash__schema_new(ash_value spec, int depth, ash_schema **out, ash_error *err)
     ash_schema *s = ash__new(ash_schema);
     s->min_length = s->max_length = s->min_items = s->max_items = -1;
     ash_doc doc = ash__value_doc(spec);
-    int result = 0;
-    for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);)
-        result =
+    int rc = 0;
+    for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);)
+        rc =
             ash__doc_get(doc, it.name).data != it.value.data
                 ? ash__fail_server(err, ASH_EINVAL, 9, "Duplicate $jsonSchema keyword: %s", it.name)
                 : parse_keyword(s, it.name, it.value, depth, err);
-    if (result == 0)
-        result = check_pairs(s, doc, err);
-    if (result != 0) {
+    if (rc == 0)
+        rc = check_pairs(s, doc, err);
+    if (rc != 0) {
         ash__schema_free(s);
         s = NULL;
     }
     *out = s;
-    return result;
+    return rc;
 }
 
 void ash__schema_free(ash_schema *s)

@@ -50,12 +50,12 @@ static int add_regex(ash_match_parser *p, ash_match_set *set, ash_value v)
     const char *options;
     const char *pattern = ash__value_regex(v, &options);
     ash_regex *regex;
-    int result = ash__regex_new(pattern, options, &regex, p->err);
-    if (result == 0) {
+    int rc = ash__regex_new(pattern, options, &regex, p->err);
+    if (rc == 0) {
         set->regexes = ash__realloc_array(set->regexes, set->regex_count + 1, sizeof *set->regexes);
         set->regexes[set->regex_count++] = regex;
     }
-    return result;
+    return rc;
 }
 
 static int add_item(ash_match_parser *p, ash_match_set *set, const char *op, ash_value v)
@@ -79,16 +79,16 @@ int ash__match_parse_in(ash_match_parser *p, const char *path, const char *op, a
     node->cond.operand = arg;
     ash_doc items = ash__value_doc(arg);
     ash__match_set_init(&node->set, ash__doc_count(items));
-    int result = 0;
-    for (ash_doc_iter it = ash__doc_iter(items); result == 0 && ash__doc_iter_next(&it);) {
-        result = ash__budget_step(p->err);
-        if (result == 0)
-            result = add_item(p, &node->set, op, it.value);
+    int rc = 0;
+    for (ash_doc_iter it = ash__doc_iter(items); rc == 0 && ash__doc_iter_next(&it);) {
+        rc = ash__budget_step(p->err);
+        if (rc == 0)
+            rc = add_item(p, &node->set, op, it.value);
     }
-    if (result != 0) {
+    if (rc != 0) {
         ash__match_node_free(node);
         node = NULL;
     }
     *out = node;
-    return result;
+    return rc;
 }

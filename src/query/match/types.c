@@ -51,9 +51,8 @@ int ash__type_set_parse(ash_value v, uint32_t *types, ash_error *err)
         return add_one(v, types, err);
     if (ash__doc_is_empty(ash__value_doc(v)))
         return ash__fail_server(err, ASH_EINVAL, 9, "a type set must match at least one type");
-    int result = 0;
-    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
-         result == 0 && ash__doc_iter_next(&it);)
-        result = add_one(it.value, types, err);
-    return result;
+    int rc = 0;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); rc == 0 && ash__doc_iter_next(&it);)
+        rc = add_one(it.value, types, err);
+    return rc;
 }

@@ -19,9 +19,9 @@ typedef struct seeds {
 
 static int add_seed(seeds *s, const char *path, ash_value value, ash_error *err)
 {
-    int result = ash__budget_check(err);
-    if (result != 0)
-        return result;
+    int rc = ash__budget_check(err);
+    if (rc != 0)
+        return rc;
     for (uint32_t i = 0; i < s->count; i++) {
         const seed *other = &s->items[i];
         if (strcmp(other->path, path) == 0) {
@@ -47,16 +47,16 @@ static int add_seed(seeds *s, const char *path, ash_value value, ash_error *err)
 
 static int collect(const ash_condition *c, seeds *s, ash_error *err)
 {
-    int result = 0;
+    int rc = 0;
     switch (c->kind) {
     case ASH_COND_OR:
         if (c->child_count != 1)
             return 0;
         return collect(c->children[0], s, err);
     case ASH_COND_AND:
-        for (uint32_t i = 0; result == 0 && i < c->child_count; i++)
-            result = collect(c->children[i], s, err);
-        return result;
+        for (uint32_t i = 0; rc == 0 && i < c->child_count; i++)
+            rc = collect(c->children[i], s, err);
+        return rc;
     case ASH_COND_EQ:
         return add_seed(s, c->path, c->operand, err);
     case ASH_COND_IN: {
@@ -76,10 +76,10 @@ int ash__matcher_equalities(const ash_matcher *m,
                             ash_error *err)
 {
     seeds s = {NULL, 0, 0};
-    int result = m->bare ? 0 : collect(ash__matcher_root(m), &s, err);
-    for (uint32_t i = 0; result == 0 && i < s.count; i++)
+    int rc = m->bare ? 0 : collect(ash__matcher_root(m), &s, err);
+    for (uint32_t i = 0; rc == 0 && i < s.count; i++)
         if (!visit(ctx, s.items[i].path, s.items[i].value))
             break;
     ash__free(s.items);
-    return result;
+    return rc;
 }

@@ -27,9 +27,9 @@ static int may_grow(const run *r)
 static int append_computed(run *r, const char *name, const ash_project_node *n)
 {
     ash_value v = ASH_VALUE_MISSING;
-    int result = ash__expr_eval(n->expr, r->root, NULL, r->arena, &v, r->err);
-    if (result != 0)
-        return result;
+    int rc = ash__expr_eval(n->expr, r->root, NULL, r->arena, &v, r->err);
+    if (rc != 0)
+        return rc;
     ash__builder_value(r->out, name, v);
     return may_grow(r);
 }
@@ -70,10 +70,10 @@ static int append_elem_match(run *r, const ash_project_node *n, ash_value v)
     bool matches = false;
     if (v.type != BSON_TYPE_ARRAY)
         return 0;
-    int result = ash__matcher_check(n->elem_match, r->root, &details, &matches, r->err);
+    int rc = ash__matcher_check(n->elem_match, r->root, &details, &matches, r->err);
     if (matches && element_at(ash__value_doc(v), details.array_index, &item))
         append_one(r, n->name, item);
-    return result;
+    return rc;
 }
 
 static int matched_element(run *r, ash_doc items, ash_value *out)
@@ -92,9 +92,9 @@ static int matched_element(run *r, ash_doc items, ash_value *out)
 static int apply_cut(run *r, const ash_project_node *n, const char *name, ash_doc items)
 {
     ash_value element;
-    int result = matched_element(r, items, &element);
-    if (result != 0)
-        return result;
+    int rc = matched_element(r, items, &element);
+    if (rc != 0)
+        return rc;
     if (n->kind != ASH_PROJECT_TREE) {
         append_one(r, name, element);
         return 0;
@@ -104,33 +104,33 @@ static int apply_cut(run *r, const ash_project_node *n, const char *name, ash_do
     ash__builder_item(&one, 0, element);
     ash__builder_end(&one);
     ash__builder_begin_array(r->out, name);
-    result = apply_array(r, n, ash__builder_doc(&one), false);
+    rc = apply_array(r, n, ash__builder_doc(&one), false);
     ash__builder_end(r->out);
     ash__builder_release(&one);
-    return result;
+    return rc;
 }
 
 static int apply_tree(run *r, const ash_project_node *n, const char *name, ash_value v, bool cut)
 {
-    int result = may_grow(r);
-    if (result != 0)
-        return result;
+    int rc = may_grow(r);
+    if (rc != 0)
+        return rc;
     if (v.type == BSON_TYPE_DOCUMENT) {
         ash__builder_begin_doc(r->out, name);
-        result = apply_doc(r, n, ash__value_doc(v), cut);
+        rc = apply_doc(r, n, ash__value_doc(v), cut);
         ash__builder_end(r->out);
     } else if (v.type == BSON_TYPE_ARRAY) {
         ash__builder_begin_array(r->out, name);
-        result = apply_array(r, n, ash__value_doc(v), cut);
+        rc = apply_array(r, n, ash__value_doc(v), cut);
         ash__builder_end(r->out);
     } else if (n->has_computed) {
         ash__builder_begin_doc(r->out, name);
-        result = apply_doc(r, n, ash__doc_empty, cut);
+        rc = apply_doc(r, n, ash__doc_empty, cut);
         ash__builder_end(r->out);
     } else if (r->projection->exclusion) {
         ash__builder_value(r->out, name, v);
     }
-    return result;
+    return rc;
 }
 
 /* An existing field, where the document has it. */
@@ -161,54 +161,54 @@ static int apply_field(run *r, const ash_project_node *n, const char *name, ash_
 static int apply_array(run *r, const ash_project_node *n, ash_doc items, bool cut)
 {
     uint32_t at = 0;
-    int result = 0;
+    int rc = 0;
     char name[12];
-    for (ash_doc_iter it = ash__doc_iter(items); result == 0 && ash__doc_iter_next(&it);) {
+    for (ash_doc_iter it = ash__doc_iter(items); rc == 0 && ash__doc_iter_next(&it);) {
         bool is_nested = it.value.type == BSON_TYPE_DOCUMENT || it.value.type == BSON_TYPE_ARRAY;
         if (is_nested || n->has_computed || r->projection->exclusion)
-            result = apply_tree(r, n, ash__index_name(at++, name), it.value, cut);
+            rc = apply_tree(r, n, ash__index_name(at++, name), it.value, cut);
     }
-    return result;
+    return rc;
 }
 
 static int append_late(run *r, const ash_project_node *n, ash_doc doc)
 {
-    int result = 0;
+    int rc = 0;
     for (uint32_t i = 0; i < n->count; i++) {
         const ash_project_node *child = n->children[i];
-        if (result == 0)
-            result = ash__budget_step(r->err);
-        if (result != 0)
-            return result;
+        if (rc == 0)
+            rc = ash__budget_step(r->err);
+        if (rc != 0)
+            return rc;
         if (child->kind == ASH_PROJECT_COMPUTED) {
-            result = append_computed(r, child->name, child);
+            rc = append_computed(r, child->name, child);
         } else if (child->kind == ASH_PROJECT_ELEM_MATCH) {
-            result = append_elem_match(r, child, ash__doc_get(doc, child->name));
+            rc = append_elem_match(r, child, ash__doc_get(doc, child->name));
         } else if (child->has_computed && ash__value_is_missing(ash__doc_get(doc, child->name))) {
-            if ((result = may_grow(r)) != 0)
-                return result;
+            if ((rc = may_grow(r)) != 0)
+                return rc;
             ash__builder_begin_doc(r->out, child->name);
-            result = apply_doc(r, child, ash__doc_empty, false);
+            rc = apply_doc(r, child, ash__doc_empty, false);
             ash__builder_end(r->out);
         }
     }
-    return result;
+    return rc;
 }
 
 static int apply_doc(run *r, const ash_project_node *n, ash_doc doc, bool cut)
 {
-    int result = 0;
-    for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);) {
+    int rc = 0;
+    for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);) {
         const ash_project_node *child = ash__project_node_find(n, it.name, it.name_len);
-        result = ash__budget_step(r->err);
-        if (result != 0)
-            return result;
+        rc = ash__budget_step(r->err);
+        if (rc != 0)
+            return rc;
         if (child != NULL)
-            result = apply_field(r, child, it.name, it.value, cut);
+            rc = apply_field(r, child, it.name, it.value, cut);
         else if (r->projection->exclusion)
             ash__builder_element(r->out, &it);
     }
-    return result == 0 ? append_late(r, n, doc) : result;
+    return rc == 0 ? append_late(r, n, doc) : rc;
 }
 
 int ash__projection_apply(const ash_projection *p, ash_doc doc, const ash_match_details *details,
@@ -222,10 +222,10 @@ int ash__projection_apply(const ash_projection *p, ash_doc doc, const ash_match_
     if (p->has_computed)
         r.arena = ash__arena_new();
     ash__builder_begin(out);
-    int result = apply_doc(&r, p->root, doc, p->needs_details);
+    int rc = apply_doc(&r, p->root, doc, p->needs_details);
     /* After a failure the builder may be left inside a document. */
     while (out->depth > 0)
         ash__builder_end(out);
     ash__arena_free(r.arena);
-    return result;
+    return rc;
 }

@@ -42,9 +42,9 @@ static int add_path(parser *p, const char *path, ash_project_node **out)
 {
     ash_project_node *at = p->root;
     const char *part = path;
-    int result = ash__path_check(path, p->err);
-    if (result != 0)
-        return result;
+    int rc = ash__path_check(path, p->err);
+    if (rc != 0)
+        return rc;
     for (;;) {
         size_t len = strcspn(part, ".");
         bool is_last = part[len] == 0;
@@ -109,18 +109,18 @@ static int parse_positional(parser *p, const char *path, ash_value v)
         return ash__fail_server(p->err, ASH_EINVAL, 31256,
                                 "Cannot specify positional operator and $elemMatch");
     p->has_positional = true;
-    int result = set_mode(p, MODE_INCLUSION, path);
-    if (result != 0)
-        return result;
+    int rc = set_mode(p, MODE_INCLUSION, path);
+    if (rc != 0)
+        return rc;
     char *plain = ash__strndup(path, len);
     ash_project_node *node;
-    result = add_path(p, plain, &node);
-    if (result == 0) {
+    rc = add_path(p, plain, &node);
+    if (rc == 0) {
         node->kind = ASH_PROJECT_INCLUDE;
         mark_path(p->root, plain, true, false);
     }
     ash__free(plain);
-    return result;
+    return rc;
 }
 
 static int parse_flag(parser *p, const char *path, bool include)
@@ -131,14 +131,14 @@ static int parse_flag(parser *p, const char *path, bool include)
         p->id_included = include;
         p->id_excluded = !include;
     } else {
-        int result = set_mode(p, include ? MODE_INCLUSION : MODE_EXCLUSION, path);
-        if (result != 0)
-            return result;
+        int rc = set_mode(p, include ? MODE_INCLUSION : MODE_EXCLUSION, path);
+        if (rc != 0)
+            return rc;
     }
-    int result = add_path(p, path, &node);
-    if (result == 0)
+    int rc = add_path(p, path, &node);
+    if (rc == 0)
         node->kind = include ? ASH_PROJECT_INCLUDE : ASH_PROJECT_EXCLUDE;
-    return result;
+    return rc;
 }
 
 static int parse_computed(parser *p, const char *path, ash_value v)
@@ -148,11 +148,11 @@ static int parse_computed(parser *p, const char *path, ash_value v)
     if (p->mode == MODE_EXCLUSION)
         return ash__fail_server(p->err, ASH_EINVAL, is_operator ? 31252 : 31310,
                                 "Cannot use an expression in an exclusion projection: %s", path);
-    int result = set_mode(p, MODE_INCLUSION, path);
-    if (result == 0)
-        result = add_path(p, path, &node);
-    if (result != 0)
-        return result;
+    int rc = set_mode(p, MODE_INCLUSION, path);
+    if (rc == 0)
+        rc = add_path(p, path, &node);
+    if (rc != 0)
+        return rc;
     node->kind = ASH_PROJECT_COMPUTED;
     mark_path(p->root, path, false, true);
     return ash__expr_new(v, p->env, &node->expr, p->err);
@@ -172,28 +172,28 @@ static int slice_number(parser *p, ash_value v, int64_t *out)
 static int parse_slice(parser *p, const char *path, ash_value v)
 {
     ash_project_node *node;
-    int result = add_path(p, path, &node);
-    if (result != 0)
-        return result;
+    int rc = add_path(p, path, &node);
+    if (rc != 0)
+        return rc;
     p->has_slice = true;
     node->kind = ASH_PROJECT_SLICE;
     if (v.type != BSON_TYPE_ARRAY) {
-        result = slice_number(p, v, &node->limit);
+        rc = slice_number(p, v, &node->limit);
         node->skip = node->limit < 0 ? node->limit : 0;
         node->limit = node->limit < 0 ? -node->limit : node->limit;
-        return result;
+        return rc;
     }
     ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
     if (ash__doc_count(ash__value_doc(v)) != 2 || !ash__doc_iter_next(&it))
         return ash__fail_server(p->err, ASH_EINVAL, 28724,
                                 "Invalid $slice syntax: it takes a number or [skip, limit]");
-    result = slice_number(p, it.value, &node->skip);
+    rc = slice_number(p, it.value, &node->skip);
     ash__doc_iter_next(&it);
-    if (result == 0)
-        result = slice_number(p, it.value, &node->limit);
-    if (result == 0 && node->limit <= 0)
-        result = ash__fail_server(p->err, ASH_EINVAL, 28724, "$slice limit must be positive");
-    return result;
+    if (rc == 0)
+        rc = slice_number(p, it.value, &node->limit);
+    if (rc == 0 && node->limit <= 0)
+        rc = ash__fail_server(p->err, ASH_EINVAL, 28724, "$slice limit must be positive");
+    return rc;
 }
 
 /* A matcher of {path: {$elemMatch: v}}: its details say which element it is. */
@@ -207,9 +207,9 @@ static int new_elem_matcher(parser *p, const char *path, ash_value v, ash_matche
     ash__builder_end(&b);
     ash__builder_end(&b);
     ash__doc_to_bson(ash__builder_doc(&b), &filter);
-    int result = ash__matcher_new(&filter, p->env, out, p->err);
+    int rc = ash__matcher_new(&filter, p->env, out, p->err);
     ash__builder_release(&b);
-    return result;
+    return rc;
 }
 
 static int parse_elem_match(parser *p, const char *path, ash_value v)
@@ -225,9 +225,9 @@ static int parse_elem_match(parser *p, const char *path, ash_value v)
     if (strchr(path, '.') != NULL)
         return ash__fail_server(p->err, ASH_EINVAL, 31275,
                                 "Cannot use $elemMatch projection on a nested field: %s", path);
-    int result = add_path(p, path, &node);
-    if (result != 0)
-        return result;
+    int rc = add_path(p, path, &node);
+    if (rc != 0)
+        return rc;
     p->has_elem_match = true;
     node->kind = ASH_PROJECT_ELEM_MATCH;
     return new_elem_matcher(p, path, v, &node->elem_match);
@@ -247,15 +247,15 @@ static int parse_expression(parser *p, const char *path, const char *op, ash_val
     ash_error inner = ASH_ERROR_INIT;
     ash_error *outer = p->err;
     p->err = &inner;
-    int result = parse_computed(p, path, v);
+    int rc = parse_computed(p, path, v);
     p->err = outer;
-    if (result == 0)
+    if (rc == 0)
         return 0;
     if (inner.server_code == 168 && strstr(inner.text, op) != NULL)
         return ash__fail_server(outer, ASH_EINVAL, 31325, "Unknown expression %s", op);
     if (outer != NULL)
         *outer = inner;
-    return result;
+    return rc;
 }
 
 static int parse_operator(parser *p, const char *path, ash_value v)
@@ -282,13 +282,13 @@ static int parse_nested(parser *p, const char *path, ash_doc doc, int depth)
                                 path);
     if (depth > ASH_DOC_MAX_DEPTH)
         return ash__fail_server(p->err, ASH_EINVAL, 2, "projection is nested too deep");
-    int result = 0;
-    for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);) {
+    int rc = 0;
+    for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);) {
         char *longer = ash__sprintf("%s.%s", path, it.name);
-        result = parse_field(p, longer, it.value, depth + 1);
+        rc = parse_field(p, longer, it.value, depth + 1);
         ash__free(longer);
     }
-    return result;
+    return rc;
 }
 
 static int parse_field(parser *p, const char *path, ash_value v, int depth)
@@ -358,12 +358,12 @@ int ash__projection_new(const bson_t *spec, const ash_query_env *env, ash_projec
     if (ash__doc_is_empty(doc))
         return 0;
     parser p = {.env = env, .err = err, .root = ash__project_node_new("", 0)};
-    int result = 0;
-    for (ash_doc_iter it = ash__doc_iter(doc); result == 0 && ash__doc_iter_next(&it);)
-        result = parse_field(&p, it.name, it.value, 1);
-    if (result == 0)
+    int rc = 0;
+    for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);)
+        rc = parse_field(&p, it.name, it.value, 1);
+    if (rc == 0)
         *out = projection_of(&p);
     else
         ash__project_node_free(p.root);
-    return result;
+    return rc;
 }

@@ -9,13 +9,13 @@ int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time
     bson_t *command = BCON_NEW("hello", BCON_INT32(1));
     bson_iter_t it;
     ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, &op, err);
-    if (result == 0)
-        result = ash__mongo_command(&call, ASH_MONGO_ASK, "admin", command, err);
-    if (result == 0 && bson_iter_init_find(&it, &call.reply, "localTime") &&
+    int rc = ash__mongo_call_begin(&call, store, &op, err);
+    if (rc == 0)
+        rc = ash__mongo_command(&call, ASH_MONGO_ASK, "admin", command, err);
+    if (rc == 0 && bson_iter_init_find(&it, &call.reply, "localTime") &&
         BSON_ITER_HOLDS_DATE_TIME(&it))
         *wall_ms = bson_iter_date_time(&it);
-    if (result == 0 && bson_iter_init_find(&it, &call.reply, "operationTime") &&
+    if (rc == 0 && bson_iter_init_find(&it, &call.reply, "operationTime") &&
         BSON_ITER_HOLDS_TIMESTAMP(&it)) {
         uint32_t seconds, increment;
         bson_iter_timestamp(&it, &seconds, &increment);
@@ -23,7 +23,7 @@ int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time
     }
     ash__mongo_call_end(&call);
     bson_destroy(command);
-    return result;
+    return rc;
 }
 
 /* The driver's snapshot sessions do this; nobody has needed it here yet. */
@@ -44,14 +44,14 @@ int ash__mongo_flush(ash_store *store, const ash_op *op, ash_error *err)
 {
     ash_op every = *op;
     bson_t *command;
-    int result;
+    int rc;
 
     if (store->read_only)
         return 0;
     every.durability = ASH_DURABILITY_EVERY;
     command = BCON_NEW("delete", "ashlar.flush", "deletes", "[", "{", "q", "{", "_id", "{", "$in",
                        "[", "]", "}", "}", "limit", BCON_INT32(1), "}", "]");
-    result = ash__mongo_run(store, ASH_MONGO_WRITE, store->default_db, command, &every, NULL, err);
+    rc = ash__mongo_run(store, ASH_MONGO_WRITE, store->default_db, command, &every, NULL, err);
     bson_destroy(command);
-    return result;
+    return rc;
 }

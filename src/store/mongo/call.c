@@ -64,18 +64,18 @@ void ash__mongo_call_join(ash_mongo_call *call, ash_store *store, ash_mongo_tran
 
 int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *op, ash_error *err)
 {
-    int result;
+    int rc;
 
     init_call(call, store, op);
-    result = take_client(call, err);
+    rc = take_client(call, err);
     ash__mongo_call_limit(call, op);
-    if (result == 0 && op->deadline_ms != 0) {
+    if (rc == 0 && op->deadline_ms != 0) {
         int64_t left = op->deadline_ms - ash__clock_ms();
         BSON_APPEND_INT64(&call->opts, "maxTimeMS", left > 0 ? left : 1);
     }
-    if (result != 0)
+    if (rc != 0)
         ash__mongo_call_end(call);
-    return result;
+    return rc;
 }
 
 void ash__mongo_call_local_limit(ash_mongo_call *call)
@@ -171,16 +171,16 @@ int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
                    const bson_t *command, const ash_op *op, bson_t *out, ash_error *err)
 {
     ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result != 0)
-        return result;
+    int rc = ash__mongo_call_begin(&call, store, op, err);
+    if (rc != 0)
+        return rc;
     if (kind == ASH_MONGO_WRITE)
         ash__mongo_call_writes(&call, NULL);
-    result = ash__mongo_command(&call, kind, db, command, err);
-    if (result == 0 && out != NULL)
+    rc = ash__mongo_command(&call, kind, db, command, err);
+    if (rc == 0 && out != NULL)
         ash__mongo_copy_reply(&call, out);
     ash__mongo_call_end(&call);
-    return result;
+    return rc;
 }
 
 void ash__mongo_add_doc(bson_t *to, const char *name, const bson_t *value)

@@ -12,11 +12,11 @@ int ash__mongo_create(ash_store *store, const char *db, const char *coll, const 
                       const ash_op *op, ash_error *err)
 {
     bson_t *command = BCON_NEW("create", BCON_UTF8(coll));
-    int result;
+    int rc;
     bson_concat(command, options);
-    result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
+    rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
     bson_destroy(command);
-    return result;
+    return rc;
 }
 
 int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
@@ -25,20 +25,20 @@ int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const as
     bson_t *command = BCON_NEW("drop", BCON_UTF8(coll));
     bson_t reply;
     ash_error why = ASH_ERROR_INIT;
-    int result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, &reply, &why);
+    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, &reply, &why);
     /* Old servers, and those made after them, give these words no number. */
-    if (result != 0 && strcmp(why.text, "ns not found") == 0)
-        result = ash__fail_server(err, ASH_ENOTFOUND, NAMESPACE_NOT_FOUND, "ns not found");
-    else if (result != 0 && err != NULL)
+    if (rc != 0 && strcmp(why.text, "ns not found") == 0)
+        rc = ash__fail_server(err, ASH_ENOTFOUND, NAMESPACE_NOT_FOUND, "ns not found");
+    else if (rc != 0 && err != NULL)
         *err = why;
-    if (result == 0) {
+    if (rc == 0) {
         /* Servers from 7.0 on say yes to dropping nothing, but then name nothing they dropped. */
         if (!bson_has_field(&reply, "ns") && !bson_has_field(&reply, "nIndexesWas"))
-            result = ash__fail_server(err, ASH_ENOTFOUND, NAMESPACE_NOT_FOUND, "ns not found");
+            rc = ash__fail_server(err, ASH_ENOTFOUND, NAMESPACE_NOT_FOUND, "ns not found");
         bson_destroy(&reply);
     }
     bson_destroy(command);
-    return result;
+    return rc;
 }
 
 int ash__mongo_rename(ash_store *store, const char *db, const char *coll, const char *to_db,
@@ -48,11 +48,11 @@ int ash__mongo_rename(ash_store *store, const char *db, const char *coll, const 
     char *to = ash__sprintf("%s.%s", to_db, to_coll);
     bson_t *command = BCON_NEW("renameCollection", BCON_UTF8(from), "to", BCON_UTF8(to),
                                "dropTarget", BCON_BOOL(drop_target));
-    int result = ash__mongo_run(store, ASH_MONGO_WRITE, "admin", command, op, NULL, err);
+    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, "admin", command, op, NULL, err);
     bson_destroy(command);
     ash__free(from);
     ash__free(to);
-    return result;
+    return rc;
 }
 
 int ash__mongo_modify(ash_store *store, const char *db, const char *coll, const bson_t *changes,
@@ -60,17 +60,17 @@ int ash__mongo_modify(ash_store *store, const char *db, const char *coll, const 
 {
     bson_t *command = BCON_NEW("collMod", BCON_UTF8(coll));
     ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result == 0) {
+    int rc = ash__mongo_call_begin(&call, store, op, err);
+    if (rc == 0) {
         bson_concat(command, changes);
         ash__mongo_call_writes(&call, NULL);
-        result = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
-        if (result == 0 || ash_error_server_code(err) == ASH_CANNOT_BE_UNIQUE)
+        rc = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
+        if (rc == 0 || ash_error_server_code(err) == ASH_CANNOT_BE_UNIQUE)
             ash__mongo_copy_reply(&call, old_values);
         ash__mongo_call_end(&call);
     }
     bson_destroy(command);
-    return result;
+    return rc;
 }
 
 int ash__mongo_list_collections(ash_store *store, const char *db, const bson_t *filter,
@@ -79,9 +79,9 @@ int ash__mongo_list_collections(ash_store *store, const char *db, const bson_t *
     mongoc_database_t *database;
     mongoc_cursor_t *driver;
     ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result != 0)
-        return result;
+    int rc = ash__mongo_call_begin(&call, store, op, err);
+    if (rc != 0)
+        return rc;
     BSON_APPEND_DOCUMENT(&call.opts, "filter", filter);
     database = mongoc_client_get_database(call.client, db);
     driver = mongoc_database_find_collections_with_opts(database, &call.opts);
@@ -92,15 +92,15 @@ int ash__mongo_list_collections(ash_store *store, const char *db, const bson_t *
 int ash__mongo_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err)
 {
     bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1));
-    int result = ash__mongo_run(store, ASH_MONGO_ASK, "admin", command, op, out, err);
+    int rc = ash__mongo_run(store, ASH_MONGO_ASK, "admin", command, op, out, err);
     bson_destroy(command);
-    return result;
+    return rc;
 }
 
 int ash__mongo_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
 {
     bson_t *command = BCON_NEW("dropDatabase", BCON_INT32(1));
-    int result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
+    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
     bson_destroy(command);
-    return result;
+    return rc;
 }

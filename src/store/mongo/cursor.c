@@ -95,16 +95,16 @@ static int tell_damage(struct mongo_cursor *c, ash_error *err)
 
 static int step(struct mongo_cursor *c, ash_error *err)
 {
-    int result;
+    int rc;
     ash__mongo_call_limit(&c->call, &c->op);
-    result = ask_driver(c, err);
+    rc = ask_driver(c, err);
     ash__mongo_call_limit(&c->call, NULL);
-    if (result == 0 && c->pending != NULL)
-        result = ash__mongo_check(c->pending, err);
-    if (result != 0)
+    if (rc == 0 && c->pending != NULL)
+        rc = ash__mongo_check(c->pending, err);
+    if (rc != 0)
         c->pending = NULL;
     note_damage(c);
-    return result;
+    return rc;
 }
 
 static void keep_pending(struct mongo_cursor *c)
@@ -131,11 +131,11 @@ static void set_views(struct mongo_cursor *c)
 static int fill(struct mongo_cursor *c, size_t max_docs, size_t max_bytes, ash_error *err)
 {
     while (c->count < max_docs && !c->ended) {
-        int result = ash__op_check(&c->op, err);
-        if (result == 0 && c->pending == NULL && c->damage.code == 0)
-            result = step(c, err);
-        if (result != 0)
-            return c->count > 0 ? 0 : result; /* it will be the same next time */
+        int rc = ash__op_check(&c->op, err);
+        if (rc == 0 && c->pending == NULL && c->damage.code == 0)
+            rc = step(c, err);
+        if (rc != 0)
+            return c->count > 0 ? 0 : rc; /* it will be the same next time */
         if (c->damage.code != 0)
             return c->count > 0 ? 0 : tell_damage(c, err);
         if (c->pending == NULL)
@@ -159,15 +159,15 @@ static bool is_invalidate(const bson_t *event)
 
 static int next_single(struct mongo_cursor *c, ash_batch *out, ash_error *err)
 {
-    int result = ash__op_check(&c->op, err);
+    int rc = ash__op_check(&c->op, err);
     if (c->invalidated)
         c->ended = true;
-    else if (result == 0 && c->pending == NULL && c->damage.code == 0)
-        result = step(c, err);
-    if (result == 0 && c->damage.code != 0)
-        result = tell_damage(c, err);
-    if (result != 0)
-        return result;
+    else if (rc == 0 && c->pending == NULL && c->damage.code == 0)
+        rc = step(c, err);
+    if (rc == 0 && c->damage.code != 0)
+        rc = tell_damage(c, err);
+    if (rc != 0)
+        return rc;
     if (c->pending != NULL) {
         c->invalidated = c->stream != NULL && is_invalidate(c->pending);
         if (c->capacity == 0) {
@@ -194,7 +194,7 @@ static int mongo_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
                             ash_error *err)
 {
     struct mongo_cursor *c = (struct mongo_cursor *)cursor;
-    int result = 0;
+    int rc = 0;
 
     *out = (ash_batch){0};
     c->count = 0;
@@ -204,20 +204,20 @@ static int mongo_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
         return 0;
     }
     if (c->waits || max_docs == 1) {
-        result = next_single(c, out, err);
+        rc = next_single(c, out, err);
     } else {
-        result = fill(c, max_docs, max_bytes, err);
+        rc = fill(c, max_docs, max_bytes, err);
         set_views(c);
         out->docs = c->docs;
         out->count = c->count;
     }
-    if (result == 0 && c->stream != NULL && !c->ended)
+    if (rc == 0 && c->stream != NULL && !c->ended)
         set_resume_token(c, out);
     out->exhausted = c->ended;
     /* The connection serves others from now on. */
     if (c->ended)
         let_go(c);
-    return result;
+    return rc;
 }
 
 static void mongo_set_op(ash_cursor *cursor, int64_t deadline_ms, const volatile int *cancel,
@@ -278,20 +278,20 @@ int ash__mongo_cursor_new(ash_mongo_call *call, mongoc_cursor_t *driver, bool ta
     bool past_damage = bson_has_field(&call->opts, "ashlarPastDamage");
     struct mongo_cursor *c = new_cursor(call, tailable);
     c->past_damage = past_damage;
-    int result = 0;
+    int rc = 0;
 
     c->driver = driver;
     /* The first step sends the command, so what is wrong with it shows now; but the first step of a
      * tailable cursor also waits for documents. */
     if (!tailable)
-        result = step(c, err);
-    if (result == 0 && c->ended)
+        rc = step(c, err);
+    if (rc == 0 && c->ended)
         let_go(c);
-    if (result != 0)
+    if (rc != 0)
         mongo_free(&c->base);
     else
         *out = &c->base;
-    return result;
+    return rc;
 }
 
 int ash__mongo_stream_new(ash_mongo_call *call, mongoc_change_stream_t *stream, ash_cursor **out,
@@ -302,9 +302,9 @@ int ash__mongo_stream_new(ash_mongo_call *call, mongoc_change_stream_t *stream, 
 
     c->stream = stream;
     if (mongoc_change_stream_error_document(stream, &c->call.error, &reply)) {
-        int result = fail_step(c, reply, err);
+        int rc = fail_step(c, reply, err);
         mongo_free(&c->base);
-        return result;
+        return rc;
     }
     *out = &c->base;
     return 0;

@@ -92,15 +92,15 @@ int ash__mongo_fail(const bson_error_t *error, ash_error *err)
 
 int ash__mongo_call_fail(ash_mongo_call *call, ash_error *err)
 {
-    int result = ash__mongo_fail(&call->error, err);
+    int rc = ash__mongo_fail(&call->error, err);
 
     if (call->transaction != NULL &&
         mongoc_error_has_label(&call->reply, "TransientTransactionError"))
         call->transaction->transient = true;
     /* A connection given up because time was up, or the caller has had enough. */
-    if (result == ASH_ENETWORK && ash__op_check(call->op, NULL) != 0)
-        result = ash__op_check(call->op, err);
-    return result;
+    if (rc == ASH_ENETWORK && ash__op_check(call->op, NULL) != 0)
+        rc = ash__op_check(call->op, err);
+    return rc;
 }
 
 /* From {code, errmsg} of a writeErrors or writeConcernErrors entry. */

@@ -5,9 +5,9 @@ int ash__mongo_create_indexes(ash_store *store, const char *db, const char *coll
                               const bson_t *specs, const ash_op *op, bson_t *reply, ash_error *err)
 {
     bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(coll), "indexes", BCON_ARRAY(specs));
-    int result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, reply, err);
+    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, reply, err);
     bson_destroy(command);
-    return result;
+    return rc;
 }
 
 /* The driver's own helper answers a missing collection with an empty list, so the command is sent
@@ -19,26 +19,26 @@ int ash__mongo_list_indexes(ash_store *store, const char *db, const char *coll, 
     mongoc_server_description_t *server = NULL;
     bson_t reply, cursor_opts = BSON_INITIALIZER;
     ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, op, err);
-    if (result != 0)
+    int rc = ash__mongo_call_begin(&call, store, op, err);
+    if (rc != 0)
         goto out;
     server = mongoc_client_select_server(call.client, false, NULL, &call.error);
     if (server == NULL) {
-        result = ash__mongo_call_fail(&call, err);
+        rc = ash__mongo_call_fail(&call, err);
     } else {
         int32_t id = (int32_t)mongoc_server_description_id(server);
         BSON_APPEND_INT32(&call.opts, "serverId", id);
         BSON_APPEND_INT32(&cursor_opts, "serverId", id);
-        result = ash__mongo_command(&call, ASH_MONGO_ASK, db, command, err);
+        rc = ash__mongo_command(&call, ASH_MONGO_ASK, db, command, err);
     }
-    if (result != 0) {
+    if (rc != 0) {
         ash__mongo_call_end(&call);
     } else {
         if (call.transaction != NULL)
             mongoc_client_session_append(call.transaction->session, &cursor_opts, NULL);
         bson_steal(&reply, &call.reply); /* the cursor's from now on */
         bson_init(&call.reply);
-        result = ash__mongo_cursor_new(
+        rc = ash__mongo_cursor_new(
             &call,
             mongoc_cursor_new_from_command_reply_with_opts(call.client, &reply, &cursor_opts),
             false, out, err);
@@ -47,16 +47,16 @@ out:
     mongoc_server_description_destroy(server);
     bson_destroy(&cursor_opts);
     bson_destroy(command);
-    return result;
+    return rc;
 }
 
 int ash__mongo_drop_indexes(ash_store *store, const char *db, const char *coll,
                             const bson_value_t *index, const ash_op *op, ash_error *err)
 {
     bson_t *command = BCON_NEW("dropIndexes", BCON_UTF8(coll));
-    int result;
+    int rc;
     BSON_APPEND_VALUE(command, "index", index);
-    result = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
+    rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
     bson_destroy(command);
-    return result;
+    return rc;
 }

@@ -57,10 +57,10 @@ static bool read_report(const bson_t *reply, bson_t *out)
 /* Damage has a report beside the error; ash_store_maintain promises one, so it may be empty. */
 static int fail_maintain(ash_mongo_call *call, bson_t *out, ash_error *err)
 {
-    int result = ash__mongo_call_fail(call, err);
-    if (result == ASH_ECORRUPT && !read_report(&call->reply, out))
+    int rc = ash__mongo_call_fail(call, err);
+    if (rc == ASH_ECORRUPT && !read_report(&call->reply, out))
         bson_init(out);
-    return result;
+    return rc;
 }
 
 /* ---- the work ---- */
@@ -69,29 +69,29 @@ static int run(maintenance *m, ash_error *err)
 {
     ash_op op = {.size = sizeof(ash_op), .cancel = &m->cancel};
     ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, m->store, &op, err);
-    if (result != 0)
-        return result;
+    int rc = ash__mongo_call_begin(&call, m->store, &op, err);
+    if (rc != 0)
+        return rc;
     bson_t *command = BCON_NEW("ashlarMaintain", BCON_INT32(1), "action", BCON_DOCUMENT(m->action),
                                "comment", BCON_OID(&m->comment));
     bson_destroy(&call.reply);
     if (!mongoc_client_command_simple(call.client, "admin", command, NULL, &call.reply,
                                       &call.error))
-        result = fail_maintain(&call, m->out, err);
+        rc = fail_maintain(&call, m->out, err);
     else if (!read_report(&call.reply, m->out))
-        result = ash__fail(err, ASH_ENETWORK, "answer to ashlarMaintain has no report");
+        rc = ash__fail(err, ASH_ENETWORK, "answer to ashlarMaintain has no report");
     bson_destroy(command);
     ash__mongo_call_end(&call);
-    return result;
+    return rc;
 }
 
 static void *run_beside(void *arg)
 {
     maintenance *m = arg;
     ash_error err = ASH_ERROR_INIT;
-    int result = run(m, &err);
+    int rc = run(m, &err);
     ash__mutex_lock(&m->lock);
-    m->result = result;
+    m->result = rc;
     m->err = err;
     m->ended = true;
     ash__cond_signal(&m->ended_cond);

@@ -151,19 +151,19 @@ static int reach_deployment(ash_mongo_store *s, ash_error *err)
     mongoc_server_description_t *server = NULL;
     bson_t *question = BCON_NEW("buildInfo", BCON_INT32(1));
     ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, &s->base, &op, err);
-    if (result != 0)
+    int rc = ash__mongo_call_begin(&call, &s->base, &op, err);
+    if (rc != 0)
         goto out;
     server = mongoc_client_select_server(call.client, false, nearest, &call.error);
     if (server == NULL) {
-        result = ash__mongo_call_fail(&call, err);
+        rc = ash__mongo_call_fail(&call, err);
         goto out;
     }
     read_hello(s, mongoc_server_description_hello_response(server));
     bson_destroy(&call.reply);
     if (!mongoc_client_command_simple(call.client, "admin", question, nearest, &call.reply,
                                       &call.error))
-        result = ash__mongo_call_fail(&call, err);
+        rc = ash__mongo_call_fail(&call, err);
     s->served = s->served || bson_has_field(&call.reply, "ashlarVersion");
     s->past_damage = s->past_damage && s->served;
     s->replays = s->replays && s->served;
@@ -173,7 +173,7 @@ out:
     mongoc_server_description_destroy(server);
     mongoc_read_prefs_destroy(nearest);
     bson_destroy(question);
-    return result;
+    return rc;
 }
 
 static int mongo_open(const char *text, const ash_store_options *opts, ash_store **out, char **db,
@@ -183,7 +183,7 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
     mongoc_uri_t *uri;
     bson_error_t error = {0};
     bool served = has_prefix(text, ASH_REACH_SCHEME);
-    int result;
+    int rc;
 
     ash__mongo_init();
     uri = parse_uri(text, served, opts->busy_timeout_ms, err);
@@ -194,22 +194,22 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
     ash__mongo_limits_init(&s->limits);
     s->durability = opts->durability;
     s->served = served;
-    result = read_uri(s, uri, db, err);
-    if (result == 0) {
+    rc = read_uri(s, uri, db, err);
+    if (rc == 0) {
         s->pool = mongoc_client_pool_new_with_error(uri, &error);
         if (s->pool == NULL)
-            result = ash__mongo_fail(&error, err);
+            rc = ash__mongo_fail(&error, err);
     }
-    if (result == 0) {
+    if (rc == 0) {
         mongoc_client_pool_set_error_api(s->pool, MONGOC_ERROR_API_VERSION_2);
-        result = reach_deployment(s, err);
+        rc = reach_deployment(s, err);
     }
     mongoc_uri_destroy(uri);
-    if (result != 0)
+    if (rc != 0)
         mongo_close(&s->base);
     else
         *out = &s->base;
-    return result;
+    return rc;
 }
 
 const ash_backend ash__backend_mongo = {

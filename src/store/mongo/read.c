@@ -42,13 +42,13 @@ static int find(ash_store *store, const char *db, const char *coll, const bson_t
     mongoc_read_prefs_t *prefs = NULL;
     mongoc_cursor_t *driver;
     ash_mongo_call call;
-    int result = ash__mongo_call_begin(&call, store, &opts->op, err);
-    if (result != 0)
-        return result;
-    result = ash__mongo_call_reads(&call, &prefs, err);
-    if (result != 0) {
+    int rc = ash__mongo_call_begin(&call, store, &opts->op, err);
+    if (rc != 0)
+        return rc;
+    rc = ash__mongo_call_reads(&call, &prefs, err);
+    if (rc != 0) {
         ash__mongo_call_end(&call);
-        return result;
+        return rc;
     }
     ash__mongo_find_fields(&call.opts, opts);
     bool past_damage = opts->past_damage && call.store->past_damage && opts->op.transaction == NULL;
@@ -70,17 +70,17 @@ int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bs
     ash_error why = ASH_ERROR_INIT;
     if (ash__replay_is_on(&opts->op))
         return ash__replay_find(store, db, coll, filter, opts, out, err);
-    int result = find(store, db, coll, filter, opts, out, &why);
+    int rc = find(store, db, coll, filter, opts, out, &why);
     /* That a cursor may rest is a wish, which servers other than MongoDB may not know. */
-    if (result != 0 && opts->no_cursor_timeout && why.server_code == NOT_IMPLEMENTED) {
+    if (rc != 0 && opts->no_cursor_timeout && why.server_code == NOT_IMPLEMENTED) {
         ash_find_options without = *opts;
         without.no_cursor_timeout = false;
         why = (ash_error)ASH_ERROR_INIT;
-        result = find(store, db, coll, filter, &without, out, &why);
+        rc = find(store, db, coll, filter, &without, out, &why);
     }
-    if (result != 0 && err != NULL)
+    if (rc != 0 && err != NULL)
         *err = why;
-    return result;
+    return rc;
 }
 
 static bool is_change_stream(const bson_t *pipeline)
@@ -129,14 +129,14 @@ int ash__mongo_aggregate(ash_store *store, const char *db, const char *coll, con
                          const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
 {
     ash_mongo_call call;
-    int result;
+    int rc;
     if (ash__replay_is_on(&opts->op))
         return ash__replay_aggregate(store, db, coll, pipeline, opts, out, err);
     if (is_change_stream(pipeline))
         return ash__mongo_watch_stage(store, db, coll, pipeline, opts, out, err);
-    result = ash__mongo_call_begin(&call, store, &opts->op, err);
-    if (result != 0)
-        return result;
+    rc = ash__mongo_call_begin(&call, store, &opts->op, err);
+    if (rc != 0)
+        return rc;
     add_aggregate_options(&call, coll, pipeline, opts);
     return ash__mongo_cursor_new(&call, start_aggregate(&call, db, coll, pipeline), false, out,
                                  err);
@@ -149,9 +149,9 @@ int ash__mongo_count(ash_store *store, const char *db, const char *coll, const b
     ash_mongo_call call;
     if (ash__replay_is_on(&opts->op))
         return ash__replay_count(store, db, coll, filter, opts, out, err);
-    int result = ash__mongo_call_begin(&call, store, &opts->op, err);
-    if (result != 0)
-        return result;
+    int rc = ash__mongo_call_begin(&call, store, &opts->op, err);
+    if (rc != 0)
+        return rc;
     ash__mongo_add_value(&call.opts, "hint", opts->hint);
     ash__mongo_add_doc(&call.opts, "collation", opts->collation);
     if (opts->skip > 0)
@@ -164,9 +164,9 @@ int ash__mongo_count(ash_store *store, const char *db, const char *coll, const b
                                              &call.error);
     mongoc_collection_destroy(collection);
     if (*out < 0)
-        result = ash__mongo_call_fail(&call, err);
+        rc = ash__mongo_call_fail(&call, err);
     ash__mongo_call_end(&call);
-    return result;
+    return rc;
 }
 
 int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, const char *key,
@@ -175,14 +175,14 @@ int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, cons
 {
     bson_t *command = BCON_NEW("distinct", BCON_UTF8(coll), "key", BCON_UTF8(key), "query",
                                BCON_DOCUMENT(filter));
-    int result;
+    int rc;
     ash__mongo_add_doc(command, "collation", collation);
     if (ash__replay_is_on(op))
-        result = ash__replay_distinct(store, db, command, op, out, err);
+        rc = ash__replay_distinct(store, db, command, op, out, err);
     else
-        result = ash__mongo_run(store, ASH_MONGO_READ, db, command, op, out, err);
+        rc = ash__mongo_run(store, ASH_MONGO_READ, db, command, op, out, err);
     bson_destroy(command);
-    return result;
+    return rc;
 }
 
 int ash__mongo_explain(ash_store *store, const char *db, const char *coll, const bson_t *command,
@@ -190,17 +190,17 @@ int ash__mongo_explain(ash_store *store, const char *db, const char *coll, const
 {
     bson_t *explain =
         BCON_NEW("explain", BCON_DOCUMENT(command), "verbosity", BCON_UTF8(verbosity));
-    int result = ash__mongo_run(store, ASH_MONGO_ASK, db, explain, op, out, err);
+    int rc = ash__mongo_run(store, ASH_MONGO_ASK, db, explain, op, out, err);
     (void)coll; /* the command names it */
     bson_destroy(explain);
-    return result;
+    return rc;
 }
 
 int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
                      const ash_op *op, bson_t *out, ash_error *err)
 {
     bson_t command = BSON_INITIALIZER;
-    int result;
+    int rc;
     if (db == NULL)
         BSON_APPEND_INT32(&command, "serverStatus", 1);
     else if (coll == NULL)
@@ -209,8 +209,7 @@ int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t
         BSON_APPEND_UTF8(&command, "collStats", coll);
     if (db != NULL)
         BSON_APPEND_INT64(&command, "scale", scale);
-    result =
-        ash__mongo_run(store, ASH_MONGO_ASK, db != NULL ? db : "admin", &command, op, out, err);
+    rc = ash__mongo_run(store, ASH_MONGO_ASK, db != NULL ? db : "admin", &command, op, out, err);
     bson_destroy(&command);
-    return result;
+    return rc;
 }

@@ -61,18 +61,18 @@ static int run_all(struct run *run, ash_error *err)
     bson_t reply;
     bool ok =
         mongoc_client_session_with_transaction(run->t.session, attempt, opts, run, &reply, &error);
-    int result = run->result;
+    int rc = run->result;
 
-    if (result != 0) {
+    if (rc != 0) {
         if (err != NULL)
             *err = run->err;
     } else if (!ok) {
-        result = ash__mongo_fail(&error, err);
+        rc = ash__mongo_fail(&error, err);
         ash__error_prefix(err, "cannot commit transaction");
     }
     bson_destroy(&reply);
     mongoc_transaction_opts_destroy(opts);
-    return result;
+    return rc;
 }
 
 int ash__mongo_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
@@ -81,7 +81,7 @@ int ash__mongo_transact(ash_store *store, ash_transact_fn fn, void *ctx, const a
     ash_mongo_store *mongo = (ash_mongo_store *)store;
     struct run run = {.op = op, .fn = fn, .ctx = ctx, .err = ASH_ERROR_INIT};
     ash_mongo_call call;
-    int result;
+    int rc;
 
     if (mongo->replays)
         return ash__replay_transact(mongo, fn, ctx, op, err);
@@ -92,17 +92,17 @@ int ash__mongo_transact(ash_store *store, ash_transact_fn fn, void *ctx, const a
         return ash__fail(err, ASH_EUNSUPPORTED,
                          "this deployment has no transactions: it is neither a replica set nor "
                          "sharded, or older than 4.0");
-    result = ash__mongo_call_begin(&call, store, op, err);
-    if (result != 0)
-        return result;
+    rc = ash__mongo_call_begin(&call, store, op, err);
+    if (rc != 0)
+        return rc;
     run.t.base.store = store;
     run.t.client = call.client;
     run.t.session = mongoc_client_start_session(call.client, NULL, &call.error);
     if (run.t.session == NULL)
-        result = ash__mongo_call_fail(&call, err);
+        rc = ash__mongo_call_fail(&call, err);
     else
-        result = run_all(&run, err);
+        rc = run_all(&run, err);
     mongoc_client_session_destroy(run.t.session);
     ash__mongo_call_end(&call);
-    return result;
+    return rc;
 }

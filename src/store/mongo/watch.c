@@ -82,20 +82,20 @@ int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
     const bson_t *pipeline = opts->pipeline != NULL ? opts->pipeline : &no_stages;
     ash_error why = ASH_ERROR_INIT;
     ash_mongo_call call;
-    int result;
+    int rc;
 
     if (opts->op.transaction != NULL)
         return ash__fail(err, ASH_EUNSUPPORTED, "a transaction cannot watch");
-    result = ash__mongo_call_begin(&call, store, &opts->op, err);
-    if (result == 0) {
+    rc = ash__mongo_call_begin(&call, store, &opts->op, err);
+    if (rc == 0) {
         add_watch_options(&stream_opts, opts);
-        result = ash__mongo_stream_new(&call, start_watch(&call, db, coll, pipeline, &stream_opts),
-                                       out, &why);
-        if (result != 0)
-            result = without_streams(&why, err);
+        rc = ash__mongo_stream_new(&call, start_watch(&call, db, coll, pipeline, &stream_opts), out,
+                                   &why);
+        if (rc != 0)
+            rc = without_streams(&why, err);
     }
     bson_destroy(&stream_opts);
-    return result;
+    return rc;
 }
 
 /* ---- a watch that is written as a pipeline's first stage ---- */
@@ -163,7 +163,7 @@ int ash__mongo_watch_stage(ash_store *store, const char *db, const char *coll,
     o.watch.pipeline = &rest;
     if (o.watch.all_changes)
         db = NULL;
-    int result = ash__mongo_watch(store, db, coll, &o.watch, out, err);
+    int rc = ash__mongo_watch(store, db, coll, &o.watch, out, err);
     bson_destroy(&rest);
-    return result;
+    return rc;
 }

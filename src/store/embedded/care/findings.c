@@ -75,15 +75,15 @@ void ash__findings_name(ash_findings *f, ash_engine *e)
     const ash_probe_fns fns = {look, take, &n};
     ash_error why = ASH_ERROR_INIT;
     bool through = !any_chunk(f);
-    int result = 0;
-    for (int i = 0; result == 0 && !through && i < TRIES; i++) {
+    int rc = 0;
+    for (int i = 0; rc == 0 && !through && i < TRIES; i++) {
         n.learned = 0;
-        result = ash__engine_probe(e, &fns, &through, &why);
+        rc = ash__engine_probe(e, &fns, &through, &why);
         if (n.learned == 0 && !n.by_index)
             break;
         n.by_index = n.by_index && n.learned > 0;
     }
-    if (result != 0)
+    if (rc != 0)
         ash__log(ASH_LOG_WARN, "cannot tell which files the damaged chunks belong to: %s",
                  why.text);
 }

@@ -117,15 +117,15 @@ static int find_file(looking *l, const ash_coll *files, ash_doc key, ash_record 
     ash_scan_hit hit;
     ash__buffer_append(&to, key.data, key.len);
     ash__keycode_successor(&to);
-    int result = ash__scan_index(l->view, &files->indexes[0], key, (ash_doc){to.data, to.len},
-                                 false, NULL, &scan, err);
-    if (result == 0)
-        result = ash__scan_next(scan, &hit, found, err);
-    if (result == 0 && *found)
-        result = ash__record_get(l->view, files, hit.rid, out, found, err);
+    int rc = ash__scan_index(l->view, &files->indexes[0], key, (ash_doc){to.data, to.len}, false,
+                             NULL, &scan, err);
+    if (rc == 0)
+        rc = ash__scan_next(scan, &hit, found, err);
+    if (rc == 0 && *found)
+        rc = ash__record_get(l->view, files, hit.rid, out, found, err);
     ash__scan_free(scan);
     ash__buffer_release(&to);
-    return result;
+    return rc;
 }
 
 /* Long ones are cut, so that a thousand fit a report. */
@@ -171,8 +171,8 @@ static void add_file(looking *l, const ash_coll *files, const chunk_at *c, ash_b
     ash_record record;
     bool found = false;
     ash_doc key = {c->file.data, c->file.len};
-    int result = files != NULL && key.len > 0 ? find_file(l, files, key, &record, &found, &why) : 0;
-    if (result == 0 && found) {
+    int rc = files != NULL && key.len > 0 ? find_file(l, files, key, &record, &found, &why) : 0;
+    if (rc == 0 && found) {
         ash_value id = ash__doc_get(record.doc, "_id");
         if (id.len <= ID_BYTES_MAX)
             ash__builder_value(b, "files_id", id);
@@ -180,7 +180,7 @@ static void add_file(looking *l, const ash_coll *files, const chunk_at *c, ash_b
         return;
     }
     add_id(b, said(&l->f->items[c->i], "files_id"), c);
-    if (result != 0)
+    if (rc != 0)
         ash__builder_text(b, "why", damaged);
     else if (key.len > 0)
         ash__builder_text(b, "why", "whose document is missing");

@@ -130,21 +130,21 @@ static void tell_bad_file(bucket_work *b, const ash_salvage_record *r, ash_doc d
 static int copy_chunks(bucket_work *b, const file_facts *f, bool *refused, ash_error *err)
 {
     ash_buffer buf = ASH_BUFFER_INIT;
-    int result = 0;
-    for (int64_t n = 0; result == 0 && !*refused && n < f->count; n++) {
+    int rc = 0;
+    for (int64_t n = 0; rc == 0 && !*refused && n < f->count; n++) {
         const ash_salvage_chunk *bad;
         const ash_salvage_chunk *c =
             ash__salvage_chunks_pick(&b->list, f->hash, n, chunk_bytes(f, n), &bad);
         ash_doc doc;
-        result = ash__salvage_read(b->w->from, c->record, &buf, &doc, err);
-        if (result == 0)
-            result = ash__salvaging_insert(b->w, b->to_chunks, b->chunks, doc, refused, err);
-        if (result == 0)
-            result = ash__salvaging_step(b->w, err);
+        rc = ash__salvage_read(b->w->from, c->record, &buf, &doc, err);
+        if (rc == 0)
+            rc = ash__salvaging_insert(b->w, b->to_chunks, b->chunks, doc, refused, err);
+        if (rc == 0)
+            rc = ash__salvaging_step(b->w, err);
         b->w->report->rescued += c->unclaimed;
     }
     ash__buffer_release(&buf);
-    return result;
+    return rc;
 }
 
 static void tell_uncertain(bucket_work *b, const ash_salvage_record *r, const file_facts *f)
@@ -161,21 +161,21 @@ static int copy_file(bucket_work *b, const ash_salvage_record *r, ash_doc doc, c
                      ash_error *err)
 {
     bool refused = false;
-    int result = 0;
+    int rc = 0;
     if (r->vacant) {
         tell_uncertain(b, r, f);
         return 0;
     }
     if (count_bad(b, f, false) > 0)
-        result = ash__salvage_chunks_add_unclaimed(b->w, b->chunks, &b->list, err);
-    if (result == 0 && count_bad(b, f, true) > 0)
+        rc = ash__salvage_chunks_add_unclaimed(b->w, b->chunks, &b->list, err);
+    if (rc == 0 && count_bad(b, f, true) > 0)
         return 0;
-    if (result == 0)
-        result = copy_chunks(b, f, &refused, err);
-    if (result == 0 && !refused)
-        result = ash__salvaging_insert(b->w, b->to_files, b->files, doc, &refused, err);
-    if (result != 0 || refused)
-        return result;
+    if (rc == 0)
+        rc = copy_chunks(b, f, &refused, err);
+    if (rc == 0 && !refused)
+        rc = ash__salvaging_insert(b->w, b->to_files, b->files, doc, &refused, err);
+    if (rc != 0 || refused)
+        return rc;
     b->w->report->files++;
     b->w->report->bytes += (uint64_t)f->length;
     if (r->stray && !ash__salvage_certain(b->w->from))
@@ -188,8 +188,8 @@ static int copy_files(bucket_work *b, ash_error *err)
     size_t count;
     const ash_salvage_record *r = ash__salvage_records(b->w->from, b->files->id, &count);
     ash_buffer buf = ASH_BUFFER_INIT;
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         ash_error why = ASH_ERROR_INIT;
         file_facts f;
         ash_doc doc;
@@ -198,9 +198,9 @@ static int copy_files(bucket_work *b, ash_error *err)
         else if (!read_facts(doc, &f))
             tell_bad_file(b, &r[i], doc, "not the document of a file");
         else
-            result = copy_file(b, &r[i], doc, &f, err);
+            rc = copy_file(b, &r[i], doc, &f, err);
     }
-    if (result == 0 && b->files->expected > count) {
+    if (rc == 0 && b->files->expected > count) {
         uint64_t gone = b->files->expected - count;
         ash_builder facts;
         ash__finding_begin(&facts, "documents", b->files->db, b->files->name);
@@ -212,7 +212,7 @@ static int copy_files(bucket_work *b, ash_error *err)
                           gone == 1 ? "" : "s", (unsigned long long)gone, gone == 1 ? "" : "s");
     }
     ash__buffer_release(&buf);
-    return result;
+    return rc;
 }
 
 /* ---- chunks without a file ---- */
@@ -277,14 +277,14 @@ int ash__salvaging_bucket(ash_salvaging *w, const ash_salvage_coll *files,
     bucket_work b = {.w = w, .files = files, .chunks = chunks};
     b.name = ash__sprintf("%s.%.*s", files->db, (int)(strlen(files->name) - strlen(".files")),
                           files->name);
-    int result = ash__salvaging_make(w, files, &b.to_files, err);
-    if (result == 0)
-        result = ash__salvaging_make(w, chunks, &b.to_chunks, err);
-    if (result == 0)
-        result = ash__salvage_chunks_load(w, chunks, &b.list, err);
-    if (result == 0)
-        result = copy_files(&b, err);
-    if (result == 0) {
+    int rc = ash__salvaging_make(w, files, &b.to_files, err);
+    if (rc == 0)
+        rc = ash__salvaging_make(w, chunks, &b.to_chunks, err);
+    if (rc == 0)
+        rc = ash__salvage_chunks_load(w, chunks, &b.list, err);
+    if (rc == 0)
+        rc = copy_files(&b, err);
+    if (rc == 0) {
         ash__salvage_chunks_tell(w, chunks, &b.list);
         list_orphans(&b);
     }
@@ -292,5 +292,5 @@ int ash__salvaging_bucket(ash_salvaging *w, const ash_salvage_coll *files,
     ash_collection_free(b.to_chunks);
     ash__salvage_chunks_release(&b.list);
     ash__free(b.name);
-    return result;
+    return rc;
 }

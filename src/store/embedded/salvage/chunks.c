@@ -74,18 +74,18 @@ int ash__salvage_chunks_load(ash_salvaging *w, const ash_salvage_coll *chunks,
 {
     size_t count;
     const ash_salvage_record *r = ash__salvage_records(w->from, chunks->id, &count);
-    int result = 0;
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         ash_doc doc;
-        result = ash__salvaging_step(w, err);
-        if (result != 0)
+        rc = ash__salvaging_step(w, err);
+        if (rc != 0)
             break;
         bool good = ash__salvage_read(w->from, &r[i], &w->buf, &doc, NULL) == 0;
         if (!add(out, &r[i], doc, good) && !good)
             add_unplaced(out, &r[i]);
     }
     sort(out);
-    return result;
+    return rc;
 }
 
 int ash__salvage_chunks_add_unclaimed(ash_salvaging *w, const ash_salvage_coll *chunks,
@@ -96,14 +96,14 @@ int ash__salvage_chunks_add_unclaimed(ash_salvaging *w, const ash_salvage_coll *
     if (list->has_unclaimed)
         return 0;
     list->has_unclaimed = true;
-    int result = ash__salvage_unclaimed(w->from, chunks->id, &r, &count, err);
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    int rc = ash__salvage_unclaimed(w->from, chunks->id, &r, &count, err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         ash_doc doc;
         if (ash__salvage_read(w->from, &r[i], &w->buf, &doc, NULL) == 0)
             add(list, &r[i], doc, true);
     }
     sort(list);
-    return result;
+    return rc;
 }
 
 /* They are in the order of the records. */

@@ -81,17 +81,17 @@ int ash__salvaging_make(ash_salvaging *w, const ash_salvage_coll *c, ash_collect
     w->report->collections++;
     if (w->to == NULL)
         return 0;
-    int result = ash_collection_new(w->to, c->db, c->name, out, err);
-    if (result == 0)
-        result = ash_collection_create(*out, c->options, NULL, err);
-    if (result == 0)
+    int rc = ash_collection_new(w->to, c->db, c->name, out, err);
+    if (rc == 0)
+        rc = ash_collection_create(*out, c->options, NULL, err);
+    if (rc == 0)
         make_indexes(w, c, *out);
-    return result;
+    return rc;
 }
 
-static bool is_refusal(int result)
+static bool is_refusal(int rc)
 {
-    return result == ASH_EEXISTS || result == ASH_EINVAL || result == ASH_ETOOBIG;
+    return rc == ASH_EEXISTS || rc == ASH_EINVAL || rc == ASH_ETOOBIG;
 }
 
 int ash__salvaging_insert(ash_salvaging *w, ash_collection *to, const ash_salvage_coll *c,
@@ -104,8 +104,8 @@ int ash__salvaging_insert(ash_salvaging *w, ash_collection *to, const ash_salvag
         return 0;
     opts.op.bypass_validation = true;
     opts.op.durability = ASH_DURABILITY_INTERVAL; /* all is flushed at the end */
-    int result = ash_collection_insert(to, &doc, 1, &opts, NULL, &why);
-    if (is_refusal(result)) {
+    int rc = ash_collection_insert(to, &doc, 1, &opts, NULL, &why);
+    if (is_refusal(rc)) {
         ash_builder facts;
         ash__finding_begin(&facts, "document", c->db, c->name);
         ash__builder_value(&facts, "_id", ash__doc_get(doc, "_id"));
@@ -115,9 +115,9 @@ int ash__salvaging_insert(ash_salvaging *w, ash_collection *to, const ash_salvag
         *refused = true;
         return 0;
     }
-    if (result != 0 && err != NULL)
+    if (rc != 0 && err != NULL)
         *err = why;
-    return result;
+    return rc;
 }
 
 /* ---- collections of documents ---- */
@@ -144,18 +144,18 @@ static int copy_document(ash_salvaging *w, const ash_salvage_coll *c, const ash_
     ash_error why = ASH_ERROR_INIT;
     ash_doc doc;
     bool refused = false;
-    int result = ash__salvaging_step(w, err);
-    if (result != 0)
-        return result;
+    int rc = ash__salvaging_step(w, err);
+    if (rc != 0)
+        return rc;
     *bad = ash__salvage_read(w->from, r, &w->buf, &doc, &why) != 0;
     if (*bad) {
         tell_bad(w, c, r, doc, &why);
         return 0;
     }
     if (!r->vacant)
-        result = ash__salvaging_insert(w, to, c, doc, &refused, err);
-    if (result != 0 || refused)
-        return result;
+        rc = ash__salvaging_insert(w, to, c, doc, &refused, err);
+    if (rc != 0 || refused)
+        return rc;
     /* What Ashlar knows beside a file counts as part of it. */
     w->report->documents += !r->vacant && partner(w, c, ".attributes", ".files") == NULL;
     w->report->bytes += r->vacant ? 0 : doc.len;
@@ -175,8 +175,8 @@ static int list_unclaimed(ash_salvaging *w, const ash_salvage_coll *c, ash_error
 {
     const ash_salvage_record *r;
     size_t count;
-    int result = ash__salvage_unclaimed(w->from, c->id, &r, &count, err);
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    int rc = ash__salvage_unclaimed(w->from, c->id, &r, &count, err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         ash_builder facts;
         ash_doc doc;
         if (ash__salvage_read(w->from, &r[i], &w->buf, &doc, NULL) != 0)
@@ -190,7 +190,7 @@ static int list_unclaimed(ash_salvaging *w, const ash_salvage_coll *c, ash_error
                           c->db, c->name, (unsigned)r[i].place.segment,
                           (unsigned long long)r[i].place.block * 4096);
     }
-    return result;
+    return rc;
 }
 
 static int copy_documents(ash_salvaging *w, const ash_salvage_coll *c, ash_error *err)
@@ -198,13 +198,13 @@ static int copy_documents(ash_salvaging *w, const ash_salvage_coll *c, ash_error
     size_t count, damaged = 0;
     const ash_salvage_record *r = ash__salvage_records(w->from, c->id, &count);
     ash_collection *to;
-    int result = ash__salvaging_make(w, c, &to, err);
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    int rc = ash__salvaging_make(w, c, &to, err);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         bool bad = false;
-        result = copy_document(w, c, &r[i], to, &bad, err);
+        rc = copy_document(w, c, &r[i], to, &bad, err);
         damaged += bad;
     }
-    if (result == 0 && c->expected > count) {
+    if (rc == 0 && c->expected > count) {
         uint64_t gone = c->expected - count;
         ash_builder facts;
         ash__finding_begin(&facts, "documents", c->db, c->name);
@@ -214,10 +214,10 @@ static int copy_documents(ash_salvaging *w, const ash_salvage_coll *c, ash_error
         ash__finding_tell(w, &facts, true, "%s.%s: nothing is left of %llu document%s", c->db,
                           c->name, (unsigned long long)gone, gone == 1 ? "" : "s");
     }
-    if (result == 0 && (damaged > 0 || c->expected > count))
-        result = list_unclaimed(w, c, err);
+    if (rc == 0 && (damaged > 0 || c->expected > count))
+        rc = list_unclaimed(w, c, err);
     ash_collection_free(to);
-    return result;
+    return rc;
 }
 
 /* ---- the whole store ---- */
@@ -268,9 +268,9 @@ static int list_rest(ash_salvaging *w, ash_error *err)
     const ash_salvage_record *r;
     size_t count, known, found;
     const ash_salvage_coll *c = ash__salvage_colls(w->from, &known);
-    int result = ash__salvage_unclaimed(w->from, 0, &r, &count, err);
+    int rc = ash__salvage_unclaimed(w->from, 0, &r, &count, err);
     const uint32_t *ids = ash__salvage_unclaimed_colls(w->from, &count);
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    for (size_t i = 0; rc == 0 && i < count; i++) {
         bool is_known = false;
         for (size_t k = 0; k < known; k++)
             is_known = is_known || c[k].id == ids[i];
@@ -285,7 +285,7 @@ static int list_rest(ash_salvaging *w, ash_error *err)
                           "what they belong to",
                           (unsigned)ids[i], (unsigned long long)found, found == 1 ? "" : "s");
     }
-    return result;
+    return rc;
 }
 
 /* Whether it would be noticed if documents lay on pages that cannot be read. */
@@ -304,7 +304,7 @@ static int copy_all(ash_salvaging *w, ash_error *err)
     const ash_salvage_coll *c = ash__salvage_colls(w->from, &count);
     uint64_t broken = ash__salvage_broken_pages(w->from);
     const char *fault = ash__salvage_journal_fault(w->from);
-    int result = 0;
+    int rc = 0;
     if (fault != NULL) {
         ash_builder facts;
         ash__finding_begin(&facts, "journal", NULL, NULL);
@@ -323,11 +323,11 @@ static int copy_all(ash_salvaging *w, ash_error *err)
                           told ? "" : "; nobody knows what they held");
     }
     ash__salvaging_name(w);
-    for (size_t i = 0; result == 0 && i < count; i++)
-        result = copy_collection(w, &c[i], err);
-    if (result == 0 && (count == 0 || broken > 0))
-        result = list_rest(w, err);
-    return result;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = copy_collection(w, &c[i], err);
+    if (rc == 0 && (count == 0 || broken > 0))
+        rc = list_rest(w, err);
+    return rc;
 }
 
 static int check_vacant(const char *path, const char *why, ash_error *err)
@@ -362,26 +362,26 @@ static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
     char *uri = ash__sprintf("%s%s", into[0] == '/' ? "file:" : "", partial);
     opts.no_server = true;
     opts.ttl_interval_ms = INT64_C(1) << 40; /* what has expired is not the repair's to delete */
-    int result = check_vacant(into, "", err);
-    if (result == 0)
-        result = check_vacant(partial, ", left by a repair that was interrupted: remove it", err);
-    bool begun = result == 0;
-    if (result == 0)
-        result = ash_store_open(uri, &opts, &w->to, err);
-    if (result == 0)
-        result = copy_all(w, err);
-    if (result == 0)
-        result = ash_store_flush(w->to, NULL, err);
-    if (result == 0)
-        result = ash__losses_check(ash__embedded(w->to), 0, err);
+    int rc = check_vacant(into, "", err);
+    if (rc == 0)
+        rc = check_vacant(partial, ", left by a repair that was interrupted: remove it", err);
+    bool begun = rc == 0;
+    if (rc == 0)
+        rc = ash_store_open(uri, &opts, &w->to, err);
+    if (rc == 0)
+        rc = copy_all(w, err);
+    if (rc == 0)
+        rc = ash_store_flush(w->to, NULL, err);
+    if (rc == 0)
+        rc = ash__losses_check(ash__embedded(w->to), 0, err);
     ash_store_close(w->to);
-    if (result == 0)
-        result = finish(partial, into, err);
-    if (result != 0 && begun && lstat(partial, &st) == 0)
+    if (rc == 0)
+        rc = finish(partial, into, err);
+    if (rc != 0 && begun && lstat(partial, &st) == 0)
         discard(partial, err);
     ash__free(partial);
     ash__free(uri);
-    return result;
+    return rc;
 }
 
 int ash__embedded_salvage(const char *folder, const ash_salvage_options *opts,
@@ -389,15 +389,15 @@ int ash__embedded_salvage(const char *folder, const ash_salvage_options *opts,
 {
     ash_salvaging w = {.opts = opts, .report = out};
     memset(out, 0, sizeof *out);
-    int result = ash__salvage_open(folder, &w.from, err);
-    if (result == 0)
-        result = opts->into != NULL ? copy_into(&w, opts->into, err) : copy_all(&w, err);
+    int rc = ash__salvage_open(folder, &w.from, err);
+    if (rc == 0)
+        rc = opts->into != NULL ? copy_into(&w, opts->into, err) : copy_all(&w, err);
     ash__salvage_close(w.from);
     ash__buffer_release(&w.buf);
-    if (result != 0 || out->lost == 0)
-        return result;
+    if (rc != 0 || out->lost == 0)
+        return rc;
     char *lost = ash__salvage_lost_text(out);
-    result = ash__fail(err, ASH_EPARTIAL, "not everything could be salvaged: %s lost", lost);
+    rc = ash__fail(err, ASH_EPARTIAL, "not everything could be salvaged: %s lost", lost);
     ash__free(lost);
-    return result;
+    return rc;
 }

@@ -61,16 +61,16 @@ static int move(const char *from, const char *to, ash_error *err)
 static int set_aside(const char *folder, const char *fresh, const char *aside, ash_error *err)
 {
     ash_error why = ASH_ERROR_INIT;
-    int result = move(fresh, aside, &why);
-    if (result == 0)
+    int rc = move(fresh, aside, &why);
+    if (rc == 0)
         return 0;
     if (ash__io()->exchange(folder, fresh) == 0) {
         if (err != NULL)
             *err = why;
-        return result;
+        return rc;
     }
-    return ash__fail(err, result, "%s is the repaired store and %s the damaged one: %s", folder,
-                     fresh, why.text);
+    return ash__fail(err, rc, "%s is the repaired store and %s the damaged one: %s", folder, fresh,
+                     why.text);
 }
 
 /* The fresh one waits under the name that an unfinished swap is known by. */
@@ -79,38 +79,38 @@ static int by_renames(const char *folder, const char *fresh, const char *tail, c
 {
     char *waiting = beside(folder, REPAIRED, tail);
     bool elsewhere = strcmp(fresh, waiting) != 0, moved = false;
-    int result = elsewhere ? move(fresh, waiting, err) : 0;
-    if (result == 0) {
+    int rc = elsewhere ? move(fresh, waiting, err) : 0;
+    if (rc == 0) {
         moved = elsewhere;
-        result = move(folder, aside, err);
+        rc = move(folder, aside, err);
     }
-    if (result == 0) {
-        result = move(waiting, folder, err);
-        if (result != 0)
+    if (rc == 0) {
+        rc = move(waiting, folder, err);
+        if (rc != 0)
             move(aside, folder, NULL);
     }
-    if (result != 0 && moved)
+    if (rc != 0 && moved)
         move(waiting, fresh, NULL);
     ash__free(waiting);
-    return result;
+    return rc;
 }
 
 int ash__swap(const char *folder, const char *fresh, const char *tail, ash_error *err)
 {
     char *aside = beside(folder, DAMAGED, tail);
-    int result;
+    int rc;
     if (is_there(aside))
-        result = ash__fail(err, ASH_EEXISTS, "%s exists already", aside);
+        rc = ash__fail(err, ASH_EEXISTS, "%s exists already", aside);
     else if (ash__io()->exchange(folder, fresh) == 0)
-        result = set_aside(folder, fresh, aside, err);
+        rc = set_aside(folder, fresh, aside, err);
     else if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
-        result = by_renames(folder, fresh, tail, aside, err);
+        rc = by_renames(folder, fresh, tail, aside, err);
     else
-        result = ash__fail_errno(err, errno, "cannot give %s the name %s", fresh, folder);
+        rc = ash__fail_errno(err, errno, "cannot give %s the name %s", fresh, folder);
     ash__free(aside);
-    if (result == 0)
-        result = ash__parent_sync(folder, err);
-    return result == 0 ? ash__parent_sync(fresh, err) : result;
+    if (rc == 0)
+        rc = ash__parent_sync(folder, err);
+    return rc == 0 ? ash__parent_sync(fresh, err) : rc;
 }
 
 /* ---- what was cut off ---- */
@@ -162,7 +162,7 @@ char *ash__swap_unfinished(const char *folder)
 int ash__swap_finish(const char *folder, const char *tail, ash_error *err)
 {
     char *waiting = beside(folder, REPAIRED, tail);
-    int result = move(waiting, folder, err);
+    int rc = move(waiting, folder, err);
     ash__free(waiting);
-    return result == 0 ? ash__parent_sync(folder, err) : result;
+    return rc == 0 ? ash__parent_sync(folder, err) : rc;
 }
