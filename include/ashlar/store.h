@@ -496,8 +496,9 @@ int ash_store_stats(ash_store *store, const char *db, const char *collection, in
 int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err);
 
 /* Maintenance of a store in a folder, also through its server; ASH_EUNSUPPORTED on a deployment.
- * The first field of action says what to do, and *out is a report, initialised on success and, of
- * check and backup, on ASH_ECORRUPT (damage was found; through a server it may be empty).
+ * The first field of action says what to do, and *out is a report, initialised on success and on
+ * ASH_ECORRUPT (damage was found): of check and backup as told below, else, and through a server,
+ * it may be empty.
  *
  *   {check: 1, payloads: bool}       look for damage; payloads: read them all (default true).
  *       {clean, collections, records, indexKeys, payloadBytes, findingCount, findings}

@@ -198,7 +198,8 @@ struct ash_store_ops {
                  const ash_op *op, bson_t *out, ash_error *err);
     /* Everything acknowledged by now is durable when it returns. */
     int (*flush)(ash_store *store, const ash_op *op, ash_error *err);
-    /* As ash_store_maintain; ASH_EUNSUPPORTED for actions that it does not know. */
+    /* As ash_store_maintain; ASH_EUNSUPPORTED for actions that it does not know.  out: empty, and on
+     * the stack where it stays so. */
     int (*maintain)(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
                     bson_t *out, ash_error *err);
 

@@ -180,5 +180,7 @@ int ash_store_maintain(ash_store *store, const bson_t *action, ash_progress_fn p
         return ash__fail(err, ASH_EINVAL, "maintenance action is empty");
     if (store->read_only && action_writes(action))
         return ash__fail(err, ASH_EREADONLY, "store is open for reading only");
+    /* Whatever a backend leaves out, a caller may look at the report of damage. */
+    bson_init(out);
     return store->ops->maintain(store, action, progress, ctx, out, err);
 }
