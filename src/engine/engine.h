@@ -355,6 +355,7 @@ typedef struct ash_engine_stats {
     uint64_t pins;
     uint64_t oplog_bytes;
 } ash_engine_stats;
+/* ASH_ECORRUPT: what the metadata would have told is missing, the rest is there. */
 int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err);
 
 /* What is known of damage to the metadata: what the last census of this run found (census.h). */
@@ -365,10 +366,12 @@ typedef struct ash_damage {
     char first[300];   /* of the findings; "" */
 } ash_damage;
 bool ash__engine_damage(ash_engine *e, ash_damage *out); /* true: there is some */
-/* Take a census, unless there was one a while ago (ten minutes, or fifty times what it took) or
- * damage is known.  go_on is asked now and then, false: ASH_EINTERRUPTED.  Damage is told in the
+/* Take a census, unless damage is known or there was one a while ago: ten minutes, one second if a
+ * reader met damage since, fifty times what it took if that is more.  go_on is asked now and then,
+ * false: ASH_EINTERRUPTED.  Damage is told in the
  * log, once; 0 all the same. */
 int ash__engine_census(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *err);
+bool ash__engine_is_doubted(ash_engine *e); /* a reader met damage, and it would take one */
 /* For who is about to delete because something is not there: ASH_ECORRUPT when the metadata is
  * damaged.  As ash__engine_census, it may take as long as reading the metadata. */
 int ash__engine_require_whole(ash_engine *e, ash_error *err);

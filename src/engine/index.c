@@ -89,7 +89,7 @@ static int lookup_any(const ash_view *v, const ash_index *i, ash_doc key, uint64
     if (cursor != NULL)
         mdb_cursor_close(cursor);
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__lmdb_fail(rc, err, "cannot read an index");
+        return ash__read_fail(v, rc, err, "cannot read an index");
     if (result == 0 && !*found) {
         uint8_t end[ASH_KEY_MAX];
         memcpy(end, from.bytes, from.len);

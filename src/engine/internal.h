@@ -224,12 +224,14 @@ struct ash_engine {
     int64_t census_ms, census_took_ms; /* 0: none was taken */
     atomic_bool damaged;
     atomic_bool unwritable; /* the pages are */
+    atomic_bool doubted;    /* a reader met damage since the last census began */
     atomic_bool lost;       /* a change ended by ASH_LMDB_LOST */
     struct ash_path *path;  /* path.c; the writer's own */
 };
 
 /* lmdb.c: calls with errors in our shape.  A failed change marks the batch as broken. */
 int ash__lmdb_fail(int rc, ash_error *err, const char *what);
+int ash__read_fail(const ash_view *v, int rc, ash_error *err, const char *what); /* a reader's */
 MDB_val ash__val(const void *data, size_t len);
 int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
                  MDB_val *value, bool *found, ash_error *err);
@@ -281,6 +283,8 @@ int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, 
 int ash__soundness_refuse(ash_engine *e, ash_error *err); /* ASH_ECORRUPT: e->unwritable */
 /* A row was found: ASH_ECORRUPT if it may be an old one. */
 int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, ash_error *err);
+/* A reader's result; ASH_ECORRUPT: what the last census said holds no longer. */
+void ash__soundness_doubt(const ash_view *v, int rc);
 /* If rc is ASH_LMDB_LOST, the pages are damaged, and there will be no other change. */
 void ash__soundness_heed(ash_engine *e, int rc);
 /* End a transaction that may change something, unless it is one that was lost. */

@@ -26,6 +26,13 @@ int ash__lmdb_fail(int rc, ash_error *err, const char *what)
     return ash__fail(err, code, "%s: %s", what, mdb_strerror(rc));
 }
 
+int ash__read_fail(const ash_view *v, int rc, ash_error *err, const char *what)
+{
+    int result = ash__lmdb_fail(rc, err, what);
+    ash__soundness_doubt(v, result);
+    return result;
+}
+
 MDB_val ash__val(const void *data, size_t len)
 {
     return (MDB_val){.mv_size = len, .mv_data = (void *)(uintptr_t)data};
@@ -65,7 +72,7 @@ int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_
     int rc = ash__lmdb_get(v->txn, v->engine->dbi[db], &k, value);
     *found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__lmdb_fail(rc, err, "cannot read the metadata");
+        return ash__read_fail(v, rc, err, "cannot read the metadata");
     ash_doc asked = {key, key_len};
     return *found && has_sum(db, asked) ? ash__soundness_found(v, db, asked, err)
                                         : ash__soundness_absent(v, db, asked, asked, err);
@@ -127,7 +134,7 @@ static int read_cursor(const ash_view *v, enum ash_database db, MDB_cursor_op op
         mdb_cursor_close(cursor);
     *found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__lmdb_fail(rc, err, "cannot read the metadata");
+        return ash__read_fail(v, rc, err, "cannot read the metadata");
     return 0;
 }
 

@@ -20,7 +20,7 @@ int ash__scan_enter(ash_scan *s, ash_error *err)
     if (s->cursor != NULL)
         return 0;
     int rc = ash__lmdb_cursor_open(s->view->txn, s->view->engine->dbi[db], &s->cursor);
-    return rc != 0 ? ash__lmdb_fail(rc, err, "cannot scan") : 0;
+    return rc != 0 ? ash__read_fail(s->view, rc, err, "cannot scan") : 0;
 }
 
 void ash__scan_leave(ash_scan *s)
@@ -121,7 +121,7 @@ int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, 
     int rc = ash__lmdb_cursor_get(s->cursor, key, value, op);
     *found = rc == 0 && key->mv_size > 4 && memcmp(key->mv_data, s->prefix, 4) == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__lmdb_fail(rc, err, "cannot scan");
+        return ash__read_fail(s->view, rc, err, "cannot scan");
     /* Whoever walks by seeking would go round for ever. */
     if (*found && op == MDB_SET_RANGE &&
         ash__bytes_compare((ash_doc){key->mv_data, key->mv_size}, asked) < 0)
@@ -137,7 +137,7 @@ int ash__scan_seek_before(ash_scan *s, const void *bytes, size_t len, MDB_val *k
     *key = ash__val(bytes, len);
     int rc = ash__lmdb_cursor_get(s->cursor, key, value, MDB_SET_RANGE);
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__lmdb_fail(rc, err, "cannot scan");
+        return ash__read_fail(s->view, rc, err, "cannot scan");
     MDB_cursor_op op = rc == 0 ? MDB_PREV : MDB_LAST;
     int result = ash__scan_move(s, op, key, value, found, err);
     if (result != 0 || !atomic_load(&s->view->engine->damaged))

@@ -15,6 +15,7 @@
  * what this process writes is right. */
 
 enum { HOLDS_MS = 600000, COST_SHARE = 50 }; /* a census takes at most one part in so many */
+enum { DOUBTED_MS = 1000 };                  /* so long it holds whatever readers meet */
 
 void ash__verdict_add(ash_verdict *all, const ash_census_finding *f)
 {
@@ -185,6 +186,12 @@ int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, a
     return trust(v, db, key, key, ash__damaged_rows_are_stale, "an old state", err);
 }
 
+void ash__soundness_doubt(const ash_view *v, int rc)
+{
+    if (rc == ASH_ECORRUPT)
+        atomic_store(&v->engine->doubted, true);
+}
+
 void ash__soundness_heed(ash_engine *e, int rc)
 {
     ash_damage found = {.findings = 1, .structure = true};
@@ -207,6 +214,7 @@ static int take(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *e
     ash_census_options how = {.go_on = take_step, .finding = take_finding, .ctx = &t};
     ash_census_report report;
     int64_t began = ash__clock_ms();
+    atomic_store(&e->doubted, false);
     int rc = ash__census_take(e, &how, &report, err);
     if (rc == 0)
         ash__verdict_note(e, &t.found, &report, ash__clock_ms() - began);
@@ -227,11 +235,17 @@ static bool verdict_holds(ash_engine *e)
 {
     ash__mutex_lock(&e->damage_lock);
     int64_t lasts = COST_SHARE * e->census_took_ms;
-    bool holds = (e->damage.findings > 0 && !e->damage_is_noted) ||
-                 (e->census_ms != 0 &&
-                  ash__clock_ms() < e->census_ms + (lasts > HOLDS_MS ? lasts : HOLDS_MS));
+    int64_t least = atomic_load(&e->doubted) ? DOUBTED_MS : HOLDS_MS;
+    bool holds =
+        (e->damage.findings > 0 && !e->damage_is_noted) ||
+        (e->census_ms != 0 && ash__clock_ms() < e->census_ms + (lasts > least ? lasts : least));
     ash__mutex_unlock(&e->damage_lock);
     return holds;
+}
+
+bool ash__engine_is_doubted(ash_engine *e)
+{
+    return atomic_load(&e->doubted) && !verdict_holds(e);
 }
 
 int ash__engine_census(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *err)

@@ -27,7 +27,7 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     if (result == 0)
         result = ash__counts_pair(v, 'O', 0, pair, err);
     ash__snapshot_close(v);
-    if (result != 0)
+    if (result != 0 && result != ASH_ECORRUPT)
         return result;
     mdb_env_info(e->env, &info);
     mdb_env_stat(e->env, &stat_of);
@@ -48,7 +48,7 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     ash__mutex_lock(&e->views_lock);
     out->snapshots = e->snapshots;
     ash__mutex_unlock(&e->views_lock);
-    return 0;
+    return result;
 }
 
 int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)

@@ -198,7 +198,10 @@ case_sweep_goes_on_behind_damage() {
     zero segments/00000001.seg $((at + 9)) 6
     expect_status 3 a sweep --min-age 1
     grep -q 'a wrong checksum in segment 00000001' "$scratch/err"
-    grep -q '6 orphaned chunks of 2 files' "$scratch/out"
+    grep -q '6 orphaned chunks of 2 files' "$scratch/out" || {
+        cat "$scratch/out" "$scratch/err" >&2
+        false
+    }
 }
 
 # What could not be deleted was not.

@@ -201,8 +201,8 @@ static int report_damage(ash_store *store, ash_error *err)
     bson_t stats;
     bson_iter_t it, at;
     int rc = 0;
-    if (ash_store_stats(store, NULL, NULL, 1, NULL, &stats, NULL) != 0)
-        return 0;
+    if (ash_store_stats(store, NULL, NULL, 1, NULL, &stats, err) != 0)
+        return err->code == ASH_ECORRUPT ? ASH_ECORRUPT : 0;
     if (bson_iter_init(&it, &stats) && bson_iter_find_descendant(&it, "ashlar.damage.first", &at) &&
         BSON_ITER_HOLDS_UTF8(&at))
         rc = ash__fail(err, ASH_ECORRUPT, "the metadata is damaged: %s; `ashlar check` says more",

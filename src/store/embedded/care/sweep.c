@@ -32,11 +32,14 @@ static void watch_snapshots(ash_embedded *s)
     ash__past_lapse_before(s, commit);
 }
 
-/* Sleeps, and looks after kept snapshots meanwhile; false when the store is closing. */
+/* Sleeps, but no longer when a reader meets damage, and looks after kept snapshots meanwhile; false
+ * when the store is closing. */
 static bool sleep_until(ash_embedded *s, int64_t until_ms)
 {
     int64_t watch_at = ash__clock_ms();
     for (int64_t now; !ash__embedded_is_closing(s) && (now = ash__clock_ms()) < until_ms;) {
+        if (ash__engine_is_doubted(s->engine))
+            break;
         if (now >= watch_at) {
             watch_snapshots(s);
             watch_at = now + SNAPSHOT_WATCH_MS;
@@ -104,7 +107,7 @@ static void *sweep(void *arg)
     int64_t retries_at = ash__clock_ms() + RETRY_SWEEP_MS;
     int64_t census_at = ash__clock_ms() + FIRST_CENSUS_MS;
     while (sleep_until(s, earlier(census_at, ash__clock_ms() + pause_of(s)))) {
-        if (ash__clock_ms() >= census_at) {
+        if (ash__clock_ms() >= census_at || ash__engine_is_doubted(s->engine)) {
             census_round(s);
             census_at = ash__clock_ms() + CENSUS_EVERY_MS;
         }

@@ -127,7 +127,8 @@ static int store_stats(ash_embedded *s, int64_t scale, ash_builder *b, ash_error
     ash_engine_stats e;
     const int64_t block = 4096;
     int rc = ash__engine_stats(s->engine, &e, err);
-    if (rc != 0)
+    /* What is known of damage is told, whatever cannot be read because of it. */
+    if (rc != 0 && rc != ASH_ECORRUPT)
         return rc;
     ash__builder_begin_doc(b, "storageEngine");
     ash__builder_text(b, "name", "ashlar");
