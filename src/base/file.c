@@ -107,14 +107,26 @@ void ash__io_set(const ash_io *io)
     atomic_store(&current, io != NULL ? io : &ash__io_system);
 }
 
+static int require_file(const char *path, int *fd, ash_error *err)
+{
+    struct stat st;
+    if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
+        return 0;
+    ash__file_close(*fd);
+    *fd = -1;
+    return ash__fail(err, ASH_ECORRUPT, "%s is not a regular file", path);
+}
+
 int ash__file_open(const char *path, int flags, int *fd, ash_error *err)
 {
-    *fd = ash__io()->open(path, flags | O_CLOEXEC, 0600);
+    /* A pipe of that name would keep the process waiting for somebody at its other end. */
+    bool is_ours = (flags & O_NOFOLLOW) != 0;
+    *fd = ash__io()->open(path, flags | O_CLOEXEC | (is_ours ? O_NONBLOCK : 0), 0600);
     if (*fd < 0 && errno == ELOOP && (flags & O_NOFOLLOW))
         return ash__fail(err, ASH_EACCES, "%s is a symbolic link, and is not followed", path);
     if (*fd < 0)
         return ash__fail_errno(err, errno, "cannot open %s", path);
-    return 0;
+    return is_ours ? require_file(path, fd, err) : 0;
 }
 
 void ash__file_close(int fd)

@@ -45,6 +45,8 @@ extern const ash_io ash__io_system;
 const ash_io *ash__io(void);
 void ash__io_set(const ash_io *io);
 
+/* With O_NOFOLLOW, for files of a store: ASH_EACCES for a link, ASH_ECORRUPT for what is no regular
+ * file; neither is waited for.  *fd is -1 then. */
 int ash__file_open(const char *path, int flags, int *fd, ash_error *err);
 void ash__file_close(int fd);
 int ash__file_read(int fd, void *buf, size_t len, off_t offset, ash_error *err); /* EOF = ASH_EIO */

@@ -235,7 +235,7 @@ static bool is_given_up(const ash_engine *e)
     MDB_txn *txn = NULL;
     int rc = ash__lmdb_txn_begin(e->env, NULL, MDB_RDONLY, &txn);
     if (rc == 0)
-        mdb_txn_abort(txn);
+        ash__lmdb_txn_abort(txn);
     return rc == MDB_PANIC;
 }
 
@@ -247,6 +247,8 @@ static int prepare(ash_writer *w, ash_error *err)
     ash__segments_note_commit(w->engine->segments);
     if (atomic_load(&w->engine->unwritable))
         rc = ash__soundness_refuse(w->engine, err);
+    if (rc == 0)
+        rc = ash__folder_require(w->engine, err);
     if (rc == 0 && !w->marked_open)
         rc = ash__writer_mark_open(w, err);
     if (rc == 0)

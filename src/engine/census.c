@@ -234,7 +234,7 @@ static int catch_metas(ash_census *c, ash_error *err)
     bool caught = false;
     int result = 0;
     for (int i = 0; result == 0 && i < TRIES; i++) {
-        mdb_txn_reset(c->txn);
+        ash__lmdb_txn_reset(c->txn);
         int rc = ash__lmdb_txn_renew(c->txn);
         if (rc != 0)
             return ash__lmdb_fail(rc, err, "cannot read the metadata");
@@ -256,7 +256,7 @@ static int begin(ash_census *c, ash_error *err)
 {
     MDB_stat facts;
     mdb_filehandle_t fd;
-    int rc = mdb_env_stat(c->engine->env, &facts);
+    int rc = ash__lmdb_env_stat(c->engine->env, &facts);
     if (rc == 0)
         rc = mdb_env_get_fd(c->engine->env, &fd);
     if (rc == 0)
@@ -291,7 +291,7 @@ static int take_once(ash_engine *e, const ash_census_options *opts, ash_census_r
             *err = c.error;
     }
     if (c.txn != NULL)
-        mdb_txn_abort(c.txn);
+        ash__lmdb_txn_abort(c.txn);
     ash__census_rows_free(c.rows);
     ash__free(c.owner);
     ash__free(c.listed);

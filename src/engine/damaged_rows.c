@@ -159,7 +159,9 @@ int ash__damaged_rows_save(const ash_engine *e, const ash_damage *damage,
     ash__buffer_append(&b, magic, SUM_AT);
     ash__buffer_append(&b, sum, sizeof sum);
     ash__buffer_append(&b, bson_get_data(&doc), doc.len);
-    int rc = ash__file_replace(path, b.data, b.len, err);
+    int rc = ash__folder_require(e, err);
+    if (rc == 0)
+        rc = ash__file_replace(path, b.data, b.len, err);
     bson_destroy(&doc);
     ash__buffer_release(&b);
     ash__free(path);
@@ -169,7 +171,8 @@ int ash__damaged_rows_save(const ash_engine *e, const ash_damage *damage,
 void ash__damaged_rows_forget(const ash_engine *e)
 {
     char *path = ash__path_join(e->folder, file_name);
-    ash__io()->unlink(path);
+    if (ash__folder_require(e, NULL) == 0)
+        ash__io()->unlink(path);
     ash__free(path);
 }
 

@@ -11,11 +11,10 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { LOCK_POLL_MS = 20, SUM_AT = ASH_SUPERBLOCK_BYTES - 8 };
+enum { SUM_AT = ASH_SUPERBLOCK_BYTES - 8 };
 
 static bool exists(const char *folder, const char *name)
 {
@@ -24,6 +23,15 @@ static bool exists(const char *folder, const char *name)
     bool there = stat(path, &st) == 0;
     ash__free(path);
     return there;
+}
+
+static const char *kind_of(mode_t mode)
+{
+    return S_ISDIR(mode)    ? "folder"
+           : S_ISREG(mode)  ? "file"
+           : S_ISFIFO(mode) ? "pipe"
+           : S_ISSOCK(mode) ? "socket"
+                            : "device";
 }
 
 /* A folder in the place of a file, or the other way round, is named before anything stumbles over
@@ -47,9 +55,9 @@ static int check_kinds(const char *folder, bool must_exist, ash_error *err)
             rc = errno == EACCES ? ash__fail_errno(err, errno, "cannot look into %s", folder) : 0;
         else if (S_ISLNK(st.st_mode))
             rc = ash__fail(err, ASH_EACCES, "%s is a symbolic link, and is not followed", path);
-        else if (wants_folder != (S_ISDIR(st.st_mode) != 0))
+        else if (wants_folder ? !S_ISDIR(st.st_mode) : !S_ISREG(st.st_mode))
             rc = ash__fail(err, ASH_ECORRUPT, "%s is a %s where a store has a %s", path,
-                           wants_folder ? "file" : "folder", wants_folder ? "folder" : "file");
+                           kind_of(st.st_mode), wants_folder ? "folder" : "file");
         ash__free(path);
     }
     return rc;
@@ -155,54 +163,6 @@ static int superblock_take(ash_engine *e, ash_error *err)
     return rc;
 }
 
-static int try_lock(ash_engine *e, int operation)
-{
-    int64_t deadline = ash__clock_deadline(e->opts.busy_timeout_ms);
-    for (;;) {
-        if (flock(e->lock_fd, operation | LOCK_NB) == 0)
-            return 0;
-        if (errno != EWOULDBLOCK && errno != EINTR)
-            return errno;
-        if (deadline == 0 || ash__clock_ms() >= deadline)
-            return EWOULDBLOCK;
-        ash__clock_sleep_ms(LOCK_POLL_MS);
-    }
-}
-
-int ash__folder_busy(const char *folder, int lock_fd, ash_error *err)
-{
-    char holder[24] = "";
-    ssize_t len = pread(lock_fd, holder, sizeof holder - 1, 0);
-    holder[len > 0 ? strcspn(holder, "\n") : 0] = 0;
-    return ash__fail(err, ASH_EBUSY, "store %s is in use by process %s", folder,
-                     holder[0] != 0 ? holder : "?");
-}
-
-/* The lock goes with the process, whatever ends it.  The pid in it is for people. */
-static int lock_folder(ash_engine *e, ash_error *err)
-{
-    char pid[24];
-    bool shared = e->opts.read_only;
-    char *path = ash__path_join(e->folder, "lock");
-    int rc =
-        ash__file_open(path, (shared ? O_RDONLY : O_RDWR | O_CREAT) | O_NOFOLLOW, &e->lock_fd, err);
-    ash__free(path);
-    /* A copy on a medium may lack it; one that may not be read is there to be respected. */
-    if (rc != 0)
-        return shared && rc != ASH_EACCES ? 0 : rc;
-    int reason = try_lock(e, shared ? LOCK_SH : LOCK_EX);
-    if (reason == EWOULDBLOCK)
-        return ash__folder_busy(e->folder, e->lock_fd, err);
-    if (reason != 0)
-        return ash__fail_errno(err, reason, "cannot lock store %s", e->folder);
-    if (shared)
-        return 0;
-    int len = snprintf(pid, sizeof pid, "%ld\n", (long)getpid());
-    if (ash__io()->ftruncate(e->lock_fd, 0) == 0)
-        ash__file_write(e->lock_fd, pid, (size_t)len, 0, NULL);
-    return 0;
-}
-
 /* The folder's name, and those of folders made for it, must last too.  Folders above that may not
  * be opened were there before. */
 static void sync_above(const char *folder)
@@ -251,7 +211,8 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
             sync_above(e->folder);
     }
     if (rc == 0 && !e->opts.is_locked)
-        rc = lock_folder(e, err);
+        rc = ash__folder_lock_take(&e->lock, e->folder, e->opts.read_only, e->opts.busy_timeout_ms,
+                                   err);
     /* Somebody else may have made the store meanwhile, given it a journal, or left a backup in it.
      */
     if (rc == 0)
@@ -272,6 +233,10 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
 
 void ash__folder_release(ash_engine *e)
 {
-    ash__file_close(e->lock_fd);
-    e->lock_fd = -1;
+    ash__folder_lock_release(&e->lock);
+}
+
+int ash__folder_require(const ash_engine *e, ash_error *err)
+{
+    return ash__folder_lock_require(&e->lock, e->folder, err);
 }

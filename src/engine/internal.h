@@ -9,6 +9,7 @@
 #include "base/thread.h"
 #include "base/turn.h"
 #include "engine/engine.h"
+#include "engine/folder_lock.h"
 #include "engine/format/keys.h"
 #include "segment/segment.h"
 
@@ -172,7 +173,7 @@ enum { ASH_CACHE_SETS = 1024, ASH_CACHE_WAYS = 4 };
 struct ash_engine {
     char *folder;
     ash_engine_options opts;
-    int lock_fd;
+    ash_folder_lock lock;
     uint8_t store_id[16];
     MDB_env *env;
     MDB_dbi dbi[ASH_DB_COUNT];
@@ -255,7 +256,9 @@ int ash__sum_check(MDB_val key, MDB_val row, ash_doc *value, const char *what, a
 /* folder.c */
 int ash__folder_prepare(ash_engine *e, ash_error *err);
 void ash__folder_release(ash_engine *e);
-int ash__folder_busy(const char *folder, int lock_fd, ash_error *err); /* ASH_EBUSY, saying who */
+/* Before and after a file in the folder is opened by its name, and before anything is acknowledged:
+ * ASH_EIO when that is not the folder that was opened. */
+int ash__folder_require(const ash_engine *e, ash_error *err);
 int ash__superblock_write(ash_engine *e, ash_error *err);
 int ash__superblock_version(const ash_engine *e, uint32_t *version); /* as the file has it now */
 int ash__superblock_check(ash_engine *e, ash_error *err); /* against the open store's id */
@@ -284,7 +287,7 @@ int ash__soundness_refuse(ash_engine *e, ash_error *err); /* ASH_ECORRUPT: e->un
 /* A row was found: ASH_ECORRUPT if it may be an old one. */
 int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, ash_error *err);
 /* A reader's result; ASH_ECORRUPT: what the last census said holds no longer. */
-void ash__soundness_doubt(const ash_view *v, int rc);
+void ash__soundness_doubt(ash_engine *e, int rc);
 /* If rc is ASH_LMDB_LOST, the pages are damaged, and there will be no other change. */
 void ash__soundness_heed(ash_engine *e, int rc);
 /* End a transaction that may change something, unless it is one that was lost. */

@@ -68,9 +68,13 @@ int ash__journal_make(ash_engine *e, ash_error *err)
     int fd = -1;
     char *path = ash__path_join(e->folder, "journal");
     char *temp = ash__path_join(e->folder, "journal.new");
-    int rc = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
+    int rc = ash__folder_require(e, err);
+    if (rc == 0)
+        rc = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
     if (rc == 0)
         rc = fill(e, fd, err);
+    if (rc == 0)
+        rc = ash__folder_require(e, err);
     if (rc == 0 && ash__io()->rename(temp, path) != 0)
         rc = ash__fail_errno(err, errno, "cannot rename %s", temp);
     if (rc == 0)

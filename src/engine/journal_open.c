@@ -65,7 +65,7 @@ static int carry_over(ash_engine *e, const ash_journal_image *image, ash_journal
 static ash_journal_cursor cursor_of(ash_engine *e)
 {
     MDB_envinfo info;
-    mdb_env_info(e->env, &info);
+    ash__lmdb_env_info(e->env, &info);
     return (ash_journal_cursor){.generation = e->journal.generation, .base = info.me_last_txnid};
 }
 
@@ -92,7 +92,7 @@ static int use(ash_engine *e, const ash_journal_image *image, ash_error *err)
     if (image->state == ASH_JOURNAL_GOOD && !image->is_short &&
         image->generation == e->journal.generation) {
         char *path = ash__path_join(e->folder, "journal");
-        int rc = ash__file_open(path, O_RDWR, &e->journal.fd, err);
+        int rc = ash__file_open(path, O_RDWR | O_NOFOLLOW, &e->journal.fd, err);
         ash__free(path);
         return rc;
     }
@@ -143,10 +143,10 @@ bool ash__journal_has_room(const ash_engine *e)
     struct statvfs fs;
     MDB_envinfo info;
     MDB_stat stat_of;
-    mdb_env_info(e->env, &info);
-    mdb_env_stat(e->env, &stat_of);
+    ash__lmdb_env_info(e->env, &info);
+    ash__lmdb_env_stat(e->env, &stat_of);
     uint64_t used = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
-    return info.me_mapsize >= used + room && fstatvfs(e->lock_fd, &fs) == 0 &&
+    return info.me_mapsize >= used + room && statvfs(e->folder, &fs) == 0 &&
            (uint64_t)fs.f_bavail * fs.f_frsize >= room;
 }
 

@@ -29,7 +29,7 @@ int ash__lmdb_fail(int rc, ash_error *err, const char *what)
 int ash__read_fail(const ash_view *v, int rc, ash_error *err, const char *what)
 {
     int result = ash__lmdb_fail(rc, err, what);
-    ash__soundness_doubt(v, result);
+    ash__soundness_doubt(v->engine, result);
     return result;
 }
 

@@ -10,6 +10,7 @@
 
 enum {
     TOUCH_BYTES = 4096,
+    PAGE_BYTES = 4096,
     KEY_MAX = 511,
     VALUE_MAX = 1 << 27 /* far beyond the largest row there is */
 };
@@ -23,6 +24,7 @@ typedef struct call {
     MDB_val *key, *value;
     MDB_cursor_op op;
     MDB_stat *stat_of;
+    MDB_envinfo *info;
     const char *name;
     unsigned flags;
     mdb_mode_t mode;
@@ -166,6 +168,69 @@ int ash__lmdb_txn_renew(MDB_txn *txn)
 {
     call c = {.make = make_txn_renew, .txn = txn};
     return make_guarded(&c, MDB_CORRUPTED);
+}
+
+/* ---- ending, and looking ---- */
+
+static void make_txn_reset(call *c)
+{
+    mdb_txn_reset(c->txn);
+}
+
+void ash__lmdb_txn_reset(MDB_txn *txn)
+{
+    call c = {.make = make_txn_reset, .txn = txn};
+    make_guarded(&c, MDB_CORRUPTED);
+}
+
+static void make_txn_abort(call *c)
+{
+    mdb_txn_abort(c->txn);
+}
+
+void ash__lmdb_txn_abort(MDB_txn *txn)
+{
+    call c = {.make = make_txn_abort, .txn = txn};
+    make_guarded(&c, MDB_CORRUPTED);
+}
+
+static void make_env_close(call *c)
+{
+    mdb_env_close(c->env);
+}
+
+void ash__lmdb_env_close(MDB_env *env)
+{
+    call c = {.make = make_env_close, .env = env};
+    make_guarded(&c, MDB_CORRUPTED);
+}
+
+static void make_env_info(call *c)
+{
+    c->rc = mdb_env_info(c->env, c->info);
+}
+
+int ash__lmdb_env_info(MDB_env *env, MDB_envinfo *out)
+{
+    call c = {.make = make_env_info, .env = env, .info = out};
+    int rc = make_guarded(&c, MDB_CORRUPTED);
+    if (rc != 0)
+        *out = (MDB_envinfo){0};
+    return rc;
+}
+
+static void make_env_stat(call *c)
+{
+    c->rc = mdb_env_stat(c->env, c->stat_of);
+}
+
+int ash__lmdb_env_stat(MDB_env *env, MDB_stat *out)
+{
+    call c = {.make = make_env_stat, .env = env, .stat_of = out};
+    int rc = make_guarded(&c, MDB_CORRUPTED);
+    if (rc != 0)
+        *out = (MDB_stat){.ms_psize = PAGE_BYTES};
+    return rc;
 }
 
 /* ---- changing ---- */

@@ -6,7 +6,7 @@
  *
  * LMDB follows the numbers in its pages without looking, through memory that is mapped from the
  * file.  A damaged page lets it run out of the mapping, into an assertion, or return a row that
- * reaches beyond the file.  Each call here is the one of LMDB with the same name and arguments, and
+ * reaches beyond the file; so does a file that was cut off.  Each call here is the one of LMDB with the same name and arguments, and
  * ends with an error instead.  Nothing else in Ashlar calls those.
  *
  * A fault while rows are read costs the call: MDB_CORRUPTED.  What is returned lies in memory that
@@ -38,6 +38,17 @@ int ash__lmdb_env_open(MDB_env *env, const char *path, unsigned flags, mdb_mode_
 int ash__lmdb_dbi_open(MDB_txn *txn, const char *name, unsigned flags, MDB_dbi *out);
 int ash__lmdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **out);
 int ash__lmdb_txn_renew(MDB_txn *txn);
+
+/* ---- ending, and looking ---- */
+
+/* A fault leaves the transaction or the environment as it is: its memory is lost, and its place in
+ * the table of readers too. */
+void ash__lmdb_txn_reset(MDB_txn *txn);
+void ash__lmdb_txn_abort(MDB_txn *txn);
+void ash__lmdb_env_close(MDB_env *env);
+/* MDB_CORRUPTED: zeros, but for a size of pages. */
+int ash__lmdb_env_info(MDB_env *env, MDB_envinfo *out);
+int ash__lmdb_env_stat(MDB_env *env, MDB_stat *out);
 
 /* ---- changing ---- */
 

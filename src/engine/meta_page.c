@@ -12,7 +12,7 @@ static int is_newest(const ash_engine *e, MDB_txn *txn, bool *newest, ash_error 
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot read the metadata");
     *newest = mdb_txn_id(now) == mdb_txn_id(txn);
-    mdb_txn_abort(now);
+    ash__lmdb_txn_abort(now);
     return 0;
 }
 

@@ -169,6 +169,11 @@ static int load_segments(ash_engine *e, ash_view *v, ash_error *err)
     return rc;
 }
 
+static int require_folder(void *ctx, ash_error *err)
+{
+    return ash__folder_require(ctx, err);
+}
+
 static void open_segments(ash_engine *e)
 {
     char *folder = ash__path_join(e->folder, "segments");
@@ -177,6 +182,7 @@ static void open_segments(ash_engine *e)
                                  .read_only = e->opts.read_only,
                                  .spare_bytes = ASH_RESERVE_BYTES,
                                  .load = load_map,
+                                 .require = require_folder,
                                  .ctx = e,
                                  .unsafe_skip_sync = e->opts.unsafe_skip_segment_sync};
     memcpy(opts.store_id, e->store_id, 16);
@@ -218,7 +224,7 @@ static ash_engine *engine_new(const char *folder, const ash_engine_options *opts
     ash_engine *e = ash__new(ash_engine);
     ash__faults_enable();
     e->folder = ash__strdup(folder);
-    e->lock_fd = -1;
+    e->lock = (ash_folder_lock)ASH_FOLDER_LOCK_INIT;
     e->journal.fd = -1;
     e->reserve_fd = -1;
     e->version = ASH_FORMAT_PLAIN;
@@ -244,7 +250,7 @@ static void engine_free(ash_engine *e)
     ash__segments_free(e->segments);
     ash__views_release(e);
     if (e->env != NULL)
-        mdb_env_close(e->env);
+        ash__lmdb_env_close(e->env);
     ash__reserve_close(e);
     ash__journal_close(&e->journal);
     ash__folder_release(e);

@@ -44,7 +44,7 @@ static uint64_t count_free_pages(MDB_env *env, uint64_t first)
         }
     }
     mdb_cursor_close(cursor);
-    mdb_txn_abort(txn);
+    ash__lmdb_txn_abort(txn);
     return count;
 }
 
@@ -70,8 +70,8 @@ static int check_meta_size(ash_engine *e, const char *path, ash_error *err)
     MDB_envinfo info;
     MDB_stat stat_of;
     struct stat st;
-    mdb_env_info(e->env, &info);
-    mdb_env_stat(e->env, &stat_of);
+    ash__lmdb_env_info(e->env, &info);
+    ash__lmdb_env_stat(e->env, &stat_of);
     uint64_t need = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
     if (stat(path, &st) == 0 &&
         (info.me_last_txnid == 0 || (uint64_t)st.st_size >= need ||
@@ -98,7 +98,7 @@ static int check_page_size(const char *path, ash_error *err)
     /* One that is not there, or was not finished, is the caller's business. */
     if (stat(path, &st) != 0 || st.st_size < 2 * 512)
         return 0;
-    int rc = ash__file_open(path, O_RDONLY, &fd, err);
+    int rc = ash__file_open(path, O_RDONLY | O_NOFOLLOW, &fd, err);
     if (rc != 0)
         return rc;
     uint32_t bytes = page_bytes_at(fd, 0);
@@ -133,7 +133,7 @@ static int try_env(ash_engine *e, const char *path)
     int64_t map_bytes = e->opts.map_bytes;
     int rc = try_env_of(e, path, map_bytes);
     while (rc == ENOMEM && map_bytes > LEAST_MAP_BYTES) {
-        mdb_env_close(e->env);
+        ash__lmdb_env_close(e->env);
         e->env = NULL;
         map_bytes /= 4;
         rc = try_env_of(e, path, map_bytes);
@@ -189,7 +189,7 @@ int ash__env_open(ash_engine *e, ash_error *err)
     }
     int rc = try_env(e, path);
     if (rc == MDB_INVALID && is_unfinished(e, path) && ash__io()->unlink(path) == 0) {
-        mdb_env_close(e->env);
+        ash__lmdb_env_close(e->env);
         rc = try_env(e, path);
     }
     if (rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH || rc == MDB_CORRUPTED)

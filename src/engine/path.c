@@ -306,8 +306,8 @@ static int begin(ash_engine *e, uint64_t commit, ash_error *err)
     if (e->path == NULL)
         e->path = ash__new(ash_path);
     ash_path *p = e->path;
-    mdb_env_info(e->env, &info);
-    mdb_env_stat(e->env, &facts);
+    ash__lmdb_env_info(e->env, &info);
+    ash__lmdb_env_stat(e->env, &facts);
     p->page_bytes = facts.ms_psize;
     p->last = info.me_last_pgno;
     bool is_first = p->commit == 0;

@@ -67,7 +67,7 @@ int ash__record_decode(ash_view *v, const ash_coll *c, uint64_t rid, MDB_val key
                        bool verify_payload, ash_record *out, ash_error *err)
 {
     int rc = ash__record_parse(key, value, &out->place, &out->doc, err);
-    ash__soundness_doubt(v, rc);
+    ash__soundness_doubt(v->engine, rc);
     out->rid = rid;
     if (rc == 0 && out->place.segment != 0)
         rc = read_payload(v->engine, c->id, &out->place, verify_payload, &out->doc, err);

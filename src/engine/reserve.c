@@ -19,8 +19,8 @@ static off_t wanted(const ash_engine *e)
 {
     MDB_envinfo info;
     MDB_stat stat_of;
-    mdb_env_info(e->env, &info);
-    mdb_env_stat(e->env, &stat_of);
+    ash__lmdb_env_info(e->env, &info);
+    ash__lmdb_env_stat(e->env, &stat_of);
     uint64_t bytes = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize / 4;
     return bytes < ASH_RESERVE_BYTES ? ASH_RESERVE_BYTES
            : bytes > MOST_BYTES      ? MOST_BYTES
@@ -45,7 +45,9 @@ void ash__reserve_open(ash_engine *e)
         return;
     }
     char *path = ash__path_join(e->folder, "reserve");
-    int rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &e->reserve_fd, &err);
+    int rc = ash__folder_require(e, &err);
+    if (rc == 0)
+        rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &e->reserve_fd, &err);
     ash__free(path);
     if (rc != 0) {
         ash__log(ASH_LOG_WARN, "there is no room in reserve for a full disk: %s", err.text);

@@ -186,10 +186,10 @@ int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, a
     return trust(v, db, key, key, ash__damaged_rows_are_stale, "an old state", err);
 }
 
-void ash__soundness_doubt(const ash_view *v, int rc)
+void ash__soundness_doubt(ash_engine *e, int rc)
 {
     if (rc == ASH_ECORRUPT)
-        atomic_store(&v->engine->doubted, true);
+        atomic_store(&e->doubted, true);
 }
 
 void ash__soundness_heed(ash_engine *e, int rc)
@@ -205,7 +205,16 @@ void ash__soundness_heed(ash_engine *e, int rc)
 void ash__txn_abort(ash_engine *e, MDB_txn *txn)
 {
     if (!atomic_load(&e->lost))
-        mdb_txn_abort(txn);
+        ash__lmdb_txn_abort(txn);
+}
+
+/* Not even a snapshot of it can be had. */
+static void note_unreadable(ash_engine *e, const ash_error *err)
+{
+    ash_damage found = {.findings = 1, .structure = true};
+    snprintf(found.first, sizeof found.first, "%.*s", (int)sizeof found.first - 1,
+             err != NULL ? err->text : "it cannot be read");
+    ash__soundness_note(e, &found, NULL, 0);
 }
 
 static int take(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *err)
@@ -218,6 +227,8 @@ static int take(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *e
     int rc = ash__census_take(e, &how, &report, err);
     if (rc == 0)
         ash__verdict_note(e, &t.found, &report, ash__clock_ms() - began);
+    else if (rc == ASH_ECORRUPT)
+        note_unreadable(e, err);
     ash__verdict_release(&t.found);
     return rc;
 }

@@ -29,8 +29,8 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     ash__snapshot_close(v);
     if (result != 0 && result != ASH_ECORRUPT)
         return result;
-    mdb_env_info(e->env, &info);
-    mdb_env_stat(e->env, &stat_of);
+    ash__lmdb_env_info(e->env, &info);
+    ash__lmdb_env_stat(e->env, &stat_of);
     out->meta_bytes = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
     out->oplog_bytes = pair[1];
     ash__segments_stats(e->segments, &segments);

@@ -15,7 +15,7 @@ void ash__view_forget(ash_view *v)
 static void view_free(ash_view *v)
 {
     if (v->txn != NULL)
-        mdb_txn_abort(v->txn);
+        ash__lmdb_txn_abort(v->txn);
     ash__free(v->colls.items);
     ash__free(v);
 }
@@ -48,7 +48,9 @@ int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err)
     ash__mutex_unlock(&e->views_lock);
     if (rc != 0) {
         view_free(v);
-        return ash__lmdb_fail(rc, err, "cannot open a snapshot");
+        rc = ash__lmdb_fail(rc, err, "cannot open a snapshot");
+        ash__soundness_doubt(e, rc);
+        return rc;
     }
     *out = v;
     return 0;
@@ -130,7 +132,7 @@ void ash__snapshot_close(ash_view *v)
     ash_assert(!v->is_writer);
     ash__view_forget(v);
     ash__mutex_lock(&e->views_lock);
-    mdb_txn_reset(v->txn);
+    ash__lmdb_txn_reset(v->txn);
     if (v->before != NULL)
         v->before->next = v->next;
     else
@@ -165,7 +167,7 @@ static int sum_freed(ash_engine *e, MDB_cursor *cursor, uint64_t since, uint64_t
     MDB_stat stat_of;
     MDB_val key, value;
     uint64_t bytes = 0;
-    mdb_env_stat(e->env, &stat_of);
+    ash__lmdb_env_stat(e->env, &stat_of);
     for (;;) {
         size_t freed_by, pages;
         int rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_PREV);

@@ -146,7 +146,12 @@ static uint16_t keep(ash_listeners *l, int fd, bool is_unix, const char *path)
     item->fd = fd;
     item->is_unix = is_unix;
     if (is_unix) {
+        struct stat st;
         item->address = ash__strdup(path);
+        if (lstat(path, &st) == 0) {
+            item->device = st.st_dev;
+            item->inode = st.st_ino;
+        }
         return 0;
     }
     memset(&a, 0, sizeof a);
@@ -249,12 +254,20 @@ int ash__listeners_add_unix(ash_listeners *l, const char *path, ash_error *err)
     return 0;
 }
 
+/* Another's may have come to stand under the name, when a folder above it was moved. */
+static void remove_socket(const ash_listener *item)
+{
+    struct stat st;
+    if (lstat(item->address, &st) == 0 && st.st_dev == item->device && st.st_ino == item->inode)
+        unlink(item->address);
+}
+
 void ash__listeners_close(ash_listeners *l)
 {
     for (size_t i = 0; i < l->count; i++) {
         close(l->items[i].fd);
         if (l->items[i].is_unix)
-            unlink(l->items[i].address);
+            remove_socket(&l->items[i]);
         ash__free(l->items[i].address);
     }
     l->count = 0;

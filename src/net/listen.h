@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 enum { ASH_MAX_LISTENERS = 16, ASH_ADDRESS_TEXT_BYTES = 128 };
 
@@ -24,6 +25,8 @@ typedef struct ash_listener {
     int fd;
     char *address; /* as text; of a Unix socket its path */
     bool is_unix;  /* the file is removed on close */
+    dev_t device;  /* of that file */
+    ino_t inode;
 } ash_listener;
 
 typedef struct ash_listeners {

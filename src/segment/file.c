@@ -59,6 +59,11 @@ static int check_room(const ash_segments *s, int fd, off_t size, uint32_t id, as
     return ash__fail_errno(err, ENOSPC, "cannot make segment %08x", (unsigned)id);
 }
 
+static int require_folder(const ash_segments *s, ash_error *err)
+{
+    return s->opts.require != NULL ? s->opts.require(s->opts.ctx, err) : 0;
+}
+
 /* The file must be complete and named durably before any pointer into it can be. */
 int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, ash_error *err)
 {
@@ -66,7 +71,9 @@ int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, 
     char *path = ash__segment_path(s, id);
     off_t size = (off_t)blocks * ASH_BLOCK_BYTES;
     off_t first = (off_t)ASH_RESERVE_BLOCKS * ASH_BLOCK_BYTES;
-    int rc = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, fd, err);
+    int rc = require_folder(s, err);
+    if (rc == 0)
+        rc = ash__file_open(path, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, fd, err);
     if (rc != 0)
         goto out;
     make_header(s, id, blocks, header);
@@ -100,6 +107,8 @@ static int open_verified(ash_segments *s, uint32_t id, int flags, int *fd, uint3
     char *path = ash__segment_path(s, id);
     *fd = -1;
     int rc = ash__file_open(path, flags | O_NOFOLLOW, fd, err);
+    if (rc == 0 || rc == ASH_ENOTFOUND)
+        rc = require_folder(s, err) != 0 ? ASH_EIO : rc;
     if (rc == ASH_ENOTFOUND)
         rc = ash__fail(err, ASH_ECORRUPT, "segment %08x is missing", (unsigned)id);
     if (rc == 0 && fstat(*fd, &st) != 0)

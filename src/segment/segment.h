@@ -53,7 +53,10 @@ typedef struct ash_segments_options {
     /* Fill the map (one bit a block, least significant first, zeroed before) of used blocks.
      * Called without locks, on any thread. */
     int (*load)(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err);
-    void *ctx;
+    /* Asked before a file is made and after one was opened, so that a folder that came to stand
+     * under the name is not taken for the store's; or NULL. */
+    int (*require)(void *ctx, ash_error *err);
+    void *ctx;             /* of both */
     bool unsafe_skip_sync; /* tests: break rule 1 */
 } ash_segments_options;
 

@@ -182,14 +182,14 @@ int ash__engine_backup(ash_engine *e, const char *folder, const ash_backup_optio
                     .report = out,
                     .folder = ash__strdup(folder),
                     .segments = ash__path_join(folder, "segments"),
-                    .lock_fd = -1,
+                    .lock = ASH_FOLDER_LOCK_INIT,
                     .fd = -1};
     memset(out, 0, sizeof *out);
     int rc = check_source(&b, err);
     if (rc == 0)
         rc = copy_all(&b, err);
     ash__file_close(b.fd);
-    ash__file_close(b.lock_fd);
+    ash__folder_lock_release(&b.lock);
     ash__backup_release_state(&b);
     ash__free(b.buf);
     ash__free(b.segments);

@@ -51,7 +51,7 @@ typedef struct ash_backup {
     ash_backup_report *report;
     char *folder;
     char *segments; /* folder of them, in the target */
-    int lock_fd;
+    ash_folder_lock lock;
     bool begun;  /* the target is no more what it was */
     bool trusts; /* what the last backup noted is there */
 

@@ -47,7 +47,7 @@ static int begin(const ash_backup *b, source *s, ash_error *err)
 {
     MDB_stat facts;
     bool caught = false;
-    int result = 0, rc = mdb_env_stat(b->engine->env, &facts);
+    int result = 0, rc = ash__lmdb_env_stat(b->engine->env, &facts);
     if (rc == 0)
         rc = mdb_env_get_fd(b->engine->env, &s->fd);
     if (rc == 0)
@@ -57,7 +57,7 @@ static int begin(const ash_backup *b, source *s, ash_error *err)
     s->page_bytes = facts.ms_psize;
     s->meta = ash__alloc((size_t)2 * s->page_bytes);
     for (int i = 0; result == 0 && !caught && i < TRIES; i++) {
-        mdb_txn_reset(s->txn);
+        ash__lmdb_txn_reset(s->txn);
         rc = ash__lmdb_txn_renew(s->txn);
         result = rc != 0 ? ash__lmdb_fail(rc, err, "cannot read the metadata")
                          : read_meta(b, s, &caught, err);
@@ -70,7 +70,7 @@ static int begin(const ash_backup *b, source *s, ash_error *err)
 static void end(source *s)
 {
     if (s->txn != NULL)
-        mdb_txn_abort(s->txn);
+        ash__lmdb_txn_abort(s->txn);
     ash__free(s->meta);
 }
 
@@ -190,9 +190,9 @@ int ash__backup_open_meta(ash_backup *b, ash_error *err)
 void ash__backup_close_meta(ash_backup *b)
 {
     if (b->txn != NULL)
-        mdb_txn_abort(b->txn);
+        ash__lmdb_txn_abort(b->txn);
     if (b->env != NULL)
-        mdb_env_close(b->env);
+        ash__lmdb_env_close(b->env);
     b->txn = NULL;
     b->env = NULL;
 }

@@ -57,7 +57,7 @@ static int load_header(const ash_backup *b, uint32_t id, uint8_t out[ASH_BLOCK_B
     char *path = segment_path(folder, id);
     int rc = ash__segments_check_file(b->engine->segments, id, err);
     if (rc == 0)
-        rc = ash__file_open(path, O_RDONLY, &fd, err);
+        rc = ash__file_open(path, O_RDONLY | O_NOFOLLOW, &fd, err);
     if (rc == 0)
         rc = ash__file_read(fd, out, ASH_BLOCK_BYTES, 0, err);
     ash__file_close(fd);

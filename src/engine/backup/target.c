@@ -49,16 +49,6 @@ static int check_apart(const ash_backup *b, ash_error *err)
     return rc;
 }
 
-static int lock_target(ash_backup *b, ash_error *err)
-{
-    char *path = target_path(b, "lock");
-    int rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &b->lock_fd, err);
-    ash__free(path);
-    if (rc == 0 && flock(b->lock_fd, LOCK_EX | LOCK_NB) != 0)
-        rc = ash__fail(err, ASH_EBUSY, "%s is in use", b->folder);
-    return rc;
-}
-
 /* Whatever names a store in the target has to name this one.  *found: the file is there. */
 static int check_id(const ash_backup *b, const char *name, size_t at, bool *found, ash_error *err)
 {
@@ -130,7 +120,7 @@ static int is_in_past(const ash_backup *b, bool *is, ash_error *err)
     MDB_envinfo info;
     uint64_t oldest = 0, newest = 0, time = 0;
     bool found = false;
-    mdb_env_info(b->engine->env, &info);
+    ash__lmdb_env_info(b->engine->env, &info);
     *is = b->last_commit <= info.me_last_txnid;
     if (!*is || b->last_log.time == 0)
         return 0;
@@ -228,7 +218,7 @@ static int check_target(ash_backup *b, ash_error *err)
         rc = check_vacant(b, err);
     if (rc == 0)
         rc = check_files(b, err);
-    if (rc != 0 || b->lock_fd < 0)
+    if (rc != 0 || b->lock.file_fd < 0)
         return rc;
     rc = ash__backup_load_state(b, &has_state, err);
     return rc == 0 && is_store ? check_past(b, has_state, is_marked, err) : rc;
@@ -262,7 +252,7 @@ int ash__backup_open_target(ash_backup *b, ash_error *err)
     if (rc == 0)
         rc = check_target(b, err);
     if (rc == 0)
-        rc = lock_target(b, err);
+        rc = ash__folder_lock_take(&b->lock, b->folder, false, 0, err);
     if (rc == 0)
         rc = check_target(b, err);
     return rc == 0 ? begin_changes(b, err) : rc;

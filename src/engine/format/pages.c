@@ -321,7 +321,7 @@ int ash__pages_open(const char *path, ash_pages **out, ash_error *err)
 {
     struct stat st;
     ash_pages *p = ash__new(ash_pages);
-    int rc = ash__file_open(path, O_RDONLY, &p->fd, err);
+    int rc = ash__file_open(path, O_RDONLY | O_NOFOLLOW, &p->fd, err);
     if (rc == 0 && fstat(p->fd, &st) != 0)
         rc = ash__fail_errno(err, errno, "cannot read %s", path);
     if (rc != 0) {

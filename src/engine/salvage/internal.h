@@ -25,7 +25,7 @@ typedef struct ash_salvage_entries {
 
 struct ash_salvage {
     char *folder;
-    int lock_fd;
+    ash_folder_lock lock;
     ash_pages *pages; /* NULL: meta.mdb is lost */
     ash_journal_image journal;
     bool journal_promised; /* by the superblock; true when that is lost */

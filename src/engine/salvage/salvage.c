@@ -28,22 +28,6 @@ static int check_version(const ash_salvage *s, ash_error *err)
     return rc;
 }
 
-/* A shared lock keeps every writer out, and needs no right to write. */
-static int lock_shared(ash_salvage *s, ash_error *err)
-{
-    char *path = ash__path_join(s->folder, "lock");
-    int rc = ash__file_open(path, O_RDONLY, &s->lock_fd, NULL);
-    ash__free(path);
-    if (rc != 0) {
-        s->lock_fd = -1;
-        return 0;
-    }
-    if (flock(s->lock_fd, LOCK_SH | LOCK_NB) == 0)
-        return 0;
-    return errno == EWOULDBLOCK ? ash__folder_busy(s->folder, s->lock_fd, err)
-                                : ash__fail_errno(err, errno, "cannot lock store %s", s->folder);
-}
-
 static bool has(const ash_salvage *s, const char *name)
 {
     struct stat st;
@@ -74,13 +58,14 @@ int ash__salvage_open(const char *folder, ash_salvage **out, ash_error *err)
     ash_salvage *s = ash__new(ash_salvage);
     int rc = 0;
     s->folder = ash__strdup(folder);
-    s->lock_fd = s->segment_fd = -1;
+    s->lock = (ash_folder_lock)ASH_FOLDER_LOCK_INIT;
+    s->segment_fd = -1;
     if (!has(s, "meta.mdb") && !has(s, "segments"))
         rc = ash__fail(err, ASH_ENOTFOUND, "there is nothing of a store in %s", folder);
     if (rc == 0)
         rc = check_version(s, err);
     if (rc == 0)
-        rc = lock_shared(s, err);
+        rc = ash__folder_lock_take(&s->lock, folder, true, 0, err);
     if (rc == 0 && has(s, "meta.mdb")) {
         char *path = ash__path_join(folder, "meta.mdb");
         rc = ash__pages_open(path, &s->pages, err);
@@ -118,8 +103,7 @@ void ash__salvage_close(ash_salvage *s)
     ash__journal_image_release(&s->journal);
     if (s->segment_fd >= 0)
         ash__file_close(s->segment_fd);
-    if (s->lock_fd >= 0)
-        ash__file_close(s->lock_fd);
+    ash__folder_lock_release(&s->lock);
     ash__free(s->folder);
     ash__free(s);
 }

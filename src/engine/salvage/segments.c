@@ -21,7 +21,7 @@ static int open_segment(ash_salvage *s, uint32_t segment, ash_error *err)
         ash__file_close(s->segment_fd);
     s->segment_fd = -1;
     char *path = ash__sprintf("%s/segments/%08x.seg", s->folder, (unsigned)segment);
-    int rc = ash__file_open(path, O_RDONLY, &s->segment_fd, err);
+    int rc = ash__file_open(path, O_RDONLY | O_NOFOLLOW, &s->segment_fd, err);
     if (rc != 0)
         s->segment_fd = -1;
     s->segment = segment;
