@@ -226,7 +226,7 @@ static int eval_pow(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__value_is_number(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, 28762 + i,
+            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 28762 : 28763,
                                     "$pow's %s must be numeric, not %s",
                                     i == 0 ? "base" : "exponent", ash__type_text(v[i]));
     }
@@ -249,7 +249,7 @@ static int eval_log(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__value_is_number(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, 28756 + i,
+            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 28756 : 28757,
                                     "$log's %s must be numeric, not %s",
                                     i == 0 ? "argument" : "base", ash__type_text(v[i]));
         ash__value_as_double(v[i], &d[i]);

@@ -199,7 +199,7 @@ static int eval_slice(const ash_node *n, ash_eval *e, ash_value *out)
         return rc;
     for (uint32_t i = 1; i < n->count; i++) {
         if (!ash__value_as_int32(v[i], &arg[i - 1]))
-            return ash__fail_server(e->err, ASH_EINVAL, 28725 + 2 * ((int32_t)i - 1),
+            return ash__fail_server(e->err, ASH_EINVAL, i == 1 ? 28725 : 28727,
                                     "Argument %u to $slice must be a 32-bit whole number, but is "
                                     "of type: %s",
                                     i + 1, ash__type_text(v[i]));
@@ -215,6 +215,8 @@ static int eval_slice(const ash_node *n, ash_eval *e, ash_value *out)
 static int eval_range(const ash_node *n, ash_eval *e, ash_value *out)
 {
     static const char *const names[] = {"starting", "ending", "step"};
+    static const int32_t not_number[] = {34443, 34445, 34447};
+    static const int32_t not_int32[] = {34444, 34446, 34448};
     ash_value *v;
     int32_t arg[3] = {0, 0, 1};
     uint32_t count = 0;
@@ -223,11 +225,11 @@ static int eval_range(const ash_node *n, ash_eval *e, ash_value *out)
         return rc;
     for (uint32_t i = 0; i < n->count; i++) {
         if (!ash__value_is_number(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, 34443 + 2 * (int32_t)i,
+            return ash__fail_server(e->err, ASH_EINVAL, not_number[i],
                                     "$range requires a numeric %s value, found value of type: %s",
                                     names[i], ash__type_text(v[i]));
         if (!ash__value_as_int32(v[i], &arg[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, 34444 + 2 * (int32_t)i,
+            return ash__fail_server(e->err, ASH_EINVAL, not_int32[i],
                                     "$range requires a %s value that can be represented as a "
                                     "32-bit integer",
                                     names[i]);

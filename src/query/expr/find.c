@@ -47,7 +47,7 @@ static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__is_string(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, 40085 + i,
+            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 40085 : 40086,
                                     "$split requires an expression that evaluates to a string as "
                                     "a %s argument, found: %s",
                                     i == 0 ? "first" : "second", ash__type_text(v[i]));
@@ -85,12 +85,13 @@ static int index_bound(const ash_node *n, ash_eval *e, ash_value v, uint32_t *ou
     return 0;
 }
 
-/* variant: code of the first type error; 40093 works on code points. */
+/* variant 1: positions are counted in code points. */
 static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
 {
+    static const int32_t codes[2][2] = {{40091, 40092}, {40093, 40094}};
     ash_value *v;
     uint32_t len, needle_len, bound[2] = {0, UINT32_MAX};
-    bool code_points = n->op->variant == 40093;
+    bool code_points = n->op->variant == 1;
     int rc = ash__eval_args(n, e, &v);
     if (rc != 0)
         return rc;
@@ -99,7 +100,7 @@ static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__is_string(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, n->op->variant + i,
+            return ash__fail_server(e->err, ASH_EINVAL, codes[n->op->variant][i],
                                     "%s requires a string as the %s argument, found: %s",
                                     n->op->name, i == 0 ? "first" : "second", ash__type_text(v[i]));
     }
@@ -164,7 +165,7 @@ static int eval_trim(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__is_string(v[i]) && (i == 0 || n->args[1] != NULL))
-            return ash__fail_server(e->err, ASH_EINVAL, 50699 + i,
+            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 50699 : 50700,
                                     "%s requires '%s' to be a string, got %s instead", n->op->name,
                                     trim_params[i].name, ash__type_text(v[i]));
     }
@@ -197,6 +198,7 @@ static const ash_op_param replace_params[] = {
 /* variant 1: every occurrence. */
 static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
 {
+    static const int32_t not_string[] = {51746, 51745, 51744};
     ash_value *v;
     const char *text[3];
     uint32_t len[3], from = 0;
@@ -208,7 +210,7 @@ static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
     for (int i = 0; i < 3; i++) {
         null = null || ash__nullish(v[i]);
         if (!ash__nullish(v[i]) && !ash__is_string(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, 51746 - i,
+            return ash__fail_server(e->err, ASH_EINVAL, not_string[i],
                                     "%s requires that '%s' be a string, found: %s", n->op->name,
                                     replace_params[i].name, ash__type_text(v[i]));
     }
@@ -250,8 +252,8 @@ static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
 
 const ash_expr_op ash__expr_find_ops[] = {
     {"$split", 2, 2, eval_split},
-    {"$indexOfBytes", 2, 4, eval_index_of, 40091},
-    {"$indexOfCP", 2, 4, eval_index_of, 40093},
+    {"$indexOfBytes", 2, 4, eval_index_of, 0},
+    {"$indexOfCP", 2, 4, eval_index_of, 1},
     TRIM("$trim", TRIM_LEFT | TRIM_RIGHT),
     TRIM("$ltrim", TRIM_LEFT),
     TRIM("$rtrim", TRIM_RIGHT),

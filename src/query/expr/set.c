@@ -121,7 +121,7 @@ static int eval_difference(const ash_node *n, ash_eval *e, ash_value *out)
         return rc;
     for (int i = 0; i < 2; i++) {
         if (v[i].type != BSON_TYPE_ARRAY)
-            return ash__fail_server(e->err, ASH_EINVAL, 17048 + i,
+            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 17048 : 17049,
                                     "both operands of $setDifference must be arrays. %s argument "
                                     "is of type: %s",
                                     i == 0 ? "First" : "Second", ash__type_text(v[i]));

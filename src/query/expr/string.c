@@ -71,7 +71,7 @@ static int substr_range(const ash_node *n, ash_eval *e, const ash_value *v, int6
     for (int i = 0; i < 2; i++) {
         double d;
         if (!ash__value_is_number(v[1 + i]) || !ash__value_as_double(v[1 + i], &d))
-            return ash__fail_server(e->err, ASH_EINVAL, 16034 + i,
+            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 16034 : 16035,
                                     "%s: %s must be a numeric type (is BSON type %s)", n->op->name,
                                     i == 0 ? "starting index" : "length", ash__type_text(v[1 + i]));
         range[i] = d != d ? 0 : d > 1e9 ? 1000000000 : d < -1e9 ? -1 : (int64_t)d;
@@ -191,7 +191,7 @@ static int eval_strcasecmp(const ash_node *n, ash_eval *e, ash_value *out)
     return 0;
 }
 
-/* variant: code of the error; 34471 counts code points. */
+/* variant 1: code points are counted. */
 static int eval_length(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value v;
@@ -200,11 +200,11 @@ static int eval_length(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (!ash__is_string(v))
-        return ash__fail_server(e->err, ASH_EINVAL, n->op->variant,
+        return ash__fail_server(e->err, ASH_EINVAL, n->op->variant == 1 ? 34471 : 34473,
                                 "%s requires a string argument, found: %s", n->op->name,
                                 ash__type_text(v));
     const char *text = ash__value_string(v, &len);
-    if (n->op->variant == 34471)
+    if (n->op->variant == 1)
         len = ash__utf8_length(text, len);
     *out = ash__make_int32(e->arena, (int32_t)len);
     return 0;
@@ -214,6 +214,6 @@ const ash_expr_op ash__expr_string_ops[] = {
     {"$concat", 0, -1, eval_concat},           {"$substr", 3, 3, eval_substr_bytes},
     {"$substrBytes", 3, 3, eval_substr_bytes}, {"$substrCP", 3, 3, eval_substr_cp},
     {"$toLower", 1, 1, eval_case, 0},          {"$toUpper", 1, 1, eval_case, 1},
-    {"$strcasecmp", 2, 2, eval_strcasecmp},    {"$strLenBytes", 1, 1, eval_length, 34473},
-    {"$strLenCP", 1, 1, eval_length, 34471},   {NULL},
+    {"$strcasecmp", 2, 2, eval_strcasecmp},    {"$strLenBytes", 1, 1, eval_length, 0},
+    {"$strLenCP", 1, 1, eval_length, 1},       {NULL},
 };
