@@ -34,7 +34,7 @@ struct server_row {
     int library_code;
 };
 
-#define X(number, name, code) {number, #name, code},
+#define X(server, name, code) {server, #name, code},
 static const struct server_row server_table[] = {
 #include "base/server_codes.def"
 };
@@ -70,7 +70,7 @@ int32_t ash_error_server_code(const ash_error *err)
     const struct row *row = find_row(err->code);
     if (err->server_code != 0)
         return err->server_code;
-    return row != NULL ? row->server_code : 8;
+    return row != NULL ? row->server_code : ASH_MONGO_UNKNOWN_ERROR;
 }
 
 void ash_error_server_name(int32_t server_code, char *buf, size_t size_bytes)

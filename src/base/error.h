@@ -2,13 +2,15 @@
 #ifndef ASH_BASE_ERROR_H
 #define ASH_BASE_ERROR_H
 
+#include "base/server_codes.h"
+
 #include <ashlar/error.h>
 
 /* Fill *err (which may be NULL) and return code, so that callers write `return ash__fail(…)`. */
 int ash__fail(ash_error *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The same with MongoDB's own number for the failure. */
+/* The same with MongoDB's own number for the failure, one of base/server_codes.h. */
 int ash__fail_server(ash_error *err, int code, int32_t server_code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
