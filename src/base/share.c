@@ -42,7 +42,7 @@ int ash__share_grow(ash_share *s, size_t used_bytes, const char *what, ash_error
     size_t more = want - s->held, limit = current_total();
     if (atomic_fetch_add(&used, more) + more > limit) {
         atomic_fetch_sub(&used, more);
-        return ash__fail_server(err, ASH_ENOMEM, 146,
+        return ash__fail_server(err, ASH_ENOMEM, ASH_MONGO_EXCEEDED_MEMORY_LIMIT,
                                 "no memory for %s: all operations together may use %zu MiB for "
                                 "intermediate results",
                                 what, limit / 1024 / 1024);

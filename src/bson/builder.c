@@ -64,11 +64,13 @@ void ash__builder_end(ash_builder *b)
 int ash__builder_check(const ash_builder *b, const char *what, ash_error *err)
 {
     if (b->buf.len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 10334, "%s makes a document larger than %d bytes",
-                                what, ASH_DOC_MAX_BYTES);
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
+                                "%s makes a document larger than %d bytes", what,
+                                ASH_DOC_MAX_BYTES);
     if (b->depth == (int)ASH_ARRAY_LEN(b->open))
-        return ash__fail_server(err, ASH_ETOOBIG, 15, "%s makes a document nested deeper than %d",
-                                what, (int)ASH_ARRAY_LEN(b->open));
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_OVERFLOW,
+                                "%s makes a document nested deeper than %d", what,
+                                (int)ASH_ARRAY_LEN(b->open));
     return 0;
 }
 

@@ -24,7 +24,8 @@ static const struct harmless_option {
 
 static int wrong_type(const char *name, ash_error *err)
 {
-    return ash__fail_server(err, ASH_EINVAL, 14, "collation option '%s' has the wrong type", name);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                            "collation option '%s' has the wrong type", name);
 }
 
 static bool is_harmless(const struct harmless_option *option, ash_value v)
@@ -51,8 +52,8 @@ static int read_other(const ash_doc_iter *it, ash_error *err)
                          "value",
                          it->name);
     }
-    return ash__fail_server(err, ASH_EINVAL, 40415, "collation option '%.100s' is unknown",
-                            it->name);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
+                            "collation option '%.100s' is unknown", it->name);
 }
 
 static int read_option(const ash_doc_iter *it, collation_spec *spec, ash_error *err)
@@ -108,7 +109,8 @@ int ash__collation_parse(const bson_t *spec, ash_collation *out, bool *is_simple
             return rc;
     }
     if (read.locale == NULL)
-        return ash__fail_server(err, ASH_EINVAL, 40414, "collation has no locale");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MISSING_FIELD,
+                                "collation has no locale");
     if (strcmp(read.locale, "simple") == 0)
         return 0;
     int rc = check_locale(read.locale, err);

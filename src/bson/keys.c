@@ -98,7 +98,7 @@ static int emit(const extraction *x, const part_cursor *cursors)
         out->kinds |= kind_of(&cursors[i]);
         append_part(&out->bytes, &p->parts[i], &cursors[i], collation);
         if (out->bytes.len > ASH_KEYS_MAX_BYTES)
-            return ash__fail_server(x->err, ASH_ETOOBIG, 201,
+            return ash__fail_server(x->err, ASH_ETOOBIG, ASH_MONGO_CANNOT_BUILD_INDEX_KEYS,
                                     "index keys of one document take more than %d bytes",
                                     ASH_KEYS_MAX_BYTES);
     }
@@ -117,10 +117,10 @@ static int find_array(const extraction *x, const part_cursor *cursors, ash_value
         if (c->done)
             continue;
         if (part->hashed)
-            return ash__fail_server(x->err, ASH_EINVAL, 16766,
+            return ash__fail_server(x->err, ASH_EINVAL, ASH_MONGO_LOCATION_HASHED_INDEX_OF_ARRAY,
                                     "hashed indexes do not support array values: '%s'", part->path);
         if (first != NULL && array->data != c->at.data)
-            return ash__fail_server(x->err, ASH_EINVAL, 171,
+            return ash__fail_server(x->err, ASH_EINVAL, ASH_MONGO_CANNOT_INDEX_PARALLEL_ARRAYS,
                                     "cannot index parallel arrays: '%s' and '%s'", first,
                                     part->path);
         *array = c->at;
@@ -176,7 +176,7 @@ static int check_ambiguous(const extraction *x, const part_cursor *c, const char
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(c->at)); ash__doc_iter_next(&it);) {
         if (it.value.type == BSON_TYPE_DOCUMENT &&
             !ash__value_is_missing(ash__doc_get_n(ash__value_doc(it.value), c->rest, len)))
-            return ash__fail_server(x->err, ASH_EINVAL, 16746,
+            return ash__fail_server(x->err, ASH_EINVAL, ASH_MONGO_LOCATION_AMBIGUOUS_ARRAY_FIELD,
                                     "'%s' names both a position and a field in an array", path);
     }
     return 0;

@@ -103,7 +103,7 @@ static int integer_arith(enum ash_arith op, enum number_kind widest, ash_value a
         return 0;
     }
     if (!widen)
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "%s of %lld and %lld does not fit a 64-bit integer", operations[op],
                                 (long long)left, (long long)right);
     *out = ash__box_double(box, double_arith(op, (double)left, (double)right));
@@ -113,10 +113,11 @@ static int integer_arith(enum ash_arith op, enum number_kind widest, ash_value a
 static int check_operands(enum ash_arith op, ash_value a, ash_value b, ash_error *err)
 {
     if (!ash__value_is_number(a) || !ash__value_is_number(b))
-        return ash__fail_server(err, ASH_EINVAL, 14, "%s of types %s and %s is not possible",
-                                operations[op], ash__type_name(a.type), ash__type_name(b.type));
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                "%s of types %s and %s is not possible", operations[op],
+                                ash__type_name(a.type), ash__type_name(b.type));
     if ((op == ASH_DIVIDE || op == ASH_MOD) && is_zero(b))
-        return ash__fail_server(err, ASH_EINVAL, 2, "cannot divide by zero");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "cannot divide by zero");
     return 0;
 }
 
@@ -158,8 +159,8 @@ static bool read_integer(ash_value v, int64_t *out)
 
 static int does_not_fit(uint8_t type, ash_error *err)
 {
-    return ash__fail_server(err, ASH_EINVAL, 241, "conversion would overflow type %s",
-                            ash__type_name(type));
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CONVERSION_FAILURE,
+                            "conversion would overflow type %s", ash__type_name(type));
 }
 
 static int convert_to_integer(ash_value v, uint8_t type, ash_value_box *box, ash_value *out,
@@ -192,8 +193,9 @@ int ash__number_convert(ash_value v, uint8_t type, ash_value_box *box, ash_value
                         ash_error *err)
 {
     if (!ash__value_is_number(v))
-        return ash__fail_server(err, ASH_EINVAL, 241, "cannot convert type %s to %s",
-                                ash__type_name(v.type), ash__type_name(type));
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CONVERSION_FAILURE,
+                                "cannot convert type %s to %s", ash__type_name(v.type),
+                                ash__type_name(type));
     switch (type) {
     case BSON_TYPE_INT32:
     case BSON_TYPE_INT64:

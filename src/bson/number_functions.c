@@ -42,7 +42,7 @@ static int integer_unary(enum ash_unary op, ash_value v, ash_value_box *box, ash
     } else if (op == ASH_NEGATE) {
         *out = ash__box_double(box, 0x1p63);
     } else {
-        return ash__fail_server(err, ASH_EINVAL, 28680,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ABS_OF_LOWEST_INT64,
                                 "cannot take the absolute value of the lowest 64-bit integer");
     }
     return 0;
@@ -78,11 +78,14 @@ static int check_range(enum ash_unary op, ash_value v, ash_error *err)
     if (ash__value_is_nan(v))
         return 0;
     if (op == ASH_SQRT && order < 0)
-        return ash__fail_server(err, ASH_EINVAL, 28714, "a square root's argument is not negative");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_SQRT_OF_NEGATIVE,
+                                "a square root's argument is not negative");
     if (op == ASH_LN && order <= 0)
-        return ash__fail_server(err, ASH_EINVAL, 28766, "a logarithm's argument is positive");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_LN_NOT_POSITIVE,
+                                "a logarithm's argument is positive");
     if (op == ASH_LOG10 && order <= 0)
-        return ash__fail_server(err, ASH_EINVAL, 28761, "a logarithm's argument is positive");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_LOG10_NOT_POSITIVE,
+                                "a logarithm's argument is positive");
     return 0;
 }
 
@@ -90,8 +93,8 @@ int ash__number_unary(enum ash_unary op, ash_value v, ash_value_box *box, ash_va
                       ash_error *err)
 {
     if (!ash__value_is_number(v))
-        return ash__fail_server(err, ASH_EINVAL, 28765, "only numbers are supported, not type %s",
-                                ash__type_name(v.type));
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNARY_MATH_NOT_NUMBER,
+                                "only numbers are supported, not type %s", ash__type_name(v.type));
     int rc = check_range(op, v, err);
     if (rc != 0)
         return rc;
@@ -118,7 +121,7 @@ static int round_integer(ash_value v, int place, bool truncate, ash_value_box *b
     ash_decimal rounded =
         ash__decimal_round(ash__decimal_from_int64(ash__value_integer(v)), place, truncate);
     if (!ash__decimal_to_int64(rounded, true, &n))
-        return ash__fail_server(err, ASH_EINVAL, 51080,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ROUND_OUT_OF_RANGE,
                                 "the rounded number does not fit a 64-bit integer");
     *out = box_like(box, v, n);
     return 0;
@@ -145,10 +148,10 @@ int ash__number_round(ash_value v, int64_t place, bool truncate, ash_value_box *
                       ash_error *err)
 {
     if (!ash__value_is_number(v))
-        return ash__fail_server(err, ASH_EINVAL, 51081, "only numbers are rounded, not type %s",
-                                ash__type_name(v.type));
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ROUND_NOT_NUMBER,
+                                "only numbers are rounded, not type %s", ash__type_name(v.type));
     if (place < PLACE_MIN || place > PLACE_MAX)
-        return ash__fail_server(err, ASH_EINVAL, 51083,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ROUND_PLACE_OUT_OF_RANGE,
                                 "cannot round to place %lld, only %d to %d are supported",
                                 (long long)place, PLACE_MIN, PLACE_MAX);
     if (is_integer(v))
@@ -199,12 +202,15 @@ int ash__number_pow(ash_value a, ash_value b, ash_value_box *box, ash_value *out
     ash_value_box zero_box;
     ash_value zero = ash__box_int32(&zero_box, 0);
     if (!ash__value_is_number(a) || !ash__value_is_number(b))
-        return ash__fail_server(err, ASH_EINVAL, ash__value_is_number(a) ? 28763 : 28762,
+        return ash__fail_server(err, ASH_EINVAL,
+                                ash__value_is_number(a) ? ASH_MONGO_LOCATION_POW_EXPONENT_NOT_NUMBER
+                                                        : ASH_MONGO_LOCATION_POW_BASE_NOT_NUMBER,
                                 "cannot raise type %s to a power of type %s",
                                 ash__type_name(a.type), ash__type_name(b.type));
     if (ash__number_compare(a, zero) == 0 && !ash__value_is_nan(b) &&
         ash__number_compare(b, zero) < 0)
-        return ash__fail_server(err, ASH_EINVAL, 28764, "cannot raise 0 to a negative power");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_POW_OF_ZERO_NEGATIVE,
+                                "cannot raise 0 to a negative power");
     *out = power(a, b, box);
     return 0;
 }

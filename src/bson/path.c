@@ -171,7 +171,8 @@ int ash__path_check(const char *path, ash_error *err)
 {
     for (const char *rest = path; rest != NULL;) {
         if (ash__path_part(rest, &rest) == 0)
-            return ash__fail_server(err, ASH_EINVAL, 56, "path '%s' has an empty field name", path);
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_EMPTY_FIELD_NAME,
+                                    "path '%s' has an empty field name", path);
     }
     return 0;
 }

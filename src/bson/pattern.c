@@ -8,7 +8,8 @@
 
 static int refuse(ash_error *err, const char *name, const char *why)
 {
-    return ash__fail_server(err, ASH_EINVAL, 67, "bad index key '%.100s': %s", name, why);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
+                            "bad index key '%.100s': %s", name, why);
 }
 
 static bool is_reference_part(const char *part, size_t len)
@@ -39,7 +40,7 @@ static int parse_direction(const char *name, ash_value v, ash_key_part *part, as
     if (v.type == BSON_TYPE_UTF8) {
         const char *kind = ash__value_string(v, NULL);
         if (strcmp(kind, "hashed") != 0)
-            return ash__fail_server(err, ASH_EINVAL, 67,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                     "bad index key '%.100s': indexes of type '%.50s' are not "
                                     "supported",
                                     name, kind);
@@ -82,7 +83,7 @@ int ash__key_pattern_parse(const bson_t *key, bool sparse, const ash_collation *
     if (count == 0)
         return refuse(err, "", "it has no fields");
     if (count > ASH_KEY_MAX_PARTS)
-        return ash__fail_server(err, ASH_EINVAL, 67,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "bad index key: %u fields, at most %d are allowed", count,
                                 ASH_KEY_MAX_PARTS);
     out->parts = ash__alloc_array(count, sizeof *out->parts);

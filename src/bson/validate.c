@@ -187,8 +187,9 @@ int ash__bson_validate_within(const uint8_t *data, size_t len, size_t max_bytes,
     if (enter(&w, len, true) && walk_elements(&w))
         return 0;
     if (w.too_deep)
-        return ash__fail_server(err, ASH_ETOOBIG, 15,
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_OVERFLOW,
                                 "document is nested deeper than %d levels at byte %zu", max_depth,
                                 w.at);
-    return ash__fail_server(err, ASH_EINVAL, 22, "invalid BSON: %s at byte %zu", w.problem, w.at);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_BSON, "invalid BSON: %s at byte %zu",
+                            w.problem, w.at);
 }
