@@ -192,7 +192,7 @@ static int add_object(ash_acc *a, ash_value v, ash_error *err)
     if (v.type == 0 || ash__value_is_null(v))
         return 0;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 40400,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_OBJECTS_NOT_OBJECT,
                                 "$mergeObjects requires object inputs, but input is of type %s",
                                 ash__type_name(v.type));
     ash_builder merged = ASH_BUILDER_INIT;
@@ -243,7 +243,8 @@ int ash__acc_add(ash_acc *a, ash_value v, ash_error *err)
     }
     /* Offsets of a set are 32 bits wide, and no list this long could become a document. */
     if (a->list.buf.len > 8u * ASH_DOC_MAX_BYTES)
-        return ash__fail_server(err, ASH_ENOMEM, 146, "a list made by an accumulator is too long");
+        return ash__fail_server(err, ASH_ENOMEM, ASH_MONGO_EXCEEDED_MEMORY_LIMIT,
+                                "a list made by an accumulator is too long");
     return 0;
 }
 

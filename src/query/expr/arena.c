@@ -101,7 +101,7 @@ size_t ash__arena_used(const ash_arena *a)
 int ash__arena_check(ash_arena *a, ash_error *err)
 {
     if (a->total_bytes > ASH_EXPR_MAX_ARENA_BYTES)
-        return ash__fail_server(err, ASH_ENOMEM, 146,
+        return ash__fail_server(err, ASH_ENOMEM, ASH_MONGO_EXCEEDED_MEMORY_LIMIT,
                                 "evaluating an expression took more than %u bytes of memory",
                                 ASH_EXPR_MAX_ARENA_BYTES);
     return ash__share_grow(&a->share, a->total_bytes, "an expression", err);

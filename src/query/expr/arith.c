@@ -33,7 +33,7 @@ static int date_plus(ash_eval *e, int64_t date, ash_value number, bool minus, as
     int64_t ms, sum;
     if (!as_millis(number, &ms) || (minus && __builtin_sub_overflow(date, ms, &sum)) ||
         (!minus && __builtin_add_overflow(date, ms, &sum)))
-        return ash__fail_server(e->err, ASH_EINVAL, 15, "date overflow in %s",
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_OVERFLOW, "date overflow in %s",
                                 minus ? "$subtract" : "$add");
     *out = ash__make_date(e->arena, sum);
     return 0;
@@ -43,8 +43,9 @@ static int check_operand(const ash_node *n, ash_eval *e, ash_value v, bool date_
 {
     if (ash__value_is_number(v) || (date_allowed && v.type == BSON_TYPE_DATE_TIME))
         return 0;
-    return ash__fail_server(e->err, ASH_EINVAL, 14, "%s only supports numeric%s types, not %s",
-                            n->op->name, date_allowed ? " or date" : "", ash__type_text(v));
+    return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                            "%s only supports numeric%s types, not %s", n->op->name,
+                            date_allowed ? " or date" : "", ash__type_text(v));
 }
 
 /* $add and $multiply; variant is the enum ash_arith. */
@@ -67,7 +68,7 @@ static int eval_fold(const ash_node *n, ash_eval *e, ash_value *out)
         if (v[i].type != BSON_TYPE_DATE_TIME)
             rc = arith(e, (enum ash_arith)n->op->variant, sum, v[i], &sum);
         else if (!ash__value_is_missing(date))
-            return ash__fail_server(e->err, ASH_EINVAL, 16612,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ADD_TWO_DATES,
                                     "only one date allowed in an $add expression");
         else
             date = v[i];
@@ -86,7 +87,8 @@ static int subtract_dates(ash_eval *e, ash_value a, ash_value b, ash_value *out)
     if (b.type != BSON_TYPE_DATE_TIME)
         return date_plus(e, ash__value_int64(a), b, true, out);
     if (__builtin_sub_overflow(ash__value_int64(a), ash__value_int64(b), &diff))
-        return ash__fail_server(e->err, ASH_EINVAL, 15, "date overflow in $subtract");
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_OVERFLOW,
+                                "date overflow in $subtract");
     *out = ash__make_int64(e->arena, diff);
     return 0;
 }
@@ -103,8 +105,9 @@ static int eval_subtract(const ash_node *n, ash_eval *e, ash_value *out)
     bool a_date = v[0].type == BSON_TYPE_DATE_TIME;
     bool b_ok = ash__value_is_number(v[1]) || (a_date && v[1].type == BSON_TYPE_DATE_TIME);
     if (!b_ok || !(a_date || ash__value_is_number(v[0])))
-        return ash__fail_server(e->err, ASH_EINVAL, 14, "can't $subtract %s from %s",
-                                ash__type_text(v[1]), ash__type_text(v[0]));
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                "can't $subtract %s from %s", ash__type_text(v[1]),
+                                ash__type_text(v[0]));
     if (a_date)
         return subtract_dates(e, v[0], v[1], out);
     return arith(e, ASH_SUBTRACT, v[0], v[1], out);
@@ -128,12 +131,13 @@ static int eval_divide(const ash_node *n, ash_eval *e, ash_value *out)
     if (ash__nullish(v[0]) || ash__nullish(v[1]))
         return 0;
     if (!ash__value_is_number(v[0]) || !ash__value_is_number(v[1]))
-        return ash__fail_server(e->err, ASH_EINVAL, 14,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "%s only supports numeric types, not %s and %s", n->op->name,
                                 ash__type_text(v[0]), ash__type_text(v[1]));
     if (compare_to(v[1], 0) == 0)
-        return ash__fail_server(e->err, ASH_EINVAL, is_mod ? 16610 : 2, "can't %s by zero",
-                                n->op->name);
+        return ash__fail_server(e->err, ASH_EINVAL,
+                                is_mod ? ASH_MONGO_LOCATION_MOD_BY_ZERO : ASH_MONGO_BAD_VALUE,
+                                "can't %s by zero", n->op->name);
     if (!is_mod && v[0].type != BSON_TYPE_DECIMAL128 && v[1].type != BSON_TYPE_DECIMAL128) {
         double a = 0, b = 1;
         ash__value_as_double(v[0], &a);
@@ -151,19 +155,22 @@ static int check_domain(const ash_node *n, ash_eval *e, ash_value v)
     switch (n->op->variant) {
     case ASH_ABS:
         if (v.type == BSON_TYPE_INT64 && ash__value_int64(v) == INT64_MIN)
-            return ash__fail_server(e->err, ASH_EINVAL, 28680, "can't take $abs of long long min");
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ABS_OF_LOWEST_INT64,
+                                    "can't take $abs of long long min");
         return 0;
     case ASH_SQRT:
         if (compare_to(v, 0) < 0)
-            return ash__fail_server(e->err, ASH_EINVAL, 28714,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SQRT_OF_NEGATIVE,
                                     "$sqrt's argument must be greater than or equal to 0");
         return 0;
     case ASH_LN:
     case ASH_LOG10:
         if (compare_to(v, 0) <= 0)
-            return ash__fail_server(e->err, ASH_EINVAL, n->op->variant == ASH_LN ? 28766 : 28761,
-                                    "%s's argument must be a positive number, but is %g",
-                                    n->op->name, d);
+            return ash__fail_server(
+                e->err, ASH_EINVAL,
+                n->op->variant == ASH_LN ? ASH_MONGO_LOCATION_LN_NOT_POSITIVE
+                                         : ASH_MONGO_LOCATION_LOG10_NOT_POSITIVE,
+                "%s's argument must be a positive number, but is %g", n->op->name, d);
         return 0;
     default:
         return 0;
@@ -180,8 +187,9 @@ static int eval_unary(const ash_node *n, ash_eval *e, ash_value *out)
     if (ash__nullish(v))
         return 0;
     if (!ash__value_is_number(v))
-        return ash__fail_server(e->err, ASH_EINVAL, 28765, "%s only supports numeric types, not %s",
-                                n->op->name, ash__type_text(v));
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNARY_MATH_NOT_NUMBER,
+                                "%s only supports numeric types, not %s", n->op->name,
+                                ash__type_text(v));
     rc = check_domain(n, e, v);
     if (rc != 0)
         return rc;
@@ -202,13 +210,14 @@ static int eval_round(const ash_node *n, ash_eval *e, ash_value *out)
     if (ash__nullish(v) || (n->count > 1 && ash__nullish(place_value)))
         return 0;
     if (!ash__value_is_number(v))
-        return ash__fail_server(e->err, ASH_EINVAL, 51081, "%s only supports numeric types, not %s",
-                                n->op->name, ash__type_text(v));
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ROUND_NOT_NUMBER,
+                                "%s only supports numeric types, not %s", n->op->name,
+                                ash__type_text(v));
     if (n->count > 1 && !ash__value_as_int64(place_value, &place))
-        return ash__fail_server(e->err, ASH_EINVAL, 51082,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ROUND_PLACE_NOT_INT64,
                                 "precision argument to %s must be an integral value", n->op->name);
     if (place < -20 || place > 100)
-        return ash__fail_server(e->err, ASH_EINVAL, 51083,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ROUND_PLACE_OUT_OF_RANGE,
                                 "cannot apply %s with precision value %lld value must be in "
                                 "[-20, 100]",
                                 n->op->name, (long long)place);
@@ -226,12 +235,14 @@ static int eval_pow(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__value_is_number(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 28762 : 28763,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_POW_BASE_NOT_NUMBER
+                                           : ASH_MONGO_LOCATION_POW_EXPONENT_NOT_NUMBER,
                                     "$pow's %s must be numeric, not %s",
                                     i == 0 ? "base" : "exponent", ash__type_text(v[i]));
     }
     if (compare_to(v[0], 0) == 0 && compare_to(v[1], 0) < 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 28764,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_POW_OF_ZERO_NEGATIVE,
                                 "$pow cannot take a base of 0 and a negative exponent");
     return ash__number_pow(v[0], v[1], new_box(e), out, e->err);
 }
@@ -249,16 +260,18 @@ static int eval_log(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__value_is_number(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 28756 : 28757,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_LOG_ARGUMENT_NOT_NUMBER
+                                           : ASH_MONGO_LOCATION_LOG_BASE_NOT_NUMBER,
                                     "$log's %s must be numeric, not %s",
                                     i == 0 ? "argument" : "base", ash__type_text(v[i]));
         ash__value_as_double(v[i], &d[i]);
     }
     if (compare_to(v[0], 0) <= 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 28758,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_LOG_ARGUMENT_NOT_POSITIVE,
                                 "$log's argument must be a positive number, but is %g", d[0]);
     if (compare_to(v[1], 0) <= 0 || compare_to(v[1], 1) == 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 28759,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_LOG_BASE_ILLEGAL,
                                 "$log's base must be a positive number not equal to 1, but is %g",
                                 d[1]);
     rc = ash__number_unary(ASH_LN, v[0], new_box(e), &top, e->err);

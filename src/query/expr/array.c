@@ -33,14 +33,16 @@ static int eval_elem_at(const ash_node *n, ash_eval *e, ash_value *out)
     *out = ash__make_null();
     if (ash__nullish(v[0]) || ash__nullish(v[1]))
         return 0;
-    if ((rc = need_array(n, e, v[0], 28689)) != 0)
+    if ((rc = need_array(n, e, v[0], ASH_MONGO_LOCATION_ARRAY_ELEM_AT_NOT_ARRAY)) != 0)
         return rc;
     if (!ash__value_is_number(v[1]))
-        return ash__fail_server(e->err, ASH_EINVAL, 28690,
+        return ash__fail_server(e->err, ASH_EINVAL,
+                                ASH_MONGO_LOCATION_ARRAY_ELEM_AT_INDEX_NOT_NUMBER,
                                 "$arrayElemAt's second argument must be a numeric value, but is %s",
                                 ash__type_text(v[1]));
     if (!ash__value_as_int32(v[1], &index))
-        return ash__fail_server(e->err, ASH_EINVAL, 28691,
+        return ash__fail_server(e->err, ASH_EINVAL,
+                                ASH_MONGO_LOCATION_ARRAY_ELEM_AT_INDEX_NOT_INT32,
                                 "$arrayElemAt's second argument must be representable as a 32-bit "
                                 "integer");
     *out = item_at(e, v[0], index);
@@ -54,7 +56,8 @@ static int eval_end_item(const ash_node *n, ash_eval *e, ash_value *out)
     bool null;
     const char *complaint = n->op->variant == 0 ? "$first's argument must be an array, but is "
                                                 : "$last's argument must be an array, but is ";
-    int rc = ash__eval_array(n, 0, e, 28689, complaint, &v, &null);
+    int rc =
+        ash__eval_array(n, 0, e, ASH_MONGO_LOCATION_ARRAY_ELEM_AT_NOT_ARRAY, complaint, &v, &null);
     *out = ash__make_null();
     if (rc == 0 && !null)
         *out = item_at(e, v, n->op->variant);
@@ -75,7 +78,7 @@ static int eval_concat_arrays(const ash_node *n, ash_eval *e, ash_value *out)
             continue;
         }
         if (v[i].type != BSON_TYPE_ARRAY) {
-            rc = ash__fail_server(e->err, ASH_EINVAL, 28664,
+            rc = ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_CONCAT_ARRAYS_NOT_ARRAY,
                                   "$concatArrays only supports arrays, not %s",
                                   ash__type_text(v[i]));
             break;
@@ -98,7 +101,7 @@ static int eval_in(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (v[1].type != BSON_TYPE_ARRAY)
-        return ash__fail_server(e->err, ASH_EINVAL, 40081,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_IN_NOT_ARRAY,
                                 "$in requires an array as a second argument, found: %s",
                                 ash__type_text(v[1]));
     *out = ash__make_bool(false);
@@ -122,15 +125,15 @@ static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
     *out = ash__make_null();
     if (ash__nullish(v[0]))
         return 0;
-    if ((rc = need_array(n, e, v[0], 40090)) != 0)
+    if ((rc = need_array(n, e, v[0], ASH_MONGO_LOCATION_INDEX_OF_ARRAY_NOT_ARRAY)) != 0)
         return rc;
     for (uint32_t i = 2; i < n->count; i++) {
         if (!ash__value_as_int32(v[i], &bound[i - 2]))
-            return ash__fail_server(e->err, ASH_EINVAL, 40096,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_INDEX_OF_BOUND_NOT_INT32,
                                     "$indexOfArray requires an integral index, found: %s",
                                     ash__type_text(v[i]));
         if (bound[i - 2] < 0)
-            return ash__fail_server(e->err, ASH_EINVAL, 40097,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_INDEX_OF_BOUND_NEGATIVE,
                                     "$indexOfArray requires a nonnegative index");
     }
     ash_value *items = ash__array_items(e->arena, v[0], &count);
@@ -158,7 +161,7 @@ static int eval_size(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (v.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(e->err, ASH_EINVAL, 17124,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SIZE_NOT_ARRAY,
                                 "The argument to $size must be an array, but was of type: %s",
                                 ash__type_text(v));
     *out = ash__make_int32(e->arena, (int32_t)ash__doc_count(ash__value_doc(v)));
@@ -195,17 +198,19 @@ static int eval_slice(const ash_node *n, ash_eval *e, ash_value *out)
         if (ash__nullish(v[i]))
             return 0;
     }
-    if ((rc = need_array(n, e, v[0], 28724)) != 0)
+    if ((rc = need_array(n, e, v[0], ASH_MONGO_LOCATION_SLICE_FIRST_ILLEGAL)) != 0)
         return rc;
     for (uint32_t i = 1; i < n->count; i++) {
         if (!ash__value_as_int32(v[i], &arg[i - 1]))
-            return ash__fail_server(e->err, ASH_EINVAL, i == 1 ? 28725 : 28727,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 1 ? ASH_MONGO_LOCATION_SLICE_SECOND_NOT_INT32
+                                           : ASH_MONGO_LOCATION_SLICE_THIRD_NOT_INT32,
                                     "Argument %u to $slice must be a 32-bit whole number, but is "
                                     "of type: %s",
                                     i + 1, ash__type_text(v[i]));
     }
     if (n->count == 3 && arg[1] <= 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 28729,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SLICE_THIRD_NOT_POSITIVE,
                                 "Third argument to $slice must be positive: %d", arg[1]);
     ash_value *items = ash__array_items(e->arena, v[0], &count);
     slice_range(arg, n->count == 3, count, &from, &to);
@@ -215,8 +220,12 @@ static int eval_slice(const ash_node *n, ash_eval *e, ash_value *out)
 static int eval_range(const ash_node *n, ash_eval *e, ash_value *out)
 {
     static const char *const names[] = {"starting", "ending", "step"};
-    static const int32_t not_number[] = {34443, 34445, 34447};
-    static const int32_t not_int32[] = {34444, 34446, 34448};
+    static const int32_t not_number[] = {ASH_MONGO_LOCATION_RANGE_START_NOT_NUMBER,
+                                         ASH_MONGO_LOCATION_RANGE_END_NOT_NUMBER,
+                                         ASH_MONGO_LOCATION_RANGE_STEP_NOT_NUMBER};
+    static const int32_t not_int32[] = {ASH_MONGO_LOCATION_RANGE_START_NOT_INT32,
+                                        ASH_MONGO_LOCATION_RANGE_END_NOT_INT32,
+                                        ASH_MONGO_LOCATION_RANGE_STEP_NOT_INT32};
     ash_value *v;
     int32_t arg[3] = {0, 0, 1};
     uint32_t count = 0;
@@ -235,7 +244,8 @@ static int eval_range(const ash_node *n, ash_eval *e, ash_value *out)
                                     names[i]);
     }
     if (arg[2] == 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 34449, "$range requires a non-zero step value");
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_RANGE_STEP_ZERO,
+                                "$range requires a non-zero step value");
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
     for (int64_t i = arg[0]; rc == 0 && (arg[2] > 0 ? i < arg[1] : i > arg[1]); i += arg[2]) {
@@ -255,8 +265,8 @@ static int eval_reverse(const ash_node *n, ash_eval *e, ash_value *out)
     uint32_t count;
     bool null;
     int rc = ash__eval_array(
-        n, 0, e, 34435, "The argument to $reverseArray must be an array, but was of type: ", &v,
-        &null);
+        n, 0, e, ASH_MONGO_LOCATION_REVERSE_ARRAY_NOT_ARRAY,
+        "The argument to $reverseArray must be an array, but was of type: ", &v, &null);
     *out = ash__make_null();
     if (rc != 0 || null)
         return rc;
@@ -269,8 +279,10 @@ static int eval_reverse(const ash_node *n, ash_eval *e, ash_value *out)
     return ash__array_of(e, items, count, out);
 }
 
-static const ash_op_param zip_params[] = {
-    {"inputs", 34465}, {"useLongestLength", 0}, {"defaults", 0}, {NULL}};
+static const ash_op_param zip_params[] = {{"inputs", ASH_MONGO_LOCATION_ZIP_WITHOUT_INPUTS},
+                                          {"useLongestLength", 0},
+                                          {"defaults", 0},
+                                          {NULL}};
 
 static int zip_arrays(ash_eval *e, const ash_value *rows, uint32_t row_count, bool longest,
                       const ash_value *defaults, uint32_t default_count, ash_value *out)
@@ -310,28 +322,28 @@ static int eval_zip(const ash_node *n, ash_eval *e, ash_value *out)
     if (ash__nullish(v[0]))
         return 0;
     if (v[0].type != BSON_TYPE_ARRAY)
-        return ash__fail_server(e->err, ASH_EINVAL, 34461,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_INPUTS_NOT_ARRAY,
                                 "inputs must be an array of expressions, found %s",
                                 ash__type_text(v[0]));
     rows = ash__array_items(e->arena, v[0], &row_count);
     if (row_count == 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 34465,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_WITHOUT_INPUTS,
                                 "$zip requires at least one input array");
     for (uint32_t i = 0; i < row_count; i++) {
         if (ash__nullish(rows[i]))
             return 0;
         if (rows[i].type != BSON_TYPE_ARRAY)
-            return ash__fail_server(e->err, ASH_EINVAL, 34468,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_INPUT_NOT_ARRAY,
                                     "$zip found a non-array expression in input: %s",
                                     ash__type_text(rows[i]));
     }
     if (v[2].type == BSON_TYPE_ARRAY)
         defaults = ash__array_items(e->arena, v[2], &default_count);
     if (default_count > 0 && !ash__value_truthy(v[1]))
-        return ash__fail_server(e->err, ASH_EINVAL, 34466,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_DEFAULTS_WITHOUT_LONGEST,
                                 "cannot specify defaults unless useLongestLength is true");
     if (default_count > 0 && default_count != row_count)
-        return ash__fail_server(e->err, ASH_EINVAL, 34467,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_DEFAULTS_WRONG_LENGTH,
                                 "defaults and inputs must have the same length");
     return zip_arrays(e, rows, row_count, ash__value_truthy(v[1]), defaults, default_count, out);
 }
@@ -348,6 +360,7 @@ const ash_expr_op ash__expr_array_ops[] = {
     {"$slice", 2, 3, eval_slice},
     {"$range", 2, 3, eval_range},
     {"$reverseArray", 1, 1, eval_reverse},
-    {"$zip", 0, 0, eval_zip, 0, zip_params, 34460, 34464},
+    {"$zip", 0, 0, eval_zip, 0, zip_params, ASH_MONGO_LOCATION_ZIP_NOT_OBJECT,
+     ASH_MONGO_LOCATION_ZIP_UNKNOWN_ARGUMENT},
     {NULL},
 };

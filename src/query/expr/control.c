@@ -7,12 +7,17 @@
 
 #include <string.h>
 
-static const ash_op_param cond_params[] = {{"if", 17080}, {"then", 17081}, {"else", 17082}, {NULL}};
+static const ash_op_param cond_params[] = {{"if", ASH_MONGO_LOCATION_COND_WITHOUT_IF},
+                                           {"then", ASH_MONGO_LOCATION_COND_WITHOUT_THEN},
+                                           {"else", ASH_MONGO_LOCATION_COND_WITHOUT_ELSE},
+                                           {NULL}};
 
 static int parse_cond(ash_parse *p, ash_value spec, ash_node *n)
 {
-    static const ash_expr_op named = {
-        .name = "$cond", .params = cond_params, .object_code = 16020, .unknown_code = 17083};
+    static const ash_expr_op named = {.name = "$cond",
+                                      .params = cond_params,
+                                      .object_code = ASH_MONGO_LOCATION_WRONG_ARGUMENT_COUNT,
+                                      .unknown_code = ASH_MONGO_LOCATION_COND_UNKNOWN_ARGUMENT};
     static const ash_expr_op listed = {.name = "$cond", .min_args = 3, .max_args = 3};
     if (spec.type == BSON_TYPE_DOCUMENT)
         return ash__expr_parse_params(p, &named, spec, n);
@@ -39,9 +44,14 @@ static int eval_if_null(const ash_node *n, ash_eval *e, ash_value *out)
 /* args: case, then, case, then, …, default (NULL when there is none). */
 static int parse_branch(ash_parse *p, ash_value branch, ash_node **test, ash_node **then)
 {
-    static const ash_op_param params[] = {{"case", 40064}, {"then", 40065}, {NULL}};
-    static const ash_expr_op op = {
-        .name = "$switch branch", .params = params, .object_code = 40062, .unknown_code = 40063};
+    static const ash_op_param params[] = {{"case", ASH_MONGO_LOCATION_SWITCH_BRANCH_WITHOUT_CASE},
+                                          {"then", ASH_MONGO_LOCATION_SWITCH_BRANCH_WITHOUT_THEN},
+                                          {NULL}};
+    static const ash_expr_op op = {.name = "$switch branch",
+                                   .params = params,
+                                   .object_code = ASH_MONGO_LOCATION_SWITCH_BRANCH_NOT_OBJECT,
+                                   .unknown_code =
+                                       ASH_MONGO_LOCATION_SWITCH_BRANCH_UNKNOWN_ARGUMENT};
     ash_node holder = {.kind = ASH_NODE_OPERATOR};
     int rc = ash__expr_parse_params(p, &op, branch, &holder);
     if (rc == 0) {
@@ -55,7 +65,7 @@ static int parse_branches(ash_parse *p, ash_value list, ash_node *n)
 {
     uint32_t i = 0;
     if (list.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(p->err, ASH_EINVAL, 40061,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SWITCH_BRANCHES_NOT_ARRAY,
                                 "$switch expected an array for 'branches', found: %s",
                                 ash__type_text(list));
     n->count = 2 * ash__doc_count(ash__value_doc(list)) + 1;
@@ -73,19 +83,20 @@ static int parse_switch(ash_parse *p, ash_value spec, ash_node *n)
 {
     int rc;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 40060,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SWITCH_NOT_OBJECT,
                                 "$switch requires an object as an argument, found: %s",
                                 ash__type_text(spec));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "branches") != 0 && strcmp(it.name, "default") != 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 40067,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SWITCH_UNKNOWN_ARGUMENT,
                                     "$switch found an unknown argument: %s", it.name);
     }
     ash_value branches = ash__doc_get(ash__value_doc(spec), "branches");
     ash_value fallback = ash__doc_get(ash__value_doc(spec), "default");
     if (ash__value_is_missing(branches) ||
         (branches.type == BSON_TYPE_ARRAY && ash__doc_is_empty(ash__value_doc(branches))))
-        return ash__fail_server(p->err, ASH_EINVAL, 40068, "$switch requires at least one branch.");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SWITCH_WITHOUT_BRANCHES,
+                                "$switch requires at least one branch.");
     rc = parse_branches(p, branches, n);
     if (rc == 0 && !ash__value_is_missing(fallback))
         rc = ash__expr_parse(p, fallback, &n->args[n->count - 1]);
@@ -103,7 +114,7 @@ static int eval_switch(const ash_node *n, ash_eval *e, ash_value *out)
             return ash__eval_arg(n, i + 1, e, out);
     }
     if (n->args[n->count - 1] == NULL)
-        return ash__fail_server(e->err, ASH_EINVAL, 40066,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SWITCH_NO_MATCH,
                                 "$switch could not find a matching branch for an input, and no "
                                 "default was specified.");
     return ash__eval_arg(n, n->count - 1, e, out);
@@ -127,7 +138,7 @@ static int parse_let_vars(ash_parse *p, ash_value vars, ash_node *n)
 {
     uint32_t i = 0;
     if (vars.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 10065,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_LET_VARS_NOT_OBJECT,
                                 "invalid parameter: expected an object (vars)");
     n->count = ash__doc_count(ash__value_doc(vars)) + 1;
     n->args = ash__arena_alloc(p->arena, n->count * sizeof *n->args);
@@ -147,19 +158,21 @@ static int parse_let(ash_parse *p, ash_value spec, ash_node *n)
 {
     const ash_scope *before = p->scope;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 16874,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_LET_NOT_OBJECT,
                                 "$let only supports an object as its argument");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "vars") != 0 && strcmp(it.name, "in") != 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 16875, "Unrecognized parameter to $let: %s",
-                                    it.name);
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_LET_UNKNOWN_ARGUMENT,
+                                    "Unrecognized parameter to $let: %s", it.name);
     }
     ash_value vars = ash__doc_get(ash__value_doc(spec), "vars");
     ash_value in = ash__doc_get(ash__value_doc(spec), "in");
     if (ash__value_is_missing(vars))
-        return ash__fail_server(p->err, ASH_EINVAL, 16876, "Missing 'vars' parameter to $let");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_LET_WITHOUT_VARS,
+                                "Missing 'vars' parameter to $let");
     if (ash__value_is_missing(in))
-        return ash__fail_server(p->err, ASH_EINVAL, 16877, "Missing 'in' parameter to $let");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_LET_WITHOUT_IN,
+                                "Missing 'in' parameter to $let");
     int rc = parse_let_vars(p, vars, n);
     for (uint32_t i = 0; rc == 0 && i + 1 < n->count; i++) {
         ash_scope *scope = ash__arena_alloc(p->arena, sizeof *scope);
@@ -208,7 +221,7 @@ static int parse_rand(ash_parse *p, ash_value spec, ash_node *n)
     bool nothing = (spec.type == BSON_TYPE_DOCUMENT || spec.type == BSON_TYPE_ARRAY) &&
                    ash__doc_count(ash__value_doc(spec)) == 0;
     return nothing ? 0
-                   : ash__fail_server(p->err, ASH_EINVAL, 3040501,
+                   : ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_RAND_WITH_ARGUMENTS,
                                       "$rand does not currently accept arguments");
 }
 

@@ -70,7 +70,7 @@ bool ash__scalar_text(ash_value v, char *buf, size_t size_bytes)
 
 static int unsupported(ash_eval *e, ash_value v, int type)
 {
-    return ash__fail_server(e->err, ASH_EINVAL, 241,
+    return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_CONVERSION_FAILURE,
                             "Unsupported conversion from %s to %s in $convert with no onError "
                             "value",
                             ash__type_text(v), ash__type_name((uint8_t)type));
@@ -78,7 +78,7 @@ static int unsupported(ash_eval *e, ash_value v, int type)
 
 static int bad_text(ash_eval *e, const char *what, const char *text)
 {
-    return ash__fail_server(e->err, ASH_EINVAL, 241,
+    return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_CONVERSION_FAILURE,
                             "Failed to parse %s '%.100s' in $convert with no onError value", what,
                             text);
 }
@@ -250,12 +250,13 @@ static int target_type(ash_eval *e, ash_value to, int *type)
         known = n > 0 && n <= 19;
         *type = (int)n;
     } else {
-        return ash__fail_server(e->err, ASH_EINVAL, 9,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$convert's 'to' argument must be a string or number, but is %s",
                                 ash__type_text(to));
     }
     if (!known || *type <= 0 || *type > 19)
-        return ash__fail_server(e->err, ASH_EINVAL, 2, "Unknown type name in $convert");
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "Unknown type name in $convert");
     return 0;
 }
 

@@ -15,7 +15,7 @@ int ash__date_arg(ash_eval *e, ash_value v, int64_t *ms)
     } else if (v.type == BSON_TYPE_OID) {
         *ms = (int64_t)bson_oid_get_time_t(ash__value_oid(v)) * 1000;
     } else {
-        return ash__fail_server(e->err, ASH_EINVAL, 16006,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_CANNOT_BECOME_DATE,
                                 "can't convert from BSON type %s to Date", ash__type_text(v));
     }
     return 0;
@@ -36,11 +36,11 @@ int ash__zone_arg(ash_eval *e, ash_value v, int32_t *offset_minutes)
     if (ash__value_is_missing(v))
         return 0;
     if (!ash__is_string(v))
-        return ash__fail_server(e->err, ASH_EINVAL, 40517,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_TIME_ZONE_NOT_STRING,
                                 "timezone must evaluate to a string, found %s", ash__type_text(v));
     const char *name = ash__value_string(v, &len);
     if (!ash__zone_parse(name, offset_minutes))
-        return ash__fail_server(e->err, ASH_EINVAL, 40485,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_TIME_ZONE,
                                 "unrecognized time zone identifier: \"%.60s\"", name);
     return 0;
 }
@@ -99,10 +99,13 @@ static int64_t date_part(enum part part, int64_t ms)
 
 static int parse_part(ash_parse *p, ash_value spec, ash_node *n)
 {
-    static const ash_op_param params[] = {{"date", 40539}, {"timezone", 0}, {NULL}};
+    static const ash_op_param params[] = {
+        {"date", ASH_MONGO_LOCATION_DATE_PART_WITHOUT_DATE}, {"timezone", 0}, {NULL}};
     static const ash_expr_op one = {.min_args = 1, .max_args = 1};
-    ash_expr_op named = {
-        .name = n->op->name, .params = params, .object_code = 40535, .unknown_code = 40535};
+    ash_expr_op named = {.name = n->op->name,
+                         .params = params,
+                         .object_code = ASH_MONGO_LOCATION_DATE_PART_UNKNOWN_ARGUMENT,
+                         .unknown_code = ASH_MONGO_LOCATION_DATE_PART_UNKNOWN_ARGUMENT};
     ash_expr_op listed = one;
     listed.name = n->op->name;
     bool is_named = false;
@@ -197,10 +200,12 @@ static int format_date(ash_eval *e, const char *format, uint32_t len, int64_t ms
         if (format[i] != '%') {
             ash__buffer_append_byte(&buf, (uint8_t)format[i]);
         } else if (++i == len) {
-            rc = ash__fail_server(e->err, ASH_EINVAL, 18535,
+            rc = ash__fail_server(e->err, ASH_EINVAL,
+                                  ASH_MONGO_LOCATION_DATE_FORMAT_UNMATCHED_PERCENT,
                                   "Unmatched '%%' at end of format string");
         } else if (!format_letter(&buf, format[i], local, offset)) {
-            rc = ash__fail_server(e->err, ASH_EINVAL, 18536,
+            rc = ash__fail_server(e->err, ASH_EINVAL,
+                                  ASH_MONGO_LOCATION_DATE_FORMAT_UNKNOWN_CHARACTER,
                                   "Invalid format character '%%%c' in format string", format[i]);
         }
         if (rc == 0)
@@ -213,7 +218,11 @@ static int format_date(ash_eval *e, const char *format, uint32_t len, int64_t ms
 }
 
 static const ash_op_param to_string_params[] = {
-    {"date", 18628}, {"format", 0}, {"timezone", 0}, {"onNull", 0}, {NULL}};
+    {"date", ASH_MONGO_LOCATION_DATE_TO_STRING_WITHOUT_DATE},
+    {"format", 0},
+    {"timezone", 0},
+    {"onNull", 0},
+    {NULL}};
 
 static int eval_date_to_string(const ash_node *n, ash_eval *e, ash_value *out)
 {
@@ -235,9 +244,9 @@ static int eval_date_to_string(const ash_node *n, ash_eval *e, ash_value *out)
     if ((has_format && ash__nullish(format)) || (n->args[2] != NULL && ash__nullish(zone)))
         return 0;
     if (has_format && !ash__is_string(format))
-        return ash__fail_server(e->err, ASH_EINVAL, 18533,
-                                "$dateToString requires that 'format' be a string, found: %s",
-                                ash__type_text(format));
+        return ash__fail_server(
+            e->err, ASH_EINVAL, ASH_MONGO_LOCATION_DATE_TO_STRING_FORMAT_NOT_STRING,
+            "$dateToString requires that 'format' be a string, found: %s", ash__type_text(format));
     rc = ash__date_arg(e, date, &ms);
     if (rc == 0)
         rc = ash__zone_arg(e, zone, &offset);
@@ -251,9 +260,16 @@ static int eval_date_to_string(const ash_node *n, ash_eval *e, ash_value *out)
     return format_date(e, text, len, ms, offset, out);
 }
 
-static const ash_op_param from_parts_params[] = {{"year", 40516},    {"month", 0},    {"day", 0},
-                                                 {"hour", 0},        {"minute", 0},   {"second", 0},
-                                                 {"millisecond", 0}, {"timezone", 0}, {NULL}};
+static const ash_op_param from_parts_params[] = {
+    {"year", ASH_MONGO_LOCATION_DATE_FROM_PARTS_WITHOUT_YEAR},
+    {"month", 0},
+    {"day", 0},
+    {"hour", 0},
+    {"minute", 0},
+    {"second", 0},
+    {"millisecond", 0},
+    {"timezone", 0},
+    {NULL}};
 
 static int eval_from_parts(const ash_node *n, ash_eval *e, ash_value *out)
 {
@@ -271,21 +287,25 @@ static int eval_from_parts(const ash_node *n, ash_eval *e, ash_value *out)
         if (ash__nullish(v[i]))
             return 0;
         if (!ash__value_as_int32(v[i], &part[i]) || part[i] < -32768 || part[i] > 32767)
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 40523 : 40515,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_DATE_FROM_PARTS_YEAR_OUT_OF_RANGE
+                                           : ASH_MONGO_LOCATION_DATE_FROM_PARTS_OUT_OF_RANGE,
                                     "'%s' must evaluate to an integer in range, found %s",
                                     from_parts_params[i].name, ash__type_text(v[i]));
     }
     if (n->args[7] != NULL && ash__nullish(v[7]))
         return 0;
     if (part[0] < 1 || part[0] > 9999)
-        return ash__fail_server(e->err, ASH_EINVAL, 40523,
+        return ash__fail_server(e->err, ASH_EINVAL,
+                                ASH_MONGO_LOCATION_DATE_FROM_PARTS_YEAR_OUT_OF_RANGE,
                                 "'year' must evaluate to an integer in the range 1 to 9999");
     rc = ash__zone_arg(e, v[7], &offset);
     if (rc != 0)
         return rc;
     ash_civil c = {part[0], part[1], part[2], part[3], part[4] - offset, part[5], part[6]};
     if (!ash__civil_to_ms(&c, &ms))
-        return ash__fail_server(e->err, ASH_EINVAL, 15, "$dateFromParts: date overflow");
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_OVERFLOW,
+                                "$dateFromParts: date overflow");
     *out = ash__make_date(e->arena, ms);
     return 0;
 }
@@ -309,8 +329,11 @@ const ash_expr_op ash__expr_date_ops[] = {
     PART("$isoWeekYear", ISO_YEAR),
     PART("$isoWeek", ISO_WEEK),
     PART("$isoDayOfWeek", ISO_WEEKDAY),
-    {"$dateToString", 0, 0, eval_date_to_string, 0, to_string_params, 18629, 18534, NULL,
-     ZONE_NOTE},
-    {"$dateFromParts", 0, 0, eval_from_parts, 0, from_parts_params, 40519, 40518, NULL, ZONE_NOTE},
+    {"$dateToString", 0, 0, eval_date_to_string, 0, to_string_params,
+     ASH_MONGO_LOCATION_DATE_TO_STRING_NOT_OBJECT,
+     ASH_MONGO_LOCATION_DATE_TO_STRING_UNKNOWN_ARGUMENT, NULL, ZONE_NOTE},
+    {"$dateFromParts", 0, 0, eval_from_parts, 0, from_parts_params,
+     ASH_MONGO_LOCATION_DATE_FROM_PARTS_NOT_OBJECT,
+     ASH_MONGO_LOCATION_DATE_FROM_PARTS_UNKNOWN_ARGUMENT, NULL, ZONE_NOTE},
     {NULL},
 };

@@ -20,7 +20,7 @@ static int unit_arg(ash_eval *e, ash_value v, enum unit *out)
 {
     uint32_t len;
     if (!ash__is_string(v))
-        return ash__fail_server(e->err, ASH_EINVAL, 5439013,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_DATE_UNIT_NOT_STRING,
                                 "date operators require 'unit' to be a string, but got %s",
                                 ash__type_text(v));
     const char *name = ash__value_string(v, &len);
@@ -30,7 +30,8 @@ static int unit_arg(ash_eval *e, ash_value v, enum unit *out)
             return 0;
         }
     }
-    return ash__fail_server(e->err, ASH_EINVAL, 9, "unknown time unit value: %.40s", name);
+    return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                            "unknown time unit value: %.40s", name);
 }
 
 /* The day of the month stays, or becomes the last that the month has. */
@@ -48,7 +49,11 @@ static bool add_months(int64_t ms, int64_t months, int64_t *out)
 }
 
 static const ash_op_param add_params[] = {
-    {"startDate", 5166402}, {"unit", 5166402}, {"amount", 5166402}, {"timezone", 0}, {NULL}};
+    {"startDate", ASH_MONGO_LOCATION_DATE_ADD_MISSING_ARGUMENT},
+    {"unit", ASH_MONGO_LOCATION_DATE_ADD_MISSING_ARGUMENT},
+    {"amount", ASH_MONGO_LOCATION_DATE_ADD_MISSING_ARGUMENT},
+    {"timezone", 0},
+    {NULL}};
 
 /* variant: 1 or -1. */
 static int eval_date_add(const ash_node *n, ash_eval *e, ash_value *out)
@@ -65,7 +70,7 @@ static int eval_date_add(const ash_node *n, ash_eval *e, ash_value *out)
         (n->args[3] != NULL && ash__nullish(v[3])))
         return 0;
     if (ash__date_arg(e, v[0], &ms) != 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 5166403,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_DATE_ADD_START_NOT_DATE,
                                 "%s requires startDate to be convertible to a date", n->op->name);
     rc = unit_arg(e, v[1], &unit);
     if (rc == 0)
@@ -73,7 +78,7 @@ static int eval_date_add(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (!ash__value_is_number(v[2]) || !ash__value_as_int64(v[2], &amount))
-        return ash__fail_server(e->err, ASH_EINVAL, 5166405,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_DATE_ADD_AMOUNT_NOT_INT64,
                                 "%s expects integer amount of time units", n->op->name);
     bool ok = !__builtin_mul_overflow(amount, (int64_t)n->op->variant, &amount);
     if (units[unit].months != 0) {
@@ -86,7 +91,8 @@ static int eval_date_add(const ash_node *n, ash_eval *e, ash_value *out)
              !__builtin_add_overflow(ms, change, &result);
     }
     if (!ok)
-        return ash__fail_server(e->err, ASH_EINVAL, 5166406, "%s overflowed", n->op->name);
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_DATE_ADD_OVERFLOW,
+                                "%s overflowed", n->op->name);
     *out = ash__make_date(e->arena, result);
     return 0;
 }
@@ -132,12 +138,17 @@ static int week_start_arg(ash_eval *e, ash_value v, int fallback, int *out)
             return 0;
         }
     }
-    return ash__fail_server(e->err, ASH_EINVAL, 9, "unknown day of week value: %.40s", name);
+    return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                            "unknown day of week value: %.40s", name);
 }
 
-static const ash_op_param diff_params[] = {{"startDate", 5166305}, {"endDate", 5166305},
-                                           {"unit", 5166305},      {"timezone", 0},
-                                           {"startOfWeek", 0},     {NULL}};
+static const ash_op_param diff_params[] = {
+    {"startDate", ASH_MONGO_LOCATION_DATE_DIFF_MISSING_ARGUMENT},
+    {"endDate", ASH_MONGO_LOCATION_DATE_DIFF_MISSING_ARGUMENT},
+    {"unit", ASH_MONGO_LOCATION_DATE_DIFF_MISSING_ARGUMENT},
+    {"timezone", 0},
+    {"startOfWeek", 0},
+    {NULL}};
 
 /* Is one of the arguments that were given null, or missing? */
 static bool has_null(const ash_node *n, const ash_value *v)
@@ -175,13 +186,18 @@ static int eval_date_diff(const ash_node *n, ash_eval *e, ash_value *out)
     for (int i = 0; i < 2; i++)
         ms[i] = unit_index(unit, ash__zone_shift(ms[i], offset), week_start);
     if (__builtin_sub_overflow(ms[1], ms[0], &ms[0]))
-        return ash__fail_server(e->err, ASH_EINVAL, 15, "$dateDiff overflowed");
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_OVERFLOW, "$dateDiff overflowed");
     *out = ash__make_int64(e->arena, ms[0]);
     return 0;
 }
 
-static const ash_op_param trunc_params[] = {{"date", 5439007}, {"unit", 5439008},  {"binSize", 0},
-                                            {"timezone", 0},   {"startOfWeek", 0}, {NULL}};
+static const ash_op_param trunc_params[] = {
+    {"date", ASH_MONGO_LOCATION_DATE_TRUNC_NOT_OBJECT},
+    {"unit", ASH_MONGO_LOCATION_DATE_TRUNC_UNKNOWN_ARGUMENT},
+    {"binSize", 0},
+    {"timezone", 0},
+    {"startOfWeek", 0},
+    {NULL}};
 
 static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
 {
@@ -206,7 +222,7 @@ static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (n->args[2] != NULL && (!ash__value_as_int64(v[2], &bin) || bin < 1 || bin > 1000000000))
-        return ash__fail_server(e->err, ASH_EINVAL, 5439017,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_DATE_TRUNC_BIN_SIZE_ILLEGAL,
                                 "$dateTrunc requires 'binSize' to be a positive 64-bit integer");
     /* Bins are counted from 2000-01-01 (weeks: the first week start behind it), in local time. */
     int64_t origin =
@@ -215,13 +231,17 @@ static int eval_date_trunc(const ash_node *n, ash_eval *e, ash_value *out)
     if (__builtin_sub_overflow(index, origin, &index) ||
         __builtin_mul_overflow(ash__floor_div(index, bin), bin, &index) ||
         __builtin_add_overflow(index, origin, &index) || !unit_start(unit, index, week_start, &ms))
-        return ash__fail_server(e->err, ASH_EINVAL, 15, "$dateTrunc overflowed");
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_OVERFLOW, "$dateTrunc overflowed");
     *out = ash__make_date(e->arena, ash__zone_shift(ms, -offset));
     return 0;
 }
 
 static const ash_op_param from_string_params[] = {
-    {"dateString", 40542}, {"timezone", 0}, {"onError", 0}, {"onNull", 0}, {NULL}};
+    {"dateString", ASH_MONGO_LOCATION_DATE_FROM_STRING_WITHOUT_TEXT},
+    {"timezone", 0},
+    {"onError", 0},
+    {"onNull", 0},
+    {NULL}};
 
 /* The moment that the text names; refusals are 241. */
 static int parse_moment(ash_eval *e, ash_value v, int32_t offset, int64_t *ms)
@@ -230,9 +250,10 @@ static int parse_moment(ash_eval *e, ash_value v, int32_t offset, int64_t *ms)
     bool has_zone;
     const char *text = ash__is_string(v) ? ash__value_string(v, &len) : "";
     if (!ash__date_parse(text, len, ms, &has_zone))
-        return ash__fail_server(e->err, ASH_EINVAL, 241, "Error parsing date string '%.60s'", text);
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_CONVERSION_FAILURE,
+                                "Error parsing date string '%.60s'", text);
     if (has_zone && offset != 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 241,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_CONVERSION_FAILURE,
                                 "$dateFromString takes a time zone in the text or as an argument, "
                                 "not both: '%.60s'",
                                 text);
@@ -272,11 +293,17 @@ static int eval_from_string(const ash_node *n, ash_eval *e, ash_value *out)
 }
 
 const ash_expr_op ash__expr_date_math_ops[] = {
-    {"$dateAdd", 0, 0, eval_date_add, 1, add_params, 5166400, 5166401, NULL, ZONE_NOTE},
-    {"$dateSubtract", 0, 0, eval_date_add, -1, add_params, 5166400, 5166401, NULL, ZONE_NOTE},
-    {"$dateDiff", 0, 0, eval_date_diff, 0, diff_params, 5166301, 5166302, NULL, ZONE_NOTE},
-    {"$dateTrunc", 0, 0, eval_date_trunc, 0, trunc_params, 5439007, 5439008, NULL, ZONE_NOTE},
-    {"$dateFromString", 0, 0, eval_from_string, 0, from_string_params, 40540, 40541, NULL,
+    {"$dateAdd", 0, 0, eval_date_add, 1, add_params, ASH_MONGO_LOCATION_DATE_ADD_NOT_OBJECT,
+     ASH_MONGO_LOCATION_DATE_ADD_UNKNOWN_ARGUMENT, NULL, ZONE_NOTE},
+    {"$dateSubtract", 0, 0, eval_date_add, -1, add_params, ASH_MONGO_LOCATION_DATE_ADD_NOT_OBJECT,
+     ASH_MONGO_LOCATION_DATE_ADD_UNKNOWN_ARGUMENT, NULL, ZONE_NOTE},
+    {"$dateDiff", 0, 0, eval_date_diff, 0, diff_params, ASH_MONGO_LOCATION_DATE_DIFF_NOT_OBJECT,
+     ASH_MONGO_LOCATION_DATE_DIFF_UNKNOWN_ARGUMENT, NULL, ZONE_NOTE},
+    {"$dateTrunc", 0, 0, eval_date_trunc, 0, trunc_params, ASH_MONGO_LOCATION_DATE_TRUNC_NOT_OBJECT,
+     ASH_MONGO_LOCATION_DATE_TRUNC_UNKNOWN_ARGUMENT, NULL, ZONE_NOTE},
+    {"$dateFromString", 0, 0, eval_from_string, 0, from_string_params,
+     ASH_MONGO_LOCATION_DATE_FROM_STRING_NOT_OBJECT,
+     ASH_MONGO_LOCATION_DATE_FROM_STRING_UNKNOWN_ARGUMENT, NULL,
      "ISO 8601 strings only: the argument 'format' is refused (40541)"},
     {NULL},
 };

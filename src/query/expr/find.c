@@ -47,7 +47,9 @@ static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__is_string(v[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 40085 : 40086,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_SPLIT_TEXT_NOT_STRING
+                                           : ASH_MONGO_LOCATION_SPLIT_SEPARATOR_NOT_STRING,
                                     "$split requires an expression that evaluates to a string as "
                                     "a %s argument, found: %s",
                                     i == 0 ? "first" : "second", ash__type_text(v[i]));
@@ -55,7 +57,8 @@ static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
     const char *text = ash__value_string(v[0], &len);
     const char *sep = ash__value_string(v[1], &sep_len);
     if (sep_len == 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 40087, "$split requires a non-empty separator");
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SPLIT_SEPARATOR_EMPTY,
+                                "$split requires a non-empty separator");
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
     while (rc == 0 && (rc = find(e, text, len, sep, sep_len, from, &at)) == 0 && at >= 0) {
@@ -75,11 +78,11 @@ static int index_bound(const ash_node *n, ash_eval *e, ash_value v, uint32_t *ou
 {
     int32_t index;
     if (!ash__value_as_int32(v, &index))
-        return ash__fail_server(e->err, ASH_EINVAL, 40096,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_INDEX_OF_BOUND_NOT_INT32,
                                 "%s requires an integral index, found a value of type: %s",
                                 n->op->name, ash__type_text(v));
     if (index < 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 40097,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_INDEX_OF_BOUND_NEGATIVE,
                                 "%s requires a nonnegative index, found: %d", n->op->name, index);
     *out = (uint32_t)index;
     return 0;
@@ -88,7 +91,10 @@ static int index_bound(const ash_node *n, ash_eval *e, ash_value v, uint32_t *ou
 /* variant 1: positions are counted in code points. */
 static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
 {
-    static const int32_t codes[2][2] = {{40091, 40092}, {40093, 40094}};
+    static const int32_t codes[2][2] = {{ASH_MONGO_LOCATION_INDEX_OF_BYTES_FIRST_NOT_STRING,
+                                         ASH_MONGO_LOCATION_INDEX_OF_BYTES_SECOND_NOT_STRING},
+                                        {ASH_MONGO_LOCATION_INDEX_OF_CP_FIRST_NOT_STRING,
+                                         ASH_MONGO_LOCATION_INDEX_OF_CP_SECOND_NOT_STRING}};
     ash_value *v;
     uint32_t len, needle_len, bound[2] = {0, UINT32_MAX};
     bool code_points = n->op->variant == 1;
@@ -128,7 +134,8 @@ static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
     return rc;
 }
 
-static const ash_op_param trim_params[] = {{"input", 50695}, {"chars", 0}, {NULL}};
+static const ash_op_param trim_params[] = {
+    {"input", ASH_MONGO_LOCATION_TRIM_WITHOUT_INPUT}, {"chars", 0}, {NULL}};
 
 static bool is_default_space(uint32_t c)
 {
@@ -165,7 +172,9 @@ static int eval_trim(const ash_node *n, ash_eval *e, ash_value *out)
         return 0;
     for (int i = 0; i < 2; i++) {
         if (!ash__is_string(v[i]) && (i == 0 || n->args[1] != NULL))
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 50699 : 50700,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_TRIM_INPUT_NOT_STRING
+                                           : ASH_MONGO_LOCATION_TRIM_CHARS_NOT_STRING,
                                     "%s requires '%s' to be a string, got %s instead", n->op->name,
                                     trim_params[i].name, ash__type_text(v[i]));
     }
@@ -193,12 +202,17 @@ static int eval_trim(const ash_node *n, ash_eval *e, ash_value *out)
 }
 
 static const ash_op_param replace_params[] = {
-    {"input", 51749}, {"find", 51748}, {"replacement", 51747}, {NULL}};
+    {"input", ASH_MONGO_LOCATION_REPLACE_WITHOUT_INPUT},
+    {"find", ASH_MONGO_LOCATION_REPLACE_WITHOUT_FIND},
+    {"replacement", ASH_MONGO_LOCATION_REPLACE_WITHOUT_REPLACEMENT},
+    {NULL}};
 
 /* variant 1: every occurrence. */
 static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
 {
-    static const int32_t not_string[] = {51746, 51745, 51744};
+    static const int32_t not_string[] = {ASH_MONGO_LOCATION_REPLACE_INPUT_NOT_STRING,
+                                         ASH_MONGO_LOCATION_REPLACE_FIND_NOT_STRING,
+                                         ASH_MONGO_LOCATION_REPLACE_REPLACEMENT_NOT_STRING};
     ash_value *v;
     const char *text[3];
     uint32_t len[3], from = 0;
@@ -243,11 +257,13 @@ static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
 
 #define TRIM(name, variant)                                                                        \
     {                                                                                              \
-        name, 0, 0, eval_trim, variant, trim_params, 50696, 50694                                  \
+        name, 0, 0, eval_trim, variant, trim_params, ASH_MONGO_LOCATION_TRIM_NOT_OBJECT,           \
+            ASH_MONGO_LOCATION_TRIM_UNKNOWN_ARGUMENT                                               \
     }
 #define REPLACE(name, variant)                                                                     \
     {                                                                                              \
-        name, 0, 0, eval_replace, variant, replace_params, 51751, 51750                            \
+        name, 0, 0, eval_replace, variant, replace_params, ASH_MONGO_LOCATION_REPLACE_NOT_OBJECT,  \
+            ASH_MONGO_LOCATION_REPLACE_UNKNOWN_ARGUMENT                                            \
     }
 
 const ash_expr_op ash__expr_find_ops[] = {

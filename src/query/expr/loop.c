@@ -19,11 +19,24 @@ struct loop_shape {
 };
 
 static const struct loop_shape filter_shape = {
-    {"input", "cond", "limit"}, {28648, 28650, 0}, 28646, 28647, true};
+    {"input", "cond", "limit"},
+    {ASH_MONGO_LOCATION_FILTER_WITHOUT_INPUT, ASH_MONGO_LOCATION_FILTER_WITHOUT_COND, 0},
+    ASH_MONGO_LOCATION_FILTER_NOT_OBJECT,
+    ASH_MONGO_LOCATION_FILTER_UNKNOWN_ARGUMENT,
+    true};
 static const struct loop_shape map_shape = {
-    {"input", "in", ""}, {16880, 16882, 0}, 16878, 16879, true};
-static const struct loop_shape reduce_shape = {
-    {"input", "in", "initialValue"}, {40077, 40079, 40078}, 40075, 40076, false};
+    {"input", "in", ""},
+    {ASH_MONGO_LOCATION_MAP_WITHOUT_INPUT, ASH_MONGO_LOCATION_MAP_WITHOUT_IN, 0},
+    ASH_MONGO_LOCATION_MAP_NOT_OBJECT,
+    ASH_MONGO_LOCATION_MAP_UNKNOWN_ARGUMENT,
+    true};
+static const struct loop_shape reduce_shape = {{"input", "in", "initialValue"},
+                                               {ASH_MONGO_LOCATION_REDUCE_WITHOUT_INPUT,
+                                                ASH_MONGO_LOCATION_REDUCE_WITHOUT_IN,
+                                                ASH_MONGO_LOCATION_REDUCE_WITHOUT_INITIAL_VALUE},
+                                               ASH_MONGO_LOCATION_REDUCE_NOT_OBJECT,
+                                               ASH_MONGO_LOCATION_REDUCE_UNKNOWN_ARGUMENT,
+                                               false};
 
 static const ash_scope *push_name(ash_parse *p, const char *name)
 {
@@ -53,8 +66,8 @@ static int split_arguments(ash_parse *p, const struct loop_shape *shape, ash_val
         if (shape->has_as && strcmp(it.name, "as") == 0) {
             uint32_t len;
             if (!ash__is_string(it.value))
-                return ash__fail_server(p->err, ASH_EINVAL, 14, "%s: 'as' must be a string",
-                                        n->op->name);
+                return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                        "%s: 'as' must be a string", n->op->name);
             const char *name = ash__value_string(it.value, &len);
             if (ash__expr_check_variable(name, p->err) != 0)
                 return ASH_EINVAL;
@@ -130,7 +143,7 @@ static int filter_limit(const ash_node *n, ash_eval *e, uint32_t *limit)
     if (rc != 0 || ash__nullish(v))
         return rc;
     if (!ash__value_as_int32(v, &wanted) || wanted < 1)
-        return ash__fail_server(e->err, ASH_EINVAL, 327391,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_FILTER_LIMIT_ILLEGAL,
                                 "$filter: limit must be a positive 32-bit integer");
     *limit = (uint32_t)wanted;
     return 0;
@@ -180,8 +193,8 @@ static int check_depth(ash_eval *e, ash_value v)
         return 0;
     if (ash__bson_validate(v.data, v.len, ASH_EXPR_MAX_DEPTH, NULL) == 0)
         return 0;
-    return ash__fail_server(e->err, ASH_ETOOBIG, 15, "$reduce made a value nested deeper than %d",
-                            ASH_EXPR_MAX_DEPTH);
+    return ash__fail_server(e->err, ASH_ETOOBIG, ASH_MONGO_OVERFLOW,
+                            "$reduce made a value nested deeper than %d", ASH_EXPR_MAX_DEPTH);
 }
 
 static int eval_reduce(const ash_node *n, ash_eval *e, ash_value *out)
@@ -210,21 +223,22 @@ static int eval_reduce(const ash_node *n, ash_eval *e, ash_value *out)
 static int parse_sort_array(ash_parse *p, ash_value spec, ash_node *n)
 {
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 2942500,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_ARRAY_NOT_OBJECT,
                                 "$sortArray requires an object as an argument, found: %s",
                                 ash__type_text(spec));
     ash_value input = ash__doc_get(ash__value_doc(spec), "input");
     ash_value by = ash__doc_get(ash__value_doc(spec), "sortBy");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "input") != 0 && strcmp(it.name, "sortBy") != 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 2942501,
+            return ash__fail_server(p->err, ASH_EINVAL,
+                                    ASH_MONGO_LOCATION_SORT_ARRAY_UNKNOWN_ARGUMENT,
                                     "$sortArray found an unknown argument: %s", it.name);
     }
     if (ash__value_is_missing(input))
-        return ash__fail_server(p->err, ASH_EINVAL, 2942502,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_ARRAY_WITHOUT_INPUT,
                                 "$sortArray requires 'input' to be specified");
     if (ash__value_is_missing(by))
-        return ash__fail_server(p->err, ASH_EINVAL, 2942503,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_ARRAY_WITHOUT_SORT_BY,
                                 "$sortArray requires 'sortBy' to be specified");
     int rc = ash__sort_by_check(by, p->err);
     if (rc != 0)
@@ -241,7 +255,7 @@ static int eval_sort_array(const ash_node *n, ash_eval *e, ash_value *out)
     uint32_t count;
     bool null;
     int rc = ash__eval_array(
-        n, 0, e, 2942504,
+        n, 0, e, ASH_MONGO_LOCATION_SORT_ARRAY_INPUT_NOT_ARRAY,
         "The input argument to $sortArray must be an array, but was of type: ", &v, &null);
     *out = ash__make_null();
     if (rc != 0 || null)
@@ -252,9 +266,18 @@ static int eval_sort_array(const ash_node *n, ash_eval *e, ash_value *out)
 }
 
 const ash_expr_op ash__expr_loop_ops[] = {
-    {.name = "$filter", .eval = eval_filter, .variant = 28651, .parse = parse_filter},
-    {.name = "$map", .eval = eval_map, .variant = 16883, .parse = parse_map},
-    {.name = "$reduce", .eval = eval_reduce, .variant = 40080, .parse = parse_reduce},
+    {.name = "$filter",
+     .eval = eval_filter,
+     .variant = ASH_MONGO_LOCATION_FILTER_INPUT_NOT_ARRAY,
+     .parse = parse_filter},
+    {.name = "$map",
+     .eval = eval_map,
+     .variant = ASH_MONGO_LOCATION_MAP_INPUT_NOT_ARRAY,
+     .parse = parse_map},
+    {.name = "$reduce",
+     .eval = eval_reduce,
+     .variant = ASH_MONGO_LOCATION_REDUCE_INPUT_NOT_ARRAY,
+     .parse = parse_reduce},
     {.name = "$sortArray", .eval = eval_sort_array, .parse = parse_sort_array},
     {NULL},
 };

@@ -59,7 +59,7 @@ ash_value ash__make_text(ash_arena *a, const char *text)
 int ash__check_size(ash_eval *e, size_t len_bytes)
 {
     if (len_bytes > ASH_DOC_MAX_BYTES)
-        return ash__fail_server(e->err, ASH_ETOOBIG, 10334,
+        return ash__fail_server(e->err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
                                 "an expression made a value larger than %d bytes",
                                 ASH_DOC_MAX_BYTES);
     return 0;

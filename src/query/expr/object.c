@@ -62,7 +62,7 @@ static int eval_merge(const ash_node *n, ash_eval *e, ash_value *out)
         if (ash__nullish(v[i]))
             continue;
         if (v[i].type != BSON_TYPE_DOCUMENT)
-            return ash__fail_server(e->err, ASH_EINVAL, 40400,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_OBJECTS_NOT_OBJECT,
                                     "$mergeObjects requires object inputs, but input %u is of "
                                     "type %s",
                                     i, ash__type_text(v[i]));
@@ -74,9 +74,14 @@ static int eval_merge(const ash_node *n, ash_eval *e, ash_value *out)
 /* {field: constant string, input: expr}, or the string alone for a field of $$CURRENT. */
 static int parse_get_field(ash_parse *p, ash_value spec, ash_node *n)
 {
-    static const ash_op_param params[] = {{"field", 3041702}, {"input", 3041703}, {NULL}};
-    static const ash_expr_op named = {
-        .name = "$getField", .params = params, .object_code = 3041700, .unknown_code = 3041701};
+    static const ash_op_param params[] = {{"field", ASH_MONGO_LOCATION_GET_FIELD_WITHOUT_FIELD},
+                                          {"input", ASH_MONGO_LOCATION_GET_FIELD_WITHOUT_INPUT},
+                                          {NULL}};
+    static const ash_expr_op named = {.name = "$getField",
+                                      .params = params,
+                                      .object_code = ASH_MONGO_LOCATION_GET_FIELD_NOT_OBJECT,
+                                      .unknown_code =
+                                          ASH_MONGO_LOCATION_GET_FIELD_UNKNOWN_ARGUMENT};
     bool is_named = spec.type == BSON_TYPE_DOCUMENT &&
                     !ash__value_is_missing(ash__doc_get(ash__value_doc(spec), "field"));
     if (is_named)
@@ -109,7 +114,7 @@ static int eval_get_field(const ash_node *n, ash_eval *e, ash_value *out)
 {
     const char *name;
     ash_value input = ash__value_of_doc(e->root);
-    int rc = field_name(n, e, 3041704, &name);
+    int rc = field_name(n, e, ASH_MONGO_LOCATION_GET_FIELD_NAME_ILLEGAL, &name);
     if (rc == 0 && n->count > 1)
         rc = ash__eval_arg(n, 1, e, &input);
     if (rc != 0)
@@ -122,9 +127,13 @@ static int eval_get_field(const ash_node *n, ash_eval *e, ash_value *out)
     return 0;
 }
 
-static const ash_op_param set_params[] = {
-    {"field", 4161102}, {"input", 4161109}, {"value", 4161103}, {NULL}};
-static const ash_op_param unset_params[] = {{"field", 4161102}, {"input", 4161109}, {NULL}};
+static const ash_op_param set_params[] = {{"field", ASH_MONGO_LOCATION_SET_FIELD_WITHOUT_FIELD},
+                                          {"input", ASH_MONGO_LOCATION_SET_FIELD_WITHOUT_INPUT},
+                                          {"value", ASH_MONGO_LOCATION_SET_FIELD_WITHOUT_VALUE},
+                                          {NULL}};
+static const ash_op_param unset_params[] = {{"field", ASH_MONGO_LOCATION_SET_FIELD_WITHOUT_FIELD},
+                                            {"input", ASH_MONGO_LOCATION_SET_FIELD_WITHOUT_INPUT},
+                                            {NULL}};
 
 /* $setField, and $unsetField with a value that is always missing. */
 static int eval_set_field(const ash_node *n, ash_eval *e, ash_value *out)
@@ -133,7 +142,7 @@ static int eval_set_field(const ash_node *n, ash_eval *e, ash_value *out)
     const char *name;
     ash_value input, value;
     bool seen = false;
-    int rc = field_name(n, e, 4161107, &name);
+    int rc = field_name(n, e, ASH_MONGO_LOCATION_SET_FIELD_NAME_ILLEGAL, &name);
     if (rc == 0)
         rc = ash__eval_arg(n, 1, e, &input);
     if (rc == 0)
@@ -144,7 +153,7 @@ static int eval_set_field(const ash_node *n, ash_eval *e, ash_value *out)
     if (ash__nullish(input))
         return 0;
     if (input.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(e->err, ASH_EINVAL, 4161105,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SET_FIELD_INPUT_NOT_OBJECT,
                                 "%s requires 'input' to evaluate to type Object", n->op->name);
     ash__builder_begin(&b);
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(input)); ash__doc_iter_next(&it);) {
@@ -172,7 +181,7 @@ static int eval_object_to_array(const ash_node *n, ash_eval *e, ash_value *out)
     if (ash__nullish(v))
         return 0;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(e->err, ASH_EINVAL, 40390,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_OBJECT_TO_ARRAY_NOT_OBJECT,
                                 "$objectToArray requires a document input, found: %s",
                                 ash__type_text(v));
     ash__builder_begin(&b);
@@ -193,7 +202,7 @@ static int read_pair(ash_eval *e, ash_value item, ash_value *key, ash_value *val
     if (item.type == BSON_TYPE_ARRAY) {
         ash_value *pair = ash__array_items(e->arena, item, &count);
         if (count != 2)
-            return ash__fail_server(e->err, ASH_EINVAL, 40397,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ARRAY_TO_OBJECT_NOT_PAIR,
                                     "$arrayToObject requires an array of size 2 arrays, found "
                                     "array of size: %u",
                                     count);
@@ -204,20 +213,21 @@ static int read_pair(ash_eval *e, ash_value item, ash_value *key, ash_value *val
         *value = ash__doc_get(ash__value_doc(item), "v");
         if (ash__doc_count(ash__value_doc(item)) != 2 || ash__value_is_missing(*key) ||
             ash__value_is_missing(*value))
-            return ash__fail_server(e->err, ASH_EINVAL, 40392,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    ASH_MONGO_LOCATION_ARRAY_TO_OBJECT_NOT_K_AND_V,
                                     "$arrayToObject requires an object with keys 'k' and 'v'");
     } else {
-        return ash__fail_server(e->err, ASH_EINVAL, 40398,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ARRAY_TO_OBJECT_ITEM_ILLEGAL,
                                 "Unrecognised input type format for $arrayToObject: %s",
                                 ash__type_text(item));
     }
     uint32_t len;
     if (!ash__is_string(*key))
-        return ash__fail_server(e->err, ASH_EINVAL, 40394,
-                                "$arrayToObject requires keys of type string, found: %s",
-                                ash__type_text(*key));
+        return ash__fail_server(
+            e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ARRAY_TO_OBJECT_KEY_NOT_STRING,
+            "$arrayToObject requires keys of type string, found: %s", ash__type_text(*key));
     if (strlen(ash__value_string(*key, &len)) != len)
-        return ash__fail_server(e->err, ASH_EINVAL, 4940400,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ARRAY_TO_OBJECT_KEY_NUL,
                                 "Key field cannot contain an embedded null byte");
     return 0;
 }
@@ -228,8 +238,8 @@ static int eval_array_to_object(const ash_node *n, ash_eval *e, ash_value *out)
     ash_value v, key, value;
     uint32_t len;
     bool null;
-    int rc = ash__eval_array(n, 0, e, 40386, "$arrayToObject requires an array input, found: ", &v,
-                             &null);
+    int rc = ash__eval_array(n, 0, e, ASH_MONGO_LOCATION_ARRAY_TO_OBJECT_NOT_ARRAY,
+                             "$arrayToObject requires an array input, found: ", &v, &null);
     *out = ash__make_null();
     if (rc != 0 || null)
         return rc;
@@ -254,8 +264,10 @@ static int eval_array_to_object(const ash_node *n, ash_eval *e, ash_value *out)
 const ash_expr_op ash__expr_object_ops[] = {
     {"$mergeObjects", 0, -1, eval_merge},
     {.name = "$getField", .eval = eval_get_field, .parse = parse_get_field},
-    {"$setField", 0, 0, eval_set_field, 0, set_params, 4161100, 4161101},
-    {"$unsetField", 0, 0, eval_set_field, 0, unset_params, 4161110, 4161111},
+    {"$setField", 0, 0, eval_set_field, 0, set_params, ASH_MONGO_LOCATION_SET_FIELD_NOT_OBJECT,
+     ASH_MONGO_LOCATION_SET_FIELD_UNKNOWN_ARGUMENT},
+    {"$unsetField", 0, 0, eval_set_field, 0, unset_params,
+     ASH_MONGO_LOCATION_UNSET_FIELD_NOT_OBJECT, ASH_MONGO_LOCATION_UNSET_FIELD_UNKNOWN_ARGUMENT},
     {"$objectToArray", 1, 1, eval_object_to_array},
     {"$arrayToObject", 1, 1, eval_array_to_object},
     {NULL},

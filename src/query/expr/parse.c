@@ -25,17 +25,18 @@ static ash_node *new_literal(ash_parse *p, ash_value v)
 static int check_path(ash_parse *p, const char *path)
 {
     if (*path == '\0')
-        return ash__fail_server(p->err, ASH_EINVAL, 16872,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_ALONE,
                                 "'$' by itself is not a valid FieldPath");
     for (const char *part = path;; part++) {
         size_t len = strcspn(part, ".");
         if (len == 0 && part[0] == '\0')
-            return ash__fail_server(p->err, ASH_EINVAL, 40353, "FieldPath must not end with a '.'");
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_ENDS_WITH_DOT,
+                                    "FieldPath must not end with a '.'");
         if (len == 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 15998,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_EMPTY_NAME,
                                     "FieldPath field names may not be empty strings");
         if (part[0] == '$')
-            return ash__fail_server(p->err, ASH_EINVAL, 16410,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
                                     "FieldPath field names may not start with '$'. Consider using "
                                     "$getField or $setField");
         part += len;
@@ -48,16 +49,17 @@ int ash__expr_check_variable(const char *name, ash_error *err)
 {
     bool starts_well = (name[0] >= 'a' && name[0] <= 'z') || (name[0] & 0x80) != 0;
     if (name[0] == '\0')
-        return ash__fail_server(err, ASH_EINVAL, 9, "empty variable names are not allowed");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "empty variable names are not allowed");
     if (!starts_well && strcmp(name, "CURRENT") != 0)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "'%s' starts with an invalid character for a user variable name",
                                 name);
     for (const char *c = name; *c != '\0'; c++) {
         bool ok = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
                   (*c >= '0' && *c <= '9') || *c == '_' || (*c & 0x80) != 0;
         if (!ok)
-            return ash__fail_server(err, ASH_EINVAL, 9,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                     "'%s' contains an invalid character for a variable name: '%c'",
                                     name, *c);
     }
@@ -138,7 +140,8 @@ static int parse_variable(ash_parse *p, const char *text, size_t len, ash_node *
             return ASH_EINVAL;
     }
     if (name_len == 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "empty variable names are not allowed");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "empty variable names are not allowed");
     if (in_scope(p->scope, name)) {
         *out = new_node(p, ASH_NODE_VARIABLE);
         (*out)->name = name;
@@ -148,7 +151,8 @@ static int parse_variable(ash_parse *p, const char *text, size_t len, ash_node *
     } else if (constant_variable(p, name, &v)) {
         *out = constant_node(p, v, path);
     } else {
-        return ash__fail_server(p->err, ASH_EINVAL, 17276, "Use of undefined variable: %s", name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNDEFINED_VARIABLE,
+                                "Use of undefined variable: %s", name);
     }
     return 0;
 }
@@ -162,7 +166,7 @@ static int parse_string(ash_parse *p, ash_value spec, ash_node **out)
         return 0;
     }
     if (strlen(text) != len)
-        return ash__fail_server(p->err, ASH_EINVAL, 16411,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_NUL,
                                 "FieldPath field names may not contain '\\0'");
     if (len > 1 && text[1] == '$')
         return parse_variable(p, text + 2, len - 2, out);
@@ -188,15 +192,15 @@ static void reserve_args(ash_parse *p, ash_node *n, uint32_t count)
 static int arity_error(ash_parse *p, const ash_expr_op *op, uint32_t count)
 {
     if (op->min_args == op->max_args)
-        return ash__fail_server(p->err, ASH_EINVAL, 16020,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_WRONG_ARGUMENT_COUNT,
                                 "Expression %s takes exactly %d arguments. %u were passed in.",
                                 op->name, op->min_args, count);
     if (op->max_args < 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 1257300,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_TOO_FEW_ARGUMENTS,
                                 "%s needs at least %d arguments, had: %u", op->name, op->min_args,
                                 count);
     return ash__fail_server(
-        p->err, ASH_EINVAL, 28667,
+        p->err, ASH_EINVAL, ASH_MONGO_LOCATION_ARGUMENT_COUNT_OUT_OF_RANGE,
         "Expression %s takes at least %d arguments, and at most %d, but %u were passed in.",
         op->name, op->min_args, op->max_args, count);
 }
@@ -258,7 +262,8 @@ static int parse_operator(ash_parse *p, const char *name, ash_value spec, ash_no
 {
     const ash_expr_op *op = ash__expr_op_find(name);
     if (op == NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 168, "Unrecognized expression '%s'", name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_INVALID_PIPELINE_OPERATOR,
+                                "Unrecognized expression '%s'", name);
     ash_node *n = new_node(p, ASH_NODE_OPERATOR);
     n->op = op;
     *out = n;
@@ -283,11 +288,11 @@ static int parse_object(ash_parse *p, ash_value spec, ash_node **out)
             return parse_operator(p, it.name, it.value, out);
         if (it.name[0] == '$')
             return ash__fail_server(
-                p->err, ASH_EINVAL, 15983,
+                p->err, ASH_EINVAL, ASH_MONGO_LOCATION_EXPRESSION_NOT_ONE_FIELD,
                 "an object representing an expression must have exactly one field: %s",
                 ash__value_text(spec, text, sizeof text));
         if (strchr(it.name, '.') != NULL)
-            return ash__fail_server(p->err, ASH_EINVAL, 16412,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOT,
                                     "FieldPath field names may not contain '.'");
         n->names[i] = ash__arena_text(p->arena, it.name, it.name_len);
         int rc = ash__expr_parse(p, it.value, &n->args[i]);
@@ -311,8 +316,8 @@ int ash__expr_parse(ash_parse *p, ash_value spec, ash_node **out)
     if (rc != 0)
         return rc;
     if (++p->depth > ASH_EXPR_MAX_DEPTH)
-        return ash__fail_server(p->err, ASH_EINVAL, 15, "expression is nested deeper than %d",
-                                ASH_EXPR_MAX_DEPTH);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_OVERFLOW,
+                                "expression is nested deeper than %d", ASH_EXPR_MAX_DEPTH);
     switch (spec.type) {
     case BSON_TYPE_UTF8:
         rc = parse_string(p, spec, out);

@@ -11,7 +11,10 @@
 
 enum { MATCH, FIND, FIND_ALL };
 
-static const ash_op_param params[] = {{"input", 31022}, {"regex", 31023}, {"options", 0}, {NULL}};
+static const ash_op_param params[] = {{"input", ASH_MONGO_LOCATION_REGEX_WITHOUT_INPUT},
+                                      {"regex", ASH_MONGO_LOCATION_REGEX_WITHOUT_REGEX},
+                                      {"options", 0},
+                                      {NULL}};
 
 /* Pattern and options from the arguments; *null: the regex is null, nothing matches. */
 static int read_pattern(const ash_node *n, ash_eval *e, ash_regex **out, bool *null)
@@ -26,30 +29,31 @@ static int read_pattern(const ash_node *n, ash_eval *e, ash_regex **out, bool *n
     if (rc != 0 || *null)
         return rc;
     if (!ash__nullish(options) && !ash__is_string(options))
-        return ash__fail_server(e->err, ASH_EINVAL, 51106,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_OPTIONS_NOT_STRING,
                                 "%s needs 'options' to be of type string", n->op->name);
     if (regex.type == BSON_TYPE_REGEX) {
         pattern = ash__value_regex(regex, &flags);
         if (flags[0] != '\0' && !ash__nullish(options))
-            return ash__fail_server(e->err, ASH_EINVAL, 51107,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_OPTIONS_TWICE,
                                     "%s found regex option(s) specified in both 'regex' and "
                                     "'option' fields",
                                     n->op->name);
     } else if (ash__is_string(regex)) {
         pattern = ash__value_string(regex, &len);
         if (strlen(pattern) != len)
-            return ash__fail_server(e->err, ASH_EINVAL, 51109,
+            return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_NUL,
                                     "%s: regular expression cannot contain an embedded null byte",
                                     n->op->name);
     } else {
-        return ash__fail_server(e->err, ASH_EINVAL, 51105,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_NOT_STRING_OR_REGEX,
                                 "%s needs 'regex' to be of type string or regex", n->op->name);
     }
     if (!ash__nullish(options))
         flags = ash__value_string(options, &len);
     rc = ash__regex_new(pattern, flags, out, e->err);
-    if (rc == ASH_EINVAL && e->err != NULL && e->err->server_code == 51091)
-        e->err->server_code = 51111;
+    if (rc == ASH_EINVAL && e->err != NULL &&
+        e->err->server_code == ASH_MONGO_LOCATION_REGEX_INVALID)
+        e->err->server_code = ASH_MONGO_LOCATION_REGEX_EXPRESSION_INVALID;
     return rc;
 }
 
@@ -136,8 +140,8 @@ static int eval_regex(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (!ash__nullish(input) && !ash__is_string(input))
-        return ash__fail_server(e->err, ASH_EINVAL, 51104, "%s needs 'input' to be of type string",
-                                n->op->name);
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_INPUT_NOT_STRING,
+                                "%s needs 'input' to be of type string", n->op->name);
     rc = read_pattern(n, e, &regex, &null);
     if (rc != 0)
         return rc;
@@ -163,8 +167,11 @@ static int eval_regex(const ash_node *n, ash_eval *e, ash_value *out)
 }
 
 const ash_expr_op ash__expr_regex_ops[] = {
-    {"$regexMatch", 0, 0, eval_regex, MATCH, params, 51103, 31024},
-    {"$regexFind", 0, 0, eval_regex, FIND, params, 51103, 31024},
-    {"$regexFindAll", 0, 0, eval_regex, FIND_ALL, params, 51103, 31024},
+    {"$regexMatch", 0, 0, eval_regex, MATCH, params, ASH_MONGO_LOCATION_REGEX_NOT_OBJECT,
+     ASH_MONGO_LOCATION_REGEX_UNKNOWN_ARGUMENT},
+    {"$regexFind", 0, 0, eval_regex, FIND, params, ASH_MONGO_LOCATION_REGEX_NOT_OBJECT,
+     ASH_MONGO_LOCATION_REGEX_UNKNOWN_ARGUMENT},
+    {"$regexFindAll", 0, 0, eval_regex, FIND_ALL, params, ASH_MONGO_LOCATION_REGEX_NOT_OBJECT,
+     ASH_MONGO_LOCATION_REGEX_UNKNOWN_ARGUMENT},
     {NULL},
 };

@@ -63,7 +63,7 @@ static int eval_union(const ash_node *n, ash_eval *e, ash_value *out)
     for (uint32_t i = 0; rc == 0 && i < n->count; i++) {
         if (ash__nullish(v[i]))
             return 0;
-        rc = need_set(n, e, v[i], 17043);
+        rc = need_set(n, e, v[i], ASH_MONGO_LOCATION_SET_UNION_NOT_ARRAY);
     }
     if (rc != 0)
         return rc;
@@ -93,7 +93,7 @@ static int eval_intersection(const ash_node *n, ash_eval *e, ash_value *out)
         uint32_t other_count, kept = 0;
         if (ash__nullish(v[i]))
             return 0;
-        rc = need_set(n, e, v[i], 17047);
+        rc = need_set(n, e, v[i], ASH_MONGO_LOCATION_SET_INTERSECTION_NOT_ARRAY);
         if (rc != 0)
             return rc;
         ash_value *other = sorted_set(e, v[i], &other_count);
@@ -121,7 +121,9 @@ static int eval_difference(const ash_node *n, ash_eval *e, ash_value *out)
         return rc;
     for (int i = 0; i < 2; i++) {
         if (v[i].type != BSON_TYPE_ARRAY)
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 17048 : 17049,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_SET_DIFFERENCE_FIRST_NOT_ARRAY
+                                           : ASH_MONGO_LOCATION_SET_DIFFERENCE_SECOND_NOT_ARRAY,
                                     "both operands of $setDifference must be arrays. %s argument "
                                     "is of type: %s",
                                     i == 0 ? "First" : "Second", ash__type_text(v[i]));
@@ -151,7 +153,7 @@ static int eval_equals(const ash_node *n, ash_eval *e, ash_value *out)
     int rc = ash__eval_args(n, e, &v);
     for (uint32_t i = 0; rc == 0 && i < n->count; i++) {
         uint32_t count;
-        rc = need_set(n, e, v[i], 17044);
+        rc = need_set(n, e, v[i], ASH_MONGO_LOCATION_SET_EQUALS_NOT_ARRAY);
         if (rc != 0)
             return rc;
         ash_value *items = sorted_set(e, v[i], &count);
@@ -175,7 +177,9 @@ static int eval_is_subset(const ash_node *n, ash_eval *e, ash_value *out)
     int rc = ash__eval_args(n, e, &v);
     for (int i = 0; rc == 0 && i < 2; i++) {
         if (v[i].type != BSON_TYPE_ARRAY)
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 17046 : 17042,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_SET_IS_SUBSET_FIRST_NOT_ARRAY
+                                           : ASH_MONGO_LOCATION_SET_IS_SUBSET_SECOND_NOT_ARRAY,
                                     "both operands of $setIsSubset must be arrays. %s argument is "
                                     "of type: %s",
                                     i == 0 ? "First" : "Second", ash__type_text(v[i]));
@@ -199,7 +203,9 @@ static int eval_elements_true(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (v.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(e->err, ASH_EINVAL, stop_at ? 17041 : 17040,
+        return ash__fail_server(e->err, ASH_EINVAL,
+                                stop_at ? ASH_MONGO_LOCATION_ANY_ELEMENT_TRUE_NOT_ARRAY
+                                        : ASH_MONGO_LOCATION_ALL_ELEMENTS_TRUE_NOT_ARRAY,
                                 "%s's argument must be an array, but is %s", n->op->name,
                                 ash__type_text(v));
     bool result = !stop_at;

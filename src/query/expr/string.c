@@ -34,7 +34,7 @@ static int coerce(const ash_node *n, ash_eval *e, ash_value v, const char **text
 {
     if (ash__coerce_string(e->arena, v, text, len))
         return 0;
-    return ash__fail_server(e->err, ASH_EINVAL, 16007,
+    return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_CANNOT_BECOME_STRING,
                             "%s: can't convert from BSON type %s to String", n->op->name,
                             ash__type_text(v));
 }
@@ -50,7 +50,7 @@ static int eval_concat(const ash_node *n, ash_eval *e, ash_value *out)
         if (ash__nullish(v[i])) {
             null = true;
         } else if (!ash__is_string(v[i])) {
-            rc = ash__fail_server(e->err, ASH_EINVAL, 16702,
+            rc = ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_CONCAT_NOT_STRING,
                                   "$concat only supports strings, not %s", ash__type_text(v[i]));
         } else {
             const char *text = ash__value_string(v[i], &len);
@@ -71,7 +71,9 @@ static int substr_range(const ash_node *n, ash_eval *e, const ash_value *v, int6
     for (int i = 0; i < 2; i++) {
         double d;
         if (!ash__value_is_number(v[1 + i]) || !ash__value_as_double(v[1 + i], &d))
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 16034 : 16035,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_SUBSTR_START_NOT_NUMBER
+                                           : ASH_MONGO_LOCATION_SUBSTR_LENGTH_NOT_NUMBER,
                                     "%s: %s must be a numeric type (is BSON type %s)", n->op->name,
                                     i == 0 ? "starting index" : "length", ash__type_text(v[1 + i]));
         range[i] = d != d ? 0 : d > 1e9 ? 1000000000 : d < -1e9 ? -1 : (int64_t)d;
@@ -98,16 +100,16 @@ static int eval_substr_bytes(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (range[0] < 0)
-        return ash__fail_server(e->err, ASH_EINVAL, 50752,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SUBSTR_START_NEGATIVE,
                                 "%s: starting index must be non-negative", n->op->name);
     int64_t start = range[0] < len ? range[0] : len;
     int64_t count = range[1] < 0 || range[1] > len - start ? len - start : range[1];
     if (is_continuation(text, len, start))
-        return ash__fail_server(e->err, ASH_EINVAL, 28656,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SUBSTR_START_IN_CHARACTER,
                                 "%s: invalid range, starting index is a UTF-8 continuation byte",
                                 n->op->name);
     if (is_continuation(text, len, start + count))
-        return ash__fail_server(e->err, ASH_EINVAL, 28657,
+        return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SUBSTR_END_IN_CHARACTER,
                                 "%s: invalid range, ending index is in the middle of a UTF-8 "
                                 "character",
                                 n->op->name);
@@ -128,15 +130,21 @@ static int eval_substr_cp(const ash_node *n, ash_eval *e, ash_value *out)
     int32_t range[2];
     for (int i = 0; i < 2; i++) {
         if (!ash__value_is_number(v[1 + i]))
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 34450 : 34452,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_SUBSTR_CP_START_NOT_NUMBER
+                                           : ASH_MONGO_LOCATION_SUBSTR_CP_LENGTH_NOT_NUMBER,
                                     "$substrCP: %s must be a numeric type (is BSON type %s)",
                                     i == 0 ? "starting index" : "length", ash__type_text(v[1 + i]));
         if (!ash__value_as_int32(v[1 + i], &range[i]))
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 34451 : 34453,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_SUBSTR_CP_START_NOT_INT32
+                                           : ASH_MONGO_LOCATION_SUBSTR_CP_LENGTH_NOT_INT32,
                                     "$substrCP: argument cannot be represented as a 32-bit "
                                     "integral value");
         if (range[i] < 0)
-            return ash__fail_server(e->err, ASH_EINVAL, i == 0 ? 34455 : 34454,
+            return ash__fail_server(e->err, ASH_EINVAL,
+                                    i == 0 ? ASH_MONGO_LOCATION_SUBSTR_CP_START_NEGATIVE
+                                           : ASH_MONGO_LOCATION_SUBSTR_CP_LENGTH_NEGATIVE,
                                     "$substrCP: argument must be a nonnegative integer");
     }
     uint32_t from = ash__utf8_offset(text, len, (uint32_t)range[0]);
@@ -200,7 +208,9 @@ static int eval_length(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     if (!ash__is_string(v))
-        return ash__fail_server(e->err, ASH_EINVAL, n->op->variant == 1 ? 34471 : 34473,
+        return ash__fail_server(e->err, ASH_EINVAL,
+                                n->op->variant == 1 ? ASH_MONGO_LOCATION_STR_LEN_CP_NOT_STRING
+                                                    : ASH_MONGO_LOCATION_STR_LEN_BYTES_NOT_STRING,
                                 "%s requires a string argument, found: %s", n->op->name,
                                 ash__type_text(v));
     const char *text = ash__value_string(v, &len);

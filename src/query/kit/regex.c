@@ -52,8 +52,8 @@ static int flags_of(const char *options, uint32_t *flags, ash_error *err)
         case 'u':
             break;
         default:
-            return ash__fail_server(err, ASH_EINVAL, 51108, "invalid flag in regex options: %c",
-                                    *o);
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_UNKNOWN_OPTION,
+                                    "invalid flag in regex options: %c", *o);
         }
     }
     return 0;
@@ -86,7 +86,7 @@ int ash__regex_new(const char *pattern, const char *options, ash_regex **out, as
         return rc;
     size_t len = strlen(pattern);
     if (len > MAX_PATTERN_BYTES)
-        return ash__fail_server(err, ASH_EINVAL, 51091,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_INVALID,
                                 "Regular expression is invalid: it is longer than %d bytes",
                                 MAX_PATTERN_BYTES);
     int number;
@@ -95,8 +95,8 @@ int ash__regex_new(const char *pattern, const char *options, ash_regex **out, as
     if (code == NULL) {
         PCRE2_UCHAR text[160];
         pcre2_get_error_message(number, text, sizeof text);
-        return ash__fail_server(err, ASH_EINVAL, 51091, "Regular expression is invalid: %s",
-                                (const char *)text);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_INVALID,
+                                "Regular expression is invalid: %s", (const char *)text);
     }
     /* Where the system forbids executable memory this fails, and matching interprets. */
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
@@ -186,7 +186,7 @@ static int run_match(const ash_regex *r, const char *text, size_t len_bytes, siz
         return rc;
     PCRE2_UCHAR message[160];
     pcre2_get_error_message(found, message, sizeof message);
-    return ash__fail_server(err, ASH_EINVAL, 51156,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_REGEX_FAILED,
                             "Error occurred while executing regular expression: %s",
                             (const char *)message);
 }

@@ -19,9 +19,9 @@ struct ash_sort_spec {
 static int check_meta(ash_doc spec, const char *name, ash_error *err)
 {
     if (!ash__value_is_missing(ash__doc_get(spec, "$meta")))
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 2, "$meta sort on '%s' is not supported",
-                                name);
-    return ash__fail_server(err, ASH_EINVAL, 17312,
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_BAD_VALUE,
+                                "$meta sort on '%s' is not supported", name);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_EXPRESSION_NOT_META,
                             "$meta is the only expression supported by $sort right now: %s", name);
 }
 
@@ -30,15 +30,15 @@ static int check_part(const ash_doc_iter *it, int64_t *direction, ash_error *err
     if (it->value.type == BSON_TYPE_DOCUMENT)
         return check_meta(ash__value_doc(it->value), it->name, err);
     if (!ash__value_is_number(it->value))
-        return ash__fail_server(err, ASH_EINVAL, 15974, "Illegal key in $sort specification: %s",
-                                it->name);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_KEY_ILLEGAL,
+                                "Illegal key in $sort specification: %s", it->name);
     if (!ash__value_as_int64(it->value, direction) || (*direction != 1 && *direction != -1))
-        return ash__fail_server(err, ASH_EINVAL, 15975,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_ORDER_ILLEGAL,
                                 "$sort key ordering must be 1 (for ascending) or -1 (for "
                                 "descending): %s",
                                 it->name);
     if (it->name[0] == '$')
-        return ash__fail_server(err, ASH_EINVAL, 16410,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
                                 "FieldPath field names may not start with '$': %s", it->name);
     return ash__path_check(it->name, err);
 }
@@ -54,8 +54,8 @@ static int parse_parts(ash_sort_spec *s, ash_doc doc, ash_error *err)
         int64_t direction = 0;
         rc = check_part(&it, &direction, err);
         if (rc == 0 && ++count > MAX_SORT_KEYS)
-            rc = ash__fail_server(err, ASH_EINVAL, 13103, "too many compound keys: at most %d",
-                                  MAX_SORT_KEYS);
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_TOO_MANY_KEYS,
+                                  "too many compound keys: at most %d", MAX_SORT_KEYS);
         if (rc == 0)
             ash__builder_int32(&b, it.name, (int32_t)direction);
     }
@@ -75,9 +75,11 @@ static int parse_natural(ash_sort_spec *s, ash_doc doc, ash_value v, ash_error *
     int64_t direction;
     if (!ash__value_is_number(v) || !ash__value_as_int64(v, &direction) ||
         (direction != 1 && direction != -1))
-        return ash__fail_server(err, ASH_EINVAL, 2, "$natural sort must be 1 or -1");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "$natural sort must be 1 or -1");
     if (ash__doc_count(doc) != 1)
-        return ash__fail_server(err, ASH_EINVAL, 2, "$natural cannot stand beside other sort keys");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "$natural cannot stand beside other sort keys");
     s->natural = (int)direction;
     return 0;
 }
@@ -160,8 +162,8 @@ int ash__sort_key_checked(const ash_sort_spec *s, ash_doc doc, ash_buffer *out, 
         if (err != NULL)
             *err = inner;
     } else {
-        rc = ash__fail_server(err, ASH_EINVAL, 2, "%s",
-                              inner.server_code == 171
+        rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s",
+                              inner.server_code == ASH_MONGO_CANNOT_INDEX_PARALLEL_ARRAYS
                                   ? "cannot sort with keys that are parallel arrays"
                                   : inner.text);
     }

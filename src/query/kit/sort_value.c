@@ -21,19 +21,20 @@ int ash__sort_by_check(ash_value by, ash_error *err)
     if (is_direction(by, &direction))
         return 0;
     if (by.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The $sort is invalid: use 1/-1 to sort the whole element, or "
                                 "{field:1/-1} to sort embedded fields");
     if (ash__doc_is_empty(ash__value_doc(by)))
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The $sort pattern is empty when it should be "
                                 "a set of fields.");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(by)); ash__doc_iter_next(&it);) {
         if (!is_direction(it.value, &direction))
-            return ash__fail_server(err, ASH_EINVAL, 2,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                     "The $sort element value must be either 1 or -1");
         if (ash__path_check(it.name, NULL) != 0)
-            return ash__fail_server(err, ASH_EINVAL, 2, "The $sort field cannot be empty");
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                    "The $sort field cannot be empty");
     }
     return 0;
 }

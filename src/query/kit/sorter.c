@@ -124,7 +124,8 @@ static int check_limit(const ash_sorter *s, size_t more_bytes, ash_error *err)
 {
     if (more_bytes <= s->limit_bytes && s->used_bytes <= s->limit_bytes - more_bytes)
         return 0;
-    return ash__fail_server(err, ASH_ENOMEM, 292,
+    return ash__fail_server(err, ASH_ENOMEM,
+                            ASH_MONGO_QUERY_EXCEEDED_MEMORY_LIMIT_NO_DISK_USE_ALLOWED,
                             "sort exceeded memory limit of %zu bytes, and there is no sorting on "
                             "disk",
                             s->limit_bytes);

@@ -20,11 +20,11 @@ static int positions_of_array(ash_match_parser *p, const char *op, ash_doc items
     for (ash_doc_iter it = ash__doc_iter(items); ash__doc_iter_next(&it);) {
         int64_t position;
         if (!ash__value_is_number(it.value) || !ash__value_as_int64(it.value, &position))
-            return ash__fail_server(p->err, ASH_EINVAL, 2,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                     "bit positions must be an integer but got: %s: in %s",
                                     ash__type_name(it.value.type), op);
         if (position < 0 || position > INT32_MAX)
-            return ash__fail_server(p->err, ASH_EINVAL, 2,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                     "bit positions must be >= 0 and fit 31 bits, in %s", op);
         add_position(bits, (uint32_t)position);
     }
@@ -36,9 +36,11 @@ static int positions_of_number(ash_match_parser *p, const char *op, ash_value v,
 {
     int64_t mask;
     if (!ash__value_as_int64(v, &mask))
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "Expected an integer: %s", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "Expected an integer: %s", op);
     if (mask < 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "Expected a non-negative number in: %s", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "Expected a non-negative number in: %s", op);
     for (uint32_t i = 0; i < 64; i++)
         if ((uint64_t)mask >> i & 1)
             add_position(bits, i);
@@ -73,7 +75,8 @@ int ash__match_parse_bits(ash_match_parser *p, const char *path, const char *op,
 {
     enum ash_bits_test test;
     if (!test_from_name(op, &test))
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "unknown operator: %s", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "unknown operator: %s",
+                                op);
     ash_match_node *node = ash__match_node_new(ASH_COND_BITS, path);
     ash__match_node_add(list, node);
     node->cond.operand = arg;
@@ -86,7 +89,7 @@ int ash__match_parse_bits(ash_match_parser *p, const char *path, const char *op,
         positions_of_binary(arg, &node->bits);
         return 0;
     }
-    return ash__fail_server(p->err, ASH_EINVAL, 2,
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                             "%s takes an Array, a number, or a BinData but received: %s", op,
                             ash__type_name(arg.type));
 }

@@ -211,7 +211,8 @@ static bool check_partial(const ash_match_node *n, ash_error *err)
             return true;
         break;
     case ASH_COND_EXPR:
-        ash__fail_server(err, ASH_EINVAL, 224, "$expr is not allowed in this context");
+        ash__fail_server(err, ASH_EINVAL, ASH_MONGO_QUERY_FEATURE_NOT_ALLOWED,
+                         "$expr is not allowed in this context");
         return false;
     case ASH_COND_EQ:
     case ASH_COND_GT:
@@ -226,7 +227,8 @@ static bool check_partial(const ash_match_node *n, ash_error *err)
     default:
         break;
     }
-    ash__fail_server(err, ASH_EINVAL, 67, "Expression not supported in partial index: %s",
+    ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
+                     "Expression not supported in partial index: %s",
                      n->cond.path != NULL ? n->cond.path : "a negation");
     return false;
 }

@@ -24,7 +24,8 @@ int ash__match_parse_equal(ash_match_parser *p, const char *path, ash_value arg,
                            ash_match_node *list)
 {
     if (arg.type == BSON_TYPE_UNDEFINED)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "cannot compare to undefined");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "cannot compare to undefined");
     if (arg.type != BSON_TYPE_REGEX) {
         add_leaf(list, ASH_COND_EQ, path, arg);
         return 0;
@@ -38,9 +39,11 @@ static int check_text(ash_match_parser *p, const char *op, ash_value arg)
 {
     uint32_t len = 0;
     if (arg.type != BSON_TYPE_UTF8)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "%s has to be a string", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s has to be a string",
+                                op);
     if (strlen(ash__value_string(arg, &len)) != len)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "%s cannot hold a null byte", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "%s cannot hold a null byte", op);
     return 0;
 }
 
@@ -59,7 +62,8 @@ int ash__match_parse_regex(ash_match_parser *p, const char *path, ash_value rege
     if (regex.type == BSON_TYPE_REGEX) {
         pattern = ash__value_regex(regex, &options);
         if (!ash__value_is_missing(given) && options[0] != 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 51075,
+            return ash__fail_server(p->err, ASH_EINVAL,
+                                    ASH_MONGO_LOCATION_QUERY_REGEX_OPTIONS_TWICE,
                                     "options set in both $regex and $options");
     } else {
         int rc = check_text(p, "$regex", regex);
@@ -83,9 +87,10 @@ static int parse_compare(ash_match_parser *p, enum ash_condition_kind kind, cons
                          ash_value arg, ash_match_node *list)
 {
     if (arg.type == BSON_TYPE_UNDEFINED)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "cannot compare to undefined");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "cannot compare to undefined");
     if (kind != ASH_COND_EQ && arg.type == BSON_TYPE_REGEX)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Can't have RegEx as arg to predicate over field '%s'",
                                 path == NULL ? "" : path);
     add_leaf(list, kind, path, arg);
@@ -101,12 +106,13 @@ static int parse_size(ash_match_parser *p, const char *path, ash_value arg, ash_
 {
     int64_t size;
     if (!ash__value_is_number(arg))
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "Failed to parse $size. Expected a number");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "Failed to parse $size. Expected a number");
     if (!ash__value_as_int64(arg, &size))
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Failed to parse $size. Expected an integer");
     if (size < 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Failed to parse $size. Expected a non-negative number");
     add_leaf(list, ASH_COND_SIZE, path, arg)->size = size;
     return 0;
@@ -119,9 +125,10 @@ static int mod_number(ash_match_parser *p, ash_value v, const char *what, int64_
     ash_value whole;
     ash_error inner = ASH_ERROR_INIT;
     if (!ash__value_is_number(v))
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "malformed mod, %s not a number", what);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "malformed mod, %s not a number", what);
     if (ash__number_convert(v, BSON_TYPE_INT64, &box, &whole, &inner) != 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "malformed mod, %s value is invalid :: caused by :: %s", what,
                                 inner.text);
     *out = ash__value_int64(whole);
@@ -131,11 +138,13 @@ static int mod_number(ash_match_parser *p, ash_value v, const char *what, int64_
 static int parse_mod(ash_match_parser *p, const char *path, ash_value arg, ash_match_node *list)
 {
     if (arg.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "malformed mod, needs to be an array");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "malformed mod, needs to be an array");
     ash_doc items = ash__value_doc(arg);
     uint32_t count = ash__doc_count(items);
     if (count != 2)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "malformed mod, %s elements",
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "malformed mod, %s elements",
                                 count < 2 ? "not enough" : "too many");
     ash_match_node *node = add_leaf(list, ASH_COND_MOD, path, arg);
     ash_doc_iter it = ash__doc_iter(items);
@@ -145,7 +154,7 @@ static int parse_mod(ash_match_parser *p, const char *path, ash_value arg, ash_m
     if (rc == 0)
         rc = mod_number(p, it.value, "remainder", &node->remainder);
     if (rc == 0 && node->divisor == 0)
-        rc = ash__fail_server(p->err, ASH_EINVAL, 2, "divisor cannot be 0");
+        rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "divisor cannot be 0");
     return rc;
 }
 

@@ -31,8 +31,8 @@ static int check_depth(ash_match_parser *p, int depth)
 {
     if (depth <= ASH_MATCH_MAX_DEPTH)
         return 0;
-    return ash__fail_server(p->err, ASH_EINVAL, 2, "exceeded maximum query tree depth of %d",
-                            ASH_MATCH_MAX_DEPTH);
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                            "exceeded maximum query tree depth of %d", ASH_MATCH_MAX_DEPTH);
 }
 
 /* $and, $or and $nor: a list of filters. */
@@ -40,16 +40,17 @@ static int parse_list(ash_match_parser *p, enum ash_condition_kind kind, const c
                       ash_value arg, int depth, ash_match_node *list)
 {
     if (arg.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "%s must be an array", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s must be an array", op);
     ash_doc items = ash__value_doc(arg);
     if (ash__doc_is_empty(items))
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "%s argument must be a non-empty array", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "%s argument must be a non-empty array", op);
     ash_match_node *node = ash__match_node_new(kind, NULL);
     ash__match_node_add(list, node);
     for (ash_doc_iter it = ash__doc_iter(items); ash__doc_iter_next(&it);) {
         if (it.value.type != BSON_TYPE_DOCUMENT)
-            return ash__fail_server(p->err, ASH_EINVAL, 2, "%s argument's entries must be objects",
-                                    op);
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                    "%s argument's entries must be objects", op);
         ash_match_node *child = NULL;
         int rc = ash__match_parse_doc(p, ash__value_doc(it.value), depth + 1, &child);
         if (rc != 0)
@@ -70,7 +71,8 @@ static int parse_always(ash_match_parser *p, const char *op, ash_value arg, ash_
 {
     int64_t one;
     if (!ash__value_as_int64(arg, &one) || one != 1)
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "%s must be an integer value of 1", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "%s must be an integer value of 1", op);
     bool is_true = strcmp(op, "$alwaysTrue") == 0;
     if (!is_true)
         ash__match_node_add(list, ash__match_node_new(ASH_COND_NEVER, NULL));
@@ -80,14 +82,15 @@ static int parse_always(ash_match_parser *p, const char *op, ash_value arg, ash_
 static int refuse_top_level(ash_match_parser *p, const char *op)
 {
     if (strcmp(op, "$where") == 0)
-        return ash__fail_server(p->err, ASH_EUNSUPPORTED, 2,
+        return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_BAD_VALUE,
                                 "$where is not supported: there is no JavaScript engine");
     if (strcmp(op, "$text") == 0)
-        return ash__fail_server(p->err, ASH_EUNSUPPORTED, 27,
+        return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_INDEX_NOT_FOUND,
                                 "text index required for $text query, and there are none");
     if (strcmp(op, "$sampleRate") == 0)
-        return ash__fail_server(p->err, ASH_EUNSUPPORTED, 238, "$sampleRate is not supported");
-    return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
+                                "$sampleRate is not supported");
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                             "unknown top level operator: %s. If you have a field name that starts "
                             "with a '$' symbol, consider using $getField or $setField",
                             op);
@@ -146,9 +149,10 @@ static int parse_not(ash_match_parser *p, const char *path, ash_value arg, int d
     if (arg.type == BSON_TYPE_REGEX)
         return ash__match_parse_equal(p, path, arg, inner);
     if (arg.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "$not needs a regex or a document");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "$not needs a regex or a document");
     if (ash__doc_is_empty(ash__value_doc(arg)))
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "$not cannot be empty");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "$not cannot be empty");
     return ash__match_parse_ops(p, path, ash__value_doc(arg), depth + 1, inner);
 }
 
@@ -166,7 +170,8 @@ static int parse_negated(ash_match_parser *p, const char *path, const char *op, 
         return rc;
     }
     if (arg.type == BSON_TYPE_REGEX)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "Can't have regex as arg to $ne");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "Can't have regex as arg to $ne");
     bool known;
     return ash__match_parse_leaf(p, path, "$eq", arg, node, &known);
 }
@@ -175,7 +180,8 @@ static int parse_elem_match(ash_match_parser *p, const char *path, ash_value arg
                             ash_match_node *list)
 {
     if (arg.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "$elemMatch needs an Object");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "$elemMatch needs an Object");
     ash_doc doc = ash__value_doc(arg);
     bool is_value = ash__match_is_value_operators(arg, true);
     ash_match_node *node =
@@ -197,7 +203,7 @@ static int parse_all(ash_match_parser *p, const char *path, ash_value arg, int d
                      ash_match_node *list)
 {
     if (arg.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "$all needs an array");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "$all needs an array");
     ash_doc items = ash__value_doc(arg);
     if (ash__doc_is_empty(items)) {
         ash__match_node_add(list, ash__match_node_new(ASH_COND_NEVER, NULL));
@@ -215,11 +221,13 @@ static int parse_all(ash_match_parser *p, const char *path, ash_value arg, int d
             first_is_elem = is_elem;
         at_start = false;
         if (is_elem != first_is_elem)
-            rc = ash__fail_server(p->err, ASH_EINVAL, 2, "$all/$elemMatch has to be consistent");
+            rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                  "$all/$elemMatch has to be consistent");
         else if (is_elem)
             rc = parse_elem_match(p, path, inner, depth, list);
         else if (ash__match_is_operators(it.value, false))
-            rc = ash__fail_server(p->err, ASH_EINVAL, 2, "no $ expressions in $all");
+            rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                  "no $ expressions in $all");
         else
             rc = ash__match_parse_equal(p, path, it.value, list);
     }
@@ -229,15 +237,15 @@ static int parse_all(ash_match_parser *p, const char *path, ash_value arg, int d
 static int unknown_operator(ash_match_parser *p, const char *op)
 {
     if (strcmp(op, "$near") == 0 || strcmp(op, "$nearSphere") == 0 || strcmp(op, "$geoNear") == 0)
-        return ash__fail_server(p->err, ASH_EUNSUPPORTED, 291,
+        return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_NO_QUERY_EXECUTION_PLANS,
                                 "unable to find index for %s query: geospatial queries are not "
                                 "supported",
                                 op);
     if (strcmp(op, "$geoWithin") == 0 || strcmp(op, "$geoIntersects") == 0 ||
         strcmp(op, "$within") == 0)
-        return ash__fail_server(p->err, ASH_EUNSUPPORTED, 238,
+        return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
                                 "%s is not supported: there are no geospatial queries", op);
-    return ash__fail_server(p->err, ASH_EINVAL, 2, "unknown operator: %s", op);
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "unknown operator: %s", op);
 }
 
 static int parse_op(ash_match_parser *p, const char *path, ash_doc ops, const ash_doc_iter *it,
@@ -256,7 +264,8 @@ static int parse_op(ash_match_parser *p, const char *path, ash_doc ops, const as
         return ash__match_parse_regex(p, path, it->value, ops, list);
     if (strcmp(op, "$options") == 0) {
         if (ash__value_is_missing(ash__doc_get(ops, "$regex")))
-            return ash__fail_server(p->err, ASH_EINVAL, 2, "$options needs a $regex");
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                    "$options needs a $regex");
         return 0;
     }
     bool known;

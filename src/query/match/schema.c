@@ -34,8 +34,8 @@ struct ash_schema {
 
 static int wrong(ash_error *err, const char *keyword, const char *need)
 {
-    return ash__fail_server(err, ASH_EINVAL, 14, "$jsonSchema keyword '%s' must be %s", keyword,
-                            need);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                            "$jsonSchema keyword '%s' must be %s", keyword, need);
 }
 
 static int parse_json_type(ash_schema *s, ash_value v, ash_error *err)
@@ -61,7 +61,7 @@ static int parse_json_type(ash_schema *s, ash_value v, ash_error *err)
         return wrong(err, "type", "a string or an array of strings");
     const char *name = ash__value_string(v, &len);
     if (strcmp(name, "integer") == 0)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$jsonSchema type 'integer' is not supported: use bsonType 'int' "
                                 "or 'long'");
     if (strcmp(name, "number") == 0) {
@@ -73,7 +73,8 @@ static int parse_json_type(ash_schema *s, ash_value v, ash_error *err)
             s->types |= ash__type_bit(names[i].type);
             return 0;
         }
-    return ash__fail_server(err, ASH_EINVAL, 2, "Unknown type name alias: %s", name);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "Unknown type name alias: %s",
+                            name);
 }
 
 static int parse_array(ash_value *out, const char *keyword, ash_value v, bool of_strings,
@@ -82,7 +83,7 @@ static int parse_array(ash_value *out, const char *keyword, ash_value v, bool of
     if (v.type != BSON_TYPE_ARRAY)
         return wrong(err, keyword, "an array");
     if (ash__doc_is_empty(ash__value_doc(v)))
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$jsonSchema keyword '%s' cannot be an empty array", keyword);
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);)
         if (of_strings && it.value.type != BSON_TYPE_UTF8)
@@ -170,7 +171,7 @@ static int parse_properties(ash_schema *s, ash_value v, int depth, ash_error *er
 static int parse_count(int64_t *out, const char *keyword, ash_value v, ash_error *err)
 {
     if (!ash__value_is_number(v) || !ash__value_as_int64(v, out) || *out < 0)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$jsonSchema keyword '%s' must be a non-negative integer", keyword);
     return 0;
 }
@@ -219,8 +220,8 @@ static int parse_limit(ash_schema *s, const char *keyword, ash_value v, ash_erro
         return parse_count(&s->max_items, keyword, v, err);
     if (strcmp(keyword, "title") == 0 || strcmp(keyword, "description") == 0)
         return v.type == BSON_TYPE_UTF8 ? 0 : wrong(err, keyword, "a string");
-    return ash__fail_server(err, ASH_EINVAL, 9, "$jsonSchema keyword '%s' is not supported",
-                            keyword);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                            "$jsonSchema keyword '%s' is not supported", keyword);
 }
 
 static int parse_keyword(ash_schema *s, const char *keyword, ash_value v, int depth, ash_error *err)
@@ -249,16 +250,16 @@ static int parse_keyword(ash_schema *s, const char *keyword, ash_value v, int de
 static int check_pairs(const ash_schema *s, ash_doc doc, ash_error *err)
 {
     if (s->exclusive_minimum && ash__value_is_missing(s->minimum))
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$jsonSchema keyword 'minimum' must be present if "
                                 "exclusiveMinimum is");
     if (s->exclusive_maximum && ash__value_is_missing(s->maximum))
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$jsonSchema keyword 'maximum' must be present if "
                                 "exclusiveMaximum is");
     if (!ash__value_is_missing(ash__doc_get(doc, "type")) &&
         !ash__value_is_missing(ash__doc_get(doc, "bsonType")))
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "cannot specify both $jsonSchema keywords 'type' and 'bsonType'");
     return 0;
 }
@@ -267,18 +268,20 @@ int ash__schema_new(ash_value spec, int depth, ash_schema **out, ash_error *err)
 {
     *out = NULL;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 14, "$jsonSchema must be an object");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                "$jsonSchema must be an object");
     if (depth > ASH_MATCH_MAX_DEPTH)
-        return ash__fail_server(err, ASH_EINVAL, 2, "$jsonSchema is nested too deep");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "$jsonSchema is nested too deep");
     ash_schema *s = ash__new(ash_schema);
     s->min_length = s->max_length = s->min_items = s->max_items = -1;
     ash_doc doc = ash__value_doc(spec);
     int rc = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);)
-        rc =
-            ash__doc_get(doc, it.name).data != it.value.data
-                ? ash__fail_server(err, ASH_EINVAL, 9, "Duplicate $jsonSchema keyword: %s", it.name)
-                : parse_keyword(s, it.name, it.value, depth, err);
+        rc = ash__doc_get(doc, it.name).data != it.value.data
+                 ? ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                    "Duplicate $jsonSchema keyword: %s", it.name)
+                 : parse_keyword(s, it.name, it.value, depth, err);
     if (rc == 0)
         rc = check_pairs(s, doc, err);
     if (rc != 0) {

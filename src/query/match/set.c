@@ -61,9 +61,11 @@ static int add_regex(ash_match_parser *p, ash_match_set *set, ash_value v)
 static int add_item(ash_match_parser *p, ash_match_set *set, const char *op, ash_value v)
 {
     if (v.type == BSON_TYPE_UNDEFINED)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "cannot compare to undefined");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "cannot compare to undefined");
     if (ash__match_is_operators(v, false))
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "cannot nest $ under %s", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "cannot nest $ under %s",
+                                op);
     /* A stored regular expression is found as an equal value. */
     ash__match_set_add(set, v, p->collation);
     return v.type == BSON_TYPE_REGEX ? add_regex(p, set, v) : 0;
@@ -74,7 +76,7 @@ int ash__match_parse_in(ash_match_parser *p, const char *path, const char *op, a
 {
     *out = NULL;
     if (arg.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "%s needs an array", op);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s needs an array", op);
     ash_match_node *node = ash__match_node_new(ASH_COND_IN, path);
     node->cond.operand = arg;
     ash_doc items = ash__value_doc(arg);

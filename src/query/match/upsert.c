@@ -27,12 +27,12 @@ static int add_seed(seeds *s, const char *path, ash_value value, ash_error *err)
         if (strcmp(other->path, path) == 0) {
             if (ash__value_identical(other->value, value))
                 return 0;
-            return ash__fail_server(err, ASH_EINVAL, 54,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_NOT_SINGLE_VALUE_FIELD,
                                     "cannot infer query fields to set, path '%s' is matched twice",
                                     path);
         }
         if (ash__path_overlaps(other->path, path))
-            return ash__fail_server(err, ASH_EINVAL, 54,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_NOT_SINGLE_VALUE_FIELD,
                                     "cannot infer query fields to set, both paths '%s' and '%s' "
                                     "are matched",
                                     other->path, path);

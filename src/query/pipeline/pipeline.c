@@ -82,7 +82,8 @@ size_t ash__memory_limit(const ash_query_env *env)
 
 int ash__memory_error(const char *stage, ash_error *err)
 {
-    return ash__fail_server(err, ASH_ENOMEM, 292,
+    return ash__fail_server(err, ASH_ENOMEM,
+                            ASH_MONGO_QUERY_EXCEEDED_MEMORY_LIMIT_NO_DISK_USE_ALLOWED,
                             "Exceeded memory limit for %s, but did not allow external sort; Ashlar "
                             "keeps it in memory",
                             stage);
@@ -100,18 +101,21 @@ static int check_place(ash_stage_parser *p, const ash_stage_op *op)
 {
     enum ash_pipeline_place place = p->pipeline->place;
     if ((op->flags & ASH_STAGE_FIRST) && !p->is_first)
-        return ash__fail_server(p->err, ASH_EINVAL, 40602,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_STAGE_NOT_FIRST,
                                 "%s is only valid as the first stage in a pipeline.", op->name);
     if (place == ASH_PLACE_FACET &&
         (op->flags & (ASH_STAGE_FIRST | ASH_STAGE_LAST | ASH_STAGE_NO_FACET)))
-        return ash__fail_server(p->err, ASH_EINVAL, 40600,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_STAGE_NOT_IN_FACET,
                                 "%s is not allowed to be used within a $facet stage", op->name);
     if ((op->flags & ASH_STAGE_LAST) && place != ASH_PLACE_TOP)
-        return ash__fail_server(p->err, ASH_EINVAL, place == ASH_PLACE_UNION ? 31441 : 51047,
+        return ash__fail_server(p->err, ASH_EINVAL,
+                                place == ASH_PLACE_UNION
+                                    ? ASH_MONGO_LOCATION_STAGE_NOT_IN_UNION_WITH
+                                    : ASH_MONGO_LOCATION_STAGE_NOT_IN_LOOKUP,
                                 "%s is not allowed within a %s's sub-pipeline", op->name,
                                 place == ASH_PLACE_UNION ? "$unionWith" : "$lookup");
     if ((op->flags & ASH_STAGE_LAST) && !p->is_last)
-        return ash__fail_server(p->err, ASH_EINVAL, 40601,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_STAGE_NOT_LAST,
                                 "%s can only be the final stage in the pipeline", op->name);
     return 0;
 }
@@ -135,16 +139,16 @@ int ash__stage_parse(ash_stage_parser *p, const char *name, ash_value spec)
 {
     const ash_stage_op *op = find_op(name);
     if (op == NULL && is_among(servers, ASH_ARRAY_LEN(servers), name))
-        return ash__fail_server(p->err, ASH_EINVAL, 73,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "%s is only for a server, and there with {aggregate: 1} and as "
                                 "the first stage",
                                 name);
     if (op == NULL && is_among(refused, ASH_ARRAY_LEN(refused), name))
-        return ash__fail_server(p->err, ASH_EUNSUPPORTED, 238,
+        return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
                                 "the pipeline stage %s is not supported", name);
     if (op == NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 40324, "Unrecognized pipeline stage name: '%s'",
-                                name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_STAGE,
+                                "Unrecognized pipeline stage name: '%s'", name);
     int rc = check_place(p, op);
     return rc != 0 ? rc : op->parse(p, op, spec);
 }
@@ -156,16 +160,16 @@ static int parse_stages(ash_stage_parser *p, ash_doc stages)
     /* Each stage calls the one before it, and the first one the last of the pipeline inside it. */
     p->pipeline->stages += count;
     if (p->pipeline->stages > MAX_STAGES)
-        return ash__fail_server(p->err, ASH_EINVAL, 7749501,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_PIPELINE_TOO_LONG,
                                 "Pipeline length must be no longer than %d stages, those of the "
                                 "pipelines around it included",
                                 MAX_STAGES);
     for (ash_doc_iter it = ash__doc_iter(stages); ash__doc_iter_next(&it); index++) {
         if (it.value.type != BSON_TYPE_DOCUMENT)
-            return ash__fail_server(p->err, ASH_EINVAL, 14,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                     "Each element of the 'pipeline' array must be an object");
         if (ash__doc_count(ash__value_doc(it.value)) != 1)
-            return ash__fail_server(p->err, ASH_EINVAL, 40323,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_STAGE_NOT_ONE_FIELD,
                                     "A pipeline stage specification object must contain exactly "
                                     "one field.");
         ash_doc_iter stage = ash__doc_iter(ash__value_doc(it.value));
@@ -201,7 +205,7 @@ static int charge(ash_pipeline *p, ash_doc stages, ash_error *err)
     size_t bytes = PIPELINE_BYTES + SPEC_FACTOR * stages.len;
     ash_pipeline_memory *m = p->memory;
     if (bytes > MAX_NESTED_BYTES - m->used)
-        return ash__fail_server(err, ASH_ENOMEM, 146,
+        return ash__fail_server(err, ASH_ENOMEM, ASH_MONGO_EXCEEDED_MEMORY_LIMIT,
                                 "the pipelines of one operation take more than %zu MiB",
                                 MAX_NESTED_BYTES / 1024 / 1024);
     int rc = ash__share_grow(&m->share, m->used + bytes, "pipelines in pipelines", err);
@@ -219,7 +223,7 @@ static int new_pipeline(ash_doc stages, const ash_query_env *env, const ash_pipe
     int depth = outer != NULL ? outer->depth + 1 : 1;
     *out = NULL;
     if (depth > MAX_NESTING)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "pipelines are nested deeper than %d in one another", MAX_NESTING);
     ash_pipeline *p = ash__new(ash_pipeline);
     ash_stage_parser parser = {.pipeline = p, .head_open = place != ASH_PLACE_FACET, .err = err};
@@ -333,7 +337,7 @@ int ash__host_find(const ash_pipeline *p, const char *collection, ash_doc filter
 {
     *out = (ash_source){NULL, NULL, NULL};
     if (p->host.find == NULL)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 238,
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
                                 "other collections cannot be read from here");
     /* To open a collection, or a view, takes longer than any other step. */
     int rc = ash__budget_check(err);

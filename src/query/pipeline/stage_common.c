@@ -70,11 +70,12 @@ static bool is_too_deep(const char *path)
 int ash__stage_field_check(const char *path, ash_error *err)
 {
     if (path[0] == '$')
-        return ash__fail_server(err, ASH_EINVAL, 16410,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
                                 "FieldPath field names may not start with '$': %.100s", path);
     if (is_too_deep(path))
-        return ash__fail_server(err, ASH_EINVAL, 15, "field path has more than %d parts: %.100s",
-                                ASH_DOC_MAX_DEPTH, path);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_OVERFLOW,
+                                "field path has more than %d parts: %.100s", ASH_DOC_MAX_DEPTH,
+                                path);
     return ash__path_check(path, err);
 }
 

@@ -42,11 +42,11 @@ struct facet_state {
 static int parse_facet_field(ash_stage_parser *p, struct facet_state *s, const ash_doc_iter *it)
 {
     if (it->name[0] == '$' || it->name[0] == '\0' || strchr(it->name, '.') != NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 40169,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FACET_ILLEGAL,
                                 "The name of a facet must be a plain field name, found '%s'",
                                 it->name);
     if (it->value.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(p->err, ASH_EINVAL, 40170,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FACET_NOT_ARRAY,
                                 "arguments to $facet must be arrays, %s is type %s", it->name,
                                 ash__type_text(it->value));
     s->names[s->count] = it->name;
@@ -61,7 +61,7 @@ static int parse_facet(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
 {
     int rc = 0;
     if (spec.type != BSON_TYPE_DOCUMENT || ash__doc_is_empty(ash__value_doc(spec)))
-        return ash__fail_server(p->err, ASH_EINVAL, 40169,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FACET_ILLEGAL,
                                 "the $facet specification must be a non-empty object");
     uint32_t count = ash__doc_count(ash__value_doc(spec));
     p->head_open = false;
@@ -99,7 +99,7 @@ static int run_facet(struct facet_state *s, uint32_t i, ash_error *err)
     while ((rc = ash__pipeline_next(s->pipelines[i], &doc, err)) == 0 && doc.data != NULL) {
         ash__builder_item(&s->out, count++, ash__value_of_doc(doc));
         if (s->out.buf.len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
-            return ash__fail_server(err, ASH_ETOOBIG, 4031700,
+            return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_LOCATION_FACET_TOO_LARGE,
                                     "document constructed by $facet is larger than %d bytes",
                                     ASH_DOC_MAX_BYTES);
     }
@@ -153,7 +153,7 @@ static int read_union(ash_stage_parser *p, ash_value spec, struct union_state *s
         return 0;
     }
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "the $unionWith stage specification must be an object or string, "
                                 "but found %s",
                                 ash__type_text(spec));
@@ -163,7 +163,7 @@ static int read_union(ash_stage_parser *p, ash_value spec, struct union_state *s
         else if (strcmp(it.name, "pipeline") == 0 && it.value.type == BSON_TYPE_ARRAY)
             *stages = ash__value_doc(it.value);
         else
-            return ash__fail_server(p->err, ASH_EINVAL, 40415,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                     "BSON field '$unionWith.%s' is an unknown field or has the "
                                     "wrong type",
                                     it.name);
@@ -187,7 +187,7 @@ static int parse_union(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     bool brings_own = first.type == BSON_TYPE_DOCUMENT &&
                       !ash__value_is_missing(ash__doc_get(ash__value_doc(first), "$documents"));
     if (rc == 0 && s->collection == NULL && !brings_own)
-        rc = ash__fail_server(p->err, ASH_EINVAL, 9,
+        rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                               "$unionWith stage without explicit collection must have a pipeline "
                               "with $documents as first stage");
     return rc;
@@ -251,7 +251,7 @@ static int next_documents(ash_stage *stage, ash_doc *out, ash_error *err)
         if (rc != 0)
             return rc;
         if (v.type != BSON_TYPE_ARRAY)
-            return ash__fail_server(err, ASH_EINVAL, 5858203,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_DOCUMENTS_NOT_ARRAY,
                                     "an array is expected for $documents, found %s",
                                     ash__type_text(v));
         s->items = ash__doc_iter(ash__value_doc(v));
@@ -260,7 +260,8 @@ static int next_documents(ash_stage *stage, ash_doc *out, ash_error *err)
     if (!ash__doc_iter_next(&s->items))
         return 0;
     if (s->items.value.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 40228, "$documents needs objects, found %s",
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_NEW_ROOT_NOT_OBJECT,
+                                "$documents needs objects, found %s",
                                 ash__type_text(s->items.value));
     *out = ash__value_doc(s->items.value);
     return 0;

@@ -73,7 +73,8 @@ static const char *path_or_null(ash_value v)
 
 static int bad_option(ash_stage_parser *p, const char *name, const char *what)
 {
-    return ash__fail_server(p->err, ASH_EINVAL, 40103, "$graphLookup: '%s' must be %s", name, what);
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GRAPH_LOOKUP_OPTION_ILLEGAL,
+                            "$graphLookup: '%s' must be %s", name, what);
 }
 
 static int parse_path(ash_stage_parser *p, const ash_doc_iter *it, const char **out)
@@ -87,7 +88,8 @@ static int parse_restriction(ash_stage_parser *p, struct graph_state *s, ash_val
     bson_t filter;
     ash_matcher *m;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 40185,
+        return ash__fail_server(p->err, ASH_EINVAL,
+                                ASH_MONGO_LOCATION_GRAPH_LOOKUP_RESTRICTION_NOT_OBJECT,
                                 "$graphLookup: 'restrictSearchWithMatch' must be an object");
     s->restrict_to = ash__value_doc(v);
     ash__doc_to_bson(s->restrict_to, &filter);
@@ -125,11 +127,11 @@ static int parse_option(ash_stage_parser *p, struct graph_state *s, const ash_do
     if (strcmp(it->name, "restrictSearchWithMatch") == 0)
         return parse_restriction(p, s, it->value);
     if (strcmp(it->name, "maxDepth") != 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 40104, "Unknown argument to $graphLookup: %s",
-                                it->name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GRAPH_LOOKUP_UNKNOWN_OPTION,
+                                "Unknown argument to $graphLookup: %s", it->name);
     if (!ash__value_is_number(it->value) || !ash__value_as_int64(it->value, &s->max_depth) ||
         s->max_depth < 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 40101,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GRAPH_LOOKUP_DEPTH_NEGATIVE,
                                 "maxDepth requires a nonnegative argument");
     return 0;
 }
@@ -138,7 +140,7 @@ static int parse_graph(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
 {
     int rc = 0;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 40327,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GRAPH_LOOKUP_NOT_OBJECT,
                                 "the $graphLookup stage specification must be an object, but found "
                                 "%s",
                                 ash__type_text(spec));
@@ -151,7 +153,7 @@ static int parse_graph(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
         rc = parse_option(p, s, &it);
     if (rc == 0 && (s->from == NULL || s->as == NULL || s->connect_from == NULL ||
                     s->connect_to == NULL || s->start == NULL))
-        rc = ash__fail_server(p->err, ASH_EINVAL, 40105,
+        rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GRAPH_LOOKUP_MISSING_OPTION,
                               "$graphLookup requires 'from', 'as', 'startWith', "
                               "'connectFromField', and 'connectToField' to be specified.");
     return rc;
@@ -220,7 +222,7 @@ static int step(struct walk *w, uint32_t from, int64_t depth, ash_error *err)
     while (rc == 0 && (rc = source.next(source.ctx, &doc, err)) == 0 && doc.data != NULL) {
         meet(w, doc, depth);
         if (w->array.buf.len + ash__arena_used(w->s->arena) > ash__memory_limit(w->pipeline->env))
-            rc = ash__fail_server(err, ASH_ENOMEM, 40099,
+            rc = ash__fail_server(err, ASH_ENOMEM, ASH_MONGO_LOCATION_GRAPH_LOOKUP_TOO_MUCH_MEMORY,
                                   "$graphLookup reached maximum memory consumption");
     }
     if (source.free != NULL)

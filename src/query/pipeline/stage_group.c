@@ -42,34 +42,36 @@ static int parse_count(ash_stage_parser *p, ash_value arg)
 {
     if (arg.type == BSON_TYPE_DOCUMENT && ash__doc_is_empty(ash__value_doc(arg)))
         return 0;
-    return ash__fail_server(p->err, ASH_EINVAL, 14, "$count takes no arguments, i.e. $count:{}");
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                            "$count takes no arguments, i.e. $count:{}");
 }
 
 static int parse_field(ash_stage_parser *p, struct field *f, const ash_doc_iter *it)
 {
     ash_doc_iter op;
     if (strchr(it->name, '.') != NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 40235, "The field name '%s' cannot contain '.'",
-                                it->name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_FIELD_DOT,
+                                "The field name '%s' cannot contain '.'", it->name);
     if (it->name[0] == '$')
-        return ash__fail_server(p->err, ASH_EINVAL, 40236,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_FIELD_DOLLAR,
                                 "The field name '%s' cannot be an operator name", it->name);
     op = ash__doc_iter(it->value.type == BSON_TYPE_DOCUMENT ? ash__value_doc(it->value)
                                                             : ash__doc_empty);
     if (!ash__doc_iter_next(&op) || op.name[0] != '$')
-        return ash__fail_server(p->err, ASH_EINVAL, 40234,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_FIELD_NOT_OBJECT,
                                 "The field '%s' must be an accumulator object", it->name);
     if (ash__doc_count(ash__value_doc(it->value)) != 1)
-        return ash__fail_server(p->err, ASH_EINVAL, 40238,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_FIELD_NOT_ONE_OPERATOR,
                                 "The field '%s' must specify one accumulator", it->name);
     if (!ash__acc_kind_find(op.name, &f->kind))
-        return ash__fail_server(p->err, ASH_EINVAL, 15952, "unknown group operator '%s'", op.name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_UNKNOWN_OPERATOR,
+                                "unknown group operator '%s'", op.name);
     f->name = it->name;
     if (f->kind == ASH_ACC_COUNT)
         return parse_count(p, op.value);
     if (op.value.type == BSON_TYPE_ARRAY && ash__doc_count(ash__value_doc(op.value)) != 1)
-        return ash__fail_server(p->err, ASH_EINVAL, 40237, "The %s accumulator is a unary operator",
-                                op.name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_OPERATOR_NOT_UNARY,
+                                "The %s accumulator is a unary operator", op.name);
     ash_value arg = op.value;
     if (arg.type == BSON_TYPE_ARRAY)
         arg = ash__doc_get(ash__value_doc(arg), "0");
@@ -81,7 +83,7 @@ static int parse_group(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     int rc = 0;
     bool has_id = false;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 15947,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_NOT_OBJECT,
                                 "a group's fields must be specified in an object");
     p->head_open = false;
     struct group_state *s = ash__stage_add(p, op, sizeof *s)->state;
@@ -92,7 +94,7 @@ static int parse_group(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
         if (strcmp(it.name, "_id") != 0) {
             rc = parse_field(p, &s->fields[s->field_count++], &it);
         } else if (has_id) {
-            rc = ash__fail_server(p->err, ASH_EINVAL, 15948,
+            rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_ID_TWICE,
                                   "a group's _id may only be specified once");
         } else {
             has_id = true;
@@ -100,7 +102,7 @@ static int parse_group(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
         }
     }
     if (rc == 0 && !has_id)
-        return ash__fail_server(p->err, ASH_EINVAL, 15955,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_WITHOUT_ID,
                                 "a group specification must include an _id");
     return rc;
 }

@@ -27,7 +27,7 @@ static int text_option(ash_stage_parser *p, const ash_doc_iter *it, const char *
 {
     uint32_t len;
     if (it->value.type != BSON_TYPE_UTF8)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$lookup argument '%s' must be a string, is type %s", it->name,
                                 ash__type_text(it->value));
     *out = ash__value_string(it->value, &len);
@@ -52,7 +52,7 @@ static void free_let(struct lookup_state *s)
 static int parse_let(ash_stage_parser *p, struct lookup_state *s, ash_value let)
 {
     if (let.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$lookup argument 'let' must be an object, is type %s",
                                 ash__type_text(let));
     free_let(s); /* of an argument given twice the last one counts */
@@ -82,9 +82,10 @@ static int parse_option(ash_stage_parser *p, struct lookup_state *s, const ash_d
     if (strcmp(it->name, "let") == 0)
         return parse_let(p, s, it->value);
     if (strcmp(it->name, "pipeline") != 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "unknown argument to $lookup: %s", it->name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "unknown argument to $lookup: %s", it->name);
     if (it->value.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(p->err, ASH_EINVAL, 14,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "'pipeline' option must be specified as an array");
     s->has_pipeline = true;
     s->stages = ash__value_doc(it->value);
@@ -125,7 +126,8 @@ static int check_pipeline(ash_stage_parser *p, struct lookup_state *s)
         (inner->last == NULL || ash__value_is_missing(ash__doc_get(s->stages, "0")) ||
          ash__value_is_missing(
              ash__doc_get(ash__value_doc(ash__doc_get(s->stages, "0")), "$documents"))))
-        rc = ash__fail_server(p->err, ASH_EINVAL, 9, "must specify 'from' field for a $lookup");
+        rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                              "must specify 'from' field for a $lookup");
     ash__pipeline_free(inner);
     ash__builder_release(&let);
     return rc;
@@ -135,7 +137,7 @@ static int parse_lookup(ash_stage_parser *p, const ash_stage_op *op, ash_value s
 {
     int rc = 0;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "the $lookup stage specification must be an object, but found %s",
                                 ash__type_text(spec));
     p->head_open = false;
@@ -147,22 +149,24 @@ static int parse_lookup(ash_stage_parser *p, const ash_stage_op *op, ash_value s
     if (rc != 0)
         return rc;
     if (s->as == NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "must specify 'as' field for a $lookup");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "must specify 'as' field for a $lookup");
     if ((s->local == NULL) != (s->foreign == NULL))
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$lookup requires both or neither of 'localField' and "
                                 "'foreignField' to be specified");
     if (s->local == NULL && !s->has_pipeline)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$lookup requires either 'pipeline' or both 'localField' and "
                                 "'foreignField' to be specified");
     if (!s->has_pipeline && s->let_exprs != NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$lookup with a 'let' argument must also specify 'pipeline'");
     if (s->has_pipeline)
         return check_pipeline(p, s);
     if (s->from == NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "must specify 'from' field for a $lookup");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "must specify 'from' field for a $lookup");
     return 0;
 }
 
@@ -294,7 +298,7 @@ static int collect(const struct lookup_state *s, int (*next)(void *, ash_doc *, 
     while ((rc = next(ctx, &doc, err)) == 0 && doc.data != NULL) {
         ash__builder_item(array, count++, ash__value_of_doc(doc));
         if (array->buf.len > MAX_JOINED_BYTES)
-            return ash__fail_server(err, ASH_ETOOBIG, 4568,
+            return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_LOCATION_LOOKUP_TOO_LARGE,
                                     "Total size of documents in %s matching pipeline's $lookup "
                                     "stage exceeds %d bytes",
                                     s->from != NULL ? s->from : "$documents", MAX_JOINED_BYTES);

@@ -32,7 +32,7 @@ static int parse_match(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     bson_t filter;
     ash_matcher *matcher;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 15959,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_MATCH_NOT_OBJECT,
                                 "the match filter must be an expression in an object");
     ash__doc_to_bson(ash__value_doc(spec), &filter);
     int rc = ash__matcher_new(&filter, p->pipeline->env, &matcher, p->err);
@@ -84,10 +84,10 @@ static int parse_sort(ash_stage_parser *p, const ash_stage_op *op, ash_value spe
     bson_t sort;
     ash_sort_spec *compiled;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 15973,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_NOT_OBJECT,
                                 "the $sort key specification must be an object");
     if (ash__doc_is_empty(ash__value_doc(spec)))
-        return ash__fail_server(p->err, ASH_EINVAL, 15976,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_WITHOUT_KEYS,
                                 "$sort stage must have at least one sort key");
     ash__doc_to_bson(ash__value_doc(spec), &sort);
     int rc = ash__sort_spec_new(&sort, pl->env, &compiled, p->err);
@@ -157,7 +157,7 @@ static int parse_skip(ash_stage_parser *p, const ash_stage_op *op, ash_value spe
 {
     ash_pipeline_head *head = &p->pipeline->head;
     int64_t n;
-    int rc = whole(p, op, spec, 5107200, 0, &n);
+    int rc = whole(p, op, spec, ASH_MONGO_LOCATION_SKIP_NEGATIVE, 0, &n);
     if (rc != 0)
         return rc;
     if (p->head_open && p->pipeline->place == ASH_PLACE_TOP && p->pipeline->last == NULL &&
@@ -197,8 +197,9 @@ static int parse_limit(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     ash_pipeline_head *head = &p->pipeline->head;
     int64_t n;
     if (ash__value_is_number(spec) && ash__value_as_int64(spec, &n) && n == 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 15958, "the limit must be positive");
-    int rc = whole(p, op, spec, 5107201, 1, &n);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_LIMIT_NOT_POSITIVE,
+                                "the limit must be positive");
+    int rc = whole(p, op, spec, ASH_MONGO_LOCATION_LIMIT_NOT_WHOLE, 1, &n);
     if (rc != 0)
         return rc;
     if (p->head_open && p->pipeline->place == ASH_PLACE_TOP && p->pipeline->last == NULL) {
@@ -236,17 +237,18 @@ static int parse_sample(ash_stage_parser *p, const ash_stage_op *op, ash_value s
 {
     int64_t n;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 28745,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SAMPLE_NOT_OBJECT,
                                 "the $sample stage specification must be an object");
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "size") != 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 28748, "unrecognized option to $sample: %s",
-                                    it.name);
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SAMPLE_UNKNOWN_OPTION,
+                                    "unrecognized option to $sample: %s", it.name);
     }
     ash_value size = ash__doc_get(ash__value_doc(spec), "size");
     if (ash__value_is_missing(size))
-        return ash__fail_server(p->err, ASH_EINVAL, 28749, "$sample stage must specify a size");
-    int rc = whole(p, op, size, 28747, 1, &n);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SAMPLE_WITHOUT_SIZE,
+                                "$sample stage must specify a size");
+    int rc = whole(p, op, size, ASH_MONGO_LOCATION_SAMPLE_SIZE_NOT_POSITIVE, 1, &n);
     if (rc != 0)
         return rc;
     p->head_open = false;

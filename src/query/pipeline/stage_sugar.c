@@ -20,13 +20,15 @@ static int parse_count(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     (void)op;
     const char *name = spec.type == BSON_TYPE_UTF8 ? ash__value_string(spec, &len) : "";
     if (len == 0)
-        return ash__fail_server(p->err, ASH_EINVAL, spec.type == BSON_TYPE_UTF8 ? 40157 : 40156,
+        return ash__fail_server(p->err, ASH_EINVAL,
+                                spec.type == BSON_TYPE_UTF8 ? ASH_MONGO_LOCATION_COUNT_EMPTY
+                                                            : ASH_MONGO_LOCATION_COUNT_NOT_STRING,
                                 "the count field must be a non-empty string");
     if (name[0] == '$' || strlen(name) != len || strchr(name, '.') != NULL)
         return ash__fail_server(p->err, ASH_EINVAL,
-                                name[0] == '$'        ? 40158
-                                : strlen(name) != len ? 40159
-                                                      : 40160,
+                                name[0] == '$'        ? ASH_MONGO_LOCATION_COUNT_DOLLAR
+                                : strlen(name) != len ? ASH_MONGO_LOCATION_COUNT_NUL
+                                                      : ASH_MONGO_LOCATION_COUNT_DOT,
                                 "the count field cannot be a $-prefixed path, hold a null byte or "
                                 "contain '.'");
     ash__builder_begin(&b);
@@ -55,9 +57,11 @@ static int parse_sort_by_count(ash_stage_parser *p, const ash_stage_op *op, ash_
     }
     if (!path && !expression)
         return ash__fail_server(p->err, ASH_EINVAL,
-                                spec.type == BSON_TYPE_UTF8       ? 40148
-                                : spec.type == BSON_TYPE_DOCUMENT ? 40147
-                                                                  : 40149,
+                                spec.type == BSON_TYPE_UTF8
+                                    ? ASH_MONGO_LOCATION_SORT_BY_COUNT_PATH_WITHOUT_DOLLAR
+                                : spec.type == BSON_TYPE_DOCUMENT
+                                    ? ASH_MONGO_LOCATION_SORT_BY_COUNT_OBJECT_NO_EXPRESSION
+                                    : ASH_MONGO_LOCATION_SORT_BY_COUNT_NOT_STRING_OR_OBJECT,
                                 "the sortByCount field must be defined as a $-prefixed path or an "
                                 "expression inside an object");
     ash__builder_begin(&b);
@@ -81,7 +85,7 @@ static int read_bucket(ash_stage_parser *p, ash_value spec, struct bucket *out)
 {
     ash_value *slot;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 40201,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_BUCKET_NOT_OBJECT,
                                 "Argument to $bucket stage must be an object, but found type: %s",
                                 ash__type_text(spec));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
@@ -91,17 +95,19 @@ static int read_bucket(ash_stage_parser *p, ash_value spec, struct bucket *out)
                : strcmp(it.name, "output") == 0     ? &out->output
                                                     : NULL;
         if (slot == NULL)
-            return ash__fail_server(p->err, ASH_EINVAL, 40197,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_BUCKET_UNKNOWN_OPTION,
                                     "Unrecognized option to $bucket: %s.", it.name);
         *slot = it.value;
     }
     if (ash__value_is_missing(out->group_by) || ash__value_is_missing(out->boundaries))
-        return ash__fail_server(p->err, ASH_EINVAL, 40198,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_BUCKET_MISSING_OPTION,
                                 "$bucket requires 'groupBy' and 'boundaries' to be specified.");
     if (out->boundaries.type != BSON_TYPE_ARRAY ||
         ash__doc_count(ash__value_doc(out->boundaries)) < 2)
         return ash__fail_server(p->err, ASH_EINVAL,
-                                out->boundaries.type == BSON_TYPE_ARRAY ? 40192 : 40200,
+                                out->boundaries.type == BSON_TYPE_ARRAY
+                                    ? ASH_MONGO_LOCATION_BUCKET_TOO_FEW_BOUNDARIES
+                                    : ASH_MONGO_LOCATION_BUCKET_BOUNDARIES_NOT_ARRAY,
                                 "The $bucket 'boundaries' field must be an array with at least 2 "
                                 "values");
     return 0;
@@ -113,12 +119,14 @@ static int check_boundaries(ash_stage_parser *p, ash_value boundaries)
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(boundaries)); ash__doc_iter_next(&it);) {
         if (!ash__value_is_missing(before) &&
             ash__type_bracket(before.type) != ash__type_bracket(it.value.type))
-            return ash__fail_server(p->err, ASH_EINVAL, 40193,
+            return ash__fail_server(p->err, ASH_EINVAL,
+                                    ASH_MONGO_LOCATION_BUCKET_BOUNDARIES_OF_MANY_TYPES,
                                     "All values in the 'boundaries' option to $bucket must have "
                                     "the same type.");
         if (!ash__value_is_missing(before) &&
             ash__value_compare(before, it.value, &p->pipeline->env->collation) >= 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 40194,
+            return ash__fail_server(p->err, ASH_EINVAL,
+                                    ASH_MONGO_LOCATION_BUCKET_BOUNDARIES_NOT_SORTED,
                                     "The 'boundaries' option to $bucket must be sorted.");
         before = it.value;
     }
@@ -185,7 +193,7 @@ static int parse_bucket(ash_stage_parser *p, const ash_stage_op *op, ash_value s
         rc = check_boundaries(p, bucket.boundaries);
     if (rc == 0 && !ash__value_is_missing(bucket.output) &&
         bucket.output.type != BSON_TYPE_DOCUMENT)
-        rc = ash__fail_server(p->err, ASH_EINVAL, 40196,
+        rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_BUCKET_OUTPUT_NOT_OBJECT,
                               "The $bucket 'output' field must be an object");
     if (rc != 0)
         return rc;

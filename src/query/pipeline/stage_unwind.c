@@ -24,7 +24,8 @@ static int read_options(ash_stage_parser *p, ash_doc spec, struct unwind_state *
             *path = it.value;
         } else if (strcmp(it.name, "preserveNullAndEmptyArrays") == 0) {
             if (it.value.type != BSON_TYPE_BOOL)
-                return ash__fail_server(p->err, ASH_EINVAL, 28809,
+                return ash__fail_server(p->err, ASH_EINVAL,
+                                        ASH_MONGO_LOCATION_UNWIND_PRESERVE_NOT_BOOL,
                                         "expected a boolean for the preserveNullAndEmptyArrays "
                                         "option to $unwind stage, got %s",
                                         ash__type_text(it.value));
@@ -32,14 +33,17 @@ static int read_options(ash_stage_parser *p, ash_doc spec, struct unwind_state *
         } else if (strcmp(it.name, "includeArrayIndex") == 0) {
             s->index_path = ash__value_utf8(it.value, "");
             if (s->index_path[0] == '\0' || s->index_path[0] == '$')
-                return ash__fail_server(p->err, ASH_EINVAL, s->index_path[0] == '$' ? 28822 : 28810,
+                return ash__fail_server(p->err, ASH_EINVAL,
+                                        s->index_path[0] == '$'
+                                            ? ASH_MONGO_LOCATION_UNWIND_INDEX_DOLLAR
+                                            : ASH_MONGO_LOCATION_UNWIND_INDEX_EMPTY,
                                         "includeArrayIndex option to $unwind must be a non-empty "
                                         "string that does not start with '$'");
             int rc = ash__stage_field_check(s->index_path, p->err);
             if (rc != 0)
                 return rc;
         } else {
-            return ash__fail_server(p->err, ASH_EINVAL, 28811,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNWIND_UNKNOWN_OPTION,
                                     "unrecognized option to $unwind stage: %s", it.name);
         }
     }
@@ -55,9 +59,10 @@ static int parse_unwind(ash_stage_parser *p, const ash_stage_op *op, ash_value s
         path = ASH_VALUE_MISSING;
         rc = read_options(p, ash__value_doc(spec), &parsed, &path);
         if (rc == 0 && ash__value_is_missing(path))
-            rc = ash__fail_server(p->err, ASH_EINVAL, 28812, "no path specified to $unwind stage");
+            rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNWIND_WITHOUT_PATH,
+                                  "no path specified to $unwind stage");
     } else if (spec.type != BSON_TYPE_UTF8) {
-        rc = ash__fail_server(p->err, ASH_EINVAL, 15981,
+        rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNWIND_NOT_STRING_OR_OBJECT,
                               "expected either a string or an object as specification for $unwind "
                               "stage, got %s",
                               ash__type_text(spec));
@@ -65,10 +70,11 @@ static int parse_unwind(ash_stage_parser *p, const ash_stage_op *op, ash_value s
     if (rc != 0)
         return rc;
     if (path.type != BSON_TYPE_UTF8)
-        return ash__fail_server(p->err, ASH_EINVAL, 28808,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNWIND_PATH_NOT_STRING,
                                 "expected a string as the path for $unwind stage, got %s",
                                 ash__type_text(path));
-    parsed.path = ash__stage_path(path, "$unwind", 28818, p->err);
+    parsed.path =
+        ash__stage_path(path, "$unwind", ASH_MONGO_LOCATION_UNWIND_PATH_WITHOUT_DOLLAR, p->err);
     if (parsed.path == NULL)
         return ASH_EINVAL;
     p->head_open = false;

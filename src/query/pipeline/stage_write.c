@@ -23,16 +23,18 @@ static int check_target(ash_stage_parser *p, const char *stage, ash_value v)
         ash_value coll = ash__doc_get(ash__value_doc(v), "coll");
         for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);) {
             if (strcmp(it.name, "db") != 0 && strcmp(it.name, "coll") != 0)
-                return ash__fail_server(p->err, ASH_EINVAL, 40415,
+                return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                         "BSON field '%s.%s' is an unknown field.", stage, it.name);
         }
         if (coll.type == BSON_TYPE_UTF8 && (ash__value_is_missing(db) || db.type == BSON_TYPE_UTF8))
             ash__value_string(coll, &len);
     }
     if (len == 0)
-        return ash__fail_server(p->err, ASH_EINVAL, strcmp(stage, "$out") == 0 ? 16990 : 51178,
-                                "%s needs the name of a collection, or an object {db, coll}",
-                                stage);
+        return ash__fail_server(
+            p->err, ASH_EINVAL,
+            strcmp(stage, "$out") == 0 ? ASH_MONGO_LOCATION_OUT_TARGET_ILLEGAL
+                                       : ASH_MONGO_LOCATION_MERGE_TARGET_ILLEGAL,
+            "%s needs the name of a collection, or an object {db, coll}", stage);
     return 0;
 }
 
@@ -88,10 +90,11 @@ static int check_merge_field(ash_stage_parser *p, const ash_doc_iter *it)
     else if (strcmp(it->name, "whenNotMatched") == 0)
         ok = one_of(it->value, not_matched);
     else
-        return ash__fail_server(p->err, ASH_EINVAL, 40415,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                 "BSON field '$merge.%s' is an unknown field.", it->name);
     if (!ok)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "$merge: '%s' has no valid value", it->name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "$merge: '%s' has no valid value", it->name);
     return 0;
 }
 
@@ -100,7 +103,7 @@ static int parse_merge(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     if (spec.type == BSON_TYPE_UTF8)
         return parse_out(p, op, spec);
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 51182,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_NOT_STRING_OR_OBJECT,
                                 "$merge only supports a string or object argument, not %s",
                                 ash__type_text(spec));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
@@ -109,7 +112,7 @@ static int parse_merge(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
             return rc;
     }
     if (ash__value_is_missing(ash__doc_get(ash__value_doc(spec), "into")))
-        return ash__fail_server(p->err, ASH_EINVAL, 40414,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_MISSING_FIELD,
                                 "BSON field '$merge.into' is missing but a required field");
     return add_write(p, op, spec);
 }
@@ -129,8 +132,8 @@ static int next_write(ash_stage *stage, ash_doc *out, ash_error *err)
         return 0;
     s->done = true;
     if (host->write_out == NULL)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 238, "%s cannot write from here",
-                                stage->op->name);
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
+                                "%s cannot write from here", stage->op->name);
     return host->write_out(host->ctx, stage->op->parse == parse_merge, s->spec, &input, err);
 }
 
@@ -145,7 +148,7 @@ static int parse_stats(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     static const char *const known[] = {"latencyStats", "storageStats", "count", "queryExecStats",
                                         NULL};
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 5447000,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_COLL_STATS_NOT_OBJECT,
                                 "$collStats must take a nested object but found: %s",
                                 ash__type_text(spec));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
@@ -153,10 +156,10 @@ static int parse_stats(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
         for (const char *const *k = known; *k != NULL; k++)
             found = found || strcmp(*k, it.name) == 0;
         if (!found)
-            return ash__fail_server(p->err, ASH_EINVAL, 40415,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                     "BSON field '$collStats.%s' is an unknown field.", it.name);
         if (strcmp(it.name, "latencyStats") == 0 || strcmp(it.name, "queryExecStats") == 0)
-            return ash__fail_server(p->err, ASH_EUNSUPPORTED, 238,
+            return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
                                     "$collStats: '%s' is not counted by this server", it.name);
     }
     p->head_open = false;
@@ -175,7 +178,8 @@ static int next_stats(ash_stage *stage, ash_doc *out, ash_error *err)
         return 0;
     s->done = true;
     if (host->coll_stats == NULL)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 238, "$collStats is not available here");
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
+                                "$collStats is not available here");
     int rc = host->coll_stats(host->ctx, s->spec, &s->out, err);
     if (rc == 0)
         *out = ash__doc_from_bson(&s->out);
@@ -207,10 +211,10 @@ static int check_change_stream(ash_stage_parser *p, ash_doc spec)
         while (i < ASH_ARRAY_LEN(known) && strcmp(known[i].name, it.name) != 0)
             i++;
         if (i == ASH_ARRAY_LEN(known))
-            return ash__fail_server(p->err, ASH_EINVAL, 40415,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                     "BSON field '$changeStream.%s' is an unknown field.", it.name);
         if (it.value.type != known[i].type)
-            return ash__fail_server(p->err, ASH_EINVAL, 14,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                     "BSON field '$changeStream.%s' is the wrong type '%s'", it.name,
                                     ash__type_name(it.value.type));
     }
@@ -221,10 +225,10 @@ static int parse_change_stream(ash_stage_parser *p, const ash_stage_op *op, ash_
 {
     (void)op;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 50808,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_CHANGE_STREAM_NOT_OBJECT,
                                 "$changeStream stage expects a document as argument");
     if (p->pipeline->place != ASH_PLACE_TOP)
-        return ash__fail_server(p->err, ASH_EINVAL, 20,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_ILLEGAL_OPERATION,
                                 "$changeStream is not allowed within a sub-pipeline");
     p->head_open = false;
     p->pipeline->head.is_change_stream = true;
@@ -236,9 +240,10 @@ static int parse_change_stream(ash_stage_parser *p, const ash_stage_op *op, ash_
 static int parse_split(ash_stage_parser *p, const ash_stage_op *op, ash_value spec)
 {
     if (spec.type != BSON_TYPE_DOCUMENT || !ash__doc_is_empty(ash__value_doc(spec)))
-        return ash__fail_server(p->err, ASH_EINVAL, 7182800, "%s takes an empty object", op->name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SPLIT_EVENT_NOT_EMPTY,
+                                "%s takes an empty object", op->name);
     if (!p->is_last || p->pipeline->place != ASH_PLACE_TOP)
-        return ash__fail_server(p->err, ASH_EINVAL, 7182802,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SPLIT_EVENT_NOT_LAST,
                                 "%s must be the last stage in the pipeline", op->name);
     p->head_open = false;
     p->pipeline->head.splits_events = true;

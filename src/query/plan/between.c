@@ -30,17 +30,17 @@ static int check_limits(const ash_plan_query *q, const ash_index_desc *index, as
 {
     bool has_min = !ash__doc_is_empty(min), has_max = !ash__doc_is_empty(max);
     if (has_min && has_max && !same_names(min, max))
-        return ash__fail_server(err, ASH_EINVAL, 51176,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MIN_MAX_OTHER_FIELDS,
                                 "min() and max() must have the same field names");
     if (index == NULL)
-        return ash__fail_server(err, ASH_EINVAL, 51173,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MIN_MAX_WITHOUT_HINT,
                                 "When using min()/max() a hint of which index to use must be "
                                 "provided");
     if ((has_min && !names_parts(min, index->pattern)) ||
         (has_max && !names_parts(max, index->pattern)) ||
         !ash__collations_agree(ash__pattern_collation(index->pattern),
                                ash__matcher_collation(q->matcher)))
-        return ash__fail_server(err, ASH_EINVAL, 51174,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MIN_MAX_OTHER_INDEX,
                                 "The index chosen is not compatible with min/max");
     return 0;
 }
@@ -86,7 +86,7 @@ int ash__plan_between(const ash_matcher *filter, const ash_sort_spec *sort, ash_
     set_end(&p->ranges[0].to, max, index->pattern);
     if (!is_below(&p->ranges[0])) {
         ash__plan_free(p);
-        return ash__fail_server(err, ASH_EINVAL, 51175,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MIN_NOT_BELOW_MAX,
                                 "The value provided for min() does not come before the value "
                                 "provided for max().");
     }

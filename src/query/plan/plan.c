@@ -253,7 +253,7 @@ int ash__plan_check_partial(const ash_plan_query *q, const ash_index_desc *index
 {
     if (index->partial == NULL || ash__matcher_implies(q->matcher, index->partial))
         return 0;
-    return ash__fail_server(err, ASH_EINVAL, 291,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_NO_QUERY_EXECUTION_PLANS,
                             "error processing query: the hinted partial index %s does not "
                             "hold all documents of the query",
                             index->name);
@@ -264,7 +264,8 @@ static int plan_natural(const ash_plan_query *q, ash_value direction, ash_plan *
 {
     int64_t number;
     if (!ash__value_as_int64(direction, &number) || (number != 1 && number != -1))
-        return ash__fail_server(err, ASH_EINVAL, 2, "$natural hint must be 1 or -1");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "$natural hint must be 1 or -1");
     *out = collection_scan(q, (int)number);
     return 0;
 }
@@ -277,11 +278,12 @@ static int plan_hinted(const ash_plan_query *q, ash_value hint, ash_plan **out, 
         if (!ash__value_is_missing(natural))
             return plan_natural(q, natural, out, err);
     } else if (hint.type != BSON_TYPE_UTF8) {
-        return ash__fail_server(err, ASH_EINVAL, 9, "hint must be a string or an object");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "hint must be a string or an object");
     }
     const ash_index_desc *index = ash__plan_hinted_index(q, hint);
     if (index == NULL)
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "error processing query: hint provided does not correspond to an "
                                 "existing index");
     int rc = ash__plan_check_partial(q, index, err);

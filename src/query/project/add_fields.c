@@ -63,7 +63,7 @@ static struct node *add_child(struct node *n, const char *name, size_t len)
 
 static int collision(struct parser *p, const char *path)
 {
-    return ash__fail_server(p->err, ASH_EINVAL, 40176,
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_ADD_FIELDS_CONFLICT,
                             "Invalid %s :: caused by :: specification contains two conflicting "
                             "paths. Cannot specify both '%s' and a path above or below it",
                             p->stage, path);
@@ -91,7 +91,7 @@ static int parse_path(struct parser *p, struct node *at, const char *path, ash_v
         size_t len = strcspn(part, ".");
         bool last = part[len] == '\0';
         if (part[0] == '$')
-            return ash__fail_server(p->err, ASH_EINVAL, 16410,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
                                     "Invalid %s :: caused by :: FieldPath field names may not "
                                     "start with '$'. Consider using $getField or $setField.",
                                     p->stage);
@@ -108,7 +108,8 @@ static int parse_path(struct parser *p, struct node *at, const char *path, ash_v
         }
         part += len + 1;
         if (++depth > ASH_DOC_MAX_DEPTH)
-            return ash__fail_server(p->err, ASH_EINVAL, 15, "%s is nested too deep", p->stage);
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_OVERFLOW, "%s is nested too deep",
+                                    p->stage);
     }
     return rc;
 }
@@ -127,11 +128,11 @@ int ash__add_fields_new(const char *stage, ash_value spec, const ash_query_env *
     struct parser p = {stage, env, err};
     *out = NULL;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 40272,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ADD_FIELDS_NOT_OBJECT,
                                 "%s specification stage must be an object, got %s", stage,
                                 spec.type == 0 ? "missing" : ash__type_name(spec.type));
     if (ash__doc_is_empty(ash__value_doc(spec)))
-        return ash__fail_server(err, ASH_EINVAL, 40177,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ADD_FIELDS_EMPTY,
                                 "Invalid %s :: caused by :: specification must have at least one "
                                 "field",
                                 stage);

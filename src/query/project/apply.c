@@ -79,11 +79,11 @@ static int append_elem_match(run *r, const ash_project_node *n, ash_value v)
 static int matched_element(run *r, ash_doc items, ash_value *out)
 {
     if (r->array_index < 0)
-        return ash__fail_server(r->err, ASH_EINVAL, 51246,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_NO_MATCH,
                                 "positional operator '.$' couldn't find a matching element in the "
                                 "array");
     if (!element_at(items, r->array_index, out))
-        return ash__fail_server(r->err, ASH_EINVAL, 51247,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_MISMATCH,
                                 "positional operator '.$' element mismatch");
     return 0;
 }

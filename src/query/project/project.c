@@ -31,9 +31,9 @@ static int set_mode(parser *p, enum mode mode, const char *path)
     if (p->mode == mode)
         return 0;
     if (mode == MODE_INCLUSION)
-        return ash__fail_server(p->err, ASH_EINVAL, 31253,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_INCLUSION_IN_EXCLUSION,
                                 "Cannot do inclusion on field %s in exclusion projection", path);
-    return ash__fail_server(p->err, ASH_EINVAL, 31254,
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_EXCLUSION_IN_INCLUSION,
                             "Cannot do exclusion on field %s in inclusion projection", path);
 }
 
@@ -50,13 +50,14 @@ static int add_path(parser *p, const char *path, ash_project_node **out)
         bool is_last = part[len] == 0;
         if (part[0] == '$' && strncmp(part, "$id", len) != 0 && strncmp(part, "$ref", len) != 0 &&
             strncmp(part, "$db", len) != 0)
-            return ash__fail_server(p->err, ASH_EINVAL, 16410,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
                                     "FieldPath field names may not start with '$': %s", path);
         ash_project_node *next = ash__project_node_find(at, part, len);
         if (next != NULL && is_last)
-            return ash__fail_server(p->err, ASH_EINVAL, 31250, "Path collision at %s", path);
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_PATH_COLLISION,
+                                    "Path collision at %s", path);
         if (next != NULL && next->kind != ASH_PROJECT_TREE)
-            return ash__fail_server(p->err, ASH_EINVAL, 31249,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_PATH_COLLISION_BELOW,
                                     "Path collision at %s remaining portion %s", path,
                                     part + len + 1);
         if (next == NULL) {
@@ -92,21 +93,21 @@ static int parse_positional(parser *p, const char *path, ash_value v)
 {
     size_t len = strlen(path) - 2;
     if (v.type == BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 31271,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_WITH_EXPRESSION,
                                 "positional projection cannot be used with an expression or sub "
                                 "object: %s",
                                 path);
     if (!ash__value_is_number(v) && v.type != BSON_TYPE_BOOL)
-        return ash__fail_server(p->err, ASH_EINVAL, 31308,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_WITH_LITERAL,
                                 "positional projection cannot be used with a literal: %s", path);
     if (!ash__value_truthy(v))
-        return ash__fail_server(p->err, ASH_EINVAL, 31395,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_IN_EXCLUSION,
                                 "positional projection cannot be used with exclusion: %s", path);
     if (p->has_positional)
-        return ash__fail_server(p->err, ASH_EINVAL, 31276,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_TWICE,
                                 "Cannot specify more than one positional projection per query");
     if (p->has_elem_match)
-        return ash__fail_server(p->err, ASH_EINVAL, 31256,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_WITH_ELEM_MATCH,
                                 "Cannot specify positional operator and $elemMatch");
     p->has_positional = true;
     int rc = set_mode(p, MODE_INCLUSION, path);
@@ -146,7 +147,9 @@ static int parse_computed(parser *p, const char *path, ash_value v)
     ash_project_node *node;
     bool is_operator = v.type == BSON_TYPE_DOCUMENT;
     if (p->mode == MODE_EXCLUSION)
-        return ash__fail_server(p->err, ASH_EINVAL, is_operator ? 31252 : 31310,
+        return ash__fail_server(p->err, ASH_EINVAL,
+                                is_operator ? ASH_MONGO_LOCATION_EXCLUSION_WITH_EXPRESSION
+                                            : ASH_MONGO_LOCATION_EXCLUSION_WITH_LITERAL,
                                 "Cannot use an expression in an exclusion projection: %s", path);
     int rc = set_mode(p, MODE_INCLUSION, path);
     if (rc == 0)
@@ -162,7 +165,7 @@ static int slice_number(parser *p, ash_value v, int64_t *out)
 {
     double number;
     if (!ash__value_is_number(v) || !ash__value_as_double(v, &number) || number != number)
-        return ash__fail_server(p->err, ASH_EINVAL, 28724,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SLICE_FIRST_ILLEGAL,
                                 "Invalid $slice syntax: its arguments must be numbers");
     *out = number >= INT32_MAX ? INT32_MAX : number <= -INT32_MAX ? -INT32_MAX : (int64_t)number;
     return 0;
@@ -185,14 +188,15 @@ static int parse_slice(parser *p, const char *path, ash_value v)
     }
     ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
     if (ash__doc_count(ash__value_doc(v)) != 2 || !ash__doc_iter_next(&it))
-        return ash__fail_server(p->err, ASH_EINVAL, 28724,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SLICE_FIRST_ILLEGAL,
                                 "Invalid $slice syntax: it takes a number or [skip, limit]");
     rc = slice_number(p, it.value, &node->skip);
     ash__doc_iter_next(&it);
     if (rc == 0)
         rc = slice_number(p, it.value, &node->limit);
     if (rc == 0 && node->limit <= 0)
-        rc = ash__fail_server(p->err, ASH_EINVAL, 28724, "$slice limit must be positive");
+        rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SLICE_FIRST_ILLEGAL,
+                              "$slice limit must be positive");
     return rc;
 }
 
@@ -216,14 +220,14 @@ static int parse_elem_match(parser *p, const char *path, ash_value v)
 {
     ash_project_node *node;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 31274,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_ELEM_MATCH_NOT_OBJECT,
                                 "elemMatch: Invalid argument, object required, but got %s",
                                 ash__type_name(v.type));
     if (p->has_positional)
-        return ash__fail_server(p->err, ASH_EINVAL, 31255,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_ELEM_MATCH_WITH_POSITIONAL,
                                 "Cannot specify positional operator and $elemMatch");
     if (strchr(path, '.') != NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 31275,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_ELEM_MATCH_NESTED,
                                 "Cannot use $elemMatch projection on a nested field: %s", path);
     int rc = add_path(p, path, &node);
     if (rc != 0)
@@ -251,8 +255,9 @@ static int parse_expression(parser *p, const char *path, const char *op, ash_val
     p->err = outer;
     if (rc == 0)
         return 0;
-    if (inner.server_code == 168 && strstr(inner.text, op) != NULL)
-        return ash__fail_server(outer, ASH_EINVAL, 31325, "Unknown expression %s", op);
+    if (inner.server_code == ASH_MONGO_INVALID_PIPELINE_OPERATOR && strstr(inner.text, op) != NULL)
+        return ash__fail_server(outer, ASH_EINVAL, ASH_MONGO_LOCATION_PROJECT_UNKNOWN_EXPRESSION,
+                                "Unknown expression %s", op);
     if (outer != NULL)
         *outer = inner;
     return rc;
@@ -267,7 +272,7 @@ static int parse_operator(parser *p, const char *path, ash_value v)
     if (strcmp(it.name, "$elemMatch") == 0)
         return parse_elem_match(p, path, it.value);
     if (strcmp(it.name, "$meta") == 0)
-        return ash__fail_server(p->err, ASH_EUNSUPPORTED, 40218,
+        return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_LOCATION_META_NOT_AVAILABLE,
                                 "query requires $meta metadata for '%s', but it is not available",
                                 path);
     return parse_expression(p, path, it.name, v);
@@ -276,12 +281,13 @@ static int parse_operator(parser *p, const char *path, ash_value v)
 static int parse_nested(parser *p, const char *path, ash_doc doc, int depth)
 {
     if (ash__doc_is_empty(doc))
-        return ash__fail_server(p->err, ASH_EINVAL, 51270,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_PROJECT_EMPTY_BELOW,
                                 "An empty sub-projection is not a valid value. Found empty object "
                                 "at path: %s",
                                 path);
     if (depth > ASH_DOC_MAX_DEPTH)
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "projection is nested too deep");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "projection is nested too deep");
     int rc = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);) {
         char *longer = ash__sprintf("%s.%s", path, it.name);
@@ -302,7 +308,7 @@ static int parse_field(parser *p, const char *path, ash_value v, int depth)
     if (len > 2 && strcmp(path + len - 2, ".$") == 0)
         return parse_positional(p, path, v);
     if (strstr(path, ".$.") != NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 31394,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_IN_MIDDLE,
                                 "it is illegal to specify a positional operator in the middle of "
                                 "a path: %s",
                                 path);

@@ -39,16 +39,16 @@ static int check_name(const char *name, ash_error *err)
 {
     size_t len = strlen(name);
     if (len > 2 && strcmp(name + len - 2, ".$") == 0)
-        return ash__fail_server(err, ASH_EINVAL, 31324,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_IN_AGGREGATION,
                                 "Invalid $project :: caused by :: Cannot use positional "
                                 "projection in aggregation projection");
     if (strstr(name, ".$.") != NULL)
-        return ash__fail_server(err, ASH_EINVAL, 31394,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_POSITIONAL_IN_MIDDLE,
                                 "Invalid $project :: caused by :: it is illegal to specify a "
                                 "positional operator in the middle of a path: %s",
                                 name);
     if (strstr(name, ".$") != NULL || strcmp(name, "$") == 0)
-        return ash__fail_server(err, ASH_EINVAL, 16410,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
                                 "Invalid $project :: caused by :: FieldPath field names may "
                                 "not start with '$'. Consider using $getField or $setField.");
     return 0;
@@ -66,12 +66,12 @@ static int check_project(ash_doc spec, int depth, ash_error *err)
         ash_doc_iter inner = ash__doc_iter(ash__value_doc(it.value));
         bool any = ash__doc_iter_next(&inner);
         if (any && (strcmp(inner.name, "$elemMatch") == 0 || strcmp(inner.name, "$meta") == 0))
-            return ash__fail_server(err, ASH_EINVAL, 168,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_PIPELINE_OPERATOR,
                                     "Invalid $project :: caused by :: Unrecognized expression "
                                     "'%s'",
                                     inner.name);
         if (any && strcmp(inner.name, "$slice") == 0 && inner.value.type != BSON_TYPE_ARRAY)
-            return ash__fail_server(err, ASH_EINVAL, 28667,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ARGUMENT_COUNT_OUT_OF_RANGE,
                                     "Invalid $project :: caused by :: Expression $slice takes at "
                                     "least 2 arguments, and at most 3, but 1 were passed in.");
         if (any && inner.name[0] != '$') {
@@ -87,9 +87,10 @@ static int new_project(ash_reshape *s, ash_value spec, const ash_query_env *env,
 {
     bson_t b;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 15969, "$project specification must be an object");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_PROJECT_NOT_OBJECT,
+                                "$project specification must be an object");
     if (ash__doc_is_empty(ash__value_doc(spec)))
-        return ash__fail_server(err, ASH_EINVAL, 51272,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_PROJECT_EMPTY,
                                 "Invalid $project :: caused by :: projection specification must "
                                 "have at least one field");
     int rc = check_project(ash__value_doc(spec), 0, err);
@@ -106,12 +107,14 @@ static int unset_name(ash_builder *b, ash_value v, ash_error *err)
 {
     uint32_t len;
     if (v.type != BSON_TYPE_UTF8)
-        return ash__fail_server(err, ASH_EINVAL, 31120,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNSET_ITEM_NOT_STRING,
                                 "$unset specification must be a string or an array containing "
                                 "only string values");
     const char *name = ash__value_string(v, &len);
     if (len == 0 || name[0] == '$' || strstr(name, ".$") != NULL)
-        return ash__fail_server(err, ASH_EINVAL, len == 0 ? 40352 : 16410,
+        return ash__fail_server(err, ASH_EINVAL,
+                                len == 0 ? ASH_MONGO_LOCATION_FIELD_PATH_EMPTY
+                                         : ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
                                 "Invalid $unset :: caused by :: '%s' is no valid FieldPath", name);
     ash__builder_bool(b, name, false);
     return 0;
@@ -125,7 +128,7 @@ static int new_unset(ash_reshape *s, ash_value spec, const ash_query_env *env, a
     ash__builder_begin(&b);
     if (spec.type == BSON_TYPE_ARRAY) {
         if (ash__doc_is_empty(ash__value_doc(spec)))
-            rc = ash__fail_server(err, ASH_EINVAL, 31119,
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNSET_EMPTY,
                                   "$unset specification must be a string or an array with at "
                                   "least one field");
         for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec));
@@ -134,7 +137,7 @@ static int new_unset(ash_reshape *s, ash_value spec, const ash_query_env *env, a
     } else if (spec.type == BSON_TYPE_UTF8) {
         rc = unset_name(&b, spec, err);
     } else {
-        rc = ash__fail_server(err, ASH_EINVAL, 31002,
+        rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNSET_NOT_STRING_OR_ARRAY,
                               "$unset specification must be a string or an array");
     }
     ash__builder_end(&b);
@@ -151,19 +154,19 @@ static int new_root(ash_reshape *s, ash_value spec, const ash_query_env *env, as
     if (strcmp(s->stage, "$replaceWith") == 0)
         return ash__expr_new(spec, env, &s->root, err);
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 40229,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_REPLACE_ROOT_NOT_OBJECT,
                                 "expected an object as specification for $replaceRoot stage, got "
                                 "%s",
                                 ash__type_name(spec.type));
     ash_value root = ASH_VALUE_MISSING;
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(spec)); ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "newRoot") != 0)
-            return ash__fail_server(err, ASH_EINVAL, 40415,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                     "BSON field '$replaceRoot.%s' is an unknown field.", it.name);
         root = it.value;
     }
     if (ash__value_is_missing(root))
-        return ash__fail_server(err, ASH_EINVAL, 40414,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MISSING_FIELD,
                                 "BSON field '$replaceRoot.newRoot' is missing but a required "
                                 "field");
     return ash__expr_new(root, env, &s->root, err);
@@ -211,7 +214,7 @@ static int apply_root(const ash_reshape *s, ash_doc doc, ash_arena *arena, ash_b
     if (rc != 0)
         return rc;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 40228,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_NEW_ROOT_NOT_OBJECT,
                                 "'newRoot' expression must evaluate to an object, but resulting "
                                 "value was: %s. Type of resulting value: '%s'",
                                 ash__value_text(v, text, sizeof text),
@@ -225,11 +228,12 @@ static int apply_root(const ash_reshape *s, ash_doc doc, ash_arena *arena, ash_b
 int ash__made_check(const char *stage, ash_doc doc, ash_error *err)
 {
     if (doc.len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 10334, "%s made a document of %zu bytes", stage,
-                                doc.len);
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
+                                "%s made a document of %zu bytes", stage, doc.len);
     if (ash__bson_validate(doc.data, doc.len, MAX_RESULT_DEPTH, NULL) != 0)
-        return ash__fail_server(err, ASH_ETOOBIG, 15, "%s made a document nested deeper than %d",
-                                stage, MAX_RESULT_DEPTH);
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_OVERFLOW,
+                                "%s made a document nested deeper than %d", stage,
+                                MAX_RESULT_DEPTH);
     return 0;
 }
 

@@ -75,7 +75,7 @@ static int position_name(ash_update_run *r, const char **out)
 {
     char buf[12];
     if (r->position < 0)
-        return ash__fail_server(r->err, ASH_EINVAL, 2,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The positional operator did not find the match needed from the "
                                 "query.");
     const char *name = ash__index_name((uint32_t)r->position, buf);
@@ -177,7 +177,8 @@ static int apply_item(ash_update_run *r, struct set s, uint32_t index, ash_value
 static int cannot_create(ash_update_run *r, const char *field, const char *name, ash_value old)
 {
     char text[ASH_TEXT_BYTES];
-    return ash__fail_server(r->err, ASH_EINVAL, 28, "Cannot create field '%s' in element %s", field,
+    return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_PATH_NOT_VIABLE,
+                            "Cannot create field '%s' in element %s", field,
                             ash__element_text(name, old, text, sizeof text));
 }
 
@@ -186,7 +187,7 @@ static int check_growth(const ash_update_run *r)
 {
     if (r->out->buf.len <= ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
         return 0;
-    return ash__fail_server(r->err, ASH_ETOOBIG, 17419,
+    return ash__fail_server(r->err, ASH_ETOOBIG, ASH_MONGO_LOCATION_UPDATED_DOCUMENT_TOO_LARGE,
                             "Resulting document after update is larger than %d", ASH_DOC_MAX_BYTES);
 }
 
@@ -200,7 +201,7 @@ static int grow_array(ash_update_run *r, struct group *g, uint32_t *len)
     if (rc != 0 || !creates)
         return rc;
     if (index - *len > MAX_PADDING)
-        return ash__fail_server(r->err, ASH_EINVAL, 2,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "can't backfill more than %d elements, requested %lld", MAX_PADDING,
                                 (long long)(index - *len));
     while (*len < index)
@@ -300,12 +301,12 @@ static int apply_items(ash_update_run *r, struct set s, const char *name, ash_va
     uint32_t index = 0;
     int rc = 0;
     if (ash__value_is_missing(old))
-        return ash__fail_server(r->err, ASH_EINVAL, 2,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The path '%s' must exist in the document in order to apply array "
                                 "updates.",
                                 dotted_place(r, text));
     if (old.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(r->err, ASH_EINVAL, 2,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Cannot apply array updates to non-array element %s: %s", name,
                                 ash__value_text(old, text, sizeof text));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(old)); rc == 0 && ash__doc_iter_next(&it);
@@ -328,7 +329,8 @@ static int apply_leaf(ash_update_run *r, const ash_mod *m, const char *name, uin
     if (rc == 0)
         rc = m->op->apply(m, r, old, &v);
     if (rc == 0 && ash__arena_used(r->arena) > ASH_EXPR_MAX_ARENA_BYTES)
-        return ash__fail_server(r->err, ASH_ENOMEM, 146, "update takes too much memory");
+        return ash__fail_server(r->err, ASH_ENOMEM, ASH_MONGO_EXCEEDED_MEMORY_LIMIT,
+                                "update takes too much memory");
     if (rc != 0 || ash__value_is_missing(v))
         return rc;
     ash__builder_value_n(r->out, name, name_len, v);
@@ -341,8 +343,8 @@ static int check_set(ash_update_run *r, struct set s)
     char text[ASH_TEXT_BYTES];
     for (uint32_t i = 0; i < s.count; i++) {
         if (s.nodes[i]->kind == ASH_UPDATE_LEAF || s.nodes[i]->kind != s.nodes[0]->kind)
-            return ash__fail_server(r->err, ASH_EINVAL, 40, "Update created a conflict at '%s'",
-                                    dotted_place(r, text));
+            return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_CONFLICTING_UPDATE_OPERATORS,
+                                    "Update created a conflict at '%s'", dotted_place(r, text));
     }
     return 0;
 }

@@ -45,7 +45,8 @@ static int parse_number(ash_update_parser *p, ash_mod *m, ash_value operand)
     char text[ASH_TEXT_BYTES];
     if (ash__value_is_number(operand))
         return 0;
-    return ash__fail_server(p->err, ASH_EINVAL, 14, "Cannot %s with non-numeric argument: %s",
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                            "Cannot %s with non-numeric argument: %s",
                             m->op->variant == INC ? "increment" : "multiply",
                             ash__element_text(m->path, operand, text, sizeof text));
 }
@@ -66,7 +67,7 @@ static int apply_arith(const ash_mod *m, ash_update_run *r, ash_value old, ash_v
         return is_inc ? 0 : zero_like(r, m->operand, out);
     }
     if (!ash__value_is_number(old))
-        return ash__fail_server(r->err, ASH_EINVAL, 14,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "Cannot apply %s to a value of non-numeric type. %s has the field "
                                 "'%s' of non-numeric type %s",
                                 m->op->name, ash__run_id_text(r, text, sizeof text),
@@ -75,7 +76,7 @@ static int apply_arith(const ash_mod *m, ash_update_run *r, ash_value old, ash_v
     int rc = ash__number_arith(is_inc ? ASH_ADD : ASH_MULTIPLY, old, m->operand, false, box, out,
                                r->err);
     if (rc != 0)
-        return ash__fail_server(r->err, ASH_EINVAL, 2,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Failed to apply %s operations to current value (%s) for document "
                                 "%s",
                                 m->op->name, ash__value_text(old, current, sizeof current),
@@ -111,12 +112,12 @@ static int parse_current_date(ash_update_parser *p, ash_mod *m, ash_value operan
             ok = true;
         }
         if (!ok)
-            return ash__fail_server(p->err, ASH_EINVAL, 2,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                     "The '$type' string field is required to be 'date' or "
                                     "'timestamp': {$currentDate: {field : {$type: 'date'}}}");
     }
     if (!ok)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "%s is not valid type for $currentDate. Please use a boolean "
                                 "('true') or a $type expression ({$type: 'timestamp/date'}).",
                                 ash__type_text(operand));
@@ -127,7 +128,7 @@ static int parse_bit(ash_update_parser *p, ash_mod *m, ash_value operand)
 {
     char text[ASH_TEXT_BYTES];
     if (operand.type != BSON_TYPE_DOCUMENT || ash__doc_is_empty(ash__value_doc(operand)))
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The $bit modifier is not compatible with a %s. You must pass in "
                                 "an embedded document: {$bit: {field: {and/or/xor: #}}",
                                 ash__type_text(operand));
@@ -135,13 +136,13 @@ static int parse_bit(ash_update_parser *p, ash_mod *m, ash_value operand)
         bool known = strcmp(it.name, "and") == 0 || strcmp(it.name, "or") == 0 ||
                      strcmp(it.name, "xor") == 0;
         if (!known)
-            return ash__fail_server(p->err, ASH_EINVAL, 2,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                     "The $bit modifier only supports 'and', 'or', and 'xor', not "
                                     "'%s' which is an unknown operator: %s",
                                     it.name,
                                     ash__element_text(m->path, operand, text, sizeof text));
         if (it.value.type != BSON_TYPE_INT32 && it.value.type != BSON_TYPE_INT64)
-            return ash__fail_server(p->err, ASH_EINVAL, 2,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                     "The $bit modifier field must be an Integer(32/64 bit); a '%s' "
                                     "is not supported here: %s",
                                     ash__type_text(it.value),
@@ -156,7 +157,7 @@ static int apply_bit(const ash_mod *m, ash_update_run *r, ash_value old, ash_val
     int64_t bits = 0, arg;
     bool wide = old.type == BSON_TYPE_INT64;
     if (!ash__value_is_missing(old) && old.type != BSON_TYPE_INT32 && !wide)
-        return ash__fail_server(r->err, ASH_EINVAL, 2,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Cannot apply $bit to a value of non-integral type. %s has the "
                                 "field %s of non-integer type %s",
                                 ash__run_id_text(r, text, sizeof text), field_of(m->path),
@@ -191,19 +192,19 @@ static int parse_rename(ash_update_parser *p, ash_mod *m, ash_value operand)
     char text[ASH_TEXT_BYTES];
     uint32_t len;
     if (operand.type != BSON_TYPE_UTF8)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The 'to' field for $rename must be a string: %s",
                                 ash__element_text(m->path, operand, text, sizeof text));
     const char *to = ash__value_string(operand, &len);
     if (strlen(to) != len)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The 'to' field for $rename cannot contain an embedded null byte");
     if (strcmp(to, m->path) == 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The source and target field for $rename must differ: %s",
                                 ash__element_text(m->path, operand, text, sizeof text));
     if (is_dynamic(m->path) || is_dynamic(to))
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The %s field for $rename may not be dynamic: %s",
                                 strstr(m->path, ".$") != NULL ? "source" : "destination",
                                 strstr(m->path, ".$") != NULL ? m->path : to);
@@ -240,7 +241,7 @@ static int array_in_rename(ash_update_run *r, const char *which, const char *pat
                            const char *array)
 {
     char text[ASH_TEXT_BYTES];
-    return ash__fail_server(r->err, ASH_EINVAL, 2,
+    return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                             "The %s field cannot be an array element, '%s' in doc with %s has an "
                             "array field called '%s'",
                             which, path, ash__run_id_text(r, text, sizeof text), array);

@@ -20,7 +20,7 @@ static int whole_number(ash_update_parser *p, const char *clause, ash_value v, i
 {
     if (ash__value_is_number(v) && ash__value_as_int64(v, out))
         return 0;
-    return ash__fail_server(p->err, ASH_EINVAL, 2,
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                             "The value for %s must be an integer value but was given type: %s",
                             clause, ash__type_text(v));
 }
@@ -29,7 +29,8 @@ static int need_each(ash_update_parser *p, const ash_mod *m, ash_value each)
 {
     if (each.type == BSON_TYPE_ARRAY)
         return 0;
-    return ash__fail_server(p->err, ASH_EINVAL, m->op->variant == 0 ? 2 : 14,
+    return ash__fail_server(p->err, ASH_EINVAL,
+                            m->op->variant == 0 ? ASH_MONGO_BAD_VALUE : ASH_MONGO_TYPE_MISMATCH,
                             "The argument to $each in %s must be an array but it was of type: %s",
                             m->op->name, ash__type_text(each));
 }
@@ -64,7 +65,8 @@ static int parse_push_clause(ash_update_parser *p, ash_mod *m, const ash_doc_ite
         rc = ash__sort_by_check(it->value, p->err);
         return rc;
     }
-    return ash__fail_server(p->err, ASH_EINVAL, 2, "Unrecognized clause in $push: %s", it->name);
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                            "Unrecognized clause in $push: %s", it->name);
 }
 
 static int parse_push(ash_update_parser *p, ash_mod *m, ash_value operand)
@@ -112,7 +114,7 @@ static int apply_push(const ash_mod *m, ash_update_run *r, ash_value old, ash_va
     uint32_t count, from = 0;
     ash_eval e = eval_of(r);
     if (!ash__value_is_missing(old) && old.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(r->err, ASH_EINVAL, 2,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The field '%s' must be an array but is of type %s in document %s",
                                 m->path, ash__type_text(old),
                                 ash__run_id_text(r, text, sizeof text));
@@ -137,7 +139,7 @@ static int parse_add_to_set(ash_update_parser *p, ash_mod *m, ash_value operand)
         if (ash__doc_iter_next(&it) && strcmp(it.name, "$each") == 0) {
             each = it.value;
             if (ash__doc_iter_next(&it))
-                return ash__fail_server(p->err, ASH_EINVAL, 2,
+                return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                         "Found unexpected fields after $each in $addToSet: %s",
                                         it.name);
         }
@@ -197,7 +199,7 @@ static int apply_add_to_set(const ash_mod *m, ash_update_run *r, ash_value old, 
     ash_value *items = NULL;
     ash_eval e = eval_of(r);
     if (!ash__value_is_missing(old) && old.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(r->err, ASH_EINVAL, 2,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Cannot apply $addToSet to non-array field. Field named '%s' has "
                                 "non-array type %s",
                                 m->path, ash__type_text(old));
@@ -228,11 +230,12 @@ static int parse_pop(ash_update_parser *p, ash_mod *m, ash_value operand)
     int64_t n;
     bool is_number = ash__value_is_number(operand) && ash__value_as_int64(operand, &n);
     if (!is_number)
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "Expected a number in: %s",
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "Expected a number in: %s",
                                 ash__element_text(m->path, operand, text, sizeof text));
     if (n != 1 && n != -1)
-        return ash__fail_server(p->err, ASH_EINVAL, 9, "$pop expects 1 or -1, found: %lld",
-                                (long long)n);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "$pop expects 1 or -1, found: %lld", (long long)n);
     return 0;
 }
 
@@ -245,7 +248,7 @@ static int apply_pop(const ash_mod *m, ash_update_run *r, ash_value old, ash_val
     if (ash__value_is_missing(old))
         return 0;
     if (old.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(r->err, ASH_EINVAL, 14,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "Path '%s' contains an element of non-array type '%s'", m->path,
                                 ash__type_text(old));
     ash_value *items = ash__array_items(r->arena, old, &count);
@@ -297,8 +300,8 @@ static int apply_pull(const ash_mod *m, ash_update_run *r, ash_value old, ash_va
     if (ash__value_is_missing(old))
         return 0;
     if (old.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(r->err, ASH_EINVAL, 2, "Cannot apply %s to a non-array value",
-                                m->op->name);
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "Cannot apply %s to a non-array value", m->op->name);
     ash_value *items = ash__array_items(r->arena, old, &count);
     if (m->op->variant == 1)
         pull_listed(m, r, items, count, &kept);
@@ -322,7 +325,7 @@ static int parse_pull_all(ash_update_parser *p, ash_mod *m, ash_value operand)
     (void)m;
     if (operand.type == BSON_TYPE_ARRAY)
         return 0;
-    return ash__fail_server(p->err, ASH_EINVAL, 2,
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                             "$pullAll requires an array argument but was given a %s",
                             ash__type_text(operand));
 }

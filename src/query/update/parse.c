@@ -52,7 +52,7 @@ static int parse_modifier(ash_update_parser *p, const ash_mod_op *op, ash_value 
 {
     char text[ASH_TEXT_BYTES];
     if (paths.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "Modifiers operate on fields but we found type %s instead. For "
                                 "example: {$mod: {<field>: ...}} not {%s: %s}",
                                 ash__type_text(paths), op->name,
@@ -75,7 +75,7 @@ static int check_filters_used(ash_update_parser *p, ash_doc spec)
     char text[ASH_TEXT_BYTES];
     for (uint32_t i = 0; i < p->u->filter_count; i++) {
         if (!p->u->filters[i].used)
-            return ash__fail_server(p->err, ASH_EINVAL, 9,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                     "The array filter for identifier '%s' was not used in the "
                                     "update %s",
                                     p->u->filters[i].name,
@@ -90,7 +90,7 @@ int ash__update_parse_operators(ash_update_parser *p, ash_doc spec)
     for (ash_doc_iter it = ash__doc_iter(spec); ash__doc_iter_next(&it);) {
         const ash_mod_op *op = find_op(it.name);
         if (op == NULL)
-            return ash__fail_server(p->err, ASH_EINVAL, 9,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                     "Unknown modifier: %s. Expected a valid update modifier or "
                                     "pipeline-style update specified as an array",
                                     it.name);
@@ -140,7 +140,7 @@ static int check_single_name(ash_update_parser *p, ash_doc filter, const char *n
         bool is_logical = strcmp(it.name, "$and") == 0 || strcmp(it.name, "$or") == 0 ||
                           strcmp(it.name, "$nor") == 0;
         if (it.name[0] != '$' && (len != strlen(name) || memcmp(it.name, name, len) != 0))
-            return ash__fail_server(p->err, ASH_EINVAL, 9,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                     "Error parsing array filter :: caused by :: Expected a single "
                                     "top-level field name, found '%s' and '%.*s'",
                                     name, (int)len, it.name);
@@ -158,7 +158,7 @@ static int filter_name(ash_update_parser *p, ash_doc filter, const char **out)
 {
     const char *field = filter_field(filter, 0);
     if (field == NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "Cannot use an expression without a top-level field name in "
                                 "arrayFilters");
     const char *name = ash__arena_text(p->u->arena, field, strcspn(field, "."));
@@ -167,7 +167,7 @@ static int filter_name(ash_update_parser *p, ash_doc filter, const char **out)
         ok = ok &&
              ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9'));
     if (!ok)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Error parsing array filter :: caused by :: The top-level field "
                                 "name must be an alphanumeric string beginning with a lowercase "
                                 "letter, found '%s'",
@@ -181,13 +181,13 @@ static int parse_filter(ash_update_parser *p, ash_value spec)
     bson_t filter;
     const char *name = NULL;
     if (spec.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 14, "array filters must be objects, found %s",
-                                ash__type_text(spec));
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                "array filters must be objects, found %s", ash__type_text(spec));
     int rc = filter_name(p, ash__value_doc(spec), &name);
     if (rc != 0)
         return rc;
     if (ash__update_filter_find(p->u, name) != NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "Found multiple array filters with the same top-level field name "
                                 "%s",
                                 name);

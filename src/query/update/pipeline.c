@@ -14,19 +14,19 @@ static int parse_stage(ash_update_parser *p, ash_value stage)
 {
     ash_doc_iter it;
     if (stage.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(p->err, ASH_EINVAL, 14,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "Each element of the 'pipeline' array must be an object");
     if (ash__doc_count(ash__value_doc(stage)) != 1)
-        return ash__fail_server(p->err, ASH_EINVAL, 40323,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_STAGE_NOT_ONE_FIELD,
                                 "A pipeline stage specification object must contain exactly one "
                                 "field.");
     it = ash__doc_iter(ash__value_doc(stage));
     ash__doc_iter_next(&it);
     if (!ash__stage_is_known(it.name))
-        return ash__fail_server(p->err, ASH_EINVAL, 40324, "Unrecognized pipeline stage name: '%s'",
-                                it.name);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_STAGE,
+                                "Unrecognized pipeline stage name: '%s'", it.name);
     if (!ash__reshape_is_stage(it.name))
-        return ash__fail_server(p->err, ASH_EINVAL, 72,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "%s is not allowed to be used within an update", it.name);
     ash_reshape **slot = &p->u->stages[p->u->stage_count].reshape;
     int rc = ash__reshape_new(it.name, it.value, p->u->env, slot, p->err);

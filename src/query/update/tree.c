@@ -86,17 +86,17 @@ static int check_part(ash_update_parser *p, const char *path, const char *text, 
 {
     bool dollar = len > 0 && text[0] == '$';
     if (len == 0)
-        return ash__fail_server(p->err, ASH_EINVAL, 56,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_EMPTY_FIELD_NAME,
                                 "The update path '%s' contains an empty field name, which is not "
                                 "allowed.",
                                 path);
     if (dollar && first && len > 1 && text[1] == '[')
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Cannot have array filter identifier (i.e. '$[<id>]') element in "
                                 "the first position in path '%s'",
                                 path);
     if (dollar && first && len == 1)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Cannot have positional (i.e. '$') element in the first position "
                                 "in path '%s'",
                                 path);
@@ -108,12 +108,13 @@ static int items_part(ash_update_parser *p, const char *path, const char *text, 
                       struct part *out)
 {
     if (text[len - 1] != ']')
-        return ash__fail_server(p->err, ASH_EINVAL, 2, "Invalid array filter in path '%s'", path);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "Invalid array filter in path '%s'", path);
     out->is_items = true;
     out->name = ash__arena_text(p->u->arena, text + 2, len - 3);
     ash_array_filter *filter = ash__update_filter_find(p->u, out->name);
     if (out->name[0] != '\0' && filter == NULL)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "No array filter found for identifier '%s' in path '%s'", out->name,
                                 path);
     if (filter != NULL)
@@ -123,7 +124,7 @@ static int items_part(ash_update_parser *p, const char *path, const char *text, 
 
 static int conflict(ash_update_parser *p, const char *path, const char *end)
 {
-    return ash__fail_server(p->err, ASH_EINVAL, 40,
+    return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_CONFLICTING_UPDATE_OPERATORS,
                             "Updating the path '%s' would create a conflict at '%.*s'", path,
                             (int)(end - path), path);
 }
@@ -149,17 +150,18 @@ static int check_path(ash_update_parser *p, const char *path)
 {
     int parts = 1, positions = 0;
     if (path[0] == '\0')
-        return ash__fail_server(p->err, ASH_EINVAL, 56, "An empty update path is not valid.");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_EMPTY_FIELD_NAME,
+                                "An empty update path is not valid.");
     for (const char *c = path; *c != '\0'; c++) {
         parts += *c == '.';
         positions += *c == '$' && c > path && c[-1] == '.' && (c[1] == '.' || c[1] == '\0');
     }
     if (positions > 1)
-        return ash__fail_server(p->err, ASH_EINVAL, 2,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Too many positional (i.e. '$') elements found in path '%s'", path);
     if (parts > ASH_DOC_MAX_DEPTH)
-        return ash__fail_server(p->err, ASH_EINVAL, 15, "update path has more than %d parts",
-                                ASH_DOC_MAX_DEPTH);
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_OVERFLOW,
+                                "update path has more than %d parts", ASH_DOC_MAX_DEPTH);
     return 0;
 }
 

@@ -12,7 +12,7 @@ static int parse_replacement(ash_update_parser *p, ash_doc doc)
 {
     for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);) {
         if (it.name[0] == '$')
-            return ash__fail_server(p->err, ASH_EINVAL, 52,
+            return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_DOLLAR_PREFIXED_FIELD_NAME,
                                     "The dollar ($) prefixed field '%s' in '%s' is not allowed in "
                                     "the context of an update's replacement document. Consider "
                                     "using an aggregation pipeline with $replaceWith.",
@@ -28,16 +28,17 @@ static int parse(ash_update_parser *p, ash_value spec, const bson_t *array_filte
     bool has_filters =
         array_filters != NULL && !ash__doc_is_empty(ash__doc_from_bson(array_filters));
     if (spec.type != BSON_TYPE_DOCUMENT && spec.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(p->err, ASH_EINVAL, 9,
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "Update argument must be either an object or an array");
     ash_doc doc = ash__value_doc(spec);
     ash_doc_iter it = ash__doc_iter(doc);
     bool operators =
         spec.type == BSON_TYPE_DOCUMENT && ash__doc_iter_next(&it) && it.name[0] == '$';
     if (has_filters && !operators)
-        return ash__fail_server(
-            p->err, ASH_EINVAL, 9, "arrayFilters may not be specified for %s updates",
-            spec.type == BSON_TYPE_ARRAY ? "pipeline-style" : "replacement-style");
+        return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "arrayFilters may not be specified for %s updates",
+                                spec.type == BSON_TYPE_ARRAY ? "pipeline-style"
+                                                             : "replacement-style");
     if (spec.type == BSON_TYPE_ARRAY) {
         p->u->kind = ASH_UPDATE_PIPELINE;
         return ash__update_parse_pipeline(p, doc);
@@ -115,10 +116,10 @@ static int check_id(const ash_update_run *r, ash_doc after)
         (!ash__value_is_missing(id) && ash__value_equal(before_id, id, NULL)))
         return 0;
     if (r->u->kind == ASH_UPDATE_OPERATORS)
-        return ash__fail_server(r->err, ASH_EINVAL, 66,
+        return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_IMMUTABLE_FIELD,
                                 "Performing an update on the path '_id' would modify the immutable "
                                 "field '_id'");
-    return ash__fail_server(r->err, ASH_EINVAL, 66,
+    return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_IMMUTABLE_FIELD,
                             "After applying the update, the (immutable) field '_id' was found to "
                             "have been altered to %s",
                             ash__element_text("_id", id, text, sizeof text));
@@ -127,11 +128,11 @@ static int check_id(const ash_update_run *r, ash_doc after)
 static int check_limits(ash_doc after, ash_error *err)
 {
     if (after.len > ASH_DOC_MAX_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 17419,
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_LOCATION_UPDATED_DOCUMENT_TOO_LARGE,
                                 "Resulting document after update is larger than %d",
                                 ASH_DOC_MAX_BYTES);
     if (ash__bson_validate(after.data, after.len, ASH_DOC_MAX_DEPTH, NULL) != 0)
-        return ash__fail_server(err, ASH_ETOOBIG, 15,
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_OVERFLOW,
                                 "Resulting document after update is nested deeper than %d",
                                 ASH_DOC_MAX_DEPTH);
     return 0;
@@ -143,7 +144,7 @@ static int check_dollar(const ash_update_run *r)
     const char *path = r->u->dollar_path;
     if (path == NULL || r->is_insert)
         return 0;
-    return ash__fail_server(r->err, ASH_EINVAL, 52,
+    return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_DOLLAR_PREFIXED_FIELD_NAME,
                             "The dollar ($) prefixed field '%.*s' in '%s' is not valid for "
                             "storage.",
                             (int)strcspn(path, "."), path, path);

@@ -75,7 +75,7 @@ static int place_id(const ash_query_env *env, ash_doc doc, ash_builder *out, ash
     }
     ash__builder_end(out);
     if (ash__builder_doc(out).len > ASH_DOC_MAX_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 17419,
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_LOCATION_UPDATED_DOCUMENT_TOO_LARGE,
                                 "Resulting document after upsert is larger than %d",
                                 ASH_DOC_MAX_BYTES);
     return 0;
