@@ -189,7 +189,8 @@ int ash__catalog_create(ash_writer *w, const char *db, const char *name, const b
         return ASH_EINVAL;
     int rc = ash__catalog_find(&w->view, db, name, &there, err);
     if (rc == 0 && there != NULL)
-        rc = ash__fail_server(err, ASH_EEXISTS, 48, "collection %s.%s exists", db, name);
+        rc = ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS,
+                              "collection %s.%s exists", db, name);
     if (rc != 0)
         return rc;
     row_change change = {.options = options, .new_id = 1, .spec = &spec, .ready = true};
@@ -262,7 +263,8 @@ int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, con
     if (rc == 0)
         rc = ash__catalog_find(&w->view, to_db, to_name, &there, err);
     if (rc == 0 && there != NULL)
-        rc = ash__fail_server(err, ASH_EEXISTS, 48, "target %s.%s exists", to_db, to_name);
+        rc = ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS, "target %s.%s exists",
+                              to_db, to_name);
     if (rc != 0)
         return rc;
     build_row(now, &none, &row);
@@ -298,7 +300,8 @@ int ash__catalog_set_index(ash_writer *w, const ash_coll *c, const char *index_n
         return rc;
     row_change change = {.index = index_by_name(now, index_name), .spec = spec};
     if (change.index == NULL)
-        return ash__fail_server(err, ASH_ENOTFOUND, 27, "no index called %s", index_name);
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_INDEX_NOT_FOUND, "no index called %s",
+                                index_name);
     return rewrite(w, now, &change, NULL, err);
 }
 
@@ -347,7 +350,8 @@ int ash__index_drop(ash_writer *w, const ash_coll *c, const ash_index *i, ash_er
 {
     row_change change = {.index = i, .remove = true};
     if (i->pattern.is_id)
-        return ash__fail_server(err, ASH_EINVAL, 72, "cannot drop the index on _id");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
+                                "cannot drop the index on _id");
     int rc = rewrite(w, c, &change, NULL, err);
     return rc == 0 ? queue_drop(w, 'X', i->id, err) : rc;
 }

@@ -53,8 +53,8 @@ static int refuse_duplicate(const ash_coll *c, const ash_index *i, uint64_t rid,
 {
     if (dup != NULL)
         *dup = (ash_duplicate){i, rid};
-    return ash__fail_server(err, ASH_EEXISTS, 11000, "duplicate key in %s.%s, index %s", c->db,
-                            c->name, i->name);
+    return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_DUPLICATE_KEY,
+                            "duplicate key in %s.%s, index %s", c->db, c->name, i->name);
 }
 
 /* No unique key of the set belongs to a record other than rid. */
@@ -293,7 +293,7 @@ int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc 
     ash__key_sets_reserve(w, c->index_count);
     int rc = fetch_old(w, c, rid, &old, err);
     if (rc == 0 && c->capped && old.doc.len != doc.len)
-        rc = ash__fail_server(err, ASH_EINVAL, 10003,
+        rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_GROW_DOCUMENT_IN_CAPPED_NAMESPACE,
                               "cannot change the size of a document in the capped %s.%s", c->db,
                               c->name);
     if (rc == 0)

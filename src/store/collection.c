@@ -90,7 +90,8 @@ int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op
         return rc;
     rc = c->store->ops->modify(c->store, c->db, c->name, ash__bson_or_empty(changes), &o,
                                old_values != NULL ? old_values : &unwanted, &why);
-    if ((rc == 0 || ash_error_server_code(&why) == ASH_CANNOT_BE_UNIQUE) && old_values == NULL)
+    if ((rc == 0 || ash_error_server_code(&why) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) &&
+        old_values == NULL)
         bson_destroy(&unwanted);
     if (rc != 0 && err != NULL)
         *err = why;
@@ -138,7 +139,7 @@ int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, co
     if (index == NULL ||
         (index->value_type != BSON_TYPE_UTF8 && index->value_type != BSON_TYPE_DOCUMENT &&
          index->value_type != BSON_TYPE_ARRAY))
-        return ash__fail_server(err, ASH_EINVAL, 14,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "index to drop must be a name, a key document or an array of "
                                 "names");
     return c->store->ops->drop_indexes(c->store, c->db, c->name, index, &o, err);

@@ -8,16 +8,15 @@
 
 #define DB_MAX_BYTES        63
 #define NAMESPACE_MAX_BYTES 255
-#define INVALID_NAMESPACE   73
 
 static int check_db(const char *db, ash_error *err)
 {
     if (db[0] == '\0' || strlen(db) > DB_MAX_BYTES)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "invalid database name: it needs 1 to %d bytes", DB_MAX_BYTES);
     if (strpbrk(db, "/\\. \"$") != NULL)
         return ash__fail_server(
-            err, ASH_EINVAL, INVALID_NAMESPACE,
+            err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
             "invalid database name '%s': none of / \\ . space \" $ may be in it", db);
     return 0;
 }
@@ -28,15 +27,15 @@ int ash__namespace_check(const char *db, const char *coll, ash_error *err)
     if (rc != 0 || coll == NULL)
         return rc;
     if (coll[0] == '\0')
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "invalid collection name: it is empty");
     if (coll[0] == '.' || strchr(coll, '$') != NULL)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "invalid collection name '%.300s': it may neither start with . "
                                 "nor hold $",
                                 coll);
     if (strlen(db) + 1 + strlen(coll) > NAMESPACE_MAX_BYTES)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "invalid collection name: with its database it is longer than %d "
                                 "bytes",
                                 NAMESPACE_MAX_BYTES);
@@ -48,7 +47,7 @@ static int check_utf8(const char *what, const char *name, ash_error *err)
     size_t len = strlen(name), good = ash__text_good(name, len);
     if (good == len)
         return 0;
-    return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                             "invalid %s name: it is not UTF-8 (byte %zu is 0x%02x)", what, good,
                             (unsigned char)name[good]);
 }

@@ -14,9 +14,6 @@
 
 #include <ashlar/store.h>
 
-/* A server code that callers look for: CannotConvertIndexToUnique. */
-enum { ASH_CANNOT_BE_UNIQUE = 359 };
-
 typedef struct ash_backend ash_backend;
 typedef struct ash_store_ops ash_store_ops;
 typedef struct ash_cursor_ops ash_cursor_ops;

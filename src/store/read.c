@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#define FAILED_TO_PARSE  9
 #define DEFAULT_AWAIT_MS 1000
 
 static int check_hint(const bson_value_t *hint, ash_error *err)
@@ -16,7 +15,7 @@ static int check_hint(const bson_value_t *hint, ash_error *err)
     if (hint == NULL || hint->value_type == BSON_TYPE_UTF8 ||
         hint->value_type == BSON_TYPE_DOCUMENT)
         return 0;
-    return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                             "hint must be an index's name or its key document");
 }
 
@@ -25,7 +24,7 @@ static int check_find_options(ash_find_options *o, ash_error *err)
     if (o->skip < 0 || o->limit < 0 || o->batch_size < 0)
         return ash__fail(err, ASH_EINVAL, "skip, limit and batch size must not be negative");
     if (o->await_data && !o->tailable)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "await_data needs a tailable cursor");
     if (o->tailable && o->sort != NULL && !bson_empty(o->sort)) {
         bson_iter_t it;
@@ -193,7 +192,7 @@ int ash_collection_explain(ash_collection *c, const bson_t *command, const char 
     if (verbosity == NULL)
         verbosity = "allPlansExecution"; /* the explain command's own default */
     if (!is_verbosity(verbosity))
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "verbosity of explain '%s' is none of queryPlanner, "
                                 "executionStats, allPlansExecution",
                                 verbosity);

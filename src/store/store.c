@@ -87,7 +87,7 @@ static int check_watch_options(ash_watch_options *o, const char *db, ash_error *
                          "database");
     if ((o->resume_after != NULL) + (o->start_after != NULL) + (o->start_at_operation_time != 0) >
         1)
-        return ash__fail_server(err, ASH_EINVAL, 72,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "only one of resume_after, start_after and "
                                 "start_at_operation_time may be given");
     if (o->batch_size < 0)

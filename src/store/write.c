@@ -8,9 +8,7 @@
 
 #include <string.h>
 
-#define FAILED_TO_PARSE 9
-#define INVALID_BSON    22
-#define DOC_MIN_BYTES   5
+#define DOC_MIN_BYTES 5
 
 /* How far a write came, for a caller who does not ask, or knows a shorter struct. */
 typedef struct result_room {
@@ -50,7 +48,7 @@ static int check_docs(const ash_doc *docs, size_t count, ash_error *err)
     for (size_t i = 0; i < count; i++) {
         if (docs[i].data == NULL || docs[i].len < DOC_MIN_BYTES ||
             ash__get_le32(docs[i].data) != docs[i].len)
-            return ash__fail_server(err, ASH_EINVAL, INVALID_BSON,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_BSON,
                                     "document %zu to insert has a wrong length", i);
     }
     return 0;
@@ -61,7 +59,7 @@ static int check_update(const bson_value_t *update, ash_error *err)
     if (update != NULL &&
         (update->value_type == BSON_TYPE_DOCUMENT || update->value_type == BSON_TYPE_ARRAY))
         return 0;
-    return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                             "update must be a document or an array of pipeline stages");
 }
 
@@ -133,10 +131,10 @@ int ash_collection_remove(ash_collection *c, const bson_t *filter, const ash_rem
 static int check_find_and_modify(const ash_find_and_modify_options *o, ash_error *err)
 {
     if (o->remove && o->update != NULL)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "either an update or remove may be given, not both");
     if (o->remove && (o->upsert || o->return_new))
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "remove goes neither with upsert nor with return_new");
     return o->remove ? 0 : check_update(o->update, err);
 }

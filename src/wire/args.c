@@ -5,16 +5,7 @@
 
 #include <string.h>
 
-enum {
-    TYPE_MISMATCH = 14,
-    INVALID_LENGTH = 16,
-    INVALID_NAMESPACE = 73,
-    DUPLICATE_FIELD = 40413,
-    MISSING_FIELD = 40414,
-    UNKNOWN_FIELD = 40415,
-    NEGATIVE_NUMBER = 51024,
-    MAX_BATCH = 100000
-};
+enum { MAX_BATCH = 100000 };
 
 ash_value ash__arg(const ash_command *c, const char *name)
 {
@@ -51,7 +42,7 @@ int ash__arg_count(const ash_command *c, const char *name, int64_t *out, ash_err
 {
     *out = ash__arg_int64(c, name, 0);
     if (*out < 0)
-        return ash__fail_server(err, ASH_EINVAL, NEGATIVE_NUMBER,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_NEGATIVE_NUMBER,
                                 "BSON field '%s' value must be >= 0, actual value '%lld'", name,
                                 (long long)*out);
     return 0;
@@ -87,7 +78,7 @@ const bson_value_t *ash__field_value(ash_doc doc, const char *name, ash_arg_valu
 
 int ash__missing_argument(const ash_command *c, const char *name, ash_error *err)
 {
-    return ash__fail_server(err, ASH_EINVAL, MISSING_FIELD,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MISSING_FIELD,
                             "BSON field '%s.%s' is missing but a required field", c->info->name,
                             name);
 }
@@ -109,7 +100,7 @@ static int array_docs(const ash_command *c, const char *name, ash_value array, a
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(array)); ash__doc_iter_next(&it);) {
         if (it.value.type != BSON_TYPE_DOCUMENT)
             return ash__fail_server(
-                err, ASH_EINVAL, TYPE_MISMATCH,
+                err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                 "BSON field '%s.%s.%zu' is the wrong type '%s', expected type 'object'",
                 c->info->name, name, i, ash__type_name(it.value.type));
         docs[i++] = ash__value_doc(it.value);
@@ -130,7 +121,7 @@ int ash__arg_docs(const ash_command *c, const char *name, ash_doc **out, size_t 
         return ash__missing_argument(c, name, err);
     *count = s != NULL ? s->count : ash__doc_count(ash__value_doc(array));
     if (*count == 0 || *count > MAX_BATCH)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_LENGTH,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_LENGTH,
                                 "Write batch sizes must be between 1 and %d. Got %zu operations.",
                                 MAX_BATCH, *count);
     *out = ash__alloc_array(*count, sizeof **out);
@@ -194,10 +185,10 @@ static int check_field(const ash_doc_iter *it, const ash_argument *rule, const c
                        ash_error *err)
 {
     if (rule == NULL)
-        return ash__fail_server(err, ASH_EINVAL, UNKNOWN_FIELD,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                 "BSON field '%s.%s' is an unknown field.", where, it->name);
     if (!type_fits(it->value.type, rule->types))
-        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "BSON field '%s.%s' is the wrong type '%s', expected type%s", where,
                                 it->name, ash__type_name(it->value.type), expected(rule->types));
     return 0;
@@ -213,7 +204,7 @@ int ash__check_fields(ash_doc doc, const ash_argument *allowed, const char *wher
             return rc;
         uint64_t bit = UINT64_C(1) << (rule - allowed);
         if (seen & bit)
-            return ash__fail_server(err, ASH_EINVAL, DUPLICATE_FIELD,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_DUPLICATE_FIELD,
                                     "BSON field '%s.%s' is a duplicate field", where, it.name);
         seen |= bit;
     }
@@ -226,10 +217,10 @@ static int check_sequences(const ash_command *c, ash_error *err)
         const char *name = c->request->sequences[i].name;
         const ash_argument *rule = find_argument(c->info->arguments, name);
         if (rule == NULL || (rule->types & ASH_ARG_ARRAY) == 0)
-            return ash__fail_server(err, ASH_EINVAL, UNKNOWN_FIELD,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                     "BSON field '%s.%s' is an unknown field.", c->info->name, name);
         if (ash__doc_get(c->body, name).type != 0)
-            return ash__fail_server(err, ASH_EINVAL, DUPLICATE_FIELD,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_DUPLICATE_FIELD,
                                     "BSON field '%s.%s' is a duplicate field", c->info->name, name);
     }
     return 0;
@@ -252,7 +243,7 @@ int ash__command_check_arguments(const ash_command *c, ash_error *err)
         uint64_t *set = &seen[own != NULL ? 0 : 1];
         uint64_t bit = UINT64_C(1) << (own != NULL ? own - c->info->arguments : rule - generic);
         if (*set & bit)
-            return ash__fail_server(err, ASH_EINVAL, DUPLICATE_FIELD,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_DUPLICATE_FIELD,
                                     "BSON field '%s.%s' is a duplicate field", c->info->name,
                                     it.name);
         *set |= bit;
@@ -269,7 +260,7 @@ int ash__check_system_name(const char *db, const char *coll, ash_error *err)
     for (size_t i = 0; i < ASH_ARRAY_LEN(open_to_all); i++)
         if (strcmp(coll, open_to_all[i]) == 0)
             return 0;
-    return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                             "Invalid system namespace: %.63s.%.200s", db, coll);
 }
 
@@ -277,7 +268,7 @@ int ash__check_namespace(const char *name, uint32_t len_bytes, ash_error *err)
 {
     if (len_bytes != 0 && strlen(name) == len_bytes)
         return 0;
-    return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                             "Invalid namespace specified '%.100s'", name);
 }
 

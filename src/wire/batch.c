@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { FIRST_BATCH_DOCS = 101, AWAIT_SLICE_MS = 500, TRANSACTION_TOO_OLD = 225 };
+enum { FIRST_BATCH_DOCS = 101, AWAIT_SLICE_MS = 500 };
 
 void ash__reply_fields(ash_command *c, const bson_t *doc)
 {
@@ -53,7 +53,7 @@ void ash__command_wrote(ash_command *c)
 bool ash__error_ends_command(const ash_error *err)
 {
     return err->code == ASH_ETIMEOUT || err->code == ASH_EINTERRUPTED ||
-           err->code == ASH_ENETWORK || ash_error_server_code(err) == TRANSACTION_TOO_OLD;
+           err->code == ASH_ENETWORK || ash_error_server_code(err) == ASH_MONGO_TRANSACTION_TOO_OLD;
 }
 
 /* Small, so that the answer takes a copy. */

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { NO_REPLICATION_ENABLED = 76 };
-
 int ash__run_current_op(ash_command *c, ash_error *err)
 {
     ash_builder *b = &c->reply->body;
@@ -150,7 +148,7 @@ static int refuse_on_standalone(const ash_command *c, ash_error *err)
 {
     if (!c->server->opts.standalone)
         return 0;
-    return ash__fail_server(err, ASH_EUNSUPPORTED, NO_REPLICATION_ENABLED,
+    return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_NO_REPLICATION_ENABLED,
                             "not running with --replSet");
 }
 

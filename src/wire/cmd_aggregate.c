@@ -5,14 +5,6 @@
 
 #include <string.h>
 
-enum {
-    FAILED_TO_PARSE = 9,
-    INVALID_OPTIONS = 72,
-    INVALID_NAMESPACE = 73,
-    API_STRICT_ERROR = 323,
-    NOT_ON_STANDALONE = 40573
-};
-
 static void describe_operations(ash_command *c, ash_builder *b)
 {
     ash__operations_describe(&c->server->operations, b);
@@ -100,11 +92,11 @@ static int check_stages(const ash_command *c, ash_doc stages, ash_error *err)
             return ash__refuse_in_transaction(name, err);
         bool not_majority = c->read_level[0] != '\0' && strcmp(c->read_level, "majority") != 0;
         if ((writes && (snapshot || linearizable)) || (changes && not_majority))
-            return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                     "%s cannot be used with a '%s' read concern level", name,
                                     c->read_level);
         if (strict && is_own_stage(name))
-            return ash__fail_server(err, ASH_EINVAL, API_STRICT_ERROR,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_API_STRICT_ERROR,
                                     "stage %s is not allowed with 'apiStrict: true' in API "
                                     "Version 1",
                                     name);
@@ -137,7 +129,7 @@ static int aggregate_target(const ash_command *c, const char **coll, ash_error *
     }
     if (ash__value_as_int64(c->value, &one) && one == 1)
         return 0;
-    return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                             "aggregate takes a collection's name or 1");
 }
 
@@ -147,7 +139,7 @@ static int aggregate_batch_size(const ash_command *c, int64_t *batch_size, ash_e
     ash_value cursor = ash__arg(c, "cursor");
     *batch_size = -1;
     if (cursor.type == 0)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "The 'cursor' option is required, except for aggregate with the "
                                 "explain argument");
     int rc = ash__check_fields(ash__value_doc(cursor), fields, "cursor", err);
@@ -155,7 +147,7 @@ static int aggregate_batch_size(const ash_command *c, int64_t *batch_size, ash_e
         return rc;
     ash_value size = ash__doc_get(ash__value_doc(cursor), "batchSize");
     if (ash__value_as_int64(size, batch_size) && *batch_size < 0)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "cursor.batchSize must not be negative");
     return 0;
 }
@@ -209,7 +201,8 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
         return rc;
     bool changes = first_stage(stages, "$changeStream").type != 0;
     if (changes && !c->server->can_watch)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_ON_STANDALONE,
+        return ash__fail_server(err, ASH_EUNSUPPORTED,
+                                ASH_MONGO_LOCATION_CHANGE_STREAM_ON_STANDALONE,
                                 "The $changeStream stage is only supported on replica sets");
     o.op = c->op;
     o.error_details = &details;
@@ -220,7 +213,7 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
     o.hint = ash__field_value(c->body, "hint", &hint);
     const struct own_stage *own = coll == NULL ? find_own_stage(stages) : NULL;
     if (own != NULL && own->admin_only && strcmp(c->db, "admin") != 0)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "%s must be run against the 'admin' database with {aggregate: 1}",
                                 own->name);
     if (own != NULL)

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-enum { INVALID_OPTIONS = 72, INVALID_NAMESPACE = 73 };
-
 /* The command's own arguments as a document, without what every command may carry. */
 static void own_arguments(const ash_command *c, ash_builder *out)
 {
@@ -69,8 +67,8 @@ static int split_namespace(const char *ns, char **db, const char **coll, ash_err
 {
     const char *dot = ns != NULL ? strchr(ns, '.') : NULL;
     if (dot == NULL || dot == ns || dot[1] == '\0')
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE, "Invalid namespace: '%.200s'",
-                                ns != NULL ? ns : "");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
+                                "Invalid namespace: '%.200s'", ns != NULL ? ns : "");
     *db = ash__strndup(ns, (size_t)(dot - ns));
     *coll = dot + 1;
     return 0;
@@ -119,7 +117,7 @@ int ash__run_coll_mod(ash_command *c, ash_error *err)
     if (rc == 0) {
         ash__reply_fields(c, &old);
         bson_destroy(&old);
-    } else if (ash_error_server_code(err) == ASH_CANNOT_BE_UNIQUE) {
+    } else if (ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) {
         ash__reply_details(c, &old);
         bson_destroy(&old);
     }
@@ -274,7 +272,7 @@ static int maintain_collection(ash_command *c, const char *action, ash_error *er
 int ash__run_validate(ash_command *c, ash_error *err)
 {
     if (ash__arg_bool(c, "full", false) && ash__arg_bool(c, "background", false))
-        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "validate cannot be full and in the background at once");
     return maintain_collection(c, "validate", err);
 }

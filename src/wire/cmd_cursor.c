@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { TYPE_MISMATCH = 14, CURSOR_KILLED = 237, DEFAULT_AWAIT_MS = 1000, MAX_AWAIT_MS = 60000 };
+enum { DEFAULT_AWAIT_MS = 1000, MAX_AWAIT_MS = 60000 };
 
 /* Time limits of one getMore.  On a cursor that waits for news, maxTimeMS is how long. */
 static int set_limits(ash_command *c, ash_wire_cursor *w, ash_error *err)
@@ -48,7 +48,7 @@ int ash__run_get_more(ash_command *c, ash_error *err)
     const char *coll = ash__arg_string(c, "collection", NULL);
     atomic_fetch_add(&c->server->counters.getmore, 1);
     if (!ash__value_as_int64(c->value, &id))
-        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "BSON field 'getMore.getMore' is the wrong type '%s', expected "
                                 "type 'long'",
                                 ash__type_name(c->value.type));
@@ -73,7 +73,7 @@ int ash__run_get_more(ash_command *c, ash_error *err)
     }
     rc = ash__reply_next_batch(c, w, batch_size, err);
     if (rc == ASH_EINTERRUPTED && ash__cursors_is_killed(c->server->cursors, w))
-        rc = ash__fail_server(err, ASH_ECURSOR, CURSOR_KILLED,
+        rc = ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_CURSOR_KILLED,
                               "cursor id %lld was killed while its next batch was made",
                               (long long)id);
     return rc;
@@ -103,7 +103,7 @@ int ash__run_kill_cursors(ash_command *c, ash_error *err)
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(list)); ash__doc_iter_next(&it);) {
         int64_t id;
         if (!ash__value_as_int64(it.value, &id)) {
-            rc = ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                   "BSON field 'killCursors.cursors.%s' is the wrong type '%s', "
                                   "expected type 'long'",
                                   it.name, ash__type_name(it.value.type));

@@ -7,8 +7,6 @@
 
 #include <string.h>
 
-enum { CHUNKS_OUT_OF_ORDER = 10040, NO_DIGEST = 50792 };
-
 /* Adds the data of the chunks, which must be numbered 0, 1, 2, …, to the digest. */
 static int digest_chunks(ash_cursor *cursor, ash_digest *md5, int64_t *count, ash_error *err)
 {
@@ -25,7 +23,7 @@ static int digest_chunks(ash_cursor *cursor, ash_digest *md5, int64_t *count, as
         if (data.type == BSON_TYPE_BINARY)
             bytes = ash__value_binary_content(data, &len);
         if (n != *count || bytes == NULL)
-            return ash__fail_server(err, ASH_ECHUNKMISSING, CHUNKS_OUT_OF_ORDER,
+            return ash__fail_server(err, ASH_ECHUNKMISSING, ASH_MONGO_LOCATION_CHUNKS_OUT_OF_ORDER,
                                     "chunks out of order: expected n %lld, found %lld",
                                     (long long)*count, (long long)n);
         ash__digest_add(md5, bytes, len);
@@ -67,7 +65,7 @@ int ash__run_filemd5(ash_command *c, ash_error *err)
     int64_t count = 0;
     ash_digest *md5 = ash__digest_new(ASH_DIGEST_MD5);
     if (md5 == NULL)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, NO_DIGEST,
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_LOCATION_NO_MD5,
                                 "this machine's cryptography does not offer MD5");
     int rc = open_chunks(c, &cursor, err);
     if (rc == 0)

@@ -10,8 +10,7 @@
 
 enum {
     MAX_WIRE_VERSION = 21, /* MongoDB 7.0's; 25 would promise the command bulkWrite */
-    MAX_WRITE_BATCH = 100000,
-    MECHANISM_UNAVAILABLE = 334
+    MAX_WRITE_BATCH = 100000
 };
 
 void ash__note_app(ash_command *c)
@@ -166,7 +165,7 @@ int ash__run_logout(ash_command *c, ash_error *err)
 int ash__run_sasl(ash_command *c, ash_error *err)
 {
     return ash__fail_server(
-        err, ASH_EUNSUPPORTED, MECHANISM_UNAVAILABLE,
+        err, ASH_EUNSUPPORTED, ASH_MONGO_MECHANISM_UNAVAILABLE,
         "Received authentication for mechanism %.60s which is not enabled: this "
         "server has no authentication yet",
         ash__arg_string(c, "mechanism", "(none)"));
@@ -174,8 +173,7 @@ int ash__run_sasl(ash_command *c, ash_error *err)
 
 int ash__run_refuse_users(ash_command *c, ash_error *err)
 {
-    enum { COMMAND_NOT_SUPPORTED = 115 };
-    return ash__fail_server(err, ASH_EUNSUPPORTED, COMMAND_NOT_SUPPORTED,
+    return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_COMMAND_NOT_SUPPORTED,
                             "%s is not supported: this server has no users yet", c->info->name);
 }
 

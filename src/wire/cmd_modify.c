@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { FAILED_TO_PARSE = 9 };
-
 static int read_options(const ash_command *c, ash_find_and_modify_options *o, ash_error *err)
 {
     o->op = c->op;
@@ -15,14 +13,14 @@ static int read_options(const ash_command *c, ash_find_and_modify_options *o, as
     o->upsert = ash__arg_bool(c, "upsert", false);
     o->return_new = ash__arg_bool(c, "new", false);
     if (o->remove == (o->update != NULL))
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE, "%s",
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE, "%s",
                                 o->remove ? "Cannot specify both an update and remove=true"
                                           : "Either an update or remove=true must be specified");
     if (o->remove && o->upsert)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "Cannot specify both upsert=true and remove=true");
     if (o->remove && o->return_new)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "Cannot specify both new=true and remove=true; 'remove' always "
                                 "returns the deleted document");
     return 0;

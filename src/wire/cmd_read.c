@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { FAILED_TO_PARSE = 9, TYPE_MISMATCH = 14 };
-
 /* Options of find that ask for something this server does not do. */
 static int refuse_find_options(const ash_command *c, ash_error *err)
 {
@@ -40,7 +38,7 @@ static int read_find_options(const ash_command *c, ash_find_options *o, int64_t 
     if (rc == 0 && o->tailable && c->op.transaction != NULL)
         rc = ash__refuse_in_transaction("A tailable cursor", err);
     if (rc == 0 && o->await_data && !o->tailable)
-        rc = ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                               "Cannot set 'awaitData' without also setting 'tailable'");
     return rc;
 }
@@ -170,14 +168,15 @@ int ash__run_explain(ash_command *c, ash_error *err)
     uint32_t len;
     const char *coll = "$cmd.aggregate";
     if (c->value.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "BSON field 'explain.explain' is the wrong type '%s', expected "
                                 "type 'object'",
                                 ash__type_name(c->value.type));
     ash_doc command = ash__value_doc(c->value);
     ash_doc_iter it = ash__doc_iter(command);
     if (!ash__doc_iter_next(&it))
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE, "explain needs a command");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "explain needs a command");
     if (it.value.type == BSON_TYPE_UTF8) {
         coll = ash__value_string(it.value, &len);
         int rc = ash__check_namespace(coll, len, err);
@@ -188,7 +187,7 @@ int ash__run_explain(ash_command *c, ash_error *err)
     if (strcmp(verbosity, "queryPlanner") != 0 && strcmp(verbosity, "executionStats") != 0 &&
         strcmp(verbosity, "allPlansExecution") != 0)
         return ash__fail_server(
-            err, ASH_EINVAL, FAILED_TO_PARSE,
+            err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
             "verbosity string must be one of {'queryPlanner', 'executionStats', "
             "'allPlansExecution'}");
     return ash__explain_command(c, coll, command, verbosity, err);

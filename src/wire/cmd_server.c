@@ -9,8 +9,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-enum { INVALID_OPTIONS = 72, OPERATION_FAILED = 96 };
-
 int ash__run_build_info(ash_command *c, ash_error *err)
 {
     ash_builder *b = &c->reply->body;
@@ -230,7 +228,9 @@ int ash__run_get_parameter(ash_command *c, ash_error *err)
         parameters[i].add(c, parameters[i].name);
         any = true;
     }
-    return any ? 0 : ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS, "no option found to get");
+    return any ? 0
+               : ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
+                                  "no option found to get");
 }
 
 /* ---- the rest ---- */
@@ -247,7 +247,8 @@ int ash__run_get_log(ash_command *c, ash_error *err)
         return 0;
     }
     if (strcmp(name, "global") != 0 && strcmp(name, "startupWarnings") != 0)
-        return ash__fail_server(err, ASH_EINVAL, OPERATION_FAILED, "no RamLog named: %.60s", name);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_OPERATION_FAILED,
+                                "no RamLog named: %.60s", name);
     ash__builder_int32(b, "totalLinesWritten", 0);
     ash__builder_begin_array(b, "log");
     ash__builder_end(b);

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { TYPE_MISMATCH = 14, NOT_IN_TRANSACTION = 263, MAX_SESSIONS_A_COMMAND = 10000 };
+enum { MAX_SESSIONS_A_COMMAND = 10000 };
 
 int ash__run_start_session(ash_command *c, ash_error *err)
 {
@@ -33,7 +33,7 @@ static int each_session(ash_command *c, session_fn fn, ash_error *err)
 {
     uint32_t count = 0;
     if (c->value.type != BSON_TYPE_ARRAY)
-        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "BSON field '%s' is the wrong type '%s', expected type 'array'",
                                 c->info->name, ash__type_name(c->value.type));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(c->value)); ash__doc_iter_next(&it);) {
@@ -93,7 +93,7 @@ int ash__run_kill_all_sessions(ash_command *c, ash_error *err)
 
 int ash__run_refuse_transaction(ash_command *c, ash_error *err)
 {
-    return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
+    return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
                             "%s: multi-document transactions are not supported by this server",
                             c->info->name);
 }

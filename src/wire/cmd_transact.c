@@ -38,14 +38,7 @@
  * Lists that only read run on a snapshot.  The others hold the writer, for ASH_BUDGET_TURN_MS at
  * most: past that it is MaxTimeMSExpired (50). */
 
-enum {
-    TYPE_MISMATCH = 14,
-    INVALID_OPTIONS = 72,
-    WRITE_CONFLICT = 112,
-    TRANSACTION_TOO_LARGE = 257,
-    NOT_IN_TRANSACTION = 263,
-    MAX_OPERATIONS = 1000
-};
+enum { MAX_OPERATIONS = 1000 };
 
 typedef struct transact {
     ash_command *outer;
@@ -65,7 +58,7 @@ typedef struct transact {
 
 int ash__refuse_in_transaction(const char *what, ash_error *err)
 {
-    return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
+    return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
                             "%s is not possible in a transaction", what);
 }
 
@@ -73,7 +66,7 @@ int ash__refuse_in_transaction(const char *what, ash_error *err)
 
 static int wrong_type(const char *name, const char *wanted, ash_error *err)
 {
-    return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                             "BSON field 'ashlarTransact.%s' must be %s", name, wanted);
 }
 
@@ -92,8 +85,8 @@ static int read_results(transact *t, ash_error *err)
             t->results[t->result_count++] = ash__value_int64(it.value);
     }
     if (given != wanted)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS, "%zu operations need %zu results",
-                                t->count, wanted);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
+                                "%zu operations need %zu results", t->count, wanted);
     return 0;
 }
 
@@ -152,7 +145,7 @@ static int read_operations(transact *t, const ash_doc *docs, ash_error *err)
         c->read_level = "";
         bytes += docs[i].len;
         if (bytes > ASH_DOC_MAX_BYTES)
-            return ash__fail_server(err, ASH_ETOOBIG, TRANSACTION_TOO_LARGE,
+            return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_TRANSACTION_TOO_LARGE,
                                     "operations of a transaction have more than %d bytes",
                                     ASH_DOC_MAX_BYTES);
         int rc = ash__command_read_nested(c, err);
@@ -168,7 +161,7 @@ static int read_transact(transact *t, ash_error *err)
     ash_doc *docs = NULL;
     int rc = ash__arg_docs(t->outer, "operations", &docs, &t->count, err);
     if (rc == 0 && t->count > MAX_OPERATIONS)
-        rc = ash__fail_server(err, ASH_ETOOBIG, TRANSACTION_TOO_LARGE,
+        rc = ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_TRANSACTION_TOO_LARGE,
                               "a transaction has at most %d operations", MAX_OPERATIONS);
     if (rc == 0)
         rc = read_operations(t, docs, err);
@@ -231,7 +224,7 @@ static int run_operation(transact *t, ash_command *c, ash_reply *reply, ash_erro
 static int fail_changed(transact *t, size_t index, ash_error *err)
 {
     t->conflict = true;
-    return ash__fail_server(err, ASH_ECONFLICT, WRITE_CONFLICT,
+    return ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_WRITE_CONFLICT,
                             "what operation %zu of the transaction (%s) answered is not so any "
                             "more; begin the transaction again",
                             index, t->inner[index].info->name);

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { FAILED_TO_PARSE = 9, INVALID_OPTIONS = 72, MISSING_FIELD = 40414 };
-
 /* What the statements of one command did, for its answer. */
 typedef struct write_tally {
     int64_t n;
@@ -206,7 +204,7 @@ static int run_update(ash_command *c, ash_collection *coll, ash_doc s, ash_write
         o.let = ash__arg_bson(c, "let", &let);
     const bson_value_t *u = ash__field_value(s, "u", &update);
     if (ash__value_bson(ash__doc_get(s, "q"), &filter) == NULL || u == NULL)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "an update needs q, a document, and u");
     return ash_collection_update(coll, &filter, u, &o, result, err);
 }
@@ -224,10 +222,10 @@ static int run_delete(ash_command *c, ash_collection *coll, ash_doc s, ash_write
     o.let = ash__arg_bson(c, "let", &let);
     ash_value limit_value = ash__doc_get(s, "limit");
     if (ash__value_bson(ash__doc_get(s, "q"), &filter) == NULL || limit_value.type == 0)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "a delete needs q, a document, and limit");
     if (!ash__value_as_int64(limit_value, &limit) || limit < 0 || limit > 1)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "The limit field in delete objects must be 0 or 1. Got %lld",
                                 (long long)limit);
     o.just_one = limit == 1;
@@ -255,7 +253,7 @@ static int check_required(ash_doc statement, const ash_argument *fields, const c
 {
     for (int i = 0; i < 2; i++)
         if (ash__value_is_missing(ash__doc_get(statement, fields[i].name)))
-            return ash__fail_server(err, ASH_EINVAL, MISSING_FIELD,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MISSING_FIELD,
                                     "BSON field '%s.%s' is missing but a required field", where,
                                     fields[i].name);
     return 0;
@@ -278,7 +276,7 @@ static int check_statements(const ash_command *c, const ash_doc *statements, siz
         ash__value_as_int64(ash__doc_get(statements[i], "limit"), &limit);
         bool multi = updates ? ash__value_truthy(ash__doc_get(statements[i], "multi")) : limit == 0;
         if (c->retryable && multi)
-            return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                     "Cannot use retryable writes with %s",
                                     updates ? "multi=true" : "limit=0");
     }

@@ -10,7 +10,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { ZSTD_LEVEL = 3, PROTOCOL_ERROR = 17 };
+enum { ZSTD_LEVEL = 3 };
 
 static const struct {
     const char *name;
@@ -34,10 +34,11 @@ bool ash__compressor_from_name(const char *name, uint8_t *out)
 int ash__compressed_size(const uint8_t *message, size_t len_bytes, size_t *out, ash_error *err)
 {
     if (len_bytes < ASH_MESSAGE_COMPRESSED_BYTES)
-        return ash__fail_server(err, ASH_EINVAL, PROTOCOL_ERROR, "compressed message is too short");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_PROTOCOL_ERROR,
+                                "compressed message is too short");
     uint32_t size = ash__get_le32(message + 20);
     if (size == 0 || size > ASH_MESSAGE_MAX_BYTES - ASH_MESSAGE_HEADER_BYTES)
-        return ash__fail_server(err, ASH_EINVAL, PROTOCOL_ERROR,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_PROTOCOL_ERROR,
                                 "uncompressed size %u is out of bounds", size);
     *out = ASH_MESSAGE_HEADER_BYTES + (size_t)size;
     return 0;
@@ -89,7 +90,7 @@ int ash__compressed_unpack(const uint8_t *message, size_t len_bytes, uint8_t *ou
     if (!unpack(*compressor, message + ASH_MESSAGE_COMPRESSED_BYTES,
                 len_bytes - ASH_MESSAGE_COMPRESSED_BYTES, out + ASH_MESSAGE_HEADER_BYTES,
                 out_len - ASH_MESSAGE_HEADER_BYTES))
-        return ash__fail_server(err, ASH_EINVAL, PROTOCOL_ERROR,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_PROTOCOL_ERROR,
                                 "compressed message (compressor %u) does not unpack to its size",
                                 *compressor);
     return 0;

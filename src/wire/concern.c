@@ -8,20 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    FAILED_TO_PARSE = 9,
-    TYPE_MISMATCH = 14,
-    ILLEGAL_OPERATION = 20,
-    INVALID_OPTIONS = 72,
-    UNKNOWN_REPL_WRITE_CONCERN = 79,
-    UNSATISFIABLE_WRITE_CONCERN = 100,
-    NOT_A_REPLICA_SET = 123,
-    NOT_IN_TRANSACTION = 263,
-    API_VERSION_ERROR = 322,
-    API_STRICT_ERROR = 323,
-    NOT_RETRYABLE_COMMAND = 50768,
-    MAX_W = 50
-};
+enum { MAX_W = 50 };
 
 /* ---- sessions ---- */
 
@@ -43,7 +30,7 @@ static int read_lsid(ash_command *c, ash_value lsid, ash_error *err)
     if (id.type == BSON_TYPE_BINARY)
         bytes = ash__value_binary(id, &subtype, &len);
     if (bytes == NULL || subtype != BSON_SUBTYPE_UUID || len != ASH_SESSION_ID_BYTES)
-        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "lsid.id must be a UUID (binary of subtype 4, 16 bytes)");
     memcpy(c->session.bytes, bytes, len);
     c->has_session = true;
@@ -56,26 +43,26 @@ static int refuse_transaction(const ash_command *c, ash_error *err)
     if (ash__arg(c, "startTransaction").type == 0 && ash__arg(c, "autocommit").type == 0)
         return 0;
     /* Not 20, which drivers take to mean that retryable writes are missing. */
-    return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
+    return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
                             "multi-document transactions are not supported by this server");
 }
 
 static int read_txn_number(ash_command *c, ash_value number, ash_error *err)
 {
     if (!c->has_session)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "Transaction number requires a session ID to also be specified");
     if (c->server->opts.standalone)
         return ash__fail_server(
-            err, ASH_ESTATE, ILLEGAL_OPERATION,
+            err, ASH_ESTATE, ASH_MONGO_ILLEGAL_OPERATION,
             "Transaction numbers are only allowed on a replica set member or mongos");
     if ((c->info->flags & ASH_COMMAND_RETRYABLE) == 0)
-        return ash__fail_server(err, ASH_EINVAL, NOT_RETRYABLE_COMMAND,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_NOT_A_RETRYABLE_WRITE_COMMAND,
                                 "txnNumber may only be provided for retryable write commands, and "
                                 "'%s' is not one",
                                 c->info->name);
     if (!ash__value_as_int64(number, &c->retry.txn_number) || c->retry.txn_number < 0)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "txnNumber must be a whole number that is not negative");
     memcpy(c->retry.session, c->session.bytes, sizeof c->retry.session);
     c->retryable = true;
@@ -122,7 +109,7 @@ static int read_w_text(ash_command *c, const char *text)
     ash_write_concern *out = &c->concern;
     out->majority = strcmp(text, "majority") == 0;
     if (!out->majority && text[0] != '\0') {
-        out->error_code = UNKNOWN_REPL_WRITE_CONCERN;
+        out->error_code = ASH_MONGO_UNKNOWN_REPL_WRITE_CONCERN;
         snprintf(out->error_text, sizeof out->error_text,
                  "No write concern mode named '%.60s' found in replica set configuration", text);
     }
@@ -138,17 +125,17 @@ static int read_w(ash_command *c, ash_value w, ash_error *err)
     if (w.type == BSON_TYPE_UTF8)
         return read_w_text(c, ash__value_string(w, &len));
     if (!ash__value_as_int64(w, &out->w))
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "w has to be a number or a string, not %s", ash__type_name(w.type));
     if (out->w < 0 || out->w > MAX_W)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "w has to be a non-negative number and not greater than %d; found: "
                                 "%lld",
                                 MAX_W, (long long)out->w);
     if (out->w > 1 && c->server->opts.standalone)
         return ash__fail(err, ASH_EINVAL, "cannot use 'w' > 1 when a host is not replicated");
     if (out->w > 1) {
-        out->error_code = UNSATISFIABLE_WRITE_CONCERN;
+        out->error_code = ASH_MONGO_UNSATISFIABLE_WRITE_CONCERN;
         snprintf(out->error_text, sizeof out->error_text, "Not enough data-bearing nodes");
     }
     return 0;
@@ -171,7 +158,8 @@ static int read_write_concern(ash_command *c, ash_doc concern, ash_error *err)
     c->concern.journal = ash__value_truthy(ash__doc_get(concern, "j")) ||
                          ash__value_truthy(ash__doc_get(concern, "fsync"));
     if (c->concern.journal && c->concern.w == 0)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE, "cannot have j: true with w: 0");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "cannot have j: true with w: 0");
     if (c->concern.journal || c->concern.majority)
         c->op.durability = ASH_DURABILITY_EVERY;
     return 0;
@@ -186,7 +174,7 @@ static int check_after(const ash_command *c, ash_value after, ash_error *err)
     if (after.type == 0)
         return 0;
     if (after.type != BSON_TYPE_TIMESTAMP)
-        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "BSON field 'readConcern.afterClusterTime' is the wrong type '%s', "
                                 "expected type 'timestamp'",
                                 ash__type_name(after.type));
@@ -194,7 +182,7 @@ static int check_after(const ash_command *c, ash_value after, ash_error *err)
     uint64_t now = ash__server_cluster_time(c->server);
     if (wanted <= now || (int64_t)(wanted >> 32) <= ash__clock_wall_ms() / 1000)
         return 0;
-    return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                             "readConcern afterClusterTime value must not be greater than the "
                             "current clusterTime; asked for %u.%u, and it is %u.%u",
                             (unsigned)(wanted >> 32), (unsigned)wanted, (unsigned)(now >> 32),
@@ -208,17 +196,17 @@ static int read_time(ash_command *c, ash_doc concern, ash_error *err)
     if (at.type == 0)
         return check_after(c, after, err);
     if (at.type != BSON_TYPE_TIMESTAMP)
-        return ash__fail_server(err, ASH_EINVAL, TYPE_MISMATCH,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "BSON field 'readConcern.atClusterTime' is the wrong type '%s', "
                                 "expected type 'timestamp'",
                                 ash__type_name(at.type));
     if (!c->wants_snapshot || after.type != 0)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "atClusterTime is only for read concern level snapshot, without "
                                 "afterClusterTime");
     c->wanted_time = (uint64_t)ash__value_int64(at);
     if (c->wanted_time == 0)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "atClusterTime must not be a null timestamp");
     return 0;
 }
@@ -226,11 +214,11 @@ static int read_time(ash_command *c, ash_doc concern, ash_error *err)
 static int read_snapshot(ash_command *c, ash_error *err)
 {
     if ((c->info->flags & ASH_COMMAND_SNAPSHOT) == 0)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "Command %s does not support read concern level snapshot",
                                 c->info->name);
     if (c->server->opts.standalone)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_A_REPLICA_SET,
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_A_REPLICA_SET,
                                 "node needs to be a replica set member to use read concern level "
                                 "snapshot");
     c->wants_snapshot = true;
@@ -246,10 +234,10 @@ static int read_level(ash_command *c, const char *level, ash_error *err)
         return read_snapshot(c, err);
     snprintf(padded, sizeof padded, " %.24s ", level);
     if (strchr(level, ' ') != NULL || strstr(levels, padded) == NULL)
-        return ash__fail_server(err, ASH_EINVAL, FAILED_TO_PARSE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "'%.60s' is not a read concern level", level);
     if ((c->info->flags & ASH_COMMAND_READ_CONCERN) == 0 && strcmp(level, "local") != 0)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "Command %s does not support read concern level %s", c->info->name,
                                 level);
     return 0;
@@ -301,14 +289,15 @@ int ash__command_check_api(const ash_command *c, ash_error *err)
     if (version == NULL) {
         if (ash__arg_bool(c, "apiStrict", false) || ash__arg_bool(c, "apiDeprecationErrors", false))
             return ash__fail_server(
-                err, ASH_EINVAL, API_VERSION_ERROR,
+                err, ASH_EINVAL, ASH_MONGO_API_VERSION_ERROR,
                 "apiStrict and apiDeprecationErrors need apiVersion beside them");
         return 0;
     }
     if (strcmp(version, "1") != 0)
-        return ash__fail_server(err, ASH_EINVAL, API_VERSION_ERROR, "API version must be \"1\"");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_API_VERSION_ERROR,
+                                "API version must be \"1\"");
     if (ash__arg_bool(c, "apiStrict", false) && (c->info->flags & ASH_COMMAND_API1) == 0)
-        return ash__fail_server(err, ASH_EINVAL, API_STRICT_ERROR,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_API_STRICT_ERROR,
                                 "Provided apiStrict:true, but the command %s is not in API "
                                 "Version 1",
                                 c->info->name);

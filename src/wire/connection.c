@@ -17,8 +17,7 @@ enum {
     HALF_MS = 10,  /* others may wait so long for the rest of a request that came before theirs */
     REST_MS = 500, /* after so much silence a connection gives its large buffer back */
     FIRST_MESSAGE_MS = 60000,
-    BYTES_A_MS = 1024,
-    PROTOCOL_ERROR = 17
+    BYTES_A_MS = 1024
 };
 
 /* ---- reading ---- */
@@ -221,7 +220,7 @@ static void give_cursor_back(ash_connection *c)
 /* false when the connection is past help. */
 static bool answer_bad_message(ash_connection *c, const ash_request *request, const ash_error *err)
 {
-    bool usable = ash_error_server_code(err) != PROTOCOL_ERROR;
+    bool usable = ash_error_server_code(err) != ASH_MONGO_PROTOCOL_ERROR;
     ash__log(ASH_LOG_INFO, "connection %lld from %s: %s", (long long)c->peer.id, c->peer.remote,
              err->text);
     if (!ash__request_wants_reply(request))

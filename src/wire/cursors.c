@@ -12,9 +12,6 @@
 #include <string.h>
 
 enum {
-    CURSOR_NOT_FOUND = 43,
-    CURSOR_IN_USE = 12050,
-    UNAUTHORIZED = 13,
     BUCKETS = 1024,
     SHARES = 4096 /* more than there are connections, mostly, so that each has one of its own */
 };
@@ -177,18 +174,18 @@ static int check_take(const ash_wire_cursor *w, int64_t id, const char *ns,
                       const ash_session_id *session, ash_error *err)
 {
     if (w == NULL || w->killed)
-        return ash__fail_server(err, ASH_ECURSOR, CURSOR_NOT_FOUND,
+        return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_CURSOR_NOT_FOUND,
                                 "cursor id %" PRId64 " not found", id);
     if (strcmp(w->ns, ns) != 0)
-        return ash__fail_server(err, ASH_EACCES, UNAUTHORIZED,
+        return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
                                 "cursor id %" PRId64 " belongs to namespace %s, not to %s", id,
                                 w->ns, ns);
     if (w->has_session != (session != NULL) ||
         (session != NULL && memcmp(&w->session, session, sizeof *session) != 0))
-        return ash__fail_server(err, ASH_EACCES, UNAUTHORIZED,
+        return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
                                 "cursor id %" PRId64 " belongs to another session", id);
     if (w->busy)
-        return ash__fail_server(err, ASH_ECURSOR, CURSOR_IN_USE,
+        return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_LOCATION_CURSOR_IN_USE,
                                 "cursor id %" PRId64 " is already in use", id);
     return 0;
 }

@@ -13,19 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    BAD_VALUE = 2,
-    UNAUTHORIZED = 13,
-    MAX_TIME_EXPIRED = 50,
-    COMMAND_NOT_FOUND = 59,
-    INVALID_OPTIONS = 72,
-    INVALID_NAMESPACE = 73,
-    NOT_IN_TRANSACTION = 263,
-    UNSUPPORTED_OP_QUERY = 352,
-    INTERRUPTED_AT_SHUTDOWN = 11600,
-    MISSING_DB = 40571
-};
-
 /* ---- errors and labels ---- */
 
 void ash__reply_error(ash_reply *r, const ash_error *err)
@@ -52,23 +39,50 @@ static bool is_one_of(int32_t code, const int32_t *codes, size_t count)
 /* The driver may try the same write once more. */
 static bool is_retryable_write_code(int32_t code)
 {
-    static const int32_t codes[] = {6,    7,     89,    91,    134,   189,  262,
-                                    9001, 10107, 11600, 11602, 13435, 13436};
+    static const int32_t codes[] = {ASH_MONGO_HOST_UNREACHABLE,
+                                    ASH_MONGO_HOST_NOT_FOUND,
+                                    ASH_MONGO_NETWORK_TIMEOUT,
+                                    ASH_MONGO_SHUTDOWN_IN_PROGRESS,
+                                    ASH_MONGO_READ_CONCERN_MAJORITY_NOT_AVAILABLE_YET,
+                                    ASH_MONGO_PRIMARY_STEPPED_DOWN,
+                                    ASH_MONGO_EXCEEDED_TIME_LIMIT,
+                                    ASH_MONGO_SOCKET_EXCEPTION,
+                                    ASH_MONGO_NOT_WRITABLE_PRIMARY,
+                                    ASH_MONGO_INTERRUPTED_AT_SHUTDOWN,
+                                    ASH_MONGO_INTERRUPTED_DUE_TO_REPL_STATE_CHANGE,
+                                    ASH_MONGO_NOT_PRIMARY_NO_SECONDARY_OK,
+                                    ASH_MONGO_NOT_PRIMARY_OR_SECONDARY};
     return is_one_of(code, codes, ASH_ARRAY_LEN(codes));
 }
 
 /* The driver may open the change stream again where it was. */
 static bool is_resumable_change_code(int32_t code)
 {
-    static const int32_t codes[] = {6,   7,    63,    89,    91,    133,   150,   189,  234,
-                                    262, 9001, 10107, 11600, 11602, 13388, 13435, 13436};
+    static const int32_t codes[] = {ASH_MONGO_HOST_UNREACHABLE,
+                                    ASH_MONGO_HOST_NOT_FOUND,
+                                    ASH_MONGO_STALE_SHARD_VERSION,
+                                    ASH_MONGO_NETWORK_TIMEOUT,
+                                    ASH_MONGO_SHUTDOWN_IN_PROGRESS,
+                                    ASH_MONGO_FAILED_TO_SATISFY_READ_PREFERENCE,
+                                    ASH_MONGO_STALE_EPOCH,
+                                    ASH_MONGO_PRIMARY_STEPPED_DOWN,
+                                    ASH_MONGO_RETRY_CHANGE_STREAM,
+                                    ASH_MONGO_EXCEEDED_TIME_LIMIT,
+                                    ASH_MONGO_SOCKET_EXCEPTION,
+                                    ASH_MONGO_NOT_WRITABLE_PRIMARY,
+                                    ASH_MONGO_INTERRUPTED_AT_SHUTDOWN,
+                                    ASH_MONGO_INTERRUPTED_DUE_TO_REPL_STATE_CHANGE,
+                                    ASH_MONGO_STALE_CONFIG,
+                                    ASH_MONGO_NOT_PRIMARY_NO_SECONDARY_OK,
+                                    ASH_MONGO_NOT_PRIMARY_OR_SECONDARY};
     return is_one_of(code, codes, ASH_ARRAY_LEN(codes));
 }
 
 /* The change stream is over for good, whatever a driver's own list of codes says. */
 static bool is_fatal_change_code(int32_t code)
 {
-    return code == 280 || code == 286;
+    return code == ASH_MONGO_CHANGE_STREAM_FATAL_ERROR ||
+           code == ASH_MONGO_CHANGE_STREAM_HISTORY_LOST;
 }
 
 static bool is_change_stream(const ash_command *c)
@@ -150,7 +164,7 @@ static int check_db_name(const char *db, size_t len, ash_error *err)
 {
     if (len == 0 || len >= ASH_DB_NAME_BYTES || len != strcspn(db, "/\\. \"") ||
         (strchr(db, '$') != NULL && strcmp(db, "$external") != 0))
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "Invalid database name: '%.80s'", db);
     return 0;
 }
@@ -164,7 +178,7 @@ static int read_db(ash_command *c, ash_error *err)
         const char *ns = c->request->query_ns;
         const char *dot = strchr(ns, '.');
         if (dot == NULL || strcmp(dot, ".$cmd") != 0)
-            return ash__fail_server(err, ASH_EUNSUPPORTED, UNSUPPORTED_OP_QUERY,
+            return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_UNSUPPORTED_OP_QUERY_COMMAND,
                                     "OP_QUERY is only taken for commands, not on '%.100s'", ns);
         len = (uint32_t)(dot - ns);
         if (len >= sizeof c->db_text)
@@ -175,7 +189,7 @@ static int read_db(ash_command *c, ash_error *err)
     } else {
         ash_value v = ash__doc_get(c->body, "$db");
         if (v.type != BSON_TYPE_UTF8)
-            return ash__fail_server(err, ASH_EINVAL, MISSING_DB,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MESSAGE_WITHOUT_DB,
                                     "OP_MSG requests require a $db argument");
         db = ash__value_string(v, &len);
         if (strlen(db) != len)
@@ -189,12 +203,12 @@ static int read_coll(ash_command *c, ash_error *err)
 {
     uint32_t len = 0;
     if (c->value.type != BSON_TYPE_UTF8)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "collection name has invalid type %s",
                                 ash__type_name(c->value.type));
     c->coll = ash__value_string(c->value, &len);
     if (len == 0 || strlen(c->coll) != len)
-        return ash__fail_server(err, ASH_EINVAL, INVALID_NAMESPACE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "Invalid namespace specified '%s.%.100s'", c->db, c->coll);
     if ((c->info->flags & ASH_COMMAND_NOT_SYSTEM) != 0)
         return ash__check_system_name(c->db, c->coll, err);
@@ -213,10 +227,10 @@ static int read_command(ash_command *c, const char **name, ash_error *err)
     if (c->info != NULL && (c->info->flags & ASH_COMMAND_TEST) && !c->server->opts.test_commands)
         c->info = NULL;
     if (c->info == NULL)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, COMMAND_NOT_FOUND,
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_COMMAND_NOT_FOUND,
                                 "no such command: '%.100s'", *name);
     if ((c->info->flags & ASH_COMMAND_ADMIN) && strcmp(c->db, "admin") != 0)
-        return ash__fail_server(err, ASH_EACCES, UNAUTHORIZED,
+        return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
                                 "%s may only be run against the admin database.", c->info->name);
     return (c->info->flags & ASH_COMMAND_COLLECTION) ? read_coll(c, err) : 0;
 }
@@ -228,7 +242,7 @@ static int check_nested_arguments(const ash_command *c, ash_error *err)
     for (const ash_argument *a = generic; a->name != NULL; a++)
         if (strcmp(a->name, "$db") != 0 && strcmp(a->name, "comment") != 0 &&
             ash__arg(c, a->name).type != 0)
-            return ash__fail_server(err, ASH_EINVAL, INVALID_OPTIONS,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                     "%s in a transaction must not have a %s of its own",
                                     c->info->name, a->name);
     return 0;
@@ -244,7 +258,8 @@ int ash__command_read_nested(ash_command *c, ash_error *err)
         return rc;
     c->info = ash__wire_command_find(name);
     if (c->info == NULL || (c->info->flags & ASH_COMMAND_TRANSACTION) == 0)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
+        return ash__fail_server(err, ASH_EUNSUPPORTED,
+                                ASH_MONGO_OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
                                 "no operation of a transaction: '%.100s'", name);
     if (c->info->flags & ASH_COMMAND_COLLECTION)
         rc = read_coll(c, err);
@@ -257,7 +272,7 @@ static int read_max_time(ash_command *c, ash_error *err)
 {
     c->max_time_ms = ash__arg_int64(c, "maxTimeMS", 0);
     if (c->max_time_ms < 0 || c->max_time_ms > INT_MAX)
-        return ash__fail_server(err, ASH_EINVAL, BAD_VALUE,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "%lld value for maxTimeMS is out of range [0, %d]",
                                 (long long)c->max_time_ms, INT_MAX);
     c->op.deadline_ms = ash_deadline(c->max_time_ms);
@@ -396,7 +411,7 @@ static int tell_late(ash_command *c, ash_error *err)
     if ((c->info->flags & ASH_COMMAND_WRITES) == 0 || c->info->run == ash__run_ashlar_transact)
         return ash__fail(err, ASH_ETIMEOUT, "timed out waiting for the disk");
     if (w->error_code == 0) {
-        w->error_code = MAX_TIME_EXPIRED;
+        w->error_code = ASH_MONGO_MAX_TIME_MS_EXPIRED;
         snprintf(w->error_text, sizeof w->error_text,
                  "operation exceeded time limit while it waited for the disk");
     }
@@ -452,7 +467,7 @@ static void run_command(ash_command *c, ash_operation *operation)
             rc = claim_body(c, &err);
     }
     if (rc == ASH_EINTERRUPTED && hit == NULL && ash__host_is_stopping(&c->server->host))
-        err.server_code = INTERRUPTED_AT_SHUTDOWN;
+        err.server_code = ASH_MONGO_INTERRUPTED_AT_SHUTDOWN;
     if (rc != 0) {
         finish_failed(c, &err, hit);
         /* What the concern asks for is not to be had either way. */

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-enum { PROTOCOL_ERROR = 17, INVALID_BSON = 22, MIN_DOC_BYTES = 5 };
+enum { MIN_DOC_BYTES = 5 };
 
 static int protocol_error(ash_error *err, const char *what)
 {
-    return ash__fail_server(err, ASH_EINVAL, PROTOCOL_ERROR, "invalid message: %s", what);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_PROTOCOL_ERROR, "invalid message: %s", what);
 }
 
 int ash__message_header_read(const uint8_t *header, ash_message_header *out, ash_error *err)
@@ -21,10 +21,10 @@ int ash__message_header_read(const uint8_t *header, ash_message_header *out, ash
     out->op_code = (int32_t)ash__get_le32(header + 12);
     if (out->op_code != ASH_OP_MSG && out->op_code != ASH_OP_QUERY &&
         out->op_code != ASH_OP_COMPRESSED)
-        return ash__fail_server(err, ASH_EINVAL, PROTOCOL_ERROR, "opcode %d is not supported",
-                                out->op_code);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_PROTOCOL_ERROR,
+                                "opcode %d is not supported", out->op_code);
     if (out->length <= ASH_MESSAGE_HEADER_BYTES || out->length > ASH_MESSAGE_MAX_BYTES)
-        return ash__fail_server(err, ASH_EINVAL, PROTOCOL_ERROR,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_PROTOCOL_ERROR,
                                 "message length %u is not within 17 and %d", out->length,
                                 ASH_MESSAGE_MAX_BYTES);
     return 0;

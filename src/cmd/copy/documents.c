@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_DOCUMENTS = 1000, BATCH_BYTES = 4 * 1024 * 1024, DUPLICATE_KEY = 11000 };
+enum { BATCH_DOCUMENTS = 1000, BATCH_BYTES = 4 * 1024 * 1024 };
 
 enum fate { MISSING, SAME, OTHER, DONE, REFUSED };
 
@@ -219,10 +219,10 @@ static bool take_refusals(ash_copy_table *t, struct batch *b, const uint32_t *pl
             else if (strcmp(bson_iter_key(&at), "errmsg") == 0)
                 snprintf(own.text, sizeof own.text, "%s", bson_iter_utf8(&at, NULL));
         }
-        bool waits = own.server_code == DUPLICATE_KEY && !last;
+        bool waits = own.server_code == ASH_MONGO_DUPLICATE_KEY && !last;
         b->fates[place] = waits ? MISSING : REFUSED;
         again = again || waits;
-        own.code = own.server_code == DUPLICATE_KEY ? ASH_EEXISTS : ASH_EINVAL;
+        own.code = own.server_code == ASH_MONGO_DUPLICATE_KEY ? ASH_EEXISTS : ASH_EINVAL;
         if (!waits)
             fail_document(t, b->docs[place], &own);
     }

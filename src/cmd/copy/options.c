@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { NAMESPACE_EXISTS = 48, SIZE_UNIT = 256 };
+enum { SIZE_UNIT = 256 };
 
 /* ---- options ---- */
 
@@ -174,7 +174,7 @@ int ash__copy_options(ash_copy_table *t, ash_doc description, ash_error *err)
     if (rc == 0 && (t->to == NULL || ash__doc_is_empty(ash__builder_doc(&there)))) {
         ash_error own = ASH_ERROR_INIT;
         rc = make(t, wanted, &own);
-        if (rc == ASH_EEXISTS && own.server_code == NAMESPACE_EXISTS)
+        if (rc == ASH_EEXISTS && own.server_code == ASH_MONGO_NAMESPACE_EXISTS)
             rc = describe(t->to, &there, err); /* somebody else was faster */
         else
             (void)ash__unless(0, rc, &own, err);

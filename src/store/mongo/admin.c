@@ -34,7 +34,7 @@ int ash__mongo_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t 
     (void)time;
     (void)op;
     (void)out;
-    return ash__fail_server(err, ASH_EUNSUPPORTED, 246,
+    return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_SNAPSHOT_UNAVAILABLE,
                             "states of a deployment cannot be held for reading");
 }
 

@@ -9,15 +9,14 @@
 #include <string.h>
 
 /* A change event or an explanation wraps a document of the full depth. */
-#define MAX_DEPTH          (ASH_DOC_MAX_DEPTH + 20)
-#define NOT_IN_TRANSACTION 263
+#define MAX_DEPTH (ASH_DOC_MAX_DEPTH + 20)
 
 static int take_client(ash_mongo_call *call, ash_error *err)
 {
     call->transaction = (ash_mongo_transaction *)call->op->transaction;
     if (call->transaction != NULL && call->transaction->replay != NULL)
         return ash__fail_server(
-            err, ASH_EUNSUPPORTED, NOT_IN_TRANSACTION,
+            err, ASH_EUNSUPPORTED, ASH_MONGO_OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
             "a transaction through an Ashlar server reads and writes documents, "
             "and nothing else");
     if (call->transaction != NULL) {

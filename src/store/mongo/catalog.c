@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define NAMESPACE_NOT_FOUND 26
-
 int ash__mongo_create(ash_store *store, const char *db, const char *coll, const bson_t *options,
                       const ash_op *op, ash_error *err)
 {
@@ -28,13 +26,14 @@ int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const as
     int rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, &reply, &why);
     /* Old servers, and those made after them, give these words no number. */
     if (rc != 0 && strcmp(why.text, "ns not found") == 0)
-        rc = ash__fail_server(err, ASH_ENOTFOUND, NAMESPACE_NOT_FOUND, "ns not found");
+        rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND, "ns not found");
     else if (rc != 0 && err != NULL)
         *err = why;
     if (rc == 0) {
         /* Servers from 7.0 on say yes to dropping nothing, but then name nothing they dropped. */
         if (!bson_has_field(&reply, "ns") && !bson_has_field(&reply, "nIndexesWas"))
-            rc = ash__fail_server(err, ASH_ENOTFOUND, NAMESPACE_NOT_FOUND, "ns not found");
+            rc =
+                ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND, "ns not found");
         bson_destroy(&reply);
     }
     bson_destroy(command);
@@ -65,7 +64,7 @@ int ash__mongo_modify(ash_store *store, const char *db, const char *coll, const 
         bson_concat(command, changes);
         ash__mongo_call_writes(&call, NULL);
         rc = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
-        if (rc == 0 || ash_error_server_code(err) == ASH_CANNOT_BE_UNIQUE)
+        if (rc == 0 || ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE)
             ash__mongo_copy_reply(&call, old_values);
         ash__mongo_call_end(&call);
     }

@@ -3,14 +3,12 @@
 
 #include "base/error.h"
 
-#define FIRST_LOCATION_CODE  10000
-#define NOT_A_REPLICA_SET    40573 /* $changeStream on a standalone */
-#define WRITE_CONCERN_FAILED 64
+#define FIRST_LOCATION_CODE 10000
 
 int ash__mongo_code(int32_t server_code)
 {
     int code = ash__code_from_server(server_code);
-    if (server_code == NOT_A_REPLICA_SET)
+    if (server_code == ASH_MONGO_LOCATION_CHANGE_STREAM_ON_STANDALONE)
         return ASH_EUNSUPPORTED;
     /* Numbers from 10000 on have no names; nearly all are about a query that does not parse. */
     if (code == ASH_EINTERNAL && server_code >= FIRST_LOCATION_CODE)
@@ -80,7 +78,7 @@ int ash__mongo_fail(const bson_error_t *error, ash_error *err)
         return ash__fail_server(err, ash__mongo_code(number), number, "%s", error->message);
     if (error->domain == MONGOC_ERROR_WRITE_CONCERN)
         return ash__fail_server(err, number != 0 ? ash__mongo_code(number) : ASH_ETIMEOUT,
-                                number != 0 ? number : WRITE_CONCERN_FAILED,
+                                number != 0 ? number : ASH_MONGO_WRITE_CONCERN_FAILED,
                                 "applied, but not acknowledged as asked: %s", error->message);
     if (error->domain == MONGOC_ERROR_SERVER_SELECTION)
         return fail_to_reach(error, err);

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#define NOT_IMPLEMENTED 238
-
 void ash__mongo_find_fields(bson_t *to, const ash_find_options *o)
 {
     ash__mongo_add_doc(to, "sort", o->sort);
@@ -72,7 +70,7 @@ int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bs
         return ash__replay_find(store, db, coll, filter, opts, out, err);
     int rc = find(store, db, coll, filter, opts, out, &why);
     /* That a cursor may rest is a wish, which servers other than MongoDB may not know. */
-    if (rc != 0 && opts->no_cursor_timeout && why.server_code == NOT_IMPLEMENTED) {
+    if (rc != 0 && opts->no_cursor_timeout && why.server_code == ASH_MONGO_NOT_IMPLEMENTED) {
         ash_find_options without = *opts;
         without.no_cursor_timeout = false;
         why = (ash_error)ASH_ERROR_INIT;

@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-#define UNKNOWN_STAGE 40324
-
 static void add_watch_options(bson_t *to, const ash_watch_options *o)
 {
     ash__mongo_add_doc(to, "resumeAfter", o->resume_after);
@@ -67,7 +65,8 @@ static mongoc_change_stream_t *start_watch(const ash_mongo_call *call, const cha
 /* A server that has no change streams at all does not know their stage. */
 static int without_streams(const ash_error *why, ash_error *err)
 {
-    if (why->server_code == UNKNOWN_STAGE && strstr(why->text, "$changeStream") != NULL)
+    if (why->server_code == ASH_MONGO_LOCATION_UNKNOWN_STAGE &&
+        strstr(why->text, "$changeStream") != NULL)
         return ash__fail_server(err, ASH_EUNSUPPORTED, why->server_code, "%s", why->text);
     if (err != NULL)
         *err = *why;

@@ -98,10 +98,12 @@ static bool is_replacement(const bson_value_t *update, const bson_t *view)
 int ash__mongo_view_update(const bson_value_t *update, bson_t *view, ash_error *err)
 {
     if (!bson_init_static(view, update->value.v_doc.data, update->value.v_doc.data_len))
-        return ash__fail_server(err, ASH_EINVAL, 22, "update is no valid document");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_BSON,
+                                "update is no valid document");
     /* The driver tells a pipeline by its stages and would send an empty one as a replacement. */
     if (update->value_type == BSON_TYPE_ARRAY && bson_empty(view))
-        return ash__fail_server(err, ASH_EINVAL, 9, "update pipeline is empty");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "update pipeline is empty");
     return 0;
 }
 

@@ -145,7 +145,7 @@ static int validate(ash_embedded *s, const bson_t *action, ash_progress_fn progr
     if (rc == 0)
         rc = ash__catalog_find(v, db, c.only_coll, &coll, err);
     if (rc == 0 && coll == NULL)
-        rc = ash__fail_server(err, ASH_ENOTFOUND, 26,
+        rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                               "Collection '%s.%s' does not exist to validate.", db, c.only_coll);
     if (rc == 0)
         rc = run_check(s, &c, flag_of(action, "full", false), &report, err);
@@ -176,7 +176,8 @@ static int find_to_compact(ash_embedded *s, const bson_t *action, ash_error *err
     if (rc == 0)
         rc = ash__catalog_find(v, db, name, &coll, err);
     if (rc == 0 && coll == NULL)
-        rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "collection does not exist");
+        rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
+                              "collection does not exist");
     if (rc == 0)
         rc = ash__view_refuse(coll, err);
     ash__snapshot_close(v);

@@ -51,8 +51,8 @@ int ash__coll_options_check_validator(ash_value v, ash_error *err)
     ash_matcher *m = NULL;
     bson_t filter;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 14, "validator must be an object, not %s",
-                                ash__type_name(v.type));
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                "validator must be an object, not %s", ash__type_name(v.type));
     ash__doc_to_bson(ash__value_doc(v), &filter);
     int rc = ash__matcher_new(&filter, &env, &m, err);
     ash__matcher_free(m);
@@ -65,12 +65,13 @@ static int check_text(const char *name, ash_value v, ash_error *err)
     bool is_level = strcmp(name, "validationLevel") == 0;
     uint32_t len;
     if (v.type != BSON_TYPE_UTF8)
-        return ash__fail_server(err, ASH_EINVAL, 14, "%s must be a string", name);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH, "%s must be a string",
+                                name);
     const char *text = ash__value_string(v, &len);
     for (size_t i = is_level ? 0 : 3; i < (is_level ? 3 : ASH_ARRAY_LEN(levels)); i++)
         if (strcmp(text, levels[i]) == 0)
             return 0;
-    return ash__fail_server(err, ASH_EINVAL, 2,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                             "Enumeration value '%s' for field 'create.%s' is "
                             "not a valid value.",
                             text, name);
@@ -84,7 +85,8 @@ static int check_doc(const char *name, ash_value v, ash_error *err)
     if (strcmp(name, "validator") == 0)
         return ash__coll_options_check_validator(v, err);
     if (v.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 14, "%s must be an object", name);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH, "%s must be an object",
+                                name);
     ash__doc_to_bson(ash__value_doc(v), &spec);
     return ash__collation_parse(&spec, &parsed, &is_simple, err);
 }
@@ -95,20 +97,20 @@ static int check_images(ash_value v, bool *enabled, ash_error *err)
     static const char *const name = "create.changeStreamPreAndPostImages";
     ash_value on = ASH_VALUE_MISSING;
     if (v.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 14,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "BSON field '%s' is the wrong type '%s', expected type 'object'",
                                 name, ash__type_name(v.type));
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);) {
         if (strcmp(it.name, "enabled") != 0)
-            return ash__fail_server(err, ASH_EINVAL, 40415,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                     "BSON field '%s.%s' is an unknown field.", name, it.name);
         on = it.value;
     }
     if (ash__value_is_missing(on))
-        return ash__fail_server(err, ASH_EINVAL, 40414,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MISSING_FIELD,
                                 "BSON field '%s.enabled' is missing but a required field", name);
     if (on.type != BSON_TYPE_BOOL && !ash__value_is_number(on))
-        return ash__fail_server(err, ASH_EINVAL, 14,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "BSON field '%s.enabled' is the wrong type '%s', expected type "
                                 "'bool'",
                                 name, ash__type_name(on.type));
@@ -125,31 +127,35 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
     while (i < ASH_ARRAY_LEN(options) && strcmp(options[i].name, it->name) != 0)
         i++;
     if (i == ASH_ARRAY_LEN(options))
-        return ash__fail_server(err, ASH_EINVAL, 40415,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                 "BSON field 'create.%s' is an unknown field.", it->name);
     switch (options[i].fate) {
     case IGNORE:
         return 0;
     case REFUSE:
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 238, "create: option '%s' is not supported",
-                                it->name);
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
+                                "create: option '%s' is not supported", it->name);
     case KEEP_BOOL:
         if (ash__value_truthy(it->value))
             ash__builder_bool(out, it->name, true);
         return 0;
     case KEEP_NUMBER:
         if (!ash__value_as_double(it->value, &number))
-            rc = ash__fail_server(err, ASH_EINVAL, 14, "%s must be a number", it->name);
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH, "%s must be a number",
+                                  it->name);
         else if (!(number >= 0 && number < 9e15))
-            rc = ash__fail_server(err, ASH_EINVAL, 2, "%s is out of range", it->name);
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s is out of range",
+                                  it->name);
         break;
     case KEEP_NAME:
         if (it->value.type != BSON_TYPE_UTF8)
-            rc = ash__fail_server(err, ASH_EINVAL, 14, "%s must be a string", it->name);
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH, "%s must be a string",
+                                  it->name);
         break;
     case KEEP_STAGES:
         if (it->value.type != BSON_TYPE_ARRAY)
-            rc = ash__fail_server(err, ASH_EINVAL, 14, "%s must be an array", it->name);
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH, "%s must be an array",
+                                  it->name);
         break;
     case KEEP_IMAGES:
         rc = check_images(it->value, &enabled, err);
@@ -181,19 +187,20 @@ static int check_view(ash_doc view_options, ash_error *err)
     if (ash__value_is_missing(ash__doc_get(view_options, "viewOn"))) {
         if (ash__value_is_missing(stages))
             return 0;
-        return ash__fail_server(err, ASH_EINVAL, 72, "'pipeline' requires 'viewOn' to be given");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
+                                "'pipeline' requires 'viewOn' to be given");
     }
     for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++)
         if (!ash__value_is_missing(ash__doc_get(view_options, others[i])))
-            return ash__fail_server(err, ASH_EINVAL, 72, "a view cannot have the option '%s'",
-                                    others[i]);
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
+                                    "a view cannot have the option '%s'", others[i]);
     if (ash__value_is_missing(stages))
         return 0;
     ash__doc_to_bson(ash__value_doc(stages), &view);
     int rc = ash__pipeline_new(&view, &env, &none, &p, err);
     if (rc == 0 &&
         (ash__pipeline_head(p)->has_write_out || ash__pipeline_head(p)->is_change_stream))
-        rc = ash__fail_server(err, ASH_EINVAL, 167,
+        rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_OPTION_NOT_SUPPORTED_ON_VIEW,
                               "a view's pipeline can neither write nor be a change stream");
     ash__pipeline_free(p);
     return rc;
@@ -213,7 +220,7 @@ int ash__coll_options_parse(const bson_t *given, bson_t *out, ash_error *err)
     double size = 0;
     if (rc == 0 && ash__value_truthy(ash__doc_get(doc, "capped")) &&
         !(ash__value_as_double(ash__doc_get(doc, "size"), &size) && size > 0))
-        rc = ash__fail_server(err, ASH_EINVAL, 72,
+        rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                               "the 'size' field is required when 'capped' is true");
     if (rc == 0)
         rc = check_view(doc, err);

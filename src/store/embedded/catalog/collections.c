@@ -33,7 +33,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
         return ash__oplog_create(w, n->db, n->coll, n->options, &c, err);
     if (ash__coll_options_equal(&c->options, n->options))
         return 0;
-    return ash__fail_server(err, ASH_EEXISTS, 48,
+    return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS,
                             "Collection %s.%s already exists, with other options", n->db, n->coll);
 }
 
@@ -68,7 +68,8 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc != 0)
         return rc;
     if (c == NULL)
-        return ash__fail_server(err, ASH_ENOTFOUND, 26, "ns not found %s.%s", n->db, n->coll);
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
+                                "ns not found %s.%s", n->db, n->coll);
     return drop_coll(w, c, err);
 }
 
@@ -154,17 +155,19 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc != 0)
         return rc;
     if (from == NULL)
-        return ash__fail_server(err, ASH_ENOTFOUND, 26, "Source collection %s.%s does not exist",
-                                n->db, n->coll);
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
+                                "Source collection %s.%s does not exist", n->db, n->coll);
     rc = ash__view_refuse(from, err);
     if (rc == 0)
         rc = ash__namespace_check_new(n->to_db, n->to_coll, err);
     if (rc != 0)
         return rc;
     if (from == to)
-        return ash__fail_server(err, ASH_EINVAL, 20, "Can't rename a collection to itself");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_ILLEGAL_OPERATION,
+                                "Can't rename a collection to itself");
     if (to != NULL && !n->drop_target)
-        return ash__fail_server(err, ASH_EEXISTS, 48, "target namespace exists");
+        return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS,
+                                "target namespace exists");
     rc = log_rename(w, n, from, to, err);
     /* What is replaced by a rename is no drop of its own. */
     if (rc == 0 && to != NULL) {

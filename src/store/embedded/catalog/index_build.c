@@ -112,7 +112,7 @@ static int fill_turn(ash_build *b, ash_writer *w, ash_error *err)
     if (rc != 0)
         return rc;
     if (index == NULL)
-        return ash__fail_server(err, ASH_ENOTFOUND, 26,
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                                 "index build aborted: its collection or the index was dropped");
     rc = fill_steps(b, w, c, index, &dup, err);
     if (rc == ASH_EEXISTS && dup.index != NULL)
@@ -135,7 +135,7 @@ static int make_ready(ash_build *b, ash_writer *w, ash_error *err)
         make_key(b->coll_id, b->ids[i], key);
         rc = look_up(ash__writer_view(w), b->coll_id, b->ids[i], &c, &index, err);
         if (rc == 0 && index == NULL)
-            rc = ash__fail_server(err, ASH_ENOTFOUND, 26,
+            rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                                   "index build aborted: its collection or the index was dropped");
         if (rc == 0)
             rc = ash__oplog_write_index(w, ASH_CHANGE_CREATE_INDEXES, c, index, err);
@@ -259,7 +259,7 @@ static int await_others(ash_build *b, ash_error *err)
             const ash_index *index = NULL;
             rc = look_up(v, b->coll_id, b->awaited[i], &c, &index, err);
             if (rc == 0 && (index == NULL || is_abandoned(b->store, index)))
-                rc = ash__fail_server(err, ASH_ECONFLICT, 276,
+                rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_INDEX_BUILD_ABORTED,
                                       "the index was being built already, and that build failed");
             waiting = waiting || (index != NULL && !index->ready);
         }

@@ -23,7 +23,7 @@ typedef struct spec_fields {
 static int read_flag(const char *name, ash_value v, bool *out, ash_error *err)
 {
     if (v.type != BSON_TYPE_BOOL && !ash__value_is_number(v))
-        return ash__fail_server(err, ASH_EINVAL, 14,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "The field '%s' has value of type %s, which is not convertible to "
                                 "bool",
                                 name, ash__type_name(v.type));
@@ -35,8 +35,9 @@ static int want_type(const char *name, ash_value v, uint8_t type, ash_error *err
 {
     if (v.type == type)
         return 0;
-    return ash__fail_server(err, ASH_EINVAL, 14, "The field '%s' must be of type %s, not %s", name,
-                            ash__type_name(type), ash__type_name(v.type));
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                            "The field '%s' must be of type %s, not %s", name, ash__type_name(type),
+                            ash__type_name(v.type));
 }
 
 static int read_field(const char *name, ash_value v, spec_fields *out, ash_error *err)
@@ -78,7 +79,7 @@ static int read_field(const char *name, ash_value v, spec_fields *out, ash_error
     for (size_t i = 0; i < ASH_ARRAY_LEN(ignored); i++)
         if (strcmp(name, ignored[i]) == 0)
             return 0;
-    return ash__fail_server(err, ASH_EINVAL, 197,
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_INDEX_SPECIFICATION_OPTION,
                             "The field '%s' is not valid for an index specification", name);
 }
 
@@ -95,22 +96,26 @@ static int check_name(const spec_fields *f, bool is_id, ash_error *err)
     uint32_t len;
     if (ash__value_is_missing(f->name))
         return is_id ? 0
-                     : ash__fail_server(err, ASH_EINVAL, 9,
+                     : ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                         "The 'name' field is a required property of an index "
                                         "specification");
     const char *name = ash__value_string(f->name, &len);
     if (len == 0)
-        return ash__fail_server(err, ASH_EINVAL, 67, "index name cannot be empty");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
+                                "index name cannot be empty");
     if (strlen(name) != len)
-        return ash__fail_server(err, ASH_EINVAL, 67, "index names cannot contain NUL characters");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
+                                "index names cannot contain NUL characters");
     size_t good = ash__text_good(name, len);
     if (good < len)
-        return ash__fail_server(err, ASH_EINVAL, 67, "index name is not UTF-8 (byte %zu is 0x%02x)",
-                                good, (unsigned char)name[good]);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
+                                "index name is not UTF-8 (byte %zu is 0x%02x)", good,
+                                (unsigned char)name[good]);
     if (strcmp(name, "*") == 0)
-        return ash__fail_server(err, ASH_EINVAL, 2, "The index name '*' is not valid.");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "The index name '*' is not valid.");
     if (!is_id && strcmp(name, "_id_") == 0)
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The index name '_id_' is reserved for the _id index, which must "
                                 "have key pattern {_id: 1}");
     return 0;
@@ -122,20 +127,20 @@ static int check_expire(const spec_fields *f, ash_error *err)
     if (ash__value_is_missing(f->expire))
         return 0;
     if (!ash__value_as_double(f->expire, &seconds))
-        return ash__fail_server(err, ASH_EINVAL, 14,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "The field 'expireAfterSeconds' must be a number, not %s",
                                 ash__type_name(f->expire.type));
     if (!(seconds >= 0 && seconds <= INT32_MAX))
-        return ash__fail_server(err, ASH_EINVAL, 67,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "TTL index 'expireAfterSeconds' option must be within an "
                                 "acceptable range, between 0 and %d",
                                 INT32_MAX);
     if (ash__doc_count(ash__value_doc(f->key)) != 1)
-        return ash__fail_server(err, ASH_EINVAL, 67,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "TTL indexes are single-field indexes, compound indexes do not "
                                 "support TTL");
     if (!ash__value_is_missing(ash__doc_get(ash__value_doc(f->key), "_id")))
-        return ash__fail_server(err, ASH_EINVAL, 197,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_INDEX_SPECIFICATION_OPTION,
                                 "The field 'expireAfterSeconds' is not valid for an _id index "
                                 "specification");
     return 0;
@@ -149,7 +154,7 @@ static int check_partial(const spec_fields *f, ash_error *err)
     if (ash__value_is_missing(f->partial))
         return 0;
     if (f->sparse)
-        return ash__fail_server(err, ASH_EINVAL, 67,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "cannot mix \"partialFilterExpression\" and \"sparse\" options");
     ash__doc_to_bson(ash__value_doc(f->partial), &filter);
     int rc = ash__matcher_new(&filter, &env, &m, err);
@@ -173,17 +178,18 @@ static int check_key(const spec_fields *f, ash_error *err)
     ash_key_pattern pattern = {0};
     bson_t key;
     if (ash__value_is_missing(f->key))
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "The 'key' field is a required property of an index specification");
     if (ash__doc_is_empty(ash__value_doc(f->key)))
-        return ash__fail_server(err, ASH_EINVAL, 67, "index keys cannot be empty");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
+                                "index keys cannot be empty");
     ash__doc_to_bson(ash__value_doc(f->key), &key);
     int rc = ash__key_pattern_parse(&key, f->sparse, NULL, &pattern, err);
     if (rc != 0)
         return rc;
     ash__key_pattern_release(&pattern);
     if ((f->unique || f->prepare_unique) && has_hashed(ash__value_doc(f->key)))
-        return ash__fail_server(err, ASH_EINVAL, 16764,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_HASHED_INDEX_UNIQUE,
                                 "Currently hashed indexes cannot guarantee uniqueness. Use a "
                                 "regular index.");
     return 0;
@@ -252,7 +258,8 @@ int ash__index_spec_parse(ash_value given, const bson_t *coll_options, bson_t *o
     bool has_collation = false;
     *is_id = false;
     if (given.type != BSON_TYPE_DOCUMENT)
-        return ash__fail_server(err, ASH_EINVAL, 14, "an index specification must be an object");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                "an index specification must be an object");
     ash_doc_iter it = ash__doc_iter(ash__value_doc(given));
     while (ash__doc_iter_next(&it)) {
         int rc = read_field(it.name, it.value, &f, err);
@@ -264,7 +271,7 @@ int ash__index_spec_parse(ash_value given, const bson_t *coll_options, bson_t *o
         return rc;
     *is_id = is_id_key(ash__value_doc(f.key));
     if (*is_id && (f.sparse || !ash__value_is_missing(f.partial) || f.hidden))
-        return ash__fail_server(err, ASH_EINVAL, 197,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_INDEX_SPECIFICATION_OPTION,
                                 "an _id index cannot be sparse, partial or hidden");
     rc = check_name(&f, *is_id, err);
     if (rc == 0)
@@ -308,12 +315,12 @@ int ash__index_spec_compare(const bson_t *wanted, const bson_t *existing, bool *
     *same = false;
     if (strcmp(ash__index_spec_name(wanted), name) == 0) {
         if (!same_kind)
-            return ash__fail_server(err, ASH_EEXISTS, 86,
+            return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_INDEX_KEY_SPECS_CONFLICT,
                                     "An existing index has the same name as the requested index, "
                                     "but another key or other options: %s",
                                     name);
         if (!same_expiry)
-            return ash__fail_server(err, ASH_EEXISTS, 85,
+            return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_INDEX_OPTIONS_CONFLICT,
                                     "An equivalent index already exists with the same name but "
                                     "different options: %s",
                                     name);
@@ -322,7 +329,7 @@ int ash__index_spec_compare(const bson_t *wanted, const bson_t *existing, bool *
     }
     if (!same_kind)
         return 0;
-    return ash__fail_server(err, ASH_EEXISTS, 85,
+    return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_INDEX_OPTIONS_CONFLICT,
                             same_expiry ? "Index already exists with a different name: %s"
                                         : "An equivalent index already exists with a different "
                                           "name and options: %s",

@@ -90,7 +90,7 @@ int ash__index_may_be_unique(ash_view *v, const ash_coll *c, const ash_index *in
     ash__scan_free(scan);
     ash__buffer_release(&r.key);
     if (rc == 0 && r.groups > 0)
-        rc = ash__fail_server(err, ASH_EEXISTS, ASH_CANNOT_BE_UNIQUE,
+        rc = ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE,
                               "Cannot convert the index to unique: documents share keys of %s; "
                               "change those and run collMod again",
                               index->name);

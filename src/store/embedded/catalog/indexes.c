@@ -40,8 +40,8 @@ static int compare_with_all(const creation *cr, const ash_coll *c, const bson_t 
         if (rc != 0)
             return rc;
         if (same && ash__build_has(&cr->build, c->indexes[i].id))
-            return ash__fail_server(err, ASH_EEXISTS, 68, "Identical index already exists: %s",
-                                    c->indexes[i].name);
+            return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_INDEX_ALREADY_EXISTS,
+                                    "Identical index already exists: %s", c->indexes[i].name);
         *exists = *exists || same;
     }
     return 0;
@@ -128,7 +128,8 @@ int ash__embedded_create_indexes(ash_store *store, const char *db, const char *c
 {
     creation cr = {.store = ash__embedded(store), .db = db, .coll = coll, .specs = specs, .op = op};
     if (bson_empty(specs))
-        return ash__fail_server(err, ASH_EINVAL, 2, "Must specify at least one index to create");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                "Must specify at least one index to create");
     cr.build.store = cr.store;
     cr.build.op = op;
     /* Atomic: a specification that is refused takes the ones before it along. */
@@ -156,7 +157,8 @@ int ash__embedded_list_indexes(ash_store *store, const char *db, const char *col
     if (rc == 0)
         rc = ash__view_refuse(c, err);
     if (rc == 0 && c == NULL)
-        rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "ns does not exist: %s.%s", db, coll);
+        rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
+                              "ns does not exist: %s.%s", db, coll);
     ash__builder_begin(&b);
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
         if (c->indexes[i].ready)
@@ -184,7 +186,8 @@ static int drop_one(ash_writer *w, const dropping *d, const ash_index *index, as
 {
     const ash_coll *c = NULL;
     if (strcmp(index->name, "_id_") == 0)
-        return ash__fail_server(err, ASH_EINVAL, 72, "cannot drop _id index");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
+                                "cannot drop _id index");
     int rc = ash__catalog_find(ash__writer_view(w), d->db, d->coll, &c, err);
     if (rc == 0)
         rc = ash__oplog_write_index(w, ASH_CHANGE_DROP_INDEXES, c, index, err);
@@ -199,7 +202,8 @@ static int drop_by_name(ash_writer *w, const dropping *d, const char *name, ash_
         return rc;
     const ash_index *index = find_by_name(c, name);
     if (index == NULL)
-        return ash__fail_server(err, ASH_ENOTFOUND, 27, "index not found with name [%s]", name);
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_INDEX_NOT_FOUND,
+                                "index not found with name [%s]", name);
     return drop_one(w, d, index, err);
 }
 
@@ -210,7 +214,9 @@ static int drop_by_key(ash_writer *w, const dropping *d, ash_doc key, ash_error 
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
         if (ash__doc_compare(ash__doc_from_bson(&c->indexes[i].key), key, NULL) == 0)
             return drop_one(w, d, &c->indexes[i], err);
-    return rc != 0 ? rc : ash__fail_server(err, ASH_ENOTFOUND, 27, "can't find index with key");
+    return rc != 0 ? rc
+                   : ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_INDEX_NOT_FOUND,
+                                      "can't find index with key");
 }
 
 static int drop_all(ash_writer *w, const dropping *d, ash_error *err)
@@ -232,7 +238,8 @@ static int drop_listed(ash_writer *w, const dropping *d, ash_doc names, ash_erro
     while (ash__doc_iter_next(&it)) {
         uint32_t len;
         if (it.value.type != BSON_TYPE_UTF8)
-            return ash__fail_server(err, ASH_EINVAL, 14, "an index name must be a string");
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                    "an index name must be a string");
         int rc = drop_by_name(w, d, ash__value_string(it.value, &len), err);
         if (rc != 0)
             return rc;
@@ -249,7 +256,8 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc != 0)
         return rc;
     if (c == NULL)
-        return ash__fail_server(err, ASH_ENOTFOUND, 26, "ns not found %s.%s", d->db, d->coll);
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
+                                "ns not found %s.%s", d->db, d->coll);
     rc = ash__view_refuse(c, err);
     if (rc != 0)
         return rc;
@@ -265,7 +273,7 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
         return drop_listed(w, d, (ash_doc){what->value.v_doc.data, what->value.v_doc.data_len},
                            err);
     default:
-        return ash__fail_server(err, ASH_EINVAL, 14,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "an index to drop is named by a string, a key document or an array "
                                 "of names");
     }

@@ -71,16 +71,17 @@ static int check_index_fields(ash_doc which, ash_error *err)
         while (at < ASH_ARRAY_LEN(known) && strcmp(known[at], it.name) != 0)
             at++;
         if (at == ASH_ARRAY_LEN(known))
-            return ash__fail_server(err, ASH_EINVAL, 40415,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                     "BSON field 'collMod.index.%s' is an unknown field.", it.name);
         if (at < 4)
             continue;
         if (it.value.type != BSON_TYPE_BOOL && !ash__value_is_number(it.value))
-            return ash__fail_server(err, ASH_EINVAL, 14, "collMod.index.%s must be a bool, not %s",
-                                    it.name, ash__type_name(it.value.type));
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                    "collMod.index.%s must be a bool, not %s", it.name,
+                                    ash__type_name(it.value.type));
         if (strcmp(it.name, "unique") == 0 && !ash__value_truthy(it.value))
             return ash__fail_server(
-                err, ASH_EINVAL, 2,
+                err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                 "collMod does not support converting an index to be non-unique");
     }
     return 0;
@@ -93,7 +94,7 @@ static int make_unique(modification *m, ash_writer *w, const ash_coll *c, const 
     if (index->unique)
         return 0;
     if (!index->guarded && !m->dry_run)
-        return ash__fail_server(err, ASH_EINVAL, 72,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "index %s cannot be made unique before collMod has set "
                                 "'prepareUnique'",
                                 index->name);
@@ -118,11 +119,13 @@ static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error
             return rc;
         const ash_index *index = find_index(c, which);
         if (index == NULL)
-            return ash__fail_server(err, ASH_ENOTFOUND, 27, "cannot find the index to modify");
+            return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_INDEX_NOT_FOUND,
+                                    "cannot find the index to modify");
         if (ash__value_is_missing(v))
             continue;
         if (strcmp(index->name, "_id_") == 0)
-            return ash__fail_server(err, ASH_EINVAL, 2, "can't modify the _id index");
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
+                                    "can't modify the _id index");
         if (strcmp(fields[i], "unique") == 0)
             return make_unique(m, w, c, index, err);
         bool is_flag = strcmp(fields[i], "expireAfterSeconds") != 0;
@@ -176,7 +179,7 @@ static int check_dry_run(const modification *m, ash_error *err)
                 ash__doc_count(ash__value_doc(which)) == 2 &&
                 !ash__value_is_missing(ash__doc_get(ash__value_doc(which), "unique"));
     return fits ? 0
-                : ash__fail_server(err, ASH_EINVAL, 72,
+                : ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                    "collMod can be tried with dryRun only for {index: {…, unique: "
                                    "true}}");
 }
@@ -194,7 +197,8 @@ static int modify_one(modification *m, ash_writer *w, const ash_doc_iter *it, as
                   {"changeStreamPreAndPostImages", "changeStreamPreAndPostImages"}};
     if (strcmp(it->name, "index") == 0) {
         if (it->value.type != BSON_TYPE_DOCUMENT)
-            return ash__fail_server(err, ASH_EINVAL, 14, "collMod: 'index' must be an object");
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
+                                    "collMod: 'index' must be an object");
         return modify_index(m, w, ash__value_doc(it->value), err);
     }
     if (strcmp(it->name, "dryRun") == 0)
@@ -202,8 +206,8 @@ static int modify_one(modification *m, ash_writer *w, const ash_doc_iter *it, as
     for (size_t i = 0; i < ASH_ARRAY_LEN(simple); i++)
         if (strcmp(it->name, simple[i].name) == 0)
             return modify_option(m, w, simple[i].option, it->value, err);
-    return ash__fail_server(err, ASH_EINVAL, 40415, "BSON field 'collMod.%s' is an unknown field.",
-                            it->name);
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
+                            "BSON field 'collMod.%s' is an unknown field.", it->name);
 }
 
 /* What the collection was like: the entry is written before the first change. */
@@ -232,7 +236,8 @@ static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
     const ash_coll *c = NULL;
     int rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
     if (rc == 0 && c == NULL)
-        rc = ash__fail_server(err, ASH_ENOTFOUND, 26, "ns does not exist: %s.%s", m->db, m->coll);
+        rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
+                              "ns does not exist: %s.%s", m->db, m->coll);
     if (rc == 0)
         rc = ash__view_refuse(c, err);
     if (rc == 0 && m->dry_run)
@@ -257,7 +262,7 @@ int ash__embedded_modify(ash_store *store, const char *db, const char *coll, con
         ash__write_run(ash__embedded(store), NULL, op, modify_on_writer, &m, ASH_APPLY_ATOMIC, err);
     ash__builder_end(&m.old);
     ash__builder_end(&m.violations);
-    if (rc == 0 || ash_error_server_code(err) == ASH_CANNOT_BE_UNIQUE) {
+    if (rc == 0 || ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) {
         ash__doc_to_bson(ash__builder_doc(rc == 0 ? &m.old : &m.violations), &view);
         bson_copy_to(&view, old_values);
     }

@@ -162,7 +162,7 @@ int ash__embedded_stats(ash_store *store, const char *db, const char *coll, int6
     ash_builder b = ASH_BUILDER_INIT;
     bson_t view;
     if (scale < 0)
-        return ash__fail_server(err, ASH_EINVAL, 2, "scale has to be at least 1");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "scale has to be at least 1");
     scale = scale == 0 ? 1 : scale;
     ash__builder_begin(&b);
     int rc = db != NULL ? ash__reading_begin(s, op, &reading, err) : 0;

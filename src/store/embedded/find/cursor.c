@@ -21,7 +21,7 @@ static int attach(ash_find_cursor *c, ash_reading *reading, ash_error *err)
     if (rc != 0)
         return rc;
     if (coll == NULL || memcmp(coll->uuid, c->uuid, sizeof c->uuid) != 0)
-        return ash__fail_server(err, ASH_ECURSOR, 175,
+        return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_QUERY_PLAN_KILLED,
                                 "query plan killed: collection %s.%s was dropped", c->db, c->coll);
     return ash__scan_plan_attach(&c->scan, reading->view, coll, err);
 }

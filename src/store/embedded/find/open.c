@@ -10,13 +10,17 @@
 static int check_options(const ash_find_options *opts, ash_error *err)
 {
     if (opts->skip < 0)
-        return ash__fail_server(err, ASH_EINVAL, 51024, "skip value must be non-negative");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_NEGATIVE_NUMBER,
+                                "skip value must be non-negative");
     if (opts->limit < 0)
-        return ash__fail_server(err, ASH_EINVAL, 51024, "limit value must be non-negative");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_NEGATIVE_NUMBER,
+                                "limit value must be non-negative");
     if (opts->tailable && opts->op.at_time != 0)
-        return ash__fail_server(err, ASH_EINVAL, 72, "a tailable cursor cannot read a held state");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
+                                "a tailable cursor cannot read a held state");
     if (opts->await_data && !opts->tailable)
-        return ash__fail_server(err, ASH_EINVAL, 9, "cannot set awaitData without tailable");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "cannot set awaitData without tailable");
     return 0;
 }
 
@@ -71,11 +75,11 @@ static int plan_tailable(ash_find_cursor *c, const ash_coll *coll, ash_error *er
     hint.value.v_doc.data = (uint8_t *)(uintptr_t)natural;
     hint.value.v_doc.data_len = sizeof natural;
     if (!coll->capped)
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "error processing query: tailable cursor requested on non capped "
                                 "collection");
     if (!ash__sort_spec_is_empty(c->request.sort) && ash__sort_spec_natural(c->request.sort) != 1)
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "error processing query: tailable cursors cannot be sorted");
     return ash__request_plan(&c->request, coll, &hint, &c->env.query, err);
 }

@@ -84,7 +84,7 @@ static int keep(ash_embedded *s, ash_view *view, uint64_t newest, uint64_t time,
     }
     if (p == NULL) {
         unused = view;
-        rc = ash__fail_server(err, ASH_ECONFLICT, 246,
+        rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_SNAPSHOT_UNAVAILABLE,
                               "there are already %d states of the store that are being read",
                               ASH_PAST_MAX);
     } else if (*taken) {
@@ -102,11 +102,11 @@ static int choose_time(ash_embedded *s, uint64_t asked, uint64_t newest, uint64_
 {
     *out = asked != 0 ? asked : newest;
     if (asked > ash__oplog_time(s->engine))
-        return ash__fail_server(err, ASH_EINVAL, 72,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "readConcern atClusterTime must not be greater than the current "
                                 "clusterTime");
     if (asked != 0 && asked < newest)
-        return ash__fail_server(err, ASH_ECURSOR, 239,
+        return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_SNAPSHOT_TOO_OLD,
                                 "the state of the store at that time is not held (any longer)");
     return 0;
 }
@@ -142,7 +142,8 @@ int ash__past_hold(ash_embedded *s, uint64_t time, const ash_op *op, uint64_t *o
                                    err);
     }
     if (rc == 0 && !taken)
-        rc = ash__fail_server(err, ASH_ECONFLICT, 246, "no state of the store could be held");
+        rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_SNAPSHOT_UNAVAILABLE,
+                              "no state of the store could be held");
     return rc;
 }
 
@@ -156,7 +157,7 @@ int ash__past_enter(ash_embedded *s, const ash_op *op, ash_past **out, ash_view 
            !pthread_equal(p->owner, pthread_self()) && (rc = ash__op_check(op, err)) == 0)
         ash__gate_wait_until(s->gate, ash__clock_ms() + WAIT_SLICE_MS);
     if (rc == 0 && p == NULL)
-        rc = ash__fail_server(err, ASH_ECURSOR, 239,
+        rc = ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_SNAPSHOT_TOO_OLD,
                               "the state of the store at that time is not held (any longer)");
     if (rc == 0) {
         p->depth++;

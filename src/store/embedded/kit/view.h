@@ -7,8 +7,6 @@
 
 #include "engine/engine.h"
 
-enum { ASH_IS_A_VIEW = 166 };
-
 bool ash__coll_is_view(const ash_coll *c); /* NULL is none */
 
 /* 0 for a collection, and for none (NULL); else ASH_EUNSUPPORTED (166). */

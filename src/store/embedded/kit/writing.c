@@ -109,7 +109,7 @@ int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc
         bson_append_document(details, "keyPattern", -1, &dup->index->key);
         bson_append_document(details, "keyValue", -1, &view);
     }
-    int rc = ash__fail_server(err, ASH_EEXISTS, 11000,
+    int rc = ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_DUPLICATE_KEY,
                               "E11000 duplicate key error collection: %s.%s index: %s dup key: "
                               "{ %s }",
                               c->db, c->name, dup->index->name, ash__buffer_text(&text));
@@ -141,5 +141,6 @@ int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op
         if (rc != 0 || !good)
             return rc;
     }
-    return ash__fail_server(err, ASH_EINVAL, 121, "Document failed validation");
+    return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_DOCUMENT_VALIDATION_FAILURE,
+                            "Document failed validation");
 }

@@ -116,7 +116,7 @@ static int start(agg_cursor *c, const ash_aggregate_options *opts, ash_error *er
     ash_find_options find = ASH_FIND_OPTIONS_INIT;
     if (!head->is_coll_stats) {
         if (c->host.coll == NULL)
-            return ash__fail_server(err, ASH_EINVAL, 73,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                     "{aggregate: 1} is not valid for this pipeline; a collection "
                                     "is required");
         find.op = c->host.op;
@@ -185,11 +185,12 @@ static int open_pipeline(agg_cursor *c, const bson_t *pipeline, const ash_aggreg
     if (head->is_change_stream)
         return watch_instead(c, pipeline, opts, instead, err);
     if (head->splits_events)
-        return ash__fail_server(err, ASH_EINVAL, 20,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_ILLEGAL_OPERATION,
                                 "$changeStreamSplitLargeEvent is only allowed in a change stream's "
                                 "pipeline");
     if (head->has_write_out && c->host.op.transaction != NULL)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 263,
+        return ash__fail_server(err, ASH_EUNSUPPORTED,
+                                ASH_MONGO_OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
                                 "$out and $merge cannot run in a transaction");
     rc = start(c, opts, err);
     if (rc == 0 && head->has_write_out)

@@ -53,8 +53,8 @@ static int find_in_view(const ash_agg_host *h, const char *view, const bson_t *f
     ash_agg_host outer = *h;
     ash_cursor *c = NULL;
     if (h->view_depth == ASH_VIEW_MAX_DEPTH)
-        return ash__fail_server(err, ASH_EINVAL, 165, "views on views are deeper than %d",
-                                ASH_VIEW_MAX_DEPTH);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_VIEW_DEPTH_LIMIT_EXCEEDED,
+                                "views on views are deeper than %d", ASH_VIEW_MAX_DEPTH);
     outer.view_depth++;
     outer.stages = stages;
     int rc = ash__view_find(h->store, h->db, view, filter, opts, &outer, &c, err);
@@ -93,7 +93,8 @@ static int host_coll_stats(void *ctx, ash_doc spec, bson_t *out, ash_error *err)
     int64_t scale = 0;
     ash_value storage = ash__doc_get(spec, "storageStats");
     if (h->coll == NULL)
-        return ash__fail_server(err, ASH_EINVAL, 73, "$collStats needs a collection");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
+                                "$collStats needs a collection");
     if (storage.type == BSON_TYPE_DOCUMENT)
         ash__value_as_int64(ash__doc_get(ash__value_doc(storage), "scale"), &scale);
     int rc = ash__embedded_stats(&h->store->base, h->db, h->coll, scale, &h->op, &stats, err);
@@ -141,7 +142,8 @@ int ash__agg_namespace(const ash_agg_host *h, ash_value spec, const char **db, c
         ash_value to_db = ash__doc_get(doc, "db");
         ash_value to_coll = ash__doc_get(doc, "coll");
         if (to_coll.type != BSON_TYPE_UTF8)
-            return ash__fail_server(err, ASH_EINVAL, 51178, "the target must name a collection");
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_TARGET_ILLEGAL,
+                                    "the target must name a collection");
         *coll = ash__value_string(to_coll, &len);
         if (to_db.type == BSON_TYPE_UTF8)
             *db = ash__value_string(to_db, &len);

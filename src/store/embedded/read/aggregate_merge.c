@@ -55,7 +55,7 @@ static int read_actions(merge *m, ash_doc spec, ash_error *err)
             known_other = 1;
         }
     if (!known || !known_other)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "$merge: unknown whenMatched or whenNotMatched");
     m->let = ash__doc_get(spec, "let");
     return 0;
@@ -77,7 +77,8 @@ static int read_on(merge *m, ash_value on, ash_error *err)
     while (ash__doc_iter_next(&it) && m->on_count < ON_MAX && it.value.type == BSON_TYPE_UTF8)
         m->on[m->on_count++] = ash__value_string(it.value, &len);
     if (m->on_count == 0 || m->on_count == ON_MAX)
-        return ash__fail_server(err, ASH_EINVAL, 51186, "$merge: 'on' must name 1 to 31 fields");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_ON_ILLEGAL,
+                                "$merge: 'on' must name 1 to 31 fields");
     return 0;
 }
 
@@ -106,7 +107,7 @@ static int check_unique(const merge *m, ash_error *err)
         served = served || (c->indexes[i].ready && index_serves(m, &c->indexes[i]));
     ash__reading_end(&reading);
     if (rc == 0 && !served)
-        rc = ash__fail_server(err, ASH_EINVAL, 51183,
+        rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_ON_NOT_UNIQUE,
                               "Cannot find index to verify that join fields will be unique");
     return rc;
 }
@@ -117,7 +118,7 @@ static int build_filter(const merge *m, ash_doc doc, ash_builder *out, ash_error
     for (uint32_t i = 0; i < m->on_count; i++) {
         ash_value v = ash__path_get(doc, m->on[i]);
         if (ash__value_is_missing(v) || ash__value_is_null(v) || v.type == BSON_TYPE_ARRAY)
-            return ash__fail_server(err, ASH_EINVAL, 51132,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_ON_FIELD_MISSING,
                                     "$merge write error: 'on' field '%s' cannot be missing, null "
                                     "or an array",
                                     m->on[i]);
@@ -258,11 +259,12 @@ static int merge_one(const merge *m, ash_doc doc, ash_error *err)
     if (rc != 0)
         return rc;
     if (matched > 0 && m->matched == MATCHED_FAIL)
-        return ash__fail_server(err, ASH_EEXISTS, 11000, "$merge: a matching document exists");
+        return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_DUPLICATE_KEY,
+                                "$merge: a matching document exists");
     if (matched > 0 || m->unmatched == UNMATCHED_DISCARD)
         return 0;
     if (m->unmatched == UNMATCHED_FAIL)
-        return ash__fail_server(err, ASH_ENOTFOUND, 13113,
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_MERGE_STAGE_NO_MATCHING_DOCUMENT,
                                 "$merge could not find a matching document in the target "
                                 "collection for at least one document in the source collection");
     return insert_one(m, doc, err);

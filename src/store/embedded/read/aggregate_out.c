@@ -45,7 +45,7 @@ static int copy_shape(output *o, ash_error *err)
                                    ash__doc_from_bson(&c->indexes[i].spec));
         has_indexes = c->index_count > 1;
         if (c->capped)
-            rc = ash__fail_server(err, ASH_EINVAL, 17152,
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_OUT_TO_CAPPED,
                                   "namespace '%s.%s' is capped so it can't "
                                   "be used for $out",
                                   o->db, o->coll);

@@ -72,7 +72,8 @@ static int count_collection(ash_store *store, const char *db, const char *coll,
     int64_t all = 0;
     int64_t from_ms = ash__clock_ms();
     if (opts->skip < 0)
-        return ash__fail_server(err, ASH_EINVAL, 51024, "skip value must be non-negative");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_NEGATIVE_NUMBER,
+                                "skip value must be non-negative");
     int rc = ash__env_init(n.store, &opts->op, opts->collation, NULL, &n.env, err);
     if (rc == 0)
         rc = ash__reading_begin(n.store, &opts->op, &reading, err);

@@ -80,7 +80,8 @@ static int gather(ash_cursor *cursor, const char *key, seen_values *s, ash_error
         if (rc != 0)
             return rc;
         if (s->answer.buf.len > ASH_DOC_MAX_BYTES)
-            return ash__fail_server(err, ASH_ETOOBIG, 17217, "distinct too big, 16mb cap");
+            return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_LOCATION_DISTINCT_TOO_LARGE,
+                                    "distinct too big, 16mb cap");
     }
     return 0;
 }

@@ -132,8 +132,8 @@ static int read_command(ash_embedded *s, const bson_t *command, const ash_op *op
         take_doc(doc, "fields", &x->projection);
         x->limit = 1;
     } else if (strcmp(x->name, "distinct") != 0 && strcmp(x->name, "count") != 0) {
-        return ash__fail_server(err, ASH_EINVAL, 59, "Explain failed due to unknown command: %s",
-                                x->name);
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_COMMAND_NOT_FOUND,
+                                "Explain failed due to unknown command: %s", x->name);
     }
     take_doc(source, filter, &x->filter);
     return 0;

@@ -38,8 +38,8 @@ static int expand(ash_embedded *s, const ash_op *op, const char *db, ash_builder
         if (rc != 0 || !ash__coll_is_view(c))
             break;
         if (*depth == ASH_VIEW_MAX_DEPTH)
-            rc = ash__fail_server(err, ASH_EINVAL, 165, "views on views are deeper than %d",
-                                  ASH_VIEW_MAX_DEPTH);
+            rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_VIEW_DEPTH_LIMIT_EXCEEDED,
+                                  "views on views are deeper than %d", ASH_VIEW_MAX_DEPTH);
         else
             prepend(c, stages, base);
     }
@@ -105,11 +105,11 @@ int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson
     bson_t stages;
     *out = NULL;
     if (opts->tailable)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_IS_A_VIEW,
+        return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW,
                                 "a tailable cursor cannot read the view %s.%s", db, view);
     if ((opts->min != NULL && !bson_empty(opts->min)) ||
         (opts->max != NULL && !bson_empty(opts->max)))
-        return ash__fail_server(err, ASH_EINVAL, 168,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_PIPELINE_OPERATOR,
                                 "Option min/max is not supported on the view %s.%s", db, view);
     o.op = opts->op;
     o.collation = opts->collation;
@@ -126,7 +126,8 @@ int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson
     int rc = ash__view_aggregate(s, db, view, &stages, &o, outer, out, err);
     ash__builder_release(&b);
     if (rc == 0 && *out == NULL)
-        rc = ash__fail_server(err, ASH_ECONFLICT, 112, "the view %s.%s was just dropped", db, view);
+        rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_WRITE_CONFLICT,
+                              "the view %s.%s was just dropped", db, view);
     return rc;
 }
 

@@ -96,7 +96,7 @@ int ash__request_attach(ash_request *r, const ash_coll *coll, ash_error *err)
         if (index != NULL)
             describe_index(index, &r->descs[i]);
         else if (plan_uses(r->plan, &r->descs[i]))
-            return ash__fail_server(err, ASH_ECURSOR, 175,
+            return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_QUERY_PLAN_KILLED,
                                     "query plan killed: an index it uses was dropped");
         else
             r->descs[i].handle = NULL;

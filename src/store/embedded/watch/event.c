@@ -145,7 +145,7 @@ static int append_before(const ash_entry *e, enum ash_full_before before, ash_bu
     else if (before == ASH_BEFORE_AVAILABLE)
         ash__builder_null(b, "fullDocumentBeforeChange");
     else
-        return ash__fail_server(err, ASH_ENOTFOUND, 47,
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NO_MATCHING_DOCUMENT,
                                 "the change stream was configured to require a document as it was "
                                 "before the change, and none was kept");
     return 0;
@@ -183,7 +183,7 @@ static int append_full(ash_view *v, const ash_entry *e, enum ash_full_document f
     if (doc.data != NULL)
         ash__builder_doc_value(b, "fullDocument", doc);
     else if (full == ASH_FULL_REQUIRED)
-        return ash__fail_server(err, ASH_ENOTFOUND, 47,
+        return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NO_MATCHING_DOCUMENT,
                                 "the change stream was configured to require a full document for "
                                 "all changes, and this one has none");
     else if (is_update && full != ASH_FULL_DEFAULT)

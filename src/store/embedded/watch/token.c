@@ -46,7 +46,8 @@ int ash__token_parse(ash_doc token, uint64_t *time, enum ash_token_kind *kind, a
     if (!good || bytes[0] != MARK ||
         (bytes[9] != ASH_TOKEN_EVENT && bytes[9] != ASH_TOKEN_INVALIDATE &&
          bytes[9] != ASH_TOKEN_PAST))
-        return ash__fail_server(err, ASH_EINVAL, 260, "the resume token is not valid");
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_RESUME_TOKEN,
+                                "the resume token is not valid");
     *time = ash__get_be64(bytes + 1);
     *kind = (enum ash_token_kind)bytes[9];
     return 0;

@@ -92,12 +92,12 @@ static int deliver(watch_cursor *c, bool *fits, ash_error *err)
         if (rc != 0 || doc.data == NULL)
             return rc;
         if (!same_value(ash__doc_get(doc, "_id"), ash__doc_get(ash__builder_doc(&c->event), "_id")))
-            return ash__fail_server(err, ASH_EINTERNAL, 280,
+            return ash__fail_server(err, ASH_EINTERNAL, ASH_MONGO_CHANGE_STREAM_FATAL_ERROR,
                                     "the pipeline changed or removed the event's _id, which "
                                     "resuming needs");
     }
     if (doc.len > MAX_EVENT_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 10334,
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
                                 "an event of %zu bytes is larger than a document may be; a "
                                 "projection can make it smaller",
                                 (size_t)doc.len);
@@ -138,7 +138,7 @@ static int check_history(ash_view *v, uint64_t after, ash_error *err)
     uint64_t newest;
     int rc = ash__oplog_bounds(v, &oldest, &newest, err);
     if (rc == 0 && oldest > after)
-        rc = ash__fail_server(err, ASH_ECURSOR, 286,
+        rc = ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_CHANGE_STREAM_HISTORY_LOST,
                               "resume of change stream was not possible, as the resume point may "
                               "no longer be in the change log");
     return rc;
@@ -273,7 +273,7 @@ static int read_choice(const char *option, const char *text, const char *const *
         }
     return text == NULL
                ? 0
-               : ash__fail_server(err, ASH_EINVAL, 2,
+               : ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                   "Enumeration value '%.60s' for field '$changeStream.%s' is not "
                                   "a valid value.",
                                   text, option);
@@ -306,7 +306,7 @@ static int compile_pipeline(watch_cursor *c, const bson_t *stages, ash_error *er
     const ash_pipeline_head *head = ash__pipeline_head(c->pipeline);
     if (!ash__pipeline_is_streaming(c->pipeline) || head->is_coll_stats || head->has_write_out ||
         head->is_change_stream || head->skip != 0 || head->limit != 0 || !bson_empty(&head->sort))
-        return ash__fail_server(err, ASH_EINVAL, 20,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_ILLEGAL_OPERATION,
                                 "only stages that filter or map events are allowed in a change "
                                 "stream's pipeline");
     ash__pipeline_start(c->pipeline, (ash_source){c, feed, nothing_to_free});
@@ -341,7 +341,7 @@ static int find_start(watch_cursor *c, const ash_watch_options *opts, ash_view *
     int given = (opts->resume_after != NULL) + (opts->start_after != NULL) +
                 (opts->start_at_operation_time != 0);
     if (given > 1)
-        return ash__fail_server(err, ASH_EINVAL, 40674,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_RESUME_POINT_TWICE,
                                 "only one of resumeAfter, startAfter and startAtOperationTime may "
                                 "be given");
     if (given == 0)
@@ -352,7 +352,7 @@ static int find_start(watch_cursor *c, const ash_watch_options *opts, ash_view *
     }
     int rc = ash__token_parse(ash__doc_from_bson(token), &c->after, &kind, err);
     if (rc == 0 && kind == ASH_TOKEN_INVALIDATE && opts->resume_after != NULL)
-        rc = ash__fail_server(err, ASH_EINVAL, 260,
+        rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_RESUME_TOKEN,
                               "attempting to resume a change stream using 'resumeAfter' is not "
                               "allowed from an invalidate notification");
     if (rc == 0)
@@ -382,7 +382,8 @@ int ash__embedded_watch(ash_store *store, const char *db, const char *coll,
 {
     ash_embedded *s = ash__embedded(store);
     if (opts->op.transaction != NULL)
-        return ash__fail_server(err, ASH_EUNSUPPORTED, 263,
+        return ash__fail_server(err, ASH_EUNSUPPORTED,
+                                ASH_MONGO_OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
                                 "change streams cannot be opened in a transaction");
     watch_cursor *c = ash__new(watch_cursor);
     c->base.ops = &watch_ops;

@@ -27,7 +27,7 @@ static int check_names(ash_value v, ash_error *err)
     ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
     for (; ash__doc_iter_next(&it); at++) {
         if (!is_array && at >= allowed && it.name[0] == '$')
-            return ash__fail_server(err, ASH_EINVAL, 52,
+            return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_DOLLAR_PREFIXED_FIELD_NAME,
                                     "_id fields may not contain '$'-prefixed fields: %s is not "
                                     "valid for storage",
                                     it.name);
@@ -41,8 +41,8 @@ static int check_names(ash_value v, ash_error *err)
 static int check_id(ash_value id, ash_error *err)
 {
     if (id.type == BSON_TYPE_ARRAY || id.type == BSON_TYPE_REGEX || id.type == BSON_TYPE_UNDEFINED)
-        return ash__fail_server(err, ASH_EINVAL, 53, "The '_id' value cannot be of type %s",
-                                ash__type_name(id.type));
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_ID_FIELD,
+                                "The '_id' value cannot be of type %s", ash__type_name(id.type));
     return check_names(id, err);
 }
 
@@ -76,7 +76,7 @@ static int rebuild(ash_doc in, ash_value id, ash_engine *clock, ash_prepared *ou
     size_t len = b.buf.len;
     if (len > ASH_DOC_MAX_BYTES) {
         ash__builder_release(&b);
-        return ash__fail_server(err, ASH_ETOOBIG, 10334,
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
                                 "object to insert too large: %zu bytes with its _id, the most is "
                                 "%d",
                                 len, ASH_DOC_MAX_BYTES);
@@ -96,7 +96,7 @@ int ash__document_prepare(ash_doc in, ash_engine *clock, ash_prepared *out, ash_
     uint32_t at = 0;
     *out = (ash_prepared){.doc = in};
     if (in.len > ASH_DOC_MAX_BYTES)
-        return ash__fail_server(err, ASH_ETOOBIG, 10334,
+        return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
                                 "object to insert too large: %zu bytes, the most is %d", in.len,
                                 ASH_DOC_MAX_BYTES);
     int rc = ash__bson_validate(in.data, in.len, ASH_DOC_MAX_DEPTH, err);
@@ -112,7 +112,7 @@ int ash__document_prepare(ash_doc in, ash_engine *clock, ash_prepared *out, ash_
         id_first = at == 0;
     }
     if (ids > 1)
-        return ash__fail_server(err, ASH_EINVAL, 2,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "can't have multiple _id fields in one document");
     rc = check_id(id, err);
     if (rc == 0 && (!id_first || has_timestamp))

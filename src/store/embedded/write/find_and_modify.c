@@ -118,16 +118,16 @@ static void decode_value(ash_single *one, ash_doc stored)
 static int check(const ash_find_and_modify_options *opts, ash_error *err)
 {
     if (opts->remove && opts->update != NULL)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "cannot specify both an update and remove=true");
     if (!opts->remove && opts->update == NULL)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "either an update or remove=true must be specified");
     if (opts->remove && opts->upsert)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "cannot specify both upsert=true and remove=true");
     if (opts->remove && opts->return_new)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "cannot specify both new=true and remove=true; 'remove' always "
                                 "returns the deleted document");
     return 0;

@@ -68,7 +68,7 @@ int ash__retry_begin(ash_writer *w, const ash_op *op, bool *repeated, ash_doc *s
     if (rc != 0)
         return rc;
     if (found && id->txn_number < newest)
-        return ash__fail_server(err, ASH_EINVAL, 225,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TRANSACTION_TOO_OLD,
                                 "retryable write with txnNumber %" PRId64
                                 " is prohibited on its session because a newer one with txnNumber "
                                 "%" PRId64 " has already started",

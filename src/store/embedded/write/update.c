@@ -50,7 +50,7 @@ static int update_each(ash_target *t, ash_changer *c, const ash_record *r,
 static int check_update(const ash_target *t, const ash_update_options *opts, ash_error *err)
 {
     if (opts->multi && ash__update_kind(t->update) == ASH_UPDATE_REPLACE)
-        return ash__fail_server(err, ASH_EINVAL, 9,
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "multi update is not supported for replacement-style update");
     return 0;
 }
