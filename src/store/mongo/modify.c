@@ -68,7 +68,7 @@ static int duplicate_details(ash_mongo_call *call, ash_write_result *result, ash
 {
     ash_error why = ASH_ERROR_INIT;
     int code = ash__mongo_call_fail(call, &why);
-    if (why.server_code == MONGOC_ERROR_DUPLICATE_KEY)
+    if (why.server_code == ASH_MONGO_DUPLICATE_KEY)
         ash__write_result_add_error(result, 0, &why, &call->reply);
     if (err != NULL)
         *err = why;

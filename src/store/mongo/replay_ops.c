@@ -265,7 +265,7 @@ int ash__replay_find_and_modify(ash_store *store, const char *db, const char *co
     int rc = ash__replay_run(&call, store, &opts->op, db, command, &own);
     if (rc == 0)
         ash__mongo_modify_reply(&call.reply, opts->remove, value, found, result);
-    else if (own.server_code == MONGOC_ERROR_DUPLICATE_KEY)
+    else if (own.server_code == ASH_MONGO_DUPLICATE_KEY)
         ash__write_result_add_error(result, 0, &own, &call.reply);
     if (rc != 0 && err != NULL)
         *err = own;
