@@ -57,9 +57,9 @@ static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opt
     s->slow_ms = or_default(opts->slow_ms, 100);
     s->pin_timeout_ms = or_default(opts->pin_timeout_ms, 600000);
     s->snapshot_bytes = SNAPSHOT_BYTES;
-    s->gate = ash__gate_new();
+    s->monitor = ash__monitor_new();
     s->versions = ash__versions_new();
-    s->coll_ids.gate = ash__gate_new();
+    s->coll_ids.monitor = ash__monitor_new();
     return s;
 }
 
@@ -72,8 +72,8 @@ static void embedded_close(ash_store *store)
     ash__engine_close(s->engine);
     ash__guard_release(s);
     ash__free(s->abandoned);
-    ash__gate_free(s->coll_ids.gate);
-    ash__gate_free(s->gate);
+    ash__monitor_free(s->coll_ids.monitor);
+    ash__monitor_free(s->monitor);
     ash__free(s);
 }
 

@@ -44,10 +44,10 @@ static bool sleep_until(ash_embedded *s, int64_t until_ms)
             watch_snapshots(s);
             watch_at = now + SNAPSHOT_WATCH_MS;
         }
-        ash__gate_lock(s->gate);
+        ash__monitor_lock(s->monitor);
         if (!s->closing)
-            ash__gate_wait_until(s->gate, watch_at < until_ms ? watch_at : until_ms);
-        ash__gate_unlock(s->gate);
+            ash__monitor_wait_until(s->monitor, watch_at < until_ms ? watch_at : until_ms);
+        ash__monitor_unlock(s->monitor);
     }
     return !ash__embedded_is_closing(s);
 }
@@ -141,10 +141,10 @@ void ash__sweep_stop(ash_embedded *s)
 {
     if (!s->has_sweeper)
         return;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     s->closing = true;
-    ash__gate_wake_all(s->gate);
-    ash__gate_unlock(s->gate);
+    ash__monitor_wake_all(s->monitor);
+    ash__monitor_unlock(s->monitor);
     pthread_join(s->sweeper, NULL);
     s->has_sweeper = false;
 }

@@ -162,21 +162,21 @@ static int drop_unfinished(ash_writer *w, uint32_t coll_id, uint32_t index_id, a
 static void abandon(const ash_build *b)
 {
     ash_embedded *s = b->store;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     s->abandoned =
         ash__realloc_array(s->abandoned, s->abandoned_count + b->count, sizeof *s->abandoned);
     memcpy(s->abandoned + s->abandoned_count, b->ids, b->count * sizeof *b->ids);
     s->abandoned_count += b->count;
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
 }
 
 static bool is_abandoned(ash_embedded *s, const ash_index *index)
 {
     bool is = false;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     for (size_t i = 0; i < s->abandoned_count; i++)
         is = is || (!index->ready && s->abandoned[i] == index->id);
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return is;
 }
 
@@ -267,9 +267,9 @@ static int await_others(ash_build *b, ash_error *err)
         if (rc != 0)
             return rc;
         if (waiting) {
-            ash__gate_lock(b->store->gate);
-            ash__gate_wait_until(b->store->gate, ash__clock_ms() + poll_ms);
-            ash__gate_unlock(b->store->gate);
+            ash__monitor_lock(b->store->monitor);
+            ash__monitor_wait_until(b->store->monitor, ash__clock_ms() + poll_ms);
+            ash__monitor_unlock(b->store->monitor);
         }
     }
     return 0;
@@ -301,9 +301,9 @@ static int fill_all(ash_build *b, ash_error *err)
 int ash__build_run(ash_build *b, ash_error *err)
 {
     int rc = b->count > 0 ? fill_all(b, err) : 0;
-    ash__gate_lock(b->store->gate);
-    ash__gate_wake_all(b->store->gate);
-    ash__gate_unlock(b->store->gate);
+    ash__monitor_lock(b->store->monitor);
+    ash__monitor_wake_all(b->store->monitor);
+    ash__monitor_unlock(b->store->monitor);
     return rc == 0 ? await_others(b, err) : rc;
 }
 

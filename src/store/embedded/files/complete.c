@@ -98,7 +98,7 @@ static uint64_t last_old_rid(const ash_embedded *s, uint32_t coll_id, uint64_t l
 static bool may_have_lost(ash_embedded *s, int64_t *at_ms, uint64_t *sequence)
 {
     uint64_t losses = ash__engine_losses(s->engine);
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     if (losses != s->losses_seen) {
         s->losses_seen = losses;
         s->loss_at_ms = ash__clock_ms();
@@ -107,7 +107,7 @@ static bool may_have_lost(ash_embedded *s, int64_t *at_ms, uint64_t *sequence)
     }
     *at_ms = s->loss_at_ms;
     *sequence = s->loss_sequence;
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return *at_ms != 0;
 }
 

@@ -32,9 +32,9 @@ struct ash_version {
     bool in_use;
 };
 
-/* The gate guards everything but the flags; its condition: a version was given back. */
+/* The monitor guards everything but the flags; its condition: a version was given back. */
 struct ash_versions {
-    ash_gate *gate;
+    ash_monitor *monitor;
     atomic_bool has_readers; /* so that the others need no lock */
     atomic_bool any_kept;
     seen (*places)[WAYS];                       /* NULL until the first */
@@ -45,7 +45,7 @@ struct ash_versions {
 ash_versions *ash__versions_new(void)
 {
     ash_versions *v = ash__new(ash_versions);
-    v->gate = ash__gate_new();
+    v->monitor = ash__monitor_new();
     atomic_init(&v->has_readers, false);
     atomic_init(&v->any_kept, false);
     return v;
@@ -57,7 +57,7 @@ void ash__versions_free(ash_versions *v)
         return;
     for (size_t i = 0; i < ASH_VERSIONS_KEPT; i++)
         ash__snapshot_close(v->kept[i].view);
-    ash__gate_free(v->gate);
+    ash__monitor_free(v->monitor);
     ash__free(v->places);
     ash__free(v);
 }
@@ -237,30 +237,30 @@ void ash__versions_gave(ash_embedded *s, uint64_t reader, const char *db, const 
     if (ash__value_is_missing(id))
         return;
     uint64_t file = name_file(db, coll, id);
-    ash__gate_lock(v->gate);
+    ash__monitor_lock(v->monitor);
     if (v->places == NULL)
         v->places = ash__alloc_array(PLACES, sizeof *v->places);
     *choose_place(v, reader, file) = (seen){reader, file, commit, ash__clock_ms()};
     ash_view *over = promote(v, find_version(v, file, commit));
-    ash__gate_unlock(v->gate);
+    ash__monitor_unlock(v->monitor);
     ash__snapshot_close(over);
 }
 
 void ash__versions_forget_reader(ash_store *store, uint64_t reader)
 {
     ash_versions *v = ash__embedded(store)->versions;
-    ash__gate_lock(v->gate);
+    ash__monitor_lock(v->monitor);
     for (size_t i = 0; v->places != NULL && i < PLACES; i++)
         for (size_t k = 0; k < WAYS; k++)
             if (v->places[i][k].reader == reader)
                 v->places[i][k] = (seen){0, 0, 0, 0};
-    ash__gate_unlock(v->gate);
+    ash__monitor_unlock(v->monitor);
 }
 
 void ash__versions_giving_begin(ash_embedded *s, ash_giving *g)
 {
     ash_versions *v = s->versions;
-    ash__gate_lock(v->gate);
+    ash__monitor_lock(v->monitor);
     g->commit = 0;
     if (!g->under_way) {
         g->under_way = true;
@@ -270,21 +270,21 @@ void ash__versions_giving_begin(ash_embedded *s, ash_giving *g)
             g->next->before = g;
         v->givings = g;
     }
-    ash__gate_unlock(v->gate);
+    ash__monitor_unlock(v->monitor);
 }
 
 void ash__versions_giving_rest(ash_embedded *s, ash_giving *g, uint64_t commit)
 {
-    ash__gate_lock(s->versions->gate);
+    ash__monitor_lock(s->versions->monitor);
     g->commit = commit;
-    ash__gate_unlock(s->versions->gate);
+    ash__monitor_unlock(s->versions->monitor);
 }
 
 void ash__versions_giving_end(ash_embedded *s, ash_giving *g)
 {
     if (!g->under_way)
         return;
-    ash__gate_lock(s->versions->gate);
+    ash__monitor_lock(s->versions->monitor);
     if (g->before != NULL)
         g->before->next = g->next;
     else
@@ -292,7 +292,7 @@ void ash__versions_giving_end(ash_embedded *s, ash_giving *g)
     if (g->next != NULL)
         g->next->before = g->before;
     g->under_way = false;
-    ash__gate_unlock(s->versions->gate);
+    ash__monitor_unlock(s->versions->monitor);
 }
 
 void ash__versions_expect_readers(ash_store *store)
@@ -305,14 +305,14 @@ static ash_view *put_version(ash_versions *v, uint64_t file, ash_view *view)
 {
     int64_t now_ms = ash__clock_ms();
     ash_view *over = view;
-    ash__gate_lock(v->gate);
+    ash__monitor_lock(v->monitor);
     ash_version *k = choose_version(v, is_wanted(v, file, now_ms), now_ms);
     if (k != NULL) {
         over = k->view;
         *k = (ash_version){view, file, ash__view_commit(view), now_ms, now_ms, false};
         atomic_store(&v->any_kept, true);
     }
-    ash__gate_unlock(v->gate);
+    ash__monitor_unlock(v->monitor);
     return over;
 }
 
@@ -321,10 +321,10 @@ static void note_changer(ash_versions *v, uint64_t reader, uint64_t file, uint64
 {
     if (reader == 0)
         return;
-    ash__gate_lock(v->gate);
+    ash__monitor_lock(v->monitor);
     if (v->places != NULL)
         *choose_place(v, reader, file) = (seen){reader, file, commit, ash__clock_ms()};
-    ash__gate_unlock(v->gate);
+    ash__monitor_unlock(v->monitor);
 }
 
 static void keep(ash_embedded *s, uint64_t reader, const char *db, const char *coll, ash_value id)
@@ -366,7 +366,7 @@ static ash_version *borrow(ash_versions *v, uint64_t reader, uint64_t file)
             k->used_ms = now;
             return k;
         }
-        ash__gate_wait_until(v->gate, now + 1000);
+        ash__monitor_wait_until(v->monitor, now + 1000);
     }
 }
 
@@ -380,9 +380,9 @@ ash_version *ash__versions_borrow(ash_embedded *s, uint64_t reader, const char *
     if (ash__value_is_missing(ids.one))
         return NULL;
     uint64_t file = name_file(db, coll, ids.one);
-    ash__gate_lock(v->gate);
+    ash__monitor_lock(v->monitor);
     ash_version *version = borrow(v, reader, file);
-    ash__gate_unlock(v->gate);
+    ash__monitor_unlock(v->monitor);
     return version;
 }
 
@@ -395,11 +395,11 @@ void ash__versions_give_back(ash_embedded *s, ash_version *version)
 {
     if (version == NULL)
         return;
-    ash__gate_lock(s->versions->gate);
+    ash__monitor_lock(s->versions->monitor);
     version->in_use = false;
     version->used_ms = ash__clock_ms();
-    ash__gate_wake_all(s->versions->gate);
-    ash__gate_unlock(s->versions->gate);
+    ash__monitor_wake_all(s->versions->monitor);
+    ash__monitor_unlock(s->versions->monitor);
 }
 
 /* ---- letting go ---- */
@@ -423,7 +423,7 @@ static ash_view *take_idle(ash_versions *v, int64_t now_ms, uint64_t newest)
 {
     ash_view *view = NULL;
     bool any = false;
-    ash__gate_lock(v->gate);
+    ash__monitor_lock(v->monitor);
     for (size_t i = 0; i < ASH_VERSIONS_KEPT; i++) {
         ash_version *k = &v->kept[i];
         bool over = k->used_ms < now_ms - SEEN_MS || k->since_ms < now_ms - LONGEST_MS ||
@@ -435,7 +435,7 @@ static ash_view *take_idle(ash_versions *v, int64_t now_ms, uint64_t newest)
         any = any || k->view != NULL;
     }
     atomic_store(&v->any_kept, any);
-    ash__gate_unlock(v->gate);
+    ash__monitor_unlock(v->monitor);
     return view;
 }
 

@@ -8,38 +8,38 @@
 void ash__batch_memory_init(ash_batch_memory *m, ash_embedded *s)
 {
     *m = (ash_batch_memory){.store = s};
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     m->next = s->batches;
     m->link = &s->batches;
     if (m->next != NULL)
         m->next->link = &m->next;
     s->batches = m;
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
 }
 
 static void set_out(ash_batch_memory *m, bool out)
 {
-    ash__gate_lock(m->store->gate);
+    ash__monitor_lock(m->store->monitor);
     m->out = out;
     if (m->pins != NULL)
         ash__pins_hold(m->pins, out);
     if (m->also != NULL)
         ash__pins_hold(m->also, out);
-    ash__gate_unlock(m->store->gate);
+    ash__monitor_unlock(m->store->monitor);
 }
 
 void ash__batch_memory_keep(ash_batch_memory *m, ash_pins *pins)
 {
-    ash__gate_lock(m->store->gate);
+    ash__monitor_lock(m->store->monitor);
     m->also = pins;
     if (pins != NULL && m->out)
         ash__pins_hold(pins, true);
-    ash__gate_unlock(m->store->gate);
+    ash__monitor_unlock(m->store->monitor);
 }
 
 void ash__batch_memory_touch_all(ash_embedded *s)
 {
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     for (ash_batch_memory *m = s->batches; m != NULL; m = m->next) {
         if (!m->out)
             continue;
@@ -48,7 +48,7 @@ void ash__batch_memory_touch_all(ash_embedded *s)
         if (m->also != NULL)
             ash__pins_touch(m->also);
     }
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
 }
 
 static void clear(ash_batch_memory *m)
@@ -105,10 +105,10 @@ static ash_pins *pins_of(ash_batch_memory *m)
 {
     if (m->pins == NULL) {
         ash_pins *pins = ash__pins_new(m->store->engine);
-        ash__gate_lock(m->store->gate);
+        ash__monitor_lock(m->store->monitor);
         m->pins = pins;
         ash__pins_hold(pins, m->out);
-        ash__gate_unlock(m->store->gate);
+        ash__monitor_unlock(m->store->monitor);
     }
     return m->pins;
 }
@@ -147,11 +147,11 @@ void ash__batch_memory_release(ash_batch_memory *m)
 {
     if (m->store == NULL)
         return;
-    ash__gate_lock(m->store->gate);
+    ash__monitor_lock(m->store->monitor);
     *m->link = m->next;
     if (m->next != NULL)
         m->next->link = m->link;
-    ash__gate_unlock(m->store->gate);
+    ash__monitor_unlock(m->store->monitor);
     ash__pins_free(m->pins);
     ash__arena_free(m->arena);
     ash__free(m->docs);

@@ -9,12 +9,12 @@
  * until the next begin or rest. */
 typedef struct ash_batch_memory {
     ash_embedded *store;
-    struct ash_batch_memory *next; /* in the store's list; guarded by its gate, like … */
+    struct ash_batch_memory *next; /* in the store's list; guarded by its monitor, like … */
     struct ash_batch_memory **link;
     bool out;         /* … views are in the caller's hands, so the pins may not lapse */
     ash_pins *also;   /* … pins of a download, to be kept as well; or NULL */
     ash_arena *arena; /* NULL until there is a copy */
-    ash_pins *pins;   /* NULL until there is a pinned one; set under the gate */
+    ash_pins *pins;   /* NULL until there is a pinned one; set under the monitor */
     ash_doc *docs;
     size_t count;
     size_t capacity;

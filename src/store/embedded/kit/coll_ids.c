@@ -19,9 +19,9 @@ uint32_t ash__coll_ids_get(ash_coll_ids *ids, const char *db, const char *name)
 {
     uint64_t hash = name_hash(db, name);
     size_t at = hash % ASH_ARRAY_LEN(ids->slots);
-    ash__gate_lock(ids->gate);
+    ash__monitor_lock(ids->monitor);
     uint32_t id = ids->slots[at].name == hash ? ids->slots[at].id : 0;
-    ash__gate_unlock(ids->gate);
+    ash__monitor_unlock(ids->monitor);
     return id;
 }
 
@@ -29,8 +29,8 @@ void ash__coll_ids_put(ash_coll_ids *ids, const char *db, const char *name, uint
 {
     uint64_t hash = name_hash(db, name);
     size_t at = hash % ASH_ARRAY_LEN(ids->slots);
-    ash__gate_lock(ids->gate);
+    ash__monitor_lock(ids->monitor);
     ids->slots[at].name = hash;
     ids->slots[at].id = id;
-    ash__gate_unlock(ids->gate);
+    ash__monitor_unlock(ids->monitor);
 }

@@ -21,10 +21,10 @@
  * snapshot, for which the writer would have to commit.  May be out of date; whoever uses an id
  * compares it on the writer. */
 typedef struct ash_coll_ids {
-    ash_gate *gate;
+    ash_monitor *monitor;
     struct {
-        uint64_t name; /* checksum; guarded by the gate */
-        uint32_t id;   /* guarded by the gate */
+        uint64_t name; /* checksum; guarded by the monitor */
+        uint32_t id;   /* guarded by the monitor */
     } slots[64];
 } ash_coll_ids;
 uint32_t ash__coll_ids_get(ash_coll_ids *ids, const char *db, const char *name); /* 0: not known */
@@ -45,7 +45,7 @@ typedef struct ash_embedded {
 
     /* Guards what follows; not held while the engine is called, but to touch pins.  Its condition:
      * the sweeper's sleep, the end of an index build. */
-    ash_gate *gate;
+    ash_monitor *monitor;
     bool closing;
     struct ash_held *held; /* snapshots that resting downloads keep (held.c) */
     struct ash_past *past; /* states that reads go back to (past.c); NULL until there is one */

@@ -6,7 +6,7 @@
 
 enum { WAIT_SLICE_MS = 20, TRIES = 3 };
 
-/* All fields are guarded by the store's gate; the view belongs to the owner while depth > 0. */
+/* All fields are guarded by the store's monitor; the view belongs to the owner while depth > 0. */
 struct ash_past {
     ash_view *view;  /* NULL: the place is free */
     uint64_t time;   /* by which it is asked for */
@@ -53,11 +53,11 @@ static ash_past *make_place(ash_embedded *s, ash_view **former)
 
 static bool touch_held(ash_embedded *s, uint64_t time)
 {
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     ash_past *p = find(s, time);
     if (p != NULL)
         p->used_ms = ash__clock_ms();
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return p != NULL;
 }
 
@@ -74,7 +74,7 @@ static int keep(ash_embedded *s, ash_view *view, uint64_t newest, uint64_t time,
     ash_view *unused = view;
     int64_t now = ash__clock_ms();
     int rc = 0;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     ash_past *p = find(s, time);
     *taken = p == NULL || p->newest == newest;
     if (p == NULL) {
@@ -90,7 +90,7 @@ static int keep(ash_embedded *s, ash_view *view, uint64_t newest, uint64_t time,
     } else if (*taken) {
         p->used_ms = now;
     }
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     ash__snapshot_close(unused);
     return rc;
 }
@@ -152,10 +152,10 @@ int ash__past_enter(ash_embedded *s, const ash_op *op, ash_past **out, ash_view 
 {
     int rc = 0;
     ash_past *p;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     while ((p = find(s, op->at_time)) != NULL && p->depth > 0 &&
            !pthread_equal(p->owner, pthread_self()) && (rc = ash__op_check(op, err)) == 0)
-        ash__gate_wait_until(s->gate, ash__clock_ms() + WAIT_SLICE_MS);
+        ash__monitor_wait_until(s->monitor, ash__clock_ms() + WAIT_SLICE_MS);
     if (rc == 0 && p == NULL)
         rc = ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_SNAPSHOT_TOO_OLD,
                               "the state of the store at that time is not held (any longer)");
@@ -165,23 +165,23 @@ int ash__past_enter(ash_embedded *s, const ash_op *op, ash_past **out, ash_view 
         *out = p;
         *view = p->view;
     }
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return rc;
 }
 
 void ash__past_leave(ash_embedded *s, ash_past *p)
 {
     ash_view *unwanted = NULL;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     p->used_ms = ash__clock_ms();
     if (--p->depth == 0) {
         if (p->in_the_way) {
             unwanted = p->view;
             p->view = NULL;
         }
-        ash__gate_wake_all(s->gate);
+        ash__monitor_wake_all(s->monitor);
     }
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     ash__snapshot_close(unwanted);
 }
 
@@ -190,7 +190,7 @@ static ash_view *take(ash_embedded *s, bool all)
 {
     ash_view *view = NULL;
     int64_t now = ash__clock_ms();
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     for (int i = 0; s->past != NULL && view == NULL && i < ASH_PAST_MAX; i++) {
         ash_past *p = &s->past[i];
         if (p->view == NULL || !(all || has_lapsed(p, now)))
@@ -198,7 +198,7 @@ static ash_view *take(ash_embedded *s, bool all)
         view = p->view;
         p->view = NULL;
     }
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return view;
 }
 
@@ -211,24 +211,24 @@ void ash__past_lapse(ash_embedded *s)
 uint64_t ash__past_oldest(ash_embedded *s)
 {
     uint64_t oldest = UINT64_MAX;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     for (int i = 0; s->past != NULL && i < ASH_PAST_MAX; i++) {
         const ash_past *p = &s->past[i];
         if (p->view != NULL && !p->in_the_way && ash__view_commit(p->view) < oldest)
             oldest = ash__view_commit(p->view);
     }
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return oldest;
 }
 
 void ash__past_lapse_before(ash_embedded *s, uint64_t commit)
 {
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     for (int i = 0; s->past != NULL && i < ASH_PAST_MAX; i++) {
         ash_past *p = &s->past[i];
         p->in_the_way = p->in_the_way || (p->view != NULL && ash__view_commit(p->view) < commit);
     }
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     ash__past_lapse(s);
 }
 

@@ -17,42 +17,42 @@ ash_held *ash__held_new(ash_embedded *s, ash_view *view)
 {
     ash_held *h = ash__new(ash_held);
     *h = (ash_held){.store = s, .view = view, .used_at_ms = ash__clock_ms()};
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     h->next = s->held;
     h->link = &s->held;
     if (h->next != NULL)
         h->next->link = &h->next;
     s->held = h;
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return h;
 }
 
 ash_view *ash__held_borrow(ash_held *h)
 {
-    ash__gate_lock(h->store->gate);
+    ash__monitor_lock(h->store->monitor);
     ash_view *view = h->view;
     h->in_use = view != NULL;
-    ash__gate_unlock(h->store->gate);
+    ash__monitor_unlock(h->store->monitor);
     return view;
 }
 
 void ash__held_give_back(ash_held *h)
 {
-    ash__gate_lock(h->store->gate);
+    ash__monitor_lock(h->store->monitor);
     h->in_use = false;
     h->used_at_ms = ash__clock_ms();
-    ash__gate_unlock(h->store->gate);
+    ash__monitor_unlock(h->store->monitor);
 }
 
 void ash__held_free(ash_held *h)
 {
     if (h == NULL)
         return;
-    ash__gate_lock(h->store->gate);
+    ash__monitor_lock(h->store->monitor);
     *h->link = h->next;
     if (h->next != NULL)
         h->next->link = h->link;
-    ash__gate_unlock(h->store->gate);
+    ash__monitor_unlock(h->store->monitor);
     if (h->view != NULL)
         ash__snapshot_close(h->view);
     ash__free(h);
@@ -63,7 +63,7 @@ void ash__held_free(ash_held *h)
 static ash_view *take_lapsed(ash_embedded *s, int64_t before_ms, uint64_t before_commit)
 {
     ash_view *view = NULL;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     for (ash_held *h = s->held; h != NULL && view == NULL; h = h->next) {
         if (h->in_use || h->view == NULL ||
             (h->used_at_ms > before_ms && ash__view_commit(h->view) >= before_commit))
@@ -71,7 +71,7 @@ static ash_view *take_lapsed(ash_embedded *s, int64_t before_ms, uint64_t before
         view = h->view;
         h->view = NULL;
     }
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return view;
 }
 
@@ -95,10 +95,10 @@ void ash__held_lapse_before(ash_embedded *s, uint64_t commit)
 uint64_t ash__held_oldest(ash_embedded *s)
 {
     uint64_t oldest = UINT64_MAX;
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     for (const ash_held *h = s->held; h != NULL; h = h->next)
         if (h->view != NULL && ash__view_commit(h->view) < oldest)
             oldest = ash__view_commit(h->view);
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return oldest;
 }

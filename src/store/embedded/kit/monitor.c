@@ -4,44 +4,44 @@
 #include "base/mem.h"
 #include "base/thread.h"
 
-struct ash_gate {
+struct ash_monitor {
     ash_mutex mutex;
     ash_cond cond;
 };
 
-ash_gate *ash__gate_new(void)
+ash_monitor *ash__monitor_new(void)
 {
-    ash_gate *g = ash__new(ash_gate);
-    ash__mutex_init(&g->mutex, ASH_RANK_STORE);
-    ash__cond_init(&g->cond);
-    return g;
+    ash_monitor *m = ash__new(ash_monitor);
+    ash__mutex_init(&m->mutex, ASH_RANK_STORE);
+    ash__cond_init(&m->cond);
+    return m;
 }
 
-void ash__gate_free(ash_gate *g)
+void ash__monitor_free(ash_monitor *m)
 {
-    if (g == NULL)
+    if (m == NULL)
         return;
-    ash__cond_release(&g->cond);
-    ash__mutex_release(&g->mutex);
-    ash__free(g);
+    ash__cond_release(&m->cond);
+    ash__mutex_release(&m->mutex);
+    ash__free(m);
 }
 
-void ash__gate_lock(ash_gate *g)
+void ash__monitor_lock(ash_monitor *m)
 {
-    ash__mutex_lock(&g->mutex);
+    ash__mutex_lock(&m->mutex);
 }
 
-void ash__gate_unlock(ash_gate *g)
+void ash__monitor_unlock(ash_monitor *m)
 {
-    ash__mutex_unlock(&g->mutex);
+    ash__mutex_unlock(&m->mutex);
 }
 
-void ash__gate_wait_until(ash_gate *g, int64_t deadline_ms)
+void ash__monitor_wait_until(ash_monitor *m, int64_t deadline_ms)
 {
-    ash__cond_wait_until(&g->cond, &g->mutex, deadline_ms);
+    ash__cond_wait_until(&m->cond, &m->mutex, deadline_ms);
 }
 
-void ash__gate_wake_all(ash_gate *g)
+void ash__monitor_wake_all(ash_monitor *m)
 {
-    ash__cond_broadcast(&g->cond);
+    ash__cond_broadcast(&m->cond);
 }

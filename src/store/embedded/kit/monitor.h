@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 /* A mutex of the rank of stores with one condition. */
-typedef struct ash_gate ash_gate;
-ash_gate *ash__gate_new(void);
-void ash__gate_free(ash_gate *g);
-void ash__gate_lock(ash_gate *g);
-void ash__gate_unlock(ash_gate *g);
-void ash__gate_wait_until(ash_gate *g, int64_t deadline_ms); /* locked */
-void ash__gate_wake_all(ash_gate *g);                        /* locked */
+typedef struct ash_monitor ash_monitor;
+ash_monitor *ash__monitor_new(void);
+void ash__monitor_free(ash_monitor *m);
+void ash__monitor_lock(ash_monitor *m);
+void ash__monitor_unlock(ash_monitor *m);
+void ash__monitor_wait_until(ash_monitor *m, int64_t deadline_ms); /* locked */
+void ash__monitor_wake_all(ash_monitor *m);                        /* locked */
 
 #endif

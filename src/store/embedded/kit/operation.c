@@ -9,9 +9,9 @@
 
 bool ash__embedded_is_closing(ash_embedded *s)
 {
-    ash__gate_lock(s->gate);
+    ash__monitor_lock(s->monitor);
     bool closing = s->closing;
-    ash__gate_unlock(s->gate);
+    ash__monitor_unlock(s->monitor);
     return closing;
 }
 
