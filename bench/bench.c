@@ -4,9 +4,10 @@
  * Prints "workload,peer,value,unit" lines, the median of RUNS runs; within a run the peers take
  * turns, so that what else the machine does hits all of them.  SCALE 1 is about 512 MiB a peer and
  * run. */
+#include "peer.h"
+
 #include "commits.h"
 #include "docs.h"
-#include "peer.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -5,9 +5,8 @@
 #include "peer.h"
 
 #include <ashlar/ashlar.h>
-#include <stdatomic.h>
-
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 

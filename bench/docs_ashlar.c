@@ -2,7 +2,6 @@
 #include "docs.h"
 
 #include <ashlar/ashlar.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "docs.h"
+
 #include "sqlite.h"
 
 #include <stdio.h>

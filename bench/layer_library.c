@@ -3,7 +3,6 @@
 #include "layer.h"
 
 #include <ashlar/ashlar.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 

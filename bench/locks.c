@@ -6,7 +6,6 @@
 #include "peer.h"
 
 #include <ashlar/ashlar.h>
-
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>

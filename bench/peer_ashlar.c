@@ -4,7 +4,6 @@
 #include "peer.h"
 
 #include <ashlar/ashlar.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

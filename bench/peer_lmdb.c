@@ -3,7 +3,6 @@
 #include "peer.h"
 
 #include <lmdb.h>
-
 #include <stdlib.h>
 
 struct plain {

@@ -4,7 +4,6 @@
 #include "peer.h"
 
 #include <rocksdb/c.h>
-
 #include <stdlib.h>
 
 struct rocks {

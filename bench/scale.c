@@ -8,7 +8,6 @@
 #include "peer.h"
 
 #include <ashlar/ashlar.h>
-
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/alter.h"
 
-#include <string.h>
-
 #include "base/mem.h"
+
+#include <string.h>
 
 static int prepare(ash_alter *a, const bson_value_t *id, int64_t deadline_ms, ash_error *err)
 {

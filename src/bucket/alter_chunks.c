@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "bucket/alter.h"
 
 #include "base/mem.h"
-#include "bucket/alter.h"
+
+#include <string.h>
 
 static uint64_t number_of_changed(const void *chunk)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/bucket.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "bson/compare.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 void *ash__bucket_alloc(size_t size_bytes, size_t alignment)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/condition.h"
+
 #include "base/mem.h"
 #include "base/options.h"
-#include "bucket/condition.h"
 #include "bucket/file.h"
 
 int ash__change_init(ash_bucket *b, const ash_change_options *opts, ash_change *out, ash_error *err)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/chunks.h"
 
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/mem.h"
+
+#include <string.h>
 
 /* From the end of a head backwards: binary's subtype and length, name "data", type, n's value. */
 #define LENGTH_FROM_END 5

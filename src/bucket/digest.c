@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "bucket/digest.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bucket/attributes.h"
-#include "bucket/digest.h"
+
+#include <string.h>
 
 typedef struct sum_call {
     const ash_file *file; /* the version that was read */

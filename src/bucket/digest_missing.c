@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Digests of files that came without: drivers send none. */
-#include <string.h>
-
 #include "base/mem.h"
 #include "base/options.h"
 #include "bucket/digest.h"
+
+#include <string.h>
 
 enum { MAX_FILES = 100, MAX_BYTES = 256 * 1024 * 1024 };
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/download.h"
 
-#include <string.h>
-
 #include "base/mem.h"
 #include "base/options.h"
 #include "bucket/attributes.h"
 #include "store/parts.h"
+
+#include <string.h>
 
 static const int VERSION_TRIES = 100;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/download.h"
 
-#include <string.h>
-
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "store/parts.h"
+
+#include <string.h>
 
 /* Where a download's bytes come from: the cursor over its chunks.
  *

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/file.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bucket/attributes.h"
+
+#include <string.h>
 
 /* A damaged files document: say which file and which field. */
 static int corrupt(const ash_file *f, const char *field, const char *why, ash_error *err)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "bucket/bucket.h"
 
 #include "base/mem.h"
 #include "base/text.h"
 #include "bson/compare.h"
-#include "bucket/bucket.h"
+
+#include <string.h>
 
 void ash__filter_id(bson_t *filter, const char *name, const bson_value_t *id)
 {

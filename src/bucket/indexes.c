@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "bucket/bucket.h"
 
 #include "bson/compare.h"
-#include "bucket/bucket.h"
+
+#include <string.h>
 
 typedef struct wanted_index {
     const char *name;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "bucket/resume.h"
 
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
-#include "bucket/resume.h"
 #include "bucket/upload.h"
+
+#include <string.h>
 
 void ash__resume_filter(bson_t *filter, const char *token)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/transfer.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "bucket/claim.h"
+
+#include <string.h>
 
 static const int64_t DEAD_AFTER_MS = 15000;
 static const int64_t KEEP_MS = 1000;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "bucket/resume.h"
+
 #include "base/clock.h"
 #include "bucket/chunks.h"
-#include "bucket/resume.h"
 
 /* How many whole chunks there are, and when the last one came: 0 when there is none. */
 static int look_at_chunks(ash_bucket *b, const bson_value_t *files_id, int64_t *count,

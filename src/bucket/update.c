@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
-
 #include "bucket/condition.h"
+
 #include "bucket/file.h"
 #include "bucket/intent.h"
 #include "store/transaction.h"
+
+#include <string.h>
 
 /* Changes of a file's own document that leave its bytes alone. */
 

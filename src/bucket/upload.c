@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bucket/upload.h"
 
-#include <string.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "bucket/transfer.h"
+
+#include <string.h>
 
 static const int64_t RESUME_EXPIRY_S = 24 * 3600;
 enum { ALL_DIGESTS = ASH_DIGEST_SHA256 | ASH_DIGEST_SHA1 | ASH_DIGEST_MD5 };

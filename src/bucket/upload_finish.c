@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "bucket/upload.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -8,8 +8,9 @@
 #include "bucket/delete.h"
 #include "bucket/intent.h"
 #include "bucket/transfer.h"
-#include "bucket/upload.h"
 #include "store/transaction.h"
+
+#include <string.h>
 
 static const int64_t STALE_MS = 3600 * 1000;
 static const int64_t RESTED_MS = 1000; /* no sweep takes what is younger */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "bucket/upload.h"
 
 #include "bucket/transfer.h"
-#include "bucket/upload.h"
+
+#include <string.h>
 
 /* The end of an upload's bytes: what is left of them goes to the store, and the digests are known.
  * Whatever has to happen outside of the transaction that makes the file visible happens here. */

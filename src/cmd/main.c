@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/kit/cmd.h"
-#include "cmd/suggest.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cmd/suggest.h"
 
 #include <ashlar/log.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

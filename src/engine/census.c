@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/meta_page.h"
 #include "engine/format/page.h"
 #include "engine/format/pages.h"
+#include "engine/meta_page.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/internal.h"
-#include "engine/format/keys.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/format/keys.h"
 
 #include <dirent.h>
 #include <errno.h>

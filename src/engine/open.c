@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/journal.h"
-#include "engine/path.h"
 
 #include "base/fault.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/format/page.h"
+#include "engine/path.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -3,8 +3,8 @@
 
 #include "base/fault.h"
 #include "base/mem.h"
-#include "engine/format/page.h"
 #include "engine/format/judge.h"
+#include "engine/format/page.h"
 
 #include <stdio.h>
 #include <string.h>

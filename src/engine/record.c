@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/fault.h"
 #include "engine/internal.h"
+
+#include "base/fault.h"
 
 #include <string.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/journal.h"
+
 #include "engine/path.h"
 
 /* Changes of rows as bytes: kept by the writer while a batch is open, written to the journal, and

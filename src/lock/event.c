@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lock/lock.h"
-#include "base/options.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/options.h"
 
 struct ash_lock_event_item {
     struct ash_lock_event_item *next;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lock/brief.h"
-#include "base/options.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/options.h"
 
 #include <string.h>
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/call.h"
-#include "store/reach.h"
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/options.h"
+#include "store/call.h"
+#include "store/reach.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/call.h"
+#include "store/transaction.h"
 
 #include "base/error.h"
-#include "store/transaction.h"
+#include "store/call.h"
 
 /* The transactions that this thread is in, of different stores, innermost first. */
 typedef struct running {

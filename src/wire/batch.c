@@ -2,8 +2,8 @@
 #include "wire/cmd.h"
 
 #include "base/clock.h"
-#include "store/ops.h"
 #include "net/stream.h"
+#include "store/ops.h"
 #include "wire/text.h"
 
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/ops.h"
 #include "wire/cmd.h"
 
 #include "base/mem.h"
+#include "store/ops.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/stream.h"
 #include "wire/compress.h"
 #include "wire/dispatch.h"
-#include "net/stream.h"
 
 #include <stddef.h>
 #include <stdio.h>

@@ -3,10 +3,9 @@
 /* A program of the day when the headers beside it were the library's, run on today's library.
  * usage: older FOLDER    prints TAP */
 
+#include <ashlar/ashlar.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <ashlar/ashlar.h>
 
 static int number, failures;
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include "base/mem.h"
+#include "remove_folder.h"
+
+#include <ashlar/ashlar.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <ashlar/ashlar.h>
-
-#include "base/mem.h"
-#include "remove_folder.h"
 
 /* Plays a program that was built when a public struct ended earlier, once for each of its fields:
  * what lies behind its end is somebody else's, and must be neither taken for a field nor written.

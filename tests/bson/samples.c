@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "check.h"
 #include "samples.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "bson/keycode.h"
+#include "check.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Feeds the fuzz target in fuzz_bson.c with damaged samples, as part of the plain tests. */
 #include "check.h"
-#include "samples.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "samples.h"
 
 #include <string.h>
 

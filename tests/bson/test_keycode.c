@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "samples.h"
 
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bson/keycode.h"
 #include "bson/keycode_read.h"
+#include "samples.h"
 
 #include <math.h>
 #include <stdio.h>

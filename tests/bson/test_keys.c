@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "samples.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bson/keycode.h"
+#include "samples.h"
 
 #include <stdio.h>
 #include <string.h>

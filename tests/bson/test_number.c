@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "samples.h"
 
 #include "base/mem.h"
 #include "bson/number.h"
+#include "samples.h"
 
 #include <math.h>
 #include <stdlib.h>

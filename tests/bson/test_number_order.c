@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "samples.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
 #include "bson/number.h"
+#include "samples.h"
 
 #include <math.h>
 #include <stdio.h>

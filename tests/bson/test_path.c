@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "samples.h"
 
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "bson/path.h"
+#include "samples.h"
 
 #include <string.h>
 

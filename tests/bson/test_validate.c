@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
-#include "samples.h"
 
 #include "base/mem.h"
+#include "samples.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder.h"
 
+#include "base/error.h"
+#include "store/ops.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "base/error.h"
-#include "store/ops.h"
 
 struct recorder {
     ash_store store; /* first: the store that is handed out */

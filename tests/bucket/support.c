@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "base/error.h"
+#include "remove_folder.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/error.h"
-#include "remove_folder.h"
 
 void support_open(fixture *f)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
-#include <string.h>
-
 #include "base/error.h"
+
+#include <string.h>
 
 /* Changes of files and of the caller's own documents as one commit. */
 

@@ -3,14 +3,14 @@
 /* Large chunks are verified as far as they are read, and found again without a new cursor. */
 #include "support.h"
 
+#include "base/mem.h"
+#include "bucket/chunks.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "base/mem.h"
-#include "bucket/chunks.h"
 
 enum { LARGE = 200000, LENGTH = 5 * LARGE + 777 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
-#include <string.h>
-
 #include "base/hash.h"
+
+#include <string.h>
 
 /* Uploads whose digests are asked for, and whose id may come at the end. */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recorder.h"
 
-#include <string.h>
-
 #include "base/clock.h"
+
+#include <string.h>
 
 /* A source and a destination that take their time. */
 static int64_t read_slowly(void *ctx, void *buf, size_t len, ash_error *err)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
-#include <string.h>
-
 #include "base/clock.h"
+
+#include <string.h>
 
 static void put_length(fixture *f, size_t len)
 {

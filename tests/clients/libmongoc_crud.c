@@ -2,7 +2,6 @@
 /* libmongoc's everyday operations against a server.  usage: libmongoc_crud URI all|mark|resume FILE
  * (see crud.sh; FILE keeps a resume token between two runs) */
 #include <mongoc/mongoc.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,6 @@
  * SIZE (the same bytes as pymongo_gridfs.py makes) */
 #include <mongoc/mongoc.h>
 #include <openssl/evp.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,6 @@
  * Each is answered by a line: TIME_MS (monotonic clock) OUTCOME TOKEN [TEXT].  OUTCOME: ok, locked
  * (not to be had in time), lost, unheld, failed. */
 #include <ashlar/ashlar.h>
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

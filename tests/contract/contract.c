@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "contract.h"
+
 #include "remove_folder.h"
 
 #include <pthread.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "aim.h"
-#include "image.h"
-#include "judge.h"
-#include "places.h"
-#include "scratch.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "image.h"
+#include "judge.h"
+#include "places.h"
+#include "scratch.h"
 
 #include <fcntl.h>
 #include <signal.h>

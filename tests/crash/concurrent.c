@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "scratch.h"
-#include "steps.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "steps.h"
 
 #include <getopt.h>
 #include <stdatomic.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "aftermath.h"
-#include "broken.h"
-#include "disk.h"
-#include "scratch.h"
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "broken.h"
+#include "disk.h"
+#include "scratch.h"
 
 #include <fcntl.h>
 #include <getopt.h>

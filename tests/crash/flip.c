@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "aim.h"
-#include "scratch.h"
-#include "steps.h"
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "scratch.h"
+#include "steps.h"
 
 #include <fcntl.h>
 #include <getopt.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "image.h"
-#include "scratch.h"
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "scratch.h"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "judge.h"
-#include "scratch.h"
-#include "steps.h"
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "scratch.h"
+#include "steps.h"
 
 #include <fcntl.h>
 #include <poll.h>

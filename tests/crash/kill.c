@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "aftermath.h"
-#include "scratch.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "scratch.h"
 #include "store/embedded/kit/embedded.h"
 
 #include <fcntl.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "places.h"
-#include "scratch.h"
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/format/page.h"
+#include "scratch.h"
 
 #include <fcntl.h>
 #include <stdio.h>

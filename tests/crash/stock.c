@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "stock.h"
 
-#include "model.h"
-
 #include "base/error.h"
 #include "base/mem.h"
+#include "model.h"
 
 #include <stdarg.h>
 #include <stdio.h>

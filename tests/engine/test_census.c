@@ -5,8 +5,8 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "engine/census.h"
-#include "engine/format/page.h"
 #include "engine/check/check.h"
+#include "engine/format/page.h"
 
 #include <fcntl.h>
 #include <pthread.h>

@@ -4,8 +4,8 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "segment/layout.h"
 #include "engine/check/check.h"
+#include "segment/layout.h"
 
 #include <fcntl.h>
 #include <signal.h>

@@ -3,10 +3,10 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/damaged_rows.h"
-#include "engine/format/page.h"
-#include "engine/format/judge.h"
 #include "engine/check/check.h"
+#include "engine/damaged_rows.h"
+#include "engine/format/judge.h"
+#include "engine/format/page.h"
 
 #include <fcntl.h>
 #include <string.h>

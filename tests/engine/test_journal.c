@@ -3,9 +3,9 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/backup/backup.h"
 #include "engine/journal.h"
 #include "engine/salvage/salvage.h"
-#include "engine/backup/backup.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 #include "fixture.h"
 
 #include "base/clock.h"
-#include "engine/internal.h"
 #include "engine/check/check.h"
+#include "engine/internal.h"
 
 #include <string.h>
 

@@ -4,11 +4,10 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/internal.h"
 #include "engine/backup/backup.h"
+#include "engine/internal.h"
 
 #include <ashlar/log.h>
-
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>

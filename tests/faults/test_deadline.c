@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "check.h"
 
+#include "base/clock.h"
+#include "base/mem.h"
 #include "faulty_store.h"
 #include "scratch.h"
 
 #include <ashlar/bucket.h>
-
-#include "base/clock.h"
-#include "base/mem.h"
-
 #include <string.h>
 
 /* Each operation of a bucket has TIMEOUT_MS; each call that it makes of its store, in turn, takes

@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 #include "base/mem.h"
-#include "query/project/project.h"
 #include "query/kit/sort.h"
+#include "query/project/project.h"
 
 static void project(const bson_t *spec, const ash_query_env *env, const ash_matcher *m)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fuzz.h"
-#include "model/value.h"
 
+#include "model/value.h"
 #include "query/expr/accumulate.h"
 #include "query/expr/expr.h"
 #include "query/match/match.h"

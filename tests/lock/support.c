@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "lock/support.h"
 
+#include "base/clock.h"
+#include "base/file.h"
+#include "lock/programs.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "base/clock.h"
-#include "base/file.h"
-#include "lock/programs.h"
 
 int fixture_setup(void **state)
 {

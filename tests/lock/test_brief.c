@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is done in brief is what the program would have done: twins of a document go either way. */
 #include "lock/brief.h"
+
 #include "lock/support.h"
 
 #include <string.h>

@@ -8,7 +8,6 @@
  * A writer reads version N, waits, and commits version N + 1 with the fence of its lock (unfenced:
  * without).  A reader reads twice. */
 #include <ashlar/ashlar.h>
-
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>

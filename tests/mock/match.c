@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "check.h"
-
 #include "mock/mock.h"
+
+#include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>

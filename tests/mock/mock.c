@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "check.h"
+#include "mock/mock.h"
 
 #include "base/bytes.h"
-#include "mock/mock.h"
+#include "check.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

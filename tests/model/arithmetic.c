@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "naive.h"
+
 #include "unsure.h"
 
 #define DECIMAL_CALL_BY_REFERENCE      0

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kills.h"
+
 #include "remove_folder.h"
 
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kills.h"
 
-#include "crash/checked.h"
 #include "care.h"
+#include "crash/checked.h"
 #include "parcels.h"
 
 #include <stdio.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "kills.h"
+
 #include "care.h"
 #include "gen.h"
-#include "kills.h"
 #include "parcels.h"
 #include "unsure.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "match.h"
+
 #include "unsure.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "match.h"
+
 #include "unsure.h"
 
 #define PCRE2_CODE_UNIT_WIDTH 8

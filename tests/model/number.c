@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "naive.h"
 #include "number.h"
+
+#include "naive.h"
 
 #include <math.h>
 #include <string.h>

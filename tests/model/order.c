@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "naive.h"
+
 #include "number.h"
 
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "unsure.h"
 #include "update.h"
+
+#include "unsure.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "update.h"
+
 #include "match.h"
 #include "unsure.h"
-#include "update.h"
 
 #include <math.h>
 #include <stdlib.h>

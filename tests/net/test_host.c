@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A host with a face that is not the wire's: what it reads it sends back. */
 #include "check.h"
-#include "inverted.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "inverted.h"
 #include "net/host.h"
 
 #include <arpa/inet.h>

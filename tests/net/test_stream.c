@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams: over a plain descriptor, and over what stands on one. */
 #include "check.h"
-#include "inverted.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "inverted.h"
 
 #include <fcntl.h>
 #include <pthread.h>

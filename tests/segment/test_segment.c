@@ -7,12 +7,12 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "segment/internal.h"
 #include "remove_folder.h"
+#include "segment/internal.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

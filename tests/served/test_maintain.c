@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "remove_folder.h"
-#include "support.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "support.h"
 
 #include <mongoc/mongoc.h>
 #include <stdatomic.h>

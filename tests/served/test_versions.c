@@ -3,11 +3,10 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "wire/server.h"
 #include "remove_folder.h"
+#include "wire/server.h"
 
 #include <ashlar/ashlar.h>
-
 #include <mongoc/mongoc.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "runner.h"
 
 #include "base/error.h"
-#include "runner.h"
+
+#include <string.h>
 
 typedef struct read_call {
     ash_collection *c;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "runner.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
-#include "runner.h"
+
+#include <string.h>
 
 entity *spec_entity_find(runner *r, const char *id)
 {

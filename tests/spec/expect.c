@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runner.h"
+
 #include <ctype.h>
 #include <string.h>
-
-#include "runner.h"
 
 static bool contains(const char *text, const char *part)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
+#include "runner.h"
 
 #include "base/file.h"
 #include "base/mem.h"
 #include "require.h"
-#include "runner.h"
+
+#include <stdio.h>
+#include <string.h>
 
 #define FILE_MAX_BYTES (64 * 1024 * 1024)
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runner.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "runner.h"
 
 /* spec-runner STORE FILE…: TAP on standard output; 1 when a test failed, 77 when none was run. */
 int main(int argc, char **argv)

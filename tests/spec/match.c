@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
-#include <string.h>
+#include "runner.h"
 
 #include "bson/compare.h"
-#include "runner.h"
+
+#include <stdio.h>
+#include <string.h>
 
 typedef struct pair {
     const char *path;

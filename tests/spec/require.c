@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "require.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "require.h"
 
 /* What a store stands for in runOnRequirements: a server of the version whose behaviour the
  * documents follow, alone or in a replica set, without authentication. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "runner.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "runner.h"
 
 bool spec_fail(runner *r, const char *format, ...)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
+#include "runner.h"
 
 #include "base/error.h"
-#include "runner.h"
+
+#include <string.h>
 
 /* Counters of one operation, or of all requests of a bulkWrite. */
 typedef struct write_call {

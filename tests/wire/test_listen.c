@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client.h"
-#include "net/inverted.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
+#include "net/inverted.h"
 
 #include <sys/socket.h>
 #include <sys/syscall.h>

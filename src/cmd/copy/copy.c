@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/copy/copy.h"
-#include "cmd/copy/documents.h"
-#include "cmd/kit/verbs.h"
-#include "cmd/kit/work.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/thread.h"
 #include "bucket/file.h"
+#include "cmd/copy/documents.h"
+#include "cmd/kit/verbs.h"
+#include "cmd/kit/work.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* May one store be copied into the other? */
 #include "cmd/copy/copy.h"
-#include "cmd/kit/folder.h"
 
 #include "base/mem.h"
+#include "cmd/kit/folder.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/kit/place.h"
-#include "cmd/kit/preserve.h"
 #include "cmd/kit/verbs.h"
 
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "cmd/kit/place.h"
+#include "cmd/kit/preserve.h"
 
 #include <errno.h>
 #include <fcntl.h>

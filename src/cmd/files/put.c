@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/files/put.h"
-#include "cmd/kit/verbs.h"
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/kit/verbs.h"
 
 #include <errno.h>
 #include <fcntl.h>

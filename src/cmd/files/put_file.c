@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/files/put.h"
 
-#include "cmd/kit/pending.h"
-#include "cmd/kit/preserve.h"
-
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "cmd/kit/pending.h"
+#include "cmd/kit/preserve.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/files/put.h"
 
-#include "cmd/kit/walk.h"
-
 #include "base/mem.h"
+#include "cmd/kit/walk.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "cmd/kit/text.h"
 #include "cmd/kit/verbs.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cmd/kit/text.h"
 
 #include <inttypes.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of mongofiles. */
 #include "cmd/gridfs/gridfs.h"
-#include "cmd/kit/place.h"
 
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "cmd/kit/place.h"
 
 #include <ctype.h>
 #include <errno.h>

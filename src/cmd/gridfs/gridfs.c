@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The verb gridfs: the commands, options and output of MongoDB's mongofiles. */
 #include "cmd/gridfs/gridfs.h"
-#include "cmd/kit/verbs.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/kit/verbs.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

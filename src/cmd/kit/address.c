@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/kit/cmd.h"
-#include "cmd/kit/text.h"
 
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cmd/kit/text.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/kit/cmd.h"
-#include "cmd/kit/folder.h"
-#include "cmd/kit/guests.h"
-#include "cmd/kit/waiting.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "cmd/kit/folder.h"
+#include "cmd/kit/guests.h"
+#include "cmd/kit/waiting.h"
 #include "store/embedded/salvage/swap.h"
 #include "store/reach.h"
 

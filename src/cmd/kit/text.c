@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text from anywhere made fit to be shown. */
 #include "cmd/kit/text.h"
-#include "cmd/kit/cmd.h"
 
 #include "base/buffer.h"
 #include "base/mem.h"
 #include "base/text.h"
+#include "cmd/kit/cmd.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "cmd/kit/child.h"
 #include "cmd/kit/door.h"
-#include "store/reach.h"
 #include "cmd/locks/locks.h"
+#include "store/reach.h"
 #include "wire/server.h"
 
 #include <errno.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cmd/store/repair.h"
-#include "cmd/kit/folder.h"
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/kit/folder.h"
 #include "store/embedded/salvage/salvage.h"
 #include "store/embedded/salvage/swap.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Verbs on a whole store: init, df, check. */
-#include "cmd/kit/folder.h"
-#include "cmd/store/repair.h"
 #include "cmd/kit/verbs.h"
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/kit/folder.h"
+#include "cmd/store/repair.h"
 
 #include <inttypes.h>
 #include <string.h>

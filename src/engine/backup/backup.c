@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/backup/internal.h"
-#include "engine/check/check.h"
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "engine/check/check.h"
 
 #include <string.h>
 

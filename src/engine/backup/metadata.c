@@ -3,8 +3,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "engine/meta_page.h"
 #include "engine/format/pages.h"
+#include "engine/meta_page.h"
 
 #include <errno.h>
 #include <fcntl.h>

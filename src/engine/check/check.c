@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/census.h"
 #include "engine/check/internal.h"
-#include "engine/damaged_rows.h"
-#include "engine/journal.h"
 
 #include "base/clock.h"
+#include "engine/census.h"
+#include "engine/damaged_rows.h"
+#include "engine/journal.h"
 
 #include <stdarg.h>
 #include <stdio.h>

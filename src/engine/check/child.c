@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine/check/child.h"
-#include "engine/check/check.h"
 
 #include "base/mem.h"
+#include "engine/check/check.h"
 
 #include <errno.h>
 #include <fcntl.h>

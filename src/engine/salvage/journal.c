@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/journal.h"
 #include "engine/salvage/internal.h"
+
+#include "engine/journal.h"
 
 /* What the journal holds and LMDB does not yet: acknowledged, so it belongs to what is salvaged. */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "query/plan/cover.h"
-#include "query/plan/bounds.h"
 
 #include "base/mem.h"
+#include "query/plan/bounds.h"
 
 #include <string.h>
 

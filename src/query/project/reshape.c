@@ -2,9 +2,9 @@
 #include "query/project/reshape.h"
 
 #include "base/mem.h"
+#include "query/kit/value_text.h"
 #include "query/project/add_fields.h"
 #include "query/project/project.h"
-#include "query/kit/value_text.h"
 
 #include <string.h>
 

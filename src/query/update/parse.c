@@ -3,7 +3,6 @@
 #include "query/update/node.h"
 
 #include "base/budget.h"
-
 #include "base/mem.h"
 #include "query/kit/value_text.h"
 

@@ -3,8 +3,8 @@
 #include "query/update/node.h"
 
 #include "base/mem.h"
-#include "query/project/reshape.h"
 #include "query/pipeline/stage.h"
+#include "query/project/reshape.h"
 
 struct ash_update_stage {
     ash_reshape *reshape;

@@ -2,7 +2,6 @@
 #include "query/update/node.h"
 
 #include "base/budget.h"
-
 #include "base/mem.h"
 
 #include <string.h>

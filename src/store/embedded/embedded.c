@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/backend.h"
 #include "store/embedded/kit/embedded.h"
 
 #include "base/clock.h"
-#include "store/embedded/files/complete.h"
-#include "store/embedded/kit/filters.h"
-#include "store/embedded/catalog/index_build.h"
-#include "store/embedded/kit/oplog.h"
-#include "store/embedded/kit/held_state.h"
-#include "store/embedded/files/rules.h"
+#include "store/embedded/backend.h"
 #include "store/embedded/care/slots.h"
+#include "store/embedded/care/sweep.h"
+#include "store/embedded/catalog/index_build.h"
 #include "store/embedded/catalog/slots.h"
+#include "store/embedded/files/complete.h"
+#include "store/embedded/files/rules.h"
+#include "store/embedded/files/versions.h"
+#include "store/embedded/kit/filters.h"
+#include "store/embedded/kit/held_state.h"
+#include "store/embedded/kit/oplog.h"
 #include "store/embedded/read/slots.h"
 #include "store/embedded/watch/slots.h"
 #include "store/embedded/write/slots.h"
-#include "store/embedded/care/sweep.h"
-#include "store/embedded/files/versions.h"
 
 #include <string.h>
 

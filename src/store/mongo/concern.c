@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/mongo/driver.h"
 
-#include <string.h>
-
 #include "base/error.h"
 #include "base/mem.h"
+
+#include <string.h>
 
 static bool parse_mode(const char *name, mongoc_read_mode_t *mode)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/mongo/driver.h"
-#include "store/mongo/mongo.h"
 
 #include "base/log.h"
+#include "store/mongo/mongo.h"
 
 #include <pthread.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/mongo/mongo.h"
-#include "store/mongo/driver.h"
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "store/mongo/driver.h"
 #include "store/mongo/replay.h"
 #include "store/reach.h"
 

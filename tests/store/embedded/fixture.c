@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fixture.h"
+
 #include "remove_folder.h"
 
 #include <stdio.h>

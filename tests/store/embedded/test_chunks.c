@@ -3,11 +3,11 @@
  * answers. */
 #include "fixture.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "base/buffer.h"
 #include "store/embedded/files/chunks.h"
+
+#include <stdio.h>
+#include <string.h>
 
 static ash_collection *open_chunks(fixture *f, const char *name, const char *index)
 {

@@ -2,10 +2,10 @@
 /* Finds by _id take a short cut; they must answer what the planned find answers. */
 #include "fixture.h"
 
-#include <string.h>
-
 #include "store/embedded/scan/by_id.h"
 #include "store/parts.h"
+
+#include <string.h>
 
 static const char *const ids[] = {
     "{\"_id\": 1}",

@@ -5,8 +5,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/embedded/salvage/swap.h"
 #include "remove_folder.h"
+#include "store/embedded/salvage/swap.h"
 
 #include <errno.h>
 #include <stdio.h>

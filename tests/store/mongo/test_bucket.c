@@ -2,7 +2,6 @@
 #include "support.h"
 
 #include <ashlar/bucket.h>
-
 #include <stdlib.h>
 #include <string.h>
 

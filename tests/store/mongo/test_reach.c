@@ -3,8 +3,8 @@
 
 #include "base/clock.h"
 #include "store/reach.h"
-#include <ashlar/lock.h>
 
+#include <ashlar/lock.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 
 #include "base/mem.h"
 #include "bson/keycode.h"
-#include "store/embedded/files/chunks.h"
 #include "engine/check/check.h"
+#include "store/embedded/files/chunks.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/care/slots.h"
-
-#include "store/embedded/care/findings.h"
 #include "store/embedded/care/maintain.h"
-#include "store/embedded/kit/view.h"
+
 #include "engine/check/check.h"
+#include "store/embedded/care/findings.h"
+#include "store/embedded/care/slots.h"
+#include "store/embedded/kit/view.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/care/maintain.h"
 
-#include "store/embedded/care/findings.h"
 #include "engine/backup/backup.h"
+#include "store/embedded/care/findings.h"
 
 /* {backup: "folder", verify: bool, replace: bool}: the report is
  *   {records, copiedRecords, copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean,

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "store/embedded/kit/batch.h"
-#include "store/embedded/kit/kept_snapshot.h"
 #include "store/embedded/kit/held_state.h"
+#include "store/embedded/kit/kept_snapshot.h"
 #include "store/embedded/write/retry.h"
 
 enum { RETRY_SWEEP_MS = 60000, SNAPSHOT_WATCH_MS = 1000 };

@@ -3,8 +3,8 @@
 
 #include "base/budget.h"
 #include "base/clock.h"
-#include "store/embedded/write/change.h"
 #include "store/embedded/kit/rid_set.h"
+#include "store/embedded/write/change.h"
 
 #define TURN_RECORDS 500
 #define TURN_MS      20

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/catalog/slots.h"
+
 #include "store/embedded/catalog/coll_options.h"
 #include "store/embedded/kit/oplog.h"
-#include "store/embedded/catalog/slots.h"
 #include "store/embedded/kit/view.h"
 #include "store/ops.h"
 

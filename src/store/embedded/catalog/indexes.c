@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/catalog/slots.h"
+
 #include "store/embedded/catalog/index_build.h"
 #include "store/embedded/catalog/index_spec.h"
 #include "store/embedded/kit/oplog.h"
-#include "store/embedded/catalog/slots.h"
 #include "store/embedded/kit/view.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/catalog/slots.h"
+
+#include "bson/builder.h"
 #include "store/embedded/catalog/coll_options.h"
 #include "store/embedded/catalog/index_spec.h"
 #include "store/embedded/catalog/index_unique.h"
 #include "store/embedded/kit/oplog.h"
-#include "store/embedded/catalog/slots.h"
 #include "store/embedded/kit/view.h"
-
-#include "bson/builder.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/find/cursor.h"
+
 #include "base/budget.h"
 #include "store/embedded/files/chunks.h"
 #include "store/embedded/files/versions.h"

@@ -4,8 +4,8 @@
 #include "base/budget.h"
 #include "store/embedded/find/cursor.h"
 #include "store/embedded/read/slots.h"
-#include "store/embedded/watch/slots.h"
 #include "store/embedded/read/views.h"
+#include "store/embedded/watch/slots.h"
 
 typedef struct agg_cursor {
     ash_cursor base;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/read/aggregate.h"
 
-#include "store/embedded/find/cursor.h"
 #include "store/embedded/catalog/slots.h"
+#include "store/embedded/find/cursor.h"
 #include "store/embedded/read/views.h"
 
 #define BATCH_DOCS  1000

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/read/aggregate.h"
-#include "store/embedded/read/slots.h"
-#include "store/embedded/write/slots.h"
 
 #include "bson/path.h"
+#include "store/embedded/read/slots.h"
+#include "store/embedded/write/slots.h"
 
 #include <string.h>
 

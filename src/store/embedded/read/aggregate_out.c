@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/read/aggregate.h"
+
 #include "store/embedded/catalog/slots.h"
-#include "store/embedded/write/slots.h"
 #include "store/embedded/read/views.h"
+#include "store/embedded/write/slots.h"
 
 #define BATCH_DOCS  500
 #define BATCH_BYTES ((size_t)4 << 20)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/scan/plan.h"
 #include "store/embedded/read/slots.h"
-#include "store/embedded/read/views.h"
 
 #include "base/clock.h"
+#include "store/embedded/read/views.h"
+#include "store/embedded/scan/plan.h"
 
 typedef struct counting {
     ash_embedded *store;

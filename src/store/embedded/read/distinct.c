@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/find/cursor.h"
 #include "store/embedded/read/slots.h"
-#include "store/embedded/read/views.h"
 
 #include "base/budget.h"
 #include "bson/builder.h"
 #include "bson/path.h"
+#include "store/embedded/find/cursor.h"
+#include "store/embedded/read/views.h"
 
 /* The values seen so far, in an open hash over places in the answer. */
 typedef struct seen_values {

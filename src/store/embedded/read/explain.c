@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/scan/plan.h"
 #include "store/embedded/read/slots.h"
-#include "store/embedded/read/views.h"
 
 #include "base/budget.h"
 #include "base/clock.h"
 #include "bson/path.h"
-#include "query/plan/cover.h"
 #include "query/pipeline/pipeline.h"
+#include "query/plan/cover.h"
+#include "store/embedded/read/views.h"
+#include "store/embedded/scan/plan.h"
 
 #include <string.h>
 #include <unistd.h>

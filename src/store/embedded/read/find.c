@@ -3,8 +3,8 @@
 
 #include "store/embedded/files/chunks.h"
 #include "store/embedded/find/cursor.h"
-#include "store/embedded/scan/by_id.h"
 #include "store/embedded/read/views.h"
+#include "store/embedded/scan/by_id.h"
 
 int ash__embedded_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
                        const ash_find_options *opts, ash_cursor **out, ash_error *err)

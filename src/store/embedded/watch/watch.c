@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/kit/batch.h"
-#include "store/embedded/watch/event.h"
 #include "store/embedded/watch/slots.h"
-#include "store/embedded/watch/token.h"
 
 #include "base/budget.h"
 #include "base/clock.h"
 #include "query/pipeline/pipeline.h"
+#include "store/embedded/kit/batch.h"
+#include "store/embedded/watch/event.h"
+#include "store/embedded/watch/token.h"
 
 #include <string.h>
 

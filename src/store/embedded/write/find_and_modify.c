@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/write/slots.h"
-#include "store/embedded/write/target.h"
 
 #include "base/clock.h"
+#include "store/embedded/write/target.h"
 
 /* The document to give back, kept while the writer goes on. */
 typedef struct answer {

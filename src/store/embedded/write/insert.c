@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/write/change.h"
-#include "store/embedded/write/document.h"
-#include "store/embedded/write/retry.h"
 #include "store/embedded/write/slots.h"
-#include "store/embedded/kit/view.h"
 
 #include "base/budget.h"
 #include "base/clock.h"
+#include "store/embedded/kit/view.h"
+#include "store/embedded/write/change.h"
+#include "store/embedded/write/document.h"
+#include "store/embedded/write/retry.h"
 
 #define TURN_DOCS  500
 #define TURN_BYTES ((size_t)8 * 1024 * 1024)

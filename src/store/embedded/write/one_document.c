@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/write/retry.h"
 #include "store/embedded/write/target.h"
+
+#include "store/embedded/write/retry.h"
 
 static int store_result(ash_single *one, ash_writer *w, ash_error *err)
 {

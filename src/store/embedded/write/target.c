@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/write/target.h"
-#include "store/embedded/kit/view.h"
 
 #include "base/bytes.h"
+#include "store/embedded/kit/view.h"
 #include "store/embedded/write/document.h"
 
 static int compile(ash_target *t, ash_error *err)

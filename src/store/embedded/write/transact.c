@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "store/embedded/write/slots.h"
+
 #include "store/embedded/kit/embedded.h"
 #include "store/embedded/write/retry.h"
-#include "store/embedded/write/slots.h"
 
 typedef struct transaction_run {
     ash_embedded *store;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/write/slots.h"
-#include "store/embedded/write/many_documents.h"
-#include "store/embedded/write/target.h"
 
 #include "base/clock.h"
+#include "store/embedded/write/many_documents.h"
+#include "store/embedded/write/target.h"
 
 static int update_record(ash_target *t, ash_changer *c, const ash_record *r,
                          const ash_match_details *details, ash_write_result *result, ash_error *err)
