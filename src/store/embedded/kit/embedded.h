@@ -47,16 +47,16 @@ typedef struct ash_embedded {
      * the sweeper's sleep, the end of an index build. */
     ash_monitor *monitor;
     bool closing;
-    struct ash_held *held; /* snapshots that resting downloads keep (held.c) */
-    struct ash_past *past; /* states that reads go back to (past.c); NULL until there is one */
+    struct ash_held *held; /* snapshots that resting downloads keep (kept_snapshot.c) */
+    struct ash_past *past; /* states that reads go back to (held_state.c); NULL at first */
     struct ash_batch_memory *batches;
     uint32_t *abandoned; /* indexes whose build failed, and which may still be there */
     size_t abandoned_count;
-    uint64_t losses_seen; /* guard.c */
+    uint64_t losses_seen; /* complete.c */
     int64_t loss_at_ms;
     uint64_t loss_sequence;
     struct ash_versions *versions;     /* versions.c; constant after opening */
-    struct ash_old_chunks *old_chunks; /* guard.c; constant after opening */
+    struct ash_old_chunks *old_chunks; /* complete.c; constant after opening */
 
     pthread_t sweeper; /* TTL, old retry results, lapsed snapshots (sweep.c) */
     bool has_sweeper;
