@@ -13,7 +13,7 @@
  *   request  {ashlarMaintain: 1, action: {…}, comment: ObjectId}
  *                                                 action: as of ash_store_maintain
  *   reply    {report: {…}, ok: 1}                 done
- *            {ok: 0, code, errmsg, codeName}      as of any command; with code 376, when stored
+ *            {ok: 0, code, errmsg, codeName}      as of any command; with code 301, when stored
  *                                                 bytes were found damaged, also report: {…}
  *
  * The folder of {backup: "folder"} is the server's, so a client sends absolute paths.

@@ -125,7 +125,7 @@ static void test_mongo_reach__maintenance_is_the_servers(void **state)
     bson_destroy(&report);
     mock_expect(
         s.m, "{'ashlarMaintain': 1}",
-        "{'ok': 0, 'code': 376, 'errmsg': 'record 7 does not match', 'report': {'bad': 1}}");
+        "{'ok': 0, 'code': 301, 'errmsg': 'record 7 does not match', 'report': {'bad': 1}}");
     assert_int_equal(ash_store_maintain(s.store, action, NULL, NULL, &report, &s.err),
                      ASH_ECORRUPT);
     assert_string_equal(s.err.text, "record 7 does not match");
