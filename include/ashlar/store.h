@@ -476,12 +476,12 @@ int ash_store_watch(ash_store *store, const char *db, const char *collection,
 /* The store's clock: wall time in ms and the newest operation time (0 where there is none). */
 int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
 
-/* Keep a state of the store for reads that are to agree with one another (ash_op.at_time).  time 0:
- * the newest; else that of an earlier answer, or the present one's.  *out: its time.  It lapses
+/* Hold a snapshot of the store for reads that are to agree with one another (ash_op.at_time).  time
+ * 0: the newest; else that of an earlier answer, or the present one's.  *out: its time.  It lapses
  * after a minute without use, after five at the latest, when many newer ones (over 64) are held, or
  * when more than 1 GiB of metadata was freed that it still sees; meanwhile deleted documents keep
- * their space.  ASH_ECURSOR (239): the state of that time is gone.
- * ASH_EINVAL (72): a time to come.  ASH_ECONFLICT (246): all states are being read.  Embedded
+ * their space.  ASH_ECURSOR (239): the snapshot of that time is gone.
+ * ASH_EINVAL (72): a time to come.  ASH_ECONFLICT (246): all snapshots are being read.  Embedded
  * engine only, else ASH_EUNSUPPORTED. */
 int ash_store_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out,
                    ash_error *err);

@@ -22,7 +22,7 @@ enum ash_lock_rank {
     ASH_RANK_CATALOG = 60,
     ASH_RANK_QUEUE = 70,     /* the writer's queue */
     ASH_RANK_WATCH = 80,     /* who waits for changes */
-    ASH_RANK_VIEWS = 85,     /* open snapshots */
+    ASH_RANK_SNAPSHOTS = 85, /* open snapshots */
     ASH_RANK_PINS = 90,      /* extents that readers hold */
     ASH_RANK_DAMAGE = 95,    /* what is known of damage */
     ASH_RANK_SEGMENT = 100,  /* free extents, segment table */

@@ -24,7 +24,7 @@ int ash__writer_break(ash_writer *w, int code, const ash_error *err)
 static void push(ash_writer *w, MDB_txn *txn)
 {
     w->nest[w->depth++] = (ash_nest){txn, w->undo_count, w->placed_count, w->redo.len, w->changed};
-    w->view.txn = txn;
+    w->snap.txn = txn;
 }
 
 int ash__batch_begin(ash_writer *w, ash_error *err)
@@ -54,7 +54,7 @@ int ash__batch_begin(ash_writer *w, ash_error *err)
     w->changed = w->redo_safe > 0;
     w->fresh = false;
     push(w, txn);
-    w->view.txn_id = mdb_txn_id(txn);
+    w->snap.txn_id = mdb_txn_id(txn);
     return 0;
 }
 
@@ -68,7 +68,7 @@ int ash__nest_begin(ash_writer *w, ash_error *err)
     w->changed = changed;
     if (result != 0)
         return result;
-    int rc = ash__lmdb_txn_begin(w->engine->env, w->view.txn, 0, &txn);
+    int rc = ash__lmdb_txn_begin(w->engine->env, w->snap.txn, 0, &txn);
     if (rc != 0) {
         ash__soundness_heed(w->engine, rc);
         result = ash__lmdb_fail(rc, err, "cannot begin a nested transaction");
@@ -99,7 +99,7 @@ int ash__nest_end(ash_writer *w, bool keep, ash_error *err)
 {
     ash_assert(w->depth > 1);
     ash_nest nest = w->nest[--w->depth];
-    w->view.txn = w->nest[w->depth - 1].txn;
+    w->snap.txn = w->nest[w->depth - 1].txn;
     if (keep) {
         int rc = ash__lmdb_txn_commit(nest.txn);
         if (rc == 0)
@@ -142,7 +142,7 @@ void ash__batch_abort(ash_writer *w)
         return;
     ash__txn_abort(w->engine, w->nest[0].txn); /* the nested ones with it */
     w->depth = 0;
-    w->view.txn = NULL;
+    w->snap.txn = NULL;
     lose(w, !w->in_doubt);
     w->broken = 0;
 }
@@ -222,7 +222,7 @@ static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
     w->drops_pending = w->drops_pending || w->drops_undone;
     w->drops_undone = false;
     ash__pins_lapse(e);
-    ash__segments_reap(e->segments, ash__view_oldest(e));
+    ash__segments_reap(e->segments, ash__snapshot_oldest(e));
     ash__oplog_committed(e, newest);
     w->marked_open = true;
     atomic_store(&e->marked_open, true);
@@ -264,11 +264,11 @@ static int prepare(ash_writer *w, ash_error *err)
 
 int ash__batch_commit(ash_writer *w, ash_error *err)
 {
-    uint64_t txn_id = w->view.txn_id, oldest, newest = 0;
+    uint64_t txn_id = w->snap.txn_id, oldest, newest = 0;
     int result = prepare(w, err);
     /* Not the last time given out: its entry may have been undone. */
     if (result == 0)
-        result = ash__oplog_bounds(&w->view, &oldest, &newest, err);
+        result = ash__oplog_bounds(&w->snap, &oldest, &newest, err);
     if (result != 0) {
         ash__batch_abort(w);
         return result;
@@ -277,7 +277,7 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
         ash__reserve_use(w->engine);
     int rc = ash__lmdb_txn_commit(w->nest[0].txn);
     w->depth = 0;
-    w->view.txn = NULL;
+    w->snap.txn = NULL;
     if (rc != 0) {
         ash__soundness_heed(w->engine, rc);
         lose(w, !w->in_doubt && rc != ASH_LMDB_LOST && !is_given_up(w->engine));
@@ -297,7 +297,7 @@ static bool write_journal(ash_writer *w)
     ash_journal *j = &w->engine->journal;
     if (w->redo_over)
         return false;
-    int rc = ash__journal_append(j, w->view.txn_id - 1, w->redo.data + w->redo_safe,
+    int rc = ash__journal_append(j, w->snap.txn_id - 1, w->redo.data + w->redo_safe,
                                  w->redo.len - w->redo_safe, &err);
     if (j->failed) {
         ash__log(ASH_LOG_ERROR, "%s goes on without its journal: %s", w->engine->folder, err.text);
@@ -337,7 +337,7 @@ int ash__writer_savepoint_end(ash_writer *w, bool keep, ash_error *err)
     return ash__nest_end(w, keep, err);
 }
 
-ash_view *ash__writer_view(ash_writer *w)
+ash_snapshot *ash__writer_snapshot(ash_writer *w)
 {
-    return &w->view;
+    return &w->snap;
 }

@@ -10,9 +10,9 @@
 
 enum { LOOK_BACK = 8 };
 
-static void hold(ash_view *v, ash_catalog_entry *entry)
+static void hold(ash_snapshot *snap, ash_catalog_entry *entry)
 {
-    ash_held_colls *held = &v->colls;
+    ash_held_colls *held = &snap->colls;
     if (held->count == held->capacity) {
         held->capacity = held->capacity * 2 + 8;
         held->items = ash__realloc_array(held->items, held->capacity, sizeof(*held->items));
@@ -20,11 +20,11 @@ static void hold(ash_view *v, ash_catalog_entry *entry)
     held->items[held->count++] = entry;
 }
 
-/* A view that lists many collections holds many: only the latest are looked at. */
-static ash_catalog_entry *find_held(const ash_view *v, uint32_t id, uint64_t sum)
+/* A snapshot that lists many collections holds many: only the latest are looked at. */
+static ash_catalog_entry *find_held(const ash_snapshot *snap, uint32_t id, uint64_t sum)
 {
-    for (size_t i = v->colls.count; i > 0 && i + LOOK_BACK > v->colls.count; i--) {
-        ash_catalog_entry *entry = v->colls.items[i - 1];
+    for (size_t i = snap->colls.count; i > 0 && i + LOOK_BACK > snap->colls.count; i--) {
+        ash_catalog_entry *entry = snap->colls.items[i - 1];
         if (entry->coll.id == id && entry->sum == sum)
             return entry;
     }
@@ -80,7 +80,8 @@ static uint32_t row_id(ash_doc row)
     return (uint32_t)bson_iter_as_int64(&it);
 }
 
-int ash__catalog_load(ash_view *v, MDB_val key, MDB_val row, const ash_coll **out, ash_error *err)
+int ash__catalog_load(ash_snapshot *snap, MDB_val key, MDB_val row, const ash_coll **out,
+                      ash_error *err)
 {
     ash_doc doc;
     ash_catalog_entry *entry = NULL;
@@ -89,27 +90,27 @@ int ash__catalog_load(ash_view *v, MDB_val key, MDB_val row, const ash_coll **ou
         return rc;
     uint64_t sum = ash__get_le64(row.mv_data);
     uint32_t id = row_id(doc);
-    entry = find_held(v, id, sum);
+    entry = find_held(snap, id, sum);
     if (entry == NULL) {
-        entry = cache_find(v->engine, id, sum);
+        entry = cache_find(snap->engine, id, sum);
         if (entry == NULL) {
             const char *db = (const char *)key.mv_data + 1;
             size_t db_len = strnlen(db, key.mv_size - 1);
             if (db_len + 2 > key.mv_size)
                 return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
-            rc = ash__entry_parse(v->engine, db, db_len, db + db_len + 1, key.mv_size - db_len - 2,
-                                  doc, sum, &entry, err);
+            rc = ash__entry_parse(snap->engine, db, db_len, db + db_len + 1,
+                                  key.mv_size - db_len - 2, doc, sum, &entry, err);
             if (rc != 0)
                 return rc;
-            cache_add(v->engine, entry);
+            cache_add(snap->engine, entry);
         }
-        hold(v, entry);
+        hold(snap, entry);
     }
     *out = &entry->coll;
     return 0;
 }
 
-int ash__catalog_find(ash_view *v, const char *db, const char *name, const ash_coll **out,
+int ash__catalog_find(ash_snapshot *snap, const char *db, const char *name, const ash_coll **out,
                       ash_error *err)
 {
     uint8_t key[ASH_KEY_MAX];
@@ -119,20 +120,20 @@ int ash__catalog_find(ash_view *v, const char *db, const char *name, const ash_c
     size_t len = ash__entry_key(key, 'N', db, name, NULL);
     if (len == 0)
         return 0;
-    int rc = ash__row_get(v, ASH_DB_CATALOG, key, len, &row, &found, err);
+    int rc = ash__row_get(snap, ASH_DB_CATALOG, key, len, &row, &found, err);
     if (rc == 0 && found)
-        rc = ash__catalog_load(v, ash__val(key, len), row, out, err);
+        rc = ash__catalog_load(snap, ash__val(key, len), row, out, err);
     return rc;
 }
 
-int ash__catalog_find_id(ash_view *v, uint32_t coll_id, const ash_coll **out, ash_error *err)
+int ash__catalog_find_id(ash_snapshot *snap, uint32_t coll_id, const ash_coll **out, ash_error *err)
 {
     uint8_t id_key[5], key[ASH_KEY_MAX];
     MDB_val row;
     bool found;
     *out = NULL;
     ash__letter_key(id_key, 'I', coll_id);
-    int rc = ash__row_get(v, ASH_DB_CATALOG, id_key, sizeof id_key, &row, &found, err);
+    int rc = ash__row_get(snap, ASH_DB_CATALOG, id_key, sizeof id_key, &row, &found, err);
     if (rc != 0 || !found)
         return rc;
     if (row.mv_size + 1 > ASH_KEY_MAX)
@@ -140,18 +141,18 @@ int ash__catalog_find_id(ash_view *v, uint32_t coll_id, const ash_coll **out, as
     size_t len = row.mv_size + 1;
     key[0] = 'N';
     memcpy(key + 1, row.mv_data, row.mv_size);
-    rc = ash__row_get(v, ASH_DB_CATALOG, key, len, &row, &found, err);
+    rc = ash__row_get(snap, ASH_DB_CATALOG, key, len, &row, &found, err);
     if (rc == 0 && !found)
         rc = ash__fail(err, ASH_ECORRUPT, "collection %u has no row in the catalogue",
                        (unsigned)coll_id);
     if (rc == 0)
-        rc = ash__catalog_load(v, ash__val(key, len), row, out, err);
+        rc = ash__catalog_load(snap, ash__val(key, len), row, out, err);
     return rc;
 }
 
 /* Keys are re-sought, so that visit may change the catalogue when v is the writer's. */
-int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, const ash_coll *c),
-                      void *ctx, ash_error *err)
+int ash__catalog_each(ash_snapshot *snap, const char *db,
+                      bool (*visit)(void *ctx, const ash_coll *c), void *ctx, ash_error *err)
 {
     uint8_t from[ASH_KEY_MAX + 1];
     size_t from_len = 1, db_len = db != NULL ? strlen(db) : 0;
@@ -168,7 +169,7 @@ int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, cons
     while (go_on) {
         MDB_val key, row;
         const ash_coll *c = NULL;
-        rc = ash__row_seek(v, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
+        rc = ash__row_seek(snap, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
         if (rc != 0 || !found || key.mv_size < prefix_len ||
             memcmp(key.mv_data, from, prefix_len) != 0)
             break;
@@ -176,7 +177,7 @@ int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, cons
         memcpy(from, key.mv_data, key.mv_size);
         from_len = key.mv_size + 1;
         from[key.mv_size] = 0;
-        rc = ash__catalog_load(v, key, row, &c, err);
+        rc = ash__catalog_load(snap, key, row, &c, err);
         if (rc != 0)
             break;
         go_on = visit(ctx, c);
@@ -184,7 +185,7 @@ int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, cons
     return rc;
 }
 
-int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), void *ctx,
+int ash__catalog_each_db(ash_snapshot *snap, bool (*visit)(void *ctx, const char *db), void *ctx,
                          ash_error *err)
 {
     uint8_t from[ASH_KEY_MAX + 1] = {'N'};
@@ -194,7 +195,7 @@ int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), 
     while (go_on) {
         MDB_val key, row;
         bool found;
-        rc = ash__row_seek(v, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
+        rc = ash__row_seek(snap, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
         if (rc != 0 || !found || key.mv_size < 2 || *(const uint8_t *)key.mv_data != 'N')
             break;
         size_t len = strnlen((const char *)key.mv_data + 1, key.mv_size - 1) + 1;
@@ -207,7 +208,7 @@ int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), 
     return rc;
 }
 
-int ash__catalog_each_ttl(ash_view *v,
+int ash__catalog_each_ttl(ash_snapshot *snap,
                           bool (*visit)(void *ctx, const ash_coll *c, const ash_index *index),
                           void *ctx, ash_error *err)
 {
@@ -219,11 +220,11 @@ int ash__catalog_each_ttl(ash_view *v,
         bool found;
         const ash_coll *c = NULL;
         ash__letter_key(from, 'T', (uint32_t)id);
-        rc = ash__row_seek(v, ASH_DB_CATALOG, from, sizeof from, &key, &row, &found, err);
+        rc = ash__row_seek(snap, ASH_DB_CATALOG, from, sizeof from, &key, &row, &found, err);
         if (rc != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'T')
             break;
         id = ash__get_be32((const uint8_t *)key.mv_data + 1);
-        rc = ash__catalog_find_id(v, (uint32_t)id, &c, err);
+        rc = ash__catalog_find_id(snap, (uint32_t)id, &c, err);
         for (uint32_t i = 0; rc == 0 && go_on && c != NULL && i < c->index_count; i++) {
             if (c->indexes[i].expire_after_s >= 0)
                 go_on = visit(ctx, c, &c->indexes[i]);

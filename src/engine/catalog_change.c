@@ -22,7 +22,7 @@ static int next_id(ash_writer *w, const char *name, uint32_t *out, ash_error *er
     MDB_val value;
     bool found;
     uint8_t bytes[4];
-    int rc = ash__row_get(&w->view, ASH_DB_META, name, strlen(name), &value, &found, err);
+    int rc = ash__row_get(&w->snap, ASH_DB_META, name, strlen(name), &value, &found, err);
     if (rc != 0)
         return rc;
     *out = found && value.mv_size == 4 ? ash__get_le32(value.mv_data) + 1 : 1;
@@ -102,7 +102,7 @@ static int put_row(ash_writer *w, const char *db, const char *name, const bson_t
         return ASH_EINVAL;
     int rc = ash__sum_put(w, ASH_DB_CATALOG, key, len, bson_get_data(row), row->len, err);
     if (rc == 0)
-        rc = ash__catalog_find(&w->view, db, name, &c, err);
+        rc = ash__catalog_find(&w->snap, db, name, &c, err);
     if (rc != 0)
         return ash__writer_break(w, rc, err);
     ash__letter_key(letter, 'I', c->id);
@@ -120,7 +120,7 @@ static int put_row(ash_writer *w, const char *db, const char *name, const bson_t
 /* The caller's c may be older than what this writer changed since. */
 static int current(ash_writer *w, const ash_coll *c, const ash_coll **out, ash_error *err)
 {
-    int rc = ash__catalog_find_id(&w->view, c->id, out, err);
+    int rc = ash__catalog_find_id(&w->snap, c->id, out, err);
     if (rc == 0 && *out == NULL)
         rc = ash__fail(err, ASH_ENOTFOUND, "%s.%s is gone", c->db, c->name);
     return rc;
@@ -187,7 +187,7 @@ int ash__catalog_create(ash_writer *w, const char *db, const char *name, const b
         options = &none;
     if (ash__entry_key(key, 'N', db, name, err) == 0)
         return ASH_EINVAL;
-    int rc = ash__catalog_find(&w->view, db, name, &there, err);
+    int rc = ash__catalog_find(&w->snap, db, name, &there, err);
     if (rc == 0 && there != NULL)
         rc = ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS,
                               "collection %s.%s exists", db, name);
@@ -261,7 +261,7 @@ int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, con
         return ASH_EINVAL;
     int rc = current(w, c, &now, err);
     if (rc == 0)
-        rc = ash__catalog_find(&w->view, to_db, to_name, &there, err);
+        rc = ash__catalog_find(&w->snap, to_db, to_name, &there, err);
     if (rc == 0 && there != NULL)
         rc = ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS, "target %s.%s exists",
                               to_db, to_name);

@@ -67,10 +67,10 @@ static int check_unique(ash_writer *w, const ash_coll *c, const ash_index *i,
         bool found, has = false;
         /* A duplicate from before the index was guarded may keep its key. */
         if (!i->unique)
-            rc = ash__index_has(&w->view, i, ash__key_set_at(set, k), rid, &has, err);
+            rc = ash__index_has(&w->snap, i, ash__key_set_at(set, k), rid, &has, err);
         if (rc != 0 || has)
             continue;
-        rc = ash__index_lookup(&w->view, i, ash__key_set_at(set, k), &owner, &found, err);
+        rc = ash__index_lookup(&w->snap, i, ash__key_set_at(set, k), &owner, &found, err);
         if (rc == 0 && found && owner != rid)
             rc = refuse_duplicate(c, i, owner, dup, err);
     }
@@ -170,19 +170,19 @@ static int trim_capped(ash_writer *w, const ash_coll *c, ash_error *err)
 {
     ash_counts counts;
     uint8_t from[ASH_RECORD_KEY_BYTES];
-    int rc = ash__counts_get(&w->view, c->id, &counts, err);
+    int rc = ash__counts_get(&w->snap, c->id, &counts, err);
     ash__record_key(from, c->id, 1);
     while (rc == 0 && counts.count > 1 &&
            ((c->capped_bytes > 0 && counts.data_bytes > (uint64_t)c->capped_bytes) ||
             (c->capped_docs > 0 && counts.count > (uint64_t)c->capped_docs))) {
         MDB_val key, value;
         bool found;
-        rc = ash__row_seek(&w->view, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
+        rc = ash__row_seek(&w->snap, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
         if (rc != 0 || !found || memcmp(key.mv_data, from, 4) != 0)
             break;
         rc = ash__record_delete(w, c, ash__get_be64((const uint8_t *)key.mv_data + 4), err);
         if (rc == 0)
-            rc = ash__counts_get(&w->view, c->id, &counts, err);
+            rc = ash__counts_get(&w->snap, c->id, &counts, err);
     }
     return rc;
 }
@@ -191,7 +191,7 @@ static int insert_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged 
                       uint64_t *rid, ash_error *err)
 {
     ash_counts counts;
-    int rc = ash__counts_get(&w->view, c->id, &counts, err);
+    int rc = ash__counts_get(&w->snap, c->id, &counts, err);
     if (rc != 0)
         return rc;
     counts.count++;
@@ -238,7 +238,7 @@ static int fetch_old(ash_writer *w, const ash_coll *c, uint64_t rid, ash_record 
                      ash_error *err)
 {
     bool found, all = true;
-    int rc = ash__record_fetch(&w->view, c, rid, false, old, &found, err);
+    int rc = ash__record_fetch(&w->snap, c, rid, false, old, &found, err);
     if (rc == 0 && !found)
         rc = ash__fail(err, ASH_ENOTFOUND, "%s.%s has no record %llu", c->db, c->name,
                        (unsigned long long)rid);
@@ -246,11 +246,11 @@ static int fetch_old(ash_writer *w, const ash_coll *c, uint64_t rid, ash_record 
         rc = extract_all(w, c, old->doc, w->old_keys, err);
     for (uint32_t i = 0; rc == 0 && all && old->place.segment != 0 && i < c->index_count; i++) {
         for (uint32_t k = 0; rc == 0 && all && c->indexes[i].ready && k < w->old_keys[i].count; k++)
-            rc = ash__index_has(&w->view, &c->indexes[i], ash__key_set_at(&w->old_keys[i], k), rid,
+            rc = ash__index_has(&w->snap, &c->indexes[i], ash__key_set_at(&w->old_keys[i], k), rid,
                                 &all, err);
     }
     if (rc == 0 && !all)
-        rc = ash__record_fetch(&w->view, c, rid, true, old, &found, err);
+        rc = ash__record_fetch(&w->snap, c, rid, true, old, &found, err);
     return rc;
 }
 
@@ -270,7 +270,7 @@ static int replace_all(ash_writer *w, const ash_coll *c, const ash_record *old, 
     ash_counts counts;
     uint64_t old_storage = ash__storage_of(old->doc.len, old->place.segment == 0);
     size_t old_len = old->doc.len;
-    int rc = ash__counts_get(&w->view, c->id, &counts, err);
+    int rc = ash__counts_get(&w->snap, c->id, &counts, err);
     if (rc == 0)
         rc = release_extent(w, c, old, err);
     if (rc != 0)
@@ -318,7 +318,7 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
     ash__record_key(key, c->id, rid);
     int rc = fetch_old(w, c, rid, &old, err);
     if (rc == 0)
-        rc = ash__counts_get(&w->view, c->id, &counts, err);
+        rc = ash__counts_get(&w->snap, c->id, &counts, err);
     if (rc == 0)
         rc = release_extent(w, c, &old, err);
     if (rc != 0)
@@ -342,7 +342,7 @@ static int build_one(ash_writer *w, const ash_coll *c, const ash_index *i, uint6
     static const ash_key_set none = ASH_KEY_SET_INIT;
     ash_record record;
     bool found;
-    int rc = ash__record_get(&w->view, c, rid, &record, &found, err);
+    int rc = ash__record_get(&w->snap, c, rid, &record, &found, err);
     if (rc == 0 && found)
         rc = ash__index_keys(i, w->engine, record.doc, &w->new_keys[0], err);
     if (rc == 0 && found && i->unique)
@@ -368,7 +368,7 @@ int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint6
         MDB_val key, value;
         bool found;
         ash__record_key(from, c->id, *rid);
-        rc = ash__row_seek(&w->view, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
+        rc = ash__row_seek(&w->snap, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
         if (rc != 0)
             break;
         if (!found || memcmp(key.mv_data, from, 4) != 0) {

@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-int ash__counts_get(const ash_view *v, uint32_t coll_id, ash_counts *out, ash_error *err)
+int ash__counts_get(const ash_snapshot *snap, uint32_t coll_id, ash_counts *out, ash_error *err)
 {
     uint8_t key[5];
     MDB_val value;
     bool found;
     memset(out, 0, sizeof *out);
     ash__letter_key(key, 'C', coll_id);
-    int rc = ash__row_get(v, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
+    int rc = ash__row_get(snap, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
     if (rc != 0 || !found)
         return rc;
     if (value.mv_size != 32)
@@ -35,14 +35,15 @@ int ash__counts_put(ash_writer *w, uint32_t coll_id, const ash_counts *counts, a
     return ash__row_put(w, ASH_DB_COUNTS, key, sizeof key, value, sizeof value, err);
 }
 
-static int read_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err)
+static int read_pair(const ash_snapshot *snap, char letter, uint32_t id, uint64_t out[2],
+                     ash_error *err)
 {
     uint8_t key[5];
     MDB_val value;
     bool found;
     out[0] = out[1] = 0;
     ash__letter_key(key, letter, id);
-    int rc = ash__row_get(v, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
+    int rc = ash__row_get(snap, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
     if (rc != 0 || !found)
         return rc;
     if (value.mv_size != 16)
@@ -61,11 +62,12 @@ static ash_count_change *find_change(ash_writer *w, char letter, uint32_t id)
     return NULL;
 }
 
-int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err)
+int ash__counts_pair(const ash_snapshot *snap, char letter, uint32_t id, uint64_t out[2],
+                     ash_error *err)
 {
-    int rc = read_pair(v, letter, id, out, err);
+    int rc = read_pair(snap, letter, id, out, err);
     const ash_count_change *c =
-        rc == 0 && v->is_writer ? find_change(&v->engine->writer, letter, id) : NULL;
+        rc == 0 && snap->is_writer ? find_change(&snap->engine->writer, letter, id) : NULL;
     if (c != NULL) {
         out[0] += c->by[0];
         out[1] += c->by[1];
@@ -96,7 +98,7 @@ static int flush_one(ash_writer *w, const ash_count_change *c, ash_error *err)
 {
     uint64_t pair[2];
     uint8_t key[5], value[16];
-    int rc = read_pair(&w->view, c->letter, c->id, pair, err);
+    int rc = read_pair(&w->snap, c->letter, c->id, pair, err);
     if (rc != 0)
         return ash__writer_break(w, rc, err);
     ash__letter_key(key, c->letter, c->id);
@@ -114,10 +116,10 @@ int ash__counts_flush(ash_writer *w, ash_error *err)
     return rc;
 }
 
-int ash__coll_stats(ash_view *v, const ash_coll *c, ash_coll_stats *out, ash_error *err)
+int ash__coll_stats(ash_snapshot *snap, const ash_coll *c, ash_coll_stats *out, ash_error *err)
 {
     ash_counts counts;
-    int rc = ash__counts_get(v, c->id, &counts, err);
+    int rc = ash__counts_get(snap, c->id, &counts, err);
     out->count = counts.count;
     out->data_bytes = counts.data_bytes;
     out->storage_bytes = counts.storage_bytes;
@@ -125,11 +127,11 @@ int ash__coll_stats(ash_view *v, const ash_coll *c, ash_coll_stats *out, ash_err
     return rc;
 }
 
-int ash__index_stats(ash_view *v, const ash_index *i, uint64_t *keys, uint64_t *bytes,
+int ash__index_stats(ash_snapshot *snap, const ash_index *i, uint64_t *keys, uint64_t *bytes,
                      ash_error *err)
 {
     uint64_t pair[2];
-    int rc = ash__counts_pair(v, 'X', i->id, pair, err);
+    int rc = ash__counts_pair(snap, 'X', i->id, pair, err);
     *keys = pair[0];
     *bytes = pair[1];
     return rc;

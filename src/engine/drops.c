@@ -27,7 +27,7 @@ static int delete_rows(ash_writer *w, enum ash_database db, uint32_t id, int *ro
     int result = 0;
     ash__put_be32(prefix, id);
     key = ash__val(prefix, sizeof prefix);
-    int rc = ash__lmdb_cursor_open(w->view.txn, w->engine->dbi[db], &cursor);
+    int rc = ash__lmdb_cursor_open(w->snap.txn, w->engine->dbi[db], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (rc == 0 && result == 0 && *rows > 0 && key.mv_size > 4 &&
@@ -35,7 +35,7 @@ static int delete_rows(ash_writer *w, enum ash_database db, uint32_t id, int *ro
         if (db == ASH_DB_RECORDS)
             result = free_record(w, key, value, err);
         if (result == 0)
-            result = ash__path_require(w->engine, w->view.txn_id - 1, db,
+            result = ash__path_require(w->engine, w->snap.txn_id - 1, db,
                                        (ash_doc){key.mv_data, key.mv_size}, true, err);
         if (result != 0)
             break;
@@ -83,8 +83,8 @@ static int judge_drop(ash_writer *w, const uint8_t drop[5], ash_error *err)
     const ash_coll *c = NULL;
     if (memcmp(w->judged_drop, drop, sizeof w->judged_drop) == 0)
         return 0;
-    int rc = drop[0] == 'R' ? ash__catalog_find_id(&w->view, search.id, &c, err)
-                            : ash__catalog_each(&w->view, NULL, look_for_index, &search, err);
+    int rc = drop[0] == 'R' ? ash__catalog_find_id(&w->snap, search.id, &c, err)
+                            : ash__catalog_each(&w->snap, NULL, look_for_index, &search, err);
     if (rc == 0 && ((drop[0] != 'R' && drop[0] != 'X') || c != NULL || search.found))
         rc = ash__fail(err, ASH_ECORRUPT,
                        "the list of dropped collections is damaged: %s %u is in use",
@@ -100,7 +100,7 @@ int ash__drops_turn(ash_writer *w, ash_error *err)
     bool found;
     uint8_t drop[5], counts[5];
     int rows = TURN_ROWS;
-    int rc = ash__row_seek(&w->view, ASH_DB_DROPS, NULL, 0, &key, &value, &found, err);
+    int rc = ash__row_seek(&w->snap, ASH_DB_DROPS, NULL, 0, &key, &value, &found, err);
     if (rc != 0)
         return rc;
     w->drops_pending = found;

@@ -21,8 +21,8 @@
 #include "bson/value.h"
 
 typedef struct ash_engine ash_engine;
-typedef struct ash_view
-    ash_view; /* what a transaction sees: a snapshot, or the writer's own state */
+/* What a reader sees: one commit, or on the writer the open transaction's own state. */
+typedef struct ash_snapshot ash_snapshot;
 struct ash_duplicate;
 struct ash_payload;
 typedef struct ash_writer ash_writer; /* the right to change things, inside an apply function */
@@ -74,16 +74,16 @@ uint64_t ash__engine_boot_sequence(
 
 /* A snapshot that sees every write acknowledged before the call.  One thread; keep it short, it
  * stops LMDB from reusing pages. Closing one is cheap, its reader slot is kept for the next. */
-int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err);
+int ash__snapshot_open(ash_engine *e, ash_snapshot **out, ash_error *err);
 /* One of what is committed, whatever waits to be: never waits itself, also on the writer. */
-int ash__snapshot_committed(ash_engine *e, ash_view **out, ash_error *err);
-uint64_t ash__view_commit(const ash_view *v); /* grows with each commit */
-void ash__snapshot_close(ash_view *v);
+int ash__snapshot_committed(ash_engine *e, ash_snapshot **out, ash_error *err);
+uint64_t ash__snapshot_commit(const ash_snapshot *snap); /* grows with each commit */
+void ash__snapshot_close(ash_snapshot *snap);
 /* Which snapshots keep more than so many bytes of metadata from being used again: those of commits
  * before *commit.  Only what was freed after the commit since is counted.  *commit is 0: none. */
 int ash__snapshots_in_the_way(ash_engine *e, uint64_t since, uint64_t max_bytes, uint64_t *commit,
                               ash_error *err);
-ash_engine *ash__view_engine(const ash_view *v);
+ash_engine *ash__snapshot_engine(const ash_snapshot *snap);
 
 /* ---- catalogue ---- */
 
@@ -122,18 +122,19 @@ typedef struct ash_coll {
     const struct ash_catalog_entry *entry; /* the engine's own */
 } ash_coll;
 
-/* *out NULL when there is no such collection (that is not an error).  Valid until the view closes;
+/* *out NULL when there is no such collection (that is not an error).  Valid until the snapshot closes;
  * in a writer until the next catalogue change. */
-int ash__catalog_find(ash_view *v, const char *db, const char *name, const ash_coll **out,
+int ash__catalog_find(ash_snapshot *snap, const char *db, const char *name, const ash_coll **out,
                       ash_error *err);
-int ash__catalog_find_id(ash_view *v, uint32_t coll_id, const ash_coll **out, ash_error *err);
+int ash__catalog_find_id(ash_snapshot *snap, uint32_t coll_id, const ash_coll **out,
+                         ash_error *err);
 /* In name order; visit returns false to stop.  db NULL: all databases. */
-int ash__catalog_each(ash_view *v, const char *db, bool (*visit)(void *ctx, const ash_coll *c),
-                      void *ctx, ash_error *err);
-int ash__catalog_each_db(ash_view *v, bool (*visit)(void *ctx, const char *db), void *ctx,
+int ash__catalog_each(ash_snapshot *snap, const char *db,
+                      bool (*visit)(void *ctx, const ash_coll *c), void *ctx, ash_error *err);
+int ash__catalog_each_db(ash_snapshot *snap, bool (*visit)(void *ctx, const char *db), void *ctx,
                          ash_error *err);
 /* Collections that have a TTL index, without walking the others. */
-int ash__catalog_each_ttl(ash_view *v,
+int ash__catalog_each_ttl(ash_snapshot *snap,
                           bool (*visit)(void *ctx, const ash_coll *c, const ash_index *index),
                           void *ctx, ash_error *err);
 
@@ -143,8 +144,8 @@ typedef struct ash_coll_stats {
     uint64_t storage_bytes; /* what they take in segments and pages, about */
     uint64_t last_rid;
 } ash_coll_stats;
-int ash__coll_stats(ash_view *v, const ash_coll *c, ash_coll_stats *out, ash_error *err);
-int ash__index_stats(ash_view *v, const ash_index *i, uint64_t *keys, uint64_t *bytes,
+int ash__coll_stats(ash_snapshot *snap, const ash_coll *c, ash_coll_stats *out, ash_error *err);
+int ash__index_stats(ash_snapshot *snap, const ash_index *i, uint64_t *keys, uint64_t *bytes,
                      ash_error *err);
 
 int ash__catalog_create(ash_writer *w, const char *db, const char *name, const bson_t *options,
@@ -189,29 +190,29 @@ typedef struct ash_record {
 /* *found false when there is none.  The view of an inline document is valid until the snapshot
  * closes (or the writer changes anything); a segment document's as long as the snapshot is open or
  * the record is pinned.  ASH_ECORRUPT names collection, record, segment and offset. */
-int ash__record_get(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
-                    ash_error *err);
+int ash__record_get(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
+                    bool *found, ash_error *err);
 
 /* As ash__record_get, but a large payload's checksum is not read, only its structure is looked at:
  * for whoever deletes it, as ash__record_delete compares its keys with the indexes. */
-int ash__record_get_unread(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out,
+int ash__record_get_unread(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
                            bool *found, ash_error *err);
 
 /* Where a record lies, without reading its payload: doc is NULL when it is in a segment. */
-int ash__record_locate(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
-                       ash_error *err);
+int ash__record_locate(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
+                       bool *found, ash_error *err);
 
 /* Through the unique _id index. */
-int ash__record_find_id(ash_view *v, const ash_coll *c, ash_value id, ash_record *out, bool *found,
-                        ash_error *err);
+int ash__record_find_id(ash_snapshot *snap, const ash_coll *c, ash_value id, ash_record *out,
+                        bool *found, ash_error *err);
 
 /* Records that stay readable after their snapshot closed, whatever is deleted meanwhile.  Only
  * segment records need one; inline ones are copied by the caller.  A set belongs to one thread. It
  * lapses after pin_timeout_ms without a ash__pins_touch(); reading then is ASH_ECURSOR. */
 typedef struct ash_pins ash_pins;
 ash_pins *ash__pins_new(ash_engine *e);
-void ash__pins_add(ash_pins *p, ash_view *v, const ash_pointer *place); /* while v is open */
-bool ash__pins_touch(ash_pins *p);                                      /* false: it has lapsed */
+void ash__pins_add(ash_pins *p, ash_snapshot *snap, const ash_pointer *place); /* while v is open */
+bool ash__pins_touch(ash_pins *p);           /* false: it has lapsed */
 void ash__pins_hold(ash_pins *p, bool held); /* held: it does not lapse, however long it takes */
 int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out,
                    ash_error *err); /* verified */
@@ -237,13 +238,13 @@ typedef struct ash_scan_hit {
 
 /* All records in record order.  after: start behind that rid (before it, backward); 0 = from the
  * start (end). */
-int ash__scan_records(ash_view *v, const ash_coll *c, bool backward, uint64_t after, ash_scan **out,
-                      ash_error *err);
+int ash__scan_records(ash_snapshot *snap, const ash_coll *c, bool backward, uint64_t after,
+                      ash_scan **out, ash_error *err);
 
 /* Keys k with from <= k < to (to.len 0: no upper end), in key order or backward; equal keys in
  * ascending rid order in BOTH directions. after (may be NULL): go on behind that hit, whether or
  * not it still exists. */
-int ash__scan_index(ash_view *v, const ash_index *i, ash_doc from, ash_doc to, bool backward,
+int ash__scan_index(ash_snapshot *snap, const ash_index *i, ash_doc from, ash_doc to, bool backward,
                     const ash_scan_hit *after, ash_scan **out, ash_error *err);
 int ash__scan_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err);
 void ash__scan_free(ash_scan *s);
@@ -271,7 +272,7 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ac
 int ash__engine_flush(ash_engine *e, int64_t deadline_ms, ash_error *err);
 uint64_t ash__engine_losses(const ash_engine *e);
 ash_error ash__engine_loss_error(const ash_engine *e); /* why, the last time */
-ash_view *ash__writer_view(ash_writer *w);
+ash_snapshot *ash__writer_snapshot(ash_writer *w);
 
 /* A savepoint inside fn (nested transaction): for transactions that undo one operation. */
 int ash__writer_savepoint(ash_writer *w, ash_error *err);
@@ -319,9 +320,9 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
 int ash__oplog_append(ash_writer *w, ash_doc entry, uint64_t *time, ash_error *err);
 /* The entry with the smallest time > after; *found false at the end.  The view of it is valid until
  * the snapshot closes. */
-int ash__oplog_next(ash_view *v, uint64_t after, uint64_t *time, ash_doc *entry, bool *found,
+int ash__oplog_next(ash_snapshot *snap, uint64_t after, uint64_t *time, ash_doc *entry, bool *found,
                     ash_error *err);
-int ash__oplog_bounds(ash_view *v, uint64_t *oldest, uint64_t *newest,
+int ash__oplog_bounds(ash_snapshot *snap, uint64_t *oldest, uint64_t *newest,
                       ash_error *err); /* 0, 0 when empty */
 uint64_t ash__oplog_time(
     ash_engine *e); /* newest committed time, or the clock's when that is later; never goes back */
@@ -334,13 +335,13 @@ void ash__oplog_wake(ash_engine *e); /* let waiters look at their cancel flags *
 
 /* Small named things that change together with records: results of retryable writes, resume points.
  * Keys 1..400 bytes. */
-int ash__state_get(ash_view *v, const void *key, size_t key_len, ash_doc *value, bool *found,
+int ash__state_get(ash_snapshot *snap, const void *key, size_t key_len, ash_doc *value, bool *found,
                    ash_error *err);
 int ash__state_put(ash_writer *w, const void *key, size_t key_len, const void *value, size_t len,
                    ash_error *err);
 int ash__state_delete(ash_writer *w, const void *key, size_t key_len, ash_error *err);
 /* Keys with the prefix, in order; visit returns false to stop. */
-int ash__state_each(ash_view *v, const void *prefix, size_t prefix_len,
+int ash__state_each(ash_snapshot *snap, const void *prefix, size_t prefix_len,
                     bool (*visit)(void *ctx, const void *key, size_t key_len, ash_doc value),
                     void *ctx, ash_error *err);
 

@@ -66,7 +66,7 @@ int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *e
 
 /* Where entries end with their records: the first of that key.  Long ones share first bytes and
  * hash only, so their whole encodings are compared. */
-static int lookup_any(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
+static int lookup_any(const ash_snapshot *snap, const ash_index *i, ash_doc key, uint64_t *rid,
                       bool *found, ash_error *err)
 {
     ash_entry_key from;
@@ -75,7 +75,7 @@ static int lookup_any(const ash_view *v, const ash_index *i, ash_doc key, uint64
     int result = 0;
     *found = false;
     ash__entry_key_make(&from, i, key, 0);
-    int rc = ash__lmdb_cursor_open(v->txn, v->engine->dbi[ASH_DB_INDEX], &cursor);
+    int rc = ash__lmdb_cursor_open(snap->txn, snap->engine->dbi[ASH_DB_INDEX], &cursor);
     k = ash__val(from.bytes, from.len);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &k, &value, MDB_SET_RANGE);
@@ -89,18 +89,18 @@ static int lookup_any(const ash_view *v, const ash_index *i, ash_doc key, uint64
     if (cursor != NULL)
         mdb_cursor_close(cursor);
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__read_fail(v, rc, err, "cannot read an index");
+        return ash__read_fail(snap, rc, err, "cannot read an index");
     if (result == 0 && !*found) {
         uint8_t end[ASH_KEY_MAX];
         memcpy(end, from.bytes, from.len);
         memset(end + from.len - ASH_RID_BYTES, 0xFF, ASH_RID_BYTES);
-        result = ash__soundness_absent(v, ASH_DB_INDEX, (ash_doc){from.bytes, from.len},
+        result = ash__soundness_absent(snap, ASH_DB_INDEX, (ash_doc){from.bytes, from.len},
                                        (ash_doc){end, from.len}, err);
     }
     return result;
 }
 
-int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
+int ash__index_lookup(const ash_snapshot *snap, const ash_index *i, ash_doc key, uint64_t *rid,
                       bool *found, ash_error *err)
 {
     ash_entry_key entry;
@@ -108,23 +108,23 @@ int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64
     MDB_val value;
     ash_assert(i->guarded);
     if (key.len > ASH_LONG_PREFIX || i->rid_in_key)
-        return lookup_any(v, i, key, rid, found, err);
+        return lookup_any(snap, i, key, rid, found, err);
     ash__entry_key_make(&entry, i, key, 0);
-    int rc = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, found, err);
+    int rc = ash__row_get(snap, ASH_DB_INDEX, entry.bytes, entry.len, &value, found, err);
     if (rc == 0 && *found)
         rc = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, rid, err);
     return rc;
 }
 
-int ash__index_has(const ash_view *v, const ash_index *i, ash_doc key, uint64_t rid, bool *has,
-                   ash_error *err)
+int ash__index_has(const ash_snapshot *snap, const ash_index *i, ash_doc key, uint64_t rid,
+                   bool *has, ash_error *err)
 {
     ash_entry_key entry;
     ash_doc whole;
     MDB_val value;
     uint64_t owner;
     ash__entry_key_make(&entry, i, key, rid);
-    int rc = ash__row_get(v, ASH_DB_INDEX, entry.bytes, entry.len, &value, has, err);
+    int rc = ash__row_get(snap, ASH_DB_INDEX, entry.bytes, entry.len, &value, has, err);
     if (rc == 0 && *has) {
         rc = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, &owner, err);
         *has = rc == 0 && owner == rid && ash__bytes_compare(whole, key) == 0;
@@ -154,7 +154,7 @@ int ash__index_put(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid,
     ash_doc body = {NULL, 0};
     bool there;
     *bytes = 0;
-    int rc = ash__index_has(&w->view, i, key, rid, &there, err);
+    int rc = ash__index_has(&w->snap, i, key, rid, &there, err);
     if (rc != 0 || there)
         return rc != 0 ? ash__writer_break(w, rc, err) : 0;
     ash__entry_key_make(&entry, i, key, rid);
@@ -175,7 +175,7 @@ int ash__index_delete(ash_writer *w, const ash_index *i, ash_doc key, uint64_t r
     ash_entry_key entry;
     bool there;
     *bytes = 0;
-    int rc = ash__index_has(&w->view, i, key, rid, &there, err);
+    int rc = ash__index_has(&w->snap, i, key, rid, &there, err);
     if (rc != 0 || !there)
         return rc != 0 ? ash__writer_break(w, rc, err) : 0;
     ash__entry_key_make(&entry, i, key, rid);

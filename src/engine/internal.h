@@ -13,7 +13,7 @@
 #include "engine/format/keys.h"
 #include "segment/segment.h"
 
-/* ---- views ---- */
+/* ---- snapshots ---- */
 
 typedef struct ash_held_colls {
     struct ash_catalog_entry **items;
@@ -21,14 +21,15 @@ typedef struct ash_held_colls {
     size_t capacity;
 } ash_held_colls;
 
-struct ash_view {
+struct ash_snapshot {
     ash_engine *engine;
     MDB_txn *txn; /* the writer's: the innermost open transaction */
     bool is_writer;
     bool sees_all; /* of a check: what may be missing is no error */
     uint64_t txn_id;
-    ash_held_colls colls;           /* keeps what ash__catalog_find gave */
-    struct ash_view *next, *before; /* in the engine's list of open views; next also among idle */
+    ash_held_colls colls; /* keeps what ash__catalog_find gave */
+    struct ash_snapshot *next,
+        *before; /* in the engine's list of open ones; next also among idle */
 };
 
 /* ---- the writer ---- */
@@ -58,7 +59,7 @@ typedef struct ash_nest {
 /* The writer thread's own; nobody else looks. */
 struct ash_writer {
     ash_engine *engine;
-    ash_view view;
+    ash_snapshot snap;
     ash_nest nest[ASH_NEST_MAX]; /* [0] is the transaction of the batch */
     int depth;                   /* open transactions; 0: none */
     bool changed;                /* the open transaction has changes */
@@ -191,9 +192,9 @@ struct ash_engine {
     atomic_bool marked_open;
     atomic_uint_fast64_t newest_commit; /* who opens a snapshot sees at least this one */
 
-    ash_mutex views_lock;
-    ash_view *open_views;
-    ash_view *idle_views;
+    ash_mutex snapshots_lock;
+    ash_snapshot *open_snapshots;
+    ash_snapshot *idle_snapshots;
     uint64_t snapshots;
     uint64_t backup_txn; /* what this transaction sees stays in place; 0: no backup is running */
 
@@ -232,9 +233,10 @@ struct ash_engine {
 
 /* lmdb.c: calls with errors in our shape.  A failed change marks the batch as broken. */
 int ash__lmdb_fail(int rc, ash_error *err, const char *what);
-int ash__read_fail(const ash_view *v, int rc, ash_error *err, const char *what); /* a reader's */
+int ash__read_fail(const ash_snapshot *snap, int rc, ash_error *err,
+                   const char *what); /* a reader's */
 MDB_val ash__val(const void *data, size_t len);
-int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
+int ash__row_get(const ash_snapshot *snap, enum ash_database db, const void *key, size_t key_len,
                  MDB_val *value, bool *found, ash_error *err);
 int ash__row_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
                  const void *value, size_t len, ash_error *err);
@@ -244,9 +246,9 @@ int ash__row_put2(ash_writer *w, enum ash_database db, const void *key, size_t k
 int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
                     bool *found, ash_error *err);
 /* First row with key >= the given one; *found false at the end. */
-int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
+int ash__row_seek(const ash_snapshot *snap, enum ash_database db, const void *key, size_t key_len,
                   MDB_val *found_key, MDB_val *value, bool *found, ash_error *err);
-int ash__row_last(const ash_view *v, enum ash_database db, MDB_val *key, MDB_val *value,
+int ash__row_last(const ash_snapshot *snap, enum ash_database db, MDB_val *key, MDB_val *value,
                   bool *found, ash_error *err);
 /* Rows with a sum in front. */
 int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
@@ -269,8 +271,8 @@ bool ash__engine_has_identity(const ash_engine *e); /* from its superblock, whic
 
 /* open.c */
 extern const char *const ash__database_names[ASH_DB_COUNT];
-/* A segment's map of used blocks as the view has it. */
-int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t blocks,
+/* A segment's map of used blocks as the snapshot has it. */
+int ash__space_read(const ash_snapshot *snap, uint32_t segment, uint8_t *map, uint32_t blocks,
                     ash_error *err);
 
 /* soundness.c */
@@ -281,11 +283,12 @@ void ash__soundness_load(ash_engine *e); /* what an earlier run noted */
 void ash__soundness_release(ash_engine *e);
 /* No row was found from low to high (a key alone: twice; data NULL: no end): ASH_ECORRUPT if some
  * may be missing there. */
-int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
+int ash__soundness_absent(const ash_snapshot *snap, enum ash_database db, ash_doc low, ash_doc high,
                           ash_error *err);
 int ash__soundness_refuse(ash_engine *e, ash_error *err); /* ASH_ECORRUPT: e->unwritable */
 /* A row was found: ASH_ECORRUPT if it may be an old one. */
-int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, ash_error *err);
+int ash__soundness_found(const ash_snapshot *snap, enum ash_database db, ash_doc key,
+                         ash_error *err);
 /* A reader's result; ASH_ECORRUPT: what the last census said holds no longer. */
 void ash__soundness_doubt(ash_engine *e, int rc);
 /* If rc is ASH_LMDB_LOST, the pages are damaged, and there will be no other change. */
@@ -293,11 +296,11 @@ void ash__soundness_heed(ash_engine *e, int rc);
 /* End a transaction that may change something, unless it is one that was lost. */
 void ash__txn_abort(ash_engine *e, MDB_txn *txn);
 
-/* view.c */
-int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err); /* without waiting */
-uint64_t ash__view_oldest(ash_engine *e);
-void ash__views_release(ash_engine *e);
-void ash__view_forget(ash_view *v);
+/* snapshot.c */
+int ash__snapshot_begin(ash_engine *e, ash_snapshot **out, ash_error *err); /* without waiting */
+uint64_t ash__snapshot_oldest(ash_engine *e);
+void ash__snapshots_release(ash_engine *e);
+void ash__snapshot_forget(ash_snapshot *snap);
 
 /* writer.c, batch.c */
 int ash__writer_start(ash_engine *e, ash_error *err);
@@ -319,7 +322,7 @@ int ash__batch_flush(ash_writer *w, bool may_journal, bool *committed, ash_error
 void ash__redo_put(ash_writer *w, enum ash_database db, ash_doc key, ash_doc head, ash_doc body);
 void ash__redo_delete(ash_writer *w, enum ash_database db, ash_doc key);
 
-/* view.c */
+/* snapshot.c */
 /* Wait until what only the journal has is committed. */
 void ash__commit_early(ash_engine *e);
 /* Wait until what was freed so far is committed, or cannot be. */
@@ -329,11 +332,12 @@ void ash__commit_freed(ash_engine *e);
 typedef struct ash_counts {
     uint64_t count, data_bytes, storage_bytes, last_rid;
 } ash_counts;
-int ash__counts_get(const ash_view *v, uint32_t coll_id, ash_counts *out, ash_error *err);
+int ash__counts_get(const ash_snapshot *snap, uint32_t coll_id, ash_counts *out, ash_error *err);
 int ash__counts_put(ash_writer *w, uint32_t coll_id, const ash_counts *counts, ash_error *err);
-int ash__counts_pair(const ash_view *v, char letter, uint32_t id, uint64_t out[2], ash_error *err);
+int ash__counts_pair(const ash_snapshot *snap, char letter, uint32_t id, uint64_t out[2],
+                     ash_error *err);
 /* Remembered, and written by the next flush: pairs change with every document, their rows once a
- * commit.  ash__counts_pair on the writer's view sees them at once. */
+ * commit.  ash__counts_pair on the writer's snapshot sees them at once. */
 int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t bytes,
                     ash_error *err);
 int ash__counts_flush(ash_writer *w, ash_error *err);
@@ -356,7 +360,8 @@ size_t ash__entry_key(uint8_t out[ASH_KEY_MAX], char letter, const char *db, con
                       ash_error *err); /* 0: too long */
 
 /* catalog.c */
-int ash__catalog_load(ash_view *v, MDB_val key, MDB_val row, const ash_coll **out, ash_error *err);
+int ash__catalog_load(ash_snapshot *snap, MDB_val key, MDB_val row, const ash_coll **out,
+                      ash_error *err);
 void ash__cache_release(ash_engine *e);
 /* Note what the index has got that it had not yet: several keys of a document, kinds of values. */
 int ash__catalog_widen_index(ash_writer *w, const ash_coll *c, const ash_index *i, bool multikey,
@@ -365,9 +370,9 @@ int ash__catalog_widen_index(ash_writer *w, const ash_coll *c, const ash_index *
 /* record.c */
 /* Is a payload a well-formed document?  false also when its pages cannot be read. */
 bool ash__payload_is_sound(ash_doc doc);
-int ash__record_decode(ash_view *v, const ash_coll *c, uint64_t rid, MDB_val key, MDB_val value,
-                       bool verify_payload, ash_record *out, ash_error *err);
-int ash__record_fetch(ash_view *v, const ash_coll *c, uint64_t rid, bool verify_payload,
+int ash__record_decode(ash_snapshot *snap, const ash_coll *c, uint64_t rid, MDB_val key,
+                       MDB_val value, bool verify_payload, ash_record *out, ash_error *err);
+int ash__record_fetch(ash_snapshot *snap, const ash_coll *c, uint64_t rid, bool verify_payload,
                       ash_record *out, bool *found, ash_error *err);
 /* Kind and place of a stored record; sum verified.  doc: of an inline record, else len 0. */
 int ash__record_parse(MDB_val key, MDB_val value, ash_pointer *place, ash_doc *doc, ash_error *err);
@@ -386,10 +391,10 @@ int ash__entry_decode(const ash_index *i, MDB_val key, MDB_val value, ash_doc *e
 /* Has the entry its check, of whatever index it is? */
 bool ash__entry_is_whole(MDB_val key, MDB_val value);
 /* Of a guarded index: who has the key, or one of those. */
-int ash__index_lookup(const ash_view *v, const ash_index *i, ash_doc key, uint64_t *rid,
+int ash__index_lookup(const ash_snapshot *snap, const ash_index *i, ash_doc key, uint64_t *rid,
                       bool *found, ash_error *err);
-int ash__index_has(const ash_view *v, const ash_index *i, ash_doc key, uint64_t rid, bool *has,
-                   ash_error *err);
+int ash__index_has(const ash_snapshot *snap, const ash_index *i, ash_doc key, uint64_t rid,
+                   bool *has, ash_error *err);
 int ash__index_keys(const ash_index *i, const ash_engine *e, ash_doc doc, ash_key_set *out,
                     ash_error *err);
 /* *bytes: what the entry takes, 0 when it was there (not there) already. */

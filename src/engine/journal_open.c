@@ -20,19 +20,19 @@ static const uint64_t room = UINT64_C(16) * ASH_JOURNAL_BYTES;
 /* What the metadata knows: the generation, and whether the last run ended well. */
 static int read_rows(ash_engine *e, bool *unclean, ash_error *err)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     MDB_val value;
     bool found = false;
-    int rc = ash__view_begin(e, &v, err);
+    int rc = ash__snapshot_begin(e, &snap, err);
     if (rc == 0)
-        rc = ash__row_get(v, ASH_DB_META, "journal", 7, &value, &found, err);
+        rc = ash__row_get(snap, ASH_DB_META, "journal", 7, &value, &found, err);
     if (rc == 0 && (!found || value.mv_size != 8))
         rc = ash__fail(err, ASH_ECORRUPT, "meta.mdb does not know its journal");
     if (rc == 0) {
         e->journal.generation = ash__get_le64(value.mv_data);
-        rc = ash__row_get(v, ASH_DB_META, "open", 4, &value, unclean, err);
+        rc = ash__row_get(snap, ASH_DB_META, "open", 4, &value, unclean, err);
     }
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return rc;
 }
 
@@ -158,7 +158,7 @@ static int put_generation(ash_writer *w, ash_error *err)
     bool found;
     int rc = ash__batch_begin(w, err);
     if (rc == 0)
-        rc = ash__row_get(&w->view, ASH_DB_META, "journal", 7, &value, &found, err);
+        rc = ash__row_get(&w->snap, ASH_DB_META, "journal", 7, &value, &found, err);
     if (rc != 0)
         return rc;
     if (found && value.mv_size == 8) {

@@ -26,10 +26,10 @@ int ash__lmdb_fail(int rc, ash_error *err, const char *what)
     return ash__fail(err, code, "%s: %s", what, mdb_strerror(rc));
 }
 
-int ash__read_fail(const ash_view *v, int rc, ash_error *err, const char *what)
+int ash__read_fail(const ash_snapshot *snap, int rc, ash_error *err, const char *what)
 {
     int result = ash__lmdb_fail(rc, err, what);
-    ash__soundness_doubt(v->engine, result);
+    ash__soundness_doubt(snap->engine, result);
     return result;
 }
 
@@ -52,7 +52,7 @@ static int look_ahead(ash_writer *w, enum ash_database db, ash_doc key, bool del
                       ash_error *err)
 {
     ash_error local = ASH_ERROR_INIT;
-    int rc = ash__path_require(w->engine, w->view.txn_id - 1, db, key, deletes, &local);
+    int rc = ash__path_require(w->engine, w->snap.txn_id - 1, db, key, deletes, &local);
     if (rc != 0 && err != NULL)
         *err = local;
     return rc != 0 ? ash__writer_break(w, rc, &local) : 0;
@@ -65,17 +65,17 @@ static bool has_sum(enum ash_database db, ash_doc key)
            db == ASH_DB_INDEX || db == ASH_DB_OPLOG || db == ASH_DB_STATE;
 }
 
-int ash__row_get(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
+int ash__row_get(const ash_snapshot *snap, enum ash_database db, const void *key, size_t key_len,
                  MDB_val *value, bool *found, ash_error *err)
 {
     MDB_val k = ash__val(key, key_len);
-    int rc = ash__lmdb_get(v->txn, v->engine->dbi[db], &k, value);
+    int rc = ash__lmdb_get(snap->txn, snap->engine->dbi[db], &k, value);
     *found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__read_fail(v, rc, err, "cannot read the metadata");
+        return ash__read_fail(snap, rc, err, "cannot read the metadata");
     ash_doc asked = {key, key_len};
-    return *found && has_sum(db, asked) ? ash__soundness_found(v, db, asked, err)
-                                        : ash__soundness_absent(v, db, asked, asked, err);
+    return *found && has_sum(db, asked) ? ash__soundness_found(snap, db, asked, err)
+                                        : ash__soundness_absent(snap, db, asked, asked, err);
 }
 
 int ash__row_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
@@ -95,7 +95,7 @@ int ash__row_put2(ash_writer *w, enum ash_database db, const void *key, size_t k
     w->changed = true;
     w->batch_work++;
     ash__redo_put(w, db, (ash_doc){key, key_len}, (ash_doc){head, head_len}, (ash_doc){body, len});
-    int rc = ash__lmdb_put(w->view.txn, w->engine->dbi[db], &k, &v, MDB_RESERVE);
+    int rc = ash__lmdb_put(w->snap.txn, w->engine->dbi[db], &k, &v, MDB_RESERVE);
     if (rc != 0)
         return change_failed(w, rc, err);
     if (head_len > 0)
@@ -113,7 +113,7 @@ int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t
     if (result != 0)
         return result;
     ash__redo_delete(w, db, (ash_doc){key, key_len}); /* before: the key may lie in a page */
-    int rc = ash__lmdb_del(w->view.txn, w->engine->dbi[db], &k, NULL);
+    int rc = ash__lmdb_del(w->snap.txn, w->engine->dbi[db], &k, NULL);
     if (found != NULL)
         *found = rc == 0;
     if (rc == MDB_NOTFOUND)
@@ -123,27 +123,27 @@ int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t
     return rc != 0 ? change_failed(w, rc, err) : 0;
 }
 
-static int read_cursor(const ash_view *v, enum ash_database db, MDB_cursor_op op, MDB_val *key,
-                       MDB_val *value, bool *found, ash_error *err)
+static int read_cursor(const ash_snapshot *snap, enum ash_database db, MDB_cursor_op op,
+                       MDB_val *key, MDB_val *value, bool *found, ash_error *err)
 {
     MDB_cursor *cursor = NULL;
-    int rc = ash__lmdb_cursor_open(v->txn, v->engine->dbi[db], &cursor);
+    int rc = ash__lmdb_cursor_open(snap->txn, snap->engine->dbi[db], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, key, value, op);
     if (cursor != NULL)
         mdb_cursor_close(cursor);
     *found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__read_fail(v, rc, err, "cannot read the metadata");
+        return ash__read_fail(snap, rc, err, "cannot read the metadata");
     return 0;
 }
 
-int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size_t key_len,
+int ash__row_seek(const ash_snapshot *snap, enum ash_database db, const void *key, size_t key_len,
                   MDB_val *found_key, MDB_val *value, bool *found, ash_error *err)
 {
     *found_key = ash__val(key, key_len);
-    int rc =
-        read_cursor(v, db, key_len > 0 ? MDB_SET_RANGE : MDB_FIRST, found_key, value, found, err);
+    int rc = read_cursor(snap, db, key_len > 0 ? MDB_SET_RANGE : MDB_FIRST, found_key, value, found,
+                         err);
     ash_doc low = {key_len > 0 ? key : NULL, key_len}, high = {NULL, 0};
     if (rc == 0 && *found)
         high = (ash_doc){found_key->mv_data, found_key->mv_size};
@@ -152,20 +152,20 @@ int ash__row_seek(const ash_view *v, enum ash_database db, const void *key, size
         return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order (%s)",
                          ash__database_names[db]);
     if (rc == 0)
-        rc = ash__soundness_absent(v, db, low, high, err);
-    return rc == 0 && *found ? ash__soundness_found(v, db, high, err) : rc;
+        rc = ash__soundness_absent(snap, db, low, high, err);
+    return rc == 0 && *found ? ash__soundness_found(snap, db, high, err) : rc;
 }
 
-int ash__row_last(const ash_view *v, enum ash_database db, MDB_val *key, MDB_val *value,
+int ash__row_last(const ash_snapshot *snap, enum ash_database db, MDB_val *key, MDB_val *value,
                   bool *found, ash_error *err)
 {
-    int rc = read_cursor(v, db, MDB_LAST, key, value, found, err);
+    int rc = read_cursor(snap, db, MDB_LAST, key, value, found, err);
     ash_doc low = {NULL, 0}, high = {NULL, 0};
     if (rc == 0 && *found)
         low = (ash_doc){key->mv_data, key->mv_size};
     if (rc == 0)
-        rc = ash__soundness_absent(v, db, low, high, err);
-    return rc == 0 && *found ? ash__soundness_found(v, db, low, err) : rc;
+        rc = ash__soundness_absent(snap, db, low, high, err);
+    return rc == 0 && *found ? ash__soundness_found(snap, db, low, err) : rc;
 }
 
 int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,

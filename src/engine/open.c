@@ -116,7 +116,7 @@ static int open_databases(ash_engine *e, ash_error *err)
     return result == 0 ? ash__superblock_write(e, err) : result;
 }
 
-int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t blocks,
+int ash__space_read(const ash_snapshot *snap, uint32_t segment, uint8_t *map, uint32_t blocks,
                     ash_error *err)
 {
     uint8_t key[8];
@@ -126,7 +126,7 @@ int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t 
         bool found;
         ash__put_be32(key, segment);
         ash__put_be32(key + 4, i);
-        rc = ash__row_get(v, ASH_DB_SPACE, key, sizeof key, &slice, &found, err);
+        rc = ash__row_get(snap, ASH_DB_SPACE, key, sizeof key, &slice, &found, err);
         if (rc == 0 && found && slice.mv_size != ASH_SLICE_BYTES)
             rc = ash__fail(err, ASH_ECORRUPT, "the block map of segment %08x is damaged",
                            (unsigned)segment);
@@ -139,16 +139,16 @@ int ash__space_read(const ash_view *v, uint32_t segment, uint8_t *map, uint32_t 
 /* ash_segments_options.load: the map of used blocks as the last commit has it. */
 static int load_map(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err)
 {
-    ash_view *v = NULL;
-    int rc = ash__view_begin(ctx, &v, err);
+    ash_snapshot *snap = NULL;
+    int rc = ash__snapshot_begin(ctx, &snap, err);
     if (rc == 0)
-        rc = ash__space_read(v, segment, map, blocks, err);
-    ash__snapshot_close(v);
+        rc = ash__space_read(snap, segment, map, blocks, err);
+    ash__snapshot_close(snap);
     return rc;
 }
 
 /* One row a segment: opening takes no longer for what is in them. */
-static int load_segments(ash_engine *e, ash_view *v, ash_error *err)
+static int load_segments(ash_engine *e, ash_snapshot *snap, ash_error *err)
 {
     uint8_t from[4];
     MDB_val key, value;
@@ -156,7 +156,7 @@ static int load_segments(ash_engine *e, ash_view *v, ash_error *err)
     int rc = 0;
     for (uint32_t id = 1; rc == 0; id++) {
         ash__put_be32(from, id);
-        rc = ash__row_seek(v, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
+        rc = ash__row_seek(snap, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
         if (rc != 0 || !found)
             return rc;
         id = ash__get_be32(key.mv_data);
@@ -192,30 +192,31 @@ static void open_segments(ash_engine *e)
 
 static int load_state(ash_engine *e, ash_error *err)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     MDB_val key, value;
     bool found;
-    int rc = ash__view_begin(e, &v, err);
+    int rc = ash__snapshot_begin(e, &snap, err);
     if (rc == 0)
-        atomic_store(&e->newest_commit, ash__view_commit(v));
+        atomic_store(&e->newest_commit, ash__snapshot_commit(snap));
     if (rc == 0)
-        rc = load_segments(e, v, err);
+        rc = load_segments(e, snap, err);
     if (rc == 0)
-        rc = ash__row_get(v, ASH_DB_META, "open", 4, &value, &e->was_unclean, err);
+        rc = ash__row_get(snap, ASH_DB_META, "open", 4, &value, &e->was_unclean, err);
     if (rc == 0)
-        rc = ash__row_get(v, ASH_DB_META, "sequence", 8, &value, &found, err);
+        rc = ash__row_get(snap, ASH_DB_META, "sequence", 8, &value, &found, err);
     if (rc == 0) {
         e->boot_sequence = found && value.mv_size == 8 ? ash__get_le64(value.mv_data) : 1;
         if (e->was_unclean)
             e->boot_sequence += sequence_gap;
         atomic_store(&e->next_sequence, e->boot_sequence);
-        rc = ash__row_last(v, ASH_DB_OPLOG, &key, &value, &found, err);
+        rc = ash__row_last(snap, ASH_DB_OPLOG, &key, &value, &found, err);
     }
     if (rc == 0 && found && key.mv_size == 8)
         e->writer.last_time = e->committed_time = e->told_time = ash__get_be64(key.mv_data);
     if (rc == 0)
-        rc = ash__row_seek(v, ASH_DB_DROPS, NULL, 0, &key, &value, &e->writer.drops_pending, err);
-    ash__snapshot_close(v);
+        rc =
+            ash__row_seek(snap, ASH_DB_DROPS, NULL, 0, &key, &value, &e->writer.drops_pending, err);
+    ash__snapshot_close(snap);
     return rc;
 }
 
@@ -230,7 +231,7 @@ static ash_engine *engine_new(const char *folder, const ash_engine_options *opts
     e->version = ASH_FORMAT_PLAIN;
     take_options(e, opts);
     e->journal.unsafe_skip_sync = e->opts.unsafe_skip_journal_sync;
-    ash__mutex_init(&e->views_lock, ASH_RANK_VIEWS);
+    ash__mutex_init(&e->snapshots_lock, ASH_RANK_SNAPSHOTS);
     ash__mutex_init(&e->cache_lock, ASH_RANK_CATALOG);
     ash__mutex_init(&e->queue.lock, ASH_RANK_QUEUE);
     ash__cond_init(&e->queue.work);
@@ -248,7 +249,7 @@ static void engine_free(ash_engine *e)
     ash__path_release(e);
     ash__soundness_release(e);
     ash__segments_free(e->segments);
-    ash__views_release(e);
+    ash__snapshots_release(e);
     if (e->env != NULL)
         ash__lmdb_env_close(e->env);
     ash__reserve_close(e);
@@ -262,7 +263,7 @@ static void engine_free(ash_engine *e)
     ash__cond_release(&e->queue.work);
     ash__mutex_release(&e->queue.lock);
     ash__mutex_release(&e->cache_lock);
-    ash__mutex_release(&e->views_lock);
+    ash__mutex_release(&e->snapshots_lock);
     ash__buffer_release(&e->writer.redo);
     ash__free(e->folder);
     ash__free(e);

@@ -31,13 +31,13 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
 {
     uint64_t pair[2];
     int64_t entries = 0, bytes = 0;
-    int rc = ash__counts_pair(&w->view, 'O', 0, pair, err);
+    int rc = ash__counts_pair(&w->snap, 'O', 0, pair, err);
     while (rc == 0 && entries < TRIM_ENTRIES &&
            pair[1] - (uint64_t)bytes > (uint64_t)w->engine->opts.oplog_bytes) {
         MDB_val key, value;
         bool found;
         uint8_t oldest[8];
-        rc = ash__row_seek(&w->view, ASH_DB_OPLOG, NULL, 0, &key, &value, &found, err);
+        rc = ash__row_seek(&w->snap, ASH_DB_OPLOG, NULL, 0, &key, &value, &found, err);
         if (rc != 0 || !found || key.mv_size != sizeof oldest || value.mv_size < ASH_SUM_BYTES)
             break;
         memcpy(oldest, key.mv_data, sizeof oldest);
@@ -50,7 +50,7 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
     return rc;
 }
 
-int ash__oplog_next(ash_view *v, uint64_t after, uint64_t *time, ash_doc *entry, bool *found,
+int ash__oplog_next(ash_snapshot *snap, uint64_t after, uint64_t *time, ash_doc *entry, bool *found,
                     ash_error *err)
 {
     uint8_t from[8];
@@ -59,7 +59,7 @@ int ash__oplog_next(ash_view *v, uint64_t after, uint64_t *time, ash_doc *entry,
     if (after == UINT64_MAX)
         return 0;
     ash__put_be64(from, after + 1);
-    int rc = ash__row_seek(v, ASH_DB_OPLOG, from, sizeof from, &key, &row, found, err);
+    int rc = ash__row_seek(snap, ASH_DB_OPLOG, from, sizeof from, &key, &row, found, err);
     if (rc != 0 || !*found)
         return rc;
     if (key.mv_size != 8)
@@ -68,16 +68,16 @@ int ash__oplog_next(ash_view *v, uint64_t after, uint64_t *time, ash_doc *entry,
     return ash__sum_check(key, row, entry, "an entry of the change log", err);
 }
 
-int ash__oplog_bounds(ash_view *v, uint64_t *oldest, uint64_t *newest, ash_error *err)
+int ash__oplog_bounds(ash_snapshot *snap, uint64_t *oldest, uint64_t *newest, ash_error *err)
 {
     MDB_val key, row;
     bool found;
     *oldest = *newest = 0;
-    int rc = ash__row_seek(v, ASH_DB_OPLOG, NULL, 0, &key, &row, &found, err);
+    int rc = ash__row_seek(snap, ASH_DB_OPLOG, NULL, 0, &key, &row, &found, err);
     if (rc == 0 && found && key.mv_size == 8)
         *oldest = ash__get_be64(key.mv_data);
     if (rc == 0)
-        rc = ash__row_last(v, ASH_DB_OPLOG, &key, &row, &found, err);
+        rc = ash__row_last(snap, ASH_DB_OPLOG, &key, &row, &found, err);
     if (rc == 0 && found && key.mv_size == 8)
         *newest = ash__get_be64(key.mv_data);
     return rc;

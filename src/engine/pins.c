@@ -39,10 +39,10 @@ static void release_all(ash_pins *p)
     p->count = 0;
 }
 
-void ash__pins_add(ash_pins *p, ash_view *v, const ash_pointer *place)
+void ash__pins_add(ash_pins *p, ash_snapshot *snap, const ash_pointer *place)
 {
     ash_engine *e = p->engine;
-    ash_assert(v->engine == e);
+    ash_assert(snap->engine == e);
     if (place->segment == 0)
         return;
     ash__mutex_lock(&e->pins_lock);

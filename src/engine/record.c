@@ -64,51 +64,51 @@ static int read_payload(ash_engine *e, uint32_t coll_id, const ash_pointer *p, b
     return rc;
 }
 
-int ash__record_decode(ash_view *v, const ash_coll *c, uint64_t rid, MDB_val key, MDB_val value,
-                       bool verify_payload, ash_record *out, ash_error *err)
+int ash__record_decode(ash_snapshot *snap, const ash_coll *c, uint64_t rid, MDB_val key,
+                       MDB_val value, bool verify_payload, ash_record *out, ash_error *err)
 {
     int rc = ash__record_parse(key, value, &out->place, &out->doc, err);
-    ash__soundness_doubt(v->engine, rc);
+    ash__soundness_doubt(snap->engine, rc);
     out->rid = rid;
     if (rc == 0 && out->place.segment != 0)
-        rc = read_payload(v->engine, c->id, &out->place, verify_payload, &out->doc, err);
+        rc = read_payload(snap->engine, c->id, &out->place, verify_payload, &out->doc, err);
     if (rc != 0)
         ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)rid);
     return rc;
 }
 
-int ash__record_fetch(ash_view *v, const ash_coll *c, uint64_t rid, bool verify_payload,
+int ash__record_fetch(ash_snapshot *snap, const ash_coll *c, uint64_t rid, bool verify_payload,
                       ash_record *out, bool *found, ash_error *err)
 {
     uint8_t key[ASH_RECORD_KEY_BYTES];
     MDB_val value;
     ash__record_key(key, c->id, rid);
-    int rc = ash__row_get(v, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
+    int rc = ash__row_get(snap, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
     if (rc != 0 || !*found)
         return rc;
-    return ash__record_decode(v, c, rid, ash__val(key, sizeof key), value, verify_payload, out,
+    return ash__record_decode(snap, c, rid, ash__val(key, sizeof key), value, verify_payload, out,
                               err);
 }
 
-int ash__record_get(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
-                    ash_error *err)
+int ash__record_get(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
+                    bool *found, ash_error *err)
 {
-    return ash__record_fetch(v, c, rid, true, out, found, err);
+    return ash__record_fetch(snap, c, rid, true, out, found, err);
 }
 
-int ash__record_get_unread(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out,
+int ash__record_get_unread(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
                            bool *found, ash_error *err)
 {
-    return ash__record_fetch(v, c, rid, false, out, found, err);
+    return ash__record_fetch(snap, c, rid, false, out, found, err);
 }
 
-int ash__record_locate(ash_view *v, const ash_coll *c, uint64_t rid, ash_record *out, bool *found,
-                       ash_error *err)
+int ash__record_locate(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
+                       bool *found, ash_error *err)
 {
     uint8_t key[ASH_RECORD_KEY_BYTES];
     MDB_val value;
     ash__record_key(key, c->id, rid);
-    int rc = ash__row_get(v, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
+    int rc = ash__row_get(snap, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
     if (rc != 0 || !*found)
         return rc;
     out->rid = rid;
@@ -118,17 +118,17 @@ int ash__record_locate(ash_view *v, const ash_coll *c, uint64_t rid, ash_record 
     return rc;
 }
 
-int ash__record_find_id(ash_view *v, const ash_coll *c, ash_value id, ash_record *out, bool *found,
-                        ash_error *err)
+int ash__record_find_id(ash_snapshot *snap, const ash_coll *c, ash_value id, ash_record *out,
+                        bool *found, ash_error *err)
 {
     ash_buffer key = ASH_BUFFER_INIT;
     const ash_index *i = &c->indexes[0];
     const ash_collation *collation = i->pattern.has_collation ? &i->pattern.collation : NULL;
     uint64_t rid;
     ash__keycode_append(&key, id, i->pattern.parts[0].descending, collation);
-    int rc = ash__index_lookup(v, i, (ash_doc){key.data, key.len}, &rid, found, err);
+    int rc = ash__index_lookup(snap, i, (ash_doc){key.data, key.len}, &rid, found, err);
     if (rc == 0 && *found) {
-        rc = ash__record_fetch(v, c, rid, true, out, found, err);
+        rc = ash__record_fetch(snap, c, rid, true, out, found, err);
         /* An entry that leads to another document is damage, not an answer. */
         if (rc == 0 && (!*found || !ash__value_equal(ash__doc_get(out->doc, "_id"), id, collation)))
             rc = ash__fail(err, ASH_ECORRUPT,

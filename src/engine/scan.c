@@ -19,13 +19,13 @@ int ash__scan_enter(ash_scan *s, ash_error *err)
     enum ash_database db = database_of(s);
     if (s->cursor != NULL)
         return 0;
-    int rc = ash__lmdb_cursor_open(s->view->txn, s->view->engine->dbi[db], &s->cursor);
-    return rc != 0 ? ash__read_fail(s->view, rc, err, "cannot scan") : 0;
+    int rc = ash__lmdb_cursor_open(s->snap->txn, s->snap->engine->dbi[db], &s->cursor);
+    return rc != 0 ? ash__read_fail(s->snap, rc, err, "cannot scan") : 0;
 }
 
 void ash__scan_leave(ash_scan *s)
 {
-    if (s->cursor != NULL && s->view->is_writer) {
+    if (s->cursor != NULL && s->snap->is_writer) {
         mdb_cursor_close(s->cursor);
         s->cursor = NULL;
         s->placed = false;
@@ -89,7 +89,7 @@ static int judge_step(const ash_scan *s, bool back, ash_doc from, bool found, co
         stop = high;
     if (stop.data != NULL && ash__bytes_compare(begin, stop) >= 0)
         return 0;
-    return ash__soundness_absent(s->view, database_of(s), begin, stop, err);
+    return ash__soundness_absent(s->snap, database_of(s), begin, stop, err);
 }
 
 static int out_of_order(ash_error *err)
@@ -107,21 +107,21 @@ static int judge(const ash_scan *s, MDB_cursor_op op, ash_doc from, bool found, 
     if (back ? order > 0 : order < 0)
         return out_of_order(err);
     int rc = judge_step(s, back, from, found, key, err);
-    return rc == 0 && found ? ash__soundness_found(s->view, database_of(s), here, err) : rc;
+    return rc == 0 && found ? ash__soundness_found(s->snap, database_of(s), here, err) : rc;
 }
 
 int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
                    ash_error *err)
 {
     spot_before before = {.key = {NULL, 0}};
-    bool is_damaged = atomic_load(&s->view->engine->damaged) && op != MDB_GET_CURRENT;
+    bool is_damaged = atomic_load(&s->snap->engine->damaged) && op != MDB_GET_CURRENT;
     ash_doc asked = {key->mv_data, op == MDB_SET_RANGE ? key->mv_size : 0};
     if (is_damaged)
         note_spot(s, op, key, &before);
     int rc = ash__lmdb_cursor_get(s->cursor, key, value, op);
     *found = rc == 0 && key->mv_size > 4 && memcmp(key->mv_data, s->prefix, 4) == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__read_fail(s->view, rc, err, "cannot scan");
+        return ash__read_fail(s->snap, rc, err, "cannot scan");
     /* Whoever walks by seeking would go round for ever. */
     if (*found && op == MDB_SET_RANGE &&
         ash__bytes_compare((ash_doc){key->mv_data, key->mv_size}, asked) < 0)
@@ -137,20 +137,20 @@ int ash__scan_seek_before(ash_scan *s, const void *bytes, size_t len, MDB_val *k
     *key = ash__val(bytes, len);
     int rc = ash__lmdb_cursor_get(s->cursor, key, value, MDB_SET_RANGE);
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return ash__read_fail(s->view, rc, err, "cannot scan");
+        return ash__read_fail(s->snap, rc, err, "cannot scan");
     MDB_cursor_op op = rc == 0 ? MDB_PREV : MDB_LAST;
     int result = ash__scan_move(s, op, key, value, found, err);
-    if (result != 0 || !atomic_load(&s->view->engine->damaged))
+    if (result != 0 || !atomic_load(&s->snap->engine->damaged))
         return result;
     return judge(s, op, (ash_doc){bytes, len}, *found, key, err);
 }
 
-int ash__scan_records(ash_view *v, const ash_coll *c, bool backward, uint64_t after, ash_scan **out,
-                      ash_error *err)
+int ash__scan_records(ash_snapshot *snap, const ash_coll *c, bool backward, uint64_t after,
+                      ash_scan **out, ash_error *err)
 {
     (void)err;
     ash_scan *s = ash__new(ash_scan);
-    s->view = v;
+    s->snap = snap;
     s->backward = backward;
     s->last_rid = after;
     s->has_last = after != 0;

@@ -12,7 +12,7 @@ typedef struct ash_member {
 } ash_member;
 
 struct ash_scan {
-    ash_view *view;
+    ash_snapshot *snap;
     MDB_cursor *cursor;
     uint8_t prefix[4]; /* collection or index id */
     bool backward;

@@ -20,12 +20,12 @@ typedef struct spot {
     bool found;
 } spot;
 
-int ash__scan_index(ash_view *v, const ash_index *i, ash_doc from, ash_doc to, bool backward,
+int ash__scan_index(ash_snapshot *snap, const ash_index *i, ash_doc from, ash_doc to, bool backward,
                     const ash_scan_hit *after, ash_scan **out, ash_error *err)
 {
     (void)err;
     ash_scan *s = ash__new(ash_scan);
-    s->view = v;
+    s->snap = snap;
     s->index = i;
     s->backward = backward;
     ash__put_be32(s->prefix, i->id);
@@ -366,7 +366,7 @@ int ash__scan_index_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error 
         rc = s->backward ? backward_next(s, hit, found, err) : forward_next(s, hit, found, err);
     }
     ash__scan_leave(s);
-    if (s->view->is_writer)
+    if (s->snap->is_writer)
         s->in_run = s->at_next = s->drained = false;
     return rc;
 }

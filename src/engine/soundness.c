@@ -158,11 +158,11 @@ void ash__soundness_release(ash_engine *e)
 
 typedef bool (*suspect_fn)(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high);
 
-static int trust(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
+static int trust(const ash_snapshot *snap, enum ash_database db, ash_doc low, ash_doc high,
                  suspect_fn suspects, const char *what, ash_error *err)
 {
-    ash_engine *e = v->engine;
-    if (!atomic_load(&e->damaged) || v->sees_all)
+    ash_engine *e = snap->engine;
+    if (!atomic_load(&e->damaged) || snap->sees_all)
         return 0;
     ash__mutex_lock(&e->damage_lock);
     bool suspect = e->damaged_rows != NULL && suspects(e->damaged_rows, db, low, high);
@@ -175,15 +175,16 @@ static int trust(const ash_view *v, enum ash_database db, ash_doc low, ash_doc h
                      what, ash__database_names[db]);
 }
 
-int ash__soundness_absent(const ash_view *v, enum ash_database db, ash_doc low, ash_doc high,
+int ash__soundness_absent(const ash_snapshot *snap, enum ash_database db, ash_doc low, ash_doc high,
                           ash_error *err)
 {
-    return trust(v, db, low, high, ash__damaged_rows_meet, "missing from it", err);
+    return trust(snap, db, low, high, ash__damaged_rows_meet, "missing from it", err);
 }
 
-int ash__soundness_found(const ash_view *v, enum ash_database db, ash_doc key, ash_error *err)
+int ash__soundness_found(const ash_snapshot *snap, enum ash_database db, ash_doc key,
+                         ash_error *err)
 {
-    return trust(v, db, key, key, ash__damaged_rows_are_stale, "an old state", err);
+    return trust(snap, db, key, key, ash__damaged_rows_are_stale, "an old state", err);
 }
 
 void ash__soundness_doubt(ash_engine *e, int rc)

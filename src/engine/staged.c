@@ -56,11 +56,11 @@ int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts
     if (rc != 0)
         return rc;
     reuse_first(e, parts, count);
-    ash__segments_reap(e->segments, ash__view_oldest(e));
+    ash__segments_reap(e->segments, ash__snapshot_oldest(e));
     rc = stage(e, coll_id, parts, count, out, &own);
     if (rc == ASH_ENOSPC) {
         ash__commit_freed(e);
-        ash__segments_reap(e->segments, ash__view_oldest(e));
+        ash__segments_reap(e->segments, ash__snapshot_oldest(e));
         own = (ash_error)ASH_ERROR_INIT;
         rc = stage(e, coll_id, parts, count, out, &own);
     }

@@ -7,12 +7,12 @@
 
 enum { STATE_KEY_MAX = 400 };
 
-int ash__state_get(ash_view *v, const void *key, size_t key_len, ash_doc *value, bool *found,
+int ash__state_get(ash_snapshot *snap, const void *key, size_t key_len, ash_doc *value, bool *found,
                    ash_error *err)
 {
     MDB_val row;
     ash_assert(key_len >= 1 && key_len <= STATE_KEY_MAX);
-    int rc = ash__row_get(v, ASH_DB_STATE, key, key_len, &row, found, err);
+    int rc = ash__row_get(snap, ASH_DB_STATE, key, key_len, &row, found, err);
     if (rc == 0 && *found)
         rc = ash__sum_check(ash__val(key, key_len), row, value, "a row of state", err);
     return rc;
@@ -32,7 +32,7 @@ int ash__state_delete(ash_writer *w, const void *key, size_t key_len, ash_error 
 }
 
 /* Keys are re-sought, so that visit may change rows when v is the writer's. */
-int ash__state_each(ash_view *v, const void *prefix, size_t prefix_len,
+int ash__state_each(ash_snapshot *snap, const void *prefix, size_t prefix_len,
                     bool (*visit)(void *ctx, const void *key, size_t key_len, ash_doc value),
                     void *ctx, ash_error *err)
 {
@@ -47,7 +47,7 @@ int ash__state_each(ash_view *v, const void *prefix, size_t prefix_len,
         MDB_val key, row;
         ash_doc value;
         bool found;
-        rc = ash__row_seek(v, ASH_DB_STATE, from, from_len, &key, &row, &found, err);
+        rc = ash__row_seek(snap, ASH_DB_STATE, from, from_len, &key, &row, &found, err);
         if (rc != 0 || !found || key.mv_size < prefix_len || key.mv_size > STATE_KEY_MAX ||
             (prefix_len > 0 && memcmp(key.mv_data, prefix, prefix_len) != 0))
             break;

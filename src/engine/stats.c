@@ -13,20 +13,20 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     MDB_envinfo info;
     MDB_stat stat_of;
     ash_segments_stats segments;
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     uint64_t pair[2] = {0, 0};
     memset(out, 0, sizeof *out);
-    int result = ash__view_begin(e, &v, err);
+    int result = ash__snapshot_begin(e, &snap, err);
     for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++) {
-        int rc = ash__lmdb_stat(v->txn, e->dbi[i], &stat_of);
+        int rc = ash__lmdb_stat(snap->txn, e->dbi[i], &stat_of);
         if (rc != 0)
             result = ash__lmdb_fail(rc, err, "looking at the metadata");
         else
             out->meta_used_bytes += used_pages(stat_of) * stat_of.ms_psize;
     }
     if (result == 0)
-        result = ash__counts_pair(v, 'O', 0, pair, err);
-    ash__snapshot_close(v);
+        result = ash__counts_pair(snap, 'O', 0, pair, err);
+    ash__snapshot_close(snap);
     if (result != 0 && result != ASH_ECORRUPT)
         return result;
     ash__lmdb_env_info(e->env, &info);
@@ -45,9 +45,9 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     out->applies = e->queue.applies;
     out->flushes = e->queue.flushes;
     ash__mutex_unlock(&e->queue.lock);
-    ash__mutex_lock(&e->views_lock);
+    ash__mutex_lock(&e->snapshots_lock);
     out->snapshots = e->snapshots;
-    ash__mutex_unlock(&e->views_lock);
+    ash__mutex_unlock(&e->snapshots_lock);
     return result;
 }
 
@@ -60,7 +60,7 @@ int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)
     if (rc == 0)
         rc = ash__engine_flush(e, 0, err);
     if (rc == 0) {
-        ash__segments_reap(e->segments, ash__view_oldest(e));
+        ash__segments_reap(e->segments, ash__snapshot_oldest(e));
         rc = ash__segments_punch(e->segments, &all, freed_bytes, err);
     }
     return rc;

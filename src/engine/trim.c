@@ -92,7 +92,7 @@ void ash__engine_trim(ash_engine *e, bool (*go_on)(void *ctx), void *ctx)
     int64_t every = e->opts.trim_interval_ms != 0 ? e->opts.trim_interval_ms : LOOK_EVERY_MS;
     if (is_off(e) || (t->looked_ms != 0 && now < t->looked_ms + every))
         return;
-    ash__segments_reap(e->segments, ash__view_oldest(e));
+    ash__segments_reap(e->segments, ash__snapshot_oldest(e));
     bool over = takes_too_much(e, &in_use, &excess);
     /* While the store is filled again, its blocks are. */
     bool give = over && t->was_over && in_use <= t->in_use + slack(e);
@@ -114,7 +114,7 @@ void ash__trim_at_close(ash_engine *e)
     int64_t deadline = ash__clock_ms() + AT_CLOSE_MS;
     if (is_off(e) || !e->closed_well)
         return;
-    ash__segments_reap(e->segments, ash__view_oldest(e));
+    ash__segments_reap(e->segments, ash__snapshot_oldest(e));
     if (takes_too_much(e, &in_use, &excess))
         give_back(e, is_before, &deadline);
 }

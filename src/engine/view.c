@@ -5,54 +5,54 @@
 
 #include <string.h>
 
-void ash__view_forget(ash_view *v)
+void ash__snapshot_forget(ash_snapshot *snap)
 {
-    for (size_t i = 0; i < v->colls.count; i++)
-        ash__entry_unref(v->colls.items[i]);
-    v->colls.count = 0;
+    for (size_t i = 0; i < snap->colls.count; i++)
+        ash__entry_unref(snap->colls.items[i]);
+    snap->colls.count = 0;
 }
 
-static void view_free(ash_view *v)
+static void free_snapshot(ash_snapshot *snap)
 {
-    if (v->txn != NULL)
-        ash__lmdb_txn_abort(v->txn);
-    ash__free(v->colls.items);
-    ash__free(v);
+    if (snap->txn != NULL)
+        ash__lmdb_txn_abort(snap->txn);
+    ash__free(snap->colls.items);
+    ash__free(snap);
 }
 
 /* The lock is held while the transaction gets its id, so that nobody can reap what it sees before
  * it is in the list.  LMDB does no I/O there. */
-int ash__view_begin(ash_engine *e, ash_view **out, ash_error *err)
+int ash__snapshot_begin(ash_engine *e, ash_snapshot **out, ash_error *err)
 {
     int rc;
-    ash__mutex_lock(&e->views_lock);
-    ash_view *v = e->idle_views;
-    if (v != NULL) {
-        e->idle_views = v->next;
-        rc = ash__lmdb_txn_renew(v->txn);
+    ash__mutex_lock(&e->snapshots_lock);
+    ash_snapshot *snap = e->idle_snapshots;
+    if (snap != NULL) {
+        e->idle_snapshots = snap->next;
+        rc = ash__lmdb_txn_renew(snap->txn);
     } else {
-        v = ash__new(ash_view);
-        v->engine = e;
-        rc = ash__lmdb_txn_begin(e->env, NULL, MDB_RDONLY, &v->txn);
+        snap = ash__new(ash_snapshot);
+        snap->engine = e;
+        rc = ash__lmdb_txn_begin(e->env, NULL, MDB_RDONLY, &snap->txn);
     }
     if (rc == 0) {
-        v->txn_id = mdb_txn_id(v->txn);
-        v->sees_all = false;
-        v->before = NULL;
-        v->next = e->open_views;
-        if (v->next != NULL)
-            v->next->before = v;
-        e->open_views = v;
+        snap->txn_id = mdb_txn_id(snap->txn);
+        snap->sees_all = false;
+        snap->before = NULL;
+        snap->next = e->open_snapshots;
+        if (snap->next != NULL)
+            snap->next->before = snap;
+        e->open_snapshots = snap;
         e->snapshots++;
     }
-    ash__mutex_unlock(&e->views_lock);
+    ash__mutex_unlock(&e->snapshots_lock);
     if (rc != 0) {
-        view_free(v);
+        free_snapshot(snap);
         rc = ash__lmdb_fail(rc, err, "cannot open a snapshot");
         ash__soundness_doubt(e, rc);
         return rc;
     }
-    *out = v;
+    *out = snap;
     return 0;
 }
 
@@ -106,57 +106,57 @@ void ash__commit_freed(ash_engine *e)
     ash__mutex_unlock(&e->queue.lock);
 }
 
-int ash__snapshot_open(ash_engine *e, ash_view **out, ash_error *err)
+int ash__snapshot_open(ash_engine *e, ash_snapshot **out, ash_error *err)
 {
     *out = NULL;
     int rc = see_all(e, err);
-    return rc == 0 ? ash__view_begin(e, out, err) : rc;
+    return rc == 0 ? ash__snapshot_begin(e, out, err) : rc;
 }
 
-int ash__snapshot_committed(ash_engine *e, ash_view **out, ash_error *err)
+int ash__snapshot_committed(ash_engine *e, ash_snapshot **out, ash_error *err)
 {
     *out = NULL;
-    return ash__view_begin(e, out, err);
+    return ash__snapshot_begin(e, out, err);
 }
 
-uint64_t ash__view_commit(const ash_view *v)
+uint64_t ash__snapshot_commit(const ash_snapshot *snap)
 {
-    return v->txn_id;
+    return snap->txn_id;
 }
 
-void ash__snapshot_close(ash_view *v)
+void ash__snapshot_close(ash_snapshot *snap)
 {
-    if (v == NULL)
+    if (snap == NULL)
         return;
-    ash_engine *e = v->engine;
-    ash_assert(!v->is_writer);
-    ash__view_forget(v);
-    ash__mutex_lock(&e->views_lock);
-    ash__lmdb_txn_reset(v->txn);
-    if (v->before != NULL)
-        v->before->next = v->next;
+    ash_engine *e = snap->engine;
+    ash_assert(!snap->is_writer);
+    ash__snapshot_forget(snap);
+    ash__mutex_lock(&e->snapshots_lock);
+    ash__lmdb_txn_reset(snap->txn);
+    if (snap->before != NULL)
+        snap->before->next = snap->next;
     else
-        e->open_views = v->next;
-    if (v->next != NULL)
-        v->next->before = v->before;
-    v->next = e->idle_views;
-    e->idle_views = v;
-    ash__mutex_unlock(&e->views_lock);
+        e->open_snapshots = snap->next;
+    if (snap->next != NULL)
+        snap->next->before = snap->before;
+    snap->next = e->idle_snapshots;
+    e->idle_snapshots = snap;
+    ash__mutex_unlock(&e->snapshots_lock);
 }
 
 /* The caller acts on the answer later, when others may have opened snapshots: of the newest commit
  * there is now, or of later ones. */
-uint64_t ash__view_oldest(ash_engine *e)
+uint64_t ash__snapshot_oldest(ash_engine *e)
 {
-    ash__mutex_lock(&e->views_lock);
+    ash__mutex_lock(&e->snapshots_lock);
     uint64_t oldest = atomic_load(&e->newest_commit);
-    for (const ash_view *v = e->open_views; v != NULL; v = v->next) {
-        if (v->txn_id < oldest)
-            oldest = v->txn_id;
+    for (const ash_snapshot *snap = e->open_snapshots; snap != NULL; snap = snap->next) {
+        if (snap->txn_id < oldest)
+            oldest = snap->txn_id;
     }
     if (e->backup_txn != 0 && e->backup_txn < oldest)
         oldest = e->backup_txn;
-    ash__mutex_unlock(&e->views_lock);
+    ash__mutex_unlock(&e->snapshots_lock);
     return oldest;
 }
 
@@ -190,31 +190,31 @@ static int sum_freed(ash_engine *e, MDB_cursor *cursor, uint64_t since, uint64_t
 int ash__snapshots_in_the_way(ash_engine *e, uint64_t since, uint64_t max_bytes, uint64_t *commit,
                               ash_error *err)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     MDB_cursor *cursor = NULL;
     *commit = 0;
-    int result = ash__view_begin(e, &v, err);
+    int result = ash__snapshot_begin(e, &snap, err);
     if (result != 0)
         return result;
-    int rc = ash__lmdb_cursor_open(v->txn, 0, &cursor);
+    int rc = ash__lmdb_cursor_open(snap->txn, 0, &cursor);
     result = rc != 0 ? ash__lmdb_fail(rc, err, "cannot read what is free")
                      : sum_freed(e, cursor, since, max_bytes, commit, err);
     mdb_cursor_close(cursor);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return result;
 }
 
-void ash__views_release(ash_engine *e)
+void ash__snapshots_release(ash_engine *e)
 {
-    ash_assert(e->open_views == NULL);
-    while (e->idle_views != NULL) {
-        ash_view *next = e->idle_views->next;
-        view_free(e->idle_views);
-        e->idle_views = next;
+    ash_assert(e->open_snapshots == NULL);
+    while (e->idle_snapshots != NULL) {
+        ash_snapshot *next = e->idle_snapshots->next;
+        free_snapshot(e->idle_snapshots);
+        e->idle_snapshots = next;
     }
 }
 
-ash_engine *ash__view_engine(const ash_view *v)
+ash_engine *ash__snapshot_engine(const ash_snapshot *snap)
 {
-    return v->engine;
+    return snap->engine;
 }

@@ -109,7 +109,7 @@ static int call(ash_writer *w, ash_apply *apply)
         return rc;
     int depth = w->depth;
     rc = apply->fn(w, apply->ctx, &apply->error);
-    ash__view_forget(&w->view);
+    ash__snapshot_forget(&w->snap);
     if (w->broken != 0)
         return rc;
     ash_assert(w->depth == depth);
@@ -279,7 +279,7 @@ static void drop_turn(ash_writer *w, ash_queue *q)
     if (rc == 0)
         rc = ash__drops_turn(w, &err);
     w->deletes = true;
-    ash__view_forget(&w->view);
+    ash__snapshot_forget(&w->snap);
     ash__mutex_lock(&q->lock);
     if (rc != 0) {
         ash__log(ASH_LOG_ERROR, "dropped data could not be deleted: %s", err.text);
@@ -368,8 +368,8 @@ int ash__writer_start(ash_engine *e, ash_error *err)
 {
     ash_writer *w = &e->writer;
     w->engine = e;
-    w->view.engine = e;
-    w->view.is_writer = true;
+    w->snap.engine = e;
+    w->snap.is_writer = true;
     ash__reserve_open(e);
     int rc = ash__thread_start(&e->writer_thread, 0, writer_main, w);
     if (rc != 0)
@@ -388,8 +388,8 @@ void ash__writer_stop(ash_engine *e)
     ash__cond_signal(&e->queue.work);
     ash__mutex_unlock(&e->queue.lock);
     pthread_join(e->writer_thread, NULL);
-    ash__view_forget(&w->view);
-    ash__free(w->view.colls.items);
+    ash__snapshot_forget(&w->snap);
+    ash__free(w->snap.colls.items);
     ash__free(w->undo);
     ash__free(w->placed);
     ash__key_sets_release(w);

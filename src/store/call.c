@@ -57,7 +57,7 @@ int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err)
 {
     if (op->at_time != 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
-                                "a held state is for reading only");
+                                "a held snapshot is for reading only");
     if (store->read_only)
         return ash__fail(err, ASH_EREADONLY, "store is open for reading only");
     return ash__call_read(store, op, err);

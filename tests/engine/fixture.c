@@ -69,7 +69,7 @@ struct change {
 
 static int find_coll(ash_writer *w, const char *name, const ash_coll **out, ash_error *err)
 {
-    int result = ash__catalog_find(ash__writer_view(w), "test", name, out, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", name, out, err);
     assert_true(result != 0 || *out != NULL);
     return result;
 }
@@ -151,9 +151,9 @@ static int delete_one(ash_writer *w, void *ctx, ash_error *err)
 
 static uint32_t coll_id(fixture *f, const char *name)
 {
-    ash_view *v = fixture_view(f);
-    uint32_t id = fixture_coll(f, v, name)->id;
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    uint32_t id = fixture_coll(f, snap, name)->id;
+    ash__snapshot_close(snap);
     return id;
 }
 
@@ -232,17 +232,17 @@ bool fixture_chunk_is(ash_doc doc, int32_t id, int32_t n, size_t len)
     return same;
 }
 
-ash_view *fixture_view(fixture *f)
+ash_snapshot *fixture_snapshot(fixture *f)
 {
-    ash_view *v = NULL;
-    assert_ok(ash__snapshot_open(f->engine, &v, &f->err), &f->err);
-    return v;
+    ash_snapshot *snap = NULL;
+    assert_ok(ash__snapshot_open(f->engine, &snap, &f->err), &f->err);
+    return snap;
 }
 
-const ash_coll *fixture_coll(fixture *f, ash_view *v, const char *name)
+const ash_coll *fixture_coll(fixture *f, ash_snapshot *snap, const char *name)
 {
     const ash_coll *c = NULL;
-    assert_ok(ash__catalog_find(v, "test", name, &c, &f->err), &f->err);
+    assert_ok(ash__catalog_find(snap, "test", name, &c, &f->err), &f->err);
     assert_non_null(c);
     return c;
 }
@@ -259,22 +259,22 @@ const ash_index *fixture_find_index(const ash_coll *c, const char *name)
 
 uint64_t fixture_count(fixture *f, const char *coll)
 {
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     ash_coll_stats stats;
-    assert_ok(ash__coll_stats(v, fixture_coll(f, v, coll), &stats, &f->err), &f->err);
-    ash__snapshot_close(v);
+    assert_ok(ash__coll_stats(snap, fixture_coll(f, snap, coll), &stats, &f->err), &f->err);
+    ash__snapshot_close(snap);
     return stats.count;
 }
 
-size_t fixture_scan(fixture *f, ash_view *v, const ash_index *i, bool backward, uint64_t *rids,
-                    size_t max)
+size_t fixture_scan(fixture *f, ash_snapshot *snap, const ash_index *i, bool backward,
+                    uint64_t *rids, size_t max)
 {
     ash_scan *s = NULL;
     ash_scan_hit hit;
     bool found = true;
     size_t count = 0;
     ash_doc all = {NULL, 0};
-    assert_ok(ash__scan_index(v, i, all, all, backward, NULL, &s, &f->err), &f->err);
+    assert_ok(ash__scan_index(snap, i, all, all, backward, NULL, &s, &f->err), &f->err);
     while (found && count < max) {
         assert_ok(ash__scan_next(s, &hit, &found, &f->err), &f->err);
         if (found)

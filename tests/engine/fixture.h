@@ -37,13 +37,13 @@ int fixture_delete(fixture *f, const char *coll, uint64_t rid);
 bson_t *fixture_chunk(int32_t id, int32_t n, size_t len);
 bool fixture_chunk_is(ash_doc doc, int32_t id, int32_t n, size_t len);
 
-ash_view *fixture_view(fixture *f);
-const ash_coll *fixture_coll(fixture *f, ash_view *v, const char *name);
+ash_snapshot *fixture_snapshot(fixture *f);
+const ash_coll *fixture_coll(fixture *f, ash_snapshot *snap, const char *name);
 const ash_index *fixture_find_index(const ash_coll *c, const char *name);
 uint64_t fixture_count(fixture *f, const char *coll);
 /* All rids of an index scan, at most max; returns how many. */
-size_t fixture_scan(fixture *f, ash_view *v, const ash_index *i, bool backward, uint64_t *rids,
-                    size_t max);
+size_t fixture_scan(fixture *f, ash_snapshot *snap, const ash_index *i, bool backward,
+                    uint64_t *rids, size_t max);
 /* ash__engine_check finds nothing wrong. */
 void fixture_check(fixture *f);
 

@@ -98,13 +98,13 @@ bool journal_has(fixture *f, int32_t id)
     ash_record record;
     ash_value_box box;
     bool found;
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__record_find_id(v, fixture_coll(f, v, "c"), ash__box_int32(&box, id), &record,
-                                  &found, &f->err),
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__record_find_id(snap, fixture_coll(f, snap, "c"), ash__box_int32(&box, id),
+                                  &record, &found, &f->err),
               &f->err);
     if (found)
         assert_true(fixture_chunk_is(record.doc, id, id, journal_size_of(id)));
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return found;
 }
 

@@ -51,11 +51,11 @@ static void fill(fixture *f, int32_t count, size_t len)
     fixture_reopen(f);
 }
 
-static int get(fixture *f, ash_view *v, uint64_t rid)
+static int get(fixture *f, ash_snapshot *snap, uint64_t rid)
 {
     ash_record record;
     bool found = false;
-    int result = ash__record_get(v, fixture_coll(f, v, "c"), rid, &record, &found, &f->err);
+    int result = ash__record_get(snap, fixture_coll(f, snap, "c"), rid, &record, &found, &f->err);
     return result == 0 && !found ? ASH_ENOTFOUND : result;
 }
 
@@ -64,17 +64,17 @@ static void test_engine_astray__an_unreadable_payload_costs_itself(void **state)
     fixture *f = *state;
     need_faults();
     fill(f, 4, LARGE);
-    ash_view *v = fixture_view(f);
-    assert_ok(get(f, v, 1), &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(get(f, snap, 1), &f->err);
     /* A header, and as many blocks as a record takes. */
     cut_off(f, "segments/00000001.seg", PAGE * (1 + 8));
-    assert_ok(get(f, v, 1), &f->err);
+    assert_ok(get(f, snap, 1), &f->err);
     for (uint64_t rid = 2; rid <= 4; rid++) {
-        assert_int_equal(get(f, v, rid), ASH_ECORRUPT);
+        assert_int_equal(get(f, snap, rid), ASH_ECORRUPT);
         assert_non_null(strstr(f->err.text, "a page that cannot be read in segment 00000001"));
     }
-    assert_ok(get(f, v, 1), &f->err);
-    ash__snapshot_close(v);
+    assert_ok(get(f, snap, 1), &f->err);
+    ash__snapshot_close(snap);
 }
 
 /* ---- the handler ---- */

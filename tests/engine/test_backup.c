@@ -62,15 +62,15 @@ static void check_copy(target *t)
     bool found;
     assert_ok(ash__engine_open(f->folder, &opts, &f->engine, &f->err), &f->err);
     fixture_check(f);
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     for (int32_t i = 1; i <= RECORDS; i++) {
-        assert_ok(
-            ash__record_get(v, fixture_coll(f, v, "c"), (uint64_t)i, &record, &found, &f->err),
-            &f->err);
+        assert_ok(ash__record_get(snap, fixture_coll(f, snap, "c"), (uint64_t)i, &record, &found,
+                                  &f->err),
+                  &f->err);
         assert_true(found);
         assert_true(fixture_chunk_is(record.doc, i, 0, LARGE));
     }
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     assert_int_equal(fixture_count(f, "c"), RECORDS);
     fixture_close(f);
 }

@@ -36,13 +36,13 @@ static _Noreturn void write_until_killed(fixture *f, int to_parent, int32_t firs
     }
 }
 
-static bool is_whole(fixture *f, ash_view *v, int32_t id)
+static bool is_whole(fixture *f, ash_snapshot *snap, int32_t id)
 {
     ash_record record;
     ash_value_box box;
     bool found;
-    assert_ok(ash__record_find_id(v, fixture_coll(f, v, "c"), ash__box_int32(&box, id), &record,
-                                  &found, &f->err),
+    assert_ok(ash__record_find_id(snap, fixture_coll(f, snap, "c"), ash__box_int32(&box, id),
+                                  &record, &found, &f->err),
               &f->err);
     if (found)
         assert_true(fixture_chunk_is(record.doc, id, id, size_of(id)));
@@ -52,13 +52,13 @@ static bool is_whole(fixture *f, ash_view *v, int32_t id)
 /* Everything acknowledged is there whole; one more may be, and is *last then. */
 static void verify(fixture *f, int32_t *last)
 {
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     for (int32_t id = *last > KEEP ? *last - KEEP + 1 : 1; id <= *last; id++)
-        assert_true(is_whole(f, v, id));
-    assert_false(is_whole(f, v, *last + 2));
-    if (is_whole(f, v, *last + 1))
+        assert_true(is_whole(f, snap, id));
+    assert_false(is_whole(f, snap, *last + 2));
+    if (is_whole(f, snap, *last + 1))
         ++*last;
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
 }
 
 static void run_and_kill(fixture *f, int32_t *last)

@@ -74,13 +74,13 @@ static void test_engine_damage__payload_is_named(void **state)
     fixture_reopen(f);
     /* The third large record begins at block 17 of the first segment. */
     flip(f, "segments/00000001.seg", 17 * 4096 + 20000);
-    ash_view *v = fixture_view(f);
-    const ash_coll *c = fixture_coll(f, v, "c");
-    assert_int_equal(ash__record_get(v, c, 5, &record, &there, &f->err), ASH_ECORRUPT);
+    ash_snapshot *snap = fixture_snapshot(f);
+    const ash_coll *c = fixture_coll(f, snap, "c");
+    assert_int_equal(ash__record_get(snap, c, 5, &record, &there, &f->err), ASH_ECORRUPT);
     assert_string_equal(f->err.text, "test.c, record 5: a payload with a wrong checksum in segment "
                                      "00000001 at offset 69632");
-    assert_ok(ash__record_get(v, c, 7, &record, &there, &f->err), &f->err);
-    ash__snapshot_close(v);
+    assert_ok(ash__record_get(snap, c, 7, &record, &there, &f->err), &f->err);
+    ash__snapshot_close(snap);
     assert_int_equal(check(f, &found), 1);
     expect_text(&found, "test.c, record 5: a payload with a wrong checksum");
     expect_text(&found, "\"document\" : { \"_id\" : 5, \"n\" : 5 }");
@@ -107,21 +107,21 @@ static void test_engine_damage__record_header_is_named(void **state)
  * a child of its own, since LMDB does not guard its pages. */
 static int read_all(fixture *f)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     const ash_coll *c = NULL;
     ash_value_box box;
     if (ash__engine_open(f->folder, &f->opts, &f->engine, NULL) != 0)
         return 0;
-    if (ash__snapshot_open(f->engine, &v, NULL) != 0 ||
-        ash__catalog_find(v, "test", "c", &c, NULL) != 0 || c == NULL)
+    if (ash__snapshot_open(f->engine, &snap, NULL) != 0 ||
+        ash__catalog_find(snap, "test", "c", &c, NULL) != 0 || c == NULL)
         return 0;
     for (int32_t i = 1; i <= 40; i++) {
         ash_record record;
         bool found;
-        if (ash__record_find_id(v, c, ash__box_int32(&box, i), &record, &found, NULL) == 0 &&
+        if (ash__record_find_id(snap, c, ash__box_int32(&box, i), &record, &found, NULL) == 0 &&
             found && !fixture_chunk_is(record.doc, i, i, i % 2 == 1 ? LARGE : 300))
             return 1;
-        if (ash__record_get(v, c, (uint64_t)i, &record, &found, NULL) == 0 && found &&
+        if (ash__record_get(snap, c, (uint64_t)i, &record, &found, NULL) == 0 && found &&
             !fixture_chunk_is(record.doc, i, i, i % 2 == 1 ? LARGE : 300))
             return 1;
     }
@@ -214,7 +214,7 @@ static int begin_index(ash_writer *w, void *ctx, ash_error *err)
     const ash_index *i;
     bson_t *spec = BCON_NEW("v", BCON_INT32(2), "key", "{", "x", BCON_INT32(1), "}", "name", "x_1");
     (void)ctx;
-    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
         result = ash__index_create(w, c, spec, &i, err);
     bson_destroy(spec);
@@ -229,10 +229,10 @@ static void test_engine_damage__is_noticed_while_an_index_is_built(void **state)
     bool there;
     fill(f);
     fixture_apply(f, begin_index, NULL, ASH_ACK_DURABLE, 0);
-    ash_view *v = fixture_view(f);
-    const ash_coll *c = fixture_coll(f, v, "c");
-    assert_ok(ash__record_locate(v, c, 1, &record, &there, &f->err), &f->err);
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    const ash_coll *c = fixture_coll(f, snap, "c");
+    assert_ok(ash__record_locate(snap, c, 1, &record, &there, &f->err), &f->err);
+    ash__snapshot_close(snap);
     assert_int_equal(record.place.segment, 1);
     ash_layout layout = ash__layout_for(record.place.len);
     flip(f, "segments/00000001.seg",
@@ -249,10 +249,10 @@ typedef struct looked {
     int told;
 } looked;
 
-static void look(ash_probe *p, ash_view *v, void *ctx)
+static void look(ash_probe *p, ash_snapshot *snap, void *ctx)
 {
     const looked *l = ctx;
-    assert_non_null(v);
+    assert_non_null(snap);
     for (int64_t i = 0; i < 3; i++) {
         bson_t *doc = BCON_NEW("i", BCON_INT64(i));
         if (i == l->dies_at)

@@ -97,9 +97,9 @@ static void change(int fd, const places *all, int behind, uint8_t bits)
 static int get(fixture *f, const char *coll, uint64_t rid, bool *found)
 {
     ash_record record;
-    ash_view *v = fixture_view(f);
-    int result = ash__record_get(v, fixture_coll(f, v, coll), rid, &record, found, &f->err);
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    int result = ash__record_get(snap, fixture_coll(f, snap, coll), rid, &record, found, &f->err);
+    ash__snapshot_close(snap);
     return result;
 }
 
@@ -109,23 +109,23 @@ static int scan(fixture *f, const char *coll, bool backward, int *count)
     ash_scan *s = NULL;
     ash_scan_hit hit;
     bool found = true;
-    ash_view *v = fixture_view(f);
-    int result = ash__scan_records(v, fixture_coll(f, v, coll), backward, 0, &s, &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    int result = ash__scan_records(snap, fixture_coll(f, snap, coll), backward, 0, &s, &f->err);
     *count = -1;
     while (result == 0 && found) {
         ++*count;
         result = ash__scan_next(s, &hit, &found, &f->err);
     }
     ash__scan_free(s);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return result;
 }
 
 static uint32_t id_of(fixture *f, const char *coll)
 {
-    ash_view *v = fixture_view(f);
-    uint32_t id = fixture_coll(f, v, coll)->id;
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    uint32_t id = fixture_coll(f, snap, coll)->id;
+    ash__snapshot_close(snap);
     return id;
 }
 
@@ -260,13 +260,13 @@ static int find_before(fixture *f, const char *coll, uint64_t rid, uint64_t *bef
     ash_scan *s = NULL;
     ash_scan_hit hit = {0};
     bool found = false;
-    ash_view *v = fixture_view(f);
-    int result = ash__scan_records(v, fixture_coll(f, v, coll), true, rid, &s, &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    int result = ash__scan_records(snap, fixture_coll(f, snap, coll), true, rid, &s, &f->err);
     if (result == 0)
         result = ash__scan_next(s, &hit, &found, &f->err);
     *before = found ? hit.rid : 0;
     ash__scan_free(s);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return result;
 }
 
@@ -339,10 +339,10 @@ static void test_engine_damaged_rows__a_damaged_note(void **state)
     close(fd);
     ash__free(path);
     fixture_open(f);
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     const ash_coll *c;
-    assert_int_equal(ash__catalog_find(v, "test", "second", &c, &f->err), ASH_ECORRUPT);
-    ash__snapshot_close(v);
+    assert_int_equal(ash__catalog_find(snap, "test", "second", &c, &f->err), ASH_ECORRUPT);
+    ash__snapshot_close(snap);
     change(meta, &all, KEY_BYTE, KEY_BITS);
     close(meta);
     assert_ok(ash__engine_check(f->engine, NULL, &report, &f->err), &f->err);
@@ -370,9 +370,9 @@ static void test_engine_damaged_rows__no_regular_file(void **state)
             assert_int_equal(ftruncate(made, (off_t)1 << 30) + close(made), 0);
         f->opts.read_only = true;
         fixture_open(f);
-        ash_view *v = fixture_view(f);
-        assert_int_equal(ash__catalog_find(v, "test", "nothing", &c, &f->err), ASH_ECORRUPT);
-        ash__snapshot_close(v);
+        ash_snapshot *snap = fixture_snapshot(f);
+        assert_int_equal(ash__catalog_find(snap, "test", "nothing", &c, &f->err), ASH_ECORRUPT);
+        ash__snapshot_close(snap);
         fixture_close(f);
         f->opts.read_only = false;
         fixture_open(f);

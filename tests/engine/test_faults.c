@@ -138,7 +138,7 @@ enum { LARGE = 60000, LARGE_COUNT = 10 };
 static int drop(ash_writer *w, void *ctx, ash_error *err)
 {
     const ash_coll *c;
-    int result = ash__catalog_find(ash__writer_view(w), "test", ctx, &c, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", ctx, &c, err);
     return result == 0 ? ash__catalog_drop(w, c, err) : result;
 }
 
@@ -147,7 +147,7 @@ static int insert_staged(ash_writer *w, void *ctx, ash_error *err)
     const ash_coll *c;
     uint64_t rid;
     bson_t *doc = fixture_chunk(1, 1, LARGE);
-    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
         result = ash__record_insert(w, c, ash__doc_from_bson(doc), ctx, &rid, NULL, err);
     bson_destroy(doc);
@@ -159,9 +159,9 @@ static ash_staged *stage(fixture *f)
     ash_staged *staged = NULL;
     bson_t *doc = fixture_chunk(1, 1, LARGE);
     struct iovec part = {(void *)(uintptr_t)bson_get_data(doc), doc->len};
-    ash_view *v = fixture_view(f);
-    uint32_t id = fixture_coll(f, v, "c")->id;
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    uint32_t id = fixture_coll(f, snap, "c")->id;
+    ash__snapshot_close(snap);
     assert_ok(ash__staged_write(f->engine, id, &part, 1, &staged, &f->err), &f->err);
     bson_destroy(doc);
     return staged;

@@ -221,9 +221,9 @@ static void test_engine_folder__one_holder(void **state)
     fixture_open(f);
     assert_int_equal(ash__engine_flush(f->engine, 0, &f->err), ASH_EREADONLY);
     assert_ok(ash__engine_open(f->folder, &f->opts, &reader, &f->err), &f->err);
-    ash_view *v = NULL;
-    assert_ok(ash__snapshot_open(reader, &v, &f->err), &f->err);
-    ash__snapshot_close(v);
+    ash_snapshot *snap = NULL;
+    assert_ok(ash__snapshot_open(reader, &snap, &f->err), &f->err);
+    ash__snapshot_close(snap);
     ash__engine_close(reader);
     f->opts.read_only = false;
     assert_int_equal(ash__engine_open(f->folder, &f->opts, &other, &f->err), ASH_EBUSY);
@@ -242,19 +242,19 @@ static void test_engine_folder__missing_segment_is_reported(void **state)
     char *path = ash__path_join(f->folder, "segments/00000001.seg");
     assert_int_equal(truncate(path, 8192), 0);
     fixture_open(f);
-    ash_view *v = fixture_view(f);
-    assert_int_equal(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err),
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_int_equal(ash__record_get(snap, fixture_coll(f, snap, "c"), 1, &record, &found, &f->err),
                      ASH_ECORRUPT);
     assert_non_null(strstr(f->err.text, "segment 00000001 was cut off"));
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     fixture_close(f);
     assert_int_equal(unlink(path), 0);
     fixture_open(f);
-    v = fixture_view(f);
-    assert_int_equal(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err),
+    snap = fixture_snapshot(f);
+    assert_int_equal(ash__record_get(snap, fixture_coll(f, snap, "c"), 1, &record, &found, &f->err),
                      ASH_ECORRUPT);
     assert_non_null(strstr(f->err.text, "segment 00000001 is missing"));
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     ash__free(path);
 }
 

@@ -84,7 +84,7 @@ static int undone(ash_writer *w, void *ctx, ash_error *err)
     (void)ctx;
     int result = ash__writer_savepoint(w, err);
     if (result == 0)
-        result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+        result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
         result = ash__record_insert(w, c, ash__doc_from_bson(doc), NULL, &rid, NULL, err);
     if (result == 0)
@@ -283,7 +283,7 @@ static void test_engine_journal__answers_outlive_failing_commits(void **state)
 {
     fixture *f = *state, after;
     struct stat st;
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     char *path = ash__path_join(f->folder, "meta.mdb");
     assert_int_equal(stat(path, &st), 0);
     for (int32_t id = 1; id <= 5; id++)
@@ -291,8 +291,8 @@ static void test_engine_journal__answers_outlive_failing_commits(void **state)
     broken_file = st.st_ino;
     for (int i = 0; i < 3; i++) {
         bson_t *doc = fixture_chunk(24, 24, journal_size_of(24));
-        assert_int_equal(ash__snapshot_open(f->engine, &v, &f->err), ASH_EIO);
-        assert_null(v);
+        assert_int_equal(ash__snapshot_open(f->engine, &snap, &f->err), ASH_EIO);
+        assert_null(snap);
         assert_int_equal(fixture_insert(f, "c", doc, ASH_ACK_DURABLE, NULL), ASH_EIO);
         bson_destroy(doc);
     }
@@ -311,7 +311,7 @@ static void test_engine_journal__answers_outlive_failing_commits(void **state)
     journal_put(f, 24, NULL); /* directly: the first of this run */
     journal_put(f, 28, NULL);
     broken_file = st.st_ino;
-    assert_int_equal(ash__snapshot_open(f->engine, &v, &f->err), ASH_EIO);
+    assert_int_equal(ash__snapshot_open(f->engine, &snap, &f->err), ASH_EIO);
     broken_file = 0;
     journal_put(f, 32, NULL);
     assert_true(journal_has(f, 28));
@@ -325,7 +325,7 @@ static int put_many(ash_writer *w, void *ctx, ash_error *err)
 {
     const ash_coll *c;
     int32_t *next = ctx;
-    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     for (int i = 0; result == 0 && i < 600; i++) {
         uint64_t rid;
         bson_t *doc = fixture_chunk(*next, *next, 4000);

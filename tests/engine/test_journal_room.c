@@ -111,7 +111,7 @@ static void test_engine_journal_room__the_table_of_readers_is_whole(void **state
     enum { READERS = 1000 };
     fixture *f = *state, after;
     uint64_t rids[64];
-    ash_view *views[READERS];
+    ash_snapshot *views[READERS];
     fill_store(f, rids);
     if (!crash_to_disk(f, &after))
         skip();
@@ -120,7 +120,7 @@ static void test_engine_journal_room__the_table_of_readers_is_whole(void **state
     fixture_open(&after);
     resize_disk(&after, 0);
     for (int i = 0; i < READERS; i++)
-        views[i] = fixture_view(&after);
+        views[i] = fixture_snapshot(&after);
     for (int i = 0; i < READERS; i++)
         ash__snapshot_close(views[i]);
     assert_int_equal(fixture_count(&after, "c"), 64);

@@ -69,25 +69,25 @@ static void step(fixture *f, row *rows)
 
 static void compare(fixture *f, const row *rows)
 {
-    ash_view *v = fixture_view(f);
-    const ash_coll *c = fixture_coll(f, v, "c");
+    ash_snapshot *snap = fixture_snapshot(f);
+    const ash_coll *c = fixture_coll(f, snap, "c");
     ash_coll_stats stats;
     uint64_t count = 0, rids[IDS];
     for (int32_t id = 0; id < IDS; id++) {
         ash_value_box box;
         ash_record record;
         bool found;
-        assert_ok(ash__record_find_id(v, c, ash__box_int32(&box, id), &record, &found, &f->err),
+        assert_ok(ash__record_find_id(snap, c, ash__box_int32(&box, id), &record, &found, &f->err),
                   &f->err);
         assert_int_equal(found, rows[id].there);
         assert_true(!found || (record.rid == rows[id].rid &&
                                fixture_chunk_is(record.doc, id, rows[id].n, rows[id].len)));
         count += found;
     }
-    assert_ok(ash__coll_stats(v, c, &stats, &f->err), &f->err);
+    assert_ok(ash__coll_stats(snap, c, &stats, &f->err), &f->err);
     assert_int_equal(stats.count, count);
-    assert_int_equal(fixture_scan(f, v, fixture_find_index(c, "n_1"), true, rids, IDS), count);
-    ash__snapshot_close(v);
+    assert_int_equal(fixture_scan(f, snap, fixture_find_index(c, "n_1"), true, rids, IDS), count);
+    ash__snapshot_close(snap);
 }
 
 static void test_engine_model__random_changes(void **state)

@@ -18,20 +18,21 @@ static void test_engine_records__insert_get_find_and_reopen(void **state)
         bson_destroy(doc);
     }
     for (int round = 0; round < 2; round++) {
-        ash_view *v = fixture_view(f);
-        const ash_coll *c = fixture_coll(f, v, "c");
+        ash_snapshot *snap = fixture_snapshot(f);
+        const ash_coll *c = fixture_coll(f, snap, "c");
         for (int32_t i = 1; i <= 50; i++) {
-            assert_ok(ash__record_find_id(v, c, ash__box_int32(&box, i), &record, &found, &f->err),
-                      &f->err);
+            assert_ok(
+                ash__record_find_id(snap, c, ash__box_int32(&box, i), &record, &found, &f->err),
+                &f->err);
             assert_true(found);
             assert_int_equal(record.rid, i);
             assert_int_equal(record.place.segment != 0, i % 2 == 1);
             assert_true(fixture_chunk_is(record.doc, i, i * 2, i % 2 == 0 ? 100 : 20000));
         }
-        assert_ok(ash__record_find_id(v, c, ash__box_int32(&box, 51), &record, &found, &f->err),
+        assert_ok(ash__record_find_id(snap, c, ash__box_int32(&box, 51), &record, &found, &f->err),
                   &f->err);
         assert_false(found);
-        ash__snapshot_close(v);
+        ash__snapshot_close(snap);
         fixture_reopen(f);
         assert_false(ash__engine_was_unclean(f->engine));
     }
@@ -67,22 +68,24 @@ static void test_engine_records__replace_and_delete(void **state)
     bson_t *small = fixture_chunk(1, 5, 10), *large = fixture_chunk(1, 6, 50000);
     assert_ok(fixture_insert(f, "c", small, ASH_ACK_APPLIED, &rid), &f->err);
     assert_ok(fixture_replace(f, "c", rid, large), &f->err);
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), rid, &record, &found, &f->err), &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__record_get(snap, fixture_coll(f, snap, "c"), rid, &record, &found, &f->err),
+              &f->err);
     assert_true(found && fixture_chunk_is(record.doc, 1, 6, 50000));
     assert_ok(fixture_replace(f, "c", rid, small), &f->err);
     assert_true(fixture_chunk_is(record.doc, 1, 6, 50000));
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     fixture_check(f);
     assert_ok(fixture_delete(f, "c", rid), &f->err);
     assert_int_equal(fixture_delete(f, "c", rid), ASH_ENOTFOUND);
-    v = fixture_view(f);
-    const ash_coll *c = fixture_coll(f, v, "c");
+    snap = fixture_snapshot(f);
+    const ash_coll *c = fixture_coll(f, snap, "c");
     uint64_t keys, bytes;
-    assert_ok(ash__index_stats(v, fixture_find_index(c, "n_1"), &keys, &bytes, &f->err), &f->err);
+    assert_ok(ash__index_stats(snap, fixture_find_index(c, "n_1"), &keys, &bytes, &f->err),
+              &f->err);
     assert_int_equal(keys, 0);
     assert_int_equal(bytes, 0);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     bson_destroy(small);
     bson_destroy(large);
     fixture_check(f);
@@ -102,11 +105,11 @@ static void test_engine_records__capped_keeps_the_newest(void **state)
     assert_int_equal(f->err.server_code, 10003);
     bson_destroy(other);
     assert_int_equal(fixture_count(f, "c"), 3);
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     ash_scan *s;
     ash_scan_hit hit;
     bool found;
-    assert_ok(ash__scan_records(v, fixture_coll(f, v, "c"), false, 0, &s, &f->err), &f->err);
+    assert_ok(ash__scan_records(snap, fixture_coll(f, snap, "c"), false, 0, &s, &f->err), &f->err);
     for (uint64_t want = 3; want <= 5; want++) {
         assert_ok(ash__scan_next(s, &hit, &found, &f->err), &f->err);
         assert_true(found);
@@ -115,12 +118,12 @@ static void test_engine_records__capped_keeps_the_newest(void **state)
     assert_ok(ash__scan_next(s, &hit, &found, &f->err), &f->err);
     assert_false(found);
     ash__scan_free(s);
-    assert_ok(ash__scan_records(v, fixture_coll(f, v, "c"), true, 5, &s, &f->err), &f->err);
+    assert_ok(ash__scan_records(snap, fixture_coll(f, snap, "c"), true, 5, &s, &f->err), &f->err);
     assert_ok(ash__scan_next(s, &hit, &found, &f->err), &f->err);
     assert_true(found);
     assert_int_equal(hit.rid, 4);
     ash__scan_free(s);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     fixture_check(f);
 }
 
@@ -132,7 +135,7 @@ static void test_engine_records__snapshot_sees_its_own_time(void **state)
     fixture_create(f, "c", NULL);
     bson_t *doc = fixture_chunk(1, 1, 40000);
     assert_ok(fixture_insert(f, "c", doc, ASH_ACK_APPLIED, NULL), &f->err);
-    ash_view *before = fixture_view(f);
+    ash_snapshot *before = fixture_snapshot(f);
     assert_ok(fixture_delete(f, "c", 1), &f->err);
     for (int32_t i = 2; i < 10; i++) {
         bson_t *more = fixture_chunk(i, 1, 40000);

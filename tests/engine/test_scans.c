@@ -66,7 +66,7 @@ static int key_order(ash_doc a, ash_doc b)
 }
 
 /* Resume: a new scan for every hit, behind the last one. */
-static hit *scan_all(fixture *f, ash_view *v, const ash_index *i, ash_doc from, ash_doc to,
+static hit *scan_all(fixture *f, ash_snapshot *snap, const ash_index *i, ash_doc from, ash_doc to,
                      bool backward, bool resume, size_t *count)
 {
     hit *hits = ash__alloc_array(MOST, sizeof *hits);
@@ -80,9 +80,9 @@ static hit *scan_all(fixture *f, ash_view *v, const ash_index *i, ash_doc from, 
                 last.rid = hits[*count - 1].rid;
                 last.key = key_of(&hits[*count - 1]);
             }
-            assert_ok(
-                ash__scan_index(v, i, from, to, backward, *count > 0 ? &last : NULL, &s, &f->err),
-                &f->err);
+            assert_ok(ash__scan_index(snap, i, from, to, backward, *count > 0 ? &last : NULL, &s,
+                                      &f->err),
+                      &f->err);
         }
         assert_ok(ash__scan_next(s, &at, &found, &f->err), &f->err);
         if (found) {
@@ -106,12 +106,12 @@ static int order_of(const hit *a, const hit *b, bool backward)
 }
 
 /* The scan gives, in order, just those of `all` that lie within the bounds. */
-static void compare(fixture *f, ash_view *v, const ash_index *i, const hit *all, size_t total,
-                    ash_doc from, ash_doc to, bool backward)
+static void compare(fixture *f, ash_snapshot *snap, const ash_index *i, const hit *all,
+                    size_t total, ash_doc from, ash_doc to, bool backward)
 {
     for (int resume = 0; resume < 2; resume++) {
         size_t count, expected = 0;
-        hit *hits = scan_all(f, v, i, from, to, backward, resume != 0, &count);
+        hit *hits = scan_all(f, snap, i, from, to, backward, resume != 0, &count);
         for (size_t n = 1; n < count; n++)
             assert_true(order_of(&hits[n - 1], &hits[n], backward) < 0);
         for (size_t n = 0; n < total; n++)
@@ -126,19 +126,19 @@ static void compare(fixture *f, ash_view *v, const ash_index *i, const hit *all,
     }
 }
 
-static void check_all_ranges(fixture *f, ash_view *v, const ash_index *i, size_t expect)
+static void check_all_ranges(fixture *f, ash_snapshot *snap, const ash_index *i, size_t expect)
 {
     size_t total;
     ash_doc none = {(const uint8_t *)"", 0};
-    hit *all = scan_all(f, v, i, none, none, false, false, &total);
+    hit *all = scan_all(f, snap, i, none, none, false, false, &total);
     assert_int_equal(total, expect);
     for (int backward = 0; backward < 2; backward++) {
-        compare(f, v, i, all, total, none, none, backward != 0);
+        compare(f, snap, i, all, total, none, none, backward != 0);
         for (size_t a = 0; a < total; a += 17) {
-            compare(f, v, i, all, total, key_of(&all[a]), none, backward != 0);
-            compare(f, v, i, all, total, none, key_of(&all[a]), backward != 0);
+            compare(f, snap, i, all, total, key_of(&all[a]), none, backward != 0);
+            compare(f, snap, i, all, total, none, key_of(&all[a]), backward != 0);
             for (size_t b = a; b < total; b += 61)
-                compare(f, v, i, all, total, key_of(&all[a]), key_of(&all[b]), backward != 0);
+                compare(f, snap, i, all, total, key_of(&all[a]), key_of(&all[b]), backward != 0);
         }
     }
     hits_free(all, total);
@@ -151,11 +151,11 @@ static void test_engine_scans__long_keys_keep_order_in_both_directions(void **st
     fixture_index(f, "c", "{\"v\":2,\"key\":{\"s\":1},\"name\":\"up\"}");
     fixture_index(f, "c", "{\"v\":2,\"key\":{\"s\":-1},\"name\":\"down\"}");
     insert_many(f, 120);
-    ash_view *v = fixture_view(f);
-    const ash_coll *c = fixture_coll(f, v, "c");
-    check_all_ranges(f, v, fixture_find_index(c, "up"), 120);
-    check_all_ranges(f, v, fixture_find_index(c, "down"), 120);
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    const ash_coll *c = fixture_coll(f, snap, "c");
+    check_all_ranges(f, snap, fixture_find_index(c, "up"), 120);
+    check_all_ranges(f, snap, fixture_find_index(c, "down"), 120);
+    ash__snapshot_close(snap);
     fixture_check(f);
 }
 
@@ -170,15 +170,15 @@ static void test_engine_scans__equal_keys_ascend_backward_too(void **state)
         size_t len = long_keys ? LONG : 5;
         for (int32_t i = 1; i <= 6; i++)
             insert_text(f, i + 6 * long_keys, len, i % 2 == 1 ? "a" : "b");
-        ash_view *v = fixture_view(f);
-        const ash_index *index = fixture_find_index(fixture_coll(f, v, "c"), "s_1");
-        assert_int_equal(fixture_scan(f, v, index, false, rids, 16), 6);
+        ash_snapshot *snap = fixture_snapshot(f);
+        const ash_index *index = fixture_find_index(fixture_coll(f, snap, "c"), "s_1");
+        assert_int_equal(fixture_scan(f, snap, index, false, rids, 16), 6);
         for (size_t i = 0; i < 6; i++)
             assert_int_equal(rids[i], forward[i] + 6 * (unsigned)long_keys);
-        assert_int_equal(fixture_scan(f, v, index, true, rids, 16), 6);
+        assert_int_equal(fixture_scan(f, snap, index, true, rids, 16), 6);
         for (size_t i = 0; i < 6; i++)
             assert_int_equal(rids[i], backward[i] + 6 * (unsigned)long_keys);
-        ash__snapshot_close(v);
+        ash__snapshot_close(snap);
         for (uint64_t rid = 1; rid <= 6 && !long_keys; rid++)
             assert_ok(fixture_delete(f, "c", rid), &f->err);
     }
@@ -202,9 +202,9 @@ static void test_engine_scans__long_unique_keys_compare_whole(void **state)
     assert_ok(fixture_delete(f, "c", 2), &f->err);
     assert_ok(fixture_insert(f, "c", &doc, ASH_ACK_APPLIED, NULL), &f->err);
     bson_destroy(&doc);
-    ash_view *v = fixture_view(f);
-    check_all_ranges(f, v, fixture_find_index(fixture_coll(f, v, "c"), "s_1"), 2);
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    check_all_ranges(f, snap, fixture_find_index(fixture_coll(f, snap, "c"), "s_1"), 2);
+    ash__snapshot_close(snap);
     fixture_check(f);
 }
 
@@ -218,15 +218,16 @@ static void test_engine_scans__multikey_is_marked_and_counted(void **state)
     fixture_index(f, "c", "{\"v\":2,\"key\":{\"u\":1},\"name\":\"u_1\"}");
     assert_ok(fixture_insert_json(f, "c", "{\"_id\":2,\"t\":5,\"u\":[7,8]}"), &f->err);
     assert_ok(fixture_insert_json(f, "c", "{\"_id\":3,\"t\":2,\"u\":9}"), &f->err);
-    ash_view *v = fixture_view(f);
-    const ash_coll *c = fixture_coll(f, v, "c");
+    ash_snapshot *snap = fixture_snapshot(f);
+    const ash_coll *c = fixture_coll(f, snap, "c");
     assert_false(c->indexes[0].multikey);
     assert_true(fixture_find_index(c, "t_1")->multikey);
     assert_true(fixture_find_index(c, "u_1")->multikey);
-    assert_ok(ash__index_stats(v, fixture_find_index(c, "t_1"), &keys, &bytes, &f->err), &f->err);
+    assert_ok(ash__index_stats(snap, fixture_find_index(c, "t_1"), &keys, &bytes, &f->err),
+              &f->err);
     assert_int_equal(keys, 5);
-    assert_int_equal(fixture_scan(f, v, fixture_find_index(c, "t_1"), false, rids, 16), 5);
-    ash__snapshot_close(v);
+    assert_int_equal(fixture_scan(f, snap, fixture_find_index(c, "t_1"), false, rids, 16), 5);
+    ash__snapshot_close(snap);
     fixture_reopen(f);
     fixture_check(f);
 }
@@ -239,11 +240,11 @@ static int delete_while_scanning(ash_writer *w, void *ctx, ash_error *err)
     ash_scan_hit at;
     bool found = true;
     int *deleted = ctx;
-    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     ash_doc all = {NULL, 0};
     if (result == 0)
-        result = ash__scan_index(ash__writer_view(w), fixture_find_index(c, "s_1"), all, all, false,
-                                 NULL, &s, err);
+        result = ash__scan_index(ash__writer_snapshot(w), fixture_find_index(c, "s_1"), all, all,
+                                 false, NULL, &s, err);
     while (result == 0 && found) {
         result = ash__scan_next(s, &at, &found, err);
         if (result == 0 && found && at.rid % 2 == 0) {

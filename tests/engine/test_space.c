@@ -53,11 +53,12 @@ static void test_engine_space__pins_keep_deleted_payloads(void **state)
     fixture_create(f, "c", NULL);
     insert_large(f, 1);
     ash_pins *pins = ash__pins_new(f->engine);
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err), &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__record_get(snap, fixture_coll(f, snap, "c"), 1, &record, &found, &f->err),
+              &f->err);
     ash_pointer place = record.place;
-    ash__pins_add(pins, v, &place);
-    ash__snapshot_close(v);
+    ash__pins_add(pins, snap, &place);
+    ash__snapshot_close(snap);
     assert_ok(fixture_delete(f, "c", 1), &f->err);
     for (int32_t i = 2; i <= 10; i++)
         insert_large(f, i);
@@ -70,12 +71,13 @@ static void test_engine_space__pins_keep_deleted_payloads(void **state)
     assert_int_equal(stats_of(f).pins, 0);
     /* The freed extent is the first one that fits. */
     insert_large(f, 11);
-    v = fixture_view(f);
-    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 11, &record, &found, &f->err), &f->err);
+    snap = fixture_snapshot(f);
+    assert_ok(ash__record_get(snap, fixture_coll(f, snap, "c"), 11, &record, &found, &f->err),
+              &f->err);
     assert_true(found);
     assert_int_equal(record.place.block, place.block);
     assert_int_equal(record.place.segment, place.segment);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     fixture_check(f);
 }
 
@@ -91,10 +93,11 @@ static void test_engine_space__pins_lapse(void **state)
     fixture_create(f, "c", NULL);
     insert_large(f, 1);
     ash_pins *pins = ash__pins_new(f->engine);
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err), &f->err);
-    ash__pins_add(pins, v, &record.place);
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__record_get(snap, fixture_coll(f, snap, "c"), 1, &record, &found, &f->err),
+              &f->err);
+    ash__pins_add(pins, snap, &record.place);
+    ash__snapshot_close(snap);
     ash__clock_sleep_ms(60);
     insert_large(f, 2);
     assert_int_equal(stats_of(f).pins, 0);
@@ -110,14 +113,15 @@ static void test_engine_space__snapshot_holds_what_it_sees(void **state)
     bool found;
     fixture_create(f, "c", NULL);
     insert_large(f, 1);
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     assert_ok(fixture_delete(f, "c", 1), &f->err);
     assert_int_equal(stats_of(f).held_blocks, 15);
     for (int32_t i = 2; i <= 30; i++)
         insert_large(f, i);
-    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err), &f->err);
+    assert_ok(ash__record_get(snap, fixture_coll(f, snap, "c"), 1, &record, &found, &f->err),
+              &f->err);
     assert_true(found && fixture_chunk_is(record.doc, 1, 0, LARGE));
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     insert_large(f, 31);
     assert_int_equal(stats_of(f).held_blocks, 0);
 }
@@ -128,14 +132,14 @@ static void test_engine_space__late_snapshot_holds_what_it_sees(void **state)
     fixture *f = *state;
     fixture_create(f, "c", NULL);
     insert_large(f, 1);
-    uint64_t oldest = ash__view_oldest(f->engine);
-    ash_view *v = fixture_view(f);
+    uint64_t oldest = ash__snapshot_oldest(f->engine);
+    ash_snapshot *snap = fixture_snapshot(f);
     assert_ok(fixture_delete(f, "c", 1), &f->err);
     assert_int_equal(stats_of(f).held_blocks, 15);
     ash__segments_reap(f->engine->segments, oldest);
     assert_int_equal(stats_of(f).held_blocks, 15);
-    ash__snapshot_close(v);
-    ash__segments_reap(f->engine->segments, ash__view_oldest(f->engine));
+    ash__snapshot_close(snap);
+    ash__segments_reap(f->engine->segments, ash__snapshot_oldest(f->engine));
     assert_int_equal(stats_of(f).held_blocks, 0);
 }
 
@@ -150,13 +154,13 @@ static void test_engine_space__broken_rule_is_noticed(void **state)
     fixture_open(f);
     fixture_create(f, "c", NULL);
     insert_large(f, 1);
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     assert_ok(fixture_delete(f, "c", 1), &f->err);
     insert_large(f, 2);
-    assert_int_equal(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err),
+    assert_int_equal(ash__record_get(snap, fixture_coll(f, snap, "c"), 1, &record, &found, &f->err),
                      ASH_ECORRUPT);
     assert_non_null(strstr(f->err.text, "test.c, record 1: another record in segment 00000001"));
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
 }
 
 static void test_engine_space__unused_staging_gives_back(void **state)
@@ -181,7 +185,7 @@ static int insert_staged(ash_writer *w, void *ctx, ash_error *err)
     const ash_coll *c;
     uint64_t rid;
     bson_t *doc = fixture_chunk(1, 1, LARGE);
-    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
         result = ash__record_insert(w, c, ash__doc_from_bson(doc), *staged, &rid, NULL, err);
     if (result == 0)
@@ -203,10 +207,11 @@ static void test_engine_space__payload_of_another_collection_is_written_anew(voi
     assert_ok(ash__staged_write(f->engine, 999, &part, 1, &staged, &f->err), &f->err);
     fixture_apply(f, insert_staged, &staged, ASH_ACK_DURABLE, 0);
     assert_null(staged);
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), 1, &record, &found, &f->err), &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__record_get(snap, fixture_coll(f, snap, "c"), 1, &record, &found, &f->err),
+              &f->err);
     assert_true(found && fixture_chunk_is(record.doc, 1, 1, LARGE));
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     assert_int_equal(stats_of(f).free_blocks + 15, stats_of(f).segment_blocks);
     fixture_check(f);
     bson_destroy(doc);
@@ -215,7 +220,7 @@ static void test_engine_space__payload_of_another_collection_is_written_anew(voi
 static int drop(ash_writer *w, void *ctx, ash_error *err)
 {
     const ash_coll *c;
-    int result = ash__catalog_find(ash__writer_view(w), "test", ctx, &c, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", ctx, &c, err);
     return result == 0 ? ash__catalog_drop(w, c, err) : result;
 }
 
@@ -244,10 +249,10 @@ static void test_engine_space__drop_goes_on_after_reopening(void **state)
     }
     fixture_apply(f, drop, name, ASH_ACK_DURABLE, 0);
     fixture_reopen(f);
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__catalog_find(v, "test", "c", &c, &f->err), &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__catalog_find(snap, "test", "c", &c, &f->err), &f->err);
     assert_null(c);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     fixture_check(f);
     wait_until_unused(f);
     fixture_create(f, "c", NULL);

@@ -114,7 +114,7 @@ static void shrink(fixture *f)
     for (uint64_t rid = KEPT + 1; rid <= COUNT; rid++)
         assert_ok(fixture_delete(f, "c", rid), &f->err);
     assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
-    ash__snapshot_close(fixture_view(f)); /* it waits for the commit */
+    ash__snapshot_close(fixture_snapshot(f)); /* it waits for the commit */
 }
 
 static void look(fixture *f, int times)
@@ -125,22 +125,22 @@ static void look(fixture *f, int times)
     }
 }
 
-static void assert_sees(fixture *f, ash_view *v, uint64_t count)
+static void assert_sees(fixture *f, ash_snapshot *snap, uint64_t count)
 {
     ash_record record;
     bool found;
-    const ash_coll *c = fixture_coll(f, v, "c");
+    const ash_coll *c = fixture_coll(f, snap, "c");
     for (uint64_t rid = 1; rid <= count; rid++) {
-        assert_ok(ash__record_get(v, c, rid, &record, &found, &f->err), &f->err);
+        assert_ok(ash__record_get(snap, c, rid, &record, &found, &f->err), &f->err);
         assert_true(found && fixture_chunk_is(record.doc, (int32_t)rid, (int32_t)rid, LARGE));
     }
 }
 
 static void assert_whole(fixture *f, uint64_t count)
 {
-    ash_view *v = fixture_view(f);
-    assert_sees(f, v, count);
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_sees(f, snap, count);
+    ash__snapshot_close(snap);
     fixture_check(f);
 }
 
@@ -250,7 +250,7 @@ static void test_engine_trim__churn_is_left_alone(void **state)
         uint64_t last = first + COUNT / 2;
         for (; first < last; first++)
             assert_ok(fixture_delete(f, "c", first), &f->err);
-        ash__snapshot_close(fixture_view(f));
+        ash__snapshot_close(fixture_snapshot(f));
         look(f, 1);
         for (int32_t i = 0; i < COUNT / 2; i++)
             insert(f, (int32_t)first + COUNT / 2 + i);
@@ -259,7 +259,7 @@ static void test_engine_trim__churn_is_left_alone(void **state)
     /* While the store is being filled again, too. */
     for (uint64_t last = first + COUNT - KEPT; first < last; first++)
         assert_ok(fixture_delete(f, "c", first), &f->err);
-    ash__snapshot_close(fixture_view(f));
+    ash__snapshot_close(fixture_snapshot(f));
     for (int32_t i = 0; i < COUNT / 3; i++) {
         look(f, 1);
         insert(f, 1000 + i);
@@ -274,12 +274,12 @@ static void test_engine_trim__snapshots_keep_what_they_see(void **state)
 {
     fixture *f = *state;
     fill(f);
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     shrink(f);
     look(f, 3);
-    assert_sees(f, v, COUNT);
+    assert_sees(f, snap, COUNT);
     assert_int_equal(atomic_load(&punches), 0);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     look(f, 2);
     assert_given_back(f);
 }
@@ -292,13 +292,14 @@ static void test_engine_trim__pins_keep_what_they_hold(void **state)
     bool found;
     fill(f);
     ash_pins *pins = ash__pins_new(f->engine);
-    ash_view *v = fixture_view(f);
+    ash_snapshot *snap = fixture_snapshot(f);
     for (uint64_t rid = 1; rid <= COUNT; rid++) {
-        assert_ok(ash__record_get(v, fixture_coll(f, v, "c"), rid, &record[rid], &found, &f->err),
-                  &f->err);
-        ash__pins_add(pins, v, &record[rid].place);
+        assert_ok(
+            ash__record_get(snap, fixture_coll(f, snap, "c"), rid, &record[rid], &found, &f->err),
+            &f->err);
+        ash__pins_add(pins, snap, &record[rid].place);
     }
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     shrink(f);
     look(f, 3);
     for (uint64_t rid = 1; rid <= COUNT; rid++) {
@@ -359,7 +360,7 @@ static void test_engine_trim__uncommitted_deletions_are_kept(void **state)
         assert_ok(fixture_delete(f, "c", rid), &f->err);
     look(f, 3);
     assert_int_equal(atomic_load(&punches), 0);
-    ash__snapshot_close(fixture_view(f));
+    ash__snapshot_close(fixture_snapshot(f));
     look(f, 2);
     assert_given_back(f);
 }
@@ -440,7 +441,7 @@ static void test_engine_trim__writers_wait_on_a_full_disk(void **state)
     assert_int_equal(stats.segment_files, 1);
     for (uint64_t rid = 2; rid <= 20; rid++)
         assert_ok(fixture_delete(f, "c", rid), &f->err);
-    ash__snapshot_close(fixture_view(f));
+    ash__snapshot_close(fixture_snapshot(f));
     look(f, 1);
     set_io(true);
     in_punch = write_meanwhile;

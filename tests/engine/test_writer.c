@@ -30,7 +30,7 @@ static int put_one(ash_writer *w, void *ctx, ash_error *err)
 {
     put *p = ctx;
     const ash_coll *c;
-    int result = ash__catalog_find(ash__writer_view(w), "test", "c", &c, err);
+    int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
         result = ash__record_insert(w, c, p->doc, p->staged, &p->rid, NULL, err);
     if (result == 0)
@@ -46,7 +46,7 @@ static void *work(void *arg)
     for (int32_t i = 0; i < EACH; i++) {
         ash_error err = ASH_ERROR_INIT;
         ash_value_box box;
-        ash_view *v = NULL;
+        ash_snapshot *snap = NULL;
         const ash_coll *c = NULL;
         ash_record record;
         bool found = false;
@@ -63,15 +63,15 @@ static void *work(void *arg)
                                        i % 3 == 0 ? ASH_ACK_DURABLE : ASH_ACK_APPLIED, 0, 0, &err);
         ash__staged_free(e, p.staged);
         if (result == 0)
-            result = ash__snapshot_open(e, &v, &err);
+            result = ash__snapshot_open(e, &snap, &err);
         if (result == 0)
-            result = ash__catalog_find(v, "test", "c", &c, &err);
+            result = ash__catalog_find(snap, "test", "c", &c, &err);
         if (result == 0)
-            result = ash__record_find_id(v, c, ash__box_int32(&box, me->first + i), &record, &found,
-                                         &err);
+            result = ash__record_find_id(snap, c, ash__box_int32(&box, me->first + i), &record,
+                                         &found, &err);
         me->failures +=
             result != 0 || !found || !fixture_chunk_is(record.doc, me->first + i, i, len);
-        ash__snapshot_close(v);
+        ash__snapshot_close(snap);
         bson_destroy(doc);
     }
     return NULL;
@@ -83,9 +83,9 @@ static void test_engine_writer__many_threads_share_commits(void **state)
     worker workers[THREADS];
     ash_engine_stats stats;
     fixture_create(f, "c", NULL);
-    ash_view *v = fixture_view(f);
-    uint32_t id = fixture_coll(f, v, "c")->id;
-    ash__snapshot_close(v);
+    ash_snapshot *snap = fixture_snapshot(f);
+    uint32_t id = fixture_coll(f, snap, "c")->id;
+    ash__snapshot_close(snap);
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (worker){.f = f, .first = i * 1000, .coll_id = id};
         assert_int_equal(ash__thread_start(&workers[i].thread, 0, work, &workers[i]), 0);
@@ -252,15 +252,15 @@ static void test_engine_writer__state_rows(void **state)
     bool found;
     fixture_apply(f, put_state, NULL, ASH_ACK_APPLIED, 0);
     fixture_reopen(f);
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__state_each(v, "a/", 2, collect_state, &all, &f->err), &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__state_each(snap, "a/", 2, collect_state, &all, &f->err), &f->err);
     assert_string_equal(ash__buffer_text(&all), "a/1=one;a/2=two;");
-    assert_ok(ash__state_get(v, "b/1", 3, &value, &found, &f->err), &f->err);
+    assert_ok(ash__state_get(snap, "b/1", 3, &value, &found, &f->err), &f->err);
     assert_true(found);
     assert_int_equal(value.len, 0);
-    assert_ok(ash__state_get(v, "a/3", 3, &value, &found, &f->err), &f->err);
+    assert_ok(ash__state_get(snap, "a/3", 3, &value, &found, &f->err), &f->err);
     assert_false(found);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     ash__buffer_release(&all);
 }
 
@@ -291,14 +291,14 @@ static void test_engine_writer__oplog_grows_in_time_and_is_bounded(void **state)
     assert_false(ash__oplog_wait(f->engine, before, ash__clock_ms() + 5, NULL));
     fixture_reopen(f);
     assert_true(ash__oplog_time(f->engine) >= before);
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__oplog_bounds(v, &oldest, &newest, &f->err), &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__oplog_bounds(snap, &oldest, &newest, &f->err), &f->err);
     assert_true(newest == before && oldest < newest);
-    assert_ok(ash__oplog_next(v, oldest - 1, &time, &entry, &found, &f->err), &f->err);
+    assert_ok(ash__oplog_next(snap, oldest - 1, &time, &entry, &found, &f->err), &f->err);
     assert_true(found && time == oldest && fixture_chunk_is(entry, 0, 0, 900));
-    assert_ok(ash__oplog_next(v, newest, &time, &entry, &found, &f->err), &f->err);
+    assert_ok(ash__oplog_next(snap, newest, &time, &entry, &found, &f->err), &f->err);
     assert_false(found);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     assert_ok(ash__engine_stats(f->engine, &stats, &f->err), &f->err);
     assert_true(stats.oplog_bytes <= 20000 && stats.oplog_bytes > 15000);
     fixture_apply(f, append_entry, &time, ASH_ACK_DURABLE, 0);
@@ -322,10 +322,10 @@ static void test_engine_writer__undone_entries_wake_nobody(void **state)
     fixture *f = *state;
     uint64_t time, oldest, newest;
     fixture_apply(f, append_and_undo, &time, ASH_ACK_DURABLE, 0);
-    ash_view *v = fixture_view(f);
-    assert_ok(ash__oplog_bounds(v, &oldest, &newest, &f->err), &f->err);
+    ash_snapshot *snap = fixture_snapshot(f);
+    assert_ok(ash__oplog_bounds(snap, &oldest, &newest, &f->err), &f->err);
     assert_true(oldest == newest && newest < time);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     assert_true(ash__oplog_wait(f->engine, newest - 1, 1, NULL));
     assert_false(ash__oplog_wait(f->engine, newest, ash__clock_ms() + 5, NULL));
     fixture_apply(f, append_entry, &newest, ASH_ACK_DURABLE, 0);

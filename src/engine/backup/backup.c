@@ -10,24 +10,24 @@
 /* From here on, what is in use stays in place, although it may be freed meanwhile. */
 static int begin_hold(ash_engine *e, ash_error *err)
 {
-    ash_view *v = NULL;
-    int rc = ash__snapshot_open(e, &v, err);
+    ash_snapshot *snap = NULL;
+    int rc = ash__snapshot_open(e, &snap, err);
     if (rc != 0)
         return rc;
-    ash__mutex_lock(&e->views_lock);
+    ash__mutex_lock(&e->snapshots_lock);
     bool taken = e->backup_txn != 0;
     if (!taken)
-        e->backup_txn = v->txn_id;
-    ash__mutex_unlock(&e->views_lock);
-    ash__snapshot_close(v);
+        e->backup_txn = snap->txn_id;
+    ash__mutex_unlock(&e->snapshots_lock);
+    ash__snapshot_close(snap);
     return taken ? ash__fail(err, ASH_EBUSY, "another backup of this store is running") : 0;
 }
 
 static void end_hold(ash_engine *e)
 {
-    ash__mutex_lock(&e->views_lock);
+    ash__mutex_lock(&e->snapshots_lock);
     e->backup_txn = 0;
-    ash__mutex_unlock(&e->views_lock);
+    ash__mutex_unlock(&e->snapshots_lock);
 }
 
 int ash__backup_progress(const ash_backup *b, const char *what, uint64_t done, uint64_t total,

@@ -115,7 +115,7 @@ int ash__backup_target_commit(const ash_backup *b, uint64_t *commit, ash_error *
 /* Is what was copied the last time in the past of the store as it is now? */
 static int is_in_past(const ash_backup *b, bool *is, ash_error *err)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     ash_doc entry = {NULL, 0};
     MDB_envinfo info;
     uint64_t oldest = 0, newest = 0, time = 0;
@@ -124,15 +124,15 @@ static int is_in_past(const ash_backup *b, bool *is, ash_error *err)
     *is = b->last_commit <= info.me_last_txnid;
     if (!*is || b->last_log.time == 0)
         return 0;
-    int rc = ash__snapshot_committed(b->engine, &v, err);
+    int rc = ash__snapshot_committed(b->engine, &snap, err);
     if (rc == 0)
-        rc = ash__oplog_bounds(v, &oldest, &newest, err);
+        rc = ash__oplog_bounds(snap, &oldest, &newest, err);
     if (rc == 0 && oldest <= b->last_log.time) {
-        rc = ash__oplog_next(v, b->last_log.time - 1, &time, &entry, &found, err);
+        rc = ash__oplog_next(snap, b->last_log.time - 1, &time, &entry, &found, err);
         *is = found && time == b->last_log.time &&
               ash__checksum(entry.data, entry.len) == b->last_log.sum;
     }
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return rc;
 }
 

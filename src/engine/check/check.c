@@ -255,9 +255,9 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
     static const ash_check_options none = {0};
     ash_check k = {.engine = e, .opts = opts != NULL ? opts : &none};
     memset(out, 0, sizeof *out);
-    int rc = ash__snapshot_open(e, &k.view, err);
+    int rc = ash__snapshot_open(e, &k.snap, err);
     if (rc == 0)
-        k.view->sees_all = true;
+        k.snap->sees_all = true;
     if (rc == 0)
         rc = check_superblock(&k, out, err);
     if (rc == 0)
@@ -272,6 +272,6 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
         rc = run_stage(&k, "documents", ash__check_documents, 0, out, err);
     if (rc == 0)
         rc = run_stage(&k, "logs", ash__check_logs, 0, out, err);
-    ash__snapshot_close(k.view);
+    ash__snapshot_close(k.snap);
     return rc;
 }

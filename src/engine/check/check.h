@@ -29,7 +29,7 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
  * *through: look returned; the damage did not end it. */
 typedef struct ash_probe ash_probe;
 typedef struct ash_probe_fns {
-    void (*look)(ash_probe *p, ash_view *v, void *ctx);
+    void (*look)(ash_probe *p, ash_snapshot *snap, void *ctx);
     bool (*take)(void *ctx, const bson_t *doc);
     void *ctx;
 } ash_probe_fns;

@@ -117,7 +117,7 @@ int ash__child_run(ash_engine *e, ash_child_fn fn, ash_child_take_fn take, void 
 /* ---- for who is above the engine ---- */
 
 typedef struct ash_probe {
-    ash_view *view;
+    ash_snapshot *snap;
     ash_child *child;
     const ash_probe_fns *fns;
 } ash_probe;
@@ -126,7 +126,7 @@ static void look(ash_child *child, void *ctx)
 {
     ash_probe *p = ctx;
     p->child = child;
-    p->fns->look(p, p->view, p->fns->ctx);
+    p->fns->look(p, p->snap, p->fns->ctx);
 }
 
 static bool take(void *ctx, const bson_t *doc)
@@ -144,10 +144,10 @@ int ash__engine_probe(ash_engine *e, const ash_probe_fns *fns, bool *through, as
 {
     ash_probe p = {.fns = fns};
     int status = 0;
-    int rc = ash__snapshot_open(e, &p.view, err);
+    int rc = ash__snapshot_open(e, &p.snap, err);
     if (rc == 0)
         rc = ash__child_run(e, look, take, &p, &status, err);
-    ash__snapshot_close(p.view);
+    ash__snapshot_close(p.snap);
     *through = rc == 0 && status == 0;
     return rc;
 }

@@ -64,7 +64,7 @@ static void check_keys(walk *w, const ash_record *record)
         int rc = ash__index_keys(index, w->k->engine, record->doc, &w->keys, &why);
         for (uint32_t n = 0; rc == 0 && n < w->keys.count; n++) {
             bool has;
-            rc = ash__index_has(w->k->view, index, ash__key_set_at(&w->keys, n), record->rid, &has,
+            rc = ash__index_has(w->k->snap, index, ash__key_set_at(&w->keys, n), record->rid, &has,
                                 &why);
             if (rc == 0 && has)
                 w->expected[i]++;
@@ -155,7 +155,7 @@ static void check_record(walk *w, MDB_val key, MDB_val value)
 static void check_counts(walk *w)
 {
     ash_counts stored;
-    if (ash__counts_get(w->k->view, w->c->id, &stored, w->err) != 0 ||
+    if (ash__counts_get(w->k->snap, w->c->id, &stored, w->err) != 0 ||
         stored.count != w->counted.count || stored.data_bytes != w->counted.data_bytes ||
         stored.storage_bytes != w->counted.storage_bytes || stored.last_rid < w->counted.last_rid)
         ash__check_found(w->k, 9, "counts", ash__check_coll_facts(w->c),
@@ -172,7 +172,7 @@ static int walk_records(walk *w)
     MDB_val key, value;
     ash__put_be32(prefix, w->c->id);
     key = ash__val(prefix, sizeof prefix);
-    int rc = ash__lmdb_cursor_open(w->k->view->txn, w->k->engine->dbi[ASH_DB_RECORDS], &cursor);
+    int rc = ash__lmdb_cursor_open(w->k->snap->txn, w->k->engine->dbi[ASH_DB_RECORDS], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (rc == 0 && key.mv_size > 4 && memcmp(key.mv_data, prefix, 4) == 0) {
@@ -190,7 +190,7 @@ static int check_coll(walk *w, const ash_coll *c)
     w->c = c;
     memset(&w->counted, 0, sizeof w->counted);
     w->expected = ash__alloc_array(c->index_count, sizeof *w->expected);
-    int rc = ash__coll_stats(w->k->view, c, &stats, w->err);
+    int rc = ash__coll_stats(w->k->snap, c, &stats, w->err);
     w->total += stats.count;
     if (rc == 0)
         rc = walk_records(w);
@@ -213,17 +213,17 @@ static int check_colls(walk *w, bool *all)
         MDB_val key, row;
         bool found;
         const ash_coll *c = NULL;
-        rc = ash__row_seek(w->k->view, ASH_DB_CATALOG, from, from_len, &key, &row, &found, w->err);
+        rc = ash__row_seek(w->k->snap, ASH_DB_CATALOG, from, from_len, &key, &row, &found, w->err);
         if (rc != 0 || !found || key.mv_size > ASH_KEY_MAX || *(uint8_t *)key.mv_data != 'N')
             break;
         memcpy(from, key.mv_data, key.mv_size);
         from_len = key.mv_size + 1;
         from[key.mv_size] = 0;
-        if (ash__catalog_load(w->k->view, key, row, &c, NULL) != 0)
+        if (ash__catalog_load(w->k->snap, key, row, &c, NULL) != 0)
             *all = false;
         else
             rc = check_coll(w, c);
-        ash__view_forget(w->k->view);
+        ash__snapshot_forget(w->k->snap);
     }
     return rc;
 }
@@ -236,7 +236,7 @@ static int own_dropped(ash_check *k, uint32_t id, ash_error *err)
     MDB_val key, value;
     ash__put_be32(prefix, id);
     key = ash__val(prefix, sizeof prefix);
-    int rc = ash__lmdb_cursor_open(k->view->txn, k->engine->dbi[ASH_DB_RECORDS], &cursor);
+    int rc = ash__lmdb_cursor_open(k->snap->txn, k->engine->dbi[ASH_DB_RECORDS], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (rc == 0 && key.mv_size > 4 && memcmp(key.mv_data, prefix, 4) == 0) {
@@ -257,7 +257,7 @@ static int own_all_dropped(ash_check *k, ash_error *err)
     int rc = 0;
     for (uint64_t id = 0; rc == 0 && id <= UINT32_MAX; id++) {
         ash__letter_key(from, 'R', (uint32_t)id);
-        rc = ash__row_seek(k->view, ASH_DB_DROPS, from, sizeof from, &key, &value, &found, err);
+        rc = ash__row_seek(k->snap, ASH_DB_DROPS, from, sizeof from, &key, &value, &found, err);
         if (rc != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'R')
             break;
         id = ash__get_be32((const uint8_t *)key.mv_data + 1);

@@ -30,7 +30,7 @@ static bool gives_key(entries *w, uint64_t rid, ash_doc key)
     ash_record record;
     bool found;
     /* A record that cannot be read has been reported. */
-    if (ash__record_fetch(w->k->view, w->c, rid, false, &record, &found, NULL) != 0)
+    if (ash__record_fetch(w->k->snap, w->c, rid, false, &record, &found, NULL) != 0)
         return true;
     if (!found || ash__index_keys(w->index, w->k->engine, record.doc, &w->keys, NULL) != 0)
         return false;
@@ -68,7 +68,7 @@ static int walk_entries(entries *w, ash_error *err)
     ash__put_be32(prefix, w->index->id);
     key = ash__val(prefix, sizeof prefix);
     w->count = w->bytes = 0;
-    int rc = ash__lmdb_cursor_open(w->k->view->txn, w->k->engine->dbi[ASH_DB_INDEX], &cursor);
+    int rc = ash__lmdb_cursor_open(w->k->snap->txn, w->k->engine->dbi[ASH_DB_INDEX], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_SET_RANGE);
     while (rc == 0 && key.mv_size > 4 && memcmp(key.mv_data, prefix, 4) == 0) {
@@ -92,7 +92,7 @@ static int check_one(entries *w, uint64_t expected, ash_error *err)
         rc = walk_entries(w, err);
     }
     if (rc == 0)
-        rc = ash__counts_pair(w->k->view, 'X', w->index->id, stored, err);
+        rc = ash__counts_pair(w->k->snap, 'X', w->index->id, stored, err);
     if (rc == 0 && before == w->k->report.findings &&
         (stored[0] != w->count || stored[1] != w->bytes)) {
         bson_t *facts = ash__check_coll_facts(w->c);
@@ -141,7 +141,7 @@ static bool is_known(ash_check *k, enum ash_database db, uint32_t id)
     const ash_coll *c = NULL;
     if (db == ASH_DB_RECORDS)
         return ash__check_is_dropped(k, 'R', id) ||
-               ash__catalog_find_id(k->view, id, &c, NULL) != 0 || c != NULL;
+               ash__catalog_find_id(k->snap, id, &c, NULL) != 0 || c != NULL;
     return ash__check_is_dropped(k, 'X', id) ||
            (id / 8 < k->indexes_bytes && (k->indexes[id / 8] >> (id % 8) & 1) != 0);
 }
@@ -154,7 +154,7 @@ int ash__check_strays(ash_check *k, enum ash_database db, ash_error *err)
         MDB_val key, value;
         bool found;
         ash__put_be32(from, (uint32_t)id);
-        rc = ash__row_seek(k->view, db, from, sizeof from, &key, &value, &found, err);
+        rc = ash__row_seek(k->snap, db, from, sizeof from, &key, &value, &found, err);
         if (rc != 0 || !found || key.mv_size < 4)
             break;
         /* Damaged branches may lead back, which "pages" tells; going on could take forever. */

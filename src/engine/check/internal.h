@@ -11,7 +11,7 @@
 
 typedef struct ash_check {
     ash_engine *engine;
-    ash_view *view;
+    ash_snapshot *snap;
     const ash_check_options *opts;
     ash_check_report report; /* of this stage */
     const ash_child *child;

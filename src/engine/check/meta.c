@@ -19,7 +19,7 @@ static uint8_t touch(MDB_val v)
 static bool is_reachable(const ash_check *k, int database, MDB_val key, MDB_val value)
 {
     MDB_val found;
-    return ash__lmdb_get(k->view->txn, k->engine->dbi[database], &key, &found) == 0 &&
+    return ash__lmdb_get(k->snap->txn, k->engine->dbi[database], &key, &found) == 0 &&
            found.mv_data == value.mv_data && found.mv_size == value.mv_size;
 }
 
@@ -33,9 +33,9 @@ int ash__check_pages(ash_check *k, int database, ash_error *err)
     size_t before_len = 0;
     uint64_t rows = 0, unordered = 0, unreachable = 0;
     volatile uint8_t sink = 0;
-    int rc = ash__lmdb_stat(k->view->txn, k->engine->dbi[database], &stat_of);
+    int rc = ash__lmdb_stat(k->snap->txn, k->engine->dbi[database], &stat_of);
     if (rc == 0)
-        rc = ash__lmdb_cursor_open(k->view->txn, k->engine->dbi[database], &cursor);
+        rc = ash__lmdb_cursor_open(k->snap->txn, k->engine->dbi[database], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_FIRST);
     while (rc == 0 && rows <= stat_of.ms_entries) {
@@ -72,14 +72,14 @@ bool ash__check_is_dropped(ash_check *k, char letter, uint32_t id)
     MDB_val value;
     bool found;
     ash__letter_key(key, letter, id);
-    return ash__row_get(k->view, ASH_DB_DROPS, key, sizeof key, &value, &found, NULL) == 0 && found;
+    return ash__row_get(k->snap, ASH_DB_DROPS, key, sizeof key, &value, &found, NULL) == 0 && found;
 }
 
 static uint32_t last_id(ash_check *k, const char *name)
 {
     MDB_val value;
     bool found;
-    if (ash__row_get(k->view, ASH_DB_META, name, strlen(name), &value, &found, NULL) != 0 ||
+    if (ash__row_get(k->snap, ASH_DB_META, name, strlen(name), &value, &found, NULL) != 0 ||
         !found || value.mv_size != 4)
         return 0;
     return ash__get_le32(value.mv_data);
@@ -93,7 +93,7 @@ static void check_coll(ash_check *k, const ash_coll *c)
     bool found = false, has_ttl = false;
     const ash_coll *by_id = NULL;
     k->report.collections++;
-    if (ash__catalog_find_id(k->view, c->id, &by_id, NULL) != 0 || by_id == NULL ||
+    if (ash__catalog_find_id(k->snap, c->id, &by_id, NULL) != 0 || by_id == NULL ||
         by_id->id != c->id || strcmp(by_id->db, c->db) != 0 || strcmp(by_id->name, c->name) != 0)
         ash__check_found(k, 3, "catalogue", ash__check_coll_facts(c),
                          "%s.%s: its id %u leads elsewhere", c->db, c->name, (unsigned)c->id);
@@ -110,7 +110,7 @@ static void check_coll(ash_check *k, const ash_coll *c)
                              c->name, c->indexes[i].name, (unsigned)c->indexes[i].id);
     }
     ash__letter_key(key, 'T', c->id);
-    ash__row_get(k->view, ASH_DB_CATALOG, key, sizeof key, &value, &found, NULL);
+    ash__row_get(k->snap, ASH_DB_CATALOG, key, sizeof key, &value, &found, NULL);
     if (found != has_ttl)
         ash__check_found(k, 3, "catalogue", ash__check_coll_facts(c),
                          "%s.%s: expiry is not as the catalogue says", c->db, c->name);
@@ -123,7 +123,7 @@ static void check_id_row(ash_check *k, MDB_val key)
     if (key.mv_size != 5)
         ash__check_found(k, 3, "catalogue", NULL, "the catalogue has a damaged id");
     uint32_t id = key.mv_size == 5 ? ash__get_be32((const uint8_t *)key.mv_data + 1) : 0;
-    if (id != 0 && (ash__catalog_find_id(k->view, id, &c, NULL) != 0 || c == NULL || c->id != id))
+    if (id != 0 && (ash__catalog_find_id(k->snap, id, &c, NULL) != 0 || c == NULL || c->id != id))
         ash__check_found(k, 3, "catalogue", NULL, "collection %u has no row of its own",
                          (unsigned)id);
 }
@@ -139,19 +139,19 @@ int ash__check_catalog(ash_check *k, int argument, ash_error *err)
         bool found;
         ash_error why = ASH_ERROR_INIT;
         const ash_coll *c = NULL;
-        rc = ash__row_seek(k->view, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
+        rc = ash__row_seek(k->snap, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
         if (rc != 0 || !found || key.mv_size > ASH_KEY_MAX)
             return rc;
         memcpy(from, key.mv_data, key.mv_size);
         from_len = key.mv_size + 1;
         from[key.mv_size] = 0;
-        if (from[0] == 'N' && ash__catalog_load(k->view, key, row, &c, &why) != 0)
+        if (from[0] == 'N' && ash__catalog_load(k->snap, key, row, &c, &why) != 0)
             ash__check_found(k, 3, "catalogue", NULL, "%s", why.text);
         else if (from[0] == 'N')
             check_coll(k, c);
         else
             check_id_row(k, key);
-        ash__view_forget(k->view);
+        ash__snapshot_forget(k->snap);
     }
 }
 
@@ -162,7 +162,7 @@ static int check_sums(ash_check *k, enum ash_database db, int invariant, const c
     MDB_cursor *cursor = NULL;
     MDB_val key, row;
     *rows = *bytes = 0;
-    int rc = ash__lmdb_cursor_open(k->view->txn, k->engine->dbi[db], &cursor);
+    int rc = ash__lmdb_cursor_open(k->snap->txn, k->engine->dbi[db], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &key, &row, MDB_FIRST);
     while (rc == 0) {
@@ -185,7 +185,7 @@ int ash__check_logs(ash_check *k, int argument, ash_error *err)
     (void)argument;
     int rc = check_sums(k, ASH_DB_OPLOG, 10, "an entry of the change log", &rows, &bytes, err);
     if (rc == 0)
-        rc = ash__counts_pair(k->view, 'O', 0, pair, err);
+        rc = ash__counts_pair(k->snap, 'O', 0, pair, err);
     if (rc == 0 && before == k->report.findings && (pair[0] != rows || pair[1] != bytes))
         ash__check_found(k, 9, "counts", NULL,
                          "the change log has %llu entries of %llu bytes, not %llu of %llu",

@@ -13,7 +13,7 @@ static bool segment_row(ash_check *k, uint32_t id, uint32_t *blocks, uint32_t *u
     MDB_val value;
     bool found;
     ash__put_be32(key, id);
-    if (ash__row_get(k->view, ASH_DB_SPACE, key, sizeof key, &value, &found, NULL) != 0 || !found ||
+    if (ash__row_get(k->snap, ASH_DB_SPACE, key, sizeof key, &value, &found, NULL) != 0 || !found ||
         value.mv_size != 8)
         return false;
     *blocks = ash__get_le32(value.mv_data);
@@ -83,7 +83,7 @@ static int check_segment(ash_check *k, uint32_t id, uint32_t blocks, uint32_t us
     ash_error why = ASH_ERROR_INIT;
     uint32_t bits = 0;
     uint8_t *map = ash__alloc(map_bytes(blocks));
-    int rc = ash__space_read(k->view, id, map, blocks, err);
+    int rc = ash__space_read(k->snap, id, map, blocks, err);
     for (size_t i = 0; i < map_bytes(blocks); i++) {
         for (uint8_t left = map[i]; left != 0; left = (uint8_t)(left & (left - 1)))
             bits++;
@@ -109,7 +109,7 @@ int ash__check_space(ash_check *k, ash_error *err)
         uint32_t blocks, used;
         bool found;
         ash__put_be32(from, (uint32_t)id);
-        rc = ash__row_seek(k->view, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
+        rc = ash__row_seek(k->snap, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
         if (rc != 0 || !found || key.mv_size < 4)
             break;
         id = ash__get_be32(key.mv_data);

@@ -68,7 +68,7 @@ static void embedded_close(ash_store *store)
     ash_embedded *s = ash__embedded(store);
     ash__sweep_stop(s);
     ash__versions_free(s->versions);
-    ash__past_release(s);
+    ash__dated_snapshots_release(s);
     ash__engine_close(s->engine);
     ash__guard_release(s);
     ash__free(s->abandoned);
@@ -83,7 +83,7 @@ static int begin_history(ash_writer *w, void *ctx, ash_error *err)
     uint64_t oldest;
     uint64_t newest;
     (void)ctx;
-    int rc = ash__oplog_bounds(ash__writer_view(w), &oldest, &newest, err);
+    int rc = ash__oplog_bounds(ash__writer_snapshot(w), &oldest, &newest, err);
     return rc == 0 && oldest == 0 ? ash__oplog_write_mark(w, err) : rc;
 }
 
@@ -199,7 +199,7 @@ static int embedded_flush(ash_store *store, const ash_op *op, ash_error *err)
 static int embedded_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out,
                          ash_error *err)
 {
-    return ash__past_hold(ash__embedded(store), time, op, out, err);
+    return ash__dated_snapshot_hold(ash__embedded(store), time, op, out, err);
 }
 
 static const ash_store_ops embedded_ops = {

@@ -276,13 +276,13 @@ static void test_embedded_admin__upserts_with_ids_that_are_told(void **state)
 
 static uint32_t id_of_things(fixture *f)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     const ash_coll *c = NULL;
-    assert_ok(ash__snapshot_open(ash__embedded(f->store)->engine, &v, &f->err), &f->err);
-    assert_ok(ash__catalog_find(v, "test", "things", &c, &f->err), &f->err);
+    assert_ok(ash__snapshot_open(ash__embedded(f->store)->engine, &snap, &f->err), &f->err);
+    assert_ok(ash__catalog_find(snap, "test", "things", &c, &f->err), &f->err);
     assert_non_null(c);
     uint32_t id = c->id;
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return id;
 }
 

@@ -95,15 +95,15 @@ static void test_embedded_past__writes_are_refused(void **state)
 static void test_embedded_past__the_oldest_makes_room(void **state)
 {
     fixture *f = *state;
-    uint64_t times[ASH_PAST_MAX + 2];
+    uint64_t times[ASH_DATED_SNAPSHOTS_MAX + 2];
     int64_t n;
-    for (int i = 0; i < ASH_PAST_MAX + 2; i++) {
+    for (int i = 0; i < ASH_DATED_SNAPSHOTS_MAX + 2; i++) {
         times[i] = hold(f, 0);
         insert_id(f, i);
     }
     assert_int_equal(count_at(f, times[0], &n), ASH_ECURSOR);
-    expect_count(f, times[ASH_PAST_MAX], ASH_PAST_MAX);
-    expect_count(f, times[ASH_PAST_MAX + 1], ASH_PAST_MAX + 1);
+    expect_count(f, times[ASH_DATED_SNAPSHOTS_MAX], ASH_DATED_SNAPSHOTS_MAX);
+    expect_count(f, times[ASH_DATED_SNAPSHOTS_MAX + 1], ASH_DATED_SNAPSHOTS_MAX + 1);
 }
 
 typedef struct reader {

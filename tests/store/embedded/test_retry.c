@@ -189,10 +189,10 @@ static bool add_stored(void *ctx, const void *key, size_t key_len, ash_doc value
 static stored all_stored(fixture *f)
 {
     stored s = {0};
-    ash_view *view = NULL;
-    assert_ok(ash__snapshot_open(ash__embedded(f->store)->engine, &view, &f->err), &f->err);
-    assert_ok(ash__state_each(view, "rt", 2, add_stored, &s, &f->err), &f->err);
-    ash__snapshot_close(view);
+    ash_snapshot *snap = NULL;
+    assert_ok(ash__snapshot_open(ash__embedded(f->store)->engine, &snap, &f->err), &f->err);
+    assert_ok(ash__state_each(snap, "rt", 2, add_stored, &s, &f->err), &f->err);
+    ash__snapshot_close(snap);
     return s;
 }
 

@@ -40,10 +40,10 @@ typedef struct naming {
     bool by_index;
 } naming;
 
-static void look(ash_probe *p, ash_view *v, void *ctx)
+static void look(ash_probe *p, ash_snapshot *snap, void *ctx)
 {
     const naming *n = ctx;
-    ash__findings_look(n->f, n->by_index, p, v);
+    ash__findings_look(n->f, n->by_index, p, snap);
 }
 
 static bool take(void *ctx, const bson_t *doc)

@@ -35,6 +35,6 @@ void ash__findings_release(ash_findings *f);
  * no name.  The last that is told of a finding counts.  by_index: look in the index which chunk a
  * record is, since what a damaged document says may be wrong. */
 bool ash__finding_is_chunk(const ash_finding *f);
-void ash__findings_look(const ash_findings *f, bool by_index, ash_probe *p, ash_view *v);
+void ash__findings_look(const ash_findings *f, bool by_index, ash_probe *p, ash_snapshot *snap);
 
 #endif

@@ -26,7 +26,7 @@ static const char damaged[] = "whose document is damaged";
 typedef struct looking {
     const ash_findings *f;
     ash_probe *probe;
-    ash_view *view;
+    ash_snapshot *snap;
     chunk_at *chunks; /* of one collection, by rid */
     uint32_t count;
 } looking;
@@ -87,7 +87,7 @@ static void read_index(looking *l, const ash_coll *c)
     ash_scan *scan = NULL;
     ash_scan_hit hit;
     bool found = index != NULL &&
-                 ash__scan_index(l->view, index, nothing, nothing, false, NULL, &scan, NULL) == 0;
+                 ash__scan_index(l->snap, index, nothing, nothing, false, NULL, &scan, NULL) == 0;
     while (found && ash__scan_next(scan, &hit, &found, NULL) == 0 && found)
         read_key(l, &hit);
     ash__scan_free(scan);
@@ -117,12 +117,12 @@ static int find_file(looking *l, const ash_coll *files, ash_doc key, ash_record 
     ash_scan_hit hit;
     ash__buffer_append(&to, key.data, key.len);
     ash__keycode_successor(&to);
-    int rc = ash__scan_index(l->view, &files->indexes[0], key, (ash_doc){to.data, to.len}, false,
+    int rc = ash__scan_index(l->snap, &files->indexes[0], key, (ash_doc){to.data, to.len}, false,
                              NULL, &scan, err);
     if (rc == 0)
         rc = ash__scan_next(scan, &hit, found, err);
     if (rc == 0 && *found)
-        rc = ash__record_get(l->view, files, hit.rid, out, found, err);
+        rc = ash__record_get(l->snap, files, hit.rid, out, found, err);
     ash__scan_free(scan);
     ash__buffer_release(&to);
     return rc;
@@ -246,7 +246,7 @@ static bool same_collection(const ash_finding *a, const ash_finding *b)
 static const ash_coll *find_coll(looking *l, const char *db, const char *name)
 {
     const ash_coll *c = NULL;
-    return ash__catalog_find(l->view, db, name, &c, NULL) == 0 ? c : NULL;
+    return ash__catalog_find(l->snap, db, name, &c, NULL) == 0 ? c : NULL;
 }
 
 static void look_at(looking *l, const ash_finding *like, bool by_index)
@@ -267,9 +267,9 @@ static void look_at(looking *l, const ash_finding *like, bool by_index)
     ash__free(name);
 }
 
-void ash__findings_look(const ash_findings *f, bool by_index, ash_probe *p, ash_view *v)
+void ash__findings_look(const ash_findings *f, bool by_index, ash_probe *p, ash_snapshot *snap)
 {
-    looking l = {.f = f, .probe = p, .view = v};
+    looking l = {.f = f, .probe = p, .snap = snap};
     bool *done = ash__alloc_array(f->kept, sizeof *done);
     l.chunks = ash__alloc_array(f->kept, sizeof *l.chunks);
     for (uint32_t i = 0; i < f->kept; i++) {

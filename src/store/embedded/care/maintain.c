@@ -104,11 +104,11 @@ static int split_namespace(const bson_t *action, const char *field, char **db, c
     return 0;
 }
 
-static int append_validation(ash_view *v, const ash_coll *c, const char *ns, const checking *found,
-                             ash_builder *b, ash_error *err)
+static int append_validation(ash_snapshot *snap, const ash_coll *c, const char *ns,
+                             const checking *found, ash_builder *b, ash_error *err)
 {
     ash_coll_stats stats;
-    int rc = ash__coll_stats(v, c, &stats, err);
+    int rc = ash__coll_stats(snap, c, &stats, err);
     ash__builder_text(b, "ns", ns);
     ash__builder_int64(b, "nInvalidDocuments", found->findings.invalid);
     ash__builder_int64(b, "nrecords", rc == 0 ? (int64_t)stats.count : 0);
@@ -117,7 +117,7 @@ static int append_validation(ash_view *v, const ash_coll *c, const char *ns, con
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++) {
         uint64_t keys = 0;
         uint64_t bytes = 0;
-        rc = ash__index_stats(v, &c->indexes[i], &keys, &bytes, err);
+        rc = ash__index_stats(snap, &c->indexes[i], &keys, &bytes, err);
         ash__builder_int64(b, c->indexes[i].name, (int64_t)keys);
     }
     ash__builder_end(b);
@@ -135,15 +135,15 @@ static int validate(ash_embedded *s, const bson_t *action, ash_progress_fn progr
     ash_check_report report = {0};
     ash_builder b = ASH_BUILDER_INIT;
     const ash_coll *coll = NULL;
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     char *db = NULL;
     int rc = split_namespace(action, "validate", &db, &c.only_coll, err);
     if (rc != 0)
         return rc;
     c.only_db = db;
-    rc = ash__snapshot_open(s->engine, &v, err);
+    rc = ash__snapshot_open(s->engine, &snap, err);
     if (rc == 0)
-        rc = ash__catalog_find(v, db, c.only_coll, &coll, err);
+        rc = ash__catalog_find(snap, db, c.only_coll, &coll, err);
     if (rc == 0 && coll == NULL)
         rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                               "Collection '%s.%s' does not exist to validate.", db, c.only_coll);
@@ -152,12 +152,12 @@ static int validate(ash_embedded *s, const bson_t *action, ash_progress_fn progr
     if (rc == 0 || (rc == ASH_ECORRUPT && coll != NULL)) {
         char *ns = ash__sprintf("%s.%s", db, c.only_coll);
         ash__builder_begin(&b);
-        rc = append_validation(v, coll, ns, &c, &b, err);
+        rc = append_validation(snap, coll, ns, &c, &b, err);
         if (rc == 0)
             give(&b, out);
         ash__free(ns);
     }
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     ash__builder_release(&b);
     ash__findings_release(&c.findings);
     ash__free(db);
@@ -168,19 +168,19 @@ static int find_to_compact(ash_embedded *s, const bson_t *action, ash_error *err
 {
     const ash_coll *coll = NULL;
     const char *name;
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     char *db = NULL;
     int rc = split_namespace(action, "compact", &db, &name, err);
     if (rc == 0)
-        rc = ash__snapshot_open(s->engine, &v, err);
+        rc = ash__snapshot_open(s->engine, &snap, err);
     if (rc == 0)
-        rc = ash__catalog_find(v, db, name, &coll, err);
+        rc = ash__catalog_find(snap, db, name, &coll, err);
     if (rc == 0 && coll == NULL)
         rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                               "collection does not exist");
     if (rc == 0)
         rc = ash__view_refuse(coll, err);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     ash__free(db);
     return rc;
 }

@@ -19,7 +19,8 @@ enum { FIRST_CENSUS_MS = 500, CENSUS_EVERY_MS = 3600000, CENSUS_REST_MS = 4 };
 static void watch_snapshots(ash_embedded *s)
 {
     ash_error err = ASH_ERROR_INIT;
-    uint64_t commit = 0, past = ash__past_oldest(s), held = ash__held_oldest(s);
+    uint64_t commit = 0, past = ash__dated_snapshots_oldest(s),
+             held = ash__kept_snapshots_oldest(s);
     uint64_t oldest = past < held ? past : held;
     if (oldest != UINT64_MAX &&
         ash__snapshots_in_the_way(s->engine, oldest, s->snapshot_bytes, &commit, &err) != 0)
@@ -28,8 +29,8 @@ static void watch_snapshots(ash_embedded *s)
         return;
     ash__log(ASH_LOG_INFO, "snapshots let go that kept more than %llu MiB of metadata",
              (unsigned long long)s->snapshot_bytes >> 20);
-    ash__held_lapse_before(s, commit);
-    ash__past_lapse_before(s, commit);
+    ash__kept_snapshots_lapse_before(s, commit);
+    ash__dated_snapshots_lapse_before(s, commit);
 }
 
 /* Sleeps, but no longer when a reader meets damage, and looks after kept snapshots meanwhile; false
@@ -112,9 +113,9 @@ static void *sweep(void *arg)
             census_at = ash__clock_ms() + CENSUS_EVERY_MS;
         }
         ash__batch_memory_touch_all(s);
-        ash__held_lapse(s);
+        ash__kept_snapshots_lapse(s);
         s->files->lapse(s);
-        ash__past_lapse(s);
+        ash__dated_snapshots_lapse(s);
         if (ash__clock_ms() >= ttl_at) {
             ttl_round(s);
             ttl_at = ash__clock_ms() + s->ttl_interval_ms;

@@ -55,15 +55,16 @@ static void expired_range(const ash_index *index, ash_buffer *from, ash_buffer *
     }
 }
 
-static int find_expired(ash_view *v, const ash_index *index, ash_rid_list *out, ash_error *err)
+static int find_expired(ash_snapshot *snap, const ash_index *index, ash_rid_list *out,
+                        ash_error *err)
 {
     ash_buffer from = ASH_BUFFER_INIT;
     ash_buffer to = ASH_BUFFER_INIT;
     ash_scan *scan = NULL;
     bool found = true;
     expired_range(index, &from, &to);
-    int rc = ash__scan_index(v, index, (ash_doc){from.data, from.len}, (ash_doc){to.data, to.len},
-                             false, NULL, &scan, err);
+    int rc = ash__scan_index(snap, index, (ash_doc){from.data, from.len},
+                             (ash_doc){to.data, to.len}, false, NULL, &scan, err);
     while (rc == 0 && found && out->count < TURN_RECORDS) {
         ash_scan_hit hit;
         rc = ash__scan_next(scan, &hit, &found, err);
@@ -82,7 +83,7 @@ static int expire_one(expiry *e, ash_changer *c, uint64_t rid, ash_error *err)
     ash_record r;
     ash_error own = ASH_ERROR_INIT;
     bool found = false;
-    int rc = ash__record_get(ash__writer_view(c->writer), c->coll, rid, &r, &found, &own);
+    int rc = ash__record_get(ash__writer_snapshot(c->writer), c->coll, rid, &r, &found, &own);
     if (rc == ASH_ECORRUPT) {
         if (e->damage.code == 0)
             e->damage = own;
@@ -105,12 +106,12 @@ static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
     ash_rid_list rids = {0};
     ash_changer c = {.store = e->store, .writer = w, .op = &no_limits};
     int64_t until = ash__clock_ms() + TURN_MS;
-    int rc = ash__catalog_find_id(ash__writer_view(w), e->what.coll_id, &c.coll, err);
+    int rc = ash__catalog_find_id(ash__writer_snapshot(w), e->what.coll_id, &c.coll, err);
     for (uint32_t i = 0; rc == 0 && c.coll != NULL && i < c.coll->index_count; i++)
         if (c.coll->indexes[i].id == e->what.index_id && c.coll->indexes[i].expire_after_s >= 0)
             index = &c.coll->indexes[i];
     if (rc == 0 && index != NULL)
-        rc = find_expired(ash__writer_view(w), index, &rids, err);
+        rc = find_expired(ash__writer_snapshot(w), index, &rids, err);
     size_t i = 0;
     e->deleted = 0;
     ash_budget outer = ash__budget_enter(0, NULL, ASH_BUDGET_TURN_MS);
@@ -127,20 +128,20 @@ static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
 /* Looks on a snapshot first: the writer is bothered only when something has expired. */
 static int has_expired(ash_embedded *s, const expiring *what, bool *yes, ash_error *err)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     const ash_coll *c = NULL;
     ash_rid_list rids = {0};
     *yes = false;
-    int rc = ash__snapshot_open(s->engine, &v, err);
+    int rc = ash__snapshot_open(s->engine, &snap, err);
     if (rc != 0)
         return rc;
-    rc = ash__catalog_find_id(v, what->coll_id, &c, err);
+    rc = ash__catalog_find_id(snap, what->coll_id, &c, err);
     for (uint32_t i = 0; rc == 0 && c != NULL && i < c->index_count; i++)
         if (c->indexes[i].id == what->index_id && c->indexes[i].expire_after_s >= 0)
-            rc = find_expired(v, &c->indexes[i], &rids, err);
+            rc = find_expired(snap, &c->indexes[i], &rids, err);
     *yes = rids.count > 0;
     ash__rid_list_release(&rids);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return rc;
 }
 
@@ -161,12 +162,12 @@ static int sweep_index(ash_embedded *s, const expiring *what, ash_error *err)
 int ash__ttl_sweep(ash_embedded *s, ash_error *err)
 {
     expiring_list list = {0};
-    ash_view *v = NULL;
-    int rc = ash__snapshot_open(s->engine, &v, err);
+    ash_snapshot *snap = NULL;
+    int rc = ash__snapshot_open(s->engine, &snap, err);
     if (rc != 0)
         return rc;
-    rc = ash__catalog_each_ttl(v, note_index, &list, err);
-    ash__snapshot_close(v);
+    rc = ash__catalog_each_ttl(snap, note_index, &list, err);
+    ash__snapshot_close(snap);
     for (size_t i = 0; i < list.count; i++) {
         int one = sweep_index(s, &list.items[i], rc == 0 ? err : NULL);
         rc = rc == 0 ? one : rc;

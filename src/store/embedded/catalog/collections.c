@@ -27,7 +27,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
     const naming *n = ctx;
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_view(w), n->db, n->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), n->db, n->coll, &c, err);
     if (rc != 0)
         return rc;
     if (c == NULL)
@@ -65,7 +65,7 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
     const naming *n = ctx;
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_view(w), n->db, n->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), n->db, n->coll, &c, err);
     if (rc != 0)
         return rc;
     if (c == NULL)
@@ -94,7 +94,7 @@ static int drop_some(ash_writer *w, void *ctx, ash_error *err)
     n->dropped = 0;
     for (; n->dropped < DROPS_PER_TURN; n->dropped++) {
         const ash_coll *c = NULL;
-        int rc = ash__catalog_each(ash__writer_view(w), n->db, take_first, &c, err);
+        int rc = ash__catalog_each(ash__writer_snapshot(w), n->db, take_first, &c, err);
         if (rc == 0 && c != NULL)
             rc = drop_coll(w, c, err);
         if (rc != 0)
@@ -149,10 +149,10 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
     const naming *n = ctx;
     const ash_coll *from = NULL;
     const ash_coll *to = NULL;
-    ash_view *v = ash__writer_view(w);
-    int rc = ash__catalog_find(v, n->db, n->coll, &from, err);
+    ash_snapshot *snap = ash__writer_snapshot(w);
+    int rc = ash__catalog_find(snap, n->db, n->coll, &from, err);
     if (rc == 0)
-        rc = ash__catalog_find(v, n->to_db, n->to_coll, &to, err);
+        rc = ash__catalog_find(snap, n->to_db, n->to_coll, &to, err);
     if (rc != 0)
         return rc;
     if (from == NULL)
@@ -174,7 +174,7 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc == 0 && to != NULL) {
         rc = ash__catalog_drop(w, to, err);
         if (rc == 0)
-            rc = ash__catalog_find(v, n->db, n->coll, &from, err);
+            rc = ash__catalog_find(snap, n->db, n->coll, &from, err);
     }
     return rc == 0 ? ash__catalog_rename(w, from, n->to_db, n->to_coll, err) : rc;
 }

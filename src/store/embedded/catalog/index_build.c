@@ -66,10 +66,10 @@ static const ash_index *find_index(const ash_coll *c, uint32_t id)
     return NULL;
 }
 
-static int look_up(ash_view *v, uint32_t coll_id, uint32_t index_id, const ash_coll **c,
+static int look_up(ash_snapshot *snap, uint32_t coll_id, uint32_t index_id, const ash_coll **c,
                    const ash_index **index, ash_error *err)
 {
-    int rc = ash__catalog_find_id(v, coll_id, c, err);
+    int rc = ash__catalog_find_id(snap, coll_id, c, err);
     *index = rc == 0 ? find_index(*c, index_id) : NULL;
     return rc;
 }
@@ -80,7 +80,7 @@ static int name_duplicate(ash_writer *w, const ash_coll *c, const ash_duplicate 
 {
     ash_record r;
     bool found = false;
-    int rc = ash__record_get(ash__writer_view(w), c, dup->rid, &r, &found, err);
+    int rc = ash__record_get(ash__writer_snapshot(w), c, dup->rid, &r, &found, err);
     if (rc != 0)
         return rc;
     return ash__duplicate_fail(c, dup, found ? r.doc : ash__doc_empty, NULL, err);
@@ -108,7 +108,7 @@ static int fill_turn(ash_build *b, ash_writer *w, ash_error *err)
     const ash_coll *c = NULL;
     const ash_index *index = NULL;
     ash_duplicate dup = {0};
-    int rc = look_up(ash__writer_view(w), b->coll_id, b->ids[b->at], &c, &index, err);
+    int rc = look_up(ash__writer_snapshot(w), b->coll_id, b->ids[b->at], &c, &index, err);
     if (rc != 0)
         return rc;
     if (index == NULL)
@@ -133,7 +133,7 @@ static int make_ready(ash_build *b, ash_writer *w, ash_error *err)
         const ash_index *index = NULL;
         uint8_t key[KEY_BYTES];
         make_key(b->coll_id, b->ids[i], key);
-        rc = look_up(ash__writer_view(w), b->coll_id, b->ids[i], &c, &index, err);
+        rc = look_up(ash__writer_snapshot(w), b->coll_id, b->ids[i], &c, &index, err);
         if (rc == 0 && index == NULL)
             rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                                   "index build aborted: its collection or the index was dropped");
@@ -153,7 +153,7 @@ static int drop_unfinished(ash_writer *w, uint32_t coll_id, uint32_t index_id, a
     const ash_index *index = NULL;
     uint8_t key[KEY_BYTES];
     make_key(coll_id, index_id, key);
-    int rc = look_up(ash__writer_view(w), coll_id, index_id, &c, &index, err);
+    int rc = look_up(ash__writer_snapshot(w), coll_id, index_id, &c, &index, err);
     if (rc == 0 && index != NULL && !index->ready)
         rc = ash__index_drop(w, c, index, err);
     return rc == 0 ? ash__state_delete(w, key, sizeof key, err) : rc;
@@ -185,7 +185,7 @@ int ash__build_clear(ash_build *b, ash_writer *w, ash_error *err)
     for (;;) {
         const ash_coll *c = NULL;
         const ash_index *left = NULL;
-        int rc = ash__catalog_find_id(ash__writer_view(w), b->coll_id, &c, err);
+        int rc = ash__catalog_find_id(ash__writer_snapshot(w), b->coll_id, &c, err);
         for (uint32_t i = 0; rc == 0 && c != NULL && i < c->index_count; i++)
             left = is_abandoned(b->store, &c->indexes[i]) ? &c->indexes[i] : left;
         if (rc != 0 || left == NULL)
@@ -220,9 +220,9 @@ int ash__build_start(ash_build *b, ash_writer *w, bool at_once, ash_error *err)
     const ash_coll *c = NULL;
     b->rid = 1;
     b->losses = ash__engine_losses(b->store->engine);
-    int rc = ash__catalog_find_id(ash__writer_view(w), b->coll_id, &c, err);
+    int rc = ash__catalog_find_id(ash__writer_snapshot(w), b->coll_id, &c, err);
     if (rc == 0)
-        rc = ash__coll_stats(ash__writer_view(w), c, &stats, err);
+        rc = ash__coll_stats(ash__writer_snapshot(w), c, &stats, err);
     if (rc != 0 || b->count == 0)
         return rc;
     for (uint32_t i = 0; rc == 0 && i < b->count; i++) {
@@ -247,23 +247,23 @@ static int await_others(ash_build *b, ash_error *err)
     static const int poll_ms = 100;
     bool waiting = b->awaited_count > 0 && b->op->transaction == NULL;
     while (waiting) {
-        ash_view *v = NULL;
+        ash_snapshot *snap = NULL;
         int rc = ash__op_check(b->op, err);
         if (rc == 0)
-            rc = ash__snapshot_open(b->store->engine, &v, err);
+            rc = ash__snapshot_open(b->store->engine, &snap, err);
         if (rc != 0)
             return rc;
         waiting = false;
         for (uint32_t i = 0; rc == 0 && i < b->awaited_count; i++) {
             const ash_coll *c = NULL;
             const ash_index *index = NULL;
-            rc = look_up(v, b->coll_id, b->awaited[i], &c, &index, err);
+            rc = look_up(snap, b->coll_id, b->awaited[i], &c, &index, err);
             if (rc == 0 && (index == NULL || is_abandoned(b->store, index)))
                 rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_INDEX_BUILD_ABORTED,
                                       "the index was being built already, and that build failed");
             waiting = waiting || (index != NULL && !index->ready);
         }
-        ash__snapshot_close(v);
+        ash__snapshot_close(snap);
         if (rc != 0)
             return rc;
         if (waiting) {
@@ -336,13 +336,13 @@ int ash__build_sweep(ash_embedded *s, ash_error *err)
 {
     leftovers l;
     do {
-        ash_view *v = NULL;
+        ash_snapshot *snap = NULL;
         l.count = 0;
-        int rc = ash__snapshot_open(s->engine, &v, err);
+        int rc = ash__snapshot_open(s->engine, &snap, err);
         if (rc != 0)
             return rc;
-        rc = ash__state_each(v, PREFIX, 2, collect_leftover, &l, err);
-        ash__snapshot_close(v);
+        rc = ash__state_each(snap, PREFIX, 2, collect_leftover, &l, err);
+        ash__snapshot_close(snap);
         if (rc == 0 && l.count > 0)
             rc = ash__engine_apply(s->engine, drop_leftovers, &l, ASH_ACK_APPLIED, 0, 0, err);
         if (rc != 0)

@@ -11,7 +11,7 @@ enum { VIOLATION_BYTES = 4 * 1024 * 1024 };
 
 /* Neighbours in the index that have the same key. */
 typedef struct run {
-    ash_view *view;
+    ash_snapshot *snap;
     const ash_coll *coll;
     ash_builder *out;
     ash_buffer key;
@@ -24,7 +24,7 @@ static int add_id(run *r, uint64_t rid, ash_error *err)
 {
     ash_record record;
     bool found = false;
-    int rc = ash__record_get(r->view, r->coll, rid, &record, &found, err);
+    int rc = ash__record_get(r->snap, r->coll, rid, &record, &found, err);
     if (rc != 0 || !found)
         return rc;
     ash__builder_item(r->out, r->count++, ash__doc_get(record.doc, "_id"));
@@ -67,15 +67,15 @@ static int visit(run *r, const ash_scan_hit *hit, ash_error *err)
     return 0;
 }
 
-int ash__index_may_be_unique(ash_view *v, const ash_coll *c, const ash_index *index,
+int ash__index_may_be_unique(ash_snapshot *snap, const ash_coll *c, const ash_index *index,
                              ash_builder *out, ash_error *err)
 {
     static const ash_doc all = {NULL, 0};
-    run r = {.view = v, .coll = c, .out = out, .key = ASH_BUFFER_INIT};
+    run r = {.snap = snap, .coll = c, .out = out, .key = ASH_BUFFER_INIT};
     ash_scan *scan = NULL;
     ash_scan_hit hit;
     bool found = true;
-    int rc = ash__scan_index(v, index, all, all, false, NULL, &scan, err);
+    int rc = ash__scan_index(snap, index, all, all, false, NULL, &scan, err);
     while (rc == 0 && found && out->buf.len < VIOLATION_BYTES) {
         ash__budget_turn();
         rc = ash__budget_step(err);

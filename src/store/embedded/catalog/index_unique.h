@@ -9,7 +9,7 @@
 /* Can the index become unique?  ASH_EEXISTS (359) when documents share keys: then out, an open
  * document, gets {violations: [{ids: […]}, …]}, a few megabytes of them at most.  On the writer's
  * thread, which reads the whole index. */
-int ash__index_may_be_unique(ash_view *v, const ash_coll *c, const ash_index *index,
+int ash__index_may_be_unique(ash_snapshot *snap, const ash_coll *c, const ash_index *index,
                              ash_builder *out, ash_error *err);
 
 #endif

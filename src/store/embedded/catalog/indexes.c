@@ -55,7 +55,7 @@ static int create_one(creation *cr, ash_writer *w, ash_value given, ash_error *e
     bson_t spec;
     bool is_id = false;
     bool exists = false;
-    int rc = ash__catalog_find(ash__writer_view(w), cr->db, cr->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), cr->db, cr->coll, &c, err);
     if (rc == 0)
         rc = ash__index_spec_parse(given, &c->options, &spec, &is_id, err);
     if (rc != 0 || is_id) {
@@ -83,7 +83,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
     creation *cr = ctx;
     const ash_coll *c = NULL;
     ash__build_release(&cr->build);
-    int rc = ash__catalog_find(ash__writer_view(w), cr->db, cr->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), cr->db, cr->coll, &c, err);
     if (rc != 0)
         return rc;
     rc = ash__view_refuse(c, err);
@@ -97,7 +97,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
     cr->build.coll_id = c->id;
     rc = ash__build_clear(&cr->build, w, err);
     if (rc == 0)
-        rc = ash__catalog_find_id(ash__writer_view(w), cr->build.coll_id, &c, err);
+        rc = ash__catalog_find_id(ash__writer_snapshot(w), cr->build.coll_id, &c, err);
     if (rc != 0)
         return rc;
     cr->before = c->index_count;
@@ -107,7 +107,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__build_start(&cr->build, w, cr->op->transaction != NULL, err);
     if (rc == 0)
-        rc = ash__catalog_find_id(ash__writer_view(w), cr->build.coll_id, &c, err);
+        rc = ash__catalog_find_id(ash__writer_snapshot(w), cr->build.coll_id, &c, err);
     if (rc == 0)
         cr->after = c->index_count;
     return rc;
@@ -154,7 +154,7 @@ int ash__embedded_list_indexes(ash_store *store, const char *db, const char *col
     char name[12];
     int rc = ash__reading_begin(ash__embedded(store), op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, db, coll, &c, err);
+        rc = ash__catalog_find(reading.snap, db, coll, &c, err);
     if (rc == 0)
         rc = ash__view_refuse(c, err);
     if (rc == 0 && c == NULL)
@@ -189,7 +189,7 @@ static int drop_one(ash_writer *w, const dropping *d, const ash_index *index, as
     if (strcmp(index->name, "_id_") == 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "cannot drop _id index");
-    int rc = ash__catalog_find(ash__writer_view(w), d->db, d->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
     if (rc == 0)
         rc = ash__oplog_write_index(w, ASH_CHANGE_DROP_INDEXES, c, index, err);
     return rc == 0 ? ash__index_drop(w, c, index, err) : rc;
@@ -198,7 +198,7 @@ static int drop_one(ash_writer *w, const dropping *d, const ash_index *index, as
 static int drop_by_name(ash_writer *w, const dropping *d, const char *name, ash_error *err)
 {
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_view(w), d->db, d->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
     if (rc != 0)
         return rc;
     const ash_index *index = find_by_name(c, name);
@@ -211,7 +211,7 @@ static int drop_by_name(ash_writer *w, const dropping *d, const char *name, ash_
 static int drop_by_key(ash_writer *w, const dropping *d, ash_doc key, ash_error *err)
 {
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_view(w), d->db, d->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
         if (ash__doc_compare(ash__doc_from_bson(&c->indexes[i].key), key, NULL) == 0)
             return drop_one(w, d, &c->indexes[i], err);
@@ -224,7 +224,7 @@ static int drop_all(ash_writer *w, const dropping *d, ash_error *err)
 {
     for (;;) {
         const ash_coll *c = NULL;
-        int rc = ash__catalog_find(ash__writer_view(w), d->db, d->coll, &c, err);
+        int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
         if (rc != 0 || c->index_count <= 1)
             return rc;
         rc = drop_one(w, d, &c->indexes[c->index_count - 1], err);
@@ -253,7 +253,7 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
     const dropping *d = ctx;
     const ash_coll *c = NULL;
     const bson_value_t *what = d->what;
-    int rc = ash__catalog_find(ash__writer_view(w), d->db, d->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
     if (rc != 0)
         return rc;
     if (c == NULL)

@@ -10,7 +10,7 @@
 
 typedef struct listing {
     ash_embedded *store;
-    ash_view *view;
+    ash_snapshot *snap;
     const ash_matcher *filter;
     ash_builder docs;
     ash_builder one;
@@ -66,7 +66,7 @@ int ash__embedded_list_collections(ash_store *store, const char *db, const bson_
     if (rc == 0) {
         l.filter = m;
         ash__builder_begin(&l.docs);
-        rc = ash__catalog_each(reading.view, db, list_one, &l, err);
+        rc = ash__catalog_each(reading.snap, db, list_one, &l, err);
         ash__builder_end(&l.docs);
     }
     if (rc == 0)
@@ -87,7 +87,7 @@ int ash__embedded_list_collections(ash_store *store, const char *db, const bson_
 /* ---- databases ---- */
 
 typedef struct sizing {
-    ash_view *view;
+    ash_snapshot *snap;
     uint64_t bytes;
     int rc;
     ash_error *err;
@@ -97,13 +97,13 @@ static bool add_size(void *ctx, const ash_coll *c)
 {
     sizing *s = ctx;
     ash_coll_stats stats;
-    s->rc = ash__coll_stats(s->view, c, &stats, s->err);
+    s->rc = ash__coll_stats(s->snap, c, &stats, s->err);
     s->bytes += s->rc == 0 ? stats.storage_bytes : 0;
     return s->rc == 0;
 }
 
 typedef struct db_listing {
-    ash_view *view;
+    ash_snapshot *snap;
     ash_builder b;
     uint32_t count;
     uint64_t total;
@@ -114,9 +114,9 @@ typedef struct db_listing {
 static bool list_db(void *ctx, const char *db)
 {
     db_listing *l = ctx;
-    sizing s = {.view = l->view, .err = l->err};
+    sizing s = {.snap = l->snap, .err = l->err};
     char name[12];
-    l->rc = ash__catalog_each(l->view, db, add_size, &s, l->err);
+    l->rc = ash__catalog_each(l->snap, db, add_size, &s, l->err);
     if (l->rc == 0)
         l->rc = s.rc;
     if (l->rc != 0)
@@ -138,10 +138,10 @@ int ash__embedded_list_databases(ash_store *store, const ash_op *op, bson_t *out
     int rc = ash__reading_begin(ash__embedded(store), op, &reading, err);
     if (rc != 0)
         return rc;
-    l.view = reading.view;
+    l.snap = reading.snap;
     ash__builder_begin(&l.b);
     ash__builder_begin_array(&l.b, "databases");
-    rc = ash__catalog_each_db(reading.view, list_db, &l, err);
+    rc = ash__catalog_each_db(reading.snap, list_db, &l, err);
     ash__builder_end(&l.b);
     ash__builder_int64(&l.b, "totalSize", (int64_t)l.total);
     ash__builder_end(&l.b);

@@ -98,7 +98,7 @@ static int make_unique(modification *m, ash_writer *w, const ash_coll *c, const 
                                 "index %s cannot be made unique before collMod has set "
                                 "'prepareUnique'",
                                 index->name);
-    int rc = ash__index_may_be_unique(ash__writer_view(w), c, index, &m->violations, err);
+    int rc = ash__index_may_be_unique(ash__writer_snapshot(w), c, index, &m->violations, err);
     if (rc != 0 || m->dry_run)
         return rc;
     ash__builder_bool(&m->old, "unique_new", true);
@@ -114,7 +114,7 @@ static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error
         char old_name[32];
         ash_value_box box;
         ash_value v = ash__doc_get(which, fields[i]);
-        rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
+        rc = ash__catalog_find(ash__writer_snapshot(w), m->db, m->coll, &c, err);
         if (rc != 0)
             return rc;
         const ash_index *index = find_index(c, which);
@@ -148,7 +148,7 @@ static int modify_option(modification *m, ash_writer *w, const char *option, ash
     ash_builder b = ASH_BUILDER_INIT;
     bson_t given;
     bson_t options;
-    int rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), m->db, m->coll, &c, err);
     if (rc != 0)
         return rc;
     ash__builder_begin(&b);
@@ -234,7 +234,7 @@ static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
     modification *m = ctx;
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_view(w), m->db, m->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), m->db, m->coll, &c, err);
     if (rc == 0 && c == NULL)
         rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                               "ns does not exist: %s.%s", m->db, m->coll);

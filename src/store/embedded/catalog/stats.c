@@ -6,7 +6,7 @@
 
 /* Sums over a database, or over one collection. */
 typedef struct totals {
-    ash_view *view;
+    ash_snapshot *snap;
     int64_t collections;
     int64_t objects;
     int64_t data;
@@ -21,7 +21,7 @@ static bool add_collection(void *ctx, const ash_coll *c)
 {
     totals *t = ctx;
     ash_coll_stats stats;
-    t->rc = ash__coll_stats(t->view, c, &stats, t->err);
+    t->rc = ash__coll_stats(t->snap, c, &stats, t->err);
     t->collections++;
     t->objects += (int64_t)stats.count;
     t->data += (int64_t)stats.data_bytes;
@@ -29,7 +29,7 @@ static bool add_collection(void *ctx, const ash_coll *c)
     for (uint32_t i = 0; t->rc == 0 && i < c->index_count; i++) {
         uint64_t keys;
         uint64_t bytes;
-        t->rc = ash__index_stats(t->view, &c->indexes[i], &keys, &bytes, t->err);
+        t->rc = ash__index_stats(t->snap, &c->indexes[i], &keys, &bytes, t->err);
         t->indexes++;
         t->index_bytes += t->rc == 0 ? (int64_t)bytes : 0;
     }
@@ -41,10 +41,11 @@ static void append_average(ash_builder *b, const totals *t)
     ash__builder_double(b, "avgObjSize", t->objects > 0 ? (double)t->data / (double)t->objects : 0);
 }
 
-static int db_stats(ash_view *v, const char *db, int64_t scale, ash_builder *b, ash_error *err)
+static int db_stats(ash_snapshot *snap, const char *db, int64_t scale, ash_builder *b,
+                    ash_error *err)
 {
-    totals t = {.view = v, .err = err};
-    int rc = ash__catalog_each(v, db, add_collection, &t, err);
+    totals t = {.snap = snap, .err = err};
+    int rc = ash__catalog_each(snap, db, add_collection, &t, err);
     if (rc == 0)
         rc = t.rc;
     ash__builder_text(b, "db", db);
@@ -61,7 +62,7 @@ static int db_stats(ash_view *v, const char *db, int64_t scale, ash_builder *b, 
     return rc;
 }
 
-static int append_index_sizes(ash_view *v, const ash_coll *c, int64_t scale, ash_builder *b,
+static int append_index_sizes(ash_snapshot *snap, const ash_coll *c, int64_t scale, ash_builder *b,
                               ash_error *err)
 {
     int rc = 0;
@@ -69,22 +70,22 @@ static int append_index_sizes(ash_view *v, const ash_coll *c, int64_t scale, ash
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++) {
         uint64_t keys = 0;
         uint64_t bytes = 0;
-        rc = ash__index_stats(v, &c->indexes[i], &keys, &bytes, err);
+        rc = ash__index_stats(snap, &c->indexes[i], &keys, &bytes, err);
         ash__builder_int64(b, c->indexes[i].name, (int64_t)bytes / scale);
     }
     ash__builder_end(b);
     return rc;
 }
 
-static int coll_stats(ash_view *v, const char *db, const char *coll, int64_t scale, ash_builder *b,
-                      ash_error *err)
+static int coll_stats(ash_snapshot *snap, const char *db, const char *coll, int64_t scale,
+                      ash_builder *b, ash_error *err)
 {
-    totals t = {.view = v, .err = err};
+    totals t = {.snap = snap, .err = err};
     const ash_coll *c = NULL;
     char *ns = ash__sprintf("%s.%s", db, coll);
     ash__builder_text(b, "ns", ns);
     ash__free(ns);
-    int rc = ash__catalog_find(v, db, coll, &c, err);
+    int rc = ash__catalog_find(snap, db, coll, &c, err);
     if (rc == 0 && c != NULL) {
         add_collection(&t, c);
         rc = t.rc;
@@ -104,7 +105,7 @@ static int coll_stats(ash_view *v, const char *db, const char *coll, int64_t sca
     ash__builder_int64(b, "totalIndexSize", t.index_bytes / scale);
     ash__builder_int64(b, "totalSize", (t.storage + t.index_bytes) / scale);
     if (rc == 0 && c != NULL)
-        rc = append_index_sizes(v, c, scale, b, err);
+        rc = append_index_sizes(snap, c, scale, b, err);
     ash__builder_int64(b, "scaleFactor", scale);
     return rc;
 }
@@ -169,9 +170,9 @@ int ash__embedded_stats(ash_store *store, const char *db, const char *coll, int6
     if (rc == 0 && db == NULL)
         rc = store_stats(s, scale, &b, err);
     else if (rc == 0 && coll == NULL)
-        rc = db_stats(reading.view, db, scale, &b, err);
+        rc = db_stats(reading.snap, db, scale, &b, err);
     else if (rc == 0)
-        rc = coll_stats(reading.view, db, coll, scale, &b, err);
+        rc = coll_stats(reading.snap, db, coll, scale, &b, err);
     ash__reading_end(&reading);
     ash__builder_end(&b);
     if (rc == 0) {

@@ -23,7 +23,7 @@ typedef struct ash_old_chunks {
     old_coll *items;
     size_t count;
     size_t capacity;
-    ash_view *view;
+    ash_snapshot *snap;
     int rc;
     ash_error *err;
 } old_chunks;
@@ -34,7 +34,7 @@ static bool note_coll(void *ctx, const ash_coll *c)
     ash_coll_stats stats;
     if (!ash__name_ends_with(c->name, ".chunks"))
         return true;
-    old->rc = ash__coll_stats(old->view, c, &stats, old->err);
+    old->rc = ash__coll_stats(old->snap, c, &stats, old->err);
     if (old->rc != 0)
         return false;
     if (old->count == old->capacity) {
@@ -63,11 +63,11 @@ int ash__guard_init(ash_embedded *s, ash_error *err)
     old_chunks *old = ash__new(old_chunks);
     s->old_chunks = old;
     old->err = err;
-    int rc = ash__snapshot_open(s->engine, &old->view, err);
+    int rc = ash__snapshot_open(s->engine, &old->snap, err);
     if (rc != 0)
         return rc;
-    rc = ash__catalog_each(old->view, NULL, note_coll, old, err);
-    ash__snapshot_close(old->view);
+    rc = ash__catalog_each(old->snap, NULL, note_coll, old, err);
+    ash__snapshot_close(old->snap);
     if (old->count > 0)
         qsort(old->items, old->count, sizeof *old->items, compare_ids);
     return rc == 0 ? old->rc : rc;
@@ -143,7 +143,7 @@ static int number_of(ash_scan_plan *scan, ash_value file, const ash_record *r, a
     if (*n >= 0)
         return 0;
     int rc = r->doc.data == NULL
-                 ? ash__record_get(scan->view, scan->coll, r->rid, &whole, &found, err)
+                 ? ash__record_get(scan->snap, scan->coll, r->rid, &whole, &found, err)
                  : 0;
     if (rc != 0 || !found || !ash__value_as_int64(ash__doc_get(whole.doc, "n"), n))
         *n = -1;
@@ -181,7 +181,7 @@ static int take_inventory(ash_scan_plan *scan, ash_value file, const loss *lost,
     return rc;
 }
 
-static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, const loss *lost,
+static int count_chunks(ash_snapshot *snap, const ash_coll *chunks, ash_value id, const loss *lost,
                         inventory *out, ash_error *err)
 {
     static const ash_op no_limits = ASH_OP_INIT;
@@ -202,7 +202,7 @@ static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, const
         rc = ash__request_plan(&request, chunks, NULL, &env, err);
     if (rc == 0) {
         ash__scan_plan_init(&scan, &request, &no_limits, ASH_FETCH_PLACE);
-        rc = ash__scan_plan_attach(&scan, v, chunks, err);
+        rc = ash__scan_plan_attach(&scan, snap, chunks, err);
         if (rc == 0)
             rc = take_inventory(&scan, id, lost, out, err);
         ash__scan_plan_release(&scan);
@@ -212,7 +212,7 @@ static int count_chunks(ash_view *v, const ash_coll *chunks, ash_value id, const
     return rc;
 }
 
-int ash__guard_check(ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc doc,
+int ash__guard_check(ash_embedded *s, ash_snapshot *snap, const ash_coll *coll, ash_doc doc,
                      ash_error *err)
 {
     const ash_coll *chunks = NULL;
@@ -226,10 +226,10 @@ int ash__guard_check(ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc
         return 0;
     size_t prefix = strlen(coll->name) - strlen(".files");
     char *name = ash__sprintf("%.*s.chunks", (int)prefix, coll->name);
-    int rc = ash__catalog_find(v, coll->db, name, &chunks, err);
+    int rc = ash__catalog_find(snap, coll->db, name, &chunks, err);
     if (rc == 0 && chunks != NULL) {
         loss lost = {loss_sequence, last_old_rid(s, chunks->id, loss_sequence)};
-        rc = count_chunks(v, chunks, ash__doc_get(doc, "_id"), &lost, &there, err);
+        rc = count_chunks(snap, chunks, ash__doc_get(doc, "_id"), &lost, &there, err);
     }
     ash__free(name);
     ash__rid_set_release(&there.numbers);

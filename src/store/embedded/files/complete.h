@@ -21,7 +21,7 @@ int ash__guard_init(ash_embedded *s, ash_error *err);
 void ash__guard_release(ash_embedded *s);
 
 /* coll: the collection doc is inserted into. */
-int ash__guard_check(ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc doc,
+int ash__guard_check(ash_embedded *s, ash_snapshot *snap, const ash_coll *coll, ash_doc doc,
                      ash_error *err);
 
 #endif

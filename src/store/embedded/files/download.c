@@ -31,7 +31,7 @@ struct ash_download {
     ash_embedded *store;
     ash_value file; /* its own copy, for messages; or missing */
     ash_pins *pins;
-    ash_held *held; /* or NULL */
+    ash_kept_snapshot *kept; /* or NULL */
     uint32_t coll_id;
     char *coll;
     ash_buffer memory; /* documents that were copied */
@@ -46,7 +46,7 @@ struct ash_download {
 typedef struct collector {
     ash_download *d;
     ash_request *request;
-    ash_view *view;
+    ash_snapshot *snap;
     ash_scan_plan scan;
     bool sorting;
     sort_item *items; /* sorting: instead of d->entries */
@@ -62,13 +62,13 @@ static int64_t number_of(collector *c)
     return ash__chunks_number(c->request->plan, c->d->file, key, &c->key);
 }
 
-static void keep(ash_download *d, ash_view *view, const ash_record *r, int64_t n, entry *e)
+static void keep(ash_download *d, ash_snapshot *snap, const ash_record *r, int64_t n, entry *e)
 {
     e->n = n > INT32_MAX ? -1 : (int32_t)n;
     e->piece = 0;
     if (r->place.segment != 0) {
         e->place = r->place;
-        ash__pins_add(d->pins, view, &r->place);
+        ash__pins_add(d->pins, snap, &r->place);
     } else if (d->memory.len + r->doc.len <= INLINE_MAX_BYTES) {
         e->place = (ash_pointer){0, IN_MEMORY, (uint32_t)r->doc.len, d->memory.len};
         ash__buffer_append(&d->memory, r->doc.data, r->doc.len);
@@ -93,7 +93,7 @@ static void add_item(collector *c, const ash_record *r)
         c->items = ash__realloc_array(c->items, c->item_capacity, sizeof *c->items);
     }
     sort_item *item = &c->items[c->item_count++];
-    keep(c->d, c->view, r, number_of(c), &item->e);
+    keep(c->d, c->snap, r, number_of(c), &item->e);
     ash__buffer_clear(&c->key);
     ash__sort_key(c->request->sort, r->doc, &c->key);
     item->rid = r->rid;
@@ -130,7 +130,7 @@ static int collect(collector *c, const ash_download_spec *spec, ash_error *err)
         if (c->sorting)
             add_item(c, &r);
         else
-            keep(c->d, c->view, &r, number_of(c), add_entry(c->d));
+            keep(c->d, c->snap, &r, number_of(c), add_entry(c->d));
     }
     return 0;
 }
@@ -174,7 +174,7 @@ static void hold_snapshot(ash_download *d, ash_reading *reading)
     ash_reading *owner = reading->owned ? reading : reading->lender;
     if (owner == NULL || !owner->owned || !needs_snapshot(d))
         return;
-    d->held = ash__held_new(d->store, owner->view);
+    d->kept = ash__kept_snapshot_new(d->store, owner->snap);
     owner->owned = false;
 }
 
@@ -194,13 +194,13 @@ int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *co
                        const ash_download_spec *spec, ash_download **out, ash_error *err)
 {
     ash_request *r = spec->request;
-    collector c = {.request = r, .view = reading->view, .keys = ash__arena_new()};
+    collector c = {.request = r, .snap = reading->snap, .keys = ash__arena_new()};
     c.d = make_download(s, coll, ash__chunks_file_of(r->filter));
     c.sorting = !ash__sort_spec_is_empty(r->sort) && ash__sort_spec_natural(r->sort) == 0 &&
                 !r->plan->provides_sort;
     /* Places only: the payload of a chunk is read when its turn comes. */
     ash__scan_plan_init(&c.scan, r, spec->op, c.sorting ? ASH_FETCH_DOC : ASH_FETCH_PLACE);
-    int rc = ash__scan_plan_attach(&c.scan, reading->view, coll, err);
+    int rc = ash__scan_plan_attach(&c.scan, reading->snap, coll, err);
     if (rc == 0)
         rc = collect(&c, spec, err);
     if (rc == 0 && c.sorting)
@@ -212,7 +212,7 @@ int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *co
     return hand_over(c.d, reading, rc, out);
 }
 
-static int collect_range(ash_download *d, ash_view *view, const ash_coll *coll, ash_scan *scan,
+static int collect_range(ash_download *d, ash_snapshot *snap, const ash_coll *coll, ash_scan *scan,
                          size_t file_bytes, const ash_op *op, ash_error *err)
 {
     for (uint32_t ticks = 0;; ticks++) {
@@ -224,11 +224,11 @@ static int collect_range(ash_download *d, ash_view *view, const ash_coll *coll, 
             rc = ash__scan_next(scan, &hit, &found, err);
         if (rc != 0 || !found)
             return rc;
-        rc = ash__record_locate(view, coll, hit.rid, &r, &found, err);
+        rc = ash__record_locate(snap, coll, hit.rid, &r, &found, err);
         if (rc != 0)
             return rc;
         if (found)
-            keep(d, view, &r, ash__chunk_key_number(hit.key, file_bytes, false), add_entry(d));
+            keep(d, snap, &r, ash__chunk_key_number(hit.key, file_bytes, false), add_entry(d));
     }
 }
 
@@ -240,10 +240,10 @@ int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_co
     ash_scan *scan = NULL;
     ash_download *d = make_download(s, coll, range->file);
     size_t file_bytes = ash__chunk_range_keys(range, &from, &to);
-    int rc = ash__scan_index(reading->view, index, (ash_doc){from.data, from.len},
+    int rc = ash__scan_index(reading->snap, index, (ash_doc){from.data, from.len},
                              (ash_doc){to.data, to.len}, false, NULL, &scan, err);
     if (rc == 0)
-        rc = collect_range(d, reading->view, coll, scan, file_bytes, op, err);
+        rc = collect_range(d, reading->snap, coll, scan, file_bytes, op, err);
     ash__scan_free(scan);
     ash__buffer_release(&from);
     ash__buffer_release(&to);
@@ -255,12 +255,12 @@ static int read_held(ash_download *d, const entry *e, ash_doc *out, ash_error *e
     const ash_coll *coll = NULL;
     ash_record r;
     bool found = false;
-    ash_view *view = d->held != NULL ? ash__held_borrow(d->held) : NULL;
-    if (view == NULL)
+    ash_snapshot *snap = d->kept != NULL ? ash__kept_snapshot_borrow(d->kept) : NULL;
+    if (snap == NULL)
         return ash__fail(err, ASH_ECURSOR, "the download rested too long, its snapshot was closed");
-    int rc = ash__catalog_find_id(view, d->coll_id, &coll, err);
+    int rc = ash__catalog_find_id(snap, d->coll_id, &coll, err);
     if (rc == 0 && coll != NULL)
-        rc = ash__record_get(view, coll, e->place.sequence, &r, &found, err);
+        rc = ash__record_get(snap, coll, e->place.sequence, &r, &found, err);
     if (rc == 0 && !found)
         rc = ash__fail(err, ASH_EINTERNAL, "a record is missing from its own snapshot");
     if (rc == 0) {
@@ -270,7 +270,7 @@ static int read_held(ash_download *d, const entry *e, ash_doc *out, ash_error *e
         memcpy(copy, r.doc.data, r.doc.len);
         *out = (ash_doc){copy, r.doc.len};
     }
-    ash__held_give_back(d->held);
+    ash__kept_snapshot_give_back(d->kept);
     return rc;
 }
 
@@ -380,7 +380,7 @@ void ash__download_free(ash_download *d)
 {
     if (d == NULL)
         return;
-    ash__held_free(d->held);
+    ash__kept_snapshot_free(d->kept);
     ash__pins_free(d->pins);
     ash__arena_free(d->arena);
     ash__buffer_release(&d->memory);

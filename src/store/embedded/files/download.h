@@ -23,7 +23,7 @@ typedef struct ash_download_spec {
     int64_t limit; /* 0 = none */
 } ash_download_spec;
 
-/* coll: in the reading's view, which the download may take over (then it is no longer owned). */
+/* coll: in the reading's snapshot, which the download may take over (then it is no longer owned). */
 int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
                        const ash_download_spec *spec, ash_download **out, ash_error *err);
 

@@ -22,9 +22,9 @@ typedef struct seen {
     int64_t at_ms;
 } seen;
 
-/* view NULL: free.  The file as it was up to that commit and until its next change. */
+/* snap NULL: free.  The file as it was up to that commit and until its next change. */
 struct ash_version {
-    ash_view *view;
+    ash_snapshot *snap;
     uint64_t file;
     uint64_t commit;
     int64_t since_ms;
@@ -56,7 +56,7 @@ void ash__versions_free(ash_versions *v)
     if (v == NULL)
         return;
     for (size_t i = 0; i < ASH_VERSIONS_KEPT; i++)
-        ash__snapshot_close(v->kept[i].view);
+        ash__snapshot_close(v->kept[i].snap);
     ash__monitor_free(v->monitor);
     ash__free(v->places);
     ash__free(v);
@@ -159,7 +159,7 @@ static bool is_wanted(ash_versions *v, uint64_t file, int64_t now_ms)
     seen *place = v->places != NULL ? place_of(v, file) : NULL;
     uint64_t kept = 0;
     for (size_t i = 0; i < WANTED; i++)
-        if (v->kept[i].view != NULL && v->kept[i].file == file && v->kept[i].commit > kept)
+        if (v->kept[i].snap != NULL && v->kept[i].file == file && v->kept[i].commit > kept)
             kept = v->kept[i].commit;
     for (size_t i = 0; i < WAYS && place != NULL; i++)
         if (is_fresh(&place[i], file, now_ms) && place[i].commit > kept)
@@ -173,7 +173,7 @@ static ash_version *find_version(ash_versions *v, uint64_t file, uint64_t commit
     ash_version *best = NULL;
     for (size_t i = 0; i < ASH_VERSIONS_KEPT; i++) {
         ash_version *k = &v->kept[i];
-        if (k->view == NULL || k->file != file || k->commit < commit)
+        if (k->snap == NULL || k->file != file || k->commit < commit)
             continue;
         if (best == NULL || k->commit < best->commit)
             best = k;
@@ -200,7 +200,7 @@ static ash_version *choose_version(ash_versions *v, bool wanted, int64_t now_ms)
     size_t end = wanted ? WANTED : ASH_VERSIONS_KEPT;
     for (size_t i = wanted ? 0 : WANTED; i < end; i++) {
         ash_version *k = &v->kept[i];
-        if (k->view == NULL)
+        if (k->snap == NULL)
             return k;
         if (k->in_use)
             continue;
@@ -214,18 +214,18 @@ static ash_version *choose_version(ash_versions *v, bool wanted, int64_t now_ms)
     return best;
 }
 
-/* A version that was kept for nobody in particular came to be somebody's; returns the view that had
+/* A version that was kept for nobody in particular came to be somebody's; returns the snapshot that had
  * to make room for it. */
-static ash_view *promote(ash_versions *v, ash_version *k)
+static ash_snapshot *promote(ash_versions *v, ash_version *k)
 {
     if (k == NULL || k < v->kept + WANTED || k->in_use)
         return NULL;
     ash_version *to = choose_version(v, true, ash__clock_ms());
     if (to == NULL)
         return NULL;
-    ash_view *over = to->view;
+    ash_snapshot *over = to->snap;
     *to = *k;
-    k->view = NULL;
+    k->snap = NULL;
     return over;
 }
 
@@ -241,7 +241,7 @@ void ash__versions_gave(ash_embedded *s, uint64_t reader, const char *db, const 
     if (v->places == NULL)
         v->places = ash__alloc_array(PLACES, sizeof *v->places);
     *choose_place(v, reader, file) = (seen){reader, file, commit, ash__clock_ms()};
-    ash_view *over = promote(v, find_version(v, file, commit));
+    ash_snapshot *over = promote(v, find_version(v, file, commit));
     ash__monitor_unlock(v->monitor);
     ash__snapshot_close(over);
 }
@@ -300,16 +300,16 @@ void ash__versions_expect_readers(ash_store *store)
     atomic_store(&ash__embedded(store)->versions->has_readers, true);
 }
 
-/* Puts the view where it will be found; returns the one to be closed instead. */
-static ash_view *put_version(ash_versions *v, uint64_t file, ash_view *view)
+/* Puts the snapshot where it will be found; returns the one to be closed instead. */
+static ash_snapshot *put_version(ash_versions *v, uint64_t file, ash_snapshot *snap)
 {
     int64_t now_ms = ash__clock_ms();
-    ash_view *over = view;
+    ash_snapshot *over = snap;
     ash__monitor_lock(v->monitor);
     ash_version *k = choose_version(v, is_wanted(v, file, now_ms), now_ms);
     if (k != NULL) {
-        over = k->view;
-        *k = (ash_version){view, file, ash__view_commit(view), now_ms, now_ms, false};
+        over = k->snap;
+        *k = (ash_version){snap, file, ash__snapshot_commit(snap), now_ms, now_ms, false};
         atomic_store(&v->any_kept, true);
     }
     ash__monitor_unlock(v->monitor);
@@ -329,13 +329,13 @@ static void note_changer(ash_versions *v, uint64_t reader, uint64_t file, uint64
 
 static void keep(ash_embedded *s, uint64_t reader, const char *db, const char *coll, ash_value id)
 {
-    ash_view *view = NULL;
+    ash_snapshot *snap = NULL;
     ash_error ignored = ASH_ERROR_INIT;
     uint64_t file = name_file(db, coll, id);
-    if (ash__snapshot_committed(s->engine, &view, &ignored) != 0)
+    if (ash__snapshot_committed(s->engine, &snap, &ignored) != 0)
         return;
-    uint64_t commit = ash__view_commit(view);
-    ash__snapshot_close(put_version(s->versions, file, view));
+    uint64_t commit = ash__snapshot_commit(snap);
+    ash__snapshot_close(put_version(s->versions, file, snap));
     note_changer(s->versions, reader, file, commit + 1);
 }
 
@@ -386,9 +386,9 @@ ash_version *ash__versions_borrow(ash_embedded *s, uint64_t reader, const char *
     return version;
 }
 
-ash_view *ash__version_view(const ash_version *version)
+ash_snapshot *ash__version_snapshot(const ash_version *version)
 {
-    return version->view;
+    return version->snap;
 }
 
 void ash__versions_give_back(ash_embedded *s, ash_version *version)
@@ -419,31 +419,31 @@ static bool may_be_asked_for(ash_versions *v, const ash_version *k, int64_t now_
 
 /* One that nobody will ask for, taken out; NULL when there is none.  newest: a commit, of which
  * every snapshot is that is still to be opened; or 0: go by age alone. */
-static ash_view *take_idle(ash_versions *v, int64_t now_ms, uint64_t newest)
+static ash_snapshot *take_idle(ash_versions *v, int64_t now_ms, uint64_t newest)
 {
-    ash_view *view = NULL;
+    ash_snapshot *snap = NULL;
     bool any = false;
     ash__monitor_lock(v->monitor);
     for (size_t i = 0; i < ASH_VERSIONS_KEPT; i++) {
         ash_version *k = &v->kept[i];
         bool over = k->used_ms < now_ms - SEEN_MS || k->since_ms < now_ms - LONGEST_MS ||
                     (newest > k->commit && !may_be_asked_for(v, k, now_ms));
-        if (view == NULL && k->view != NULL && over && !k->in_use) {
-            view = k->view;
-            k->view = NULL;
+        if (snap == NULL && k->snap != NULL && over && !k->in_use) {
+            snap = k->snap;
+            k->snap = NULL;
         }
-        any = any || k->view != NULL;
+        any = any || k->snap != NULL;
     }
     atomic_store(&v->any_kept, any);
     ash__monitor_unlock(v->monitor);
-    return view;
+    return snap;
 }
 
 static void let_go(ash_embedded *s, uint64_t newest)
 {
     int64_t now = ash__clock_ms();
-    for (ash_view *view; (view = take_idle(s->versions, now, newest)) != NULL;)
-        ash__snapshot_close(view);
+    for (ash_snapshot *snap; (snap = take_idle(s->versions, now, newest)) != NULL;)
+        ash__snapshot_close(snap);
 }
 
 void ash__versions_lapse(ash_embedded *s)
@@ -454,12 +454,12 @@ void ash__versions_lapse(ash_embedded *s)
 
 void ash__versions_make_room(ash_embedded *s)
 {
-    ash_view *view = NULL;
+    ash_snapshot *snap = NULL;
     ash_error ignored = ASH_ERROR_INIT;
     if (!atomic_load(&s->versions->any_kept) ||
-        ash__snapshot_committed(s->engine, &view, &ignored) != 0)
+        ash__snapshot_committed(s->engine, &snap, &ignored) != 0)
         return;
-    uint64_t newest = ash__view_commit(view);
-    ash__snapshot_close(view);
+    uint64_t newest = ash__snapshot_commit(snap);
+    ash__snapshot_close(snap);
     let_go(s, newest);
 }

@@ -46,7 +46,7 @@ void ash__versions_giving_begin(ash_embedded *s, ash_giving *g);
 void ash__versions_giving_rest(ash_embedded *s, ash_giving *g, uint64_t commit);
 void ash__versions_giving_end(ash_embedded *s, ash_giving *g);
 
-/* The reader was given this document of db.coll ("NAME.files") from the view. */
+/* The reader was given this document of db.coll ("NAME.files") from the snapshot. */
 void ash__versions_gave(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
                         ash_doc doc, uint64_t commit);
 /* On the writer: chunks that the filter finds in db.coll ("NAME.chunks") are about to go, by a
@@ -59,7 +59,7 @@ void ash__versions_changing(ash_embedded *s, uint64_t reader, const char *db, co
 typedef struct ash_version ash_version;
 ash_version *ash__versions_borrow(ash_embedded *s, uint64_t reader, const char *db,
                                   const char *coll, const bson_t *filter);
-ash_view *ash__version_view(const ash_version *version);
+ash_snapshot *ash__version_snapshot(const ash_version *version);
 void ash__versions_give_back(ash_embedded *s, ash_version *version);
 
 void ash__versions_lapse(ash_embedded *s);

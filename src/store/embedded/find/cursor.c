@@ -17,13 +17,13 @@ static bool wants_details(const ash_find_cursor *c)
 static int attach(ash_find_cursor *c, ash_reading *reading, ash_error *err)
 {
     const ash_coll *coll = NULL;
-    int rc = ash__catalog_find_id(reading->view, c->request.coll_id, &coll, err);
+    int rc = ash__catalog_find_id(reading->snap, c->request.coll_id, &coll, err);
     if (rc != 0)
         return rc;
     if (coll == NULL || memcmp(coll->uuid, c->uuid, sizeof c->uuid) != 0)
         return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_QUERY_PLAN_KILLED,
                                 "query plan killed: collection %s.%s was dropped", c->db, c->coll);
-    return ash__scan_plan_attach(&c->scan, reading->view, coll, err);
+    return ash__scan_plan_attach(&c->scan, reading->snap, coll, err);
 }
 
 static void note_given(ash_find_cursor *c, ash_doc doc)
@@ -68,14 +68,14 @@ static int reshape(ash_find_cursor *c, const ash_record *r, const ash_match_deta
 }
 
 /* Put one match into the batch.  *fits false: it has to wait for the next one. */
-static int deliver(ash_find_cursor *c, ash_view *view, const ash_record *r,
+static int deliver(ash_find_cursor *c, ash_snapshot *snap, const ash_record *r,
                    const ash_match_details *details, bool *fits, ash_error *err)
 {
     ash_doc doc;
     if (!reshapes(c)) {
         *fits = ash__batch_memory_fits(&c->batch, r->doc.len);
         if (*fits)
-            ash__batch_memory_add_record(&c->batch, view, r);
+            ash__batch_memory_add_record(&c->batch, snap, r);
         return 0;
     }
     int rc = reshape(c, r, details, &doc, err);
@@ -88,7 +88,7 @@ static int deliver(ash_find_cursor *c, ash_view *view, const ash_record *r,
 }
 
 /* What has its key alone: projected from that, or fetched after all. */
-static int deliver_key(ash_find_cursor *c, ash_view *view, ash_record *r, bool *fits,
+static int deliver_key(ash_find_cursor *c, ash_snapshot *snap, ash_record *r, bool *fits,
                        ash_error *err)
 {
     bool found = true;
@@ -100,7 +100,7 @@ static int deliver_key(ash_find_cursor *c, ash_view *view, ash_record *r, bool *
         return 0;
     }
     int rc = ash__scan_plan_reget(&c->scan, r->rid, r, NULL, &found, err);
-    return rc == 0 && found ? deliver(c, view, r, NULL, fits, err) : rc;
+    return rc == 0 && found ? deliver(c, snap, r, NULL, fits, err) : rc;
 }
 
 static int next_match(ash_find_cursor *c, ash_record *r, ash_match_details *details, bool *found,
@@ -147,7 +147,7 @@ static int tell_damage(ash_find_cursor *c, ash_error *err)
     return ash__unless(0, told.code, &told, err);
 }
 
-static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)
+static int fill_stream(ash_find_cursor *c, ash_snapshot *snap, ash_error *err)
 {
     ash_match_details d = {-1};
     ash_match_details *details = wants_details(c) ? &d : NULL;
@@ -167,8 +167,8 @@ static int fill_stream(ash_find_cursor *c, ash_view *view, ash_error *err)
             c->skip--;
             continue;
         }
-        rc = r.doc.data == NULL ? deliver_key(c, view, &r, &fits, &own)
-                                : deliver(c, view, &r, details, &fits, &own);
+        rc = r.doc.data == NULL ? deliver_key(c, snap, &r, &fits, &own)
+                                : deliver(c, snap, &r, details, &fits, &own);
         if (rc != 0)
             return put_damage_off(c, rc, &own, err);
         if (!fits) {
@@ -311,14 +311,14 @@ static int fill_from_view(ash_find_cursor *c, uint64_t *seen, ash_error *err)
     if (rc == 0)
         rc = attach(c, &reading, err);
     if (rc == 0)
-        c->commit = ash__view_commit(reading.view);
+        c->commit = ash__snapshot_commit(reading.snap);
     if (rc == 0 && c->tailable) {
         rc = ash__tail_check(c, err);
         if (rc == 0)
-            rc = ash__oplog_bounds(reading.view, &oldest, seen, err);
+            rc = ash__oplog_bounds(reading.snap, &oldest, seen, err);
     }
     if (rc == 0)
-        rc = c->mode == ASH_CURSOR_SORTED ? fill_sorter(c, err) : fill_stream(c, reading.view, err);
+        rc = c->mode == ASH_CURSOR_SORTED ? fill_sorter(c, err) : fill_stream(c, reading.snap, err);
     ash__scan_plan_detach(&c->scan);
     ash__reading_end(&reading);
     return rc;

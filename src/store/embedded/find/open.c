@@ -18,7 +18,7 @@ static int check_options(const ash_find_options *opts, ash_error *err)
                                 "limit value must be non-negative");
     if (opts->tailable && opts->op.at_time != 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
-                                "a tailable cursor cannot read a held state");
+                                "a tailable cursor cannot read a held snapshot");
     if (opts->await_data && !opts->tailable)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "cannot set awaitData without tailable");
@@ -53,7 +53,7 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
  * can delete them meanwhile. */
 static bool is_download(const ash_find_cursor *c, const ash_find_options *opts)
 {
-    /* A held state is itself what a download would keep. */
+    /* A dated snapshot is itself what a download would keep. */
     if (ash__op_writer(&opts->op) != NULL || opts->op.at_time != 0 || opts->tailable ||
         opts->show_record_id)
         return false;
@@ -140,7 +140,7 @@ static int begin_reading(ash_embedded *s, const char *db, const char *coll, cons
     *version = ash__versions_borrow(s, op->reader, db, coll, filter);
     if (*version != NULL) {
         ash__reading_end(reading);
-        reading->view = ash__version_view(*version);
+        reading->snap = ash__version_snapshot(*version);
     }
     return 0;
 }
@@ -160,7 +160,7 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
     if (rc == 0)
         rc = begin_reading(s, db, coll, filter, &opts->op, &reading, &version, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
     ash_budget outer = ash__budget_enter(opts->op.deadline_ms, opts->op.cancel, 0);
     if (rc == 0)
         rc = ash__view_refuse(found, err);
@@ -189,7 +189,7 @@ int ash__find_open_chunks(ash_embedded *s, const char *db, const char *coll,
     ash_reading reading = {0};
     int rc = ash__reading_begin(s, &opts->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
     if (rc == 0 && found != NULL)
         index = ash__chunk_range_index(found);
     if (index != NULL) {

@@ -11,7 +11,7 @@ int ash__tail_check(ash_find_cursor *c, ash_error *err)
     if (p->after_rid == 0)
         return 0;
     ash__scan_plan_rewind_end(p);
-    int rc = ash__record_locate(p->view, p->coll, p->after_rid, &r, &found, err);
+    int rc = ash__record_locate(p->snap, p->coll, p->after_rid, &r, &found, err);
     if (rc == 0 && !found)
         rc = ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_CAPPED_POSITION_LOST,
                               "collection scan died: the cursor's position in capped collection "

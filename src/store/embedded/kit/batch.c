@@ -113,13 +113,13 @@ static ash_pins *pins_of(ash_batch_memory *m)
     return m->pins;
 }
 
-void ash__batch_memory_add_record(ash_batch_memory *m, ash_view *v, const ash_record *r)
+void ash__batch_memory_add_record(ash_batch_memory *m, ash_snapshot *snap, const ash_record *r)
 {
     if (r->place.segment == 0) {
         ash__batch_memory_add_copy(m, r->doc);
         return;
     }
-    ash__pins_add(pins_of(m), v, &r->place);
+    ash__pins_add(pins_of(m), snap, &r->place);
     ash__batch_memory_add_view(m, r->doc);
 }
 

@@ -32,7 +32,7 @@ bool ash__batch_memory_is_full(const ash_batch_memory *m);          /* no docume
 bool ash__batch_memory_fits(const ash_batch_memory *m, size_t len); /* the first always does */
 void ash__batch_memory_add_copy(ash_batch_memory *m, ash_doc doc);
 void ash__batch_memory_add_view(ash_batch_memory *m, ash_doc doc); /* kept alive by the caller */
-void ash__batch_memory_add_record(ash_batch_memory *m, ash_view *v, const ash_record *r);
+void ash__batch_memory_add_record(ash_batch_memory *m, ash_snapshot *snap, const ash_record *r);
 void ash__batch_memory_give(ash_batch_memory *m, bool exhausted, ash_batch *out);
 /* Views of what the pins hold are in the caller's hands, in a batch or not. */
 void ash__batch_memory_hold(ash_batch_memory *m);

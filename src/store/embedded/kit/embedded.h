@@ -47,8 +47,8 @@ typedef struct ash_embedded {
      * the sweeper's sleep, the end of an index build. */
     ash_monitor *monitor;
     bool closing;
-    struct ash_held *held; /* snapshots that resting downloads keep (kept_snapshot.c) */
-    struct ash_past *past; /* states that reads go back to (held_state.c); NULL at first */
+    struct ash_kept_snapshot *kept;   /* by resting downloads (kept_snapshot.c) */
+    struct ash_dated_snapshot *dated; /* what reads go back to (held_state.c); NULL at first */
     struct ash_batch_memory *batches;
     uint32_t *abandoned; /* indexes whose build failed, and which may still be there */
     size_t abandoned_count;
@@ -90,12 +90,13 @@ ash_writer *ash__op_writer(const ash_op *op);
 
 /* ---- where an operation reads -------------------------------------------------------------- */
 
-/* A snapshot of its own, the view of op's transaction, or the held state of op's time. */
+/* A snapshot of its own, that of op's transaction, or the dated one of op's time. */
 typedef struct ash_reading {
-    ash_view *view;
+    ash_snapshot *snap;
     bool owned;
-    struct ash_reading *lender; /* in a look: the one that may own the view, or does no longer */
-    struct ash_past *past;      /* or NULL */
+    struct ash_reading
+        *lender; /* in a look: the one that may own the snapshot, or does no longer */
+    struct ash_dated_snapshot *dated; /* or NULL */
     ash_embedded *store;
 } ash_reading;
 int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_error *err);

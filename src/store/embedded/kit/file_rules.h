@@ -26,7 +26,7 @@ struct ash_embedded;
 typedef struct ash_file_rules {
     /* On the writer: doc is about to be inserted into coll.  ASH_ECONFLICT when it would make a
      * file visible whose chunks were lost. */
-    int (*inserting)(struct ash_embedded *s, ash_view *v, const ash_coll *coll, ash_doc doc,
+    int (*inserting)(struct ash_embedded *s, ash_snapshot *snap, const ash_coll *coll, ash_doc doc,
                      ash_error *err);
     /* A transaction of the reader's (ash_op.reader; 0: of this process) is about to remove what the
      * filter finds in db.coll. */

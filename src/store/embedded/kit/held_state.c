@@ -6,11 +6,11 @@
 
 enum { WAIT_SLICE_MS = 20, TRIES = 3 };
 
-/* All fields are guarded by the store's monitor; the view belongs to the owner while depth > 0. */
-struct ash_past {
-    ash_view *view;  /* NULL: the place is free */
-    uint64_t time;   /* by which it is asked for */
-    uint64_t newest; /* change that it sees */
+/* Guarded by the store's monitor; the snapshot belongs to the owner while depth > 0. */
+struct ash_dated_snapshot {
+    ash_snapshot *snap; /* NULL: the place is free */
+    uint64_t time;      /* by which it is asked for */
+    uint64_t newest;    /* change that it sees */
     int64_t taken_ms;
     int64_t used_ms;
     bool in_the_way; /* nobody finds it any more, and the last reading closes it */
@@ -18,47 +18,47 @@ struct ash_past {
     pthread_t owner;
 };
 
-static ash_past *find(ash_embedded *s, uint64_t time)
+static ash_dated_snapshot *find(ash_embedded *s, uint64_t time)
 {
-    for (int i = 0; s->past != NULL && i < ASH_PAST_MAX; i++)
-        if (s->past[i].view != NULL && s->past[i].time == time && !s->past[i].in_the_way)
-            return &s->past[i];
+    for (int i = 0; s->dated != NULL && i < ASH_DATED_SNAPSHOTS_MAX; i++)
+        if (s->dated[i].snap != NULL && s->dated[i].time == time && !s->dated[i].in_the_way)
+            return &s->dated[i];
     return NULL;
 }
 
-static bool has_lapsed(const ash_past *p, int64_t now)
+static bool has_lapsed(const ash_dated_snapshot *d, int64_t now)
 {
-    return p->depth == 0 && (p->in_the_way || now - p->used_ms >= ASH_PAST_REST_MS ||
-                             now - p->taken_ms >= ASH_PAST_AGE_MS);
+    return d->depth == 0 && (d->in_the_way || now - d->used_ms >= ASH_DATED_SNAPSHOT_REST_MS ||
+                             now - d->taken_ms >= ASH_DATED_SNAPSHOT_AGE_MS);
 }
 
-/* A place for a new state, whose former view is the caller's to close; NULL when all are in use. */
-static ash_past *make_place(ash_embedded *s, ash_view **former)
+/* A place for a new one, whose former snapshot is the caller's to close; NULL: all are in use. */
+static ash_dated_snapshot *make_place(ash_embedded *s, ash_snapshot **former)
 {
-    ash_past *best = NULL;
-    if (s->past == NULL)
-        s->past = ash__alloc_array(ASH_PAST_MAX, sizeof *s->past);
-    for (int i = 0; i < ASH_PAST_MAX; i++) {
-        ash_past *p = &s->past[i];
-        if (p->depth > 0)
+    ash_dated_snapshot *best = NULL;
+    if (s->dated == NULL)
+        s->dated = ash__alloc_array(ASH_DATED_SNAPSHOTS_MAX, sizeof *s->dated);
+    for (int i = 0; i < ASH_DATED_SNAPSHOTS_MAX; i++) {
+        ash_dated_snapshot *d = &s->dated[i];
+        if (d->depth > 0)
             continue;
-        if (best == NULL || p->view == NULL || (best->view != NULL && p->used_ms < best->used_ms))
-            best = p;
-        if (p->view == NULL)
+        if (best == NULL || d->snap == NULL || (best->snap != NULL && d->used_ms < best->used_ms))
+            best = d;
+        if (d->snap == NULL)
             break;
     }
-    *former = best != NULL ? best->view : NULL;
+    *former = best != NULL ? best->snap : NULL;
     return best;
 }
 
 static bool touch_held(ash_embedded *s, uint64_t time)
 {
     ash__monitor_lock(s->monitor);
-    ash_past *p = find(s, time);
-    if (p != NULL)
-        p->used_ms = ash__clock_ms();
+    ash_dated_snapshot *d = find(s, time);
+    if (d != NULL)
+        d->used_ms = ash__clock_ms();
     ash__monitor_unlock(s->monitor);
-    return p != NULL;
+    return d != NULL;
 }
 
 static int log_mark(ash_writer *w, void *ctx, ash_error *err)
@@ -67,35 +67,36 @@ static int log_mark(ash_writer *w, void *ctx, ash_error *err)
     return ash__oplog_write_mark(w, err);
 }
 
-/* Keep the view under a time.  *taken false: another state has that time already. */
-static int keep(ash_embedded *s, ash_view *view, uint64_t newest, uint64_t time, bool *taken,
+/* Keep the snapshot under a time.  *taken false: another has that time already. */
+static int keep(ash_embedded *s, ash_snapshot *snap, uint64_t newest, uint64_t time, bool *taken,
                 ash_error *err)
 {
-    ash_view *unused = view;
+    ash_snapshot *unused = snap;
     int64_t now = ash__clock_ms();
     int rc = 0;
     ash__monitor_lock(s->monitor);
-    ash_past *p = find(s, time);
-    *taken = p == NULL || p->newest == newest;
-    if (p == NULL) {
-        p = make_place(s, &unused);
-        if (p != NULL)
-            *p = (ash_past){.view = view, .time = time, .newest = newest, .taken_ms = now};
+    ash_dated_snapshot *d = find(s, time);
+    *taken = d == NULL || d->newest == newest;
+    if (d == NULL) {
+        d = make_place(s, &unused);
+        if (d != NULL)
+            *d =
+                (ash_dated_snapshot){.snap = snap, .time = time, .newest = newest, .taken_ms = now};
     }
-    if (p == NULL) {
-        unused = view;
+    if (d == NULL) {
+        unused = snap;
         rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_SNAPSHOT_UNAVAILABLE,
                               "there are already %d states of the store that are being read",
-                              ASH_PAST_MAX);
+                              ASH_DATED_SNAPSHOTS_MAX);
     } else if (*taken) {
-        p->used_ms = now;
+        d->used_ms = now;
     }
     ash__monitor_unlock(s->monitor);
     ash__snapshot_close(unused);
     return rc;
 }
 
-/* The time by which a new state may be kept: its newest change's, or the one that was asked for if
+/* The time by which a new one may be kept: its newest change's, or the one that was asked for if
  * nothing changed since. */
 static int choose_time(ash_embedded *s, uint64_t asked, uint64_t newest, uint64_t *out,
                        ash_error *err)
@@ -113,21 +114,22 @@ static int choose_time(ash_embedded *s, uint64_t asked, uint64_t newest, uint64_
 
 static int hold_new(ash_embedded *s, uint64_t asked, uint64_t *out, bool *taken, ash_error *err)
 {
-    ash_view *view = NULL;
+    ash_snapshot *snap = NULL;
     uint64_t oldest, newest = 0;
-    int rc = ash__snapshot_open(s->engine, &view, err);
+    int rc = ash__snapshot_open(s->engine, &snap, err);
     if (rc == 0)
-        rc = ash__oplog_bounds(view, &oldest, &newest, err);
+        rc = ash__oplog_bounds(snap, &oldest, &newest, err);
     if (rc == 0)
         rc = choose_time(s, asked, newest, out, err);
     if (rc != 0) {
-        ash__snapshot_close(view);
+        ash__snapshot_close(snap);
         return rc;
     }
-    return keep(s, view, newest, *out, taken, err);
+    return keep(s, snap, newest, *out, taken, err);
 }
 
-int ash__past_hold(ash_embedded *s, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err)
+int ash__dated_snapshot_hold(ash_embedded *s, uint64_t time, const ash_op *op, uint64_t *out,
+                             ash_error *err)
 {
     bool taken = false;
     int rc = ash__op_check(op, err);
@@ -147,37 +149,37 @@ int ash__past_hold(ash_embedded *s, uint64_t time, const ash_op *op, uint64_t *o
     return rc;
 }
 
-int ash__past_enter(ash_embedded *s, const ash_op *op, ash_past **out, ash_view **view,
-                    ash_error *err)
+int ash__dated_snapshot_enter(ash_embedded *s, const ash_op *op, ash_dated_snapshot **out,
+                              ash_snapshot **snap, ash_error *err)
 {
     int rc = 0;
-    ash_past *p;
+    ash_dated_snapshot *d;
     ash__monitor_lock(s->monitor);
-    while ((p = find(s, op->at_time)) != NULL && p->depth > 0 &&
-           !pthread_equal(p->owner, pthread_self()) && (rc = ash__op_check(op, err)) == 0)
+    while ((d = find(s, op->at_time)) != NULL && d->depth > 0 &&
+           !pthread_equal(d->owner, pthread_self()) && (rc = ash__op_check(op, err)) == 0)
         ash__monitor_wait_until(s->monitor, ash__clock_ms() + WAIT_SLICE_MS);
-    if (rc == 0 && p == NULL)
+    if (rc == 0 && d == NULL)
         rc = ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_SNAPSHOT_TOO_OLD,
                               "the state of the store at that time is not held (any longer)");
     if (rc == 0) {
-        p->depth++;
-        p->owner = pthread_self();
-        *out = p;
-        *view = p->view;
+        d->depth++;
+        d->owner = pthread_self();
+        *out = d;
+        *snap = d->snap;
     }
     ash__monitor_unlock(s->monitor);
     return rc;
 }
 
-void ash__past_leave(ash_embedded *s, ash_past *p)
+void ash__dated_snapshot_leave(ash_embedded *s, ash_dated_snapshot *d)
 {
-    ash_view *unwanted = NULL;
+    ash_snapshot *unwanted = NULL;
     ash__monitor_lock(s->monitor);
-    p->used_ms = ash__clock_ms();
-    if (--p->depth == 0) {
-        if (p->in_the_way) {
-            unwanted = p->view;
-            p->view = NULL;
+    d->used_ms = ash__clock_ms();
+    if (--d->depth == 0) {
+        if (d->in_the_way) {
+            unwanted = d->snap;
+            d->snap = NULL;
         }
         ash__monitor_wake_all(s->monitor);
     }
@@ -185,57 +187,58 @@ void ash__past_leave(ash_embedded *s, ash_past *p)
     ash__snapshot_close(unwanted);
 }
 
-/* A view that may be closed, or NULL. */
-static ash_view *take(ash_embedded *s, bool all)
+/* A snapshot that may be closed, or NULL. */
+static ash_snapshot *take(ash_embedded *s, bool all)
 {
-    ash_view *view = NULL;
+    ash_snapshot *snap = NULL;
     int64_t now = ash__clock_ms();
     ash__monitor_lock(s->monitor);
-    for (int i = 0; s->past != NULL && view == NULL && i < ASH_PAST_MAX; i++) {
-        ash_past *p = &s->past[i];
-        if (p->view == NULL || !(all || has_lapsed(p, now)))
+    for (int i = 0; s->dated != NULL && snap == NULL && i < ASH_DATED_SNAPSHOTS_MAX; i++) {
+        ash_dated_snapshot *d = &s->dated[i];
+        if (d->snap == NULL || !(all || has_lapsed(d, now)))
             continue;
-        view = p->view;
-        p->view = NULL;
+        snap = d->snap;
+        d->snap = NULL;
     }
     ash__monitor_unlock(s->monitor);
-    return view;
+    return snap;
 }
 
-void ash__past_lapse(ash_embedded *s)
+void ash__dated_snapshots_lapse(ash_embedded *s)
 {
-    for (ash_view *v; (v = take(s, false)) != NULL;)
-        ash__snapshot_close(v);
+    for (ash_snapshot *snap; (snap = take(s, false)) != NULL;)
+        ash__snapshot_close(snap);
 }
 
-uint64_t ash__past_oldest(ash_embedded *s)
+uint64_t ash__dated_snapshots_oldest(ash_embedded *s)
 {
     uint64_t oldest = UINT64_MAX;
     ash__monitor_lock(s->monitor);
-    for (int i = 0; s->past != NULL && i < ASH_PAST_MAX; i++) {
-        const ash_past *p = &s->past[i];
-        if (p->view != NULL && !p->in_the_way && ash__view_commit(p->view) < oldest)
-            oldest = ash__view_commit(p->view);
+    for (int i = 0; s->dated != NULL && i < ASH_DATED_SNAPSHOTS_MAX; i++) {
+        const ash_dated_snapshot *d = &s->dated[i];
+        if (d->snap != NULL && !d->in_the_way && ash__snapshot_commit(d->snap) < oldest)
+            oldest = ash__snapshot_commit(d->snap);
     }
     ash__monitor_unlock(s->monitor);
     return oldest;
 }
 
-void ash__past_lapse_before(ash_embedded *s, uint64_t commit)
+void ash__dated_snapshots_lapse_before(ash_embedded *s, uint64_t commit)
 {
     ash__monitor_lock(s->monitor);
-    for (int i = 0; s->past != NULL && i < ASH_PAST_MAX; i++) {
-        ash_past *p = &s->past[i];
-        p->in_the_way = p->in_the_way || (p->view != NULL && ash__view_commit(p->view) < commit);
+    for (int i = 0; s->dated != NULL && i < ASH_DATED_SNAPSHOTS_MAX; i++) {
+        ash_dated_snapshot *d = &s->dated[i];
+        d->in_the_way =
+            d->in_the_way || (d->snap != NULL && ash__snapshot_commit(d->snap) < commit);
     }
     ash__monitor_unlock(s->monitor);
-    ash__past_lapse(s);
+    ash__dated_snapshots_lapse(s);
 }
 
-void ash__past_release(ash_embedded *s)
+void ash__dated_snapshots_release(ash_embedded *s)
 {
-    for (ash_view *v; (v = take(s, true)) != NULL;)
-        ash__snapshot_close(v);
-    ash__free(s->past);
-    s->past = NULL;
+    for (ash_snapshot *snap; (snap = take(s, true)) != NULL;)
+        ash__snapshot_close(snap);
+    ash__free(s->dated);
+    s->dated = NULL;
 }

@@ -4,101 +4,101 @@
 #include "base/clock.h"
 
 /* All fields are guarded by the store's lock. */
-struct ash_held {
+struct ash_kept_snapshot {
     ash_embedded *store;
-    ash_view *view; /* NULL: lapsed */
+    ash_snapshot *snap; /* NULL: lapsed */
     bool in_use;
     int64_t used_at_ms;
-    struct ash_held *next;
-    struct ash_held **link; /* what points at us */
+    struct ash_kept_snapshot *next;
+    struct ash_kept_snapshot **link; /* what points at us */
 };
 
-ash_held *ash__held_new(ash_embedded *s, ash_view *view)
+ash_kept_snapshot *ash__kept_snapshot_new(ash_embedded *s, ash_snapshot *snap)
 {
-    ash_held *h = ash__new(ash_held);
-    *h = (ash_held){.store = s, .view = view, .used_at_ms = ash__clock_ms()};
+    ash_kept_snapshot *k = ash__new(ash_kept_snapshot);
+    *k = (ash_kept_snapshot){.store = s, .snap = snap, .used_at_ms = ash__clock_ms()};
     ash__monitor_lock(s->monitor);
-    h->next = s->held;
-    h->link = &s->held;
-    if (h->next != NULL)
-        h->next->link = &h->next;
-    s->held = h;
+    k->next = s->kept;
+    k->link = &s->kept;
+    if (k->next != NULL)
+        k->next->link = &k->next;
+    s->kept = k;
     ash__monitor_unlock(s->monitor);
-    return h;
+    return k;
 }
 
-ash_view *ash__held_borrow(ash_held *h)
+ash_snapshot *ash__kept_snapshot_borrow(ash_kept_snapshot *k)
 {
-    ash__monitor_lock(h->store->monitor);
-    ash_view *view = h->view;
-    h->in_use = view != NULL;
-    ash__monitor_unlock(h->store->monitor);
-    return view;
+    ash__monitor_lock(k->store->monitor);
+    ash_snapshot *snap = k->snap;
+    k->in_use = snap != NULL;
+    ash__monitor_unlock(k->store->monitor);
+    return snap;
 }
 
-void ash__held_give_back(ash_held *h)
+void ash__kept_snapshot_give_back(ash_kept_snapshot *k)
 {
-    ash__monitor_lock(h->store->monitor);
-    h->in_use = false;
-    h->used_at_ms = ash__clock_ms();
-    ash__monitor_unlock(h->store->monitor);
+    ash__monitor_lock(k->store->monitor);
+    k->in_use = false;
+    k->used_at_ms = ash__clock_ms();
+    ash__monitor_unlock(k->store->monitor);
 }
 
-void ash__held_free(ash_held *h)
+void ash__kept_snapshot_free(ash_kept_snapshot *k)
 {
-    if (h == NULL)
+    if (k == NULL)
         return;
-    ash__monitor_lock(h->store->monitor);
-    *h->link = h->next;
-    if (h->next != NULL)
-        h->next->link = h->link;
-    ash__monitor_unlock(h->store->monitor);
-    if (h->view != NULL)
-        ash__snapshot_close(h->view);
-    ash__free(h);
+    ash__monitor_lock(k->store->monitor);
+    *k->link = k->next;
+    if (k->next != NULL)
+        k->next->link = k->link;
+    ash__monitor_unlock(k->store->monitor);
+    if (k->snap != NULL)
+        ash__snapshot_close(k->snap);
+    ash__free(k);
 }
 
-/* One view that nobody uses, and that is too old by either rule, taken out of its holder; or NULL.
+/* One that nobody uses, and that is too old by either rule, taken out of its holder; or NULL.
  */
-static ash_view *take_lapsed(ash_embedded *s, int64_t before_ms, uint64_t before_commit)
+static ash_snapshot *take_lapsed(ash_embedded *s, int64_t before_ms, uint64_t before_commit)
 {
-    ash_view *view = NULL;
+    ash_snapshot *snap = NULL;
     ash__monitor_lock(s->monitor);
-    for (ash_held *h = s->held; h != NULL && view == NULL; h = h->next) {
-        if (h->in_use || h->view == NULL ||
-            (h->used_at_ms > before_ms && ash__view_commit(h->view) >= before_commit))
+    for (ash_kept_snapshot *k = s->kept; k != NULL && snap == NULL; k = k->next) {
+        if (k->in_use || k->snap == NULL ||
+            (k->used_at_ms > before_ms && ash__snapshot_commit(k->snap) >= before_commit))
             continue;
-        view = h->view;
-        h->view = NULL;
+        snap = k->snap;
+        k->snap = NULL;
     }
     ash__monitor_unlock(s->monitor);
-    return view;
+    return snap;
 }
 
 static void lapse(ash_embedded *s, uint64_t before_commit)
 {
     int64_t before_ms = ash__clock_ms() - s->pin_timeout_ms;
-    for (ash_view *v; (v = take_lapsed(s, before_ms, before_commit)) != NULL;)
-        ash__snapshot_close(v);
+    for (ash_snapshot *snap; (snap = take_lapsed(s, before_ms, before_commit)) != NULL;)
+        ash__snapshot_close(snap);
 }
 
-void ash__held_lapse(ash_embedded *s)
+void ash__kept_snapshots_lapse(ash_embedded *s)
 {
     lapse(s, 0);
 }
 
-void ash__held_lapse_before(ash_embedded *s, uint64_t commit)
+void ash__kept_snapshots_lapse_before(ash_embedded *s, uint64_t commit)
 {
     lapse(s, commit);
 }
 
-uint64_t ash__held_oldest(ash_embedded *s)
+uint64_t ash__kept_snapshots_oldest(ash_embedded *s)
 {
     uint64_t oldest = UINT64_MAX;
     ash__monitor_lock(s->monitor);
-    for (const ash_held *h = s->held; h != NULL; h = h->next)
-        if (h->view != NULL && ash__view_commit(h->view) < oldest)
-            oldest = ash__view_commit(h->view);
+    for (const ash_kept_snapshot *k = s->kept; k != NULL; k = k->next)
+        if (k->snap != NULL && ash__snapshot_commit(k->snap) < oldest)
+            oldest = ash__snapshot_commit(k->snap);
     ash__monitor_unlock(s->monitor);
     return oldest;
 }

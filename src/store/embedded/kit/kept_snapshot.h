@@ -6,19 +6,19 @@
 
 /* A snapshot that outlives a call, for at most the pin timeout since its last use.
  *
- * The view of one that keeps too much metadata from being used again (s->snapshot_bytes) lapses
- * too.
+ * One that keeps too much metadata from being used again (s->snapshot_bytes) lapses too.
  *
- * hold takes the view over.  borrow gives it for reading until give_back; NULL when it lapsed.  The
- * sweeper closes the ones nobody touched (ash__held_lapse). */
-typedef struct ash_held ash_held;
-ash_held *ash__held_new(ash_embedded *s, ash_view *view);
-ash_view *ash__held_borrow(ash_held *h);
-void ash__held_give_back(ash_held *h);
-void ash__held_free(ash_held *h);
+ * new takes the snapshot over.  borrow gives it for reading until give_back; NULL when it lapsed.
+ * The sweeper closes the ones nobody touched (ash__kept_snapshots_lapse). */
+typedef struct ash_kept_snapshot ash_kept_snapshot;
+ash_kept_snapshot *ash__kept_snapshot_new(ash_embedded *s, ash_snapshot *snap);
+ash_snapshot *ash__kept_snapshot_borrow(ash_kept_snapshot *k);
+void ash__kept_snapshot_give_back(ash_kept_snapshot *k);
+void ash__kept_snapshot_free(ash_kept_snapshot *k);
 
-void ash__held_lapse(ash_embedded *s);
-uint64_t ash__held_oldest(ash_embedded *s); /* the oldest's commit; UINT64_MAX: there is none */
-void ash__held_lapse_before(ash_embedded *s, uint64_t commit); /* but those in use */
+void ash__kept_snapshots_lapse(ash_embedded *s);
+/* The oldest's commit; UINT64_MAX: there is none. */
+uint64_t ash__kept_snapshots_oldest(ash_embedded *s);
+void ash__kept_snapshots_lapse_before(ash_embedded *s, uint64_t commit); /* but those in use */
 
 #endif

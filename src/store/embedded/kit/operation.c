@@ -28,18 +28,18 @@ int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_
     if (rc != 0)
         return rc;
     if (w != NULL) {
-        out->view = ash__writer_view(w);
+        out->snap = ash__writer_snapshot(w);
         return 0;
     }
     if (op->transaction != NULL) {
         out->lender = ((ash_embedded_tx *)(void *)op->transaction)->look;
-        out->view = out->lender->view;
+        out->snap = out->lender->snap;
         return 0;
     }
     out->store = s;
     if (op->at_time != 0)
-        return ash__past_enter(s, op, &out->past, &out->view, err);
-    rc = ash__snapshot_open(s->engine, &out->view, err);
+        return ash__dated_snapshot_enter(s, op, &out->dated, &out->snap, err);
+    rc = ash__snapshot_open(s->engine, &out->snap, err);
     out->owned = rc == 0;
     return rc;
 }
@@ -47,9 +47,9 @@ int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_
 void ash__reading_end(ash_reading *r)
 {
     if (r->owned)
-        ash__snapshot_close(r->view);
-    if (r->past != NULL)
-        ash__past_leave(r->store, r->past);
+        ash__snapshot_close(r->snap);
+    if (r->dated != NULL)
+        ash__dated_snapshot_leave(r->store, r->dated);
     *r = (ash_reading){0};
 }
 

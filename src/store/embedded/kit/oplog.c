@@ -17,7 +17,8 @@ static int append_document(ash_writer *w, const ash_change *change, ash_builder 
 {
     ash_record r;
     bool found = false;
-    int rc = ash__record_locate(ash__writer_view(w), change->coll, change->rid, &r, &found, err);
+    int rc =
+        ash__record_locate(ash__writer_snapshot(w), change->coll, change->rid, &r, &found, err);
     if (rc != 0)
         return rc;
     bool large = found && r.place.segment != 0;

@@ -161,7 +161,7 @@ static int adopt_collation(agg_cursor *c, ash_error *err)
         return 0;
     int rc = ash__reading_begin(c->host.store, &c->host.op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, c->host.db, c->host.coll, &coll, err);
+        rc = ash__catalog_find(reading.snap, c->host.db, c->host.coll, &coll, err);
     if (rc == 0)
         ash__env_adopt(&c->env, coll);
     ash__reading_end(&reading);

@@ -102,7 +102,7 @@ static int check_unique(const merge *m, ash_error *err)
     bool served = m->on_count == 1 && strcmp(m->on[0], "_id") == 0;
     int rc = ash__reading_begin(m->host->store, &m->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, m->db, m->coll, &c, err);
+        rc = ash__catalog_find(reading.snap, m->db, m->coll, &c, err);
     for (uint32_t i = 0; rc == 0 && c != NULL && i < c->index_count; i++)
         served = served || (c->indexes[i].ready && index_serves(m, &c->indexes[i]));
     ash__reading_end(&reading);

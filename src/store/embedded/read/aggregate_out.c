@@ -36,7 +36,7 @@ static int copy_shape(output *o, ash_error *err)
     ash__builder_begin(&specs);
     int rc = ash__reading_begin(o->host->store, &o->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, o->db, o->coll, &c, err);
+        rc = ash__catalog_find(reading.snap, o->db, o->coll, &c, err);
     if (rc == 0)
         rc = ash__view_refuse(c, err);
     if (rc == 0 && c != NULL) {

@@ -18,7 +18,7 @@ static int64_t most_wanted(const ash_count_options *o)
     return o->limit > 0 && o->skip <= INT64_MAX - o->limit ? o->skip + o->limit : INT64_MAX;
 }
 
-static int count_matches(counting *n, ash_view *v, const ash_coll *coll, int64_t *out,
+static int count_matches(counting *n, ash_snapshot *snap, const ash_coll *coll, int64_t *out,
                          ash_error *err)
 {
     ash_scan_plan scan;
@@ -28,7 +28,7 @@ static int count_matches(counting *n, ash_view *v, const ash_coll *coll, int64_t
     if (rc != 0)
         return rc;
     ash__scan_plan_init(&scan, &n->request, &n->opts->op, ASH_FETCH_NONE);
-    rc = ash__scan_plan_attach(&scan, v, coll, err);
+    rc = ash__scan_plan_attach(&scan, snap, coll, err);
     while (rc == 0 && seen < most) {
         ash_record r;
         bool found = false;
@@ -42,8 +42,8 @@ static int count_matches(counting *n, ash_view *v, const ash_coll *coll, int64_t
     return rc;
 }
 
-static int count_in_view(counting *n, const bson_t *filter, ash_view *v, const ash_coll *coll,
-                         int64_t *out, ash_error *err)
+static int count_in_view(counting *n, const bson_t *filter, ash_snapshot *snap,
+                         const ash_coll *coll, int64_t *out, ash_error *err)
 {
     ash_request_spec spec = {.filter = filter, .files = n->store->files};
     ash_coll_stats stats;
@@ -55,8 +55,8 @@ static int count_in_view(counting *n, const bson_t *filter, ash_view *v, const a
     if (rc != 0 || coll == NULL)
         return rc;
     if (!ash__matcher_is_empty(n->request.filter) || n->opts->hint != NULL)
-        return count_matches(n, v, coll, out, err);
-    rc = ash__coll_stats(v, coll, &stats, err);
+        return count_matches(n, snap, coll, out, err);
+    rc = ash__coll_stats(snap, coll, &stats, err);
     if (rc == 0)
         *out = (int64_t)stats.count;
     return rc;
@@ -78,9 +78,9 @@ static int count_collection(ash_store *store, const char *db, const char *coll,
     if (rc == 0)
         rc = ash__reading_begin(n.store, &opts->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
     if (rc == 0)
-        rc = count_in_view(&n, filter, reading.view, found, &all, err);
+        rc = count_in_view(&n, filter, reading.snap, found, &all, err);
     ash__reading_end(&reading);
     ash__request_release(&n.request);
     ash__env_release(&n.env);

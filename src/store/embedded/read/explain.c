@@ -146,7 +146,7 @@ static void release_command(explained *x)
 }
 
 /* Run the plan as the command would, without its effect. */
-static int run_plan(ash_request *r, ash_view *v, const ash_coll *coll, const explained *x,
+static int run_plan(ash_request *r, ash_snapshot *snap, const ash_coll *coll, const explained *x,
                     const ash_op *op, run_figures *out, ash_error *err)
 {
     ash_scan_plan scan;
@@ -161,7 +161,7 @@ static int run_plan(ash_request *r, ash_view *v, const ash_coll *coll, const exp
                            ? ash__cover_new(&x->projection, r->plan->index)
                            : NULL;
     ash__scan_plan_init(&scan, r, op, counts || cover != NULL ? ASH_FETCH_NONE : ASH_FETCH_DOC);
-    int rc = ash__scan_plan_attach(&scan, v, coll, err);
+    int rc = ash__scan_plan_attach(&scan, snap, coll, err);
     while (rc == 0 && seen < most) {
         ash_record record;
         bool found = false;
@@ -254,7 +254,7 @@ typedef struct explaining {
     bool ran;
 } explaining;
 
-static int plan_and_run(explaining *e, ash_view *v, const ash_coll *coll, ash_error *err)
+static int plan_and_run(explaining *e, ash_snapshot *snap, const ash_coll *coll, ash_error *err)
 {
     ash_request_spec spec = {&e->x.filter, &e->x.sort, &e->x.projection, NULL, e->store->files};
     ash_plan_shape shape = {.sort = &e->x.sort,
@@ -279,7 +279,7 @@ static int plan_and_run(explaining *e, ash_view *v, const ash_coll *coll, ash_er
         return rc;
     bson_destroy(&e->winning);
     ash__plan_explain(e->request.plan, e->request.filter, &shape, &e->winning);
-    return e->ran ? run_plan(&e->request, v, coll, &e->x, e->op, &e->figures, err) : 0;
+    return e->ran ? run_plan(&e->request, snap, coll, &e->x, e->op, &e->figures, err) : 0;
 }
 
 int ash__embedded_explain(ash_store *store, const char *db, const char *coll, const bson_t *command,
@@ -300,11 +300,11 @@ int ash__embedded_explain(ash_store *store, const char *db, const char *coll, co
     if (rc == 0)
         rc = ash__reading_begin(e.store, op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
     if (rc == 0)
         rc = ash__view_refuse(found, err);
     if (rc == 0)
-        rc = plan_and_run(&e, reading.view, found, err);
+        rc = plan_and_run(&e, reading.snap, found, err);
     ash__budget_leave(outer);
     ash__reading_end(&reading);
     if (rc == 0) {

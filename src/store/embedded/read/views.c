@@ -34,7 +34,7 @@ static int expand(ash_embedded *s, const ash_op *op, const char *db, ash_builder
     int rc = ash__reading_begin(s, op, &reading, err);
     for (*depth = 0; rc == 0; (*depth)++) {
         const ash_coll *c = NULL;
-        rc = ash__catalog_find(reading.view, db, *base, &c, err);
+        rc = ash__catalog_find(reading.snap, db, *base, &c, err);
         if (rc != 0 || !ash__coll_is_view(c))
             break;
         if (*depth == ASH_VIEW_MAX_DEPTH)

@@ -113,10 +113,10 @@ int ash__point_find(ash_embedded *s, const char *db, const char *coll, ash_value
     *out = NULL;
     int rc = ash__reading_begin(s, op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
     bool is_view = ash__view_refuse(found, NULL) != 0;
     if (rc == 0 && found != NULL && !is_view)
-        rc = ash__record_find_id(reading.view, found, id, &r, &there, err);
+        rc = ash__record_find_id(reading.snap, found, id, &r, &there, err);
     if (rc == 0 && !is_view && (!there || r.place.segment == 0))
         *out = make_cursor(s, there ? r.doc : (ash_doc){NULL, 0});
     ash__reading_end(&reading);

@@ -26,22 +26,22 @@ ash_scan_merge *ash__scan_merge_new(const ash_plan *plan)
     return m;
 }
 
-static int open_stream(const ash_plan *plan, const ash_key_range *range, stream *s, ash_view *v,
-                       ash_error *err)
+static int open_stream(const ash_plan *plan, const ash_key_range *range, stream *s,
+                       ash_snapshot *snap, ash_error *err)
 {
     ash_doc from = {range->from.data, range->from.len};
     ash_doc to = {range->to.data, range->to.len};
     ash_scan_hit after = {s->given_rid, {s->given_key.data, s->given_key.len}};
-    return ash__scan_index(v, plan->index->handle, from, to, plan->backward,
+    return ash__scan_index(snap, plan->index->handle, from, to, plan->backward,
                            s->has_given ? &after : NULL, &s->scan, err);
 }
 
-static int read_ahead(ash_scan_merge *m, uint32_t at, ash_view *v, ash_error *err)
+static int read_ahead(ash_scan_merge *m, uint32_t at, ash_snapshot *snap, ash_error *err)
 {
     stream *s = &m->streams[at];
     if (s->is_ahead || s->ended)
         return 0;
-    int rc = s->scan == NULL ? open_stream(m->plan, &m->plan->ranges[at], s, v, err) : 0;
+    int rc = s->scan == NULL ? open_stream(m->plan, &m->plan->ranges[at], s, snap, err) : 0;
     if (rc == 0)
         rc = ash__scan_next(s->scan, &s->hit, &s->is_ahead, err);
     s->ended = rc == 0 && !s->is_ahead;
@@ -70,13 +70,13 @@ static bool comes_before(const ash_scan_merge *m, uint32_t a, uint32_t b)
     return m->streams[a].hit.rid < m->streams[b].hit.rid;
 }
 
-int ash__scan_merge_next(ash_scan_merge *m, ash_view *v, ash_scan_hit *hit, bool *found,
+int ash__scan_merge_next(ash_scan_merge *m, ash_snapshot *snap, ash_scan_hit *hit, bool *found,
                          ash_error *err)
 {
     uint32_t best = UINT32_MAX;
     *found = false;
     for (uint32_t i = 0; i < m->plan->range_count; i++) {
-        int rc = read_ahead(m, i, v, err);
+        int rc = read_ahead(m, i, snap, err);
         if (rc != 0)
             return rc;
         if (m->streams[i].is_ahead && (best == UINT32_MAX || comes_before(m, i, best)))

@@ -44,12 +44,13 @@ void ash__scan_plan_init(ash_scan_plan *p, ash_request *r, const ash_op *op,
             p->key_filters[i] = ash__key_filter_new(r->filter, p->leaves[i]->index);
 }
 
-int ash__scan_plan_attach(ash_scan_plan *p, ash_view *v, const ash_coll *coll, ash_error *err)
+int ash__scan_plan_attach(ash_scan_plan *p, ash_snapshot *snap, const ash_coll *coll,
+                          ash_error *err)
 {
     int rc = ash__request_attach(p->request, coll, err);
     if (rc != 0)
         return rc;
-    p->view = v;
+    p->snap = snap;
     p->coll = coll;
     /* An index that has become multikey meanwhile may bring a document up again. */
     for (uint32_t i = 0; i < p->leaf_count; i++)
@@ -71,7 +72,7 @@ void ash__scan_plan_detach(ash_scan_plan *p)
     ash__scan_free(p->scan);
     p->scan = NULL;
     ash__scan_merge_pause(p->merge);
-    p->view = NULL;
+    p->snap = NULL;
     p->coll = NULL;
 }
 
@@ -109,14 +110,14 @@ static uint32_t range_total(const ash_plan *leaf)
 static int open_range(ash_scan_plan *p, const ash_plan *leaf, ash_error *err)
 {
     if (leaf->kind == ASH_PLAN_COLLSCAN)
-        return ash__scan_records(p->view, p->coll, leaf->backward, p->has_after ? p->after_rid : 0,
+        return ash__scan_records(p->snap, p->coll, leaf->backward, p->has_after ? p->after_rid : 0,
                                  &p->scan, err);
     uint32_t at = leaf->backward ? leaf->range_count - 1 - p->range : p->range;
     const ash_key_range *range = &leaf->ranges[at];
     ash_doc from = {range->from.data, range->from.len};
     ash_doc to = {range->to.data, range->to.len};
     ash_scan_hit after = {p->after_rid, {p->after_key.data, p->after_key.len}};
-    return ash__scan_index(p->view, leaf->index->handle, from, to, leaf->backward,
+    return ash__scan_index(p->snap, leaf->index->handle, from, to, leaf->backward,
                            p->has_after ? &after : NULL, &p->scan, err);
 }
 
@@ -125,7 +126,7 @@ static int next_hit(ash_scan_plan *p, const ash_plan **leaf, ash_error *err)
 {
     if (p->merge != NULL) {
         bool found = false;
-        int rc = ash__scan_merge_next(p->merge, p->view, &p->hit, &found, err);
+        int rc = ash__scan_merge_next(p->merge, p->snap, &p->hit, &found, err);
         *leaf = found ? p->leaves[0] : NULL;
         return rc;
     }
@@ -163,9 +164,9 @@ static int fetch(ash_scan_plan *p, uint64_t rid, bool whole, ash_record *out, bo
                  ash_error *err)
 {
     if (!whole)
-        return ash__record_locate(p->view, p->coll, rid, out, found, err);
+        return ash__record_locate(p->snap, p->coll, rid, out, found, err);
     p->docs_examined++;
-    int rc = ash__record_get(p->view, p->coll, rid, out, found, err);
+    int rc = ash__record_get(p->snap, p->coll, rid, out, found, err);
     if (rc == ASH_ECORRUPT && p->request->files != NULL)
         p->request->files->name_damage(p->coll->name, p->request->filter, err);
     return rc;

@@ -9,7 +9,7 @@
 
 /* Runs a plan: the records a request's filter matches, in the plan's order, each once.
  *
- * A scan outlives views: detach remembers the position, attach to a later view goes on behind it.
+ * A scan outlives snapshots: detach remembers the position, attach to a later one goes on behind it.
  * One thread. */
 
 enum ash_scan_fetch {
@@ -35,7 +35,7 @@ typedef struct ash_scan_plan {
     ash_scan_merge *merge; /* instead, where the plan merges */
 
     /* While attached. */
-    ash_view *view;
+    ash_snapshot *snap;
     const ash_coll *coll;
     ash_scan *scan;
     ash_scan_hit hit;
@@ -51,7 +51,8 @@ typedef struct ash_scan_plan {
 /* r is planned and stays where it is.  Zero-initialise; release when done. */
 void ash__scan_plan_init(ash_scan_plan *p, ash_request *r, const ash_op *op,
                          enum ash_scan_fetch fetch);
-int ash__scan_plan_attach(ash_scan_plan *p, ash_view *v, const ash_coll *coll, ash_error *err);
+int ash__scan_plan_attach(ash_scan_plan *p, ash_snapshot *snap, const ash_coll *coll,
+                          ash_error *err);
 void ash__scan_plan_detach(ash_scan_plan *p);
 void ash__scan_plan_release(ash_scan_plan *p);
 
@@ -60,7 +61,7 @@ void ash__scan_plan_release(ash_scan_plan *p);
 int ash__scan_plan_next(ash_scan_plan *p, ash_record *out, ash_match_details *details, bool *found,
                         ash_error *err);
 
-/* One record again, as it is in the attached view: *found false when it is gone or no longer
+/* One record again, as it is in the attached snapshot: *found false when it is gone or no longer
  * matches. */
 int ash__scan_plan_reget(ash_scan_plan *p, uint64_t rid, ash_record *out,
                          ash_match_details *details, bool *found, ash_error *err);

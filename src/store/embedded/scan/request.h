@@ -7,7 +7,7 @@
 #include "store/embedded/kit/embedded.h"
 
 /* What to look for: a filter, an order, a projection, compiled; and the plan for one collection.
- * The plan stays good from one view to the next as long as its indexes exist. */
+ * The plan stays good from one snapshot to the next as long as its indexes exist. */
 typedef struct ash_request_spec {
     const bson_t *filter;
     const bson_t *sort;
@@ -35,7 +35,7 @@ int ash__request_compile(ash_request *r, const ash_request_spec *spec, const ash
 /* Choose the plan (a former one is thrown away). */
 int ash__request_plan(ash_request *r, const ash_coll *coll, const bson_value_t *hint,
                       const ash_query_env *env, ash_error *err);
-/* Point the plan at a new view's indexes.  ASH_ECURSOR (175) when one of them is gone. */
+/* Point the plan at a new snapshot's indexes.  ASH_ECURSOR (175) when one of them is gone. */
 int ash__request_attach(ash_request *r, const ash_coll *coll, ash_error *err);
 void ash__request_release(ash_request *r);
 

@@ -76,7 +76,7 @@ bool ash__entry_is_expanded(const ash_entry *e)
 }
 
 /* What an insert or replace wrote, as long as that version exists. */
-static int written_document(ash_view *v, const ash_entry *e, ash_doc *out, ash_error *err)
+static int written_document(ash_snapshot *snap, const ash_entry *e, ash_doc *out, ash_error *err)
 {
     int64_t rid = 0, sequence = 0, sum = 0;
     const ash_coll *c = NULL;
@@ -89,10 +89,10 @@ static int written_document(ash_view *v, const ash_entry *e, ash_doc *out, ash_e
     }
     ash__value_as_int64(ash__doc_get(e->doc, "r"), &rid);
     ash__value_as_int64(ash__doc_get(e->doc, "s"), &sequence);
-    int rc = ash__catalog_find_id(v, e->coll_id, &c, err);
+    int rc = ash__catalog_find_id(snap, e->coll_id, &c, err);
     if (rc != 0 || c == NULL)
         return rc;
-    rc = ash__record_locate(v, c, (uint64_t)rid, &r, &found, err);
+    rc = ash__record_locate(snap, c, (uint64_t)rid, &r, &found, err);
     if (rc != 0 || !found)
         return rc;
     if (r.place.segment == 0) {
@@ -103,23 +103,23 @@ static int written_document(ash_view *v, const ash_entry *e, ash_doc *out, ash_e
     }
     if (r.place.sequence != (uint64_t)sequence)
         return 0;
-    rc = ash__record_get(v, c, (uint64_t)rid, &r, &found, err);
+    rc = ash__record_get(snap, c, (uint64_t)rid, &r, &found, err);
     if (rc == 0 && found)
         *out = r.doc;
     return rc;
 }
 
 /* The document as it is now. */
-static int current_document(ash_view *v, const ash_entry *e, ash_doc *out, ash_error *err)
+static int current_document(ash_snapshot *snap, const ash_entry *e, ash_doc *out, ash_error *err)
 {
     const ash_coll *c = NULL;
     ash_record r;
     bool found = false;
     ash_value key = ash__doc_get(e->doc, "k");
-    int rc = ash__catalog_find_id(v, e->coll_id, &c, err);
+    int rc = ash__catalog_find_id(snap, e->coll_id, &c, err);
     if (rc != 0 || c == NULL || key.type != BSON_TYPE_DOCUMENT)
         return rc;
-    rc = ash__record_find_id(v, c, ash__doc_get(ash__value_doc(key), "_id"), &r, &found, err);
+    rc = ash__record_find_id(snap, c, ash__doc_get(ash__value_doc(key), "_id"), &r, &found, err);
     if (rc == 0 && found)
         *out = r.doc;
     return rc;
@@ -164,16 +164,16 @@ static void append_expanded(const ash_entry *e, ash_builder *b)
         ash__builder_doc_value(b, "stateBeforeChange", document_of(e, "b"));
 }
 
-static int append_full(ash_view *v, const ash_entry *e, enum ash_full_document full, ash_builder *b,
-                       ash_error *err)
+static int append_full(ash_snapshot *snap, const ash_entry *e, enum ash_full_document full,
+                       ash_builder *b, ash_error *err)
 {
     ash_doc doc = {NULL, 0};
     int rc = 0;
     bool is_update = e->kind == ASH_CHANGE_UPDATE;
     if (e->kind == ASH_CHANGE_INSERT || e->kind == ASH_CHANGE_REPLACE)
-        rc = written_document(v, e, &doc, err);
+        rc = written_document(snap, e, &doc, err);
     else if (is_update && full == ASH_FULL_LOOKUP)
-        rc = current_document(v, e, &doc, err);
+        rc = current_document(snap, e, &doc, err);
     else if (is_update && full != ASH_FULL_DEFAULT)
         doc = document_of(e, "f");
     else if (!is_update)
@@ -232,14 +232,14 @@ static void begin_event(ash_builder *b, uint64_t time, int64_t wall_ms, enum ash
     ash__builder_date(b, "wallTime", wall_ms);
 }
 
-int ash__event_build(ash_view *v, const ash_entry *e, const ash_event_wishes *wishes,
+int ash__event_build(ash_snapshot *snap, const ash_entry *e, const ash_event_wishes *wishes,
                      ash_builder *out, ash_error *err)
 {
     ash_value key = ash__doc_get(e->doc, "k");
     begin_event(out, e->time, ash__entry_wall_ms(e), ASH_TOKEN_EVENT, type_of(e->kind));
     if (wishes->expanded)
         append_expanded(e, out);
-    int rc = append_full(v, e, wishes->full, out, err);
+    int rc = append_full(snap, e, wishes->full, out, err);
     append_namespace(out, "ns", e->db, e->coll);
     if (e->kind == ASH_CHANGE_RENAME && e->to_db != NULL && e->to_coll != NULL)
         append_namespace(out, "to", e->to_db, e->to_coll);

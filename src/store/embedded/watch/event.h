@@ -34,8 +34,8 @@ bool ash__entry_is_expanded(const ash_entry *e);
 /* *known false: nothing that change streams show. */
 int ash__entry_read(ash_doc doc, uint64_t time, ash_entry *out, bool *known, ash_error *err);
 
-/* The event into out (starting over).  Documents are read in the view. */
-int ash__event_build(ash_view *v, const ash_entry *e, const ash_event_wishes *wishes,
+/* The event into out (starting over).  Documents are read in the snapshot. */
+int ash__event_build(ash_snapshot *snap, const ash_entry *e, const ash_event_wishes *wishes,
                      ash_builder *out, ash_error *err);
 void ash__event_build_invalidate(uint64_t time, int64_t wall_ms, ash_builder *out);
 int64_t ash__entry_wall_ms(const ash_entry *e);

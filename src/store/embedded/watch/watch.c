@@ -117,10 +117,10 @@ static int deliver_invalidate(watch_cursor *c, ash_error *err)
     return rc;
 }
 
-static int deliver_entry(watch_cursor *c, ash_view *v, const ash_entry *e, bool *fits,
+static int deliver_entry(watch_cursor *c, ash_snapshot *snap, const ash_entry *e, bool *fits,
                          ash_error *err)
 {
-    int rc = ash__event_build(v, e, &c->wishes, &c->event, err);
+    int rc = ash__event_build(snap, e, &c->wishes, &c->event, err);
     if (rc == 0)
         rc = deliver(c, fits, err);
     if (rc == 0 && *fits && invalidates(c, e)) {
@@ -132,11 +132,11 @@ static int deliver_entry(watch_cursor *c, ash_view *v, const ash_entry *e, bool 
 
 /* The store keeps at least one entry older than any that was not yet looked at, unless it had to
  * throw away some of those. */
-static int check_history(ash_view *v, uint64_t after, ash_error *err)
+static int check_history(ash_snapshot *snap, uint64_t after, ash_error *err)
 {
     uint64_t oldest;
     uint64_t newest;
-    int rc = ash__oplog_bounds(v, &oldest, &newest, err);
+    int rc = ash__oplog_bounds(snap, &oldest, &newest, err);
     if (rc == 0 && oldest > after)
         rc = ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_CHANGE_STREAM_HISTORY_LOST,
                               "resume of change stream was not possible, as the resume point may "
@@ -144,9 +144,9 @@ static int check_history(ash_view *v, uint64_t after, ash_error *err)
     return rc;
 }
 
-static int fill_from_view(watch_cursor *c, ash_view *v, ash_error *err)
+static int fill_from_view(watch_cursor *c, ash_snapshot *snap, ash_error *err)
 {
-    int rc = check_history(v, c->after, err);
+    int rc = check_history(snap, c->after, err);
     for (uint32_t n = 0; rc == 0 && !c->exhausted && !ash__batch_memory_is_full(&c->batch); n++) {
         ash_entry e;
         ash_doc doc;
@@ -158,12 +158,12 @@ static int fill_from_view(watch_cursor *c, ash_view *v, ash_error *err)
             return deliver_invalidate(c, err);
         rc = n % 100 == 0 ? ash__op_check(&c->op, err) : 0;
         if (rc == 0)
-            rc = ash__oplog_next(v, c->after, &time, &doc, &found, err);
+            rc = ash__oplog_next(snap, c->after, &time, &doc, &found, err);
         if (rc != 0 || !found)
             return rc;
         rc = ash__entry_read(doc, time, &e, &known, err);
         if (rc == 0 && known && concerns(c, &e))
-            rc = deliver_entry(c, v, &e, &fits, err);
+            rc = deliver_entry(c, snap, &e, &fits, err);
         if (rc != 0 || !fits)
             return rc;
         c->after = time;
@@ -173,16 +173,16 @@ static int fill_from_view(watch_cursor *c, ash_view *v, ash_error *err)
 
 static int look(watch_cursor *c, ash_error *err)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     int rc = ash__op_check(&c->op, err);
     if (rc == 0)
-        rc = ash__snapshot_open(c->store->engine, &v, err);
+        rc = ash__snapshot_open(c->store->engine, &snap, err);
     if (rc != 0)
         return rc;
     ash_budget outer = ash__budget_enter(c->op.deadline_ms, c->op.cancel, 0);
-    rc = fill_from_view(c, v, err);
+    rc = fill_from_view(c, snap, err);
     ash__budget_leave(outer);
-    ash__snapshot_close(v);
+    ash__snapshot_close(snap);
     return rc;
 }
 
@@ -315,14 +315,14 @@ static int compile_pipeline(watch_cursor *c, const bson_t *stages, ash_error *er
 }
 
 /* The change a token names may itself have ended the stream: then that is said first. */
-static int look_at_named(watch_cursor *c, ash_view *v, ash_error *err)
+static int look_at_named(watch_cursor *c, ash_snapshot *snap, ash_error *err)
 {
     ash_entry e;
     ash_doc doc;
     uint64_t time;
     bool found = false;
     bool known = false;
-    int rc = ash__oplog_next(v, c->after - 1, &time, &doc, &found, err);
+    int rc = ash__oplog_next(snap, c->after - 1, &time, &doc, &found, err);
     if (rc != 0 || !found || time != c->after)
         return rc;
     rc = ash__entry_read(doc, time, &e, &known, err);
@@ -333,7 +333,8 @@ static int look_at_named(watch_cursor *c, ash_view *v, ash_error *err)
     return rc;
 }
 
-static int find_start(watch_cursor *c, const ash_watch_options *opts, ash_view *v, ash_error *err)
+static int find_start(watch_cursor *c, const ash_watch_options *opts, ash_snapshot *snap,
+                      ash_error *err)
 {
     const bson_t *token = opts->resume_after != NULL ? opts->resume_after : opts->start_after;
     enum ash_token_kind kind = ASH_TOKEN_EVENT;
@@ -345,10 +346,10 @@ static int find_start(watch_cursor *c, const ash_watch_options *opts, ash_view *
                                 "only one of resumeAfter, startAfter and startAtOperationTime may "
                                 "be given");
     if (given == 0)
-        return ash__oplog_bounds(v, &oldest, &c->after, err);
+        return ash__oplog_bounds(snap, &oldest, &c->after, err);
     if (token == NULL) {
         c->after = opts->start_at_operation_time - 1;
-        return check_history(v, c->after, err);
+        return check_history(snap, c->after, err);
     }
     int rc = ash__token_parse(ash__doc_from_bson(token), &c->after, &kind, err);
     if (rc == 0 && kind == ASH_TOKEN_INVALIDATE && opts->resume_after != NULL)
@@ -356,24 +357,24 @@ static int find_start(watch_cursor *c, const ash_watch_options *opts, ash_view *
                               "attempting to resume a change stream using 'resumeAfter' is not "
                               "allowed from an invalidate notification");
     if (rc == 0)
-        rc = check_history(v, c->after, err);
+        rc = check_history(snap, c->after, err);
     if (rc == 0 && kind == ASH_TOKEN_EVENT && c->after > 0)
-        rc = look_at_named(c, v, err);
+        rc = look_at_named(c, snap, err);
     return rc;
 }
 
 static int open_watch(watch_cursor *c, const ash_watch_options *opts, ash_error *err)
 {
-    ash_view *v = NULL;
+    ash_snapshot *snap = NULL;
     int rc = read_wishes(opts, &c->wishes, err);
     if (rc == 0)
         rc = compile_pipeline(c, opts->pipeline, err);
     if (rc == 0)
-        rc = ash__snapshot_open(c->store->engine, &v, err);
+        rc = ash__snapshot_open(c->store->engine, &snap, err);
     if (rc != 0)
         return rc;
-    rc = find_start(c, opts, v, err);
-    ash__snapshot_close(v);
+    rc = find_start(c, opts, snap, err);
+    ash__snapshot_close(snap);
     return rc;
 }
 

@@ -58,7 +58,8 @@ int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t
     ash_duplicate dup = {0};
     int rc = validate(c, doc, (ash_doc){NULL, 0}, err);
     if (rc == 0)
-        rc = c->store->files->inserting(c->store, ash__writer_view(c->writer), c->coll, doc, err);
+        rc = c->store->files->inserting(c->store, ash__writer_snapshot(c->writer), c->coll, doc,
+                                        err);
     if (rc != 0)
         return rc;
     rc = ash__record_insert(c->writer, c->coll, doc, staged, rid, &dup, err);

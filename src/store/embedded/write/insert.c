@@ -284,7 +284,7 @@ static int look_up_id(insertion *in, ash_error *err)
         return 0;
     int rc = ash__reading_begin(in->store, &in->opts->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.view, in->db, in->coll, &coll, err);
+        rc = ash__catalog_find(reading.snap, in->db, in->coll, &coll, err);
     if (rc == 0 && coll != NULL) {
         in->coll_id = coll->id;
         /* What a transaction sees may be undone. */

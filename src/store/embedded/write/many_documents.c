@@ -19,14 +19,14 @@ static bool all_have_one_key(const ash_coll *c)
     return true;
 }
 
-static int collect(ash_many *m, ash_view *v, ash_error *err)
+static int collect(ash_many *m, ash_snapshot *snap, ash_error *err)
 {
     const ash_coll *coll = NULL;
-    int rc = ash__target_resolve(m->target, v, &coll, err);
+    int rc = ash__target_resolve(m->target, snap, &coll, err);
     if (rc != 0 || coll == NULL)
         return rc;
     m->coll_id = coll->id;
-    return ash__target_all(m->target, v, coll, &m->rids, err);
+    return ash__target_all(m->target, snap, coll, &m->rids, err);
 }
 
 /* The next record, if it matches.  Where keys decide, a large document is not read for it: the
@@ -34,16 +34,16 @@ static int collect(ash_many *m, ash_view *v, ash_error *err)
 static int get_next(ash_many *m, ash_changer *c, ash_record *r, ash_match_details *details,
                     bool *found, ash_error *err)
 {
-    ash_view *v = ash__writer_view(c->writer);
+    ash_snapshot *snap = ash__writer_snapshot(c->writer);
     uint64_t rid = m->rids.rids[m->at];
     if (m->by_keys) {
-        int rc = ash__record_get_unread(v, c->coll, rid, r, found, err);
+        int rc = ash__record_get_unread(snap, c->coll, rid, r, found, err);
         if (rc == 0 && *found)
             rc = ash__matcher_check(m->target->request.filter, r->doc, NULL, found, err);
         if (rc != 0 || *found)
             return rc;
     }
-    return ash__target_again(m->target, v, c->coll, rid, r, details, found, err);
+    return ash__target_again(m->target, snap, c->coll, rid, r, details, found, err);
 }
 
 static int change_next(ash_many *m, ash_changer *c, ash_error *err)
@@ -65,9 +65,9 @@ static int turn(ash_writer *w, void *ctx, ash_error *err)
     ash_error own = ASH_ERROR_INIT;
     bool whole = c.op->transaction != NULL;
     int64_t until = ash__clock_ms() + TURN_MS;
-    int rc = whole ? collect(m, ash__writer_view(w), &own) : 0;
+    int rc = whole ? collect(m, ash__writer_snapshot(w), &own) : 0;
     if (rc == 0)
-        rc = ash__catalog_find_id(ash__writer_view(w), m->coll_id, &c.coll, &own);
+        rc = ash__catalog_find_id(ash__writer_snapshot(w), m->coll_id, &c.coll, &own);
     /* Dropped meanwhile: nothing is left to change. */
     if (rc == 0 && c.coll == NULL)
         m->at = m->rids.count;
@@ -115,7 +115,7 @@ int ash__many_run(ash_many *m, ash_error *err)
     if (op->transaction == NULL) {
         rc = ash__reading_begin(t->store, op, &reading, err);
         if (rc == 0)
-            rc = collect(m, reading.view, err);
+            rc = collect(m, reading.snap, err);
         ash__reading_end(&reading);
     }
     if (op->transaction != NULL)

@@ -30,7 +30,7 @@ static int should_look_ahead(ash_single *one, ash_changer *c, bool *yes, ash_err
         one->target->request.plan->kind != ASH_PLAN_COLLSCAN ||
         !ash__sort_spec_is_empty(one->target->request.sort))
         return 0;
-    int rc = ash__coll_stats(ash__writer_view(c->writer), c->coll, &stats, err);
+    int rc = ash__coll_stats(ash__writer_snapshot(c->writer), c->coll, &stats, err);
     *yes = rc == 0 && stats.count > SMALL_COLLECTION;
     return rc;
 }
@@ -47,9 +47,9 @@ static int look_ahead(ash_single *one, ash_error *err)
     one->candidate = 0;
     int rc = ash__reading_begin(t->store, t->spec.op, &reading, err);
     if (rc == 0)
-        rc = ash__target_resolve(t, reading.view, &coll, err);
+        rc = ash__target_resolve(t, reading.snap, &coll, err);
     if (rc == 0 && coll != NULL)
-        rc = ash__target_first(t, reading.view, coll, &r, &details, &found, err);
+        rc = ash__target_first(t, reading.snap, coll, &r, &details, &found, err);
     if (rc == 0 && found)
         one->candidate = r.rid;
     ash__reading_end(&reading);
@@ -59,19 +59,19 @@ static int look_ahead(ash_single *one, ash_error *err)
 int ash__single_first(ash_single *one, ash_changer *c, ash_record *out, ash_match_details *details,
                       bool *found, ash_error *err)
 {
-    ash_view *v = ash__writer_view(c->writer);
+    ash_snapshot *snap = ash__writer_snapshot(c->writer);
     details->array_index = -1;
     *found = false;
     if (one->looked && one->candidate != 0) {
         int rc =
-            ash__target_again(one->target, v, c->coll, one->candidate, out, details, found, err);
+            ash__target_again(one->target, snap, c->coll, one->candidate, out, details, found, err);
         if (rc != 0 || *found)
             return rc;
     }
     /* There was no match a moment ago: only who would insert one must be sure that none came. */
     if (one->looked && one->candidate == 0 && !one->create)
         return 0;
-    return ash__target_first(one->target, v, c->coll, out, details, found, err);
+    return ash__target_first(one->target, snap, c->coll, out, details, found, err);
 }
 
 static int run_on_writer(ash_writer *w, void *ctx, ash_error *err)
@@ -93,7 +93,7 @@ static int run_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc == 0 && one->create)
         rc = ash__coll_ensure(w, t->spec.db, t->spec.coll, &c.coll, &own);
     if (rc == 0)
-        rc = ash__target_resolve(t, ash__writer_view(w), &c.coll, &own);
+        rc = ash__target_resolve(t, ash__writer_snapshot(w), &c.coll, &own);
     if (rc == 0)
         rc = should_look_ahead(one, &c, &one->look_ahead, &own);
     if (rc == 0 && one->look_ahead)

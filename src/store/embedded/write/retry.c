@@ -27,7 +27,7 @@ static int read_entry(ash_writer *w, const ash_retry_id *id, int32_t statement, 
     uint8_t key[KEY_BYTES];
     ash_doc doc;
     make_key(id, statement, key);
-    int rc = ash__state_get(ash__writer_view(w), key, sizeof key, &doc, found, err);
+    int rc = ash__state_get(ash__writer_snapshot(w), key, sizeof key, &doc, found, err);
     if (rc != 0 || !*found)
         return rc;
     *result = ash__doc_get(doc, "r");
@@ -196,7 +196,7 @@ int ash__retry_get_errors(ash_writer *w, const ash_op *op, uint32_t count, ash_w
         ash_doc doc;
         bson_t view;
         make_part_key(op->retry, i, key);
-        int rc = ash__state_get(ash__writer_view(w), key, sizeof key, &doc, &found, err);
+        int rc = ash__state_get(ash__writer_snapshot(w), key, sizeof key, &doc, &found, err);
         if (rc != 0)
             return rc;
         ash_value errors = found ? ash__doc_get(doc, "e") : ASH_VALUE_MISSING;
@@ -250,7 +250,7 @@ static int delete_old(ash_writer *w, void *ctx, ash_error *err)
         bool found = false;
         /* Its session may have come back since it was collected. */
         const void *key = old->keys[i].bytes;
-        rc = ash__state_get(ash__writer_view(w), key, old->keys[i].len, &value, &found, err);
+        rc = ash__state_get(ash__writer_snapshot(w), key, old->keys[i].len, &value, &found, err);
         if (rc == 0 && found && is_old(value, old->before_ms))
             rc = ash__state_delete(w, key, old->keys[i].len, err);
     }
@@ -259,12 +259,12 @@ static int delete_old(ash_writer *w, void *ctx, ash_error *err)
 
 static int sweep_turn(ash_embedded *s, sweep *old, ash_error *err)
 {
-    ash_view *view = NULL;
+    ash_snapshot *snap = NULL;
     old->count = 0;
-    int rc = ash__snapshot_open(s->engine, &view, err);
+    int rc = ash__snapshot_open(s->engine, &snap, err);
     if (rc == 0) {
-        rc = ash__state_each(view, PREFIX, 2, collect_old, old, err);
-        ash__snapshot_close(view);
+        rc = ash__state_each(snap, PREFIX, 2, collect_old, old, err);
+        ash__snapshot_close(snap);
     }
     if (rc == 0 && old->count > 0)
         rc = ash__engine_apply(s->engine, delete_old, old, ASH_ACK_APPLIED, 0, 0, err);

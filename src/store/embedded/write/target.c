@@ -40,9 +40,9 @@ void ash__target_release(ash_target *t)
     t->update = NULL;
 }
 
-int ash__target_resolve(ash_target *t, ash_view *v, const ash_coll **coll, ash_error *err)
+int ash__target_resolve(ash_target *t, ash_snapshot *snap, const ash_coll **coll, ash_error *err)
 {
-    int rc = ash__catalog_find(v, t->spec.db, t->spec.coll, coll, err);
+    int rc = ash__catalog_find(snap, t->spec.db, t->spec.coll, coll, err);
     if (rc == 0)
         rc = ash__view_refuse(*coll, err);
     if (rc != 0 || *coll == NULL)
@@ -61,10 +61,10 @@ static bool wants_details(const ash_target *t)
            (t->request.projection != NULL && ash__projection_needs_details(t->request.projection));
 }
 
-int ash__target_again(ash_target *t, ash_view *v, const ash_coll *coll, uint64_t rid,
+int ash__target_again(ash_target *t, ash_snapshot *snap, const ash_coll *coll, uint64_t rid,
                       ash_record *out, ash_match_details *details, bool *found, ash_error *err)
 {
-    int rc = ash__record_get(v, coll, rid, out, found, err);
+    int rc = ash__record_get(snap, coll, rid, out, found, err);
     if (rc == 0 && *found)
         rc = ash__matcher_check(t->request.filter, out->doc, details, found, err);
     return rc;
@@ -94,7 +94,7 @@ static int first_sorted(ash_target *t, ash_scan_plan *scan, uint64_t *rid, ash_e
     return rc;
 }
 
-int ash__target_first(ash_target *t, ash_view *v, const ash_coll *coll, ash_record *out,
+int ash__target_first(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_record *out,
                       ash_match_details *details, bool *found, ash_error *err)
 {
     ash_scan_plan scan;
@@ -105,23 +105,23 @@ int ash__target_first(ash_target *t, ash_view *v, const ash_coll *coll, ash_reco
     *found = false;
     details->array_index = -1;
     ash__scan_plan_init(&scan, r, t->spec.op, ASH_FETCH_DOC);
-    int rc = ash__scan_plan_attach(&scan, v, coll, err);
+    int rc = ash__scan_plan_attach(&scan, snap, coll, err);
     if (rc == 0 && in_order)
         rc = ash__scan_plan_next(&scan, out, wants_details(t) ? details : NULL, found, err);
     else if (rc == 0)
         rc = first_sorted(t, &scan, &rid, err);
     ash__scan_plan_release(&scan);
     if (rc == 0 && rid != 0)
-        rc = ash__target_again(t, v, coll, rid, out, details, found, err);
+        rc = ash__target_again(t, snap, coll, rid, out, details, found, err);
     return rc;
 }
 
-int ash__target_all(ash_target *t, ash_view *v, const ash_coll *coll, ash_rid_list *out,
+int ash__target_all(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_rid_list *out,
                     ash_error *err)
 {
     ash_scan_plan scan;
     ash__scan_plan_init(&scan, &t->request, t->spec.op, ASH_FETCH_NONE);
-    int rc = ash__scan_plan_attach(&scan, v, coll, err);
+    int rc = ash__scan_plan_attach(&scan, snap, coll, err);
     while (rc == 0) {
         ash_record r;
         bool found = false;

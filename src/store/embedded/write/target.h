@@ -35,22 +35,22 @@ typedef struct ash_target {
 int ash__target_init(ash_target *t, ash_embedded *s, const ash_target_spec *spec, ash_error *err);
 void ash__target_release(ash_target *t);
 
-/* In a view: *coll NULL when there is no such collection. Adopts its collation and plans. */
-int ash__target_resolve(ash_target *t, ash_view *v, const ash_coll **coll, ash_error *err);
+/* In a snapshot: *coll NULL when there is no such collection. Adopts its collation and plans. */
+int ash__target_resolve(ash_target *t, ash_snapshot *snap, const ash_coll **coll, ash_error *err);
 
 /* The first match in the target's order.  The target is resolved. */
-int ash__target_first(ash_target *t, ash_view *v, const ash_coll *coll, ash_record *out,
+int ash__target_first(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_record *out,
                       ash_match_details *details, bool *found, ash_error *err);
 
 /* All matches' record ids, so that the changes that follow cannot meet their own results. */
-int ash__target_all(ash_target *t, ash_view *v, const ash_coll *coll, ash_rid_list *out,
+int ash__target_all(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_rid_list *out,
                     ash_error *err);
 
 /* Do an index's keys alone decide what matches?  The target is resolved. */
 bool ash__target_is_by_keys(const ash_target *t);
 
 /* Does the record still match? */
-int ash__target_again(ash_target *t, ash_view *v, const ash_coll *coll, uint64_t rid,
+int ash__target_again(ash_target *t, ash_snapshot *snap, const ash_coll *coll, uint64_t rid,
                       ash_record *out, ash_match_details *details, bool *found, ash_error *err);
 
 /* Insert what an upsert makes of filter and update.  after: the document. */
