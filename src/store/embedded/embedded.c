@@ -11,7 +11,7 @@
 #include "store/embedded/files/rules.h"
 #include "store/embedded/files/versions.h"
 #include "store/embedded/kit/filters.h"
-#include "store/embedded/kit/held_state.h"
+#include "store/embedded/kit/dated_snapshot.h"
 #include "store/embedded/kit/oplog.h"
 #include "store/embedded/read/slots.h"
 #include "store/embedded/watch/slots.h"

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "store/embedded/kit/batch.h"
-#include "store/embedded/kit/held_state.h"
+#include "store/embedded/kit/dated_snapshot.h"
 #include "store/embedded/kit/kept_snapshot.h"
 #include "store/embedded/write/retry.h"
 

@@ -48,7 +48,7 @@ typedef struct ash_embedded {
     ash_monitor *monitor;
     bool closing;
     struct ash_kept_snapshot *kept;   /* by resting downloads (kept_snapshot.c) */
-    struct ash_dated_snapshot *dated; /* what reads go back to (held_state.c); NULL at first */
+    struct ash_dated_snapshot *dated; /* what reads go back to (dated_snapshot.c); NULL at first */
     struct ash_batch_memory *batches;
     uint32_t *abandoned; /* indexes whose build failed, and which may still be there */
     size_t abandoned_count;

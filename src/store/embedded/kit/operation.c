@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "query/expr/expr.h"
-#include "store/embedded/kit/held_state.h"
+#include "store/embedded/kit/dated_snapshot.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "store/embedded/kit/held_state.h"
+#include "store/embedded/kit/dated_snapshot.h"
 
 #include "base/clock.h"
 #include "store/embedded/kit/oplog.h"

@@ -2,7 +2,7 @@
 #include "fixture.h"
 
 #include "base/clock.h"
-#include "store/embedded/kit/held_state.h"
+#include "store/embedded/kit/dated_snapshot.h"
 
 #include <pthread.h>
 #include <stdio.h>

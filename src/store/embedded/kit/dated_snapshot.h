@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#ifndef ASH_STORE_EMBEDDED_KIT_HELD_STATE_H
-#define ASH_STORE_EMBEDDED_KIT_HELD_STATE_H
+#ifndef ASH_STORE_EMBEDDED_KIT_DATED_SNAPSHOT_H
+#define ASH_STORE_EMBEDDED_KIT_DATED_SNAPSHOT_H
 
 #include "store/embedded/kit/embedded.h"
 
