@@ -9,6 +9,7 @@
 #include <ashlar/error.h>
 #include <ashlar/lock.h>
 #include <ashlar/log.h>
+#include <ashlar/maintain.h>
 #include <ashlar/store.h>
 
 #endif

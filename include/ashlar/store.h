@@ -507,7 +507,8 @@ int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err);
  *       nrecords, nIndexes, keysPerIndex: {name: keys …}, valid, repaired: false, warnings: [],
  *       errors: as findings}; nInvalidDocuments: those that cannot be read.  ASH_ENOTFOUND (26).
  *   {compact: "db.coll"}       give free space of the whole store back to the file system,
- *       whichever of its collections is named.  {bytesFreed}; ASH_ENOTFOUND (26), ASH_EREADONLY
+ *       whichever of its collections is named; a number instead names none.  {bytesFreed};
+ *       ASH_ENOTFOUND (26), ASH_EREADONLY
  *   {sound: any value}       for who is about to delete because something is not there: is the
  *       metadata whole, as a look at it tells that is at most ten minutes old, or fifty times what
  *       it took?  {}; ASH_ECORRUPT: it is damaged

@@ -170,6 +170,8 @@ static int find_to_compact(ash_embedded *s, const bson_t *action, ash_error *err
     const char *name;
     ash_snapshot *snap = NULL;
     char *db = NULL;
+    if (ash__value_is_number(ash__doc_get(ash__doc_from_bson(action), "compact")))
+        return 0;
     int rc = split_namespace(action, "compact", &db, &name, err);
     if (rc == 0)
         rc = ash__snapshot_open(s->engine, &snap, err);
