@@ -172,9 +172,7 @@ void ash__writer_use(ash_writer *w, const ash_placed *placed)
 int ash__writer_unuse(ash_writer *w, ash_extent extent, ash_error *err)
 {
     int rc = ash__segments_unmark(w->engine->segments, extent, err);
-    if (rc == 0 && w->engine->opts.unsafe_reuse_at_once)
-        ash__segments_give(w->engine->segments, extent);
-    else if (rc == 0)
+    if (rc == 0)
         remember(w, extent, false);
     return rc;
 }

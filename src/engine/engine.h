@@ -51,12 +51,9 @@ typedef struct ash_engine_options {
     int64_t trim_interval_ms; /* between two looks at it; 0 = 30000 */
     int64_t trim_span_bytes;  /* shorter free spans are left alone; 0 = 1 MiB */
     ash_filter_hooks filters;
-    bool unsafe_skip_segment_sync; /* tests: break rule 1 */
-    int64_t journal_after;         /* commits that somebody waited for before a new store gets its
+    int64_t journal_after; /* commits that somebody waited for before a new store gets its
                                       journal; 0 = 16, < 0 never */
-    bool journal_always;           /* tests: also when readers follow after each change */
-    bool unsafe_reuse_at_once;     /* tests: break rule 2 */
-    bool unsafe_skip_journal_sync; /* tests: answer before the journal is synced */
+    bool journal_always;   /* also when readers follow after each change */
 } ash_engine_options;
 
 /* Opens or creates the store in the folder and takes its lock (file "lock", one process).

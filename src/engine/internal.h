@@ -155,7 +155,6 @@ typedef struct ash_journal {
     uint64_t ordinal; /* of the next one */
     uint64_t at;      /* where it goes */
     bool failed;      /* not to be used any more */
-    bool unsafe_skip_sync;
 } ash_journal;
 
 /* ---- the engine ---- */

@@ -124,7 +124,7 @@ int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, s
                            {(void *)(uintptr_t)changes, len},
                            {(void *)(uintptr_t)zeros, whole - sizeof head - len}};
     int rc = ash__file_writev(j->fd, iov, 3, (off_t)j->at, err);
-    if (rc == 0 && !j->unsafe_skip_sync)
+    if (rc == 0)
         rc = ash__file_sync(j->fd, err);
     j->failed = rc != 0;
     if (rc == 0) {

@@ -183,8 +183,7 @@ static void open_segments(ash_engine *e)
                                  .spare_bytes = ASH_RESERVE_BYTES,
                                  .load = load_map,
                                  .require = require_folder,
-                                 .ctx = e,
-                                 .unsafe_skip_sync = e->opts.unsafe_skip_segment_sync};
+                                 .ctx = e};
     memcpy(opts.store_id, e->store_id, 16);
     e->segments = ash__segments_new(&opts);
     ash__free(folder);
@@ -230,7 +229,6 @@ static ash_engine *engine_new(const char *folder, const ash_engine_options *opts
     e->reserve_fd = -1;
     e->version = ASH_FORMAT_PLAIN;
     take_options(e, opts);
-    e->journal.unsafe_skip_sync = e->opts.unsafe_skip_journal_sync;
     ash__mutex_init(&e->snapshots_lock, ASH_RANK_SNAPSHOTS);
     ash__mutex_init(&e->cache_lock, ASH_RANK_CATALOG);
     ash__mutex_init(&e->queue.lock, ASH_RANK_QUEUE);

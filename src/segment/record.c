@@ -113,7 +113,7 @@ static bool begin_sync(ash_segments *s, const ash_placed *placed, uint64_t *reac
     while (seg->syncing && placed->write_number > seg->synced)
         ash__cond_wait(&s->sync_ended, &s->lock);
     *lost = placed->write_number <= seg->failed;
-    bool needed = !*lost && placed->write_number > seg->synced && !s->opts.unsafe_skip_sync;
+    bool needed = !*lost && placed->write_number > seg->synced;
     if (needed)
         seg->syncing = true;
     *reach = seg->written;

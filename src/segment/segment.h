@@ -56,8 +56,7 @@ typedef struct ash_segments_options {
     /* Asked before a file is made and after one was opened, so that a folder that came to stand
      * under the name is not taken for the store's; or NULL. */
     int (*require)(void *ctx, ash_error *err);
-    void *ctx;             /* of both */
-    bool unsafe_skip_sync; /* tests: break rule 1 */
+    void *ctx; /* of both */
 } ash_segments_options;
 
 ash_segments *ash__segments_new(const ash_segments_options *opts);

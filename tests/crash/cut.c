@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "broken.h"
 #include "disk.h"
 #include "scratch.h"
 

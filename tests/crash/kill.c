@@ -5,7 +5,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "scratch.h"
-#include "store/embedded/kit/embedded.h"
+#include "wrapped_engine.h"
 
 #include <fcntl.h>
 #include <getopt.h>
@@ -42,7 +42,7 @@ static _Noreturn void be_worker(run *r)
     int acks = open(r->acks, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     steps_run_options opts = {.folder = r->store, .count = STEPS, .reopens = 20, .acks = acks};
     REQUIRE(acks >= 0);
-    ash__embedded_journal_eagerly(rng_below(&r->random, 2) == 0);
+    wrapped_engine_journal_eagerly(rng_below(&r->random, 2) == 0);
     steps_trim_eagerly(rng_below(&r->random, 2) == 0);
     int result = steps_run(r->models, &opts, &err);
     if (result != 0)

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/thread.h"
-#include "store/embedded/kit/embedded.h"
+#include "wrapped_engine.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@ static bool trims;
 void steps_trim_eagerly(bool eagerly)
 {
     trims = eagerly;
-    ash__embedded_trim_eagerly(eagerly);
+    wrapped_engine_trim_eagerly(eagerly);
 }
 
 ash_store *steps_open_store(const char *folder, bool read_only, ash_error *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "steps.h"
 
-#include "broken.h"
+#include "wrapped_engine.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,8 +20,9 @@ int main(int argc, char **argv)
     ash_error err = ASH_ERROR_INIT;
     if (argc != 6)
         return 2;
-    broken_rule_from_environment();
-    ash__embedded_journal_eagerly(atoi(argv[3]) % 2 != 0);
+    const char *rule = getenv(BREAK_RULE_ENV);
+    wrapped_engine_break(rule != NULL ? atoi(rule) : RULE_NONE);
+    wrapped_engine_journal_eagerly(atoi(argv[3]) % 2 != 0);
     steps_trim_eagerly(atoi(argv[3]) / 2 % 2 == 0);
     int acks = open(argv[2], O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (acks < 0)

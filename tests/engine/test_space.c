@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "engine/check/check.h"
 #include "engine/internal.h"
+#include "wrapped_engine.h"
 
 #include <string.h>
 
@@ -143,15 +144,15 @@ static void test_engine_space__late_snapshot_holds_what_it_sees(void **state)
     assert_int_equal(stats_of(f).held_blocks, 0);
 }
 
-/* The switch that breaks the second rule shows that the test above can fail. */
+/* Breaking the second rule shows that the test above can fail. */
 static void test_engine_space__broken_rule_is_noticed(void **state)
 {
     fixture *f = *state;
     ash_record record;
     bool found;
     fixture_close(f);
-    f->opts.unsafe_reuse_at_once = true;
     fixture_open(f);
+    wrapped_engine_break(RULE_NO_EARLY_REUSE);
     fixture_create(f, "c", NULL);
     insert_large(f, 1);
     ash_snapshot *snap = fixture_snapshot(f);
@@ -159,6 +160,7 @@ static void test_engine_space__broken_rule_is_noticed(void **state)
     insert_large(f, 2);
     assert_int_equal(ash__record_get(snap, fixture_coll(f, snap, "c"), 1, &record, &found, &f->err),
                      ASH_ECORRUPT);
+    wrapped_engine_break(RULE_NONE);
     assert_non_null(strstr(f->err.text, "test.c, record 1: another record in segment 00000001"));
     ash__snapshot_close(snap);
 }

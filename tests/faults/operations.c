@@ -3,7 +3,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "store/embedded/kit/embedded.h"
+#include "wrapped_engine.h"
 
 #include <stdlib.h>
 
@@ -105,7 +105,7 @@ static void empty(subject *s)
 int subject_setup(void **state)
 {
     subject *s = ash__new(subject);
-    ash__embedded_journal_eagerly(getenv(JOURNAL_ENV) != NULL);
+    wrapped_engine_journal_eagerly(getenv(JOURNAL_ENV) != NULL);
     s->folder = scratch_new();
     fill(s);
     *state = s;

@@ -101,30 +101,6 @@ static int prepare(ash_embedded *s, ash_error *err)
     return rc == 0 ? ash__sweep_start(s, err) : rc;
 }
 
-static bool skip_segment_sync;
-static bool reuse_at_once;
-static bool skip_journal_sync;
-static bool eager_journal;
-static bool eager_trim;
-
-void ash__embedded_break_rules(bool pointers_before_payloads, bool reuse_before_commits,
-                               bool answers_before_journal)
-{
-    skip_segment_sync = pointers_before_payloads;
-    reuse_at_once = reuse_before_commits;
-    skip_journal_sync = answers_before_journal;
-}
-
-void ash__embedded_journal_eagerly(bool eagerly)
-{
-    eager_journal = eagerly;
-}
-
-void ash__embedded_trim_eagerly(bool eagerly)
-{
-    eager_trim = eagerly;
-}
-
 static int embedded_open(const char *uri, const ash_store_options *opts, ash_store **out, char **db,
                          ash_error *err)
 {
@@ -137,15 +113,7 @@ static int embedded_open(const char *uri, const ash_store_options *opts, ash_sto
         .segment_bytes = opts->segment_bytes,
         .oplog_bytes = opts->oplog_bytes,
         .pin_timeout_ms = opts->pin_timeout_ms,
-        .trim_slack_bytes = eager_trim,
-        .trim_interval_ms = eager_trim,
-        .trim_span_bytes = eager_trim ? 4096 : 0,
         .filters = ash__embedded_hooks,
-        .unsafe_skip_segment_sync = skip_segment_sync,
-        .unsafe_reuse_at_once = reuse_at_once,
-        .unsafe_skip_journal_sync = skip_journal_sync,
-        .journal_after = eager_journal,
-        .journal_always = eager_journal,
     };
     (void)db;
     int rc = ash__engine_open(folder_of(uri), &engine_opts, &engine, err);

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "store/embedded/care/sweep.h"
+#include "wrapped_engine.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -146,9 +147,9 @@ static void test_embedded_ttl__free_space_is_given_back_meanwhile(void **state)
     fixture *f = *state;
     fixture_close(f);
     f->opts.ttl_interval_ms = 20;
-    ash__embedded_trim_eagerly(true);
+    wrapped_engine_trim_eagerly(true);
     fixture_open(f);
-    ash__embedded_trim_eagerly(false);
+    wrapped_engine_trim_eagerly(false);
     for (int n = 0; n < 12; n++) {
         bson_t *chunk = fixture_chunk(1, n, 0, 255 << 10);
         assert_ok(ash_collection_insert_one(f->c, chunk, NULL, &f->err), &f->err);

@@ -68,15 +68,6 @@ typedef struct ash_embedded_tx {
     struct ash_reading *look; /* without a writer: where everything is read */
 } ash_embedded_tx;
 
-/* Tests only, before a store is opened: break one of the engine's rules in it. */
-void ash__embedded_break_rules(bool pointers_before_payloads, bool reuse_before_commits,
-                               bool answers_before_journal);
-/* Tests only, before a store is opened: use a journal from the first commit on, and always. */
-void ash__embedded_journal_eagerly(bool eagerly);
-/* Tests only, before a store is opened: let no more free space stay on the disk than half of what
- * is in use, in spans of any length, and look at it all the time. */
-void ash__embedded_trim_eagerly(bool eagerly);
-
 static inline ash_embedded *ash__embedded(ash_store *store)
 {
     return (ash_embedded *)(void *)store;
