@@ -44,6 +44,30 @@
 extern "C" {
 #endif
 
+/* In short.
+ *
+ * Example:
+ *
+ *     ash_error err = ASH_ERROR_INIT;
+ *     ash_store *store = NULL;
+ *     ash_bucket *bucket = NULL;
+ *     ash_upload *upload = NULL;
+ *     int rc = ash_store_open("./files", NULL, &store, &err);
+ *     if (rc == 0)
+ *         rc = ash_bucket_new(store, NULL, &bucket, &err);
+ *     if (rc == 0)
+ *         rc = ash_bucket_open_upload_stream(bucket, "a.txt", NULL, &upload, &err);
+ *     if (rc == 0)
+ *         rc = ash_upload_write(upload, "text", 4, &err);
+ *     if (rc == 0)
+ *         rc = ash_upload_finish(upload, NULL, &err);
+ *     if (rc != 0)
+ *         fprintf(stderr, "%s\n", err.text);
+ *     ash_upload_free(upload);
+ *     ash_bucket_free(bucket);
+ *     ash_store_close(store);
+ */
+
 typedef struct ash_bucket ash_bucket;
 typedef struct ash_upload ash_upload;
 typedef struct ash_download ash_download;

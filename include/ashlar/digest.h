@@ -8,6 +8,15 @@
 extern "C" {
 #endif
 
+/* In short.
+ *
+ * Example:
+ *
+ *     unsigned both = ASH_DIGEST_SHA1 | ASH_DIGEST_MD5;
+ *     char hex[ASH_DIGEST_TEXT_BYTES];
+ *     printf("%u, up to %zu digits\n", both, sizeof hex - 1);
+ */
+
 typedef enum ash_digest_kind {
     ASH_DIGEST_SHA256 = 1,
     ASH_DIGEST_SHA1 = 2, /* names contents of old; no protection from somebody who forges */

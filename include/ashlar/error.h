@@ -17,6 +17,15 @@
 extern "C" {
 #endif
 
+/* In short.
+ *
+ * Example:
+ *
+ *     int rc = ASH_ENOTFOUND;
+ *     if (rc != 0)
+ *         printf("%s: %s, HTTP %d\n", ash_error_name(rc), ash_error_text(rc), ash_error_http_status(rc));
+ */
+
 enum {
     ASH_OK = 0,
     ASH_EINTERNAL = -1,      /* a bug in Ashlar or in a library beneath it */

@@ -29,6 +29,31 @@
 extern "C" {
 #endif
 
+/* In short.
+ *
+ * Example:
+ *
+ *     ash_error err = ASH_ERROR_INIT;
+ *     ash_store *store = NULL;
+ *     ash_lock_collection *locks = NULL;
+ *     ash_lock *lock = NULL;
+ *     bson_value_t id = {.value_type = BSON_TYPE_INT32};
+ *     int rc = ash_store_open("./files", NULL, &store, &err);
+ *     if (rc == 0)
+ *         rc = ash_lock_collection_open(store, NULL, &locks, &err);
+ *     if (rc == 0)
+ *         rc = ash_lock_new(locks, &id, NULL, &lock, &err);
+ *     if (rc == 0)
+ *         rc = ash_lock_obtain_write(lock, &err);
+ *     if (rc == 0)
+ *         rc = ash_lock_release(lock, &err);
+ *     if (rc != 0)
+ *         fprintf(stderr, "%s\n", err.text);
+ *     ash_lock_free(lock);
+ *     ash_lock_collection_close(locks);
+ *     ash_store_close(store);
+ */
+
 typedef struct ash_lock_collection ash_lock_collection;
 typedef struct ash_lock ash_lock;
 

@@ -9,6 +9,22 @@
 extern "C" {
 #endif
 
+/* In short.
+ *
+ * Example:
+ *
+ *     static void print_line(void *context, ash_log_level level, const char *line)
+ *     {
+ *         (void)level;
+ *         fprintf(context, "%s\n", line);
+ *     }
+ *
+ *     int main(void)
+ *     {
+ *         ash_log_set(print_line, stderr, ASH_LOG_WARN);
+ *     }
+ */
+
 typedef enum ash_log_level {
     ASH_LOG_ERROR,
     ASH_LOG_WARN,

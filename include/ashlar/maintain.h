@@ -32,6 +32,23 @@
 extern "C" {
 #endif
 
+/* In short.
+ *
+ * Example:
+ *
+ *     ash_error err = ASH_ERROR_INIT;
+ *     ash_store *store = NULL;
+ *     ash_store_check_report report = ASH_STORE_CHECK_REPORT_INIT;
+ *     int rc = ash_store_open("./files", NULL, &store, &err);
+ *     if (rc == 0)
+ *         rc = ash_store_check(store, NULL, &report, &err);
+ *     if (rc == 0)
+ *         rc = ash_store_backup(store, "./copy", NULL, NULL, &err);
+ *     if (rc != 0)
+ *         fprintf(stderr, "%s\n", err.text);
+ *     ash_store_close(store);
+ */
+
 /* ---- findings ---- */
 
 /* A piece of damage.  text: a line for people, without a newline.  facts: what ash_store_maintain()

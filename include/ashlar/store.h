@@ -39,6 +39,26 @@
 extern "C" {
 #endif
 
+/* In short.
+ *
+ * Example:
+ *
+ *     ash_error err = ASH_ERROR_INIT;
+ *     ash_store *store = NULL;
+ *     ash_collection *things = NULL;
+ *     bson_t *doc = BCON_NEW("name", BCON_UTF8("a"));
+ *     int rc = ash_store_open("./files", NULL, &store, &err);
+ *     if (rc == 0)
+ *         rc = ash_collection_new(store, "test", "things", &things, &err);
+ *     if (rc == 0)
+ *         rc = ash_collection_insert_one(things, doc, NULL, &err);
+ *     if (rc != 0)
+ *         fprintf(stderr, "%s\n", err.text);
+ *     bson_destroy(doc);
+ *     ash_collection_free(things);
+ *     ash_store_close(store);
+ */
+
 typedef struct ash_store ash_store;
 typedef struct ash_collection ash_collection;
 typedef struct ash_cursor ash_cursor;
