@@ -35,11 +35,12 @@ static double double_of(ash_value v)
 }
 
 /* int32 as long as the operands are and the result fits. */
-static ash_value box_integer(ash_value_box *box, enum number_kind widest, int64_t v)
+static void box_integer(ash_value_box *box, enum number_kind widest, int64_t v)
 {
     if (widest == KIND_INT32 && v >= INT32_MIN && v <= INT32_MAX)
-        return ash__box_int32(box, (int32_t)v);
-    return ash__box_int64(box, v);
+        ash__box_int32(box, (int32_t)v);
+    else
+        ash__box_int64(box, v);
 }
 
 static bool integer_overflows(enum ash_arith op, int64_t a, int64_t b, int64_t *out)
@@ -91,22 +92,32 @@ static enum number_kind right_kind(enum ash_arith op, ash_value v)
     return kind_of(v);
 }
 
-static int integer_arith(enum ash_arith op, enum number_kind widest, ash_value a, ash_value b,
-                         bool widen, ash_value_box *box, ash_value *out, ash_error *err)
+/* Two whole numbers, and the wider of their kinds. */
+typedef struct integers {
+    int64_t left, right;
+    enum number_kind widest;
+} integers;
+
+static integers integers_of(ash_value a, ash_value b, enum number_kind widest)
+{
+    return (integers){
+        ash__value_integer(a),
+        b.type == BSON_TYPE_DOUBLE ? (int64_t)ash__value_double(b) : ash__value_integer(b), widest};
+}
+
+static int integer_arith(enum ash_arith op, integers x, bool widen, ash_value_box *box,
+                         ash_error *err)
 {
     int64_t result;
-    int64_t left = ash__value_integer(a);
-    int64_t right =
-        b.type == BSON_TYPE_DOUBLE ? (int64_t)ash__value_double(b) : ash__value_integer(b);
-    if (!integer_overflows(op, left, right, &result)) {
-        *out = box_integer(box, widest, result);
+    if (!integer_overflows(op, x.left, x.right, &result)) {
+        box_integer(box, x.widest, result);
         return 0;
     }
     if (!widen)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "%s of %lld and %lld does not fit a 64-bit integer", operations[op],
-                                (long long)left, (long long)right);
-    *out = ash__box_double(box, double_arith(op, (double)left, (double)right));
+                                (long long)x.left, (long long)x.right);
+    ash__box_double(box, double_arith(op, (double)x.left, (double)x.right));
     return 0;
 }
 
@@ -122,7 +133,7 @@ static int check_operands(enum ash_arith op, ash_value a, ash_value b, ash_error
 }
 
 int ash__number_arith(enum ash_arith op, ash_value a, ash_value b, bool widen, ash_value_box *box,
-                      ash_value *out, ash_error *err)
+                      ash_error *err)
 {
     int rc = check_operands(op, a, b, err);
     if (rc != 0)
@@ -131,15 +142,14 @@ int ash__number_arith(enum ash_arith op, ash_value a, ash_value b, bool widen, a
     enum number_kind right = right_kind(op, b);
     enum number_kind widest = left > right ? left : right;
     if (widest == KIND_DECIMAL) {
-        *out =
-            ash__box_decimal(box, ash__decimal_arith(op, ash__decimal_of(a), ash__decimal_of(b)));
+        ash__box_decimal(box, ash__decimal_arith(op, ash__decimal_of(a), ash__decimal_of(b)));
         return 0;
     }
     if (widest == KIND_DOUBLE || op == ASH_DIVIDE) {
-        *out = ash__box_double(box, double_arith(op, double_of(a), double_of(b)));
+        ash__box_double(box, double_arith(op, double_of(a), double_of(b)));
         return 0;
     }
-    return integer_arith(op, widest, a, b, widen, box, out, err);
+    return integer_arith(op, integers_of(a, b, widest), widen, box, err);
 }
 
 static bool read_integer(ash_value v, int64_t *out)
@@ -163,8 +173,7 @@ static int does_not_fit(uint8_t type, ash_error *err)
                             "conversion would overflow type %s", ash__type_name(type));
 }
 
-static int convert_to_integer(ash_value v, uint8_t type, ash_value_box *box, ash_value *out,
-                              ash_error *err)
+static int convert_to_integer(ash_value v, uint8_t type, ash_value_box *box, ash_error *err)
 {
     int64_t n;
     if (!read_integer(v, &n))
@@ -172,25 +181,24 @@ static int convert_to_integer(ash_value v, uint8_t type, ash_value_box *box, ash
     if (type == BSON_TYPE_INT32) {
         if (n < INT32_MIN || n > INT32_MAX)
             return does_not_fit(type, err);
-        *out = ash__box_int32(box, (int32_t)n);
+        ash__box_int32(box, (int32_t)n);
     } else {
-        *out = ash__box_int64(box, n);
+        ash__box_int64(box, n);
     }
     return 0;
 }
 
-static int convert_to_double(ash_value v, ash_value_box *box, ash_value *out, ash_error *err)
+static int convert_to_double(ash_value v, ash_value_box *box, ash_error *err)
 {
     double d = double_of(v);
     if (isinf(d) && v.type == BSON_TYPE_DECIMAL128 &&
         !ash__decimal_is_infinite(ash__value_decimal(v)))
         return does_not_fit(BSON_TYPE_DOUBLE, err);
-    *out = ash__box_double(box, d);
+    ash__box_double(box, d);
     return 0;
 }
 
-int ash__number_convert(ash_value v, uint8_t type, ash_value_box *box, ash_value *out,
-                        ash_error *err)
+int ash__number_convert(ash_value v, uint8_t type, ash_value_box *box, ash_error *err)
 {
     if (!ash__value_is_number(v))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CONVERSION_FAILURE,
@@ -199,12 +207,12 @@ int ash__number_convert(ash_value v, uint8_t type, ash_value_box *box, ash_value
     switch (type) {
     case BSON_TYPE_INT32:
     case BSON_TYPE_INT64:
-        return convert_to_integer(v, type, box, out, err);
+        return convert_to_integer(v, type, box, err);
     case BSON_TYPE_DOUBLE:
-        return convert_to_double(v, box, out, err);
+        return convert_to_double(v, box, err);
     default:
         ash_assert(type == BSON_TYPE_DECIMAL128);
-        *out = ash__box_decimal(box, ash__decimal_of(v));
+        ash__box_decimal(box, ash__decimal_of(v));
         return 0;
     }
 }

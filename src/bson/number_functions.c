@@ -14,33 +14,23 @@ static bool is_integer(ash_value v)
     return v.type == BSON_TYPE_INT32 || v.type == BSON_TYPE_INT64;
 }
 
-static ash_value box_like(ash_value_box *box, ash_value like, int64_t v)
+static void box_like(ash_value_box *box, ash_value like, int64_t v)
 {
     if (like.type == BSON_TYPE_INT32 && v >= INT32_MIN && v <= INT32_MAX)
-        return ash__box_int32(box, (int32_t)v);
-    return ash__box_int64(box, v);
+        ash__box_int32(box, (int32_t)v);
+    else
+        ash__box_int64(box, v);
 }
 
-/* The value itself, out of the box, so that it outlives what it was read from. */
-static ash_value box_copy(ash_value_box *box, ash_value v)
-{
-    if (is_integer(v))
-        return v.type == BSON_TYPE_INT32 ? ash__box_int32(box, ash__value_int32(v))
-                                         : ash__box_int64(box, ash__value_int64(v));
-    return v.type == BSON_TYPE_DOUBLE ? ash__box_double(box, ash__value_double(v))
-                                      : ash__box_decimal(box, ash__value_decimal(v));
-}
-
-static int integer_unary(enum ash_unary op, ash_value v, ash_value_box *box, ash_value *out,
-                         ash_error *err)
+static int integer_unary(enum ash_unary op, ash_value v, ash_value_box *box, ash_error *err)
 {
     int64_t n = ash__value_integer(v);
     if (op == ASH_CEIL || op == ASH_FLOOR || (op == ASH_ABS && n >= 0)) {
-        *out = box_copy(box, v);
+        box_like(box, v, n);
     } else if (n != INT64_MIN) {
-        *out = box_like(box, v, -n);
+        box_like(box, v, -n);
     } else if (op == ASH_NEGATE) {
-        *out = ash__box_double(box, 0x1p63);
+        ash__box_double(box, 0x1p63);
     } else {
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ABS_OF_LOWEST_INT64,
                                 "cannot take the absolute value of the lowest 64-bit integer");
@@ -89,8 +79,7 @@ static int check_range(enum ash_unary op, ash_value v, ash_error *err)
     return 0;
 }
 
-int ash__number_unary(enum ash_unary op, ash_value v, ash_value_box *box, ash_value *out,
-                      ash_error *err)
+int ash__number_unary(enum ash_unary op, ash_value v, ash_value_box *box, ash_error *err)
 {
     if (!ash__value_is_number(v))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_UNARY_MATH_NOT_NUMBER,
@@ -100,22 +89,21 @@ int ash__number_unary(enum ash_unary op, ash_value v, ash_value_box *box, ash_va
         return rc;
     bool keeps_type = op == ASH_ABS || op == ASH_CEIL || op == ASH_FLOOR || op == ASH_NEGATE;
     if (is_integer(v) && keeps_type)
-        return integer_unary(op, v, box, out, err);
+        return integer_unary(op, v, box, err);
     if (v.type == BSON_TYPE_DECIMAL128) {
-        *out = ash__box_decimal(box, ash__decimal_unary(op, ash__value_decimal(v)));
+        ash__box_decimal(box, ash__decimal_unary(op, ash__value_decimal(v)));
         return 0;
     }
     double d = is_integer(v) ? (double)ash__value_integer(v) : ash__value_double(v);
-    *out = ash__box_double(box, double_unary(op, d));
+    ash__box_double(box, double_unary(op, d));
     return 0;
 }
 
-static int round_integer(ash_value v, int place, bool truncate, ash_value_box *box, ash_value *out,
-                         ash_error *err)
+static int round_integer(ash_value v, int place, bool truncate, ash_value_box *box, ash_error *err)
 {
     int64_t n;
     if (place >= 0) {
-        *out = box_copy(box, v);
+        box_like(box, v, ash__value_integer(v));
         return 0;
     }
     ash_decimal rounded =
@@ -123,7 +111,7 @@ static int round_integer(ash_value v, int place, bool truncate, ash_value_box *b
     if (!ash__decimal_to_int64(rounded, true, &n))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ROUND_OUT_OF_RANGE,
                                 "the rounded number does not fit a 64-bit integer");
-    *out = box_like(box, v, n);
+    box_like(box, v, n);
     return 0;
 }
 
@@ -144,8 +132,7 @@ static ash_decimal round_decimal(ash_decimal v, int place, bool truncate)
     return ash__decimal_round(v, place, truncate);
 }
 
-int ash__number_round(ash_value v, int64_t place, bool truncate, ash_value_box *box, ash_value *out,
-                      ash_error *err)
+int ash__number_round(ash_value v, int64_t place, bool truncate, ash_value_box *box, ash_error *err)
 {
     if (!ash__value_is_number(v))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ROUND_NOT_NUMBER,
@@ -155,11 +142,11 @@ int ash__number_round(ash_value v, int64_t place, bool truncate, ash_value_box *
                                 "cannot round to place %lld, only %d to %d are supported",
                                 (long long)place, PLACE_MIN, PLACE_MAX);
     if (is_integer(v))
-        return round_integer(v, (int)place, truncate, box, out, err);
+        return round_integer(v, (int)place, truncate, box, err);
     if (v.type == BSON_TYPE_DECIMAL128)
-        *out = ash__box_decimal(box, round_decimal(ash__value_decimal(v), (int)place, truncate));
+        ash__box_decimal(box, round_decimal(ash__value_decimal(v), (int)place, truncate));
     else
-        *out = ash__box_double(box, round_double(ash__value_double(v), (int)place, truncate));
+        ash__box_double(box, round_double(ash__value_double(v), (int)place, truncate));
     return 0;
 }
 
@@ -182,22 +169,26 @@ static bool integer_power(int64_t base, int64_t exponent, int64_t *out)
     return true;
 }
 
-static ash_value power(ash_value a, ash_value b, ash_value_box *box)
+static void power(ash_value a, ash_value b, ash_value_box *box)
 {
     int64_t n;
     double x = 0;
     double y = 0;
-    if (a.type == BSON_TYPE_DECIMAL128 || b.type == BSON_TYPE_DECIMAL128)
-        return ash__box_decimal(box, ash__decimal_pow(ash__decimal_of(a), ash__decimal_of(b)));
+    if (a.type == BSON_TYPE_DECIMAL128 || b.type == BSON_TYPE_DECIMAL128) {
+        ash__box_decimal(box, ash__decimal_pow(ash__decimal_of(a), ash__decimal_of(b)));
+        return;
+    }
     if (is_integer(a) && is_integer(b) &&
-        integer_power(ash__value_integer(a), ash__value_integer(b), &n))
-        return box_like(box, a.type == BSON_TYPE_INT32 ? b : a, n);
+        integer_power(ash__value_integer(a), ash__value_integer(b), &n)) {
+        box_like(box, a.type == BSON_TYPE_INT32 ? b : a, n);
+        return;
+    }
     ash__value_as_double(a, &x);
     ash__value_as_double(b, &y);
-    return ash__box_double(box, pow(x, y));
+    ash__box_double(box, pow(x, y));
 }
 
-int ash__number_pow(ash_value a, ash_value b, ash_value_box *box, ash_value *out, ash_error *err)
+int ash__number_pow(ash_value a, ash_value b, ash_value_box *box, ash_error *err)
 {
     ash_value_box zero_box;
     ash_value zero = ash__box_int32(&zero_box, 0);
@@ -211,6 +202,6 @@ int ash__number_pow(ash_value a, ash_value b, ash_value_box *box, ash_value *out
         ash__number_compare(b, zero) < 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_POW_OF_ZERO_NEGATIVE,
                                 "cannot raise 0 to a negative power");
-    *out = power(a, b, box);
+    power(a, b, box);
     return 0;
 }

@@ -100,7 +100,6 @@ static void keep(ash_acc *a, ash_value v)
 static int add_number(ash_acc *a, ash_value v, ash_error *err)
 {
     ash_value_box box;
-    ash_value sum;
     bool decimal = v.type == BSON_TYPE_DECIMAL128 || a->sum.type == BSON_TYPE_DECIMAL128;
     bool floating = v.type == BSON_TYPE_DOUBLE || a->sum.type == BSON_TYPE_DOUBLE;
     double before = 0, d = 0;
@@ -108,9 +107,10 @@ static int add_number(ash_acc *a, ash_value v, ash_error *err)
         ash__value_as_double(a->sum, &before);
         ash__value_as_double(v, &d);
     }
-    int rc = ash__number_arith(ASH_ADD, a->sum, v, true, &box, &sum, err);
+    int rc = ash__number_arith(ASH_ADD, a->sum, v, true, &box, err);
     if (rc != 0)
         return rc;
+    ash_value sum = box.value;
     if (floating && !decimal) {
         double after = ash__value_double(sum);
         double lost = fabs(before) >= fabs(d) ? (before - after) + d : (d - after) + before;
@@ -258,7 +258,6 @@ static ash_value sum_result(ash_acc *a)
 static ash_value average(ash_acc *a)
 {
     ash_value_box box;
-    ash_value out;
     double d = 0;
     if (a->count == 0)
         return ash__box_null(&a->result_box);
@@ -267,9 +266,9 @@ static ash_value average(ash_acc *a)
         return ash__box_double(&a->result_box, d / (double)a->count);
     }
     ash_value count = ash__box_int64(&box, (int64_t)a->count);
-    if (ash__number_arith(ASH_DIVIDE, a->sum, count, true, &a->result_box, &out, NULL) != 0)
+    if (ash__number_arith(ASH_DIVIDE, a->sum, count, true, &a->result_box, NULL) != 0)
         return ash__box_null(&a->result_box);
-    return out;
+    return a->result_box.value;
 }
 
 static ash_value deviation(ash_acc *a)

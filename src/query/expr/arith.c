@@ -11,9 +11,18 @@ static ash_value_box *new_box(ash_eval *e)
     return ash__arena_alloc(e->arena, sizeof(ash_value_box));
 }
 
+/* What a function of bson/number.h made, if it returned 0. */
+static int unbox(const ash_value_box *box, int rc, ash_value *out)
+{
+    if (rc == 0)
+        *out = box->value;
+    return rc;
+}
+
 static int arith(ash_eval *e, enum ash_arith op, ash_value a, ash_value b, ash_value *out)
 {
-    return ash__number_arith(op, a, b, true, new_box(e), out, e->err);
+    ash_value_box *box = new_box(e);
+    return unbox(box, ash__number_arith(op, a, b, true, box, e->err), out);
 }
 
 /* Milliseconds from a number, rounded to the nearest. */
@@ -193,7 +202,8 @@ static int eval_unary(const ash_node *n, ash_eval *e, ash_value *out)
     rc = check_domain(n, e, v);
     if (rc != 0)
         return rc;
-    return ash__number_unary((enum ash_unary)n->op->variant, v, new_box(e), out, e->err);
+    ash_value_box *box = new_box(e);
+    return unbox(box, ash__number_unary((enum ash_unary)n->op->variant, v, box, e->err), out);
 }
 
 /* variant 1: truncate. */
@@ -221,7 +231,8 @@ static int eval_round(const ash_node *n, ash_eval *e, ash_value *out)
                                 "cannot apply %s with precision value %lld value must be in "
                                 "[-20, 100]",
                                 n->op->name, (long long)place);
-    return ash__number_round(v, place, n->op->variant == 1, new_box(e), out, e->err);
+    ash_value_box *box = new_box(e);
+    return unbox(box, ash__number_round(v, place, n->op->variant == 1, box, e->err), out);
 }
 
 static int eval_pow(const ash_node *n, ash_eval *e, ash_value *out)
@@ -244,13 +255,13 @@ static int eval_pow(const ash_node *n, ash_eval *e, ash_value *out)
     if (compare_to(v[0], 0) == 0 && compare_to(v[1], 0) < 0)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_POW_OF_ZERO_NEGATIVE,
                                 "$pow cannot take a base of 0 and a negative exponent");
-    return ash__number_pow(v[0], v[1], new_box(e), out, e->err);
+    ash_value_box *box = new_box(e);
+    return unbox(box, ash__number_pow(v[0], v[1], box, e->err), out);
 }
 
 static int eval_log(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value *v;
-    ash_value top, bottom;
     double d[2] = {0, 0};
     int rc = ash__eval_args(n, e, &v);
     if (rc != 0)
@@ -274,10 +285,11 @@ static int eval_log(const ash_node *n, ash_eval *e, ash_value *out)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_LOG_BASE_ILLEGAL,
                                 "$log's base must be a positive number not equal to 1, but is %g",
                                 d[1]);
-    rc = ash__number_unary(ASH_LN, v[0], new_box(e), &top, e->err);
+    ash_value_box top, bottom;
+    rc = ash__number_unary(ASH_LN, v[0], &top, e->err);
     if (rc == 0)
-        rc = ash__number_unary(ASH_LN, v[1], new_box(e), &bottom, e->err);
-    return rc != 0 ? rc : arith(e, ASH_DIVIDE, top, bottom, out);
+        rc = ash__number_unary(ASH_LN, v[1], &bottom, e->err);
+    return rc != 0 ? rc : arith(e, ASH_DIVIDE, top.value, bottom.value, out);
 }
 
 const ash_expr_op ash__expr_arith_ops[] = {

@@ -127,7 +127,10 @@ static int to_number(ash_eval *e, ash_value v, int type, ash_value *out)
         v = ash__make_int64(e->arena, ash__value_int64(v));
     if (!ash__value_is_number(v))
         return unsupported(e, v, type);
-    return ash__number_convert(v, (uint8_t)type, box, out, e->err);
+    int rc = ash__number_convert(v, (uint8_t)type, box, e->err);
+    if (rc == 0)
+        *out = box->value;
+    return rc;
 }
 
 static int to_string(ash_eval *e, ash_value v, ash_value *out)

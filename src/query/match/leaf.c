@@ -121,17 +121,16 @@ static int parse_size(ash_match_parser *p, const char *path, ash_value arg, ash_
 /* Doubles are cut toward zero, as the server has done since 4.0. */
 static int mod_number(ash_match_parser *p, ash_value v, const char *what, int64_t *out)
 {
-    ash_value_box box;
-    ash_value whole;
+    ash_value_box whole;
     ash_error inner = ASH_ERROR_INIT;
     if (!ash__value_is_number(v))
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "malformed mod, %s not a number", what);
-    if (ash__number_convert(v, BSON_TYPE_INT64, &box, &whole, &inner) != 0)
+    if (ash__number_convert(v, BSON_TYPE_INT64, &whole, &inner) != 0)
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "malformed mod, %s value is invalid :: caused by :: %s", what,
                                 inner.text);
-    *out = ash__value_int64(whole);
+    *out = ash__value_int64(whole.value);
     return 0;
 }
 

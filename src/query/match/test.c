@@ -75,13 +75,11 @@ static bool test_in(ash_match_run *run, const ash_match_node *n, ash_value v)
 
 static bool test_mod(const ash_match_node *n, ash_value v)
 {
-    ash_value_box box;
-    ash_value whole;
-    if (!ash__value_is_number(v) ||
-        ash__number_convert(v, BSON_TYPE_INT64, &box, &whole, NULL) != 0)
+    ash_value_box whole;
+    if (!ash__value_is_number(v) || ash__number_convert(v, BSON_TYPE_INT64, &whole, NULL) != 0)
         return false;
     /* The one quotient that does not fit has no remainder. */
-    int64_t rest = n->divisor == -1 ? 0 : ash__value_int64(whole) % n->divisor;
+    int64_t rest = n->divisor == -1 ? 0 : ash__value_int64(whole.value) % n->divisor;
     return rest == n->remainder;
 }
 

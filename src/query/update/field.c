@@ -55,7 +55,10 @@ static int parse_number(ash_update_parser *p, ash_mod *m, ash_value operand)
 static int zero_like(ash_update_run *r, ash_value like, ash_value *out)
 {
     ash_value_box *box = ash__arena_alloc(r->arena, sizeof *box);
-    return ash__number_convert(ash__make_int32(r->arena, 0), like.type, box, out, r->err);
+    int rc = ash__number_convert(ash__make_int32(r->arena, 0), like.type, box, r->err);
+    if (rc == 0)
+        *out = box->value;
+    return rc;
 }
 
 static int apply_arith(const ash_mod *m, ash_update_run *r, ash_value old, ash_value *out)
@@ -73,14 +76,15 @@ static int apply_arith(const ash_mod *m, ash_update_run *r, ash_value old, ash_v
                                 m->op->name, ash__run_id_text(r, text, sizeof text),
                                 field_of(m->path), ash__type_text(old));
     ash_value_box *box = ash__arena_alloc(r->arena, sizeof *box);
-    int rc = ash__number_arith(is_inc ? ASH_ADD : ASH_MULTIPLY, old, m->operand, false, box, out,
-                               r->err);
+    int rc =
+        ash__number_arith(is_inc ? ASH_ADD : ASH_MULTIPLY, old, m->operand, false, box, r->err);
     if (rc != 0)
         return ash__fail_server(r->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Failed to apply %s operations to current value (%s) for document "
                                 "%s",
                                 m->op->name, ash__value_text(old, current, sizeof current),
                                 ash__run_id_text(r, text, sizeof text));
+    *out = box->value;
     return 0;
 }
 
