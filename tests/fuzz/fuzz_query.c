@@ -90,7 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         indexes *x = all_indexes();
         ash__matcher_test(m, doc, &details, NULL);
         ash__matcher_implies(m, m);
-        result = ash__plan_new(m, NULL, ASH_VALUE_MISSING, x->descs, INDEXES, &env, &plan, &err);
+        const ash_plan_query query = {.filter = m, .indexes = x->descs, .index_count = INDEXES};
+        result = ash__plan_new(&query, &plan, &err);
         fuzz_check_refusal(result, &err);
         if (result == 0) {
             check_plan(m, plan);

@@ -55,17 +55,19 @@ void plan_indexes_release(struct plan_indexes *x)
 int plan_query(struct planned *q, const struct plan_indexes *x, const char *filter,
                const char *sort, const char *hint, const ash_query_env *env, ash_error *err)
 {
-    ash_value hinted = ASH_VALUE_MISSING;
+    ash_plan_query query = {.indexes = x->descs, .index_count = x->count};
     memset(q, 0, sizeof *q);
     q->filter_bson = cases_bson(filter);
     q->sort_bson = cases_bson(sort);
     if (hint != NULL) {
         q->hint_bson = cases_bson(hint);
-        hinted = ash__doc_get(ash__doc_from_bson(q->hint_bson), "");
+        query.hint = ash__doc_get(ash__doc_from_bson(q->hint_bson), "");
     }
     assert_ok(ash__matcher_new(q->filter_bson, env, &q->matcher, err), err);
     assert_ok(ash__sort_spec_new(q->sort_bson, env, &q->sort, err), err);
-    return ash__plan_new(q->matcher, q->sort, hinted, x->descs, x->count, env, &q->plan, err);
+    query.filter = q->matcher;
+    query.sort = q->sort;
+    return ash__plan_new(&query, &q->plan, err);
 }
 
 void planned_release(struct planned *q)

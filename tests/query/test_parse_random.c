@@ -169,8 +169,8 @@ static bool try_filter(const bson_t *filter, const struct plan_indexes *x, bson_
     for (int i = 0; i < 3; i++)
         ash__matcher_test(m, ash__doc_from_bson(docs[i]), NULL, &failed);
     assert_true(ash__matcher_implies(m, m) || !ash__matcher_is_empty(m));
-    assert_ok(ash__plan_new(m, NULL, ASH_VALUE_MISSING, x->descs, x->count, NULL, &plan, &err),
-              &err);
+    const ash_plan_query query = {.filter = m, .indexes = x->descs, .index_count = x->count};
+    assert_ok(ash__plan_new(&query, &plan, &err), &err);
     ash__plan_explain(plan, m, NULL, &explained);
     assert_true(bson_has_field(&explained, "stage"));
     bson_destroy(&explained);

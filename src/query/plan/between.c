@@ -39,7 +39,7 @@ static int check_limits(const ash_plan_query *q, const ash_index_desc *index, as
     if ((has_min && !names_parts(min, index->pattern)) ||
         (has_max && !names_parts(max, index->pattern)) ||
         !ash__collations_agree(ash__pattern_collation(index->pattern),
-                               ash__matcher_collation(q->matcher)))
+                               ash__matcher_collation(q->filter)))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MIN_MAX_OTHER_INDEX,
                                 "The index chosen is not compatible with min/max");
     return 0;
@@ -63,23 +63,21 @@ static bool is_below(const ash_key_range *r)
     return order < 0 || (order == 0 && r->from.len < r->to.len);
 }
 
-int ash__plan_between(const ash_matcher *filter, const ash_sort_spec *sort, ash_value hint,
-                      ash_doc min, ash_doc max, const ash_index_desc *indexes, uint32_t index_count,
-                      ash_plan **out, ash_error *err)
+int ash__plan_between(const ash_plan_query *q, ash_doc min, ash_doc max, ash_plan **out,
+                      ash_error *err)
 {
-    ash_plan_query q = {filter->root, filter, sort, indexes, index_count};
-    const ash_index_desc *index = ash__plan_hinted_index(&q, hint);
+    const ash_index_desc *index = ash__plan_hinted_index(q);
     const ash_index_bounds none = {.used = 0};
     ash_index_order order = {false, false, 0};
     *out = NULL;
-    int rc = check_limits(&q, index, min, max, err);
+    int rc = check_limits(q, index, min, max, err);
     if (rc == 0)
-        rc = ash__plan_check_partial(&q, index, err);
+        rc = ash__plan_check_partial(q, index, err);
     if (rc != 0)
         return rc;
     ash_plan *p = ash__new(ash_plan);
     p->kind = ASH_PLAN_IXSCAN;
-    p->condition = &filter->root->cond;
+    p->condition = &q->filter->root->cond;
     p->index = index;
     ash__index_ranges(index->pattern, &none, 0, p);
     set_end(&p->ranges[0].from, min, index->pattern);
@@ -90,13 +88,13 @@ int ash__plan_between(const ash_matcher *filter, const ash_sort_spec *sort, ash_
                                 "The value provided for min() does not come before the value "
                                 "provided for max().");
     }
-    p->needs_fetch_filter = !ash__matcher_is_empty(filter);
+    p->needs_fetch_filter = !ash__matcher_is_empty(q->filter);
     p->is_bounded = true;
     p->may_repeat = index->multikey;
-    const ash_key_pattern *wanted = ash__sort_spec_pattern(sort);
+    const ash_key_pattern *wanted = ash__sort_spec_pattern(q->sort);
     /* Of several keys of a document the first one may lie outside. */
     p->provides_sort =
-        wanted == NULL ? ash__sort_spec_natural(sort) == 0
+        wanted == NULL ? ash__sort_spec_natural(q->sort) == 0
                        : !index->multikey && ash__index_provides_sort(index, &none, wanted, &order);
     p->backward = p->provides_sort && order.backward;
     *out = p;

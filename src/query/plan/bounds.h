@@ -73,17 +73,8 @@ typedef struct ash_index_order {
 bool ash__index_provides_sort(const ash_index_desc *index, const ash_index_bounds *b,
                               const ash_key_pattern *sort, ash_index_order *out);
 
-/* One index tried for one condition tree. */
-typedef struct ash_plan_query {
-    const ash_match_node *root;
-    const ash_matcher *matcher;
-    const ash_sort_spec *sort;
-    const ash_index_desc *indexes;
-    uint32_t index_count;
-} ash_plan_query;
-
-/* The visible index that a hint names, or NULL. */
-const ash_index_desc *ash__plan_hinted_index(const ash_plan_query *q, ash_value hint);
+/* The visible index that the query's hint names, or NULL. */
+const ash_index_desc *ash__plan_hinted_index(const ash_plan_query *q);
 /* A hinted partial index must hold all documents of the query: else ASH_EINVAL. */
 int ash__plan_check_partial(const ash_plan_query *q, const ash_index_desc *index, ash_error *err);
 

@@ -17,7 +17,15 @@ typedef struct candidate {
     bool needs_filter;
 } candidate;
 
-static int branch_plans(const ash_plan_query *q, const ash_match_node *or_node, ash_plan **out);
+/* A search for the best plan: of the whole query, or of one branch of an $or, which is planned like
+ * a query of its own without a sort. */
+typedef struct search {
+    const ash_plan_query *query;
+    const ash_match_node *root; /* of the conditions that the plan has to serve */
+    const ash_sort_spec *sort;
+} search;
+
+static int branch_plans(const search *s, const ash_match_node *or_node, ash_plan **out);
 
 static ash_plan *plan_new(ash_plan_kind kind)
 {
@@ -57,19 +65,19 @@ static bool is_single_points(const ash_index_bounds *b)
     return true;
 }
 
-static void try_index(const ash_plan_query *q, const ash_index_desc *index,
-                      ash_conjuncts *conjuncts, candidate *out)
+static void try_index(const search *s, const ash_index_desc *index, ash_conjuncts *conjuncts,
+                      candidate *out)
 {
-    const ash_key_pattern *sort = ash__sort_spec_pattern(q->sort);
+    const ash_key_pattern *sort = ash__sort_spec_pattern(s->sort);
     memset(out, 0, sizeof *out);
     out->index = index;
-    ash__index_bounds(index, conjuncts, ash__matcher_collation(q->matcher), &out->bounds);
+    ash__index_bounds(index, conjuncts, ash__matcher_collation(s->query->filter), &out->bounds);
     const ash_index_bounds *b = &out->bounds;
     out->equal_parts = b->points;
     out->has_range = b->used > b->points || (b->used == 0 && index->sparse && b->skips_missing);
     out->is_one_document =
         index->unique && b->points == index->pattern->count && is_single_points(b);
-    out->provides_sort = sort == NULL ? ash__sort_spec_natural(q->sort) == 0
+    out->provides_sort = sort == NULL ? ash__sort_spec_natural(s->sort) == 0
                                       : ash__index_provides_sort(index, b, sort, &out->order);
     /* One document is in any order; natural order is not asked of indexes. */
     out->provides_sort |= sort != NULL && out->is_one_document;
@@ -78,18 +86,19 @@ static void try_index(const ash_plan_query *q, const ash_index_desc *index,
 }
 
 /* May this index be asked at all?  It must hold every document that matches. */
-static bool is_complete(const ash_plan_query *q, const candidate *c)
+static bool is_complete(const search *s, const candidate *c)
 {
     const ash_index_desc *index = c->index;
+    const ash_matcher *filter = s->query->filter;
     if (index->sparse && !c->bounds.skips_missing)
         return false;
     return index->partial == NULL ||
-           (q->root == q->matcher->root && ash__matcher_implies(q->matcher, index->partial));
+           (s->root == filter->root && ash__matcher_implies(filter, index->partial));
 }
 
-static bool is_useful(const ash_plan_query *q, const candidate *c)
+static bool is_useful(const search *s, const candidate *c)
 {
-    bool sorts = ash__sort_spec_pattern(q->sort) != NULL && c->provides_sort;
+    bool sorts = ash__sort_spec_pattern(s->sort) != NULL && c->provides_sort;
     return c->bounds.is_empty || c->equal_parts > 0 || c->has_range || sorts;
 }
 
@@ -115,10 +124,10 @@ static bool is_better(const candidate *a, const candidate *b)
     return a->index->pattern->count < b->index->pattern->count;
 }
 
-static ash_plan *plan_of(const ash_plan_query *q, const candidate *c)
+static ash_plan *plan_of(const search *s, const candidate *c)
 {
     ash_plan *p = plan_new(c->bounds.is_empty ? ASH_PLAN_EMPTY : ASH_PLAN_IXSCAN);
-    p->condition = &q->root->cond;
+    p->condition = &s->root->cond;
     p->index = c->index;
     p->provides_sort = c->provides_sort || c->bounds.is_empty;
     if (c->bounds.is_empty)
@@ -139,24 +148,25 @@ static ash_plan *plan_of(const ash_plan_query *q, const candidate *c)
 }
 
 /* The best index for the tree's conjuncts, or NULL. */
-static ash_plan *best_index(const ash_plan_query *q)
+static ash_plan *best_index(const search *s)
 {
     ash_conjuncts conjuncts;
     candidate best = {0};
-    ash__conjuncts_of(q->root, &conjuncts);
-    for (uint32_t i = 0; i < q->index_count; i++) {
+    ash__conjuncts_of(s->root, &conjuncts);
+    for (uint32_t i = 0; i < s->query->index_count; i++) {
+        const ash_index_desc *index = &s->query->indexes[i];
         candidate c;
-        if (q->indexes[i].hidden)
+        if (index->hidden)
             continue;
-        try_index(q, &q->indexes[i], &conjuncts, &c);
-        if (is_complete(q, &c) && is_useful(q, &c) && is_better(&c, &best)) {
+        try_index(s, index, &conjuncts, &c);
+        if (is_complete(s, &c) && is_useful(s, &c) && is_better(&c, &best)) {
             candidate_release(&best);
             best = c;
         } else {
             candidate_release(&c);
         }
     }
-    ash_plan *p = best.index == NULL ? NULL : plan_of(q, &best);
+    ash_plan *p = best.index == NULL ? NULL : plan_of(s, &best);
     candidate_release(&best);
     ash__conjuncts_release(&conjuncts);
     return p;
@@ -165,12 +175,12 @@ static ash_plan *best_index(const ash_plan_query *q)
 static ash_plan *collection_scan(const ash_plan_query *q, int natural)
 {
     ash_plan *p = plan_new(ASH_PLAN_COLLSCAN);
-    p->condition = &q->root->cond;
+    p->condition = &q->filter->root->cond;
     p->backward = natural < 0;
     p->provides_sort = ash__sort_spec_pattern(q->sort) == NULL &&
                        (ash__sort_spec_natural(q->sort) == 0 ||
                         ash__sort_spec_natural(q->sort) == (natural < 0 ? -1 : 1));
-    p->needs_fetch_filter = q->root->cond.kind != ASH_COND_ALWAYS;
+    p->needs_fetch_filter = !ash__matcher_is_empty(q->filter);
     return p;
 }
 
@@ -188,28 +198,26 @@ static const ash_match_node *next_or(const ash_match_node *root, uint32_t *at)
 }
 
 /* A plan of the first $or whose branches all have an index, or NULL. */
-static ash_plan *best_or(const ash_plan_query *q)
+static ash_plan *best_or(const search *s)
 {
     const ash_match_node *or_node;
     ash_plan *p = NULL;
     uint32_t at = 0;
-    while (p == NULL && (or_node = next_or(q->root, &at)) != NULL)
-        if (branch_plans(q, or_node, &p) == 0 && or_node != q->root)
+    while (p == NULL && (or_node = next_or(s->root, &at)) != NULL)
+        if (branch_plans(s, or_node, &p) == 0 && or_node != s->root)
             p->needs_fetch_filter = true;
     return p;
 }
 
-static ash_plan *plan_branch(const ash_plan_query *q, const ash_match_node *branch)
+static ash_plan *plan_branch(const search *s, const ash_match_node *branch)
 {
-    ash_plan_query sub = *q;
-    sub.root = branch;
-    sub.sort = NULL;
+    const search sub = {s->query, branch, NULL};
     ash_plan *p = best_index(&sub);
     return p != NULL ? p : best_or(&sub);
 }
 
 /* 0 and a plan when every branch of the $or has an index of its own. */
-static int branch_plans(const ash_plan_query *q, const ash_match_node *or_node, ash_plan **out)
+static int branch_plans(const search *s, const ash_match_node *or_node, ash_plan **out)
 {
     ash_plan *p = plan_new(ASH_PLAN_OR);
     p->condition = &or_node->cond;
@@ -217,7 +225,7 @@ static int branch_plans(const ash_plan_query *q, const ash_match_node *or_node, 
     *out = NULL;
     for (uint32_t i = 0; i < or_node->cond.child_count; i++) {
         const ash_match_node *child = ash__match_child(or_node, i);
-        ash_plan *branch = plan_branch(q, child);
+        ash_plan *branch = plan_branch(s, child);
         if (branch == NULL) {
             ash__plan_free(p);
             return ASH_ENOTFOUND;
@@ -226,7 +234,7 @@ static int branch_plans(const ash_plan_query *q, const ash_match_node *or_node, 
         p->needs_fetch_filter |= branch->needs_fetch_filter;
     }
     p->may_repeat = true;
-    p->provides_sort = ash__sort_spec_is_empty(q->sort);
+    p->provides_sort = ash__sort_spec_is_empty(s->sort);
     *out = p;
     return 0;
 }
@@ -236,8 +244,9 @@ static bool same_key(ash_doc hint, const ash_index_desc *index)
     return ash__doc_compare(hint, ash__doc_from_bson(index->key), NULL) == 0;
 }
 
-const ash_index_desc *ash__plan_hinted_index(const ash_plan_query *q, ash_value hint)
+const ash_index_desc *ash__plan_hinted_index(const ash_plan_query *q)
 {
+    ash_value hint = q->hint;
     for (uint32_t i = 0; i < q->index_count; i++) {
         const ash_index_desc *index = &q->indexes[i];
         bool named =
@@ -251,7 +260,7 @@ const ash_index_desc *ash__plan_hinted_index(const ash_plan_query *q, ash_value 
 
 int ash__plan_check_partial(const ash_plan_query *q, const ash_index_desc *index, ash_error *err)
 {
-    if (index->partial == NULL || ash__matcher_implies(q->matcher, index->partial))
+    if (index->partial == NULL || ash__matcher_implies(q->filter, index->partial))
         return 0;
     return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_NO_QUERY_EXECUTION_PLANS,
                             "error processing query: the hinted partial index %s does not "
@@ -271,17 +280,18 @@ static int plan_natural(const ash_plan_query *q, ash_value direction, ash_plan *
 }
 
 /* A hinted index is used whatever it holds: a sparse one may then leave documents out. */
-static int plan_hinted(const ash_plan_query *q, ash_value hint, ash_plan **out, ash_error *err)
+static int plan_hinted(const search *s, ash_plan **out, ash_error *err)
 {
-    if (hint.type == BSON_TYPE_DOCUMENT) {
-        ash_value natural = ash__doc_get(ash__value_doc(hint), "$natural");
+    const ash_plan_query *q = s->query;
+    if (q->hint.type == BSON_TYPE_DOCUMENT) {
+        ash_value natural = ash__doc_get(ash__value_doc(q->hint), "$natural");
         if (!ash__value_is_missing(natural))
             return plan_natural(q, natural, out, err);
-    } else if (hint.type != BSON_TYPE_UTF8) {
+    } else if (q->hint.type != BSON_TYPE_UTF8) {
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "hint must be a string or an object");
     }
-    const ash_index_desc *index = ash__plan_hinted_index(q, hint);
+    const ash_index_desc *index = ash__plan_hinted_index(q);
     if (index == NULL)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "error processing query: hint provided does not correspond to an "
@@ -291,40 +301,37 @@ static int plan_hinted(const ash_plan_query *q, ash_value hint, ash_plan **out, 
         return rc;
     ash_conjuncts conjuncts;
     candidate c;
-    ash__conjuncts_of(q->root, &conjuncts);
-    try_index(q, index, &conjuncts, &c);
-    *out = plan_of(q, &c);
+    ash__conjuncts_of(s->root, &conjuncts);
+    try_index(s, index, &conjuncts, &c);
+    *out = plan_of(s, &c);
     candidate_release(&c);
     ash__conjuncts_release(&conjuncts);
     return 0;
 }
 
-int ash__plan_new(const ash_matcher *filter, const ash_sort_spec *sort, ash_value hint,
-                  const ash_index_desc *indexes, uint32_t index_count, const ash_query_env *env,
-                  ash_plan **out, ash_error *err)
+int ash__plan_new(const ash_plan_query *q, ash_plan **out, ash_error *err)
 {
-    ash_plan_query q = {filter->root, filter, sort, indexes, index_count};
-    bool no_hint = ash__value_is_missing(hint) ||
-                   (hint.type == BSON_TYPE_DOCUMENT && ash__doc_is_empty(ash__value_doc(hint)));
-    (void)env;
+    const search s = {q, q->filter->root, q->sort};
+    bool no_hint = ash__value_is_missing(q->hint) || (q->hint.type == BSON_TYPE_DOCUMENT &&
+                                                      ash__doc_is_empty(ash__value_doc(q->hint)));
     *out = NULL;
     if (!no_hint)
-        return plan_hinted(&q, hint, out, err);
-    if (filter->root->cond.kind == ASH_COND_NEVER) {
+        return plan_hinted(&s, out, err);
+    if (s.root->cond.kind == ASH_COND_NEVER) {
         *out = plan_new(ASH_PLAN_EMPTY);
         (*out)->provides_sort = true;
         return 0;
     }
-    int natural = ash__sort_spec_natural(sort);
+    int natural = ash__sort_spec_natural(q->sort);
     if (natural == 0)
-        *out = best_index(&q);
+        *out = best_index(&s);
     bool bounded = *out != NULL && ((*out)->kind == ASH_PLAN_EMPTY || (*out)->is_bounded);
-    ash_plan *united = natural == 0 && !bounded ? best_or(&q) : NULL;
+    ash_plan *united = natural == 0 && !bounded ? best_or(&s) : NULL;
     if (united != NULL) {
         ash__plan_free(*out);
         *out = united;
     }
     if (*out == NULL)
-        *out = collection_scan(&q, natural);
+        *out = collection_scan(q, natural);
     return 0;
 }

@@ -55,17 +55,23 @@ typedef struct ash_plan {
     const ash_condition *condition; /* what the ranges come from; lives as long as the filter */
 } ash_plan;
 
-/* hint: index name or key document, {$natural: ±1}, or missing.  A hint that names no index:
- * ASH_EINVAL, 2 BadValue.  sort may be NULL.  The plan borrows filter and indexes. */
-int ash__plan_new(const ash_matcher *filter, const ash_sort_spec *sort, ash_value hint,
-                  const ash_index_desc *indexes, uint32_t index_count, const ash_query_env *env,
-                  ash_plan **out, ash_error *err);
+/* What is asked for, and the indexes that there are. */
+typedef struct ash_plan_query {
+    const ash_matcher *filter;
+    const ash_sort_spec *sort; /* or NULL */
+    ash_value hint;            /* index name or key document, {$natural: ±1}, or missing */
+    const ash_index_desc *indexes;
+    uint32_t index_count;
+} ash_plan_query;
+
+/* A hint that names no index: ASH_EINVAL, 2 BadValue.  The plan borrows filter and indexes, but not
+ * the hint. */
+int ash__plan_new(const ash_plan_query *q, ash_plan **out, ash_error *err);
 /* All keys of the hinted index from min up to max, which is not in it; either may be empty: no
  * limit.  Both name all of the index's fields, in order.  51173 without a hint of an index, 51174
  * other fields, 51175 min is not below max, 51176 min and max name different fields. */
-int ash__plan_between(const ash_matcher *filter, const ash_sort_spec *sort, ash_value hint,
-                      ash_doc min, ash_doc max, const ash_index_desc *indexes, uint32_t index_count,
-                      ash_plan **out, ash_error *err);
+int ash__plan_between(const ash_plan_query *q, ash_doc min, ash_doc max, ash_plan **out,
+                      ash_error *err);
 void ash__plan_free(ash_plan *p);
 
 /* The winningPlan document ({stage: "FETCH", filter, inputStage: {stage: "IXSCAN", keyPattern,

@@ -199,7 +199,7 @@ static int count_chunks(ash_snapshot *snap, const ash_coll *chunks, ash_value id
     ash_request_spec spec = {.filter = &by_file};
     int rc = ash__request_compile(&request, &spec, &env, err);
     if (rc == 0)
-        rc = ash__request_plan(&request, chunks, NULL, &env, err);
+        rc = ash__request_plan(&request, chunks, NULL, err);
     if (rc == 0) {
         ash__scan_plan_init(&scan, &request, &no_limits, ASH_FETCH_PLACE);
         rc = ash__scan_plan_attach(&scan, snap, chunks, err);

@@ -82,7 +82,7 @@ static int plan_tailable(ash_find_cursor *c, const ash_coll *coll, ash_error *er
     if (!ash__sort_spec_is_empty(c->request.sort) && ash__sort_spec_natural(c->request.sort) != 1)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "error processing query: tailable cursors cannot be sorted");
-    return ash__request_plan(&c->request, coll, &hint, &c->env.query, err);
+    return ash__request_plan(&c->request, coll, &hint, err);
 }
 
 static int begin_download(ash_find_cursor *c, int rc)
@@ -98,7 +98,7 @@ static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_read
                               const ash_find_options *opts, ash_error *err)
 {
     int rc = c->tailable ? plan_tailable(c, coll, err)
-                         : ash__request_plan(&c->request, coll, opts->hint, &c->env.query, err);
+                         : ash__request_plan(&c->request, coll, opts->hint, err);
     if (rc != 0)
         return rc;
     memcpy(c->uuid, coll->uuid, sizeof c->uuid);

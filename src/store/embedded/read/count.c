@@ -24,7 +24,7 @@ static int count_matches(counting *n, ash_snapshot *snap, const ash_coll *coll, 
     ash_scan_plan scan;
     int64_t most = most_wanted(n->opts);
     int64_t seen = 0;
-    int rc = ash__request_plan(&n->request, coll, n->opts->hint, &n->env.query, err);
+    int rc = ash__request_plan(&n->request, coll, n->opts->hint, err);
     if (rc != 0)
         return rc;
     ash__scan_plan_init(&scan, &n->request, &n->opts->op, ASH_FETCH_NONE);

@@ -273,8 +273,7 @@ static int plan_and_run(explaining *e, ash_snapshot *snap, const ash_coll *coll,
     }
     e->request.min = ash__doc_from_bson(&e->x.min);
     e->request.max = ash__doc_from_bson(&e->x.max);
-    rc =
-        ash__request_plan(&e->request, coll, e->x.has_hint ? &e->x.hint : NULL, &e->env.query, err);
+    rc = ash__request_plan(&e->request, coll, e->x.has_hint ? &e->x.hint : NULL, err);
     if (rc != 0)
         return rc;
     bson_destroy(&e->winning);

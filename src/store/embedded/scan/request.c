@@ -43,9 +43,9 @@ static void drop_plan(ash_request *r)
 }
 
 int ash__request_plan(ash_request *r, const ash_coll *coll, const bson_value_t *hint,
-                      const ash_query_env *env, ash_error *err)
+                      ash_error *err)
 {
-    ash_value hint_value = ASH_VALUE_MISSING;
+    ash_plan_query query = {.filter = r->filter, .sort = r->sort};
     ash_doc scratch;
     bson_t holder;
     bool has_hint = hint != NULL && hint->value_type != BSON_TYPE_EOD;
@@ -59,13 +59,13 @@ int ash__request_plan(ash_request *r, const ash_coll *coll, const bson_value_t *
         r->index_ids[r->desc_count] = coll->indexes[i].id;
         describe_index(&coll->indexes[i], &r->descs[r->desc_count++]);
     }
+    query.indexes = r->descs;
+    query.index_count = r->desc_count;
     if (has_hint)
-        hint_value = ash__value_of_bson_value(hint, &scratch, &holder);
+        query.hint = ash__value_of_bson_value(hint, &scratch, &holder);
     bool between = r->min.len > 5 || r->max.len > 5; /* {} is none */
-    int rc = between ? ash__plan_between(r->filter, r->sort, hint_value, r->min, r->max, r->descs,
-                                         r->desc_count, &r->plan, err)
-                     : ash__plan_new(r->filter, r->sort, hint_value, r->descs, r->desc_count, env,
-                                     &r->plan, err);
+    int rc = between ? ash__plan_between(&query, r->min, r->max, &r->plan, err)
+                     : ash__plan_new(&query, &r->plan, err);
     if (has_hint)
         bson_destroy(&holder);
     return rc;

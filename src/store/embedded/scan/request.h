@@ -34,7 +34,7 @@ int ash__request_compile(ash_request *r, const ash_request_spec *spec, const ash
                          ash_error *err);
 /* Choose the plan (a former one is thrown away). */
 int ash__request_plan(ash_request *r, const ash_coll *coll, const bson_value_t *hint,
-                      const ash_query_env *env, ash_error *err);
+                      ash_error *err);
 /* Point the plan at a new snapshot's indexes.  ASH_ECURSOR (175) when one of them is gone. */
 int ash__request_attach(ash_request *r, const ash_coll *coll, ash_error *err);
 void ash__request_release(ash_request *r);

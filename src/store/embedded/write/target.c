@@ -52,7 +52,7 @@ int ash__target_resolve(ash_target *t, ash_snapshot *snap, const ash_coll **coll
         if (rc != 0)
             return rc;
     }
-    return ash__request_plan(&t->request, *coll, t->spec.hint, &t->env.query, err);
+    return ash__request_plan(&t->request, *coll, t->spec.hint, err);
 }
 
 static bool wants_details(const ash_target *t)
