@@ -65,9 +65,9 @@ static bool add_compare(const ash_bounds_rules *rules, enum ash_condition_kind k
     if (v.type == BSON_TYPE_NULL || ash__value_is_nan(v))
         return true;
     bool is_low = kind == ASH_COND_GT || kind == ASH_COND_GTE;
-    ash_value none = ASH_VALUE_MISSING;
-    ash__bounds_add_bracket(out, v.type, is_low ? v : none, closed, is_low ? none : v, closed,
-                            rules->collation);
+    ash_interval_end limit = {v, closed};
+    ash__bounds_add_bracket(out, v.type, is_low ? limit : ASH_BRACKET_END,
+                            is_low ? ASH_BRACKET_END : limit, rules->collation);
     return true;
 }
 
@@ -82,13 +82,13 @@ static ash_value make_string(ash_scrap *scrap, const uint8_t *bytes, size_t len)
 
 static void add_prefix_range(const ash_bounds_rules *rules, ash_buffer *prefix, ash_bounds *out)
 {
-    ash_value low = make_string(rules->scrap, prefix->data, prefix->len);
+    ash_interval_end low = {make_string(rules->scrap, prefix->data, prefix->len), true};
     if (!ash__keycode_successor(prefix)) {
-        ash__bounds_add_bracket(out, BSON_TYPE_UTF8, low, true, ASH_VALUE_MISSING, false, NULL);
+        ash__bounds_add_bracket(out, BSON_TYPE_UTF8, low, ASH_BRACKET_END, NULL);
         return;
     }
-    ash_value high = make_string(rules->scrap, prefix->data, prefix->len);
-    ash__bounds_add_range(out, low, true, high, false, NULL);
+    ash_interval_end high = {make_string(rules->scrap, prefix->data, prefix->len), false};
+    ash__bounds_add_range(out, low, high, NULL);
 }
 
 static bool add_regex(const ash_bounds_rules *rules, ash_value v, ash_bounds *out)
@@ -103,8 +103,8 @@ static bool add_regex(const ash_bounds_rules *rules, ash_value v, ash_bounds *ou
     if (rules->collation == NULL && ash__regex_prefix(pattern, options, &prefix, &whole))
         add_prefix_range(rules, &prefix, out);
     else
-        ash__bounds_add_bracket(out, BSON_TYPE_UTF8, ASH_VALUE_MISSING, true, ASH_VALUE_MISSING,
-                                false, rules->collation);
+        ash__bounds_add_bracket(out, BSON_TYPE_UTF8, ASH_BRACKET_END, ASH_BRACKET_END,
+                                rules->collation);
     ash__bounds_add_point(out, v, NULL);
     out->exact = out->exact && whole && rules->collation == NULL;
     ash__buffer_release(&prefix);
@@ -133,8 +133,7 @@ static bool add_types(const ash_bounds_rules *rules, uint32_t types, ash_bounds 
         if ((types & ash__type_bit(simple[i])) == 0)
             continue;
         left &= ~ash__type_bit(simple[i]);
-        ash__bounds_add_bracket(out, simple[i], ASH_VALUE_MISSING, true, ASH_VALUE_MISSING, true,
-                                NULL);
+        ash__bounds_add_bracket(out, simple[i], ASH_BRACKET_END, ASH_BRACKET_END, NULL);
     }
     out->exact = false;
     return left == 0 && !rules->hashed;
@@ -142,10 +141,9 @@ static bool add_types(const ash_bounds_rules *rules, uint32_t types, ash_bounds 
 
 static bool add_numbers(const ash_bounds_rules *rules, bool and_binaries, ash_bounds *out)
 {
-    ash_value none = ASH_VALUE_MISSING;
-    ash__bounds_add_bracket(out, BSON_TYPE_DOUBLE, none, true, none, true, NULL);
+    ash__bounds_add_bracket(out, BSON_TYPE_DOUBLE, ASH_BRACKET_END, ASH_BRACKET_END, NULL);
     if (and_binaries)
-        ash__bounds_add_bracket(out, BSON_TYPE_BINARY, none, true, none, true, NULL);
+        ash__bounds_add_bracket(out, BSON_TYPE_BINARY, ASH_BRACKET_END, ASH_BRACKET_END, NULL);
     out->exact = false;
     return !rules->hashed;
 }

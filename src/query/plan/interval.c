@@ -54,8 +54,8 @@ static void finish_point(ash_interval *i, ash_value v)
 {
     ash__buffer_append(&i->to, i->from.data, i->from.len);
     ash__keycode_successor(&i->to);
-    i->low = i->high = v;
-    i->low_closed = i->high_closed = i->is_point = true;
+    i->low = i->high = (ash_interval_end){v, true};
+    i->is_point = true;
 }
 
 void ash__bounds_add_point(ash_bounds *b, ash_value v, const ash_collation *c)
@@ -86,23 +86,20 @@ static void append_cut(ash_buffer *out, ash_value v, bool behind, const ash_coll
         ash__keycode_successor(out);
 }
 
-void ash__bounds_add_range(ash_bounds *b, ash_value low, bool low_closed, ash_value high,
-                           bool high_closed, const ash_collation *c)
+void ash__bounds_add_range(ash_bounds *b, ash_interval_end low, ash_interval_end high,
+                           const ash_collation *c)
 {
     ash_interval *i = add_interval(b);
-    append_cut(&i->from, low, !low_closed, c);
-    append_cut(&i->to, high, high_closed, c);
+    append_cut(&i->from, low.value, !low.closed, c);
+    append_cut(&i->to, high.value, high.closed, c);
     i->low = low;
     i->high = high;
-    i->low_closed = low_closed;
-    i->high_closed = high_closed;
 }
 
 /* What explain shows as the limits of a bracket. */
 struct limits {
     uint8_t type;
-    ash_value low, high;
-    bool high_closed;
+    ash_interval_end low, high;
 };
 
 static const uint8_t negative_infinity[8] = {0, 0, 0, 0, 0, 0, 0xf0, 0xff};
@@ -121,62 +118,56 @@ static const struct limits *limits_of(uint8_t type)
 {
     static const struct limits table[] = {
         {BSON_TYPE_DOUBLE,
-         {BSON_TYPE_DOUBLE, negative_infinity, 8},
-         {BSON_TYPE_DOUBLE, positive_infinity, 8},
-         true},
+         {{BSON_TYPE_DOUBLE, negative_infinity, 8}, true},
+         {{BSON_TYPE_DOUBLE, positive_infinity, 8}, true}},
         {BSON_TYPE_UTF8,
-         {BSON_TYPE_UTF8, empty_text, 5},
-         {BSON_TYPE_DOCUMENT, empty_doc, 5},
-         false},
+         {{BSON_TYPE_UTF8, empty_text, 5}, true},
+         {{BSON_TYPE_DOCUMENT, empty_doc, 5}, false}},
         {BSON_TYPE_DOCUMENT,
-         {BSON_TYPE_DOCUMENT, empty_doc, 5},
-         {BSON_TYPE_ARRAY, empty_doc, 5},
-         false},
-        {BSON_TYPE_BINARY, {BSON_TYPE_BINARY, empty_binary, 5}, {BSON_TYPE_OID, zeros, 12}, false},
-        {BSON_TYPE_OID, {BSON_TYPE_OID, zeros, 12}, {BSON_TYPE_OID, ones, 12}, true},
-        {BSON_TYPE_BOOL, {BSON_TYPE_BOOL, zeros, 1}, {BSON_TYPE_BOOL, truth, 1}, true},
+         {{BSON_TYPE_DOCUMENT, empty_doc, 5}, true},
+         {{BSON_TYPE_ARRAY, empty_doc, 5}, false}},
+        {BSON_TYPE_BINARY,
+         {{BSON_TYPE_BINARY, empty_binary, 5}, true},
+         {{BSON_TYPE_OID, zeros, 12}, false}},
+        {BSON_TYPE_OID, {{BSON_TYPE_OID, zeros, 12}, true}, {{BSON_TYPE_OID, ones, 12}, true}},
+        {BSON_TYPE_BOOL, {{BSON_TYPE_BOOL, zeros, 1}, true}, {{BSON_TYPE_BOOL, truth, 1}, true}},
         {BSON_TYPE_DATE_TIME,
-         {BSON_TYPE_DATE_TIME, lowest_int64, 8},
-         {BSON_TYPE_DATE_TIME, highest_int64, 8},
-         true},
+         {{BSON_TYPE_DATE_TIME, lowest_int64, 8}, true},
+         {{BSON_TYPE_DATE_TIME, highest_int64, 8}, true}},
         {BSON_TYPE_TIMESTAMP,
-         {BSON_TYPE_TIMESTAMP, zeros, 8},
-         {BSON_TYPE_TIMESTAMP, ones, 8},
-         true},
+         {{BSON_TYPE_TIMESTAMP, zeros, 8}, true},
+         {{BSON_TYPE_TIMESTAMP, ones, 8}, true}},
     };
-    static const struct limits other = {
-        0, {(uint8_t)BSON_TYPE_MINKEY, zeros, 0}, {(uint8_t)BSON_TYPE_MAXKEY, zeros, 0}, true};
+    static const struct limits other = {0,
+                                        {{(uint8_t)BSON_TYPE_MINKEY, zeros, 0}, true},
+                                        {{(uint8_t)BSON_TYPE_MAXKEY, zeros, 0}, true}};
     for (size_t i = 0; i < ASH_ARRAY_LEN(table); i++)
         if (ash__type_bracket(table[i].type) == ash__type_bracket(type))
             return &table[i];
     return &other;
 }
 
-void ash__bounds_add_bracket(ash_bounds *b, uint8_t type, ash_value low, bool low_closed,
-                             ash_value high, bool high_closed, const ash_collation *c)
+void ash__bounds_add_bracket(ash_bounds *b, uint8_t type, ash_interval_end low,
+                             ash_interval_end high, const ash_collation *c)
 {
     const struct limits *limits = limits_of(type);
     ash_interval *i = add_interval(b);
-    if (!ash__value_is_missing(low)) {
-        append_cut(&i->from, low, !low_closed, c);
+    if (!ash__value_is_missing(low.value)) {
+        append_cut(&i->from, low.value, !low.closed, c);
         i->low = low;
-        i->low_closed = low_closed;
     } else {
         ash__keycode_append_bracket_start(&i->from, type, false);
         /* NaN is the lowest number, but no other number's comparison finds it. */
         if (ash__type_bracket(type) == ash__type_bracket(BSON_TYPE_DOUBLE))
             ash__keycode_successor(&i->from);
         i->low = limits->low;
-        i->low_closed = true;
     }
-    if (!ash__value_is_missing(high)) {
-        append_cut(&i->to, high, high_closed, c);
+    if (!ash__value_is_missing(high.value)) {
+        append_cut(&i->to, high.value, high.closed, c);
         i->high = high;
-        i->high_closed = high_closed;
     } else {
         ash__keycode_append_bracket_end(&i->to, type, false);
         i->high = limits->high;
-        i->high_closed = limits->high_closed;
     }
 }
 
@@ -202,7 +193,6 @@ static void widen(ash_interval *kept, ash_interval *next)
         kept->to = next->to;
         next->to = to;
         kept->high = next->high;
-        kept->high_closed = next->high_closed;
         kept->is_point = false;
     }
 }
@@ -238,9 +228,7 @@ static void add_common(ash_bounds *out, const ash_interval *a, const ash_interva
     ash__buffer_append(&i->from, low->from.data, low->from.len);
     ash__buffer_append(&i->to, high->to.data, high->to.len);
     i->low = low->low;
-    i->low_closed = low->low_closed;
     i->high = high->high;
-    i->high_closed = high->high_closed;
     i->is_point = a->is_point || b->is_point;
 }
 

@@ -8,11 +8,18 @@
 #include "base/buffer.h"
 #include "bson/compare.h"
 
+typedef struct ash_interval_end {
+    ash_value value;
+    bool closed; /* the value itself is inside */
+} ash_interval_end;
+
+/* As an argument: the end of all values of a type's bracket. */
+#define ASH_BRACKET_END ((ash_interval_end){ASH_VALUE_MISSING, true})
+
 typedef struct ash_interval {
     ash_buffer from;
     ash_buffer to;
-    ash_value low, high;
-    bool low_closed, high_closed;
+    ash_interval_end low, high;
     bool is_point; /* from is the one key's encoding */
 } ash_interval;
 
@@ -37,12 +44,12 @@ void ash__bounds_move(ash_bounds *to, ash_bounds *from);
 void ash__bounds_add_point(ash_bounds *b, ash_value v, const ash_collation *c);
 void ash__bounds_add_hash(ash_bounds *b, ash_value v, const ash_collation *c);
 void ash__bounds_add_empty_array(ash_bounds *b);
-/* From before (closed) or behind low to behind (closed) or before high, of one bracket. */
-void ash__bounds_add_range(ash_bounds *b, ash_value low, bool low_closed, ash_value high,
-                           bool high_closed, const ash_collation *c);
-/* A missing low or high stands for the bracket's own limit. */
-void ash__bounds_add_bracket(ash_bounds *b, uint8_t type, ash_value low, bool low_closed,
-                             ash_value high, bool high_closed, const ash_collation *c);
+/* Both ends of one bracket. */
+void ash__bounds_add_range(ash_bounds *b, ash_interval_end low, ash_interval_end high,
+                           const ash_collation *c);
+/* Either end may be ASH_BRACKET_END. */
+void ash__bounds_add_bracket(ash_bounds *b, uint8_t type, ash_interval_end low,
+                             ash_interval_end high, const ash_collation *c);
 void ash__bounds_normalise(ash_bounds *b);
 /* Both hold: keeps exact only if both are. */
 void ash__bounds_intersect(ash_bounds *into, const ash_bounds *other);
@@ -50,6 +57,5 @@ bool ash__bounds_all_points(const ash_bounds *b);
 
 /* "[1, 5)" appended; reversed: as a scan from high to low meets it. */
 void ash__interval_text(ash_buffer *out, const ash_interval *i, bool reversed);
-void ash__bound_text(ash_buffer *out, ash_value v, int depth);
 
 #endif

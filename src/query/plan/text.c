@@ -62,6 +62,8 @@ static void append_number(ash_buffer *out, ash_value v)
     }
 }
 
+static void append_value(ash_buffer *out, ash_value v, int depth);
+
 static void append_fields(ash_buffer *out, ash_value v, int depth)
 {
     bool is_array = v.type == BSON_TYPE_ARRAY;
@@ -79,7 +81,7 @@ static void append_fields(ash_buffer *out, ash_value v, int depth)
         ash__buffer_append_text(out, between);
         if (!is_array)
             ash__buffer_printf(out, "%s: ", it.name);
-        ash__bound_text(out, it.value, depth + 1);
+        append_value(out, it.value, depth + 1);
         between = ", ";
     }
     ash__buffer_append_text(out, is_array ? " ]" : " }");
@@ -131,7 +133,7 @@ static void append_other(ash_buffer *out, ash_value v)
     }
 }
 
-void ash__bound_text(ash_buffer *out, ash_value v, int depth)
+static void append_value(ash_buffer *out, ash_value v, int depth)
 {
     uint32_t len;
     if (ash__value_is_number(v)) {
@@ -152,11 +154,11 @@ void ash__bound_text(ash_buffer *out, ash_value v, int depth)
 
 void ash__interval_text(ash_buffer *out, const ash_interval *i, bool reversed)
 {
-    bool first_closed = reversed ? i->high_closed : i->low_closed;
-    bool last_closed = reversed ? i->low_closed : i->high_closed;
-    ash__buffer_append_byte(out, first_closed ? '[' : '(');
-    ash__bound_text(out, reversed ? i->high : i->low, 0);
+    const ash_interval_end *first = reversed ? &i->high : &i->low;
+    const ash_interval_end *last = reversed ? &i->low : &i->high;
+    ash__buffer_append_byte(out, first->closed ? '[' : '(');
+    append_value(out, first->value, 0);
     ash__buffer_append_text(out, ", ");
-    ash__bound_text(out, reversed ? i->low : i->high, 0);
-    ash__buffer_append_byte(out, last_closed ? ']' : ')');
+    append_value(out, last->value, 0);
+    ash__buffer_append_byte(out, last->closed ? ']' : ')');
 }
