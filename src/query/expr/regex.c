@@ -58,15 +58,15 @@ static int read_pattern(const ash_node *n, ash_eval *e, ash_regex **out, bool *n
 }
 
 /* {match, idx, captures}; idx: how many characters stand before the match. */
-static void append_match(ash_builder *b, const char *text, const size_t *offsets, uint32_t pairs,
-                         uint32_t idx)
+static void append_match(ash_builder *b, const char *text, const ash_regex_match *m, uint32_t idx)
 {
     char buf[12];
-    ash__builder_string(b, "match", text + offsets[0], (uint32_t)(offsets[1] - offsets[0]));
+    ash__builder_string(b, "match", text + m->offsets[0],
+                        (uint32_t)(m->offsets[1] - m->offsets[0]));
     ash__builder_int32(b, "idx", (int32_t)idx);
     ash__builder_begin_array(b, "captures");
-    for (uint32_t i = 1; i < pairs; i++) {
-        const size_t *group = offsets + 2 * i;
+    for (uint32_t i = 1; i < m->pairs; i++) {
+        const size_t *group = m->offsets + 2 * i;
         const char *name = ash__index_name(i - 1, buf);
         if (group[0] == SIZE_MAX)
             ash__builder_null(b, name);
@@ -85,22 +85,21 @@ static int find_all(ash_eval *e, const ash_regex *r, const char *text, uint32_t 
     ash__builder_begin(&b);
     while (from <= len) {
         char name[12];
-        size_t *offsets;
-        uint32_t pairs;
+        ash_regex_match m;
         if ((found = ash__budget_step(e->err)) != 0)
             break;
-        found = ash__regex_find(r, text, len, from, &offsets, &pairs, e->err);
+        found = ash__regex_find(r, text, len, from, &m, e->err);
         if (found == 1) {
-            idx += ash__utf8_length(text + counted, (uint32_t)(offsets[0] - counted));
-            counted = offsets[0];
+            idx += ash__utf8_length(text + counted, (uint32_t)(m.offsets[0] - counted));
+            counted = m.offsets[0];
             ash__builder_begin_doc(&b, ash__index_name(count++, name));
-            append_match(&b, text, offsets, pairs, idx);
+            append_match(&b, text, &m, idx);
             ash__builder_end(&b);
-            from = offsets[1];
-            if (offsets[1] == offsets[0])
+            from = m.offsets[1];
+            if (m.offsets[1] == m.offsets[0])
                 from += from < len ? ash__utf8_offset(text + from, len - (uint32_t)from, 1) : 1;
         }
-        ash__free(offsets);
+        ash__free(m.offsets);
         if (found == 1)
             found = ash__check_size(e, b.buf.len) == 0 ? 1 : ASH_ETOOBIG;
         if (found != 1)
@@ -116,16 +115,15 @@ static int find_first(ash_eval *e, const ash_regex *r, const char *text, uint32_
                       ash_value *out)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    size_t *offsets;
-    uint32_t pairs;
-    int found = ash__regex_find(r, text, len, 0, &offsets, &pairs, e->err);
+    ash_regex_match m;
+    int found = ash__regex_find(r, text, len, 0, &m, e->err);
     *out = ash__make_null();
     if (found == 1) {
         ash__builder_begin(&b);
-        append_match(&b, text, offsets, pairs, ash__utf8_length(text, (uint32_t)offsets[0]));
+        append_match(&b, text, &m, ash__utf8_length(text, (uint32_t)m.offsets[0]));
         found = ash__make_doc(e, &b, out);
     }
-    ash__free(offsets);
+    ash__free(m.offsets);
     return found < 0 ? found : 0;
 }
 

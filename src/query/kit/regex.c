@@ -201,17 +201,17 @@ int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_
 }
 
 int ash__regex_find(const ash_regex *r, const char *text, size_t len_bytes, size_t from,
-                    size_t **offsets, uint32_t *pairs, ash_error *err)
+                    ash_regex_match *out, ash_error *err)
 {
     pcre2_match_data *data = pcre2_match_data_create_from_pattern(r->code, NULL);
     ash_assert(data != NULL);
-    *offsets = NULL;
-    *pairs = 0;
+    *out = (ash_regex_match){NULL, 0};
     int found = run_match(r, text, len_bytes, from, data, err);
     if (found == 1) {
-        *pairs = pcre2_get_ovector_count(data);
-        *offsets = ash__alloc_array(2 * (size_t)*pairs, sizeof **offsets);
-        memcpy(*offsets, pcre2_get_ovector_pointer(data), 2 * *pairs * sizeof **offsets);
+        out->pairs = pcre2_get_ovector_count(data);
+        size_t count = 2 * (size_t)out->pairs;
+        out->offsets = ash__alloc_array(count, sizeof *out->offsets);
+        memcpy(out->offsets, pcre2_get_ovector_pointer(data), count * sizeof *out->offsets);
     }
     pcre2_match_data_free(data);
     return found;

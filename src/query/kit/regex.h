@@ -19,11 +19,16 @@ void ash__regex_free(ash_regex *r);
  * errors of ash__budget_check. */
 int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_error *err);
 
-/* The first match at or behind byte `from`: start and end of the whole match, then of each group
- * (SIZE_MAX: the group took no part), as pairs in *offsets, which the caller frees with
- * ash__free(); *pairs is their number.  Results as of ash__regex_test. */
+/* Where a match lies in the text: start and end of all of it, then of each group (SIZE_MAX: the
+ * group took no part). */
+typedef struct ash_regex_match {
+    size_t *offsets; /* freed with ash__free() by whoever asked; NULL when there is no match */
+    uint32_t pairs;
+} ash_regex_match;
+
+/* The first match at or behind byte `from`.  Results as of ash__regex_test. */
 int ash__regex_find(const ash_regex *r, const char *text, size_t len_bytes, size_t from,
-                    size_t **offsets, uint32_t *pairs, ash_error *err);
+                    ash_regex_match *out, ash_error *err);
 
 /* The literal every match starts with ("^abc…"), appended to out.  *whole: the pattern says nothing
  * more.  false when there is none. */
