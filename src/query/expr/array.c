@@ -57,7 +57,7 @@ static int eval_end_item(const ash_node *n, ash_eval *e, ash_value *out)
     const char *complaint = n->op->variant == 0 ? "$first's argument must be an array, but is "
                                                 : "$last's argument must be an array, but is ";
     int rc =
-        ash__eval_array(n, 0, e, ASH_MONGO_LOCATION_ARRAY_ELEM_AT_NOT_ARRAY, complaint, &v, &null);
+        ash__eval_array(n, e, ASH_MONGO_LOCATION_ARRAY_ELEM_AT_NOT_ARRAY, complaint, &v, &null);
     *out = ash__make_null();
     if (rc == 0 && !null)
         *out = item_at(e, v, n->op->variant);
@@ -265,7 +265,7 @@ static int eval_reverse(const ash_node *n, ash_eval *e, ash_value *out)
     uint32_t count;
     bool null;
     int rc = ash__eval_array(
-        n, 0, e, ASH_MONGO_LOCATION_REVERSE_ARRAY_NOT_ARRAY,
+        n, e, ASH_MONGO_LOCATION_REVERSE_ARRAY_NOT_ARRAY,
         "The argument to $reverseArray must be an array, but was of type: ", &v, &null);
     *out = ash__make_null();
     if (rc != 0 || null)
@@ -284,25 +284,33 @@ static const ash_op_param zip_params[] = {{"inputs", ASH_MONGO_LOCATION_ZIP_WITH
                                           {"defaults", 0},
                                           {NULL}};
 
-static int zip_arrays(ash_eval *e, const ash_value *rows, uint32_t row_count, bool longest,
-                      const ash_value *defaults, uint32_t default_count, ash_value *out)
+/* What $zip was given: arrays, and what stands for the items that the shorter ones lack. */
+struct zip {
+    ash_value *rows;
+    uint32_t row_count;
+    ash_value *defaults; /* one a row, or none at all */
+    uint32_t default_count;
+    bool longest;
+};
+
+static int zip_arrays(ash_eval *e, const struct zip *z, ash_value *out)
 {
-    ash_value **items = ash__arena_alloc(e->arena, row_count * sizeof *items);
-    uint32_t *counts = ash__arena_alloc(e->arena, row_count * sizeof *counts);
-    ash_value *tuple = ash__arena_alloc(e->arena, row_count * sizeof *tuple);
-    uint32_t len = longest ? 0 : UINT32_MAX;
-    for (uint32_t i = 0; i < row_count; i++) {
-        items[i] = ash__array_items(e->arena, rows[i], &counts[i]);
-        len = longest == (counts[i] > len) ? counts[i] : len;
+    ash_value **items = ash__arena_alloc(e->arena, z->row_count * sizeof *items);
+    uint32_t *counts = ash__arena_alloc(e->arena, z->row_count * sizeof *counts);
+    ash_value *tuple = ash__arena_alloc(e->arena, z->row_count * sizeof *tuple);
+    uint32_t len = z->longest ? 0 : UINT32_MAX;
+    for (uint32_t i = 0; i < z->row_count; i++) {
+        items[i] = ash__array_items(e->arena, z->rows[i], &counts[i]);
+        len = z->longest == (counts[i] > len) ? counts[i] : len;
     }
     ash_value *tuples = ash__arena_alloc(e->arena, len * sizeof *tuples);
     size_t bytes = 0;
     for (uint32_t k = 0; k < len; k++) {
-        for (uint32_t i = 0; i < row_count; i++)
-            tuple[i] = k < counts[i]       ? items[i][k]
-                       : i < default_count ? defaults[i]
-                                           : ash__make_null();
-        int rc = ash__array_of(e, tuple, row_count, &tuples[k]);
+        for (uint32_t i = 0; i < z->row_count; i++)
+            tuple[i] = k < counts[i]          ? items[i][k]
+                       : i < z->default_count ? z->defaults[i]
+                                              : ash__make_null();
+        int rc = ash__array_of(e, tuple, z->row_count, &tuples[k]);
         if (rc == 0)
             rc = ash__check_size(e, bytes += tuples[k].len);
         if (rc != 0)
@@ -313,8 +321,8 @@ static int zip_arrays(ash_eval *e, const ash_value *rows, uint32_t row_count, bo
 
 static int eval_zip(const ash_node *n, ash_eval *e, ash_value *out)
 {
-    ash_value *v, *rows, *defaults = NULL;
-    uint32_t row_count, default_count = 0;
+    ash_value *v;
+    struct zip z = {.rows = NULL};
     int rc = ash__eval_args(n, e, &v);
     if (rc != 0)
         return rc;
@@ -325,27 +333,28 @@ static int eval_zip(const ash_node *n, ash_eval *e, ash_value *out)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_INPUTS_NOT_ARRAY,
                                 "inputs must be an array of expressions, found %s",
                                 ash__type_text(v[0]));
-    rows = ash__array_items(e->arena, v[0], &row_count);
-    if (row_count == 0)
+    z.rows = ash__array_items(e->arena, v[0], &z.row_count);
+    if (z.row_count == 0)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_WITHOUT_INPUTS,
                                 "$zip requires at least one input array");
-    for (uint32_t i = 0; i < row_count; i++) {
-        if (ash__nullish(rows[i]))
+    for (uint32_t i = 0; i < z.row_count; i++) {
+        if (ash__nullish(z.rows[i]))
             return 0;
-        if (rows[i].type != BSON_TYPE_ARRAY)
+        if (z.rows[i].type != BSON_TYPE_ARRAY)
             return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_INPUT_NOT_ARRAY,
                                     "$zip found a non-array expression in input: %s",
-                                    ash__type_text(rows[i]));
+                                    ash__type_text(z.rows[i]));
     }
+    z.longest = ash__value_truthy(v[1]);
     if (v[2].type == BSON_TYPE_ARRAY)
-        defaults = ash__array_items(e->arena, v[2], &default_count);
-    if (default_count > 0 && !ash__value_truthy(v[1]))
+        z.defaults = ash__array_items(e->arena, v[2], &z.default_count);
+    if (z.default_count > 0 && !z.longest)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_DEFAULTS_WITHOUT_LONGEST,
                                 "cannot specify defaults unless useLongestLength is true");
-    if (default_count > 0 && default_count != row_count)
+    if (z.default_count > 0 && z.default_count != z.row_count)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_ZIP_DEFAULTS_WRONG_LENGTH,
                                 "defaults and inputs must have the same length");
-    return zip_arrays(e, rows, row_count, ash__value_truthy(v[1]), defaults, default_count, out);
+    return zip_arrays(e, &z, out);
 }
 
 const ash_expr_op ash__expr_array_ops[] = {

@@ -133,10 +133,10 @@ int ash__eval_arg(const ash_node *n, uint32_t i, ash_eval *e, ash_value *out)
     return ash__eval_node(n->args[i], e, out);
 }
 
-int ash__eval_array(const ash_node *n, uint32_t i, ash_eval *e, int32_t code, const char *complaint,
+int ash__eval_array(const ash_node *n, ash_eval *e, int32_t code, const char *complaint,
                     ash_value *out, bool *null)
 {
-    int rc = ash__eval_arg(n, i, e, out);
+    int rc = ash__eval_arg(n, 0, e, out);
     *null = rc == 0 && ash__nullish(*out);
     if (rc != 0 || *null || out->type == BSON_TYPE_ARRAY)
         return rc;

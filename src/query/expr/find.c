@@ -10,20 +10,31 @@
 /* How much may be compared between two looks at the budget. */
 #define STRETCH_BYTES 65536
 
+struct text {
+    const char *bytes;
+    uint32_t len;
+};
+
+static struct text text_of(ash_value v)
+{
+    struct text t;
+    t.bytes = ash__value_string(v, &t.len);
+    return t;
+}
+
 /* *at: offset of needle at or behind from, or -1.  Text and needle may be repetitive and long: each
  * place is compared byte by byte. */
-static int find(ash_eval *e, const char *text, uint32_t len, const char *needle,
-                uint32_t needle_len, uint32_t from, int64_t *at)
+static int find(ash_eval *e, struct text text, struct text needle, uint32_t from, int64_t *at)
 {
     uint64_t compared = 0;
     *at = -1;
-    for (uint32_t i = from; needle_len <= len && i <= len - needle_len; i++) {
-        bool starts = needle_len == 0 || text[i] == needle[0];
-        if (starts && memcmp(text + i, needle, needle_len) == 0) {
+    for (uint32_t i = from; needle.len <= text.len && i <= text.len - needle.len; i++) {
+        bool starts = needle.len == 0 || text.bytes[i] == needle.bytes[0];
+        if (starts && memcmp(text.bytes + i, needle.bytes, needle.len) == 0) {
             *at = i;
             return 0;
         }
-        compared += starts ? needle_len : 1;
+        compared += starts ? needle.len : 1;
         if (compared < STRETCH_BYTES)
             continue;
         compared = 0;
@@ -37,7 +48,7 @@ static int find(ash_eval *e, const char *text, uint32_t len, const char *needle,
 static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value *v;
-    uint32_t len, sep_len, from = 0, count = 0;
+    uint32_t from = 0, count = 0;
     int64_t at;
     int rc = ash__eval_args(n, e, &v);
     if (rc != 0)
@@ -54,23 +65,23 @@ static int eval_split(const ash_node *n, ash_eval *e, ash_value *out)
                                     "a %s argument, found: %s",
                                     i == 0 ? "first" : "second", ash__type_text(v[i]));
     }
-    const char *text = ash__value_string(v[0], &len);
-    const char *sep = ash__value_string(v[1], &sep_len);
-    if (sep_len == 0)
+    struct text text = text_of(v[0]), separator = text_of(v[1]);
+    if (separator.len == 0)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_SPLIT_SEPARATOR_EMPTY,
                                 "$split requires a non-empty separator");
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
-    while (rc == 0 && (rc = find(e, text, len, sep, sep_len, from, &at)) == 0 && at >= 0) {
-        ash__builder_item(&b, count++, ash__make_string(e->arena, text + from, (size_t)at - from));
-        from = (uint32_t)at + sep_len;
+    while (rc == 0 && (rc = find(e, text, separator, from, &at)) == 0 && at >= 0) {
+        ash__builder_item(&b, count++,
+                          ash__make_string(e->arena, text.bytes + from, (size_t)at - from));
+        from = (uint32_t)at + separator.len;
         rc = ash__check_size(e, b.buf.len);
     }
     if (rc != 0) {
         ash__builder_release(&b);
         return rc;
     }
-    ash__builder_item(&b, count, ash__make_string(e->arena, text + from, len - from));
+    ash__builder_item(&b, count, ash__make_string(e->arena, text.bytes + from, text.len - from));
     return ash__make_array(e, &b, out);
 }
 
@@ -96,7 +107,7 @@ static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
                                         {ASH_MONGO_LOCATION_INDEX_OF_CP_FIRST_NOT_STRING,
                                          ASH_MONGO_LOCATION_INDEX_OF_CP_SECOND_NOT_STRING}};
     ash_value *v;
-    uint32_t len, needle_len, bound[2] = {0, UINT32_MAX};
+    uint32_t bound[2] = {0, UINT32_MAX};
     bool code_points = n->op->variant == 1;
     int rc = ash__eval_args(n, e, &v);
     if (rc != 0)
@@ -114,22 +125,21 @@ static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
         rc = index_bound(n, e, v[i], &bound[i - 2]);
     if (rc != 0)
         return rc;
-    const char *text = ash__value_string(v[0], &len);
-    const char *needle = ash__value_string(v[1], &needle_len);
+    struct text text = text_of(v[0]);
     if (code_points) {
-        if (bound[0] > ash__utf8_length(text, len))
+        if (bound[0] > ash__utf8_length(text.bytes, text.len))
             bound[0] = UINT32_MAX;
         else
-            bound[0] = ash__utf8_offset(text, len, bound[0]);
-        bound[1] = ash__utf8_offset(text, len, bound[1]);
+            bound[0] = ash__utf8_offset(text.bytes, text.len, bound[0]);
+        bound[1] = ash__utf8_offset(text.bytes, text.len, bound[1]);
     }
-    if (bound[1] < len)
-        len = bound[1];
+    if (bound[1] < text.len)
+        text.len = bound[1];
     int64_t at = -1;
-    if (bound[0] <= len)
-        rc = find(e, text, len, needle, needle_len, bound[0], &at);
+    if (bound[0] <= text.len)
+        rc = find(e, text, text_of(v[1]), bound[0], &at);
     if (at > 0 && code_points)
-        at = ash__utf8_length(text, (uint32_t)at);
+        at = ash__utf8_length(text.bytes, (uint32_t)at);
     *out = ash__make_int32(e->arena, (int32_t)at);
     return rc;
 }
@@ -143,15 +153,15 @@ static bool is_default_space(uint32_t c)
            (c >= 0x2000 && c <= 0x200A);
 }
 
-/* How many bytes at text are one character to trim; 0 = none. */
-static uint32_t trimmable(const char *text, uint32_t len, const char *chars, uint32_t chars_len)
+/* How many bytes at the offset are one character to trim, of these or else white space; 0 = none. */
+static uint32_t trimmable(struct text text, uint32_t at, const struct text *chars)
 {
     uint32_t size, other;
-    uint32_t c = ash__utf8_decode(text, len, &size);
+    uint32_t c = ash__utf8_decode(text.bytes + at, text.len - at, &size);
     if (chars == NULL)
         return is_default_space(c) ? size : 0;
-    for (uint32_t i = 0; i < chars_len; i += other) {
-        if (ash__utf8_decode(chars + i, chars_len - i, &other) == c)
+    for (uint32_t i = 0; i < chars->len; i += other) {
+        if (ash__utf8_decode(chars->bytes + i, chars->len - i, &other) == c)
             return size;
     }
     return 0;
@@ -162,8 +172,9 @@ enum { TRIM_LEFT = 1, TRIM_RIGHT = 2 };
 static int eval_trim(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value *v;
-    uint32_t len, chars_len = 0, from = 0, step;
-    const char *chars = NULL;
+    uint32_t from = 0, step;
+    struct text given;
+    const struct text *chars = NULL;
     int rc = ash__eval_args(n, e, &v);
     if (rc != 0)
         return rc;
@@ -178,26 +189,28 @@ static int eval_trim(const ash_node *n, ash_eval *e, ash_value *out)
                                     "%s requires '%s' to be a string, got %s instead", n->op->name,
                                     trim_params[i].name, ash__type_text(v[i]));
     }
-    const char *text = ash__value_string(v[0], &len);
-    if (n->args[1] != NULL)
-        chars = ash__value_string(v[1], &chars_len);
-    while ((n->op->variant & TRIM_LEFT) && from < len &&
-           (step = trimmable(text + from, len - from, chars, chars_len)) > 0) {
+    struct text text = text_of(v[0]);
+    if (n->args[1] != NULL) {
+        given = text_of(v[1]);
+        chars = &given;
+    }
+    while ((n->op->variant & TRIM_LEFT) && from < text.len &&
+           (step = trimmable(text, from, chars)) > 0) {
         from += step;
         if ((rc = ash__budget_step(e->err)) != 0)
             return rc;
     }
-    while ((n->op->variant & TRIM_RIGHT) && len > from) {
+    while ((n->op->variant & TRIM_RIGHT) && text.len > from) {
         if ((rc = ash__budget_step(e->err)) != 0)
             return rc;
-        uint32_t last = len - 1;
-        while (last > from && ((uint8_t)text[last] & 0xC0) == 0x80)
+        uint32_t last = text.len - 1;
+        while (last > from && ((uint8_t)text.bytes[last] & 0xC0) == 0x80)
             last--;
-        if (trimmable(text + last, len - last, chars, chars_len) == 0)
+        if (trimmable(text, last, chars) == 0)
             break;
-        len = last;
+        text.len = last;
     }
-    *out = ash__make_string(e->arena, text + from, len - from);
+    *out = ash__make_string(e->arena, text.bytes + from, text.len - from);
     return 0;
 }
 
@@ -214,8 +227,7 @@ static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
                                          ASH_MONGO_LOCATION_REPLACE_FIND_NOT_STRING,
                                          ASH_MONGO_LOCATION_REPLACE_REPLACEMENT_NOT_STRING};
     ash_value *v;
-    const char *text[3];
-    uint32_t len[3], from = 0;
+    uint32_t from = 0;
     int64_t at;
     bool null = false;
     int rc = ash__eval_args(n, e, &v);
@@ -231,24 +243,23 @@ static int eval_replace(const ash_node *n, ash_eval *e, ash_value *out)
     *out = ash__make_null();
     if (null)
         return 0;
-    for (int i = 0; i < 3; i++)
-        text[i] = ash__value_string(v[i], &len[i]);
+    struct text text = text_of(v[0]), needle = text_of(v[1]), fresh = text_of(v[2]);
     ash_buffer buf = ASH_BUFFER_INIT;
-    while (rc == 0 && (rc = find(e, text[0], len[0], text[1], len[1], from, &at)) == 0 && at >= 0) {
-        ash__buffer_append(&buf, text[0] + from, (size_t)at - from);
-        ash__buffer_append(&buf, text[2], len[2]);
-        from = (uint32_t)at + len[1];
+    while (rc == 0 && (rc = find(e, text, needle, from, &at)) == 0 && at >= 0) {
+        ash__buffer_append(&buf, text.bytes + from, (size_t)at - from);
+        ash__buffer_append(&buf, fresh.bytes, fresh.len);
+        from = (uint32_t)at + needle.len;
         rc = ash__check_size(e, buf.len);
         if (n->op->variant == 0)
             break;
         /* An empty needle is found once before every byte and at the end. */
-        if (len[1] == 0 && from < len[0])
-            ash__buffer_append_byte(&buf, (uint8_t)text[0][from++]);
-        else if (len[1] == 0)
+        if (needle.len == 0 && from < text.len)
+            ash__buffer_append_byte(&buf, (uint8_t)text.bytes[from++]);
+        else if (needle.len == 0)
             break;
     }
-    if (from < len[0])
-        ash__buffer_append(&buf, text[0] + from, len[0] - from);
+    if (from < text.len)
+        ash__buffer_append(&buf, text.bytes + from, text.len - from);
     if (rc == 0)
         return ash__make_buffer_string(e, &buf, out);
     ash__buffer_release(&buf);

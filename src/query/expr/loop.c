@@ -131,7 +131,7 @@ static int eval_input(const ash_node *n, ash_eval *e, ash_value *array, bool *nu
 {
     char complaint[64];
     snprintf(complaint, sizeof complaint, "input to %s must be an array not ", n->op->name);
-    return ash__eval_array(n, INPUT, e, n->op->variant, complaint, array, null);
+    return ash__eval_array(n, e, n->op->variant, complaint, array, null);
 }
 
 static int filter_limit(const ash_node *n, ash_eval *e, uint32_t *limit)
@@ -255,7 +255,7 @@ static int eval_sort_array(const ash_node *n, ash_eval *e, ash_value *out)
     uint32_t count;
     bool null;
     int rc = ash__eval_array(
-        n, 0, e, ASH_MONGO_LOCATION_SORT_ARRAY_INPUT_NOT_ARRAY,
+        n, e, ASH_MONGO_LOCATION_SORT_ARRAY_INPUT_NOT_ARRAY,
         "The input argument to $sortArray must be an array, but was of type: ", &v, &null);
     *out = ash__make_null();
     if (rc != 0 || null)

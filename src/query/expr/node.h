@@ -106,9 +106,9 @@ int ash__expr_check_variable(const char *name, ash_error *err); /* a user may de
 int ash__eval_node(const ash_node *n, ash_eval *e, ash_value *out);
 int ash__eval_arg(const ash_node *n, uint32_t i, ash_eval *e, ash_value *out); /* absent: missing */
 int ash__eval_args(const ash_node *n, ash_eval *e, ash_value **out);
-/* An argument that has to be an array; *null: it is missing or null, and so is the result.
+/* The first argument, which has to be an array; *null: it is missing or null, and so is the result.
  * complaint: what the error with this code says before the type that was met. */
-int ash__eval_array(const ash_node *n, uint32_t i, ash_eval *e, int32_t code, const char *complaint,
+int ash__eval_array(const ash_node *n, ash_eval *e, int32_t code, const char *complaint,
                     ash_value *out, bool *null);
 ash_value ash__eval_path(ash_doc doc, const char *path, ash_arena *arena);
 int ash__eval_with(const ash_node *n, ash_eval *e, const char *name, ash_value v, ash_value *out);

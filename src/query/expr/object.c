@@ -238,7 +238,7 @@ static int eval_array_to_object(const ash_node *n, ash_eval *e, ash_value *out)
     ash_value v, key, value;
     uint32_t len;
     bool null;
-    int rc = ash__eval_array(n, 0, e, ASH_MONGO_LOCATION_ARRAY_TO_OBJECT_NOT_ARRAY,
+    int rc = ash__eval_array(n, e, ASH_MONGO_LOCATION_ARRAY_TO_OBJECT_NOT_ARRAY,
                              "$arrayToObject requires an array input, found: ", &v, &null);
     *out = ash__make_null();
     if (rc != 0 || null)
