@@ -216,28 +216,29 @@ static int charge(ash_pipeline *p, ash_doc stages, ash_error *err)
     return 0;
 }
 
-static int new_pipeline(ash_doc stages, const ash_query_env *env, const ash_pipeline_host *host,
-                        enum ash_pipeline_place place, const ash_pipeline *outer,
-                        ash_pipeline **out, ash_error *err)
+/* Without stages, as a pipeline at the top. */
+static ash_pipeline *pipeline_alloc(const ash_query_env *env, const ash_pipeline_host *host)
 {
-    int depth = outer != NULL ? outer->depth + 1 : 1;
-    *out = NULL;
-    if (depth > MAX_NESTING)
-        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
-                                "pipelines are nested deeper than %d in one another", MAX_NESTING);
     ash_pipeline *p = ash__new(ash_pipeline);
-    ash_stage_parser parser = {.pipeline = p, .head_open = place != ASH_PLACE_FACET, .err = err};
     p->env = env != NULL ? env : &no_env;
     if (host != NULL)
         p->host = *host;
     p->arena = ash__arena_new();
-    p->place = place;
-    p->depth = depth;
-    p->stages = outer != NULL ? outer->stages : p->host.stages;
-    p->memory = outer != NULL ? outer->memory : p->host.memory != NULL ? p->host.memory : &p->own;
+    p->place = ASH_PLACE_TOP;
+    p->depth = 1;
+    p->stages = p->host.stages;
+    p->memory = p->host.memory != NULL ? p->host.memory : &p->own;
     ash__doc_to_bson(ash__doc_empty, &p->head.sort);
     ash__doc_to_bson(ash__doc_empty, &p->head.change_stream);
     ash__builder_begin(&p->matches);
+    return p;
+}
+
+/* Takes p over: *out is p, or NULL and p is freed. */
+static int compile(ash_pipeline *p, ash_doc stages, ash_pipeline **out, ash_error *err)
+{
+    ash_stage_parser parser = {.pipeline = p, .head_open = p->place != ASH_PLACE_FACET, .err = err};
+    *out = NULL;
     int rc = ash__budget_step(err);
     if (rc == 0)
         rc = charge(p, stages, err);
@@ -256,13 +257,22 @@ static int new_pipeline(ash_doc stages, const ash_query_env *env, const ash_pipe
 int ash__pipeline_new(const bson_t *stages, const ash_query_env *env, const ash_pipeline_host *host,
                       ash_pipeline **out, ash_error *err)
 {
-    return new_pipeline(ash__doc_from_bson(stages), env, host, ASH_PLACE_TOP, NULL, out, err);
+    return compile(pipeline_alloc(env, host), ash__doc_from_bson(stages), out, err);
 }
 
 int ash__pipeline_new_inner(ash_doc stages, const ash_query_env *env, const ash_pipeline *outer,
                             enum ash_pipeline_place place, ash_pipeline **out, ash_error *err)
 {
-    return new_pipeline(stages, env, &outer->host, place, outer, out, err);
+    *out = NULL;
+    if (outer->depth == MAX_NESTING)
+        return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
+                                "pipelines are nested deeper than %d in one another", MAX_NESTING);
+    ash_pipeline *p = pipeline_alloc(env, &outer->host);
+    p->place = place;
+    p->depth = outer->depth + 1;
+    p->stages = outer->stages;
+    p->memory = outer->memory;
+    return compile(p, stages, out, err);
 }
 
 void ash__pipeline_free(ash_pipeline *p)
