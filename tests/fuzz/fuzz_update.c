@@ -15,7 +15,8 @@ static void apply(const ash_update *u, const ash_matcher *m, ash_doc doc)
     bool modified = false;
     if (m != NULL)
         ash__matcher_test(m, doc, &details, NULL);
-    int result = ash__update_apply(u, doc, &details, false, &out, &modified, &changes, &err);
+    const ash_update_subject subject = {.doc = doc, .details = &details};
+    int result = ash__update_apply(u, &subject, &out, &modified, &changes, &err);
     fuzz_check_refusal(result, &err);
     if (result == 0) {
         ash_doc made = ash__builder_doc(&out);

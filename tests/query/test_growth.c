@@ -338,9 +338,8 @@ static void check_late_update(const char *update, const char *doc)
         ash__update_new(ash__value_of_doc(ash__doc_from_bson(spec)), NULL, &case_env, &u, &err),
         &err);
     ash_budget outer = ash__budget_enter(0, &cancel, 0);
-    assert_int_equal(
-        ash__update_apply(u, ash__doc_from_bson(b), NULL, false, &out, &changed, NULL, &err),
-        ASH_EINTERRUPTED);
+    const ash_update_subject subject = {.doc = ash__doc_from_bson(b)};
+    assert_int_equal(ash__update_apply(u, &subject, &out, &changed, NULL, &err), ASH_EINTERRUPTED);
     ash__budget_leave(outer);
     ash__builder_release(&out);
     ash__update_free(u);

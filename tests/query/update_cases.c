@@ -36,9 +36,10 @@ int cases_apply(const char *update, const char *filters, const char *filter, con
     bson_destroy(spec);
     if (rc == 0 && filter != NULL)
         rc = match_details(filter, ash__doc_from_bson(doc), &details, err);
+    const ash_update_subject subject = {.doc = ash__doc_from_bson(doc), .details = &details};
     if (rc == 0)
-        rc = ash__update_apply(u, ash__doc_from_bson(doc), &details, false, &result, &changed,
-                               changes != NULL ? &change : NULL, err);
+        rc = ash__update_apply(u, &subject, &result, &changed, changes != NULL ? &change : NULL,
+                               err);
     else if (doc_json != NULL && u == NULL)
         fail_msg("%s: %s", update, err->text);
     if (rc == 0 && out != NULL)

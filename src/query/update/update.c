@@ -165,14 +165,14 @@ static int run_update(ash_update_run *r)
     }
 }
 
-int ash__update_apply(const ash_update *u, ash_doc doc, const ash_match_details *details,
-                      bool is_insert, ash_builder *out, bool *modified, ash_builder *changes,
-                      ash_error *err)
+int ash__update_apply(const ash_update *u, const ash_update_subject *subject, ash_builder *out,
+                      bool *modified, ash_builder *changes, ash_error *err)
 {
+    ash_doc doc = subject->doc;
     ash_update_run r = {.u = u,
                         .doc = doc,
-                        .position = details != NULL ? details->array_index : -1,
-                        .is_insert = is_insert,
+                        .position = subject->details != NULL ? subject->details->array_index : -1,
+                        .is_insert = subject->is_insert,
                         .arena = ash__arena_new(),
                         .out = out,
                         .err = err};

@@ -19,14 +19,19 @@ void ash__update_free(ash_update *u);
 enum ash_update_kind ash__update_kind(const ash_update *u);
 bool ash__update_uses_position(const ash_update *u); /* has `$`: match with details */
 
-/* Apply to doc, building the new document in out (starting over).  *modified: bytes changed.
- * is_insert: also $setOnInsert. _id keeps its place (first) and value: a change is 66
- * ImmutableField.  changes, if not NULL, receives {updatedFields, removedFields, truncatedArrays,
- * disambiguatedPaths?} for change streams (absent for replacements).  Checks 16 MiB and depth:
- * 17419/10334, 15. */
-int ash__update_apply(const ash_update *u, ash_doc doc, const ash_match_details *details,
-                      bool is_insert, ash_builder *out, bool *modified, ash_builder *changes,
-                      ash_error *err);
+/* What an update is applied to. */
+typedef struct ash_update_subject {
+    ash_doc doc;
+    const ash_match_details *details; /* of its match, for `$`; or NULL */
+    bool is_insert;                   /* an upsert makes it: $setOnInsert, too */
+} ash_update_subject;
+
+/* Apply to the subject, building the new document in out (starting over).  *modified: bytes
+ * changed.  _id keeps its place (first) and value: a change is 66 ImmutableField.  changes, if not
+ * NULL, receives {updatedFields, removedFields, truncatedArrays, disambiguatedPaths?} for change
+ * streams (absent for replacements).  Checks 16 MiB and depth: 17419/10334, 15. */
+int ash__update_apply(const ash_update *u, const ash_update_subject *subject, ash_builder *out,
+                      bool *modified, ash_builder *changes, ash_error *err);
 
 /* The document an upsert inserts: equalities of the filter, then the update; _id generated if
  * neither gives one (appended first). */

@@ -91,9 +91,10 @@ int ash__update_upsert(const ash_update *u, const ash_matcher *filter, ash_build
     int rc = filter != NULL ? ash__matcher_equalities(filter, add_equality, &s, err) : 0;
     if (rc == 0)
         rc = s.rc;
-    if (rc == 0)
-        rc = ash__update_apply(u, ash__builder_doc(&s.doc), NULL, true, &updated, &modified, NULL,
-                               err);
+    if (rc == 0) {
+        const ash_update_subject seed = {.doc = ash__builder_doc(&s.doc), .is_insert = true};
+        rc = ash__update_apply(u, &seed, &updated, &modified, NULL, err);
+    }
     if (rc == 0)
         rc = place_id(u->env, ash__builder_doc(&updated), out, err);
     ash__builder_release(&s.doc);

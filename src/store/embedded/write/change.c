@@ -97,8 +97,8 @@ int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
     uint64_t rid = r->rid;
     ash__builder_begin(&changes);
     ash__builder_end(&changes);
-    int rc = ash__update_apply(u, r->doc, details, false, after, modified,
-                               is_replace ? NULL : &changes, err);
+    const ash_update_subject subject = {.doc = r->doc, .details = details};
+    int rc = ash__update_apply(u, &subject, after, modified, is_replace ? NULL : &changes, err);
     if (rc != 0 || !*modified)
         goto out;
     ash_doc doc = ash__builder_doc(after);
