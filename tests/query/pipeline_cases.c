@@ -139,7 +139,6 @@ static int run_head(const ash_pipeline_head *head, bson_t *docs, const ash_query
 {
     ash_source source;
     ash_sort_spec *spec = NULL;
-    ash_sorter *sorter = NULL;
     ash_builder b = ASH_BUILDER_INIT;
     ash_doc doc;
     uint64_t order = 0;
@@ -147,7 +146,7 @@ static int run_head(const ash_pipeline_head *head, bson_t *docs, const ash_query
     int64_t skip = head->skip, limit = head->limit;
     assert_ok(list_source(docs, ash__doc_from_bson(&head->match), env, &source, err), err);
     assert_ok(ash__sort_spec_new(&head->sort, env, &spec, err), err);
-    assert_ok(ash__sorter_new(spec, 0, env, &sorter, err), err);
+    ash_sorter *sorter = ash__sorter_new(spec, 0, env);
     while (source.next(source.ctx, &doc, err) == 0 && doc.data != NULL)
         assert_ok(ash__sorter_add(sorter, doc, order++, err), err);
     ash__sorter_finish(sorter);

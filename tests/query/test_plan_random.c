@@ -430,11 +430,10 @@ static void run_plan(struct result *r, const ash_plan *p, const ash_matcher *m)
 static bool sort_all(struct result *r, const struct planned *q)
 {
     ash_error err = ASH_ERROR_INIT;
-    ash_sorter *sorter = NULL;
+    ash_sorter *sorter = ash__sorter_new(q->sort, 0, NULL);
     ash_doc doc;
     uint64_t order;
     bool good = true;
-    assert_ok(ash__sorter_new(q->sort, 0, NULL, &sorter, &err), &err);
     for (uint32_t d = 0; d < world.doc_count; d++)
         if (ash__matcher_test(q->matcher, ash__doc_from_bson(world.docs[d]), NULL, NULL))
             good = good && ash__sorter_add(sorter, ash__doc_from_bson(world.docs[d]), d, &err) == 0;

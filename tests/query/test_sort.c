@@ -22,13 +22,12 @@ static void check_order(const char *sort, const char *docs, uint64_t keep_first,
                         const ash_query_env *env, const char *expected)
 {
     ash_error err = ASH_ERROR_INIT;
-    ash_sorter *sorter = NULL;
     ash_sort_spec *spec = spec_of(sort, env);
+    ash_sorter *sorter = ash__sorter_new(spec, keep_first, env);
     bson_t *list = cases_bson(docs);
     char text[100] = "";
     uint64_t order = 0;
     ash_doc doc;
-    assert_ok(ash__sorter_new(spec, keep_first, env, &sorter, &err), &err);
     for (ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(list)); ash__doc_iter_next(&it);)
         assert_ok(ash__sorter_add(sorter, ash__value_doc(it.value), order++, &err), &err);
     ash__sorter_finish(sorter);
@@ -98,9 +97,7 @@ static void test_query_sort__memory_is_limited(void **state)
     ash_query_env env = {.memory_limit_bytes = 1000};
     ash_sort_spec *spec = spec_of("{'a': -1}", NULL);
     bson_t *small = cases_bson("{'a': 1}");
-    ash_sorter *all = NULL, *top = NULL;
-    assert_ok(ash__sorter_new(spec, 0, &env, &all, &err), &err);
-    assert_ok(ash__sorter_new(spec, 3, &env, &top, &err), &err);
+    ash_sorter *all = ash__sorter_new(spec, 0, &env), *top = ash__sorter_new(spec, 3, &env);
     int result = 0;
     for (int i = 0; i < 100; i++) {
         assert_ok(ash__sorter_add(top, ash__doc_from_bson(small), (uint64_t)i, &err), &err);
@@ -120,10 +117,9 @@ static void test_query_sort__parallel_arrays(void **state)
     (void)state;
     ash_error err = ASH_ERROR_INIT;
     ash_buffer key = ASH_BUFFER_INIT;
-    ash_sorter *sorter = NULL;
     ash_sort_spec *spec = spec_of("{'a': 1, 'b': 1}", NULL);
+    ash_sorter *sorter = ash__sorter_new(spec, 0, NULL);
     bson_t *doc = cases_bson("{'a': [1, 2], 'b': [3, 4]}");
-    assert_ok(ash__sorter_new(spec, 0, NULL, &sorter, &err), &err);
     assert_int_equal(ash__sorter_add(sorter, ash__doc_from_bson(doc), 0, &err), ASH_EINVAL);
     assert_int_equal(ash_error_server_code(&err), 2);
     ash__sort_key(spec, ash__doc_from_bson(doc), &key);

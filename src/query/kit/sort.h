@@ -26,8 +26,7 @@ int ash__sort_key_checked(const ash_sort_spec *s, ash_doc doc, ash_buffer *out, 
 /* In-memory sort of (key, order, payload).  With keep_first > 0 only that many smallest are kept
  * (top-k in bounded memory). */
 typedef struct ash_sorter ash_sorter;
-int ash__sorter_new(const ash_sort_spec *s, uint64_t keep_first, const ash_query_env *env,
-                    ash_sorter **out, ash_error *err);
+ash_sorter *ash__sorter_new(const ash_sort_spec *s, uint64_t keep_first, const ash_query_env *env);
 int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order,
                     ash_error *err); /* copies; ENOMEM (292) over the limit, EINVAL (2) for
                                        parallel arrays */

@@ -52,17 +52,14 @@ static int compare_pointers(const void *a, const void *b)
     return compare_entries(*(entry *const *)a, *(entry *const *)b);
 }
 
-int ash__sorter_new(const ash_sort_spec *s, uint64_t keep_first, const ash_query_env *env,
-                    ash_sorter **out, ash_error *err)
+ash_sorter *ash__sorter_new(const ash_sort_spec *s, uint64_t keep_first, const ash_query_env *env)
 {
-    (void)err;
     ash_sorter *sorter = ash__new(ash_sorter);
     sorter->spec = s;
     sorter->keep_first = keep_first;
     sorter->limit_bytes =
         env != NULL && env->memory_limit_bytes != 0 ? env->memory_limit_bytes : DEFAULT_LIMIT_BYTES;
-    *out = sorter;
-    return 0;
+    return sorter;
 }
 
 static void sift_up(ash_sorter *s, size_t at)

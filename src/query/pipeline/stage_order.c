@@ -109,7 +109,8 @@ static int fill_sorter(ash_stage *s, struct sort_state *state, ash_error *err)
 {
     uint64_t order = 0;
     ash_doc doc;
-    int rc = ash__sorter_new(state->spec, state->keep_first, s->pipeline->env, &state->sorter, err);
+    int rc = 0;
+    state->sorter = ash__sorter_new(state->spec, state->keep_first, s->pipeline->env);
     while (rc == 0 && (rc = ash__stage_pull(s, &doc, err)) == 0 && doc.data != NULL)
         rc = ash__sorter_add(state->sorter, doc, order++, err);
     if (rc == 0)

@@ -187,7 +187,8 @@ static int fill_sorter(ash_find_cursor *c, ash_error *err)
 {
     uint64_t keep = c->limit > 0 ? (uint64_t)c->limit + (uint64_t)c->skip : 0;
     uint64_t order = 0;
-    int rc = ash__sorter_new(c->request.sort, keep, &c->env.query, &c->sorter, err);
+    int rc = 0;
+    c->sorter = ash__sorter_new(c->request.sort, keep, &c->env.query);
     while (rc == 0) {
         ash_record r;
         bool found = false;

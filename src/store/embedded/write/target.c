@@ -73,9 +73,9 @@ int ash__target_again(ash_target *t, ash_snapshot *snap, const ash_coll *coll, u
 /* No index gives the order: look at all matches and keep the smallest. */
 static int first_sorted(ash_target *t, ash_scan_plan *scan, uint64_t *rid, ash_error *err)
 {
-    ash_sorter *sorter = NULL;
+    ash_sorter *sorter = ash__sorter_new(t->request.sort, 1, &t->env.query);
     ash_doc doc;
-    int rc = ash__sorter_new(t->request.sort, 1, &t->env.query, &sorter, err);
+    int rc = 0;
     while (rc == 0) {
         ash_record r;
         bool found = false;
