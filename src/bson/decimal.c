@@ -18,15 +18,6 @@ ash_decimal ash__value_decimal(ash_value v)
     return d;
 }
 
-ash_decimal ash__decimal_of(ash_value v)
-{
-    if (v.type == BSON_TYPE_DECIMAL128)
-        return ash__value_decimal(v);
-    if (v.type == BSON_TYPE_DOUBLE)
-        return ash__decimal_from_double(ash__value_double(v));
-    return ash__decimal_from_int64(ash__value_integer(v));
-}
-
 ash_value ash__box_decimal(ash_value_box *box, ash_decimal d)
 {
     ash__put_le64(box->bytes, d.low);
@@ -60,7 +51,8 @@ ash_decimal ash__decimal_from_int64(int64_t v)
     return ash__unbid(bid128_from_int64(v));
 }
 
-ash_decimal ash__decimal_from_double(double v)
+/* 15 significant digits, as MongoDB converts. */
+static ash_decimal from_double(double v)
 {
     char text[40];
     unsigned flags = 0;
@@ -71,6 +63,15 @@ ash_decimal ash__decimal_from_double(double v)
     else
         snprintf(text, sizeof text, "%.14e", v);
     return ash__unbid(bid128_from_string(text, BID_ROUNDING_TO_NEAREST, &flags));
+}
+
+ash_decimal ash__decimal_of(ash_value v)
+{
+    if (v.type == BSON_TYPE_DECIMAL128)
+        return ash__value_decimal(v);
+    if (v.type == BSON_TYPE_DOUBLE)
+        return from_double(ash__value_double(v));
+    return ash__decimal_from_int64(ash__value_integer(v));
 }
 
 ash_decimal ash__decimal_from_double_closely(double v)

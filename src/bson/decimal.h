@@ -24,7 +24,7 @@ bool ash__decimal_is_zero(ash_decimal d);
 bool ash__decimal_is_negative(ash_decimal d); /* the sign bit, also of zeros and NaNs */
 
 ash_decimal ash__decimal_from_int64(int64_t v);
-ash_decimal ash__decimal_from_double(double v); /* 15 significant digits, as MongoDB converts */
+
 ash_decimal ash__decimal_from_double_closely(double v); /* 34 significant digits */
 
 /* Towards zero.  false if it does not fit, or if `exact` and it is no whole number. */

@@ -11,7 +11,7 @@
 static const uint8_t empty_bytes[5] = {5, 0, 0, 0, 0};
 const ash_doc ash__doc_empty = {empty_bytes, sizeof empty_bytes};
 
-uint32_t ash__value_size(uint8_t type, const uint8_t *at)
+static uint32_t value_size(uint8_t type, const uint8_t *at)
 {
     size_t first;
     switch (type) {
@@ -68,7 +68,7 @@ bool ash__doc_iter_next(ash_doc_iter *it)
     it->name = (const char *)at + 1;
     it->name_len = (uint32_t)strlen(it->name);
     const uint8_t *data = at + 2 + it->name_len;
-    uint32_t len = ash__value_size(type, data);
+    uint32_t len = value_size(type, data);
     it->value = (ash_value){type, data, len};
     it->at = data + len;
     it->element_len = (uint32_t)(it->at - at);

@@ -63,9 +63,6 @@ ash_doc ash__doc_from_bson(const bson_t *b); /* view of b's bytes, until b chang
 void ash__doc_to_bson(ash_doc doc,
                       bson_t *out); /* static bson_t over the same bytes; no destroy needed */
 
-/* Bytes that a value of the type, starting at `at`, takes. */
-uint32_t ash__value_size(uint8_t type, const uint8_t *at);
-
 /* Values from C, in caller-provided memory (so that constants need no allocation). */
 typedef struct ash_value_box {
     uint8_t bytes[24];

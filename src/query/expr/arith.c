@@ -147,13 +147,6 @@ static int eval_divide(const ash_node *n, ash_eval *e, ash_value *out)
         return ash__fail_server(e->err, ASH_EINVAL,
                                 is_mod ? ASH_MONGO_LOCATION_MOD_BY_ZERO : ASH_MONGO_BAD_VALUE,
                                 "can't %s by zero", n->op->name);
-    if (!is_mod && v[0].type != BSON_TYPE_DECIMAL128 && v[1].type != BSON_TYPE_DECIMAL128) {
-        double a = 0, b = 1;
-        ash__value_as_double(v[0], &a);
-        ash__value_as_double(v[1], &b);
-        *out = ash__make_double(e->arena, a / b);
-        return 0;
-    }
     return arith(e, (enum ash_arith)n->op->variant, v[0], v[1], out);
 }
 

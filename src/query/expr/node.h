@@ -146,10 +146,6 @@ int ash__array_of(ash_eval *e, const ash_value *items, uint32_t count, ash_value
 /* Reads a whole number that fits an int32; false otherwise. */
 bool ash__value_as_int32(ash_value v, int32_t *out);
 
-/* The string an expression makes of a value where strings are expected ($toLower, $substr …); false
- * when the type has none. */
-bool ash__coerce_string(ash_arena *a, ash_value v, const char **text, uint32_t *len);
-
 /* Numbers, dates and timestamps as the server prints them; false for other types. */
 bool ash__scalar_text(ash_value v, char *buf, size_t size_bytes);
 

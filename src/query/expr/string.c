@@ -8,7 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-bool ash__coerce_string(ash_arena *a, ash_value v, const char **text, uint32_t *len)
+/* The string that these operators make of what is none; false when the type has none. */
+static bool coerce_string(ash_arena *a, ash_value v, const char **text, uint32_t *len)
 {
     char buf[64];
     *text = "";
@@ -32,7 +33,7 @@ bool ash__coerce_string(ash_arena *a, ash_value v, const char **text, uint32_t *
 
 static int coerce(const ash_node *n, ash_eval *e, ash_value v, const char **text, uint32_t *len)
 {
-    if (ash__coerce_string(e->arena, v, text, len))
+    if (coerce_string(e->arena, v, text, len))
         return 0;
     return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_CANNOT_BECOME_STRING,
                             "%s: can't convert from BSON type %s to String", n->op->name,

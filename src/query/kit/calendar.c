@@ -12,7 +12,8 @@ int64_t ash__floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-int64_t ash__days_from_civil(int64_t year, int month, int day)
+/* Since 1970-01-01. */
+static int64_t days_from_civil(int64_t year, int month, int day)
 {
     /* Years start in March here, so that the leap day is the last of its year. */
     int64_t y = month <= 2 ? year - 1 : year;
@@ -58,7 +59,7 @@ bool ash__civil_to_ms(const ash_civil *c, int64_t *ms)
     int month = (int)(months - ash__floor_div(months, 12) * 12) + 1;
     if (year > 292000000 || year < -292000000)
         return false;
-    int64_t days = ash__days_from_civil(year, month, 1) + c->day - 1;
+    int64_t days = days_from_civil(year, month, 1) + c->day - 1;
     int64_t rest =
         ((int64_t)c->hour * 3600 + (int64_t)c->minute * 60 + c->second) * 1000 + c->milli;
     return !__builtin_mul_overflow(days, DAY_MS, ms) && !__builtin_add_overflow(*ms, rest, ms);
@@ -66,16 +67,14 @@ bool ash__civil_to_ms(const ash_civil *c, int64_t *ms)
 
 int ash__month_days(int64_t year, int month)
 {
-    return (int)((month == 12 ? ash__days_from_civil(year + 1, 1, 1)
-                              : ash__days_from_civil(year, month + 1, 1)) -
-                 ash__days_from_civil(year, month, 1));
+    return (
+        int)((month == 12 ? days_from_civil(year + 1, 1, 1) : days_from_civil(year, month + 1, 1)) -
+             days_from_civil(year, month, 1));
 }
 
 int ash__day_of_year(const ash_civil *c)
 {
-    return (int)(ash__days_from_civil(c->year, c->month, c->day) -
-                 ash__days_from_civil(c->year, 1, 1)) +
-           1;
+    return (int)(days_from_civil(c->year, c->month, c->day) - days_from_civil(c->year, 1, 1)) + 1;
 }
 
 int ash__day_of_week(int64_t ms)
@@ -92,7 +91,7 @@ void ash__iso_week(int64_t ms, int64_t *year, int *week)
     ash_civil thursday;
     civil_from_days(days, &thursday);
     *year = thursday.year;
-    *week = (int)(days - ash__days_from_civil(thursday.year, 1, 1)) / 7 + 1;
+    *week = (int)(days - days_from_civil(thursday.year, 1, 1)) / 7 + 1;
 }
 
 static bool digits(const char **p, const char *end, int count, int *out)

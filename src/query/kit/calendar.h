@@ -24,7 +24,7 @@ int64_t ash__floor_div(int64_t a, int64_t b); /* rounds down; b > 0 */
 ash_civil ash__civil_from_ms(int64_t ms);
 /* Fields outside their ranges carry over; false when the result does not fit. */
 bool ash__civil_to_ms(const ash_civil *c, int64_t *ms);
-int64_t ash__days_from_civil(int64_t year, int month, int day); /* since 1970-01-01 */
+
 int ash__month_days(int64_t year, int month);
 int ash__day_of_year(const ash_civil *c);                 /* 1..366 */
 int ash__day_of_week(int64_t ms);                         /* 1 = Sunday .. 7 = Saturday */

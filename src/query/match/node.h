@@ -92,9 +92,7 @@ ash_match_node *ash__match_node_simplify(ash_match_node *list);
 
 /* A document of fields and top-level operators. */
 int ash__match_parse_doc(ash_match_parser *p, ash_doc doc, int depth, ash_match_node **out);
-/* {$op: …, …} on path (NULL: on the bare value); adds what it gives to list. */
-int ash__match_parse_ops(ash_match_parser *p, const char *path, ash_doc ops, int depth,
-                         ash_match_node *list);
+
 /* One leaf operator; false in *known when there is none of that name. */
 int ash__match_parse_leaf(ash_match_parser *p, const char *path, const char *op, ash_value arg,
                           ash_match_node *list, bool *known);
@@ -133,7 +131,6 @@ bool ash__match_leaf(ash_match_run *run, const ash_match_node *n, ash_value v,
                      int32_t *inner_index);
 bool ash__match_doc(ash_match_run *run, const ash_match_node *n, ash_doc doc,
                     ash_match_details *details);
-bool ash__match_value(ash_match_run *run, const ash_match_node *n, ash_value v);
 
 int ash__match_parse_expr(ash_match_parser *p, ash_value arg, ash_match_node *list);
 bool ash__match_test_expr(ash_match_run *run, const ash_match_node *n, ash_doc doc);

@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+/* {$op: …, …} on path (NULL: on the bare value); adds what it gives to list. */
+static int parse_ops(ash_match_parser *p, const char *path, ash_doc ops, int depth,
+                     ash_match_node *list);
+
 bool ash__match_is_operators(ash_value v, bool allow_partial_dbref)
 {
     if (v.type != BSON_TYPE_DOCUMENT)
@@ -127,7 +131,7 @@ int ash__match_parse_doc(ash_match_parser *p, ash_doc doc, int depth, ash_match_
         if (it.name[0] == '$')
             rc = parse_top_level(p, it.name, it.value, depth, list);
         else if (ash__match_is_operators(it.value, false))
-            rc = ash__match_parse_ops(p, it.name, ash__value_doc(it.value), depth, list);
+            rc = parse_ops(p, it.name, ash__value_doc(it.value), depth, list);
         else
             rc = ash__match_parse_equal(p, it.name, it.value, list);
     }
@@ -153,7 +157,7 @@ static int parse_not(ash_match_parser *p, const char *path, ash_value arg, int d
                                 "$not needs a regex or a document");
     if (ash__doc_is_empty(ash__value_doc(arg)))
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "$not cannot be empty");
-    return ash__match_parse_ops(p, path, ash__value_doc(arg), depth + 1, inner);
+    return parse_ops(p, path, ash__value_doc(arg), depth + 1, inner);
 }
 
 /* $ne and $nin say no to the whole field, so they are a $not around the plain operator. */
@@ -190,7 +194,7 @@ static int parse_elem_match(ash_match_parser *p, const char *path, ash_value arg
     if (is_value) {
         ash_match_node *inner = ash__match_node_new(ASH_COND_AND, NULL);
         ash__match_node_add(node, inner);
-        return ash__match_parse_ops(p, NULL, doc, depth + 1, inner);
+        return parse_ops(p, NULL, doc, depth + 1, inner);
     }
     ash_match_node *inner = NULL;
     int rc = ash__match_parse_doc(p, doc, depth + 1, &inner);
@@ -273,8 +277,8 @@ static int parse_op(ash_match_parser *p, const char *path, ash_doc ops, const as
     return known ? rc : unknown_operator(p, op);
 }
 
-int ash__match_parse_ops(ash_match_parser *p, const char *path, ash_doc ops, int depth,
-                         ash_match_node *list)
+static int parse_ops(ash_match_parser *p, const char *path, ash_doc ops, int depth,
+                     ash_match_node *list)
 {
     int rc = check_depth(p, depth);
     for (ash_doc_iter it = ash__doc_iter(ops); rc == 0 && ash__doc_iter_next(&it);)

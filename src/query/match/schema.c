@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "bson/builder.h"
 #include "bson/compare.h"
+#include "query/kit/utf8.h"
 #include "query/match/node.h"
 
 #include <stdlib.h>
@@ -330,10 +331,7 @@ static bool test_string(const ash_schema *s, ash_value v, ash_error *failed)
 {
     uint32_t len;
     const char *text = ash__value_string(v, &len);
-    int64_t count = 0;
-    for (uint32_t i = 0; i < len; i++)
-        count += ((uint8_t)text[i] & 0xC0) != 0x80;
-    if (!in_limits(count, s->min_length, s->max_length))
+    if (!in_limits(ash__utf8_length(text, len), s->min_length, s->max_length))
         return false;
     return s->pattern == NULL || ash__regex_test(s->pattern, text, len, failed) == 1;
 }

@@ -83,6 +83,8 @@ static bool test_mod(const ash_match_node *n, ash_value v)
     return rest == n->remainder;
 }
 
+static bool test_value(ash_match_run *run, const ash_match_node *n, ash_value v);
+
 /* The elements of an array, for $elemMatch: the whole condition on each of them. */
 static bool test_elements(ash_match_run *run, const ash_match_node *n, ash_value v,
                           int32_t *inner_index)
@@ -94,7 +96,7 @@ static bool test_elements(ash_match_run *run, const ash_match_node *n, ash_value
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it); at++) {
         bool is_doc = it.value.type == BSON_TYPE_DOCUMENT || it.value.type == BSON_TYPE_ARRAY;
         bool found = n->cond.kind == ASH_COND_ELEM_MATCH_VALUE
-                         ? ash__match_value(run, inner, it.value)
+                         ? test_value(run, inner, it.value)
                          : is_doc && ash__match_doc(run, inner, ash__value_doc(it.value), NULL);
         if (found) {
             *inner_index = at;
@@ -139,17 +141,17 @@ bool ash__match_leaf(ash_match_run *run, const ash_match_node *n, ash_value v, i
     }
 }
 
-bool ash__match_value(ash_match_run *run, const ash_match_node *n, ash_value v)
+static bool test_value(ash_match_run *run, const ash_match_node *n, ash_value v)
 {
     int32_t ignored;
     switch (n->cond.kind) {
     case ASH_COND_AND:
         for (uint32_t i = 0; i < n->cond.child_count; i++)
-            if (!ash__match_value(run, ash__match_child(n, i), v))
+            if (!test_value(run, ash__match_child(n, i), v))
                 return false;
         return true;
     case ASH_COND_NOT:
-        return !ash__match_value(run, ash__match_child(n, 0), v);
+        return !test_value(run, ash__match_child(n, 0), v);
     case ASH_COND_ALWAYS:
         return true;
     case ASH_COND_EXISTS:
