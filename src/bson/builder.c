@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* All elements go to the end of one buffer.  A document that is opened gets room for its length,
+ * which ash__builder_end() fills in when it is known. */
 #include "bson/builder.h"
 
 #include "base/bytes.h"
@@ -57,6 +59,7 @@ void ash__builder_end(ash_builder *b)
     ash_assert(b->depth > 0);
     ash__buffer_append_byte(&b->buf, 0);
     uint32_t start = b->open[--b->depth];
+    /* BSON's lengths are signed. */
     ash_assert(b->buf.len - start <= INT32_MAX);
     ash__put_le32(b->buf.data + start, (uint32_t)(b->buf.len - start));
 }
@@ -115,6 +118,7 @@ void ash__builder_element(ash_builder *b, const ash_doc_iter *it)
 void ash__builder_elements(ash_builder *b, ash_doc doc)
 {
     ash_assert(b->depth > 0);
+    /* All between the document's length and its end. */
     if (!ash__doc_is_empty(doc))
         ash__buffer_append(&b->buf, doc.data + 4, doc.len - 5);
 }
@@ -195,6 +199,7 @@ void ash__builder_array_value(ash_builder *b, const char *name, ash_doc doc)
 
 const char *ash__index_name(uint32_t index, char buf[12])
 {
+    /* From the back and without printf: each item of each array that is built has such a name. */
     char *at = buf + 11;
     *at = 0;
     do {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Strings are compared by their folded form, in which case or marks are left out: the same form
+ * that the keys of an index hold.  ASCII, which needs no Unicode tables, is dealt with apart. */
 #include "bson/compare.h"
 
 #include "base/bytes.h"
@@ -42,6 +44,7 @@ static void put_mark(folder *f, UChar32 c, uint8_t class)
         return;
     if (f->mark_count == MAX_MARKS)
         flush_marks(f);
+    /* Sorted in by class, behind those of its own class: that is the canonical order. */
     int at = f->mark_count++;
     for (; at > 0 && u_getCombiningClass(f->marks[at - 1]) > class; at--)
         f->marks[at] = f->marks[at - 1];
@@ -149,12 +152,15 @@ int ash__collation_compare(const ash_collation *c, const char *a, uint32_t a_len
     for (uint32_t i = 0; i < shorter; i++) {
         uint8_t x = (uint8_t)a[i];
         uint8_t y = (uint8_t)b[i];
+        /* From the beginning once more: marks behind a character may belong to the ASCII before
+         * it. */
         if ((x | y) >= 0x80)
             return compare_folded(c, a, a_len, b, b_len);
         int order = fold_ascii(c, x) - fold_ascii(c, y);
         if (order != 0)
             return order;
     }
+    /* What the longer one has left may be marks that do not count. */
     if (!is_ascii(a + shorter, a_len - shorter) || !is_ascii(b + shorter, b_len - shorter))
         return compare_folded(c, a, a_len, b, b_len);
     return (a_len > b_len) - (a_len < b_len);

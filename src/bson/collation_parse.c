@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which of the server's collations are offered.  What would sort otherwise than was asked for is
+ * refused by name, never passed over. */
 #include "bson/compare.h"
 
 #include "base/mem.h"
@@ -97,6 +99,7 @@ static int check_locale(const char *locale, ash_error *err)
 
 int ash__collation_parse(const bson_t *spec, ash_collation *out, bool *is_simple, ash_error *err)
 {
+    /* 3 is the server's default. */
     collation_spec read = {NULL, 3};
     ash_doc doc = ash__doc_from_bson(spec);
     memset(out, 0, sizeof *out);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Comparing goes as deep as the values do, which was bounded when they came in. */
 #include "bson/compare.h"
 
 #include "base/bytes.h"
@@ -66,6 +67,7 @@ static int compare_texts(ash_value a, ash_value b, const ash_collation *c)
 static int compare_fields(const ash_doc_iter *a, const ash_doc_iter *b, bool names,
                           const ash_collation *c)
 {
+    /* The bracket comes before the name, as in MongoDB: {b: 1} is less than {a: "x"}. */
     int order = ash__type_bracket(a->value.type) - ash__type_bracket(b->value.type);
     if (order == 0 && names)
         order = ash__compare_bytes(a->name, a->name_len, b->name, b->name_len);
@@ -117,6 +119,8 @@ static int compare_regexes(ash_value a, ash_value b)
     return order != 0 ? order : strcmp(a_options, b_options);
 }
 
+/* Equally long ones have the same length in front of the name, so that all bytes can be
+ * compared. */
 static int compare_pointers(ash_value a, ash_value b)
 {
     if (a.len != b.len)
@@ -133,6 +137,7 @@ static int compare_int64(ash_value a, ash_value b)
 
 static int compare_timestamps(ash_value a, ash_value b)
 {
+    /* Unsigned, unlike dates: the upper half are seconds, the lower one counts within them. */
     uint64_t m = (uint64_t)ash__value_int64(a);
     uint64_t n = (uint64_t)ash__value_int64(b);
     return (m > n) - (m < n);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Decimal128 and the other types, through Intel's library, which gets rounding mode and flags with
+ * each call and so shares no state between threads. */
 #include "bson/decimal.h"
 
 #include "base/bytes.h"
@@ -28,6 +30,7 @@ ash_value ash__box_decimal(ash_value_box *box, ash_decimal d)
 
 bool ash__decimal_is_nan(ash_decimal d)
 {
+    /* The five bits behind the sign: 11111 is NaN, 11110 infinity (IEEE 754-2008, 3.5.2). */
     return (d.high >> 58 & 0x1f) == 0x1f;
 }
 
@@ -61,6 +64,8 @@ static ash_decimal from_double(double v)
     else if (isinf(v))
         snprintf(text, sizeof text, v < 0 ? "-Inf" : "Inf");
     else
+        /* One digit before the point and 14 behind it; the library's own conversion would give
+         * 34. */
         snprintf(text, sizeof text, "%.14e", v);
     return ash__unbid(bid128_from_string(text, BID_ROUNDING_TO_NEAREST, &flags));
 }
@@ -83,6 +88,7 @@ ash_decimal ash__decimal_from_double_closely(double v)
 bool ash__decimal_to_int64(ash_decimal d, bool exact, int64_t *out)
 {
     unsigned flags = 0;
+    /* The functions with an x also tell when they cut something off. */
     *out = bid128_to_int64_xint(ash__bid(d), &flags);
     if (flags & BID_INVALID_EXCEPTION)
         return false;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What bson/number.h asks of Intel's library.  The flags of an operation are read by
+ * ash__decimal_round() alone: elsewhere overflow and undefined answers show in the result. */
 #include "bson/decimal.h"
 
 #include "base/mem.h"
@@ -69,5 +71,6 @@ ash_decimal ash__decimal_round(ash_decimal d, int place, bool truncate)
     BID_UINT128 rounded =
         bid128_quantize(ash__bid(d), ash__bid(measure),
                         truncate ? BID_ROUNDING_TO_ZERO : BID_ROUNDING_TO_NEAREST, &flags);
+    /* Invalid: the result would need more than 34 digits, so there was nothing to round away. */
     return flags & BID_INVALID_EXCEPTION ? d : ash__unbid(rounded);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writing the encoding that keycode.h specifies.  What is written for a value never changes within
+ * a format version: indexes hold it. */
 #include "bson/keycode.h"
 
 #include "base/bytes.h"
@@ -39,8 +41,10 @@ static size_t encode_digits(ash_value v, uint8_t *out)
     size_t len = 0;
     out[len++] = (uint8_t)(biased >> 8);
     out[len++] = (uint8_t)biased;
+    /* An odd count leaves the last pair without a second digit. */
     digits[count] = 0;
     for (int i = 0; i < count; i += 2)
+        /* One more than the pair, so that the 00 behind the last is less than any. */
         out[len++] = (uint8_t)(digits[i] * 10 + digits[i + 1] + 1);
     out[len++] = 0;
     return len;
@@ -53,6 +57,8 @@ static size_t encode_number(ash_value v, uint8_t out[NUMBER_MAX_BYTES])
         out[0] = NUMBER_NAN;
         return 1;
     }
+    /* The bytes of doubles without a sign sort as the numbers do; the sign is dealt with in
+     * front. */
     double magnitude = fabs(place.truncated);
     uint64_t bits;
     memcpy(&bits, &magnitude, sizeof bits);
@@ -77,6 +83,7 @@ static void append_escaped(ash_buffer *out, const uint8_t *text, size_t len)
 {
     ash__buffer_reserve(out, 2 * len + 1);
     uint8_t *at = out->data + out->len;
+    /* Nearly all text is free of both bytes and is copied at once. */
     if (len == 0 || (memchr(text, 0, len) == NULL && memchr(text, 1, len) == NULL)) {
         if (len > 0)
             memcpy(at, text, len);
@@ -182,6 +189,7 @@ static void append_contents(ash_buffer *out, int bracket, ash_value v, const ash
         ash__buffer_append_byte(out, ash__value_bool(v));
         break;
     case ASH_BRACKET_DATE:
+        /* With the sign bit inverted, signed numbers sort as unsigned bytes. */
         append_be64(out, (uint64_t)ash__value_int64(v) ^ 1ULL << 63);
         break;
     case ASH_BRACKET_TIMESTAMP:
@@ -241,6 +249,7 @@ void ash__keycode_append_hash(ash_buffer *out, ash_value v, bool descending, con
 void ash__keycode_append_bracket_start(ash_buffer *out, uint8_t type, bool descending)
 {
     int bracket = ash__type_bracket(type);
+    /* Inverted, the bracket's last byte is its lowest. */
     ash__buffer_append_byte(out, (uint8_t)(descending ? ~(bracket + BRACKET_SPAN - 1) : bracket));
 }
 
@@ -278,6 +287,7 @@ bool ash__keycode_successor(ash_buffer *buf)
 uint64_t ash__value_hash(ash_value v, const ash_collation *c)
 {
     if (ash__value_is_number(v)) {
+        /* Without the heap: groups and sets hash one for each document. */
         uint8_t bytes[NUMBER_MAX_BYTES];
         return ash__checksum(bytes, encode_number(v, bytes));
     }

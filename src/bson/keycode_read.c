@@ -19,6 +19,7 @@ static size_t text_bytes(const uint8_t *code, size_t len)
 
 static ash_value read_text(const uint8_t *code, size_t bytes, ash_buffer *out)
 {
+    /* The string's length is filled in when it is known. */
     static const uint8_t no_length[4] = {0};
     ash__buffer_clear(out);
     ash__buffer_append(out, no_length, sizeof no_length);

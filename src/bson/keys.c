@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The keys of one document.  Each part of the pattern has a cursor that goes down the document by
+ * names.  Those that an array stops go on together into each of its elements: so parts below one
+ * array are paired element by element, and a key is made whenever all cursors are done. */
 #include "bson/keycode.h"
 
 #include "base/budget.h"
@@ -119,6 +122,7 @@ static int find_array(const extraction *x, const part_cursor *cursors, ash_value
         if (part->hashed)
             return ash__fail_server(x->err, ASH_EINVAL, ASH_MONGO_LOCATION_HASHED_INDEX_OF_ARRAY,
                                     "hashed indexes do not support array values: '%s'", part->path);
+        /* One array has one place in memory. */
         if (first != NULL && array->data != c->at.data)
             return ash__fail_server(x->err, ASH_EINVAL, ASH_MONGO_CANNOT_INDEX_PARALLEL_ARRAYS,
                                     "cannot index parallel arrays: '%s' and '%s'", first,
@@ -148,6 +152,7 @@ static void step_to_position(part_cursor *c)
 
 static void step_to_element(part_cursor *c, ash_value element)
 {
+    /* An array in an array is a value at the path's end, and has no fields before it. */
     bool is_leaf = c->rest == NULL;
     bool leads_on = !is_leaf && element.type == BSON_TYPE_DOCUMENT;
     c->at = is_leaf || leads_on ? element : ASH_VALUE_MISSING;
@@ -270,6 +275,7 @@ static int expand(const extraction *x, const part_cursor *cursors)
     memcpy(waiting, cursors, count * sizeof *waiting);
     rc = look_up_positions(x, waiting, &only_positions);
     if (rc == 0 && only_positions) {
+        /* All paths that wait name positions: one key, whatever else is in the array. */
         step_into(x, waiting, ASH_VALUE_MISSING);
         rc = extract(x, waiting);
     } else if (rc == 0) {
@@ -288,6 +294,7 @@ static int compare_keys(const void *a, const void *b)
 
 static void sort_and_unite(ash_key_set *set)
 {
+    /* Views of the old bytes, which are released only when the sorted ones are complete. */
     ash_doc *keys = ash__alloc_array(set->count, sizeof *keys);
     for (uint32_t i = 0; i < set->count; i++)
         keys[i] = ash__key_set_at(set, i);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Arithmetic in the wider kind of the two operands.  Decimals are computed by Intel's library
+ * (decimal_math.c); of integers, overflow is left to the compiler to find. */
 #include "bson/number.h"
 
 #include "base/mem.h"
@@ -6,6 +8,7 @@
 
 #include <math.h>
 
+/* Each gives way to those behind it. */
 enum number_kind { KIND_INT32, KIND_INT64, KIND_DOUBLE, KIND_DECIMAL };
 
 static const char *const operations[] = {"addition", "subtraction", "multiplication", "division",
@@ -76,6 +79,7 @@ static double double_arith(enum ash_arith op, double a, double b)
     }
 }
 
+/* Of all numbers only zeros are false, whatever their type and sign. */
 static bool is_zero(ash_value v)
 {
     return !ash__value_truthy(v);
@@ -145,6 +149,7 @@ int ash__number_arith(enum ash_arith op, ash_value a, ash_value b, bool widen, a
         ash__box_decimal(box, ash__decimal_arith(op, ash__decimal_of(a), ash__decimal_of(b)));
         return 0;
     }
+    /* Two integers divide as doubles, too: MongoDB knows no integer division. */
     if (widest == KIND_DOUBLE || op == ASH_DIVIDE) {
         ash__box_double(box, double_arith(op, double_of(a), double_of(b)));
         return 0;
@@ -156,6 +161,7 @@ static bool read_integer(ash_value v, int64_t *out)
 {
     if (v.type == BSON_TYPE_DOUBLE) {
         double d = ash__value_double(v);
+        /* So written, NaN fails too. */
         if (!(d >= -0x1p63 && d < 0x1p63))
             return false;
         *out = (int64_t)d;
@@ -191,6 +197,7 @@ static int convert_to_integer(ash_value v, uint8_t type, ash_value_box *box, ash
 static int convert_to_double(ash_value v, ash_value_box *box, ash_error *err)
 {
     double d = double_of(v);
+    /* A decimal that was finite has overflowed. */
     if (isinf(d) && v.type == BSON_TYPE_DECIMAL128 &&
         !ash__decimal_is_infinite(ash__value_decimal(v)))
         return does_not_fit(BSON_TYPE_DOUBLE, err);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Functions of one number, rounding and powers.  Integers are not turned into doubles as long as
+ * the answer is an integer: beyond 2^53 a double would be its neighbour. */
 #include "bson/number.h"
 
 #include "base/mem.h"
@@ -6,6 +8,7 @@
 
 #include <math.h>
 
+/* The server's limits for $round and $trunc. */
 #define PLACE_MIN (-20)
 #define PLACE_MAX 100
 
@@ -65,6 +68,7 @@ static int check_range(enum ash_unary op, ash_value v, ash_error *err)
 {
     ash_value_box zero_box;
     int order = ash__number_compare(v, ash__box_int32(&zero_box, 0));
+    /* The order has NaN below all numbers, but it is outside no function's domain. */
     if (ash__value_is_nan(v))
         return 0;
     if (op == ASH_SQRT && order < 0)
@@ -106,6 +110,8 @@ static int round_integer(ash_value v, int place, bool truncate, ash_value_box *b
         box_like(box, v, ash__value_integer(v));
         return 0;
     }
+    /* By way of decimals: of the powers of ten that are rounded to, 10^19 and 10^20 are no
+     * int64. */
     ash_decimal rounded =
         ash__decimal_round(ash__decimal_from_int64(ash__value_integer(v)), place, truncate);
     if (!ash__decimal_to_int64(rounded, true, &n))
@@ -120,7 +126,10 @@ static double round_double(double v, int place, bool truncate)
     if (!isfinite(v))
         return v;
     if (place == 0)
+        /* Half to even, as the rounding mode is that nobody here changes. */
         return truncate ? trunc(v) : nearbyint(v);
+    /* With 34 digits: the 15 of arithmetic would round once before, and twice is wrong now and
+     * then. */
     ash_decimal exact = ash__decimal_from_double_closely(v);
     return ash__decimal_to_double(ash__decimal_round(exact, place, truncate));
 }
@@ -154,6 +163,7 @@ static bool integer_power(int64_t base, int64_t exponent, int64_t *out)
 {
     int64_t result = 1;
     if (exponent < 0) {
+        /* Of any other base it is a fraction. */
         if (base != 1 && base != -1)
             return false;
         exponent &= 1;
@@ -162,6 +172,7 @@ static bool integer_power(int64_t base, int64_t exponent, int64_t *out)
         if ((exponent & 1) && __builtin_mul_overflow(result, base, &result))
             return false;
         exponent >>= 1;
+        /* The square behind the last bit is not needed, and may be what overflows. */
         if (exponent > 0 && __builtin_mul_overflow(base, base, &base))
             return false;
     }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How the place of a number (number_order.h) is found for each type.  Two doubles decide nearly
+ * always; the decimal digits are looked at when both numbers lie between the same two doubles. */
 #include "bson/number_order.h"
 
 #include "base/mem.h"
@@ -10,9 +12,11 @@
 
 static ash_number_place place_of_int64(int64_t v)
 {
+    /* In unsigned arithmetic, since the lowest int64 has no counterpart. */
     uint64_t magnitude = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
     uint64_t kept = magnitude;
     if (magnitude >> DOUBLE_BITS != 0) {
+        /* Cutting off the bits that no double has room for is rounding towards zero. */
         int surplus = 64 - DOUBLE_BITS - __builtin_clzll(magnitude);
         kept = magnitude >> surplus << surplus;
     }
@@ -45,6 +49,7 @@ ash_number_place ash__number_place(ash_value v)
     case BSON_TYPE_INT64:
         return place_of_int64(ash__value_int64(v));
     case BSON_TYPE_DOUBLE:
+        /* -0 becomes 0, which it equals. */
         d = ash__value_double(v) + 0.0;
         return (ash_number_place){d, true, d < 0};
     default:
@@ -62,6 +67,7 @@ static int compare_places(ash_value a, ash_value b)
 {
     ash_number_place p = ash__number_place(a);
     ash_number_place q = ash__number_place(b);
+    /* NaN is below all others and equal to itself. */
     if (isnan(p.truncated) || isnan(q.truncated))
         return !isnan(p.truncated) - !isnan(q.truncated);
     if (p.truncated != q.truncated)
@@ -80,6 +86,7 @@ static bool is_integer(ash_value v)
 
 int ash__number_compare(ash_value a, ash_value b)
 {
+    /* Two integers, the usual case, need no detour by doubles. */
     if (!is_integer(a) || !is_integer(b))
         return compare_places(a, b);
     int64_t m = ash__value_integer(a);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The walk of queries: at an array, a name goes on into each document in it, and a number into the
+ * item at that position, too. */
 #include "bson/path.h"
 
 #include "base/budget.h"
@@ -20,6 +22,7 @@ typedef struct trail {
 
 bool ash__path_index(const char *part, size_t len, uint32_t *index)
 {
+    /* Nine digits fit 32 bits, whichever they are, and no array has more items. */
     if (len == 0 || len > 9 || (len > 1 && part[0] == '0'))
         return false;
     uint32_t n = 0;
@@ -60,6 +63,7 @@ static trail into_array(trail t, uint32_t index)
 
 static bool visit_leaf(const walker *w, ash_value v, trail t)
 {
+    /* Before the array as a whole, so that a match tells which element it was. */
     if (w->expand_leaf && v.type == BSON_TYPE_ARRAY) {
         uint32_t index = 0;
         for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);) {
@@ -117,6 +121,7 @@ static bool walk_doc(const walker *w, ash_doc doc, const char *path, trail t)
         if (v.type == BSON_TYPE_ARRAY)
             return walk_array(w, ash__value_doc(v), rest, t);
         if (v.type != BSON_TYPE_DOCUMENT)
+            /* Conditions that a missing field fulfils want to hear of it. */
             return emit(w, ASH_VALUE_MISSING, t, false);
         doc = ash__value_doc(v);
         path = rest;
@@ -169,6 +174,7 @@ bool ash__path_overlaps(const char *a, const char *b)
 
 int ash__path_check(const char *path, ash_error *err)
 {
+    /* "a..b", ".a" and "a." have a part without a name. */
     for (const char *rest = path; rest != NULL;) {
         if (ash__path_part(rest, &rest) == 0)
             return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_EMPTY_FIELD_NAME,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading {a: 1, "b.c": -1}: the key of an index, and what a sort is made of. */
 #include "bson/keycode.h"
 
 #include "base/mem.h"
@@ -20,6 +21,7 @@ static bool is_reference_part(const char *part, size_t len)
 
 static int check_name(const char *name, ash_error *err)
 {
+    /* Before the other checks, which would only complain of the '$'. */
     if (strstr(name, "$**") != NULL)
         return refuse(err, name, "wildcard indexes are not supported");
     for (const char *part = name; part != NULL;) {
@@ -68,6 +70,7 @@ static int parse_parts(ash_doc key, ash_key_pattern *out, ash_error *err)
         if (part->hashed && hashed)
             return refuse(err, it.name, "only one part of an index can be hashed");
         hashed = hashed || part->hashed;
+        /* Counted only behind this line: what is released is what was counted. */
         part->path = ash__strdup(it.name);
         out->count++;
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* MongoDB's names of the types, both ways. */
 #include "bson/value.h"
 
 #include "base/mem.h"

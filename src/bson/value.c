@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading bytes that were checked when they came in (validate.c): no length is looked at twice
+ * here, and nothing is copied. */
 #include "bson/value.h"
 
 #include "base/bytes.h"
@@ -51,6 +53,8 @@ static uint32_t value_size(uint8_t type, const uint8_t *at)
 ash_doc_iter ash__doc_iter(ash_doc doc)
 {
     ash_doc_iter it = {0};
+    /* In an empty document, whose five bytes are its length and its end, both stay NULL: the walk
+     * is over before it begins. */
     if (doc.len > 5) {
         it.at = doc.data + 4;
         it.end = doc.data + doc.len - 1;
@@ -184,6 +188,7 @@ ash_value ash__value_of_array(ash_doc doc)
 ash_value ash__value_of_bson_value(const bson_value_t *v, ash_doc *scratch, bson_t *holder)
 {
     bson_init(holder);
+    /* libbson knows how each type is written, so it writes the value, and we read it back. */
     bool ok = bson_append_value(holder, "", 0, v);
     ash_assert(ok);
     *scratch = ash__doc_from_bson(holder);
@@ -218,11 +223,13 @@ bool ash__value_is_nan(ash_value v)
 
 bool ash__value_identical(ash_value a, ash_value b)
 {
+    /* The data of a value without bytes may be NULL, which memcmp may not be given. */
     return a.type == b.type && a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
 ash_doc ash__value_doc(ash_value v)
 {
+    /* Code with scope is its own length, then a string with a length in front, then the scope. */
     if (v.type != BSON_TYPE_CODEWSCOPE)
         return (ash_doc){v.data, v.len};
     uint32_t before = 8 + ash__get_le32(v.data + 4);
@@ -312,6 +319,7 @@ bool ash__value_as_int64(ash_value v, int64_t *out)
         return true;
     case BSON_TYPE_DOUBLE:
         d = ash__value_double(v);
+        /* So written, NaN fails too; 2^63 itself is one too many for an int64. */
         if (!(d >= -0x1p63 && d < 0x1p63) || d != trunc(d))
             return false;
         *out = (int64_t)d;
@@ -328,6 +336,7 @@ bool ash__value_as_double(ash_value v, double *out)
     switch (v.type) {
     case BSON_TYPE_INT32:
     case BSON_TYPE_INT64:
+        /* Rounded beyond 2^53: whoever needs the exact order asks ash__number_compare(). */
         *out = (double)ash__value_integer(v);
         return true;
     case BSON_TYPE_DOUBLE:
@@ -365,6 +374,7 @@ bool ash__value_truthy(ash_value v)
     case BSON_TYPE_INT64:
         return ash__value_integer(v) != 0;
     case BSON_TYPE_DOUBLE:
+        /* NaN is true, as it is to the server. */
         return ash__value_double(v) != 0;
     case BSON_TYPE_DECIMAL128:
         return !ash__decimal_is_zero(ash__value_decimal(v));
