@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Dates by arithmetic alone, after Howard Hinnant's "chrono-Compatible Low-Level Date Algorithms":
+ * exact for all that 64 bits of milliseconds hold, and without the C library's time zones. */
 #include "query/kit/calendar.h"
 
 #include <inttypes.h>
@@ -20,6 +22,7 @@ static int64_t days_from_civil(int64_t year, int month, int day)
     int64_t era = ash__floor_div(y, 400);
     int64_t of_era = y - era * 400;
     int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
+    /* 146097 days are 400 years; 719468 lie between 0000-03-01 and 1970-01-01. */
     return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
 }
 
@@ -57,6 +60,7 @@ bool ash__civil_to_ms(const ash_civil *c, int64_t *ms)
     int64_t months = c->month - 1;
     int64_t year = c->year + ash__floor_div(months, 12);
     int month = (int)(months - ash__floor_div(months, 12) * 12) + 1;
+    /* Milliseconds overflow beyond these years in any case, and the days below never do. */
     if (year > 292000000 || year < -292000000)
         return false;
     int64_t days = days_from_civil(year, month, 1) + c->day - 1;
@@ -149,6 +153,7 @@ static bool parse_time(const char **p, const char *end, ash_civil *c)
         int scale = 100;
         (*p)++;
         for (; *p < end && **p >= '0' && **p <= '9'; (*p)++, scale /= 10)
+            /* Digits behind the milliseconds are cut off: the scale is 0 by then. */
             c->milli += (**p - '0') * scale;
     }
     return c->hour < 24 && c->minute < 60 && c->second < 60;
@@ -185,6 +190,7 @@ bool ash__date_parse(const char *text, size_t len, int64_t *ms, bool *has_zone)
         if (!parse_time(&p, end, &c) || !parse_zone(&p, end, &offset, has_zone))
             return false;
     }
+    /* It may leave its range: ash__civil_to_ms() carries over. */
     c.minute -= offset;
     return p == end && ash__civil_to_ms(&c, ms);
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A field stays where it came up first, with the value that came last: a table by name finds it
+ * again. */
 #include "query/kit/merge.h"
 
 #include "base/mem.h"
@@ -21,6 +23,7 @@ struct fields {
 
 static uint32_t hash_name(const char *name, uint32_t len)
 {
+    /* FNV-1a; the upper bits are mixed in, since the mask takes the lower ones. */
     uint32_t h = 2166136261u;
     for (uint32_t i = 0; i < len; i++)
         h = (h ^ (uint8_t)name[i]) * 16777619u;
@@ -52,6 +55,7 @@ void ash__docs_merge(ash_builder *out, const ash_value *docs, uint32_t count)
     uint32_t total = 0, size = 8;
     for (uint32_t i = 0; i < count; i++)
         total += ash__doc_count(ash__value_doc(docs[i]));
+    /* At most half full, so that a search always ends, and soon. */
     while (size < 2 * total)
         size *= 2;
     struct fields f = {.list = ash__alloc_array(total, sizeof *f.list),

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Patterns come from clients, and a few bytes of one can keep a processor busy for days.  So a
+ * match has limits of steps, depth and memory, and ends with the budget of the thread. */
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "query/kit/regex.h"
 
@@ -8,6 +10,7 @@
 #include <pcre2.h>
 #include <string.h>
 
+/* The server's limit. */
 #define MAX_PATTERN_BYTES 32764
 #define MATCH_STEPS       1000000
 #define MATCH_DEPTH       10000
@@ -34,6 +37,7 @@ struct ash_regex {
 
 static int flags_of(const char *options, uint32_t *flags, ash_error *err)
 {
+    /* Strings are not checked for UTF-8 when they come in; PCRE2 matches around what is none. */
     *flags = PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
     for (const char *o = options; *o != 0; o++) {
         switch (*o) {
@@ -49,6 +53,7 @@ static int flags_of(const char *options, uint32_t *flags, ash_error *err)
         case 'x':
             *flags |= PCRE2_EXTENDED;
             break;
+        /* Known to the server, and without effect, since all is UTF-8. */
         case 'u':
             break;
         default:
@@ -138,6 +143,7 @@ static const pcre2_code *watched_code(const ash_regex *r)
         return NULL;
     }
     pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+    /* Another thread may have been faster: then its code is the one that stays. */
     if (__atomic_compare_exchange_n(&w->code, &other, code, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         return code;
@@ -193,6 +199,7 @@ static int run_match(const ash_regex *r, const char *text, size_t len_bytes, siz
 
 int ash__regex_test(const ash_regex *r, const char *text, size_t len_bytes, ash_error *err)
 {
+    /* Room for the match alone: nobody asks for its groups. */
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
     ash_assert(data != NULL);
     int found = run_match(r, text, len_bytes, 0, data, err);
@@ -235,6 +242,7 @@ static size_t literal_at(const char *p, char *literal)
         return 0;
     if (*p != '\\')
         return 1;
+    /* A backslash makes punctuation a literal, but of letters and digits classes and references. */
     *literal = p[1];
     bool is_ascii_punct = p[1] > ' ' && p[1] < 127 && strchr("\"#%&',/:;<=>@_`~!-", p[1]) != NULL;
     return is_ascii_punct || (p[1] != 0 && strchr("^$.[]|()?*+{}\\", p[1]) != NULL) ? 2 : 0;
@@ -243,6 +251,8 @@ static size_t literal_at(const char *p, char *literal)
 bool ash__regex_prefix(const char *pattern, const char *options, ash_buffer *out, bool *whole)
 {
     *whole = false;
+    /* Any | is taken for an alternative, also in brackets: without a prefix a query is only
+     * slower. */
     if (pattern[0] != '^' || strpbrk(options, "imx") != NULL || strchr(pattern, '|') != NULL)
         return false;
     size_t start = out->len;
@@ -255,6 +265,7 @@ bool ash__regex_prefix(const char *pattern, const char *options, ash_buffer *out
         ash__buffer_append_byte(out, (uint8_t)literal);
         p += len;
     }
+    /* Behind a + the character is there at least once. */
     if (out->len > start && *p != 0 && strchr("?*{", *p) != NULL)
         drop_last_char(out);
     *whole = *p == 0;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sort specifications, and the key of a document under one.  It is the key of an index with the
+ * same pattern, so that sorting in memory and reading an index agree. */
 #include "query/kit/sort.h"
 
 #include "base/mem.h"
@@ -153,6 +155,7 @@ int ash__sort_key_checked(const ash_sort_spec *s, ash_doc doc, ash_buffer *out, 
     if (!s->has_pattern)
         return 0;
     ash_key_set keys = ASH_KEY_SET_INIT;
+    /* What an index would complain of is told as a sort's complaint. */
     ash_error inner = ASH_ERROR_INIT;
     int rc = ash__keys_extract(&s->pattern, doc, &keys, &inner);
     if (rc == 0) {

@@ -45,6 +45,7 @@ static int compare_items(ash_value a, ash_value b, ash_value by, const ash_colla
     if (is_direction(by, &direction))
         return direction * ash__value_compare(a, b, c);
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(by)); ash__doc_iter_next(&it);) {
+        /* What is no document has none of the fields. */
         ash_doc empty = ash__doc_empty;
         ash_value x =
             ash__path_get(a.type == BSON_TYPE_DOCUMENT ? ash__value_doc(a) : empty, it.name);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Documents with their sort keys, in memory.  With keep_first a heap has the worst of the best on
+ * top: one comparison tells whether the next document gets in, and the first ten of a million need
+ * room for ten. */
 #include "query/kit/sort.h"
 
 #include "base/mem.h"
@@ -39,6 +42,8 @@ static int compare_keys(const uint8_t *a, size_t a_len, uint64_t a_order, const 
         return order;
     if (a_len != b->key_len)
         return a_len < b->key_len ? -1 : 1;
+    /* Equal keys keep the order they came in; so no two entries are equal, and qsort need not be
+     * stable. */
     return a_order < b->order ? -1 : a_order > b->order;
 }
 
@@ -153,6 +158,7 @@ int ash__sorter_add(ash_sorter *s, ash_doc doc, uint64_t order, ash_error *err)
         s->items[0] = s->items[--s->count];
         sift_down(s, 0);
     }
+    /* Behind the removal: what goes makes room for what comes. */
     size_t more = entry_bytes(s->key.len, doc.len);
     rc = check_limit(s, more, err);
     if (rc == 0)
@@ -189,6 +195,7 @@ void ash__sorter_forget(ash_sorter *s, bool but_last)
     size_t until = s->at > 0 && but_last ? s->at - 1 : s->at;
     for (; s->forgotten < until; s->forgotten++) {
         entry_free(s, s->items[s->forgotten]);
+        /* ash__sorter_free() goes through all items again. */
         s->items[s->forgotten] = NULL;
     }
     ash__share_shrink(&s->share, s->used_bytes);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes of the form 10xxxxxx continue a character, all others begin one: so counting ends well on
+ * anything, and is right on UTF-8. */
 #include "query/kit/utf8.h"
 
 uint32_t ash__utf8_length(const char *text, uint32_t len_bytes)

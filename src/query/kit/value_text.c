@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Cut off where the room ends, at the latest: messages quote documents of any size. */
 #include "query/kit/value_text.h"
 
 #include "base/hash.h"
