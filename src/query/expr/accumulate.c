@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The running answer of one accumulator.  Sums of doubles carry along what rounding has lost, and
+ * deviations go by Welford's method, so that the order of documents hardly shows in the result. */
 #include "query/expr/accumulate.h"
 
 #include "base/mem.h"
@@ -113,10 +115,13 @@ static int add_number(ash_acc *a, ash_value v, ash_error *err)
     ash_value sum = box.value;
     if (floating && !decimal) {
         double after = ash__value_double(sum);
+        /* The smaller of the two lost its low bits.  With an infinity the difference is NaN, and
+         * nothing lost. */
         double lost = fabs(before) >= fabs(d) ? (before - after) + d : (d - after) + before;
         if (isfinite(lost))
             a->compensation += lost;
     }
+    /* Only now: until here the old sum was an operand. */
     memcpy(a->sum_box.bytes, sum.data, sum.len);
     a->sum = (ash_value){sum.type, a->sum_box.bytes, sum.len};
     a->count++;
@@ -136,6 +141,7 @@ static void add_deviation(ash_acc *a, ash_value v)
 
 static void add_extreme(ash_acc *a, ash_value v)
 {
+    /* MongoDB's $min and $max pass over null and missing, which would be least in its order. */
     if (v.type == 0 || ash__value_is_null(v))
         return;
     int order = a->count++ == 0 ? 0 : ash__value_compare(v, a->value, &a->env->collation);
@@ -149,6 +155,7 @@ static ash_value list_element(const ash_acc *a, uint32_t offset, uint32_t end)
     const uint8_t *p = a->list.buf.data + offset;
     size_t name = strlen((const char *)p + 1);
     uint32_t head = (uint32_t)name + 2;
+    /* Not a pointer kept from when it was added: the buffer moves as it grows. */
     return (ash_value){p[0], p + head, end - offset - head};
 }
 
@@ -174,6 +181,7 @@ static void grow_slots(ash_acc *a)
 
 static void add_to_set(ash_acc *a, ash_value v)
 {
+    /* At most half full, so that a search always ends, and soon. */
     if (a->slots == NULL || a->count * 2 > a->slot_mask)
         grow_slots(a);
     uint32_t at = (uint32_t)ash__value_hash(v, &a->env->collation) & a->slot_mask;
@@ -273,6 +281,7 @@ static ash_value average(ash_acc *a)
 
 static ash_value deviation(ash_acc *a)
 {
+    /* Of one value there is no sample deviation: null. */
     uint64_t n = a->kind == ASH_ACC_STD_DEV_SAMP ? a->count - 1 : a->count;
     if (a->count == 0 || n == 0)
         return ash__box_null(&a->result_box);
@@ -291,6 +300,7 @@ ash_value ash__acc_result(ash_acc *a)
                                      : ash__box_int64(&a->result_box, (int64_t)a->count);
     case ASH_ACC_PUSH:
     case ASH_ACC_ADD_TO_SET:
+        /* The result may be asked for more than once. */
         if (!a->finished)
             ash__builder_end(&a->list);
         a->finished = true;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of one evaluation: small values share blocks, large ones have a block each, and all go at
+ * once. */
 #include "query/expr/node.h"
 
 #include "base/mem.h"
@@ -37,6 +39,7 @@ void ash__arena_reset(ash_arena *a)
     struct block *keep = NULL;
     while (a->blocks != NULL) {
         struct block *next = a->blocks->next;
+        /* One block stays: most documents' evaluations need no other. */
         if (keep == NULL && a->blocks->size == BLOCK_BYTES)
             keep = a->blocks;
         else
@@ -78,11 +81,14 @@ static struct block *add_block(ash_arena *a, uint8_t *data, size_t size)
     return b;
 }
 
+/* Looks at no limit, so that its callers have no error to handle: ash__arena_check() does, before
+ * each node that is evaluated. */
 void *ash__arena_alloc(ash_arena *a, size_t size_bytes)
 {
     size_t size = (size_bytes + 7) & ~(size_t)7;
     struct block *b = a->blocks;
     a->total_bytes += size;
+    /* A larger one would leave too much of a shared block unused. */
     if (size >= BLOCK_BYTES / 4) {
         b = add_block(a, ash__alloc(size), size);
     } else if (b == NULL || b->size - b->used < size) {
@@ -133,6 +139,7 @@ ash_value ash__arena_value(ash_arena *a, ash_value v)
 ash_doc ash__arena_adopt(ash_arena *a, ash_buffer *buf)
 {
     ash_doc doc = {buf->data, buf->len};
+    /* Copying is cheaper than a block around a buffer with room to grow. */
     if (buf->len < BLOCK_BYTES / 4) {
         doc.data = ash__arena_copy(a, buf->data, buf->len);
         ash__buffer_release(buf);

@@ -31,6 +31,7 @@ static bool as_millis(ash_value v, int64_t *out)
     double d;
     if (ash__value_as_int64(v, out))
         return true;
+    /* Short of 2^63, where llround() has no answer. */
     if (!ash__value_as_double(v, &d) || !(d >= -9.2e18 && d <= 9.2e18))
         return false;
     *out = llround(d);
@@ -67,6 +68,7 @@ static int eval_fold(const ash_node *n, ash_eval *e, ash_value *out)
     bool null = false;
     int rc = ash__eval_args(n, e, &v);
     for (uint32_t i = 0; rc == 0 && i < n->count; i++) {
+        /* The result is null, but a wrong type behind it is an error all the same. */
         if (ash__nullish(v[i])) {
             null = true;
             continue;
@@ -143,6 +145,7 @@ static int eval_divide(const ash_node *n, ash_eval *e, ash_value *out)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "%s only supports numeric types, not %s and %s", n->op->name,
                                 ash__type_text(v[0]), ash__type_text(v[1]));
+    /* Here and not in ash__number_arith(), which has one code for both; the server has two. */
     if (compare_to(v[1], 0) == 0)
         return ash__fail_server(e->err, ASH_EINVAL,
                                 is_mod ? ASH_MONGO_LOCATION_MOD_BY_ZERO : ASH_MONGO_BAD_VALUE,

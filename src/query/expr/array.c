@@ -248,6 +248,7 @@ static int eval_range(const ash_node *n, ash_eval *e, ash_value *out)
                                 "$range requires a non-zero step value");
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
+    /* In 64 bits, so that a step beyond the ends of an int32 ends the loop. */
     for (int64_t i = arg[0]; rc == 0 && (arg[2] > 0 ? i < arg[1] : i > arg[1]); i += arg[2]) {
         ash_value_box box;
         ash__builder_item(&b, count++, ash__box_int32(&box, (int32_t)i));
@@ -301,9 +302,11 @@ static int zip_arrays(ash_eval *e, const struct zip *z, ash_value *out)
     uint32_t len = z->longest ? 0 : UINT32_MAX;
     for (uint32_t i = 0; i < z->row_count; i++) {
         items[i] = ash__array_items(e->arena, z->rows[i], &counts[i]);
+        /* The greatest of them, or else the least. */
         len = z->longest == (counts[i] > len) ? counts[i] : len;
     }
     ash_value *tuples = ash__arena_alloc(e->arena, len * sizeof *tuples);
+    /* Looked at while it grows: rows that are the same array make many times their own bytes. */
     size_t bytes = 0;
     for (uint32_t k = 0; k < len; k++) {
         for (uint32_t i = 0; i < z->row_count; i++)

@@ -120,6 +120,7 @@ static int eval_switch(const ash_node *n, ash_eval *e, ash_value *out)
     return ash__eval_arg(n, n->count - 1, e, out);
 }
 
+/* Not parsed at all: "$a" in it is a string. */
 static int parse_literal(ash_parse *p, ash_value spec, ash_node *n)
 {
     n->literal = ash__arena_value(p->arena, spec);
@@ -173,6 +174,7 @@ static int parse_let(ash_parse *p, ash_value spec, ash_node *n)
     if (ash__value_is_missing(in))
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_LET_WITHOUT_IN,
                                 "Missing 'in' parameter to $let");
+    /* Before their names are in scope: the variables of one $let do not see each other. */
     int rc = parse_let_vars(p, vars, n);
     for (uint32_t i = 0; rc == 0 && i + 1 < n->count; i++) {
         ash_scope *scope = ash__arena_alloc(p->arena, sizeof *scope);
@@ -191,6 +193,7 @@ static int eval_let(const ash_node *n, ash_eval *e, ash_value *out)
     ash_vars *vars = ash__arena_alloc(e->arena, n->count * sizeof *vars);
     for (uint32_t i = 0; i + 1 < n->count; i++) {
         vars[i] = (ash_vars){n->names[i], ASH_VALUE_MISSING, inner.vars};
+        /* Outside of the scope that is being made, as it was parsed. */
         int rc = ash__eval_arg(n, i, e, &vars[i].value);
         if (rc != 0)
             return rc;

@@ -20,6 +20,7 @@ static void double_text(double d, char *buf, size_t size_bytes)
     } else if (isinf(d)) {
         snprintf(buf, size_bytes, d < 0 ? "-Infinity" : "Infinity");
     } else {
+        /* The shortest that is read back as the same number; 17 digits always are. */
         for (int precision = 15; precision <= 17; precision++) {
             snprintf(buf, size_bytes, "%.*g", precision, d);
             if (strtod(buf, NULL) == d)
@@ -88,6 +89,7 @@ static int number_from_string(ash_eval *e, ash_value v, int type, ash_value *out
     uint32_t len;
     char *end = NULL;
     const char *text = ash__value_string(v, &len);
+    /* What strtod() takes and the server does not: space in front, hexadecimal. */
     bool starts_well = len > 0 && strlen(text) == len && len < 400 &&
                        strchr("+-.0123456789INin", text[0]) != NULL && strpbrk(text, "xX") == NULL;
     if (!starts_well)
@@ -133,6 +135,7 @@ static int to_number(ash_eval *e, ash_value v, int type, ash_value *out)
     return rc;
 }
 
+/* Timestamps are refused, although other operators print them. */
 static int to_string(ash_eval *e, ash_value v, ash_value *out)
 {
     char buf[64];
@@ -284,6 +287,8 @@ static int eval_convert(const ash_node *n, ash_eval *e, ash_value *out)
     ash_eval attempt = *e;
     attempt.err = &refused; /* with onError it is no failure of the expression */
     rc = convert(&attempt, v, type, out);
+    /* Only what the value is to blame for: onError must not catch that time or memory is used
+     * up. */
     if (rc == ASH_EINVAL && n->args[2] != NULL)
         return ash__eval_arg(n, 2, e, out);
     if (rc != 0 && e->err != NULL)

@@ -108,6 +108,8 @@ static int parse_part(ash_parse *p, ash_value spec, ash_node *n)
                          .unknown_code = ASH_MONGO_LOCATION_DATE_PART_UNKNOWN_ARGUMENT};
     ash_expr_op listed = one;
     listed.name = n->op->name;
+    /* A document whose first field is no operator holds named arguments; any other is an
+     * expression. */
     bool is_named = false;
     if (spec.type == BSON_TYPE_DOCUMENT) {
         ash_doc_iter it = ash__doc_iter(ash__value_doc(spec));
@@ -129,6 +131,7 @@ static int eval_part(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc != 0)
         return rc;
     *out = ash__make_null();
+    /* A time zone that evaluates to null makes the result null; one that was not given is UTC. */
     bool has_zone = n->count > 1 && n->args[1] != NULL;
     if (ash__nullish(date) || (has_zone && ash__nullish(zone)))
         return 0;
@@ -302,6 +305,8 @@ static int eval_from_parts(const ash_node *n, ash_eval *e, ash_value *out)
     rc = ash__zone_arg(e, v[7], &offset);
     if (rc != 0)
         return rc;
+    /* Parts may lie outside of their ranges, as the server allows: ash__civil_to_ms() carries
+     * over. */
     ash_civil c = {part[0], part[1], part[2], part[3], part[4] - offset, part[5], part[6]};
     if (!ash__civil_to_ms(&c, &ms))
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_OVERFLOW,

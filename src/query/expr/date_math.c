@@ -41,6 +41,7 @@ static bool add_months(int64_t ms, int64_t months, int64_t *out)
     if (months > 4000000 || months < -4000000)
         return false;
     int64_t index = c.year * 12 + c.month - 1 + months;
+    /* Rounded down, for years before 0. */
     c.year = index / 12 - (index % 12 < 0);
     c.month = (int)(index - c.year * 12) + 1;
     int last = ash__month_days(c.year, c.month);
@@ -81,6 +82,7 @@ static int eval_date_add(const ash_node *n, ash_eval *e, ash_value *out)
         return ash__fail_server(e->err, ASH_EINVAL, ASH_MONGO_LOCATION_DATE_ADD_AMOUNT_NOT_INT64,
                                 "%s expects integer amount of time units", n->op->name);
     bool ok = !__builtin_mul_overflow(amount, (int64_t)n->op->variant, &amount);
+    /* Months are added in local time, where the day of the month is the one that is meant. */
     if (units[unit].months != 0) {
         ok = ok && !__builtin_mul_overflow(amount, units[unit].months, &change) &&
              !__builtin_add_overflow(ms, offset * INT64_C(60000), &local) &&
@@ -180,6 +182,7 @@ static int eval_date_diff(const ash_node *n, ash_eval *e, ash_value *out)
     if (rc == 0)
         rc = ash__zone_arg(e, v[3], &offset);
     if (rc == 0)
+        /* Sunday, three days behind the Thursday that 1970 began with. */
         rc = week_start_arg(e, v[4], 3, &week_start);
     if (rc != 0)
         return rc;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From nodes to values.  Fields and constants are given as views; only what did not exist before is
+ * made in the arena. */
 #include "query/expr/node.h"
 
 #include "base/budget.h"
@@ -41,6 +43,7 @@ static ash_value path_through_array(ash_value array, const char *path, ash_arena
     uint32_t n = 0;
     ash__builder_begin(&b);
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(array)); ash__doc_iter_next(&it);) {
+        /* Left out, not null: the result may be shorter than the array. */
         if (it.value.type != BSON_TYPE_DOCUMENT)
             continue;
         ash_value v = path_of_value(it.value, path, arena);
@@ -56,6 +59,7 @@ static ash_value path_through_array(ash_value array, const char *path, ash_arena
 static ash_value path_of_value(ash_value v, const char *path, ash_arena *arena)
 {
     while (v.type == BSON_TYPE_DOCUMENT) {
+        /* Nearly all names fit; only for longer ones is memory taken. */
         char part[256];
         size_t len = strcspn(path, ".");
         bool last = path[len] == '\0';

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Expressions from outside: compiled, evaluated, freed; and the list of all families of
+ * operators. */
 #include "query/expr/node.h"
 
 #include "base/mem.h"

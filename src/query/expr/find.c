@@ -127,6 +127,7 @@ static int eval_index_of(const ash_node *n, ash_eval *e, ash_value *out)
         return rc;
     struct text text = text_of(v[0]);
     if (code_points) {
+        /* Behind the end nothing is found, not even an empty string. */
         if (bound[0] > ash__utf8_length(text.bytes, text.len))
             bound[0] = UINT32_MAX;
         else
@@ -204,6 +205,7 @@ static int eval_trim(const ash_node *n, ash_eval *e, ash_value *out)
         if ((rc = ash__budget_step(e->err)) != 0)
             return rc;
         uint32_t last = text.len - 1;
+        /* Back to where the last character begins. */
         while (last > from && ((uint8_t)text.bytes[last] & 0xC0) == 0x80)
             last--;
         if (trimmable(text, last, chars) == 0)

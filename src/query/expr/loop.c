@@ -100,6 +100,7 @@ static int parse_loop(ash_parse *p, const struct loop_shape *shape, ash_value sp
     for (int i = 0; rc == 0 && i < ARG_COUNT; i++) {
         if (ash__value_is_missing(found[i]))
             continue;
+        /* Only here is the variable known: not in the input, nor in $reduce's initial value. */
         if (i == BODY) {
             p->scope = push_name(p, n->names[0]);
             if (shape == &reduce_shape)
@@ -165,6 +166,7 @@ static int eval_filter(const ash_node *n, ash_eval *e, ash_value *out)
         rc = ash__eval_with(n->args[BODY], e, n->names[0], items[i], &keep);
         if (rc != 0)
             return rc;
+        /* In place: no more are kept than were read. */
         if (ash__value_truthy(keep))
             items[kept++] = items[i];
     }

@@ -38,6 +38,7 @@ ash_value ash__make_bool(bool v)
 
 ash_value ash__make_null(void)
 {
+    /* Not NULL: values without bytes are copied like others. */
     return (ash_value){BSON_TYPE_NULL, (const uint8_t *)"", 0};
 }
 
@@ -129,6 +130,7 @@ int ash__array_of(ash_eval *e, const ash_value *items, uint32_t count, ash_value
     int rc = 0;
     ash__builder_begin(&b);
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        /* An array has no holes. */
         ash__builder_item(&b, i, ash__value_is_missing(items[i]) ? ash__make_null() : items[i]);
         rc = ash__check_size(e, b.buf.len);
     }

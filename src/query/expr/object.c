@@ -10,6 +10,7 @@
 /* How many of them have about as many fields as the first one. */
 static uint32_t next_batch(const ash_value *docs, uint32_t count)
 {
+    /* Some thousands more, so that small documents are not merged one by one. */
     uint32_t wanted = ash__doc_count(ash__value_doc(docs[0])) + 4096, fields = 0, n = 1;
     while (n < count && fields < wanted)
         fields += ash__doc_count(ash__value_doc(docs[n++]));
@@ -35,6 +36,7 @@ static int merge_all(ash_eval *e, ash_value *docs, uint32_t count, ash_value *ou
         merged = b;
         from += n;
         if (from < count)
+            /* The place of the last one that was merged is free. */
             docs[--from] = ash__value_of_doc(ash__builder_doc(&merged));
         rc = ash__check_size(e, merged.buf.len);
         if (rc == 0)
@@ -88,6 +90,7 @@ static int parse_get_field(ash_parse *p, ash_value spec, ash_node *n)
         return ash__expr_parse_params(p, &named, spec, n);
     n->count = 1;
     n->args = ash__arena_alloc(p->arena, sizeof *n->args);
+    /* The field's name may be a constant, but its value never is. */
     p->uses_document = true;
     return ash__expr_parse(p, spec, &n->args[0]);
 }

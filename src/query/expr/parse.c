@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From BSON to nodes, all of which lie in the arena of their expression.  What is known while
+ * parsing, such as $$NOW and the variables of the command, becomes a literal. */
 #include "query/expr/node.h"
 
 #include "base/budget.h"
@@ -80,6 +82,7 @@ static bool constant_variable(ash_parse *p, const char *name, ash_value *out)
 {
     ash_value_box *box = ash__arena_alloc(p->arena, sizeof *box);
     *out = ASH_VALUE_MISSING;
+    /* A field that is set to it vanishes: its value is missing. */
     if (strcmp(name, "REMOVE") == 0)
         return true;
     if (strcmp(name, "NOW") == 0) {
@@ -172,6 +175,7 @@ static int parse_string(ash_parse *p, ash_value spec, ash_node **out)
         return parse_variable(p, text + 2, len - 2, out);
     if (check_path(p, text + 1) != 0)
         return ASH_EINVAL;
+    /* "$a" is short for "$$CURRENT.a", and somebody has defined CURRENT. */
     if (in_scope(p->scope, "CURRENT")) {
         *out = new_node(p, ASH_NODE_VARIABLE);
         (*out)->name = "CURRENT";
@@ -207,6 +211,7 @@ static int arity_error(ash_parse *p, const ash_expr_op *op, uint32_t count)
 
 int ash__expr_parse_list(ash_parse *p, const ash_expr_op *op, ash_value spec, ash_node *n)
 {
+    /* One argument need not stand in an array. */
     bool is_list = spec.type == BSON_TYPE_ARRAY;
     uint32_t count = is_list ? ash__doc_count(ash__value_doc(spec)) : 1;
     if (count < (uint32_t)op->min_args || (op->max_args >= 0 && count > (uint32_t)op->max_args))

@@ -50,9 +50,11 @@ static int read_pattern(const ash_node *n, ash_eval *e, ash_regex **out, bool *n
     }
     if (!ash__nullish(options))
         flags = ash__value_string(options, &len);
+    /* Compiled for each document: the pattern is an expression and may come from it. */
     rc = ash__regex_new(pattern, flags, out, e->err);
     if (rc == ASH_EINVAL && e->err != NULL &&
         e->err->server_code == ASH_MONGO_LOCATION_REGEX_INVALID)
+        /* The server has one code for filters and another for expressions. */
         e->err->server_code = ASH_MONGO_LOCATION_REGEX_EXPRESSION_INVALID;
     return rc;
 }
@@ -90,12 +92,14 @@ static int find_all(ash_eval *e, const ash_regex *r, const char *text, uint32_t 
             break;
         found = ash__regex_find(r, text, len, from, &m, e->err);
         if (found == 1) {
+            /* Counted from the last match on, so that the text is gone through once. */
             idx += ash__utf8_length(text + counted, (uint32_t)(m.offsets[0] - counted));
             counted = m.offsets[0];
             ash__builder_begin_doc(&b, ash__index_name(count++, name));
             append_match(&b, text, &m, idx);
             ash__builder_end(&b);
             from = m.offsets[1];
+            /* An empty match: on behind the next character, or behind the end. */
             if (m.offsets[1] == m.offsets[0])
                 from += from < len ? ash__utf8_offset(text + from, len - (uint32_t)from, 1) : 1;
         }

@@ -71,6 +71,7 @@ static int eval_union(const ash_node *n, ash_eval *e, ash_value *out)
     for (uint32_t i = 0; rc == 0 && i < n->count; i++) {
         for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v[i])); ash__doc_iter_next(&it);)
             ash__builder_item(&b, count++, it.value);
+        /* Duplicates go only afterwards, so more than the result may have comes in at first. */
         rc = ash__check_size(e, b.buf.len / 4);
     }
     ash__builder_end(&b);
@@ -130,12 +131,14 @@ static int eval_difference(const ash_node *n, ash_eval *e, ash_value *out)
     }
     ash_value *items = ash__array_items(e->arena, v[0], &count);
     ash_value *seen = sorted_set(e, v[0], &other_count);
+    /* Which of the values are not to be given: they are in the other set, or were given. */
     bool *used = ash__arena_alloc(e->arena, other_count * sizeof *used);
     uint32_t seen_count = other_count;
     ash_value *other = sorted_set(e, v[1], &other_count);
     for (uint32_t i = 0; i < seen_count; i++)
         used[i] = contains(other, other_count, seen[i], &e->env->collation);
     for (uint32_t i = 0; i < count; i++) {
+        /* In the order of the first array, which sorting has not touched. */
         int64_t at = position(seen, seen_count, items[i], &e->env->collation);
         if (!used[at]) {
             used[at] = true;

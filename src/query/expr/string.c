@@ -77,6 +77,8 @@ static int substr_range(const ash_node *n, ash_eval *e, const ash_value *v, int6
                                            : ASH_MONGO_LOCATION_SUBSTR_LENGTH_NOT_NUMBER,
                                     "%s: %s must be a numeric type (is BSON type %s)", n->op->name,
                                     i == 0 ? "starting index" : "length", ash__type_text(v[1 + i]));
+        /* Cut to what no string reaches: a double may be anything, and the difference no longer
+         * shows. */
         range[i] = d != d ? 0 : d > 1e9 ? 1000000000 : d < -1e9 ? -1 : (int64_t)d;
     }
     return 0;
