@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $bitsAllSet and its kin: masks in all their forms become positions, which are looked at one by
+ * one. */
 #include "query/match/node.h"
 
 #include "base/mem.h"
@@ -8,6 +10,7 @@
 static void add_position(ash_match_bits *bits, uint32_t position)
 {
     uint32_t count = bits->count;
+    /* Full at each power of two, and doubled then. */
     if ((count & (count - 1)) == 0)
         bits->positions = ash__realloc_array(bits->positions, count == 0 ? 1 : 2 * count,
                                              sizeof *bits->positions);
@@ -120,6 +123,7 @@ bool ash__match_bits_test(const ash_match_bits *bits, ash_value v)
     for (uint32_t i = 0; i < bits->count; i++) {
         uint32_t at = bits->positions[i];
         bool is_set = bytes != NULL ? bit_of_binary(bytes, len, at) : bit_of_int(number, at);
+        /* One bit decides: one that fits for "any", one that does not for "all". */
         if ((is_set == wants_set) == is_any)
             return is_any;
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What docs/COMPATIBILITY.md says about the query operators. */
 #include "query/match/match.h"
 
 const ash_feature *ash__match_features(void)

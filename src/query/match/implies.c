@@ -42,6 +42,7 @@ static bool range_within(const struct pair *p, const ash_match_node *inner,
 {
     enum ash_condition_kind in = inner->cond.kind, out = outer->cond.kind;
     ash_value a = inner->cond.operand, b = outer->cond.operand;
+    /* An array is met as a whole and by its items, which lie elsewhere. */
     if (!comparable(p, a) || !comparable(p, b) || a.type == BSON_TYPE_ARRAY)
         return false;
     const ash_collation *c = ash__matcher_collation(p->outer);
@@ -53,6 +54,8 @@ static bool range_within(const struct pair *p, const ash_match_node *inner,
     bool out_up = out == ASH_COND_GT || out == ASH_COND_GTE;
     if (in_up != out_up || ash__value_is_extreme(a))
         return false;
+    /* An open limit need not lie inside: what is greater than 5 is also greater than or equal to
+     * 5. */
     bool inner_open = in == ASH_COND_GT || in == ASH_COND_LT;
     enum ash_condition_kind closed = out_up ? ASH_COND_GTE : ASH_COND_LTE;
     return ash__match_compare(inner_open ? closed : out, a, b, c);
@@ -128,6 +131,8 @@ static bool leaf_implies(struct pair *p, const ash_match_node *inner, const ash_
         return all_items_within(p, inner, outer);
     if (outer->cond.kind == ASH_COND_IN)
         return inner->cond.kind == ASH_COND_EQ && in_set(p, inner->cond.operand, outer);
+    /* Only where all equal values have one type: a number has four, a string may be a symbol, null
+     * may be missing, and what equals an array may be one of its items. */
     if (outer->cond.kind == ASH_COND_TYPE)
         return inner->cond.kind == ASH_COND_EQ && inner->cond.operand.type != BSON_TYPE_NULL &&
                !ash__value_is_number(inner->cond.operand) &&
@@ -170,6 +175,7 @@ static bool implies(struct pair *p, const ash_match_node *inner, const ash_match
                 return false;
         return true;
     }
+    /* Every branch of the inner $or has to imply it: this comes before what is content with one. */
     if (inner->cond.kind == ASH_COND_OR)
         return every_child_implies(p, inner, outer);
     if (inner->cond.kind == ASH_COND_AND && any_child_implies(p, inner, outer))

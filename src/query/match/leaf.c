@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From operators to leaves of the tree: comparisons, $regex, $type, $size, $mod; the rest by
+ * name. */
 #include "query/match/node.h"
 
 #include "base/mem.h"
@@ -74,6 +76,7 @@ int ash__match_parse_regex(ash_match_parser *p, const char *path, ash_value rege
     if (!ash__value_is_missing(given))
         options = ash__value_string(given, &len);
     ash_match_node *node = add_leaf(list, ASH_COND_REGEX, path, regex);
+    /* As the value that a stored regular expression would be, which it matches by being equal. */
     size_t pattern_bytes = strlen(pattern) + 1, options_bytes = strlen(options) + 1;
     node->regex_value = ash__alloc(pattern_bytes + options_bytes);
     memcpy(node->regex_value, pattern, pattern_bytes);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A filter from outside.  Its copy is what the tree's paths and operands point into. */
 #include "query/match/node.h"
 
 #include "base/mem.h"
@@ -50,6 +51,8 @@ int ash__matcher_new_for_value(ash_value condition, const ash_query_env *env, as
     ash__builder_release(&b);
     ash_match_parser p = parser_of(m, env, err);
     ash_value own = ash__doc_get(m->filter, "");
+    /* {$gt: 3} and 3 test the value itself, as the field "" of a document; {a: 1} tests what the
+     * value has. */
     m->bare = own.type != BSON_TYPE_DOCUMENT || ash__match_is_value_operators(own, false);
     int rc = ash__match_parse_doc(&p, m->bare ? m->filter : ash__value_doc(own), 1, &m->root);
     if (rc != 0) {
@@ -103,6 +106,7 @@ int ash__matcher_check(const ash_matcher *m, ash_doc doc, ash_match_details *det
 int ash__matcher_check_value(const ash_matcher *m, ash_value v, bool *matches, ash_error *err)
 {
     ash_error failed = ASH_ERROR_INIT;
+    /* $expr sees the value in the root; it is set below, when there is one. */
     ash_match_run run = {m, {NULL, 0}, &failed, false};
     ash_builder b = ASH_BUILDER_INIT;
     bool matched = false;
@@ -164,6 +168,7 @@ void ash__match_node_free(ash_match_node *n)
 void ash__match_node_add(ash_match_node *parent, ash_match_node *child)
 {
     uint32_t count = parent->cond.child_count;
+    /* Full at each power of two, and doubled then. */
     if ((count & (count - 1)) == 0)
         parent->cond.children = ash__realloc_array(
             parent->cond.children, count == 0 ? 1 : 2 * count, sizeof *parent->cond.children);
@@ -180,6 +185,7 @@ ash_match_node *ash__match_node_simplify(ash_match_node *list)
     if (list->cond.child_count > 1)
         return list;
     ash_match_node *only = ash__match_child(list, 0);
+    /* The child moves out before the list is freed. */
     list->cond.child_count = 0;
     ash__match_node_free(list);
     return only;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From BSON to the tree.  What is added to a list belongs to it at once, so that after an error
+ * freeing the root frees everything. */
 #include "query/match/node.h"
 
 #include <string.h>
@@ -15,6 +17,8 @@ bool ash__match_is_operators(ash_value v, bool allow_partial_dbref)
     ash_doc_iter it = ash__doc_iter(doc);
     if (!ash__doc_iter_next(&it) || it.name[0] != '$')
         return false;
+    /* {$ref, $id} is a reference, which is a value; in an $elemMatch one of its fields is
+     * enough. */
     bool has_ref = !ash__value_is_missing(ash__doc_get(doc, "$ref"));
     bool has_id = !ash__value_is_missing(ash__doc_get(doc, "$id"));
     bool has_db = !ash__value_is_missing(ash__doc_get(doc, "$db"));
@@ -78,6 +82,7 @@ static int parse_always(ash_match_parser *p, const char *op, ash_value arg, ash_
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "%s must be an integer value of 1", op);
     bool is_true = strcmp(op, "$alwaysTrue") == 0;
+    /* {$alwaysTrue: 1} is the empty list. */
     if (!is_true)
         ash__match_node_add(list, ash__match_node_new(ASH_COND_NEVER, NULL));
     return 0;
@@ -85,6 +90,7 @@ static int parse_always(ash_match_parser *p, const char *op, ash_value arg, ash_
 
 static int refuse_top_level(ash_match_parser *p, const char *op)
 {
+    /* With the codes that a server has for a query which it cannot serve. */
     if (strcmp(op, "$where") == 0)
         return ash__fail_server(p->err, ASH_EUNSUPPORTED, ASH_MONGO_BAD_VALUE,
                                 "$where is not supported: there is no JavaScript engine");
@@ -148,6 +154,7 @@ static int parse_not(ash_match_parser *p, const char *path, ash_value arg, int d
 {
     ash_match_node *node = ash__match_node_new(ASH_COND_NOT, NULL);
     ash__match_node_add(list, node);
+    /* $not is over all conditions of the field together: some of them may hold. */
     ash_match_node *inner = ash__match_node_new(ASH_COND_AND, NULL);
     ash__match_node_add(node, inner);
     if (arg.type == BSON_TYPE_REGEX)
@@ -210,6 +217,7 @@ static int parse_all(ash_match_parser *p, const char *path, ash_value arg, int d
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "$all needs an array");
     ash_doc items = ash__value_doc(arg);
     if (ash__doc_is_empty(items)) {
+        /* Not "all of none": the server matches nothing. */
         ash__match_node_add(list, ash__match_node_new(ASH_COND_NEVER, NULL));
         return 0;
     }
@@ -266,6 +274,7 @@ static int parse_op(ash_match_parser *p, const char *path, ash_doc ops, const as
         return parse_all(p, path, it->value, depth, list);
     if (strcmp(op, "$regex") == 0)
         return ash__match_parse_regex(p, path, it->value, ops, list);
+    /* It is read together with its $regex, wherever it stands. */
     if (strcmp(op, "$options") == 0) {
         if (ash__value_is_missing(ash__doc_get(ops, "$regex")))
             return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $jsonSchema: one struct with what all keywords say, most of it absent. */
 #include "query/match/schema.h"
 
 #include "base/budget.h"
@@ -66,6 +67,7 @@ static int parse_json_type(ash_schema *s, ash_value v, ash_error *err)
                                 "$jsonSchema type 'integer' is not supported: use bsonType 'int' "
                                 "or 'long'");
     if (strcmp(name, "number") == 0) {
+        /* JSON has one type of numbers. */
         s->types |= ASH_TYPE_BITS_NUMBER;
         return 0;
     }
@@ -97,6 +99,7 @@ static int by_name(const void *a, const void *b)
 {
     const ash_doc_iter *x = a, *y = b;
     int order = strcmp(x->name, y->name);
+    /* Of one name as they came: qsort is not stable, and equal documents have to come out equal. */
     return order != 0 ? order : (x->name > y->name) - (x->name < y->name);
 }
 
@@ -146,6 +149,7 @@ static int parse_enum(ash_schema *s, ash_value v, ash_error *err)
     ash__builder_end(&b);
     ash_doc allowed = ash__value_doc(ash__doc_get(ash__builder_doc(&b), "enum"));
     s->has_enum = true;
+    /* The set views it, so it is kept instead of the builder. */
     s->sorted = b.buf;
     ash__match_set_init(&s->allowed, ash__doc_count(allowed));
     for (ash_doc_iter it = ash__doc_iter(allowed); ash__doc_iter_next(&it);)
@@ -279,6 +283,7 @@ int ash__schema_new(ash_value spec, int depth, ash_schema **out, ash_error *err)
     ash_doc doc = ash__value_doc(spec);
     int rc = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);)
+        /* The first field of that name is another one. */
         rc = ash__doc_get(doc, it.name).data != it.value.data
                  ? ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                     "Duplicate $jsonSchema keyword: %s", it.name)
@@ -310,6 +315,7 @@ void ash__schema_free(ash_schema *s)
 static bool test_number(const ash_schema *s, ash_value v)
 {
     if (!ash__value_is_missing(s->minimum)) {
+        /* NaN is in no range. */
         int order = ash__value_is_nan(v) ? -1 : ash__number_compare(v, s->minimum);
         if (order < 0 || (order == 0 && s->exclusive_minimum))
             return false;

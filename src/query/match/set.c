@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $in: one search in a hash table for any number of values; regular expressions are tried one by
+ * one. */
 #include "query/match/node.h"
 
 #include "base/budget.h"
@@ -16,6 +18,7 @@ static ash_value *find_slot(const ash_match_set *set, ash_value v, const ash_col
 void ash__match_set_init(ash_match_set *set, uint32_t count)
 {
     uint32_t slots = 4;
+    /* At most half full, so that a search always ends, and soon. */
     while (slots / 2 < count)
         slots *= 2;
     set->slots = ash__alloc_array(slots, sizeof *set->slots);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Testing a document.  A failure (a regular expression with too many steps, time used up) cannot be
+ * told by an answer that a $not may turn round; it is noted in the run, and the answer is then
+ * void. */
 #include "query/match/node.h"
 
 #include "base/budget.h"
@@ -24,8 +27,10 @@ bool ash__match_compare(enum ash_condition_kind kind, ash_value v, ash_value ope
         return or_equal && is_nullish(v);
     if (ash__value_is_extreme(operand) && v.type != operand.type)
         return compare_with_extreme(kind, operand.type);
+    /* Comparisons never leave the operand's type: {$gt: 3} finds no strings. */
     if (is_nullish(v) || ash__type_bracket(v.type) != ash__type_bracket(operand.type))
         return false;
+    /* NaN equals NaN, and is in no range. */
     if (ash__value_is_nan(v) || ash__value_is_nan(operand))
         return or_equal && ash__value_is_nan(v) && ash__value_is_nan(operand);
     int order = ash__value_compare(v, operand, c);
@@ -187,11 +192,13 @@ static bool test_path(ash_match_run *run, const ash_match_node *n, ash_doc doc,
                       ash_match_details *details)
 {
     enum ash_condition_kind kind = n->cond.kind;
+    /* Those ask about the array, all others about its items, too. */
     bool expand = kind != ASH_COND_SIZE && kind != ASH_COND_ELEM_MATCH_DOC &&
                   kind != ASH_COND_ELEM_MATCH_VALUE && kind != ASH_COND_EXISTS;
     bool negated = kind == ASH_COND_EXISTS && !n->wanted;
     struct visit visit = {run, n, negated ? NULL : details, false};
     bool done = ash__path_walk(doc, n->cond.path, expand, visit_hit, &visit);
+    /* The walk ends early at a hit, or when time is up. */
     if (!done && !visit.found && !run->has_failed)
         run->has_failed = ash__budget_check(run->failed) != 0;
     return visit.found != negated;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of types, as $type and $jsonSchema take them. */
 #include "query/match/schema.h"
 
 #include <string.h>
@@ -9,6 +10,7 @@ uint32_t ash__type_bit(uint8_t type)
         return 1U << 30;
     if (type == (uint8_t)BSON_TYPE_MAXKEY)
         return 1U << 29;
+    /* MinKey and MaxKey, 255 and 127, have taken the upper bits. */
     return type < 29 ? 1U << type : 0;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What an upsert's document begins with: the values that a match must have, found in the tree. */
 #include "query/match/node.h"
 
 #include "base/budget.h"
@@ -19,6 +20,7 @@ typedef struct seeds {
 
 static int add_seed(seeds *s, const char *path, ash_value value, ash_error *err)
 {
+    /* Each path is held against all before it, and a filter may have very many. */
     int rc = ash__budget_check(err);
     if (rc != 0)
         return rc;
@@ -61,6 +63,7 @@ static int collect(const ash_condition *c, seeds *s, ash_error *err)
         return add_seed(s, c->path, c->operand, err);
     case ASH_COND_IN: {
         ash_doc_iter it = ash__doc_iter(ash__value_doc(c->operand));
+        /* {$in: [v]} leaves no choice; a pattern leaves one. */
         bool is_one = ash__doc_count(ash__value_doc(c->operand)) == 1 && ash__doc_iter_next(&it);
         if (!is_one || it.value.type == BSON_TYPE_REGEX)
             return 0;
