@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A tree of names, walked together with the document: what the tree does not name is copied as it
+ * is. */
 #include "query/project/add_fields.h"
 
 #include "base/budget.h"
@@ -75,6 +77,7 @@ static int parse_fields(struct parser *p, struct node *at, ash_doc spec, int dep
 static int parse_value(struct parser *p, struct node *n, ash_value v, int depth)
 {
     if (v.type == BSON_TYPE_DOCUMENT) {
+        /* An empty document is a value. */
         ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
         if (ash__doc_iter_next(&it) && it.name[0] != '$')
             return parse_fields(p, n, ash__value_doc(v), depth + 1);
@@ -97,6 +100,7 @@ static int parse_path(struct parser *p, struct node *at, const char *path, ash_v
                                     p->stage);
         struct node *next = find_child(at, part, len);
         bool nested = v.type == BSON_TYPE_DOCUMENT;
+        /* {"a.b": 1, a: {c: 2}} may share a; {a: 1, "a.b": 2} contradicts itself. */
         if (next != NULL && (next->expr != NULL || (last && !nested)))
             return collision(p, path);
         at = next != NULL ? next : add_child(at, part, len);
@@ -197,6 +201,7 @@ static int apply_doc(struct run *r, const struct node *n, ash_doc doc)
     int rc = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);) {
         const struct node *child = find_child(n, it.name, it.name_len);
+        /* Each field is looked for among all names of the tree, which may be as many. */
         rc = ash__budget_step(r->err);
         if (rc != 0)
             return rc;

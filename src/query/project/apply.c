@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The walk over tree and document.  Fields that are there come in the document's order, what is
+ * computed and $elemMatch behind them, as the server has it. */
 #include "query/project/node.h"
 
 #include "base/budget.h"
@@ -38,6 +40,7 @@ static void append_slice(run *r, const ash_project_node *n, const char *name, as
 {
     int64_t count = ash__doc_count(items);
     int64_t skip = n->skip >= 0 ? n->skip : count + n->skip;
+    /* Farther back than the array is long. */
     if (skip < 0)
         skip = 0;
     ash__builder_begin_array(r->out, name);
@@ -99,6 +102,7 @@ static int apply_cut(run *r, const ash_project_node *n, const char *name, ash_do
         append_one(r, name, element);
         return 0;
     }
+    /* The rest of the path takes arrays, so the element becomes one of one item. */
     ash_builder one = ASH_BUILDER_INIT;
     ash__builder_begin(&one);
     ash__builder_item(&one, 0, element);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* find's language of projections.  Inclusion or exclusion is decided by the first field that says
+ * so, and the others must agree with it. */
 #include "query/project/node.h"
 
 #include "base/budget.h"
@@ -167,6 +169,7 @@ static int slice_number(parser *p, ash_value v, int64_t *out)
     if (!ash__value_is_number(v) || !ash__value_as_double(v, &number) || number != number)
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SLICE_FIRST_ILLEGAL,
                                 "Invalid $slice syntax: its arguments must be numbers");
+    /* As the server does; no array is so long. */
     *out = number >= INT32_MAX ? INT32_MAX : number <= -INT32_MAX ? -INT32_MAX : (int64_t)number;
     return 0;
 }
@@ -248,6 +251,7 @@ static bool is_find_slice(ash_value v)
 
 static int parse_expression(parser *p, const char *path, const char *op, ash_value v)
 {
+    /* find has a code of its own for an unknown operator. */
     ash_error inner = ASH_ERROR_INIT;
     ash_error *outer = p->err;
     p->err = &inner;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $project, $addFields and the like behind one interface; each is a projection, a tree of added
+ * fields or an expression for the root. */
 #include "query/project/reshape.h"
 
 #include "base/mem.h"
@@ -8,6 +10,7 @@
 
 #include <string.h>
 
+/* More than in a stored document: a later stage may take the depth away again. */
 #define MAX_RESULT_DEPTH 200
 
 struct ash_reshape {
@@ -116,6 +119,7 @@ static int unset_name(ash_builder *b, ash_value v, ash_error *err)
                                 len == 0 ? ASH_MONGO_LOCATION_FIELD_PATH_EMPTY
                                          : ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
                                 "Invalid $unset :: caused by :: '%s' is no valid FieldPath", name);
+    /* $unset is an exclusion. */
     ash__builder_bool(b, name, false);
     return 0;
 }
@@ -230,6 +234,7 @@ int ash__made_check(const char *stage, ash_doc doc, ash_error *err)
     if (doc.len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
         return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
                                 "%s made a document of %zu bytes", stage, doc.len);
+    /* What we made is valid BSON; what is asked for is its depth. */
     if (ash__bson_validate(doc.data, doc.len, MAX_RESULT_DEPTH, NULL) != 0)
         return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_OVERFLOW,
                                 "%s made a document nested deeper than %d", stage,
