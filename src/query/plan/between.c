@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* min and max: the whole of a hinted index between two keys.  The filter gives no bounds here; it
+ * is tried on each document. */
 #include "query/plan/bounds.h"
 
 #include "base/mem.h"
@@ -79,6 +81,7 @@ int ash__plan_between(const ash_plan_query *q, ash_doc min, ash_doc max, ash_pla
     p->kind = ASH_PLAN_IXSCAN;
     p->condition = &q->filter->root->cond;
     p->index = index;
+    /* Without bounds, one range over everything, whose ends are then moved. */
     ash__index_ranges(index->pattern, &none, 0, p);
     set_end(&p->ranges[0].from, min, index->pattern);
     set_end(&p->ranges[0].to, max, index->pattern);
@@ -90,6 +93,7 @@ int ash__plan_between(const ash_plan_query *q, ash_doc min, ash_doc max, ash_pla
     }
     p->needs_fetch_filter = !ash__matcher_is_empty(q->filter);
     p->is_bounded = true;
+    /* Several keys of one document may lie between the two. */
     p->may_repeat = index->multikey;
     const ash_key_pattern *wanted = ash__sort_spec_pattern(q->sort);
     /* Of several keys of a document the first one may lie outside. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What each kind of leaf says about the keys of one part.  Where it says too little, the bounds are
+ * not exact and the filter decides; where it says nothing at all, there are none. */
 #include "query/plan/bounds.h"
 
 #include "base/bytes.h"
@@ -36,10 +38,12 @@ static void add_array(const ash_bounds_rules *rules, ash_value v, ash_bounds *ou
 
 static bool add_equal(const ash_bounds_rules *rules, ash_value v, ash_bounds *out)
 {
+    /* Under another collation the index has the strings elsewhere. */
     if (holds_strings(v) && !rules->same_collation)
         return false;
     if (rules->hashed) {
         ash__bounds_add_hash(out, v, rules->collation);
+        /* A hash stands for any number of values. */
         out->exact = false;
         if (v.type == BSON_TYPE_NULL)
             out->skips_missing = false;
@@ -62,6 +66,7 @@ static bool add_compare(const ash_bounds_rules *rules, enum ash_condition_kind k
     if (rules->hashed || ash__value_is_extreme(v) || v.type == BSON_TYPE_ARRAY ||
         (holds_strings(v) && !rules->same_collation))
         return false;
+    /* Nothing is less or greater than these within their brackets: known, and no interval. */
     if (v.type == BSON_TYPE_NULL || ash__value_is_nan(v))
         return true;
     bool is_low = kind == ASH_COND_GT || kind == ASH_COND_GTE;
@@ -105,6 +110,7 @@ static bool add_regex(const ash_bounds_rules *rules, ash_value v, ash_bounds *ou
     else
         ash__bounds_add_bracket(out, BSON_TYPE_UTF8, ASH_BRACKET_END, ASH_BRACKET_END,
                                 rules->collation);
+    /* The same regular expression, stored, matches too. */
     ash__bounds_add_point(out, v, NULL);
     out->exact = out->exact && whole && rules->collation == NULL;
     ash__buffer_release(&prefix);
@@ -150,6 +156,7 @@ static bool add_numbers(const ash_bounds_rules *rules, bool and_binaries, ash_bo
 
 static bool add_exists(const ash_match_node *n, ash_bounds *out)
 {
+    /* A key cannot tell a null that is there from a field that is not. */
     if (n->wanted)
         out->is_all = true;
     else
@@ -167,6 +174,7 @@ static bool add_elem_value(const ash_match_node *n, const ash_bounds_rules *rule
     for (uint32_t i = 0; i < inner->cond.child_count; i++) {
         const ash_match_node *child = ash__match_child(inner, i);
         ash_bounds one = {0};
+        /* The comparisons and $in: others are not about the element alone. */
         bool usable = child->cond.kind >= ASH_COND_EQ && child->cond.kind <= ASH_COND_IN;
         if (usable && ash__bounds_of(child, rules, &one)) {
             if (any)

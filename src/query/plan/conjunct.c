@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The filter as a list of conditions that all have to hold.  What stands below $or or $not is one
+ * condition; plan.c looks into an $or if it has to. */
 #include "query/plan/bounds.h"
 
 #include "base/mem.h"
@@ -36,6 +38,7 @@ static const char *join(ash_conjuncts *c, const char *prefix, const char *path)
 static void collect(ash_conjuncts *c, const ash_match_node *n, const char *prefix,
                     const ash_match_node *elem)
 {
+    /* Inside of an $elemMatch paths begin at the element. */
     const char *path = n->cond.path == NULL ? NULL : join(c, prefix, n->cond.path);
     switch (n->cond.kind) {
     case ASH_COND_ALWAYS:

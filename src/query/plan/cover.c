@@ -69,6 +69,7 @@ static bool take_projection(ash_cover *c, const bson_t *projection)
             return false;
         } else if (!is_id) {
             int part = is_plain(it.name) ? part_of(c->index->pattern, it.name) : NONE;
+            /* Of two fields the key does not tell which one the document has first. */
             if (part == NONE || c->field_part != NONE)
                 return false;
             c->field_part = part;
@@ -104,6 +105,7 @@ ash_cover *ash__cover_new(const bson_t *projection, const ash_index_desc *index)
     for (uint32_t i = 0; i < index->pattern->count; i++)
         if (!is_plain(index->pattern->parts[i].path))
             return NULL;
+    /* Copied to the heap only now that it is of use. */
     return ash__memdup(&c, sizeof c);
 }
 
@@ -189,6 +191,7 @@ static bool read_parts(ash_cover *c, ash_doc key)
         size_t bytes = ash__keycode_read_part(key.data + at, key.len - at, part->descending,
                                               &c->room[i], &c->values[i]);
         bool wanted = i == c->id_part || i == c->field_part;
+        /* Without its length nothing behind a part can be found. */
         if (bytes == 0 || (wanted && !retype(c, (uint32_t)i)))
             return false;
         at += bytes;

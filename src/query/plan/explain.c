@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The plan in the server's words and nesting, since tools and people read it so: outside what is
+ * done last, inside where the documents come from. */
 #include "query/plan/cover.h"
 
 #include "base/mem.h"
@@ -79,6 +81,7 @@ static void append_scan(const struct frame *f, uint32_t range)
     ash__builder_bool(f->out, "isUnique", index->unique);
     ash__builder_bool(f->out, "isSparse", index->sparse);
     ash__builder_bool(f->out, "isPartial", index->partial != NULL);
+    /* What the server shows for all indexes made since its version 3.4. */
     ash__builder_int32(f->out, "indexVersion", 2);
     ash__builder_text(f->out, "direction", f->plan->backward ? "backward" : "forward");
     append_bounds(f, range);
@@ -168,6 +171,7 @@ static void append_sort(const struct frame *f)
     ash__builder_text(f->out, "stage", "SORT");
     ash__builder_doc_value(f->out, "sortPattern", ash__doc_from_bson(f->shape->sort));
     ash__builder_int32(f->out, "memLimit", SORT_MEMORY_BYTES);
+    /* What is skipped has to be sorted, too. */
     if (f->shape->limit > 0 && f->shape->skip <= INT64_MAX - f->shape->limit)
         ash__builder_int64(f->out, "limitAmount", f->shape->limit + f->shape->skip);
     ash__builder_text(f->out, "type", "simple");

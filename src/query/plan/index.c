@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which conditions bound which parts of one index, and how far into its key the ranges can go. */
 #include "query/plan/bounds.h"
 
 #include "base/mem.h"
@@ -35,6 +36,7 @@ struct trial {
 static bool may_bound(const struct trial *t, uint32_t part, const ash_match_node *elem)
 {
     const ash_key_pattern *pattern = t->index->pattern;
+    /* One key a document: all its conditions speak of that key. */
     if (!t->index->multikey)
         return true;
     for (uint32_t i = 0; i < part; i++)
@@ -75,6 +77,7 @@ static void take(struct trial *t, uint32_t part, uint32_t at, ash_bounds *found,
         ash__bounds_move(into, found);
         t->decided_by[at] = decides ? (int32_t)part : -1;
     } else if (!t->index->multikey) {
+        /* Both conditions hold for the one key, so their bounds meet. */
         if (into->is_all) {
             bool skips = into->skips_missing || found->skips_missing;
             ash__bounds_move(into, found);
@@ -84,6 +87,8 @@ static void take(struct trial *t, uint32_t part, uint32_t at, ash_bounds *found,
         }
         t->decided_by[at] = decides ? (int32_t)part : -1;
     } else if (is_preferred(t, found, into)) {
+        /* One element may fulfil the one condition and another the other: only one of the two
+         * bounds the part, and what the former would have decided is left to the filter. */
         for (uint32_t i = 0; i < t->conjuncts->count; i++)
             if (t->decided_by[i] == (int32_t)part)
                 t->decided_by[i] = -1;
@@ -139,9 +144,11 @@ static void count_used(const ash_key_pattern *pattern, ash_index_bounds *b)
             return;
         }
         product *= part->count;
+        /* The first part is used however long its $in is. */
         if (i > 0 && product > MAX_RANGE_PRODUCT)
             return;
         b->used = i + 1;
+        /* Behind a range the keys of the next part begin anew with each value. */
         if (!ash__bounds_all_points(part))
             return;
         b->points = i + 1;

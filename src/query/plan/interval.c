@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Intervals of key bytes with the values that explain shows for them. */
 #include "query/plan/interval.h"
 
 #include "base/mem.h"
@@ -52,6 +53,8 @@ static ash_interval *add_interval(ash_bounds *b)
 
 static void finish_point(ash_interval *i, ash_value v)
 {
+    /* All keys of this value, and no others, begin with its encoding: they end where the next bytes
+     * begin. */
     ash__buffer_append(&i->to, i->from.data, i->from.len);
     ash__keycode_successor(&i->to);
     i->low = i->high = (ash_interval_end){v, true};
@@ -189,6 +192,7 @@ static int compare_intervals(const void *a, const void *b)
 static void widen(ash_interval *kept, ash_interval *next)
 {
     if (compare_buffers(&next->to, &kept->to) > 0) {
+        /* Swapped and not copied: the caller releases what next then holds. */
         ash_buffer to = kept->to;
         kept->to = next->to;
         next->to = to;
@@ -246,6 +250,7 @@ void ash__bounds_intersect(ash_bounds *into, const ash_bounds *other)
         const ash_interval *a = &into->items[i];
         const ash_interval *b = &other->items[k];
         add_common(&out, a, b);
+        /* The one that ends first meets nothing more. */
         if (compare_buffers(&a->to, &b->to) <= 0)
             i++;
         else

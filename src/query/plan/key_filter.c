@@ -13,6 +13,7 @@
 #include <math.h>
 #include <string.h>
 
+/* So many keys show whether it is of use; if none was decided, reading keys only costs time. */
 enum { TRIES = 64 };
 
 typedef struct part {
@@ -86,6 +87,8 @@ ash_key_filter *ash__key_filter_new(const ash_matcher *m, const ash_index_desc *
     for (uint32_t i = 0; i < pattern->count; i++)
         if (names_position(pattern->parts[i].path))
             return NULL;
+    /* Folded strings cannot be read back, and one key of several does not speak for the
+     * document. */
     if (pattern->has_collation || index->multikey)
         return NULL;
     f.parts = ash__alloc_array(pattern->count, sizeof *f.parts);
@@ -120,6 +123,7 @@ static void read_parts(ash_key_filter *f, ash_doc key)
         size_t bytes = ash__keycode_read_part(key.data + at, key.len - at, from->descending,
                                               &p->room, &p->value);
         p->known = bytes > 0 && !from->hashed && !ash__value_is_missing(p->value);
+        /* Without its length nothing behind a part can be found. */
         at = bytes > 0 ? at + bytes : key.len;
     }
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Choosing an index by rules, without statistics and without trying: what narrows most is known
+ * from the conditions.  Only where no index narrows anything, the branches of an $or are tried one
+ * by one. */
 #include "query/plan/bounds.h"
 
 #include "base/mem.h"
@@ -88,6 +91,7 @@ static void try_index(const search *s, const ash_index_desc *index, ash_conjunct
 /* May this index be asked at all?  It must hold every document that matches. */
 static bool is_complete(const search *s, const candidate *c)
 {
+    /* A partial index is held against whole filters, so it cannot serve a branch alone. */
     const ash_index_desc *index = c->index;
     const ash_matcher *filter = s->query->filter;
     if (index->sparse && !c->bounds.skips_missing)
@@ -106,6 +110,8 @@ static bool is_better(const candidate *a, const candidate *b)
 {
     if (b->index == NULL)
         return true;
+    /* From what narrows for certain to what may be of use: one document, equalities, a range, an
+     * order; then what saves work.  Of equals the one with fewer parts, whose keys are shorter. */
     if (a->is_one_document != b->is_one_document)
         return a->is_one_document;
     if (a->equal_parts != b->equal_parts)
@@ -138,6 +144,7 @@ static ash_plan *plan_of(const search *s, const candidate *c)
     p->may_repeat = c->index->multikey;
     p->is_bounded = c->equal_parts > 0 || c->has_range;
     ash__index_ranges(c->index->pattern, &c->bounds, c->order.merge_from, p);
+    /* No key can lie in any of its ranges (ranges.c). */
     if (p->range_count == 0) {
         p->kind = ASH_PLAN_EMPTY;
         p->provides_sort = true;
@@ -323,9 +330,11 @@ int ash__plan_new(const ash_plan_query *q, ash_plan **out, ash_error *err)
         return 0;
     }
     int natural = ash__sort_spec_natural(q->sort);
+    /* Natural order is the collection's own, which no index has. */
     if (natural == 0)
         *out = best_index(&s);
     bool bounded = *out != NULL && ((*out)->kind == ASH_PLAN_EMPTY || (*out)->is_bounded);
+    /* An index that only sorts gives way to a narrow one for each branch. */
     ash_plan *united = natural == 0 && !bounded ? best_or(&s) : NULL;
     if (united != NULL) {
         ash__plan_free(*out);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Bounds become ranges of whole keys: each combination of the leading parts' points is a prefix,
+ * which each interval of the last part goes on from. */
 #include "query/plan/bounds.h"
 
 #include "base/mem.h"
@@ -23,6 +25,7 @@ static void append_from(ash_buffer *out, const ash_interval *i, bool descending)
     } else {
         ash_buffer end = ASH_BUFFER_INIT;
         append_inverted(&end, &i->to);
+        /* The end itself is outside, and so is all that begins with it. */
         ash__keycode_successor(&end);
         ash__buffer_append(out, end.data, end.len);
         ash__buffer_release(&end);
@@ -83,6 +86,7 @@ static void add_ranges(struct product *p, uint32_t part)
     if (part == p->merge_from)
         p->before_merge = prefix_len;
     for (uint32_t i = 0; i < b->count; i++) {
+        /* Backwards in a descending part, so that the ranges come out ascending. */
         const ash_interval *interval = interval_at(b, i, descending);
         p->prefix.len = prefix_len;
         if (part + 1 < p->bounds->used) {
@@ -124,6 +128,7 @@ uint64_t ash__index_range_count(const ash_index_bounds *b)
 uint32_t ash__index_range_interval(const ash_key_pattern *pattern, const ash_index_bounds *b,
                                    uint32_t part, uint32_t at)
 {
+    /* Ranges are numbered like the product, the last part fastest. */
     for (uint32_t i = b->used; i > part + 1; i--)
         at /= b->parts[i - 1].count;
     at %= b->parts[part].count;

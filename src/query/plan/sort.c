@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Does a scan of the bounded ranges come in the order of the sort? */
 #include "query/plan/bounds.h"
 
 #include <string.h>
@@ -62,6 +63,7 @@ static bool matches_sort(const ash_index_desc *index, const ash_index_bounds *b,
         if (at == key->count || strcmp(key->parts[at].path, wanted->path) != 0 ||
             key->parts[at].hashed || !is_whole_on_multikey(index, b, at))
             return false;
+        /* A scan may go backwards, but then with all parts. */
         int this_way = key->parts[at].descending == wanted->descending ? 1 : -1;
         if (direction == 0) {
             direction = this_way;
@@ -89,6 +91,7 @@ bool ash__index_provides_sort(const ash_index_desc *index, const ash_index_bound
     if (!ash__collations_agree(ash__pattern_collation(index->pattern),
                                ash__pattern_collation(sort)))
         return false;
+    /* Without merging first, which takes a cursor for each range. */
     if (matches_sort(index, b, sort, out))
         return true;
     out->merges = true;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Values and intervals as the server's explain writes them. */
 #include "query/plan/interval.h"
 
 #include "base/hash.h"
@@ -74,6 +75,7 @@ static void append_fields(ash_buffer *out, ash_value v, int depth)
     }
     ash__buffer_append_byte(out, is_array ? '[' : '{');
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(v)); ash__doc_iter_next(&it);) {
+        /* A bound may be as large as a document, and a plan has many. */
         if (out->len > MAX_TEXT_BYTES || depth > MAX_TEXT_DEPTH) {
             ash__buffer_append_text(out, " ...");
             break;
