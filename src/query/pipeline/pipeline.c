@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Compiling an array of stages, and pulling documents through them: the last stage is asked, asks
+ * the one before it, and so on to the source. */
 #include "query/pipeline/stage.h"
 
 #include "base/budget.h"
@@ -6,6 +8,7 @@
 
 #include <string.h>
 
+/* The first two are the server's limits. */
 #define MAX_STAGES       1000
 #define MAX_NESTING      20
 #define MAX_MEMORY_BYTES (100u * 1024 * 1024)
@@ -131,6 +134,7 @@ static bool is_among(const char *const *names, size_t count, const char *name)
 
 bool ash__stage_is_known(const char *name)
 {
+    /* Updates by pipelines tell a stage that they do not take from one that does not exist. */
     return find_op(name) != NULL || is_among(servers, ASH_ARRAY_LEN(servers), name) ||
            is_among(refused, ASH_ARRAY_LEN(refused), name);
 }
@@ -204,6 +208,7 @@ static int charge(ash_pipeline *p, ash_doc stages, ash_error *err)
 {
     size_t bytes = PIPELINE_BYTES + SPEC_FACTOR * stages.len;
     ash_pipeline_memory *m = p->memory;
+    /* A pipeline in a pipeline is made anew for each document, and may have others inside. */
     if (bytes > MAX_NESTED_BYTES - m->used)
         return ash__fail_server(err, ASH_ENOMEM, ASH_MONGO_EXCEEDED_MEMORY_LIMIT,
                                 "the pipelines of one operation take more than %zu MiB",
@@ -243,6 +248,7 @@ static int compile(ash_pipeline *p, ash_doc stages, ash_pipeline **out, ash_erro
     if (rc == 0)
         rc = charge(p, stages, err);
     if (rc == 0) {
+        /* Stages keep views of their arguments, so these live as long as the pipeline. */
         ash_value copy = ash__arena_value(p->arena, ash__value_of_array(stages));
         rc = parse_stages(&parser, ash__value_doc(copy));
     }
@@ -279,6 +285,7 @@ void ash__pipeline_free(ash_pipeline *p)
 {
     if (p == NULL)
         return;
+    /* Stages lie in the arena, but what they hold does not. */
     for (ash_stage *s = p->last; s != NULL; s = s->input) {
         if (s->op->free != NULL)
             s->op->free(s->state);
@@ -288,6 +295,7 @@ void ash__pipeline_free(ash_pipeline *p)
         p->source.free(p->source.ctx);
     ash__builder_release(&p->matches);
     ash__arena_free(p->arena);
+    /* Before p goes: the memory may be its own. */
     p->memory->used -= p->charged;
     ash__share_shrink(&p->memory->share, p->memory->used);
     ash__free(p);
@@ -308,6 +316,7 @@ void ash__pipeline_start(ash_pipeline *p, ash_source input)
 static int pull_source(ash_pipeline *p, ash_doc *out, ash_error *err)
 {
     *out = (ash_doc){NULL, 0};
+    /* Every document comes by here, also those that a group or a sort keeps. */
     if (ash__query_cancelled(p->env))
         return ash__fail(err, ASH_EINTERRUPTED, "operation was interrupted");
     return p->source.next != NULL ? p->source.next(p->source.ctx, out, err) : 0;

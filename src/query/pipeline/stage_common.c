@@ -14,6 +14,7 @@ static void set_fields(ash_builder *out, ash_doc doc, const char *path, ash_valu
     ash_value old = ash__doc_get(doc, name);
     bool placed = false;
     for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);) {
+        /* Of several fields of that name the first is the one that is read everywhere. */
         if (placed || it.name_len != len || memcmp(it.name, name, len) != 0) {
             ash__builder_element(out, &it);
             continue;
@@ -31,6 +32,7 @@ static void set_fields(ash_builder *out, ash_doc doc, const char *path, ash_valu
     if (!placed && path[len] == '\0') {
         ash__builder_value(out, name, v);
     } else if (!placed && !ash__value_is_missing(v)) {
+        /* Only now: removing what is not there makes no documents around it. */
         ash__builder_begin_doc(out, name);
         set_fields(out, ash__doc_empty, path + len + 1, v);
         ash__builder_end(out);

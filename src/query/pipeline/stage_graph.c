@@ -93,6 +93,7 @@ static int parse_restriction(ash_stage_parser *p, struct graph_state *s, ash_val
                                 "$graphLookup: 'restrictSearchWithMatch' must be an object");
     s->restrict_to = ash__value_doc(v);
     ash__doc_to_bson(s->restrict_to, &filter);
+    /* Only to find mistakes now: the host compiles it with each step's own filter. */
     int rc = ash__matcher_new(&filter, p->pipeline->env, &m, p->err);
     if (rc == 0)
         ash__matcher_free(m);
@@ -185,6 +186,7 @@ static void meet(struct walk *w, ash_doc doc, int64_t depth)
 {
     ash_builder with_depth = ASH_BUILDER_INIT;
     ash_value_box box;
+    /* Met on a shorter way, whose depth is the one that counts. */
     if (!set_add(&w->met, w->s->arena, ash__doc_get(doc, "_id"), w->collation))
         return;
     follow(w, ash__eval_path(doc, w->s->connect_from, w->s->arena));
@@ -243,6 +245,7 @@ static int walk_graph(struct walk *w, ash_doc doc, ash_error *err)
         uint32_t from = done;
         if (w->s->max_depth >= 0 && depth > w->s->max_depth)
             break;
+        /* What this step adds behind is the next one's. */
         done = w->followed.count;
         rc = step(w, from, depth, err);
     }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $group: all documents are read before the first group is given.  Groups are found by the hash of
+ * their key, and given in the order in which they came up. */
 #include "query/pipeline/stage.h"
 
 #include "base/mem.h"
@@ -133,6 +135,7 @@ static struct group *new_group(struct group_state *s, ash_value key, uint64_t ha
     g->key_bytes = ash__memdup(key.data, key.len);
     g->key = (ash_value){key.type, g->key_bytes, key.len};
     g->accs = ash__alloc_array(s->field_count, sizeof(ash_acc *));
+    /* 64: an allowance for the slots and the allocator. */
     s->bytes += sizeof *g + key.len + 64;
     for (uint32_t i = 0; i < s->field_count; i++) {
         g->accs[i] = ash__acc_new(s->fields[i].kind, env);
@@ -149,6 +152,7 @@ static struct group *find_group(struct group_state *s, ash_value key, const ash_
     uint32_t at = (uint32_t)hash & s->slot_mask;
     for (; s->slots[at] != 0; at = (at + 1) & s->slot_mask) {
         struct group *g = &s->groups[s->slots[at] - 1];
+        /* The whole hash first, which is cheaper than comparing keys that are documents. */
         if (g->hash == hash && ash__value_equal(g->key, key, &env->collation))
             return g;
     }
@@ -163,11 +167,13 @@ static int add_doc(struct group_state *s, ash_doc doc, const ash_query_env *env,
     int rc = ash__expr_eval(s->id, doc, NULL, s->arena, &key, err);
     if (rc != 0)
         return rc;
+    /* A missing key makes the same group as null. */
     struct group *g = find_group(s, ash__value_is_missing(key) ? ash__make_null() : key, env);
     for (uint32_t i = 0; rc == 0 && i < s->field_count; i++) {
         v = ASH_VALUE_MISSING;
         if (s->fields[i].expr != NULL)
             rc = ash__expr_eval(s->fields[i].expr, doc, NULL, s->arena, &v, err);
+        /* Also after a failure the sum stays right. */
         size_t before = ash__acc_bytes(g->accs[i]);
         if (rc == 0)
             rc = ash__acc_add(g->accs[i], v, err);

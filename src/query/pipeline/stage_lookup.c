@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $lookup: a find for each document, or a pipeline made for it.  What joins the two collections is
+ * put into that find's filter wherever possible, so that an index of the other collection serves
+ * it. */
 #include "query/pipeline/stage.h"
 
 #include "base/mem.h"
@@ -92,7 +95,8 @@ static int parse_option(ash_stage_parser *p, struct lookup_state *s, const ash_d
     return 0;
 }
 
-/* Variables seen by the inner pipeline: those of the command, then those of let. */
+/* Variables seen by the inner pipeline: those of let, then those of the command, which they hide,
+ * since the first of a name is found.  Without values, while parsing, all are null. */
 static void inner_let(const ash_query_env *env, struct lookup_state *s, const ash_value *values,
                       ash_builder *out)
 {
@@ -188,7 +192,9 @@ static void join_filter(struct lookup_state *s, ash_doc doc)
         ash__builder_end(b);
         return;
     }
+    /* Through arrays: all that the path meets. */
     ash_value v = ash__eval_path(doc, s->local, s->arena);
+    /* In an $in a regular expression would match strings; here it equals a stored one only. */
     if (v.type == BSON_TYPE_ARRAY && has_regex(v)) {
         uint32_t n = 0;
         char name[12];
@@ -218,6 +224,8 @@ static ash_value plain_variable(const struct lookup_state *s, const ash_value *v
     if (strncmp(text, "$$", 2) != 0)
         return ASH_VALUE_MISSING;
     for (ash_doc_iter it = ash__doc_iter(s->let); ash__doc_iter_next(&it); i++) {
+        /* Of null and missing, whole arrays and patterns, $eq of expressions and $eq of filters
+         * differ. */
         bool askable = !ash__nullish(values[i]) && values[i].type != BSON_TYPE_ARRAY &&
                        values[i].type != BSON_TYPE_REGEX;
         if (askable && strcmp(it.name, text + 2) == 0)
@@ -269,6 +277,7 @@ static void narrow_filter(struct lookup_state *s, const ash_value *values)
     ash_value all = expr.type == BSON_TYPE_DOCUMENT ? ash__doc_get(ash__value_doc(expr), "$and")
                                                     : ASH_VALUE_MISSING;
     ash__builder_begin(&b);
+    /* Besides what it was: the inner pipeline's own $match still decides. */
     ash__builder_begin_array(&b, "$and");
     if (!ash__doc_is_empty(ash__builder_doc(&s->filter)))
         ash__builder_item(&b, count++, ash__value_of_doc(ash__builder_doc(&s->filter)));

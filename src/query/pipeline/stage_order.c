@@ -38,6 +38,7 @@ static int parse_match(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     int rc = ash__matcher_new(&filter, p->pipeline->env, &matcher, p->err);
     if (rc != 0)
         return rc;
+    /* The head's filter comes first; behind $skip or $limit it would be another one. */
     bool to_head = p->head_open && p->pipeline->last == NULL &&
                    ash__doc_is_empty(ash__doc_from_bson(&p->pipeline->head.sort)) &&
                    p->pipeline->head.skip == 0 && p->pipeline->head.limit == 0 &&
@@ -93,6 +94,7 @@ static int parse_sort(ash_stage_parser *p, const ash_stage_op *op, ash_value spe
     int rc = ash__sort_spec_new(&sort, pl->env, &compiled, p->err);
     if (rc != 0)
         return rc;
+    /* Of an inner pipeline the host takes the filter alone. */
     if (p->head_open && pl->place == ASH_PLACE_TOP && pl->last == NULL && pl->head.skip == 0 &&
         pl->head.limit == 0 && ash__doc_is_empty(ash__doc_from_bson(&pl->head.sort))) {
         ash__doc_to_bson(ash__value_doc(spec), &pl->head.sort);
@@ -161,6 +163,7 @@ static int parse_skip(ash_stage_parser *p, const ash_stage_op *op, ash_value spe
     int rc = whole(p, op, spec, ASH_MONGO_LOCATION_SKIP_NEGATIVE, 0, &n);
     if (rc != 0)
         return rc;
+    /* A sum that overflows is left to a stage of its own. */
     if (p->head_open && p->pipeline->place == ASH_PLACE_TOP && p->pipeline->last == NULL &&
         head->limit == 0 && !__builtin_add_overflow(head->skip, n, &head->skip))
         return 0;
@@ -204,6 +207,7 @@ static int parse_limit(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     if (rc != 0)
         return rc;
     if (p->head_open && p->pipeline->place == ASH_PLACE_TOP && p->pipeline->last == NULL) {
+        /* The smaller of several. */
         head->limit = head->limit == 0 || n < head->limit ? n : head->limit;
         return 0;
     }

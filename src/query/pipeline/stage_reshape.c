@@ -31,6 +31,7 @@ static int next_reshape(ash_stage *s, ash_doc *out, ash_error *err)
     int rc = ash__stage_pull(s, &doc, err);
     if (rc != 0 || doc.data == NULL)
         return rc;
+    /* What the document before was made of is not needed any more. */
     ash__arena_reset(state->arena);
     rc = ash__reshape_apply(state->reshape, doc, state->arena, &state->out, err);
     if (rc == 0)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $unwind: one document for each item of an array. */
 #include "query/pipeline/stage.h"
 
 #include "base/mem.h"
@@ -116,6 +117,7 @@ static void begin_doc(struct unwind_state *state, ash_doc doc, ash_doc *out)
     bool empty =
         ash__nullish(v) || (v.type == BSON_TYPE_ARRAY && ash__doc_is_empty(ash__value_doc(v)));
     if (empty && state->keep_empty) {
+        /* An empty array vanishes; null stays null. */
         if (v.type == BSON_TYPE_ARRAY) {
             ash__doc_set_path(&state->out, doc, state->path, ASH_VALUE_MISSING);
             doc = ash__builder_doc(&state->out);
