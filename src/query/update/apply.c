@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The server's limit. */
 #define MAX_PADDING 1500000
 
 /* The branches of the tree that lead to one place. */
@@ -136,6 +137,7 @@ static int apply_fields(ash_update_run *r, struct groups *g, ash_doc old)
     int rc = 0;
     for (ash_doc_iter it = ash__doc_iter(old); rc == 0 && ash__doc_iter_next(&it);) {
         struct group *hit = find_group(g, it.name);
+        /* Of several fields of one name only the first changes. */
         if (hit == NULL || hit->seen) {
             ash__builder_element(r->out, &it);
             continue;
@@ -220,6 +222,7 @@ static int apply_positions(ash_update_run *r, struct groups *g, const char *name
     int rc = 0;
     for (uint32_t i = 0; i < g->count; i++) {
         bool creates = false;
+        /* Before anything is written: an array has no fields, and none can be made in it. */
         if (!as_index(g->list[i].name, &index))
             rc = set_creates(r, g->list[i].set, &creates);
         if (rc != 0 || creates)
@@ -228,6 +231,7 @@ static int apply_positions(ash_update_run *r, struct groups *g, const char *name
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(old)); rc == 0 && ash__doc_iter_next(&it);
          len++) {
         char index_text[12];
+        /* By the name that the position has here: the array's own names may be anything. */
         struct group *hit = find_group(g, ash__index_name(len, index_text));
         if (hit == NULL) {
             ash__builder_item(r->out, len, it.value);
@@ -328,6 +332,7 @@ static int apply_leaf(ash_update_run *r, const ash_mod *m, const char *name, uin
     int rc = ash__budget_step(r->err);
     if (rc == 0)
         rc = m->op->apply(m, r, old, &v);
+    /* Modifiers allocate without asking; this is looked at after each. */
     if (rc == 0 && ash__arena_used(r->arena) > ASH_EXPR_MAX_ARENA_BYTES)
         return ash__fail_server(r->err, ASH_ENOMEM, ASH_MONGO_EXCEEDED_MEMORY_LIMIT,
                                 "update takes too much memory");
@@ -403,6 +408,7 @@ static int apply_here(ash_update_run *r, struct set s, const char *name, uint32_
 static int apply_at(ash_update_run *r, struct set s, const char *name, uint32_t name_len,
                     ash_value old)
 {
+    /* On the stack: a chain of places that costs nothing unless a message asks for it. */
     ash_update_place place = {r->place, name};
     r->place = &place;
     int rc = apply_here(r, s, name, name_len, old);

@@ -131,6 +131,7 @@ static int by_name_and_place(const void *a, const void *b)
 static struct fields fields_of(ash_doc doc, uint32_t lookups)
 {
     struct fields f = {doc, NULL, 0};
+    /* So few searches are cheaper than sorting. */
     if (lookups < 16)
         return f;
     f.sorted = ash__alloc_array(ash__doc_count(doc) + 1, sizeof *f.sorted);
@@ -171,7 +172,8 @@ static bool add_simple(struct changes *c, ash_value before, ash_value after)
     return false;
 }
 
-/* Elements behind the end of `before`, when all before them is unchanged. */
+/* Elements behind the end of `before`, when all before them is unchanged: then its bytes, but for the
+ * length and the end, are the beginning of those of `after`. */
 static bool add_appended(struct changes *c, ash_value before, ash_value after)
 {
     uint32_t index = 0;
@@ -229,6 +231,7 @@ static void walk(struct changes *c, const ash_update_node *n, ash_value before, 
     for (uint32_t i = 0; i < n->count; i++) {
         char index[12];
         const char *name = n->names[i];
+        /* The place that the filter had met. */
         if (strcmp(name, "$") == 0)
             name = ash__index_name((uint32_t)c->position, index);
         size_t mark = push_part(c, name, lists);

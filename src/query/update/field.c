@@ -93,6 +93,7 @@ static int apply_extreme(const ash_mod *m, ash_update_run *r, ash_value old, ash
     *out = m->operand;
     if (ash__value_is_missing(old))
         return 0;
+    /* MongoDB's order over all types, so that $max may make a string of a number. */
     int order = ash__value_compare(m->operand, old, &r->u->env->collation);
     if (m->op->variant == MIN ? order >= 0 : order <= 0)
         *out = old;
@@ -171,6 +172,7 @@ static int apply_bit(const ash_mod *m, ash_update_run *r, ash_value old, ash_val
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(m->operand)); ash__doc_iter_next(&it);) {
         ash__value_as_int64(it.value, &arg);
         wide = wide || it.value.type == BSON_TYPE_INT64;
+        /* "and", "or", "xor": their names were checked when they were parsed. */
         if (it.name[0] == 'a')
             bits &= arg;
         else if (it.name[0] == 'o')
@@ -216,6 +218,8 @@ static int parse_rename(ash_update_parser *p, ash_mod *m, ash_value operand)
     int rc = ash__update_add_mod(p, m->op, to, operand, &target);
     if (rc != 0)
         return rc;
+    /* One modifier at each end: the walk comes to the source and to the target, in whatever order,
+     * and reads the value from the document as it was. */
     target->source = m->path;
     m->op = &ash__update_rename_source;
     return 0;

@@ -123,6 +123,7 @@ static int apply_push(const ash_mod *m, ash_update_run *r, ash_value old, ash_va
         ash__sort_values(items, count, m->push->sort, &r->u->env->collation);
     if (m->push->has_slice) {
         int64_t slice = m->push->slice;
+        /* The lowest int64 has no counterpart. */
         int64_t keep = slice == INT64_MIN ? INT64_MAX : slice < 0 ? -slice : slice;
         keep = keep > count ? count : keep;
         from = slice < 0 ? count - (uint32_t)keep : 0;
@@ -210,6 +211,7 @@ static int apply_add_to_set(const ash_mod *m, ash_update_run *r, ash_value old, 
     ash_value *all = ash__arena_alloc(r->arena, (old_count + fresh_count) * sizeof *all);
     uint32_t count = old_count;
     for (uint32_t i = 0; i < old_count; i++) {
+        /* Old items stay, duplicates too; only new ones are held against the set. */
         all[i] = items[i];
         set_add(&set, items[i]);
     }
@@ -217,6 +219,7 @@ static int apply_add_to_set(const ash_mod *m, ash_update_run *r, ash_value old, 
         if (set_add(&set, fresh[i]))
             all[count++] = fresh[i];
     }
+    /* Nothing was added: the field is untouched, not written anew. */
     if (count == old_count && !ash__value_is_missing(old)) {
         *out = old;
         return 0;

@@ -113,6 +113,7 @@ ash_array_filter *ash__update_filter_find(ash_update *u, const char *name)
  * are looked into. */
 static const char *filter_field(ash_doc filter, int depth)
 {
+    /* Bounded, since nobody has looked at the filter's depth yet. */
     for (ash_doc_iter it = ash__doc_iter(filter); depth < 20 && ash__doc_iter_next(&it);) {
         const char *found = NULL;
         if (it.name[0] != '$')

@@ -65,6 +65,7 @@ int ash__update_apply_pipeline(ash_update_run *r)
     }
     ash__builder_begin(r->out);
     if (rc == 0) {
+        /* A stage that drops _id does not change it. */
         if (ash__value_is_missing(ash__doc_get(doc, "_id")))
             ash__builder_value(r->out, "_id", ash__doc_get(r->doc, "_id"));
         ash__builder_elements(r->out, doc);

@@ -177,11 +177,13 @@ static int add_leaf(ash_update_parser *p, const char *path, const ash_mod *mod)
         if (rc != 0)
             return rc;
         enum ash_update_node_kind kind = part.is_items ? ASH_UPDATE_ITEMS : ASH_UPDATE_FIELDS;
+        /* The first child says what kind of node it is: names and $[] cannot meet in one. */
         if (n->count == 0)
             n->kind = kind;
         else if (n->kind != kind)
             return conflict(p, path, start > path ? start - 1 : at);
         uint32_t slot = child_slot(n, part.name, &found);
+        /* One path may not end at, above or below where another one ends. */
         if (found && (part.last || n->children[slot]->kind == ASH_UPDATE_LEAF))
             return conflict(p, path, at);
         if (!found)
@@ -216,6 +218,7 @@ int ash__update_add_mod(ash_update_parser *p, const ash_mod_op *op, const char *
     if (rc != 0)
         return rc;
     ash_mod *m = ash__arena_alloc(p->u->arena, sizeof *m);
+    /* In the list before anything can fail, which is where its matcher is freed from. */
     *m = (ash_mod){.op = op, .path = path, .operand = operand, .next = p->u->mods};
     p->u->mods = m;
     if (out != NULL)

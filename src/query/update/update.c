@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Updates from outside: which of the three kinds one is, and what must hold of every result. */
 #include "query/update/node.h"
 
 #include "base/mem.h"
@@ -180,7 +181,9 @@ int ash__update_apply(const ash_update *u, const ash_update_subject *subject, as
     ash_doc after = {NULL, 0};
     if (rc == 0) {
         after = ash__builder_doc(out);
+        /* By bytes: 1 set to 1.0 is a change, 1 set to 1 is none. */
         *modified = after.len != doc.len || memcmp(after.data, doc.data, doc.len) != 0;
+        /* A document as it was has its _id, its size and its depth. */
         rc = *modified ? check_id(&r, after) : 0;
     }
     if (rc == 0 && *modified)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The document that an upsert inserts: the filter's equalities, then the update, then an _id. */
 #include "query/update/node.h"
 
 #include "base/budget.h"
@@ -49,6 +50,7 @@ static bool add_equality(void *ctx, const char *path, ash_value v)
     s->rc = ash__budget_check(s->err);
     if (s->rc != 0)
         return false;
+    /* A replacement takes nothing but the _id from the filter. */
     bool is_id = strcmp(path, "_id") == 0 || strncmp(path, "_id.", 4) == 0;
     if (s->u->kind != ASH_UPDATE_REPLACE || is_id)
         s->rc = set_field(s, path, v);
