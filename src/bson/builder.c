@@ -70,6 +70,7 @@ int ash__builder_check(const ash_builder *b, const char *what, ash_error *err)
         return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
                                 "%s makes a document larger than %d bytes", what,
                                 ASH_DOC_MAX_BYTES);
+    /* The assertion in open_document() is for bugs; what data asks for is refused here. */
     if (b->depth == (int)ASH_ARRAY_LEN(b->open))
         return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_OVERFLOW,
                                 "%s makes a document nested deeper than %d", what,
@@ -91,6 +92,7 @@ void ash__builder_release(ash_builder *b)
 
 void ash__builder_value_n(ash_builder *b, const char *name, uint32_t name_len, ash_value v)
 {
+    /* So that optional fields need no condition where they are built. */
     if (ash__value_is_missing(v))
         return;
     uint8_t *at = begin_element(b, v.type, name, name_len, v.len);

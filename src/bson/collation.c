@@ -67,6 +67,7 @@ static void put_char(folder *f, UChar32 c)
     UChar parts[32];
     UErrorCode status = U_ZERO_ERROR;
     int32_t len = unorm2_getDecomposition(f->nfd, c, parts, ASH_ARRAY_LEN(parts), &status);
+    /* Negative: the character is its own decomposition. */
     if (len < 0 || U_FAILURE(status)) {
         put_decomposed(f, c);
         return;

@@ -81,6 +81,7 @@ static int compare_docs(ash_doc a, ash_doc b, bool names, const ash_collation *c
     for (;;) {
         bool more_a = ash__doc_iter_next(&i);
         bool more_b = ash__doc_iter_next(&j);
+        /* Where one is the beginning of the other, the shorter comes first. */
         if (!more_a || !more_b)
             return more_a - more_b;
         int order = compare_fields(&i, &j, names, c);
@@ -115,6 +116,7 @@ static int compare_regexes(ash_value a, ash_value b)
     const char *b_options;
     const char *a_pattern = ash__value_regex(a, &a_options);
     const char *b_pattern = ash__value_regex(b, &b_options);
+    /* Both are C strings in BSON: neither can hold a NUL. */
     int order = strcmp(a_pattern, b_pattern);
     return order != 0 ? order : strcmp(a_options, b_options);
 }
@@ -155,6 +157,7 @@ int ash__value_compare(ash_value a, ash_value b, const ash_collation *c)
     int other = ash__type_bracket(b.type);
     if (bracket != other)
         return bracket - other;
+    /* Both have this bracket, so that each case may rely on both types. */
     switch (bracket) {
     case ASH_BRACKET_NUMBER:
         return ash__number_compare(a, b);

@@ -29,6 +29,7 @@ static int check_name(const char *name, ash_error *err)
         size_t len = ash__path_part(part, &rest);
         if (len == 0)
             return refuse(err, name, "a field name is empty");
+        /* Below a field, those of a reference may be indexed: "owner.$id". */
         if (part[0] == '$' && (part == name || !is_reference_part(part, len)))
             return refuse(err, name, "a field name starts with '$'");
         part = rest;
@@ -53,6 +54,7 @@ static int parse_direction(const char *name, ash_value v, ash_key_part *part, as
         return refuse(err, name, "a direction is a number or a string");
     if (direction == 0 || direction != direction)
         return refuse(err, name, "a direction is not 0 and not NaN");
+    /* Any number is a direction, as to the server: 5 is 1, and -0.5 is -1. */
     part->descending = direction < 0;
     return 0;
 }

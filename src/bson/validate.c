@@ -38,6 +38,7 @@ static bool enter(walk *w, size_t limit, bool exact)
         return refuse(w, "document has a wrong length");
     if (w->data[w->at + len - 1] != 0)
         return refuse(w, "document does not end in a zero byte");
+    /* Before it is entered: ends has room for max_depth of them. */
     if (w->depth == w->max_depth) {
         w->too_deep = true;
         return refuse(w, "document is nested too deep");
@@ -71,6 +72,7 @@ static bool skip_string(walk *w, size_t end)
     if (end - w->at < 5)
         return refuse(w, "string is cut short");
     uint32_t len = ash__get_le32(w->data + w->at);
+    /* The length counts the NUL: an empty string has 1. */
     if (len < 1 || len > end - w->at - 4)
         return refuse(w, "string has a wrong length");
     if (w->data[w->at + 4 + len - 1] != 0)
@@ -103,6 +105,7 @@ static bool skip_bool(walk *w, size_t end)
 
 static bool enter_code_with_scope(walk *w, size_t end)
 {
+    /* Its own length, an empty string and an empty document. */
     if (end - w->at < 14)
         return refuse(w, "code with scope is cut short");
     uint32_t len = ash__get_le32(w->data + w->at);
