@@ -176,6 +176,7 @@ static void slice_range(const int32_t arg[2], bool has_position, uint32_t count,
     int64_t len = has_position ? arg[1] : arg[0];
     if (has_position) {
         start = arg[0] < 0 ? (int64_t)count + arg[0] : arg[0];
+        /* Positions outside of the array are its ends. */
         start = start < 0 ? 0 : start > count ? count : start;
     } else if (len < 0) {
         start = (int64_t)count + len < 0 ? 0 : (int64_t)count + len;

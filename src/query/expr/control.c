@@ -28,6 +28,7 @@ static int eval_cond(const ash_node *n, ash_eval *e, ash_value *out)
 {
     ash_value test;
     int rc = ash__eval_arg(n, 0, e, &test);
+    /* The other branch is not evaluated: it may be there to be avoided. */
     return rc != 0 ? rc : ash__eval_arg(n, ash__value_truthy(test) ? 1 : 2, e, out);
 }
 

@@ -255,6 +255,7 @@ static int eval_date_to_string(const ash_node *n, ash_eval *e, ash_value *out)
         rc = ash__zone_arg(e, zone, &offset);
     if (rc != 0)
         return rc;
+    /* A local time must not claim to be UTC. */
     const char *text = n->args[2] != NULL ? "%Y-%m-%dT%H:%M:%S.%L" : "%Y-%m-%dT%H:%M:%S.%LZ";
     if (has_format)
         text = ash__value_string(format, &len);

@@ -22,6 +22,7 @@ static ash_value *sorted_set(ash_eval *e, ash_value array, uint32_t *count)
     ash_value_box up;
     uint32_t n, kept = 0;
     ash_value *items = ash__array_items(e->arena, array, &n);
+    /* Sorting makes duplicates neighbours, and searches short. */
     ash__sort_values(items, n, ash__box_int32(&up, 1), &e->env->collation);
     for (uint32_t i = 0; i < n; i++) {
         if (kept == 0 || !ash__value_equal(items[kept - 1], items[i], &e->env->collation))

@@ -77,6 +77,7 @@ static void merge_sort(ash_value *items, ash_value *scratch, uint32_t count, ash
 
 void ash__sort_values(ash_value *items, uint32_t count, ash_value by, const ash_collation *c)
 {
+    /* One for all levels of the recursion, which use it one after the other. */
     ash_value *scratch = ash__alloc_array(count, sizeof *scratch);
     merge_sort(items, scratch, count, by, c);
     ash__free(scratch);

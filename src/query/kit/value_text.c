@@ -19,6 +19,7 @@ static void put(struct writer *w, const char *format, ...) __attribute__((format
 static void put(struct writer *w, const char *format, ...)
 {
     va_list args;
+    /* Full: what would follow is not even formatted. */
     if (w->used + 1 >= w->size)
         return;
     va_start(args, format);
@@ -61,6 +62,7 @@ static void put_number(struct writer *w, ash_value v)
         put(w, "%" PRId64, ash__value_int64(v));
     } else {
         double d = ash__value_double(v);
+        /* With a decimal, so that it does not look like an integer. */
         bool whole = d > -1e15 && d < 1e15 && d == (double)(int64_t)d;
         put(w, whole ? "%.1f" : "%.15g", d);
     }

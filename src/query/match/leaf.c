@@ -155,6 +155,7 @@ static int parse_mod(ash_match_parser *p, const char *path, ash_value arg, ash_m
     ash__doc_iter_next(&it);
     if (rc == 0)
         rc = mod_number(p, it.value, "remainder", &node->remainder);
+    /* After it was cut to an integer: 0.5 is none either. */
     if (rc == 0 && node->divisor == 0)
         rc = ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "divisor cannot be 0");
     return rc;

@@ -37,6 +37,7 @@ bool ash__match_is_value_operators(ash_value v, bool allow_partial_dbref)
 
 static int check_depth(ash_match_parser *p, int depth)
 {
+    /* Of filters in filters: testing goes as deep, for each document. */
     if (depth <= ASH_MATCH_MAX_DEPTH)
         return 0;
     return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
@@ -194,6 +195,7 @@ static int parse_elem_match(ash_match_parser *p, const char *path, ash_value arg
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "$elemMatch needs an Object");
     ash_doc doc = ash__value_doc(arg);
+    /* {$gt: 1} tests the items themselves, {a: 1} the documents among them. */
     bool is_value = ash__match_is_value_operators(arg, true);
     ash_match_node *node =
         ash__match_node_new(is_value ? ASH_COND_ELEM_MATCH_VALUE : ASH_COND_ELEM_MATCH_DOC, path);

@@ -395,6 +395,7 @@ static bool test_array(const ash_schema *s, ash_doc items, ash_error *failed)
 static bool is_allowed(const ash_schema *s, ash_value v)
 {
     ash_builder b = ASH_BUILDER_INIT;
+    /* Only in these can the order of fields differ. */
     if (!s->has_enum || (v.type != BSON_TYPE_DOCUMENT && v.type != BSON_TYPE_ARRAY))
         return !s->has_enum || ash__match_set_has(&s->allowed, v, NULL);
     ash__builder_begin(&b);
@@ -413,6 +414,7 @@ bool ash__schema_test(const ash_schema *s, ash_value v, ash_error *failed)
         return false;
     if (!is_allowed(s, v))
         return false;
+    /* A keyword for one type says nothing about values of another. */
     if (ash__value_is_number(v))
         return test_number(s, v);
     if (v.type == BSON_TYPE_UTF8)

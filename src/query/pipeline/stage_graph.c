@@ -116,6 +116,7 @@ static int parse_option(ash_stage_parser *p, struct graph_state *s, const ash_do
         const char *path = NULL;
         if (strcmp(paths[i].name, it->name) != 0)
             continue;
+        /* All five are strings in one struct: their offsets make one case of them. */
         int rc = parse_path(p, it, &path);
         memcpy((char *)s + paths[i].offset, &path, sizeof path);
         return rc;
@@ -227,6 +228,7 @@ static int step(struct walk *w, uint32_t from, int64_t depth, ash_error *err)
             rc = ash__fail_server(err, ASH_ENOMEM, ASH_MONGO_LOCATION_GRAPH_LOOKUP_TOO_MUCH_MEMORY,
                                   "$graphLookup reached maximum memory consumption");
     }
+    /* There is no source when the find failed. */
     if (source.free != NULL)
         source.free(source.ctx);
     ash__builder_release(&filter);
@@ -261,6 +263,7 @@ static int next_graph(ash_stage *stage, ash_doc *out, ash_error *err)
     int rc = ash__stage_pull(stage, &doc, err);
     if (rc != 0 || doc.data == NULL)
         return rc;
+    /* Values that the walk for the document before had followed. */
     ash__arena_reset(s->arena);
     ash__builder_begin(&w.array);
     rc = walk_graph(&w, doc, err);

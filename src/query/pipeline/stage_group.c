@@ -75,6 +75,7 @@ static int parse_field(ash_stage_parser *p, struct field *f, const ash_doc_iter 
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_GROUP_OPERATOR_NOT_UNARY,
                                 "The %s accumulator is a unary operator", op.name);
     ash_value arg = op.value;
+    /* An array of one item is that item, as for all operators with one argument. */
     if (arg.type == BSON_TYPE_ARRAY)
         arg = ash__doc_get(ash__value_doc(arg), "0");
     return ash__expr_new(arg, p->pipeline->env, &f->expr, p->err);
@@ -116,6 +117,7 @@ static void grow_slots(struct group_state *s)
     s->slots = ash__alloc_array(size, sizeof *s->slots);
     s->slot_mask = size - 1;
     for (uint32_t i = 0; i < s->count; i++) {
+        /* Groups keep their hashes, so that no key is hashed again. */
         uint32_t at = (uint32_t)s->groups[i].hash & s->slot_mask;
         while (s->slots[at] != 0)
             at = (at + 1) & s->slot_mask;

@@ -337,6 +337,7 @@ static int run_inner(ash_stage *stage, struct lookup_state *s, ash_doc doc, ash_
     inner_let(&env, s, values, &let);
     ash__doc_to_bson(ash__builder_doc(&let), &vars);
     env.let = &vars;
+    /* With this document's variables as constants, so that an index can be asked for them. */
     rc = ash__pipeline_new_inner(s->stages, &env, stage->pipeline, ASH_PLACE_LOOKUP, &inner, err);
     if (rc == 0)
         rc = ash__pipeline_start_find(inner, s->from, ash__builder_doc(&s->filter), err);
@@ -370,6 +371,7 @@ static int next_lookup(ash_stage *stage, ash_doc *out, ash_error *err)
     join_filter(s, doc);
     ash__builder_begin(&array);
     rc = s->has_pipeline ? run_inner(stage, s, doc, &array, err) : run_find(stage, s, &array, err);
+    /* Also after a failure, which may have come at any item. */
     ash__builder_end(&array);
     if (rc == 0) {
         ash__doc_set_path(&s->out, doc, s->as, ash__value_of_array(ash__builder_doc(&array)));

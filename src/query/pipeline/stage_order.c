@@ -109,6 +109,7 @@ static int parse_sort(ash_stage_parser *p, const ash_stage_op *op, ash_value spe
 
 static int fill_sorter(ash_stage *s, struct sort_state *state, ash_error *err)
 {
+    /* Documents with equal keys come out as they came in. */
     uint64_t order = 0;
     ash_doc doc;
     int rc = 0;
@@ -266,6 +267,7 @@ static uint64_t random_below(uint64_t n)
 {
     uint64_t r;
     ash__random(&r, sizeof r);
+    /* The remainder favours small numbers by less than anybody can count. */
     return r % n;
 }
 
@@ -292,6 +294,7 @@ static int load_sample(ash_stage *s, struct sample_state *state, ash_error *err)
             }
             state->docs[state->kept++] = (ash_buffer)ASH_BUFFER_INIT;
         } else {
+            /* So every document so far has the same chance of being kept. */
             at = random_below(seen + 1);
         }
         seen++;
@@ -313,6 +316,7 @@ static int next_sample(ash_stage *s, ash_doc *out, ash_error *err)
     int rc = state->loaded ? 0 : load_sample(s, state, err);
     if (rc != 0 || state->given == state->kept)
         return rc;
+    /* What came first is at the front, and shall not come out first. */
     uint64_t pick = state->given + random_below(state->kept - state->given);
     ash_buffer swap = state->docs[pick];
     state->docs[pick] = state->docs[state->given];

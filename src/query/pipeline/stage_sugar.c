@@ -13,6 +13,8 @@ static ash_value keep(ash_stage_parser *p, ash_builder *b)
     return ash__value_of_doc(doc);
 }
 
+/* {$group: {_id: null, <name>: {$sum: 1}}}, {$project: {_id: 0}}: without documents no group, and
+ * no zero comes out, as of the server. */
 static int parse_count(ash_stage_parser *p, const ash_stage_op *op, ash_value spec)
 {
     ash_builder b = ASH_BUILDER_INIT;
@@ -44,6 +46,7 @@ static int parse_count(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
     return ash__stage_parse(p, "$project", keep(p, &b));
 }
 
+/* {$group: {_id: <spec>, count: {$sum: 1}}}, {$sort: {count: -1}} */
 static int parse_sort_by_count(ash_stage_parser *p, const ash_stage_op *op, ash_value spec)
 {
     ash_builder b = ASH_BUILDER_INIT;
@@ -159,6 +162,7 @@ static void add_branch(ash_builder *b, const char *name, ash_value key, ash_valu
     ash__builder_end(b);
 }
 
+/* Boundaries and default are values, whatever they look like: hence $literal. */
 static void add_bucket_id(ash_builder *b, const struct bucket *bucket)
 {
     ash_value low = ASH_VALUE_MISSING;
@@ -183,6 +187,7 @@ static void add_bucket_id(ash_builder *b, const struct bucket *bucket)
     ash__builder_end(b);
 }
 
+/* {$group: {_id: {$switch: …}, …}}, {$sort: {_id: 1}} */
 static int parse_bucket(ash_stage_parser *p, const ash_stage_op *op, ash_value spec)
 {
     struct bucket bucket = {.output = ASH_VALUE_MISSING};

@@ -29,6 +29,7 @@ static int check_target(ash_stage_parser *p, const char *stage, ash_value v)
         if (coll.type == BSON_TYPE_UTF8 && (ash__value_is_missing(db) || db.type == BSON_TYPE_UTF8))
             ash__value_string(coll, &len);
     }
+    /* Nothing that was said names a collection. */
     if (len == 0)
         return ash__fail_server(
             p->err, ASH_EINVAL,
@@ -135,6 +136,7 @@ static int next_write(ash_stage *stage, ash_doc *out, ash_error *err)
     if (host->write_out == NULL)
         return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
                                 "%s cannot write from here", stage->op->name);
+    /* Both stages end here, and a plain name is an argument of either: the row tells them apart. */
     return host->write_out(host->ctx, stage->op->parse == parse_merge, s->spec, &input, err);
 }
 
@@ -164,6 +166,7 @@ static int parse_stats(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
                                     "$collStats: '%s' is not counted by this server", it.name);
     }
     p->head_open = false;
+    /* It brings a document of its own, so that nobody has to look for one. */
     p->pipeline->head.is_coll_stats = true;
     struct stats_state *s = ash__stage_add(p, op, sizeof *s)->state;
     s->spec = ash__value_doc(spec);
@@ -232,6 +235,7 @@ static int parse_change_stream(ash_stage_parser *p, const ash_stage_op *op, ash_
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_ILLEGAL_OPERATION,
                                 "$changeStream is not allowed within a sub-pipeline");
     p->head_open = false;
+    /* No stage: whoever reads the head brings the events. */
     p->pipeline->head.is_change_stream = true;
     ash__doc_to_bson(ash__value_doc(spec), &p->pipeline->head.change_stream);
     return check_change_stream(p, ash__value_doc(spec));

@@ -186,6 +186,7 @@ static void append_projection(const struct frame *f)
         append_sort(f);
         return;
     }
+    /* What is sorted in memory has been fetched, so nothing is covered then. */
     bool simple = true, covered = f->shape->covers && !sorts(f) &&
                                   ash__cover_serves(f->shape->projection, f->plan);
     ash_doc spec = ash__doc_from_bson(f->shape->projection);

@@ -105,6 +105,7 @@ struct limits {
     ash_interval_end low, high;
 };
 
+/* Little-endian, as BSON has them. */
 static const uint8_t negative_infinity[8] = {0, 0, 0, 0, 0, 0, 0xf0, 0xff};
 static const uint8_t positive_infinity[8] = {0, 0, 0, 0, 0, 0, 0xf0, 0x7f};
 static const uint8_t empty_text[5] = {1, 0, 0, 0, 0};

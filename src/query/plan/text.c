@@ -35,6 +35,7 @@ static void append_double(ash_buffer *out, double v)
     }
     snprintf(text, sizeof text, "%.15g", v);
     ash__buffer_append_text(out, text);
+    /* So that it does not look like an integer. */
     if (strpbrk(text, ".e") == NULL)
         ash__buffer_append_text(out, ".0");
 }

@@ -180,6 +180,7 @@ static int apply_field(struct run *r, const struct node *n, const char *name, as
     }
     if ((rc = may_grow(r)) != 0)
         return rc;
+    /* What is no document gives way to one. */
     if (old.type != BSON_TYPE_ARRAY) {
         ash__builder_begin_doc(r->out, name);
         rc = apply_doc(r, n, old.type == BSON_TYPE_DOCUMENT ? ash__value_doc(old) : ash__doc_empty);
@@ -210,6 +211,7 @@ static int apply_doc(struct run *r, const struct node *n, ash_doc doc)
         else
             rc = apply_field(r, child, it.name, it.value);
     }
+    /* New fields come behind, in the order in which the stage names them. */
     for (uint32_t i = 0; rc == 0 && i < n->count; i++) {
         rc = ash__budget_step(r->err);
         if (rc == 0 && ash__value_is_missing(ash__doc_get(doc, n->children[i]->name)))

@@ -141,6 +141,7 @@ static int apply_tree(run *r, const ash_project_node *n, const char *name, ash_v
 static int apply_field(run *r, const ash_project_node *n, const char *name, ash_value v, bool cut)
 {
     bool is_array = v.type == BSON_TYPE_ARRAY;
+    /* The first array on the way is the one that the position belongs to. */
     if (cut && n->positional && is_array)
         return apply_cut(r, n, name, ash__value_doc(v));
     switch (n->kind) {

@@ -50,6 +50,7 @@ static int add_path(parser *p, const char *path, ash_project_node **out)
     for (;;) {
         size_t len = strcspn(part, ".");
         bool is_last = part[len] == 0;
+        /* The fields of a reference may be named. */
         if (part[0] == '$' && strncmp(part, "$id", len) != 0 && strncmp(part, "$ref", len) != 0 &&
             strncmp(part, "$db", len) != 0)
             return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_FIELD_PATH_DOLLAR_NAME,
@@ -115,6 +116,7 @@ static int parse_positional(parser *p, const char *path, ash_value v)
     int rc = set_mode(p, MODE_INCLUSION, path);
     if (rc != 0)
         return rc;
+    /* The path without its ".$". */
     char *plain = ash__strndup(path, len);
     ash_project_node *node;
     rc = add_path(p, plain, &node);
@@ -321,6 +323,7 @@ static int parse_field(parser *p, const char *path, ash_value v, int depth)
     if (v.type != BSON_TYPE_DOCUMENT)
         return parse_computed(p, path, v);
     ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
+    /* Any other document is a projection of the fields below. */
     if (ash__doc_iter_next(&it) && it.name[0] == '$' && ash__doc_count(ash__value_doc(v)) == 1)
         return parse_operator(p, path, v);
     return parse_nested(p, path, ash__value_doc(v), depth);
@@ -352,6 +355,7 @@ static ash_projection *projection_of(parser *p)
     projection->exclusion = is_exclusion(p);
     if (!projection->exclusion)
         include_id(p);
+    /* The tree goes over to the projection. */
     projection->root = p->root;
     projection->needs_details = p->has_positional;
     projection->only_id = !projection->exclusion && !p->has_other && p->id_included;

@@ -37,7 +37,8 @@ bool ash__reshape_is_stage(const char *name)
     return stage_name(name) != NULL;
 }
 
-/* `$` as a part of a path. */
+/* `$` as a part of a path: in a find it stands for the item that the filter met, and a stage has no
+ * filter. */
 static int check_name(const char *name, ash_error *err)
 {
     size_t len = strlen(name);
@@ -73,6 +74,7 @@ static int check_project(ash_doc spec, int depth, ash_error *err)
                                     "Invalid $project :: caused by :: Unrecognized expression "
                                     "'%s'",
                                     inner.name);
+        /* find's $slice takes a number; of the expression that is one argument too few. */
         if (any && strcmp(inner.name, "$slice") == 0 && inner.value.type != BSON_TYPE_ARRAY)
             return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_ARGUMENT_COUNT_OUT_OF_RANGE,
                                     "Invalid $project :: caused by :: Expression $slice takes at "

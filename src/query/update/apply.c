@@ -276,6 +276,7 @@ static int match_filters(ash_update_run *r, struct set s, ash_value item, struct
         for (uint32_t k = 0; rc == 0 && k < s.nodes[i]->count; k++) {
             rc = filter_matches(r, s.nodes[i]->names[k], item, &hit);
             if (rc == 0 && hit)
+                /* An item that several filters meet gets the modifiers of all of them at once. */
                 add_to_group(r, hits, s.nodes[i]->children[k]);
         }
     }
@@ -393,6 +394,7 @@ static int apply_here(ash_update_run *r, struct set s, const char *name, uint32_
     rc = set_creates(r, s, &creates);
     if (rc != 0)
         return rc;
+    /* Nothing is made below, so that what stands in the way may stay. */
     if (!creates) {
         ash__builder_value_n(r->out, name, name_len, old);
         return 0;

@@ -201,6 +201,7 @@ static void walk_items(struct changes *c, const ash_update_node *n, ash_value be
     for (ash_doc_iter it = ash__doc_iter(ash__value_doc(before)); ash__doc_iter_next(&it);) {
         ash_value item = ash__doc_iter_next(&other) ? other.value : ASH_VALUE_MISSING;
         size_t mark = push_part(c, it.name, true);
+        /* Where several filters may have met an item, it is told as a whole. */
         if (n->count == 1)
             walk(c, n->children[0], it.value, item);
         else if (!ash__value_identical(it.value, item))
@@ -215,6 +216,7 @@ static void walk(struct changes *c, const ash_update_node *n, ash_value before, 
     bool docs = before.type == BSON_TYPE_DOCUMENT && after.type == BSON_TYPE_DOCUMENT;
     if (add_simple(c, before, after))
         return;
+    /* $push may have added at the end; what others did to an array is told as a whole. */
     if (n->kind == ASH_UPDATE_LEAF && lists && n->mod->push != NULL &&
         add_appended(c, before, after))
         return;

@@ -119,6 +119,7 @@ static int apply_push(const ash_mod *m, ash_update_run *r, ash_value old, ash_va
                                 m->path, ash__type_text(old),
                                 ash__run_id_text(r, text, sizeof text));
     ash_value *items = insert_items(m, r, old, &count);
+    /* In the server's order: all are inserted, then sorted, then cut. */
     if (!ash__value_is_missing(m->push->sort))
         ash__sort_values(items, count, m->push->sort, &r->u->env->collation);
     if (m->push->has_slice) {

@@ -61,6 +61,7 @@ static int parse_modifier(ash_update_parser *p, const ash_mod_op *op, ash_value 
         int rc = ash__budget_step(p->err);
         if (rc == 0)
             rc = ash__update_add_mod(p, op, it.name, it.value, &m);
+        /* In the tree already: $rename finds its own source there and adds its target. */
         if (rc == 0 && op->parse != NULL)
             rc = op->parse(p, m, it.value);
         if (rc != 0)
@@ -162,6 +163,7 @@ static int filter_name(ash_update_parser *p, ash_doc filter, const char **out)
                                 "Cannot use an expression without a top-level field name in "
                                 "arrayFilters");
     const char *name = ash__arena_text(p->u->arena, field, strcspn(field, "."));
+    /* The server's rule for identifiers. */
     bool ok = name[0] >= 'a' && name[0] <= 'z';
     for (const char *c = name; *c != '\0'; c++)
         ok = ok &&

@@ -96,6 +96,7 @@ static int apply_replacement(ash_update_run *r)
     ash_value id = ash__doc_get(r->doc, "_id");
     ash_value new_id = ash__doc_get(r->u->replacement, "_id");
     ash__builder_begin(r->out);
+    /* Another _id is written as well, for check_id() to refuse. */
     if (ash__value_is_missing(id) ||
         (!ash__value_is_missing(new_id) && !ash__value_equal(id, new_id, NULL)))
         id = new_id;
@@ -188,6 +189,7 @@ int ash__update_apply(const ash_update *u, const ash_update_subject *subject, as
     }
     if (rc == 0 && *modified)
         rc = check_limits(after, err);
+    /* A replacement is told by its new document. */
     if (rc == 0 && changes != NULL && u->kind == ASH_UPDATE_OPERATORS)
         ash__update_changes(u, doc, after, r.position, changes);
     else if (rc == 0 && changes != NULL && u->kind == ASH_UPDATE_PIPELINE)
