@@ -112,6 +112,7 @@ double ash__decimal_truncate_to_double(ash_decimal d, bool *exact)
 int ash__decimal_compare(ash_decimal a, ash_decimal b)
 {
     unsigned flags = 0;
+    ash_assert(!ash__decimal_is_nan(a) && !ash__decimal_is_nan(b));
     if (bid128_quiet_less(ash__bid(a), ash__bid(b), &flags))
         return -1;
     return bid128_quiet_greater(ash__bid(a), ash__bid(b), &flags) ? 1 : 0;
@@ -121,6 +122,7 @@ int ash__decimal_digits(ash_decimal d, uint8_t digits[ASH_DECIMAL_DIGITS], int *
 {
     char text[64]; /* "+<coefficient>E<exponent>", the coefficient without leading zeros */
     unsigned flags = 0;
+    ash_assert(!ash__decimal_is_nan(d) && !ash__decimal_is_infinite(d) && !ash__decimal_is_zero(d));
     bid128_to_string(text, ash__bid(d), &flags);
     int count = 0;
     const char *at = text + 1;
