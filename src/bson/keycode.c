@@ -106,6 +106,7 @@ static void append_text(ash_buffer *out, ash_value v, const ash_collation *c)
 {
     uint32_t len;
     const char *text = ash__value_string(v, &len);
+    /* No copy without a collation, as nearly all indexes are. */
     if (ash__collation_is_simple(c)) {
         append_escaped(out, (const uint8_t *)text, len);
         return;

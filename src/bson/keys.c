@@ -86,6 +86,7 @@ static bool all_missing(const ash_key_pattern *p, const part_cursor *cursors)
     return true;
 }
 
+/* One key: where the cursors stand when all are done. */
 static int emit(const extraction *x, const part_cursor *cursors)
 {
     const ash_key_pattern *p = x->pattern;
@@ -100,6 +101,7 @@ static int emit(const extraction *x, const part_cursor *cursors)
     for (uint32_t i = 0; i < p->count; i++) {
         out->kinds |= kind_of(&cursors[i]);
         append_part(&out->bytes, &p->parts[i], &cursors[i], collation);
+        /* Looked at for each part: a large value is in every key that an array beside it makes. */
         if (out->bytes.len > ASH_KEYS_MAX_BYTES)
             return ash__fail_server(x->err, ASH_ETOOBIG, ASH_MONGO_CANNOT_BUILD_INDEX_KEYS,
                                     "index keys of one document take more than %d bytes",
@@ -227,6 +229,8 @@ static void step_into_empty(const extraction *x, part_cursor *cursors)
         part_cursor *c = &cursors[i];
         if (c->done)
             continue;
+        /* Below an empty array there is no field, which is null; at its end it is a value of its
+         * own. */
         c->is_empty_array = c->rest == NULL;
         c->at = ASH_VALUE_MISSING;
         c->done = true;
@@ -330,6 +334,7 @@ int ash__keys_extract(const ash_key_pattern *p, ash_doc doc, ash_key_set *out, a
         out->count = 0;
         return rc;
     }
+    /* An index has each key of a document once, and in its order. */
     if (out->count > 1)
         sort_and_unite(out);
     return 0;

@@ -71,6 +71,7 @@ bool ash__doc_iter_next(ash_doc_iter *it)
     it->element = at;
     it->name = (const char *)at + 1;
     it->name_len = (uint32_t)strlen(it->name);
+    /* Behind the type, the name and its NUL. */
     const uint8_t *data = at + 2 + it->name_len;
     uint32_t len = value_size(type, data);
     it->value = (ash_value){type, data, len};
