@@ -71,6 +71,7 @@ ash_acc *ash__acc_new(ash_acc_kind kind, const ash_query_env *env)
     a->env = env;
     a->sum = ash__box_int32(&a->sum_box, 0);
     ash__builder_begin(&a->list);
+    /* Its list is the document so far, complete at all times. */
     if (kind == ASH_ACC_MERGE_OBJECTS)
         ash__builder_end(&a->list);
     return a;

@@ -73,6 +73,7 @@ static int take_builder(ash_eval *e, ash_builder *b, ash_value *out, bool is_arr
         ash_doc doc = ash__arena_adopt(e->arena, &b->buf);
         *out = is_array ? ash__value_of_array(doc) : ash__value_of_doc(doc);
     }
+    /* A builder whose buffer was taken over has nothing left to release; after an error it has. */
     ash__builder_release(b);
     return rc;
 }

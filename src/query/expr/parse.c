@@ -93,6 +93,7 @@ static bool constant_variable(ash_parse *p, const char *name, ash_value *out)
         *out = ash__box_timestamp(box, p->env->cluster_time);
         return true;
     }
+    /* The command's variables: their values were computed before anything is parsed. */
     if (p->env->let == NULL)
         return false;
     for (ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(p->env->let));

@@ -192,6 +192,7 @@ bool ash__sorter_next(ash_sorter *s, ash_doc *doc, uint64_t *order)
 
 void ash__sorter_forget(ash_sorter *s, bool but_last)
 {
+    /* The document given last may still be in use. */
     size_t until = s->at > 0 && but_last ? s->at - 1 : s->at;
     for (; s->forgotten < until; s->forgotten++) {
         entry_free(s, s->items[s->forgotten]);

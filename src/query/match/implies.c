@@ -123,6 +123,7 @@ static bool leaf_implies(struct pair *p, const ash_match_node *inner, const ash_
 {
     if (!same_path(inner, outer))
         return false;
+    /* Also where nothing else is known of the operator. */
     if (same_leaf(p, inner, outer))
         return true;
     if (outer->cond.kind == ASH_COND_EXISTS)
@@ -164,6 +165,7 @@ static bool every_child_implies(struct pair *p, const ash_match_node *inner,
 
 static bool implies(struct pair *p, const ash_match_node *inner, const ash_match_node *outer)
 {
+    /* Giving up is a no. */
     if (p->trials == 0)
         return false;
     p->trials--;

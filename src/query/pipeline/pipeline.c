@@ -96,6 +96,7 @@ ash_stage *ash__stage_add(ash_stage_parser *p, const ash_stage_op *op, size_t st
 {
     ash_stage *s = ash__arena_alloc(p->pipeline->arena, sizeof *s);
     *s = (ash_stage){op, p->pipeline->last, p->pipeline, ash__alloc(state_bytes)};
+    /* In the list at once: whatever fails behind, ash__pipeline_free() finds its state. */
     p->pipeline->last = s;
     return s;
 }

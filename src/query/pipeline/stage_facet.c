@@ -78,6 +78,7 @@ static int keep_input(ash_stage *stage, struct kept *k, ash_error *err)
     ash_doc doc;
     int rc;
     while ((rc = ash__stage_pull(stage, &doc, err)) == 0 && doc.data != NULL) {
+        /* All the pipelines go through the same documents, one after the other. */
         ash__buffer_append(&k->bytes, doc.data, doc.len);
         if (k->bytes.len > ash__memory_limit(stage->pipeline->env))
             return ash__memory_error("$facet", err);
@@ -115,6 +116,7 @@ static int next_facet(ash_stage *stage, ash_doc *out, ash_error *err)
     if (s->done)
         return 0;
     s->done = true;
+    /* One document comes out, also of no input. */
     int rc = keep_input(stage, &s->kept, err);
     ash__builder_begin(&s->out);
     for (uint32_t i = 0; rc == 0 && i < s->count; i++)
@@ -201,6 +203,7 @@ static int next_union(ash_stage *stage, ash_doc *out, ash_error *err)
         rc = ash__stage_pull(stage, out, err);
         if (rc != 0 || out->data != NULL)
             return rc;
+        /* The source is not asked again once it has ended. */
         s->first_done = true;
     }
     if (!s->started && s->collection != NULL)

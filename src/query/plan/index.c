@@ -71,6 +71,8 @@ static void take(struct trial *t, uint32_t part, uint32_t at, ash_bounds *found,
                  bool first)
 {
     const ash_conjunct *c = &t->conjuncts->items[at];
+    /* An $elemMatch is kept as a condition of its own, and a number in a path may name a field or
+     * an item. */
     bool decides = found->exact && c->elem == NULL && !has_position(c->path);
     if (first) {
         t->source[part] = c->elem != NULL ? (const void *)c->elem : t->index;

@@ -238,8 +238,11 @@ static int branch_plans(const search *s, const ash_match_node *or_node, ash_plan
             return ASH_ENOTFOUND;
         }
         p->branches[p->branch_count++] = branch;
+        /* What comes through one branch is tested with the whole filter, as soon as one of them
+         * needs it. */
         p->needs_fetch_filter |= branch->needs_fetch_filter;
     }
+    /* A document may fulfil several branches. */
     p->may_repeat = true;
     p->provides_sort = ash__sort_spec_is_empty(s->sort);
     *out = p;

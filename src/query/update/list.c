@@ -94,6 +94,7 @@ static ash_value *insert_items(const ash_mod *m, ash_update_run *r, ash_value ol
     if (old.type == BSON_TYPE_ARRAY)
         items = ash__array_items(r->arena, old, &old_count);
     ash_value *fresh = ash__array_items(r->arena, m->operand, &fresh_count);
+    /* A negative position counts from the end. */
     int64_t at = m->push->position < 0 ? old_count + m->push->position : m->push->position;
     at = at < 0 ? 0 : at > old_count ? old_count : at;
     *count = old_count + fresh_count;

@@ -17,6 +17,7 @@ int ash__field_order(const char *a, const char *b)
     bool b_number = all_digits(b);
     if (!a_number || !b_number)
         return a_number != b_number ? (a_number ? -1 : 1) : strcmp(a, b);
+    /* Without leading zeros the longer number is the greater one, however long. */
     const char *x = a + strspn(a, "0");
     const char *y = b + strspn(b, "0");
     if (strlen(x) != strlen(y))
@@ -208,6 +209,7 @@ static void note_dollar(ash_update *u, const ash_mod *m)
         memcpy(name, m->path, len);
     if (m->path[0] == '$' && !ash__name_is_reference(name) && strcmp(m->op->name, "$unset") != 0 &&
         strcmp(m->op->name, "$setOnInsert") != 0)
+        /* Refused only when it is applied: whether it is an insert is not known here. */
         u->dollar_path = m->path;
 }
 

@@ -21,6 +21,7 @@ static int set_field(struct seed *s, const char *path, ash_value v)
     ash_update one = {.env = s->u->env, .arena = ash__arena_new()};
     ash_update_parser p = {&one, s->err};
     ash_builder grown = ASH_BUILDER_INIT;
+    /* An update of its own, so that paths make documents just as they do for $set. */
     one.root = ash__update_node_new(one.arena, ASH_UPDATE_FIELDS);
     int rc = ash__update_add_mod(&p, &ash__update_field_ops[0], path, v, NULL);
     if (rc == 0) {
@@ -64,6 +65,7 @@ static int place_id(const ash_query_env *env, ash_doc doc, ash_builder *out, ash
     bson_oid_t oid;
     ash__builder_begin(out);
     if (ash__value_is_missing(id)) {
+        /* Of a transaction the surroundings have decided it beforehand. */
         if (env->new_id == NULL)
             bson_oid_init(&oid, NULL);
         ash__builder_oid(out, "_id", env->new_id != NULL ? env->new_id : &oid);
