@@ -176,6 +176,7 @@ static int extract(const extraction *x, part_cursor *cursors)
     return ash__value_is_missing(array) ? emit(x, cursors) : expand(x, cursors);
 }
 
+/* The server refuses, too, what could be a key for the item and another one for the field. */
 static int check_ambiguous(const extraction *x, const part_cursor *c, const char *path)
 {
     const char *rest;

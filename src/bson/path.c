@@ -147,6 +147,8 @@ ash_value ash__array_at(ash_doc array, uint32_t index)
 ash_value ash__path_get(ash_doc doc, const char *path)
 {
     ash_value v = ash__value_of_doc(doc);
+    /* A plain way down: a name of a document or a position in an array, and nothing is spread
+     * out. */
     while (path != NULL) {
         const char *rest;
         size_t len = ash__path_part(path, &rest);

@@ -274,6 +274,7 @@ static int eval_from_string(const ash_node *n, ash_eval *e, ash_value *out)
         rc = ash__eval_arg(n, 1, e, &zone);
     if (rc != 0)
         return rc;
+    /* Null only if there is something to parse: onNull comes first. */
     bool no_zone = n->args[1] != NULL && ash__nullish(zone);
     if (!no_zone && (rc = ash__zone_arg(e, zone, &offset)) != 0)
         return rc;

@@ -29,6 +29,7 @@ static int find(ash_eval *e, struct text text, struct text needle, uint32_t from
     uint64_t compared = 0;
     *at = -1;
     for (uint32_t i = from; needle.len <= text.len && i <= text.len - needle.len; i++) {
+        /* Most places end with the first byte, and memcmp is called for the others. */
         bool starts = needle.len == 0 || text.bytes[i] == needle.bytes[0];
         if (starts && memcmp(text.bytes + i, needle.bytes, needle.len) == 0) {
             *at = i;
@@ -154,7 +155,8 @@ static bool is_default_space(uint32_t c)
            (c >= 0x2000 && c <= 0x200A);
 }
 
-/* How many bytes at the offset are one character to trim, of these or else white space; 0 = none. */
+/* How many bytes at the offset are one character to trim: of these, or else white space.  0: it is
+ * none. */
 static uint32_t trimmable(struct text text, uint32_t at, const struct text *chars)
 {
     uint32_t size, other;

@@ -211,6 +211,7 @@ static int eval_reduce(const ash_node *n, ash_eval *e, ash_value *out)
     rc = ash__eval_arg(n, EXTRA, e, &value);
     ash_value *items = ash__array_items(e->arena, array, &count);
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
+        /* Two variables, so one scope more than ash__eval_with() makes. */
         ash_vars self = {"this", items[i], e->vars};
         ash_eval inner = *e;
         inner.vars = &self;

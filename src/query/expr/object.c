@@ -163,6 +163,7 @@ static int eval_set_field(const ash_node *n, ash_eval *e, ash_value *out)
         if (strcmp(it.name, name) != 0) {
             ash__builder_element(&b, &it);
         } else if (!seen) {
+            /* The first of that name is replaced, others are dropped. */
             seen = true;
             ash__builder_value(&b, name, value);
         }

@@ -290,6 +290,8 @@ static int parse_object(ash_parse *p, ash_value spec, ash_node **out)
     reserve_args(p, n, count);
     n->names = ash__arena_alloc(p->arena, count * sizeof *n->names);
     for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it); i++) {
+        /* A document of one operator is that operator's expression, any other one makes a
+         * document. */
         if (it.name[0] == '$' && count == 1)
             return parse_operator(p, it.name, it.value, out);
         if (it.name[0] == '$')

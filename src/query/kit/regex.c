@@ -163,6 +163,7 @@ static int match_code(const pcre2_code *code, const char *text, size_t len_bytes
     return found;
 }
 
+/* With callouts if there is room for them, else with fewer steps. */
 static int match_long(const ash_regex *r, const char *text, size_t len_bytes, size_t from,
                       pcre2_match_data *data)
 {

@@ -136,6 +136,7 @@ static void append_part_alone(const ash_key_pattern *p, uint32_t part, ash_doc d
 {
     ash_key_set keys = ASH_KEY_SET_INIT;
     ash_key_pattern one = *p;
+    /* A pattern of one part, which borrows it from the whole. */
     one.parts = &p->parts[part];
     one.count = 1;
     if (ash__keys_extract(&one, doc, &keys, NULL) == 0) {

@@ -61,6 +61,7 @@ static bool range_within(const struct pair *p, const ash_match_node *inner,
     return ash__match_compare(inner_open ? closed : out, a, b, c);
 }
 
+/* Does no document without the field fulfil it? */
 static bool needs_value(const ash_match_node *n)
 {
     switch (n->cond.kind) {

@@ -43,6 +43,7 @@ static int check_text(ash_match_parser *p, const char *op, ash_value arg)
     if (arg.type != BSON_TYPE_UTF8)
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s has to be a string",
                                 op);
+    /* Patterns and options go on as C strings. */
     if (strlen(ash__value_string(arg, &len)) != len)
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "%s cannot hold a null byte", op);

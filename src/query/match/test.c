@@ -181,6 +181,7 @@ static bool visit_hit(void *ctx, const ash_path_hit *hit)
         return true;
     visit->found = true;
     if (visit->details != NULL) {
+        /* Of the outermost array: the one on the path, else the one that $elemMatch looks into. */
         int32_t index = hit->array_index >= 0 ? hit->array_index : inner_index;
         if (index >= 0)
             visit->details->array_index = index;

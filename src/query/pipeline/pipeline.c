@@ -107,6 +107,7 @@ static int check_place(ash_stage_parser *p, const ash_stage_op *op)
     if ((op->flags & ASH_STAGE_FIRST) && !p->is_first)
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_STAGE_NOT_FIRST,
                                 "%s is only valid as the first stage in a pipeline.", op->name);
+    /* Before the rule for inner pipelines, since a $facet has a code of its own. */
     if (place == ASH_PLACE_FACET &&
         (op->flags & (ASH_STAGE_FIRST | ASH_STAGE_LAST | ASH_STAGE_NO_FACET)))
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_STAGE_NOT_IN_FACET,

@@ -172,6 +172,7 @@ struct walk {
     uint32_t count;
 };
 
+/* An array leads on by each of its items. */
 static void follow(struct walk *w, ash_value v)
 {
     if (v.type != BSON_TYPE_ARRAY) {

@@ -82,6 +82,7 @@ void ash__bounds_add_empty_array(ash_bounds *b)
     finish_point(i, (ash_value){BSON_TYPE_UNDEFINED, NULL, 0});
 }
 
+/* The place before all keys of the value, or behind them. */
 static void append_cut(ash_buffer *out, ash_value v, bool behind, const ash_collation *c)
 {
     ash__keycode_append(out, v, false, c);

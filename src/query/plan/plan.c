@@ -77,6 +77,7 @@ static void try_index(const search *s, const ash_index_desc *index, ash_conjunct
     ash__index_bounds(index, conjuncts, ash__matcher_collation(s->query->filter), &out->bounds);
     const ash_index_bounds *b = &out->bounds;
     out->equal_parts = b->points;
+    /* A sparse index narrows by itself, to the documents that have the field. */
     out->has_range = b->used > b->points || (b->used == 0 && index->sparse && b->skips_missing);
     out->is_one_document =
         index->unique && b->points == index->pattern->count && is_single_points(b);

@@ -32,6 +32,8 @@ static void append_from(ash_buffer *out, const ash_interval *i, bool descending)
     }
 }
 
+/* Behind all keys of the last value: that of a point, or in a descending part the interval's
+ * lowest, which comes last there. */
 static void append_to(ash_buffer *out, const ash_interval *i, bool descending)
 {
     size_t start = out->len;

@@ -54,6 +54,8 @@ static bool matches_sort(const ash_index_desc *index, const ash_index_bounds *b,
     uint32_t at = 0;
     int direction = 0;
     for (uint32_t i = 0; i < sort->count; i++) {
+        /* Parts that the sort does not name are passed over as long as they are the same for
+         * all. */
         const ash_key_part *wanted = &sort->parts[i];
         while (at < key->count && may_skip(b, at, out->merges && direction == 0) &&
                (strcmp(key->parts[at].path, wanted->path) != 0 || is_fixed(index, b, wanted->path)))

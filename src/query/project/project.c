@@ -76,6 +76,7 @@ static int add_path(parser *p, const char *path, ash_project_node **out)
     return 0;
 }
 
+/* Each node on the way, so that the walk knows below which fields something is to be done. */
 static void mark_path(ash_project_node *root, const char *path, bool positional, bool computed)
 {
     ash_project_node *at = root;

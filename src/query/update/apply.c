@@ -102,6 +102,7 @@ static void merge_groups(ash_update_run *r, struct groups *g)
 static int collect_groups(ash_update_run *r, struct set s, struct groups *out)
 {
     uint32_t total = 0;
+    /* The names of one node are in order; a `$` gets its place only when its position is known. */
     bool sorted = s.count == 1;
     for (uint32_t i = 0; i < s.count; i++)
         total += s.nodes[i]->count;

@@ -172,8 +172,8 @@ static bool add_simple(struct changes *c, ash_value before, ash_value after)
     return false;
 }
 
-/* Elements behind the end of `before`, when all before them is unchanged: then its bytes, but for the
- * length and the end, are the beginning of those of `after`. */
+/* Elements behind the end of `before`, when all before them is unchanged: then its bytes, but for
+ * the length and the end, are the beginning of those of `after`. */
 static bool add_appended(struct changes *c, ash_value before, ash_value after)
 {
     uint32_t index = 0;

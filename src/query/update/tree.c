@@ -143,6 +143,7 @@ static int next_part(ash_update_parser *p, const char *path, const char **at, st
         return items_part(p, path, text, len, out);
     out->name = ash__arena_text(p->u->arena, text, len);
     if (strcmp(out->name, "$") == 0)
+        /* Whoever applies it has to match with details. */
         p->u->uses_position = true;
     return 0;
 }
