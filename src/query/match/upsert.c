@@ -52,6 +52,7 @@ static int collect(const ash_condition *c, seeds *s, ash_error *err)
     int rc = 0;
     switch (c->kind) {
     case ASH_COND_OR:
+        /* Of several branches any one may have matched. */
         if (c->child_count != 1)
             return 0;
         return collect(c->children[0], s, err);

@@ -328,6 +328,7 @@ static int next_of(ash_pipeline *p, ash_stage *s, ash_doc *out, ash_error *err)
 {
     if (s == NULL)
         return pull_source(p, out, err);
+    /* A stage sets *out only when it has a document. */
     *out = (ash_doc){NULL, 0};
     /* One document of the source may become billions on its way through the stages. */
     int rc = ash__budget_step(err);

@@ -61,6 +61,7 @@ void ash__filter_both(ash_builder *out, ash_doc a, ash_doc b)
     ash__builder_end(out);
 }
 
+/* Each part may become a document around the next. */
 static bool is_too_deep(const char *path)
 {
     int parts = 1;

@@ -22,6 +22,7 @@ static int next_kept(void *ctx, ash_doc *out, ash_error *err)
     *out = (ash_doc){NULL, 0};
     if (k->at == k->bytes.len)
         return 0;
+    /* A document begins with its length, so they can lie one behind the other. */
     const uint8_t *p = k->bytes.data + k->at;
     uint32_t len =
         (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
@@ -99,6 +100,7 @@ static int run_facet(struct facet_state *s, uint32_t i, ash_error *err)
     ash__builder_begin_array(&s->out, s->names[i]);
     while ((rc = ash__pipeline_next(s->pipelines[i], &doc, err)) == 0 && doc.data != NULL) {
         ash__builder_item(&s->out, count++, ash__value_of_doc(doc));
+        /* While it grows: stages can make any number of documents of a few. */
         if (s->out.buf.len > ASH_DOC_MAX_BYTES + ASH_DOC_SLACK_BYTES)
             return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_LOCATION_FACET_TOO_LARGE,
                                     "document constructed by $facet is larger than %d bytes",

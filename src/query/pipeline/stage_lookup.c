@@ -289,6 +289,7 @@ static void narrow_filter(struct lookup_state *s, const ash_value *values)
     }
     ash__builder_end(&b);
     ash__builder_end(&b);
+    /* Nothing is implied in most cases, and the filter stays as it is. */
     if (count > before) {
         ash__builder_release(&s->filter);
         s->filter = b;
@@ -306,6 +307,7 @@ static int collect(const struct lookup_state *s, int (*next)(void *, ash_doc *, 
     int rc;
     while ((rc = next(ctx, &doc, err)) == 0 && doc.data != NULL) {
         ash__builder_item(array, count++, ash__value_of_doc(doc));
+        /* While it grows: the other collection may be of any size. */
         if (array->buf.len > MAX_JOINED_BYTES)
             return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_LOCATION_LOOKUP_TOO_LARGE,
                                     "Total size of documents in %s matching pipeline's $lookup "

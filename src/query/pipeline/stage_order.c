@@ -35,6 +35,7 @@ static int parse_match(ash_stage_parser *p, const ash_stage_op *op, ash_value sp
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_MATCH_NOT_OBJECT,
                                 "the match filter must be an expression in an object");
     ash__doc_to_bson(ash__value_doc(spec), &filter);
+    /* Compiled in any case: mistakes are told now, wherever the filter goes. */
     int rc = ash__matcher_new(&filter, p->pipeline->env, &matcher, p->err);
     if (rc != 0)
         return rc;
@@ -91,6 +92,7 @@ static int parse_sort(ash_stage_parser *p, const ash_stage_op *op, ash_value spe
         return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_SORT_WITHOUT_KEYS,
                                 "$sort stage must have at least one sort key");
     ash__doc_to_bson(ash__value_doc(spec), &sort);
+    /* Compiled in any case: mistakes are told now, whoever sorts. */
     int rc = ash__sort_spec_new(&sort, pl->env, &compiled, p->err);
     if (rc != 0)
         return rc;

@@ -80,6 +80,7 @@ static int parse_unwind(ash_stage_parser *p, const ash_stage_op *op, ash_value s
         return ASH_EINVAL;
     p->head_open = false;
     struct unwind_state *s = ash__stage_add(p, op, sizeof *s)->state;
+    /* Only now, when nothing can fail any more. */
     *s = parsed;
     return 0;
 }
@@ -100,6 +101,7 @@ static ash_value field_at(ash_doc doc, const char *path)
     return ASH_VALUE_MISSING;
 }
 
+/* The field of the index is there in any case; of what was no array it is null. */
 static ash_doc add_index(struct unwind_state *state, ash_doc doc, bool has_index)
 {
     ash_value_box box;

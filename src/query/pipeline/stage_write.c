@@ -26,6 +26,7 @@ static int check_target(ash_stage_parser *p, const char *stage, ash_value v)
                 return ash__fail_server(p->err, ASH_EINVAL, ASH_MONGO_LOCATION_UNKNOWN_FIELD,
                                         "BSON field '%s.%s' is an unknown field.", stage, it.name);
         }
+        /* Without a database it is the one that the pipeline reads. */
         if (coll.type == BSON_TYPE_UTF8 && (ash__value_is_missing(db) || db.type == BSON_TYPE_UTF8))
             ash__value_string(coll, &len);
     }

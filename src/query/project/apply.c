@@ -128,10 +128,12 @@ static int apply_tree(run *r, const ash_project_node *n, const char *name, ash_v
         rc = apply_array(r, n, ash__value_doc(v), cut);
         ash__builder_end(r->out);
     } else if (n->has_computed) {
+        /* What is to be computed below needs a document around it. */
         ash__builder_begin_doc(r->out, name);
         rc = apply_doc(r, n, ash__doc_empty, cut);
         ash__builder_end(r->out);
     } else if (r->projection->exclusion) {
+        /* There is nothing below it that could be left out. */
         ash__builder_value(r->out, name, v);
     }
     return rc;

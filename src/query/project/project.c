@@ -188,6 +188,7 @@ static int parse_slice(parser *p, const char *path, ash_value v)
     node->kind = ASH_PROJECT_SLICE;
     if (v.type != BSON_TYPE_ARRAY) {
         rc = slice_number(p, v, &node->limit);
+        /* The last n are all from n before the end on. */
         node->skip = node->limit < 0 ? node->limit : 0;
         node->limit = node->limit < 0 ? -node->limit : node->limit;
         return rc;
@@ -297,6 +298,7 @@ static int parse_nested(parser *p, const char *path, ash_doc doc, int depth)
                                 "projection is nested too deep");
     int rc = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); rc == 0 && ash__doc_iter_next(&it);) {
+        /* {a: {b: 1}} is {"a.b": 1}, and is checked like it. */
         char *longer = ash__sprintf("%s.%s", path, it.name);
         rc = parse_field(p, longer, it.value, depth + 1);
         ash__free(longer);

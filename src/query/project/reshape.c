@@ -184,6 +184,7 @@ int ash__reshape_new(const char *stage, ash_value spec, const ash_query_env *env
     ash_reshape *s = ash__new(ash_reshape);
     int rc;
     *out = NULL;
+    /* Our own constant, which lives longer than the caller's text. */
     s->stage = stage_name(stage);
     ash_assert(s->stage != NULL);
     if (strcmp(s->stage, "$project") == 0)

@@ -279,6 +279,7 @@ static void compare_arrays(struct changes *c, ash_value before, ash_value after)
         add_updated(c, after);
         return;
     }
+    /* A change stream tells the new length, and the items that changed one by one. */
     if (len < ash__doc_count(ash__value_doc(before)))
         add_truncated(c, len);
     x = ash__doc_iter(ash__value_doc(before));

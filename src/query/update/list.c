@@ -164,6 +164,7 @@ struct value_set {
 
 static struct value_set set_new(ash_update_run *r, uint32_t count)
 {
+    /* At most half full, so that a search always ends, and soon. */
     uint32_t size = 8;
     while (size < 2 * count)
         size *= 2;
