@@ -94,9 +94,10 @@ static size_t batch_bytes(const ash_command *c)
 
 /* Like ash_cursor_next_batch, waiting for documents in slices: news wake the store, but neither a
  * killed operation nor a client that hung up does. */
-static int wait_for_batch(ash_command *c, ash_wire_cursor *w, size_t max_docs, size_t max_bytes,
-                          ash_batch *batch, ash_error *err)
+static int wait_for_batch(ash_command *c, size_t max_docs, size_t max_bytes, ash_batch *batch,
+                          ash_error *err)
 {
+    const ash_wire_cursor *w = c->reply->cursor;
     int64_t until = ash__clock_ms() + c->await_ms;
     for (;;) {
         int64_t left = until - ash__clock_ms();
@@ -117,30 +118,30 @@ static int64_t room_deadline(const ash_command *c)
 }
 
 /* A batch of at most max_docs documents (0: no limit), and room in the answer for it. */
-static int fetch(ash_command *c, ash_wire_cursor *w, size_t max_docs, bool single, ash_batch *batch,
-                 ash_error *err)
+static int fetch(ash_command *c, size_t max_docs, bool single, ash_batch *batch, ash_error *err)
 {
+    size_t max_bytes = single ? ASH_DOC_MAX_BYTES : batch_bytes(c);
     int rc = 0;
     /* Its documents may be made for it: who waits for room for so many must not hold them yet. */
     if (single && max_docs != 1)
         rc = ash__reply_claim(c->reply, ASH_DOC_MAX_BYTES, room_deadline(c), err);
     if (rc == 0)
-        rc =
-            wait_for_batch(c, w, max_docs, single ? ASH_DOC_MAX_BYTES : batch_bytes(c), batch, err);
+        rc = wait_for_batch(c, max_docs, max_bytes, batch, err);
     if (rc == 0)
         rc = ash__reply_claim_items(c->reply, batch->docs, batch->count, room_deadline(c), err);
     return rc;
 }
 
-/* Fetch a batch and put it into the answer; *more: the cursor may give others. */
-static int fill(ash_command *c, ash_wire_cursor *w, int64_t batch_size, bool single,
-                ash_batch *batch, bool *more, ash_error *err)
+/* Fetch a batch of the answer's cursor and put it there; *more: the cursor may give others. */
+static int fill(ash_command *c, int64_t batch_size, bool single, ash_batch *batch, bool *more,
+                ash_error *err)
 {
+    ash_wire_cursor *w = c->reply->cursor;
     size_t max_docs = batch_size > 0 ? (size_t)batch_size : 0;
     if (w->limit_left > 0 && (max_docs == 0 || max_docs > (size_t)w->limit_left))
         max_docs = (size_t)w->limit_left;
     int64_t started_ms = ash__clock_ms();
-    int rc = fetch(c, w, max_docs, single, batch, err);
+    int rc = fetch(c, max_docs, single, batch, err);
     bool damaged = rc == ASH_ECORRUPT && w->past_damage;
     if (damaged) {
         add_damage(c->reply, err);
@@ -233,8 +234,8 @@ int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_b
     /* The first batch tells what there is and never waits for more. */
     ash_cursor_set_op(cursor, c->op.deadline_ms, c->op.cancel, 0);
     if (how->batch_size != 0)
-        rc = fill(c, w, how->batch_size < 0 ? FIRST_BATCH_DOCS : how->batch_size, how->single,
-                  &batch, &more, err);
+        rc = fill(c, how->batch_size < 0 ? FIRST_BATCH_DOCS : how->batch_size, how->single, &batch,
+                  &more, err);
     c->reply->keep_cursor = rc == 0 && more && !how->single;
     if (c->reply->keep_cursor)
         rc = keep_cursor(c, w, err);
@@ -248,7 +249,7 @@ int ash__reply_next_batch(ash_command *c, ash_wire_cursor *w, int64_t batch_size
     ash_batch batch = {0};
     bool more = false;
     c->reply->cursor = w;
-    int rc = fill(c, w, batch_size, false, &batch, &more, err);
+    int rc = fill(c, batch_size, false, &batch, &more, err);
     if (rc != 0)
         return rc;
     c->reply->keep_cursor = more;

@@ -58,8 +58,11 @@ int ash__run_get_more(ash_command *c, ash_error *err)
     if (rc != 0)
         return rc;
     char *ns = ash__sprintf("%s.%s", c->db, coll);
-    rc = ash__cursors_take(c->server->cursors, id, ns, c->has_session ? &c->session : NULL,
-                           c->connection->peer.id, &c->connection->operation.cancel, &w, err);
+    ash_cursor_user user = {.ns = ns,
+                            .session = c->has_session ? &c->session : NULL,
+                            .connection_id = c->connection->peer.id,
+                            .cancel = &c->connection->operation.cancel};
+    rc = ash__cursors_take(c->server->cursors, id, &user, &w, err);
     ash__free(ns);
     if (rc != 0)
         return rc;

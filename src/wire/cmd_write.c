@@ -298,20 +298,30 @@ static void count_statement(write_tally *t, const ash_write_result *r, uint32_t 
         note_retried(t, index);
 }
 
-/* 0: go on; else the command's own failure. *failed: this statement did not work. */
-static int run_statement(ash_command *c, ash_collection *coll, statement_fn fn, ash_doc statement,
-                         uint32_t index, write_tally *t, bool *failed, ash_error *err)
+/* The statements of one command under way. */
+typedef struct statements {
+    ash_command *c;
+    ash_collection *coll;
+    statement_fn run;
+    write_tally tally;
+    bool failed; /* the last one did not work */
+} statements;
+
+/* 0: go on; else the command's own failure. */
+static int run_statement(statements *s, ash_doc statement, uint32_t index, ash_error *err)
 {
+    ash_command *c = s->c;
+    write_tally *t = &s->tally;
     ash_write_result result;
     ash_error own = ASH_ERROR_INIT;
     ash_write_result_init(&result);
     c->retry.statement = (int32_t)index;
     int rc = ash__command_fail_write(c, &own);
     if (rc == 0)
-        rc = fn(c, coll, statement, &result, &own);
+        rc = s->run(c, s->coll, statement, &result, &own);
     if (rc == 0 && !result.retried)
         ash__command_wrote(c);
-    *failed = rc != 0;
+    s->failed = rc != 0;
     count_statement(t, &result, index);
     if (rc != 0 && ash__error_ends_command(&own)) {
         if (err != NULL)
@@ -327,30 +337,29 @@ static int run_statement(ash_command *c, ash_collection *coll, statement_fn fn, 
     return rc;
 }
 
-static int run_statements(ash_command *c, const char *list_name, statement_fn fn, bool updates,
+static int run_statements(ash_command *c, const char *list_name, statement_fn run, bool updates,
                           ash_error *err)
 {
-    ash_collection *coll = NULL;
-    write_tally tally;
-    ash_doc *statements = NULL;
+    statements s = {.c = c, .run = run};
+    ash_doc *list = NULL;
     size_t count;
-    bool ordered = ash__arg_bool(c, "ordered", true), failed = false;
-    int rc = ash__arg_docs(c, list_name, &statements, &count, err);
+    bool ordered = ash__arg_bool(c, "ordered", true);
+    int rc = ash__arg_docs(c, list_name, &list, &count, err);
     if (rc != 0)
         return rc;
-    tally_init(&tally);
-    rc = check_statements(c, statements, count, updates, err);
+    tally_init(&s.tally);
+    rc = check_statements(c, list, count, updates, err);
     if (rc == 0)
-        rc = ash__command_collection(c, &coll, err);
+        rc = ash__command_collection(c, &s.coll, err);
     atomic_fetch_add(updates ? &c->server->counters.update : &c->server->counters.remove,
                      (int64_t)count);
-    for (size_t i = 0; i < count && rc == 0 && !(ordered && failed); i++)
-        rc = run_statement(c, coll, fn, statements[i], (uint32_t)i, &tally, &failed, err);
+    for (size_t i = 0; i < count && rc == 0 && !(ordered && s.failed); i++)
+        rc = run_statement(&s, list[i], (uint32_t)i, err);
     if (rc == 0)
-        reply_tally(c, &tally, updates);
-    ash_collection_free(coll);
-    tally_release(&tally);
-    ash__free(statements);
+        reply_tally(c, &s.tally, updates);
+    ash_collection_free(s.coll);
+    tally_release(&s.tally);
+    ash__free(list);
     return rc;
 }
 

@@ -170,16 +170,17 @@ int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *canc
     return rc;
 }
 
-static int check_take(const ash_wire_cursor *w, int64_t id, const char *ns,
-                      const ash_session_id *session, ash_error *err)
+static int check_take(const ash_wire_cursor *w, int64_t id, const ash_cursor_user *user,
+                      ash_error *err)
 {
+    const ash_session_id *session = user->session;
     if (w == NULL || w->killed)
         return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_CURSOR_NOT_FOUND,
                                 "cursor id %" PRId64 " not found", id);
-    if (strcmp(w->ns, ns) != 0)
+    if (strcmp(w->ns, user->ns) != 0)
         return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
                                 "cursor id %" PRId64 " belongs to namespace %s, not to %s", id,
-                                w->ns, ns);
+                                w->ns, user->ns);
     if (w->has_session != (session != NULL) ||
         (session != NULL && memcmp(&w->session, session, sizeof *session) != 0))
         return ash__fail_server(err, ASH_EACCES, ASH_MONGO_UNAUTHORIZED,
@@ -190,22 +191,21 @@ static int check_take(const ash_wire_cursor *w, int64_t id, const char *ns,
     return 0;
 }
 
-int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
-                      const ash_session_id *session, int64_t connection_id, volatile int *cancel,
+int ash__cursors_take(ash_cursor_table *t, int64_t id, const ash_cursor_user *user,
                       ash_wire_cursor **out, ash_error *err)
 {
     int64_t until = ash__clock_deadline(GIVE_BACK_MS);
     *out = NULL;
     ash__mutex_lock(&t->lock);
     ash_wire_cursor *w = *find(t, id);
-    while (w != NULL && w->busy && !w->killed && !ash__is_cancelled(cancel) &&
+    while (w != NULL && w->busy && !w->killed && !ash__is_cancelled(user->cancel) &&
            ash__cond_wait_until(&t->given, &t->lock, until))
         w = *find(t, id);
-    int rc = check_take(w, id, ns, session, err);
+    int rc = check_take(w, id, user, err);
     if (rc == 0) {
         w->busy = true;
-        w->cancel = cancel;
-        w->connection_id = connection_id;
+        w->cancel = user->cancel;
+        w->connection_id = user->connection_id;
         w->orphan = false;
         t->counts.pinned++;
         *out = w;

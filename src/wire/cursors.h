@@ -59,10 +59,17 @@ void ash__cursors_free(ash_cursor_table *t); /* no cursor may be in use */
  * use; it is then still the caller's.  cancel: set when it is killed. */
 int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *cancel, ash_error *err);
 
+/* The command that asks for a cursor. */
+typedef struct ash_cursor_user {
+    const char *ns;                /* that it names; must be the cursor's */
+    const ash_session_id *session; /* NULL: it has none */
+    int64_t connection_id;
+    volatile int *cancel; /* set when the cursor is killed meanwhile */
+} ash_cursor_user;
+
 /* Take a cursor for use.  ASH_ECURSOR 43 when there is none, 12050 when it stays in use for 500 ms;
- * ASH_EACCES (13) when it belongs to another namespace or session (session NULL: none). */
-int ash__cursors_take(ash_cursor_table *t, int64_t id, const char *ns,
-                      const ash_session_id *session, int64_t connection_id, volatile int *cancel,
+ * ASH_EACCES (13) when it belongs to another namespace or session. */
+int ash__cursors_take(ash_cursor_table *t, int64_t id, const ash_cursor_user *user,
                       ash_wire_cursor **out, ash_error *err);
 
 /* Back to rest (or, if it was killed, freed). */
