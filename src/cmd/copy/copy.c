@@ -32,9 +32,8 @@ enum action { COPIED, UPDATED, PRESENT };
 struct copy {
     ash_cmd *cmd;
     ash_store *to_store;
-    const char *to_db;     /* NULL: that of the source */
-    ash_bucket *from, *to; /* to: NULL in a dry run whose target is yet to be made */
-    ash_progress *progress;
+    const char *to_db; /* NULL: that of the source */
+    ash_copy_route route;
     bool replace, all;
     int64_t total_bytes, total_files;
     ash_work *work;
@@ -54,7 +53,7 @@ static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file
     if (a.len == b.len && memcmp(a.data, b.data, a.len) == 0)
         return 0;
     *action = UPDATED; /* renamed, or given other metadata */
-    return c->cmd->dry_run ? 0 : ash__copy_document(c->to, from, err);
+    return c->cmd->dry_run ? 0 : ash__copy_document(c->route.to, from, err);
 }
 
 /* Of two files of one id; COPIED: the source's takes the place of the other. */
@@ -62,7 +61,7 @@ static int judge(struct copy *c, const ash_file *from, const ash_file *there, en
                  ash_error *err)
 {
     bool whole = true, same = ash__copy_same_bytes(from, there);
-    int rc = same ? ash__copy_has_chunks(c->to, there, &whole, err) : 0;
+    int rc = same ? ash__copy_has_chunks(c->route.to, there, &whole, err) : 0;
     if (rc == 0 && same && whole)
         rc = bring_up_to_date(c, from, there, action, err);
     else if (rc == 0 && !c->replace)
@@ -82,14 +81,14 @@ static int compare(struct copy *c, const bson_value_t *id, enum action *action, 
     ash_error own = ASH_ERROR_INIT;
     *action = COPIED;
     *there = NULL;
-    if (c->to == NULL)
+    if (c->route.to == NULL)
         return 0;
-    int rc = ash_bucket_get_file(c->to, id, true, there, &own);
+    int rc = ash_bucket_get_file(c->route.to, id, true, there, &own);
     if (rc == ASH_ENOTFOUND)
         return 0;
     if (rc != 0)
         return ash__fail(err, rc, "%s", own.text);
-    rc = ash_bucket_get_file(c->from, id, true, &from, err);
+    rc = ash_bucket_get_file(c->route.from, id, true, &from, err);
     if (rc == 0)
         rc = judge(c, from, *there, action, err);
     ash_file_free(from);
@@ -102,10 +101,10 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
 {
     static const char *const names[] = {"copied", "updated", "present"};
     bson_t object = BSON_INITIALIZER;
-    const char *db = c->to_db != NULL ? c->to_db : ash_bucket_db(c->from);
+    const char *db = c->to_db != NULL ? c->to_db : ash_bucket_db(c->route.from);
     if (c->cmd->json) {
         BSON_APPEND_UTF8(&object, "db", db);
-        BSON_APPEND_UTF8(&object, "bucket", ash_bucket_name(c->from));
+        BSON_APPEND_UTF8(&object, "bucket", ash_bucket_name(c->route.from));
         BSON_APPEND_UTF8(&object, "action", names[action]);
         ash__cmd_file_object(file, &object);
         if (sha256[0] != 0)
@@ -116,7 +115,7 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
     } else if (c->cmd->dry_run && action != PRESENT) {
         const char *name = ash_file_filename(file);
         char *shown = ash__cmd_printable(name != NULL ? name : "(no name)");
-        ash__cmd_say(c->cmd, "would copy %s.%s: %s", db, ash_bucket_name(c->from), shown);
+        ash__cmd_say(c->cmd, "would copy %s.%s: %s", db, ash_bucket_name(c->route.from), shown);
         ash__free(shown);
     }
     bson_destroy(&object);
@@ -132,9 +131,9 @@ static int bring(struct copy *c, const ash_file *file, enum action *action, char
         rc = compare(c, ash_file_id(file), action, &there, err);
         bool copies = rc == 0 && *action == COPIED && !c->cmd->dry_run;
         if (copies)
-            rc = ash__copy_file(c->from, c->to, ash_file_id(file), there, c->progress, sha256, err);
+            rc = ash__copy_file(&c->route, ash_file_id(file), there, sha256, err);
         else
-            ash__progress_add(c->progress, ash_file_length(file), 0, NULL);
+            ash__progress_add(c->route.progress, ash_file_length(file), 0, NULL);
         ash_file_free(there);
         if (!copies || rc != ASH_EEXISTS)
             break;
@@ -167,7 +166,7 @@ bool ash__copy_ends_all(int rc)
 
 static void note_failure(struct copy *c, const char *name, int rc, const ash_error *err)
 {
-    ash__progress_clear(c->progress);
+    ash__progress_clear(c->route.progress);
     ash__mutex_lock(&c->lock);
     if (!ash__copy_ends_all(rc)) {
         ash__cmd_fail(c->cmd, name, err);
@@ -194,11 +193,11 @@ static void do_file(void *ctx, void *job, void *scratch)
     const char *name = ash_file_filename(file) != NULL ? ash_file_filename(file) : "(no name)";
     (void)scratch;
     if (!is_over(c)) {
-        ash__progress_add(c->progress, 0, 0, name);
+        ash__progress_add(c->route.progress, 0, 0, name);
         int rc = copy_one(c, file, &err);
         if (rc != 0)
             note_failure(c, name, rc, &err);
-        ash__progress_add(c->progress, 0, 1, NULL);
+        ash__progress_add(c->route.progress, 0, 1, NULL);
     }
     ash_file_free(file);
 }
@@ -231,12 +230,13 @@ static int each_file(struct copy *c, visit_file visit, ash_error *err)
     bson_t all = BSON_INITIALIZER;
     ash_cursor *cursor = NULL;
     opts.no_cursor_timeout = true; /* a large file may take long */
-    int rc = ash_bucket_find(c->from, &all, &opts, &cursor, err);
+    int rc = ash_bucket_find(c->route.from, &all, &opts, &cursor, err);
     while (rc == 0) {
         ash_doc doc = {0};
         ash_file *file = NULL;
         ash_error own = ASH_ERROR_INIT;
-        rc = ash__cmd_next_document(copies ? c->cmd : NULL, c->from, cursor, &doc, &damaged, err);
+        rc = ash__cmd_next_document(copies ? c->cmd : NULL, c->route.from, cursor, &doc, &damaged,
+                                    err);
         if (rc != 0 || doc.data == NULL)
             break;
         if (ash_file_from_document(doc, &file, &own) == 0) {
@@ -258,11 +258,11 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     ash_bucket_options opts = ASH_BUCKET_OPTIONS_INIT;
     opts.db = db;
     opts.bucket_name = name;
-    c->from = c->to = NULL;
-    int rc = ash_bucket_new(store, &opts, &c->from, err);
+    c->route.from = c->route.to = NULL;
+    int rc = ash_bucket_new(store, &opts, &c->route.from, err);
     opts.db = c->to_db != NULL ? c->to_db : db;
     if (rc == 0 && c->to_store != NULL)
-        rc = ash_bucket_new(c->to_store, &opts, &c->to, err);
+        rc = ash_bucket_new(c->to_store, &opts, &c->route.to, err);
     if (rc == 0) {
         c->work = ash__work_start(WORKERS, 0, do_file, c);
         rc = each_file(c, visit, err);
@@ -272,8 +272,8 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
         rc = c->fatal;
         *err = c->fatal_error;
     }
-    ash_bucket_free(c->from);
-    ash_bucket_free(c->to);
+    ash_bucket_free(c->route.from);
+    ash_bucket_free(c->route.to);
     return rc;
 }
 
@@ -362,18 +362,18 @@ static int copy_counted(struct copy *c, ash_copy_collections *d, const ash_cmd *
                         ash_store *store, const ash_cmd_args *args, ash_error *err)
 {
     int rc = 0;
-    ash__progress_set_total(c->progress, c->total_bytes + d->total_bytes,
+    ash__progress_set_total(c->route.progress, c->total_bytes + d->total_bytes,
                             c->total_files + d->total_documents);
     if (takes_collections(args)) {
         rc = ash__copy_collections(d, from, store, err);
-        ash__progress_clear(c->progress);
+        ash__progress_clear(c->route.progress);
         say_documents(d);
     }
     if (!takes_buckets(from, args))
         return rc;
     if (rc == 0)
         rc = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
-    ash__progress_clear(c->progress);
+    ash__progress_clear(c->route.progress);
     say_files(c);
     if (rc == 0 && (!c->all || d->collections == 0))
         rc = say_if_empty(c, from, store, err);
@@ -394,7 +394,7 @@ static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, const
                               .names = c->all ? NULL : names,
                               .found = found,
                               .name_count = args->given_count,
-                              .progress = c->progress};
+                              .progress = c->route.progress};
     for (int i = 0; i < args->given_count; i++)
         names[i] = args->given[i].value;
     int rc = takes_collections(args) ? ash__copy_collections_count(&d, from, store, err) : 0;
@@ -439,13 +439,13 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
         return rc;
     ash__cmd_catch_signals();
     ash__mutex_init(&c.lock, ASH_RANK_SERVER);
-    c.progress = ash__progress_new(cmd, 0, 0);
+    c.route.progress = ash__progress_new(cmd, 0, 0);
     rc = open_both(&c, &from, &to, &store, &err);
     if (rc == 0) {
         c.to_db = into_one ? ash_store_default_db(c.to_store) : NULL;
         rc = copy_all(&c, &from, store, args, &err);
     }
-    ash__progress_free(c.progress);
+    ash__progress_free(c.route.progress);
     ash__mutex_release(&c.lock);
     if (rc < 0)
         rc = ash__cmd_fail(cmd, NULL, &err);

@@ -57,20 +57,20 @@ static void take_sum(const ash_file *file, char *out)
     snprintf(out, ASH_SHA256_TEXT_BYTES, "%s", sum != NULL ? sum : "");
 }
 
-int ash__copy_file(ash_bucket *from, ash_bucket *to, const bson_value_t *id,
-                   const ash_file *replaced, ash_progress *progress, char *sha256, ash_error *err)
+int ash__copy_file(const ash_copy_route *route, const bson_value_t *id, const ash_file *replaced,
+                   char *sha256, ash_error *err)
 {
     ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
     ash_download *download = NULL;
     ash_upload *upload = NULL;
     ash_file *file = NULL;
     opts.with_attributes = true;
-    int rc = ash_bucket_open_download_stream(from, id, &opts, &download, err);
+    int rc = ash_bucket_open_download_stream(route->from, id, &opts, &download, err);
     if (rc == 0)
-        rc = ash__transfer_open(to, ash_download_file(download), replaced, &ash__cmd_interrupted,
-                                &upload, err);
+        rc = ash__transfer_open(route->to, ash_download_file(download), replaced,
+                                &ash__cmd_interrupted, &upload, err);
     if (rc == 0)
-        rc = copy_bytes(download, upload, progress, err);
+        rc = copy_bytes(download, upload, route->progress, err);
     if (rc == 0)
         rc = ash_upload_finish(upload, &file, err);
     if (rc == 0)

@@ -245,8 +245,9 @@ static void summarise(struct get *g, const char *folder)
 static int get_many(struct get *g, const char *name, enum ash_cmd_scope scope, const char *folder,
                     ash_error *err)
 {
+    ash_file_visitor visitor = {visit_file, g, false};
     g->count_only = true;
-    int rc = ash__cmd_each_file(NULL, g->bucket, name, scope, false, visit_file, g, err);
+    int rc = ash__cmd_each_file(NULL, g->bucket, name, scope, &visitor, err);
     g->count_only = false;
     bool damaged = rc == ASH_EPARTIAL;
     if (damaged)
@@ -260,7 +261,7 @@ static int get_many(struct get *g, const char *name, enum ash_cmd_scope scope, c
     if (rc == 0 && !g->cmd->dry_run)
         rc = open_root(g, folder, err);
     if (rc == 0)
-        rc = ash__cmd_each_file(g->cmd, g->bucket, name, scope, false, visit_file, g, err);
+        rc = ash__cmd_each_file(g->cmd, g->bucket, name, scope, &visitor, err);
     if (g->root_fd >= 0)
         close(g->root_fd);
     summarise(g, folder);

@@ -97,13 +97,13 @@ static int list_word(ash_cmd *cmd, ash_bucket *bucket, const char *name, void *c
 {
     struct listing *l = ctx;
     enum ash_cmd_scope scope = l->args->values[PREFIX] != NULL ? ASH_CMD_PREFIX : ASH_CMD_FOLDER;
+    ash_file_visitor printer = {print_file, l, l->args->values[ALL] != NULL};
     bool everything = name[0] == 0 || (scope == ASH_CMD_FOLDER && strcmp(name, ".") == 0);
     int rc = ash__cmd_check_name(name, err);
     if (rc != 0)
         return rc;
     l->any = false;
-    rc = ash__cmd_each_file(cmd, bucket, name, scope, l->args->values[ALL] != NULL, print_file, l,
-                            err);
+    rc = ash__cmd_each_file(cmd, bucket, name, scope, &printer, err);
     if (rc == 0 && !l->any)
         rc = ash__cmd_check_named(cmd, bucket, err);
     if (rc == 0 && !l->any && !everything && scope == ASH_CMD_FOLDER)

@@ -99,15 +99,15 @@ static int open_upload(ash_put *p, const char *name, int fd, bool resumable, ash
 static int open_resumable(ash_put *p, int fd, const ash_put_job *job, ash_upload **out,
                           ash_pending **pending, ash_error *err)
 {
-    struct stat st;
-    if (!p->resume || fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-        st.st_size < RESUME_BYTES)
+    ash_local_file local = {.path = job->path, .name = job->name};
+    if (!p->resume || fd < 0 || fstat(fd, &local.st) != 0 || !S_ISREG(local.st.st_mode) ||
+        local.st.st_size < RESUME_BYTES)
         return open_upload(p, job->name, fd, false, out, err);
-    int rc = ash__pending_open(p->cmd, job->name, p->settings, job->path, &st, pending, err);
+    int rc = ash__pending_open(p->cmd, &local, p->settings, pending, err);
     if (rc != 0)
         return rc;
     bool known = ash__pending_known(*pending);
-    rc = ash__pending_reopen(*pending, p->cmd, p->bucket, fd, p->progress, out, err);
+    rc = ash__pending_reopen(*pending, p->bucket, fd, p->progress, out, err);
     if (rc != 0 || *out != NULL)
         return rc;
     if (!known && !p->recursive) {
@@ -241,18 +241,18 @@ static void say_what_would_go(ash_put *p, const ash_put_job *job)
 /* *skip: the file is there as it is here. */
 static int compare(ash_put *p, const ash_put_job *job, bool *skip, ash_error *err)
 {
-    struct stat st;
+    ash_local_file local = {.path = job->path, .name = job->name};
     bson_t object = BSON_INITIALIZER;
     int rc = 0;
     *skip = false;
-    if (p->update && p->bucket != NULL && stat(job->path, &st) == 0 &&
-        (S_ISREG(st.st_mode) || job->is_folder))
-        rc = ash__is_unchanged(p->bucket, job->name, job->path, &st, p->checksum, skip, err);
+    if (p->update && p->bucket != NULL && stat(job->path, &local.st) == 0 &&
+        (S_ISREG(local.st.st_mode) || job->is_folder))
+        rc = ash__is_unchanged(p->bucket, &local, p->checksum, skip, err);
     if (*skip) {
         ash__mutex_lock(&p->lock);
         p->unchanged++;
         ash__mutex_unlock(&p->lock);
-        ash__progress_add(p->progress, job->is_folder ? 0 : st.st_size, 0, NULL);
+        ash__progress_add(p->progress, job->is_folder ? 0 : local.st.st_size, 0, NULL);
         BSON_APPEND_UTF8(&object, "name", job->name);
         BSON_APPEND_BOOL(&object, "unchanged", true);
         if (p->cmd->json)

@@ -78,9 +78,10 @@ static int remove_found(void *ctx, const ash_file *f)
 static int remove_many(struct removal *r, const char *word, ash_error *err)
 {
     enum ash_cmd_scope scope = r->args->values[PREFIX] != NULL ? ASH_CMD_PREFIX : ASH_CMD_FOLDER;
+    ash_file_visitor remover = {remove_found, r, true};
     if (word[0] == 0) /* most likely a variable that should have had a value */
         return ash__fail(err, ASH_EINVAL, "an empty name; -r . deletes all files");
-    int rc = ash__cmd_each_file(r->cmd, r->bucket, word, scope, true, remove_found, r, err);
+    int rc = ash__cmd_each_file(r->cmd, r->bucket, word, scope, &remover, err);
     if (r->files > 0)
         report(r, word, true);
     if (rc > 0 && !r->lost)
@@ -103,9 +104,10 @@ static int count_found(void *ctx, const ash_file *f)
 
 static int remove_name(struct removal *r, const char *name, ash_error *err)
 {
+    ash_file_visitor counter = {count_found, r, true};
     bson_t *filter = BCON_NEW("filename", BCON_UTF8(name));
     /* Damaged ones go as well, and are not counted. */
-    int rc = ash__cmd_each_match(NULL, r->bucket, filter, true, count_found, r, err);
+    int rc = ash__cmd_each_match(NULL, r->bucket, filter, &counter, err);
     bool damaged = rc == ASH_EPARTIAL;
     rc = damaged ? 0 : rc;
     if (rc == 0 && !r->cmd->dry_run)

@@ -328,9 +328,10 @@ static int visit_match(void *ctx, const ash_file *file)
 int ash__gridfs_get_regex(ash_gridfs *g, ash_error *err)
 {
     struct matches m = {.g = g, .count_only = true, .err = err};
+    ash_file_visitor visitor = {visit_match, &m, false};
     bson_t filter = BSON_INITIALIZER;
     append_regex(&filter, g->words[1], g->options[ASH_GRIDFS_REGEX_OPTIONS]);
-    int rc = ash__cmd_each_match(NULL, g->bucket, &filter, false, visit_match, &m, err);
+    int rc = ash__cmd_each_match(NULL, g->bucket, &filter, &visitor, err);
     if (rc == ASH_EPARTIAL)
         rc = 0; /* the second run reports them */
     if (rc == 0 && m.count == 0)
@@ -340,7 +341,7 @@ int ash__gridfs_get_regex(ash_gridfs *g, ash_error *err)
         rc = ash__fail(err, ASH_EINVAL, "cannot get multiple files with --local specified");
     m.count_only = false;
     if (rc == 0)
-        rc = ash__cmd_each_match(g->cmd, g->bucket, &filter, false, visit_match, &m, err);
+        rc = ash__cmd_each_match(g->cmd, g->bucket, &filter, &visitor, err);
     bson_destroy(&filter);
     return rc > 0 ? err->code : rc;
 }

@@ -95,14 +95,21 @@ static int list_buckets(ash_store *store, const char *db, const char *suffix, st
     return rc;
 }
 
-static int visit_database(const ash_cmd *cmd, ash_store *store, const char *db, const char *suffix,
-                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err)
+/* Which buckets of a database, and what to do with each. */
+struct search {
+    const char *bucket; /* NULL: all */
+    const char *suffix; /* of a collection that they have */
+    ash_cmd_bucket_visit visit;
+    void *ctx;
+};
+
+static int visit_database(const struct search *s, ash_store *store, const char *db, ash_error *err)
 {
     struct names buckets = {0};
-    int rc = list_buckets(store, db, suffix, &buckets, err);
+    int rc = list_buckets(store, db, s->suffix, &buckets, err);
     for (size_t i = 0; rc == 0 && i < buckets.count; i++) {
-        if (cmd->bucket == NULL || strcmp(cmd->bucket, buckets.items[i]) == 0)
-            rc = visit(ctx, store, db, buckets.items[i], err);
+        if (s->bucket == NULL || strcmp(s->bucket, buckets.items[i]) == 0)
+            rc = s->visit(s->ctx, store, db, buckets.items[i], err);
     }
     release_names(&buckets);
     return rc;
@@ -118,9 +125,9 @@ static int count_name(void *ctx, ash_store *store, const char *db, const char *n
 int ash__cmd_has_collection(ash_store *store, const char *db, const char *bucket,
                             const char *suffix, bool *there, ash_error *err)
 {
-    ash_cmd only = {.bucket = bucket};
+    struct search only = {bucket, suffix, count_name, there};
     *there = false;
-    return visit_database(&only, store, db, suffix, count_name, there, err);
+    return visit_database(&only, store, db, err);
 }
 
 int ash__cmd_check_named(const ash_cmd *cmd, ash_bucket *bucket, ash_error *err)
@@ -151,10 +158,11 @@ static int choose_databases(const ash_cmd *cmd, ash_store *store, struct names *
 int ash__cmd_each_bucket(const ash_cmd *cmd, ash_store *store, const char *suffix,
                          ash_cmd_bucket_visit visit, void *ctx, ash_error *err)
 {
+    struct search search = {cmd->bucket, suffix, visit, ctx};
     struct names databases = {0};
     int rc = choose_databases(cmd, store, &databases, err);
     for (size_t i = 0; rc == 0 && i < databases.count; i++)
-        rc = visit_database(cmd, store, databases.items[i], suffix, visit, ctx, err);
+        rc = visit_database(&search, store, databases.items[i], err);
     release_names(&databases);
     return rc;
 }

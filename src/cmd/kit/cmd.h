@@ -238,12 +238,16 @@ enum ash_cmd_scope {
     ASH_CMD_FOLDER, /* the file NAME, and all below the folder NAME; "" or ".": everything */
     ASH_CMD_PREFIX  /* each name that begins so, wherever NAME ends */
 };
-/* These files; newest revision of each name only, unless all_revisions.  In name order; visit
- * returns an exit code, non-zero stops.  Damaged files documents do not stop it; when there were
- * any, ASH_EPARTIAL at the end. */
+/* Who is shown files, in the order of their names. */
+typedef struct ash_file_visitor {
+    int (*visit)(void *ctx, const ash_file *f); /* an exit code; non-zero stops */
+    void *ctx;
+    bool all_revisions; /* else only the newest of each name */
+} ash_file_visitor;
+/* These files.  Damaged files documents do not stop it; when there were any, ASH_EPARTIAL at the
+ * end. */
 int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *name,
-                       enum ash_cmd_scope scope, bool all_revisions,
-                       int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
+                       enum ash_cmd_scope scope, const ash_file_visitor *visitor, ash_error *err);
 /* Where there is no file of the name (rc is ASH_ENOTFOUND) but a folder: err says so, and what
  * to do.  Returns rc. */
 int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name, int rc,
@@ -251,8 +255,8 @@ int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name,
 /* There was none: ASH_ENOTFOUND. */
 int ash__cmd_no_such(const char *name, enum ash_cmd_scope scope, ash_error *err);
 /* The same for the files that a filter finds. */
-int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter, bool all_revisions,
-                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err);
+int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
+                        const ash_file_visitor *visitor, ash_error *err);
 
 /* ---- buckets of a store (buckets.c) ---- */
 

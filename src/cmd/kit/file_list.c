@@ -57,9 +57,7 @@ static void range_filter(const char *name, const char *more, bson_t *filter)
 }
 
 struct listing {
-    bool all_revisions;
-    int (*visit)(void *ctx, const ash_file *f);
-    void *ctx;
+    const ash_file_visitor *to;
     const char *folder; /* only what is this or lies in it; NULL: all that is found */
     ash_file *newest;   /* of the name we are at */
     int status;
@@ -74,7 +72,7 @@ static bool same_name(const ash_file *a, const ash_file *b)
 static void flush_newest(struct listing *l)
 {
     if (l->newest != NULL && l->status == 0)
-        l->status = l->visit(l->ctx, l->newest);
+        l->status = l->to->visit(l->to->ctx, l->newest);
     ash_file_free(l->newest);
     l->newest = NULL;
 }
@@ -82,7 +80,7 @@ static void flush_newest(struct listing *l)
 /* Files come by (filename, uploadDate) ascending: the last of a name is its newest revision. */
 static void take_file(struct listing *l, ash_file *file)
 {
-    if (l->newest != NULL && !l->all_revisions && same_name(l->newest, file)) {
+    if (l->newest != NULL && !l->to->all_revisions && same_name(l->newest, file)) {
         ash_file_free(l->newest);
         l->newest = NULL;
     }
@@ -174,18 +172,17 @@ static int list_found(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
     return rc != 0 ? rc : listing->status;
 }
 
-int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter, bool all_revisions,
-                        int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
+int ash__cmd_each_match(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
+                        const ash_file_visitor *visitor, ash_error *err)
 {
-    struct listing listing = {.all_revisions = all_revisions, .visit = visit, .ctx = ctx};
+    struct listing listing = {.to = visitor};
     return list_found(cmd, b, filter, &listing, err);
 }
 
 int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *name,
-                       enum ash_cmd_scope scope, bool all_revisions,
-                       int (*visit)(void *ctx, const ash_file *f), void *ctx, ash_error *err)
+                       enum ash_cmd_scope scope, const ash_file_visitor *visitor, ash_error *err)
 {
-    struct listing listing = {.all_revisions = all_revisions, .visit = visit, .ctx = ctx};
+    struct listing listing = {.to = visitor};
     bson_t filter = BSON_INITIALIZER;
     size_t len = strlen(name);
     bool all = len == 0 || (scope == ASH_CMD_FOLDER && strcmp(name, ".") == 0);
@@ -219,12 +216,13 @@ int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name,
                             ash_error *err)
 {
     bool any = false;
+    ash_file_visitor first = {stop_at_first, &any, true};
     ash_error ignored = ASH_ERROR_INIT;
     size_t len = strlen(name);
     if (rc != ASH_ENOTFOUND || len == 0 || ash__text_good(name, len) != len)
         return rc;
     char *below = ash__sprintf("%s%s", name, name[len - 1] == '/' ? "" : "/");
-    (void)ash__cmd_each_file(NULL, b, below, ASH_CMD_PREFIX, true, stop_at_first, &any, &ignored);
+    (void)ash__cmd_each_file(NULL, b, below, ASH_CMD_PREFIX, &first, &ignored);
     ash__free(below);
     if (!any)
         return rc;

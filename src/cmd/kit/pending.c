@@ -20,6 +20,7 @@
 enum { FORGET_AFTER_S = 7 * 24 * 3600, TOKEN_MAX = 256 };
 
 struct ash_pending {
+    const ash_cmd *cmd;
     char *path;
     int fd;      /* locked */
     char *token; /* in the file; NULL: none */
@@ -71,9 +72,10 @@ static void add_path(ash_buffer *key, const char *path)
 
 /* Where the token of this upload is kept; the caller frees.  NULL with err filled when the place
  * cannot be made. */
-static char *path_of(const ash_cmd *cmd, const char *name, const char *settings, const char *local,
-                     const struct stat *st, ash_error *err)
+static char *path_of(const ash_cmd *cmd, const ash_local_file *local, const char *settings,
+                     ash_error *err)
 {
+    const struct stat *st = &local->st;
     ash_buffer key = ASH_BUFFER_INIT;
     uint8_t hash[16];
     char hex[2 * sizeof hash + 1];
@@ -86,9 +88,9 @@ static char *path_of(const ash_cmd *cmd, const char *name, const char *settings,
         add_text(&key, store);
     add_text(&key, cmd->db);
     add_text(&key, cmd->bucket);
-    add_text(&key, name);
+    add_text(&key, local->name);
     add_text(&key, settings);
-    add_path(&key, local);
+    add_path(&key, local->path);
     ash__buffer_printf(&key, "%" PRId64 " %" PRId64 ".%09ld", (int64_t)st->st_size,
                        (int64_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
     ash__checksum128(key.data, key.len, hash);
@@ -135,12 +137,12 @@ static char *load_token(int fd)
     return len > 0 ? ash__strndup(text, len) : NULL;
 }
 
-int ash__pending_open(const ash_cmd *cmd, const char *name, const char *settings, const char *local,
-                      const struct stat *st, ash_pending **out, ash_error *err)
+int ash__pending_open(const ash_cmd *cmd, const ash_local_file *local, const char *settings,
+                      ash_pending **out, ash_error *err)
 {
     bool gone = true;
     int fd = -1, rc = 0;
-    char *path = path_of(cmd, name, settings, local, st, err);
+    char *path = path_of(cmd, local, settings, err);
     if (path == NULL)
         return err->code;
     while (rc == 0 && gone)
@@ -150,7 +152,7 @@ int ash__pending_open(const ash_cmd *cmd, const char *name, const char *settings
         return rc;
     }
     *out = ash__new(ash_pending);
-    **out = (ash_pending){.path = path, .fd = fd, .token = load_token(fd)};
+    **out = (ash_pending){.cmd = cmd, .path = path, .fd = fd, .token = load_token(fd)};
     return 0;
 }
 
@@ -159,8 +161,8 @@ bool ash__pending_known(const ash_pending *p)
     return p->token != NULL;
 }
 
-int ash__pending_reopen(ash_pending *p, const ash_cmd *cmd, ash_bucket *bucket, int fd,
-                        ash_progress *progress, ash_upload **out, ash_error *err)
+int ash__pending_reopen(ash_pending *p, ash_bucket *bucket, int fd, ash_progress *progress,
+                        ash_upload **out, ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
     if (p->token == NULL)
@@ -168,7 +170,7 @@ int ash__pending_reopen(ash_pending *p, const ash_cmd *cmd, ash_bucket *bucket, 
     int rc = ash_bucket_resume_upload(bucket, p->token, out, &own);
     if (rc == ASH_ENOTFOUND) {
         ash__progress_clear(progress);
-        ash__cmd_say(cmd, "the upload begun earlier has expired or was deleted: starting anew");
+        ash__cmd_say(p->cmd, "the upload begun earlier has expired or was deleted: starting anew");
         return 0;
     }
     if (rc != 0)
@@ -178,7 +180,7 @@ int ash__pending_reopen(ash_pending *p, const ash_cmd *cmd, ash_bucket *bucket, 
         return ash__fail_errno(err, errno, "cannot go on at byte %" PRId64, position);
     ash__progress_add(progress, position, 0, NULL);
     ash__progress_clear(progress);
-    ash__cmd_say(cmd, "resuming at byte %" PRId64, position);
+    ash__cmd_say(p->cmd, "resuming at byte %" PRId64, position);
     return 0;
 }
 

@@ -84,13 +84,14 @@ static int same_sum(ash_bucket *b, const ash_file *file, const char *path, bool 
     return rc;
 }
 
-int ash__is_unchanged(ash_bucket *b, const char *name, const char *path, const struct stat *st,
-                      bool checksum, bool *same, ash_error *err)
+int ash__is_unchanged(ash_bucket *b, const ash_local_file *local, bool checksum, bool *same,
+                      ash_error *err)
 {
+    const struct stat *st = &local->st;
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
     *same = false;
-    int rc = ash_bucket_get_file_by_name(b, name, -1, false, &file, &own);
+    int rc = ash_bucket_get_file_by_name(b, local->name, -1, false, &file, &own);
     if (rc == ASH_ENOTFOUND || rc == ASH_ECORRUPT)
         return 0; /* what is damaged is better put again */
     if (rc != 0) {
@@ -103,7 +104,7 @@ int ash__is_unchanged(ash_bucket *b, const char *name, const char *path, const s
     else if (ash_file_length(file) != st->st_size)
         *same = false;
     else if (checksum)
-        rc = same_sum(b, file, path, same, err);
+        rc = same_sum(b, file, local->path, same, err);
     else if (kept.has_mtime)
         *same = kept.mtime_ms == mtime_ms(st);
     else

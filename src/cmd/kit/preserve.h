@@ -20,11 +20,17 @@ typedef struct ash_preserved {
 } ash_preserved;
 ash_preserved ash__preserved(const ash_file *f);
 
-/* Is the newest file called `name` the local one at `path`?  Of a marker of a folder, that it is
- * there.  Else by its size and time; the time is its `mtime`, or, where nobody kept that, it must
- * have been uploaded later than the local one was changed.  With `checksum`, by size and SHA-256
- * instead. */
-int ash__is_unchanged(ash_bucket *b, const char *name, const char *path, const struct stat *st,
-                      bool checksum, bool *same, ash_error *err);
+/* A file of the local file system, and what it is called in the bucket. */
+typedef struct ash_local_file {
+    const char *path;
+    const char *name;
+    struct stat st;
+} ash_local_file;
+
+/* Is the newest file of its name the local one?  Of a marker of a folder, that it is there.  Else
+ * by its size and time; the time is its `mtime`, or, where nobody kept that, it must have been
+ * uploaded later than the local one was changed.  With `checksum`, by size and SHA-256 instead. */
+int ash__is_unchanged(ash_bucket *b, const ash_local_file *local, bool checksum, bool *same,
+                      ash_error *err);
 
 #endif
