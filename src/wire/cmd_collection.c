@@ -254,17 +254,21 @@ int ash__run_db_stats(ash_command *c, ash_error *err)
 /* Maintenance of one collection: {<action>: "db.coll", full?}. */
 static int maintain_collection(ash_command *c, const char *action, ash_error *err)
 {
-    bson_t request = BSON_INITIALIZER, out;
+    ash_builder request = ASH_BUILDER_INIT;
+    bson_t view, out;
     char *ns = ash__sprintf("%s.%s", c->db, c->coll);
-    bson_append_utf8(&request, action, -1, ns, -1);
+    ash__builder_begin(&request);
+    ash__builder_text(&request, action, ns);
     if (ash__arg_bool(c, "full", false))
-        bson_append_bool(&request, "full", -1, true);
-    int rc = ash__command_maintain(c, &request, &out, err);
+        ash__builder_bool(&request, "full", true);
+    ash__builder_end(&request);
+    ash__doc_to_bson(ash__builder_doc(&request), &view);
+    int rc = ash__command_maintain(c, &view, &out, err);
     if (rc == 0)
         ash__reply_fields(c, &out);
     if (rc == 0 || rc == ASH_ECORRUPT)
         bson_destroy(&out);
-    bson_destroy(&request);
+    ash__builder_release(&request);
     ash__free(ns);
     return rc;
 }

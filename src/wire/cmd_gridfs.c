@@ -34,9 +34,9 @@ static int digest_chunks(ash_cursor *cursor, ash_digest *md5, int64_t *count, as
 static int open_chunks(ash_command *c, ash_cursor **out, ash_error *err)
 {
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
-    ash_builder filter = ASH_BUILDER_INIT;
+    ash_builder filter = ASH_BUILDER_INIT, sort = ASH_BUILDER_INIT;
     ash_collection *coll = NULL;
-    bson_t filter_doc, *sort = BCON_NEW("n", BCON_INT32(1));
+    bson_t filter_doc, sort_doc;
     char *name = ash__sprintf("%s.chunks", ash__arg_string(c, "root", "fs"));
     ash__builder_begin(&filter);
     ash__builder_begin_doc(&filter, "files_id");
@@ -44,8 +44,12 @@ static int open_chunks(ash_command *c, ash_cursor **out, ash_error *err)
     ash__builder_end(&filter);
     ash__builder_end(&filter);
     ash__doc_to_bson(ash__builder_doc(&filter), &filter_doc);
+    ash__builder_begin(&sort);
+    ash__builder_int32(&sort, "n", 1);
+    ash__builder_end(&sort);
+    ash__doc_to_bson(ash__builder_doc(&sort), &sort_doc);
     o.op = c->op;
-    o.sort = sort;
+    o.sort = &sort_doc;
     o.download = true;
     int rc = ash_collection_new(c->server->store, c->db, name, &coll, err);
     if (rc == 0)
@@ -53,7 +57,7 @@ static int open_chunks(ash_command *c, ash_cursor **out, ash_error *err)
     ash_collection_free(coll);
     ash__free(name);
     ash__builder_release(&filter);
-    bson_destroy(sort);
+    ash__builder_release(&sort);
     return rc;
 }
 
@@ -95,38 +99,83 @@ static char *bucket_of(const char *coll)
     return NULL;
 }
 
+/* {name: {$in: [bucket.files, bucket.chunks]}} */
+static void parts_filter(const char *bucket, ash_builder *out)
+{
+    char *files = ash__sprintf("%s.files", bucket), *chunks = ash__sprintf("%s.chunks", bucket);
+    ash__builder_begin(out);
+    ash__builder_begin_doc(out, "name");
+    ash__builder_begin_array(out, "$in");
+    ash__builder_text(out, "0", files);
+    ash__builder_text(out, "1", chunks);
+    ash__builder_end(out);
+    ash__builder_end(out);
+    ash__builder_end(out);
+    ash__free(files);
+    ash__free(chunks);
+}
+
 /* Is neither of the bucket's collections there any more? */
 static int is_gone(ash_command *c, const char *bucket, bool *gone, ash_error *err)
 {
+    ash_builder filter = ASH_BUILDER_INIT;
     ash_cursor *cursor = NULL;
     ash_doc doc = {NULL, 0};
-    char *files = ash__sprintf("%s.files", bucket), *chunks = ash__sprintf("%s.chunks", bucket);
-    bson_t *filter =
-        BCON_NEW("name", "{", "$in", "[", BCON_UTF8(files), BCON_UTF8(chunks), "]", "}");
-    int rc = ash_store_list_collections(c->server->store, c->db, filter, &c->op, &cursor, err);
+    bson_t view;
+    parts_filter(bucket, &filter);
+    ash__doc_to_bson(ash__builder_doc(&filter), &view);
+    int rc = ash_store_list_collections(c->server->store, c->db, &view, &c->op, &cursor, err);
     if (rc == 0)
         rc = ash_cursor_next(cursor, &doc, err);
     *gone = rc == 0 && doc.data == NULL;
     ash_cursor_free(cursor);
-    bson_destroy(filter);
-    ash__free(files);
-    ash__free(chunks);
+    ash__builder_release(&filter);
     return rc;
 }
 
-/* Documents that are not of the form in bucket/attributes.h: then the collection is somebody's own,
- * whatever its name. */
+static void add_type(ash_builder *b, const char *field, const char *type)
+{
+    ash__builder_begin_doc(b, field);
+    ash__builder_text(b, "$type", type);
+    ash__builder_end(b);
+}
+
+static void add_exists(ash_builder *b, const char *index, const char *field)
+{
+    ash__builder_begin_doc(b, index);
+    ash__builder_begin_doc(b, field);
+    ash__builder_bool(b, "$exists", true);
+    ash__builder_end(b);
+    ash__builder_end(b);
+}
+
+/* {$nor: [the forms that bucket/attributes.h has]} */
+static void foreign_filter(ash_builder *out)
+{
+    ash__builder_begin(out);
+    ash__builder_begin_array(out, "$nor");
+    ash__builder_begin_doc(out, "0");
+    add_type(out, "length", "long");
+    add_type(out, "uploadDate", "date");
+    ash__builder_end(out);
+    add_exists(out, "1", "_id.resume");
+    add_exists(out, "2", "_id.copy");
+    ash__builder_end(out);
+    ash__builder_end(out);
+}
+
+/* Documents of another form: then the collection is somebody's own, whatever its name. */
 static int count_foreign(ash_command *c, ash_collection *attributes, int64_t *count, ash_error *err)
 {
     ash_count_options o = ASH_COUNT_OPTIONS_INIT;
-    bson_t *filter =
-        BCON_NEW("$nor", "[", "{", "length", "{", "$type", "long", "}", "uploadDate", "{", "$type",
-                 "date", "}", "}", "{", "_id.resume", "{", "$exists", BCON_BOOL(true), "}", "}",
-                 "{", "_id.copy", "{", "$exists", BCON_BOOL(true), "}", "}", "]");
+    ash_builder filter = ASH_BUILDER_INIT;
+    bson_t view;
+    foreign_filter(&filter);
+    ash__doc_to_bson(ash__builder_doc(&filter), &view);
     o.op = c->op;
     o.limit = 1;
-    int rc = ash_collection_count(attributes, filter, &o, count, err);
-    bson_destroy(filter);
+    int rc = ash_collection_count(attributes, &view, &o, count, err);
+    ash__builder_release(&filter);
     return rc;
 }
 
