@@ -227,22 +227,30 @@ static int would_fail(ash_put *p, const ash_put_job *job, ash_error *err)
 
 static void say_what_would_go(ash_put *p, const ash_put_job *job)
 {
-    bson_t object = BSON_INITIALIZER;
     say_what(p, "would put", job, "");
+    if (!p->cmd->json)
+        return;
+    bson_t *object = BCON_NEW("local", BCON_UTF8(job->path), "name", BCON_UTF8(job->name), "dryRun",
+                              BCON_BOOL(true));
+    ash__cmd_emit(object);
+    bson_destroy(object);
+}
+
+static void say_unchanged(ash_put *p, const ash_put_job *job)
+{
     if (p->cmd->json) {
-        BSON_APPEND_UTF8(&object, "local", job->path);
-        BSON_APPEND_UTF8(&object, "name", job->name);
-        BSON_APPEND_BOOL(&object, "dryRun", true);
-        ash__cmd_emit(&object);
+        bson_t *object = BCON_NEW("name", BCON_UTF8(job->name), "unchanged", BCON_BOOL(true));
+        ash__cmd_emit(object);
+        bson_destroy(object);
+    } else if (p->cmd->verbose > 0) {
+        say_what(p, "unchanged:", job, "");
     }
-    bson_destroy(&object);
 }
 
 /* *skip: the file is there as it is here. */
 static int compare(ash_put *p, const ash_put_job *job, bool *skip, ash_error *err)
 {
     ash_local_file local = {.path = job->path, .name = job->name};
-    bson_t object = BSON_INITIALIZER;
     int rc = 0;
     *skip = false;
     if (p->update && p->bucket != NULL && stat(job->path, &local.st) == 0 &&
@@ -253,14 +261,8 @@ static int compare(ash_put *p, const ash_put_job *job, bool *skip, ash_error *er
         p->unchanged++;
         ash__mutex_unlock(&p->lock);
         ash__progress_add(p->progress, job->is_folder ? 0 : local.st.st_size, 0, NULL);
-        BSON_APPEND_UTF8(&object, "name", job->name);
-        BSON_APPEND_BOOL(&object, "unchanged", true);
-        if (p->cmd->json)
-            ash__cmd_emit(&object);
-        else if (p->cmd->verbose > 0)
-            say_what(p, "unchanged:", job, "");
+        say_unchanged(p, job);
     }
-    bson_destroy(&object);
     return rc;
 }
 

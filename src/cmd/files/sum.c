@@ -98,11 +98,9 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
     ash__progress_free(s->progress);
     s->progress = NULL;
     if (rc == 0 && cmd->json) {
-        bson_t object = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&object, "name", word);
-        BSON_APPEND_UTF8(&object, "sha256", hex);
-        ash__cmd_emit(&object);
-        bson_destroy(&object);
+        bson_t *object = BCON_NEW("name", BCON_UTF8(word), "sha256", BCON_UTF8(hex));
+        ash__cmd_emit(object);
+        bson_destroy(object);
     } else if (rc == 0) {
         print_sum(hex, word);
     }

@@ -116,18 +116,15 @@ static int take_upload(void *ctx, ash_bucket *b, const ash_unfinished *found, as
 static void report(const struct sweep *s, const struct uploads *uploads,
                    const ash_sweep_report *found, int64_t expired)
 {
-    bson_t object = BSON_INITIALIZER;
     char size[32];
     if (s->cmd->json) {
-        BSON_APPEND_UTF8(&object, "db", uploads->db);
-        BSON_APPEND_UTF8(&object, "bucket", uploads->name);
-        BSON_APPEND_INT64(&object, "expired", expired);
-        BSON_APPEND_INT64(&object, "files", found->files);
-        BSON_APPEND_INT64(&object, "chunks", found->chunks);
-        BSON_APPEND_INT64(&object, "bytes", found->bytes);
-        BSON_APPEND_ARRAY(&object, "uploads", &uploads->list);
-        BSON_APPEND_BOOL(&object, "dryRun", s->cmd->dry_run);
-        ash__cmd_emit(&object);
+        bson_t *object =
+            BCON_NEW("db", BCON_UTF8(uploads->db), "bucket", BCON_UTF8(uploads->name), "expired",
+                     BCON_INT64(expired), "files", BCON_INT64(found->files), "chunks",
+                     BCON_INT64(found->chunks), "bytes", BCON_INT64(found->bytes), "uploads",
+                     BCON_ARRAY(&uploads->list), "dryRun", BCON_BOOL(s->cmd->dry_run));
+        ash__cmd_emit(object);
+        bson_destroy(object);
     } else {
         char *shown = ash__cmd_printable(uploads->name);
         ash__cmd_print_size(size, sizeof size, found->bytes);
@@ -140,7 +137,6 @@ static void report(const struct sweep *s, const struct uploads *uploads,
                      ash__cmd_s(found->files), size, s->cmd->dry_run ? "" : " deleted");
         ash__free(shown);
     }
-    bson_destroy(&object);
 }
 
 /* Damaged ones stay; so do those whose time came meanwhile, which a second look deletes. */
@@ -239,10 +235,9 @@ static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char 
 /* Where nothing can be missed: on damaged metadata every bucket would fail. */
 static int require_sound(ash_store *store, ash_error *err)
 {
-    bson_t action = BSON_INITIALIZER, out;
-    BSON_APPEND_INT32(&action, "sound", 1);
-    int rc = ash_store_maintain(store, &action, NULL, NULL, &out, err);
-    bson_destroy(&action);
+    bson_t out, *action = BCON_NEW("sound", BCON_INT32(1));
+    int rc = ash_store_maintain(store, action, NULL, NULL, &out, err);
+    bson_destroy(action);
     if (rc == 0)
         bson_destroy(&out);
     return rc == ASH_ECORRUPT ? rc : 0;

@@ -132,9 +132,9 @@ static int parse_document(const char *text, const char *name, bson_t *out, ash_e
             return ash__fail(err, ASH_EINVAL, "error parsing '%s': %s", text, reason.message);
         }
     } else if (end != text && *end == 0 && number >= 0 && number <= 50) {
-        bson_append_int32(out, name, -1, (int32_t)number);
+        BSON_APPEND_INT32(out, name, (int32_t)number);
     } else {
-        bson_append_utf8(out, name, -1, text, -1);
+        BSON_APPEND_UTF8(out, name, text);
     }
     return 0;
 }

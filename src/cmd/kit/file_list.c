@@ -46,14 +46,10 @@ void ash__cmd_file_object(const ash_file *f, bson_t *out)
  * index serves. */
 static void range_filter(const char *name, const char *more, bson_t *filter)
 {
-    bson_t range;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "filename", &range);
-    BSON_APPEND_UTF8(&range, "$gte", name);
     /* U+10FFFF sorts behind every other character, so this is behind every name that goes on. */
     char *last = ash__sprintf("%s%s\xf4\x8f\xbf\xbf", name, more);
-    BSON_APPEND_UTF8(&range, "$lte", last);
+    BCON_APPEND(filter, "filename", "{", "$gte", BCON_UTF8(name), "$lte", BCON_UTF8(last), "}");
     ash__free(last);
-    bson_append_document_end(filter, &range);
 }
 
 struct listing {
@@ -142,13 +138,11 @@ static int list_found(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
                       struct listing *listing, ash_error *err)
 {
     ash_bucket_find_options opts = ASH_BUCKET_FIND_OPTIONS_INIT;
-    bson_t sort = BSON_INITIALIZER;
+    bson_t *sort = BCON_NEW("filename", BCON_INT32(1), "uploadDate", BCON_INT32(1));
     ash_cursor *cursor = NULL;
     ash_doc doc = {0};
     int damaged = 0;
-    BSON_APPEND_INT32(&sort, "filename", 1);
-    BSON_APPEND_INT32(&sort, "uploadDate", 1);
-    opts.sort = &sort;
+    opts.sort = sort;
     int rc = ash_bucket_find(b, filter, &opts, &cursor, err);
     while (rc == 0 && listing->status == 0) {
         ash_file *file = NULL;
@@ -166,7 +160,7 @@ static int list_found(const ash_cmd *cmd, ash_bucket *b, const bson_t *filter,
         flush_newest(listing);
     ash_file_free(listing->newest);
     ash_cursor_free(cursor);
-    bson_destroy(&sort);
+    bson_destroy(sort);
     if (rc == 0 && listing->status == 0 && damaged > 0)
         return ash__fail(err, ASH_EPARTIAL, "damaged files passed over: %d", damaged);
     return rc != 0 ? rc : listing->status;

@@ -183,14 +183,10 @@ void ash__cmd_log(const ash_cmd *cmd, ash_log_level level, const char *line)
     char date[64];
     char *shown = ash__cmd_printable(line); /* it may hold names that clients have chosen */
     if (cmd->json) {
-        bson_t object = BSON_INITIALIZER, inner;
-        BSON_APPEND_DOCUMENT_BEGIN(&object, "log", &inner);
-        BSON_APPEND_DATE_TIME(&inner, "time", now);
-        BSON_APPEND_UTF8(&inner, "level", names[level]);
-        BSON_APPEND_UTF8(&inner, "message", shown);
-        bson_append_document_end(&object, &inner);
-        print_json(stderr, &object);
-        bson_destroy(&object);
+        bson_t *object = BCON_NEW("log", "{", "time", BCON_DATE_TIME(now), "level",
+                                  BCON_UTF8(names[level]), "message", BCON_UTF8(shown), "}");
+        print_json(stderr, object);
+        bson_destroy(object);
     } else {
         ash__clock_print(date, sizeof date, now);
         fprintf(stderr, "%s %s %s\n", date, names[level], shown);

@@ -121,27 +121,26 @@ int ash__faces_start(ash_faces *f, const ash_serving *s, ash_error *err)
 }
 
 /* A socket's path stands in a URI as a host does, so its slashes must not. */
-static void append_uri(bson_t *object, const shown_face *face, const char *address)
+static void print_uri(const shown_face *face, const char *address, ash_buffer *out)
 {
-    ash_buffer uri = ASH_BUFFER_INIT;
-    ash__buffer_printf(&uri, "%s://", face->scheme);
+    ash__buffer_printf(out, "%s://", face->scheme);
     if (address[0] == '/')
-        ash__reach_escape(&uri, address);
+        ash__reach_escape(out, address);
     else
-        ash__buffer_append_text(&uri, address);
-    ash__buffer_append_text(&uri, "/");
-    BSON_APPEND_UTF8(object, "uri", ash__buffer_text(&uri));
-    ash__buffer_release(&uri);
+        ash__buffer_append_text(out, address);
+    ash__buffer_append_text(out, "/");
 }
 
 static void announce_address(const ash_cmd *cmd, const shown_face *face, const char *address)
 {
     if (cmd->json) {
-        bson_t object = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&object, "listening", address);
-        append_uri(&object, face, address);
-        ash__cmd_emit(&object);
-        bson_destroy(&object);
+        ash_buffer uri = ASH_BUFFER_INIT;
+        print_uri(face, address, &uri);
+        bson_t *object =
+            BCON_NEW("listening", BCON_UTF8(address), "uri", BCON_UTF8(ash__buffer_text(&uri)));
+        ash__cmd_emit(object);
+        bson_destroy(object);
+        ash__buffer_release(&uri);
     } else if (address[0] != '/') {
         printf("%s://%s/\n", face->scheme, address);
     }

@@ -140,17 +140,17 @@ static int look(const ash_cmd *cmd, const char *folder)
 {
     ash_store_options opts = ASH_STORE_OPTIONS_INIT;
     ash_store *store = NULL;
-    bson_t report, action = BSON_INITIALIZER;
+    bson_t report, *action = BCON_NEW("check", BCON_INT32(1), "payloads", BCON_BOOL(true));
     char *uri = ash__sprintf("%s%s", folder[0] == '/' ? "file:" : "", folder);
     opts.read_only = opts.no_server = true;
     opts.busy_timeout_ms = 1;
-    BSON_APPEND_INT32(&action, "check", 1);
-    BSON_APPEND_BOOL(&action, "payloads", true);
-    if (ash_store_open(uri, &opts, &store, NULL) != 0)
-        return 1;
-    ash_progress *progress = ash__progress_new(cmd, 0, 0);
-    int rc = ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, NULL);
-    ash__progress_free(progress);
+    int rc = ash_store_open(uri, &opts, &store, NULL);
+    if (rc == 0) {
+        ash_progress *progress = ash__progress_new(cmd, 0, 0);
+        rc = ash_store_maintain(store, action, ash__progress_maintain, progress, &report, NULL);
+        ash__progress_free(progress);
+    }
+    bson_destroy(action);
     ash_store_close(store);
     return rc != 0;
 }
@@ -173,12 +173,10 @@ static bool is_sound(const ash_cmd *cmd, const char *folder)
 static void say_it_is_sound(const ash_cmd *cmd, const char *folder)
 {
     if (cmd->json) {
-        bson_t out = BSON_INITIALIZER;
-        BSON_APPEND_BOOL(&out, "clean", true);
-        BSON_APPEND_BOOL(&out, "sound", true);
-        BSON_APPEND_BOOL(&out, "dryRun", cmd->dry_run);
-        ash__cmd_emit(&out);
-        bson_destroy(&out);
+        bson_t *out = BCON_NEW("clean", BCON_BOOL(true), "sound", BCON_BOOL(true), "dryRun",
+                               BCON_BOOL(cmd->dry_run));
+        ash__cmd_emit(out);
+        bson_destroy(out);
     } else {
         ash__cmd_say(cmd, "%s is sound: there is nothing to repair, and nothing was copied",
                      folder);

@@ -14,11 +14,9 @@ static void say_what_init_did(const ash_cmd *cmd, bool was_there)
 {
     char *uri = ash__cmd_store_uri(cmd), *shown = ash__cmd_uri_shown(uri);
     if (cmd->json) {
-        bson_t object = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&object, "store", shown);
-        BSON_APPEND_BOOL(&object, "made", !was_there);
-        ash__cmd_emit(&object);
-        bson_destroy(&object);
+        bson_t *object = BCON_NEW("store", BCON_UTF8(shown), "made", BCON_BOOL(!was_there));
+        ash__cmd_emit(object);
+        bson_destroy(object);
     } else {
         ash__cmd_say(cmd, was_there ? "%s is already a store" : "made a new store at %s", shown);
     }
@@ -35,12 +33,10 @@ static int say_what_init_would(const ash_cmd *cmd)
         return ash__cmd_fail(cmd, NULL, &err);
     char *uri = ash__cmd_store_uri(cmd), *shown = ash__cmd_uri_shown(uri);
     if (cmd->json) {
-        bson_t object = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&object, "store", shown);
-        BSON_APPEND_BOOL(&object, "exists", store != NULL);
-        BSON_APPEND_BOOL(&object, "dryRun", true);
-        ash__cmd_emit(&object);
-        bson_destroy(&object);
+        bson_t *object = BCON_NEW("store", BCON_UTF8(shown), "exists", BCON_BOOL(store != NULL),
+                                  "dryRun", BCON_BOOL(true));
+        ash__cmd_emit(object);
+        bson_destroy(object);
     } else {
         ash__cmd_say(cmd, store != NULL ? "%s is already a store" : "would make a store at %s",
                      shown);
@@ -85,11 +81,9 @@ static void show_folder(const ash_cmd *cmd)
     char *shown = ash__cmd_printable(folder);
     ash__cmd_print_size(size, sizeof size, bytes);
     if (cmd->json) {
-        bson_t object = BSON_INITIALIZER;
-        BSON_APPEND_UTF8(&object, "folder", shown);
-        BSON_APPEND_INT64(&object, "diskBytes", bytes);
-        ash__cmd_emit(&object);
-        bson_destroy(&object);
+        bson_t *object = BCON_NEW("folder", BCON_UTF8(shown), "diskBytes", BCON_INT64(bytes));
+        ash__cmd_emit(object);
+        bson_destroy(object);
     } else {
         printf("%s takes %s on the disk\n", shown, size);
     }
@@ -197,18 +191,17 @@ static void print_report(const ash_cmd *cmd, const bson_t *report)
 
 static int check_store(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash_error *err)
 {
-    bson_t action = BSON_INITIALIZER, report = BSON_INITIALIZER;
+    bson_t report;
     ash_progress *progress = ash__progress_new(cmd, 0, 0);
-    BSON_APPEND_INT32(&action, "check", 1);
-    BSON_APPEND_BOOL(&action, "payloads", args->values[QUICK] == NULL);
-    bson_destroy(&report);
-    int rc = ash_store_maintain(store, &action, ash__progress_maintain, progress, &report, err);
+    bson_t *action =
+        BCON_NEW("check", BCON_INT32(1), "payloads", BCON_BOOL(args->values[QUICK] == NULL));
+    int rc = ash_store_maintain(store, action, ash__progress_maintain, progress, &report, err);
     ash__progress_free(progress);
     if (rc == 0 || rc == ASH_ECORRUPT) {
         print_report(cmd, &report);
         bson_destroy(&report);
     }
-    bson_destroy(&action);
+    bson_destroy(action);
     return rc;
 }
 
