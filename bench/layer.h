@@ -31,9 +31,6 @@ extern const bench_layer layer_plain, layer_library, layer_command, layer_libmon
 /* The source's, read or written through buffers of this size. */
 #define LAYER_BUFFER ((size_t)1 << 20)
 
-/* Run the command; its standard output goes nowhere but is counted. */
-uint64_t bench_run(const char *const argv[]);
-
 /* A server on a folder, on a free port of loopback. */
 struct server {
     int pid;

@@ -39,6 +39,7 @@ static bool put_one_out(ash_host *h)
 {
     ash_peer *worst = NULL;
     int64_t since = ash__clock_ms() - OWED_MS;
+    ash__mutex_assert_held(&h->lock);
     if (h->put_out_count >= MAX_PUT_OUT)
         return false;
     for (ash_peer *p = h->peers; p != NULL; p = p->next) {

@@ -35,10 +35,12 @@ size_t ash__room_used(ash_room *room)
     return used;
 }
 
-/* Somebody gave room back, or some time passed; false once the deadline did.  Locked. */
+/* Somebody gave room back, or some time passed; false once the deadline did.  Gives up the lock
+ * meanwhile. */
 static bool wait_a_little(ash_room *room, int64_t deadline_ms, int64_t *press_at)
 {
     int64_t now = ash__clock_ms();
+    ash__mutex_assert_held(&room->lock);
     if (now >= deadline_ms)
         return false;
     if (now < *press_at) {

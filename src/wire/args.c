@@ -83,14 +83,13 @@ int ash__missing_argument(const ash_command *c, const char *name, ash_error *err
                             name);
 }
 
-static int sequence_docs(const ash_sequence *s, ash_doc *docs)
+static void sequence_docs(const ash_sequence *s, ash_doc *docs)
 {
     size_t at = 0;
     for (uint32_t i = 0; i < s->count; i++) {
         ash_assert(ash__doc_at(s->data + at, s->len - at, &docs[i]));
         at += docs[i].len;
     }
-    return 0;
 }
 
 static int array_docs(const ash_command *c, const char *name, ash_value array, ash_doc *docs,
@@ -125,7 +124,11 @@ int ash__arg_docs(const ash_command *c, const char *name, ash_doc **out, size_t 
                                 "Write batch sizes must be between 1 and %d. Got %zu operations.",
                                 MAX_BATCH, *count);
     *out = ash__alloc_array(*count, sizeof **out);
-    int rc = s != NULL ? sequence_docs(s, *out) : array_docs(c, name, array, *out, err);
+    int rc = 0;
+    if (s != NULL)
+        sequence_docs(s, *out);
+    else
+        rc = array_docs(c, name, array, *out, err);
     if (rc != 0) {
         ash__free(*out);
         *out = NULL;

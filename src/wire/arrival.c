@@ -29,10 +29,10 @@ void ash__arrivals_release(ash_arrivals *line)
     ash__mutex_release(&line->lock);
 }
 
-/* Locked, as those that follow. */
 static void place(ash_arrival *a)
 {
     ash_arrivals *line = a->line;
+    ash__mutex_assert_held(&line->lock);
     if (a->placed)
         return;
     a->prev = line->last;
@@ -48,6 +48,7 @@ static void place(ash_arrival *a)
 static void take_out(ash_arrival *a)
 {
     ash_arrivals *line = a->line;
+    ash__mutex_assert_held(&line->lock);
     if (!a->placed)
         return;
     if (a->prev != NULL)
@@ -66,6 +67,7 @@ static void take_out(ash_arrival *a)
 /* Give places to whose requests came since somebody looked, in their order. */
 static void look(ash_arrivals *line)
 {
+    ash__mutex_assert_held(&line->lock);
 #ifdef __linux__
     struct epoll_event events[EVENTS_A_CALL];
     int n = line->poll < 0 ? 0 : EVENTS_A_CALL;
@@ -80,8 +82,6 @@ static void look(ash_arrivals *line)
             a->state = ASH_ARRIVAL_COME;
         }
     }
-#else
-    (void)line;
 #endif
 }
 

@@ -104,7 +104,7 @@ int ash__command_read_session(ash_command *c, ash_error *err)
 
 /* ---- write concern ---- */
 
-static int read_w_text(ash_command *c, const char *text)
+static void read_w_text(ash_command *c, const char *text)
 {
     ash_write_concern *out = &c->concern;
     out->majority = strcmp(text, "majority") == 0;
@@ -113,7 +113,6 @@ static int read_w_text(ash_command *c, const char *text)
         snprintf(out->error_text, sizeof out->error_text,
                  "No write concern mode named '%.60s' found in replica set configuration", text);
     }
-    return 0;
 }
 
 static int read_w(ash_command *c, ash_value w, ash_error *err)
@@ -122,8 +121,10 @@ static int read_w(ash_command *c, ash_value w, ash_error *err)
     uint32_t len;
     if (w.type == 0 || ash__value_is_null(w))
         return 0;
-    if (w.type == BSON_TYPE_UTF8)
-        return read_w_text(c, ash__value_string(w, &len));
+    if (w.type == BSON_TYPE_UTF8) {
+        read_w_text(c, ash__value_string(w, &len));
+        return 0;
+    }
     if (!ash__value_as_int64(w, &out->w))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "w has to be a number or a string, not %s", ash__type_name(w.type));

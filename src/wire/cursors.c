@@ -81,6 +81,7 @@ void ash__cursors_free(ash_cursor_table *t)
 
 static ash_wire_cursor **find(ash_cursor_table *t, int64_t id)
 {
+    ash__mutex_assert_held(&t->lock);
     ash_wire_cursor **link = &t->buckets[(uint64_t)id % BUCKETS];
     while (*link != NULL && (*link)->id != id)
         link = &(*link)->next;
@@ -90,6 +91,7 @@ static ash_wire_cursor **find(ash_cursor_table *t, int64_t id)
 static ash_wire_cursor *unlink_at(ash_cursor_table *t, ash_wire_cursor **link)
 {
     ash_wire_cursor *w = *link;
+    ash__mutex_assert_held(&t->lock);
     *link = w->next;
     w->next = NULL;
     t->counts.open--;
@@ -137,6 +139,7 @@ static ash_wire_cursor **least_needed(ash_cursor_table *t, size_t share)
  * NULL when there is room, or when all are in use. */
 static ash_wire_cursor *make_place(ash_cursor_table *t)
 {
+    ash__mutex_assert_held(&t->lock);
     if (t->counts.open < t->max)
         return NULL;
     ash_wire_cursor **link = least_needed(t, largest_share(t));
@@ -244,6 +247,7 @@ void ash__cursors_end(ash_cursor_table *t, ash_wire_cursor *w)
 static bool kill_at(ash_cursor_table *t, ash_wire_cursor **link, ash_wire_cursor **gone)
 {
     ash_wire_cursor *w = *link;
+    ash__mutex_assert_held(&t->lock);
     if (w->busy) {
         w->killed = true;
         ash__cancel(w->cancel);

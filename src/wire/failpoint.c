@@ -82,6 +82,7 @@ int ash__failpoint_set(ash_failpoint *f, ash_value mode, ash_value data, bool na
 /* One more of what the fail point is about came by. */
 static bool count_hit(ash_failpoint *f)
 {
+    ash__mutex_assert_held(&f->lock);
     if (f->skip > 0) {
         f->skip--;
         return false;

@@ -56,6 +56,7 @@ void ash__sessions_free(ash_session_table *t)
 /* The link that points at the session, or at the NULL where it would be. */
 static session **find(ash_session_table *t, const ash_session_id *id)
 {
+    ash__mutex_assert_held(&t->lock);
     session **link = &t->buckets[ash__checksum(id->bytes, sizeof id->bytes) % BUCKETS];
     while (*link != NULL && memcmp(&(*link)->id, id, sizeof *id) != 0)
         link = &(*link)->next;
@@ -93,6 +94,7 @@ static void leave_share(ash_session_table *t, session *s)
 static void drop(ash_session_table *t, session **link)
 {
     session *s = *link;
+    ash__mutex_assert_held(&t->lock);
     *link = s->next;
     leave_share(t, s);
     ash__free(s);

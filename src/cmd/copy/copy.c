@@ -102,6 +102,7 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
     static const char *const names[] = {"copied", "updated", "present"};
     bson_t object = BSON_INITIALIZER;
     const char *db = c->to_db != NULL ? c->to_db : ash_bucket_db(c->route.from);
+    ash__mutex_assert_held(&c->lock);
     if (c->cmd->json) {
         BSON_APPEND_UTF8(&object, "db", db);
         BSON_APPEND_UTF8(&object, "bucket", ash_bucket_name(c->route.from));

@@ -17,19 +17,18 @@
 
 /* ---- list, search ---- */
 
-static int show_file(ash_gridfs *g, const ash_file *file)
+static void show_file(ash_gridfs *g, const ash_file *file)
 {
     if (g->cmd->json) {
         bson_t object = BSON_INITIALIZER;
         ash__cmd_file_object(file, &object);
         ash__cmd_emit(&object);
         bson_destroy(&object);
-        return 0;
+        return;
     }
     char *name = ash__cmd_printable(ash_file_filename(file) != NULL ? ash_file_filename(file) : "");
     printf("%s\t%" PRId64 "\n", name, ash_file_length(file));
     ash__free(name);
-    return 0;
 }
 
 static void append_regex(bson_t *filter, const char *pattern, const char *options)

@@ -120,8 +120,6 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err);
 void ash__cmd_keep_output_error(void);
 /* In place of fflush(stdout); false: it failed, and why is kept. */
 bool ash__cmd_flush_output(void);
-/* Does nobody read standard output any more?  What is left to say is for nobody, then. */
-bool ash__cmd_reader_gone(void);
 /* Flush standard output; a full disk there is an error too, a reader that went away is not. */
 int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code);
 

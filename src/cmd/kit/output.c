@@ -106,7 +106,8 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
 
 static atomic_flag hinted = ATOMIC_FLAG_INIT;
 
-bool ash__cmd_reader_gone(void)
+/* Does nobody read standard output any more?  What is left to say is for nobody, then. */
+static bool reader_gone(void)
 {
     struct pollfd out = {STDOUT_FILENO, POLLOUT, 0};
     return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
@@ -114,7 +115,7 @@ bool ash__cmd_reader_gone(void)
 
 int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
 {
-    if (err->code == ASH_EINTERRUPTED && !ash__cmd_is_interrupted() && ash__cmd_reader_gone())
+    if (err->code == ASH_EINTERRUPTED && !ash__cmd_is_interrupted() && reader_gone())
         return ASH_EXIT_PIPE;
     report(cmd, "error", what, err->code,
            err->text[0] != 0 ? err->text : ash_error_text(err->code));
@@ -257,7 +258,7 @@ int ash__cmd_finish_output(const ash_cmd *cmd, int exit_code)
     ash_error err = ASH_ERROR_INIT;
     bool failed = !ash__cmd_flush_output() || ferror(stdout);
     int reason = atomic_load(&output_errno);
-    if (failed && ash__cmd_reader_gone())
+    if (failed && reader_gone())
         return ASH_EXIT_PIPE;
     /* Whoever failed has said so already, most likely about this very stream. */
     if (!failed || exit_code != 0)

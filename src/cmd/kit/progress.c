@@ -80,6 +80,7 @@ static void cut(char *line, size_t columns)
 
 static void draw(ash_progress *p, int64_t now)
 {
+    ash__mutex_assert_held(&p->lock);
     char line[512], done[32], rate[32], left[32] = "";
     double seconds = (double)(now - p->started_ms) / 1000;
     double speed = seconds > 0 ? (double)p->done_bytes / seconds : 0;
@@ -115,6 +116,7 @@ void ash__progress_set_total(ash_progress *p, int64_t total_bytes, int64_t total
 
 static void set_name(ash_progress *p, const char *name)
 {
+    ash__mutex_assert_held(&p->lock);
     char *shown = ash__cmd_printable(name);
     snprintf(p->name, sizeof p->name, "%s", shown);
     ash__text_trim(p->name);
@@ -136,6 +138,7 @@ void ash__progress_add(ash_progress *p, int64_t bytes, int64_t items, const char
 
 static void wipe(ash_progress *p)
 {
+    ash__mutex_assert_held(&p->lock);
     if (p->drawn) {
         fputs("\r\033[K", stderr);
         fflush(stderr);
