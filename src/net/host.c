@@ -18,14 +18,15 @@
 
 enum {
     HOUSEKEEPING_MS = 1000,
-    OWED_MS = 500,   /* a place is given to somebody else when its client owes for so long */
-    STILL_MS = 3000, /* who holds room that others wait for must move within this */
-    MAX_PUT_OUT = 100
+    OWED_MS = 500,    /* a place is given to somebody else when its client owes for so long */
+    STILL_MS = 3000,  /* who holds room that others wait for must move within this */
+    MAX_PUT_OUT = 100 /* these have their threads still: so many may be beyond max_peers */
 };
 
 /* ---- who has to go ---- */
 
-/* Its thread ends once it notices. */
+/* Its thread ends once it notices.  Not closed here: the thread still uses the descriptor, whose
+ * number could be another file's by then. */
 static void put_out(ash_peer *p)
 {
     ash__mutex_assert_held(&p->host->lock);
@@ -113,6 +114,8 @@ static void leave(ash_peer *p)
         p->prev->next = p->next;
     else
         h->peers = p->next;
+    /* Under the lock, by which others shut streams down: they must not meet a descriptor that is
+     * somebody else's. */
     ash__stream_close(&p->stream);
     bool was_put_out = p->put_out;
     /* Freed before the count tells a stopping host that nobody is left. */
@@ -164,10 +167,13 @@ static void start_peer(ash_host *h, int fd, const ash_listener *at)
     p->host = h;
     ash__stream_init(&p->stream, fd);
     p->is_unix = at->is_unix;
+    /* Whoever connects and says nothing is the first to go. */
     ash__peer_owes(p);
     p->id = 1 + atomic_fetch_add(&h->peers_made, 1);
     read_addresses(p, at->address);
     if (!p->is_unix) {
+        /* An answer is sent whole, so there is nothing to gather; and a client whose machine died
+         * never says so, while an idle one may stay for ever. */
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
         setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
     }
@@ -201,6 +207,7 @@ static void accept_from(ash_host *h, const ash_listener *listener)
         }
         return;
     }
+    /* accept4(), which would do it in one step, is no POSIX. */
     fcntl(fd, F_SETFD, FD_CLOEXEC);
     start_peer(h, fd, listener);
 }
@@ -215,8 +222,10 @@ static void *accept_run(void *arg)
         p[i] = (struct pollfd){.fd = h->listeners.items[i].fd, .events = POLLIN};
     p[count] = (struct pollfd){.fd = h->wake[0], .events = POLLIN};
     for (;;) {
+        /* Wakes for housekeeping when nobody comes, and does not spin should poll fail for good. */
         if (poll(p, (nfds_t)count + 1, HOUSEKEEPING_MS) < 0 && errno != EINTR)
             ash__clock_sleep_ms(HOUSEKEEPING_MS);
+        /* ash__host_stop wrote to the pipe. */
         if (p[count].revents != 0)
             return NULL;
         for (size_t i = 0; i < count; i++)
@@ -335,6 +344,8 @@ static void shut_peers(ash_host *h, bool both)
     ash__mutex_unlock(&h->lock);
 }
 
+/* First nobody comes in any more, then nobody asks, then what goes on is interrupted: answers that
+ * are on their way still arrive. */
 void ash__host_stop(ash_host *h)
 {
     ssize_t woken = write(h->wake[1], "", 1);
@@ -345,6 +356,7 @@ void ash__host_stop(ash_host *h)
     if (!wait_gone(h, ash__clock_deadline(h->opts.stop_timeout_ms))) {
         ash__log(ASH_LOG_INFO, "closing connections whose clients do not take their answers");
         shut_peers(h, true);
+        /* For as long as it takes: a thread that is left would use the host's memory. */
         wait_gone(h, 0);
     }
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From texts to sockets that listen, by the rule of listen.h; and sockets in the file system, whose
+ * name a process that was killed leaves behind. */
 #include "net/listen.h"
 
 #include "base/mem.h"
@@ -13,7 +15,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { BACKLOG = 256, PAIR_TRIES = 20 };
+enum {
+    BACKLOG = 256,
+    PAIR_TRIES = 20 /* for a free port that both families of localhost have */
+};
 
 typedef union any_address {
     struct sockaddr_storage storage;
@@ -56,6 +61,7 @@ static int split(const char *text, uint16_t default_port, char *host, size_t hos
             end = NULL;
     } else {
         end = strchr(text, ':');
+        /* An IPv6 address without brackets may end in a port or not: only ::1 is taken. */
         if (end != NULL && strchr(end + 1, ':') != NULL)
             end = NULL;
         if (end != NULL)
@@ -86,6 +92,7 @@ static bool is_loopback(const any_address *a)
     return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
 }
 
+/* No resolver is asked: whether an address is loopback must not depend on what one says. */
 static int to_address(const ash_listen_rule *rule, const char *host, uint16_t port,
                       any_address *out, ash_error *err)
 {
@@ -125,8 +132,11 @@ static int listen_on(const ash_listeners *l, const any_address *a)
     int fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return -1;
+    /* A server that has just stopped leaves connections in TIME_WAIT, which would keep the next one
+     * from its address. */
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (a->any.sa_family == AF_INET6)
+        /* Else it takes the port from the IPv4 socket beside it. */
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
     if (bind(fd, &a->any, len) != 0 || (!l->only_bind && listen(fd, BACKLOG) != 0)) {
         int saved = errno;
@@ -180,8 +190,10 @@ static int add_localhost(ash_listeners *l, uint16_t port, ash_error *err)
             keep(l, fd, false, NULL);
             return 0;
         }
+        /* No IPv6 on this machine. */
         if (errno != EADDRINUSE)
             return 0;
+        /* The free port that IPv4 got is somebody's in IPv6: give it back and try another. */
         if (port != 0 || i == PAIR_TRIES)
             return listen_error(EADDRINUSE, "[::1]", err);
         ash_listener *last = &l->items[--l->count];
@@ -195,6 +207,7 @@ int ash__listeners_add(ash_listeners *l, const char *text, ash_error *err)
     char host[64];
     uint16_t port = 0;
     any_address a;
+    /* localhost takes two. */
     if (l->count + 2 > ASH_MAX_LISTENERS)
         return ash__fail(err, ASH_EINVAL, "cannot listen on %s: too many addresses", text);
     int rc = split(text, l->rule.port, host, sizeof host, &port, err);
@@ -217,6 +230,7 @@ static bool is_served(const any_address *a)
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return false;
+    /* EAGAIN: its backlog is full, so somebody has it open. */
     bool served = connect(fd, &a->any, sizeof a->un) == 0 || errno == EAGAIN;
     close(fd);
     return served;
@@ -239,6 +253,7 @@ int ash__listeners_add_unix(ash_listeners *l, const char *path, ash_error *err)
             return ash__fail(err, ASH_EEXISTS, "cannot listen on %s: it is not a socket", path);
         if (is_served(&a))
             return ash__fail(err, ASH_EBUSY, "cannot listen on %s: somebody serves there", path);
+        /* Of a process that was killed. */
         unlink(path);
     }
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -10,6 +10,7 @@ size_t ash__peer_read(ash_peer *p, void *data, size_t room, int64_t deadline_ms,
 {
     size_t n = ash__stream_read(&p->stream, data, room, deadline_ms);
     *moved += n;
+    /* Single bytes are no progress: whoever sends them keeps others from the room all the same. */
     if (*moved >= ASH_STREAM_STEP_BYTES) {
         *moved = 0;
         atomic_store_explicit(&p->moved_ms, ash__clock_ms(), memory_order_relaxed);
@@ -24,6 +25,8 @@ bool ash__peer_write(ash_peer *p, struct iovec *iov, size_t count, int64_t timeo
 
 void ash__peer_hold(ash_peer *p, unsigned holds)
 {
+    /* The time before the flag: whoever sees the flag (press() in host.c, by acquire) must not put
+     * the peer out for a time of long ago. */
     atomic_store_explicit(&p->moved_ms, ash__clock_ms(), memory_order_relaxed);
     atomic_store_explicit(&p->holds, holds, memory_order_release);
 }

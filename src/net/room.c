@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A room counts bytes and allocates none; blocks do.  Whoever waits for room first has somebody
+ * pressed who holds some, then sleeps until some is given back. */
 #include "net/room.h"
 
 #include "base/clock.h"
@@ -7,7 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PRESS_MS = 100 };
+enum { PRESS_MS = 100 }; /* between two looks for one who holds room and does not move */
 
 void ash__room_init(ash_room *room, size_t total_bytes, void (*press)(void *arg, ash_room *room),
                     void *press_arg)
@@ -50,6 +52,7 @@ static bool wait_a_little(ash_room *room, int64_t deadline_ms, int64_t *press_at
     }
     *press_at = now + PRESS_MS;
     if (room->press != NULL) {
+        /* press() takes the host's lock, which ranks below. */
         ash__mutex_unlock(&room->lock);
         room->press(room->press_arg, room);
         ash__mutex_lock(&room->lock);
@@ -59,6 +62,7 @@ static bool wait_a_little(ash_room *room, int64_t deadline_ms, int64_t *press_at
 
 int ash__room_take(ash_room *room, size_t bytes, int64_t deadline_ms, ash_error *err)
 {
+    /* 0: the first one is pressed at once. */
     int64_t press_at = 0;
     size_t limit = bytes > ASH_ROOM_BULK_BYTES ? room->total / 4 * 3 : room->total;
     int rc = 0;
@@ -80,6 +84,7 @@ void ash__room_give(ash_room *room, size_t bytes)
     ash__mutex_lock(&room->lock);
     ash_assert(room->used >= bytes);
     room->used -= bytes;
+    /* To all: what is too little for the first may do for the next. */
     ash__cond_broadcast(&room->freed);
     ash__mutex_unlock(&room->lock);
 }

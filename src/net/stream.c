@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A plain descriptor as a stream, and what all streams have in common: time limits, and what counts
+ * as progress. */
 #include "net/stream.h"
 
 #include "base/clock.h"
@@ -13,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PIECES_A_CALL = 512 };
+enum { PIECES_A_CALL = 512 }; /* IOV_MAX is 1024 on Linux, and 16 is all that POSIX promises */
 
 static bool wait_for(int fd, short events, int64_t timeout_ms)
 {
@@ -26,6 +28,7 @@ static bool wait_for(int fd, short events, int64_t timeout_ms)
             return true;
         if (n == 0 || errno != EINTR)
             return false;
+        /* A signal came: what is left of the time, and no more. */
         if (timeout_ms >= 0) {
             timeout_ms = deadline - ash__clock_ms();
             if (timeout_ms < 0)
@@ -40,6 +43,7 @@ static ssize_t receive_plain(ash_stream *s, void *data, size_t room)
 {
     ssize_t n;
     do
+        /* By the call, since a descriptor that is taken over may block. */
         n = recv(s->fd, data, room, MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n > 0)
@@ -56,6 +60,7 @@ static ssize_t send_plain(ash_stream *s, const struct iovec *iov, size_t count)
     m.msg_iovlen = count < PIECES_A_CALL ? count : PIECES_A_CALL;
     ssize_t n;
     do
+        /* A client that is gone is an error here, not SIGPIPE. */
         n = sendmsg(s->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
     while (n < 0 && errno == EINTR);
     if (n >= 0)
@@ -89,6 +94,7 @@ bool ash__stream_wait(const ash_stream *s, int64_t timeout_ms)
     return (s->ops->holds != NULL && s->ops->holds(s)) || wait_for(s->fd, POLLIN, timeout_ms);
 }
 
+/* Bytes that nobody has read yet hide the end. */
 bool ash__stream_hung_up(const ash_stream *s)
 {
     char byte;
@@ -122,6 +128,8 @@ size_t ash__stream_read(ash_stream *s, void *data, size_t room, int64_t deadline
             return (size_t)n;
         if (n == ASH_STREAM_OVER)
             return 0;
+        /* Asked only when there is nothing to read: what has come in time counts, however late we
+         * look. */
         int64_t left = deadline_ms == 0 ? -1 : deadline_ms - ash__clock_ms();
         if ((deadline_ms != 0 && left <= 0) || !wait_for_wish(s, n, left))
             return 0;
@@ -165,6 +173,7 @@ bool ash__stream_write(ash_stream *s, struct iovec *iov, size_t count, int64_t t
         if (n == ASH_STREAM_OVER)
             return false;
         if (n < 0) {
+            /* The limit is from the last progress on, so that a large answer may take long. */
             int64_t left = moved + timeout_ms - ash__clock_ms();
             if (left <= 0 || !wait_for_wish(s, n, left))
                 return false;
