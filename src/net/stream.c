@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { PIECES_A_CALL = 512 }; /* IOV_MAX is 1024 on Linux, and 16 is all that POSIX promises */
+enum { PIECES_A_CALL = 512 }; /* of sendmsg(), which refuses more than IOV_MAX, 1024 on Linux */
 
 static bool wait_for(int fd, short events, int64_t timeout_ms)
 {

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a command's arguments say, and whether there may be such.  The tables of commands.c list
+ * names and types; values are the handlers'. */
 #include "wire/dispatch.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 
-enum { MAX_BATCH = 100000 };
+enum { MAX_BATCH = 100000 }; /* MongoDB's; hello tells it as maxWriteBatchSize */
 
 ash_value ash__arg(const ash_command *c, const char *name)
 {
@@ -28,6 +30,7 @@ static int64_t to_int64(ash_value v, int64_t otherwise)
         return n;
     if (!ash__value_as_double(v, &d) || d != d)
         return otherwise;
+    /* Beyond these the conversion is undefined; 2^63 itself is no int64. */
     if (d >= 9.2e18)
         return INT64_MAX;
     return d <= -9.2e18 ? INT64_MIN : (int64_t)d;
@@ -87,6 +90,7 @@ static void sequence_docs(const ash_sequence *s, ash_doc *docs)
 {
     size_t at = 0;
     for (uint32_t i = 0; i < s->count; i++) {
+        /* ash__message_parse has been through all of them. */
         ash_assert(ash__doc_at(s->data + at, s->len - at, &docs[i]));
         at += docs[i].len;
     }
@@ -139,6 +143,7 @@ int ash__arg_docs(const ash_command *c, const char *name, ash_doc **out, size_t 
 static bool type_fits(uint8_t type, unsigned types)
 {
     switch (type) {
+    /* Counts as absent: drivers send options that nobody has set. */
     case BSON_TYPE_NULL:
     case BSON_TYPE_UNDEFINED:
         return true;
@@ -199,6 +204,7 @@ static int check_field(const ash_doc_iter *it, const ash_argument *rule, const c
 
 int ash__check_fields(ash_doc doc, const ash_argument *allowed, const char *where, ash_error *err)
 {
+    /* A bit for each rule, of which no list has 64. */
     uint64_t seen = 0;
     for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);) {
         const ash_argument *rule = find_argument(allowed, it.name);
@@ -214,6 +220,7 @@ int ash__check_fields(ash_doc doc, const ash_argument *allowed, const char *wher
     return 0;
 }
 
+/* Documents may come as a section of the message in place of an array; not as both. */
 static int check_sequences(const ash_command *c, ash_error *err)
 {
     for (uint32_t i = 0; i < c->request->sequence_count; i++) {
@@ -234,8 +241,10 @@ int ash__command_check_arguments(const ash_command *c, ash_error *err)
     const ash_argument *generic = ash__wire_generic_arguments();
     uint64_t seen[2] = {0, 0};
     ash_doc_iter it = ash__doc_iter(c->body);
+    /* The first field names the command; its value is the handler's. */
     ash__doc_iter_next(&it);
     while (ash__doc_iter_next(&it)) {
+        /* The command's own meaning of a name goes before what it means everywhere. */
         const ash_argument *own = find_argument(c->info->arguments, it.name);
         const ash_argument *rule = own != NULL ? own : find_argument(generic, it.name);
         if (rule == NULL && (c->info->flags & ASH_COMMAND_LENIENT))

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The line is a list.  Nobody watches the sockets: whoever takes its own request asks epoll first
+ * what came before, on behalf of all. */
 #include "wire/arrival.h"
 
 #include "base/clock.h"
@@ -60,6 +62,7 @@ static void take_out(ash_arrival *a)
     else
         line->last = a->prev;
     a->placed = false;
+    /* It was the first: whoever is now may go. */
     if (a->prev == NULL && line->first != NULL)
         ash__cond_signal(&line->first->first);
 }
@@ -75,6 +78,8 @@ static void look(ash_arrivals *line)
         n = epoll_wait(line->poll, events, EVENTS_A_CALL, 0);
         for (int i = 0; i < n; i++) {
             ash_arrival *a = events[i].data.ptr;
+            /* More of a request that is being dealt with, or the next one, sent early: that gets
+             * its place when its owner takes it. */
             if (a->state != ASH_ARRIVAL_OPEN)
                 continue;
             take_out(a); /* what had this place was answered */
@@ -104,6 +109,7 @@ void ash__arrival_end(ash_arrival *a)
 #ifdef __linux__
     struct epoll_event none = {0};
     if (line->poll >= 0)
+        /* Under the lock: a look must not find an arrival whose memory is the owner's again. */
         epoll_ctl(line->poll, EPOLL_CTL_DEL, a->fd, &none);
 #endif
     take_out(a);
@@ -128,6 +134,7 @@ void ash__arrival_wait(ash_arrival *a)
     int64_t until = ash__clock_deadline(ASH_ARRIVAL_MS);
     ash__mutex_lock(&line->lock);
     while (a->placed && line->first != a)
+        /* Too late: those before it have had their time, and are passed by all together. */
         if (!ash__cond_wait_until(&a->first, &line->lock, until))
             while (a->placed && line->first != a)
                 take_out(line->first);
@@ -151,6 +158,7 @@ void ash__arrival_open(ash_arrival *a)
 void ash__arrival_done(ash_arrival *a)
 {
     ash__mutex_lock(&a->line->lock);
+    /* COME: the client has its answer and was quicker than we are. */
     if (a->state != ASH_ARRIVAL_COME) {
         take_out(a);
         a->state = ASH_ARRIVAL_OPEN;

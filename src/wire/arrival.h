@@ -30,6 +30,8 @@ typedef struct ash_arrivals {
     int poll; /* an epoll instance, or -1 */
 } ash_arrivals;
 
+/* OPEN --look, in arrival.c--> COME --ash__arrival_take--> BUSY --ash__arrival_open, _done--> OPEN;
+ * what look has not seen yet goes from OPEN to BUSY. */
 enum ash_arrival_state {
     ASH_ARRIVAL_OPEN, /* what comes now is the start of a request */
     ASH_ARRIVAL_COME, /* it did come, and its place is in the line already */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A store's cursor as an answer: how much of it goes into one, what waits for more, and what is
+ * left for the next command; and small things that handlers share. */
 #include "wire/cmd.h"
 
 #include "base/clock.h"
@@ -8,7 +10,10 @@
 
 #include <string.h>
 
-enum { FIRST_BATCH_DOCS = 101, AWAIT_SLICE_MS = 500 };
+enum {
+    FIRST_BATCH_DOCS = 101, /* MongoDB's, unless the client says another number */
+    AWAIT_SLICE_MS = 500
+};
 
 void ash__reply_fields(ash_command *c, const bson_t *doc)
 {
@@ -24,6 +29,7 @@ void ash__reply_op_time(ash_command *c, const char *name, uint64_t time)
     ash__builder_end(b);
 }
 
+/* The suites' fail point is of transactional writes, and a retryable one is one to a server. */
 static bool may_fail_write(const ash_command *c)
 {
     return c->retryable && c->server->opts.test_commands;
@@ -105,6 +111,7 @@ static int wait_for_batch(ash_command *c, size_t max_docs, size_t max_bytes, ash
             ash_cursor_set_op(w->cursor, 0, c->op.cancel,
                               left < AWAIT_SLICE_MS ? (left > 0 ? left : 0) : AWAIT_SLICE_MS);
         int rc = ash_cursor_next_batch(w->cursor, max_docs, max_bytes, batch, err);
+        /* Somebody still waits, and his time is not over: look whether he is there. */
         if (rc != 0 || batch->count > 0 || batch->exhausted || left <= AWAIT_SLICE_MS)
             return rc;
         if (ash__is_cancelled(c->op.cancel) || ash__stream_hung_up(&c->connection->peer.stream))
@@ -151,6 +158,7 @@ static int fill(ash_command *c, int64_t batch_size, bool single, ash_batch *batc
     }
     if (w->time_left_ms > 0) {
         w->time_left_ms -= ash__clock_ms() - started_ms;
+        /* Used up; 0 would mean that there is no limit. */
         if (w->time_left_ms <= 0)
             w->time_left_ms = 1;
     }
@@ -162,6 +170,8 @@ static int fill(ash_command *c, int64_t batch_size, bool single, ash_batch *batc
     }
     if (w->limit_left > 0)
         w->limit_left -= (int64_t)batch->count;
+    /* An empty batch is the end of all but tailable cursors; one that tells of damage has no
+     * documents and ends nothing. */
     *more = !batch->exhausted && w->limit_left != 0 && (batch->count > 0 || damaged || w->tailable);
     return 0;
 }
@@ -229,10 +239,12 @@ int ash__reply_first_batch(ash_command *c, ash_cursor *cursor, const ash_first_b
     bool more = true;
     int rc = 0;
     ash_wire_cursor *w = make_cursor(c, cursor, how);
+    /* From here on the connection frees it or gives it back, whatever fails (give_cursor_back). */
     c->reply->cursor = w;
     c->reply->at_time = c->op.at_time;
     /* The first batch tells what there is and never waits for more. */
     ash_cursor_set_op(cursor, c->op.deadline_ms, c->op.cancel, 0);
+    /* batchSize 0 asks for the cursor and no documents. */
     if (how->batch_size != 0)
         rc = fill(c, how->batch_size < 0 ? FIRST_BATCH_DOCS : how->batch_size, how->single, &batch,
                   &more, err);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What an administrator asks of the server: running operations, maintenance, fail points, and the
+ * replica set that it presents. */
 #include "wire/cmd.h"
 
 #include "base/clock.h"
@@ -76,6 +78,7 @@ static bool go_on(void *ctx, const char *what, int64_t done, int64_t total)
     if (what != NULL)
         ash__operations_progress(&c->server->operations, &c->connection->operation, what, done,
                                  total);
+    /* Killed, or its maxTimeMS is over. */
     return !ash__is_cancelled(c->op.cancel) &&
            (c->op.deadline_ms == 0 || ash__clock_ms() < c->op.deadline_ms);
 }
@@ -117,6 +120,7 @@ int ash__run_ashlar_maintain(ash_command *c, ash_error *err)
 
 /* ---- the replica set of one ---- */
 
+/* What hello told: a driver drops a member of another name. */
 static const char *host_of(const ash_command *c)
 {
     return c->server->advertise != NULL ? c->server->advertise : c->connection->peer.local;
@@ -131,6 +135,7 @@ static void add_member(ash_command *c, uint64_t now)
     ash__builder_int32(b, "_id", 0);
     ash__builder_text(b, "name", host_of(c));
     ash__builder_double(b, "health", 1.0);
+    /* 1 is PRIMARY. */
     ash__builder_int32(b, "state", 1);
     ash__builder_text(b, "stateStr", "PRIMARY");
     ash__builder_int32(b, "uptime", (int32_t)((ash__clock_ms() - s->started_ms) / 1000));

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* aggregate, whose stages may be the server's own, write, or watch: which of these go with a
+ * transaction, a read concern or API version 1 is decided here, the stages themselves are the
+ * store's. */
 #include "wire/cmd.h"
 
 #include "base/mem.h"
@@ -60,6 +63,7 @@ static int open_own_stage(ash_command *c, const struct own_stage *stage, ash_doc
     ash__builder_begin(&b);
     ash__builder_begin_doc(&b, "0");
     ash__builder_begin_doc(&b, "$documents");
+    /* $literal, since what clients have sent (commands in $currentOp) may look like expressions. */
     ash__builder_begin_array(&b, "$literal");
     stage->describe(c, &b);
     ash__builder_end(&b);
@@ -90,6 +94,7 @@ static int check_stages(const ash_command *c, ash_doc stages, ash_error *err)
         bool changes = strcmp(name, "$changeStream") == 0;
         if (c->op.transaction != NULL && (writes || changes || is_own_stage(name)))
             return ash__refuse_in_transaction(name, err);
+        /* A change stream tells of what cannot be taken back. */
         bool not_majority = c->read_level[0] != '\0' && strcmp(c->read_level, "majority") != 0;
         if ((writes && (snapshot || linearizable)) || (changes && not_majority))
             return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
@@ -138,6 +143,7 @@ static int aggregate_batch_size(const ash_command *c, int64_t *batch_size, ash_e
     static const ash_argument fields[] = {{"batchSize", ASH_ARG_NUMBER}, {NULL, 0}};
     ash_value cursor = ash__arg(c, "cursor");
     *batch_size = -1;
+    /* As MongoDB has it since 3.6, which gives no answer without a cursor any more. */
     if (cursor.type == 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "The 'cursor' option is required, except for aggregate with the "
@@ -199,6 +205,7 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
     ash_doc stages = ash__doc_from_bson(&pipeline);
     if ((rc = check_stages(c, stages, err)) != 0)
         return rc;
+    /* Elsewhere in the pipeline it is the store's error. */
     bool changes = first_stage(stages, "$changeStream").type != 0;
     if (changes && !c->server->can_watch)
         return ash__fail_server(err, ASH_EUNSUPPORTED,
@@ -211,6 +218,7 @@ int ash__run_aggregate(ash_command *c, ash_error *err)
     o.collation = ash__arg_bson(c, "collation", &collation);
     o.let = ash__arg_bson(c, "let", &let);
     o.hint = ash__field_value(c->body, "hint", &hint);
+    /* On a collection they are stages that the store does not know. */
     const struct own_stage *own = coll == NULL ? find_own_stage(stages) : NULL;
     if (own != NULL && own->admin_only && strcmp(c->db, "admin") != 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,

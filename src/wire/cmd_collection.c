@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Collections and databases: made, dropped, renamed, changed, listed, measured.  Options go to the
+ * store as the client gave them, and errors come from there. */
 #include "wire/cmd.h"
 
 #include "base/mem.h"
@@ -10,6 +12,7 @@
 static void own_arguments(const ash_command *c, ash_builder *out)
 {
     ash__builder_begin(out);
+    /* Where the command has none of a name, that appends nothing. */
     for (const ash_argument *a = c->info->arguments; a->name != NULL; a++)
         ash__builder_value(out, a->name, ash__doc_get(c->body, a->name));
     ash__builder_end(out);
@@ -38,6 +41,7 @@ int ash__run_drop(ash_command *c, ash_error *err)
     int rc = ash__command_collection(c, &coll, err);
     if (rc != 0)
         return rc;
+    /* An error of its own, because one of its errors is none. */
     rc = ash_collection_drop(coll, &c->op, &own);
     ash_collection_free(coll);
     /* Since MongoDB 7.0 there need not be anything to drop. */
@@ -83,6 +87,7 @@ int ash__run_rename_collection(ash_command *c, ash_error *err)
     uint32_t to_len = 0;
     if (to != NULL)
         ash__value_string(ash__arg(c, "to"), &to_len);
+    /* A missing one is split_namespace's to refuse. */
     int rc = to != NULL ? ash__check_namespace(to, to_len, err) : 0;
     if (rc == 0)
         rc = split_namespace(c->coll, &db, &name, err);
@@ -117,6 +122,7 @@ int ash__run_coll_mod(ash_command *c, ash_error *err)
     if (rc == 0) {
         ash__reply_fields(c, &old);
         bson_destroy(&old);
+        /* The store tells which documents are in the way. */
     } else if (ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) {
         ash__reply_details(c, &old);
         bson_destroy(&old);
@@ -126,6 +132,7 @@ int ash__run_coll_mod(ash_command *c, ash_error *err)
 
 int64_t ash__listing_batch_size(const ash_command *c)
 {
+    /* Everything at once, unless the client says otherwise: listings are short. */
     int64_t batch_size = INT32_MAX;
     ash_value options = ash__arg(c, "cursor");
     if (options.type == BSON_TYPE_DOCUMENT)
@@ -266,6 +273,7 @@ static int maintain_collection(ash_command *c, const char *action, ash_error *er
     int rc = ash__command_maintain(c, &view, &out, err);
     if (rc == 0)
         ash__reply_fields(c, &out);
+    /* A report comes with damage, too. */
     if (rc == 0 || rc == ASH_ECORRUPT)
         bson_destroy(&out);
     ash__builder_release(&request);

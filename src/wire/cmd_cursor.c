@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* getMore and killCursors.  A cursor that was taken is given back, or ended, on every way out: by
+ * the connection when the answer was sent, here when the command failed before it had one. */
 #include "wire/cmd.h"
 
 #include "base/mem.h"
 
 #include <string.h>
 
-enum { DEFAULT_AWAIT_MS = 1000, MAX_AWAIT_MS = 60000 };
+enum {
+    DEFAULT_AWAIT_MS = 1000, /* MongoDB's */
+    MAX_AWAIT_MS = 60000
+};
 
 /* Time limits of one getMore.  On a cursor that waits for news, maxTimeMS is how long. */
 static int set_limits(ash_command *c, ash_wire_cursor *w, ash_error *err)
@@ -21,6 +26,7 @@ static int set_limits(ash_command *c, ash_wire_cursor *w, ash_error *err)
     } else if (c->max_time_ms > 0) {
         return ash__fail(err, ASH_EINVAL,
                          "cannot set maxTimeMS on getMore command for a non-awaitData cursor");
+        /* The first command's limit is for all batches together. */
     } else if (w->time_left_ms > 0) {
         deadline_ms = ash_deadline(w->time_left_ms);
     }
@@ -75,6 +81,7 @@ int ash__run_get_more(ash_command *c, ash_error *err)
         return rc;
     }
     rc = ash__reply_next_batch(c, w, batch_size, err);
+    /* Interrupted by killCursors: that is another code than killOp's. */
     if (rc == ASH_EINTERRUPTED && ash__cursors_is_killed(c->server->cursors, w))
         rc = ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_CURSOR_KILLED,
                               "cursor id %lld was killed while its next batch was made",
@@ -117,6 +124,7 @@ int ash__run_kill_cursors(ash_command *c, ash_error *err)
     }
     add_ids(b, "cursorsKilled", &killed);
     add_ids(b, "cursorsNotFound", &unknown);
+    /* A cursor in use is killed as well, so none stays alive. */
     add_ids(b, "cursorsAlive", &none);
     add_ids(b, "cursorsUnknown", &none);
 out:

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* filemd5, which old drivers call after an upload, and what drivers cannot know of a bucket: the
+ * collection of attributes beside it. */
 #include "wire/cmd.h"
 
 #include "base/hash.h"
@@ -22,6 +24,7 @@ static int digest_chunks(ash_cursor *cursor, ash_digest *md5, int64_t *count, as
         ash__value_as_int64(ash__doc_get(chunk, "n"), &n);
         if (data.type == BSON_TYPE_BINARY)
             bytes = ash__value_binary_content(data, &len);
+        /* A gap would give the digest of another file. */
         if (n != *count || bytes == NULL)
             return ash__fail_server(err, ASH_ECHUNKMISSING, ASH_MONGO_LOCATION_CHUNKS_OUT_OF_ORDER,
                                     "chunks out of order: expected n %lld, found %lld",
@@ -201,6 +204,7 @@ void ash__gridfs_dropped(ash_command *c)
 {
     ash_error err = ASH_ERROR_INIT;
     char *bucket = bucket_of(c->coll);
+    /* The drop itself has been done: what goes wrong here is no failure of it. */
     int rc = bucket != NULL && c->op.transaction == NULL ? drop_attributes(c, bucket, &err) : 0;
     if (rc != 0 && rc != ASH_ENOTFOUND)
         ash__log(ASH_LOG_WARN, "cannot drop %s.%s.attributes with its bucket: %s", c->db, bucket,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What drivers ask before anything else: who is there, what it can do, and whether one must sign
+ * in.  Without topologyVersion in hello they poll and do not stream. */
 #include "wire/cmd.h"
 
 #include "base/clock.h"
@@ -31,6 +33,7 @@ void ash__note_app(ash_command *c)
 /* A replica set of one, whose member is the address that the client reached. */
 static void add_replica_set(ash_command *c)
 {
+    /* Of a set that has elected once: drivers pass over a primary with an older one. */
     static const bson_oid_t election = {{0x7f, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 1}};
     ash_builder *b = &c->reply->body;
     const ash_server *s = c->server;
@@ -80,6 +83,7 @@ static int run_hello(ash_command *c, bool legacy)
     ash_builder *b = &c->reply->body;
     if (ash__arg_bool(c, "helloOk", false))
         ash__builder_bool(b, "helloOk", true);
+    /* Drivers say hello by the old name until they were told helloOk. */
     ash__builder_bool(b, legacy ? "ismaster" : "isWritablePrimary", true);
     if (!c->server->opts.standalone)
         add_replica_set(c);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Indexes: the specs go to the store as they are, which knows what they may say. */
 #include "wire/cmd.h"
 
 #include "base/mem.h"
@@ -68,6 +69,7 @@ int ash__run_drop_indexes(ash_command *c, ash_error *err)
     int rc = ash__command_collection(c, &coll, err);
     if (rc != 0)
         return rc;
+    /* MongoDB tells how many there were, and the store does not. */
     int32_t before = count_indexes(c, coll);
     rc = ash_collection_drop_indexes(coll, index, &c->op, err);
     ash_collection_free(coll);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* findAndModify: one document changed and given back in one step. */
 #include "wire/cmd.h"
 
 #include "base/mem.h"
@@ -31,6 +32,7 @@ static void reply_result(ash_command *c, const ash_find_and_modify_options *o, c
                          bool found, const ash_write_result *result)
 {
     ash_builder *b = &c->reply->body;
+    /* At most one of the three is not 0. */
     int32_t n = (int32_t)(result->matched + result->deleted) + (result->upserted ? 1 : 0);
     ash__builder_begin_doc(b, "lastErrorObject");
     ash__builder_int32(b, "n", n);

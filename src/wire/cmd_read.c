@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* find, count, distinct and explain.  Arguments reach the store as views of the request, which
+ * lives until the answer is sent. */
 #include "wire/cmd.h"
 
 #include "base/mem.h"
@@ -26,6 +28,7 @@ static int read_find_options(const ash_command *c, ash_find_options *o, int64_t 
         rc = ash__arg_count(c, "limit", &o->limit, err);
     if (rc == 0)
         rc = ash__arg_count(c, "batchSize", batch_size, err);
+    /* 0 means something: the cursor and no documents. */
     if (ash__arg(c, "batchSize").type == 0)
         *batch_size = -1;
     o->op = c->op;
@@ -109,6 +112,7 @@ int ash__run_count(ash_command *c, ash_error *err)
     ash_collection_free(coll);
     if (rc != 0)
         return rc;
+    /* As MongoDB does; some clients read nothing else. */
     if (n <= INT32_MAX)
         ash__builder_int32(&c->reply->body, "n", (int32_t)n);
     else

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the server tells of itself: fields that tools and drivers read, with what is true here.  It
+ * is the version whose behaviour is kept to that stands under version. */
 #include "wire/cmd.h"
 
 #include "base/clock.h"
@@ -169,6 +171,7 @@ int ash__run_host_info(ash_command *c, ash_error *err)
 
 /* ---- getParameter ---- */
 
+/* Of the version that buildInfo tells. */
 static void add_fcv(ash_command *c, const char *name)
 {
     ash_builder *b = &c->reply->body;

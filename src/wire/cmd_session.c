@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions, begun, kept alive and ended; the table is sessions.h's.  Transactions in them are
+ * refused: clients of Ashlar's own have ashlarTransact. */
 #include "wire/cmd.h"
 
 #include "base/hash.h"
@@ -66,6 +68,8 @@ static int refresh_one(ash_command *c, const ash_session_id *id, ash_error *err)
 static int end_one(ash_command *c, const ash_session_id *id, ash_error *err)
 {
     (void)err;
+    /* The session first: a command that opens a cursor looks for its session after that is in the
+     * table (keep_cursor in batch.c), so one of the two finds it. */
     ash__sessions_end(c->server->sessions, id);
     ash__cursors_kill_session(c->server->cursors, id);
     ash__store_forget_reader(c->server->store, ash__session_reader(id));

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ashlarTransact, as the comment below tells it: operations are read once, and run as often as the
+ * store asks, each time into answers of their own. */
 #include "wire/cmd.h"
 
 #include "base/budget.h"
@@ -81,6 +83,7 @@ static int read_results(transact *t, ash_error *err)
     while (ash__doc_iter_next(&it)) {
         if (it.value.type != BSON_TYPE_INT64)
             return wrong_type("results", "an array of 64-bit integers", err);
+        /* Counted beyond, so that the complaint below tells of too many as well. */
         if (given++ < wanted)
             t->results[t->result_count++] = ash__value_int64(it.value);
     }
@@ -188,6 +191,7 @@ static void choose_id(const transact *t, size_t index, ash_transaction *tx)
 /* The bytes of an answer, from all its pieces. */
 static void take_answer(transact *t, ash_reply *reply)
 {
+    /* Without views: before the batch, the batch, behind it. */
     struct iovec pieces[3];
     ash_assert(reply->splice_count == 0 && reply->cursor == NULL);
     ash__reply_finish(reply);
@@ -205,6 +209,7 @@ static int run_operation(transact *t, ash_command *c, ash_reply *reply, ash_erro
     reply->has_details = false;
     c->reply = reply;
     int rc = c->info->run(c, &own);
+    /* It is this run's. */
     c->reply = NULL;
     if (rc != 0 && ash__error_ends_command(&own)) {
         if (err != NULL)
@@ -244,6 +249,7 @@ static int run_all(ash_transaction *tx, void *ctx, ash_error *err)
     ash_reply reply;
     int rc = 0;
     int64_t deadline = turn_deadline(t);
+    /* Each answer is bounded by what an operation may find, and only one is kept. */
     ash__reply_init(&reply, NULL);
     t->looked = t->conflict = false;
     for (size_t i = 0; rc == 0 && i < t->count; i++) {
@@ -274,6 +280,7 @@ static int run_transact(transact *t, ash_error *err)
         rc = ash_store_transact(store, run_all, t, op, err);
     if (rc == 0 && t->commit)
         ash__command_wrote(t->outer);
+    /* Undone on purpose is what was wanted. */
     return t->looked ? 0 : rc;
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* insert, update, delete: statements of one command, of which each may fail by itself.  What they
+ * did and which failed is tallied, and the command fails only where the rest could not go on. */
 #include "wire/cmd.h"
 
 #include "base/mem.h"
@@ -49,6 +51,7 @@ static void add_error_doc(write_tally *t, ash_doc error, uint32_t index)
     ash_value text = ash__doc_get(error, "errmsg");
     if (text.type == BSON_TYPE_UTF8)
         ash__value_string(text, &text_len);
+    /* First the details go, then the text; index and code always stay. */
     bool with_text = has_room(t, text_len), whole = has_room(t, error.len);
     ash__builder_begin_doc(&t->errors, ash__index_name(t->error_count++, name));
     ash__builder_int32(&t->errors, "index", (int32_t)index);
@@ -99,6 +102,7 @@ static void note_last_error(ash_command *c, const write_tally *t)
     conn->last_error[0] = '\0';
     if (t->error_count > 0) {
         /* The array is not closed yet, its first document is. */
+        /* Behind the array's length, a type and "0". */
         ash_doc first = {t->errors.buf.data + 7, 0};
         if (ash__doc_at(first.data, t->errors.buf.len - 7, &first)) {
             ash_value text = ash__doc_get(first, "errmsg");
@@ -200,6 +204,7 @@ static int run_update(ash_command *c, ash_collection *coll, ash_doc s, ash_write
     o.collation = ash__value_bson(ash__doc_get(s, "collation"), &collation);
     o.hint = ash__field_value(s, "hint", &hint);
     o.let = ash__value_bson(ash__doc_get(s, "c"), &variables);
+    /* A statement's own variables go before the command's. */
     if (o.let == NULL)
         o.let = ash__arg_bson(c, "let", &let);
     const bson_value_t *u = ash__field_value(s, "u", &update);
@@ -315,6 +320,7 @@ static int run_statement(statements *s, ash_doc statement, uint32_t index, ash_e
     ash_write_result result;
     ash_error own = ASH_ERROR_INIT;
     ash_write_result_init(&result);
+    /* The store knows a repeated statement by session, number and this. */
     c->retry.statement = (int32_t)index;
     int rc = ash__command_fail_write(c, &own);
     if (rc == 0)
@@ -353,6 +359,7 @@ static int run_statements(ash_command *c, const char *list_name, statement_fn ru
         rc = ash__command_collection(c, &s.coll, err);
     atomic_fetch_add(updates ? &c->server->counters.update : &c->server->counters.remove,
                      (int64_t)count);
+    /* Unordered ones go on behind one that failed. */
     for (size_t i = 0; i < count && rc == 0 && !(ordered && s.failed); i++)
         rc = run_statement(&s, list[i], (uint32_t)i, err);
     if (rc == 0)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of commands.  A new one is a row here; help, listCommands and docs/COMPATIBILITY.md
+ * follow from it. */
 #include "wire/cmd.h"
 
 #include "base/mem.h"
@@ -19,6 +21,7 @@ enum {
 #define ARGS(...) ((const ash_argument[]){__VA_ARGS__, {NULL, 0}})
 #define NO_ARGS   ((const ash_argument[]){{NULL, 0}})
 
+/* What members of a MongoDB cluster send each other ($configTime, shardVersion, …) is ignored. */
 static const ash_argument generic_arguments[] = {
     {"$db", STRING},
     {"lsid", DOC},
@@ -50,6 +53,7 @@ static const ash_argument generic_arguments[] = {
     {NULL, 0},
 };
 
+/* clang-format takes the last pair of braces in these lists for a block. */
 #define LIST_ARGS                                                                                  \
     {"filter", DOC}, {"nameOnly", BOOL}, {"authorizedCollections", BOOL},                          \
     {                                                                                              \
@@ -258,6 +262,7 @@ const ash_argument *ash__wire_generic_arguments(void)
 const ash_wire_command_info *ash__wire_command_find(const char *name)
 {
     char padded[64];
+    /* A name with a space would match across the spaces of the lists. */
     if (strchr(name, ' ') != NULL ||
         snprintf(padded, sizeof padded, " %s ", name) >= (int)sizeof padded)
         return NULL;

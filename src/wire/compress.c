@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* OP_COMPRESSED, by the layout in message.h.  A size that a client tells is believed only within
+ * the bounds of a message, since memory is taken by it before a byte is unpacked. */
 #include "wire/compress.h"
 
 #include "base/bytes.h"
@@ -10,7 +12,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
-enum { ZSTD_LEVEL = 3 };
+enum { ZSTD_LEVEL = 3 }; /* zstd's own default; zlib below is at its fastest */
 
 static const struct {
     const char *name;
@@ -72,6 +74,7 @@ static bool unpack(uint8_t compressor, const uint8_t *in, size_t in_len, uint8_t
     case ASH_COMPRESSOR_ZLIB:
         return unpack_zlib(in, in_len, out, out_len);
     case ASH_COMPRESSOR_ZSTD:
+        /* An error is a number beyond every length. */
         return ZSTD_decompress(out, out_len, in, in_len) == out_len;
     default:
         return false;
@@ -139,10 +142,12 @@ bool ash__compressed_pack(const uint8_t *message, size_t len_bytes, uint8_t comp
     ash__buffer_reserve(out, bound + ASH_MESSAGE_COMPRESSED_BYTES);
     uint8_t *start = out->data + out->len;
     size_t got = pack(compressor, in, in_len, start + ASH_MESSAGE_COMPRESSED_BYTES, bound);
+    /* What does not shrink goes as it is: unpacking is work for the client, too. */
     if (got == 0 || got + ASH_MESSAGE_COMPRESSED_BYTES >= len_bytes)
         return false;
     memcpy(start, message, ASH_MESSAGE_HEADER_BYTES);
     ash__put_le32(start, (uint32_t)(got + ASH_MESSAGE_COMPRESSED_BYTES));
+    /* The original opcode moves behind the header, whose own is put in its place. */
     memcpy(start + 16, message + 12, 4);
     ash__put_le32(start + 12, ASH_OP_COMPRESSED);
     ash__put_le32(start + 20, (uint32_t)in_len);

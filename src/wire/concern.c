@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a request says beside its arguments, read once for all commands: session and transaction
+ * number, write and read concern, API version.  All of it is checked before anything runs. */
 #include "wire/dispatch.h"
 
 #include "base/clock.h"
@@ -8,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_W = 50 };
+enum { MAX_W = 50 }; /* as many members as a replica set can have */
 
 /* ---- sessions ---- */
 
@@ -17,6 +19,7 @@ void ash__session_use(const ash_command *c, const ash_session_id *id)
     ash_session_id displaced;
     if (!ash__sessions_touch(c->server->sessions, id, c->connection->peer.id, &displaced))
         return;
+    /* With the session goes what only it could use. */
     ash__cursors_kill_session(c->server->cursors, &displaced);
     ash__store_forget_reader(c->server->store, ash__session_reader(&displaced));
 }
@@ -72,6 +75,7 @@ static int read_txn_number(ash_command *c, ash_value number, ash_error *err)
 
 uint64_t ash__session_reader(const ash_session_id *id)
 {
+    /* 0 is nobody. */
     uint64_t number = ash__checksum(id->bytes, sizeof id->bytes);
     return number != 0 ? number : 1;
 }
@@ -135,6 +139,8 @@ static int read_w(ash_command *c, ash_value w, ash_error *err)
                                 MAX_W, (long long)out->w);
     if (out->w > 1 && c->server->opts.standalone)
         return ash__fail(err, ASH_EINVAL, "cannot use 'w' > 1 when a host is not replicated");
+    /* The write is done and the failure is told beside it, as by a set whose other members are
+     * down. */
     if (out->w > 1) {
         out->error_code = ASH_MONGO_UNSATISFIABLE_WRITE_CONCERN;
         snprintf(out->error_text, sizeof out->error_text, "Not enough data-bearing nodes");
@@ -161,6 +167,7 @@ static int read_write_concern(ash_command *c, ash_doc concern, ash_error *err)
     if (c->concern.journal && c->concern.w == 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "cannot have j: true with w: 0");
+    /* The only member is the majority, once the disk has it.  wtimeout has nobody to wait for. */
     if (c->concern.journal || c->concern.majority)
         c->op.durability = ASH_DURABILITY_EVERY;
     return 0;
@@ -233,10 +240,12 @@ static int read_level(ash_command *c, const char *level, ash_error *err)
     c->read_level = level;
     if (strcmp(level, "snapshot") == 0)
         return read_snapshot(c, err);
+    /* Between spaces, so that no part of a level passes for one. */
     snprintf(padded, sizeof padded, " %.24s ", level);
     if (strchr(level, ' ') != NULL || strstr(levels, padded) == NULL)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "'%.60s' is not a read concern level", level);
+    /* local is what every command does anyway. */
     if ((c->info->flags & ASH_COMMAND_READ_CONCERN) == 0 && strcmp(level, "local") != 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "Command %s does not support read concern level %s", c->info->name,

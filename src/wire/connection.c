@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One client's thread.  A message is read whole before it is looked at, with memory for all of it;
+ * the answer is sent when it is its turn; then what the answer's views stood on is given back. */
 #include "wire/connection.h"
 
 #include "base/clock.h"
@@ -17,7 +19,7 @@ enum {
     HALF_MS = 10,  /* others may wait so long for the rest of a request that came before theirs */
     REST_MS = 500, /* after so much silence a connection gives its large buffer back */
     FIRST_MESSAGE_MS = 60000,
-    BYTES_A_MS = 1024
+    BYTES_A_MS = 1024 /* a large message has this much more time for each millisecond */
 };
 
 /* ---- reading ---- */
@@ -61,6 +63,7 @@ static bool read_until(ash_connection *c, size_t len, int64_t deadline_ms)
     while (c->have < len) {
         if (c->have > 0)
             await_rest(c);
+        /* A client that has not greeted owes since it connected (net/host.c). */
         if (c->have > 0 && c->greeted)
             ash__peer_owes(&c->peer);
         size_t n =
@@ -105,11 +108,13 @@ static bool receive(ash_connection *c, size_t *len)
     size_t bytes;
     if (c->have == 0 && !rest(c))
         return false;
+    /* Before the message is read: its place is that of its first byte. */
     ash__arrival_take(&c->arrival);
     c->place_until_ms = ash__clock_deadline(HALF_MS);
     int64_t deadline = ash__clock_deadline(c->server->opts.message_timeout_ms);
     if (!read_until(c, ASH_MESSAGE_HEADER_BYTES, deadline))
         return false;
+    /* Without a length that can be believed there is no next message: nothing is answered. */
     if (ash__message_header_read(c->block.data, &header, &err) != 0) {
         ash__log(ASH_LOG_INFO, "connection %lld from %s closed: %s", (long long)c->peer.id,
                  c->peer.remote, err.text);
@@ -145,6 +150,8 @@ static void consume(ash_connection *c, size_t len)
 
 static bool send_pieces(ash_connection *c, struct iovec *iov, size_t count)
 {
+    /* Answers leave in the order of the commits; and from the first byte on the client may send the
+     * next request. */
     ash__turn_wait(&c->turn);
     start_holding(c);
     ash__arrival_open(&c->arrival);
@@ -170,6 +177,7 @@ static bool send_packed(ash_connection *c, struct iovec *iov, size_t count, size
     bool smaller = ash__compressed_pack(flat.data, flat.len, c->compressor, &packed);
     ash_buffer *chosen = smaller ? &packed : &flat;
     ash__buffer_release(smaller ? &flat : &packed);
+    /* What is not kept goes back: less than is claimed, so that this cannot fail. */
     if (chosen->capacity < 2 * len)
         ash__reply_claim(&c->reply, claimed + chosen->capacity, 0, &err);
     struct iovec one = {.iov_base = chosen->data, .iov_len = chosen->len};
@@ -180,6 +188,7 @@ static bool send_packed(ash_connection *c, struct iovec *iov, size_t count, size
 
 static bool send_reply(ash_connection *c, const ash_request *request)
 {
+    /* Most answers have a handful of pieces. */
     struct iovec few[16];
     uint8_t prefix[ASH_REPLY_PREFIX_MAX];
     ash_reply *r = &c->reply;
@@ -205,6 +214,7 @@ static void give_cursor_back(ash_connection *c)
     c->reply.cursor = NULL;
     if (w == NULL)
         return;
+    /* It never came into the table. */
     if (w->id == 0) {
         ash__wire_cursor_free(w);
     } else if (c->reply.keep_cursor) {
@@ -220,6 +230,7 @@ static void give_cursor_back(ash_connection *c)
 /* false when the connection is past help. */
 static bool answer_bad_message(ash_connection *c, const ash_request *request, const ash_error *err)
 {
+    /* A broken document leaves the next message where it is; broken structure does not. */
     bool usable = ash_error_server_code(err) != ASH_MONGO_PROTOCOL_ERROR;
     ash__log(ASH_LOG_INFO, "connection %lld from %s: %s", (long long)c->peer.id, c->peer.remote,
              err->text);
@@ -245,6 +256,7 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
     if (alive && ash__request_wants_reply(&request))
         alive = send_reply(c, &request);
     ash__arrival_done(&c->arrival);
+    /* Of commands without an answer, and of answers that could not be sent. */
     ash__turn_leave(&c->turn);
     give_cursor_back(c);
     ash__reply_trim(&c->reply);
@@ -254,6 +266,7 @@ static bool handle_plain(ash_connection *c, const uint8_t *message, size_t len)
 static bool handle_compressed(ash_connection *c, size_t len)
 {
     ash_error err = ASH_ERROR_INIT;
+    /* block_bytes() made room for it there. */
     uint8_t *plain = c->block.data + packed_room(len);
     size_t plain_len;
     if (ash__compressed_size(c->block.data, len, &plain_len, &err) == 0 &&
@@ -280,6 +293,8 @@ static bool handle(ash_connection *c, size_t len)
 
 /* ---- its life ---- */
 
+/* The queue's lock is held, which ranks below the line's.  In the queue a change has its place, so
+ * the next request may go on. */
 static void is_queued(ash_turn *turn)
 {
     ash_connection *c = (ash_connection *)((char *)turn - offsetof(ash_connection, turn));
@@ -298,6 +313,7 @@ static void serve(ash_peer *peer)
     c->turn.queued = is_queued;
     ash__arrival_begin(&c->arrival, &c->server->arrivals, peer->stream.fd);
     while (receive(c, &len)) {
+        /* The host stops: what the client had sent before is not begun any more. */
         if (atomic_load_explicit(&peer->host->deaf, memory_order_relaxed) || !handle(c, len))
             break;
         consume(c, len);
@@ -307,6 +323,7 @@ static void serve(ash_peer *peer)
     ash__turn_end(&c->turn);
     ash__reply_release(&c->reply);
     ash__block_release(&c->block);
+    /* They rest for a while, as a driver may use them on another connection. */
     ash__cursors_leave(c->server->cursors, peer->id);
 }
 

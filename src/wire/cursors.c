@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of cursors: hash chains by id under one lock.  Cursors are freed when it has been given
+ * up, since closing one goes into the store. */
 #include "wire/cursors.h"
 
 #include "base/clock.h"
@@ -107,6 +109,7 @@ static size_t share_of(const ash_wire_cursor *w)
 /* The share with the most cursors at rest. */
 static size_t largest_share(const ash_cursor_table *t)
 {
+    /* Counted anew: a table is full rarely, and then 10,000 cursors are soon looked at. */
     uint32_t counts[SHARES] = {0};
     size_t largest = 0;
     for (size_t i = 0; i < BUCKETS; i++)
@@ -156,6 +159,8 @@ int ash__cursors_add(ash_cursor_table *t, ash_wire_cursor *w, volatile int *canc
     } else {
         ash_wire_cursor **link;
         do {
+            /* At random, as clients are told apart by nothing else; positive, since 0 tells a
+             * driver that there is no cursor. */
             ash__random(&w->id, sizeof w->id);
             w->id &= INT64_MAX;
             link = find(t, w->id);
@@ -200,6 +205,7 @@ int ash__cursors_take(ash_cursor_table *t, int64_t id, const ash_cursor_user *us
     int64_t until = ash__clock_deadline(GIVE_BACK_MS);
     *out = NULL;
     ash__mutex_lock(&t->lock);
+    /* Looked up again after each wait: it may have ended meanwhile. */
     ash_wire_cursor *w = *find(t, id);
     while (w != NULL && w->busy && !w->killed && !ash__is_cancelled(user->cancel) &&
            ash__cond_wait_until(&t->given, &t->lock, until))
@@ -228,6 +234,7 @@ static void leave(ash_cursor_table *t, ash_wire_cursor *w, bool end)
     t->counts.pinned--;
     if (end || w->killed)
         gone = unlink_at(t, find(t, w->id));
+    /* Whoever waits may wait for another cursor. */
     ash__cond_broadcast(&t->given);
     ash__mutex_unlock(&t->lock);
     ash__wire_cursor_free(gone);
@@ -325,6 +332,7 @@ static bool rested_too_long(const ash_wire_cursor *w, const void *arg)
 void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms, int64_t orphans_before_ms)
 {
     int64_t before[2] = {before_ms, orphans_before_ms};
+    /* Two holds of the lock: between them the number lags behind, which nobody can tell. */
     size_t count = kill_where(t, rested_too_long, before);
     ash__mutex_lock(&t->lock);
     t->counts.timed_out += (int64_t)count;

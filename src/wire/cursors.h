@@ -4,15 +4,22 @@
 
 /* Cursors that clients hold between commands.
  *
- *   ash__wire_cursor_new ── first batch sent ──> ash__cursors_give ──┐
- *          │                                          ^              v
- *          │ nothing left                  batch sent │     at rest in the table
- *          v                                          │              │
- *   ash__wire_cursor_free <── nothing left ── in use <── ash__cursors_take
+ *                        ash__cursors_add             ash__cursors_give
+ *   ash__wire_cursor_new ───────────────> in use ──────────────────────────> at rest
+ *        │                                 │  │  <────────────────────────      │
+ *        │                                 │  │      ash__cursors_take          │
+ *        │                                 │  │                                 │
+ *        │                                 │  │ ash__cursors_kill,              │ ash__cursors_kill,
+ *        │                                 │  │ _kill_session, _kill_all        │ _kill_session,
+ *        │                                 │  v                                 │ _kill_all, _expire,
+ *        │                ash__cursors_end │ killed                             │ _free; _add of another
+ *        │                                 │  │ ash__cursors_give, _end         │ in a full table
+ *        v                                 v  v                                 v
+ *   ash__wire_cursor_free ────────────> freed <──────────────────────────────────
  *
- * A cursor in use belongs to the command that took it; killing it then stops the command, and the
- * cursor is freed when it is given back.  All functions on the table may be called from any thread.
- */
+ * Before it is in the table a cursor is its command's alone.  One in use belongs to the command
+ * that took it, which is interrupted when somebody kills the cursor.  All functions on the table may
+ * be called from any thread. */
 
 #include "wire/sessions.h"
 

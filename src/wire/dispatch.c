@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A command from its bytes to its answer: which it is, whether it may be so, its place among the
+ * others, the handler, and what every answer carries: ok, errors with their labels, concerns,
+ * times. */
 #include "wire/dispatch.h"
 
 #include "base/clock.h"
@@ -36,7 +39,7 @@ static bool is_one_of(int32_t code, const int32_t *codes, size_t count)
     return false;
 }
 
-/* The driver may try the same write once more. */
+/* The driver may try the same write once more: the list of the specification of retryable writes. */
 static bool is_retryable_write_code(int32_t code)
 {
     static const int32_t codes[] = {ASH_MONGO_HOST_UNREACHABLE,
@@ -55,7 +58,8 @@ static bool is_retryable_write_code(int32_t code)
     return is_one_of(code, codes, ASH_ARRAY_LEN(codes));
 }
 
-/* The driver may open the change stream again where it was. */
+/* The driver may open the change stream again where it was: the list of the specification of change
+ * streams. */
 static bool is_resumable_change_code(int32_t code)
 {
     static const int32_t codes[] = {ASH_MONGO_HOST_UNREACHABLE,
@@ -99,6 +103,7 @@ static void add_labels(ash_command *c, int32_t code, const ash_failure *failure)
     const char *label = NULL;
     /* failCommand strikes before a server has looked whose cursor it is. */
     bool by_failpoint = failure != NULL && failure->error_code != 0;
+    /* A suite's own labels are all that there are. */
     if (failure != NULL && failure->has_labels) {
         ash__builder_array_value(b, "errorLabels",
                                  (ash_doc){failure->labels.data, failure->labels.len});
@@ -141,6 +146,8 @@ static void add_write_concern_error(ash_command *c, const ash_failure *failure)
     }
 }
 
+/* Drivers send back the newest time they were told, to whom they ask next; the signature is that of
+ * a server without keys. */
 static void add_times(ash_command *c)
 {
     static const uint8_t no_hash[20];
@@ -192,6 +199,7 @@ static int read_db(ash_command *c, ash_error *err)
             return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MESSAGE_WITHOUT_DB,
                                     "OP_MSG requests require a $db argument");
         db = ash__value_string(v, &len);
+        /* Behind a NUL nobody would look. */
         if (strlen(db) != len)
             return check_db_name("", 0, err);
     }
@@ -224,6 +232,7 @@ static int read_command(ash_command *c, const char **name, ash_error *err)
     if (rc != 0)
         return rc;
     c->info = ash__wire_command_find(*name);
+    /* Without the option it is as if there were no such command. */
     if (c->info != NULL && (c->info->flags & ASH_COMMAND_TEST) && !c->server->opts.test_commands)
         c->info = NULL;
     if (c->info == NULL)
@@ -300,6 +309,7 @@ static bool fail_first(ash_command *c, const ash_failure *failure, ash_error *er
 {
     char name[64];
     int64_t until = ash__clock_ms() + failure->block_ms;
+    /* In short naps: a kill or a stop ends it. */
     while (ash__clock_ms() < until && !ash__is_cancelled(c->op.cancel))
         ash__clock_sleep_ms(5);
     c->reply->close = failure->close_connection;
@@ -443,6 +453,7 @@ static void run_command(ash_command *c, ash_operation *operation)
     operation->db = c->db != NULL ? c->db : "";
     operation->stream = &c->connection->peer.stream;
     operation->only_reads = rc == 0 && only_reads(c);
+    /* Before the operation begins: waiting for a place is not its time. */
     find_place(c, rc != 0 || operation->only_reads);
     ash__operations_begin(&c->server->operations, operation);
     if (rc == 0)
@@ -466,6 +477,8 @@ static void run_command(ash_command *c, ash_operation *operation)
         if (rc == 0)
             rc = claim_body(c, &err);
     }
+    /* Drivers try again elsewhere, or here when the server is back; a killed operation they do not.
+     */
     if (rc == ASH_EINTERRUPTED && hit == NULL && ash__host_is_stopping(&c->server->host))
         err.server_code = ASH_MONGO_INTERRUPTED_AT_SHUTDOWN;
     if (rc != 0) {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A fail point is a document and two counters; what in it matters is read anew at each hit, as that
+ * is only for tests. */
 #include "wire/failpoint.h"
 
 #include "base/mem.h"
@@ -65,6 +67,7 @@ int ash__failpoint_set(ash_failpoint *f, ash_value mode, ash_value data, bool na
 {
     int64_t skip, left;
     int rc = read_mode(mode, &skip, &left, err);
+    /* Who turns it off need not say what it did. */
     if (rc == 0 && left != 0)
         rc = check_data(data, names_commands, err);
     if (rc != 0)
@@ -163,6 +166,7 @@ bool ash__failpoint_hit(ash_failpoint *f, const ash_failpoint_command *command, 
 {
     ash__mutex_lock(&f->lock);
     ash_doc data = {f->data.data, f->data.len};
+    /* Only what matches counts. */
     bool hit = f->left != 0 && matches(data, command) && count_hit(f);
     if (hit)
         read_failure(data, out);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes from strangers: each length is held against what is there before anything is done by it,
+ * and each document is validated before anybody sees it. */
 #include "wire/message.h"
 
 #include "base/bytes.h"
@@ -6,7 +8,7 @@
 
 #include <string.h>
 
-enum { MIN_DOC_BYTES = 5 };
+enum { MIN_DOC_BYTES = 5 }; /* a length and the byte that ends it */
 
 static int protocol_error(ash_error *err, const char *what)
 {
@@ -77,6 +79,7 @@ static int read_sequence(const uint8_t *data, size_t end, size_t *at, ash_reques
     if (end - *at < 4)
         return protocol_error(err, "a document sequence is cut off");
     uint32_t size = ash__get_le32(data + *at);
+    /* Of itself and the end of a name at least. */
     if (size < 5 || size > end - *at)
         return protocol_error(err, "a document sequence's size does not fit");
     size_t stop = *at + size;
@@ -116,6 +119,7 @@ static int parse_msg(const uint8_t *message, size_t len, ash_request *out, ash_e
     if (len < at + 1 + MIN_DOC_BYTES)
         return protocol_error(err, "it is too short");
     out->flags = ash__get_le32(message + ASH_MESSAGE_HEADER_BYTES);
+    /* The low half has what a receiver must understand. */
     if ((out->flags & 0xFFFF & ~(uint32_t)(ASH_MSG_CHECKSUM | ASH_MSG_MORE_TO_COME)) != 0)
         return protocol_error(err, "unknown flags");
     if (out->flags & ASH_MSG_CHECKSUM) {
@@ -161,11 +165,13 @@ static int parse_query(const uint8_t *message, size_t len, ash_request *out, ash
         return rc;
     if (len - at < 8)
         return protocol_error(err, "it is too short");
+    /* How many to skip and to return means nothing for a command. */
     at += 8;
     if ((rc = read_doc(message, len, &at, &out->body, err)) != 0)
         return rc;
     unwrap_query(out);
     ash_doc fields;
+    /* A projection, which no command has a use for. */
     if (at < len && (rc = read_doc(message, len, &at, &fields, err)) != 0)
         return rc;
     return at == len ? 0 : protocol_error(err, "bytes behind the query");
@@ -199,6 +205,7 @@ size_t ash__message_reply_prefix(const ash_request *r, int32_t reply_id, size_t 
                                  uint8_t out[ASH_REPLY_PREFIX_MAX])
 {
     bool legacy = r->op_code == ASH_OP_QUERY;
+    /* Header and five numbers; or header, flags and the kind of the section. */
     size_t prefix = legacy ? 36 : 21;
     ash_message_header header = {.length = (uint32_t)(prefix + body_len),
                                  .request_id = reply_id,
@@ -207,8 +214,8 @@ size_t ash__message_reply_prefix(const ash_request *r, int32_t reply_id, size_t 
     memset(out, 0, ASH_REPLY_PREFIX_MAX);
     ash__message_header_write(out, &header);
     if (legacy) {
-        out[16] = 8;
-        out[32] = 1;
+        out[16] = 8; /* await capable, as all servers are */
+        out[32] = 1; /* document */
     }
     return prefix;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The list of commands that run.  An operation is its connection's memory and its texts are views
+ * of the request, so it is described under the lock: its command cannot end meanwhile. */
 #include "wire/operations.h"
 
 #include "base/clock.h"
@@ -9,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SHOWN_COMMAND_BYTES = 8192 };
+enum { SHOWN_COMMAND_BYTES = 8192 }; /* of a longer one currentOp tells the name alone */
 
 void ash__operations_init(ash_operation_list *list)
 {
@@ -30,6 +32,7 @@ void ash__operations_begin(ash_operation_list *list, ash_operation *op)
     op->started_wall_ms = ash__clock_wall_ms();
     op->stage[0] = 0;
     ash__mutex_lock(&list->lock);
+    /* Clients take it for an int32; after two thousand million, old ones are over. */
     list->last_id = list->last_id == INT32_MAX ? 1 : list->last_id + 1;
     op->id = list->last_id;
     op->prev = NULL;
@@ -37,6 +40,7 @@ void ash__operations_begin(ash_operation_list *list, ash_operation *op)
     if (op->next != NULL)
         op->next->prev = op;
     list->first = op;
+    /* It was read before the host stopped, and would hold up the stop. */
     if (list->stopping)
         ash__cancel(&op->cancel);
     ash__mutex_unlock(&list->lock);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The body is built as one document; a batch's documents are gathered beside it and go between two
+ * of its bytes when all is sent.  Lengths around them are corrected at the end. */
 #include "wire/reply.h"
 
 #include "base/bytes.h"
@@ -6,7 +8,10 @@
 
 #include <string.h>
 
-enum { SPLICE_MIN_BYTES = 2048, KEEP_BYTES = 16 * 1024 };
+enum {
+    SPLICE_MIN_BYTES = 2048, /* below, a copy is cheaper than a piece of its own */
+    KEEP_BYTES = 16 * 1024   /* for the next answer; so much needs no room */
+};
 
 void ash__reply_init(ash_reply *r, ash_room *room)
 {
@@ -77,6 +82,7 @@ int ash__reply_claim(ash_reply *r, size_t bytes, int64_t deadline_ms, ash_error 
         r->claimed = bytes;
         return 0;
     }
+    /* Whoever waits holds none: else those who wait could wait for each other. */
     give_room(r);
     if (ash__room_take(r->room, bytes, deadline_ms, &why) != 0)
         return ash__fail(err, ASH_ENOMEM,
@@ -101,6 +107,7 @@ bool ash__reply_claim_more(ash_reply *r, size_t bytes)
 int ash__reply_claim_items(ash_reply *r, const ash_doc *docs, size_t count, int64_t deadline_ms,
                            ash_error *err)
 {
+    /* Type, an index of up to ten digits, NUL. */
     enum { HEAD_BYTES = 12 };
     size_t bytes = 0, copied = 0;
     for (size_t i = 0; i < count; i++) {
@@ -151,11 +158,13 @@ void ash__reply_cursor(ash_reply *r, const char *batch_name, int64_t id, const c
                        ash_doc resume_token)
 {
     ash_builder *b = &r->body;
+    /* Nothing but the root's length: the batch has to be at a place that no later field moves. */
     ash_assert(b->buf.len == 4 && r->batch_at == 0);
     ash__builder_begin_doc(b, "cursor");
     r->batch_open[0] = b->buf.len - 4;
     ash__builder_begin_array(b, batch_name);
     r->batch_open[1] = b->buf.len - 4;
+    /* Just before the zero byte that ends the array. */
     r->batch_at = b->buf.len;
     ash__builder_end(b);
     if (resume_token.data != NULL)
@@ -167,6 +176,7 @@ void ash__reply_cursor(ash_reply *r, const char *batch_name, int64_t id, const c
     ash__builder_end(b);
 }
 
+/* The builder closed a document without knowing of the items in it. */
 static void grow_length(ash_reply *r, size_t at, size_t more)
 {
     uint8_t *p = r->body.buf.data + at;
@@ -187,6 +197,8 @@ size_t ash__reply_finish(ash_reply *r)
 
 size_t ash__reply_piece_limit(const ash_reply *r)
 {
+    /* Before the batch, its last items, behind it; and for each view the items before it and
+     * itself. */
     return 3 + 2 * r->splice_count;
 }
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A server is its tables, its store and a host.  Everything that a connection's thread looks at is
+ * there before the host starts, and goes after the last thread. */
 #include "wire/server.h"
 
 #include "base/clock.h"
@@ -15,7 +17,11 @@
 #endif
 #include <string.h>
 
-enum { TRIM_AFTER_BYTES = 32 * 1024 * 1024, MIN_MESSAGE_BYTES = 128 * 1024 * 1024 };
+enum {
+    TRIM_AFTER_BYTES = 32 * 1024 * 1024,
+    /* Three quarters of it (net/room.h) hold the largest message twice, packed and unpacked. */
+    MIN_MESSAGE_BYTES = 128 * 1024 * 1024
+};
 
 /* ---- time ---- */
 
@@ -26,6 +32,8 @@ uint64_t ash__server_cluster_time(ash_server *server)
     if (ash_store_time(server->store, &wall_ms, &newest, NULL) != 0)
         newest = 0;
     uint64_t told = atomic_load(&server->cluster_time);
+    /* Many threads tell times at once; what one client was told is never taken back by another's
+     * answer. */
     while (newest > told && !atomic_compare_exchange_weak(&server->cluster_time, &told, newest))
         ;
     return newest > told ? newest : told;
@@ -54,6 +62,7 @@ void ash__server_keep_house(ash_host *host)
     ash_server *server = host->server;
     ash_session_id session;
     int64_t now = ash__clock_ms();
+    /* One by one, so that no lock is held while its cursors are closed. */
     while (ash__sessions_expire(server->sessions, now - ASH_SESSION_MINUTES * INT64_C(60000),
                                 &session))
         ash__cursors_kill_session(server->cursors, &session);
@@ -126,10 +135,12 @@ static ash_server *server_new(ash_store *store)
 {
     ash_server *s = ash__new(ash_server);
     s->store = store;
+    /* From now on it remembers which file was found by whom, for their downloads. */
     ash__store_expect_readers(store);
     s->started_ms = ash__clock_ms();
     s->started_wall_ms = ash__clock_wall_ms();
     ash__random(&s->process_id, sizeof s->process_id);
+    /* Of a store without changes, which has no time yet; drivers take 0 for none. */
     atomic_store(&s->cluster_time, (uint64_t)(s->started_wall_ms / 1000) << 32 | 1);
     ash__operations_init(&s->operations);
     ash__failpoint_init(&s->failpoint);

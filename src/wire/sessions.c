@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sessions in hash chains, and each also in the list of its share, in the order of use: so the one
+ * to give up in a full table is found without a search. */
 #include "wire/sessions.h"
 
 #include "base/clock.h"
@@ -10,7 +12,7 @@
 
 enum {
     BUCKETS = 4096,
-    MOST_DESCRIBED = 100000,
+    MOST_DESCRIBED = 100000, /* an answer's memory is bounded, however many there may be */
     SHARES = 4096 /* more than there are connections, mostly, so that each has one of its own */
 };
 
@@ -125,6 +127,7 @@ bool ash__sessions_touch(ash_session_table *t, const ash_session_id *id, int64_t
         displaces = t->count >= t->max;
         if (displaces)
             displace_one(t, displaced);
+        /* Anew: the one displaced may have been the end of this very chain. */
         session **link = find(t, id);
         s = *link = ash__new(session);
         s->id = *id;
@@ -171,6 +174,7 @@ void ash__sessions_describe(ash_session_table *t, ash_builder *b)
                                      0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24,
                                      0x27, 0xae, 0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c,
                                      0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55};
+    /* Kept by the monotonic clock, told by the wall's. */
     int64_t ahead_ms = ash__clock_wall_ms() - ash__clock_ms();
     uint32_t count = 0;
     char name[12];
@@ -192,6 +196,7 @@ bool ash__sessions_expire(ash_session_table *t, int64_t before_ms, ash_session_i
 {
     bool found = false;
     ash__mutex_lock(&t->lock);
+    /* Goes on where the last call stopped, so that a sweep looks at each chain about once. */
     for (size_t n = 0; n < BUCKETS && !found; n++) {
         session **link = &t->buckets[t->sweep_at];
         while (*link != NULL && (*link)->used_ms >= before_ms)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* BSON's strings are UTF-8, and error messages quote what anybody has sent.  Which bytes are a
+ * character is RFC 3629's table. */
 #include "wire/text.h"
 
 #include "base/mem.h"
