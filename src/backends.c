@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which backends there are is known here alone: everybody else has the list, or goes through it. */
 #include "store/ops.h"
 
 #ifdef ASH_HAVE_EMBEDDED

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What people type to name a file (NAME, NAME@REV, id:VALUE), and JSON, numbers and names as they
+ * type them. */
 #include "cmd/kit/cmd.h"
 
 #include "base/error.h"
@@ -128,10 +130,12 @@ int ash__cmd_address_parse(const char *text, ash_cmd_address *out, ash_error *er
     if (rc != 0)
         return rc;
     const char *at = strrchr(text, '@');
+    /* An @ that no whole number follows is a part of the name. */
     if (at != NULL && at[1] != 0) {
         char *end;
         errno = 0;
         long revision = strtol(at + 1, &end, 10);
+        /* strtol takes blanks and a plus, which nobody means. */
         if (*end == 0 && at[1] != ' ' && at[1] != '+') {
             if (errno != 0 || revision < INT32_MIN || revision > INT32_MAX)
                 return ash__fail(err, ASH_EINVAL, "revision %s is out of range", at + 1);
@@ -152,6 +156,7 @@ int ash__cmd_address_find(ash_bucket *b, const char *text, ash_cmd_address *out,
         return 0;
     int rc = ash_bucket_get_file_by_name(b, text, -1, false, &file, &own);
     ash_file_free(file);
+    /* No file has the whole text as its name: it is what it looks like, or no good. */
     if (rc == ASH_ENOTFOUND)
         return parsed;
     ash__cmd_address_release(out);
@@ -196,6 +201,7 @@ char *ash__cmd_id_text(const bson_value_t *id)
         return ash__strdup(hex);
     }
     bson_t wrapped = BSON_INITIALIZER;
+    /* What libbson puts around a single field. */
     static const char before[] = "{ \"v\" : ", after[] = " }";
     BSON_APPEND_VALUE(&wrapped, "v", id);
     char *json = ash__cmd_json_text(&wrapped);

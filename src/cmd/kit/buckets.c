@@ -33,6 +33,7 @@ bool ash__cmd_names_database(const ash_cmd *cmd)
     char *uri = ash__cmd_store_uri(cmd);
     if (uri == NULL)
         return false;
+    /* A folder's path may have slashes, and names no database. */
     bool deployment = strncmp(uri, "mongodb", 7) == 0;
     const char *hosts = strstr(uri, "://");
     const char *slash = deployment && hosts != NULL ? strchr(hosts + 3, '/') : NULL;
@@ -41,6 +42,7 @@ bool ash__cmd_names_database(const ash_cmd *cmd)
     return named;
 }
 
+/* A server's own, in which nobody keeps files. */
 static bool is_internal(const char *db)
 {
     return strcmp(db, "admin") == 0 || strcmp(db, "local") == 0 || strcmp(db, "config") == 0;
@@ -86,6 +88,7 @@ static int list_buckets(ash_store *store, const char *db, const char *suffix, st
             continue;
         const char *name = bson_iter_utf8(&iter, NULL);
         size_t len = strlen(name);
+        /* The pattern finds names of the suffix alone, too. */
         if (len > suffix_len && strcmp(name + len - suffix_len, suffix) == 0)
             add_name(out, name, len - suffix_len);
     }

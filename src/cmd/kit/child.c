@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Signals are the whole process's, so there is one child at a time and what handlers look at is
+ * global. */
 #include "cmd/kit/child.h"
 
 #include <errno.h>
@@ -40,6 +42,7 @@ static void relay(void)
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_sigaction = on_signal;
+    /* waitpid() and the library's calls go on behind a signal that is only passed on. */
     action.sa_flags = SA_SIGINFO | SA_RESTART;
     sigemptyset(&action.sa_mask);
     for (size_t i = 0; i < sizeof RELAYED / sizeof *RELAYED; i++) {
@@ -53,6 +56,7 @@ static void relay(void)
 int ash__child_start(char **argv, ash_error *err)
 {
     pid_t child;
+    /* Before the child is there: a signal in between is kept in `early`. */
     relay();
     int failed = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
     if (failed == ENOENT)
@@ -60,6 +64,7 @@ int ash__child_start(char **argv, ash_error *err)
     if (failed != 0)
         return ash__fail_errno(err, failed, "cannot run %s", argv[0]);
     atomic_store(&running, (int)child);
+    /* Behind the pid: a handler that runs now sees it and passes on by itself. */
     int number = atomic_exchange(&early, 0);
     if (number != 0)
         kill(child, number);
@@ -79,6 +84,7 @@ int ash__child_wait(void)
     do {
         ended = waitpid(child, &status, 0);
     } while (ended < 0 && errno == EINTR);
+    /* Its number may be another process's from now on. */
     atomic_store(&running, 0);
     if (ended < 0)
         return -1;

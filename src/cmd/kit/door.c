@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The socket lies in the store's folder, if its path fits into a socket's address (108 bytes on
+ * Linux); else in a folder of its own, and a file in the store's folder says where. */
 #include "cmd/kit/door.h"
 
 #include "base/error.h"
@@ -34,6 +36,7 @@ int ash__door_open(const char *folder, const char *socket_name, const char *addr
         if (rc == 0) {
             door->path = ash__path_join(door->own_folder, socket_name);
             door->address_file = ash__path_join(real, address_name);
+            /* In one step: whoever reads it meanwhile finds no half of a path. */
             rc = ash__file_replace(door->address_file, door->path, strlen(door->path), err);
         }
     }
@@ -46,6 +49,7 @@ void ash__door_close(ash_cmd_door *door)
     if (door->address_file != NULL)
         unlink(door->address_file);
     if (door->own_folder != NULL)
+        /* The server has removed its socket by now. */
         rmdir(door->own_folder);
     ash__free(door->path);
     ash__free(door->address_file);

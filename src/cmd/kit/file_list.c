@@ -123,6 +123,7 @@ int ash__cmd_next_document(const ash_cmd *cmd, ash_bucket *b, ash_cursor *cursor
     for (;;) {
         ash_error own = ASH_ERROR_INIT;
         int rc = ash_cursor_next(cursor, doc, &own);
+        /* A server that stops at damage would give the same error for ever. */
         if (rc != ASH_ECORRUPT || !goes_on(b)) {
             if (rc != 0)
                 *err = own;
@@ -216,6 +217,7 @@ int ash__cmd_explain_folder(const ash_cmd *cmd, ash_bucket *b, const char *name,
     if (rc != ASH_ENOTFOUND || len == 0 || ash__text_good(name, len) != len)
         return rc;
     char *below = ash__sprintf("%s%s", name, name[len - 1] == '/' ? "" : "/");
+    /* What goes wrong here is not what the user asked for: the first error stands. */
     (void)ash__cmd_each_file(NULL, b, below, ASH_CMD_PREFIX, &first, &ignored);
     ash__free(below);
     if (!any)

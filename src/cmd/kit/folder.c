@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Questions about folders of the local file system; no answer is an error. */
 #include "cmd/kit/folder.h"
 
 #include "base/error.h"
@@ -10,7 +11,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DEEPEST = 8, BLOCK_BYTES = 512 };
+enum {
+    DEEPEST = 8, /* a store's folder has two levels; a tree of others is not walked to its end */
+    BLOCK_BYTES = 512 /* of st_blocks, whatever the file system's are */
+};
 
 /* Of what exists of the path; NULL: not even the current folder. */
 static char *real_beginning(const char *path)
@@ -51,6 +55,7 @@ bool ash__folder_is_others(const char *folder)
     DIR *dir = opendir(folder);
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         any = any || entry->d_name[0] != '.';
+        /* What every store's folder has. */
         ours = ours || strcmp(entry->d_name, "segments") == 0;
     }
     if (dir != NULL)

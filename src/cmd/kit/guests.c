@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A watching thread opens the door when the command takes longer than most; at the end the door is
+ * shut first, and then those inside are waited for. */
 #include "cmd/kit/guests.h"
 
 #include "base/clock.h"
@@ -16,11 +18,12 @@
 #define GUEST_ADDRESS_FILE "ashlar.guest.addr"
 
 enum {
-    GUESTS_AFTER_MS = 100,
+    GUESTS_AFTER_MS =
+        100, /* most commands are over by then, and a server costs more than they do */
     GUESTS_WAIT_MS = 60000,
     TELL_AFTER_MS = 1000,
     LOOK_AGAIN_MS = 25,
-    BUSY_TIMEOUT_MS = 5000
+    BUSY_TIMEOUT_MS = 5000 /* the library's, which cannot wait here: it knows no doors */
 };
 
 struct ash_guests {
@@ -88,6 +91,7 @@ ash_guests *ash__guests_begin(const ash_cmd *cmd, ash_store *store, const char *
 static void see_out(ash_guests *g)
 {
     int64_t now = ash__clock_ms(), tell_at = now + TELL_AFTER_MS, until = now + GUESTS_WAIT_MS;
+    /* The server goes on for those who are in. */
     unlink(g->door.path);
     while (ash__server_connection_count(g->server) > 0 && !ash__cmd_is_interrupted() &&
            (now = ash__clock_ms()) < until) {
@@ -108,6 +112,7 @@ void ash__guests_end(ash_guests *g)
     g->over = true;
     ash__cond_signal(&g->ended);
     ash__mutex_unlock(&g->lock);
+    /* From here on door and server are ours. */
     pthread_join(g->thread, NULL);
     if (g->server != NULL)
         see_out(g);
@@ -130,6 +135,7 @@ static int visit(const char *folder, const ash_store_options *opts, ash_store **
     ash_error why = ASH_ERROR_INIT;
     int rc = ash_store_open(door, opts, out, &why);
     ash__free(door);
+    /* It was shut between two looks, or its command was killed. */
     if (rc == ASH_ENETWORK)
         return ASH_EBUSY;
     if (rc != 0)
@@ -146,6 +152,7 @@ int ash__guests_open_store(const char *uri, const ash_store_options *opts, ash_s
     int64_t until = ash__clock_ms() + wait_ms;
     if (folder == NULL)
         return ash_store_open(uri, opts, out, err);
+    /* The waiting is done here, at the folder and at the door in turn. */
     at_once.busy_timeout_ms = -1;
     for (;;) {
         int rc = ash_store_open(uri, &at_once, out, err);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opening: which store is meant, whether one may be made there, how others get in meanwhile, and
+ * what to say when it cannot be had. */
 #include "cmd/kit/cmd.h"
 
 #include "base/clock.h"
@@ -43,6 +45,7 @@ void ash__cmd_close_store(ash_store *store)
     for (size_t i = 0; store != NULL && i < ASH_ARRAY_LEN(opened); i++) {
         if (opened[i].store != store)
             continue;
+        /* Whoever reads our output need not wait for guests. */
         (void)ash__cmd_flush_output();
         ash__guests_end(opened[i].guests);
         opened[i].store = NULL;
@@ -213,6 +216,7 @@ static int open_waiting(const ash_cmd *cmd, const char *uri, const ash_store_opt
     int rc = ash__guests_open_store(patient, opts, out, err);
     ash__free(patient);
     ash__waiting_end(waiting);
+    /* `serve` itself needs no such advice. */
     if (rc == ASH_EBUSY && err != NULL && !opts->no_server) {
         ash_error busy = *err;
         ash__fail(err, ASH_EBUSY,
@@ -256,6 +260,8 @@ static int open_somehow(const ash_cmd *cmd, const char *uri, enum ash_cmd_open h
         rc = again == 0 ? 0 : first.code;
     }
     ash__free(folder);
+    /* Others could not write through a store that is read only, and a server lets them in by its
+     * own door. */
     if (rc == 0 && !opts->read_only && !opts->no_server)
         remember(cmd, uri, *out);
     if (rc == 0)
@@ -303,10 +309,12 @@ int ash__cmd_open_store(const ash_cmd *cmd, enum ash_cmd_open how, ash_store_opt
     if (is_set(cmd->db))
         opts->default_db = cmd->db;
     opts->must_exist = how == ASH_CMD_READ;
+    /* Asked before: afterwards there is one in any case. */
     bool there = how == ASH_CMD_READ || ash__cmd_store_is_there(cmd);
     rc = check_unfinished(uri, err);
     bool unfinished = rc != 0;
     if (rc == 0 && how == ASH_CMD_WRITE)
+        /* Its parents are ours to make; those of a path that was typed are not. */
         rc = is_default ? ash__dir_make(uri, err) : check_parent(uri, err);
     if (rc == 0)
         rc = open_somehow(cmd, uri, how, opts, out, err);
@@ -327,6 +335,7 @@ int ash__cmd_open_if_any(const ash_cmd *cmd, ash_store **out, ash_error *err)
     if (uri == NULL)
         return err->code;
     int rc = ash__cmd_open_store(cmd, ASH_CMD_READ, NULL, out, &own);
+    /* Would writing have made it? */
     if (rc == ASH_ENOTFOUND && check_unfinished(uri, err) == 0)
         rc = is_default ? 0 : check_parent(uri, err);
     else if (rc == ASH_ENOTFOUND)
@@ -362,6 +371,7 @@ int ash__cmd_with_store(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args 
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
     int status = ash__cmd_open_store(cmd, how, NULL, &store, &err);
+    /* Behind opening, which a first Ctrl-C may end at once. */
     ash__cmd_catch_signals();
     if (status == 0)
         status = work(cmd, store, args, &err);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the command says, and where: results on standard output, all else on standard error, and
+ * never a byte that a terminal would obey. */
 #include "cmd/kit/cmd.h"
 
 #include "base/clock.h"
@@ -15,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { SHOWN_MAX = 300 };
+enum { SHOWN_MAX = 300 }; /* bytes of a name in a message */
 
 /* Why the first write to standard output failed: stdio remembers no more than that one did. */
 static atomic_int output_errno;
@@ -115,6 +117,7 @@ static bool reader_gone(void)
 
 int ash__cmd_fail(const ash_cmd *cmd, const char *what, const ash_error *err)
 {
+    /* Our own writing ended it: as SIGPIPE would, without a word. */
     if (err->code == ASH_EINTERRUPTED && !ash__cmd_is_interrupted() && reader_gone())
         return ASH_EXIT_PIPE;
     report(cmd, "error", what, err->code,
@@ -234,6 +237,7 @@ int ash__cmd_write_out(void *ctx, const void *data, size_t len, ash_error *err)
 {
     const char *at = data;
     (void)ctx;
+    /* Lines that were printed come before the bytes. */
     if (!ash__cmd_flush_output())
         return ash__fail_errno(err, atomic_load(&output_errno), "cannot write to standard output");
     /* What stdio would try again after a signal comes back from write() to us. */

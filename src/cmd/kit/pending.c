@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A token's file is found by a hash of all that makes the upload the same one, locked while it is
+ * used, and removed when there is nothing to come back to. */
 #include "cmd/kit/pending.h"
 
 #include "base/buffer.h"
@@ -40,6 +42,7 @@ static char *state_folder(ash_error *err)
     return folder;
 }
 
+/* Whoever resumes looks: no other command comes by here. */
 static void prune(const char *folder)
 {
     int64_t oldest = ash__clock_wall_ms() / 1000 - FORGET_AFTER_S;
@@ -49,6 +52,7 @@ static void prune(const char *folder)
         return;
     for (struct dirent *entry; (entry = readdir(dir)) != NULL;) {
         char *path = ash__path_join(folder, entry->d_name);
+        /* Ours have such names; whatever else lies there is left alone. */
         if (strlen(entry->d_name) == 32 && stat(path, &st) == 0 && S_ISREG(st.st_mode) &&
             st.st_mtime < oldest)
             unlink(path);
@@ -82,6 +86,7 @@ static char *path_of(const ash_cmd *cmd, const ash_local_file *local, const char
     char *folder = state_folder(err);
     char *store = ash__cmd_store_uri(cmd), *store_folder = ash__cmd_store_folder(cmd);
     char *path = NULL;
+    /* By its real path: the same folder may be typed in many ways. */
     if (store_folder != NULL)
         add_path(&key, store_folder);
     else
@@ -145,6 +150,7 @@ int ash__pending_open(const ash_cmd *cmd, const ash_local_file *local, const cha
     char *path = path_of(cmd, local, settings, err);
     if (path == NULL)
         return err->code;
+    /* Each turn means that another upload has just ended. */
     while (rc == 0 && gone)
         rc = open_locked(path, &fd, &gone, err);
     if (rc != 0) {
@@ -176,6 +182,7 @@ int ash__pending_reopen(ash_pending *p, ash_bucket *bucket, int fd, ash_progress
     if (rc != 0)
         return ash__fail(err, own.code, "cannot go on with the upload: %s", own.text);
     int64_t position = ash_upload_position(*out);
+    /* The store has all before it for certain, so the rest is read and no more. */
     if (lseek(fd, position, SEEK_SET) != position)
         return ash__fail_errno(err, errno, "cannot go on at byte %" PRId64, position);
     ash__progress_add(progress, position, 0, NULL);

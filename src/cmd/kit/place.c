@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The file grows under a temporary name in the folder it goes into, held by a descriptor: what is
+ * renamed meanwhile cannot lead it elsewhere. */
 #include "cmd/kit/place.h"
 
 #include "base/error.h"
@@ -58,6 +60,7 @@ static int open_temp(ash_place *p, ash_error *err)
         openat(p->folder_fd, p->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (p->fd < 0)
         return ash__fail_errno(err, errno, "cannot write beside %s", p->name);
+    /* open() has taken the umask off. */
     if (has_mode && fchmod(p->fd, mode) != 0)
         return ash__fail_errno(err, errno, "cannot give %s the mode it had", p->name);
     return 0;
@@ -142,6 +145,8 @@ int ash__place_open(const char *path, ash_place **out, ash_error *err)
 static int step_down(int fd, const char *part, ash_error *err)
 {
     int next = -1;
+    /* Made first and then opened, without a look in between: whatever is there, O_NOFOLLOW decides.
+     */
     if (mkdirat(fd, part, 0777) == 0 || errno == EEXIST)
         next = openat(fd, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int reason = errno;
@@ -162,6 +167,7 @@ static bool is_plain(const char *part, size_t len)
 int ash__place_open_below(int root_fd, const char *name, ash_place **out, ash_error *err)
 {
     *out = NULL;
+    /* A descriptor of our own, since each step closes the one before. */
     int fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return ash__fail_errno(err, errno, "cannot open the target folder");
@@ -194,6 +200,7 @@ int ash__place_write(void *place, const void *data, size_t len, ash_error *err)
     const uint8_t *at = data;
     while (len > 0) {
         ssize_t put = write(p->fd, at, len);
+        /* Before the check, which may change it. */
         int reason = errno;
         int stopped = ash__cmd_check_interrupted(err);
         if (stopped != 0)
@@ -227,6 +234,8 @@ int ash__place_finish(ash_place *p, ash_error *err)
 {
     int fd = p->fd;
     p->fd = -1;
+    /* Some file systems tell of a full disk only now.  Not synced: as with cp, the source is still
+     * there. */
     if (close(fd) != 0)
         return ash__fail_errno(err, errno, "cannot write %s", p->name);
     if (p->folder_fd >= 0 && renameat(p->folder_fd, p->temp, p->folder_fd, p->name) != 0)

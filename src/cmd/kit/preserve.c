@@ -23,6 +23,7 @@ void ash__preserve(const bson_t *given, const struct stat *st, bson_t *out)
 {
     bson_init(out);
     if (given != NULL)
+        /* Ours replace what the user gave by these names. */
         bson_copy_to_excluding_noinit(given, out, "mtime", "mode", NULL);
     BSON_APPEND_DATE_TIME(out, "mtime", mtime_ms(st));
     BSON_APPEND_INT32(out, "mode", (int32_t)(st->st_mode & 0777));
@@ -108,6 +109,7 @@ int ash__is_unchanged(ash_bucket *b, const ash_local_file *local, bool checksum,
     else if (kept.has_mtime)
         *same = kept.mtime_ms == mtime_ms(st);
     else
+        /* Not at the same millisecond: the file may have changed after it was read. */
         *same = mtime_ms(st) < ash_file_upload_date_ms(file);
     ash_file_free(file);
     return rc;

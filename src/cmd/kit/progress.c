@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The line is wiped before anything else is said, so that it stands on the terminal only while
+ * nothing else does. */
 #include "cmd/kit/cmd.h"
 
 #include "base/clock.h"
@@ -29,6 +31,7 @@ ash_progress *ash__progress_new(const ash_cmd *cmd, int64_t total_bytes, int64_t
 {
     ash_progress *p = ash__new(ash_progress);
     p->cmd = cmd;
+    /* The last rank: progress is told from anywhere, also under other locks. */
     ash__mutex_init(&p->lock, ASH_RANK_LOG);
     p->shown =
         cmd->progress == ASH_PROGRESS_ON ||
@@ -99,6 +102,7 @@ static void draw(ash_progress *p, int64_t now)
         used += (size_t)snprintf(line + used, sizeof line - used, "  %" PRId64 "/%" PRId64,
                                  p->done_items, p->total_items);
     snprintf(line + used, sizeof line - used, "  %s", p->name);
+    /* The last column is left free: a line that fills it wraps, and is not wiped as one. */
     cut(line, (size_t)terminal_columns() - 1);
     fprintf(stderr, "\r\033[K%s", line);
     fflush(stderr);

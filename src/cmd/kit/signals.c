@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A first signal asks for an end, and the verbs look at the flag; a second one of its kind is not
+ * asked about. */
 #include "cmd/kit/cmd.h"
 
 #include "base/error.h"
@@ -27,6 +29,7 @@ void ash__cmd_catch_signals(void)
     /* The terminal is gone; under nohup that is nothing to end for. */
     if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
+    /* A reader who went away is an error of the write, which knows what to do (output.c). */
     action.sa_handler = SIG_IGN;
     action.sa_flags = 0;
     sigaction(SIGPIPE, &action, NULL);

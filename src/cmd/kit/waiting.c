@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that says after a second what the main thread is waiting for, which cannot say so
+ * itself: it is in a call of the library. */
 #include "cmd/kit/waiting.h"
 
 #include "base/clock.h"
@@ -9,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { PATIENCE_MS = 1000, SINGLE_SERVER_MS = 5000 };
+enum { PATIENCE_MS = 1000, SINGLE_SERVER_MS = 5000 /* waiting.h says why not 30 s */ };
 
 struct ash_waiting {
     const ash_cmd *cmd;
@@ -34,6 +36,7 @@ static char *describe(const char *uri)
     }
     hosts += strlen("://");
     size_t len = strcspn(hosts, "/?");
+    /* The last @: user and password may have some that nobody escaped, and must not be shown. */
     for (size_t i = len; i > 0; i--) {
         if (hosts[i - 1] == '@') {
             hosts += i;

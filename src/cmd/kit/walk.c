@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Depth first, each folder's names read and sorted before anything below is looked at: no
+ * descriptor stays open on the way down. */
 #include "cmd/kit/walk.h"
 
 #include "base/error.h"
@@ -50,6 +52,7 @@ static int read_names(const char *path, char ***out, size_t *count, ash_error *e
     *count = 0;
     if (dir == NULL)
         return ash__fail_errno(err, errno, "cannot read folder %s", path);
+    /* readdir() tells an error from the end by errno alone. */
     for (errno = 0; (entry = readdir(dir)) != NULL; errno = 0) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
@@ -76,6 +79,7 @@ static bool walk_entry(const struct walk *w, const char *path, const char *relat
 {
     struct stat st;
     ash_error err = ASH_ERROR_INIT;
+    /* stat() and not lstat(): links are followed. */
     if (stat(path, &st) != 0) {
         ash__fail_errno(&err, errno, "cannot read %s", path);
         return w->visit(w->ctx, path, relative, NULL, &err);

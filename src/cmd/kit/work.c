@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A ring of jobs between one thread that finds them and some that do them.  It is bounded, so that
+ * finding millions of files does not fill the memory. */
 #include "cmd/kit/work.h"
 
 #include "base/mem.h"
@@ -39,6 +41,7 @@ static void *work(void *arg)
 {
     ash_work *w = arg;
     void *job;
+    /* Never of no bytes. */
     void *scratch = ash__alloc(w->scratch_bytes + 1);
     while (take_job(w, &job))
         w->run(w->ctx, job, scratch);
@@ -56,6 +59,7 @@ ash_work *ash__work_start(int threads, size_t scratch_bytes,
     w->scratch_bytes = scratch_bytes;
     ash__mutex_init(&w->lock, ASH_RANK_SERVER);
     ash__cond_init(&w->changed);
+    /* One thread is enough to go on with. */
     while (w->started < threads && ash__thread_start(&w->threads[w->started], 0, work, w) == 0)
         w->started++;
     ash_assert(w->started > 0);
