@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Completions for shells, printed from the verbs' tables.  What they complete to may be any text,
+ * so a shell must nowhere expand it. */
 #include "cmd/kit/verbs.h"
 
 #include <string.h>
@@ -28,6 +30,7 @@ static bool has_choices(const ash_cmd_verb *verb)
     return verb->choices != NULL || strcmp(verb->name, "help") == 0;
 }
 
+/* By what the help calls the value: the table has no other word for it. */
 static bool takes_folder(const ash_cmd_option *option)
 {
     return option->argument != NULL &&

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar help`, and `ashlar help VERB`, from the tables of verbs and options. */
 #include "cmd/kit/verbs.h"
 
 #include "base/mem.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From the command line to a verb's function.  Options may stand anywhere; a verb's own go before
+ * global ones of the same letter, so what a letter means is known once the verb is. */
 #include "cmd/kit/cmd.h"
 
 #include "base/clock.h"
@@ -155,8 +157,10 @@ static int take_option(struct parser *p, const char *name, size_t len, char lett
     *used = table[option].argument != NULL && inline_value != NULL;
     if (table[option].argument != NULL) {
         value = inline_value;
+        /* The next word is the value, whatever it looks like, as getopt has it. */
         if (value == NULL && p->at + 1 < p->argc) {
             value = p->argv[++p->at];
+            /* `ashlar -s ls`: remembered for the message, should no verb follow. */
             if (p->verb_name == NULL && ash__cmd_find_verb(value) != NULL) {
                 p->swallowed = value;
                 p->swallower = table[option].name;
@@ -192,6 +196,7 @@ static int take_letters(struct parser *p, const char *letters)
     for (; *letters != 0; letters++) {
         bool used = false;
         int status = take_option(p, NULL, 0, *letters, letters[1] != 0 ? letters + 1 : NULL, &used);
+        /* The rest was its value: -s/srv/files. */
         if (status != 0 || used)
             return status;
     }
@@ -219,6 +224,7 @@ static int parse(struct parser *p)
                 status = take_word(p, p->argv[p->at]);
         } else if (strncmp(word, "--", 2) == 0) {
             status = take_long(p, word + 2);
+            /* "-" alone is a word: standard input or output. */
         } else if (word[0] == '-' && word[1] != 0) {
             status = take_letters(p, word + 1);
         } else {
@@ -278,6 +284,7 @@ static void fill_standard_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
         if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            /* The wrong way round, so that using it is an error. */
             open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
     }
 }
@@ -301,6 +308,7 @@ int main(int argc, char **argv)
     ash_cmd_args args = {.words = ash__alloc_array((size_t)argc + 1, sizeof(char *)),
                          .given = ash__alloc_array((size_t)argc + 1, sizeof *args.given)};
     struct parser parser = {.cmd = &cmd, .args = &args, .argv = argv, .argc = argc};
+    /* Before anything can open a file. */
     fill_standard_descriptors();
     if (argc > 0)
         take_name(&parser, argv[0]);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Words of other programs first, which no count of letters would find; then the known word that is
+ * nearest. */
 #include "cmd/suggest.h"
 
 #include <string.h>
 
-enum { LONGEST = 40 };
+enum { LONGEST = 40 }; /* more was not mistyped but pasted */
 
 struct search {
     const char *typed;
@@ -54,6 +56,7 @@ static void consider(struct search *s, const char *word)
     /* What was begun and not finished: at least three letters, or they tell nothing. */
     bool begun = s->len >= 3 && len > s->len && strncmp(word, s->typed, s->len) == 0;
     size_t errors = begun ? 1 : distance(s->typed, s->len, word, len);
+    /* Not a word that shares no letter with what was typed. */
     if (errors < s->distance && errors < len) {
         s->best = word;
         s->distance = errors;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The list of verbs; kit/verbs.h has their names, and a file in one of the rooms has each. */
 #include "cmd/kit/verbs.h"
 
 #include <stddef.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar version`: which backends there are depends on what was there to build with. */
 #include "cmd/kit/verbs.h"
 
 #include "store/ops.h"

@@ -13,6 +13,7 @@
 /* The place among the names that were given; 0 when none were, -1: not wanted. */
 static int wanted(const ash_copy_collections *c, const char *name)
 {
+    /* A server keeps them itself: views, users, buckets of time series. */
     if (strncmp(name, "system.", strlen("system.")) == 0)
         return -1;
     if (c->names == NULL)
@@ -29,6 +30,7 @@ static int bucket_of(ash_store *store, const char *db, const char *name, char **
 {
     static const char *const parts[] = {".files", ".chunks", ".attributes"};
     *out = NULL;
+    /* Only where both collections of a bucket are there: names alone may end so by chance. */
     for (size_t i = 0; i < ASH_ARRAY_LEN(parts); i++) {
         size_t len = strlen(name), part = strlen(parts[i]);
         bool files = false, chunks = false;
@@ -204,6 +206,7 @@ static int visit(ash_copy_collections *c, ash_store *store, const char *db, ash_
         bucket != NULL && strcmp(name + strlen(bucket), ".attributes") == 0; /* of files alone */
     if (rc == 0 && !attributes)
         rc = copy_described(c, store, db, description, bucket == NULL, err);
+    /* Of a bucket's collection only the options were made here. */
     c->collections -= bucket != NULL && !attributes ? 1 : 0;
     ash__free(bucket);
     return rc;
@@ -225,6 +228,7 @@ static int visit_view(void *ctx, ash_store *store, const char *db, ash_doc descr
 int ash__copy_collections(ash_copy_collections *c, const ash_cmd *from, ash_store *store,
                           ash_error *err)
 {
+    /* Views last: what they are of is there by then. */
     int rc = ash__cmd_each_collection(from, store, visit_collection, c, err);
     if (rc == 0)
         rc = ash__cmd_each_collection(from, store, visit_view, c, err);

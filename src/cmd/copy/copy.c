@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The verb `copy`: everything is counted first, for the progress line and so that a mistyped name
+ * is seen before anything is copied; then collections, then files. */
 #include "cmd/copy/copy.h"
 
 #include "base/error.h"
@@ -23,7 +25,7 @@ static const ash_cmd_option options[] = {
     {0, NULL, NULL, NULL},
 };
 
-enum { WORKERS = 8 };
+enum { WORKERS = 8 }; /* they share the target's commits: small files are bound by syncs */
 
 enum action { COPIED, UPDATED, PRESENT };
 
@@ -50,6 +52,7 @@ static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file
 {
     ash_doc a = ash_file_document(from), b = ash_file_document(there);
     *action = PRESENT;
+    /* Byte for byte: nothing to write, whatever is in them. */
     if (a.len == b.len && memcmp(a.data, b.data, a.len) == 0)
         return 0;
     *action = UPDATED; /* renamed, or given other metadata */
@@ -169,6 +172,7 @@ static void note_failure(struct copy *c, const char *name, int rc, const ash_err
 {
     ash__progress_clear(c->route.progress);
     ash__mutex_lock(&c->lock);
+    /* Reported under the lock, as output is; what ends everything is told once, at the end. */
     if (!ash__copy_ends_all(rc)) {
         ash__cmd_fail(c->cmd, name, err);
         c->failed++;
@@ -265,6 +269,8 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     if (rc == 0 && c->to_store != NULL)
         rc = ash_bucket_new(c->to_store, &opts, &c->route.to, err);
     if (rc == 0) {
+        /* Also for counting, where it has nothing to do: that is cheaper than two ways through
+         * here. */
         c->work = ash__work_start(WORKERS, 0, do_file, c);
         rc = each_file(c, visit, err);
         ash__work_finish(c->work);
@@ -378,6 +384,7 @@ static int copy_counted(struct copy *c, ash_copy_collections *d, const ash_cmd *
     say_files(c);
     if (rc == 0 && (!c->all || d->collections == 0))
         rc = say_if_empty(c, from, store, err);
+    /* Behind the lines about files, which count their own. */
     c->failed += d->failed;
     return rc;
 }

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH_DOCUMENTS = 1000, BATCH_BYTES = 4 * 1024 * 1024 };
+enum { BATCH_DOCUMENTS = 1000, BATCH_BYTES = 4 * 1024 * 1024 }; /* of one insert, in one commit */
 
 enum fate { MISSING, SAME, OTHER, DONE, REFUSED };
 
@@ -116,6 +116,7 @@ static int read_target(ash_copy_table *t, struct batch *b, const bson_t *filter,
         rc = ash_cursor_next(cursor, &doc, err);
     while (rc == 0 && doc.data != NULL) {
         int64_t at = find_id(b, id_of(doc));
+        /* $in finds 1 for 1.0, whose document is another's: inserting tells. */
         if (at >= 0) {
             const ash_doc *mine = &b->docs[at];
             bool same = mine->len == doc.len && memcmp(mine->data, doc.data, doc.len) == 0;
@@ -131,6 +132,7 @@ static int compare(ash_copy_table *t, struct batch *b, ash_error *err)
 {
     ash_builder filter = ASH_BUILDER_INIT;
     bson_t view;
+    /* The collection was made just now: nothing can be in it. */
     if (!t->may_be_there || t->to == NULL)
         return 0;
     ids_filter(b, &filter);
@@ -163,6 +165,7 @@ static int update(ash_copy_table *t, ash_doc doc, const bson_value_t *change, as
     ash__doc_to_bson(ash__builder_doc(&filter), &view);
     opts.op.bypass_validation = t->bypass;
     opts.op.cancel = &ash__cmd_interrupted;
+    /* Of a replacement: somebody may have deleted the document meanwhile. */
     opts.upsert = change->value_type == BSON_TYPE_DOCUMENT;
     int rc = ash_collection_update(t->to, &view, change, &opts, NULL, err);
     ash__builder_release(&filter);
@@ -240,6 +243,7 @@ static int insert_missing(ash_copy_table *t, struct batch *b, bool last, bool *a
         if (b->fates[i] == MISSING) {
             places[count] = (uint32_t)i;
             docs[count++] = b->docs[i];
+            /* Until a refusal says otherwise. */
             b->fates[i] = DONE;
         }
     }
@@ -248,6 +252,7 @@ static int insert_missing(ash_copy_table *t, struct batch *b, bool last, bool *a
         return 0;
     ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
     ash_write_result outcome;
+    /* Those behind a refused one are as good as those before it. */
     opts.unordered = true;
     opts.op.bypass_validation = t->bypass;
     opts.op.cancel = &ash__cmd_interrupted;
@@ -364,6 +369,7 @@ static int read_batch(ash_copy_table *t, ash_cursor *cursor, batch_visit visit, 
     ash_error own = ASH_ERROR_INIT;
     int rc = ash_cursor_next_batch(cursor, BATCH_DOCUMENTS, BATCH_BYTES, &got, &own);
     if (rc == ASH_ECORRUPT && goes_on(t->from)) {
+        /* Only once; verifying comes by here as well. */
         if (visit == put_batch)
             ash__copy_table_fail(t, NULL, &own); /* it costs one document */
         return 0;
@@ -383,6 +389,7 @@ static int each_batch(ash_copy_table *t, batch_visit visit, ash_error *err)
     ash_cursor *cursor = NULL;
     bson_t all = BSON_INITIALIZER;
     bool end = false;
+    /* Between two batches the target may take long. */
     opts.no_cursor_timeout = true;
     opts.past_damage = true;
     opts.op.cancel = &ash__cmd_interrupted;
@@ -410,6 +417,7 @@ int ash__copy_verify(ash_copy_table *t, ash_error *err)
     t->read = 0;
     int rc = each_batch(t, verify_batch, err);
     int64_t differing = t->read - t->verified;
+    /* Those that failed were told of. */
     if (rc == 0 && differing > failed) {
         ash__fail(&own, ASH_ECORRUPT,
                   "%" PRId64 " document%s differ%s from the source's, or were changed meanwhile",

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One file: downloaded, verified and uploaded under its own id, with its files document as it is.
+ */
 #include "cmd/copy/copy.h"
 
 #include "base/error.h"
@@ -41,6 +43,7 @@ static int copy_bytes(ash_download *from, ash_upload *to, ash_progress *progress
         if (rc == 0)
             rc = ash__cmd_check_interrupted(err);
         if (rc == 0)
+            /* A slow source must not let the target take us for dead. */
             rc = ash__transfer_keep(to, 0, err);
         if (rc == 0 && len > 0)
             rc = ash_upload_write(to, data, len, err);
@@ -75,6 +78,7 @@ int ash__copy_file(const ash_copy_route *route, const bson_value_t *id, const as
         rc = ash_upload_finish(upload, &file, err);
     if (rc == 0)
         take_sum(file, sha256);
+    /* Out of reach it would only fail once more, and slowly; sweeping finds the chunks. */
     else if (upload != NULL && rc != ASH_ENETWORK)
         (void)ash_upload_abort(upload, NULL);
     ash_file_free(file);

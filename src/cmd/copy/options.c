@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { SIZE_UNIT = 256 };
+enum { SIZE_UNIT = 256 }; /* servers round a capped collection's size up to it */
 
 /* ---- options ---- */
 
@@ -85,6 +85,7 @@ static void normalise(ash_doc options, ash_builder *out)
     ash__builder_end(out);
 }
 
+/* Every field of the one in the other, in any order. */
 static bool holds(ash_doc a, ash_doc b)
 {
     for (ash_doc_iter it = ash__doc_iter(a); ash__doc_iter_next(&it);) {
@@ -205,6 +206,7 @@ static void index_spec(const ash_copy_table *t, ash_doc listed, ash_builder *out
         else if (strcmp(it.name, "v") != 0 && strcmp(it.name, "ns") != 0)
             ash__builder_element(out, &it);
     }
+    /* Left out, the index would get the collection's collation. */
     if (t->has_collation && !has_collation) {
         ash__builder_begin_doc(out, "collation");
         ash__builder_text(out, "locale", "simple");
@@ -240,6 +242,7 @@ static int bring_index(ash_copy_table *t, ash_doc listed, ash_error *err)
     ash_error own = ASH_ERROR_INIT;
     ash_value name = ash__doc_get(listed, "name");
     uint32_t len;
+    /* Every collection has that one. */
     if (name.type != BSON_TYPE_UTF8 || strcmp(ash__value_string(name, &len), "_id_") == 0)
         return 0;
     int rc = t->all->cmd->dry_run ? 0 : make_index(t, listed, &own);

@@ -35,6 +35,7 @@ int ash__copy_check_target(const ash_cmd *from, const ash_cmd *to)
     bool same = false;
     int status = 0;
     if (a != NULL && b != NULL) {
+        /* Each in the other: one folder under two names. */
         same = ash__folder_holds(a, b) && ash__folder_holds(b, a);
         if (!same && ash__folder_holds(a, b))
             status = ash__cmd_usage(from, "%s lies in the store that is to be copied", b);

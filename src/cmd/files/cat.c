@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar cat`: bytes as the store hands them out, with no buffer in between. */
 #include "cmd/kit/verbs.h"
 
 #include "base/error.h"
@@ -97,6 +98,7 @@ static int cat_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
     rc = ash__cmd_address_file(bucket, &address, &file, err);
     if (rc == 0)
         rc = apply_range(range, ash_file_length(file), &opts, err);
+    /* A whole file is held against its digest; of a range only the chunks' checksums tell. */
     opts.verify = !range->given;
     opts.with_attributes = true;
     /* By its id: the name may have a newer revision by now. */

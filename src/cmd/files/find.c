@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar find`: a filter of MongoDB's over the files documents. */
 #include "cmd/kit/verbs.h"
 
 #include "base/error.h"
@@ -73,6 +74,7 @@ static int find(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
     bson_t filter, sort;
     int64_t count = 0;
     int status = parse_json(cmd, "the filter", args->words[0], &filter);
+    /* Both are parsed in any case, so that both can be destroyed. */
     int sort_status = parse_json(cmd, "--sort", args->values[SORT], &sort);
     status = status != 0 ? status : sort_status;
     opts.sort = args->values[SORT] != NULL ? &sort : NULL;
@@ -84,6 +86,7 @@ static int find(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_
         status = print_all(cmd, bucket, cursor, &count, err);
     if (status == 0 && count == 0) {
         status = ash__cmd_check_named(cmd, bucket, err);
+        /* As grep does: nothing found is no error that needs words, but scripts ask. */
         status = status != 0 ? status : ash_error_exit_code(ASH_ENOTFOUND);
     }
     ash_cursor_free(cursor);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar get`.  One file goes where the user says; of many the names come from the bucket, and
+ * place.h keeps them below the folder. */
 #include "cmd/kit/verbs.h"
 
 #include "base/error.h"
@@ -102,6 +104,7 @@ static char *choose_path(const char *local, const ash_file *file, ash_error *err
     bool into_folder = local != NULL && stat(local, &st) == 0 && S_ISDIR(st.st_mode);
     if (local != NULL && !into_folder)
         return ash__strdup(local);
+    /* Only the last part is taken, and it may still be none. */
     if (name[0] == 0 || strcmp(name, ".") == 0 || strcmp(name, "..") == 0) {
         ash__fail(err, ASH_EINVAL, "the file's name is no local name; say where it should go");
         return NULL;
@@ -247,6 +250,7 @@ static int get_many(struct get *g, const char *name, enum ash_cmd_scope scope, c
 {
     ash_file_visitor visitor = {visit_file, g, false};
     g->count_only = true;
+    /* Two runs: the first one counts, for the progress line, and says nothing of damage. */
     int rc = ash__cmd_each_file(NULL, g->bucket, name, scope, &visitor, err);
     g->count_only = false;
     bool damaged = rc == ASH_EPARTIAL;

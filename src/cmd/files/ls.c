@@ -103,6 +103,7 @@ static int list_word(ash_cmd *cmd, ash_bucket *bucket, const char *name, void *c
     if (rc != 0)
         return rc;
     l->any = false;
+    /* As a folder or a plain name first, which is the usual case; then as an address. */
     rc = ash__cmd_each_file(cmd, bucket, name, scope, &printer, err);
     if (rc == 0 && !l->any)
         rc = ash__cmd_check_named(cmd, bucket, err);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar mv`: names are fields of files documents, so nothing is copied, and several files can
+ * have one. */
 #include "cmd/kit/verbs.h"
 
 #include "base/error.h"
@@ -12,6 +14,8 @@ static const ash_cmd_option options[] = {
     {0, NULL, NULL, NULL},
 };
 
+/* Not in one step with the rename: whoever puts the name meanwhile gets another revision, and
+ * nothing is lost. */
 static int check_target(ash_bucket *bucket, const char *name, ash_error *err)
 {
     ash_file *there = NULL;
@@ -48,6 +52,7 @@ static char *new_name(ash_bucket *bucket, const ash_cmd_address *from, const cha
     size_t len = strlen(to);
     const char *was = from->name;
     bool into = len > 0 && to[len - 1] == '/';
+    /* Known by its id only: what is it called? */
     if (was == NULL && into && ash__cmd_address_file(bucket, from, &file, err) == 0)
         was = ash_file_filename(file);
     bool failed = was == NULL && into && file == NULL;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar put`: what the words and options mean.  put_file.c keeps one file, put_folder.c finds
+ * them. */
 #include "cmd/files/put.h"
 
 #include "base/error.h"
@@ -55,6 +57,7 @@ static void put_file(ash_put *p, const char *path, const char *name, uint8_t *bu
     }
     char *target = name == NULL ? ash__strdup(ash__cmd_last_part(path))
                                 : ash__cmd_target_name(name, streamed ? NULL : path, &err);
+    /* Borrowed: put_one only reads it. */
     ash_put_job job = {(char *)(uintptr_t)path, target, false};
     if (target != NULL)
         ash__put_one(p, &job, buf);
@@ -144,6 +147,7 @@ static int fill_options(ash_put *p, const ash_cmd_args *args, bson_t *metadata)
     p->update = args->values[UPDATE] != NULL || p->checksum;
     p->preserve = args->values[PRESERVE] != NULL || p->update;
     p->recursive = args->values[RECURSIVE] != NULL;
+    /* Whatever would make another file of it; a token of other settings is not resumed. */
     p->settings = ash__sprintf("%s\n%s\n%" PRId32 "\n%" PRId64 "\n%d%d%d",
                                args->values[ID] != NULL ? args->values[ID] : "",
                                args->values[METADATA] != NULL ? args->values[METADATA] : "",
@@ -195,6 +199,7 @@ static int open_target(ash_put *p, ash_store **store, ash_error *err)
         int rc = ash__cmd_open_bucket(p->cmd, ASH_CMD_WRITE, store, &p->bucket, err);
         if (rc == 0 && p->resume)
             rc = ash_store_capabilities(*store, &can, err);
+        /* Elsewhere a server goes on when we end (secure() in put_file.c). */
         if (rc == 0 && p->resume && can.in_process)
             p->secured_store = *store;
         return rc;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One file: skipped when it is there, resumed when it was begun, else uploaded; on any of four
+ * threads when a folder is put. */
 #include "cmd/files/put.h"
 
 #include "base/clock.h"
@@ -14,8 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SECURE_BYTES (32 * 1024 * 1024)
-#define RESUME_BYTES (1024 * 1024) /* shorter files are not worth a token */
+#define SECURE_BYTES (32 * 1024 * 1024) /* so much at most is put again after a kill */
+#define RESUME_BYTES (1024 * 1024)      /* shorter files are not worth a token */
 
 void ash__put_note_failure(ash_put *p, const char *path, const ash_error *err)
 {
@@ -54,6 +56,7 @@ static int copy_bytes(ash_put *p, int fd, ash_upload *upload, uint8_t *buf, ash_
     int64_t secured = ash_upload_position(upload);
     for (;;) {
         ssize_t got = read(fd, buf, ASH_PUT_BUFFER_BYTES);
+        /* The handler does not restart it, or a pipe that is silent could not be given up. */
         if (got < 0 && errno == EINTR) {
             if (ash__cmd_is_interrupted())
                 return ash__cmd_check_interrupted(err);
@@ -114,6 +117,7 @@ static int open_resumable(ash_put *p, int fd, const ash_put_job *job, ash_upload
         ash__progress_clear(p->progress);
         ash__cmd_say(p->cmd, "no earlier upload of %s as it is now: starting at byte 0", job->path);
     }
+    /* The token is saved before the first byte is sent. */
     rc = open_upload(p, job->name, fd, true, out, err);
     if (rc == 0)
         rc = ash__pending_save(*pending, ash_upload_token(*out), err);
@@ -185,6 +189,8 @@ static int put_stream(ash_put *p, int fd, const ash_put_job *job, uint8_t *buf, 
         rc = copy_bytes(p, fd, upload, buf, err);
     if (rc == 0)
         rc = ash_upload_finish(upload, &file, err);
+    /* Finished or hopeless: nothing to come back to.  Else its bytes stay; those of an upload
+     * without a token are of no use to anybody. */
     if (pending != NULL && is_final(rc)) {
         if (rc != 0 && upload != NULL)
             ash_upload_abort(upload, NULL);
@@ -272,6 +278,7 @@ static void look_for_older(ash_put *p, const ash_put_job *job)
     ash_file *file = NULL;
     ash_error ignored = ASH_ERROR_INIT;
     ash__mutex_lock(&p->lock);
+    /* One is enough for the note at the end; later files are not asked about. */
     bool look = p->recursive && !p->update && !p->again && !p->opts.replace && p->bucket != NULL;
     ash__mutex_unlock(&p->lock);
     if (!look || ash_bucket_get_file_by_name(p->bucket, job->name, -1, false, &file, &ignored) != 0)

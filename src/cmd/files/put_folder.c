@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Folders are walked twice: for the totals, and to give the files to the workers. */
 #include "cmd/files/put.h"
 
 #include "base/mem.h"

@@ -157,6 +157,7 @@ static int remove_one(struct removal *r, const char *word, ash_error *err)
 static int remove_word(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx,
                        ash_error *err)
 {
+    /* Counts are of one word. */
     struct removal r = {.cmd = cmd, .bucket = bucket, .args = ctx};
     bool many = r.args->values[RECURSIVE] != NULL || r.args->values[PREFIX] != NULL;
     int rc = many ? remove_many(&r, word, err) : remove_one(&r, word, err);
@@ -166,6 +167,7 @@ static int remove_word(ash_cmd *cmd, ash_bucket *bucket, const char *word, void 
 
 static int remove_all(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *args, ash_error *err)
 {
+    /* The item's ctx is not const. */
     ash_cmd_args copy = *args;
     (void)err;
     return ash__cmd_each_word(cmd, bucket, args, remove_word, &copy);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar sum`, in the form of sha256sum. */
 #include "cmd/kit/verbs.h"
 
 #include "base/buffer.h"

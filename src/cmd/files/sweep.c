@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar sweep`: what is left of files in buckets, in this order: unfinished uploads, files that
+ * have expired, chunks of no file. */
 #include "cmd/kit/verbs.h"
 
 #include "base/clock.h"
@@ -164,6 +166,7 @@ static int say_what_is_younger(const struct sweep *s, ash_bucket *bucket,
     ash_sweep_report all = ASH_SWEEP_REPORT_INIT;
     char size[32];
     how.dry_run = true;
+    /* Of any age. */
     how.min_age_s = -1;
     int rc = ash_bucket_sweep(bucket, &how, &all, err);
     if (rc != 0 || all.chunks <= found->chunks)
@@ -198,6 +201,7 @@ static int sweep_open(const struct sweep *s, ash_store *store, ash_bucket *bucke
     if (rc == 0)
         rc = ash_bucket_sweep(bucket, &how, &found, err);
     if (rc == 0 || rc == ASH_ECORRUPT)
+        /* An upload that was ended has expired, and is told of by itself. */
         report(s, uploads, &found, expired - uploads->ended);
     if (rc == 0 && s->cmd->dry_run)
         rc = say_what_is_younger(s, bucket, uploads, &found, err);

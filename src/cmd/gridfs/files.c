@@ -47,6 +47,8 @@ static char *prefix_pattern(const char *text)
     ash_buffer out = ASH_BUFFER_INIT;
     ash__buffer_append_byte(&out, '^');
     for (; *text != 0; text++) {
+        /* Bytes of longer characters mean nothing to a regular expression, and must not be parted.
+         */
         if ((unsigned char)*text < 0x80 && !isalnum((unsigned char)*text))
             ash__buffer_append_byte(&out, '\\');
         ash__buffer_append_byte(&out, (uint8_t)*text);
@@ -228,6 +230,7 @@ static int get_file(ash_gridfs *g, const ash_file *file, bool name_was_typed, as
     ash_output out = {NULL, ash__cmd_write_out};
     const char *name = ash_file_filename(file) != NULL ? ash_file_filename(file) : "";
     const char *local = g->options[ASH_GRIDFS_LOCAL];
+    /* A name that the user typed may lead anywhere; one that a file brings may not. */
     bool typed = name_was_typed || local != NULL;
     int rc = 0;
     opts.with_attributes = opts.verify = true;
@@ -350,6 +353,7 @@ int ash__gridfs_get_regex(ash_gridfs *g, ash_error *err)
 int ash__gridfs_delete(ash_gridfs *g, ash_error *err)
 {
     int rc = ash_bucket_delete_by_name(g->bucket, g->words[1], NULL, err);
+    /* mongofiles says that it deleted all, also when there were none. */
     if (rc != 0 && rc != ASH_ENOTFOUND)
         return rc;
     char *shown = ash__cmd_printable(g->words[1]);

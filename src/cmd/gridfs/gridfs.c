@@ -77,6 +77,7 @@ void ash__gridfs_log(const ash_gridfs *g, const char *format, ...)
 static int usage(const ash_gridfs *g, const char *text, const char *detail)
 {
     bool quiet = g->cmd->quiet;
+    /* A mistake is told even with --quiet. */
     g->cmd->quiet = false;
     ash__gridfs_log(g, "error parsing command line options: %s%s", detail != NULL ? detail : "",
                     text);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* mongofiles' options for the deployment, as one connection string: what they say goes through
+ * libmongoc like any other. */
 #include "cmd/gridfs/gridfs.h"
 
 #include "base/buffer.h"
@@ -23,6 +25,7 @@ static void append_hosts(ash_buffer *out, const char *hosts, const char *port)
 {
     while (*hosts != 0) {
         size_t len = strcspn(hosts, ",");
+        /* The colons of an IPv6 address are no port's. */
         const char *bracket = memchr(hosts, ']', len);
         const char *from = bracket != NULL ? bracket : hosts;
         bool has_port = memchr(from, ':', len - (size_t)(from - hosts)) != NULL;
@@ -92,6 +95,7 @@ int ash__gridfs_uri(const char *const *options, const char *given, const char *d
         return ash__fail(err, ASH_EINVAL,
                          "error parsing uri: it begins with neither mongodb:// "
                          "nor mongodb+srv://");
+    /* mongofiles asks for it; here standard input may be the file. */
     if (options[ASH_GRIDFS_USERNAME] != NULL && options[ASH_GRIDFS_PASSWORD] == NULL)
         return ash__fail(err, ASH_EINVAL, "--username needs --password");
     if (uri != NULL)

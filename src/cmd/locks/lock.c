@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar lock`: the lock is asked for with an event to come, so that a signal can end the wait;
+ * then the command runs while the library keeps the lock alive. */
 #include "cmd/kit/verbs.h"
 
 #include "base/buffer.h"
@@ -53,6 +55,7 @@ static void on_event(void *ctx, ash_lock *lock, const ash_lock_event *event)
         ash__cmd_warn(run->cmd, "%s; stopping the command", event->error.text);
         ash__child_stop();
     } else if (run->waiting) {
+        /* Later events are no outcome of the wait. */
         run->waiting = false;
         run->outcome = event->kind;
         run->why = event->error;
@@ -69,10 +72,12 @@ static int wait_for_lock(struct run *run, ash_lock *lock, bool shared, ash_error
     int rc = shared ? ash_lock_request_read(lock, err) : ash_lock_request_write(lock, err);
     if (rc != 0)
         return rc;
+    /* Ten looks a second: a signal that comes between the look and the poll would be missed. */
     while (poll(&over, 1, 100) <= 0)
         if (ash__cmd_is_interrupted())
             ash_lock_cancel(lock);
     if (run->outcome == ASH_LOCK_LOCKED)
+        /* Got just when somebody interrupted: the command is not begun. */
         return ash__cmd_check_interrupted(err);
     *err = run->why;
     if (run->outcome == ASH_LOCK_TIMED_OUT)
@@ -98,9 +103,11 @@ static int run_command(const struct run *run, const ash_cmd_args *args, ash_erro
     int rc = ash__child_start(argv, err);
     if (rc == 0) {
         rc = ash__child_wait();
+        /* They are ours again. */
         ash__cmd_catch_signals();
     } else {
         ash__cmd_fail(run->cmd, NULL, err);
+        /* As shells have it. */
         rc = rc == ASH_ENOTFOUND ? 127 : 126;
     }
     for (int i = 0; i < count; i++)
@@ -162,6 +169,7 @@ static int with_lock(ash_cmd *cmd, ash_lock_collection *c, const ash_cmd_args *a
         bson_value_destroy(&id);
         return ash__fail_errno(err, errno, "cannot make a pipe");
     }
+    /* The command is none of its readers or writers. */
     fcntl(run.pipe[0], F_SETFD, FD_CLOEXEC);
     fcntl(run.pipe[1], F_SETFD, FD_CLOEXEC);
     rc = ash_lock_new(c, &id, &o, &lock, err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar locks`: what ash_lock_list tells of each lock, for people; and breaking one. */
 #include "cmd/locks/locks.h"
 
 #include "base/clock.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar backup`: the copy is made by whoever holds the store, this process or the one that serves
+ * it. */
 #include "cmd/kit/verbs.h"
 
 #include "base/error.h"
@@ -91,6 +93,7 @@ static int back_up(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, ash
                  "replace", BCON_BOOL(args->values[REPLACE] != NULL));
     int rc = ash_store_maintain(store, action, ash__progress_maintain, progress, &report, err);
     ash__progress_free(progress);
+    /* A report comes with damage, too. */
     if (rc == 0 || rc == ASH_ECORRUPT) {
         print_backup(cmd, &report);
         bson_destroy(&report);

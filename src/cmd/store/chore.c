@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Background work of a server: a thread a kind, which goes round all buckets, then rests nineteen
+ * times as long as it has worked. */
 #include "cmd/kit/cmd.h"
 
 #include "base/clock.h"
@@ -13,9 +15,9 @@
 enum {
     EXPIRE_EVERY_MS = 1000, /* a file is gone within the second */
     SUM_EVERY_MS = 10000,
-    FILES_AT_ONCE = 100,
+    FILES_AT_ONCE = 100, /* between two looks at whether to stop */
     TURN_MS = 2000,
-    REST_FACTOR = 19,
+    REST_FACTOR = 19, /* at most a twentieth of the time is work */
     WHOLE_EVERY_MS = 3600 * 1000,
     RECENT_MS = 24 * 3600 * 1000
 };
@@ -125,6 +127,7 @@ static void *run(void *arg)
             ;
         if (atomic_load(&c->stopping))
             break;
+        /* Whoever stops it does not wait at the lock for a round: that looks at `stopping` itself. */
         ash__mutex_unlock(&c->lock);
         int64_t began = ash__clock_ms();
         go_round(c);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The list of what `serve` shows.  A face's server is a void pointer here, so that no row knows of
+ * another's types. */
 #include "cmd/store/faces.h"
 
 #include "base/buffer.h"
@@ -77,6 +79,7 @@ static const char *with_host(const char *address, char *hosted)
 static int split_addresses(const ash_cmd *cmd, const shown_face *face, struct ash_faces_item *item)
 {
     char *rest = NULL;
+    /* Counted beyond what there is place for, so that too many are an error and not cut. */
     for (char *part = strtok_r(item->list, ",", &rest); part != NULL;
          part = strtok_r(NULL, ",", &rest), item->count++)
         if (item->count < ASH_FACE_ADDRESSES)
@@ -160,6 +163,7 @@ void ash__faces_announce(const ash_faces *f, const ash_cmd *cmd)
 
 void ash__faces_stop(ash_faces *f)
 {
+    /* The other way round, and also those that never started. */
     for (size_t i = ASH_FACES; i-- > 0;) {
         if (f->items[i].server != NULL)
             faces[i].stop(f->items[i].server);

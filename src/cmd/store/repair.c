@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `check --repair`: first whether there is anything to repair, then salvage into a new store, then
+ * perhaps the swap of names; a swap that was cut off the last time is finished instead. */
 #include "cmd/store/repair.h"
 
 #include "base/error.h"
@@ -114,6 +116,7 @@ static int run(repair *r, ash_error *err)
     int rc = ash__embedded_salvage(r->folder, &opts, &report, err);
     bool done = rc == 0 || rc == ASH_EPARTIAL;
     bool replace = done && r->aside != NULL && !r->cmd->dry_run;
+    /* Also when something was lost: the damaged store stays, under its other name. */
     int swapped = replace ? ash__swap(r->folder, r->into, r->tail, &swap_err) : 0;
     ash__progress_clear(r->progress);
     if (done)
@@ -159,11 +162,14 @@ static int look(const ash_cmd *cmd, const char *folder)
 static bool is_sound(const ash_cmd *cmd, const char *folder)
 {
     int status = 0;
+    /* Else the child would print what is in our buffers once more. */
     fflush(NULL);
     pid_t child = fork();
     if (child == 0)
+        /* No handlers of exit: they are the parent's. */
         _exit(look(cmd, folder));
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+        /* A signal that came to us alone. */
         if (ash__cmd_is_interrupted())
             kill(child, SIGINT);
     }

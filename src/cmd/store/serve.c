@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `ashlar serve`.  Everything that can be wrong on the command line or at the addresses is found
+ * before the store is opened; the end goes the other way round: clients first, the store last. */
 #include "cmd/kit/verbs.h"
 
 #include "base/clock.h"
@@ -174,6 +176,7 @@ static int check_beforehand(const ash_cmd *cmd, const ash_faces *faces, ash_erro
 
 static int serve(const ash_serving *s, ash_faces *faces, struct chores *chores, ash_error *err)
 {
+    /* Chores before faces: whoever is told an address finds a server that is complete. */
     int rc = start_chores(s->store, chores, err);
     if (rc == 0)
         rc = ash__faces_start(faces, s, err);
@@ -202,6 +205,7 @@ static int report_damage(ash_store *store, ash_error *err)
     bson_iter_t it, at;
     int rc = 0;
     if (ash_store_stats(store, NULL, NULL, 1, NULL, &stats, err) != 0)
+        /* Whatever else fails at the end says nothing about damage. */
         return err->code == ASH_ECORRUPT ? ASH_ECORRUPT : 0;
     if (bson_iter_init(&it, &stats) && bson_iter_find_descendant(&it, "ashlar.damage.first", &at) &&
         BSON_ITER_HOLDS_UTF8(&at))

@@ -51,6 +51,7 @@ static int run_init(ash_cmd *cmd, const ash_cmd_args *args)
 {
     if (cmd->dry_run)
         return say_what_init_would(cmd);
+    /* Asked before it is made. */
     bool was_there = ash__cmd_store_is_there(cmd);
     ash_error err = ASH_ERROR_INIT;
     ash_store *store = NULL;
