@@ -116,6 +116,7 @@ static double run_rounds(struct churn *c)
     const struct setup *s = c->setup;
     double slowest = 0, stored = megabytes(s) / 2 * 5 * 1e6;
     char label[64];
+    /* The same choices for every peer and run. */
     srand(7);
     c->ids = calloc((size_t)s->files, sizeof *c->ids);
     bench_empty_folder(s->folder);
@@ -243,6 +244,7 @@ static double run_small(const struct setup *s, const bench_peer *p, int writers,
     struct small work[WRITERS];
     bench_empty_folder(s->folder);
     void *store = p->open(s->folder);
+    /* The first put makes what the store is made of; it is not measured. */
     p->put(store, UINT64_MAX / 4, s->data, SMALL_BYTES, BENCH_CHUNK_BYTES);
     double start = bench_now();
     for (int i = 0; i < writers; i++) {

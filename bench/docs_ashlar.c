@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Documents in Ashlar, through the public interface. */
 #include "docs.h"
 
 #include <ashlar/ashlar.h>
@@ -35,6 +36,7 @@ static void load(void *docs, int first, int count)
     struct docs *d = docs;
     ash_error err = ASH_ERROR_INIT;
     ash_doc list[DOCS_A_COMMIT] = {{NULL, 0}};
+    /* All of a commit stay until it is done: the list has views of them. */
     bson_t *made[DOCS_A_COMMIT];
     char tag[16];
     for (int i = 0; i < count; i++) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Documents as JSON text in SQLite, with indexes on expressions, as its own manual has it. */
 #include "docs.h"
 
 #include "sqlite.h"
@@ -55,6 +56,7 @@ static int get(void *docs, int id)
     struct docs *d = docs;
     sqlite3_bind_int(d->get, 1, id);
     bench_check(sqlite3_step(d->get) == SQLITE_ROW, "sqlite get");
+    /* The text is made when it is asked for. */
     bench_check(sqlite3_column_text(d->get, 0) != NULL, "sqlite get");
     int len = sqlite3_column_bytes(d->get, 0);
     sqlite3_reset(d->get);

@@ -52,6 +52,7 @@ void bench_serve(struct server *s, const char *command, const char *folder)
     s->pid = start(argv, &out);
     FILE *f = fdopen(out, "r");
     bench_check(f != NULL && fgets(s->uri, sizeof s->uri, f) != NULL, "start the server");
+    /* The first line says where it listens, and comes when it does. */
     s->uri[strcspn(s->uri, "\n")] = 0;
     fclose(f);
 }

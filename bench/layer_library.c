@@ -39,6 +39,7 @@ static void put_file(struct library *l, const char *path, const char *name)
     ash_error err = ASH_ERROR_INIT;
     FILE *f = fopen(path, "rb");
     bench_check(f != NULL, "open source");
+    /* The library reads in large pieces itself. */
     setvbuf(f, NULL, _IONBF, 0);
     ash_input in = {f, read_file};
     must(ash_bucket_upload_from_stream(l->bucket, name, &in, NULL, NULL, &err), &err);

@@ -43,6 +43,7 @@ static void raw_put(void *store, uint64_t file, const uint8_t *data, size_t len,
 static void read_part(struct raw *r, uint64_t file, uint64_t offset, size_t most, bench_take take,
                       void *ctx)
 {
+    /* Many threads read, and none should pay for memory. */
     static _Thread_local uint8_t buf[BENCH_CHUNK_BYTES];
     char name[40];
     snprintf(name, sizeof name, "f%" PRIu64, file);

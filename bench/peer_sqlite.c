@@ -29,6 +29,7 @@ static struct connection *connection_of(struct sql *s)
         return c;
     c = calloc(1, sizeof *c);
     c->db = bench_sql_open(s->path);
+    /* Checkpoints lock, too. */
     sqlite3_busy_timeout(c->db, 60000);
     bench_sql_run(
         c->db, "PRAGMA page_size=65536; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA "

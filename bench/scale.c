@@ -119,6 +119,7 @@ static void read_one(ash_bucket *bucket, uint64_t file, bool by_name)
 static void measure_gets(ash_bucket *bucket, uint64_t files, bool by_name, const char *peer)
 {
     static double took[PROBES];
+    /* xorshift, from its usual seed: the same files for every count. */
     uint64_t x = 88172645463325252u;
     for (int i = 0; i < PROBES; i++) {
         x ^= x << 13;

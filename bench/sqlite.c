@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* SQLite's calls with their results checked. */
 #include "sqlite.h"
 
 sqlite3 *bench_sql_open(const char *path)

@@ -53,6 +53,7 @@ double bench_tcp(uint64_t bytes, bool send)
     bench_check(pid >= 0, "fork");
     if (pid == 0) {
         int fd = connection(&address);
+        /* Both are ready: connecting and forking are not measured. */
         bench_check(read(fd, &done, 1) == 1, "start");
         if (send)
             take_all(fd, bytes);

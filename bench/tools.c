@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What all benchmarks share: time, data that does not compress, folders and devices, percentiles. */
 #define _XOPEN_SOURCE 700 /* nftw */
 #include "peer.h"
 
@@ -19,6 +20,8 @@ double bench_now(void)
 
 void bench_fill(uint8_t *data, size_t len, uint64_t seed)
 {
+    /* Spread, so that seeds that follow each other give other bytes; xorshift must not begin with
+     * 0. */
     uint64_t x = seed * 0x9e3779b97f4a7c15u + 1;
     for (size_t i = 0; i + 8 <= len; i += 8) {
         x ^= x << 13;
