@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Documents as JSON text in SQLite, with indexes on expressions, as its own manual has it. */
+/* Documents as JSON text in SQLite, with indexes on expressions. */
 #include "docs.h"
 
 #include "sqlite.h"

@@ -91,6 +91,7 @@ static bool enter(ash_peer *p)
     ash_host *h = p->host;
     ash__mutex_lock(&h->lock);
     bool fits = !h->stopping;
+    /* Those put out have left already, but for their threads. */
     if (h->peer_count - h->put_out_count >= h->opts.max_peers)
         fits = fits && put_one_out(h);
     if (fits) {
@@ -132,6 +133,7 @@ static void *run(void *arg)
     ash_peer *p = arg;
     ash_host *h = p->host;
     ash_error err = ASH_ERROR_INIT;
+    /* A handshake happens here, on the peer's own thread: a slow client holds up nobody. */
     if (h->opts.wrap == NULL || h->opts.wrap(h->opts.wrap_ctx, &p->stream, &err) == 0)
         h->face->serve(p);
     else
@@ -145,6 +147,7 @@ static void read_addresses(ash_peer *p, const char *socket_path)
 {
     struct sockaddr_storage a;
     socklen_t len = sizeof a;
+    /* Its clients have no address of their own. */
     if (p->is_unix) {
         snprintf(p->local, sizeof p->local, "%s", socket_path);
         snprintf(p->remote, sizeof p->remote, "anonymous unix socket");
@@ -163,6 +166,7 @@ static void start_peer(ash_host *h, int fd, const ash_listener *at)
 {
     pthread_t thread;
     int on = 1;
+    /* The face's struct begins with the peer; both are freed as one. */
     ash_peer *p = ash__alloc(h->face->peer_bytes);
     p->host = h;
     ash__stream_init(&p->stream, fd);
@@ -184,6 +188,7 @@ static void start_peer(ash_host *h, int fd, const ash_listener *at)
         ash__free(p);
         return;
     }
+    /* Detached: nobody waits for one peer; ash__host_stop waits until all have left the list. */
     int failed = ash__thread_start(&thread, h->face->stack_bytes, run, p);
     if (failed != 0) {
         ash__log(ASH_LOG_ERROR, "connection from %s refused: no thread: %s", p->remote,

@@ -34,6 +34,7 @@ void ash__address_text(const struct sockaddr_storage *address, socklen_t len,
     any_address a;
     char host[INET6_ADDRSTRLEN] = "";
     memset(&a, 0, sizeof a);
+    /* Of a Unix socket the kernel gives no more than the path has. */
     memcpy(&a.storage, address, len < sizeof a ? len : sizeof a);
     out[0] = '\0';
     if (a.any.sa_family == AF_INET) {
@@ -165,6 +166,7 @@ static uint16_t keep(ash_listeners *l, int fd, bool is_unix, const char *path)
         return 0;
     }
     memset(&a, 0, sizeof a);
+    /* Port 0 has become a real one. */
     getsockname(fd, &a.any, &len);
     ash__address_text(&a.storage, len, text);
     item->address = ash__strdup(text);
@@ -248,6 +250,7 @@ int ash__listeners_add_unix(ash_listeners *l, const char *path, ash_error *err)
     if (l->count == ASH_MAX_LISTENERS)
         return ash__fail(err, ASH_EINVAL, "cannot listen on %s: too many addresses", path);
     memcpy(a.un.sun_path, path, strlen(path));
+    /* A link would be somebody else's file. */
     if (lstat(path, &st) == 0) {
         if (!S_ISSOCK(st.st_mode))
             return ash__fail(err, ASH_EEXISTS, "cannot listen on %s: it is not a socket", path);

@@ -64,6 +64,7 @@ int ash__room_take(ash_room *room, size_t bytes, int64_t deadline_ms, ash_error 
 {
     /* 0: the first one is pressed at once. */
     int64_t press_at = 0;
+    /* Large messages leave a quarter to small ones. */
     size_t limit = bytes > ASH_ROOM_BULK_BYTES ? room->total / 4 * 3 : room->total;
     int rc = 0;
     if (bytes > limit)
@@ -131,6 +132,7 @@ int ash__block_reserve(ash_block *block, size_t keep_bytes, size_t capacity, int
         ash__room_give(block->room, capacity);
         return ash__fail(err, ASH_ENOMEM, "no memory for a message of %zu bytes", capacity);
     }
+    /* The old one until now, so that a failure above loses nothing. */
     memcpy(data, block->data, keep_bytes);
     drop_data(block);
     block->data = data;

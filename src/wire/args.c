@@ -180,6 +180,7 @@ static const char *expected(unsigned types)
     return (types & ASH_ARG_ARRAY) ? " 'array'" : " 'string'";
 }
 
+/* Lists are short: a search through one costs less than a table of them all. */
 static const ash_argument *find_argument(const ash_argument *list, const char *name)
 {
     for (; list != NULL && list->name != NULL; list++)

@@ -150,6 +150,7 @@ static int fill(ash_command *c, int64_t batch_size, bool single, ash_batch *batc
     int64_t started_ms = ash__clock_ms();
     int rc = fetch(c, max_docs, single, batch, err);
     bool damaged = rc == ASH_ECORRUPT && w->past_damage;
+    /* As far as the store told: the error becomes a document, and the cursor goes on behind it. */
     if (damaged) {
         add_damage(c->reply, err);
         *batch = (ash_batch){0};
@@ -176,6 +177,7 @@ static int fill(ash_command *c, int64_t batch_size, bool single, ash_batch *batc
     return 0;
 }
 
+/* What later commands on the cursor go by. */
 static ash_wire_cursor *make_cursor(ash_command *c, ash_cursor *cursor, const ash_first_batch *how)
 {
     ash_wire_cursor *w = ash__wire_cursor_new(cursor, how->ns);

@@ -65,6 +65,7 @@ int ash__run_configure_fail_point(ash_command *c, ash_error *err)
     const char *name = ash__value_utf8(c->value, "");
     for (size_t i = 0; i < ASH_ARRAY_LEN(known); i++)
         if (strcmp(known[i].name, name) == 0)
+            /* Only failCommand is about commands by their names. */
             return ash__failpoint_set(known[i].failpoint, ash__arg(c, "mode"), ash__arg(c, "data"),
                                       i == 0, err);
     return ash__fail(err, ASH_EUNSUPPORTED, "this server has no fail point '%.60s'", name);
@@ -186,6 +187,7 @@ int ash__run_repl_set_get_config(ash_command *c, ash_error *err)
 int ash__run_repl_set_get_status(ash_command *c, ash_error *err)
 {
     ash_builder *b = &c->reply->body;
+    /* One member is the majority, so all its times are one. */
     uint64_t now = ash__server_cluster_time(c->server);
     int rc = refuse_on_standalone(c, err);
     if (rc != 0)

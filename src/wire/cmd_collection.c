@@ -157,6 +157,7 @@ int ash__run_list_collections(ash_command *c, ash_error *err)
     return rc;
 }
 
+/* check_database_filter() has let nothing else through. */
 static bool is_wanted_name(ash_doc filter, ash_value name)
 {
     ash_value wanted = ash__doc_get(filter, "name");

@@ -92,6 +92,7 @@ static int run_hello(ash_command *c, bool legacy)
     ash__builder_int32(b, "maxWriteBatchSize", MAX_WRITE_BATCH);
     ash__builder_date(b, "localTime", ash__clock_wall_ms());
     ash__builder_int32(b, "logicalSessionTimeoutMinutes", ASH_SESSION_MINUTES);
+    /* Clients read an int32. */
     ash__builder_int32(b, "connectionId", (int32_t)(c->connection->peer.id & INT32_MAX));
     ash__builder_int32(b, "minWireVersion", 0);
     ash__builder_int32(b, "maxWireVersion", MAX_WIRE_VERSION);

@@ -13,6 +13,7 @@ static int read_options(const ash_command *c, ash_find_and_modify_options *o, as
     o->remove = ash__arg_bool(c, "remove", false);
     o->upsert = ash__arg_bool(c, "upsert", false);
     o->return_new = ash__arg_bool(c, "new", false);
+    /* Exactly one of the two. */
     if (o->remove == (o->update != NULL))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE, "%s",
                                 o->remove ? "Cannot specify both an update and remove=true"

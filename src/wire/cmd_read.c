@@ -18,6 +18,7 @@ static int refuse_find_options(const ash_command *c, ash_error *err)
     return 0;
 }
 
+/* Documents among the arguments are the caller's, who has the views. */
 static int read_find_options(const ash_command *c, ash_find_options *o, int64_t *batch_size,
                              ash_error *err)
 {

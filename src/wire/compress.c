@@ -65,6 +65,7 @@ static bool unpack(uint8_t compressor, const uint8_t *in, size_t in_len, uint8_t
                    size_t out_len)
 {
     switch (compressor) {
+    /* A client may wrap what it does not compress. */
     case ASH_COMPRESSOR_NONE:
         if (in_len == out_len)
             memcpy(out, in, in_len);

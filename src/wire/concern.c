@@ -213,6 +213,7 @@ static int read_time(ash_command *c, ash_doc concern, ash_error *err)
                                 "atClusterTime is only for read concern level snapshot, without "
                                 "afterClusterTime");
     c->wanted_time = (uint64_t)ash__value_int64(at);
+    /* 0 is the present to us, and to a client a mistake. */
     if (c->wanted_time == 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "atClusterTime must not be a null timestamp");

@@ -28,6 +28,7 @@ enum {
 static bool rest(ash_connection *c)
 {
     const ash_server_options *o = &c->server->opts;
+    /* Who has not said anything yet gets a minute, however long idle clients may stay. */
     int64_t limit = c->greeted ? o->idle_timeout_ms : FIRST_MESSAGE_MS;
     if (c->block.capacity > ASH_BLOCK_SMALL_BYTES) {
         /* Whoever waits for room needs it more than the next message of this client might. */
@@ -283,7 +284,9 @@ static bool handle(ash_connection *c, size_t len)
     ash_error err;
     atomic_fetch_add_explicit(&c->server->counters.requests, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->server->counters.bytes_in, (int64_t)len, memory_order_relaxed);
+    /* The answer is compressed as the request was, or not at all. */
     c->compressor = ASH_COMPRESSOR_NONE;
+    /* receive() has checked it; here it is read for the opcode. */
     if (ash__message_header_read(c->block.data, &header, &err) != 0)
         return false;
     if (header.op_code == ASH_OP_COMPRESSED)

@@ -182,6 +182,7 @@ static int check_take(const ash_wire_cursor *w, int64_t id, const ash_cursor_use
                       ash_error *err)
 {
     const ash_session_id *session = user->session;
+    /* To others a killed one is gone, though its command still has it. */
     if (w == NULL || w->killed)
         return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_CURSOR_NOT_FOUND,
                                 "cursor id %" PRId64 " not found", id);
@@ -271,6 +272,7 @@ bool ash__cursors_kill(ash_cursor_table *t, int64_t id, const char *ns)
     ash_wire_cursor *gone = NULL;
     ash__mutex_lock(&t->lock);
     ash_wire_cursor **link = find(t, id);
+    /* killCursors tells of each cursor once. */
     bool found = *link != NULL && !(*link)->killed && (ns == NULL || strcmp((*link)->ns, ns) == 0);
     if (found)
         kill_at(t, link, &gone);
@@ -310,6 +312,7 @@ void ash__cursors_kill_session(ash_cursor_table *t, const ash_session_id *sessio
     kill_where(t, of_session, session);
 }
 
+/* killAllSessions ends sessions; cursors without one go on. */
 static bool with_session(const ash_wire_cursor *w, const void *arg)
 {
     (void)arg;
@@ -342,6 +345,7 @@ void ash__cursors_expire(ash_cursor_table *t, int64_t before_ms, int64_t orphans
 void ash__cursors_leave(ash_cursor_table *t, int64_t connection_id)
 {
     ash__mutex_lock(&t->lock);
+    /* Every connection that ends comes by here, most of them without a cursor anywhere. */
     for (size_t i = 0; i < BUCKETS && t->counts.open > 0; i++)
         for (ash_wire_cursor *w = t->buckets[i]; w != NULL; w = w->next)
             if (w->connection_id == connection_id)

@@ -89,6 +89,7 @@ static bool is_fatal_change_code(int32_t code)
            code == ASH_MONGO_CHANGE_STREAM_HISTORY_LOST;
 }
 
+/* The failed command is a getMore, and by its cursor's id it is known whether that watches. */
 static bool is_change_stream(const ash_command *c)
 {
     int64_t id;
@@ -184,6 +185,7 @@ static int read_db(ash_command *c, ash_error *err)
     if (c->request->query_ns != NULL) {
         const char *ns = c->request->query_ns;
         const char *dot = strchr(ns, '.');
+        /* Reading collections by OP_QUERY has been gone since MongoDB 5.1. */
         if (dot == NULL || strcmp(dot, ".$cmd") != 0)
             return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_UNSUPPORTED_OP_QUERY_COMMAND,
                                     "OP_QUERY is only taken for commands, not on '%.100s'", ns);
@@ -277,6 +279,7 @@ int ash__command_read_nested(ash_command *c, ash_error *err)
     return rc == 0 ? check_nested_arguments(c, err) : rc;
 }
 
+/* From here on the time runs; 0 is no limit. */
 static int read_max_time(ash_command *c, ash_error *err)
 {
     c->max_time_ms = ash__arg_int64(c, "maxTimeMS", 0);
@@ -378,6 +381,7 @@ static void count_command(const ash_command *c)
 
 static bool only_reads(const ash_command *c)
 {
+    /* An aggregate writes by $out or $merge, and is a read without. */
     ash_value stages = ash__doc_get(c->body, "pipeline");
     if ((c->info->flags & ASH_COMMAND_WRITES) == 0)
         return true;
@@ -433,6 +437,7 @@ static int tell_late(ash_command *c, ash_error *err)
 static void find_place(ash_command *c, bool only_reads)
 {
     ash_arrival *a = &c->connection->arrival;
+    /* Answered from memory: so the order can be kept at no cost to anybody. */
     bool brief = c->info != NULL && (c->info->flags & ASH_COMMAND_BRIEF) != 0;
     /* These may read, or wait, for long before they change something. */
     bool slow = c->info != NULL &&
@@ -469,6 +474,7 @@ static void run_command(ash_command *c, ash_operation *operation)
     if (rc == 0)
         rc = ash__command_hold_snapshot(c, &err);
     if (rc == 0) {
+        /* From here on something may have been written. */
         ran = true;
         count_command(c);
         rc = c->info->run(c, &err);
@@ -512,6 +518,7 @@ void ash__dispatch(ash_connection *connection, const ash_request *request)
     c.reply->has_details = false;
     c.reply->keep_cursor = false;
     c.reply->at_time = 0;
+    /* Of the command before. */
     connection->turn.late = false;
     operation->connection_id = connection->peer.id;
     operation->client = connection->peer.remote;

@@ -126,6 +126,7 @@ static bool is_named(ash_value v, const ash_failpoint_command *c)
         return true;
     if (v.type != BSON_TYPE_UTF8 || c->aliases == NULL)
         return false;
+    /* Aliases are listed between spaces. */
     int size = snprintf(padded, sizeof padded, " %s ", ash__value_string(v, &len));
     return size < (int)sizeof padded && strstr(c->aliases, padded) != NULL;
 }
@@ -156,6 +157,7 @@ static void read_failure(ash_doc data, ash_failure *out)
     ash_value labels = ash__doc_get(data, "errorLabels");
     out->has_labels = labels.type == BSON_TYPE_ARRAY;
     if (out->has_labels)
+        /* Copied: the fail point may be set anew while the command fails. */
         ash__buffer_append(&out->labels, labels.data, labels.len);
     ash_value concern = ash__doc_get(data, "writeConcernError");
     if (concern.type == BSON_TYPE_DOCUMENT)

@@ -185,6 +185,7 @@ int ash__message_parse(const uint8_t *message, size_t len_bytes, ash_request *ou
     int rc = ash__message_header_read(message, &header, err);
     if (rc != 0)
         return rc;
+    /* What is known by now is enough to answer a failure. */
     out->id = header.request_id;
     out->op_code = header.op_code;
     if (header.length != len_bytes)
@@ -193,6 +194,7 @@ int ash__message_parse(const uint8_t *message, size_t len_bytes, ash_request *ou
         return parse_msg(message, len_bytes, out, err);
     if (header.op_code == ASH_OP_QUERY)
         return parse_query(message, len_bytes, out, err);
+    /* OP_COMPRESSED was taken off before this. */
     return protocol_error(err, "compressed twice");
 }
 

@@ -100,6 +100,7 @@ void ash__operations_stop(ash_operation_list *list)
     ash__mutex_unlock(&list->lock);
 }
 
+/* currentOp's own words for some commands. */
 static const char *kind_of(const char *name)
 {
     static const char *const kinds[][2] = {{"find", "query"},

@@ -98,6 +98,7 @@ bool ash__reply_claim_more(ash_reply *r, size_t bytes)
     ash_error why = ASH_ERROR_INIT;
     if (r->room == NULL || bytes <= KEEP_BYTES)
         return true;
+    /* Does not wait: somebody holds room already, and that is us. */
     if (ash__room_take(r->room, bytes, 0, &why) != 0)
         return false;
     r->claimed += bytes;
@@ -131,6 +132,7 @@ static void add_splice(ash_reply *r, ash_doc doc)
     r->spliced_bytes += doc.len;
 }
 
+/* An element of the array: type and name; its document follows, here or as a view. */
 static void add_item_head(ash_reply *r)
 {
     char name[12];
@@ -214,6 +216,7 @@ static size_t add_piece(struct iovec *out, size_t n, const uint8_t *data, size_t
 size_t ash__reply_pieces(const ash_reply *r, struct iovec *out)
 {
     const ash_buffer *body = &r->body.buf;
+    /* A plain document. */
     if (r->batch_at == 0)
         return add_piece(out, 0, body->data, body->len);
     size_t n = add_piece(out, 0, body->data, r->batch_at);

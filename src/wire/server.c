@@ -68,6 +68,7 @@ void ash__server_keep_house(ash_host *host)
         ash__cursors_kill_session(server->cursors, &session);
     ash__cursors_expire(server->cursors, now - server->opts.cursor_timeout_ms,
                         now - server->opts.orphan_timeout_ms);
+    /* Whoever hung up waits for no answer. */
     ash__operations_abandon(&server->operations);
     trim_heaps(server);
 }
@@ -177,6 +178,7 @@ static int start(ash_server *s, const ash_server_options *opts, ash_error *err)
     int rc = copy_options(s, opts, err);
     if (rc != 0 || (rc = ash_store_capabilities(s->store, &caps, err)) != 0)
         return rc;
+    /* Standalone servers of MongoDB have no change streams. */
     s->can_watch = caps.watch && !s->opts.standalone;
     s->can_transact = caps.transactions;
     s->can_pass_damage = caps.past_damage;

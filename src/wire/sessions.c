@@ -65,6 +65,7 @@ static session **find(ash_session_table *t, const ash_session_id *id)
     return link;
 }
 
+/* Newest first: the other end is the one to give up. */
 static void enter_share(ash_session_table *t, session *s, size_t number)
 {
     share *in = &t->shares[number];

@@ -26,6 +26,7 @@ struct listing {
 static void print_long(const ash_file *f, const char *name, bool human)
 {
     char date[64], size[32];
+    /* As it would be typed behind "id:". */
     char *id = ash__cmd_id_text(ash_file_id(f));
     ash__clock_print(date, sizeof date, ash_file_upload_date_ms(f));
     if (human)

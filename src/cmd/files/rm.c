@@ -161,6 +161,7 @@ static int remove_word(ash_cmd *cmd, ash_bucket *bucket, const char *word, void 
     struct removal r = {.cmd = cmd, .bucket = bucket, .args = ctx};
     bool many = r.args->values[RECURSIVE] != NULL || r.args->values[PREFIX] != NULL;
     int rc = many ? remove_many(&r, word, err) : remove_one(&r, word, err);
+    /* Not other failures: -f is about what is not there. */
     bool none = rc == ASH_ENOTFOUND || rc == ASH_ENOREVISION;
     return none && r.args->values[FORCE] != NULL ? 0 : rc;
 }

@@ -55,6 +55,7 @@ static int parse_id(const char *text, bson_value_t *out, ash_error *err)
     bson_iter_t iter;
     bson_error_t ignored;
     bson_t wrapped;
+    /* Without quotes, as `ashlar ls -l` shows them. */
     if (bson_oid_is_valid(text, strlen(text))) {
         out->value_type = BSON_TYPE_OID;
         bson_oid_init_from_string(&out->value.v_oid, text);

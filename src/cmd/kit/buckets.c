@@ -76,6 +76,7 @@ static int list_buckets(ash_store *store, const char *db, const char *suffix, st
     bson_t view;
     bson_iter_t iter;
     size_t suffix_len = strlen(suffix);
+    /* Quotes the suffix's dot. */
     char *pattern = ash__sprintf("\\%s$", suffix);
     bson_t *filter = BCON_NEW("name", "{", "$regex", BCON_UTF8(pattern), "}");
     int rc = ash_store_list_collections(store, db, filter, NULL, &cursor, err);
@@ -121,6 +122,7 @@ static int visit_database(const struct search *s, ash_store *store, const char *
 static int count_name(void *ctx, ash_store *store, const char *db, const char *name, ash_error *err)
 {
     (void)store, (void)db, (void)name, (void)err;
+    /* The search has the name already: one found is that one. */
     *(bool *)ctx = true;
     return 0;
 }

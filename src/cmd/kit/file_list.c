@@ -182,6 +182,7 @@ int ash__cmd_each_file(const ash_cmd *cmd, ash_bucket *b, const char *name,
     size_t len = strlen(name);
     bool all = len == 0 || (scope == ASH_CMD_FOLDER && strcmp(name, ".") == 0);
     bool prefix = scope == ASH_CMD_PREFIX || (len > 0 && name[len - 1] == '/');
+    /* A name that may be a file or a folder: the range holds more than both. */
     if (!all && !prefix)
         listing.folder = name;
     if (!all)

@@ -70,6 +70,7 @@ static void *watch(void *arg)
 ash_guests *ash__guests_begin(const ash_cmd *cmd, ash_store *store, const char *folder)
 {
     ash_capabilities can = ASH_CAPABILITIES_INIT;
+    /* Only who holds the folder can let others in. */
     if (folder == NULL || ash_store_capabilities(store, &can, NULL) != 0 || !can.in_process)
         return NULL;
     ash_guests *g = ash__new(ash_guests);

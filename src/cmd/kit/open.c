@@ -412,6 +412,7 @@ int ash__cmd_each_word(ash_cmd *cmd, ash_bucket *bucket, const ash_cmd_args *arg
             continue;
         ash__cmd_explain_folder(cmd, bucket, args->words[i], rc, &err);
         int item_status = ash__cmd_fail(cmd, args->words[i], &err);
+        /* Whoever reads is gone: no word can be shown any more. */
         if (item_status == ASH_EXIT_PIPE)
             return item_status;
         status = failed == 0 ? item_status : status;

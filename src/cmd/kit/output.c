@@ -92,6 +92,7 @@ static void report(const ash_cmd *cmd, const char *kind, const char *what, int c
         print_json(stderr, &object);
         bson_destroy(&object);
     } else {
+        /* Not "a.txt: no file named a.txt". */
         bool twice = shown_what != NULL && names(shown, shown_what);
         if (shown_what != NULL)
             cut(shown_what);
@@ -146,6 +147,7 @@ int ash__cmd_usage(const ash_cmd *cmd, const char *format, ...)
 
 void ash__cmd_warn(const ash_cmd *cmd, const char *format, ...)
 {
+    /* A message that does not fit is cut between two characters (ash__cmd_format). */
     char text[2048];
     va_list args;
     va_start(args, format);

@@ -95,6 +95,7 @@ static char *path_of(const ash_cmd *cmd, const ash_local_file *local, const char
     add_text(&key, cmd->bucket);
     add_text(&key, local->name);
     add_text(&key, settings);
+    /* A file that was written to since has another time: another upload. */
     add_path(&key, local->path);
     ash__buffer_printf(&key, "%" PRId64 " %" PRId64 ".%09ld", (int64_t)st->st_size,
                        (int64_t)st->st_mtim.tv_sec, st->st_mtim.tv_nsec);
@@ -158,6 +159,7 @@ int ash__pending_open(const ash_cmd *cmd, const ash_local_file *local, const cha
         return rc;
     }
     *out = ash__new(ash_pending);
+    /* Read under the lock: it is the last run's. */
     **out = (ash_pending){.cmd = cmd, .path = path, .fd = fd, .token = load_token(fd)};
     return 0;
 }

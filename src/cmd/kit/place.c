@@ -219,10 +219,12 @@ int ash__place_preserve(ash_place *p, const ash_preserved *kept, ash_error *err)
 {
     struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {.tv_nsec = 0}};
     int64_t second = kept->mtime_ms / 1000, rest = kept->mtime_ms % 1000;
+    /* Written to, not made. */
     if (p->folder_fd < 0)
         return 0;
     if (kept->has_mode && fchmod(p->fd, kept->mode) != 0)
         return ash__fail_errno(err, errno, "cannot give %s its mode", p->name);
+    /* Before 1970 the remainder is negative, which tv_nsec must not be. */
     times[1].tv_sec = (time_t)(rest < 0 ? second - 1 : second);
     times[1].tv_nsec = (long)(rest < 0 ? rest + 1000 : rest) * 1000000;
     if (kept->has_mtime && futimens(p->fd, times) != 0)
@@ -233,6 +235,7 @@ int ash__place_preserve(ash_place *p, const ash_preserved *kept, ash_error *err)
 int ash__place_finish(ash_place *p, ash_error *err)
 {
     int fd = p->fd;
+    /* close() gives the descriptor back also when it fails. */
     p->fd = -1;
     /* Some file systems tell of a full disk only now.  Not synced: as with cp, the source is still
      * there. */
@@ -250,6 +253,7 @@ void ash__place_free(ash_place *p)
         return;
     if (p->fd >= 0)
         close(p->fd);
+    /* What was begun and not finished goes away. */
     if (!p->finished && p->temp[0] != 0)
         unlinkat(p->folder_fd, p->temp, 0);
     if (p->folder_fd >= 0)

@@ -42,6 +42,7 @@ ash_preserved ash__preserved(const ash_file *f)
     }
     if (bson_iter_init_find(&at, &metadata, "mode") && BSON_ITER_HOLDS_NUMBER(&at)) {
         p.has_mode = true;
+        /* Never set-user-ID: the file may come from anybody. */
         p.mode = (mode_t)bson_iter_as_int64(&at) & 0777;
     }
     return p;

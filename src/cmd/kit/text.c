@@ -49,6 +49,7 @@ void ash__cmd_format(char *buf, size_t size, const char *format, va_list args)
 char *ash__cmd_format_printable(const char *format, va_list args)
 {
     va_list again;
+    /* The first run only measures. */
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, format, args);
     size_t size = len > 0 ? (size_t)len + 1 : 1;
@@ -171,6 +172,7 @@ char *ash__cmd_json_text(const bson_t *object)
 {
     bson_t valid = BSON_INITIALIZER;
     bson_iter_t iter;
+    /* libbson refuses what is not UTF-8, and that is rare: only then is a valid copy made. */
     char *json = bson_as_relaxed_extended_json(object, NULL);
     if (json == NULL && bson_iter_init(&iter, object)) {
         append_valid(&valid, &iter, 0);

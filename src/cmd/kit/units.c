@@ -58,6 +58,7 @@ int ash__cmd_seconds(const ash_cmd *cmd, const char *option, const char *text, i
     int status = ash__cmd_time(cmd, option, text, &seconds);
     if (status != 0)
         return status;
+    /* 2.5 minutes are whole seconds, 1.5 s are not. */
     if (seconds < (double)min || seconds > (double)max || seconds != (double)(int64_t)seconds)
         return ash__cmd_usage(cmd, "--%s takes whole seconds from %lld to %lld, not \"%s\"", option,
                               (long long)min, (long long)max, text);

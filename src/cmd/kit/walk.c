@@ -96,6 +96,7 @@ static bool report_empty(const struct walk *w, const char *path, const char *rel
                          const struct stat *st)
 {
     char *marker = ash__sprintf("%s/", relative);
+    /* The root itself gets no marker: it has no name in the bucket. */
     bool go_on = relative[0] == 0 || w->visit(w->ctx, path, marker, st, NULL);
     ash__free(marker);
     return go_on;

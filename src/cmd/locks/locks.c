@@ -172,6 +172,7 @@ static void print_lock(const bson_t *doc)
     ash__free(id);
 }
 
+/* Lock documents stay when nobody has a use for them: thousands may be free. */
 static bool is_quiet(const bson_t *doc)
 {
     bson_iter_t at, first;
