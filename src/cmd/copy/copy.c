@@ -87,6 +87,7 @@ static int compare(struct copy *c, const bson_value_t *id, enum action *action, 
     if (c->route.to == NULL)
         return 0;
     int rc = ash_bucket_get_file(c->route.to, id, true, there, &own);
+    /* The usual case of a first copy. */
     if (rc == ASH_ENOTFOUND)
         return 0;
     if (rc != 0)
@@ -210,6 +211,7 @@ static void do_file(void *ctx, void *job, void *scratch)
 static int take_file(struct copy *c, ash_file *file, ash_error *err)
 {
     ash__work_add(c->work, file);
+    /* A worker may have met what ends all; the cursor need not go on. */
     return is_over(c) ? ash__fail(err, ASH_EINTERRUPTED, "interrupted") : 0;
 }
 

@@ -65,6 +65,7 @@ static int64_t find_id(const struct batch *b, ash_value id)
 
 void ash__copy_table_fail(ash_copy_table *t, const char *what, const ash_error *err)
 {
+    /* Of a collection that is refused as a whole a million lines would say no more. */
     enum { TOLD_MAX = 20 };
     t->failed++;
     if (t->told == TOLD_MAX)

@@ -67,6 +67,7 @@ int ash__copy_file(const ash_copy_route *route, const bson_value_t *id, const as
     ash_download *download = NULL;
     ash_upload *upload = NULL;
     ash_file *file = NULL;
+    /* The digest is among them, and goes along. */
     opts.with_attributes = true;
     int rc = ash_bucket_open_download_stream(route->from, id, &opts, &download, err);
     if (rc == 0)

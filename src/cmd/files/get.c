@@ -145,6 +145,7 @@ static int get_one(struct get *g, const char *word, const char *local, ash_error
     ash_download *download = NULL;
     ash_download_options opts = ASH_DOWNLOAD_OPTIONS_INIT;
     ash_output standard = {NULL, ash__cmd_write_out};
+    /* What does not have its digest is not put in place of anything. */
     opts.verify = true;
     opts.with_attributes = true;
     int rc = ash__cmd_address_find(g->bucket, word, &address, err);
@@ -186,6 +187,7 @@ static int get_below(struct get *g, const ash_file *f, ash_error *err)
         return ash__fail(err, ASH_EINVAL, "a file without a name cannot go into a folder");
     int rc = ash__place_open_below(g->root_fd, ash_file_filename(f), &place, err);
     if (rc == 0 && place != NULL)
+        /* By its id: the name may have a newer revision by now. */
         rc = ash_bucket_open_download_stream(g->bucket, ash_file_id(f), &opts, &download, err);
     if (rc == 0 && place != NULL)
         rc = copy_to_place(g, download, place, err);

@@ -70,6 +70,7 @@ static void put_files(ash_put *p, const ash_cmd_args *args, int count, const cha
 {
     uint8_t *buf = ash__alloc(ASH_PUT_BUFFER_BYTES);
     struct stat st;
+    /* What cannot be seen counts nothing here: putting it says why. */
     int64_t total = 0;
     for (int i = 0; i < count; i++)
         total += stat(args->words[i], &st) == 0 && S_ISREG(st.st_mode) ? st.st_size : 0;
@@ -185,6 +186,7 @@ static int summarise(ash_put *p)
     if (p->lost)
         ash__cmd_warn(p->cmd, "the store is out of reach: files not yet put were not tried");
     if (p->failed > 0)
+        /* One file's own status, when it was the only one; of several, that some failed. */
         return p->done + p->unchanged > 0 || p->failed > 1 ? ASH_EXIT_PARTIAL : p->first_status;
     return ASH_EXIT_OK;
 }
@@ -258,6 +260,7 @@ static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
     if (status == 0 && open_target(&p, &store, &err) != 0)
         status = ash__cmd_fail(cmd, NULL, &err);
     if (status == 0) {
+        /* The words without the NAME behind them. */
         ash_cmd_args locals = *args;
         locals.count = count;
         ash__cmd_catch_signals();

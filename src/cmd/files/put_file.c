@@ -44,6 +44,7 @@ bool ash__put_must_stop(ash_put *p)
  * that time.  A server goes on without us. */
 static int secure(ash_put *p, const ash_upload *upload, int64_t *secured, ash_error *err)
 {
+    /* Not without a token: what is uploaded then is of use only when it is finished. */
     if (p->secured_store == NULL || ash_upload_token(upload) == NULL ||
         ash_upload_position(upload) - *secured < SECURE_BYTES)
         return 0;

@@ -21,6 +21,7 @@ static void do_job(void *ctx, void *taken, void *scratch)
 
 static void add_job(ash_put *p, const char *path, char *name, bool is_folder)
 {
+    /* The walk's texts end with the visit; the worker frees these. */
     ash_put_job *job = ash__new(ash_put_job);
     *job = (ash_put_job){ash__strdup(path), name, is_folder};
     ash__work_add(p->work, job);

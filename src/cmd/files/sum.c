@@ -91,6 +91,7 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
         s->progress = ash__progress_new(cmd, ash_file_length(file), 1);
         ash__progress_add(s->progress, 0, 0, word);
     }
+    /* A dry run computes and keeps nothing. */
     if (rc == 0 && cmd->dry_run && ash_file_sha256(file) == NULL)
         rc = compute(s, bucket, ash_file_id(file), hex, err);
     else if (rc == 0)

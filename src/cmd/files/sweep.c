@@ -50,6 +50,7 @@ static int expire_all(ash_bucket *b, int64_t *count, ash_error *err)
     *count = 0;
     while (rc == 0 && more) {
         int64_t deleted = 0;
+        /* So many at a time, that an interruption is not waited for. */
         rc = ash_bucket_expire(b, 1000, &deleted, &more, err);
         *count += deleted;
         if (rc == 0)
@@ -228,6 +229,7 @@ static int sweep_bucket(void *ctx, ash_store *store, const char *db, const char 
     bson_destroy(&uploads.list);
     ash_bucket_free(bucket);
     s->buckets++;
+    /* Anything else is this bucket's trouble alone. */
     if (rc == 0 || rc == ASH_EINTERRUPTED || rc == ASH_ENETWORK)
         return rc;
     ash__progress_clear(s->progress);
@@ -265,6 +267,7 @@ static int run_sweep(ash_cmd *cmd, const ash_cmd_args *args)
     ash__cmd_catch_signals();
     s.progress = ash__progress_new(cmd, 0, 0);
     if (rc == 0)
+        /* By the chunks: orphans may be all that is left of a bucket. */
         rc = ash__cmd_each_bucket(cmd, store, ".chunks", sweep_bucket, &s, &err);
     ash__progress_free(s.progress);
     if (rc == 0 && s.buckets == 0 && cmd->bucket != NULL)

@@ -125,6 +125,7 @@ static int parse_document(const char *text, const char *name, bson_t *out, ash_e
     char *end;
     if (text == NULL)
         return 0;
+    /* w: as a number up to as many members as a set can have. */
     long number = strtol(text, &end, 10);
     if (text[0] == '{') {
         bson_destroy(out);
@@ -158,6 +159,7 @@ static int open_bucket(ash_gridfs *g, const char *given, ash_store **store, ash_
     if (uri == NULL)
         uri = ash__cmd_store_uri(g->cmd);
     target.store_uri = uri;
+    /* No store is made by asking for a file, nor by deleting one. */
     bool writes = strncmp(g->words[0], "put", 3) == 0;
     if (rc == 0)
         rc = ash__cmd_open_store(&target, writes ? ASH_CMD_WRITE : ASH_CMD_READ, NULL, store, err);

@@ -59,6 +59,7 @@ int ash__child_start(char **argv, ash_error *err)
     /* Before the child is there: a signal in between is kept in `early`. */
     relay();
     int failed = posix_spawnp(&child, argv[0], NULL, NULL, argv, environ);
+    /* posix_spawnp() tells in the parent, so it is no exit status of a child. */
     if (failed == ENOENT)
         return ash__fail(err, ASH_ENOTFOUND, "there is no program %s", argv[0]);
     if (failed != 0)

@@ -19,6 +19,7 @@ enum {
 /* Of what exists of the path; NULL: not even the current folder. */
 static char *real_beginning(const char *path)
 {
+    /* realpath() knows only what exists: the last parts go one by one until something does. */
     char *part = ash__strdup(path);
     char *real = realpath(part, NULL);
     while (real == NULL && part[0] != 0) {

@@ -91,6 +91,7 @@ static void draw(ash_progress *p, int64_t now)
                             p->total_bytes > 0 ? p->total_bytes : p->total_items);
     ash__cmd_print_size(done, sizeof done, p->done_bytes);
     ash__cmd_print_size(rate, sizeof rate, (int64_t)speed);
+    /* An estimate from nothing would be years. */
     if (p->total_bytes > p->done_bytes && speed > 1)
         print_time(left, sizeof left,
                    (int64_t)((double)(p->total_bytes - p->done_bytes) / speed + 0.5));

@@ -21,6 +21,7 @@ int ash__locks_id(const char *text, bson_value_t *out, ash_error *err)
 {
     ash_cmd_address address;
     bson_value_t name = {.value_type = BSON_TYPE_UTF8};
+    /* As a file's id is typed, so that it is the lock that gridfs-locks takes. */
     if (strncmp(text, "id:", 3) == 0) {
         int rc = ash__cmd_address_parse(text, &address, err);
         if (rc != 0)
@@ -225,6 +226,7 @@ static int list(const ash_cmd *cmd, ash_lock_collection *c, const char *word, bo
     bson_value_t id;
     int rc = word != NULL ? ash__locks_id(word, &id, err) : 0;
     if (rc == 0 && word != NULL) {
+        /* By $eq, as an id that is a document could be taken for operators. */
         BSON_APPEND_DOCUMENT_BEGIN(&filter, "files_id", &equal);
         BSON_APPEND_VALUE(&equal, "$eq", &id);
         bson_append_document_end(&filter, &equal);
@@ -282,6 +284,7 @@ static int break_one(const ash_cmd *cmd, const ash_cmd_args *args, ash_error *er
     int rc = ash__locks_id(args->words[1], &id, err);
     if (rc != 0)
         return rc;
+    /* To read, though it writes: no store is made to break a lock in. */
     rc = ash__locks_open(cmd, ASH_CMD_READ, &o, &store, &c, err);
     if (rc == 0 && cmd->dry_run)
         ash__cmd_say(cmd, "would break the lock of %s", args->words[1]);

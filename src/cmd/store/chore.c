@@ -167,6 +167,7 @@ void ash__chore_stop(ash_chore *c)
         return;
     ash__mutex_lock(&c->lock);
     atomic_store(&c->stopping, true);
+    /* Out of its rest; a round ends by itself. */
     ash__cond_broadcast(&c->changed);
     ash__mutex_unlock(&c->lock);
     pthread_join(c->thread, NULL);

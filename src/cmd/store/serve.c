@@ -72,6 +72,7 @@ static ash_log_level log_level(const ash_cmd *cmd)
 
 static int parse_durability(const ash_cmd *cmd, const char *text, ash_durability *out)
 {
+    /* In the order of ash_durability. */
     static const char *const names[] = {"", "file", "every", "interval"};
     *out = ASH_DURABILITY_DEFAULT;
     if (text == NULL)
@@ -272,6 +273,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
         ash__faces_stop(&faces);
         return rc;
     }
+    /* Before anything large is allocated. */
     keep_memory_flat();
     opts.no_server = true; /* one that is already there is an error, not a detour */
     ash_log_set(print_log, cmd, log_level(cmd));
@@ -282,6 +284,7 @@ static int run_serve(ash_cmd *cmd, const ash_cmd_args *args)
         rc = ash__cmd_open_store(cmd, ASH_CMD_WRITE, &opts, &serving.store, &err);
     if (rc == 0 && args->values[NO_SOCKET] == NULL)
         rc = open_door(&serving, &door, &err);
+    /* NULL without a door. */
     serving.socket_path = door.path;
     if (rc == 0)
         rc = serve(&serving, &faces, &chores, &err);

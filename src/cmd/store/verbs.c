@@ -112,6 +112,7 @@ static int show_space(ash_cmd *cmd, ash_store *store, const ash_cmd_args *args, 
         return rc;
     if (!cmd->json)
         printf("%12s  %12s  %10s  %s\n", "DATA", "STORED", "DOCUMENTS", "DATABASE");
+    /* Without a list the reply's own fields are passed over below: none is a database. */
     if (!bson_iter_init_find(&iter, &databases, "databases") || !bson_iter_recurse(&iter, &list))
         bson_iter_init(&list, &databases);
     while (rc == 0 && bson_iter_next(&list)) {
@@ -219,6 +220,7 @@ static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
     /* A store in need of repair may not open. */
     if (repair)
         return ash__cmd_repair(cmd, &opts);
+    /* Of a deployment the server's own tools know more. */
     int status = ash__cmd_refuse_address(cmd);
     return status != 0 ? status : ash__cmd_with_store(cmd, ASH_CMD_READ, args, check_store);
 }
