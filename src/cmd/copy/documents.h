@@ -6,9 +6,9 @@
 
 /* Collections from one store to another, document by document, byte for byte.
  *
- * For each collection: its options and indexes first (copy_options.c), so that the target never
+ * For each collection: its options and indexes first (options.c), so that the target never
  * holds what its own indexes refuse, then its documents in the order that the source gives them
- * (copy_documents.c).  What is there already is compared, so that a copy can be repeated. */
+ * (documents.c).  What is there already is compared, so that a copy can be repeated. */
 
 typedef struct ash_copy_collections {
     const ash_cmd *cmd;

@@ -47,7 +47,7 @@ void ash__gridfs_log(const ash_gridfs *g, const char *format, ...)
 int ash__gridfs_uri(const char *const *options, const char *given, const char *db, char **out,
                     ash_error *err);
 
-/* gridfs_files.c: the commands.  A negative ASH_E… with err filled, or 0. */
+/* files.c: the commands.  A negative ASH_E… with err filled, or 0. */
 int ash__gridfs_show(ash_gridfs *g, ash_error *err);      /* list, search */
 int ash__gridfs_put(ash_gridfs *g, ash_error *err);       /* put, put_id */
 int ash__gridfs_get(ash_gridfs *g, ash_error *err);       /* get */
