@@ -24,8 +24,8 @@ static int stage(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int
 {
     ash_staged *s = ash__new(ash_staged);
     s->coll_id = coll_id;
-    uint64_t sequence = atomic_fetch_add(&e->next_sequence, 1);
-    int rc = ash__segments_write(e->segments, coll_id, sequence, parts, count, &s->placed, err);
+    const ash_record_draft draft = {coll_id, atomic_fetch_add(&e->next_sequence, 1), parts, count};
+    int rc = ash__segments_write(e->segments, &draft, &s->placed, err);
     if (rc != 0) {
         ash__free(s);
         return rc;

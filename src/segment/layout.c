@@ -82,16 +82,17 @@ static uint64_t make_sums(uint8_t *out, const ash_layout *layout, const struct i
     return ash__checksum(out, (size_t)8 * layout->sums);
 }
 
-void ash__record_head_make(uint8_t *out, const ash_layout *layout, uint32_t coll_id,
-                           uint64_t sequence, const struct iovec *parts, int count, uint32_t len)
+void ash__record_head_make(uint8_t *out, const ash_layout *layout, const ash_record_draft *draft,
+                           uint32_t len)
 {
+    const struct iovec *parts = draft->parts;
     size_t at = 0;
-    ash_assert(count > 0);
+    ash_assert(draft->count > 0);
     memset(out, 0, layout->offset);
     memcpy(out, layout->piece != 0 ? ASH_RECORD_PIECES_MAGIC : ASH_RECORD_MAGIC, 4);
     ash__put_le32(out + 4, len);
-    ash__put_le64(out + 8, sequence);
-    ash__put_le64(out + 16, coll_id);
+    ash__put_le64(out + 8, draft->sequence);
+    ash__put_le64(out + 16, draft->coll_id);
     ash__put_le32(out + 24, layout->piece);
     ash__put_le64(out + 32, layout->piece != 0
                                 ? make_sums(out + ASH_RECORD_HEADER_BYTES, layout, parts, len)

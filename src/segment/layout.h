@@ -24,9 +24,17 @@ ash_layout ash__layout_for(uint32_t len);
 bool ash__layout_of_pieces(uint32_t len, uint32_t piece, ash_layout *out);
 extern const ash_layout ash__layout_plain;
 
-/* Everything in front of the payload, `layout.offset` bytes. */
-void ash__record_head_make(uint8_t *out, const ash_layout *layout, uint32_t coll_id,
-                           uint64_t sequence, const struct iovec *parts, int count, uint32_t len);
+/* A record that is to be written. */
+typedef struct ash_record_draft {
+    uint32_t coll_id;
+    uint64_t sequence;
+    const struct iovec *parts; /* the payload in pieces, at least one */
+    int count;
+} ash_record_draft;
+
+/* Everything in front of the payload of len bytes, `layout.offset` bytes. */
+void ash__record_head_make(uint8_t *out, const ash_layout *layout, const ash_record_draft *draft,
+                           uint32_t len);
 
 /* Is this the beginning of a record, of either form, with an intact header?  48 bytes are read. */
 bool ash__record_head_is_whole(const uint8_t *head);

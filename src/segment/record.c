@@ -20,29 +20,31 @@ enum {
 
 static const uint8_t zeros[ASH_BLOCK_BYTES];
 
-static int measure(const struct iovec *parts, int count, size_t *len, ash_error *err)
+static int measure(const ash_record_draft *draft, size_t *len, ash_error *err)
 {
     *len = 0;
-    ash_assert(count > 0 && count <= PARTS_MAX);
-    for (int i = 0; i < count; i++) {
-        if (parts[i].iov_len > PAYLOAD_MAX - *len)
+    ash_assert(draft->count > 0 && draft->count <= PARTS_MAX);
+    for (int i = 0; i < draft->count; i++) {
+        if (draft->parts[i].iov_len > PAYLOAD_MAX - *len)
             return ash__fail(err, ASH_ETOOBIG, "a record of more than %d bytes", PAYLOAD_MAX);
-        *len += parts[i].iov_len;
+        *len += draft->parts[i].iov_len;
     }
     ash_assert(*len > 0);
     return 0;
 }
 
 /* Whole blocks are written, so that the kernel never has to read one first. */
-static int write_blocks(int fd, ash_extent extent, struct iovec head, const struct iovec *parts,
-                        int count, size_t len, ash_error *err)
+static int write_blocks(int fd, const ash_placed *to, struct iovec head,
+                        const ash_record_draft *draft, ash_error *err)
 {
-    struct iovec *iov = ash__alloc_array((size_t)count + 2, sizeof *iov);
-    size_t whole = (size_t)extent.blocks * ASH_BLOCK_BYTES;
+    size_t count = (size_t)draft->count;
+    struct iovec *iov = ash__alloc_array(count + 2, sizeof *iov);
+    size_t whole = (size_t)to->extent.blocks * ASH_BLOCK_BYTES;
     iov[0] = head;
-    memcpy(iov + 1, parts, (size_t)count * sizeof *iov);
-    iov[count + 1] = (struct iovec){(void *)(uintptr_t)zeros, whole - head.iov_len - len};
-    int rc = ash__file_writev(fd, iov, count + 2, (off_t)extent.block * ASH_BLOCK_BYTES, err);
+    memcpy(iov + 1, draft->parts, count * sizeof *iov);
+    iov[count + 1] = (struct iovec){(void *)(uintptr_t)zeros, whole - head.iov_len - to->len};
+    off_t at = (off_t)to->extent.block * ASH_BLOCK_BYTES;
+    int rc = ash__file_writev(fd, iov, draft->count + 2, at, err);
     ash__free(iov);
     return rc;
 }
@@ -155,27 +157,26 @@ static void write_back(ash_segments *s, uint32_t segment, int fd, file_range nex
                                             (off_t)(before.end - before.start)));
 }
 
-int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
-                        const struct iovec *parts, int count, ash_placed *out, ash_error *err)
+int ash__segments_write(ash_segments *s, const ash_record_draft *draft, ash_placed *out,
+                        ash_error *err)
 {
     uint8_t head[ASH_BLOCK_BYTES];
     file_range next, before;
     size_t len;
     int fd;
-    int rc = measure(parts, count, &len, err);
+    int rc = measure(draft, &len, err);
     if (rc == 0)
         rc = ash__space_take(s, ash__segment_blocks_for(len), &out->extent, err);
     if (rc != 0)
         return rc;
     ash_layout layout = ash__layout_for((uint32_t)len);
-    ash__record_head_make(head, &layout, coll_id, sequence, parts, count, (uint32_t)len);
+    ash__record_head_make(head, &layout, draft, (uint32_t)len);
     out->len = (uint32_t)len;
-    out->sequence = sequence;
+    out->sequence = draft->sequence;
     rc = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
     if (rc == 0) {
         uint64_t failures = reserve(s, fd, out->extent);
-        rc = write_blocks(fd, out->extent, (struct iovec){head, layout.offset}, parts, count, len,
-                          err);
+        rc = write_blocks(fd, out, (struct iovec){head, layout.offset}, draft, err);
         if (rc != 0)
             ash__error_prefix(err, "segment %08x", (unsigned)out->extent.segment);
         else if (note_written(s, out, failures, &next, &before))

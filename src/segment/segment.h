@@ -66,8 +66,8 @@ void ash__segments_add(ash_segments *s, uint32_t segment, uint32_t blocks, uint3
 
 /* Write one record into free space: header, the payload in parts, zeros up to the block's end.  Not
  * durable.  ASH_ETOOBIG, ASH_ENOSPC, ASH_EIO; then the space is free again. */
-int ash__segments_write(ash_segments *s, uint32_t coll_id, uint64_t sequence,
-                        const struct iovec *parts, int count, ash_placed *out, ash_error *err);
+int ash__segments_write(ash_segments *s, const ash_record_draft *draft, ash_placed *out,
+                        ash_error *err);
 void ash__segments_give(ash_segments *s, ash_extent extent); /* staged -> free */
 /* Would such a record take blocks of the disk that no record had? */
 bool ash__segments_would_grow(ash_segments *s, size_t payload_bytes);

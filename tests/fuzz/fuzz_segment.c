@@ -33,7 +33,7 @@ static void make(made *m, uint8_t choices, const uint8_t *data, size_t size)
     m->bytes = m->layout.offset + m->len;
     m->record = ash__alloc((size_t)ash__segment_blocks_for(m->len) * ASH_BLOCK_BYTES);
     struct iovec part = {m->payload, m->len};
-    ash__record_head_make(m->record, &m->layout, 7, 9, &part, 1, m->len);
+    ash__record_head_make(m->record, &m->layout, &(ash_record_draft){7, 9, &part, 1}, m->len);
     memcpy(m->record + m->layout.offset, m->payload, m->len);
 }
 

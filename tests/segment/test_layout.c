@@ -21,7 +21,7 @@ static uint8_t *make(uint32_t len, const ash_layout *layout)
     size_t cut = len / 3;
     struct iovec parts[4] = {
         {payload, 1}, {payload + 1, cut}, {payload, 0}, {payload + 1 + cut, len - 1 - cut}};
-    ash__record_head_make(record, layout, COLL, SEQUENCE, parts, 4, len);
+    ash__record_head_make(record, layout, &(ash_record_draft){COLL, SEQUENCE, parts, 4}, len);
     memcpy(record + layout->offset, payload, len);
     ash__free(payload);
     return record;

@@ -84,7 +84,8 @@ static ash_placed put(fixture *f, uint64_t sequence, size_t len)
     uint8_t *bytes = ash__alloc(len);
     memset(bytes, (int)sequence, len);
     struct iovec parts[3] = {{bytes, 1}, {bytes, 0}, {bytes + 1, len - 1}};
-    assert_ok(ash__segments_write(f->segments, COLL, sequence, parts, 3, &placed, &f->err),
+    assert_ok(ash__segments_write(f->segments, &(ash_record_draft){COLL, sequence, parts, 3},
+                                  &placed, &f->err),
               &f->err);
     ash__free(bytes);
     return placed;
@@ -200,7 +201,7 @@ static void test_segment_record__a_large_plain_one_is_read(void **state)
     uint8_t *bytes = ash__alloc(ASH_RECORD_HEADER_BYTES + LEN);
     struct iovec part = {bytes + ASH_RECORD_HEADER_BYTES, LEN};
     memset(part.iov_base, 6, LEN);
-    ash__record_head_make(bytes, &ash__layout_plain, COLL, 6, &part, 1, LEN);
+    ash__record_head_make(bytes, &ash__layout_plain, &(ash_record_draft){COLL, 6, &part, 1}, LEN);
     overwrite(f, &p, 0, bytes, ASH_RECORD_HEADER_BYTES + LEN);
     assert_memory_equal(bytes, "ASHR", 4);
     assert_true(reads_back(f, &p));
@@ -507,8 +508,9 @@ static void *write_many(void *arg)
         uint64_t sequence = me->number * 64 + i;
         struct iovec part = {bytes, 4200 + i * 90};
         memset(bytes, (int)sequence, sizeof bytes);
-        me->failures += ash__segments_write(me->f->segments, COLL, sequence, &part, 1,
-                                            &me->placed[i], NULL) != 0;
+        me->failures +=
+            ash__segments_write(me->f->segments, &(ash_record_draft){COLL, sequence, &part, 1},
+                                &me->placed[i], NULL) != 0;
         if (i % 3 == 1)
             ash__segments_give(me->f->segments, me->placed[i].extent);
     }
@@ -543,8 +545,9 @@ static void expect_refused(fixture *f, const char *text)
     ash__segments_free(f->segments);
     open_segments(f);
     ash__segments_add(f->segments, 1, 256, 0);
-    assert_int_equal(ash__segments_write(f->segments, COLL, 2, &part, 1, &placed, &f->err),
-                     ASH_ECORRUPT);
+    assert_int_equal(
+        ash__segments_write(f->segments, &(ash_record_draft){COLL, 2, &part, 1}, &placed, &f->err),
+        ASH_ECORRUPT);
     if (strstr(f->err.text, text) == NULL)
         fail_msg("\"%s\" lacks \"%s\"", f->err.text, text);
 }
