@@ -184,10 +184,12 @@ static int save_change(void *ctx, const ash_segment_change *change, ash_error *e
     ash__put_be32(key, change->segment);
     ash__put_be32(key + 4, change->slice);
     if (change->slice != UINT32_MAX)
-        return ash__row_put(w, ASH_DB_SPACE, key, 8, change->map, ASH_SLICE_BYTES, err);
+        return ash__row_put(w, ASH_DB_SPACE, ash__bytes(key, 8),
+                            ash__bytes(change->map, ASH_SLICE_BYTES), err);
     ash__put_le32(totals, change->blocks);
     ash__put_le32(totals + 4, change->used);
-    return ash__row_put(w, ASH_DB_SPACE, key, 4, totals, sizeof totals, err);
+    return ash__row_put(w, ASH_DB_SPACE, ash__bytes(key, 4), ash__bytes(totals, sizeof totals),
+                        err);
 }
 
 /* Sequences given out after an unclean end start above this run's, wherever it got to. */
@@ -195,9 +197,10 @@ int ash__writer_mark_open(ash_writer *w, ash_error *err)
 {
     uint8_t sequence[8];
     ash__put_le64(sequence, w->engine->boot_sequence);
-    int rc = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, err);
+    int rc = ash__row_put(w, ASH_DB_META, ash__bytes("sequence", 8),
+                          ash__bytes(sequence, sizeof sequence), err);
     if (rc == 0)
-        rc = ash__row_put(w, ASH_DB_META, "open", 4, NULL, 0, err);
+        rc = ash__row_put(w, ASH_DB_META, ash__bytes("open", 4), ash__bytes(NULL, 0), err);
     return rc;
 }
 

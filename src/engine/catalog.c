@@ -94,12 +94,8 @@ int ash__catalog_load(ash_snapshot *snap, MDB_val key, MDB_val row, const ash_co
     if (entry == NULL) {
         entry = cache_find(snap->engine, id, sum);
         if (entry == NULL) {
-            const char *db = (const char *)key.mv_data + 1;
-            size_t db_len = strnlen(db, key.mv_size - 1);
-            if (db_len + 2 > key.mv_size)
-                return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
-            rc = ash__entry_parse(snap->engine, db, db_len, db + db_len + 1,
-                                  key.mv_size - db_len - 2, doc, sum, &entry, err);
+            ash_doc names = {(const uint8_t *)key.mv_data + 1, key.mv_size - 1};
+            rc = ash__entry_parse(snap->engine, names, doc, sum, &entry, err);
             if (rc != 0)
                 return rc;
             cache_add(snap->engine, entry);
@@ -117,10 +113,10 @@ int ash__catalog_find(ash_snapshot *snap, const char *db, const char *name, cons
     MDB_val row;
     bool found;
     *out = NULL;
-    size_t len = ash__entry_key(key, 'N', db, name, NULL);
+    size_t len = ash__entry_key(key, db, name, NULL);
     if (len == 0)
         return 0;
-    int rc = ash__row_get(snap, ASH_DB_CATALOG, key, len, &row, &found, err);
+    int rc = ash__row_get(snap, ASH_DB_CATALOG, ash__bytes(key, len), &row, &found, err);
     if (rc == 0 && found)
         rc = ash__catalog_load(snap, ash__val(key, len), row, out, err);
     return rc;
@@ -133,7 +129,8 @@ int ash__catalog_find_id(ash_snapshot *snap, uint32_t coll_id, const ash_coll **
     bool found;
     *out = NULL;
     ash__letter_key(id_key, 'I', coll_id);
-    int rc = ash__row_get(snap, ASH_DB_CATALOG, id_key, sizeof id_key, &row, &found, err);
+    int rc =
+        ash__row_get(snap, ASH_DB_CATALOG, ash__bytes(id_key, sizeof id_key), &row, &found, err);
     if (rc != 0 || !found)
         return rc;
     if (row.mv_size + 1 > ASH_KEY_MAX)
@@ -141,7 +138,7 @@ int ash__catalog_find_id(ash_snapshot *snap, uint32_t coll_id, const ash_coll **
     size_t len = row.mv_size + 1;
     key[0] = 'N';
     memcpy(key + 1, row.mv_data, row.mv_size);
-    rc = ash__row_get(snap, ASH_DB_CATALOG, key, len, &row, &found, err);
+    rc = ash__row_get(snap, ASH_DB_CATALOG, ash__bytes(key, len), &row, &found, err);
     if (rc == 0 && !found)
         rc = ash__fail(err, ASH_ECORRUPT, "collection %u has no row in the catalogue",
                        (unsigned)coll_id);
@@ -157,7 +154,7 @@ int ash__catalog_each(ash_snapshot *snap, const char *db,
     uint8_t from[ASH_KEY_MAX + 1];
     size_t from_len = 1, db_len = db != NULL ? strlen(db) : 0;
     size_t prefix_len = db != NULL ? db_len + 2 : 1;
-    bool found = true, go_on = true;
+    bool go_on = true;
     int rc = 0;
     if (prefix_len > ASH_NAME_MAX)
         return 0;
@@ -167,17 +164,17 @@ int ash__catalog_each(ash_snapshot *snap, const char *db,
         from_len = prefix_len;
     }
     while (go_on) {
-        MDB_val key, row;
+        ash_row row;
         const ash_coll *c = NULL;
-        rc = ash__row_seek(snap, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
-        if (rc != 0 || !found || key.mv_size < prefix_len ||
-            memcmp(key.mv_data, from, prefix_len) != 0)
+        rc = ash__row_seek(snap, ASH_DB_CATALOG, ash__bytes(from, from_len), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size < prefix_len ||
+            memcmp(row.key.mv_data, from, prefix_len) != 0)
             break;
         /* The key that follows directly. */
-        memcpy(from, key.mv_data, key.mv_size);
-        from_len = key.mv_size + 1;
-        from[key.mv_size] = 0;
-        rc = ash__catalog_load(snap, key, row, &c, err);
+        memcpy(from, row.key.mv_data, row.key.mv_size);
+        from_len = row.key.mv_size + 1;
+        from[row.key.mv_size] = 0;
+        rc = ash__catalog_load(snap, row.key, row.value, &c, err);
         if (rc != 0)
             break;
         go_on = visit(ctx, c);
@@ -193,13 +190,13 @@ int ash__catalog_each_db(ash_snapshot *snap, bool (*visit)(void *ctx, const char
     bool go_on = true;
     int rc = 0;
     while (go_on) {
-        MDB_val key, row;
-        bool found;
-        rc = ash__row_seek(snap, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
-        if (rc != 0 || !found || key.mv_size < 2 || *(const uint8_t *)key.mv_data != 'N')
+        ash_row row;
+        rc = ash__row_seek(snap, ASH_DB_CATALOG, ash__bytes(from, from_len), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size < 2 ||
+            *(const uint8_t *)row.key.mv_data != 'N')
             break;
-        size_t len = strnlen((const char *)key.mv_data + 1, key.mv_size - 1) + 1;
-        memcpy(from, key.mv_data, len);
+        size_t len = strnlen((const char *)row.key.mv_data + 1, row.key.mv_size - 1) + 1;
+        memcpy(from, row.key.mv_data, len);
         from[len] = 0;
         go_on = visit(ctx, (const char *)from + 1);
         from[len] = 1; /* behind all collections of this database */
@@ -216,14 +213,14 @@ int ash__catalog_each_ttl(ash_snapshot *snap,
     bool go_on = true;
     int rc = 0;
     for (uint64_t id = 0; go_on && rc == 0 && id <= UINT32_MAX; id++) {
-        MDB_val key, row;
-        bool found;
+        ash_row row;
         const ash_coll *c = NULL;
         ash__letter_key(from, 'T', (uint32_t)id);
-        rc = ash__row_seek(snap, ASH_DB_CATALOG, from, sizeof from, &key, &row, &found, err);
-        if (rc != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'T')
+        rc = ash__row_seek(snap, ASH_DB_CATALOG, ash__bytes(from, sizeof from), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size != 5 ||
+            *(const uint8_t *)row.key.mv_data != 'T')
             break;
-        id = ash__get_be32((const uint8_t *)key.mv_data + 1);
+        id = ash__get_be32((const uint8_t *)row.key.mv_data + 1);
         rc = ash__catalog_find_id(snap, (uint32_t)id, &c, err);
         for (uint32_t i = 0; rc == 0 && go_on && c != NULL && i < c->index_count; i++) {
             if (c->indexes[i].expire_after_s >= 0)

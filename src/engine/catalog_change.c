@@ -22,14 +22,16 @@ static int next_id(ash_writer *w, const char *name, uint32_t *out, ash_error *er
     MDB_val value;
     bool found;
     uint8_t bytes[4];
-    int rc = ash__row_get(&w->snap, ASH_DB_META, name, strlen(name), &value, &found, err);
+    int rc =
+        ash__row_get(&w->snap, ASH_DB_META, ash__bytes(name, strlen(name)), &value, &found, err);
     if (rc != 0)
         return rc;
     *out = found && value.mv_size == 4 ? ash__get_le32(value.mv_data) + 1 : 1;
     if (*out == 0)
         return ash__fail(err, ASH_ETOOBIG, "no %s id is left", name);
     ash__put_le32(bytes, *out);
-    return ash__row_put(w, ASH_DB_META, name, strlen(name), bytes, sizeof bytes, err);
+    return ash__row_put(w, ASH_DB_META, ash__bytes(name, strlen(name)),
+                        ash__bytes(bytes, sizeof bytes), err);
 }
 
 static bool is_unique(const bson_t *spec)
@@ -38,24 +40,45 @@ static bool is_unique(const bson_t *spec)
     return bson_iter_init_find(&it, spec, "unique") && bson_iter_as_bool(&it);
 }
 
-/* rids: its entries were made when it was not unique. */
-static void append_index(bson_t *list, uint32_t *count, uint32_t id, bool ready, bool multikey,
-                         bool rids, uint32_t kinds, const bson_t *spec)
+/* An index as the collection's row has it. */
+typedef struct index_item {
+    uint32_t id;
+    bool ready, multikey;
+    bool rids; /* its entries were made when it was not unique */
+    uint32_t kinds;
+    const bson_t *spec;
+} index_item;
+
+static void append_index(bson_t *list, uint32_t *count, const index_item *i)
 {
     bson_t item;
     char buf[16];
     const char *key;
     bson_uint32_to_string((*count)++, &key, buf, sizeof buf);
     BSON_APPEND_DOCUMENT_BEGIN(list, key, &item);
-    BSON_APPEND_INT64(&item, "id", id);
-    BSON_APPEND_BOOL(&item, "ready", ready);
-    BSON_APPEND_BOOL(&item, "multikey", multikey);
-    if (rids && is_unique(spec))
+    BSON_APPEND_INT64(&item, "id", i->id);
+    BSON_APPEND_BOOL(&item, "ready", i->ready);
+    BSON_APPEND_BOOL(&item, "multikey", i->multikey);
+    if (i->rids && is_unique(i->spec))
         BSON_APPEND_BOOL(&item, "rids", true);
-    if (kinds != ASH_KINDS_UNKNOWN)
-        BSON_APPEND_INT64(&item, "kinds", kinds);
-    BSON_APPEND_DOCUMENT(&item, "spec", spec);
+    if (i->kinds != ASH_KINDS_UNKNOWN)
+        BSON_APPEND_INT64(&item, "kinds", i->kinds);
+    BSON_APPEND_DOCUMENT(&item, "spec", i->spec);
     bson_append_document_end(list, &item);
+}
+
+/* What becomes of an index of the entry's. */
+static index_item item_of(const ash_index *index, const row_change *change)
+{
+    static const row_change none = {0};
+    if (change->index == NULL || change->index->id != index->id)
+        change = &none;
+    return (index_item){.id = index->id,
+                        .ready = index->ready || change->ready,
+                        .multikey = index->multikey || change->multikey,
+                        .rids = index->rid_in_key,
+                        .kinds = index->kinds | change->kinds,
+                        .spec = change->spec != NULL ? change->spec : &index->spec};
 }
 
 static void build_row(const ash_coll *c, const row_change *change, bson_t *out)
@@ -72,13 +95,14 @@ static void build_row(const ash_coll *c, const row_change *change, bson_t *out)
         bool is_it = change->index != NULL && change->index->id == index->id;
         if (is_it && change->remove)
             continue;
-        append_index(&list, &count, index->id, index->ready || (is_it && change->ready),
-                     index->multikey || (is_it && change->multikey), index->rid_in_key,
-                     index->kinds | (is_it ? change->kinds : 0),
-                     is_it && change->spec != NULL ? change->spec : &index->spec);
+        const index_item item = item_of(index, change);
+        append_index(&list, &count, &item);
     }
-    if (change->new_id != 0)
-        append_index(&list, &count, change->new_id, change->ready, false, false, 0, change->spec);
+    if (change->new_id != 0) {
+        const index_item item = {
+            .id = change->new_id, .ready = change->ready, .spec = change->spec};
+        append_index(&list, &count, &item);
+    }
     bson_append_array_end(out, &list);
 }
 
@@ -97,21 +121,22 @@ static int put_row(ash_writer *w, const char *db, const char *name, const bson_t
 {
     uint8_t key[ASH_KEY_MAX], letter[5];
     const ash_coll *c = NULL;
-    size_t len = ash__entry_key(key, 'N', db, name, err);
+    size_t len = ash__entry_key(key, db, name, err);
     if (len == 0)
         return ASH_EINVAL;
-    int rc = ash__sum_put(w, ASH_DB_CATALOG, key, len, bson_get_data(row), row->len, err);
+    int rc = ash__sum_put(w, ASH_DB_CATALOG, ash__bytes(key, len),
+                          ash__bytes(bson_get_data(row), row->len), err);
     if (rc == 0)
         rc = ash__catalog_find(&w->snap, db, name, &c, err);
     if (rc != 0)
         return ash__writer_break(w, rc, err);
     ash__letter_key(letter, 'I', c->id);
-    rc = ash__row_put(w, ASH_DB_CATALOG, letter, 5, key + 1, len - 1, err);
+    rc = ash__row_put(w, ASH_DB_CATALOG, ash__bytes(letter, 5), ash__bytes(key + 1, len - 1), err);
     ash__letter_key(letter, 'T', c->id);
     if (rc == 0 && has_ttl(c))
-        rc = ash__row_put(w, ASH_DB_CATALOG, letter, 5, NULL, 0, err);
+        rc = ash__row_put(w, ASH_DB_CATALOG, ash__bytes(letter, 5), ash__bytes(NULL, 0), err);
     else if (rc == 0)
-        rc = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+        rc = ash__row_delete(w, ASH_DB_CATALOG, ash__bytes(letter, 5), err);
     if (out != NULL)
         *out = c;
     return rc;
@@ -130,8 +155,12 @@ static int current(ash_writer *w, const ash_coll *c, const ash_coll **out, ash_e
 static int check_row(ash_writer *w, const char *db, const char *name, const bson_t *row,
                      ash_error *err)
 {
+    uint8_t key[ASH_KEY_MAX];
     ash_catalog_entry *entry = NULL;
-    int rc = ash__entry_parse(w->engine, db, strlen(db), name, strlen(name),
+    size_t len = ash__entry_key(key, db, name, err);
+    if (len == 0)
+        return ASH_EINVAL;
+    int rc = ash__entry_parse(w->engine, ash__bytes(key + 1, len - 1),
                               (ash_doc){bson_get_data(row), row->len}, 0, &entry, err);
     if (rc == 0)
         ash__entry_unref(entry);
@@ -185,7 +214,7 @@ int ash__catalog_create(ash_writer *w, const char *db, const char *name, const b
     uint8_t key[ASH_KEY_MAX];
     if (options == NULL)
         options = &none;
-    if (ash__entry_key(key, 'N', db, name, err) == 0)
+    if (ash__entry_key(key, db, name, err) == 0)
         return ASH_EINVAL;
     int rc = ash__catalog_find(&w->snap, db, name, &there, err);
     if (rc == 0 && there != NULL)
@@ -219,14 +248,14 @@ static int queue_drop(ash_writer *w, char letter, uint32_t id, ash_error *err)
     w->deletes = true;
     ash__letter_key(key, letter, id);
     w->drops_pending = true;
-    return ash__row_put(w, ASH_DB_DROPS, key, sizeof key, NULL, 0, err);
+    return ash__row_put(w, ASH_DB_DROPS, ash__bytes(key, sizeof key), ash__bytes(NULL, 0), err);
 }
 
 static int delete_row(ash_writer *w, const ash_coll *c, ash_error *err)
 {
     uint8_t key[ASH_KEY_MAX];
-    size_t len = ash__entry_key(key, 'N', c->db, c->name, err);
-    return ash__row_delete(w, ASH_DB_CATALOG, key, len, NULL, err);
+    size_t len = ash__entry_key(key, c->db, c->name, err);
+    return ash__row_delete(w, ASH_DB_CATALOG, ash__bytes(key, len), err);
 }
 
 int ash__catalog_drop(ash_writer *w, const ash_coll *c, ash_error *err)
@@ -239,10 +268,10 @@ int ash__catalog_drop(ash_writer *w, const ash_coll *c, ash_error *err)
     rc = delete_row(w, now, err);
     ash__letter_key(letter, 'I', c->id);
     if (rc == 0)
-        rc = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+        rc = ash__row_delete(w, ASH_DB_CATALOG, ash__bytes(letter, 5), err);
     ash__letter_key(letter, 'T', c->id);
     if (rc == 0)
-        rc = ash__row_delete(w, ASH_DB_CATALOG, letter, 5, NULL, err);
+        rc = ash__row_delete(w, ASH_DB_CATALOG, ash__bytes(letter, 5), err);
     if (rc == 0)
         rc = queue_drop(w, 'R', c->id, err);
     for (uint32_t i = 0; rc == 0 && i < now->index_count; i++)
@@ -257,7 +286,7 @@ int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, con
     uint8_t key[ASH_KEY_MAX];
     const ash_coll *now = NULL, *there = NULL;
     row_change none = {0};
-    if (ash__entry_key(key, 'N', to_db, to_name, err) == 0)
+    if (ash__entry_key(key, to_db, to_name, err) == 0)
         return ASH_EINVAL;
     int rc = current(w, c, &now, err);
     if (rc == 0)

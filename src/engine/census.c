@@ -233,13 +233,13 @@ static int catch_metas(ash_census *c, ash_error *err)
 {
     bool caught = false;
     int result = 0;
+    const ash_meta_pages pages = {c->fd, c->page_bytes, c->metas};
     for (int i = 0; result == 0 && i < TRIES; i++) {
         ash__lmdb_txn_reset(c->txn);
         int rc = ash__lmdb_txn_renew(c->txn);
         if (rc != 0)
             return ash__lmdb_fail(rc, err, "cannot read the metadata");
-        result =
-            ash__meta_pages_read(c->engine, c->txn, c->fd, c->page_bytes, c->metas, &caught, err);
+        result = ash__meta_pages_read(c->engine, c->txn, &pages, &caught, err);
         c->report->commit = mdb_txn_id(c->txn);
         if (caught && ash__pages_commit(c->metas + c->report->commit % 2 * c->page_bytes,
                                         &c->last) != c->report->commit)

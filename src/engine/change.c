@@ -57,22 +57,37 @@ static int refuse_duplicate(const ash_coll *c, const ash_index *i, uint64_t rid,
                             "duplicate key in %s.%s, index %s", c->db, c->name, i->name);
 }
 
-/* No unique key of the set belongs to a record other than rid. */
-static int check_unique(ash_writer *w, const ash_coll *c, const ash_index *i,
-                        const ash_key_set *set, uint64_t rid, ash_duplicate *dup, ash_error *err)
+/* The record other than rid that has a key of the set which nobody else may have; 0: none has. */
+static int find_owner(const ash_snapshot *snap, const ash_index *i, const ash_key_set *set,
+                      uint64_t rid, uint64_t *owner, ash_error *err)
 {
     int rc = 0;
-    for (uint32_t k = 0; i->guarded && rc == 0 && k < set->count; k++) {
-        uint64_t owner;
+    *owner = 0;
+    for (uint32_t k = 0; i->guarded && rc == 0 && *owner == 0 && k < set->count; k++) {
+        uint64_t who;
         bool found, has = false;
         /* A duplicate from before the index was guarded may keep its key. */
         if (!i->unique)
-            rc = ash__index_has(&w->snap, i, ash__key_set_at(set, k), rid, &has, err);
+            rc = ash__index_has(snap, i, ash__key_set_at(set, k), rid, &has, err);
         if (rc != 0 || has)
             continue;
-        rc = ash__index_lookup(&w->snap, i, ash__key_set_at(set, k), &owner, &found, err);
-        if (rc == 0 && found && owner != rid)
-            rc = refuse_duplicate(c, i, owner, dup, err);
+        rc = ash__index_lookup(snap, i, ash__key_set_at(set, k), &who, &found, err);
+        if (rc == 0 && found && who != rid)
+            *owner = who;
+    }
+    return rc;
+}
+
+/* May the record have the new keys?  rid 0: it is a new one. */
+static int check_unique(ash_writer *w, const ash_coll *c, uint64_t rid, ash_duplicate *dup,
+                        ash_error *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++) {
+        uint64_t owner;
+        rc = find_owner(&w->snap, &c->indexes[i], &w->new_keys[i], rid, &owner, err);
+        if (rc == 0 && owner != 0)
+            rc = refuse_duplicate(c, &c->indexes[i], owner, dup, err);
     }
     return rc;
 }
@@ -125,13 +140,14 @@ static int change_indexes(ash_writer *w, const ash_coll *c, const ash_key_set *o
 
 /* The payload to use: the one that came, or one made here for a large document that came without,
  * or whose payload was written for a collection that has been dropped since. */
-static int choose_payload(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *given,
+static int choose_payload(ash_writer *w, const ash_coll *c, const ash_content *content,
                           ash_staged **out, ash_error *err)
 {
-    *out = given;
-    if (given != NULL ? given->coll_id == c->id : doc.len <= ASH_INLINE_MAX)
+    const ash_staged *given = content->staged;
+    *out = content->staged;
+    if (given != NULL ? given->coll_id == c->id : content->doc.len <= ASH_INLINE_MAX)
         return 0;
-    return ash__staged_write_here(w, c->id, doc, out, err);
+    return ash__staged_write_here(w, c->id, content->doc, out, err);
 }
 
 /* After the change: what is not used goes back, the rest belongs to the record. */
@@ -162,8 +178,8 @@ static int write_record(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc 
         body = (ash_doc){pointer, sizeof pointer};
     }
     ash__put_le64(head + 1, ash__row_sum(key, sizeof key, body.data, body.len));
-    return ash__row_put2(w, ASH_DB_RECORDS, key, sizeof key, head, sizeof head, body.data, body.len,
-                         err);
+    return ash__row_put2(w, ASH_DB_RECORDS, ash__bytes(key, sizeof key),
+                         ash__bytes(head, sizeof head), body, err);
 }
 
 static int trim_capped(ash_writer *w, const ash_coll *c, ash_error *err)
@@ -175,12 +191,11 @@ static int trim_capped(ash_writer *w, const ash_coll *c, ash_error *err)
     while (rc == 0 && counts.count > 1 &&
            ((c->capped_bytes > 0 && counts.data_bytes > (uint64_t)c->capped_bytes) ||
             (c->capped_docs > 0 && counts.count > (uint64_t)c->capped_docs))) {
-        MDB_val key, value;
-        bool found;
-        rc = ash__row_seek(&w->snap, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
-        if (rc != 0 || !found || memcmp(key.mv_data, from, 4) != 0)
+        ash_row row;
+        rc = ash__row_seek(&w->snap, ASH_DB_RECORDS, ash__bytes(from, sizeof from), &row, err);
+        if (rc != 0 || !row.found || memcmp(row.key.mv_data, from, 4) != 0)
             break;
-        rc = ash__record_delete(w, c, ash__get_be64((const uint8_t *)key.mv_data + 4), err);
+        rc = ash__record_delete(w, c, ash__get_be64((const uint8_t *)row.key.mv_data + 4), err);
         if (rc == 0)
             rc = ash__counts_get(&w->snap, c->id, &counts, err);
     }
@@ -207,20 +222,20 @@ static int insert_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged 
     return rc != 0 ? ash__writer_break(w, rc, err) : 0;
 }
 
-int ash__record_insert(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *staged,
-                       uint64_t *rid, ash_duplicate *dup, ash_error *err)
+int ash__record_insert(ash_writer *w, const ash_coll *c, const ash_content *content, uint64_t *rid,
+                       ash_duplicate *dup, ash_error *err)
 {
-    ash_staged *used = staged;
+    ash_staged *used = NULL;
     ash__key_sets_reserve(w, c->index_count);
-    int rc = extract_all(w, c, doc, w->new_keys, err);
-    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
-        rc = check_unique(w, c, &c->indexes[i], &w->new_keys[i], 0, dup, err);
+    int rc = extract_all(w, c, content->doc, w->new_keys, err);
     if (rc == 0)
-        rc = choose_payload(w, c, doc, staged, &used, err);
+        rc = check_unique(w, c, 0, dup, err);
+    if (rc == 0)
+        rc = choose_payload(w, c, content, &used, err);
     if (rc != 0)
         return rc;
-    rc = insert_all(w, c, doc, used, rid, err);
-    settle_payload(w, staged, used, rc == 0);
+    rc = insert_all(w, c, content->doc, used, rid, err);
+    settle_payload(w, content->staged, used, rc == 0);
     if (rc != 0)
         return rc;
     if (c->capped && trim_capped(w, c, err) != 0) {
@@ -238,7 +253,7 @@ static int fetch_old(ash_writer *w, const ash_coll *c, uint64_t rid, ash_record 
                      ash_error *err)
 {
     bool found, all = true;
-    int rc = ash__record_fetch(&w->snap, c, rid, false, old, &found, err);
+    int rc = ash__record_get_unread(&w->snap, c, rid, old, &found, err);
     if (rc == 0 && !found)
         rc = ash__fail(err, ASH_ENOTFOUND, "%s.%s has no record %llu", c->db, c->name,
                        (unsigned long long)rid);
@@ -250,7 +265,7 @@ static int fetch_old(ash_writer *w, const ash_coll *c, uint64_t rid, ash_record 
                                 &all, err);
     }
     if (rc == 0 && !all)
-        rc = ash__record_fetch(&w->snap, c, rid, true, old, &found, err);
+        rc = ash__record_get(&w->snap, c, rid, old, &found, err);
     return rc;
 }
 
@@ -285,27 +300,27 @@ static int replace_all(ash_writer *w, const ash_coll *c, const ash_record *old, 
     return rc != 0 ? ash__writer_break(w, rc, err) : 0;
 }
 
-int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc doc,
-                        ash_staged *staged, ash_duplicate *dup, ash_error *err)
+int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, const ash_content *content,
+                        ash_duplicate *dup, ash_error *err)
 {
     ash_record old;
-    ash_staged *used = staged;
+    ash_staged *used = NULL;
     ash__key_sets_reserve(w, c->index_count);
     int rc = fetch_old(w, c, rid, &old, err);
-    if (rc == 0 && c->capped && old.doc.len != doc.len)
+    if (rc == 0 && c->capped && old.doc.len != content->doc.len)
         rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_GROW_DOCUMENT_IN_CAPPED_NAMESPACE,
                               "cannot change the size of a document in the capped %s.%s", c->db,
                               c->name);
     if (rc == 0)
-        rc = extract_all(w, c, doc, w->new_keys, err);
-    for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
-        rc = check_unique(w, c, &c->indexes[i], &w->new_keys[i], rid, dup, err);
+        rc = extract_all(w, c, content->doc, w->new_keys, err);
     if (rc == 0)
-        rc = choose_payload(w, c, doc, staged, &used, err);
+        rc = check_unique(w, c, rid, dup, err);
+    if (rc == 0)
+        rc = choose_payload(w, c, content, &used, err);
     if (rc != 0)
         return rc;
-    rc = replace_all(w, c, &old, doc, used, err);
-    settle_payload(w, staged, used, rc == 0);
+    rc = replace_all(w, c, &old, content->doc, used, err);
+    settle_payload(w, content->staged, used, rc == 0);
     return rc;
 }
 
@@ -327,7 +342,7 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
     counts.count--;
     counts.data_bytes -= old.doc.len;
     counts.storage_bytes -= ash__storage_of(old.doc.len, old.place.segment == 0);
-    rc = ash__row_delete(w, ASH_DB_RECORDS, key, sizeof key, NULL, err);
+    rc = ash__row_delete(w, ASH_DB_RECORDS, ash__bytes(key, sizeof key), err);
     if (rc == 0)
         rc = change_indexes(w, c, w->old_keys, NULL, rid, err);
     if (rc == 0)
@@ -335,49 +350,51 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
     return rc != 0 ? ash__writer_break(w, rc, err) : 0;
 }
 
-/* One record of ash__index_build.  noted: kinds that are in the catalogue, though not yet in i. */
-static int build_one(ash_writer *w, const ash_coll *c, const ash_index *i, uint64_t rid,
-                     uint32_t *noted, ash_duplicate *dup, ash_error *err)
+/* One record's keys, into new_keys[0] and the index. */
+static int build_one(ash_writer *w, ash_index_build *b, ash_duplicate *dup, ash_error *err)
 {
     static const ash_key_set none = ASH_KEY_SET_INIT;
+    const ash_index *i = b->index;
+    const ash_key_set *keys = &w->new_keys[0];
     ash_record record;
+    uint64_t owner = 0;
     bool found;
-    int rc = ash__record_get(&w->snap, c, rid, &record, &found, err);
+    int rc = ash__record_get(&w->snap, b->coll, b->rid, &record, &found, err);
     if (rc == 0 && found)
         rc = ash__index_keys(i, w->engine, record.doc, &w->new_keys[0], err);
     if (rc == 0 && found && i->unique)
-        rc = check_unique(w, c, i, &w->new_keys[0], rid, dup, err);
+        rc = find_owner(&w->snap, i, keys, b->rid, &owner, err);
+    if (rc == 0 && owner != 0)
+        rc = refuse_duplicate(b->coll, i, owner, dup, err);
     if (rc != 0 || !found)
         return rc;
-    rc = change_entries(w, i, &none, &w->new_keys[0], rid, err);
-    const ash_key_set *keys = &w->new_keys[0];
-    if (rc == 0 && ((keys->multikey && !i->multikey) || (keys->kinds & ~(i->kinds | *noted)) != 0))
-        rc = ash__catalog_widen_index(w, c, i, keys->multikey, keys->kinds, err);
-    *noted |= keys->kinds;
+    rc = change_entries(w, i, &none, keys, b->rid, err);
+    if (rc == 0 &&
+        ((keys->multikey && !i->multikey) || (keys->kinds & ~(i->kinds | b->noted_kinds)) != 0))
+        rc = ash__catalog_widen_index(w, b->coll, i, keys->multikey, keys->kinds, err);
+    b->noted_kinds |= keys->kinds;
     return rc;
 }
 
-int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint64_t *rid,
-                     uint64_t max_records, ash_duplicate *dup, ash_error *err)
+int ash__index_build(ash_writer *w, ash_index_build *b, uint64_t max_records, ash_duplicate *dup,
+                     ash_error *err)
 {
     int rc = 0;
-    uint32_t noted = 0;
     uint8_t from[ASH_RECORD_KEY_BYTES];
     ash__key_sets_reserve(w, 1);
     for (uint64_t n = 0; rc == 0 && n < max_records; n++) {
-        MDB_val key, value;
-        bool found;
-        ash__record_key(from, c->id, *rid);
-        rc = ash__row_seek(&w->snap, ASH_DB_RECORDS, from, sizeof from, &key, &value, &found, err);
+        ash_row row;
+        ash__record_key(from, b->coll->id, b->rid);
+        rc = ash__row_seek(&w->snap, ASH_DB_RECORDS, ash__bytes(from, sizeof from), &row, err);
         if (rc != 0)
             break;
-        if (!found || memcmp(key.mv_data, from, 4) != 0) {
-            *rid = 0;
+        if (!row.found || memcmp(row.key.mv_data, from, 4) != 0) {
+            b->rid = 0;
             break;
         }
-        *rid = ash__get_be64((const uint8_t *)key.mv_data + 4);
-        rc = build_one(w, c, i, *rid, &noted, dup, err);
-        ++*rid;
+        b->rid = ash__get_be64((const uint8_t *)row.key.mv_data + 4);
+        rc = build_one(w, b, dup, err);
+        b->rid++;
     }
     return rc;
 }

@@ -10,7 +10,7 @@ int ash__counts_get(const ash_snapshot *snap, uint32_t coll_id, ash_counts *out,
     bool found;
     memset(out, 0, sizeof *out);
     ash__letter_key(key, 'C', coll_id);
-    int rc = ash__row_get(snap, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
+    int rc = ash__row_get(snap, ASH_DB_COUNTS, ash__bytes(key, sizeof key), &value, &found, err);
     if (rc != 0 || !found)
         return rc;
     if (value.mv_size != 32)
@@ -32,7 +32,8 @@ int ash__counts_put(ash_writer *w, uint32_t coll_id, const ash_counts *counts, a
     ash__put_le64(value + 8, counts->data_bytes);
     ash__put_le64(value + 16, counts->storage_bytes);
     ash__put_le64(value + 24, counts->last_rid);
-    return ash__row_put(w, ASH_DB_COUNTS, key, sizeof key, value, sizeof value, err);
+    return ash__row_put(w, ASH_DB_COUNTS, ash__bytes(key, sizeof key),
+                        ash__bytes(value, sizeof value), err);
 }
 
 static int read_pair(const ash_snapshot *snap, char letter, uint32_t id, uint64_t out[2],
@@ -43,7 +44,7 @@ static int read_pair(const ash_snapshot *snap, char letter, uint32_t id, uint64_
     bool found;
     out[0] = out[1] = 0;
     ash__letter_key(key, letter, id);
-    int rc = ash__row_get(snap, ASH_DB_COUNTS, key, sizeof key, &value, &found, err);
+    int rc = ash__row_get(snap, ASH_DB_COUNTS, ash__bytes(key, sizeof key), &value, &found, err);
     if (rc != 0 || !found)
         return rc;
     if (value.mv_size != 16)
@@ -104,7 +105,8 @@ static int flush_one(ash_writer *w, const ash_count_change *c, ash_error *err)
     ash__letter_key(key, c->letter, c->id);
     ash__put_le64(value, pair[0] + c->by[0]);
     ash__put_le64(value + 8, pair[1] + c->by[1]);
-    return ash__row_put(w, ASH_DB_COUNTS, key, sizeof key, value, sizeof value, err);
+    return ash__row_put(w, ASH_DB_COUNTS, ash__bytes(key, sizeof key),
+                        ash__bytes(value, sizeof value), err);
 }
 
 int ash__counts_flush(ash_writer *w, ash_error *err)

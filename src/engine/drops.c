@@ -96,19 +96,18 @@ static int judge_drop(ash_writer *w, const uint8_t drop[5], ash_error *err)
 
 int ash__drops_turn(ash_writer *w, ash_error *err)
 {
-    MDB_val key, value;
-    bool found;
+    ash_row row;
     uint8_t drop[5], counts[5];
     int rows = TURN_ROWS;
-    int rc = ash__row_seek(&w->snap, ASH_DB_DROPS, NULL, 0, &key, &value, &found, err);
+    int rc = ash__row_seek(&w->snap, ASH_DB_DROPS, ash__bytes(NULL, 0), &row, err);
     if (rc != 0)
         return rc;
-    w->drops_pending = found;
-    if (!found)
+    w->drops_pending = row.found;
+    if (!row.found)
         return 0;
-    if (key.mv_size != sizeof drop)
+    if (row.key.mv_size != sizeof drop)
         return ash__fail(err, ASH_ECORRUPT, "the list of dropped collections is damaged");
-    memcpy(drop, key.mv_data, sizeof drop);
+    memcpy(drop, row.key.mv_data, sizeof drop);
     uint32_t id = ash__get_be32(drop + 1);
     bool records = drop[0] == 'R';
     rc = judge_drop(w, drop, err);
@@ -120,8 +119,8 @@ int ash__drops_turn(ash_writer *w, ash_error *err)
     ash__letter_key(counts, records ? 'C' : 'X', id);
     rc = ash__counts_flush(w, err); /* lest it make the row anew */
     if (rc == 0)
-        rc = ash__row_delete(w, ASH_DB_COUNTS, counts, sizeof counts, NULL, err);
+        rc = ash__row_delete(w, ASH_DB_COUNTS, ash__bytes(counts, sizeof counts), err);
     if (rc == 0)
-        rc = ash__row_delete(w, ASH_DB_DROPS, drop, sizeof drop, NULL, err);
+        rc = ash__row_delete(w, ASH_DB_DROPS, ash__bytes(drop, sizeof drop), err);
     return rc;
 }

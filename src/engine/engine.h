@@ -161,10 +161,16 @@ int ash__catalog_set_index(ash_writer *w, const ash_coll *c, const char *index_n
  * ready. */
 int ash__index_create(ash_writer *w, const ash_coll *c, const bson_t *spec, const ash_index **out,
                       ash_error *err);
-/* Add keys of up to max_records records from *rid on; *rid is the next to do, 0 when all are done
- * (then call ready).  Duplicate: as insert. */
-int ash__index_build(ash_writer *w, const ash_coll *c, const ash_index *i, uint64_t *rid,
-                     uint64_t max_records, struct ash_duplicate *dup, ash_error *err);
+/* How far an index is built.  coll and index: as they were when this apply began. */
+typedef struct ash_index_build {
+    const ash_coll *coll;
+    const ash_index *index;
+    uint64_t rid;         /* the next record to do; 0: all are done, and ready may be called */
+    uint32_t noted_kinds; /* its own: in the catalogue by now, though not in index; begins as 0 */
+} ash_index_build;
+/* Add keys of up to max_records records.  Duplicate: as insert. */
+int ash__index_build(ash_writer *w, ash_index_build *b, uint64_t max_records,
+                     struct ash_duplicate *dup, ash_error *err);
 int ash__index_ready(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
 int ash__index_drop(ash_writer *w, const ash_coll *c, const ash_index *i, ash_error *err);
 
@@ -235,14 +241,18 @@ typedef struct ash_scan_hit {
 
 /* All records in record order.  after: start behind that rid (before it, backward); 0 = from the
  * start (end). */
-int ash__scan_records(ash_snapshot *snap, const ash_coll *c, bool backward, uint64_t after,
-                      ash_scan **out, ash_error *err);
+ash_scan *ash__scan_records(ash_snapshot *snap, const ash_coll *c, bool backward, uint64_t after);
 
 /* Keys k with from <= k < to (to.len 0: no upper end), in key order or backward; equal keys in
- * ascending rid order in BOTH directions. after (may be NULL): go on behind that hit, whether or
- * not it still exists. */
-int ash__scan_index(ash_snapshot *snap, const ash_index *i, ash_doc from, ash_doc to, bool backward,
-                    const ash_scan_hit *after, ash_scan **out, ash_error *err);
+ * ascending rid order in BOTH directions. */
+typedef struct ash_scan_range {
+    ash_doc from, to;
+    bool backward;
+} ash_scan_range;
+/* after (may be NULL): go on behind that hit, whether or not it still exists.  Range and hit are
+ * copied. */
+ash_scan *ash__scan_index(ash_snapshot *snap, const ash_index *i, const ash_scan_range *range,
+                          const ash_scan_hit *after);
 int ash__scan_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err);
 void ash__scan_free(ash_scan *s);
 
@@ -258,14 +268,21 @@ enum ash_apply_flags {
              only before its first change, or between changes that may stay */
 };
 
-/* Run fn on the writer thread.  w is valid during fn only.  Several applies are committed together.
- * When the commit itself fails, every apply since the last one fails with its error; ones that had
- * been acknowledged as applied are lost, which ash__engine_losses() counts. deadline (monotonic ms,
- * 0 = none) bounds waiting in the queue and for the disk: ASH_ETIMEOUT before fn ran means nothing
+/* On what terms a change is made. */
+typedef struct ash_apply_terms {
+    enum ash_ack ack;
+    int flags;           /* ash_apply_flags */
+    int64_t deadline_ms; /* monotonic, 0 = none; bounds waiting in the queue and for the disk */
+} ash_apply_terms;
+
+/* Run fn on the writer thread.  w is valid during fn only.  terms NULL: as soon as it is applied,
+ * not atomic, without a deadline.  Several applies are committed together.  When the commit itself
+ * fails, every apply since the last one fails with its error; ones that had been acknowledged as
+ * applied are lost, which ash__engine_losses() counts.  ASH_ETIMEOUT before fn ran means nothing
  * happened; after it, the outcome is unknown to the caller but will be all or nothing. */
 typedef int (*ash_apply_fn)(ash_writer *w, void *ctx, ash_error *err);
-int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ack, int flags,
-                      int64_t deadline_ms, ash_error *err);
+int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, const ash_apply_terms *terms,
+                      ash_error *err);
 int ash__engine_flush(ash_engine *e, int64_t deadline_ms, ash_error *err);
 uint64_t ash__engine_losses(const ash_engine *e);
 ash_error ash__engine_loss_error(const ash_engine *e); /* why, the last time */
@@ -299,15 +316,20 @@ typedef struct ash_duplicate {
     uint64_t rid;
 } ash_duplicate;
 
-/* Each is whole or not at all.  doc: validated bytes with an _id first; staged: its payload, or
- * NULL to store it inline (a large doc without a staged payload is staged by the call, at the
- * writer's expense).  ASH_EEXISTS with *dup filled (dup may be NULL).  Other failures of the key
+/* What a record is to hold. */
+typedef struct ash_content {
+    ash_doc doc;        /* validated, with an _id first */
+    ash_staged *staged; /* its payload, written already; NULL: it is stored inline, or, if it is
+                           large, staged by the call at the writer's expense */
+} ash_content;
+
+/* Each is whole or not at all.  ASH_EEXISTS with *dup filled (dup may be NULL).  Other failures of the key
  * extraction: ASH_EINVAL. Capped collections: insert deletes the oldest records over the limits,
  * replace must not change the length (10003). *rid: the new record's. */
-int ash__record_insert(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged *staged,
-                       uint64_t *rid, ash_duplicate *dup, ash_error *err);
-int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc doc,
-                        ash_staged *staged, ash_duplicate *dup, ash_error *err);
+int ash__record_insert(ash_writer *w, const ash_coll *c, const ash_content *content, uint64_t *rid,
+                       ash_duplicate *dup, ash_error *err);
+int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, const ash_content *content,
+                        ash_duplicate *dup, ash_error *err);
 int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error *err);
 
 /* ---- change log and state ---- */

@@ -8,15 +8,14 @@
 /* A collection's row of the catalogue, parsed.  Its strings and documents point into the entry's
  * own copy of the row. */
 
-size_t ash__entry_key(uint8_t out[ASH_KEY_MAX], char letter, const char *db, const char *name,
-                      ash_error *err)
+size_t ash__entry_key(uint8_t out[ASH_KEY_MAX], const char *db, const char *name, ash_error *err)
 {
     size_t db_len = strlen(db), name_len = strlen(name);
     if (db_len + name_len + 2 > ASH_NAME_MAX) {
         ash__fail(err, ASH_EINVAL, "the collection's name is too long");
         return 0;
     }
-    out[0] = (uint8_t)letter;
+    out[0] = 'N';
     memcpy(out + 1, db, db_len + 1);
     memcpy(out + 2 + db_len, name, name_len);
     return db_len + name_len + 2;
@@ -151,9 +150,8 @@ static int parse_options(ash_catalog_entry *entry, ash_error *err)
     return rc;
 }
 
-int ash__entry_parse(const ash_engine *e, const char *db, size_t db_len, const char *name,
-                     size_t name_len, ash_doc row, uint64_t sum, ash_catalog_entry **out,
-                     ash_error *err)
+int ash__entry_parse(const ash_engine *e, ash_doc names, ash_doc row, uint64_t sum,
+                     ash_catalog_entry **out, ash_error *err)
 {
     bson_t all, list;
     bson_iter_t it;
@@ -161,15 +159,16 @@ int ash__entry_parse(const ash_engine *e, const char *db, size_t db_len, const c
     const uint8_t *uuid = NULL;
     uint32_t uuid_len = 0;
     int rc = 0;
+    size_t db_len = strnlen((const char *)names.data, names.len);
+    if (db_len + 1 > names.len)
+        return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
     ash_catalog_entry *entry = ash__new(ash_catalog_entry);
     ash_coll *c = &entry->coll;
     atomic_store(&entry->refs, 1);
     entry->hooks = &e->opts.filters;
     entry->sum = sum;
     entry->row = ash__memdup(row.data, row.len);
-    entry->names = ash__alloc(db_len + name_len + 2);
-    memcpy(entry->names, db, db_len);
-    memcpy(entry->names + db_len + 1, name, name_len);
+    entry->names = ash__strndup((const char *)names.data, names.len);
     c->db = entry->names;
     c->name = entry->names + db_len + 1;
     c->entry = entry;

@@ -110,7 +110,8 @@ int ash__index_lookup(const ash_snapshot *snap, const ash_index *i, ash_doc key,
     if (key.len > ASH_LONG_PREFIX || i->rid_in_key)
         return lookup_any(snap, i, key, rid, found, err);
     ash__entry_key_make(&entry, i, key, 0);
-    int rc = ash__row_get(snap, ASH_DB_INDEX, entry.bytes, entry.len, &value, found, err);
+    int rc =
+        ash__row_get(snap, ASH_DB_INDEX, ash__bytes(entry.bytes, entry.len), &value, found, err);
     if (rc == 0 && *found)
         rc = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, rid, err);
     return rc;
@@ -124,7 +125,7 @@ int ash__index_has(const ash_snapshot *snap, const ash_index *i, ash_doc key, ui
     MDB_val value;
     uint64_t owner;
     ash__entry_key_make(&entry, i, key, rid);
-    int rc = ash__row_get(snap, ASH_DB_INDEX, entry.bytes, entry.len, &value, has, err);
+    int rc = ash__row_get(snap, ASH_DB_INDEX, ash__bytes(entry.bytes, entry.len), &value, has, err);
     if (rc == 0 && *has) {
         rc = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, &owner, err);
         *has = rc == 0 && owner == rid && ash__bytes_compare(whole, key) == 0;
@@ -165,8 +166,8 @@ int ash__index_put(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid,
         body = (ash_doc){owner, sizeof owner};
     ash__put_le32(check, entry_check(entry.bytes, entry.len, body.data, body.len));
     *bytes = entry.len + body.len + sizeof check;
-    return ash__row_put2(w, ASH_DB_INDEX, entry.bytes, entry.len, body.data, body.len, check,
-                         sizeof check, err);
+    return ash__row_put2(w, ASH_DB_INDEX, ash__bytes(entry.bytes, entry.len), body,
+                         ash__bytes(check, sizeof check), err);
 }
 
 int ash__index_delete(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid, uint64_t *bytes,
@@ -184,5 +185,5 @@ int ash__index_delete(ash_writer *w, const ash_index *i, ash_doc key, uint64_t r
         *bytes += key.len;
     else if (!i->rid_in_key)
         *bytes += ASH_RID_BYTES;
-    return ash__row_delete(w, ASH_DB_INDEX, entry.bytes, entry.len, NULL, err);
+    return ash__row_delete(w, ASH_DB_INDEX, ash__bytes(entry.bytes, entry.len), err);
 }

@@ -100,8 +100,7 @@ typedef struct ash_apply {
     struct ash_apply *next;
     ash_apply_fn fn;
     void *ctx;
-    enum ash_ack ack;
-    int flags;
+    ash_apply_terms terms;
     enum ash_apply_state state;
     bool impatient; /* its deadline passed while fn ran */
     int result;
@@ -235,23 +234,30 @@ int ash__lmdb_fail(int rc, ash_error *err, const char *what);
 int ash__read_fail(const ash_snapshot *snap, int rc, ash_error *err,
                    const char *what); /* a reader's */
 MDB_val ash__val(const void *data, size_t len);
-int ash__row_get(const ash_snapshot *snap, enum ash_database db, const void *key, size_t key_len,
-                 MDB_val *value, bool *found, ash_error *err);
-int ash__row_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
-                 const void *value, size_t len, ash_error *err);
+static inline ash_doc ash__bytes(const void *data, size_t len)
+{
+    return (ash_doc){data, len};
+}
+
+/* A row, where LMDB has it; key and value mean nothing when none was found. */
+typedef struct ash_row {
+    MDB_val key, value;
+    bool found;
+} ash_row;
+int ash__row_get(const ash_snapshot *snap, enum ash_database db, ash_doc key, MDB_val *value,
+                 bool *found, ash_error *err);
+int ash__row_put(ash_writer *w, enum ash_database db, ash_doc key, ash_doc value, ash_error *err);
 /* Value = head then body. */
-int ash__row_put2(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
-                  const void *head, size_t head_len, const void *body, size_t len, ash_error *err);
-int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
-                    bool *found, ash_error *err);
-/* First row with key >= the given one; *found false at the end. */
-int ash__row_seek(const ash_snapshot *snap, enum ash_database db, const void *key, size_t key_len,
-                  MDB_val *found_key, MDB_val *value, bool *found, ash_error *err);
-int ash__row_last(const ash_snapshot *snap, enum ash_database db, MDB_val *key, MDB_val *value,
-                  bool *found, ash_error *err);
+int ash__row_put2(ash_writer *w, enum ash_database db, ash_doc key, ash_doc head, ash_doc body,
+                  ash_error *err);
+/* One that is not there is none the less deleted. */
+int ash__row_delete(ash_writer *w, enum ash_database db, ash_doc key, ash_error *err);
+/* First row with key >= the given one. */
+int ash__row_seek(const ash_snapshot *snap, enum ash_database db, ash_doc key, ash_row *out,
+                  ash_error *err);
+int ash__row_last(const ash_snapshot *snap, enum ash_database db, ash_row *out, ash_error *err);
 /* Rows with a sum in front. */
-int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
-                 const void *value, size_t len, ash_error *err);
+int ash__sum_put(ash_writer *w, enum ash_database db, ash_doc key, ash_doc value, ash_error *err);
 int ash__sum_check(MDB_val key, MDB_val row, ash_doc *value, const char *what, ash_error *err);
 
 /* folder.c */
@@ -351,12 +357,12 @@ typedef struct ash_catalog_entry {
     uint8_t *row;
     ash_index *indexes;
 } ash_catalog_entry;
-int ash__entry_parse(const ash_engine *e, const char *db, size_t db_len, const char *name,
-                     size_t name_len, ash_doc row, uint64_t sum, ash_catalog_entry **out,
-                     ash_error *err);
+/* names: db NUL name.  sum: of the row. */
+int ash__entry_parse(const ash_engine *e, ash_doc names, ash_doc row, uint64_t sum,
+                     ash_catalog_entry **out, ash_error *err);
 void ash__entry_unref(ash_catalog_entry *entry);
-size_t ash__entry_key(uint8_t out[ASH_KEY_MAX], char letter, const char *db, const char *name,
-                      ash_error *err); /* 0: too long */
+/* Of the collection's row; 0: too long. */
+size_t ash__entry_key(uint8_t out[ASH_KEY_MAX], const char *db, const char *name, ash_error *err);
 
 /* catalog.c */
 int ash__catalog_load(ash_snapshot *snap, MDB_val key, MDB_val row, const ash_coll **out,
@@ -369,10 +375,6 @@ int ash__catalog_widen_index(ash_writer *w, const ash_coll *c, const ash_index *
 /* record.c */
 /* Is a payload a well-formed document?  false also when its pages cannot be read. */
 bool ash__payload_is_sound(ash_doc doc);
-int ash__record_decode(ash_snapshot *snap, const ash_coll *c, uint64_t rid, MDB_val key,
-                       MDB_val value, bool verify_payload, ash_record *out, ash_error *err);
-int ash__record_fetch(ash_snapshot *snap, const ash_coll *c, uint64_t rid, bool verify_payload,
-                      ash_record *out, bool *found, ash_error *err);
 /* Kind and place of a stored record; sum verified.  doc: of an inline record, else len 0. */
 int ash__record_parse(MDB_val key, MDB_val value, ash_pointer *place, ash_doc *doc, ash_error *err);
 ash_extent ash__pointer_extent(const ash_pointer *p);

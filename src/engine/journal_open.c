@@ -25,12 +25,12 @@ static int read_rows(ash_engine *e, bool *unclean, ash_error *err)
     bool found = false;
     int rc = ash__snapshot_begin(e, &snap, err);
     if (rc == 0)
-        rc = ash__row_get(snap, ASH_DB_META, "journal", 7, &value, &found, err);
+        rc = ash__row_get(snap, ASH_DB_META, ash__bytes("journal", 7), &value, &found, err);
     if (rc == 0 && (!found || value.mv_size != 8))
         rc = ash__fail(err, ASH_ECORRUPT, "meta.mdb does not know its journal");
     if (rc == 0) {
         e->journal.generation = ash__get_le64(value.mv_data);
-        rc = ash__row_get(snap, ASH_DB_META, "open", 4, &value, unclean, err);
+        rc = ash__row_get(snap, ASH_DB_META, ash__bytes("open", 4), &value, unclean, err);
     }
     ash__snapshot_close(snap);
     return rc;
@@ -158,7 +158,7 @@ static int put_generation(ash_writer *w, ash_error *err)
     bool found;
     int rc = ash__batch_begin(w, err);
     if (rc == 0)
-        rc = ash__row_get(&w->snap, ASH_DB_META, "journal", 7, &value, &found, err);
+        rc = ash__row_get(&w->snap, ASH_DB_META, ash__bytes("journal", 7), &value, &found, err);
     if (rc != 0)
         return rc;
     if (found && value.mv_size == 8) {
@@ -167,7 +167,8 @@ static int put_generation(ash_writer *w, ash_error *err)
     }
     ash__random(bytes, sizeof bytes);
     w->engine->journal.generation = ash__get_le64(bytes);
-    rc = ash__row_put(w, ASH_DB_META, "journal", 7, bytes, sizeof bytes, err);
+    rc = ash__row_put(w, ASH_DB_META, ash__bytes("journal", 7), ash__bytes(bytes, sizeof bytes),
+                      err);
     return rc == 0 ? ash__batch_commit(w, err) : rc;
 }
 

@@ -65,57 +65,52 @@ static bool has_sum(enum ash_database db, ash_doc key)
            db == ASH_DB_INDEX || db == ASH_DB_OPLOG || db == ASH_DB_STATE;
 }
 
-int ash__row_get(const ash_snapshot *snap, enum ash_database db, const void *key, size_t key_len,
-                 MDB_val *value, bool *found, ash_error *err)
+int ash__row_get(const ash_snapshot *snap, enum ash_database db, ash_doc key, MDB_val *value,
+                 bool *found, ash_error *err)
 {
-    MDB_val k = ash__val(key, key_len);
+    MDB_val k = ash__val(key.data, key.len);
     int rc = ash__lmdb_get(snap->txn, snap->engine->dbi[db], &k, value);
     *found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__read_fail(snap, rc, err, "cannot read the metadata");
-    ash_doc asked = {key, key_len};
-    return *found && has_sum(db, asked) ? ash__soundness_found(snap, db, asked, err)
-                                        : ash__soundness_absent(snap, db, asked, asked, err);
+    return *found && has_sum(db, key) ? ash__soundness_found(snap, db, key, err)
+                                      : ash__soundness_absent(snap, db, key, key, err);
 }
 
-int ash__row_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
-                 const void *value, size_t len, ash_error *err)
+int ash__row_put(ash_writer *w, enum ash_database db, ash_doc key, ash_doc value, ash_error *err)
 {
-    return ash__row_put2(w, db, key, key_len, value, len, NULL, 0, err);
+    return ash__row_put2(w, db, key, value, ash__bytes(NULL, 0), err);
 }
 
-int ash__row_put2(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
-                  const void *head, size_t head_len, const void *body, size_t len, ash_error *err)
+int ash__row_put2(ash_writer *w, enum ash_database db, ash_doc key, ash_doc head, ash_doc body,
+                  ash_error *err)
 {
-    MDB_val k = ash__val(key, key_len);
-    MDB_val v = ash__val(NULL, head_len + len);
-    int result = look_ahead(w, db, (ash_doc){key, key_len}, false, err);
+    MDB_val k = ash__val(key.data, key.len);
+    MDB_val v = ash__val(NULL, head.len + body.len);
+    int result = look_ahead(w, db, key, false, err);
     if (result != 0)
         return result;
     w->changed = true;
     w->batch_work++;
-    ash__redo_put(w, db, (ash_doc){key, key_len}, (ash_doc){head, head_len}, (ash_doc){body, len});
+    ash__redo_put(w, db, key, head, body);
     int rc = ash__lmdb_put(w->snap.txn, w->engine->dbi[db], &k, &v, MDB_RESERVE);
     if (rc != 0)
         return change_failed(w, rc, err);
-    if (head_len > 0)
-        memcpy(v.mv_data, head, head_len);
-    if (len > 0)
-        memcpy((uint8_t *)v.mv_data + head_len, body, len);
+    if (head.len > 0)
+        memcpy(v.mv_data, head.data, head.len);
+    if (body.len > 0)
+        memcpy((uint8_t *)v.mv_data + head.len, body.data, body.len);
     return 0;
 }
 
-int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
-                    bool *found, ash_error *err)
+int ash__row_delete(ash_writer *w, enum ash_database db, ash_doc key, ash_error *err)
 {
-    MDB_val k = ash__val(key, key_len);
-    int result = look_ahead(w, db, (ash_doc){key, key_len}, true, err);
+    MDB_val k = ash__val(key.data, key.len);
+    int result = look_ahead(w, db, key, true, err);
     if (result != 0)
         return result;
-    ash__redo_delete(w, db, (ash_doc){key, key_len}); /* before: the key may lie in a page */
+    ash__redo_delete(w, db, key); /* before: the key may lie in a page */
     int rc = ash__lmdb_del(w->snap.txn, w->engine->dbi[db], &k, NULL);
-    if (found != NULL)
-        *found = rc == 0;
     if (rc == MDB_NOTFOUND)
         return 0;
     w->changed = true;
@@ -124,56 +119,53 @@ int ash__row_delete(ash_writer *w, enum ash_database db, const void *key, size_t
 }
 
 static int read_cursor(const ash_snapshot *snap, enum ash_database db, MDB_cursor_op op,
-                       MDB_val *key, MDB_val *value, bool *found, ash_error *err)
+                       ash_row *row, ash_error *err)
 {
     MDB_cursor *cursor = NULL;
     int rc = ash__lmdb_cursor_open(snap->txn, snap->engine->dbi[db], &cursor);
     if (rc == 0)
-        rc = ash__lmdb_cursor_get(cursor, key, value, op);
+        rc = ash__lmdb_cursor_get(cursor, &row->key, &row->value, op);
     if (cursor != NULL)
         mdb_cursor_close(cursor);
-    *found = rc == 0;
+    row->found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__read_fail(snap, rc, err, "cannot read the metadata");
     return 0;
 }
 
-int ash__row_seek(const ash_snapshot *snap, enum ash_database db, const void *key, size_t key_len,
-                  MDB_val *found_key, MDB_val *value, bool *found, ash_error *err)
+int ash__row_seek(const ash_snapshot *snap, enum ash_database db, ash_doc key, ash_row *out,
+                  ash_error *err)
 {
-    *found_key = ash__val(key, key_len);
-    int rc = read_cursor(snap, db, key_len > 0 ? MDB_SET_RANGE : MDB_FIRST, found_key, value, found,
-                         err);
-    ash_doc low = {key_len > 0 ? key : NULL, key_len}, high = {NULL, 0};
-    if (rc == 0 && *found)
-        high = (ash_doc){found_key->mv_data, found_key->mv_size};
+    out->key = ash__val(key.data, key.len);
+    int rc = read_cursor(snap, db, key.len > 0 ? MDB_SET_RANGE : MDB_FIRST, out, err);
+    ash_doc low = {key.len > 0 ? key.data : NULL, key.len}, high = {NULL, 0};
+    if (rc == 0 && out->found)
+        high = ash__bytes(out->key.mv_data, out->key.mv_size);
     /* Whoever walks by seeking would go round for ever. */
-    if (high.data != NULL && key_len > 0 && ash__bytes_compare(high, low) < 0)
+    if (high.data != NULL && key.len > 0 && ash__bytes_compare(high, low) < 0)
         return ash__fail(err, ASH_ECORRUPT, "the metadata's keys are out of order (%s)",
                          ash__database_names[db]);
     if (rc == 0)
         rc = ash__soundness_absent(snap, db, low, high, err);
-    return rc == 0 && *found ? ash__soundness_found(snap, db, high, err) : rc;
+    return rc == 0 && out->found ? ash__soundness_found(snap, db, high, err) : rc;
 }
 
-int ash__row_last(const ash_snapshot *snap, enum ash_database db, MDB_val *key, MDB_val *value,
-                  bool *found, ash_error *err)
+int ash__row_last(const ash_snapshot *snap, enum ash_database db, ash_row *out, ash_error *err)
 {
-    int rc = read_cursor(snap, db, MDB_LAST, key, value, found, err);
+    int rc = read_cursor(snap, db, MDB_LAST, out, err);
     ash_doc low = {NULL, 0}, high = {NULL, 0};
-    if (rc == 0 && *found)
-        low = (ash_doc){key->mv_data, key->mv_size};
+    if (rc == 0 && out->found)
+        low = ash__bytes(out->key.mv_data, out->key.mv_size);
     if (rc == 0)
         rc = ash__soundness_absent(snap, db, low, high, err);
-    return rc == 0 && *found ? ash__soundness_found(snap, db, low, err) : rc;
+    return rc == 0 && out->found ? ash__soundness_found(snap, db, low, err) : rc;
 }
 
-int ash__sum_put(ash_writer *w, enum ash_database db, const void *key, size_t key_len,
-                 const void *value, size_t len, ash_error *err)
+int ash__sum_put(ash_writer *w, enum ash_database db, ash_doc key, ash_doc value, ash_error *err)
 {
     uint8_t sum[ASH_SUM_BYTES];
-    ash__put_le64(sum, ash__row_sum(key, key_len, value, len));
-    return ash__row_put2(w, db, key, key_len, sum, sizeof sum, value, len, err);
+    ash__put_le64(sum, ash__row_sum(key.data, key.len, value.data, value.len));
+    return ash__row_put2(w, db, key, ash__bytes(sum, sizeof sum), value, err);
 }
 
 int ash__sum_check(MDB_val key, MDB_val row, ash_doc *value, const char *what, ash_error *err)

@@ -16,10 +16,10 @@ static int is_newest(const ash_engine *e, MDB_txn *txn, bool *newest, ash_error 
     return 0;
 }
 
-int ash__meta_pages_read(const ash_engine *e, MDB_txn *txn, int fd, uint32_t page_bytes,
-                         uint8_t *metas, bool *caught, ash_error *err)
+int ash__meta_pages_read(const ash_engine *e, MDB_txn *txn, const ash_meta_pages *pages,
+                         bool *caught, ash_error *err)
 {
     *caught = false;
-    int rc = ash__file_read(fd, metas, (size_t)2 * page_bytes, 0, err);
+    int rc = ash__file_read(pages->fd, pages->bytes, (size_t)2 * pages->page_bytes, 0, err);
     return rc == 0 ? is_newest(e, txn, caught, err) : rc;
 }

@@ -126,7 +126,7 @@ int ash__space_read(const ash_snapshot *snap, uint32_t segment, uint8_t *map, ui
         bool found;
         ash__put_be32(key, segment);
         ash__put_be32(key + 4, i);
-        rc = ash__row_get(snap, ASH_DB_SPACE, key, sizeof key, &slice, &found, err);
+        rc = ash__row_get(snap, ASH_DB_SPACE, ash__bytes(key, sizeof key), &slice, &found, err);
         if (rc == 0 && found && slice.mv_size != ASH_SLICE_BYTES)
             rc = ash__fail(err, ASH_ECORRUPT, "the block map of segment %08x is damaged",
                            (unsigned)segment);
@@ -151,20 +151,19 @@ static int load_map(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, 
 static int load_segments(ash_engine *e, ash_snapshot *snap, ash_error *err)
 {
     uint8_t from[4];
-    MDB_val key, value;
-    bool found = true;
+    ash_row row;
     int rc = 0;
     for (uint32_t id = 1; rc == 0; id++) {
         ash__put_be32(from, id);
-        rc = ash__row_seek(snap, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
-        if (rc != 0 || !found)
+        rc = ash__row_seek(snap, ASH_DB_SPACE, ash__bytes(from, sizeof from), &row, err);
+        if (rc != 0 || !row.found)
             return rc;
-        id = ash__get_be32(key.mv_data);
-        if (key.mv_size != 4 || value.mv_size != 8 || id == 0 || id > (1 << 24) ||
-            ash__get_le32(value.mv_data) > MAX_SEGMENT_BLOCKS)
+        id = ash__get_be32(row.key.mv_data);
+        if (row.key.mv_size != 4 || row.value.mv_size != 8 || id == 0 || id > (1 << 24) ||
+            ash__get_le32(row.value.mv_data) > MAX_SEGMENT_BLOCKS)
             return ash__fail(err, ASH_ECORRUPT, "the list of segments is damaged");
-        ash__segments_add(e->segments, id, ash__get_le32(value.mv_data),
-                          ash__get_le32((const uint8_t *)value.mv_data + 4));
+        ash__segments_add(e->segments, id, ash__get_le32(row.value.mv_data),
+                          ash__get_le32((const uint8_t *)row.value.mv_data + 4));
     }
     return rc;
 }
@@ -192,7 +191,8 @@ static void open_segments(ash_engine *e)
 static int load_state(ash_engine *e, ash_error *err)
 {
     ash_snapshot *snap = NULL;
-    MDB_val key, value;
+    ash_row row;
+    MDB_val value;
     bool found;
     int rc = ash__snapshot_begin(e, &snap, err);
     if (rc == 0)
@@ -200,21 +200,22 @@ static int load_state(ash_engine *e, ash_error *err)
     if (rc == 0)
         rc = load_segments(e, snap, err);
     if (rc == 0)
-        rc = ash__row_get(snap, ASH_DB_META, "open", 4, &value, &e->was_unclean, err);
+        rc = ash__row_get(snap, ASH_DB_META, ash__bytes("open", 4), &value, &e->was_unclean, err);
     if (rc == 0)
-        rc = ash__row_get(snap, ASH_DB_META, "sequence", 8, &value, &found, err);
+        rc = ash__row_get(snap, ASH_DB_META, ash__bytes("sequence", 8), &value, &found, err);
     if (rc == 0) {
         e->boot_sequence = found && value.mv_size == 8 ? ash__get_le64(value.mv_data) : 1;
         if (e->was_unclean)
             e->boot_sequence += sequence_gap;
         atomic_store(&e->next_sequence, e->boot_sequence);
-        rc = ash__row_last(snap, ASH_DB_OPLOG, &key, &value, &found, err);
+        rc = ash__row_last(snap, ASH_DB_OPLOG, &row, err);
     }
-    if (rc == 0 && found && key.mv_size == 8)
-        e->writer.last_time = e->committed_time = e->told_time = ash__get_be64(key.mv_data);
+    if (rc == 0 && row.found && row.key.mv_size == 8)
+        e->writer.last_time = e->committed_time = e->told_time = ash__get_be64(row.key.mv_data);
     if (rc == 0)
-        rc =
-            ash__row_seek(snap, ASH_DB_DROPS, NULL, 0, &key, &value, &e->writer.drops_pending, err);
+        rc = ash__row_seek(snap, ASH_DB_DROPS, ash__bytes(NULL, 0), &row, err);
+    if (rc == 0)
+        e->writer.drops_pending = row.found;
     ash__snapshot_close(snap);
     return rc;
 }

@@ -19,7 +19,7 @@ int ash__oplog_append(ash_writer *w, ash_doc entry, uint64_t *time, ash_error *e
     uint64_t next = w->last_time + 1 > now ? w->last_time + 1 : now;
     w->last_time = next;
     ash__put_be64(key, next);
-    int rc = ash__sum_put(w, ASH_DB_OPLOG, key, sizeof key, entry.data, entry.len, err);
+    int rc = ash__sum_put(w, ASH_DB_OPLOG, ash__bytes(key, sizeof key), entry, err);
     if (rc == 0)
         rc = ash__counts_add(w, 'O', 0, 1, (int64_t)entry.len, err);
     *time = next;
@@ -34,16 +34,16 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
     int rc = ash__counts_pair(&w->snap, 'O', 0, pair, err);
     while (rc == 0 && entries < TRIM_ENTRIES &&
            pair[1] - (uint64_t)bytes > (uint64_t)w->engine->opts.oplog_bytes) {
-        MDB_val key, value;
-        bool found;
+        ash_row row;
         uint8_t oldest[8];
-        rc = ash__row_seek(&w->snap, ASH_DB_OPLOG, NULL, 0, &key, &value, &found, err);
-        if (rc != 0 || !found || key.mv_size != sizeof oldest || value.mv_size < ASH_SUM_BYTES)
+        rc = ash__row_seek(&w->snap, ASH_DB_OPLOG, ash__bytes(NULL, 0), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size != sizeof oldest ||
+            row.value.mv_size < ASH_SUM_BYTES)
             break;
-        memcpy(oldest, key.mv_data, sizeof oldest);
-        bytes += (int64_t)(value.mv_size - ASH_SUM_BYTES);
+        memcpy(oldest, row.key.mv_data, sizeof oldest);
+        bytes += (int64_t)(row.value.mv_size - ASH_SUM_BYTES);
         entries++;
-        rc = ash__row_delete(w, ASH_DB_OPLOG, oldest, sizeof oldest, NULL, err);
+        rc = ash__row_delete(w, ASH_DB_OPLOG, ash__bytes(oldest, sizeof oldest), err);
     }
     if (rc == 0 && entries > 0)
         rc = ash__counts_add(w, 'O', 0, -entries, -bytes, err);
@@ -54,32 +54,32 @@ int ash__oplog_next(ash_snapshot *snap, uint64_t after, uint64_t *time, ash_doc 
                     ash_error *err)
 {
     uint8_t from[8];
-    MDB_val key, row;
+    ash_row row;
     *found = false;
     if (after == UINT64_MAX)
         return 0;
     ash__put_be64(from, after + 1);
-    int rc = ash__row_seek(snap, ASH_DB_OPLOG, from, sizeof from, &key, &row, found, err);
-    if (rc != 0 || !*found)
+    int rc = ash__row_seek(snap, ASH_DB_OPLOG, ash__bytes(from, sizeof from), &row, err);
+    if (rc != 0 || !row.found)
         return rc;
-    if (key.mv_size != 8)
+    *found = true;
+    if (row.key.mv_size != 8)
         return ash__fail(err, ASH_ECORRUPT, "an entry of the change log is damaged");
-    *time = ash__get_be64(key.mv_data);
-    return ash__sum_check(key, row, entry, "an entry of the change log", err);
+    *time = ash__get_be64(row.key.mv_data);
+    return ash__sum_check(row.key, row.value, entry, "an entry of the change log", err);
 }
 
 int ash__oplog_bounds(ash_snapshot *snap, uint64_t *oldest, uint64_t *newest, ash_error *err)
 {
-    MDB_val key, row;
-    bool found;
+    ash_row row;
     *oldest = *newest = 0;
-    int rc = ash__row_seek(snap, ASH_DB_OPLOG, NULL, 0, &key, &row, &found, err);
-    if (rc == 0 && found && key.mv_size == 8)
-        *oldest = ash__get_be64(key.mv_data);
+    int rc = ash__row_seek(snap, ASH_DB_OPLOG, ash__bytes(NULL, 0), &row, err);
+    if (rc == 0 && row.found && row.key.mv_size == 8)
+        *oldest = ash__get_be64(row.key.mv_data);
     if (rc == 0)
-        rc = ash__row_last(snap, ASH_DB_OPLOG, &key, &row, &found, err);
-    if (rc == 0 && found && key.mv_size == 8)
-        *newest = ash__get_be64(key.mv_data);
+        rc = ash__row_last(snap, ASH_DB_OPLOG, &row, err);
+    if (rc == 0 && row.found && row.key.mv_size == 8)
+        *newest = ash__get_be64(row.key.mv_data);
     return rc;
 }
 

@@ -64,55 +64,60 @@ static int read_payload(ash_engine *e, uint32_t coll_id, const ash_pointer *p, b
     return rc;
 }
 
-int ash__record_decode(ash_snapshot *snap, const ash_coll *c, uint64_t rid, MDB_val key,
-                       MDB_val value, bool verify_payload, ash_record *out, ash_error *err)
+/* The record's row; row->key is in key. */
+static int find_row(const ash_snapshot *snap, const ash_coll *c, uint64_t rid,
+                    uint8_t key[ASH_RECORD_KEY_BYTES], ash_row *row, ash_error *err)
 {
-    int rc = ash__record_parse(key, value, &out->place, &out->doc, err);
+    ash__record_key(key, c->id, rid);
+    row->key = ash__val(key, ASH_RECORD_KEY_BYTES);
+    return ash__row_get(snap, ASH_DB_RECORDS, ash__bytes(key, ASH_RECORD_KEY_BYTES), &row->value,
+                        &row->found, err);
+}
+
+static int decode(ash_snapshot *snap, const ash_coll *c, const ash_row *row, bool verify_payload,
+                  ash_record *out, ash_error *err)
+{
+    int rc = ash__record_parse(row->key, row->value, &out->place, &out->doc, err);
     ash__soundness_doubt(snap->engine, rc);
-    out->rid = rid;
+    out->rid = ash__get_be64((const uint8_t *)row->key.mv_data + 4);
     if (rc == 0 && out->place.segment != 0)
         rc = read_payload(snap->engine, c->id, &out->place, verify_payload, &out->doc, err);
     if (rc != 0)
-        ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)rid);
+        ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)out->rid);
     return rc;
-}
-
-int ash__record_fetch(ash_snapshot *snap, const ash_coll *c, uint64_t rid, bool verify_payload,
-                      ash_record *out, bool *found, ash_error *err)
-{
-    uint8_t key[ASH_RECORD_KEY_BYTES];
-    MDB_val value;
-    ash__record_key(key, c->id, rid);
-    int rc = ash__row_get(snap, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
-    if (rc != 0 || !*found)
-        return rc;
-    return ash__record_decode(snap, c, rid, ash__val(key, sizeof key), value, verify_payload, out,
-                              err);
 }
 
 int ash__record_get(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
                     bool *found, ash_error *err)
 {
-    return ash__record_fetch(snap, c, rid, true, out, found, err);
+    uint8_t key[ASH_RECORD_KEY_BYTES];
+    ash_row row;
+    int rc = find_row(snap, c, rid, key, &row, err);
+    *found = row.found;
+    return rc == 0 && row.found ? decode(snap, c, &row, true, out, err) : rc;
 }
 
 int ash__record_get_unread(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
                            bool *found, ash_error *err)
 {
-    return ash__record_fetch(snap, c, rid, false, out, found, err);
+    uint8_t key[ASH_RECORD_KEY_BYTES];
+    ash_row row;
+    int rc = find_row(snap, c, rid, key, &row, err);
+    *found = row.found;
+    return rc == 0 && row.found ? decode(snap, c, &row, false, out, err) : rc;
 }
 
 int ash__record_locate(ash_snapshot *snap, const ash_coll *c, uint64_t rid, ash_record *out,
                        bool *found, ash_error *err)
 {
     uint8_t key[ASH_RECORD_KEY_BYTES];
-    MDB_val value;
-    ash__record_key(key, c->id, rid);
-    int rc = ash__row_get(snap, ASH_DB_RECORDS, key, sizeof key, &value, found, err);
-    if (rc != 0 || !*found)
+    ash_row row;
+    int rc = find_row(snap, c, rid, key, &row, err);
+    *found = row.found;
+    if (rc != 0 || !row.found)
         return rc;
     out->rid = rid;
-    rc = ash__record_parse(ash__val(key, sizeof key), value, &out->place, &out->doc, err);
+    rc = ash__record_parse(row.key, row.value, &out->place, &out->doc, err);
     if (rc != 0)
         ash__error_prefix(err, "%s.%s, record %llu", c->db, c->name, (unsigned long long)rid);
     return rc;
@@ -128,7 +133,7 @@ int ash__record_find_id(ash_snapshot *snap, const ash_coll *c, ash_value id, ash
     ash__keycode_append(&key, id, i->pattern.parts[0].descending, collation);
     int rc = ash__index_lookup(snap, i, (ash_doc){key.data, key.len}, &rid, found, err);
     if (rc == 0 && *found) {
-        rc = ash__record_fetch(snap, c, rid, true, out, found, err);
+        rc = ash__record_get(snap, c, rid, out, found, err);
         /* An entry that leads to another document is damage, not an answer. */
         if (rc == 0 && (!*found || !ash__value_equal(ash__doc_get(out->doc, "_id"), id, collation)))
             rc = ash__fail(err, ASH_ECORRUPT,

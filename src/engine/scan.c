@@ -71,15 +71,15 @@ static ash_doc with_prefix(const ash_scan *s, const ash_buffer *b, uint8_t out[A
 }
 
 /* Of damaged metadata: may rows lie between the step's two ends, as far as the scan goes? */
-static int judge_step(const ash_scan *s, bool back, ash_doc from, bool found, const MDB_val *key,
+static int judge_step(const ash_scan *s, bool back, ash_doc from, const ash_row *row,
                       ash_error *err)
 {
     uint8_t first[ASH_KEY_MAX], last[ASH_KEY_MAX], end[4];
     ash_doc here = {NULL, 0}, low = with_prefix(s, &s->from, first), high = behind_prefix(s, end);
     if (s->to.len > 0 && s->to.len <= ASH_LONG_PREFIX)
         high = with_prefix(s, &s->to, last);
-    if (found)
-        here = (ash_doc){key->mv_data, key->mv_size};
+    if (row->found)
+        here = ash__bytes(row->key.mv_data, row->key.mv_size);
     if (back && here.data == NULL)
         here = low;
     ash_doc begin = back ? here : from, stop = back ? from : here;
@@ -98,94 +98,89 @@ static int out_of_order(ash_error *err)
 }
 
 /* A step that was taken in metadata known to be damaged. */
-static int judge(const ash_scan *s, MDB_cursor_op op, ash_doc from, bool found, const MDB_val *key,
+static int judge(const ash_scan *s, MDB_cursor_op op, ash_doc from, const ash_row *row,
                  ash_error *err)
 {
     bool back = op == MDB_PREV || op == MDB_LAST;
-    ash_doc here = {key->mv_data, key->mv_size};
-    int order = found && from.data != NULL ? ash__bytes_compare(here, from) : 0;
+    ash_doc here = {row->key.mv_data, row->key.mv_size};
+    int order = row->found && from.data != NULL ? ash__bytes_compare(here, from) : 0;
     if (back ? order > 0 : order < 0)
         return out_of_order(err);
-    int rc = judge_step(s, back, from, found, key, err);
-    return rc == 0 && found ? ash__soundness_found(s->snap, database_of(s), here, err) : rc;
+    int rc = judge_step(s, back, from, row, err);
+    return rc == 0 && row->found ? ash__soundness_found(s->snap, database_of(s), here, err) : rc;
 }
 
-int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
-                   ash_error *err)
+int ash__scan_move(ash_scan *s, MDB_cursor_op op, ash_row *row, ash_error *err)
 {
     spot_before before = {.key = {NULL, 0}};
     bool is_damaged = atomic_load(&s->snap->engine->damaged) && op != MDB_GET_CURRENT;
-    ash_doc asked = {key->mv_data, op == MDB_SET_RANGE ? key->mv_size : 0};
+    ash_doc asked = {row->key.mv_data, op == MDB_SET_RANGE ? row->key.mv_size : 0};
     if (is_damaged)
-        note_spot(s, op, key, &before);
-    int rc = ash__lmdb_cursor_get(s->cursor, key, value, op);
-    *found = rc == 0 && key->mv_size > 4 && memcmp(key->mv_data, s->prefix, 4) == 0;
+        note_spot(s, op, &row->key, &before);
+    int rc = ash__lmdb_cursor_get(s->cursor, &row->key, &row->value, op);
+    row->found = rc == 0 && row->key.mv_size > 4 && memcmp(row->key.mv_data, s->prefix, 4) == 0;
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__read_fail(s->snap, rc, err, "cannot scan");
     /* Whoever walks by seeking would go round for ever. */
-    if (*found && op == MDB_SET_RANGE &&
-        ash__bytes_compare((ash_doc){key->mv_data, key->mv_size}, asked) < 0)
+    if (row->found && op == MDB_SET_RANGE &&
+        ash__bytes_compare(ash__bytes(row->key.mv_data, row->key.mv_size), asked) < 0)
         return out_of_order(err);
-    return is_damaged ? judge(s, op, before.key, *found, key, err) : 0;
+    return is_damaged ? judge(s, op, before.key, row, err) : 0;
 }
 
 /* The last entry before the key.  What is asked of damaged metadata is the way from the key, not
  * from where the search for it came to stand: among keys out of order that may be anywhere. */
-int ash__scan_seek_before(ash_scan *s, const void *bytes, size_t len, MDB_val *key, MDB_val *value,
-                          bool *found, ash_error *err)
+int ash__scan_seek_before(ash_scan *s, ash_doc key, ash_row *row, ash_error *err)
 {
-    *key = ash__val(bytes, len);
-    int rc = ash__lmdb_cursor_get(s->cursor, key, value, MDB_SET_RANGE);
+    row->key = ash__val(key.data, key.len);
+    int rc = ash__lmdb_cursor_get(s->cursor, &row->key, &row->value, MDB_SET_RANGE);
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__read_fail(s->snap, rc, err, "cannot scan");
     MDB_cursor_op op = rc == 0 ? MDB_PREV : MDB_LAST;
-    int result = ash__scan_move(s, op, key, value, found, err);
+    int result = ash__scan_move(s, op, row, err);
     if (result != 0 || !atomic_load(&s->snap->engine->damaged))
         return result;
-    return judge(s, op, (ash_doc){bytes, len}, *found, key, err);
+    return judge(s, op, key, row, err);
 }
 
-int ash__scan_records(ash_snapshot *snap, const ash_coll *c, bool backward, uint64_t after,
-                      ash_scan **out, ash_error *err)
+ash_scan *ash__scan_records(ash_snapshot *snap, const ash_coll *c, bool backward, uint64_t after)
 {
-    (void)err;
     ash_scan *s = ash__new(ash_scan);
     s->snap = snap;
     s->backward = backward;
     s->last_rid = after;
     s->has_last = after != 0;
     ash__put_be32(s->prefix, c->id);
-    *out = s;
-    return 0;
+    return s;
 }
 
-static int next_record(ash_scan *s, MDB_val *key, bool *found, ash_error *err)
+static int next_record(ash_scan *s, ash_row *row, ash_error *err)
 {
     uint8_t from[ASH_RECORD_KEY_BYTES];
-    MDB_val value;
     uint32_t id = ash__get_be32(s->prefix);
     if (s->placed)
-        return ash__scan_move(s, s->backward ? MDB_PREV : MDB_NEXT, key, &value, found, err);
+        return ash__scan_move(s, s->backward ? MDB_PREV : MDB_NEXT, row, err);
     s->placed = true;
     if (s->backward) {
         ash__record_key(from, id, s->has_last ? s->last_rid : UINT64_MAX);
-        return ash__scan_seek_before(s, from, sizeof from, key, &value, found, err);
+        return ash__scan_seek_before(s, ash__bytes(from, sizeof from), row, err);
     }
     ash__record_key(from, id, s->has_last ? s->last_rid + 1 : 0);
-    *key = ash__val(from, sizeof from);
-    return ash__scan_move(s, MDB_SET_RANGE, key, &value, found, err);
+    row->key = ash__val(from, sizeof from);
+    return ash__scan_move(s, MDB_SET_RANGE, row, err);
 }
 
 static int scan_records_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
 {
-    MDB_val key;
+    ash_row row = {.found = false};
     int rc = ash__scan_enter(s, err);
     if (rc == 0)
-        rc = next_record(s, &key, found, err);
-    if (rc == 0 && *found && key.mv_size != ASH_RECORD_KEY_BYTES)
+        rc = next_record(s, &row, err);
+    *found = row.found;
+    if (rc == 0 && row.found && row.key.mv_size != ASH_RECORD_KEY_BYTES)
         rc = ash__fail(err, ASH_ECORRUPT, "a record with a damaged key");
-    if (rc == 0 && *found) {
-        hit->rid = ash__get_be64((const uint8_t *)key.mv_data + 4);
+    if (rc == 0 && row.found) {
+        hit->rid = ash__get_be64((const uint8_t *)row.key.mv_data + 4);
         hit->key = (ash_doc){NULL, 0};
         s->last_rid = hit->rid;
         s->has_last = true;

@@ -34,10 +34,10 @@ struct ash_scan {
 
 int ash__scan_enter(ash_scan *s, ash_error *err);
 void ash__scan_leave(ash_scan *s);
-int ash__scan_move(ash_scan *s, MDB_cursor_op op, MDB_val *key, MDB_val *value, bool *found,
-                   ash_error *err);
-int ash__scan_seek_before(ash_scan *s, const void *bytes, size_t len, MDB_val *key, MDB_val *value,
-                          bool *found, ash_error *err);
+/* row: where the cursor comes to stand; with MDB_SET_RANGE, row->key is what is sought.  Another
+ * prefix's row is none. */
+int ash__scan_move(ash_scan *s, MDB_cursor_op op, ash_row *row, ash_error *err);
+int ash__scan_seek_before(ash_scan *s, ash_doc key, ash_row *row, ash_error *err);
 int ash__scan_index_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err);
 
 #endif

@@ -13,31 +13,22 @@
 
 enum { GROUP_KEY = 4 + ASH_LONG_PREFIX };
 
-/* An LMDB key together with what follows it. */
-typedef struct spot {
-    MDB_val key;
-    MDB_val value;
-    bool found;
-} spot;
-
-int ash__scan_index(ash_snapshot *snap, const ash_index *i, ash_doc from, ash_doc to, bool backward,
-                    const ash_scan_hit *after, ash_scan **out, ash_error *err)
+ash_scan *ash__scan_index(ash_snapshot *snap, const ash_index *i, const ash_scan_range *range,
+                          const ash_scan_hit *after)
 {
-    (void)err;
     ash_scan *s = ash__new(ash_scan);
     s->snap = snap;
     s->index = i;
-    s->backward = backward;
+    s->backward = range->backward;
     ash__put_be32(s->prefix, i->id);
-    ash__buffer_append(&s->from, from.data, from.len);
-    ash__buffer_append(&s->to, to.data, to.len);
+    ash__buffer_append(&s->from, range->from.data, range->from.len);
+    ash__buffer_append(&s->to, range->to.data, range->to.len);
     if (after != NULL) {
         ash__buffer_append(&s->last_key, after->key.data, after->key.len);
         s->last_rid = after->rid;
         s->has_last = true;
     }
-    *out = s;
-    return 0;
+    return s;
 }
 
 static ash_doc view_of(const ash_buffer *b)
@@ -66,32 +57,22 @@ static void emit(ash_scan *s, ash_doc key, uint64_t rid, ash_scan_hit *hit)
 }
 
 /* Index id and the first bytes of an encoding. */
-static size_t bound_key(const ash_scan *s, ash_doc key, uint8_t out[ASH_KEY_MAX])
+static ash_doc bound_key(const ash_scan *s, ash_doc key, uint8_t out[ASH_KEY_MAX])
 {
     size_t len = key.len < ASH_LONG_PREFIX ? key.len : ASH_LONG_PREFIX;
     memcpy(out, s->prefix, 4);
     if (len > 0)
         memcpy(out + 4, key.data, len);
-    return 4 + len;
+    return (ash_doc){out, 4 + len};
 }
 
-static int move(ash_scan *s, MDB_cursor_op op, spot *at, ash_error *err)
+static int seek(ash_scan *s, ash_doc key, ash_row *at, ash_error *err)
 {
-    return ash__scan_move(s, op, &at->key, &at->value, &at->found, err);
+    at->key = ash__val(key.data, key.len);
+    return ash__scan_move(s, MDB_SET_RANGE, at, err);
 }
 
-static int seek(ash_scan *s, const void *bytes, size_t len, spot *at, ash_error *err)
-{
-    at->key = ash__val(bytes, len);
-    return move(s, MDB_SET_RANGE, at, err);
-}
-
-static int seek_before(ash_scan *s, const void *bytes, size_t len, spot *at, ash_error *err)
-{
-    return ash__scan_seek_before(s, bytes, len, &at->key, &at->value, &at->found, err);
-}
-
-static int decode(const ash_scan *s, const spot *at, ash_doc *key, uint64_t *rid, ash_error *err)
+static int decode(const ash_scan *s, const ash_row *at, ash_doc *key, uint64_t *rid, ash_error *err)
 {
     return ash__entry_decode(s->index, at->key, at->value, key, rid, err);
 }
@@ -121,7 +102,7 @@ static void group_add(ash_scan *s, ash_doc key, uint64_t rid)
 
 /* Gather the group whose first entry is *at, as far as it is within the bounds and behind the last
  * hit, and sort it.  *at is left behind the group.  *outside: the scan ends before this group. */
-static int gather(ash_scan *s, spot *at, bool *outside, ash_error *err)
+static int gather(ash_scan *s, ash_row *at, bool *outside, ash_error *err)
 {
     uint8_t group_key[GROUP_KEY];
     int (*order)(const void *, const void *) = s->backward ? order_backward : order_forward;
@@ -141,7 +122,7 @@ static int gather(ash_scan *s, spot *at, bool *outside, ash_error *err)
             *outside = false;
         if (!below && !beyond && (!s->has_last || order(&m, &last) > 0))
             group_add(s, m.key, m.rid);
-        rc = move(s, MDB_NEXT, at, err);
+        rc = ash__scan_move(s, MDB_NEXT, at, err);
     }
     if (rc == 0 && s->group_count > 1)
         qsort(s->group, s->group_count, sizeof *s->group, order);
@@ -154,34 +135,34 @@ static void emit_member(ash_scan *s, ash_scan_hit *hit)
     emit(s, m->key, m->rid, hit);
 }
 
-static int forward_start(ash_scan *s, spot *at, ash_error *err)
+static int forward_start(ash_scan *s, ash_row *at, ash_error *err)
 {
     uint8_t bytes[ASH_KEY_MAX + 1];
     ash_entry_key entry;
     ash_doc last = view_of(&s->last_key);
     if (!s->has_last || last.len > ASH_LONG_PREFIX) {
         ash_doc from = s->has_last ? last : view_of(&s->from);
-        return seek(s, bytes, bound_key(s, from, bytes), at, err);
+        return seek(s, bound_key(s, from, bytes), at, err);
     }
     if (!s->index->rid_in_key) {
-        size_t len = bound_key(s, last, bytes);
-        bytes[len] = 0; /* the key that follows directly */
-        return seek(s, bytes, len + 1, at, err);
+        ash_doc key = bound_key(s, last, bytes);
+        bytes[key.len++] = 0; /* the key that follows directly */
+        return seek(s, key, at, err);
     }
     ash__entry_key_make(&entry, s->index, last, s->last_rid + 1);
-    return seek(s, entry.bytes, entry.len, at, err);
+    return seek(s, ash__bytes(entry.bytes, entry.len), at, err);
 }
 
 static int forward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
 {
-    spot at = {.found = true};
+    ash_row at = {.found = true};
     int rc = 0;
     if (!s->placed)
         rc = forward_start(s, &at, err);
     else if (s->at_next)
-        rc = move(s, MDB_GET_CURRENT, &at, err);
+        rc = ash__scan_move(s, MDB_GET_CURRENT, &at, err);
     else
-        rc = move(s, MDB_NEXT, &at, err);
+        rc = ash__scan_move(s, MDB_NEXT, &at, err);
     s->placed = true;
     s->at_next = false;
     while (rc == 0 && at.found && !*found) {
@@ -204,7 +185,7 @@ static int forward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *
         if (rc != 0 || beyond_to(s, key))
             break;
         if (below_from(s, key)) {
-            rc = move(s, MDB_NEXT, &at, err);
+            rc = ash__scan_move(s, MDB_NEXT, &at, err);
             continue;
         }
         emit(s, key, rid, hit);
@@ -214,34 +195,33 @@ static int forward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *
 }
 
 /* The last entry that may be below the upper end. */
-static int before_to(ash_scan *s, spot *at, ash_error *err)
+static int before_to(ash_scan *s, ash_row *at, ash_error *err)
 {
     uint8_t bytes[ASH_KEY_MAX];
     uint32_t id = s->index->id;
     if (s->to.len == 0 && id == UINT32_MAX)
-        return move(s, MDB_LAST, at, err);
+        return ash__scan_move(s, MDB_LAST, at, err);
     if (s->to.len == 0) {
         ash__put_be32(bytes, id + 1);
-        return seek_before(s, bytes, 4, at, err);
+        return ash__scan_seek_before(s, ash__bytes(bytes, 4), at, err);
     }
-    size_t len = bound_key(s, view_of(&s->to), bytes);
+    ash_doc key = bound_key(s, view_of(&s->to), bytes);
     if (s->to.len > ASH_LONG_PREFIX) {
-        memset(bytes + len, 0xFF, ASH_KEY_MAX - len);
-        len = ASH_KEY_MAX;
+        memset(bytes + key.len, 0xFF, ASH_KEY_MAX - key.len);
+        key.len = ASH_KEY_MAX;
     }
-    return seek_before(s, bytes, len, at, err);
+    return ash__scan_seek_before(s, key, at, err);
 }
 
 /* Before all entries with the last hit's key (for a long key: before its group). */
-static int before_last(ash_scan *s, spot *at, ash_error *err)
+static int before_last(ash_scan *s, ash_row *at, ash_error *err)
 {
     uint8_t bytes[ASH_KEY_MAX];
-    size_t len = bound_key(s, view_of(&s->last_key), bytes);
-    return seek_before(s, bytes, len, at, err);
+    return ash__scan_seek_before(s, bound_key(s, view_of(&s->last_key), bytes), at, err);
 }
 
 /* More entries of the last hit's key, or *at before them. */
-static int continue_run(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, ash_error *err)
+static int continue_run(ash_scan *s, ash_row *at, ash_scan_hit *hit, bool *found, ash_error *err)
 {
     ash_doc key;
     uint64_t rid;
@@ -258,7 +238,7 @@ static int continue_run(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, a
     return rc == 0 ? before_last(s, at, err) : rc;
 }
 
-static int backward_start(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, ash_error *err)
+static int backward_start(ash_scan *s, ash_row *at, ash_scan_hit *hit, bool *found, ash_error *err)
 {
     ash_entry_key entry;
     uint8_t bytes[ASH_KEY_MAX];
@@ -267,46 +247,46 @@ static int backward_start(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found,
     if (!s->has_last)
         return before_to(s, at, err);
     if (last.len > ASH_LONG_PREFIX) {
-        size_t len = bound_key(s, last, bytes);
-        int rc = seek(s, bytes, len, at, err);
+        ash_doc group = bound_key(s, last, bytes);
+        int rc = seek(s, group, at, err);
         if (rc == 0 && at->found && at->key.mv_size == ASH_KEY_MAX &&
-            memcmp(at->key.mv_data, bytes, len) == 0)
+            memcmp(at->key.mv_data, group.data, group.len) == 0)
             rc = gather(s, at, &outside, err);
         if (rc == 0 && s->group_count > 0) {
             emit_member(s, hit);
             *found = true;
         }
-        return rc == 0 && !*found ? seek_before(s, bytes, len, at, err) : rc;
+        return rc == 0 && !*found ? ash__scan_seek_before(s, group, at, err) : rc;
     }
     if (!s->index->rid_in_key)
         return before_last(s, at, err);
     ash__entry_key_make(&entry, s->index, last, s->last_rid + 1);
-    int rc = seek(s, entry.bytes, entry.len, at, err);
+    int rc = seek(s, ash__bytes(entry.bytes, entry.len), at, err);
     return rc == 0 ? continue_run(s, at, hit, found, err) : rc;
 }
 
 /* Where a backward step begins: an entry to look at, or a hit already. */
-static int backward_step(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, ash_error *err)
+static int backward_step(ash_scan *s, ash_row *at, ash_scan_hit *hit, bool *found, ash_error *err)
 {
     int rc;
     if (!s->placed)
         return backward_start(s, at, hit, found, err);
     if (s->in_run) {
-        rc = move(s, MDB_NEXT, at, err);
+        rc = ash__scan_move(s, MDB_NEXT, at, err);
         return rc == 0 ? continue_run(s, at, hit, found, err) : rc;
     }
     if (s->last_key.len > ASH_LONG_PREFIX)
         return before_last(s, at, err);
-    return move(s, MDB_PREV, at, err);
+    return ash__scan_move(s, MDB_PREV, at, err);
 }
 
 /* *at is some entry of a group: give out the group from its end. */
-static int enter_group(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, bool *outside,
+static int enter_group(ash_scan *s, ash_row *at, ash_scan_hit *hit, bool *found, bool *outside,
                        ash_error *err)
 {
     uint8_t group_key[GROUP_KEY];
     memcpy(group_key, at->key.mv_data, sizeof group_key);
-    int rc = seek(s, group_key, sizeof group_key, at, err);
+    int rc = seek(s, ash__bytes(group_key, sizeof group_key), at, err);
     if (rc == 0)
         rc = gather(s, at, outside, err);
     if (rc == 0 && s->group_count > 0) {
@@ -314,12 +294,13 @@ static int enter_group(ash_scan *s, spot *at, ash_scan_hit *hit, bool *found, bo
         *found = true;
         return 0;
     }
-    return rc == 0 ? seek_before(s, group_key, sizeof group_key, at, err) : rc;
+    return rc == 0 ? ash__scan_seek_before(s, ash__bytes(group_key, sizeof group_key), at, err)
+                   : rc;
 }
 
 static int backward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *err)
 {
-    spot at = {.found = true};
+    ash_row at = {.found = true};
     int rc = backward_step(s, &at, hit, found, err);
     s->placed = true;
     while (rc == 0 && at.found && !*found) {
@@ -336,12 +317,12 @@ static int backward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error 
         if (rc != 0 || below_from(s, key))
             break;
         if (beyond_to(s, key)) {
-            rc = move(s, MDB_PREV, &at, err);
+            rc = ash__scan_move(s, MDB_PREV, &at, err);
             continue;
         }
         if (s->index->rid_in_key) {
             uint8_t bytes[ASH_KEY_MAX];
-            rc = seek(s, bytes, bound_key(s, key, bytes), &at, err);
+            rc = seek(s, bound_key(s, key, bytes), &at, err);
             if (rc == 0)
                 rc = decode(s, &at, &key, &rid, err);
             s->in_run = true;

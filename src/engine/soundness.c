@@ -156,35 +156,41 @@ void ash__soundness_release(ash_engine *e)
     e->damaged_rows = NULL;
 }
 
-typedef bool (*suspect_fn)(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high);
+/* What an answer from these rows may be instead of the truth. */
+typedef struct suspicion {
+    bool (*suspects)(const ash_damaged_rows *rows, int db, ash_doc low, ash_doc high);
+    const char *what;
+} suspicion;
 
 static int trust(const ash_snapshot *snap, enum ash_database db, ash_doc low, ash_doc high,
-                 suspect_fn suspects, const char *what, ash_error *err)
+                 const suspicion *s, ash_error *err)
 {
     ash_engine *e = snap->engine;
     if (!atomic_load(&e->damaged) || snap->sees_all)
         return 0;
     ash__mutex_lock(&e->damage_lock);
-    bool suspect = e->damaged_rows != NULL && suspects(e->damaged_rows, db, low, high);
+    bool suspect = e->damaged_rows != NULL && s->suspects(e->damaged_rows, db, low, high);
     ash__mutex_unlock(&e->damage_lock);
     if (!suspect)
         return 0;
     return ash__fail(err, ASH_ECORRUPT,
                      "the metadata is damaged, and what is asked for may be %s (%s); "
                      "`ashlar check` says more",
-                     what, ash__database_names[db]);
+                     s->what, ash__database_names[db]);
 }
 
 int ash__soundness_absent(const ash_snapshot *snap, enum ash_database db, ash_doc low, ash_doc high,
                           ash_error *err)
 {
-    return trust(snap, db, low, high, ash__damaged_rows_meet, "missing from it", err);
+    static const suspicion missing = {ash__damaged_rows_meet, "missing from it"};
+    return trust(snap, db, low, high, &missing, err);
 }
 
 int ash__soundness_found(const ash_snapshot *snap, enum ash_database db, ash_doc key,
                          ash_error *err)
 {
-    return trust(snap, db, key, key, ash__damaged_rows_are_stale, "an old state", err);
+    static const suspicion stale = {ash__damaged_rows_are_stale, "an old state"};
+    return trust(snap, db, key, key, &stale, err);
 }
 
 void ash__soundness_doubt(ash_engine *e, int rc)

@@ -16,7 +16,7 @@ static int ready_to_write(ash_engine *e, ash_error *err)
 {
     if (atomic_load(&e->marked_open))
         return 0;
-    return ash__engine_apply(e, mark_open, NULL, ASH_ACK_DURABLE, 0, 0, err);
+    return ash__engine_apply(e, mark_open, NULL, &(ash_apply_terms){.ack = ASH_ACK_DURABLE}, err);
 }
 
 static int stage(ash_engine *e, uint32_t coll_id, const struct iovec *parts, int count,

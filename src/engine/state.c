@@ -12,7 +12,7 @@ int ash__state_get(ash_snapshot *snap, const void *key, size_t key_len, ash_doc 
 {
     MDB_val row;
     ash_assert(key_len >= 1 && key_len <= STATE_KEY_MAX);
-    int rc = ash__row_get(snap, ASH_DB_STATE, key, key_len, &row, found, err);
+    int rc = ash__row_get(snap, ASH_DB_STATE, ash__bytes(key, key_len), &row, found, err);
     if (rc == 0 && *found)
         rc = ash__sum_check(ash__val(key, key_len), row, value, "a row of state", err);
     return rc;
@@ -22,13 +22,13 @@ int ash__state_put(ash_writer *w, const void *key, size_t key_len, const void *v
                    ash_error *err)
 {
     ash_assert(key_len >= 1 && key_len <= STATE_KEY_MAX);
-    return ash__sum_put(w, ASH_DB_STATE, key, key_len, value, len, err);
+    return ash__sum_put(w, ASH_DB_STATE, ash__bytes(key, key_len), ash__bytes(value, len), err);
 }
 
 int ash__state_delete(ash_writer *w, const void *key, size_t key_len, ash_error *err)
 {
     ash_assert(key_len >= 1 && key_len <= STATE_KEY_MAX);
-    return ash__row_delete(w, ASH_DB_STATE, key, key_len, NULL, err);
+    return ash__row_delete(w, ASH_DB_STATE, ash__bytes(key, key_len), err);
 }
 
 /* Keys are re-sought, so that visit may change rows when v is the writer's. */
@@ -44,19 +44,19 @@ int ash__state_each(ash_snapshot *snap, const void *prefix, size_t prefix_len,
     if (prefix_len > 0)
         memcpy(from, prefix, prefix_len);
     while (go_on) {
-        MDB_val key, row;
+        ash_row row;
         ash_doc value;
-        bool found;
-        rc = ash__row_seek(snap, ASH_DB_STATE, from, from_len, &key, &row, &found, err);
-        if (rc != 0 || !found || key.mv_size < prefix_len || key.mv_size > STATE_KEY_MAX ||
-            (prefix_len > 0 && memcmp(key.mv_data, prefix, prefix_len) != 0))
+        rc = ash__row_seek(snap, ASH_DB_STATE, ash__bytes(from, from_len), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size < prefix_len ||
+            row.key.mv_size > STATE_KEY_MAX ||
+            (prefix_len > 0 && memcmp(row.key.mv_data, prefix, prefix_len) != 0))
             break;
-        rc = ash__sum_check(key, row, &value, "a row of state", err);
+        rc = ash__sum_check(row.key, row.value, &value, "a row of state", err);
         if (rc != 0)
             break;
-        memcpy(from, key.mv_data, key.mv_size);
-        from_len = key.mv_size + 1;
-        from[key.mv_size] = 0;
+        memcpy(from, row.key.mv_data, row.key.mv_size);
+        from_len = row.key.mv_size + 1;
+        from[row.key.mv_size] = 0;
         go_on = visit(ctx, from, from_len - 1, value);
     }
     return rc;

@@ -102,7 +102,7 @@ static void finish(ash_writer *w, ash_queue *q, int rc, const ash_error *err)
 static int call(ash_writer *w, ash_apply *apply)
 {
     int rc = ash__batch_begin(w, &apply->error);
-    bool atomic = (apply->flags & ASH_APPLY_ATOMIC) != 0;
+    bool atomic = (apply->terms.flags & ASH_APPLY_ATOMIC) != 0;
     if (rc == 0 && atomic)
         rc = ash__nest_begin(w, &apply->error);
     if (rc != 0)
@@ -159,7 +159,7 @@ static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
         return;
     }
     /* What changed nothing, and what failed, too: it saw what those before it have not told yet. */
-    if (apply->ack == ASH_ACK_APPLIED) {
+    if (apply->terms.ack == ASH_ACK_APPLIED) {
         q->acked += changed;
         done(apply);
         return;
@@ -306,9 +306,10 @@ static void mark_closed(ash_writer *w)
         rc = ash__batch_begin(w, &err);
     if (marked && rc == 0) {
         ash__put_le64(sequence, atomic_load(&w->engine->next_sequence));
-        rc = ash__row_put(w, ASH_DB_META, "sequence", 8, sequence, sizeof sequence, &err);
+        rc = ash__row_put(w, ASH_DB_META, ash__bytes("sequence", 8),
+                          ash__bytes(sequence, sizeof sequence), &err);
         if (rc == 0)
-            rc = ash__row_delete(w, ASH_DB_META, "open", 4, NULL, &err);
+            rc = ash__row_delete(w, ASH_DB_META, ash__bytes("open", 4), &err);
         w->marked_open = true;
         w->deletes = true;
         if (rc == 0)
@@ -397,10 +398,11 @@ void ash__writer_stop(ash_engine *e)
 }
 
 /* Wait for the answer; the lock is held. */
-static int await(ash_queue *q, ash_apply *apply, int64_t deadline_ms, ash_error *err)
+static int await(ash_queue *q, ash_apply *apply, ash_error *err)
 {
     while (apply->state != APPLY_DONE) {
-        int64_t until = apply->impatient && apply->state == APPLY_RUNNING ? 0 : deadline_ms;
+        int64_t until =
+            apply->impatient && apply->state == APPLY_RUNNING ? 0 : apply->terms.deadline_ms;
         if (ash__cond_wait_until(&apply->cond, &q->lock, until) || apply->state == APPLY_DONE)
             continue;
         apply->impatient = true;
@@ -421,17 +423,19 @@ static int await(ash_queue *q, ash_apply *apply, int64_t deadline_ms, ash_error 
     return apply->result;
 }
 
-int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ack, int flags,
-                      int64_t deadline_ms, ash_error *err)
+int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, const ash_apply_terms *terms,
+                      ash_error *err)
 {
+    static const ash_apply_terms none = {.ack = ASH_ACK_APPLIED};
     ash_queue *q = &e->queue;
+    if (terms == NULL)
+        terms = &none;
     if (!e->writer_runs)
         return ash__fail(err, ASH_EREADONLY, "store %s was opened for reading only", e->folder);
     ash_assert(!pthread_equal(pthread_self(), e->writer_thread));
     ash_apply apply = {.fn = fn,
                        .ctx = ctx,
-                       .ack = ack,
-                       .flags = flags,
+                       .terms = *terms,
                        .error = ASH_ERROR_INIT,
                        .turn = ash__turn_current()};
     /* Nobody waits for what is told after this change, too. */
@@ -441,7 +445,7 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, enum ash_ack ac
     list_push(&q->waiting, &apply);
     ash__cond_signal(&q->work);
     ash__turn_queued(apply.turn);
-    int rc = await(q, &apply, deadline_ms, err);
+    int rc = await(q, &apply, err);
     ash__mutex_unlock(&q->lock);
     ash__cond_release(&apply.cond);
     return rc;
@@ -455,7 +459,8 @@ static int change_nothing(ash_writer *w, void *ctx, ash_error *err)
 
 int ash__engine_flush(ash_engine *e, int64_t deadline_ms, ash_error *err)
 {
-    return ash__engine_apply(e, change_nothing, NULL, ASH_ACK_DURABLE, 0, deadline_ms, err);
+    const ash_apply_terms terms = {.ack = ASH_ACK_DURABLE, .deadline_ms = deadline_ms};
+    return ash__engine_apply(e, change_nothing, NULL, &terms, err);
 }
 
 uint64_t ash__engine_losses(const ash_engine *e)

@@ -54,7 +54,7 @@ void fixture_reopen(fixture *f)
 
 void fixture_apply(fixture *f, ash_apply_fn fn, void *ctx, enum ash_ack ack, int expect)
 {
-    int result = ash__engine_apply(f->engine, fn, ctx, ack, 0, 0, &f->err);
+    int result = ash__engine_apply(f->engine, fn, ctx, &(ash_apply_terms){.ack = ack}, &f->err);
     if (result != expect)
         fail_msg("apply gave %d, not %d: %s", result, expect, f->err.text);
 }
@@ -97,14 +97,16 @@ static int make_index(ash_writer *w, void *ctx, ash_error *err)
     struct change *change = ctx;
     const ash_coll *c;
     const ash_index *i;
-    uint64_t rid = 1;
+    ash_index_build b = {0};
     bson_t *spec = bson_new_from_json((const uint8_t *)change->json, -1, NULL);
     assert_non_null(spec);
     int result = find_coll(w, change->coll, &c, err);
     if (result == 0)
         result = ash__index_create(w, c, spec, &i, err);
-    while (result == 0 && rid != 0)
-        result = ash__index_build(w, c, i, &rid, 3, NULL, err);
+    if (result == 0)
+        b = (ash_index_build){.coll = c, .index = i, .rid = 1};
+    while (result == 0 && b.rid != 0)
+        result = ash__index_build(w, &b, 3, NULL, err);
     if (result == 0)
         result = ash__index_ready(w, c, i, err);
     bson_destroy(spec);
@@ -123,7 +125,8 @@ static int insert(ash_writer *w, void *ctx, ash_error *err)
     const ash_coll *c;
     int result = find_coll(w, change->coll, &c, err);
     if (result == 0)
-        result = ash__record_insert(w, c, change->doc, change->staged, &change->rid, NULL, err);
+        result = ash__record_insert(w, c, &(ash_content){change->doc, change->staged}, &change->rid,
+                                    NULL, err);
     if (result == 0)
         change->staged = NULL;
     return result;
@@ -135,7 +138,8 @@ static int replace(ash_writer *w, void *ctx, ash_error *err)
     const ash_coll *c;
     int result = find_coll(w, change->coll, &c, err);
     if (result == 0)
-        result = ash__record_replace(w, c, change->rid, change->doc, change->staged, NULL, err);
+        result = ash__record_replace(w, c, change->rid, &(ash_content){change->doc, change->staged},
+                                     NULL, err);
     if (result == 0)
         change->staged = NULL;
     return result;
@@ -169,7 +173,7 @@ static int change_doc(fixture *f, struct change *change, const bson_t *doc, ash_
         if (staged != 0)
             return staged;
     }
-    int result = ash__engine_apply(f->engine, fn, change, ack, 0, 0, &f->err);
+    int result = ash__engine_apply(f->engine, fn, change, &(ash_apply_terms){.ack = ack}, &f->err);
     ash__staged_free(f->engine, change->staged);
     return result;
 }
@@ -203,7 +207,8 @@ int fixture_replace(fixture *f, const char *coll, uint64_t rid, const bson_t *do
 int fixture_delete(fixture *f, const char *coll, uint64_t rid)
 {
     struct change change = {.coll = coll, .rid = rid};
-    return ash__engine_apply(f->engine, delete_one, &change, ASH_ACK_DURABLE, 0, 0, &f->err);
+    return ash__engine_apply(f->engine, delete_one, &change,
+                             &(ash_apply_terms){.ack = ASH_ACK_DURABLE}, &f->err);
 }
 
 static void fill(int32_t id, uint8_t *data, size_t len)
@@ -269,12 +274,11 @@ uint64_t fixture_count(fixture *f, const char *coll)
 size_t fixture_scan(fixture *f, ash_snapshot *snap, const ash_index *i, bool backward,
                     uint64_t *rids, size_t max)
 {
-    ash_scan *s = NULL;
+    const ash_scan_range all = {.backward = backward};
+    ash_scan *s = ash__scan_index(snap, i, &all, NULL);
     ash_scan_hit hit;
     bool found = true;
     size_t count = 0;
-    ash_doc all = {NULL, 0};
-    assert_ok(ash__scan_index(snap, i, all, all, backward, NULL, &s, &f->err), &f->err);
     while (found && count < max) {
         assert_ok(ash__scan_next(s, &hit, &found, &f->err), &f->err);
         if (found)

@@ -106,11 +106,11 @@ static int get(fixture *f, const char *coll, uint64_t rid, bool *found)
 /* Result of a scan of all; *count is how many it gave. */
 static int scan(fixture *f, const char *coll, bool backward, int *count)
 {
-    ash_scan *s = NULL;
     ash_scan_hit hit;
     bool found = true;
+    int result = 0;
     ash_snapshot *snap = fixture_snapshot(f);
-    int result = ash__scan_records(snap, fixture_coll(f, snap, coll), backward, 0, &s, &f->err);
+    ash_scan *s = ash__scan_records(snap, fixture_coll(f, snap, coll), backward, 0);
     *count = -1;
     while (result == 0 && found) {
         ++*count;
@@ -257,13 +257,11 @@ static places branches_of(int fd, uint32_t coll, uint64_t rid)
 /* The record before another one, by a scan that begins there. */
 static int find_before(fixture *f, const char *coll, uint64_t rid, uint64_t *before)
 {
-    ash_scan *s = NULL;
     ash_scan_hit hit = {0};
     bool found = false;
     ash_snapshot *snap = fixture_snapshot(f);
-    int result = ash__scan_records(snap, fixture_coll(f, snap, coll), true, rid, &s, &f->err);
-    if (result == 0)
-        result = ash__scan_next(s, &hit, &found, &f->err);
+    ash_scan *s = ash__scan_records(snap, fixture_coll(f, snap, coll), true, rid);
+    int result = ash__scan_next(s, &hit, &found, &f->err);
     *before = found ? hit.rid : 0;
     ash__scan_free(s);
     ash__snapshot_close(snap);
@@ -443,7 +441,8 @@ static int drop_what_is_in_use(ash_writer *w, void *ctx, ash_error *err)
 {
     uint8_t row[5];
     ash__letter_key(row, 'R', *(const uint32_t *)ctx);
-    int result = ash__row_put(w, ASH_DB_DROPS, row, sizeof row, NULL, 0, err);
+    int result =
+        ash__row_put(w, ASH_DB_DROPS, ash__bytes(row, sizeof row), ash__bytes(NULL, 0), err);
     return result == 0 ? ash__drops_turn(w, err) : result;
 }
 

@@ -149,7 +149,8 @@ static int insert_staged(ash_writer *w, void *ctx, ash_error *err)
     bson_t *doc = fixture_chunk(1, 1, LARGE);
     int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
-        result = ash__record_insert(w, c, ash__doc_from_bson(doc), ctx, &rid, NULL, err);
+        result =
+            ash__record_insert(w, c, &(ash_content){ash__doc_from_bson(doc), ctx}, &rid, NULL, err);
     bson_destroy(doc);
     return result;
 }

@@ -86,11 +86,13 @@ static int undone(ash_writer *w, void *ctx, ash_error *err)
     if (result == 0)
         result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
-        result = ash__record_insert(w, c, ash__doc_from_bson(doc), NULL, &rid, NULL, err);
+        result = ash__record_insert(w, c, &(ash_content){.doc = ash__doc_from_bson(doc)}, &rid,
+                                    NULL, err);
     if (result == 0)
         result = ash__writer_savepoint_end(w, false, err);
     if (result == 0)
-        result = ash__record_insert(w, c, ash__doc_from_bson(doc), NULL, &rid, NULL, err);
+        result = ash__record_insert(w, c, &(ash_content){.doc = ash__doc_from_bson(doc)}, &rid,
+                                    NULL, err);
     bson_destroy(doc);
     return result == 0 ? ash__fail(err, ASH_EINVAL, "on purpose") : result;
 }
@@ -100,7 +102,9 @@ static void test_engine_journal__undone_changes_are_not_in_it(void **state)
     fixture *f = *state, after;
     journal_put_all(f, 1, 5);
     assert_int_equal(
-        ash__engine_apply(f->engine, undone, NULL, ASH_ACK_DURABLE, ASH_APPLY_ATOMIC, 0, &f->err),
+        ash__engine_apply(f->engine, undone, NULL,
+                          &(ash_apply_terms){.ack = ASH_ACK_DURABLE, .flags = ASH_APPLY_ATOMIC},
+                          &f->err),
         ASH_EINVAL);
     journal_put_all(f, 5, 8);
     journal_crash(f, &after);
@@ -121,14 +125,16 @@ static void test_engine_journal__answers_outlive_a_broken_batch(void **state)
 {
     fixture *f = *state, after;
     journal_put_all(f, 1, 8);
-    assert_int_equal(ash__engine_apply(f->engine, broken, NULL, ASH_ACK_DURABLE, 0, 0, &f->err),
+    assert_int_equal(ash__engine_apply(f->engine, broken, NULL,
+                                       &(ash_apply_terms){.ack = ASH_ACK_DURABLE}, &f->err),
                      ASH_EIO);
     journal_crash(f, &after);
     fixture_open(&after);
     journal_expect_up_to(&after, 7);
     journal_end_crash(&after);
     journal_put_all(f, 8, 12);
-    assert_int_equal(ash__engine_apply(f->engine, broken, NULL, ASH_ACK_DURABLE, 0, 0, &f->err),
+    assert_int_equal(ash__engine_apply(f->engine, broken, NULL,
+                                       &(ash_apply_terms){.ack = ASH_ACK_DURABLE}, &f->err),
                      ASH_EIO);
     journal_expect_up_to(f, 11);
     assert_int_equal(ash__engine_losses(f->engine), 0);
@@ -329,7 +335,8 @@ static int put_many(ash_writer *w, void *ctx, ash_error *err)
     for (int i = 0; result == 0 && i < 600; i++) {
         uint64_t rid;
         bson_t *doc = fixture_chunk(*next, *next, 4000);
-        result = ash__record_insert(w, c, ash__doc_from_bson(doc), NULL, &rid, NULL, err);
+        result = ash__record_insert(w, c, &(ash_content){.doc = ash__doc_from_bson(doc)}, &rid,
+                                    NULL, err);
         bson_destroy(doc);
         ++*next;
     }

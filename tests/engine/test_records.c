@@ -109,7 +109,7 @@ static void test_engine_records__capped_keeps_the_newest(void **state)
     ash_scan *s;
     ash_scan_hit hit;
     bool found;
-    assert_ok(ash__scan_records(snap, fixture_coll(f, snap, "c"), false, 0, &s, &f->err), &f->err);
+    s = ash__scan_records(snap, fixture_coll(f, snap, "c"), false, 0);
     for (uint64_t want = 3; want <= 5; want++) {
         assert_ok(ash__scan_next(s, &hit, &found, &f->err), &f->err);
         assert_true(found);
@@ -118,7 +118,7 @@ static void test_engine_records__capped_keeps_the_newest(void **state)
     assert_ok(ash__scan_next(s, &hit, &found, &f->err), &f->err);
     assert_false(found);
     ash__scan_free(s);
-    assert_ok(ash__scan_records(snap, fixture_coll(f, snap, "c"), true, 5, &s, &f->err), &f->err);
+    s = ash__scan_records(snap, fixture_coll(f, snap, "c"), true, 5);
     assert_ok(ash__scan_next(s, &hit, &found, &f->err), &f->err);
     assert_true(found);
     assert_int_equal(hit.rid, 4);

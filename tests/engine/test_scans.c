@@ -80,9 +80,8 @@ static hit *scan_all(fixture *f, ash_snapshot *snap, const ash_index *i, ash_doc
                 last.rid = hits[*count - 1].rid;
                 last.key = key_of(&hits[*count - 1]);
             }
-            assert_ok(ash__scan_index(snap, i, from, to, backward, *count > 0 ? &last : NULL, &s,
-                                      &f->err),
-                      &f->err);
+            const ash_scan_range range = {from, to, backward};
+            s = ash__scan_index(snap, i, &range, *count > 0 ? &last : NULL);
         }
         assert_ok(ash__scan_next(s, &at, &found, &f->err), &f->err);
         if (found) {
@@ -241,10 +240,9 @@ static int delete_while_scanning(ash_writer *w, void *ctx, ash_error *err)
     bool found = true;
     int *deleted = ctx;
     int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
-    ash_doc all = {NULL, 0};
+    const ash_scan_range all = {.backward = false};
     if (result == 0)
-        result = ash__scan_index(ash__writer_snapshot(w), fixture_find_index(c, "s_1"), all, all,
-                                 false, NULL, &s, err);
+        s = ash__scan_index(ash__writer_snapshot(w), fixture_find_index(c, "s_1"), &all, NULL);
     while (result == 0 && found) {
         result = ash__scan_next(s, &at, &found, err);
         if (result == 0 && found && at.rid % 2 == 0) {

@@ -189,7 +189,8 @@ static int insert_staged(ash_writer *w, void *ctx, ash_error *err)
     bson_t *doc = fixture_chunk(1, 1, LARGE);
     int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
-        result = ash__record_insert(w, c, ash__doc_from_bson(doc), *staged, &rid, NULL, err);
+        result = ash__record_insert(w, c, &(ash_content){ash__doc_from_bson(doc), *staged}, &rid,
+                                    NULL, err);
     if (result == 0)
         *staged = NULL;
     bson_destroy(doc);
@@ -289,7 +290,8 @@ static int put_huge_segment(ash_writer *w, void *ctx, ash_error *err)
 {
     static const uint8_t key[4] = {0, 0, 0, 7}, row[8] = {0xFF, 0xFF, 0xFF, 0xFF, 1, 0, 0, 0};
     (void)ctx;
-    return ash__row_put(w, ASH_DB_SPACE, key, sizeof key, row, sizeof row, err);
+    return ash__row_put(w, ASH_DB_SPACE, ash__bytes(key, sizeof key), ash__bytes(row, sizeof row),
+                        err);
 }
 
 static void test_engine_space__impossible_segment_is_refused(void **state)

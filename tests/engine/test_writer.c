@@ -32,7 +32,7 @@ static int put_one(ash_writer *w, void *ctx, ash_error *err)
     const ash_coll *c;
     int result = ash__catalog_find(ash__writer_snapshot(w), "test", "c", &c, err);
     if (result == 0)
-        result = ash__record_insert(w, c, p->doc, p->staged, &p->rid, NULL, err);
+        result = ash__record_insert(w, c, &(ash_content){p->doc, p->staged}, &p->rid, NULL, err);
     if (result == 0)
         p->staged = NULL;
     return result;
@@ -59,8 +59,9 @@ static void *work(void *arg)
         if (len > 5000)
             result = ash__staged_write(e, me->coll_id, &part, 1, &p.staged, &err);
         if (result == 0)
-            result = ash__engine_apply(e, put_one, &p,
-                                       i % 3 == 0 ? ASH_ACK_DURABLE : ASH_ACK_APPLIED, 0, 0, &err);
+            result = ash__engine_apply(
+                e, put_one, &p,
+                &(ash_apply_terms){.ack = i % 3 == 0 ? ASH_ACK_DURABLE : ASH_ACK_APPLIED}, &err);
         ash__staged_free(e, p.staged);
         if (result == 0)
             result = ash__snapshot_open(e, &snap, &err);
@@ -138,16 +139,19 @@ static void test_engine_writer__atomic_applies_are_undone_whole(void **state)
     fixture_create(f, "c", NULL);
     assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
     assert_ok(ash__engine_stats(f->engine, &before, &f->err), &f->err);
-    assert_int_equal(ash__engine_apply(f->engine, insert_then, &fail, ASH_ACK_DURABLE,
-                                       ASH_APPLY_ATOMIC, 0, &f->err),
-                     ASH_ECONDITION);
+    assert_int_equal(
+        ash__engine_apply(f->engine, insert_then, &fail,
+                          &(ash_apply_terms){.ack = ASH_ACK_DURABLE, .flags = ASH_APPLY_ATOMIC},
+                          &f->err),
+        ASH_ECONDITION);
     assert_int_equal(fixture_count(f, "c"), 0);
     assert_ok(ash__engine_stats(f->engine, &after, &f->err), &f->err);
     assert_int_equal(after.used_blocks, 0);
     assert_int_equal(after.free_blocks, after.segment_blocks);
     fail = false;
-    assert_ok(ash__engine_apply(f->engine, insert_then, &fail, ASH_ACK_DURABLE, ASH_APPLY_ATOMIC, 0,
-                                &f->err),
+    assert_ok(ash__engine_apply(
+                  f->engine, insert_then, &fail,
+                  &(ash_apply_terms){.ack = ASH_ACK_DURABLE, .flags = ASH_APPLY_ATOMIC}, &f->err),
               &f->err);
     assert_int_equal(fixture_count(f, "c"), 2);
     fixture_check(f);
@@ -184,7 +188,7 @@ static void *sleep_on_writer(void *arg)
 {
     fixture *f = arg;
     int64_t ms = 150;
-    ash__engine_apply(f->engine, sleep_a_while, &ms, ASH_ACK_APPLIED, 0, 0, NULL);
+    ash__engine_apply(f->engine, sleep_a_while, &ms, NULL, NULL);
     return NULL;
 }
 
@@ -197,8 +201,10 @@ static void test_engine_writer__deadline_in_the_queue_leaves_nothing(void **stat
     put p = {.doc = ash__doc_from_bson(doc)};
     assert_int_equal(ash__thread_start(&thread, 0, sleep_on_writer, f), 0);
     ash__clock_sleep_ms(30);
-    assert_int_equal(ash__engine_apply(f->engine, put_one, &p, ASH_ACK_DURABLE, 0,
-                                       ash__clock_ms() + 20, &f->err),
+    assert_int_equal(ash__engine_apply(f->engine, put_one, &p,
+                                       &(ash_apply_terms){.ack = ASH_ACK_DURABLE,
+                                                          .deadline_ms = ash__clock_ms() + 20},
+                                       &f->err),
                      ASH_ETIMEOUT);
     pthread_join(thread, NULL);
     assert_int_equal(fixture_count(f, "c"), 0);
@@ -379,8 +385,9 @@ static void *tell(void *arg)
         ash_error err = ASH_ERROR_INIT;
         numbered n = {.telling = t};
         bool fails = i % FAILS_EVERY == 0;
-        if (ash__engine_apply(t->f->engine, fails ? see_number : put_numbered, &n, ASH_ACK_DURABLE,
-                              0, 0, &err) != (fails ? ASH_EEXISTS : 0))
+        if (ash__engine_apply(t->f->engine, fails ? see_number : put_numbered, &n,
+                              &(ash_apply_terms){.ack = ASH_ACK_DURABLE},
+                              &err) != (fails ? ASH_EEXISTS : 0))
             atomic_fetch_add(&t->late, 1);
         ash__turn_wait(&turn);
         if (atomic_exchange(&t->told, n.number) > n.number)
@@ -442,7 +449,7 @@ static void *hold(void *arg)
     busy *b = arg;
     while (!atomic_load(&b->began))
         ash__clock_sleep_ms(1);
-    ash__engine_apply(b->engine, hold_the_writer, b, ASH_ACK_APPLIED, 0, 0, NULL);
+    ash__engine_apply(b->engine, hold_the_writer, b, NULL, NULL);
     return NULL;
 }
 
@@ -452,8 +459,10 @@ static int change_late(fixture *f)
     busy b = {.engine = f->engine};
     pthread_t thread;
     assert_int_equal(ash__thread_start(&thread, 0, hold, &b), 0);
-    int result = ash__engine_apply(f->engine, begin_slowly, &b, ASH_ACK_DURABLE, 0,
-                                   ash__clock_deadline(500), &f->err);
+    int result = ash__engine_apply(
+        f->engine, begin_slowly, &b,
+        &(ash_apply_terms){.ack = ASH_ACK_DURABLE, .deadline_ms = ash__clock_deadline(500)},
+        &f->err);
     atomic_store(&b.release, true);
     pthread_join(thread, NULL);
     return result;

@@ -19,10 +19,8 @@ OPEN = [
     "src/bson",
     "src/bucket",
     "src/cmd",
-    "src/engine",
     "src/lock",
     "src/query",
-    "src/segment",
     "src/store",
     "src/wire",
 ]

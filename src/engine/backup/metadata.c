@@ -32,7 +32,8 @@ static int read_meta(const ash_backup *b, source *s, bool *caught, ash_error *er
     uint64_t commit = mdb_txn_id(s->txn), last = 0;
     uint8_t *own = s->meta + commit % 2 * s->page_bytes;
     uint8_t *other = s->meta + (commit + 1) % 2 * s->page_bytes;
-    int rc = ash__meta_pages_read(b->engine, s->txn, s->fd, s->page_bytes, s->meta, caught, err);
+    const ash_meta_pages pages = {s->fd, s->page_bytes, s->meta};
+    int rc = ash__meta_pages_read(b->engine, s->txn, &pages, caught, err);
     if (rc != 0 || !*caught)
         return rc;
     if (ash__pages_commit(own, &last) != commit)

@@ -210,16 +210,16 @@ static int check_colls(walk *w, bool *all)
     int rc = 0;
     *all = true;
     while (rc == 0) {
-        MDB_val key, row;
-        bool found;
+        ash_row row;
         const ash_coll *c = NULL;
-        rc = ash__row_seek(w->k->snap, ASH_DB_CATALOG, from, from_len, &key, &row, &found, w->err);
-        if (rc != 0 || !found || key.mv_size > ASH_KEY_MAX || *(uint8_t *)key.mv_data != 'N')
+        rc = ash__row_seek(w->k->snap, ASH_DB_CATALOG, ash__bytes(from, from_len), &row, w->err);
+        if (rc != 0 || !row.found || row.key.mv_size > ASH_KEY_MAX ||
+            *(uint8_t *)row.key.mv_data != 'N')
             break;
-        memcpy(from, key.mv_data, key.mv_size);
-        from_len = key.mv_size + 1;
-        from[key.mv_size] = 0;
-        if (ash__catalog_load(w->k->snap, key, row, &c, NULL) != 0)
+        memcpy(from, row.key.mv_data, row.key.mv_size);
+        from_len = row.key.mv_size + 1;
+        from[row.key.mv_size] = 0;
+        if (ash__catalog_load(w->k->snap, row.key, row.value, &c, NULL) != 0)
             *all = false;
         else
             rc = check_coll(w, c);
@@ -251,16 +251,16 @@ static int own_dropped(ash_check *k, uint32_t id, ash_error *err)
 
 static int own_all_dropped(ash_check *k, ash_error *err)
 {
-    MDB_val key, value;
-    bool found = true;
+    ash_row row;
     uint8_t from[5];
     int rc = 0;
     for (uint64_t id = 0; rc == 0 && id <= UINT32_MAX; id++) {
         ash__letter_key(from, 'R', (uint32_t)id);
-        rc = ash__row_seek(k->snap, ASH_DB_DROPS, from, sizeof from, &key, &value, &found, err);
-        if (rc != 0 || !found || key.mv_size != 5 || *(const uint8_t *)key.mv_data != 'R')
+        rc = ash__row_seek(k->snap, ASH_DB_DROPS, ash__bytes(from, sizeof from), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size != 5 ||
+            *(const uint8_t *)row.key.mv_data != 'R')
             break;
-        id = ash__get_be32((const uint8_t *)key.mv_data + 1);
+        id = ash__get_be32((const uint8_t *)row.key.mv_data + 1);
         rc = own_dropped(k, (uint32_t)id, err);
     }
     return rc;

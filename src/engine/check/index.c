@@ -30,7 +30,7 @@ static bool gives_key(entries *w, uint64_t rid, ash_doc key)
     ash_record record;
     bool found;
     /* A record that cannot be read has been reported. */
-    if (ash__record_fetch(w->k->snap, w->c, rid, false, &record, &found, NULL) != 0)
+    if (ash__record_get_unread(w->k->snap, w->c, rid, &record, &found, NULL) != 0)
         return true;
     if (!found || ash__index_keys(w->index, w->k->engine, record.doc, &w->keys, NULL) != 0)
         return false;
@@ -151,16 +151,15 @@ int ash__check_strays(ash_check *k, enum ash_database db, ash_error *err)
     uint8_t from[4];
     int rc = 0;
     for (uint64_t id = 0; rc == 0 && id <= UINT32_MAX; id++) {
-        MDB_val key, value;
-        bool found;
+        ash_row row;
         ash__put_be32(from, (uint32_t)id);
-        rc = ash__row_seek(k->snap, db, from, sizeof from, &key, &value, &found, err);
-        if (rc != 0 || !found || key.mv_size < 4)
+        rc = ash__row_seek(k->snap, db, ash__bytes(from, sizeof from), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size < 4)
             break;
         /* Damaged branches may lead back, which "pages" tells; going on could take forever. */
-        if (ash__get_be32(key.mv_data) < id)
+        if (ash__get_be32(row.key.mv_data) < id)
             break;
-        id = ash__get_be32(key.mv_data);
+        id = ash__get_be32(row.key.mv_data);
         if (!is_known(k, db, (uint32_t)id))
             ash__check_found(k, db == ASH_DB_RECORDS ? 4 : 8, "stray", NULL, "%s of unknown %s %u",
                              db == ASH_DB_RECORDS ? "records" : "entries",

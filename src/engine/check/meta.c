@@ -72,14 +72,17 @@ bool ash__check_is_dropped(ash_check *k, char letter, uint32_t id)
     MDB_val value;
     bool found;
     ash__letter_key(key, letter, id);
-    return ash__row_get(k->snap, ASH_DB_DROPS, key, sizeof key, &value, &found, NULL) == 0 && found;
+    return ash__row_get(k->snap, ASH_DB_DROPS, ash__bytes(key, sizeof key), &value, &found, NULL) ==
+               0 &&
+           found;
 }
 
 static uint32_t last_id(ash_check *k, const char *name)
 {
     MDB_val value;
     bool found;
-    if (ash__row_get(k->snap, ASH_DB_META, name, strlen(name), &value, &found, NULL) != 0 ||
+    if (ash__row_get(k->snap, ASH_DB_META, ash__bytes(name, strlen(name)), &value, &found, NULL) !=
+            0 ||
         !found || value.mv_size != 4)
         return 0;
     return ash__get_le32(value.mv_data);
@@ -110,7 +113,7 @@ static void check_coll(ash_check *k, const ash_coll *c)
                              c->name, c->indexes[i].name, (unsigned)c->indexes[i].id);
     }
     ash__letter_key(key, 'T', c->id);
-    ash__row_get(k->snap, ASH_DB_CATALOG, key, sizeof key, &value, &found, NULL);
+    ash__row_get(k->snap, ASH_DB_CATALOG, ash__bytes(key, sizeof key), &value, &found, NULL);
     if (found != has_ttl)
         ash__check_found(k, 3, "catalogue", ash__check_coll_facts(c),
                          "%s.%s: expiry is not as the catalogue says", c->db, c->name);
@@ -135,63 +138,70 @@ int ash__check_catalog(ash_check *k, int argument, ash_error *err)
     int rc = 0;
     (void)argument;
     for (;;) {
-        MDB_val key, row;
-        bool found;
+        ash_row row;
         ash_error why = ASH_ERROR_INIT;
         const ash_coll *c = NULL;
-        rc = ash__row_seek(k->snap, ASH_DB_CATALOG, from, from_len, &key, &row, &found, err);
-        if (rc != 0 || !found || key.mv_size > ASH_KEY_MAX)
+        rc = ash__row_seek(k->snap, ASH_DB_CATALOG, ash__bytes(from, from_len), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size > ASH_KEY_MAX)
             return rc;
-        memcpy(from, key.mv_data, key.mv_size);
-        from_len = key.mv_size + 1;
-        from[key.mv_size] = 0;
-        if (from[0] == 'N' && ash__catalog_load(k->snap, key, row, &c, &why) != 0)
+        memcpy(from, row.key.mv_data, row.key.mv_size);
+        from_len = row.key.mv_size + 1;
+        from[row.key.mv_size] = 0;
+        if (from[0] == 'N' && ash__catalog_load(k->snap, row.key, row.value, &c, &why) != 0)
             ash__check_found(k, 3, "catalogue", NULL, "%s", why.text);
         else if (from[0] == 'N')
             check_coll(k, c);
         else
-            check_id_row(k, key);
+            check_id_row(k, row.key);
         ash__snapshot_forget(k->snap);
     }
 }
 
+/* Rows with a sum in front, and how much there is of them. */
+typedef struct summed {
+    enum ash_database db;
+    int invariant;
+    const char *what; /* one of them */
+    uint64_t rows, bytes;
+} summed;
+
 /* 10, 11: sums of all rows of a database. */
-static int check_sums(ash_check *k, enum ash_database db, int invariant, const char *what,
-                      uint64_t *rows, uint64_t *bytes, ash_error *err)
+static int check_sums(ash_check *k, summed *s, ash_error *err)
 {
     MDB_cursor *cursor = NULL;
     MDB_val key, row;
-    *rows = *bytes = 0;
-    int rc = ash__lmdb_cursor_open(k->snap->txn, k->engine->dbi[db], &cursor);
+    int rc = ash__lmdb_cursor_open(k->snap->txn, k->engine->dbi[s->db], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &key, &row, MDB_FIRST);
     while (rc == 0) {
         ash_doc value;
         ash_error why = ASH_ERROR_INIT;
-        if (ash__sum_check(key, row, &value, what, &why) != 0)
-            ash__check_found(k, invariant, what, NULL, "%s", why.text);
+        if (ash__sum_check(key, row, &value, s->what, &why) != 0)
+            ash__check_found(k, s->invariant, s->what, NULL, "%s", why.text);
         else
-            *bytes += value.len;
-        ++*rows;
+            s->bytes += value.len;
+        s->rows++;
         rc = ash__lmdb_cursor_get(cursor, &key, &row, MDB_NEXT);
     }
-    return rc != MDB_NOTFOUND ? ash__lmdb_fail(rc, err, what) : 0;
+    return rc != MDB_NOTFOUND ? ash__lmdb_fail(rc, err, s->what) : 0;
 }
 
 int ash__check_logs(ash_check *k, int argument, ash_error *err)
 {
-    uint64_t rows, bytes, pair[2];
+    uint64_t pair[2];
+    summed log = {.db = ASH_DB_OPLOG, .invariant = 10, .what = "an entry of the change log"};
+    summed state = {.db = ASH_DB_STATE, .invariant = 11, .what = "a row of state"};
     uint64_t before = k->report.findings;
     (void)argument;
-    int rc = check_sums(k, ASH_DB_OPLOG, 10, "an entry of the change log", &rows, &bytes, err);
+    int rc = check_sums(k, &log, err);
     if (rc == 0)
         rc = ash__counts_pair(k->snap, 'O', 0, pair, err);
-    if (rc == 0 && before == k->report.findings && (pair[0] != rows || pair[1] != bytes))
+    if (rc == 0 && before == k->report.findings && (pair[0] != log.rows || pair[1] != log.bytes))
         ash__check_found(k, 9, "counts", NULL,
                          "the change log has %llu entries of %llu bytes, not %llu of %llu",
-                         (unsigned long long)rows, (unsigned long long)bytes,
+                         (unsigned long long)log.rows, (unsigned long long)log.bytes,
                          (unsigned long long)pair[0], (unsigned long long)pair[1]);
     if (rc == 0)
-        rc = check_sums(k, ASH_DB_STATE, 11, "a row of state", &rows, &bytes, err);
+        rc = check_sums(k, &state, err);
     return rc;
 }

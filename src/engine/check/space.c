@@ -13,8 +13,9 @@ static bool segment_row(ash_check *k, uint32_t id, uint32_t *blocks, uint32_t *u
     MDB_val value;
     bool found;
     ash__put_be32(key, id);
-    if (ash__row_get(k->snap, ASH_DB_SPACE, key, sizeof key, &value, &found, NULL) != 0 || !found ||
-        value.mv_size != 8)
+    if (ash__row_get(k->snap, ASH_DB_SPACE, ash__bytes(key, sizeof key), &value, &found, NULL) !=
+            0 ||
+        !found || value.mv_size != 8)
         return false;
     *blocks = ash__get_le32(value.mv_data);
     *used = ash__get_le32((const uint8_t *)value.mv_data + 4);
@@ -105,14 +106,13 @@ int ash__check_space(ash_check *k, ash_error *err)
     int rc = 0;
     uint8_t from[4];
     for (uint64_t id = 1; rc == 0 && id <= UINT32_MAX; id++) {
-        MDB_val key, value;
+        ash_row row;
         uint32_t blocks, used;
-        bool found;
         ash__put_be32(from, (uint32_t)id);
-        rc = ash__row_seek(k->snap, ASH_DB_SPACE, from, sizeof from, &key, &value, &found, err);
-        if (rc != 0 || !found || key.mv_size < 4)
+        rc = ash__row_seek(k->snap, ASH_DB_SPACE, ash__bytes(from, sizeof from), &row, err);
+        if (rc != 0 || !row.found || row.key.mv_size < 4)
             break;
-        id = ash__get_be32(key.mv_data);
+        id = ash__get_be32(row.key.mv_data);
         if (segment_row(k, (uint32_t)id, &blocks, &used) && blocks < UINT32_MAX - ASH_SLICE_BLOCKS)
             rc = check_segment(k, (uint32_t)id, blocks, used, err);
         else

@@ -94,7 +94,7 @@ static int prepare(ash_embedded *s, ash_error *err)
     ash_damage damage;
     int rc = ash__build_sweep(s, err);
     if (rc == 0)
-        rc = ash__engine_apply(s->engine, begin_history, NULL, ASH_ACK_APPLIED, 0, 0, err);
+        rc = ash__engine_apply(s->engine, begin_history, NULL, NULL, err);
     /* What can be read of a store that is not written to any more stays there to be read. */
     if (rc == ASH_ECORRUPT && ash__engine_damage(s->engine, &damage) && damage.structure)
         rc = 0;

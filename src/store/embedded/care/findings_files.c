@@ -82,12 +82,11 @@ static void read_key(looking *l, const ash_scan_hit *hit)
 /* What cannot be read of the index leaves its chunks to what they say themselves. */
 static void read_index(looking *l, const ash_coll *c)
 {
-    const ash_doc nothing = {NULL, 0};
+    static const ash_scan_range all = {.backward = false};
     const ash_index *index = ash__chunk_range_index(c);
-    ash_scan *scan = NULL;
+    ash_scan *scan = index != NULL ? ash__scan_index(l->snap, index, &all, NULL) : NULL;
     ash_scan_hit hit;
-    bool found = index != NULL &&
-                 ash__scan_index(l->snap, index, nothing, nothing, false, NULL, &scan, NULL) == 0;
+    bool found = scan != NULL;
     while (found && ash__scan_next(scan, &hit, &found, NULL) == 0 && found)
         read_key(l, &hit);
     ash__scan_free(scan);
@@ -113,14 +112,12 @@ static int find_file(looking *l, const ash_coll *files, ash_doc key, ash_record 
                      ash_error *err)
 {
     ash_buffer to = ASH_BUFFER_INIT;
-    ash_scan *scan = NULL;
     ash_scan_hit hit;
     ash__buffer_append(&to, key.data, key.len);
     ash__keycode_successor(&to);
-    int rc = ash__scan_index(l->snap, &files->indexes[0], key, (ash_doc){to.data, to.len}, false,
-                             NULL, &scan, err);
-    if (rc == 0)
-        rc = ash__scan_next(scan, &hit, found, err);
+    const ash_scan_range range = {key, {to.data, to.len}, false};
+    ash_scan *scan = ash__scan_index(l->snap, &files->indexes[0], &range, NULL);
+    int rc = ash__scan_next(scan, &hit, found, err);
     if (rc == 0 && *found)
         rc = ash__record_get(l->snap, files, hit.rid, out, found, err);
     ash__scan_free(scan);

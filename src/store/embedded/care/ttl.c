@@ -60,11 +60,11 @@ static int find_expired(ash_snapshot *snap, const ash_index *index, ash_rid_list
 {
     ash_buffer from = ASH_BUFFER_INIT;
     ash_buffer to = ASH_BUFFER_INIT;
-    ash_scan *scan = NULL;
     bool found = true;
+    int rc = 0;
     expired_range(index, &from, &to);
-    int rc = ash__scan_index(snap, index, (ash_doc){from.data, from.len},
-                             (ash_doc){to.data, to.len}, false, NULL, &scan, err);
+    const ash_scan_range expired = {{from.data, from.len}, {to.data, to.len}, false};
+    ash_scan *scan = ash__scan_index(snap, index, &expired, NULL);
     while (rc == 0 && found && out->count < TURN_RECORDS) {
         ash_scan_hit hit;
         rc = ash__scan_next(scan, &hit, &found, err);
@@ -153,7 +153,7 @@ static int sweep_index(ash_embedded *s, const expiring *what, ash_error *err)
     if (rc == 0 && e.more)
         rc = ash__engine_census(s->engine, NULL, NULL, err);
     while (rc == 0 && e.more && !ash__embedded_is_closing(s))
-        rc = ash__engine_apply(s->engine, expire_turn, &e, ASH_ACK_APPLIED, 0, 0, err);
+        rc = ash__engine_apply(s->engine, expire_turn, &e, NULL, err);
     if (rc != 0 || e.damage.code == 0)
         return rc;
     return ash__fail(err, e.damage.code, "%s", e.damage.text);

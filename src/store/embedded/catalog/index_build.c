@@ -92,14 +92,16 @@ static int fill_steps(ash_build *b, ash_writer *w, const ash_coll *c, const ash_
 {
     int64_t until = ash__clock_ms() + TURN_MS;
     int rc = 0;
-    for (int done = 0; rc == 0 && b->rid != 0 && done < TURN_RECORDS; done += STEP_RECORDS) {
+    ash_index_build at = {.coll = c, .index = index, .rid = b->rid};
+    for (int done = 0; rc == 0 && at.rid != 0 && done < TURN_RECORDS; done += STEP_RECORDS) {
         if (done > 0 && ash__clock_ms() >= until)
             break;
         ash__budget_turn();
         rc = ash__budget_check(err);
         if (rc == 0)
-            rc = ash__index_build(w, c, index, &b->rid, STEP_RECORDS, dup, err);
+            rc = ash__index_build(w, &at, STEP_RECORDS, dup, err);
     }
+    b->rid = at.rid;
     return rc;
 }
 
@@ -282,7 +284,7 @@ static int fill_all(ash_build *b, ash_error *err)
     while (rc == 0 && b->at < b->count) {
         rc = ash__op_check(b->op, err);
         if (rc == 0)
-            rc = ash__engine_apply(b->store->engine, build_turn, b, ASH_ACK_APPLIED, 0, 0, err);
+            rc = ash__engine_apply(b->store->engine, build_turn, b, NULL, err);
     }
     if (rc == 0) {
         b->finish = true;
@@ -292,7 +294,7 @@ static int fill_all(ash_build *b, ash_error *err)
     if (rc != 0) {
         abandon(b);
         b->undo = true;
-        ash__engine_apply(b->store->engine, build_turn, b, ASH_ACK_APPLIED, 0, 0, NULL);
+        ash__engine_apply(b->store->engine, build_turn, b, NULL, NULL);
         b->undo = false;
     }
     return rc;
@@ -344,7 +346,7 @@ int ash__build_sweep(ash_embedded *s, ash_error *err)
         rc = ash__state_each(snap, PREFIX, 2, collect_leftover, &l, err);
         ash__snapshot_close(snap);
         if (rc == 0 && l.count > 0)
-            rc = ash__engine_apply(s->engine, drop_leftovers, &l, ASH_ACK_APPLIED, 0, 0, err);
+            rc = ash__engine_apply(s->engine, drop_leftovers, &l, NULL, err);
         if (rc != 0)
             return rc;
     } while (l.count > 0);

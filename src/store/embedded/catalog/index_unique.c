@@ -70,12 +70,12 @@ static int visit(run *r, const ash_scan_hit *hit, ash_error *err)
 int ash__index_may_be_unique(ash_snapshot *snap, const ash_coll *c, const ash_index *index,
                              ash_builder *out, ash_error *err)
 {
-    static const ash_doc all = {NULL, 0};
+    static const ash_scan_range all = {.backward = false};
     run r = {.snap = snap, .coll = c, .out = out, .key = ASH_BUFFER_INIT};
-    ash_scan *scan = NULL;
     ash_scan_hit hit;
     bool found = true;
-    int rc = ash__scan_index(snap, index, all, all, false, NULL, &scan, err);
+    int rc = 0;
+    ash_scan *scan = ash__scan_index(snap, index, &all, NULL);
     while (rc == 0 && found && out->buf.len < VIOLATION_BYTES) {
         ash__budget_turn();
         rc = ash__budget_step(err);

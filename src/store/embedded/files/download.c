@@ -237,13 +237,11 @@ int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_co
                              ash_download **out, ash_error *err)
 {
     ash_buffer from = ASH_BUFFER_INIT, to = ASH_BUFFER_INIT;
-    ash_scan *scan = NULL;
     ash_download *d = make_download(s, coll, range->file);
     size_t file_bytes = ash__chunk_range_keys(range, &from, &to);
-    int rc = ash__scan_index(reading->snap, index, (ash_doc){from.data, from.len},
-                             (ash_doc){to.data, to.len}, false, NULL, &scan, err);
-    if (rc == 0)
-        rc = collect_range(d, reading->snap, coll, scan, file_bytes, op, err);
+    const ash_scan_range keys = {{from.data, from.len}, {to.data, to.len}, false};
+    ash_scan *scan = ash__scan_index(reading->snap, index, &keys, NULL);
+    int rc = collect_range(d, reading->snap, coll, scan, file_bytes, op, err);
     ash__scan_free(scan);
     ash__buffer_release(&from);
     ash__buffer_release(&to);

@@ -140,8 +140,9 @@ int ash__dated_snapshot_hold(ash_embedded *s, uint64_t time, const ash_op *op, u
         rc = hold_new(s, time, out, &taken, err);
         /* A change got the very time by which an older state is held: step past it. */
         if (rc == 0 && !taken && !s->read_only)
-            rc = ash__engine_apply(s->engine, log_mark, NULL, ASH_ACK_APPLIED, 0, op->deadline_ms,
-                                   err);
+            rc = ash__engine_apply(
+                s->engine, log_mark, NULL,
+                &(ash_apply_terms){.ack = ASH_ACK_APPLIED, .deadline_ms = op->deadline_ms}, err);
     }
     if (rc == 0 && !taken)
         rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_SNAPSHOT_UNAVAILABLE,

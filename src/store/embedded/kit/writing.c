@@ -53,8 +53,11 @@ int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_appl
         return rc;
     ash_assert(w != NULL || op->transaction == NULL); /* a look changes nothing */
     if (w == NULL)
-        return ash__engine_apply(s->engine, run_bounded, &b, ack_for(s, coll, op), flags,
-                                 op->deadline_ms, err);
+        return ash__engine_apply(s->engine, run_bounded, &b,
+                                 &(ash_apply_terms){.ack = ack_for(s, coll, op),
+                                                    .flags = flags,
+                                                    .deadline_ms = op->deadline_ms},
+                                 err);
     rc = ash__writer_savepoint(w, err);
     if (rc != 0)
         return rc;

@@ -26,14 +26,13 @@ ash_scan_merge *ash__scan_merge_new(const ash_plan *plan)
     return m;
 }
 
-static int open_stream(const ash_plan *plan, const ash_key_range *range, stream *s,
-                       ash_snapshot *snap, ash_error *err)
+static void open_stream(const ash_plan *plan, const ash_key_range *range, stream *s,
+                        ash_snapshot *snap)
 {
-    ash_doc from = {range->from.data, range->from.len};
-    ash_doc to = {range->to.data, range->to.len};
+    const ash_scan_range keys = {
+        {range->from.data, range->from.len}, {range->to.data, range->to.len}, plan->backward};
     ash_scan_hit after = {s->given_rid, {s->given_key.data, s->given_key.len}};
-    return ash__scan_index(snap, plan->index->handle, from, to, plan->backward,
-                           s->has_given ? &after : NULL, &s->scan, err);
+    s->scan = ash__scan_index(snap, plan->index->handle, &keys, s->has_given ? &after : NULL);
 }
 
 static int read_ahead(ash_scan_merge *m, uint32_t at, ash_snapshot *snap, ash_error *err)
@@ -41,9 +40,9 @@ static int read_ahead(ash_scan_merge *m, uint32_t at, ash_snapshot *snap, ash_er
     stream *s = &m->streams[at];
     if (s->is_ahead || s->ended)
         return 0;
-    int rc = s->scan == NULL ? open_stream(m->plan, &m->plan->ranges[at], s, snap, err) : 0;
-    if (rc == 0)
-        rc = ash__scan_next(s->scan, &s->hit, &s->is_ahead, err);
+    if (s->scan == NULL)
+        open_stream(m->plan, &m->plan->ranges[at], s, snap);
+    int rc = ash__scan_next(s->scan, &s->hit, &s->is_ahead, err);
     s->ended = rc == 0 && !s->is_ahead;
     if (s->ended) {
         ash__scan_free(s->scan);

@@ -107,18 +107,16 @@ static uint32_t range_total(const ash_plan *leaf)
     }
 }
 
-static int open_range(ash_scan_plan *p, const ash_plan *leaf, ash_error *err)
+static ash_scan *open_range(const ash_scan_plan *p, const ash_plan *leaf)
 {
     if (leaf->kind == ASH_PLAN_COLLSCAN)
-        return ash__scan_records(p->snap, p->coll, leaf->backward, p->has_after ? p->after_rid : 0,
-                                 &p->scan, err);
+        return ash__scan_records(p->snap, p->coll, leaf->backward, p->has_after ? p->after_rid : 0);
     uint32_t at = leaf->backward ? leaf->range_count - 1 - p->range : p->range;
     const ash_key_range *range = &leaf->ranges[at];
-    ash_doc from = {range->from.data, range->from.len};
-    ash_doc to = {range->to.data, range->to.len};
+    const ash_scan_range keys = {
+        {range->from.data, range->from.len}, {range->to.data, range->to.len}, leaf->backward};
     ash_scan_hit after = {p->after_rid, {p->after_key.data, p->after_key.len}};
-    return ash__scan_index(p->snap, leaf->index->handle, from, to, leaf->backward,
-                           p->has_after ? &after : NULL, &p->scan, err);
+    return ash__scan_index(p->snap, leaf->index->handle, &keys, p->has_after ? &after : NULL);
 }
 
 /* The next key or record of the plan, unfiltered.  *leaf NULL at the end. */
@@ -134,9 +132,9 @@ static int next_hit(ash_scan_plan *p, const ash_plan **leaf, ash_error *err)
         const ash_plan *now = p->leaves[p->leaf];
         while (p->range < range_total(now)) {
             bool found = false;
-            int rc = p->scan == NULL ? open_range(p, now, err) : 0;
-            if (rc == 0)
-                rc = ash__scan_next(p->scan, &p->hit, &found, err);
+            if (p->scan == NULL)
+                p->scan = open_range(p, now);
+            int rc = ash__scan_next(p->scan, &p->hit, &found, err);
             if (rc != 0)
                 return rc;
             if (found) {

@@ -62,7 +62,7 @@ int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t
                                         err);
     if (rc != 0)
         return rc;
-    rc = ash__record_insert(c->writer, c->coll, doc, staged, rid, &dup, err);
+    rc = ash__record_insert(c->writer, c->coll, &(ash_content){doc, staged}, rid, &dup, err);
     if (rc != 0)
         return refused(c, &dup, doc, rc, err);
     ash_change change = {.kind = ASH_CHANGE_INSERT,
@@ -105,7 +105,7 @@ int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
     keep_before(c, r, &before);
     rc = validate(c, doc, r->doc, err);
     if (rc == 0) {
-        rc = ash__record_replace(c->writer, c->coll, rid, doc, NULL, &dup, err);
+        rc = ash__record_replace(c->writer, c->coll, rid, &(ash_content){.doc = doc}, &dup, err);
         rc = rc != 0 ? refused(c, &dup, doc, rc, err) : 0;
     }
     if (rc != 0)

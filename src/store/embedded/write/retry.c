@@ -267,7 +267,7 @@ static int sweep_turn(ash_embedded *s, sweep *old, ash_error *err)
         ash__snapshot_close(snap);
     }
     if (rc == 0 && old->count > 0)
-        rc = ash__engine_apply(s->engine, delete_old, old, ASH_ACK_APPLIED, 0, 0, err);
+        rc = ash__engine_apply(s->engine, delete_old, old, NULL, err);
     return rc;
 }
 
