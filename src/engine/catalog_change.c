@@ -2,6 +2,7 @@
 #include "engine/internal.h"
 
 #include "base/mem.h"
+#include "bson/builder.h"
 
 #include <string.h>
 
@@ -49,22 +50,19 @@ typedef struct index_item {
     const bson_t *spec;
 } index_item;
 
-static void append_index(bson_t *list, uint32_t *count, const index_item *i)
+static void append_index(ash_builder *row, uint32_t *count, const index_item *i)
 {
-    bson_t item;
-    char buf[16];
-    const char *key;
-    bson_uint32_to_string((*count)++, &key, buf, sizeof buf);
-    BSON_APPEND_DOCUMENT_BEGIN(list, key, &item);
-    BSON_APPEND_INT64(&item, "id", i->id);
-    BSON_APPEND_BOOL(&item, "ready", i->ready);
-    BSON_APPEND_BOOL(&item, "multikey", i->multikey);
+    char name[12];
+    ash__builder_begin_doc(row, ash__index_name((*count)++, name));
+    ash__builder_int64(row, "id", i->id);
+    ash__builder_bool(row, "ready", i->ready);
+    ash__builder_bool(row, "multikey", i->multikey);
     if (i->rids && is_unique(i->spec))
-        BSON_APPEND_BOOL(&item, "rids", true);
+        ash__builder_bool(row, "rids", true);
     if (i->kinds != ASH_KINDS_UNKNOWN)
-        BSON_APPEND_INT64(&item, "kinds", i->kinds);
-    BSON_APPEND_DOCUMENT(&item, "spec", i->spec);
-    bson_append_document_end(list, &item);
+        ash__builder_int64(row, "kinds", i->kinds);
+    ash__builder_doc_value(row, "spec", ash__doc_from_bson(i->spec));
+    ash__builder_end(row);
 }
 
 /* What becomes of an index of the entry's. */
@@ -81,29 +79,34 @@ static index_item item_of(const ash_index *index, const row_change *change)
                         .spec = change->spec != NULL ? change->spec : &index->spec};
 }
 
-static void build_row(const ash_coll *c, const row_change *change, bson_t *out)
+/* The row's document; whoever calls releases *out. */
+static ash_doc build_row(const ash_coll *c, const row_change *change, ash_builder *out)
 {
-    bson_t list;
     uint32_t count = 0;
-    bson_init(out);
-    BSON_APPEND_INT64(out, "id", c->id);
-    BSON_APPEND_BINARY(out, "uuid", BSON_SUBTYPE_UUID, c->uuid, 16);
-    BSON_APPEND_DOCUMENT(out, "options", change->options != NULL ? change->options : &c->options);
-    BSON_APPEND_ARRAY_BEGIN(out, "indexes", &list);
+    *out = (ash_builder)ASH_BUILDER_INIT;
+    ash__builder_begin(out);
+    ash__builder_int64(out, "id", c->id);
+    ash__builder_binary(out, "uuid", BSON_SUBTYPE_UUID, c->uuid, 16);
+    ash__builder_doc_value(
+        out, "options",
+        ash__doc_from_bson(change->options != NULL ? change->options : &c->options));
+    ash__builder_begin_array(out, "indexes");
     for (uint32_t i = 0; i < c->index_count; i++) {
         const ash_index *index = &c->indexes[i];
         bool is_it = change->index != NULL && change->index->id == index->id;
         if (is_it && change->remove)
             continue;
         const index_item item = item_of(index, change);
-        append_index(&list, &count, &item);
+        append_index(out, &count, &item);
     }
     if (change->new_id != 0) {
         const index_item item = {
             .id = change->new_id, .ready = change->ready, .spec = change->spec};
-        append_index(&list, &count, &item);
+        append_index(out, &count, &item);
     }
-    bson_append_array_end(out, &list);
+    ash__builder_end(out);
+    ash__builder_end(out);
+    return ash__builder_doc(out);
 }
 
 static bool has_ttl(const ash_coll *c)
@@ -116,7 +119,7 @@ static bool has_ttl(const ash_coll *c)
 }
 
 /* Write a row under a name and give back what it parses to. */
-static int put_row(ash_writer *w, const char *db, const char *name, const bson_t *row,
+static int put_row(ash_writer *w, const char *db, const char *name, ash_doc row,
                    const ash_coll **out, ash_error *err)
 {
     uint8_t key[ASH_KEY_MAX], letter[5];
@@ -124,8 +127,7 @@ static int put_row(ash_writer *w, const char *db, const char *name, const bson_t
     size_t len = ash__entry_key(key, db, name, err);
     if (len == 0)
         return ASH_EINVAL;
-    int rc = ash__sum_put(w, ASH_DB_CATALOG, ash__bytes(key, len),
-                          ash__bytes(bson_get_data(row), row->len), err);
+    int rc = ash__sum_put(w, ASH_DB_CATALOG, ash__bytes(key, len), row, err);
     if (rc == 0)
         rc = ash__catalog_find(&w->snap, db, name, &c, err);
     if (rc != 0)
@@ -152,16 +154,14 @@ static int current(ash_writer *w, const ash_coll *c, const ash_coll **out, ash_e
 }
 
 /* A specification or option that cannot be parsed must fail before the first change. */
-static int check_row(ash_writer *w, const char *db, const char *name, const bson_t *row,
-                     ash_error *err)
+static int check_row(ash_writer *w, const char *db, const char *name, ash_doc row, ash_error *err)
 {
     uint8_t key[ASH_KEY_MAX];
     ash_catalog_entry *entry = NULL;
     size_t len = ash__entry_key(key, db, name, err);
     if (len == 0)
         return ASH_EINVAL;
-    int rc = ash__entry_parse(w->engine, ash__bytes(key + 1, len - 1),
-                              (ash_doc){bson_get_data(row), row->len}, 0, &entry, err);
+    int rc = ash__entry_parse(w->engine, ash__bytes(key + 1, len - 1), row, 0, &entry, err);
     if (rc == 0)
         ash__entry_unref(entry);
     return rc;
@@ -170,32 +170,33 @@ static int check_row(ash_writer *w, const char *db, const char *name, const bson
 static int rewrite(ash_writer *w, const ash_coll *c, const row_change *change, const ash_coll **out,
                    ash_error *err)
 {
-    bson_t row;
+    ash_builder built;
     const ash_coll *now = NULL;
     int rc = current(w, c, &now, err);
     if (rc != 0)
         return rc;
-    build_row(now, change, &row);
+    ash_doc row = build_row(now, change, &built);
     if (change->options != NULL || change->spec != NULL)
-        rc = check_row(w, now->db, now->name, &row, err);
+        rc = check_row(w, now->db, now->name, row, err);
     if (rc == 0)
-        rc = put_row(w, now->db, now->name, &row, out, err);
-    bson_destroy(&row);
+        rc = put_row(w, now->db, now->name, row, out, err);
+    ash__builder_release(&built);
     return rc;
 }
 
-static void id_index_spec(const bson_t *options, bson_t *spec)
+/* As build_row. */
+static ash_doc id_index_spec(const bson_t *options, ash_builder *out)
 {
-    bson_t key;
-    bson_iter_t it;
-    bson_init(spec);
-    BSON_APPEND_INT32(spec, "v", 2);
-    BSON_APPEND_DOCUMENT_BEGIN(spec, "key", &key);
-    BSON_APPEND_INT32(&key, "_id", 1);
-    bson_append_document_end(spec, &key);
-    BSON_APPEND_UTF8(spec, "name", "_id_");
-    if (bson_iter_init_find(&it, options, "collation"))
-        bson_append_iter(spec, "collation", -1, &it);
+    *out = (ash_builder)ASH_BUILDER_INIT;
+    ash__builder_begin(out);
+    ash__builder_int32(out, "v", 2);
+    ash__builder_begin_doc(out, "key");
+    ash__builder_int32(out, "_id", 1);
+    ash__builder_end(out);
+    ash__builder_text(out, "name", "_id_");
+    ash__builder_value(out, "collation", ash__doc_get(ash__doc_from_bson(options), "collation"));
+    ash__builder_end(out);
+    return ash__builder_doc(out);
 }
 
 static void make_uuid(uint8_t uuid[16])
@@ -208,7 +209,8 @@ static void make_uuid(uint8_t uuid[16])
 int ash__catalog_create(ash_writer *w, const char *db, const char *name, const bson_t *options,
                         const ash_coll **out, ash_error *err)
 {
-    bson_t row, spec, none = BSON_INITIALIZER;
+    ash_builder built, spec_built;
+    bson_t spec, none = BSON_INITIALIZER;
     const ash_coll *there = NULL;
     ash_coll fresh = {.db = db, .name = name};
     uint8_t key[ASH_KEY_MAX];
@@ -225,20 +227,18 @@ int ash__catalog_create(ash_writer *w, const char *db, const char *name, const b
     row_change change = {.options = options, .new_id = 1, .spec = &spec, .ready = true};
     fresh.id = 1;
     make_uuid(fresh.uuid);
-    id_index_spec(options, &spec);
-    build_row(&fresh, &change, &row);
-    rc = check_row(w, db, name, &row, err);
-    bson_destroy(&row);
+    ash__doc_to_bson(id_index_spec(options, &spec_built), &spec);
+    rc = check_row(w, db, name, build_row(&fresh, &change, &built), err);
+    ash__builder_release(&built);
     if (rc == 0)
         rc = next_id(w, "collection", &fresh.id, err);
     if (rc == 0)
         rc = next_id(w, "index", &change.new_id, err);
     if (rc == 0) {
-        build_row(&fresh, &change, &row);
-        rc = put_row(w, db, name, &row, out, err);
-        bson_destroy(&row);
+        rc = put_row(w, db, name, build_row(&fresh, &change, &built), out, err);
+        ash__builder_release(&built);
     }
-    bson_destroy(&spec);
+    ash__builder_release(&spec_built);
     return rc;
 }
 
@@ -282,7 +282,7 @@ int ash__catalog_drop(ash_writer *w, const ash_coll *c, ash_error *err)
 int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, const char *to_name,
                         ash_error *err)
 {
-    bson_t row;
+    ash_builder built;
     uint8_t key[ASH_KEY_MAX];
     const ash_coll *now = NULL, *there = NULL;
     row_change none = {0};
@@ -296,11 +296,11 @@ int ash__catalog_rename(ash_writer *w, const ash_coll *c, const char *to_db, con
                               to_db, to_name);
     if (rc != 0)
         return rc;
-    build_row(now, &none, &row);
+    ash_doc row = build_row(now, &none, &built);
     rc = delete_row(w, now, err);
     if (rc == 0)
-        rc = put_row(w, to_db, to_name, &row, NULL, err);
-    bson_destroy(&row);
+        rc = put_row(w, to_db, to_name, row, NULL, err);
+    ash__builder_release(&built);
     return rc;
 }
 
@@ -353,13 +353,12 @@ int ash__index_create(ash_writer *w, const ash_coll *c, const bson_t *spec, cons
 {
     const ash_coll *now = NULL;
     row_change change = {.spec = spec, .new_id = UINT32_MAX};
-    bson_t row;
+    ash_builder built;
     int rc = current(w, c, &now, err);
     if (rc != 0)
         return rc;
-    build_row(now, &change, &row);
-    rc = check_row(w, now->db, now->name, &row, err);
-    bson_destroy(&row);
+    rc = check_row(w, now->db, now->name, build_row(now, &change, &built), err);
+    ash__builder_release(&built);
     if (rc == 0)
         rc = next_id(w, "index", &change.new_id, err);
     if (rc == 0)

@@ -4,6 +4,7 @@
 #include "base/buffer.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "bson/builder.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -115,32 +116,28 @@ void ash__damaged_rows_release(ash_damaged_rows *rows)
  * without low or high where there is no end. */
 enum { SUM_AT = 8, DOC_AT = 16 };
 
-static void append_bytes(bson_t *doc, const char *name, const uint8_t *bytes, size_t len)
+static void append_bytes(ash_builder *doc, const char *name, const uint8_t *bytes, size_t len)
 {
-    bson_append_binary(doc, name, -1, BSON_SUBTYPE_BINARY, bytes, (uint32_t)len);
+    ash__builder_binary(doc, name, BSON_SUBTYPE_BINARY, bytes, (uint32_t)len);
 }
 
-static void append_ranges(bson_t *doc, const ash_damaged_rows *rows)
+static void append_ranges(ash_builder *doc, const ash_damaged_rows *rows)
 {
-    bson_t list;
-    BSON_APPEND_ARRAY_BEGIN(doc, "rows", &list);
+    char name[12];
+    ash__builder_begin_array(doc, "rows");
     for (size_t i = 0; i < rows->count; i++) {
         const ash_damaged_range *r = &rows->items[i];
-        char buffer[16];
-        const char *number;
-        bson_t range;
-        bson_uint32_to_string((uint32_t)i, &number, buffer, sizeof buffer);
-        bson_append_document_begin(&list, number, -1, &range);
-        BSON_APPEND_UTF8(&range, "db", r->db < 0 ? "*" : ash__database_names[r->db]);
+        ash__builder_begin_doc(doc, ash__index_name((uint32_t)i, name));
+        ash__builder_text(doc, "db", r->db < 0 ? "*" : ash__database_names[r->db]);
         if (r->has_low)
-            append_bytes(&range, "low", r->low, r->low_len);
+            append_bytes(doc, "low", r->low, r->low_len);
         if (r->has_high)
-            append_bytes(&range, "high", r->high, r->high_len);
-        BSON_APPEND_BOOL(&range, "stale", r->is_stale);
-        BSON_APPEND_BOOL(&range, "exact", r->is_exact);
-        bson_append_document_end(&list, &range);
+            append_bytes(doc, "high", r->high, r->high_len);
+        ash__builder_bool(doc, "stale", r->is_stale);
+        ash__builder_bool(doc, "exact", r->is_exact);
+        ash__builder_end(doc);
     }
-    bson_append_array_end(doc, &list);
+    ash__builder_end(doc);
 }
 
 int ash__damaged_rows_save(const ash_engine *e, const ash_damage *damage,
@@ -148,21 +145,24 @@ int ash__damaged_rows_save(const ash_engine *e, const ash_damage *damage,
 {
     ash_buffer b = ASH_BUFFER_INIT;
     uint8_t sum[8];
-    bson_t doc = BSON_INITIALIZER;
+    ash_builder doc = ASH_BUILDER_INIT;
     char *path = ash__path_join(e->folder, file_name);
+    ash__builder_begin(&doc);
     append_bytes(&doc, "store", e->store_id, sizeof e->store_id);
-    BSON_APPEND_INT64(&doc, "findings", (int64_t)damage->findings);
-    BSON_APPEND_BOOL(&doc, "structure", damage->structure);
-    BSON_APPEND_UTF8(&doc, "first", damage->first);
+    ash__builder_int64(&doc, "findings", (int64_t)damage->findings);
+    ash__builder_bool(&doc, "structure", damage->structure);
+    ash__builder_text(&doc, "first", damage->first);
     append_ranges(&doc, rows);
-    ash__put_le64(sum, ash__checksum(bson_get_data(&doc), doc.len));
+    ash__builder_end(&doc);
+    ash_doc bytes = ash__builder_doc(&doc);
+    ash__put_le64(sum, ash__checksum(bytes.data, bytes.len));
     ash__buffer_append(&b, magic, SUM_AT);
     ash__buffer_append(&b, sum, sizeof sum);
-    ash__buffer_append(&b, bson_get_data(&doc), doc.len);
+    ash__buffer_append(&b, bytes.data, bytes.len);
     int rc = ash__folder_require(e, err);
     if (rc == 0)
         rc = ash__file_replace(path, b.data, b.len, err);
-    bson_destroy(&doc);
+    ash__builder_release(&doc);
     ash__buffer_release(&b);
     ash__free(path);
     return rc;

@@ -38,11 +38,6 @@ static bool child_doc(ash_doc doc, const char *name, bson_t *out)
     return bson_init_static(out, data, len);
 }
 
-static ash_doc doc_of(const bson_t *b)
-{
-    return (ash_doc){bson_get_data(b), b->len};
-}
-
 static bool flag_of(const bson_t *b, const char *name)
 {
     bson_iter_t it;
@@ -61,7 +56,7 @@ static int compile_filter(const ash_filter_hooks *hooks, const bson_t *from, con
                           const ash_collation *collation, void **out, ash_error *err)
 {
     bson_t filter;
-    if (!child_doc(doc_of(from), name, &filter))
+    if (!child_doc(ash__doc_from_bson(from), name, &filter))
         return 0;
     if (hooks->compile == NULL)
         return ash__fail(err, ASH_EUNSUPPORTED, "nobody here understands %s", name);
@@ -74,7 +69,7 @@ static int parse_collation(const bson_t *from, bool *has, ash_collation *out, as
     bool simple = true;
     int rc = 0;
     *has = false;
-    if (child_doc(doc_of(from), "collation", &spec)) {
+    if (child_doc(ash__doc_from_bson(from), "collation", &spec)) {
         rc = ash__collation_parse(&spec, out, &simple, err);
         *has = rc == 0 && !simple;
     }
@@ -91,8 +86,8 @@ static int parse_index(const ash_filter_hooks *hooks, const bson_t *item, ash_in
     out->ready = flag_of(item, "ready");
     out->multikey = flag_of(item, "multikey");
     out->kinds = (uint32_t)number_of(item, "kinds", ASH_KINDS_UNKNOWN);
-    if (out->id == 0 || !child_doc(doc_of(item), "spec", &out->spec) ||
-        !child_doc(doc_of(&out->spec), "key", &out->key) ||
+    if (out->id == 0 || !child_doc(ash__doc_from_bson(item), "spec", &out->spec) ||
+        !child_doc(ash__doc_from_bson(&out->spec), "key", &out->key) ||
         !bson_iter_init_find(&it, &out->spec, "name") || !BSON_ITER_HOLDS_UTF8(&it))
         return ash__fail(err, ASH_ECORRUPT, "an index in the catalogue is damaged");
     out->name = bson_iter_utf8(&it, NULL);

@@ -2,6 +2,7 @@
 #include "engine/check/internal.h"
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "engine/census.h"
 #include "engine/damaged_rows.h"
 #include "engine/journal.h"
@@ -15,42 +16,65 @@ enum { FINDINGS_MAX = 10000 };
 
 /* ---- the child's side ---- */
 
-void ash__check_found(ash_check *k, int invariant, const char *kind, bson_t *facts,
+static void send(const ash_child *child, ash_builder *doc)
+{
+    ash__builder_end(doc);
+    ash__child_send(child, ash__builder_doc(doc));
+    ash__builder_release(doc);
+}
+
+static void begin_doc(ash_builder *doc)
+{
+    *doc = (ash_builder)ASH_BUILDER_INIT;
+    ash__builder_begin(doc);
+}
+
+void ash__check_found(ash_check *k, int invariant, const char *kind, ash_builder *facts,
                       const char *format, ...)
 {
     char text[600];
     va_list args;
-    bson_t doc = BSON_INITIALIZER;
+    ash_builder doc;
     if (facts == NULL)
-        facts = bson_new();
+        facts = ash__check_facts();
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    BSON_APPEND_UTF8(facts, "kind", kind);
-    BSON_APPEND_INT32(facts, "invariant", invariant);
-    BSON_APPEND_UTF8(&doc, "text", text);
-    BSON_APPEND_DOCUMENT(&doc, "facts", facts);
-    if (k->report.findings++ < FINDINGS_MAX)
-        ash__child_send(k->child, &doc);
-    bson_destroy(facts);
-    bson_destroy(&doc);
+    ash__builder_text(facts, "kind", kind);
+    ash__builder_int32(facts, "invariant", invariant);
+    ash__builder_end(facts);
+    if (k->report.findings++ < FINDINGS_MAX) {
+        begin_doc(&doc);
+        ash__builder_text(&doc, "text", text);
+        ash__builder_doc_value(&doc, "facts", ash__builder_doc(facts));
+        send(k->child, &doc);
+    }
+    ash__builder_release(facts);
+    ash__free(facts);
 }
 
 void ash__check_progress(ash_check *k, const char *what, uint64_t done, uint64_t total)
 {
-    bson_t doc = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&doc, "what", what);
-    BSON_APPEND_INT64(&doc, "done", (int64_t)done);
-    BSON_APPEND_INT64(&doc, "total", (int64_t)total);
-    ash__child_send(k->child, &doc);
-    bson_destroy(&doc);
+    ash_builder doc;
+    begin_doc(&doc);
+    ash__builder_text(&doc, "what", what);
+    ash__builder_int64(&doc, "done", (int64_t)done);
+    ash__builder_int64(&doc, "total", (int64_t)total);
+    send(k->child, &doc);
 }
 
-bson_t *ash__check_coll_facts(const ash_coll *c)
+ash_builder *ash__check_facts(void)
 {
-    bson_t *facts = bson_new();
-    BSON_APPEND_UTF8(facts, "db", c->db);
-    BSON_APPEND_UTF8(facts, "collection", c->name);
+    ash_builder *facts = ash__new(ash_builder);
+    begin_doc(facts);
+    return facts;
+}
+
+ash_builder *ash__check_coll_facts(const ash_coll *c)
+{
+    ash_builder *facts = ash__check_facts();
+    ash__builder_text(facts, "db", c->db);
+    ash__builder_text(facts, "collection", c->name);
     return facts;
 }
 
@@ -68,18 +92,18 @@ static void run_child(ash_child *child, void *ctx)
     const running *r = ctx;
     ash_check *k = r->k;
     ash_error err = ASH_ERROR_INIT;
-    bson_t doc = BSON_INITIALIZER;
+    ash_builder doc;
     k->child = child;
     int rc = r->stage(k, r->argument, &err);
     if (rc != 0)
         ash__check_found(k, 2, "metadata", NULL, "%s: %s", r->name, err.text);
-    BSON_APPEND_INT64(&doc, "collections", (int64_t)k->report.collections);
-    BSON_APPEND_INT64(&doc, "records", (int64_t)k->report.records);
-    BSON_APPEND_INT64(&doc, "index_keys", (int64_t)k->report.index_keys);
-    BSON_APPEND_INT64(&doc, "payload_bytes", (int64_t)k->report.payload_bytes);
-    BSON_APPEND_INT64(&doc, "findings", (int64_t)k->report.findings);
-    ash__child_send(child, &doc);
-    bson_destroy(&doc);
+    begin_doc(&doc);
+    ash__builder_int64(&doc, "collections", (int64_t)k->report.collections);
+    ash__builder_int64(&doc, "records", (int64_t)k->report.records);
+    ash__builder_int64(&doc, "index_keys", (int64_t)k->report.index_keys);
+    ash__builder_int64(&doc, "payload_bytes", (int64_t)k->report.payload_bytes);
+    ash__builder_int64(&doc, "findings", (int64_t)k->report.findings);
+    send(child, &doc);
 }
 
 /* ---- the parent's side ---- */
@@ -133,20 +157,30 @@ static bool take_doc(void *ctx, const bson_t *doc)
     return true;
 }
 
+/* Findings of the parent's own.  facts: ended and released here. */
+static void tell_own(const ash_check_options *opts, const char *text, ash_builder *facts)
+{
+    bson_t view;
+    ash__builder_end(facts);
+    ash__doc_to_bson(ash__builder_doc(facts), &view);
+    tell(opts, text, &view);
+    ash__builder_release(facts);
+}
+
 static void report_death(const ash_check_options *opts, const char *name, int status,
                          ash_check_report *total)
 {
-    bson_t facts = BSON_INITIALIZER;
+    ash_builder facts;
     char text[200];
     int reason = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     snprintf(text, sizeof text, "the metadata's pages are damaged: walking the %s ended with %s %d",
              name, reason != 0 ? "signal" : "status", reason != 0 ? reason : status);
-    BSON_APPEND_UTF8(&facts, "kind", "pages");
-    BSON_APPEND_INT32(&facts, "invariant", 2);
-    BSON_APPEND_UTF8(&facts, "stage", name);
-    tell(opts, text, &facts);
+    begin_doc(&facts);
+    ash__builder_text(&facts, "kind", "pages");
+    ash__builder_int32(&facts, "invariant", 2);
+    ash__builder_text(&facts, "stage", name);
+    tell_own(opts, text, &facts);
     total->findings++;
-    bson_destroy(&facts);
 }
 
 static int run_stage(ash_check *k, const char *name, ash_check_stage stage, int argument,
@@ -170,35 +204,31 @@ static bool is_damage(int code)
 static int check_superblock(ash_check *k, ash_check_report *total, ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
-    bson_t facts = BSON_INITIALIZER;
+    ash_builder facts;
     int rc = ash__superblock_check(k->engine, &own);
     if (rc != 0 && !is_damage(rc))
         return ash__fail(err, rc, "%s", own.text);
     if (rc != 0) {
-        BSON_APPEND_UTF8(&facts, "kind", "superblock");
-        BSON_APPEND_INT32(&facts, "invariant", 1);
-        tell(k->opts, own.text, &facts);
+        begin_doc(&facts);
+        ash__builder_text(&facts, "kind", "superblock");
+        ash__builder_int32(&facts, "invariant", 1);
+        tell_own(k->opts, own.text, &facts);
         total->findings++;
     }
-    bson_destroy(&facts);
     return 0;
 }
 
 /* 13: the journal.  What was in it has been carried over, else the store would not be open. */
 static void check_journal(ash_check *k, ash_check_report *total)
 {
-    ash_engine *e = k->engine;
-    bson_t facts = BSON_INITIALIZER;
-    const char *text = NULL;
-    if (!ash__journal_check(e))
-        text = "the journal is missing, damaged, or of another store";
-    if (text != NULL) {
-        BSON_APPEND_UTF8(&facts, "kind", "journal");
-        BSON_APPEND_INT32(&facts, "invariant", 13);
-        tell(k->opts, text, &facts);
-        total->findings++;
-    }
-    bson_destroy(&facts);
+    ash_builder facts;
+    if (ash__journal_check(k->engine))
+        return;
+    begin_doc(&facts);
+    ash__builder_text(&facts, "kind", "journal");
+    ash__builder_int32(&facts, "invariant", 13);
+    tell_own(k->opts, "the journal is missing, damaged, or of another store", &facts);
+    total->findings++;
 }
 
 /* 2, 14, and of each row what it says by itself. */
@@ -210,16 +240,16 @@ typedef struct counting {
 static void tell_counted(void *ctx, const ash_census_finding *f)
 {
     counting *c = ctx;
-    bson_t facts = BSON_INITIALIZER;
-    BSON_APPEND_UTF8(&facts, "kind", f->kind);
-    BSON_APPEND_INT32(&facts, "invariant", f->invariant);
+    ash_builder facts;
+    begin_doc(&facts);
+    ash__builder_text(&facts, "kind", f->kind);
+    ash__builder_int32(&facts, "invariant", f->invariant);
     if (f->page != UINT64_MAX)
-        BSON_APPEND_INT64(&facts, "page", (int64_t)f->page);
+        ash__builder_int64(&facts, "page", (int64_t)f->page);
     if (f->tree != NULL)
-        BSON_APPEND_UTF8(&facts, "tree", f->tree);
+        ash__builder_text(&facts, "tree", f->tree);
     ash__verdict_add(&c->found, f);
-    tell(c->opts, f->text, &facts);
-    bson_destroy(&facts);
+    tell_own(c->opts, f->text, &facts);
 }
 
 static bool counting_goes_on(void *ctx, uint64_t done, uint64_t total)

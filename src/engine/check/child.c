@@ -28,10 +28,10 @@ static void send_all(int fd, const uint8_t *data, size_t len)
     }
 }
 
-void ash__child_send(const ash_child *child, const bson_t *doc)
+void ash__child_send(const ash_child *child, ash_doc doc)
 {
-    if (doc->len <= FRAME_MAX)
-        send_all(child->fd, bson_get_data(doc), doc->len);
+    if (doc.len <= FRAME_MAX)
+        send_all(child->fd, doc.data, doc.len);
 }
 
 /* ---- the parent's side ---- */
@@ -137,7 +137,7 @@ static bool take(void *ctx, const bson_t *doc)
 
 void ash__probe_tell(ash_probe *p, const bson_t *doc)
 {
-    ash__child_send(p->child, doc);
+    ash__child_send(p->child, ash__doc_from_bson(doc));
 }
 
 int ash__engine_probe(ash_engine *e, const ash_probe_fns *fns, bool *through, ash_error *err)

@@ -19,6 +19,6 @@ int ash__child_run(ash_engine *e, ash_child_fn fn, ash_child_take_fn take, void 
                    ash_error *err);
 
 /* Of the child.  What is too large is left out. */
-void ash__child_send(const ash_child *child, const bson_t *doc);
+void ash__child_send(const ash_child *child, ash_doc doc);
 
 #endif

@@ -17,34 +17,30 @@ typedef struct walk {
     ash_error *err;
 } walk;
 
-static bson_t *record_facts(const walk *w, uint64_t rid, const ash_pointer *place)
+static ash_builder *record_facts(const walk *w, uint64_t rid, const ash_pointer *place)
 {
-    bson_t *facts = ash__check_coll_facts(w->c);
-    BSON_APPEND_INT64(facts, "rid", (int64_t)rid);
+    ash_builder *facts = ash__check_coll_facts(w->c);
+    ash__builder_int64(facts, "rid", (int64_t)rid);
     if (place->segment != 0) {
-        BSON_APPEND_INT64(facts, "segment", place->segment);
-        BSON_APPEND_INT64(facts, "offset", (int64_t)place->block * ASH_BLOCK_BYTES);
+        ash__builder_int64(facts, "segment", place->segment);
+        ash__builder_int64(facts, "offset", (int64_t)place->block * ASH_BLOCK_BYTES);
     }
     return facts;
 }
 
 /* What a damaged payload still says, for people to know what it was: its small fields. */
-static void add_fields(bson_t *facts, ash_doc doc)
+static void add_fields(ash_builder *facts, ash_doc doc)
 {
-    bson_t all, fields;
-    bson_iter_t it;
-    if (!bson_init_static(&all, doc.data, doc.len) || !bson_iter_init(&it, &all))
-        return;
-    BSON_APPEND_DOCUMENT_BEGIN(facts, "document", &fields);
-    while (bson_iter_next(&it)) {
-        if (ash__value_of_iter(&it).len <= FIELD_MAX)
-            bson_append_iter(&fields, NULL, 0, &it);
+    ash__builder_begin_doc(facts, "document");
+    for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);) {
+        if (it.value.len <= FIELD_MAX)
+            ash__builder_element(facts, &it);
     }
-    bson_append_document_end(facts, &fields);
+    ash__builder_end(facts);
 }
 
 /* A damaged row that is a document all the same. */
-static void add_row_fields(bson_t *facts, MDB_val value)
+static void add_row_fields(ash_builder *facts, MDB_val value)
 {
     const uint8_t *row = value.mv_data;
     size_t len = value.mv_size;
@@ -76,8 +72,8 @@ static void check_keys(walk *w, const ash_record *record)
         if (rc == 0 && (w->keys.kinds & ~index->kinds) != 0)
             rc = ash__fail(&why, ASH_ECORRUPT, "a kind of value is not noted");
         if (rc != 0) {
-            bson_t *facts = record_facts(w, record->rid, &record->place);
-            BSON_APPEND_UTF8(facts, "index", index->name);
+            ash_builder *facts = record_facts(w, record->rid, &record->place);
+            ash__builder_text(facts, "index", index->name);
             ash__check_found(w->k, 7, "index", facts, "%s.%s, record %llu, index %s: %s", w->c->db,
                              w->c->name, (unsigned long long)record->rid, index->name, why.text);
         }
@@ -109,7 +105,7 @@ static int check_payload(walk *w, ash_record *record, ash_error *why)
     if (rc == 0 && !sound)
         rc = ash__fail(why, ASH_ECORRUPT, "a damaged document");
     if (rc != 0 && sound) {
-        bson_t *facts = record_facts(w, record->rid, p);
+        ash_builder *facts = record_facts(w, record->rid, p);
         add_fields(facts, record->doc);
         ash__check_found(k, 5, "payload", facts, "%s.%s, record %llu: %s", w->c->db, w->c->name,
                          (unsigned long long)record->rid, why->text);
@@ -136,7 +132,7 @@ static void check_record(walk *w, MDB_val key, MDB_val value)
     if (rc == 0)
         rc = is_inline ? 0 : check_payload(w, &record, &why);
     if (rc != 0) {
-        bson_t *facts = record_facts(w, record.rid, &record.place);
+        ash_builder *facts = record_facts(w, record.rid, &record.place);
         if (is_inline)
             add_row_fields(facts, value);
         ash__check_found(k, is_inline ? 4 : 5, is_inline ? "record" : "payload", facts,

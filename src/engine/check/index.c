@@ -18,9 +18,9 @@ typedef struct entries {
 
 static void report(entries *w, uint64_t rid, const char *what)
 {
-    bson_t *facts = ash__check_coll_facts(w->c);
-    BSON_APPEND_UTF8(facts, "index", w->index->name);
-    BSON_APPEND_INT64(facts, "rid", (int64_t)rid);
+    ash_builder *facts = ash__check_coll_facts(w->c);
+    ash__builder_text(facts, "index", w->index->name);
+    ash__builder_int64(facts, "rid", (int64_t)rid);
     ash__check_found(w->k, 8, "index", facts, "%s.%s, index %s: %s", w->c->db, w->c->name,
                      w->index->name, what);
 }
@@ -95,8 +95,8 @@ static int check_one(entries *w, uint64_t expected, ash_error *err)
         rc = ash__counts_pair(w->k->snap, 'X', w->index->id, stored, err);
     if (rc == 0 && before == w->k->report.findings &&
         (stored[0] != w->count || stored[1] != w->bytes)) {
-        bson_t *facts = ash__check_coll_facts(w->c);
-        BSON_APPEND_UTF8(facts, "index", w->index->name);
+        ash_builder *facts = ash__check_coll_facts(w->c);
+        ash__builder_text(facts, "index", w->index->name);
         ash__check_found(w->k, 9, "counts", facts,
                          "%s.%s, index %s has %llu entries, its counts say %llu", w->c->db,
                          w->c->name, w->index->name, (unsigned long long)w->count,

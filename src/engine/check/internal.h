@@ -6,6 +6,7 @@
  * child sends findings {text, facts}, progress {what, done, total} and, last, its numbers.
  * Invariants are numbered as in docs/FORMAT.md. */
 
+#include "bson/builder.h"
 #include "engine/check/check.h"
 #include "engine/check/child.h"
 
@@ -26,10 +27,12 @@ typedef struct ash_check {
 typedef int (*ash_check_stage)(ash_check *k, int argument, ash_error *err);
 
 /* facts: consumed, or NULL; `kind` and `invariant` are added. */
-void ash__check_found(ash_check *k, int invariant, const char *kind, bson_t *facts,
+void ash__check_found(ash_check *k, int invariant, const char *kind, ash_builder *facts,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 void ash__check_progress(ash_check *k, const char *what, uint64_t done, uint64_t total);
-bson_t *ash__check_coll_facts(const ash_coll *c);
+/* A document of facts that is not ended yet, for ash__check_found. */
+ash_builder *ash__check_facts(void);
+ash_builder *ash__check_coll_facts(const ash_coll *c);
 
 /* check_meta.c */
 int ash__check_pages(ash_check *k, int database, ash_error *err);

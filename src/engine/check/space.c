@@ -51,11 +51,11 @@ bool ash__check_own(ash_check *k, const ash_pointer *place)
     return alone;
 }
 
-static bson_t *space_facts(uint32_t segment, uint64_t offset)
+static ash_builder *space_facts(uint32_t segment, uint64_t offset)
 {
-    bson_t *facts = bson_new();
-    BSON_APPEND_INT64(facts, "segment", segment);
-    BSON_APPEND_INT64(facts, "offset", (int64_t)offset);
+    ash_builder *facts = ash__check_facts();
+    ash__builder_int64(facts, "segment", segment);
+    ash__builder_int64(facts, "offset", (int64_t)offset);
     return facts;
 }
 

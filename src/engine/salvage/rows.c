@@ -2,6 +2,7 @@
 #include "engine/salvage/internal.h"
 
 #include "base/mem.h"
+#include "bson/builder.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -76,23 +77,25 @@ enum { NAME_KEY_LEAST = 4 }; /* N, db, NUL, name */
 static void copy_indexes(ash_salvage_coll *c, ash_doc list)
 {
     uint32_t count = 0;
+    ash_builder specs = ASH_BUILDER_INIT;
+    ash__builder_begin(&specs);
     for (ash_doc_iter it = ash__doc_iter(list); ash__doc_iter_next(&it);) {
-        bson_t spec;
-        char name[16];
         if (it.value.type != BSON_TYPE_DOCUMENT)
             continue;
-        ash_value v = ash__doc_get(ash__value_doc(it.value), "spec");
-        if (v.type != BSON_TYPE_DOCUMENT ||
-            !ash__value_truthy(ash__doc_get(ash__value_doc(it.value), "ready")))
+        ash_doc item = ash__value_doc(it.value);
+        ash_value spec = ash__doc_get(item, "spec");
+        if (spec.type != BSON_TYPE_DOCUMENT || !ash__value_truthy(ash__doc_get(item, "ready")))
             continue;
         int64_t id;
-        if (ash__salvage_is_chunk_index(ash__value_doc(it.value)) &&
-            ash__value_as_int64(ash__doc_get(ash__value_doc(it.value), "id"), &id))
+        if (ash__salvage_is_chunk_index(item) && ash__value_as_int64(ash__doc_get(item, "id"), &id))
             c->chunk_index = (uint32_t)id;
-        ash__doc_to_bson(ash__value_doc(v), &spec);
-        snprintf(name, sizeof name, "%u", (unsigned)count++);
-        bson_append_document(c->indexes, name, -1, &spec);
+        ash__builder_item(&specs, count++, spec);
     }
+    ash__builder_end(&specs);
+    ash_doc doc = ash__builder_doc(&specs);
+    bson_destroy(c->indexes);
+    c->indexes = bson_new_from_data(doc.data, doc.len);
+    ash__builder_release(&specs);
 }
 
 static void take_collection(ash_salvage *s, const ash_pages_row *row)
@@ -117,9 +120,8 @@ static void take_collection(ash_salvage *s, const ash_pages_row *row)
     if (!take_name(c, row->key.data + 1, row->key.len - 1))
         return;
     if (options.type == BSON_TYPE_DOCUMENT) {
-        bson_t view;
-        ash__doc_to_bson(ash__value_doc(options), &view);
-        bson_concat(c->options, &view);
+        bson_destroy(c->options);
+        c->options = bson_new_from_data(ash__value_doc(options).data, ash__value_doc(options).len);
     }
     copy_indexes(c, ash__value_doc(indexes));
     c->described = true;
