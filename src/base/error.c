@@ -127,7 +127,7 @@ int ash__fail_server(ash_error *err, int code, int32_t server_code, const char *
     return code;
 }
 
-int ash__code_from_errno(int errno_value)
+static int code_from_errno(int errno_value)
 {
     switch (errno_value) {
     case ENOENT:
@@ -165,7 +165,7 @@ int ash__code_from_errno(int errno_value)
 
 int ash__fail_errno(ash_error *err, int errno_value, const char *format, ...)
 {
-    int code = ash__code_from_errno(errno_value);
+    int code = code_from_errno(errno_value);
     if (err != NULL) {
         char reason[128] = "";
         va_list args;

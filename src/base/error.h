@@ -18,9 +18,6 @@ int ash__fail_server(ash_error *err, int code, int32_t server_code, const char *
 int ash__fail_errno(ash_error *err, int errno_value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* The library code for an errno value. */
-int ash__code_from_errno(int errno_value);
-
 /* The library code that fits one of MongoDB's codes best (ASH_EINTERNAL if none does). */
 int ash__code_from_server(int32_t server_code);
 

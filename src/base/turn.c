@@ -43,10 +43,10 @@ void ash__turn_queued(ash_turn *turn)
         turn->queued(turn);
 }
 
-/* Locked. */
 static void take_out(ash_turn *turn)
 {
     ash_turns *t = turn->turns;
+    ash__mutex_assert_held(&t->lock);
     if (!turn->placed)
         return;
     if (turn->prev != NULL)

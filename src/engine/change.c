@@ -10,7 +10,7 @@
  * is asked before the first change; what fails after that is LMDB, and then the batch is given up.
  */
 
-void ash__key_sets_reserve(ash_writer *w, size_t count)
+static void reserve_key_sets(ash_writer *w, size_t count)
 {
     if (count <= w->key_sets)
         return;
@@ -226,7 +226,7 @@ int ash__record_insert(ash_writer *w, const ash_coll *c, const ash_content *cont
                        ash_duplicate *dup, ash_error *err)
 {
     ash_staged *used = NULL;
-    ash__key_sets_reserve(w, c->index_count);
+    reserve_key_sets(w, c->index_count);
     int rc = extract_all(w, c, content->doc, w->new_keys, err);
     if (rc == 0)
         rc = check_unique(w, c, 0, dup, err);
@@ -305,7 +305,7 @@ int ash__record_replace(ash_writer *w, const ash_coll *c, uint64_t rid, const as
 {
     ash_record old;
     ash_staged *used = NULL;
-    ash__key_sets_reserve(w, c->index_count);
+    reserve_key_sets(w, c->index_count);
     int rc = fetch_old(w, c, rid, &old, err);
     if (rc == 0 && c->capped && old.doc.len != content->doc.len)
         rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_GROW_DOCUMENT_IN_CAPPED_NAMESPACE,
@@ -329,7 +329,7 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
     ash_record old;
     ash_counts counts;
     uint8_t key[ASH_RECORD_KEY_BYTES];
-    ash__key_sets_reserve(w, c->index_count);
+    reserve_key_sets(w, c->index_count);
     ash__record_key(key, c->id, rid);
     int rc = fetch_old(w, c, rid, &old, err);
     if (rc == 0)
@@ -381,7 +381,7 @@ int ash__index_build(ash_writer *w, ash_index_build *b, uint64_t max_records, as
 {
     int rc = 0;
     uint8_t from[ASH_RECORD_KEY_BYTES];
-    ash__key_sets_reserve(w, 1);
+    reserve_key_sets(w, 1);
     for (uint64_t n = 0; rc == 0 && n < max_records; n++) {
         ash_row row;
         ash__record_key(from, b->coll->id, b->rid);

@@ -62,7 +62,6 @@ typedef struct ash_engine_options {
 int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_engine **out,
                      ash_error *err);
 void ash__engine_close(ash_engine *e); /* commits, syncs, marks the store as cleanly closed */
-const char *ash__engine_folder(const ash_engine *e);
 bool ash__engine_was_unclean(const ash_engine *e); /* the last process did not close it */
 uint64_t ash__engine_boot_sequence(
     const ash_engine *e); /* record sequences at or above this were written by this process */
@@ -80,7 +79,6 @@ void ash__snapshot_close(ash_snapshot *snap);
  * before *commit.  Only what was freed after the commit since is counted.  *commit is 0: none. */
 int ash__snapshots_in_the_way(ash_engine *e, uint64_t since, uint64_t max_bytes, uint64_t *commit,
                               ash_error *err);
-ash_engine *ash__snapshot_engine(const ash_snapshot *snap);
 
 /* ---- catalogue ---- */
 
@@ -346,11 +344,10 @@ int ash__oplog_bounds(ash_snapshot *snap, uint64_t *oldest, uint64_t *newest,
 uint64_t ash__oplog_time(
     ash_engine *e); /* newest committed time, or the clock's when that is later; never goes back */
 uint64_t ash__oplog_stamp(ash_engine *e); /* the same, but no two calls get one value; for data */
-/* Wait until an entry newer than `after` is committed: true; false at the deadline or when *cancel
- * became non-zero (polled by ash__oplog_wake). */
+/* Wait until an entry newer than `after` is committed: true; false at the deadline or when *cancel is
+ * not zero; who waits for that looks again after a short deadline. */
 bool ash__oplog_wait(ash_engine *e, uint64_t after, int64_t deadline_ms,
                      const volatile int *cancel);
-void ash__oplog_wake(ash_engine *e); /* let waiters look at their cancel flags */
 
 /* Small named things that change together with records: results of retryable writes, resume points.
  * Keys 1..400 bytes. */

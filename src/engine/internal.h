@@ -415,7 +415,6 @@ int ash__staged_write_here(ash_writer *w, uint32_t coll_id, ash_doc doc, ash_sta
                            ash_error *err);
 
 /* change.c */
-void ash__key_sets_reserve(ash_writer *w, size_t count);
 void ash__key_sets_release(ash_writer *w);
 uint64_t ash__storage_of(size_t len, bool is_inline);
 

@@ -338,11 +338,6 @@ void ash__engine_close(ash_engine *e)
     engine_free(e);
 }
 
-const char *ash__engine_folder(const ash_engine *e)
-{
-    return e->folder;
-}
-
 bool ash__engine_was_unclean(const ash_engine *e)
 {
     return e->was_unclean;

@@ -137,10 +137,3 @@ bool ash__oplog_wait(ash_engine *e, uint64_t after, int64_t deadline_ms, const v
     atomic_fetch_sub(&e->watchers, 1);
     return there;
 }
-
-void ash__oplog_wake(ash_engine *e)
-{
-    ash__mutex_lock(&e->watch_lock);
-    ash__cond_broadcast(&e->watch_cond);
-    ash__mutex_unlock(&e->watch_lock);
-}

@@ -34,6 +34,7 @@ ash_pins *ash__pins_new(ash_engine *e)
 
 static void release_all(ash_pins *p)
 {
+    ash__mutex_assert_held(&p->engine->pins_lock);
     for (size_t i = 0; i < p->count; i++)
         ash__segments_unpin(p->engine->segments, p->places[i].segment, p->places[i].block);
     p->count = 0;

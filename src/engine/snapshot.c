@@ -56,9 +56,10 @@ int ash__snapshot_begin(ash_engine *e, ash_snapshot **out, ash_error *err)
     return 0;
 }
 
-/* Wait until everything that was answered before is committed.  The lock is held. */
+/* Wait until everything that was answered before is committed. */
 static void wait_for_commit(ash_queue *q, uint64_t *target)
 {
+    ash__mutex_assert_held(&q->lock);
     uint64_t times = q->stuck_times;
     *target = q->applied;
     while (q->ended < *target && times == q->stuck_times) {
@@ -212,9 +213,4 @@ void ash__snapshots_release(ash_engine *e)
         free_snapshot(e->idle_snapshots);
         e->idle_snapshots = next;
     }
-}
-
-ash_engine *ash__snapshot_engine(const ash_snapshot *snap)
-{
-    return snap->engine;
 }

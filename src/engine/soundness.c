@@ -70,9 +70,10 @@ static void tell(const ash_engine *e, const ash_damage *found)
              found->structure ? "nothing is written" : "nothing is deleted automatically");
 }
 
-/* The lock is held.  Returns whether more is known now. */
+/* Returns whether more is known now. */
 static bool learn(ash_engine *e, const ash_damage *found, const ash_damaged_rows *rows)
 {
+    ash__mutex_assert_held(&e->damage_lock);
     bool is_news = e->damage.findings == 0 || (found->structure && !e->damage.structure);
     if (is_news)
         e->damage = *found;
@@ -85,6 +86,7 @@ static bool learn(ash_engine *e, const ash_damage *found, const ash_damaged_rows
  * may have been mended since. */
 static void forget(ash_engine *e)
 {
+    ash__mutex_assert_held(&e->damage_lock);
     if (e->damage_is_noted) {
         memset(&e->damage, 0, sizeof e->damage);
         ash__damaged_rows_release(e->damaged_rows);

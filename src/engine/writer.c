@@ -81,6 +81,7 @@ static void answer_settled(ash_queue *q, int rc, const ash_error *err)
 static void finish(ash_writer *w, ash_queue *q, int rc, const ash_error *err)
 {
     bool owed = w->redo_safe > 0;
+    ash__mutex_assert_held(&q->lock);
     answer_settled(q, rc, err);
     if (rc != 0 && q->acked > 0)
         q->loss_error = *err;
@@ -142,6 +143,7 @@ static void give_up(ash_writer *w, ash_queue *q)
 
 static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
 {
+    ash__mutex_assert_held(&q->lock);
     q->applies++;
     if (w->broken != 0) {
         apply->result = w->broken;
@@ -211,6 +213,7 @@ static bool must_flush(const ash_writer *w, const ash_queue *q)
 static void maybe_introduce(ash_writer *w, ash_queue *q)
 {
     const ash_engine *e = w->engine;
+    ash__mutex_assert_held(&q->lock);
     if (e->journal.fd >= 0 || e->journal.failed || e->opts.journal_after < 0 ||
         ++q->waited < (unsigned)e->opts.journal_after || w->depth > 0 || w->redo_safe > 0)
         return;
@@ -220,10 +223,11 @@ static void maybe_introduce(ash_writer *w, ash_queue *q)
     ash__mutex_lock(&q->lock);
 }
 
-/* Called and returns with the lock held, which it gives up meanwhile. */
+/* Gives the lock up meanwhile, as those below do: nothing waits for a disk under it. */
 static void commit(ash_writer *w, ash_queue *q)
 {
     ash_error err = ASH_ERROR_INIT;
+    ash__mutex_assert_held(&q->lock);
     bool waited = q->settled.first != NULL;
     ash__mutex_unlock(&q->lock);
     int rc = ash__batch_begin(w, &err);
@@ -249,10 +253,10 @@ static bool may_journal(ash_writer *w, ash_queue *q)
             (q->readers_follow < READERS_OFTEN && atomic_load(&w->engine->watchers) == 0));
 }
 
-/* As commit. */
 static void flush(ash_writer *w, ash_queue *q)
 {
     ash_error err = ASH_ERROR_INIT;
+    ash__mutex_assert_held(&q->lock);
     bool committed, journal = may_journal(w, q);
     ash__mutex_unlock(&q->lock);
     int rc = ash__batch_flush(w, journal, &committed, &err);
@@ -274,6 +278,7 @@ static void flush(ash_writer *w, ash_queue *q)
 static void drop_turn(ash_writer *w, ash_queue *q)
 {
     ash_error err = ASH_ERROR_INIT;
+    ash__mutex_assert_held(&q->lock);
     ash__mutex_unlock(&q->lock);
     int rc = ash__batch_begin(w, &err);
     if (rc == 0)
@@ -397,9 +402,9 @@ void ash__writer_stop(ash_engine *e)
     e->writer_runs = false;
 }
 
-/* Wait for the answer; the lock is held. */
 static int await(ash_queue *q, ash_apply *apply, ash_error *err)
 {
+    ash__mutex_assert_held(&q->lock);
     while (apply->state != APPLY_DONE) {
         int64_t until =
             apply->impatient && apply->state == APPLY_RUNNING ? 0 : apply->terms.deadline_ms;

@@ -150,6 +150,7 @@ int ash__segment_open_fd(ash_segments *s, ash_segment *seg, int *fd, ash_error *
 /* Of the descriptors beyond the limit those go first that nothing waits to be synced through. */
 static int take_idle_fd(ash_segments *s)
 {
+    ash__mutex_assert_held(&s->lock);
     if (s->open_fds < OPEN_FDS)
         return -1;
     for (uint32_t i = 0; i < s->table_count; i++) {
@@ -238,6 +239,7 @@ int ash__segments_check_file(ash_segments *s, uint32_t segment, ash_error *err)
 
 ash_segment *ash__segment_find(ash_segments *s, uint32_t id)
 {
+    ash__mutex_assert_held(&s->lock);
     return id >= 1 && id <= s->table_count ? s->table[id - 1] : NULL;
 }
 

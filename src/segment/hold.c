@@ -36,7 +36,7 @@ static void add_chains(ash_segments *s)
     ash__free(old);
 }
 
-ash_pin *ash__pin_find(ash_segments *s, uint64_t key)
+static ash_pin *find_pin(ash_segments *s, uint64_t key)
 {
     ash_pin *pin = s->pin_chains > 0 ? *pin_chain(s, key) : NULL;
     while (pin != NULL && pin->key != key)
@@ -53,7 +53,7 @@ void ash__segments_pin(ash_segments *s, uint32_t segment, uint32_t block)
 {
     uint64_t key = pin_key(segment, block);
     ash__mutex_lock(&s->lock);
-    ash_pin *pin = ash__pin_find(s, key);
+    ash_pin *pin = find_pin(s, key);
     if (pin == NULL) {
         if (s->pin_count == s->pin_chains)
             add_chains(s);
@@ -70,7 +70,7 @@ void ash__segments_unpin(ash_segments *s, uint32_t segment, uint32_t block)
 {
     uint64_t key = pin_key(segment, block);
     ash__mutex_lock(&s->lock);
-    ash_pin *pin = ash__pin_find(s, key);
+    ash_pin *pin = find_pin(s, key);
     ash_assert(pin != NULL);
     if (--pin->refs == 0) {
         ash_pin **link = pin_chain(s, key);
@@ -110,7 +110,7 @@ void ash__segments_reap(ash_segments *s, uint64_t oldest)
         ash_extent extent = s->holds[s->hold_first].extent;
         s->hold_first++;
         s->hold_count--;
-        ash_pin *pin = ash__pin_find(s, pin_key(extent.segment, extent.block));
+        ash_pin *pin = find_pin(s, pin_key(extent.segment, extent.block));
         if (pin != NULL) {
             pin->waiting_blocks = extent.blocks;
             s->waiting_blocks += extent.blocks;

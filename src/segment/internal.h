@@ -88,11 +88,9 @@ int ash__segment_borrow_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err
 void ash__segment_return_fd(ash_segments *s, uint32_t id);
 int ash__segment_map(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t *blocks,
                      ash_error *err);
-ash_segment *ash__segment_find(ash_segments *s, uint32_t id); /* locked */
+ash_segment *ash__segment_find(ash_segments *s, uint32_t id); /* with the lock held */
 
 /* space.c; with the lock held unless it says otherwise */
-ash_segment *ash__segment_insert(ash_segments *s, uint32_t id, uint32_t blocks, uint32_t used);
-void ash__segment_install(ash_segment *seg, const uint8_t *map);
 int ash__segment_load(ash_segments *s, uint32_t id, ash_error *err); /* unlocked */
 int ash__space_take(ash_segments *s, uint32_t blocks, ash_extent *out,
                     ash_error *err); /* unlocked */
@@ -101,8 +99,5 @@ void ash__space_free(ash_segments *s, ash_extent extent);
  * most `most` blocks. */
 bool ash__space_take_from(ash_segment *seg, uint32_t from, uint32_t least, uint32_t most,
                           ash_extent *out);
-
-/* hold.c */
-ash_pin *ash__pin_find(ash_segments *s, uint64_t key);
 
 #endif

@@ -9,8 +9,9 @@
 /* A young store has small segments: each new one is about as large as all before it together. */
 enum { FIRST_SEGMENT_BLOCKS = 1024 };
 
-ash_segment *ash__segment_insert(ash_segments *s, uint32_t id, uint32_t blocks, uint32_t used)
+static ash_segment *insert(ash_segments *s, uint32_t id, uint32_t blocks, uint32_t used)
 {
+    ash__mutex_assert_held(&s->lock);
     if (id > s->table_count) {
         s->table = ash__realloc_array(s->table, id, sizeof *s->table);
         while (s->table_count < id)
@@ -30,7 +31,7 @@ ash_segment *ash__segment_insert(ash_segments *s, uint32_t id, uint32_t blocks, 
 void ash__segments_add(ash_segments *s, uint32_t segment, uint32_t blocks, uint32_t used)
 {
     ash__mutex_lock(&s->lock);
-    ash__segment_insert(s, segment, blocks, used);
+    insert(s, segment, blocks, used);
     ash__mutex_unlock(&s->lock);
 }
 
@@ -98,7 +99,7 @@ static void span_add(ash_segment *seg, uint32_t block, uint32_t blocks)
 }
 
 /* Take over a map of used blocks: what it leaves out, but for the header, is free. */
-void ash__segment_install(ash_segment *seg, const uint8_t *map)
+static void install(ash_segment *seg, const uint8_t *map)
 {
     uint32_t slices = slice_count(seg->blocks);
     seg->map = ash__alloc_array(slices, ASH_SLICE_BYTES);
@@ -138,7 +139,7 @@ int ash__segment_load(ash_segments *s, uint32_t id, ash_error *err)
     if (rc == 0) {
         ash__mutex_lock(&s->lock);
         if (!seg->loaded)
-            ash__segment_install(seg, map);
+            install(seg, map);
         ash__mutex_unlock(&s->lock);
     }
     ash__free(map);
@@ -179,6 +180,7 @@ static bool take_from(ash_segment *seg, uint32_t blocks, ash_extent *out)
 static bool try_take(ash_segments *s, uint32_t blocks, ash_extent *out, uint32_t *load)
 {
     *load = 0;
+    ash__mutex_assert_held(&s->lock);
     for (uint32_t i = 0; i < s->table_count; i++) {
         ash_segment *seg = s->table[i];
         if (seg == NULL)
@@ -231,10 +233,11 @@ static uint32_t next_size(const ash_segments *s, uint32_t need)
     return blocks < need + 1 ? need + 1 : (uint32_t)blocks;
 }
 
-/* Called and returns with the lock held, which it gives up while the file is made.  Where what is
- * being punched has room enough nothing is made: the disk may be full. */
+/* Gives the lock up while the file is made.  Where what is being punched has room enough nothing is
+ * made: the disk may be full. */
 static int grow(ash_segments *s, uint32_t need, ash_error *err)
 {
+    ash__mutex_assert_held(&s->lock);
     if (s->growing || s->punching_blocks >= need) {
         ash__cond_wait(&s->grown, &s->lock);
         return 0;
@@ -253,8 +256,8 @@ static int grow(ash_segments *s, uint32_t need, ash_error *err)
     ash__mutex_lock(&s->lock);
     s->growing = false;
     if (rc == 0) {
-        ash_segment *seg = ash__segment_insert(s, id, blocks, 0);
-        ash__segment_install(seg, NULL);
+        ash_segment *seg = insert(s, id, blocks, 0);
+        install(seg, NULL);
         seg->fd = fd;
         seg->reserved = blocks < ASH_RESERVE_BLOCKS ? blocks : ASH_RESERVE_BLOCKS;
         s->open_fds++;
