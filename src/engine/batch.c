@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The writer's transactions: one for the batch, more inside it for savepoints. */
 #include "engine/journal.h"
 
 #include "base/log.h"
@@ -6,8 +7,6 @@
 
 #include <errno.h>
 #include <string.h>
-
-/* The writer's transactions: one for the batch, more inside it for savepoints. */
 
 int ash__writer_break(ash_writer *w, int code, const ash_error *err)
 {

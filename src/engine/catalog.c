@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the catalogue.  Rows are parsed once and kept by collection id and checksum: the same
+ * bytes give the same entry, whatever transaction they were read in. */
 #include "engine/internal.h"
 
 #include "base/mem.h"
 
 #include <string.h>
-
-/* Reading the catalogue.  Rows are parsed once and kept by collection id and checksum: the same
- * bytes give the same entry, whatever transaction they were read in. */
 
 enum { LOOK_BACK = 8 };
 

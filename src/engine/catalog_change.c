@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Changing the catalogue: each change writes the collection's row anew from its parsed form. */
 #include "engine/internal.h"
 
 #include "base/mem.h"
 #include "bson/builder.h"
 
 #include <string.h>
-
-/* Changing the catalogue: each change writes the collection's row anew from its parsed form. */
 
 /* What differs from the entry in the row to be written. */
 typedef struct row_change {

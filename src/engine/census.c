@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The whole file: its two descriptions of commits, all trees, the list of free pages, and what is
+ * in neither. */
 #include "engine/census.h"
 
 #include "base/clock.h"
@@ -11,9 +13,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-/* The whole file: its two descriptions of commits, all trees, the list of free pages, and what is
- * in neither. */
 
 enum { TOLD_MAX = 200, TRIES = 1000, STILL_TRIES = 50 };
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What can be said of rows without looking anything up: their checksums, and that the databases
+ * tell the same of each other: as many records and entries as `counts` has, as many blocks in use
+ * as the segment's row says, each collection by its name and by its id. */
 #include "engine/census.h"
 
 #include "base/mem.h"
 
 #include <string.h>
-
-/* What can be said of rows without looking anything up: their checksums, and that the databases
- * tell the same of each other: as many records and entries as `counts` has, as many blocks in use
- * as the segment's row says, each collection by its name and by its id. */
 
 typedef struct tally {
     uint32_t id;

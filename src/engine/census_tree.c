@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One tree, from its root down.  What is said of a page holds when it is read: that it is the page
+ * it says, of the kind that its depth asks for, that its nodes fill it without gaps, and that its
+ * keys ascend within the bounds that the branch above sets. */
 #include "engine/census.h"
 
 #include "base/file.h"
@@ -7,10 +10,6 @@
 #include "engine/format/page.h"
 
 #include <string.h>
-
-/* One tree, from its root down.  What is said of a page holds when it is read: that it is the page
- * it says, of the kind that its depth asks for, that its nodes fill it without gaps, and that its
- * keys ascend within the bounds that the branch above sets. */
 
 enum { ASK_EVERY = 1024 };
 

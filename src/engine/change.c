@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Inserting, replacing and deleting records with their index entries.  Everything that can refuse
+ * is asked before the first change; what fails after that is LMDB, and then the batch is given up.
+ */
 #include "engine/internal.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 
 #include <string.h>
-
-/* Inserting, replacing and deleting records with their index entries.  Everything that can refuse
- * is asked before the first change; what fails after that is LMDB, and then the batch is given up.
- */
 
 static void reserve_key_sets(ash_writer *w, size_t count)
 {

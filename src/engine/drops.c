@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Deleting what dropped collections and indexes left, some rows a turn, when nothing else waits. */
 #include "engine/path.h"
 
 #include <string.h>
-
-/* Deleting what dropped collections and indexes left, some rows a turn, when nothing else waits. */
 
 enum { TURN_ROWS = 500 };
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A collection's row of the catalogue, parsed.  Its strings and documents point into the entry's
+ * own copy of the row. */
 #include "engine/internal.h"
 
 #include "base/mem.h"
 
 #include <string.h>
-
-/* A collection's row of the catalogue, parsed.  Its strings and documents point into the entry's
- * own copy of the row. */
 
 size_t ash__entry_key(uint8_t out[ASH_KEY_MAX], const char *db, const char *name, ash_error *err)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Entries of indexes, as keys.h lays them out. */
 #include "engine/internal.h"
 
 #include "base/mem.h"
 
 #include <string.h>
-
-/* Entries of indexes, as keys.h lays them out. */
 
 int ash__bytes_compare(ash_doc a, ash_doc b)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What opening a store does with its journal, and how a store gets its first one. */
 #include "engine/journal.h"
 
 #include "base/file.h"
@@ -8,8 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/statvfs.h>
-
-/* What opening a store does with its journal, and how a store gets its first one. */
 
 /* On the disk and in LMDB's map.  A commit writes some pages for each change; and a full disk
  * should show in the answer to a change, not behind it. */

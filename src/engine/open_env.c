@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opening meta.mdb, so that a file which is damaged, cut off or unfinished, or a full disk, ends
+ * with an error and not the process. */
 #include "engine/internal.h"
 
 #include "base/file.h"
@@ -9,9 +11,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* Opening meta.mdb, so that a file which is damaged, cut off or unfinished, or a full disk, ends
- * with an error and not the process. */
 
 /* A reader's slot is one cache line; the page before them is more than LMDB's head takes. */
 enum { MAX_READERS = 4096, READER_BYTES = 64, READERS_AT = 4096, UNFINISHED_BYTES = 1 << 20 };

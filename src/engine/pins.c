@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sets of pinned records.  The segments count pins by block; here is who holds which, and since
+ * when nobody has asked for them. */
 #include "engine/internal.h"
 
 #include "base/clock.h"
 #include "base/mem.h"
-
-/* Sets of pinned records.  The segments count pins by block; here is who holds which, and since
- * when nobody has asked for them. */
 
 struct ash_pins {
     ash_engine *engine;

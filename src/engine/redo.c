@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/journal.h"
-
-#include "engine/path.h"
-
 /* Changes of rows as bytes: kept by the writer while a batch is open, written to the journal, and
  * applied again.  Each sets a row to a value or deletes it, so applying all of them twice, or from
  * the first on a later state, gives the same. */
+#include "engine/journal.h"
+
+#include "engine/path.h"
 
 /* From here on this batch can only be committed by LMDB itself. */
 static void give_up(ash_writer *w)

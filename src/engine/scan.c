@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What both kinds of scan share, and scans of records. */
 #include "engine/scan.h"
 
 #include "base/mem.h"
 
 #include <string.h>
-
-/* What both kinds of scan share, and scans of records. */
 
 static enum ash_database database_of(const ash_scan *s)
 {

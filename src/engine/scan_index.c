@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Scans of indexes.  Short entries are in order as LMDB has them.  Long entries that share their
+ * first 483 bytes lie in the order of their hashes: such a group is gathered, sorted and given out
+ * before the cursor goes on.  Backward, a run of equal keys is entered at its start, since equal
+ * keys come in ascending record order in both directions. */
 #include "engine/scan.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Scans of indexes.  Short entries are in order as LMDB has them.  Long entries that share their
- * first 483 bytes lie in the order of their hashes: such a group is gathered, sorted and given out
- * before the cursor goes on.  Backward, a run of equal keys is entered at its start, since equal
- * keys come in ascending record order in both directions. */
 
 enum { GROUP_KEY = 4 + ASH_LONG_PREFIX };
 

@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the last census of this run found, and who may go on after it.
+ *
+ * Deleting because something is not there needs metadata in which things are found.  A census costs
+ * as much as the metadata is large, so its verdict holds for a while: bits do not flip often, and
+ * what this process writes is right. */
 #include "engine/damaged_rows.h"
 
 #include "base/clock.h"
@@ -7,12 +12,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-/* What the last census of this run found, and who may go on after it.
- *
- * Deleting because something is not there needs metadata in which things are found.  A census costs
- * as much as the metadata is large, so its verdict holds for a while: bits do not flip often, and
- * what this process writes is right. */
 
 enum { HOLDS_MS = 600000, COST_SHARE = 50 }; /* a census takes at most one part in so many */
 enum { DOUBTED_MS = 1000 };                  /* so long it holds whatever readers meet */

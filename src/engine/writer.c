@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The writer thread: runs applies one after the other in an open transaction, answers those that
+ * need no more, and commits for those that do.
+ *
+ *   QUEUED --run_one--> RUNNING --settle--> DONE                  (APPLIED was asked, or no change)
+ *                                  \------> APPLIED --finish--> DONE   (DURABLE was asked)
+ */
 #include "engine/journal.h"
 
 #include "base/clock.h"
@@ -6,13 +12,6 @@
 #include "base/mem.h"
 
 #include <string.h>
-
-/* The writer thread: runs applies one after the other in an open transaction, answers those that
- * need no more, and commits for those that do.
- *
- *   QUEUED --run_one--> RUNNING --settle--> DONE                  (APPLIED was asked, or no change)
- *                                  \------> APPLIED --finish--> DONE   (DURABLE was asked)
- */
 
 enum {
     BATCH_WORK = 10000,             /* rows */

@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* LMDB's own copying either numbers the pages anew, so that all differ from those of the last time,
+ * or waits for the writer, which keeps its transaction open for as long as nobody needs a commit.
+ * A reader of a commit keeps its pages where they are; so they can be read from the file, and only
+ * the page that describes the commit has to be caught before the one after the next replaces it. */
 #include "engine/backup/internal.h"
 
 #include "base/file.h"
@@ -10,11 +14,6 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
-
-/* LMDB's own copying either numbers the pages anew, so that all differ from those of the last time,
- * or waits for the writer, which keeps its transaction open for as long as nobody needs a commit.
- * A reader of a commit keeps its pages where they are; so they can be read from the file, and only
- * the page that describes the commit has to be caught before the one after the next replaces it. */
 
 enum { PAGE = 4096, PART_BYTES = 1 << 20, TRIES = 1000 };
 

@@ -1,11 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "engine/backup/internal.h"
-
-#include "base/file.h"
-#include "base/mem.h"
-
-#include <string.h>
-
 /* The file `ashlar.copied` of a finished copy (docs/FORMAT.md):
  *
  *   0  8  "ASHCOPY1"
@@ -19,6 +12,12 @@
  *  64  …  each: id 4, blocks 4, a bit a block (the lowest first, padded to 8 bytes): a record that
  *         was written, or found whole, begins here
  *   …  8  XXH3-64 of all before */
+#include "engine/backup/internal.h"
+
+#include "base/file.h"
+#include "base/mem.h"
+
+#include <string.h>
 
 enum { HEAD = 64, ID_BYTES = 16, SEGMENT_HEAD = 8, FILE_MAX = 1 << 30, SEGMENT_IDS_MAX = 1 << 24 };
 static const char magic[8] = {'A', 'S', 'H', 'C', 'O', 'P', 'Y', '1'};

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* 8: entries of indexes lead to records that give their keys. */
 #include "engine/check/internal.h"
 
 #include "base/mem.h"
 
 #include <string.h>
-
-/* 8: entries of indexes lead to records that give their keys. */
 
 typedef struct entries {
     ash_check *k;

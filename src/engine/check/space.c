@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* 6: the block maps say exactly which blocks records own; 12: the segments' files. */
 #include "engine/check/internal.h"
 
 #include "base/mem.h"
 
 #include <string.h>
-
-/* 6: the block maps say exactly which blocks records own; 12: the segments' files. */
 
 static bool segment_row(ash_check *k, uint32_t id, uint32_t *blocks, uint32_t *used)
 {

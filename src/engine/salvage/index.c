@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Of all indexes only those of chunks are read: where a payload is gone, they alone still say which
+ * chunk it was. */
 #include "engine/salvage/internal.h"
 
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Of all indexes only those of chunks are read: where a payload is gone, they alone still say which
- * chunk it was. */
 
 bool ash__salvage_is_chunk_index(ash_doc item)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the journal holds and LMDB does not yet: acknowledged, so it belongs to what is salvaged. */
 #include "engine/salvage/internal.h"
 
 #include "engine/journal.h"
-
-/* What the journal holds and LMDB does not yet: acknowledged, so it belongs to what is salvaged. */
 
 /* Records count when they build upon the newest commit that is known, or on one that is lost. */
 static bool find_first(const ash_salvage *s, ash_journal_cursor *c)
