@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What bounds the work of the calling thread.  It is kept per thread and not passed along: filters
+ * and expressions are evaluated far below whoever knows the operation. */
 #include "base/budget.h"
 
 #include "base/clock.h"
 
 #include <stddef.h>
 
+/* A step is short beside even a coarse clock. */
 enum { STEPS_A_CHECK = 16 };
 
 static _Thread_local ash_budget current;
+/* Never reset: which of the steps looks at the clock does not matter. */
 static _Thread_local unsigned steps;
 
 ash_budget ash__budget_enter(int64_t deadline_ms, const volatile int *cancel, int64_t turn_ms)
@@ -32,6 +36,7 @@ void ash__budget_turn(void)
 int ash__budget_check(ash_error *err)
 {
     const ash_budget *b = &current;
+    /* Another thread sets it, and nothing else has to be seen in order with it. */
     if (b->cancel != NULL && __atomic_load_n(b->cancel, __ATOMIC_RELAXED) != 0)
         return ash__fail(err, ASH_EINTERRUPTED, "operation was interrupted");
     if (b->deadline_ms == 0 && b->turn_ms == 0)

@@ -20,6 +20,7 @@ void ash__buffer_clear(ash_buffer *buf)
 
 void ash__buffer_reserve(ash_buffer *buf, size_t more_bytes)
 {
+    /* Half of the range, so that neither the sum nor the doubling below overflows. */
     ash_assert(more_bytes <= SIZE_MAX / 2 - buf->len);
     size_t need = buf->len + more_bytes;
     if (need <= buf->capacity)
@@ -31,6 +32,7 @@ void ash__buffer_reserve(ash_buffer *buf, size_t more_bytes)
 
 void ash__buffer_append(ash_buffer *buf, const void *data, size_t len_bytes)
 {
+    /* The data may be NULL then, which memcpy must not get. */
     if (len_bytes == 0)
         return;
     ash__buffer_reserve(buf, len_bytes);
@@ -56,6 +58,7 @@ void ash__buffer_printf(ash_buffer *buf, const char *format, ...)
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);
     ash_assert(len >= 0);
+    /* vsnprintf ends with a NUL, which is written and not counted. */
     ash__buffer_reserve(buf, (size_t)len + 1);
     va_start(args, format);
     vsnprintf((char *)buf->data + buf->len, (size_t)len + 1, format, args);
@@ -66,6 +69,7 @@ void ash__buffer_printf(ash_buffer *buf, const char *format, ...)
 const char *ash__buffer_text(ash_buffer *buf)
 {
     ash__buffer_reserve(buf, 1);
+    /* Behind the end: whatever is appended next overwrites it. */
     buf->data[buf->len] = 0;
     return (const char *)buf->data;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Deadlines are points on the monotonic clock, since the wall clock can be set under them. */
 #include "base/clock.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ int64_t ash__clock_ms(void)
 
 int64_t ash__clock_coarse_ms(void)
 {
+/* The time of the last timer tick, which is read without asking the hardware's counter. */
 #ifdef CLOCK_MONOTONIC_COARSE
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
@@ -39,6 +41,7 @@ int64_t ash__clock_wall_ms(void)
 void ash__clock_sleep_ms(int64_t ms)
 {
     struct timespec wait = {.tv_sec = ms / 1000, .tv_nsec = (ms % 1000) * 1000000};
+    /* What is left of the wait is where it goes on after a signal. */
     while (nanosleep(&wait, &wait) == -1 && errno == EINTR) {
     }
 }
@@ -53,6 +56,7 @@ int64_t ash__clock_deadline(int64_t timeout_ms)
 
 void ash__clock_print(char *buf, size_t size, int64_t wall_ms)
 {
+    /* Division rounds towards zero, which before 1970 is the next second. */
     int64_t seconds = wall_ms >= 0 ? wall_ms / 1000 : (wall_ms - 999) / 1000;
     time_t when = (time_t)seconds;
     struct tm parts;

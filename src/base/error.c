@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Errors, as they are filled where they are found.  What a code is called, says and maps to stands
+ * in error.def alone, which the table and the assertions below are made of. */
 #include "base/error.h"
 
 #include "base/text.h"
@@ -40,6 +42,7 @@ static const struct server_row server_table[] = {
 };
 #undef X
 
+/* A search is no work beside whatever has failed. */
 static const struct row *find_row(int code)
 {
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
@@ -81,6 +84,7 @@ void ash_error_server_name(int32_t server_code, char *buf, size_t size_bytes)
             return;
         }
     }
+    /* MongoDB's own name for codes that have none. */
     snprintf(buf, size_bytes, "Location%d", (int)server_code);
 }
 
@@ -101,6 +105,7 @@ set_text(ash_error *err, int code, int32_t server_code, const char *format, va_l
 {
     err->code = code;
     err->server_code = server_code;
+    /* What does not fit may be cut amid a character, which then goes as a whole. */
     vsnprintf(err->text, sizeof err->text, format, args);
     ash__text_trim(err->text);
 }
@@ -131,6 +136,7 @@ static int code_from_errno(int errno_value)
 {
     switch (errno_value) {
     case ENOENT:
+    /* A part of the path is a file: there is nothing of that name. */
     case ENOTDIR:
         return ASH_ENOTFOUND;
     case EEXIST:
@@ -142,6 +148,7 @@ static int code_from_errno(int errno_value)
         return ASH_EREADONLY;
     case ENOSPC:
     case EDQUOT:
+    /* A limit of the process or the file system, which is helped as a full disk is. */
     case EFBIG:
         return ASH_ENOSPC;
     case ENOMEM:
@@ -172,6 +179,7 @@ int ash__fail_errno(ash_error *err, int errno_value, const char *format, ...)
         va_start(args, format);
         set_text(err, code, 0, format, args);
         va_end(args);
+        /* The one of POSIX, which returns a number and may be called by several threads. */
         if (strerror_r(errno_value, reason, sizeof reason) == 0) {
             size_t used = strlen(err->text);
             snprintf(err->text + used, sizeof err->text - used, ": %s", reason);
@@ -195,6 +203,7 @@ void ash__error_prefix(ash_error *err, const char *format, ...)
     va_list args;
     if (err == NULL)
         return;
+    /* vsnprintf must not read from where it writes to. */
     memcpy(old, err->text, sizeof old);
     va_start(args, format);
     vsnprintf(err->text, sizeof err->text, format, args);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Faults become errors by a jump out of the handler, to the innermost try of the thread that
+ * faulted. The kernel gives SIGBUS and SIGSEGV of an access to the thread that made it, so each
+ * thread's frames are its own. */
 #include "base/fault.h"
 
 #include "base/thread.h"
@@ -12,6 +15,7 @@ typedef struct try_frame {
     struct try_frame *outer;
 } try_frame;
 
+/* Written around sigsetjmp and read in the handler, hence volatile. */
 static _Thread_local try_frame *volatile innermost;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf: nothing is called below it */
@@ -42,6 +46,7 @@ static void pass_on(int number, siginfo_t *info, void *context)
 
 static void handle(int number, siginfo_t *info, void *context)
 {
+    /* One that was sent, by kill or raise, says nothing of what this thread was doing. */
     if (info->si_code > 0)
         jump();
     pass_on(number, info, context);
@@ -84,6 +89,7 @@ bool ash__fault_try(ash_fault_fn fn, void *ctx)
 {
     try_frame frame;
     frame.outer = innermost;
+    /* Without the mask, which would be a system call for each try; the handler blocks nothing. */
     if (sigsetjmp(frame.at, 0) != 0) {
         innermost = frame.outer;
         return false;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The system's calls as the table has them, and complete transfers made of whatever table is in
+ * use. */
 #define _GNU_SOURCE /* fallocate and sync_file_range where the system has them */
 #include "base/file.h"
 
@@ -30,6 +32,8 @@ static int system_fallocate(int fd, off_t offset, off_t len)
     if (errno != EOPNOTSUPP && errno != ENOSYS)
         return -1;
 #endif
+    /* Where the file system cannot reserve, this one writes into each block: slow, but the space is
+     * there.  It returns its error. */
     int rc = posix_fallocate(fd, offset, len);
     errno = rc;
     return rc == 0 ? 0 : -1;
@@ -38,6 +42,7 @@ static int system_fallocate(int fd, off_t offset, off_t len)
 static int system_punch(int fd, off_t offset, off_t len)
 {
 #ifdef FALLOC_FL_PUNCH_HOLE
+    /* The kernel takes the one flag with the other only. */
     return fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset, len);
 #else
     (void)fd, (void)offset, (void)len;
@@ -59,6 +64,7 @@ static int system_start_writeback(int fd, off_t offset, off_t len)
 static int system_await_writeback(int fd, off_t offset, off_t len)
 {
 #ifdef SYNC_FILE_RANGE_WAIT_BEFORE
+    /* Where there is no such call nothing was started by it either. */
     int rc = sync_file_range(fd, offset, len, SYNC_FILE_RANGE_WAIT_BEFORE);
     return rc != 0 && errno == ENOSYS ? 0 : rc;
 #else
@@ -70,6 +76,7 @@ static int system_await_writeback(int fd, off_t offset, off_t len)
 static int system_exchange(const char *a, const char *b)
 {
 #if defined(__linux__) && defined(SYS_renameat2) && defined(RENAME_EXCHANGE)
+    /* Older C libraries have no function for it. */
     return (int)syscall(SYS_renameat2, AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE);
 #else
     (void)a, (void)b;
@@ -99,6 +106,7 @@ static const ash_io *_Atomic current = &ash__io_system;
 
 const ash_io *ash__io(void)
 {
+    /* It is set before any store is open, so that nothing has to be seen in order with it. */
     return atomic_load_explicit(&current, memory_order_relaxed);
 }
 
@@ -110,6 +118,7 @@ void ash__io_set(const ash_io *io)
 static int require_file(const char *path, int *fd, ash_error *err)
 {
     struct stat st;
+    /* Of what was opened, not of the name, which may stand for another file by now. */
     if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
         return 0;
     ash__file_close(*fd);
@@ -131,6 +140,8 @@ int ash__file_open(const char *path, int flags, int *fd, ash_error *err)
 
 void ash__file_close(int fd)
 {
+    /* Not again after EINTR: the descriptor is gone by then, and its number may be another
+     * thread's. */
     if (fd >= 0)
         ash__io()->close(fd);
 }
@@ -144,6 +155,7 @@ int ash__file_read(int fd, void *buf, size_t len, off_t offset, ash_error *err)
             continue;
         if (got < 0)
             return ash__fail_errno(err, errno, "cannot read at offset %lld", (long long)offset);
+        /* Whoever asks knows how much there has to be: an end before that is damage. */
         if (got == 0)
             return ash__fail(err, ASH_EIO, "file ends at offset %lld", (long long)offset);
         at += got;
@@ -156,6 +168,7 @@ int ash__file_read(int fd, void *buf, size_t len, off_t offset, ash_error *err)
 int ash__file_writev(int fd, struct iovec *iov, int count, off_t offset, ash_error *err)
 {
     while (count > 0) {
+        /* Nothing but empty pieces would be a write of 0 bytes, over and over. */
         if (iov->iov_len == 0) {
             iov++, count--;
             continue;
@@ -186,6 +199,7 @@ int ash__file_write(int fd, const void *buf, size_t len, off_t offset, ash_error
 
 int ash__file_sync(int fd, ash_error *err)
 {
+    /* It makes the size durable, too, and leaves out only the times. */
     if (ash__io()->fdatasync(fd) != 0)
         return ash__fail_errno(err, errno, "cannot sync");
     return 0;
@@ -206,6 +220,7 @@ int ash__dir_sync(const char *path, ash_error *err)
 static int make_one(const char *path, ash_error *err)
 {
     struct stat st;
+    /* Made before it is looked for, so that two who make it at once both succeed. */
     if (mkdir(path, 0700) == 0)
         return 0;
     int reason = errno;
@@ -248,6 +263,7 @@ int ash__dir_remove(const char *path, ash_error *err)
         return ash__fail_errno(err, errno, "cannot open folder %s", path);
     while ((entry = readdir(dir)) != NULL) {
         ash_error own = ASH_ERROR_INIT;
+        /* These two lead out of what is to be removed, or round and round. */
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         char *child = ash__path_join(path, entry->d_name);
@@ -286,9 +302,12 @@ int ash__file_replace(const char *path, const void *data, size_t len, ash_error 
     int rc = ash__file_open(temp, O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW, &fd, err);
     if (rc == 0)
         rc = ash__file_write(fd, data, len, 0, err);
+    /* Before it gets the name: a rename may reach the disk before the data does, and the old
+     * content would be gone for nothing. */
     if (rc == 0 && ash__io()->fsync(fd) != 0)
         rc = ash__fail_errno(err, errno, "cannot sync %s", temp);
     ash__file_close(fd);
+    /* What a failure leaves under the other name is emptied by the next try. */
     if (rc == 0 && ash__io()->rename(temp, path) != 0)
         rc = ash__fail_errno(err, errno, "cannot rename %s", temp);
     if (rc == 0)
@@ -314,6 +333,7 @@ int ash__file_load(const char *path, size_t max_bytes, uint8_t **out, size_t *le
         rc = ash__fail(err, ASH_ETOOBIG, "%s is larger than %zu bytes", path, max_bytes);
     if (rc == 0) {
         *len = (size_t)st.st_size;
+        /* A zero behind the end, for those who read text. */
         *out = ash__alloc(*len + 1);
         rc = ash__file_read(fd, *out, *len, 0, err);
     }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* XXH3 for what is stored, OpenSSL for digests that others compare.  The handles that are given out
+ * are the libraries' own states, without a struct of ours around them. */
 #include "base/hash.h"
 
 #include "base/mem.h"
@@ -19,6 +21,7 @@ uint64_t ash__checksum(const void *data, size_t len_bytes)
 
 void ash__checksum128(const void *data, size_t len_bytes, uint8_t out[16])
 {
+    /* The canonical form is big-endian on every machine: these bytes are in keys on disk. */
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, len_bytes));
     for (int i = 0; i < 16; i++)
@@ -55,6 +58,7 @@ ash_digest *ash__digest_new(ash_digest_kind kind)
                        : kind == ASH_DIGEST_SHA1 ? EVP_sha1()
                                                  : EVP_sha256();
     ash_assert(ctx != NULL);
+    /* A policy of the system may forbid MD5. */
     if (EVP_DigestInit_ex(ctx, md, NULL) != 1) {
         EVP_MD_CTX_free(ctx);
         return NULL;
@@ -64,6 +68,7 @@ ash_digest *ash__digest_new(ash_digest_kind kind)
 
 void ash__digest_add(ash_digest *d, const void *data, size_t len_bytes)
 {
+    /* A digest that was begun fails only when it is used wrongly. */
     ash_assert(EVP_DigestUpdate((EVP_MD_CTX *)d, data, len_bytes) == 1);
 }
 
@@ -93,6 +98,7 @@ void ash__random(void *out, size_t len_bytes)
 {
     uint8_t *at = out;
     while (len_bytes > 0) {
+        /* A long request may be interrupted, or get less than it asked for. */
         ssize_t got = getrandom(at, len_bytes, 0);
         ash_assert(got > 0 || errno == EINTR);
         if (got > 0) {

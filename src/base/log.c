@@ -26,6 +26,8 @@ void ash__log(ash_log_level level, const char *format, ...)
     char line[1024];
     va_list args;
     pthread_mutex_lock(&lock);
+    /* Called under the lock, so that lines come one after the other, and nobody's callback runs any
+     * more once another was set. */
     if (log_fn != NULL && level <= log_max) {
         va_start(args, format);
         vsnprintf(line, sizeof line, format, args);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Memory that is there, or the process ends.  Half-made states for want of some bytes would be code
+ * that no test reaches; where a size comes from outside, the caller asks with ash__try_alloc. */
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -22,6 +24,7 @@ static bool may_be_overaligned(size_t size_bytes)
 /* glibc keeps small blocks at hand for malloc, and not for calloc. */
 static void *alloc_small(size_t size_bytes)
 {
+    /* Of 0 bytes malloc may give NULL, which would look like a failure. */
     void *p = malloc(size_bytes > 0 ? size_bytes : 1);
     return p != NULL ? memset(p, 0, size_bytes) : NULL;
 }
@@ -61,6 +64,7 @@ void *ash__grow_array(void *items, size_t count, size_t *capacity, size_t item_b
     ash_assert(count <= *capacity);
     if (count < *capacity)
         return items;
+    /* Doubling keeps the copying linear; the constant gets it off zero. */
     *capacity = *capacity * 2 + 16;
     return ash__realloc_array(items, *capacity, item_bytes);
 }

@@ -15,6 +15,7 @@ static _Atomic size_t used;
 static size_t default_total(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    /* Some systems do not say how much memory there is. */
     size_t quarter = pages > 0 && page > 0 ? (size_t)pages / 4 * (size_t)page : 0;
     return quarter > LEAST_TOTAL ? quarter : LEAST_TOTAL;
 }
@@ -22,6 +23,7 @@ static size_t default_total(void)
 static size_t current_total(void)
 {
     size_t t = atomic_load_explicit(&total, memory_order_relaxed);
+    /* Two who ask at once get the same answer. */
     if (t == 0) {
         t = default_total();
         atomic_store_explicit(&total, t, memory_order_relaxed);
@@ -29,6 +31,7 @@ static size_t current_total(void)
     return t;
 }
 
+/* Rounded down: what stays below a step never touches the counter that all threads share. */
 static size_t in_steps(size_t used_bytes)
 {
     return used_bytes / STEP_BYTES * STEP_BYTES;
@@ -40,6 +43,7 @@ int ash__share_grow(ash_share *s, size_t used_bytes, const char *what, ash_error
     if (want <= s->held)
         return 0;
     size_t more = want - s->held, limit = current_total();
+    /* Taken first and given back if it was too much: two who looked first could both go on. */
     if (atomic_fetch_add(&used, more) + more > limit) {
         atomic_fetch_sub(&used, more);
         return ash__fail_server(err, ASH_ENOMEM, ASH_MONGO_EXCEEDED_MEMORY_LIMIT,

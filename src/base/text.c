@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* UTF-8 as RFC 3629 has it: the shortest form, no halves of surrogate pairs, nothing above
+ * U+10FFFF. */
 #include "base/text.h"
 
 #include <stdbool.h>
@@ -8,6 +10,7 @@
 /* What the first byte promises, or 0. */
 static size_t promised(uint8_t first)
 {
+    /* 0xc0 and 0xc1 could only begin overlong forms, 0xf5 and more only go beyond U+10FFFF. */
     return first < 0x80                     ? 1
            : first >= 0xc2 && first <= 0xdf ? 2
            : first >= 0xe0 && first <= 0xef ? 3
@@ -30,6 +33,7 @@ size_t ash__text_char(const char *text, size_t len_bytes)
         if (!goes_on(at[i]))
             return 0;
     }
+    /* What the second byte decides; that it is a continuation was seen above. */
     bool overlong =
         size > 2 && ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90));
     bool surrogate = size == 3 && at[0] == 0xed && at[1] >= 0xa0;
@@ -48,6 +52,7 @@ size_t ash__text_good(const char *text, size_t len_bytes)
 void ash__text_trim(char *text)
 {
     size_t len = strlen(text), at = len;
+    /* A character has at most three bytes behind its first. */
     while (at > 0 && len - at < 3 && goes_on((uint8_t)text[at - 1]))
         at--;
     if (at > 0 && promised((uint8_t)text[at - 1]) > len - at + 1)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Mutexes that know their rank.  Those that a thread holds are a chain through the mutexes
+ * themselves, so that checking the order costs no memory and no search. */
 #define _GNU_SOURCE /* syscall, where the system has it */
 #include "base/thread.h"
 
@@ -29,6 +31,8 @@ void ash__mutex_release(ash_mutex *m)
 
 void ash__mutex_lock(ash_mutex *m)
 {
+    /* Before it waits: afterwards it would be the deadlock that nobody can report.  Equal ranks are
+     * refused, too, as two of them could be taken in either order. */
     ash_assert(held == NULL || held->rank < m->rank);
     ash_assert(pthread_mutex_lock(&m->mutex) == 0);
     m->before = held;
@@ -37,6 +41,7 @@ void ash__mutex_lock(ash_mutex *m)
 
 void ash__mutex_unlock(ash_mutex *m)
 {
+    /* Last locked, first unlocked: so the chain never loses one from its middle. */
     ash_assert(held == m);
     held = m->before;
     ash_assert(pthread_mutex_unlock(&m->mutex) == 0);
@@ -54,6 +59,7 @@ void ash__cond_init(ash_cond *c)
 {
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
+    /* Deadlines are monotonic (base/clock.h); by default conditions go by the wall clock. */
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
     ash_assert(pthread_cond_init(&c->cond, &attr) == 0);
     pthread_condattr_destroy(&attr);
@@ -104,10 +110,12 @@ int ash__thread_start(pthread_t *out, size_t stack_bytes, void *(*run)(void *), 
     pthread_attr_init(&attr);
     if (stack_bytes > 0)
         pthread_attr_setstacksize(&attr, stack_bytes);
+    /* A program's signal handlers run on its own threads, which expect them. */
     sigfillset(&all);
     /* What a thread does to itself: blocked, a fault would end the process whatever handles it. */
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         sigdelset(&all, own[i]);
+    /* A thread begins with its maker's mask; set by itself, it would come too late for a signal. */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = pthread_create(out, &attr, run, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

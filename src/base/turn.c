@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The line is a list through the owners' own turns: taking a place or leaving allocates nothing,
+ * and can be done by whoever makes a change final. */
 #include "base/turn.h"
 
 #include "base/clock.h"
@@ -27,6 +29,7 @@ void ash__turn_begin(ash_turn *turn, ash_turns *turns)
 
 void ash__turn_end(ash_turn *turn)
 {
+    /* Nobody may find a turn in the line whose memory is gone. */
     ash__turn_leave(turn);
     ash__cond_release(&turn->first);
     current = NULL;
@@ -60,6 +63,7 @@ static void take_out(ash_turn *turn)
     turn->placed = false;
     if (turn->prev == NULL && t->first != NULL)
         ash__cond_signal(&t->first->first);
+    /* Its owner may be waiting to become the first, and has no place to wait for now. */
     ash__cond_signal(&turn->first);
 }
 
@@ -69,6 +73,7 @@ void ash__turn_place(ash_turn *turn)
         return;
     ash_turns *t = turn->turns;
     ash__mutex_lock(&t->lock);
+    /* It may have made a change before; what counts is the last. */
     take_out(turn);
     turn->prev = t->last;
     turn->next = NULL;
@@ -96,6 +101,8 @@ void ash__turn_wait(ash_turn *turn)
     int64_t until = ash__clock_deadline(ASH_TURN_MS);
     ash__mutex_lock(&t->lock);
     while (turn->placed && t->first != turn)
+        /* Whoever is before it for that long may be waiting for a client that does not read: they
+         * all lose their places, and this one tells what it did. */
         if (!ash__cond_wait_until(&turn->first, &t->lock, until))
             while (turn->placed && t->first != turn)
                 take_out(t->first);
