@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The files themselves: made complete before anything can point into them, and opened with a look
+ * at their header each time, since whoever has the folder can put another file under the name. */
 #include "segment/internal.h"
 
 #include "base/bytes.h"
@@ -34,6 +36,8 @@ static void make_header(const ash_segments *s, uint32_t id, uint32_t blocks,
 static int check_header(const ash_segments *s, uint32_t id, const uint8_t *h, off_t size,
                         ash_error *err)
 {
+    /* In the order of what can be known: the version before the checksum, which a later format may
+     * place elsewhere, and whose file it is only when the header is whole. */
     if (memcmp(h, ASH_SEGMENT_MAGIC, 8) != 0)
         return ash__fail(err, ASH_ECORRUPT, "segment %08x is not a segment file", (unsigned)id);
     if (ash__get_le32(h + 8) > ASH_SEGMENT_VERSION)
@@ -53,6 +57,8 @@ static int check_header(const ash_segments *s, uint32_t id, const uint8_t *h, of
 static int check_room(const ash_segments *s, int fd, off_t size, uint32_t id, ash_error *err)
 {
     struct statvfs fs;
+    /* Of the whole size, although only its beginning is reserved below: records are to find room in
+     * all of it. */
     if (s->opts.spare_bytes == 0 || fstatvfs(fd, &fs) != 0 ||
         (uint64_t)fs.f_bavail * fs.f_frsize >= (uint64_t)size + (uint64_t)s->opts.spare_bytes)
         return 0;
@@ -78,18 +84,22 @@ int ash__segment_create(ash_segments *s, uint32_t id, uint32_t blocks, int *fd, 
         goto out;
     make_header(s, id, blocks, header);
     rc = check_room(s, *fd, size, id, err);
+    /* A file system that cannot reserve leaves it to the writes to find out whether there is room.
+     */
     if (rc == 0 && ((ash__io()->fallocate(*fd, 0, size < first ? size : first) != 0 &&
                      errno != EOPNOTSUPP && errno != EINVAL) ||
                     ash__io()->ftruncate(*fd, size) != 0))
         rc = ash__fail_errno(err, errno, "cannot make segment %08x", (unsigned)id);
     if (rc == 0)
         rc = ash__file_write(*fd, header, sizeof header, 0, err);
+    /* fsync and not fdatasync, and then the folder: size and name have to last as well. */
     if (rc == 0 && ash__io()->fsync(*fd) != 0)
         rc = ash__fail_errno(err, errno, "cannot sync segment %08x", (unsigned)id);
     if (rc == 0)
         rc = ash__dir_sync(s->folder, err);
     if (rc != 0) {
         ash__file_close(*fd);
+        /* Its id was not given to the table, so the next try makes a file of the same name. */
         ash__io()->unlink(path);
         *fd = -1;
     }
@@ -107,6 +117,8 @@ static int open_verified(ash_segments *s, uint32_t id, int flags, int *fd, uint3
     char *path = ash__segment_path(s, id);
     *fd = -1;
     int rc = ash__file_open(path, flags | O_NOFOLLOW, fd, err);
+    /* Asked afterwards, when the open file cannot be exchanged any more; a file that is missing may
+     * be missing because the folder is another one. */
     if (rc == 0 || rc == ASH_ENOTFOUND)
         rc = require_folder(s, err) != 0 ? ASH_EIO : rc;
     if (rc == ASH_ENOTFOUND)
@@ -170,6 +182,7 @@ int ash__segment_borrow_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err
     int fresh = -1, idle = -1, rc = 0;
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, id);
+    /* From here on nobody takes the descriptor away as an idle one. */
     seg->users++;
     bool open_it = seg->fd < 0;
     *fd = seg->fd;
@@ -178,9 +191,11 @@ int ash__segment_borrow_fd(ash_segments *s, uint32_t id, int *fd, ash_error *err
     ash__mutex_unlock(&s->lock);
     if (!open_it)
         return 0;
+    /* Outside the lock: closing can wait for the disk. */
     ash__file_close(idle);
     rc = ash__segment_open_fd(s, seg, &fresh, err);
     ash__mutex_lock(&s->lock);
+    /* Somebody else may have opened it meanwhile; then that one is used and ours is closed. */
     if (seg->fd < 0 && rc == 0) {
         seg->fd = fresh;
         fresh = -1;
@@ -208,6 +223,8 @@ static int open_and_map(ash_segments *s, uint32_t id, const uint8_t **base, uint
     int fd = -1;
     int rc = open_verified(s, id, O_RDONLY, &fd, blocks, err);
     if (rc == 0 && base != NULL) {
+        /* Shared, so that what is written through a descriptor is seen; the descriptor is not
+         * needed afterwards. */
         void *at = mmap(NULL, (size_t)*blocks * ASH_BLOCK_BYTES, PROT_READ, MAP_SHARED, fd, 0);
         if (at == MAP_FAILED)
             rc = ash__fail_errno(err, errno, "cannot map segment %08x", (unsigned)id);
@@ -255,6 +272,7 @@ ash_segments *ash__segments_new(const ash_segments_options *opts)
     return s;
 }
 
+/* Nothing is synced: what is not durable by now nobody was told of. */
 static void segment_free(ash_segment *seg)
 {
     if (seg == NULL)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Freed blocks that a reader may still see.  Two things keep one from being used again: its hold,
+ * until no snapshot is older than the commit that freed it, and pins, which readers set on the
+ * blocks they look at between snapshots. */
 #include "segment/internal.h"
 
 #include "base/mem.h"
@@ -9,6 +12,8 @@ enum { FIRST_CHAINS = 1024 };
 
 static ash_pin **pin_chain(ash_segments *s, uint64_t key)
 {
+    /* 2^64 divided by the golden ratio spreads keys that differ in a few low bits over the upper
+     * half, which is taken. */
     return &s->pins[(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (s->pin_chains - 1)];
 }
 
@@ -77,6 +82,7 @@ void ash__segments_unpin(ash_segments *s, uint32_t segment, uint32_t block)
         while (*link != pin)
             link = &(*link)->next;
         *link = pin->next;
+        /* Its hold was reaped while it was pinned; nobody else frees it now. */
         if (pin->waiting_blocks > 0) {
             s->waiting_blocks -= pin->waiting_blocks;
             ash__space_free(s, (ash_extent){segment, block, pin->waiting_blocks});
@@ -90,8 +96,10 @@ void ash__segments_unpin(ash_segments *s, uint32_t segment, uint32_t block)
 void ash__segments_hold(ash_segments *s, ash_extent extent, uint64_t txn)
 {
     ash__mutex_lock(&s->lock);
+    /* Since ash__segments_unmark it was counted there, as neither used nor free. */
     s->staged_blocks -= extent.blocks;
     if (s->hold_first + s->hold_count == s->hold_capacity) {
+        /* Grown only when less than half of it is free in front; else moving makes room enough. */
         if (s->hold_first < s->hold_count || s->hold_capacity == 0) {
             s->hold_capacity = s->hold_capacity * 2 + 64;
             s->holds = ash__realloc_array(s->holds, s->hold_capacity, sizeof *s->holds);
@@ -106,6 +114,7 @@ void ash__segments_hold(ash_segments *s, ash_extent extent, uint64_t txn)
 void ash__segments_reap(ash_segments *s, uint64_t oldest)
 {
     ash__mutex_lock(&s->lock);
+    /* Holds come in the order of commits, so the first that has to stay ends the search. */
     while (s->hold_count > 0 && s->holds[s->hold_first].txn <= oldest) {
         ash_extent extent = s->holds[s->hold_first].extent;
         s->hold_first++;
@@ -132,6 +141,7 @@ void ash__segments_stats(ash_segments *s, ash_segments_stats *out)
         out->files++;
         out->blocks += seg->blocks - 1;
         out->used += seg->used;
+        /* Without a map there are no spans, and nothing of it can be staged or held. */
         if (!seg->loaded)
             out->free += seg->blocks - 1 - seg->used;
         for (uint32_t j = 0; j < seg->span_count; j++)

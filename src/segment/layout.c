@@ -21,16 +21,21 @@ bool ash__layout_of_pieces(uint32_t len, uint32_t piece, ash_layout *out)
     if (len <= ASH_FIRST_PIECE_BYTES || piece < ASH_PIECE_MIN_BYTES || piece > PIECE_MAX ||
         (piece & (piece - 1)) != 0)
         return false;
+    /* Behind header and payload in the blocks that a plain record takes: the table must not cost
+     * one. */
     size_t room = (size_t)ash__segment_blocks_for(len) * ASH_BLOCK_BYTES - len;
     size_t sums = 1 + ((size_t)len - ASH_FIRST_PIECE_BYTES + piece - 1) / piece;
     size_t offset = (ASH_RECORD_HEADER_BYTES + 8 * sums + LINE - 1) / LINE * LINE;
     *out = (ash_layout){piece, (uint32_t)sums, (uint32_t)offset};
+    /* The head is made in a buffer of one block. */
     return offset <= room && offset <= ASH_BLOCK_BYTES;
 }
 
 ash_layout ash__layout_for(uint32_t len)
 {
     ash_layout layout;
+    /* Smaller pieces mean less to verify for a part of the payload, so the smallest that fits is
+     * taken. */
     for (uint32_t piece = ASH_PIECE_MIN_BYTES; len > ASH_PLAIN_MAX_BYTES && piece < len; piece *= 2)
         if (ash__layout_of_pieces(len, piece, &layout))
             return layout;
@@ -43,6 +48,7 @@ ash_layout ash__layout_for(uint32_t len)
 static uint64_t sum_parts(const struct iovec **part, size_t *at, size_t len)
 {
     const uint8_t *base = (*part)->iov_base;
+    /* Mostly a piece lies in one part, and no stream has to be made for it. */
     if ((*part)->iov_len - *at >= len) {
         *at += len;
         return ash__checksum(base + *at - len, len);
@@ -88,6 +94,8 @@ void ash__record_head_make(uint8_t *out, const ash_layout *layout, const ash_rec
     const struct iovec *parts = draft->parts;
     size_t at = 0;
     ash_assert(draft->count > 0);
+    /* The padding in front of the payload is covered by no checksum, but what lies there must not
+     * be bytes of the process. */
     memset(out, 0, layout->offset);
     memcpy(out, layout->piece != 0 ? ASH_RECORD_PIECES_MAGIC : ASH_RECORD_MAGIC, 4);
     ash__put_le32(out + 4, len);
@@ -196,6 +204,7 @@ uint64_t ash__payload_root(const uint8_t *record, uint32_t len, const ash_layout
     if (layout->piece == 0)
         return ash__checksum(part.iov_base, len);
     uint64_t root = make_sums(sums, layout, &part, len);
+    /* Then only the header can be what was damaged. */
     *table = memcmp(sums, record + ASH_RECORD_HEADER_BYTES, (size_t)8 * layout->sums) == 0;
     return root;
 }

@@ -107,6 +107,8 @@ static int punch_segment(ash_segments *s, uint32_t id, const ash_punch_options *
     while (rc == 0 && goes_on(opts) && take_piece(s, id, from, opts->least_blocks, &piece)) {
         rc = punch_piece(fd, piece, freed, err);
         give_piece(s, piece);
+        /* On from here, whatever became of what lies before: a piece that was punched is free again
+         * and would be found again. */
         from = piece.block + piece.blocks;
     }
     ash__file_close(fd);
@@ -135,6 +137,7 @@ int ash__segments_taken(ash_segments *s, uint64_t *bytes, ash_error *err)
             continue;
         char *path = ash__segment_path(s, id);
         if (stat(path, &st) == 0)
+            /* By name, as the files need not be open for it. */
             *bytes += taken_by(&st);
         else
             rc = ash__fail_errno(err, errno, "cannot stat segment %08x", (unsigned)id);

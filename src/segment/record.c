@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writing, syncing and reading records.  Nothing of that happens under the lock: it is taken for
+ * some instructions before and after, and what may change in between is looked at again. */
 #include "segment/internal.h"
 
 #include "base/bytes.h"
@@ -25,6 +27,7 @@ static int measure(const ash_record_draft *draft, size_t *len, ash_error *err)
     *len = 0;
     ash_assert(draft->count > 0 && draft->count <= PARTS_MAX);
     for (int i = 0; i < draft->count; i++) {
+        /* Compared before it is added, so that the sum cannot overflow. */
         if (draft->parts[i].iov_len > PAYLOAD_MAX - *len)
             return ash__fail(err, ASH_ETOOBIG, "a record of more than %d bytes", PAYLOAD_MAX);
         *len += draft->parts[i].iov_len;
@@ -57,6 +60,8 @@ static uint64_t reserve(ash_segments *s, int fd, ash_extent extent)
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, extent.segment);
     uint32_t from = seg->reserved, to = from;
+    /* Moved on under the lock, so that two writers do not reserve the same; whoever comes behind
+     * may write before it is reserved, which does no harm. */
     if (end > from) {
         to = (end + ASH_RESERVE_BLOCKS - 1) / ASH_RESERVE_BLOCKS * ASH_RESERVE_BLOCKS;
         to = to < seg->blocks ? to : seg->blocks;
@@ -83,6 +88,7 @@ static bool note_written(ash_segments *s, ash_placed *out, uint64_t failures, fi
     uint64_t end = start + (uint64_t)out->extent.blocks * ASH_BLOCK_BYTES;
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, out->extent.segment);
+    /* After the write, not before: a sync that begins now covers all numbers up to this one. */
     out->write_number = ++seg->written;
     if (seg->failures != failures)
         seg->failed = seg->written; /* the kernel may have dropped what there was of it */
@@ -118,6 +124,7 @@ static bool begin_sync(ash_segments *s, const ash_placed *placed, uint64_t *reac
     bool needed = !*lost && placed->write_number > seg->synced;
     if (needed)
         seg->syncing = true;
+    /* Read before the sync begins: what is written while it runs may not be covered. */
     *reach = seg->written;
     ash__mutex_unlock(&s->lock);
     return needed;
@@ -131,6 +138,8 @@ static void end_sync(ash_segments *s, uint32_t segment, uint64_t reach, int rc)
     if (rc == 0 && reach > seg->synced)
         seg->synced = reach;
     if (rc != 0) {
+        /* All of it, also what was written since the sync began: nobody knows which pages the
+         * kernel gave up. */
         seg->failed = seg->written;
         seg->failures++;
     }
@@ -148,6 +157,7 @@ static void write_back(ash_segments *s, uint32_t segment, int fd, file_range nex
         return;
     ash__mutex_lock(&s->lock);
     ash_segment *seg = ash__segment_find(s, segment);
+    /* Waiting counts as a sync, since it may be the call that is told of a failure. */
     bool wait = !seg->syncing;
     seg->syncing = true;
     ash__mutex_unlock(&s->lock);
@@ -175,6 +185,8 @@ int ash__segments_write(ash_segments *s, const ash_record_draft *draft, ash_plac
     out->sequence = draft->sequence;
     rc = ash__segment_borrow_fd(s, out->extent.segment, &fd, err);
     if (rc == 0) {
+        /* Before the write: a sync that fails between the two leaves it unknown which of them it
+         * was about. */
         uint64_t failures = reserve(s, fd, out->extent);
         rc = write_blocks(fd, out, (struct iovec){head, layout.offset}, draft, err);
         if (rc != 0)
@@ -216,6 +228,7 @@ int ash__segments_sync(ash_segments *s, const ash_placed *placed, ash_error *err
         return 0;
     int rc = ash__segment_borrow_fd(s, segment, &fd, err);
     if (rc != 0) {
+        /* Nothing was tried, so nothing is lost, and others may try. */
         end_sync(s, segment, 0, 0);
         return rc;
     }
@@ -246,6 +259,7 @@ static int mapping(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t 
     if (rc != 0)
         return rc;
     ash__mutex_lock(&s->lock);
+    /* The segment is never taken out of the table, so the pointer from before is still good. */
     if (found != seg->blocks) {
         rc = ash__fail(err, ASH_ECORRUPT, "segment %08x has %u blocks, the metadata says %u",
                        (unsigned)id, (unsigned)found, (unsigned)seg->blocks);
@@ -256,6 +270,7 @@ static int mapping(ash_segments *s, uint32_t id, const uint8_t **base, uint32_t 
     *base = seg->map_base;
     ash__mutex_unlock(&s->lock);
     if (fresh != NULL)
+        /* Another thread was faster; its mapping is the one that views point into. */
         munmap((void *)(uintptr_t)fresh, (size_t)found * ASH_BLOCK_BYTES);
     return rc;
 }
@@ -275,6 +290,7 @@ static int find_record(ash_segments *s, const ash_place *place, const uint8_t **
     int rc = mapping(s, place->segment, &base, &blocks, err);
     if (rc != 0)
         return rc;
+    /* The numbers are the metadata's, and nothing may be read outside the mapping. */
     uint32_t need = ash__segment_blocks_for(place->len);
     if (place->len == 0 || place->block == 0 || place->block >= blocks ||
         need > blocks - place->block)
@@ -321,6 +337,7 @@ int ash__segments_open(ash_segments *s, const ash_place *place, const uint32_t *
     if (rc != 0)
         return rc;
     opening o = {record, place, coll_id, out, NULL};
+    /* A page that the disk cannot give back arrives as a signal. */
     if (!ash__fault_try(open_mapped, &o))
         o.wrong = "a page that cannot be read";
     if (o.wrong != NULL)

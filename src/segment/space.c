@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which blocks are free.  Two views are kept: the map of used blocks, as the metadata has it, and
+ * the list of free spans, from which records are given places.  They differ by what is staged or
+ * held: neither used nor free. */
 #include "segment/internal.h"
 
 #include "base/file.h"
@@ -14,6 +17,7 @@ static ash_segment *insert(ash_segments *s, uint32_t id, uint32_t blocks, uint32
     ash__mutex_assert_held(&s->lock);
     if (id > s->table_count) {
         s->table = ash__realloc_array(s->table, id, sizeof *s->table);
+        /* Ids may have gaps: segments of a damaged store's metadata may be missing. */
         while (s->table_count < id)
             s->table[s->table_count++] = NULL;
     }
@@ -79,6 +83,7 @@ static void span_remove(ash_segment *seg, uint32_t at)
 static void span_add(ash_segment *seg, uint32_t block, uint32_t blocks)
 {
     uint32_t at = span_position(seg, block);
+    /* Freed twice would be given away twice: two records in one place. */
     ash_assert(at == seg->span_count || seg->spans[at].block >= block + blocks);
     bool left = at > 0 && seg->spans[at - 1].block + seg->spans[at - 1].blocks == block;
     bool right = at < seg->span_count && seg->spans[at].block == block + blocks;
@@ -108,6 +113,7 @@ static void install(ash_segment *seg, const uint8_t *map)
     seg->dirty = ash__alloc_array(slices, 1);
     seg->loaded = true;
     uint32_t used = 0;
+    /* One step beyond the end, which closes the last span. */
     for (uint32_t block = 1, start = 1; block <= seg->blocks; block++) {
         if (block < seg->blocks && !is_used(seg->map, block))
             continue;
@@ -134,6 +140,7 @@ int ash__segment_load(ash_segments *s, uint32_t id, ash_error *err)
         return 0;
     if (seg == NULL)
         return ash__fail(err, ASH_ECORRUPT, "there is no segment %08x", (unsigned)id);
+    /* Fetched without the lock, below which the metadata's locks rank. */
     uint8_t *map = ash__alloc_array(slice_count(blocks), ASH_SLICE_BYTES);
     int rc = s->opts.load(s->opts.ctx, id, map, blocks, err);
     if (rc == 0) {
@@ -150,6 +157,8 @@ int ash__segment_load(ash_segments *s, uint32_t id, ash_error *err)
 static bool find_fit(ash_segment *seg, uint32_t blocks, uint32_t *at)
 {
     uint32_t largest = 0;
+    /* An upper bound that is exact after each search in vain: most segments of a full store are
+     * passed over by it. */
     if (seg->largest < blocks)
         return false;
     for (*at = 0; *at < seg->span_count; ++*at) {
@@ -186,6 +195,7 @@ static bool try_take(ash_segments *s, uint32_t blocks, ash_extent *out, uint32_t
         if (seg == NULL)
             continue;
         if (!seg->loaded) {
+            /* Its free blocks may lie apart, so this may say yes in vain, but never no. */
             if (seg->blocks - 1 - seg->used < blocks)
                 continue;
             *load = seg->id;
@@ -202,6 +212,7 @@ static bool try_take(ash_segments *s, uint32_t blocks, ash_extent *out, uint32_t
 bool ash__segments_would_grow(ash_segments *s, size_t payload_bytes)
 {
     uint32_t blocks = ash__segment_blocks_for(payload_bytes), at;
+    /* Of unloaded segments the sum has to do: this is a guess, and is not worth reading a map. */
     bool grows = true, found = false;
     ash__mutex_lock(&s->lock);
     for (uint32_t i = 0; !found && i < s->table_count; i++) {
@@ -230,6 +241,7 @@ static uint32_t next_size(const ash_segments *s, uint32_t need)
         blocks = FIRST_SEGMENT_BLOCKS;
     if (blocks > most)
         blocks = most;
+    /* One block more for the header. */
     return blocks < need + 1 ? need + 1 : (uint32_t)blocks;
 }
 
@@ -242,6 +254,7 @@ static int grow(ash_segments *s, uint32_t need, ash_error *err)
         ash__cond_wait(&s->grown, &s->lock);
         return 0;
     }
+    /* Nobody else makes a segment meanwhile, so the id stays free. */
     uint32_t id = s->table_count + 1;
     uint32_t blocks = next_size(s, need);
     int fd = -1;
@@ -261,6 +274,8 @@ static int grow(ash_segments *s, uint32_t need, ash_error *err)
         seg->fd = fd;
         seg->reserved = blocks < ASH_RESERVE_BLOCKS ? blocks : ASH_RESERVE_BLOCKS;
         s->open_fds++;
+        /* The next commit tells of the segment; a crash before that leaves a file that nobody
+         * knows, and that is made anew. */
         seg->dirty_totals = true;
     }
     ash__cond_broadcast(&s->grown);
@@ -278,6 +293,8 @@ int ash__space_take(ash_segments *s, uint32_t blocks, ash_extent *out, ash_error
             rc = ash__segment_load(s, load, err);
             ash__mutex_lock(&s->lock);
         } else {
+            /* With 0 it may have waited only; the search begins anew in any case, as others may
+             * have taken what there is. */
             rc = grow(s, blocks, err);
         }
     }
@@ -323,6 +340,7 @@ void ash__segments_give(ash_segments *s, ash_extent extent)
 static void set_used(ash_segment *seg, ash_extent extent, bool used)
 {
     for (uint32_t block = extent.block; block < extent.block + extent.blocks; block++) {
+        /* Whoever marks or unmarks has looked: else two records would share the block. */
         ash_assert(is_used(seg->map, block) != used);
         seg->map[block / 8] ^= (uint8_t)(1u << (block % 8));
         seg->dirty[block / ASH_SLICE_BLOCKS] = 1;
@@ -341,6 +359,7 @@ void ash__segments_mark(ash_segments *s, ash_extent extent)
 
 static bool all_used(const ash_segment *seg, ash_extent extent)
 {
+    /* The extent comes from a pointer in the metadata. */
     if (extent.block == 0 || extent.block >= seg->blocks ||
         extent.blocks > seg->blocks - extent.block)
         return false;
@@ -360,6 +379,7 @@ int ash__segments_unmark(ash_segments *s, ash_extent extent, ash_error *err)
     ash_segment *seg = ash__segment_find(s, extent.segment);
     if (all_used(seg, extent)) {
         set_used(seg, extent, false);
+        /* Not free yet: the last durable commit still points here. */
         s->staged_blocks += extent.blocks;
     } else {
         rc = ash__fail(err, ASH_ECORRUPT, "segment %08x, block %u: a record's space is free",
@@ -374,6 +394,7 @@ static int changes_of(ash_segment *seg,
                       void *ctx, ash_error *err)
 {
     int rc = 0;
+    /* A segment that is made while the commit goes on is not among those that it saves. */
     seg->saving = true;
     ash_segment_change change = {seg->id, seg->blocks, seg->used, UINT32_MAX, NULL};
     if (seg->dirty_totals)
