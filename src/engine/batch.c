@@ -10,6 +10,7 @@
 
 int ash__writer_break(ash_writer *w, int code, const ash_error *err)
 {
+    /* The first reason is the one that explains the others. */
     if (w->broken == 0) {
         w->broken = code;
         if (err != NULL)
@@ -31,13 +32,17 @@ int ash__batch_begin(ash_writer *w, ash_error *err)
     MDB_txn *txn = NULL;
     if (w->depth > 0)
         return 0;
+    /* A census of another thread may have found damage since the last batch. */
     if (atomic_load(&w->engine->unwritable))
         return ash__soundness_refuse(w->engine, err);
+    /* Between the transactions, when the disk may have room again; not right before a commit that
+     * needs it. */
     ash__reserve_refill(w->engine);
     int rc = ash__lmdb_txn_begin(w->engine->env, NULL, 0, &txn);
     ash__soundness_heed(w->engine, rc);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot begin a transaction");
+    /* What the journal answered for and LMDB has lost with the transaction before. */
     int result = ash__redo_apply(w->engine, txn, (ash_doc){w->redo.data, w->redo_safe}, err);
     if (result != 0) {
         ash__txn_abort(w->engine, txn);
@@ -45,6 +50,8 @@ int ash__batch_begin(ash_writer *w, ash_error *err)
     }
     w->undo_count = w->redo_undo;
     w->redo.len = w->redo_safe;
+    /* The first commit of a run marks the store as open, by LMDB: only then may a journal matter to
+     * the next opening. */
     w->redo_over = !w->marked_open || !ash__journal_is_usable(&w->engine->journal);
     w->placed_count = w->count_changes = 0;
     w->batch_work = w->batch_bytes = 0;
@@ -63,6 +70,7 @@ int ash__nest_begin(ash_writer *w, ash_error *err)
     ash_assert(w->depth > 0 && w->depth < ASH_NEST_MAX);
     /* What is remembered from here on belongs to the new transaction. */
     bool changed = w->changed;
+    /* They would be added to the nested transaction, and be lost with it. */
     int result = ash__counts_flush(w, err);
     w->changed = changed;
     if (result != 0)
@@ -83,8 +91,12 @@ static void undo_to(ash_writer *w, size_t count, bool give)
     ash_segments *s = w->engine->segments;
     while (w->undo_count > count) {
         ash_undo *undo = &w->undo[--w->undo_count];
+        /* Newest first, so that a block which was freed and taken again passes through the same
+         * states backward. */
         if (undo->was_marked) {
             ash_assert(ash__segments_unmark(s, undo->extent, NULL) == 0);
+            /* Otherwise a durable state may point there: it stays taken until the store is opened
+             * anew. */
             if (give)
                 ash__segments_give(s, undo->extent);
         } else {
@@ -108,9 +120,11 @@ int ash__nest_end(ash_writer *w, bool keep, ash_error *err)
         return ash__writer_break(w, result, err);
     }
     ash__txn_abort(w->engine, nest.txn);
+    /* The others were written when the nested one began. */
     w->count_changes = 0;
     undo_to(w, nest.undo_count, true);
     w->placed_count = nest.placed_count;
+    /* Once it is over there are no changes to go back to. */
     if (!w->redo_over)
         w->redo.len = nest.redo_len;
     w->changed = nest.changed;
@@ -142,6 +156,8 @@ void ash__batch_abort(ash_writer *w)
     ash__txn_abort(w->engine, w->nest[0].txn); /* the nested ones with it */
     w->depth = 0;
     w->snap.txn = NULL;
+    /* A record that may be in the journal would be carried over by the next opening, and point to
+     * what was written over. */
     lose(w, !w->in_doubt);
     w->broken = 0;
 }
@@ -208,10 +224,12 @@ int ash__writer_mark_open(ash_writer *w, ash_error *err)
 static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
 {
     ash_engine *e = w->engine;
+    /* First: a snapshot that is opened from here on sees this commit. */
     atomic_store(&e->newest_commit, txn_id);
     ash__segments_saved(e->segments);
     for (size_t i = 0; i < w->undo_count; i++) {
         if (!w->undo[i].was_marked)
+            /* Snapshots of commits before this one still see them. */
             ash__segments_hold(e->segments, w->undo[i].extent, txn_id);
     }
     w->undo_count = w->redo_undo = 0;
@@ -219,8 +237,10 @@ static void after_commit(ash_writer *w, uint64_t txn_id, uint64_t newest)
     w->redo_safe = 0;
     w->in_doubt = false;
     forget(w);
+    /* What a lost batch had deleted of them is there again. */
     w->drops_pending = w->drops_pending || w->drops_undone;
     w->drops_undone = false;
+    /* Before reaping: what they let go can be used at once. */
     ash__pins_lapse(e);
     ash__segments_reap(e->segments, ash__snapshot_oldest(e));
     ash__oplog_committed(e, newest);
@@ -244,6 +264,7 @@ static int prepare(ash_writer *w, ash_error *err)
 {
     int rc = 0;
     ash_assert(w->depth == 1);
+    /* Early, so that those who write payloads hold back while this syncs. */
     ash__segments_note_commit(w->engine->segments);
     if (atomic_load(&w->engine->unwritable))
         rc = ash__soundness_refuse(w->engine, err);
@@ -255,9 +276,11 @@ static int prepare(ash_writer *w, ash_error *err)
         rc = ash__oplog_trim(w, err);
     if (rc == 0)
         rc = ash__counts_flush(w, err);
+    /* The first of the two rules: payloads are durable before anything that points at them is. */
     for (size_t i = 0; rc == 0 && i < w->placed_count; i++)
         rc = ash__segments_sync(w->engine->segments, &w->placed[i], err);
     if (rc == 0)
+        /* Last, when all of this batch is marked; one map row for many changes. */
         rc = ash__segments_changes(w->engine->segments, save_change, w, err);
     return rc;
 }
@@ -273,9 +296,11 @@ int ash__batch_commit(ash_writer *w, ash_error *err)
         ash__batch_abort(w);
         return result;
     }
+    /* Right before, so that nobody else takes the room meanwhile. */
     if (w->deletes)
         ash__reserve_use(w->engine);
     int rc = ash__lmdb_txn_commit(w->nest[0].txn);
+    /* LMDB has freed the transaction either way. */
     w->depth = 0;
     w->snap.txn = NULL;
     if (rc != 0) {
@@ -319,9 +344,12 @@ int ash__batch_flush(ash_writer *w, bool may_journal, bool *committed, ash_error
     if (!write_journal(w))
         return ash__batch_commit(w, err);
     w->redo_safe = w->redo.len;
+    /* What it freed stays unusable until LMDB's commit: the journal's record is not the one that
+     * frees. */
     w->redo_undo = w->undo_count;
     w->placed_count = 0;
     w->fresh = false;
+    /* The rows are in the transaction, which stays open. */
     ash__segments_saved(w->engine->segments);
     *committed = false;
     return 0;

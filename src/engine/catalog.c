@@ -49,6 +49,7 @@ static void cache_add(ash_engine *e, ash_catalog_entry *entry)
 {
     ash_catalog_entry **set = e->cache[entry->coll.id % ASH_CACHE_SETS];
     ash__mutex_lock(&e->cache_lock);
+    /* An older state of the same collection makes way first: mostly nobody reads that any more. */
     unsigned way = e->cache_turn++ % ASH_CACHE_WAYS;
     for (unsigned i = 0; i < ASH_CACHE_WAYS; i++) {
         if (set[i] != NULL && set[i]->coll.id == entry->coll.id)
@@ -58,6 +59,7 @@ static void cache_add(ash_engine *e, ash_catalog_entry *entry)
     atomic_fetch_add(&entry->refs, 1);
     set[way] = entry;
     ash__mutex_unlock(&e->cache_lock);
+    /* Outside the lock: it may be the last reference, and free the compiled filters. */
     ash__entry_unref(old);
 }
 
@@ -87,6 +89,7 @@ int ash__catalog_load(ash_snapshot *snap, MDB_val key, MDB_val row, const ash_co
     int rc = ash__sum_check(key, row, &doc, "a row of the catalogue", err);
     if (rc != 0)
         return rc;
+    /* The checksum is the version: equal rows have equal entries, and any change has another. */
     uint64_t sum = ash__get_le64(row.mv_data);
     uint32_t id = row_id(doc);
     entry = find_held(snap, id, sum);
@@ -97,6 +100,7 @@ int ash__catalog_load(ash_snapshot *snap, MDB_val key, MDB_val row, const ash_co
             rc = ash__entry_parse(snap->engine, names, doc, sum, &entry, err);
             if (rc != 0)
                 return rc;
+            /* Two who parse the same at once both add it; the later one stays. */
             cache_add(snap->engine, entry);
         }
         hold(snap, entry);
@@ -112,6 +116,7 @@ int ash__catalog_find(ash_snapshot *snap, const char *db, const char *name, cons
     MDB_val row;
     bool found;
     *out = NULL;
+    /* No collection has a name that is too long. */
     size_t len = ash__entry_key(key, db, name, NULL);
     if (len == 0)
         return 0;
@@ -132,6 +137,7 @@ int ash__catalog_find_id(ash_snapshot *snap, uint32_t coll_id, const ash_coll **
         ash__row_get(snap, ASH_DB_CATALOG, ash__bytes(id_key, sizeof id_key), &row, &found, err);
     if (rc != 0 || !found)
         return rc;
+    /* The row by id has no checksum; what it leads to has one. */
     if (row.mv_size + 1 > ASH_KEY_MAX)
         return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
     size_t len = row.mv_size + 1;

@@ -26,6 +26,8 @@ static int next_id(ash_writer *w, const char *name, uint32_t *out, ash_error *er
         ash__row_get(&w->snap, ASH_DB_META, ash__bytes(name, strlen(name)), &value, &found, err);
     if (rc != 0)
         return rc;
+    /* Never given twice: entries and records of what was dropped are still there for a while, under
+     * the old id. */
     *out = found && value.mv_size == 4 ? ash__get_le32(value.mv_data) + 1 : 1;
     if (*out == 0)
         return ash__fail(err, ASH_ETOOBIG, "no %s id is left", name);
@@ -56,6 +58,7 @@ static void append_index(ash_builder *row, uint32_t *count, const index_item *i)
     ash__builder_int64(row, "id", i->id);
     ash__builder_bool(row, "ready", i->ready);
     ash__builder_bool(row, "multikey", i->multikey);
+    /* Of others the specification says the same. */
     if (i->rids && is_unique(i->spec))
         ash__builder_bool(row, "rids", true);
     if (i->kinds != ASH_KINDS_UNKNOWN)
@@ -130,6 +133,7 @@ static int put_row(ash_writer *w, const char *db, const char *name, ash_doc row,
     if (rc == 0)
         rc = ash__catalog_find(&w->snap, db, name, &c, err);
     if (rc != 0)
+        /* The row is written; without those beside it the catalogue contradicts itself. */
         return ash__writer_break(w, rc, err);
     ash__letter_key(letter, 'I', c->id);
     rc = ash__row_put(w, ASH_DB_CATALOG, ash__bytes(letter, 5), ash__bytes(key + 1, len - 1), err);
@@ -201,6 +205,7 @@ static ash_doc id_index_spec(const bson_t *options, ash_builder *out)
 static void make_uuid(uint8_t uuid[16])
 {
     ash__random(uuid, 16);
+    /* Version 4, variant 1: random. */
     uuid[6] = (uint8_t)((uuid[6] & 0x0F) | 0x40);
     uuid[8] = (uint8_t)((uuid[8] & 0x3F) | 0x80);
 }
@@ -227,6 +232,8 @@ int ash__catalog_create(ash_writer *w, const char *db, const char *name, const b
     fresh.id = 1;
     make_uuid(fresh.uuid);
     ash__doc_to_bson(id_index_spec(options, &spec_built), &spec);
+    /* With ids of 1 for now: those that are given are used up, also when the specification turns
+     * out to be wrong. */
     rc = check_row(w, db, name, build_row(&fresh, &change, &built), err);
     ash__builder_release(&built);
     if (rc == 0)
@@ -244,6 +251,7 @@ int ash__catalog_create(ash_writer *w, const char *db, const char *name, const b
 static int queue_drop(ash_writer *w, char letter, uint32_t id, ash_error *err)
 {
     uint8_t key[5];
+    /* A drop is to work on a full disk. */
     w->deletes = true;
     ash__letter_key(key, letter, id);
     w->drops_pending = true;
@@ -264,6 +272,7 @@ int ash__catalog_drop(ash_writer *w, const ash_coll *c, ash_error *err)
     int rc = current(w, c, &now, err);
     if (rc != 0)
         return rc;
+    /* The name goes at once, and can be used again; what the id leads to is deleted by drops.c. */
     rc = delete_row(w, now, err);
     ash__letter_key(letter, 'I', c->id);
     if (rc == 0)
@@ -340,6 +349,7 @@ int ash__catalog_widen_index(ash_writer *w, const ash_coll *c, const ash_index *
     int rc = current(w, c, &now, err);
     for (uint32_t n = 0; rc == 0 && n < now->index_count; n++) {
         const ash_index *index = &now->indexes[n];
+        /* The caller's index may be older than what this batch has noted. */
         if (index->id == i->id && (index->multikey || !multikey) && (kinds & ~index->kinds) == 0)
             return 0;
     }
@@ -380,5 +390,6 @@ int ash__index_drop(ash_writer *w, const ash_coll *c, const ash_index *i, ash_er
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "cannot drop the index on _id");
     int rc = rewrite(w, c, &change, NULL, err);
+    /* Its entries are of no index from here on, and are deleted in turns. */
     return rc == 0 ? queue_drop(w, 'X', i->id, err) : rc;
 }

@@ -22,6 +22,7 @@ void ash__census_found(ash_census *c, ash_census_finding f, const char *format, 
     va_list args;
     c->report->findings++;
     c->report->structure += f.structure;
+    /* Counted all the same; one damaged branch can bring thousands. */
     if (c->report->findings > TOLD_MAX || c->opts->finding == NULL)
         return;
     va_start(args, format);
@@ -75,6 +76,7 @@ static void visit_free(ash_census *c, int tree, uint64_t page, ash_doc key, ash_
     }
     for (uint64_t i = 1; i <= count; i++) {
         uint64_t number = ash__get_le64(value.data + 8 * i);
+        /* LMDB takes pages from the end of an entry and relies on the order. */
         if (number >= before)
             list_found(c, page, "an entry of the list is out of order");
         before = number;
@@ -234,6 +236,7 @@ static int catch_metas(ash_census *c, ash_error *err)
     int result = 0;
     const ash_meta_pages pages = {c->fd, c->page_bytes, c->metas};
     for (int i = 0; result == 0 && i < TRIES; i++) {
+        /* Anew with each try: the former commit may have been followed by another. */
         ash__lmdb_txn_reset(c->txn);
         int rc = ash__lmdb_txn_renew(c->txn);
         if (rc != 0)

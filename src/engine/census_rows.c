@@ -117,6 +117,8 @@ static void see_catalog(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
     ash_doc value;
     int64_t id = 0;
     if (key.data[0] == 'I' && key.len == 5) {
+        /* Sums over both kinds of rows are equal when each has its counterpart; no list has to be
+         * kept. */
         r->by_id += name_sum(row, ash__get_be32(key.data + 1));
     } else if (key.data[0] == 'N' && has_sum(key, row, &value) &&
                ash__bson_validate(value.data, value.len, 2 * ASH_DOC_MAX_DEPTH, NULL) == 0 &&
@@ -145,6 +147,7 @@ static void see_record(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
 {
     ash_pointer place;
     ash_doc doc;
+    /* Counted even when its sum is wrong: the counts have it. */
     if (key.len == ASH_RECORD_KEY_BYTES)
         count_one(&c->rows->records, ash__get_be32(key.data));
     if (ash__record_parse(ash__val(key.data, key.len), ash__val(row.data, row.len), &place, &doc,
@@ -216,6 +219,8 @@ static void see_space(ash_census *c, uint64_t page, ash_doc key, ash_doc row)
         r->segment = segment;
         r->segment_used = ash__get_le32(row.data + 4);
     } else if (key.len == 8 && row.len == ASH_SLICE_BYTES && segment == r->segment) {
+        /* Only as many bits as there should be; which records own them is for the check to compare.
+         */
         for (size_t i = 0; i < row.len; i += 8)
             r->segment_marked += (uint64_t)__builtin_popcountll(ash__get_le64(row.data + i));
     } else {

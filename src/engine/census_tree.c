@@ -78,6 +78,8 @@ static bool own(walk *w, uint64_t page, uint64_t count, range r)
         return false;
     }
     for (uint64_t i = page; i < page + count; i++) {
+        /* Also what keeps a walk through a damaged tree from going round: each page is walked once.
+         */
         if (c->owner[i] != 0) {
             page_found(w, i, r, PAGE_ASTRAY, "it is in use elsewhere, too");
             return false;
@@ -88,6 +90,7 @@ static bool own(walk *w, uint64_t page, uint64_t count, range r)
     }
     uint64_t before = c->report->pages;
     c->report->pages += count;
+    /* Asked between pages, so that an interruption does not take long. */
     if (before / ASK_EVERY != c->report->pages / ASK_EVERY && c->opts->go_on != NULL &&
         c->result == 0 && !c->opts->go_on(c->opts->ctx, c->report->pages, c->last + 1))
         c->result = ash__fail(&c->error, ASH_EINTERRUPTED, "the census was interrupted");
@@ -221,6 +224,7 @@ void ash__census_walk(ash_census *c, int tree, const uint8_t *root, ash_census_v
                              .holds_trees = tree == ASH_TREE_MAIN};
     range all = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
     uint64_t number = ash__get_le64(root + ASH_TREE_ROOT);
+    /* LMDB would compare keys in another order if a flag said so. */
     uint32_t orders = ash__page_le16(root + ASH_TREE_FLAGS) & 0x7e;
     w.depth = ash__page_le16(root + ASH_TREE_DEPTH);
     c->broken = false;

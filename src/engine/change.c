@@ -11,6 +11,7 @@
 
 static void reserve_key_sets(ash_writer *w, size_t count)
 {
+    /* They stay with the writer, so that a change allocates nothing once the first ones have. */
     if (count <= w->key_sets)
         return;
     w->old_keys = ash__realloc_array(w->old_keys, count, sizeof *w->old_keys);
@@ -42,6 +43,8 @@ static int extract_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_key_se
                        ash_error *err)
 {
     int rc = 0;
+    /* Of all indexes, also of those that are being built: what has passed already is not looked at
+     * again. */
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
         rc = ash__index_keys(&c->indexes[i], w->engine, doc, &sets[i], err);
     return rc;
@@ -176,6 +179,7 @@ static int write_record(ash_writer *w, const ash_coll *c, uint64_t rid, ash_doc 
         ash__put_le64(pointer + 12, p->sequence);
         body = (ash_doc){pointer, sizeof pointer};
     }
+    /* Without the kind byte: keys.h. */
     ash__put_le64(head + 1, ash__row_sum(key, sizeof key, body.data, body.len));
     return ash__row_put2(w, ASH_DB_RECORDS, ash__bytes(key, sizeof key),
                          ash__bytes(head, sizeof head), body, err);
@@ -209,6 +213,7 @@ static int insert_all(ash_writer *w, const ash_coll *c, ash_doc doc, ash_staged 
     if (rc != 0)
         return rc;
     counts.count++;
+    /* Never given twice, also after the record is gone: cursors go on behind it. */
     counts.last_rid++;
     counts.data_bytes += doc.len;
     counts.storage_bytes += ash__storage_of(doc.len, staged == NULL);
@@ -237,6 +242,8 @@ int ash__record_insert(ash_writer *w, const ash_coll *c, const ash_content *cont
     settle_payload(w, content->staged, used, rc == 0);
     if (rc != 0)
         return rc;
+    /* The insertion stands, whatever becomes of the old ones; a broken batch alone takes it back.
+     */
     if (c->capped && trim_capped(w, c, err) != 0) {
         if (w->broken != 0)
             return w->broken;
@@ -263,6 +270,7 @@ static int fetch_old(ash_writer *w, const ash_coll *c, uint64_t rid, ash_record 
             rc = ash__index_has(&w->snap, &c->indexes[i], ash__key_set_at(&w->old_keys[i], k), rid,
                                 &all, err);
     }
+    /* A key is missing.  The checksum tells whether the payload is wrong or the index. */
     if (rc == 0 && !all)
         rc = ash__record_get(&w->snap, c, rid, old, &found, err);
     return rc;
@@ -286,9 +294,12 @@ static int replace_all(ash_writer *w, const ash_coll *c, const ash_record *old, 
     size_t old_len = old->doc.len;
     int rc = ash__counts_get(&w->snap, c->id, &counts, err);
     if (rc == 0)
+        /* Before the first row is changed: a pointer to space that is free in the map is damage,
+         * and refuses the change. */
         rc = release_extent(w, c, old, err);
     if (rc != 0)
         return rc;
+    /* Unsigned, and right all the same when it becomes shorter. */
     counts.data_bytes += doc.len - old_len;
     counts.storage_bytes += ash__storage_of(doc.len, staged == NULL) - old_storage;
     rc = write_record(w, c, old->rid, doc, staged, err);
@@ -341,6 +352,7 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
     counts.count--;
     counts.data_bytes -= old.doc.len;
     counts.storage_bytes -= ash__storage_of(old.doc.len, old.place.segment == 0);
+    /* The old document's bytes may go with the row; its keys were taken out of it above. */
     rc = ash__row_delete(w, ASH_DB_RECORDS, ash__bytes(key, sizeof key), err);
     if (rc == 0)
         rc = change_indexes(w, c, w->old_keys, NULL, rid, err);
@@ -393,6 +405,7 @@ int ash__index_build(ash_writer *w, ash_index_build *b, uint64_t max_records, as
         }
         b->rid = ash__get_be64((const uint8_t *)row.key.mv_data + 4);
         rc = build_one(w, b, dup, err);
+        /* Also of a record that is gone: each turn seeks from here. */
         b->rid++;
     }
     return rc;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How many records and entries there are, so that count() and stats need not walk.  Rows of
+ * collections are written with each change, since the record ids come from them; those of indexes
+ * are gathered, as one document touches many. */
 #include "engine/internal.h"
 
 #include <string.h>
@@ -80,6 +83,7 @@ int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t 
                     ash_error *err)
 {
     ash_count_change *c = find_change(w, letter, id);
+    /* Room for some is enough: when it is full, all are written and it begins anew. */
     if (c == NULL && w->count_changes == ASH_COUNT_CHANGES) {
         int rc = ash__counts_flush(w, err);
         if (rc != 0)
@@ -89,6 +93,7 @@ int ash__counts_add(ash_writer *w, char letter, uint32_t id, int64_t n, int64_t 
         c = &w->counts[w->count_changes++];
         *c = (ash_count_change){.letter = letter, .id = id};
     }
+    /* Negative ones wrap around, and the sum does so back. */
     c->by[0] += (uint64_t)n;
     c->by[1] += (uint64_t)bytes;
     w->changed = true;
@@ -101,6 +106,8 @@ static int flush_one(ash_writer *w, const ash_count_change *c, ash_error *err)
     uint8_t key[5], value[16];
     int rc = read_pair(&w->snap, c->letter, c->id, pair, err);
     if (rc != 0)
+        /* The rows of documents are in the transaction already; their counts must not be left out.
+         */
         return ash__writer_break(w, rc, err);
     ash__letter_key(key, c->letter, c->id);
     ash__put_le64(value, pair[0] + c->by[0]);

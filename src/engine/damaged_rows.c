@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Ranges of keys that a census says may be missed, and the file in which the next run finds them.
+ * What cannot be understood of it counts as damage of everything: forgetting would be believing in
+ * rows again. */
 #include "engine/damaged_rows.h"
 
 #include "base/buffer.h"
@@ -20,6 +23,7 @@ static ash_damaged_range *new_range(ash_damaged_rows *rows, int db)
 {
     rows->items = ash__grow_array(rows->items, rows->count, &rows->capacity, sizeof *rows->items);
     ash_damaged_range *r = &rows->items[rows->count++];
+    /* All of it, padding too: ranges are compared by memcmp. */
     memset(r, 0, sizeof *r);
     r->db = db;
     return r;
@@ -72,12 +76,15 @@ bool ash__damaged_rows_copy(ash_damaged_rows *rows, const ash_damaged_range *ran
 
 static bool lies_in(const ash_damaged_range *r, int db, ash_doc low, ash_doc high)
 {
+    /* One key is asked for by the same bytes at both ends. */
     bool is_key = low.data != NULL && low.data == high.data && low.len == high.len;
     if (r->db != db)
         return r->db < 0;
+    /* Whoever walks meets the damaged row, and the records beside it are whole. */
     if (r->is_exact && !is_key)
         return false;
     ash_doc from = {r->low, r->low_len}, to = {r->high, r->high_len};
+    /* A stretch of keys ends before `high`, a single key is `high` itself. */
     return (!r->has_low || high.data == NULL ||
             ash__bytes_compare(high, from) >= (is_key ? 0 : 1)) &&
            (!r->has_high || low.data == NULL || ash__bytes_compare(low, to) < 0);
@@ -159,6 +166,7 @@ int ash__damaged_rows_save(const ash_engine *e, const ash_damage *damage,
     ash__buffer_append(&b, magic, SUM_AT);
     ash__buffer_append(&b, sum, sizeof sum);
     ash__buffer_append(&b, bytes.data, bytes.len);
+    /* The file is replaced by name: it must not become part of another store. */
     int rc = ash__folder_require(e, err);
     if (rc == 0)
         rc = ash__file_replace(path, b.data, b.len, err);
@@ -194,6 +202,7 @@ static int database_of(const char *name)
         if (strcmp(name, ash__database_names[i]) == 0)
             return i;
     }
+    /* "*", and what a later version may have: of all databases. */
     return -1;
 }
 

@@ -7,14 +7,12 @@
 enum { TURN_ROWS = 500 };
 
 /* The space of a record whose row cannot be read stays taken; the check finds it. */
-static int free_record(ash_writer *w, MDB_val key, MDB_val value, ash_error *err)
+static void free_record(ash_writer *w, MDB_val key, MDB_val value)
 {
     ash_pointer place;
     ash_doc doc;
-    (void)err;
     if (ash__record_parse(key, value, &place, &doc, NULL) == 0 && place.segment != 0)
         ash__writer_unuse(w, ash__pointer_extent(&place), NULL);
-    return 0;
 }
 
 /* Delete up to *rows rows that begin with the id; *rows is what is left of the turn. */
@@ -32,15 +30,15 @@ static int delete_rows(ash_writer *w, enum ash_database db, uint32_t id, int *ro
     while (rc == 0 && result == 0 && *rows > 0 && key.mv_size > 4 &&
            memcmp(key.mv_data, prefix, 4) == 0) {
         if (db == ASH_DB_RECORDS)
-            result = free_record(w, key, value, err);
-        if (result == 0)
-            result = ash__path_require(w->engine, w->snap.txn_id - 1, db,
-                                       (ash_doc){key.mv_data, key.mv_size}, true, err);
+            free_record(w, key, value);
+        result = ash__path_require(w->engine, w->snap.txn_id - 1, db,
+                                   (ash_doc){key.mv_data, key.mv_size}, true, err);
         if (result != 0)
             break;
         w->changed = true;
         w->batch_work++;
         --*rows;
+        /* Before: the key lies in the page from which it is deleted. */
         ash__redo_delete(w, db, (ash_doc){key.mv_data, key.mv_size});
         rc = ash__lmdb_cursor_del(cursor, 0);
         if (rc == 0)
@@ -52,6 +50,8 @@ static int delete_rows(ash_writer *w, enum ash_database db, uint32_t id, int *ro
         }
     }
     ash__soundness_heed(w->engine, rc);
+    /* After a fault LMDB's list of cursors may lead nowhere; this one is given up with the
+     * transaction. */
     if (cursor != NULL && rc != ASH_LMDB_LOST)
         mdb_cursor_close(cursor);
     if (rc != 0 && rc != MDB_NOTFOUND) {
@@ -80,6 +80,8 @@ static int judge_drop(ash_writer *w, const uint8_t drop[5], ash_error *err)
 {
     index_search search = {ash__get_be32(drop + 1), false};
     const ash_coll *c = NULL;
+    /* Looked at once for each, not with each turn: an index is searched for in the whole catalogue.
+     */
     if (memcmp(w->judged_drop, drop, sizeof w->judged_drop) == 0)
         return 0;
     int rc = drop[0] == 'R' ? ash__catalog_find_id(&w->snap, search.id, &c, err)
@@ -112,6 +114,8 @@ int ash__drops_turn(ash_writer *w, ash_error *err)
     rc = judge_drop(w, drop, err);
     if (rc != 0)
         return rc;
+    /* All rows first, the counts and the drop itself last: wherever this is interrupted, it goes
+     * on. */
     rc = delete_rows(w, records ? ASH_DB_RECORDS : ASH_DB_INDEX, id, &rows, err);
     if (rc != 0 || rows == 0)
         return rc;

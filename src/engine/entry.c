@@ -57,6 +57,7 @@ static int compile_filter(const ash_filter_hooks *hooks, const bson_t *from, con
     bson_t filter;
     if (!child_doc(ash__doc_from_bson(from), name, &filter))
         return 0;
+    /* Where nobody understands filters, one must not be taken for none. */
     if (hooks->compile == NULL)
         return ash__fail(err, ASH_EUNSUPPORTED, "nobody here understands %s", name);
     return hooks->compile(&filter, collation, out, err);
@@ -70,6 +71,7 @@ static int parse_collation(const bson_t *from, bool *has, ash_collation *out, as
     *has = false;
     if (child_doc(ash__doc_from_bson(from), "collation", &spec)) {
         rc = ash__collation_parse(&spec, out, &simple, err);
+        /* The simple collation is what there is without one. */
         *has = rc == 0 && !simple;
     }
     return rc;
@@ -85,6 +87,7 @@ static int parse_index(const ash_filter_hooks *hooks, const bson_t *item, ash_in
     out->ready = flag_of(item, "ready");
     out->multikey = flag_of(item, "multikey");
     out->kinds = (uint32_t)number_of(item, "kinds", ASH_KINDS_UNKNOWN);
+    /* The row's checksum was right, but who can write files can write that, too. */
     if (out->id == 0 || !child_doc(ash__doc_from_bson(item), "spec", &out->spec) ||
         !child_doc(ash__doc_from_bson(&out->spec), "key", &out->key) ||
         !bson_iter_init_find(&it, &out->spec, "name") || !BSON_ITER_HOLDS_UTF8(&it))
@@ -101,8 +104,11 @@ static int parse_index(const ash_filter_hooks *hooks, const bson_t *item, ash_in
     if (rc == 0)
         rc = compile_filter(hooks, &out->spec, "partialFilterExpression",
                             has_collation ? &out->pattern.collation : NULL, &out->partial, err);
+    /* Specifications of the index on _id do not say so, as in MongoDB. */
     out->unique = out->unique || out->pattern.is_id;
     out->guarded = out->unique || flag_of(&out->spec, "prepareUnique");
+    /* Read from the row, not from the specification: an index that became unique keeps its entries
+     * as they are. */
     out->rid_in_key = !out->unique || flag_of(item, "rids");
     return rc;
 }
@@ -158,9 +164,11 @@ int ash__entry_parse(const ash_engine *e, ash_doc names, ash_doc row, uint64_t s
         return ash__fail(err, ASH_ECORRUPT, "a name in the catalogue is damaged");
     ash_catalog_entry *entry = ash__new(ash_catalog_entry);
     ash_coll *c = &entry->coll;
+    /* The caller's; the cache takes another. */
     atomic_store(&entry->refs, 1);
     entry->hooks = &e->opts.filters;
     entry->sum = sum;
+    /* The caller's bytes are in LMDB's map and do not outlive its snapshot. */
     entry->row = ash__memdup(row.data, row.len);
     entry->names = ash__strndup((const char *)names.data, names.len);
     c->db = entry->names;
@@ -183,6 +191,7 @@ int ash__entry_parse(const ash_engine *e, ash_doc names, ash_doc row, uint64_t s
         rc = parse_indexes(entry, &list, err);
     if (rc != 0) {
         ash__error_prefix(err, "%s.%s", c->db, c->name);
+        /* What was parsed so far is released with it: all else is zero. */
         ash__entry_unref(entry);
         return rc;
     }

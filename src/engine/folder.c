@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What makes a folder a store, and whether it may be opened.  Everything is looked at before
+ * anything is made, so that a mistyped name leaves no trace in somebody's folder. */
 #include "engine/internal.h"
 
 #include "base/clock.h"
@@ -74,6 +76,7 @@ static int check_vacant(const char *folder, ash_error *err)
     if (dir == NULL)
         return ash__fail_errno(err, errno, "cannot read folder %s", folder);
     for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;) {
+        /* Hidden files are people's and file managers', not a store's. */
         bool known = entry->d_name[0] == '.' || strcmp(entry->d_name, "ashlar.store.new") == 0;
         for (size_t i = 0; i < ASH_ARRAY_LEN(ours); i++)
             known = known || strcmp(entry->d_name, ours[i]) == 0;
@@ -91,6 +94,7 @@ int ash__superblock_write(ash_engine *e, ash_error *err)
     memcpy(block, ASH_SUPERBLOCK_MAGIC, 8);
     ash__put_le32(block + 8, e->version);
     memcpy(block + 16, e->store_id, 16);
+    /* A superblock that is written anew keeps the time. */
     if (e->made_ms == 0)
         e->made_ms = (uint64_t)ash__clock_wall_ms();
     ash__put_le64(block + 32, e->made_ms);
@@ -113,6 +117,7 @@ static int superblock_read(const ash_engine *e, struct superblock *out, ash_erro
     uint8_t *block = NULL;
     size_t len = 0;
     char *path = ash__path_join(e->folder, "ashlar.store");
+    /* A later version's may be longer. */
     int rc = ash__file_load(path, 1 << 20, &block, &len, err);
     if (rc == ASH_ETOOBIG || (rc == 0 && (len < 16 || memcmp(block, ASH_SUPERBLOCK_MAGIC, 8) != 0)))
         rc = ash__fail(err, ASH_ECORRUPT, "%s is not an Ashlar store's superblock", path);
@@ -171,6 +176,7 @@ static void sync_above(const char *folder)
     for (char *slash = strrchr(path, '/'); slash != NULL && slash != path;
          slash = strrchr(path, '/')) {
         *slash = 0;
+        /* What fails here may be a folder that was there before. */
         ash__dir_sync(path, NULL);
     }
     ash__dir_sync(folder[0] == '/' ? "/" : ".", NULL);
@@ -196,6 +202,7 @@ int ash__folder_prepare(ash_engine *e, ash_error *err)
         rc = check_finished(e->folder, err);
     if (rc != 0)
         return rc;
+    /* Before the lock: a folder that is no store gets no lock file when it must exist. */
     bool is_store = exists(e->folder, "ashlar.store");
     if (is_store) {
         rc = superblock_take(e, err);

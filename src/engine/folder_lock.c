@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Two locks by flock: on the file `lock`, which every version knows, and on the folder itself,
+ * which cannot be removed and made anew unseen. */
 #include "engine/folder_lock.h"
 
 #include "base/clock.h"
@@ -20,6 +22,7 @@ static int try_lock(int fd, bool shared, int64_t deadline)
     for (;;) {
         if (flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0)
             return 0;
+        /* flock itself could wait, but not for a limited time. */
         if (errno != EWOULDBLOCK && errno != EINTR)
             return errno;
         if (deadline == 0 || ash__clock_ms() >= deadline)
@@ -65,6 +68,7 @@ static int lock_folder(ash_folder_lock *lock, const char *folder, bool shared, i
 static int lock_file(ash_folder_lock *lock, const char *path, bool shared, int64_t deadline,
                      int *reason, ash_error *err)
 {
+    /* A reader may lack the right to write. */
     int flags = (shared ? O_RDONLY : O_RDWR | O_CREAT) | O_NOFOLLOW;
     int rc = ash__file_open(path, flags, &lock->file_fd, err);
     /* A copy on a medium may lack it; one that may not be read is there to be respected. */
@@ -84,6 +88,7 @@ int ash__folder_lock_take(ash_folder_lock *lock, const char *folder, bool shared
     int rc = 0, reason = 0;
     char *path = ash__path_join(folder, "lock");
     *lock = (ash_folder_lock)ASH_FOLDER_LOCK_INIT;
+    /* Before it is opened, and compared later: what stands under the name then has to be this. */
     if (stat(folder, &st) != 0)
         rc = ash__fail_errno(err, errno, "cannot reach folder %s", folder);
     if (rc == 0)
@@ -99,6 +104,7 @@ int ash__folder_lock_take(ash_folder_lock *lock, const char *folder, bool shared
     } else {
         lock->device = st.st_dev;
         lock->inode = st.st_ino;
+        /* Readers are many, and none of them the one to ask. */
         if (!shared)
             sign(lock->file_fd);
     }

@@ -20,10 +20,14 @@ void ash__entry_key_make(ash_entry_key *out, const ash_index *i, ash_doc key, ui
     ash__put_be32(out->bytes, i->id);
     memcpy(at, key.data, out->is_long ? ASH_LONG_PREFIX : key.len);
     at += out->is_long ? ASH_LONG_PREFIX : key.len;
+    /* The hash keeps entries apart that share their first bytes; their order is made when they are
+     * read (scan_index.c). */
     if (out->is_long) {
         ash__checksum128(key.data, key.len, at);
         at += ASH_LONG_HASH;
     }
+    /* Long ones of unique indexes, too: two different keys could have the same first bytes and
+     * hash. */
     if (out->is_long || i->rid_in_key) {
         ash__put_be64(at, rid);
         at += ASH_RID_BYTES;
@@ -105,6 +109,7 @@ int ash__index_lookup(const ash_snapshot *snap, const ash_index *i, ash_doc key,
     ash_entry_key entry;
     ash_doc whole;
     MDB_val value;
+    /* Elsewhere a key has any number of owners. */
     ash_assert(i->guarded);
     if (key.len > ASH_LONG_PREFIX || i->rid_in_key)
         return lookup_any(snap, i, key, rid, found, err);
@@ -127,6 +132,8 @@ int ash__index_has(const ash_snapshot *snap, const ash_index *i, ash_doc key, ui
     int rc = ash__row_get(snap, ASH_DB_INDEX, ash__bytes(entry.bytes, entry.len), &value, has, err);
     if (rc == 0 && *has) {
         rc = ash__entry_decode(i, ash__val(entry.bytes, entry.len), value, &whole, &owner, err);
+        /* The key has a rid in it or the value has: both are compared with the one that was asked
+         * for. */
         *has = rc == 0 && owner == rid && ash__bytes_compare(whole, key) == 0;
     }
     return rc;
@@ -155,6 +162,7 @@ int ash__index_put(ash_writer *w, const ash_index *i, ash_doc key, uint64_t rid,
     bool there;
     *bytes = 0;
     int rc = ash__index_has(&w->snap, i, key, rid, &there, err);
+    /* An index that is being built meets records whose keys were put when they were inserted. */
     if (rc != 0 || there)
         return rc != 0 ? ash__writer_break(w, rc, err) : 0;
     ash__entry_key_make(&entry, i, key, rid);

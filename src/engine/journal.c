@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The journal's file: made whole before it is used, written record by record, and read as bytes
+ * when a store is opened. */
 #include "engine/journal.h"
 
 #include "base/file.h"
@@ -57,6 +59,7 @@ static int fill(const ash_engine *e, int fd, ash_error *err)
     make_head(header + ASH_JOURNAL_FIRST, &none, 0, zeros, 0);
     if (rc == 0)
         rc = ash__file_write(fd, header, sizeof header, 0, err);
+    /* With all its metadata, so that from now on syncing a record is one write. */
     if (rc == 0 && ash__io()->fsync(fd) != 0)
         rc = ash__fail_errno(err, errno, "cannot sync the journal");
     ash__free(zeros);
@@ -78,6 +81,7 @@ int ash__journal_make(ash_engine *e, ash_error *err)
     if (rc == 0 && ash__io()->rename(temp, path) != 0)
         rc = ash__fail_errno(err, errno, "cannot rename %s", temp);
     if (rc == 0)
+        /* The superblock promises a journal only after this. */
         rc = ash__dir_sync(e->folder, err);
     if (rc != 0) {
         ash__error_prefix(err, "cannot make the journal");
@@ -111,6 +115,7 @@ int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, s
     static const uint8_t zeros[ASH_JOURNAL_ALIGN];
     uint8_t head[ASH_JOURNAL_HEAD];
     size_t whole = aligned(sizeof head + len);
+    /* LMDB has committed what was there: records begin at the front again. */
     if (base != j->base) {
         j->base = base;
         j->ordinal = 0;
@@ -126,6 +131,7 @@ int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, s
     int rc = ash__file_writev(j->fd, iov, 3, (off_t)j->at, err);
     if (rc == 0)
         rc = ash__file_sync(j->fd, err);
+    /* Nothing is written behind a record of unknown fate: it would be read as if that one held. */
     j->failed = rc != 0;
     if (rc == 0) {
         j->at += whole;
@@ -155,6 +161,7 @@ int ash__journal_load(const char *folder, const uint8_t store_id[16], ash_journa
     ash_error own = ASH_ERROR_INIT;
     char *path = ash__path_join(folder, "journal");
     *out = (ash_journal_image){.state = ASH_JOURNAL_MISSING};
+    /* A file of another size is damaged, which is said later; only an absurd one is not loaded. */
     int rc = ash__file_load(path, 4 * (size_t)ASH_JOURNAL_BYTES, &out->bytes, &out->len, &own);
     if (rc == 0)
         look_at(out, store_id);
@@ -185,6 +192,8 @@ static bool record_at(const ash_journal_image *image, size_t at, uint64_t genera
     *changes = (ash_doc){head + ASH_JOURNAL_HEAD, ash__get_le32(head + 32)};
     *base = ash__get_le64(head + 16);
     *ordinal = ash__get_le64(head + 24);
+    /* The length is only believed when the head's checksum was right, and still compared: the file
+     * may have been cut off. */
     return changes->len <= image->len - at - ASH_JOURNAL_HEAD &&
            ash__get_le64(head + 40) == ash__checksum(changes->data, changes->len);
 }
@@ -250,6 +259,7 @@ int ash__journal_judge(const ash_journal_image *image, uint64_t generation, uint
         return ash__fail(err, ASH_ECORRUPT, "its journal has a damaged header");
     if (image->state == ASH_JOURNAL_FOREIGN || image->generation != generation)
         return ash__fail(err, ASH_ECORRUPT, "its journal is of another store");
+    /* A new file has a first record, too, so there is always one. */
     if (!has_first(image))
         return ash__fail(err, ASH_ECORRUPT, "its journal has lost its first record");
     /* Records of the commits before may lie behind the newest ones, and prove nothing. */
@@ -257,6 +267,8 @@ int ash__journal_judge(const ash_journal_image *image, uint64_t generation, uint
         return ash__fail(err, ASH_ECORRUPT, "its journal is newer than meta.mdb");
     while (ash__journal_next(image, &c, &changes))
         ;
+    /* A torn last record is no damage; but a whole one behind it was written after it was synced.
+     */
     uint64_t whole = c.ordinal;
     if (ash__journal_skip(image, &c))
         return ash__fail(err, ASH_ECORRUPT,

@@ -25,6 +25,7 @@ static int read_rows(ash_engine *e, bool *unclean, ash_error *err)
     int rc = ash__snapshot_begin(e, &snap, err);
     if (rc == 0)
         rc = ash__row_get(snap, ASH_DB_META, ash__bytes("journal", 7), &value, &found, err);
+    /* The superblock has version 2 only after this row was committed. */
     if (rc == 0 && (!found || value.mv_size != 8))
         rc = ash__fail(err, ASH_ECORRUPT, "meta.mdb does not know its journal");
     if (rc == 0) {
@@ -56,6 +57,7 @@ static int carry_over(ash_engine *e, const ash_journal_image *image, ash_journal
     ash__reserve_let_go(e);
     rc = ash__lmdb_txn_commit(txn);
     ash__soundness_heed(e, rc);
+    /* LMDB says EIO of a write that a full disk cut short. */
     if (rc == EIO && ash__reserve_is_disk_full(e))
         rc = ENOSPC;
     return rc != 0 ? ash__lmdb_fail(rc, err, "cannot carry the journal over") : 0;
@@ -145,6 +147,7 @@ bool ash__journal_has_room(const ash_engine *e)
     ash__lmdb_env_info(e->env, &info);
     ash__lmdb_env_stat(e->env, &stat_of);
     uint64_t used = ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
+    /* What is answered now must not fail to be committed later. */
     return info.me_mapsize >= used + room && statvfs(e->folder, &fs) == 0 &&
            (uint64_t)fs.f_bavail * fs.f_frsize >= room;
 }
@@ -155,6 +158,8 @@ static int put_generation(ash_writer *w, ash_error *err)
     uint8_t bytes[8];
     MDB_val value;
     bool found;
+    /* Committed before the file is there: a file whose generation nobody knows would be of another
+     * store. */
     int rc = ash__batch_begin(w, err);
     if (rc == 0)
         rc = ash__row_get(&w->snap, ASH_DB_META, ash__bytes("journal", 7), &value, &found, err);
@@ -179,6 +184,7 @@ void ash__journal_introduce(ash_writer *w)
     if (!ash__journal_has_room(e))
         return;
     int rc = put_generation(w, &err);
+    /* Nothing is open after a commit; after a failure there may be. */
     ash__batch_abort(w);
     if (rc == 0)
         rc = ash__journal_make(e, &err);

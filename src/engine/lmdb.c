@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rows: what everybody here reads and changes LMDB with.  A change looks at the pages on its way
+ * first (path.h) and is noted for the journal (redo.c); a read asks whether damage that is known
+ * makes its answer worthless (soundness.c). */
 #include "engine/path.h"
 
 #include <string.h>
@@ -11,6 +14,7 @@ int ash__lmdb_fail(int rc, ash_error *err, const char *what)
     /* LMDB does not go on with a snapshot in which it has met a damaged page. */
     if (rc == MDB_BAD_TXN)
         return ash__fail(err, ASH_ECORRUPT, "%s: a damaged page was met in it before", what);
+    /* LMDB's own codes are negative, the system's positive. */
     if (rc > 0)
         return ash__fail_errno(err, rc, "%s", what);
     if (rc == MDB_PANIC)
@@ -40,6 +44,7 @@ MDB_val ash__val(const void *data, size_t len)
 
 static int change_failed(ash_writer *w, int rc, ash_error *err)
 {
+    /* err may be NULL, but the batch keeps the reason for everybody who waits for it. */
     ash_error local = ASH_ERROR_INIT;
     int result = ash__lmdb_fail(rc, &local, "cannot change the metadata");
     ash__soundness_heed(w->engine, rc);
@@ -52,6 +57,7 @@ static int look_ahead(ash_writer *w, enum ash_database db, ash_doc key, bool del
                       ash_error *err)
 {
     ash_error local = ASH_ERROR_INIT;
+    /* The open transaction's number is one more than that of the commit it began with. */
     int rc = ash__path_require(w->engine, w->snap.txn_id - 1, db, key, deletes, &local);
     if (rc != 0 && err != NULL)
         *err = local;
@@ -90,9 +96,12 @@ int ash__row_put2(ash_writer *w, enum ash_database db, ash_doc key, ash_doc head
     int result = look_ahead(w, db, key, false, err);
     if (result != 0)
         return result;
+    /* Before the call: a change that failed half way is one that has to be given up, too. */
     w->changed = true;
     w->batch_work++;
     ash__redo_put(w, db, key, head, body);
+    /* LMDB gives the place, and both parts are copied once; the row need not be put together
+     * before. */
     int rc = ash__lmdb_put(w->snap.txn, w->engine->dbi[db], &k, &v, MDB_RESERVE);
     if (rc != 0)
         return change_failed(w, rc, err);
@@ -113,6 +122,7 @@ int ash__row_delete(ash_writer *w, enum ash_database db, ash_doc key, ash_error 
     int rc = ash__lmdb_del(w->snap.txn, w->engine->dbi[db], &k, NULL);
     if (rc == MDB_NOTFOUND)
         return 0;
+    /* Only now: deleting what is not there changes nothing, and nobody has to wait for it. */
     w->changed = true;
     w->batch_work++;
     return rc != 0 ? change_failed(w, rc, err) : 0;

@@ -60,9 +60,11 @@ void ash__lmdb_prepare(MDB_env *env)
 static bool touch(const MDB_val *v)
 {
     const volatile uint8_t *at = v->mv_data;
+    /* A damaged length would be walked page by page until the map ends. */
     if (v->mv_size > VALUE_MAX)
         return false;
     for (size_t i = 0; i < v->mv_size; i += TOUCH_BYTES)
+        /* Here, inside the try, a page that cannot be read costs only the call. */
         (void)at[i];
     if (v->mv_size > 0)
         (void)at[v->mv_size - 1];
@@ -94,6 +96,8 @@ static void make_cursor_open(call *c)
 
 int ash__lmdb_cursor_open(MDB_txn *txn, MDB_dbi dbi, MDB_cursor **out)
 {
+    /* Into a variable of this frame: the caller's stays as it is when a fault comes amid the call.
+     */
     MDB_cursor *cursor = NULL;
     call c = {.make = make_cursor_open, .txn = txn, .dbi = dbi, .new_cursor = &cursor};
     int rc = make_guarded(&c, MDB_CORRUPTED);
@@ -156,6 +160,7 @@ static void make_txn_begin(call *c)
 int ash__lmdb_txn_begin(MDB_env *env, MDB_txn *parent, unsigned flags, MDB_txn **out)
 {
     call c = {.make = make_txn_begin, .env = env, .txn = parent, .flags = flags, .new_txn = out};
+    /* A transaction that writes may have begun to change LMDB's state. */
     return make_guarded(&c, (flags & MDB_RDONLY) != 0 ? MDB_CORRUPTED : ASH_LMDB_LOST);
 }
 
@@ -229,6 +234,7 @@ int ash__lmdb_env_stat(MDB_env *env, MDB_stat *out)
     call c = {.make = make_env_stat, .env = env, .stat_of = out};
     int rc = make_guarded(&c, MDB_CORRUPTED);
     if (rc != 0)
+        /* Callers divide by it. */
         *out = (MDB_stat){.ms_psize = PAGE_BYTES};
     return rc;
 }

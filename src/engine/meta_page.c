@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The two first pages of meta.mdb, of which LMDB overwrites the older with each commit, while
+ * somebody reads them. */
 #include "engine/meta_page.h"
 
 #include "base/file.h"

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing, in an order in which each step can rely on those before it: the folder and
+ * its lock, LMDB, the journal, segments, what the metadata says of the last run, the writer. */
 #include "engine/journal.h"
 
 #include "base/fault.h"
@@ -42,6 +44,7 @@ static int put_store_row(ash_engine *e, MDB_txn *txn)
     uint8_t row[20];
     MDB_val key = ash__val("store", 5);
     MDB_val value = ash__val(row, sizeof row);
+    /* A random id, so that files of two stores are never taken for one's. */
     ash__random(e->store_id, sizeof e->store_id);
     memcpy(row, e->store_id, 16);
     ash__put_le32(row + 16, ASH_FORMAT_PLAIN);
@@ -53,6 +56,7 @@ static int put_store_row(ash_engine *e, MDB_txn *txn)
 static int check_store_row(ash_engine *e, MDB_val row, bool *write_superblock, ash_error *err)
 {
     const uint8_t *at = row.mv_data;
+    /* The row has no checksum; the id in the superblock has one, and must be the same. */
     if (row.mv_size != 20)
         return ash__fail(err, ASH_ECORRUPT, "meta.mdb has a damaged identity");
     if (ash__get_le32(at + 16) > ASH_FORMAT_VERSION)
@@ -105,6 +109,7 @@ static int open_databases(ash_engine *e, ash_error *err)
         ash__txn_abort(e, txn);
         return result;
     }
+    /* Also when nothing was put: the handles of the databases are valid only after it. */
     rc = ash__lmdb_txn_commit(txn);
     ash__soundness_heed(e, rc);
     if (rc != 0)
@@ -127,6 +132,7 @@ int ash__space_read(const ash_snapshot *snap, uint32_t segment, uint8_t *map, ui
         ash__put_be32(key, segment);
         ash__put_be32(key + 4, i);
         rc = ash__row_get(snap, ASH_DB_SPACE, ash__bytes(key, sizeof key), &slice, &found, err);
+        /* A slice that is missing has no block in use: the map was zeroed. */
         if (rc == 0 && found && slice.mv_size != ASH_SLICE_BYTES)
             rc = ash__fail(err, ASH_ECORRUPT, "the block map of segment %08x is damaged",
                            (unsigned)segment);
@@ -140,6 +146,7 @@ int ash__space_read(const ash_snapshot *snap, uint32_t segment, uint8_t *map, ui
 static int load_map(void *ctx, uint32_t segment, uint8_t *map, uint32_t blocks, ash_error *err)
 {
     ash_snapshot *snap = NULL;
+    /* Without waiting for a commit: the writer itself may be the one that loads. */
     int rc = ash__snapshot_begin(ctx, &snap, err);
     if (rc == 0)
         rc = ash__space_read(snap, segment, map, blocks, err);
@@ -158,6 +165,7 @@ static int load_segments(ash_engine *e, ash_snapshot *snap, ash_error *err)
         rc = ash__row_seek(snap, ASH_DB_SPACE, ash__bytes(from, sizeof from), &row, err);
         if (rc != 0 || !row.found)
             return rc;
+        /* The loop goes on behind this id, and so behind the rows of its slices. */
         id = ash__get_be32(row.key.mv_data);
         if (row.key.mv_size != 4 || row.value.mv_size != 8 || id == 0 || id > (1 << 24) ||
             ash__get_le32(row.value.mv_data) > MAX_SEGMENT_BLOCKS)
@@ -206,6 +214,7 @@ static int load_state(ash_engine *e, ash_error *err)
     if (rc == 0) {
         e->boot_sequence = found && value.mv_size == 8 ? ash__get_le64(value.mv_data) : 1;
         if (e->was_unclean)
+            /* Its numbers were not recorded; 2^40 are more than a run can give. */
             e->boot_sequence += sequence_gap;
         atomic_store(&e->next_sequence, e->boot_sequence);
         rc = ash__row_last(snap, ASH_DB_OPLOG, &row, err);
@@ -223,6 +232,7 @@ static int load_state(ash_engine *e, ash_error *err)
 static ash_engine *engine_new(const char *folder, const ash_engine_options *opts)
 {
     ash_engine *e = ash__new(ash_engine);
+    /* For as long as there is a mapping of the store's files. */
     ash__faults_enable();
     e->folder = ash__strdup(folder);
     e->lock = (ash_folder_lock)ASH_FOLDER_LOCK_INIT;
@@ -247,6 +257,7 @@ static void engine_free(ash_engine *e)
     ash__cache_release(e);
     ash__path_release(e);
     ash__soundness_release(e);
+    /* Nobody has a view of them any more; snapshots are closed, pins freed. */
     ash__segments_free(e->segments);
     ash__snapshots_release(e);
     if (e->env != NULL)
@@ -291,6 +302,7 @@ static int open_once(const char *folder, const ash_engine_options *opts, ash_eng
         rc = load_state(e, err);
     }
     if (rc == 0)
+        /* Before the writer runs, which must not touch what is known to be damaged. */
         ash__soundness_load(e);
     if (rc == 0 && !e->opts.read_only)
         rc = ash__writer_start(e, err);
@@ -308,14 +320,17 @@ int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_eng
     bool pending = false;
     *out = NULL;
     int rc = open_once(folder, opts, out, &pending, err);
+    /* Only the journal stands in the way. */
     if (rc != ASH_EREADONLY || !pending)
         return rc;
     /* A reader may have the right to write all the same. */
     ash_engine_options writing = *opts;
     writing.read_only = false;
     writing.must_exist = true;
+    /* Nothing but carrying over. */
     writing.trim_slack_bytes = -1;
     ash_error why = ASH_ERROR_INIT;
+    /* It carries the journal over; closing marks the store as closed. */
     int written = open_once(folder, &writing, out, &pending, &why);
     if (written == ASH_ENOSPC || written == ASH_ECORRUPT) {
         if (err != NULL)
@@ -334,6 +349,7 @@ void ash__engine_close(ash_engine *e)
     if (e == NULL)
         return;
     ash__writer_stop(e);
+    /* The writer has ended, so that nobody else is in the files. */
     ash__trim_at_close(e);
     engine_free(e);
 }

@@ -30,6 +30,7 @@ static uint64_t count_free_pages(MDB_env *env, uint64_t first)
     MDB_cursor *cursor = NULL;
     MDB_val key, value;
     uint64_t count = 0;
+    /* 0 is fewer than are missing, so the file counts as cut off. */
     if (ash__lmdb_txn_begin(env, NULL, MDB_RDONLY, &txn) != 0)
         return 0;
     int rc = ash__lmdb_cursor_open(txn, 0, &cursor);
@@ -39,6 +40,7 @@ static uint64_t count_free_pages(MDB_env *env, uint64_t first)
             memcpy(&pages[0], value.mv_data, sizeof(size_t));
             memcpy(&pages[1], (const char *)value.mv_data + at, sizeof(size_t));
             at += sizeof(size_t);
+            /* Entries may have room behind their last page. */
             count += at / sizeof(size_t) <= pages[0] + 1 && pages[1] >= first;
         }
     }
@@ -108,8 +110,12 @@ static int check_page_size(const char *path, ash_error *err)
 
 static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)
 {
+    /* NOTLS: a snapshot is not tied to the thread that opened it.  NORDAHEAD: rows are read here
+     * and there. */
     unsigned flags = MDB_NOSUBDIR | MDB_NOTLS | MDB_NORDAHEAD;
     if (e->opts.read_only)
+        /* Nobody writes then, by the folder's lock, and the medium may not allow a table of
+         * readers. */
         flags |= MDB_RDONLY | MDB_NOLOCK;
     int rc = mdb_env_create(&e->env);
     if (rc == 0)
@@ -119,6 +125,7 @@ static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)
     if (rc == 0)
         rc = mdb_env_set_maxreaders(e->env, MAX_READERS);
     if (rc == 0)
+        /* Room for what a later version may have. */
         rc = mdb_env_set_maxdbs(e->env, ASH_DB_COUNT + 4);
     if (rc == 0)
         rc = ash__lmdb_env_open(e->env, path, flags, 0600);
@@ -164,6 +171,7 @@ static int allocate_readers(ash_engine *e, ash_error *err)
         bytes = st.st_size;
     if (rc == 0)
         reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
+    /* The file of an earlier run; ours is not open yet. */
     if (reason == ENOSPC && ash__reserve_spend(e))
         reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
     /* Some file systems cannot reserve. */
@@ -187,6 +195,7 @@ int ash__env_open(ash_engine *e, ash_error *err)
         return result;
     }
     int rc = try_env(e, path);
+    /* A second try only where nothing can be lost. */
     if (rc == MDB_INVALID && is_unfinished(e, path) && ash__io()->unlink(path) == 0) {
         ash__lmdb_env_close(e->env);
         rc = try_env(e, path);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The change log.  Times are taken by the writer when an entry is written, and become visible with
+ * the commit; two clocks beside that are told to clients, and never go back. */
 #include "engine/internal.h"
 
 #include "base/clock.h"
@@ -9,6 +11,7 @@ enum { TRIM_ENTRIES = 2000 };
 
 static uint64_t clock_time(void)
 {
+    /* Seconds and an increment from 1 on, as MongoDB's timestamps have it. */
     return (uint64_t)(ash__clock_wall_ms() / 1000) << 32 | 1;
 }
 
@@ -16,6 +19,7 @@ int ash__oplog_append(ash_writer *w, ash_doc entry, uint64_t *time, ash_error *e
 {
     uint8_t key[8];
     uint64_t now = clock_time();
+    /* When the wall clock was set back, the log goes on from its last entry. */
     uint64_t next = w->last_time + 1 > now ? w->last_time + 1 : now;
     w->last_time = next;
     ash__put_be64(key, next);
@@ -40,6 +44,7 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
         if (rc != 0 || !row.found || row.key.mv_size != sizeof oldest ||
             row.value.mv_size < ASH_SUM_BYTES)
             break;
+        /* A copy: deleting moves the page that the key lies in. */
         memcpy(oldest, row.key.mv_data, sizeof oldest);
         bytes += (int64_t)(row.value.mv_size - ASH_SUM_BYTES);
         entries++;
@@ -56,6 +61,7 @@ int ash__oplog_next(ash_snapshot *snap, uint64_t after, uint64_t *time, ash_doc 
     uint8_t from[8];
     ash_row row;
     *found = false;
+    /* There is no later time, and adding one would begin from the oldest. */
     if (after == UINT64_MAX)
         return 0;
     ash__put_be64(from, after + 1);
@@ -111,6 +117,7 @@ uint64_t ash__oplog_stamp(ash_engine *e)
 void ash__oplog_committed(ash_engine *e, uint64_t time)
 {
     ash__mutex_lock(&e->watch_lock);
+    /* Commits come in order, but one without entries tells an old time. */
     if (time > e->committed_time) {
         e->committed_time = time;
         ash__cond_broadcast(&e->watch_cond);
@@ -128,6 +135,7 @@ bool ash__oplog_wait(ash_engine *e, uint64_t after, int64_t deadline_ms, const v
     bool in_time = true;
     /* Whoever waits for changes wants them at once. */
     atomic_fetch_add(&e->watchers, 1);
+    /* What was answered by the journal is not in the log that can be read. */
     ash__commit_early(e);
     ash__mutex_lock(&e->watch_lock);
     while (e->committed_time <= after && in_time && !is_cancelled(cancel))

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 enum { WHOLE_BYTES = 16 << 20 /* metadata up to this size is counted before it is changed */ };
+/* The file grows; mapping it anew for each commit would cost more than looking. */
 static const size_t map_step = (size_t)64 << 20;
 
 typedef struct look {
@@ -47,12 +48,14 @@ static const uint8_t *page_at(const ash_path *p, uint64_t number)
 static const uint8_t *see(look *l, uint64_t number, bool is_leaf, ash_doc low, ash_doc high)
 {
     ash_path *p = l->p;
+    /* Pages 0 and 1 are the descriptions, and in no tree. */
     if (number < 2 || number > p->last) {
         fail(l, number, "it is not among the file's pages");
         return NULL;
     }
     const uint8_t *page = page_at(p, number);
     uint8_t bit = (uint8_t)(1u << number % 8);
+    /* Seen for this commit: pages of a commit do not change, LMDB writes elsewhere. */
     if ((p->seen[number / 8] & bit) != 0)
         return page;
     ash_page_kind kind = kind_of(l);
@@ -126,6 +129,7 @@ static bool see_row(look *l, const uint8_t *leaf)
 {
     uint32_t i = count_up_to(l, leaf, 0);
     ash_doc key;
+    /* The row comes before all that there are: nothing of it is there to be looked at. */
     if (i == 0)
         return true;
     const uint8_t *node = ash__page_node(leaf, i - 1, &key);
@@ -149,6 +153,7 @@ static bool see_path(look *l, ash_path_tree *t)
         const uint8_t *page = see(l, number, false, low, high);
         if (page == NULL)
             return false;
+        /* A branch's first key is left out, and stands for everything below the second. */
         uint32_t i = count_up_to(l, page, 1) - 1;
         if (l->deletes && !see_neighbours(l, page, i, depth + 1 == t->depth, low, high))
             return false;
@@ -178,6 +183,7 @@ static void look_at_path(void *ctx)
 static bool take_root(look *l, int tree, const uint8_t *root)
 {
     ash_path_tree *t = &l->p->trees[tree];
+    /* Forgets the leaf as well: it was of the commit before. */
     *t = (ash_path_tree){.root = ash__get_le64(root + ASH_TREE_ROOT),
                          .depth = ash__page_le16(root + ASH_TREE_DEPTH)};
     uint32_t orders = ash__page_le16(root + ASH_TREE_FLAGS) & 0x7e;
@@ -224,6 +230,7 @@ static bool see_databases(look *l)
 {
     static const ash_doc none = {NULL, 0};
     const ash_path_tree *t = &l->p->trees[ASH_TREE_MAIN];
+    /* So a root that is a branch is no root of ours. */
     if (t->depth != 1)
         return fail(l, l->p->commit % 2, "the description of a tree is damaged");
     const uint8_t *page = see(l, t->root, true, none, none);
@@ -276,6 +283,7 @@ static int map_file(ash_engine *e, ash_error *err)
     int rc = mdb_env_get_fd(e->env, &fd);
     void *at = rc == 0 ? mmap(NULL, len, PROT_READ, MAP_SHARED, fd, 0) : MAP_FAILED;
     if (rc == 0 && at == MAP_FAILED)
+        /* Address space may be limited; then without the part to grow into. */
         at = mmap(NULL, len = need, PROT_READ, MAP_SHARED, fd, 0);
     p->map = at == MAP_FAILED ? NULL : at;
     p->map_bytes = at == MAP_FAILED ? 0 : len;
@@ -293,6 +301,7 @@ static int refuse(ash_engine *e, const look *l, ash_error *err)
 
 static int run(ash_engine *e, look *l, ash_fault_fn fn, ash_error *err)
 {
+    /* The map may reach beyond the file's end, or to a part that the disk cannot read. */
     if (!ash__fault_try(fn, l))
         fail(l, l->page, "it cannot be read");
     return l->what != NULL ? refuse(e, l, err) : 0;
@@ -321,6 +330,7 @@ static int begin(ash_engine *e, uint64_t commit, ash_error *err)
         p->seen_bytes = (size_t)(p->last / 8 + 1) * 2;
         p->seen = ash__realloc_array(p->seen, p->seen_bytes, 1);
     }
+    /* Pages that were free may be in use now, with other content. */
     memset(p->seen, 0, p->seen_bytes);
     int rc = map_file(e, err);
     look l = {.p = p, .tree = ASH_TREE_MAIN};

@@ -43,14 +43,17 @@ void ash__pins_add(ash_pins *p, ash_snapshot *snap, const ash_pointer *place)
 {
     ash_engine *e = p->engine;
     ash_assert(snap->engine == e);
+    /* An inline document is copied by the caller; LMDB's pages cannot be pinned. */
     if (place->segment == 0)
         return;
+    /* Adding to the set and pinning in one: in between it might lapse. */
     ash__mutex_lock(&e->pins_lock);
     p->touched = ash__clock_coarse_ms();
     if (p->count == p->capacity) {
         p->capacity = p->capacity * 2 + 16;
         p->places = ash__realloc_array(p->places, p->capacity, sizeof *p->places);
     }
+    /* A set that lapsed once has lost records, and stays lapsed until it is cleared. */
     if (!p->lapsed) {
         p->places[p->count++] = *place;
         ash__segments_pin(e->segments, place->segment, place->block);
@@ -71,6 +74,7 @@ int ash__pins_read(ash_pins *p, const ash_pointer *place, ash_doc *out, ash_erro
 {
     ash_payload payload;
     size_t from = 0, to = place->len;
+    /* Before anything is read: from here on it does not lapse for a while. */
     if (!ash__pins_touch(p))
         return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
     int rc = ash__pins_open(p, place, &payload, err);
@@ -132,6 +136,7 @@ void ash__pins_free(ash_pins *p)
 /* Let go of what the sets hold that nobody has touched for too long. */
 void ash__pins_lapse(ash_engine *e)
 {
+    /* A client that never comes back must not keep space for ever. */
     int64_t oldest = ash__clock_coarse_ms() - e->opts.pin_timeout_ms;
     ash__mutex_lock(&e->pins_lock);
     for (ash_pins *p = e->pin_sets; p != NULL; p = p->next) {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading records: the row in LMDB, and for large ones the payload in the segments that the row
+ * points at. */
 #include "engine/internal.h"
 
 #include "base/fault.h"
@@ -15,12 +17,14 @@ int ash__record_parse(MDB_val key, MDB_val value, ash_pointer *place, ash_doc *d
     const uint8_t *at = value.mv_data;
     memset(place, 0, sizeof *place);
     *doc = (ash_doc){NULL, 0};
+    /* Also of keys: the row may be one of a damaged page. */
     if (key.mv_size != ASH_RECORD_KEY_BYTES || value.mv_size < ASH_RECORD_HEAD_BYTES)
         return ash__fail(err, ASH_ECORRUPT, "the record is cut off");
     const uint8_t *body = at + ASH_RECORD_HEAD_BYTES;
     size_t len = value.mv_size - ASH_RECORD_HEAD_BYTES;
     if (ash__get_le64(at + 1) != ash__row_sum(key.mv_data, key.mv_size, body, len))
         return ash__fail(err, ASH_ECORRUPT, "the record has a wrong checksum");
+    /* The sum does not cover the kind, so that the kind alone is not believed. */
     if (at[0] == ASH_RECORD_INLINE && len >= 5) {
         *doc = (ash_doc){body, len};
     } else if (at[0] == ASH_RECORD_POINTER && len == ASH_POINTER_BYTES) {
@@ -56,6 +60,7 @@ static int read_payload(ash_engine *e, uint32_t coll_id, const ash_pointer *p, b
                         ash_doc *doc, ash_error *err)
 {
     ash_place place = {p->segment, p->block, p->len, p->sequence};
+    /* The length is the pointer's, whose row has a checksum; the header must say the same. */
     int rc = ash__segments_read(e->segments, &place, coll_id, verify, &doc->data, err);
     doc->len = p->len;
     if (rc == 0 && !verify && !ash__payload_is_sound(*doc))

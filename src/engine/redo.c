@@ -18,6 +18,7 @@ static bool begin_change(ash_writer *w, unsigned db, size_t key_len, size_t valu
     uint8_t head[ASH_REDO_HEAD];
     if (w->redo_over)
         return false;
+    /* Large batches gain nothing from the journal: their commit is one of many changes. */
     if (w->redo.len - w->redo_safe + sizeof head + key_len + value_len > ASH_REDO_MAX) {
         give_up(w);
         return false;
@@ -51,6 +52,7 @@ void ash__redo_delete(ash_writer *w, enum ash_database db, ash_doc key)
 bool ash__redo_next(ash_doc changes, size_t *at, ash_redo_change *out)
 {
     size_t left = changes.len - *at;
+    /* All numbers are compared: a checksum says that the bytes are as written, not by whom. */
     if (left < ASH_REDO_HEAD)
         return false;
     const uint8_t *head = changes.data + *at;
@@ -76,17 +78,20 @@ int ash__redo_apply(ash_engine *e, MDB_txn *txn, ash_doc changes, ash_error *err
     while (rc == 0 && ash__redo_next(changes, &at, &c)) {
         MDB_val key = ash__val(c.key.data, c.key.len);
         MDB_val value = ash__val(c.value.data, c.value.len);
+        /* As for any change: the pages may have been damaged while the store was closed. */
         int result = ash__path_require(e, mdb_txn_id(txn) - 1, c.db, c.key, c.is_delete, err);
         if (result != 0)
             return result;
         rc = c.is_delete ? ash__lmdb_del(txn, e->dbi[c.db], &key, NULL)
                          : ash__lmdb_put(txn, e->dbi[c.db], &key, &value, 0);
+        /* It may have been deleted by the time before. */
         if (c.is_delete && rc == MDB_NOTFOUND)
             rc = 0;
     }
     ash__soundness_heed(e, rc);
     if (rc != 0)
         return ash__lmdb_fail(rc, err, "cannot carry the journal over");
+    /* What was applied is in the caller's transaction, which it gives up. */
     if (at != changes.len)
         return ash__fail(err, ASH_ECORRUPT, "a record of the journal is damaged");
     return 0;

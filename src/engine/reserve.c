@@ -29,6 +29,7 @@ static off_t wanted(const ash_engine *e)
 
 static void fill(ash_engine *e, off_t bytes)
 {
+    /* Less is better than nothing on a disk that is nearly full. */
     for (; bytes >= LEAST_BYTES && bytes > e->reserve_bytes; bytes /= 2) {
         if (ash__io()->fallocate(e->reserve_fd, 0, bytes) == 0) {
             e->reserve_bytes = bytes;
@@ -50,6 +51,7 @@ void ash__reserve_open(ash_engine *e)
         rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &e->reserve_fd, &err);
     ash__free(path);
     if (rc != 0) {
+        /* Only deleting on a full disk would miss it. */
         ash__log(ASH_LOG_WARN, "there is no room in reserve for a full disk: %s", err.text);
         e->reserve_fd = -1;
         return;

@@ -16,6 +16,7 @@ static enum ash_database database_of(const ash_scan *s)
 int ash__scan_enter(ash_scan *s, ash_error *err)
 {
     enum ash_database db = database_of(s);
+    /* Of a snapshot it stays where it is between calls: nothing moves there. */
     if (s->cursor != NULL)
         return 0;
     int rc = ash__lmdb_cursor_open(s->snap->txn, s->snap->engine->dbi[db], &s->cursor);
@@ -102,6 +103,7 @@ static int judge(const ash_scan *s, MDB_cursor_op op, ash_doc from, const ash_ro
 {
     bool back = op == MDB_PREV || op == MDB_LAST;
     ash_doc here = {row->key.mv_data, row->key.mv_size};
+    /* A step that went the wrong way met keys out of order, and could be taken for ever. */
     int order = row->found && from.data != NULL ? ash__bytes_compare(here, from) : 0;
     if (back ? order > 0 : order < 0)
         return out_of_order(err);
@@ -135,6 +137,7 @@ int ash__scan_seek_before(ash_scan *s, ash_doc key, ash_row *row, ash_error *err
     int rc = ash__lmdb_cursor_get(s->cursor, &row->key, &row->value, MDB_SET_RANGE);
     if (rc != 0 && rc != MDB_NOTFOUND)
         return ash__read_fail(s->snap, rc, err, "cannot scan");
+    /* Nothing at or behind the key: then the last of all is before it. */
     MDB_cursor_op op = rc == 0 ? MDB_PREV : MDB_LAST;
     int result = ash__scan_move(s, op, row, err);
     if (result != 0 || !atomic_load(&s->snap->engine->damaged))
@@ -182,6 +185,7 @@ static int scan_records_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_er
         hit->rid = ash__get_be64((const uint8_t *)row.key.mv_data + 4);
         hit->key = (ash_doc){NULL, 0};
         s->last_rid = hit->rid;
+        /* Where a scan of the writer goes on, whatever becomes of this record. */
         s->has_last = true;
     }
     ash__scan_leave(s);

@@ -117,12 +117,15 @@ static int gather(ash_scan *s, ash_row *at, bool *outside, ash_error *err)
         if (rc != 0)
             break;
         bool below = below_from(s, m.key), beyond = beyond_to(s, m.key);
+        /* One entry on the scan's side of its end is enough to go on: the others may lie beyond,
+         * and those of the next group before it. */
         if (s->backward ? !below : !beyond)
             *outside = false;
         if (!below && !beyond && (!s->has_last || order(&m, &last) > 0))
             group_add(s, m.key, m.rid);
         rc = ash__scan_move(s, MDB_NEXT, at, err);
     }
+    /* As large as there are entries with the same 483 bytes, and those are rare. */
     if (rc == 0 && s->group_count > 1)
         qsort(s->group, s->group_count, sizeof *s->group, order);
     return rc;
@@ -139,10 +142,13 @@ static int forward_start(ash_scan *s, ash_row *at, ash_error *err)
     uint8_t bytes[ASH_KEY_MAX + 1];
     ash_entry_key entry;
     ash_doc last = view_of(&s->last_key);
+    /* A long key's group is entered from its start: what lies before the last hit is left out when
+     * the group is gathered. */
     if (!s->has_last || last.len > ASH_LONG_PREFIX) {
         ash_doc from = s->has_last ? last : view_of(&s->from);
         return seek(s, bound_key(s, from, bytes), at, err);
     }
+    /* Each key has one entry here. */
     if (!s->index->rid_in_key) {
         ash_doc key = bound_key(s, last, bytes);
         bytes[key.len++] = 0; /* the key that follows directly */
@@ -174,6 +180,8 @@ static int forward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error *
                 break;
             if (s->group_count > 0) {
                 s->at_next = at.found;
+                /* The cursor is behind the group already, and must not be moved once more when that
+                 * is used up. */
                 s->drained = !at.found;
                 emit_member(s, hit);
                 *found = true;
@@ -206,6 +214,8 @@ static int before_to(ash_scan *s, ash_row *at, ash_error *err)
     }
     ash_doc key = bound_key(s, view_of(&s->to), bytes);
     if (s->to.len > ASH_LONG_PREFIX) {
+        /* Behind all entries that share the upper end's first bytes: which of them are below it,
+         * their values tell. */
         memset(bytes + key.len, 0xFF, ASH_KEY_MAX - key.len);
         key.len = ASH_KEY_MAX;
     }
@@ -274,6 +284,7 @@ static int backward_step(ash_scan *s, ash_row *at, ash_scan_hit *hit, bool *foun
         rc = ash__scan_move(s, MDB_NEXT, at, err);
         return rc == 0 ? continue_run(s, at, hit, found, err) : rc;
     }
+    /* The cursor stood behind the group when it was gathered. */
     if (s->last_key.len > ASH_LONG_PREFIX)
         return before_last(s, at, err);
     return ash__scan_move(s, MDB_PREV, at, err);
@@ -319,6 +330,7 @@ static int backward_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error 
             rc = ash__scan_move(s, MDB_PREV, &at, err);
             continue;
         }
+        /* Backward the cursor came to the last of the equal keys: on to the first. */
         if (s->index->rid_in_key) {
             uint8_t bytes[ASH_KEY_MAX];
             rc = seek(s, bound_key(s, key, bytes), &at, err);
@@ -347,6 +359,7 @@ int ash__scan_index_next(ash_scan *s, ash_scan_hit *hit, bool *found, ash_error 
     }
     ash__scan_leave(s);
     if (s->snap->is_writer)
+        /* Its cursor is closed after each call, so the next begins behind the last hit. */
         s->in_run = s->at_next = s->drained = false;
     return rc;
 }

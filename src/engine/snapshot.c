@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What readers see.  Each snapshot is a read transaction of LMDB's, kept for reuse when it is
+ * closed; the list of open ones says which freed extents may be used again. */
 #include "engine/internal.h"
 
 #include "base/mem.h"
@@ -14,6 +16,7 @@ void ash__snapshot_forget(ash_snapshot *snap)
 
 static void free_snapshot(ash_snapshot *snap)
 {
+    /* Of one whose beginning failed there may be none. */
     if (snap->txn != NULL)
         ash__lmdb_txn_abort(snap->txn);
     ash__free(snap->colls.items);
@@ -29,12 +32,15 @@ int ash__snapshot_begin(ash_engine *e, ash_snapshot **out, ash_error *err)
     ash_snapshot *snap = e->idle_snapshots;
     if (snap != NULL) {
         e->idle_snapshots = snap->next;
+        /* It has kept its slot in LMDB's table of readers; a new one would search for one under
+         * LMDB's lock. */
         rc = ash__lmdb_txn_renew(snap->txn);
     } else {
         snap = ash__new(ash_snapshot);
         snap->engine = e;
         rc = ash__lmdb_txn_begin(e->env, NULL, MDB_RDONLY, &snap->txn);
     }
+    /* Into the list under the same lock: from here on snapshot_oldest counts it. */
     if (rc == 0) {
         snap->txn_id = mdb_txn_id(snap->txn);
         snap->sees_all = false;
@@ -62,7 +68,10 @@ static void wait_for_commit(ash_queue *q, uint64_t *target)
     ash__mutex_assert_held(&q->lock);
     uint64_t times = q->stuck_times;
     *target = q->applied;
+    /* A commit that fails with something in the journal leaves q->ended behind; stuck_times tells
+     * of it, so that nobody waits for ever. */
     while (q->ended < *target && times == q->stuck_times) {
+        /* Again after each wake-up: the commit that ended may have begun before this came. */
         q->commit_wanted = true;
         ash__cond_signal(&q->work);
         ash__cond_wait(&q->committed, &q->lock);
@@ -74,11 +83,15 @@ static int see_all(ash_engine *e, ash_error *err)
     ash_queue *q = &e->queue;
     uint64_t target;
     int rc = 0;
+    /* The writer would wait for itself. */
     ash_assert(!e->writer_runs || !pthread_equal(pthread_self(), e->writer_thread));
     ash__mutex_lock(&q->lock);
+    /* What may_journal decides by: do readers come after each change? */
     q->read_since = q->read_since || q->applied != q->read_applied;
     q->read_applied = q->applied;
     wait_for_commit(q, &target);
+    /* What the journal answered for cannot be shown; showing less would take back what was
+     * answered. */
     if (q->ended < target) {
         rc = q->stuck;
         if (err != NULL)
@@ -133,6 +146,7 @@ void ash__snapshot_close(ash_snapshot *snap)
     ash_assert(!snap->is_writer);
     ash__snapshot_forget(snap);
     ash__mutex_lock(&e->snapshots_lock);
+    /* Under the lock: nobody may take it from the idle ones before. */
     ash__lmdb_txn_reset(snap->txn);
     if (snap->before != NULL)
         snap->before->next = snap->next;
@@ -155,6 +169,8 @@ uint64_t ash__snapshot_oldest(ash_engine *e)
         if (snap->txn_id < oldest)
             oldest = snap->txn_id;
     }
+    /* A backup reads blocks of the commit it copies without a snapshot: internal.h of
+     * engine/backup. */
     if (e->backup_txn != 0 && e->backup_txn < oldest)
         oldest = e->backup_txn;
     ash__mutex_unlock(&e->snapshots_lock);
@@ -197,6 +213,7 @@ int ash__snapshots_in_the_way(ash_engine *e, uint64_t since, uint64_t max_bytes,
     int result = ash__snapshot_begin(e, &snap, err);
     if (result != 0)
         return result;
+    /* Database 0 is LMDB's list of free pages. */
     int rc = ash__lmdb_cursor_open(snap->txn, 0, &cursor);
     result = rc != 0 ? ash__lmdb_fail(rc, err, "cannot read what is free")
                      : sum_freed(e, cursor, since, max_bytes, commit, err);

@@ -110,6 +110,7 @@ void ash__soundness_note(ash_engine *e, const ash_damage *found, const ash_damag
         e->damaged_rows = ash__new(ash_damaged_rows);
     if (rows != NULL) {
         forget(e);
+        /* Only a census tells of all the pages; without rows it was one that somebody met. */
         e->census_ms = ash__clock_ms();
         e->census_took_ms = took_ms;
     }
@@ -118,6 +119,7 @@ void ash__soundness_note(ash_engine *e, const ash_damage *found, const ash_damag
     bool is_news = found->findings > 0 && learn(e, found, rows);
     atomic_store(&e->damaged, e->damage.findings > 0);
     atomic_store(&e->unwritable, e->damage.structure);
+    /* Copied, since saving writes to the disk, which nobody waits for under the lock. */
     ash_damage damage = e->damage;
     ash_damaged_rows known = copy_of(e->damaged_rows);
     ash__mutex_unlock(&e->damage_lock);
@@ -167,6 +169,7 @@ static int trust(const ash_snapshot *snap, enum ash_database db, ash_doc low, as
                  const suspicion *s, ash_error *err)
 {
     ash_engine *e = snap->engine;
+    /* The way of every read of a sound store: one load, and no lock. */
     if (!atomic_load(&e->damaged) || snap->sees_all)
         return 0;
     ash__mutex_lock(&e->damage_lock);
@@ -205,6 +208,7 @@ void ash__soundness_heed(ash_engine *e, int rc)
     ash_damage found = {.findings = 1, .structure = true};
     if (rc != ASH_LMDB_LOST)
         return;
+    /* Which page is not known: LMDB was reading it. */
     snprintf(found.first, sizeof found.first, "a damaged page of meta.mdb was met amid a change");
     atomic_store(&e->lost, true);
     ash__soundness_note(e, &found, NULL, 0);
@@ -231,6 +235,7 @@ static int take(ash_engine *e, bool (*go_on)(void *ctx), void *ctx, ash_error *e
     ash_census_options how = {.go_on = take_step, .finding = take_finding, .ctx = &t};
     ash_census_report report;
     int64_t began = ash__clock_ms();
+    /* Before it begins: what a reader meets meanwhile is doubt of the next one. */
     atomic_store(&e->doubted, false);
     int rc = ash__census_take(e, &how, &report, err);
     if (rc == 0)
@@ -256,6 +261,7 @@ static bool verdict_holds(ash_engine *e)
     int64_t lasts = COST_SHARE * e->census_took_ms;
     int64_t least = atomic_load(&e->doubted) ? DOUBTED_MS : HOLDS_MS;
     bool holds =
+        /* Damage that this run has seen does not go away; what an earlier run noted may have. */
         (e->damage.findings > 0 && !e->damage_is_noted) ||
         (e->census_ms != 0 && ash__clock_ms() < e->census_ms + (lasts > least ? lasts : least));
     ash__mutex_unlock(&e->damage_lock);

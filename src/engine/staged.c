@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Payloads that are written ahead of the change that points at them, on the thread that has them
+ * and without any lock, so that the writer's turn is short. */
 #include "engine/internal.h"
 
 #include "base/mem.h"
@@ -55,12 +57,15 @@ int ash__staged_write(ash_engine *e, uint32_t coll_id, const struct iovec *parts
     int rc = ready_to_write(e, err);
     if (rc != 0)
         return rc;
+    /* Before it takes space, and not when it gets none: then the files would have grown already. */
     reuse_first(e, parts, count);
+    /* Readers may have gone since the last commit. */
     ash__segments_reap(e->segments, ash__snapshot_oldest(e));
     rc = stage(e, coll_id, parts, count, out, &own);
     if (rc == ASH_ENOSPC) {
         ash__commit_freed(e);
         ash__segments_reap(e->segments, ash__snapshot_oldest(e));
+        /* Whatever the first try said is over. */
         own = (ash_error)ASH_ERROR_INIT;
         rc = stage(e, coll_id, parts, count, out, &own);
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Small rows of the layers above: the engine knows their keys' length and nothing else of them. */
 #include "engine/internal.h"
 
 #include "base/mem.h"
@@ -54,6 +55,7 @@ int ash__state_each(ash_snapshot *snap, const void *prefix, size_t prefix_len,
         rc = ash__sum_check(row.key, row.value, &value, "a row of state", err);
         if (rc != 0)
             break;
+        /* A zero behind the key: the smallest that comes after it. */
         memcpy(from, row.key.mv_data, row.key.mv_size);
         from_len = row.key.mv_size + 1;
         from[row.key.mv_size] = 0;

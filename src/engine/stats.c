@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers, each as of the moment it is read: together they need not be of one moment. */
 #include "engine/internal.h"
 
 #include <string.h>
@@ -16,6 +17,7 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     ash_snapshot *snap = NULL;
     uint64_t pair[2] = {0, 0};
     memset(out, 0, sizeof *out);
+    /* Of what is committed: a look at numbers must not make the writer commit. */
     int result = ash__snapshot_begin(e, &snap, err);
     for (int i = 0; result == 0 && i < ASH_DB_COUNT; i++) {
         int rc = ash__lmdb_stat(snap->txn, e->dbi[i], &stat_of);
@@ -27,6 +29,7 @@ int ash__engine_stats(ash_engine *e, ash_engine_stats *out, ash_error *err)
     if (result == 0)
         result = ash__counts_pair(snap, 'O', 0, pair, err);
     ash__snapshot_close(snap);
+    /* What a damaged page hides is left out, the rest is worth telling. */
     if (result != 0 && result != ASH_ECORRUPT)
         return result;
     ash__lmdb_env_info(e->env, &info);
@@ -55,6 +58,7 @@ int ash__engine_compact(ash_engine *e, uint64_t *freed_bytes, ash_error *err)
 {
     ash_punch_options all = {.least_blocks = 1};
     *freed_bytes = 0;
+    /* What was freed is free only after LMDB's commit. */
     ash__commit_early(e);
     int rc = ash__engine_require_whole(e, err);
     if (rc == 0)

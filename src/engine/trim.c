@@ -50,6 +50,7 @@ static bool takes_too_much(ash_engine *e, uint64_t *in_use, uint64_t *excess)
     *excess = 0;
     ash__segments_stats(e->segments, &stats);
     *in_use = (stats.blocks - stats.free) * ASH_BLOCK_BYTES;
+    /* By the sums first, which cost nothing; asking the file system means a stat for each file. */
     uint64_t limit = *in_use / SLACK_SHARE + slack(e);
     if (stats.free * ASH_BLOCK_BYTES > limit) {
         if (ash__segments_taken(e->segments, &taken, &err) != 0) {
@@ -71,6 +72,7 @@ static void give_back(ash_engine *e, bool (*go_on)(void *ctx), void *ctx)
         .least_blocks = (uint32_t)(least / ASH_BLOCK_BYTES), .go_on = go_on, .ctx = ctx};
     ash_error err = ASH_ERROR_INIT;
     uint64_t freed = 0, in_use, rest = 0;
+    /* Blocks are free because the metadata does not name them: it has to be sound. */
     int rc = ash__engine_require_whole(e, &err);
     if (rc == 0)
         rc = ash__segments_punch(e->segments, &opts, &freed, &err);
@@ -98,6 +100,7 @@ void ash__engine_trim(ash_engine *e, bool (*go_on)(void *ctx), void *ctx)
     bool give = over && t->was_over && in_use <= t->in_use + slack(e);
     if (give)
         give_back(e, go_on, ctx);
+    /* From the end of it: punching may have taken longer than the interval. */
     t->looked_ms = ash__clock_ms();
     t->was_over = over && !give;
     t->in_use = in_use;

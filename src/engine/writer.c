@@ -24,6 +24,7 @@ enum {
 
 static void list_push(ash_apply_list *list, ash_apply *apply)
 {
+    /* It may have been in another list before. */
     apply->next = NULL;
     if (list->last != NULL)
         list->last->next = apply;
@@ -59,6 +60,7 @@ static void list_remove(ash_apply_list *list, ash_apply *apply)
 static void done(ash_apply *apply)
 {
     apply->state = APPLY_DONE;
+    /* Under the lock and in the order of the changes: that is the order in which they are told. */
     ash__turn_place(apply->turn);
     ash__cond_signal(&apply->cond);
 }
@@ -82,6 +84,8 @@ static void finish(ash_writer *w, ash_queue *q, int rc, const ash_error *err)
     bool owed = w->redo_safe > 0;
     ash__mutex_assert_held(&q->lock);
     answer_settled(q, rc, err);
+    /* Those were answered as applied, and nobody of them waits any more: all that is left is to
+     * count them. */
     if (rc != 0 && q->acked > 0)
         q->loss_error = *err;
     if (rc != 0)
@@ -91,6 +95,7 @@ static void finish(ash_writer *w, ash_queue *q, int rc, const ash_error *err)
     q->acked = 0;
     q->commit_wanted = false;
     q->commit_by = owed ? ash__clock_ms() + w->engine->opts.interval_ms : 0;
+    /* Snapshots wait for q->ended; what only the journal has would not be seen in one. */
     if (!owed) {
         q->ended = q->applied;
         q->stuck = 0;
@@ -109,7 +114,9 @@ static int call(ash_writer *w, ash_apply *apply)
         return rc;
     int depth = w->depth;
     rc = apply->fn(w, apply->ctx, &apply->error);
+    /* Entries of the catalogue are good until the next change of it, and the fn is through. */
     ash__snapshot_forget(&w->snap);
+    /* The whole batch is given up with its transactions, the nested one too. */
     if (w->broken != 0)
         return rc;
     ash_assert(w->depth == depth);
@@ -123,6 +130,7 @@ static int call(ash_writer *w, ash_apply *apply)
 /* Without the lock. */
 static void run_one(ash_writer *w, ash_apply *apply, bool *changed)
 {
+    /* Cleared to learn whether this fn changes something, and put together again below. */
     bool before = w->depth > 0 && w->changed;
     w->changed = false;
     apply->result = call(w, apply);
@@ -156,6 +164,7 @@ static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
         if (q->commit_by == 0)
             q->commit_by = ash__clock_ms() + w->engine->opts.interval_ms;
     } else if (!w->fresh) {
+        /* It failed or only looked, and nothing undurable was there to be seen. */
         done(apply);
         return;
     }
@@ -165,10 +174,12 @@ static void settle(ash_writer *w, ash_queue *q, ash_apply *apply, bool changed)
         done(apply);
         return;
     }
+    /* From the first of them on: later ones must not put it off. */
     if (q->settled.first == NULL)
         q->flush_by = ash__clock_ms() + GATHER_MS;
     apply->state = APPLY_APPLIED;
     list_push(&q->settled, apply);
+    /* Its time was over while it ran; awake it leaves with what there is to say. */
     if (apply->impatient)
         ash__cond_signal(&apply->cond);
 }
@@ -179,6 +190,7 @@ static void conclude(ash_writer *w, ash_queue *q, int rc, const ash_error *err)
     if (rc != 0 && w->redo_safe > 0) {
         q->stuck = rc;
         q->stuck_error = *err;
+        /* Whoever waits for a commit sees by this that one was tried since he came. */
         q->stuck_times++;
     }
     finish(w, q, rc, err);
@@ -196,6 +208,8 @@ static bool must_commit(const ash_writer *w, const ash_queue *q)
         return false;
     if (w->batch_work >= BATCH_WORK || w->batch_bytes >= BATCH_BYTES || q->commit_wanted)
         return true;
+    /* At the end a commit is tried once; what the journal holds is carried over by the next
+     * opening. */
     if (q->stop && q->waiting.first == NULL)
         return q->stuck == 0;
     return q->commit_by != 0 && ash__clock_ms() >= q->commit_by;
@@ -216,6 +230,7 @@ static void maybe_introduce(ash_writer *w, ash_queue *q)
     if (e->journal.fd >= 0 || e->journal.failed || e->opts.journal_after < 0 ||
         ++q->waited < (unsigned)e->opts.journal_after || w->depth > 0 || w->redo_safe > 0)
         return;
+    /* Where there is no room, it is thought of again after as many commits. */
     q->waited = 0;
     ash__mutex_unlock(&q->lock);
     ash__journal_introduce(w);
@@ -227,6 +242,7 @@ static void commit(ash_writer *w, ash_queue *q)
 {
     ash_error err = ASH_ERROR_INIT;
     ash__mutex_assert_held(&q->lock);
+    /* Asked before: conclude() answers them. */
     bool waited = q->settled.first != NULL;
     ash__mutex_unlock(&q->lock);
     int rc = ash__batch_begin(w, &err);
@@ -244,6 +260,7 @@ static void commit(ash_writer *w, ash_queue *q)
  * not worth it when they follow after each change, or somebody waits for changes. */
 static bool may_journal(ash_writer *w, ash_queue *q)
 {
+    /* A moving average over some eight flushes. */
     int seen = q->read_since ? READERS_ALWAYS : 0;
     q->readers_follow = (unsigned)((int)q->readers_follow + (seen - (int)q->readers_follow) / 8);
     q->read_since = false;
@@ -262,6 +279,7 @@ static void flush(ash_writer *w, ash_queue *q)
     if (rc != 0)
         ash__log(ASH_LOG_ERROR, "a commit failed: %s", err.text);
     ash__mutex_lock(&q->lock);
+    /* It did not go into the journal after all: no room, or too much for a record. */
     if (committed) {
         conclude(w, q, rc, &err);
         if (rc == 0)
@@ -270,6 +288,7 @@ static void flush(ash_writer *w, ash_queue *q)
     }
     answer_settled(q, 0, NULL);
     q->flushes++;
+    /* They are durable, along with those that waited. */
     q->acked = 0;
     q->answered_early = true;
 }
@@ -282,6 +301,7 @@ static void drop_turn(ash_writer *w, ash_queue *q)
     int rc = ash__batch_begin(w, &err);
     if (rc == 0)
         rc = ash__drops_turn(w, &err);
+    /* It may use the reserve: what it deletes makes room. */
     w->deletes = true;
     ash__snapshot_forget(&w->snap);
     ash__mutex_lock(&q->lock);
@@ -305,6 +325,7 @@ static void mark_closed(ash_writer *w)
     uint8_t sequence[8];
     ash_error err = ASH_ERROR_INIT;
     int rc = 0;
+    /* A run that changed nothing has nothing to unmark, but for what the one before left. */
     bool marked = w->marked_open || w->engine->was_unclean;
     if (marked)
         rc = ash__batch_begin(w, &err);
@@ -354,6 +375,7 @@ static void *writer_main(void *arg)
             run_one(w, apply, &changed);
             ash__mutex_lock(&q->lock);
             settle(w, q, apply, changed);
+            /* Drops get a turn now and then even when the queue is never empty. */
             since_drop++;
         } else if (q->stop && q->waiting.first == NULL) {
             break;
@@ -361,6 +383,7 @@ static void *writer_main(void *arg)
             drop_turn(w, q);
             since_drop = 0;
         } else {
+            /* Nothing to commit: until somebody comes. */
             ash__cond_wait_until(&q->work, &q->lock, w->changed || is_owed(w) ? q->commit_by : 0);
         }
     }
@@ -405,6 +428,7 @@ static int await(ash_queue *q, ash_apply *apply, ash_error *err)
 {
     ash__mutex_assert_held(&q->lock);
     while (apply->state != APPLY_DONE) {
+        /* While fn runs it cannot be taken back, so its end is waited for. */
         int64_t until =
             apply->impatient && apply->state == APPLY_RUNNING ? 0 : apply->terms.deadline_ms;
         if (ash__cond_wait_until(&apply->cond, &q->lock, until) || apply->state == APPLY_DONE)
@@ -418,6 +442,8 @@ static int await(ash_queue *q, ash_apply *apply, ash_error *err)
             list_remove(&q->settled, apply);
             if (apply->turn == NULL)
                 return ash__fail(err, ASH_ETIMEOUT, "timed out waiting for the disk");
+            /* Whoever has a turn can tell that it was made and is not durable yet; others get the
+             * error above. */
             apply->turn->late = apply->result == 0;
             break;
         }
@@ -436,6 +462,7 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, const ash_apply
         terms = &none;
     if (!e->writer_runs)
         return ash__fail(err, ASH_EREADONLY, "store %s was opened for reading only", e->folder);
+    /* It would wait for itself. */
     ash_assert(!pthread_equal(pthread_self(), e->writer_thread));
     ash_apply apply = {.fn = fn,
                        .ctx = ctx,
@@ -448,6 +475,7 @@ int ash__engine_apply(ash_engine *e, ash_apply_fn fn, void *ctx, const ash_apply
     ash__mutex_lock(&q->lock);
     list_push(&q->waiting, &apply);
     ash__cond_signal(&q->work);
+    /* Under the lock, so that changes are told of in the order of the queue. */
     ash__turn_queued(apply.turn);
     int rc = await(q, &apply, err);
     ash__mutex_unlock(&q->lock);
@@ -469,6 +497,7 @@ int ash__engine_flush(ash_engine *e, int64_t deadline_ms, ash_error *err)
 
 uint64_t ash__engine_losses(const ash_engine *e)
 {
+    /* To look takes the lock, which is not const. */
     ash_queue *q = (ash_queue *)(uintptr_t)&e->queue;
     ash__mutex_lock(&q->lock);
     uint64_t losses = q->losses;

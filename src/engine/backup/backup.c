@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of a backup, and what is left when one of them fails (internal.h has their order and
+ * why). */
 #include "engine/backup/internal.h"
 
 #include "base/file.h"
@@ -17,6 +19,7 @@ static int begin_hold(ash_engine *e, ash_error *err)
     ash__mutex_lock(&e->snapshots_lock);
     bool taken = e->backup_txn != 0;
     if (!taken)
+        /* While the snapshot is open, so that at no moment nobody holds what it sees. */
         e->backup_txn = snap->txn_id;
     ash__mutex_unlock(&e->snapshots_lock);
     ash__snapshot_close(snap);
@@ -83,6 +86,8 @@ static int open_copy(const ash_backup *b, bool read_only, ash_engine **copy, ash
 {
     ash_engine_options opts = {.must_exist = true,
                                .read_only = read_only,
+                               /* By b->lock, from before the first change until after the last
+                                * check. */
                                .is_locked = true,
                                .map_bytes = b->engine->opts.map_bytes,
                                .filters = b->engine->opts.filters};
@@ -150,6 +155,7 @@ static int conclude(ash_backup *b, ash_error *err)
     if (rc != 0)
         ash__error_prefix(err, "the copy does not verify");
     if (rc != 0 || (b->report->findings > 0 && b->report->damaged == 0))
+        /* A copy with findings that the store does not have must not pass for one. */
         ash__backup_spoil_target(b);
     else
         rc = ash__backup_end_mark(b, err);
@@ -161,9 +167,12 @@ static int copy_all(ash_backup *b, ash_error *err)
     int rc = begin_hold(b->engine, err);
     if (rc != 0)
         return rc;
+    /* Only now: between check and copy the store may change, but nothing of this commit is
+     * overwritten. */
     rc = ash__backup_open_target(b, err);
     if (rc == 0)
         rc = run(b, err);
+    /* All that the copy points at is copied; checking it can take long. */
     end_hold(b->engine);
     if (rc == 0)
         rc = conclude(b, err);

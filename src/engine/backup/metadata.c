@@ -57,6 +57,7 @@ static int begin(const ash_backup *b, source *s, ash_error *err)
     s->page_bytes = facts.ms_psize;
     s->meta = ash__alloc((size_t)2 * s->page_bytes);
     for (int i = 0; result == 0 && !caught && i < TRIES; i++) {
+        /* The commit that was missed is no use any more; the next try reads the newest. */
         ash__lmdb_txn_reset(s->txn);
         rc = ash__lmdb_txn_renew(s->txn);
         result = rc != 0 ? ash__lmdb_fail(rc, err, "cannot read the metadata")
@@ -80,6 +81,7 @@ static int load(int fd, uint8_t *out, size_t len, off_t at, ash_error *err)
     size_t done = 0;
     while (done < len) {
         ssize_t n = ash__io()->pread(fd, out + done, len - done, at + (off_t)done);
+        /* LMDB's file may end before its last page. */
         if (n == 0)
             break;
         if (n < 0 && errno != EINTR)
@@ -123,6 +125,8 @@ static int copy_pages(ash_backup *b, const source *s, ash_error *err)
     for (uint64_t at = 0, len; rc == 0 && at < s->bytes; at += len) {
         len = s->bytes - at < PART_BYTES ? s->bytes - at : PART_BYTES;
         rc = load(s->fd, now, len, (off_t)at, err);
+        /* The two first pages as they were caught: in the file they may be another commit's by now.
+         */
         if (at == 0)
             memcpy(now, s->meta, meta < len ? meta : len);
         if (rc == 0)
@@ -146,6 +150,7 @@ static int copy_to(ash_backup *b, ash_error *err)
     int rc = begin(b, &s, err);
     if (rc == 0)
         rc = copy_pages(b, &s, err);
+    /* What an earlier, larger copy had behind it goes. */
     if (rc == 0 && ash__io()->ftruncate(b->fd, (off_t)s.bytes) != 0)
         rc = ash__fail_errno(err, errno, "cannot size meta.mdb of the copy");
     b->report->meta_bytes = s.bytes;
@@ -176,6 +181,7 @@ int ash__backup_open_meta(ash_backup *b, ash_error *err)
     if (rc == 0)
         ash__lmdb_prepare(b->env);
     if (rc == 0)
+        /* Just the file: it is read, and nobody makes it larger. */
         rc = mdb_env_set_mapsize(b->env, (size_t)b->report->meta_bytes);
     if (rc == 0)
         rc = mdb_env_set_maxdbs(b->env, ASH_DB_COUNT + 4);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Payloads, each to the same segment and block as in the store, so that the copied pointers hold
+ * and what was copied earlier can stay where it is. */
 #include "engine/backup/internal.h"
 
 #include "base/file.h"
@@ -44,6 +46,7 @@ static int open_segment(ash_backup *b, uint32_t id, ash_error *err)
     ash__free(path);
     if (rc == 0)
         b->segment = id;
+    /* Nothing of it is what the notes tell of. */
     if (fresh)
         ash__backup_segment(b, id)->old = NULL;
     return rc;
@@ -93,6 +96,7 @@ static int make_segment(ash_backup *b, uint32_t id, uint32_t blocks, ash_error *
     bool as_left = is_as_left(b, id, header, st.st_size);
     if (!as_left)
         ash__backup_segment(b, id)->old = NULL;
+    /* Nothing to write, and so nothing to sync. */
     if (as_left && st.st_size == size && b->trusts)
         return 0;
     touch(b, id);
@@ -123,8 +127,12 @@ static bool is_there(ash_backup *b, const ash_payload *p)
     if (ash__file_read(b->fd, b->buf, p->layout.offset, at, NULL) != 0 ||
         memcmp(b->buf, p->record, p->layout.offset) != 0)
         return false;
+    /* Noted, and its header is the same: it was written or found whole by a backup that ended well.
+     */
     if (ash__backup_had(b, p->segment, p->block))
         return true;
+    /* Even when it turns out to be whole: it may be in memory only, left by a backup that was
+     * killed. */
     touch(b, p->segment);
     there.record = b->buf;
     return ash__file_read(b->fd, b->buf + p->layout.offset, p->len, at + p->layout.offset, NULL) ==
@@ -146,6 +154,7 @@ static int copy_record(ash_backup *b, uint32_t coll_id, const ash_pointer *p, as
     if (len > record_max)
         return ash__fail(err, ASH_ECORRUPT, "a record is too long");
     if (!is_there(b, &payload)) {
+        /* A damaged payload is not copied: the copy would seem to have it. */
         rc = ash__segments_verify(&payload, &from, &to, err);
         touch(b, p->segment);
         if (rc == 0)
@@ -170,10 +179,12 @@ static int visit_record(ash_backup *b, MDB_val key, MDB_val value, ash_error *er
     if (rc == 0 && place.segment != 0) {
         rc = copy_record(b, ash__get_be32(key.mv_data), &place, &why);
         uint64_t before = b->done_bytes / PROGRESS_BYTES;
+        /* By blocks, as the total is: both come from the metadata. */
         b->done_bytes += (uint64_t)ash__segment_blocks_for(place.len) * ASH_BLOCK_BYTES;
         if (before != b->done_bytes / PROGRESS_BYTES && progress(b, err) != 0)
             return ASH_EINTERRUPTED;
     }
+    /* One damaged record must not cost the others. */
     if (rc == ASH_ECORRUPT) {
         ash__log(ASH_LOG_WARN, "backup: %s", why.text);
         b->report->damaged++;

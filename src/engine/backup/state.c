@@ -53,6 +53,8 @@ static bool take_segments(ash_backup *b, uint32_t count)
             return false;
         uint32_t id = ash__get_le32(b->state + at), blocks = ash__get_le32(b->state + at + 4);
         at += SEGMENT_HEAD;
+        /* The checksum was right; all the same a list as long as the file says is made only within
+         * limits. */
         if (id == 0 || id > SEGMENT_IDS_MAX || end - at < map_bytes(blocks))
             return false;
         ash_backup_segment *s = ash__backup_segment(b, id);
@@ -84,6 +86,7 @@ int ash__backup_load_state(ash_backup *b, bool *found, ash_error *err)
     char *path = ash__path_join(b->folder, ASH_BACKUP_STATE);
     int rc = ash__file_load(path, FILE_MAX, &b->state, &b->state_len, &own);
     ash__free(path);
+    /* Damaged notes are none: everything is compared then. */
     *found = rc == 0 && take_state(b);
     return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
@@ -116,6 +119,7 @@ int ash__backup_save_state(const ash_backup *b, bool trusted, ash_error *err)
     size_t len = trusted ? state_bytes(b) : HEAD + ASH_SUM_BYTES, at = HEAD;
     uint64_t own = 0;
     uint32_t count = 0;
+    /* By it the next backup knows whether the copy was changed since. */
     int rc = ash__backup_target_commit(b, &own, err);
     if (rc != 0)
         return rc;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The target's folder: whether it may be written to, and what keeps it from being opened until
+ * everything in it is right. */
 #include "engine/backup/internal.h"
 
 #include "base/file.h"
@@ -35,6 +37,7 @@ static int remove_file(const ash_backup *b, const char *name, ash_error *err)
 /* Neither the store itself nor a folder in it. */
 static int check_apart(const ash_backup *b, ash_error *err)
 {
+    /* Names can differ by links and dots and mean one folder. */
     char *from = realpath(b->engine->folder, NULL), *to = realpath(b->folder, NULL);
     int rc = 0;
     size_t len = from != NULL ? strlen(from) : 0;
@@ -121,6 +124,7 @@ static int is_in_past(const ash_backup *b, bool *is, ash_error *err)
     uint64_t oldest = 0, newest = 0, time = 0;
     bool found = false;
     ash__lmdb_env_info(b->engine->env, &info);
+    /* Numbers of commits grow; a store that was set back has lower ones. */
     *is = b->last_commit <= info.me_last_txnid;
     if (!*is || b->last_log.time == 0)
         return 0;
@@ -153,6 +157,7 @@ static int check_past(ash_backup *b, bool has_state, bool is_marked, ash_error *
         rc = is_in_past(b, &in_past, err);
     if (rc != 0)
         return rc;
+    /* LMDB counts commits, so any change of the copy shows. */
     bool changed = own > b->last_own + is_marked;
     b->trusts = has_state && !is_marked && !changed && in_past;
     if (b->opts->replace)
@@ -286,6 +291,7 @@ static int remove_strays(ash_backup *b, ash_error *err)
         if (sscanf(entry->d_name, "%8x.seg", &id) != 1)
             continue;
         snprintf(name, sizeof name, "%08x.seg", id);
+        /* Only names as a store writes them: what people put there stays. */
         if (strcmp(name, entry->d_name) != 0 || (id < b->segment_count && b->list[id].now != NULL))
             continue;
         char *path = ash__path_join(b->segments, name);

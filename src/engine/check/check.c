@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The stages of a check, each in a process of its own that sends what it finds; and what the parent
+ * finds itself. */
 #include "engine/check/internal.h"
 
 #include "base/clock.h"
@@ -43,6 +45,7 @@ void ash__check_found(ash_check *k, int invariant, const char *kind, ash_builder
     ash__builder_text(facts, "kind", kind);
     ash__builder_int32(facts, "invariant", invariant);
     ash__builder_end(facts);
+    /* Counted all the same; nobody reads more, and the pipe has to end. */
     if (k->report.findings++ < FINDINGS_MAX) {
         begin_doc(&doc);
         ash__builder_text(&doc, "text", text);
@@ -93,8 +96,10 @@ static void run_child(ash_child *child, void *ctx)
     ash_check *k = r->k;
     ash_error err = ASH_ERROR_INIT;
     ash_builder doc;
+    /* A copy: the parent's is not touched by what the child does. */
     k->child = child;
     int rc = r->stage(k, r->argument, &err);
+    /* What cannot be walked at all is a finding, too, and not the check's failure. */
     if (rc != 0)
         ash__check_found(k, 2, "metadata", NULL, "%s: %s", r->name, err.text);
     begin_doc(&doc);
@@ -190,6 +195,7 @@ static int run_stage(ash_check *k, const char *name, ash_check_stage stage, int 
     int status;
     memset(&k->report, 0, sizeof k->report);
     int rc = ash__child_run(k->engine, run_child, take_doc, &r, &status, err);
+    /* The numbers come last; without them the child ended before. */
     if (rc == 0 && !r.complete)
         report_death(k->opts, name, status, total);
     return rc;
@@ -206,6 +212,7 @@ static int check_superblock(ash_check *k, ash_check_report *total, ash_error *er
     ash_error own = ASH_ERROR_INIT;
     ash_builder facts;
     int rc = ash__superblock_check(k->engine, &own);
+    /* A check that could not look must not say that all is well, nor that something is wrong. */
     if (rc != 0 && !is_damage(rc))
         return ash__fail(err, rc, "%s", own.text);
     if (rc != 0) {
@@ -264,6 +271,7 @@ static int check_census(ash_check *k, ash_check_report *total, ash_error *err)
     counting c = {.opts = k->opts};
     ash_census_options how = {.go_on = counting_goes_on, .finding = tell_counted, .ctx = &c};
     ash_census_report report;
+    /* How long it took says how often the engine may take one. */
     int64_t began = ash__clock_ms();
     int rc = ash__census_take(k->engine, &how, &report, err);
     total->findings += report.findings;
@@ -287,6 +295,7 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
     memset(out, 0, sizeof *out);
     int rc = ash__snapshot_open(e, &k.snap, err);
     if (rc == 0)
+        /* Known damage must not hide from the one who looks for it. */
         k.snap->sees_all = true;
     if (rc == 0)
         rc = check_superblock(&k, out, err);
@@ -294,6 +303,7 @@ int ash__engine_check(ash_engine *e, const ash_check_options *opts, ash_check_re
         check_journal(&k, out);
     if (rc == 0)
         rc = check_census(&k, out, err);
+    /* A process for each database: where one ends by damage, the others still tell theirs. */
     for (int i = 0; rc == 0 && i < ASH_DB_COUNT; i++)
         rc = run_stage(&k, pages[i], ash__check_pages, i, out, err);
     if (rc == 0)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A process that may end amid its work.  It has the parent's mapping and snapshot as they were when
+ * it was forked, and a pipe. */
 #include "engine/check/child.h"
 
 #include "base/mem.h"
@@ -56,6 +58,7 @@ static bool receive_doc(int fd, uint8_t *buf, bson_t *doc)
     if (!receive_all(fd, buf, 4))
         return false;
     uint32_t len = ash__get_le32(buf);
+    /* A child that writes over its own memory may send anything. */
     return len >= 5 && len <= FRAME_MAX && receive_all(fd, buf + 4, len - 4) &&
            bson_init_static(doc, buf, len);
 }
@@ -79,11 +82,13 @@ static int receive_from(pid_t child, int fd, ash_child_take_fn take, void *ctx, 
     uint8_t *buf = ash__alloc(FRAME_MAX);
     while (rc == 0 && receive_doc(fd, buf, &doc)) {
         if (!take(ctx, &doc)) {
+            /* It may be amid a long read, and listens to nothing. */
             kill(child, SIGKILL);
             rc = ash__fail(err, ASH_EINTERRUPTED, "the check was interrupted");
         }
     }
     ash__free(buf);
+    /* Whatever happened: no child is left as a zombie. */
     while (waitpid(child, status, 0) < 0 && errno == EINTR)
         continue;
     return rc;
@@ -96,15 +101,19 @@ int ash__child_run(ash_engine *e, ash_child_fn fn, ash_child_take_fn take, void 
     *status = 0;
     if (pipe(ends) != 0)
         return ash__fail_errno(err, errno, "cannot make a pipe");
+    /* Another thread may start a program meanwhile, and it would keep the pipe open. */
     fcntl(ends[0], F_SETFD, FD_CLOEXEC);
     fcntl(ends[1], F_SETFD, FD_CLOEXEC);
     pid_t child = fork_quietly(e);
     if (child == 0) {
         ash_child own = {.fd = ends[1]};
+        /* So that writing fails when the parent is gone. */
         close(ends[0]);
         fn(&own, ctx);
+        /* Without what exit() runs: it is the parent's to be run. */
         _exit(0);
     }
+    /* Else the end of the child would not be the end of the pipe. */
     close(ends[1]);
     if (child < 0)
         result = ash__fail_errno(err, errno, "cannot start a process for the check");

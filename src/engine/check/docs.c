@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* 4, 5, 7, 9: records against their checksums, payloads, the keys they give and the counts; and who
+ * owns which blocks (space.c). */
 #include "engine/check/internal.h"
 
 #include "base/mem.h"
@@ -33,6 +35,7 @@ static void add_fields(ash_builder *facts, ash_doc doc)
 {
     ash__builder_begin_doc(facts, "document");
     for (ash_doc_iter it = ash__doc_iter(doc); ash__doc_iter_next(&it);) {
+        /* A chunk's data would fill the pipe, and tells nobody what file it was. */
         if (it.value.len <= FIELD_MAX)
             ash__builder_element(facts, &it);
     }
@@ -64,7 +67,7 @@ static void check_keys(walk *w, const ash_record *record)
                                 &why);
             if (rc == 0 && has)
                 w->expected[i]++;
-            else if (rc == 0 && index->ready)
+            else if (rc == 0 && index->ready) /* one that is being built lacks keys */
                 rc = ash__fail(&why, ASH_ECORRUPT, "a key is missing");
         }
         if (rc == 0 && w->keys.multikey && !index->multikey && w->keys.count > 0)
@@ -96,6 +99,8 @@ static int check_payload(walk *w, ash_record *record, ash_error *why)
     record->doc.len = p->len;
     if (rc != 0)
         return rc;
+    /* Before the checksum: what has a sound structure can be shown, though its bytes are damaged.
+     */
     bool sound = ash__payload_is_sound(record->doc);
     if (k->opts->payloads) {
         k->report.payload_bytes += p->len;
@@ -126,6 +131,7 @@ static void check_record(walk *w, MDB_val key, MDB_val value)
     bool is_inline = record.place.segment == 0;
     if (rc == 0 && is_inline)
         rc = ash__bson_validate(record.doc.data, record.doc.len, 2 * ASH_DOC_MAX_DEPTH, &why);
+    /* Damaged ones, too: they are there, and were counted. */
     w->counted.count++;
     if (record.rid > w->counted.last_rid)
         w->counted.last_rid = record.rid;
@@ -190,6 +196,7 @@ static int check_coll(walk *w, const ash_coll *c)
     w->total += stats.count;
     if (rc == 0)
         rc = walk_records(w);
+    /* What was found missing explains counts that differ. */
     if (rc == 0 && before == w->k->report.findings)
         check_counts(w);
     if (rc == 0)

@@ -53,6 +53,7 @@ static void check_entry(entries *w, MDB_val key, MDB_val value)
         return;
     }
     ash__entry_key_make(&made, w->index, encoding, rid);
+    /* The checksum says that the entry is as it was written; this, that it was written right. */
     if (made.len != key.mv_size || memcmp(made.bytes, key.mv_data, made.len) != 0)
         report(w, rid, "an entry under another key than its own");
     else if (w->look_closer && !gives_key(w, rid, encoding))
@@ -113,6 +114,7 @@ static bool know_index(ash_check *k, uint32_t id)
         memset(k->indexes + k->indexes_bytes, 0, bytes - k->indexes_bytes);
         k->indexes_bytes = bytes;
     }
+    /* Two indexes with one id would share their entries. */
     bool is_new = (k->indexes[id / 8] & bit) == 0;
     k->indexes[id / 8] |= bit;
     return is_new;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* 2, 3, 10, 11: the trees as LMDB walks them, the catalogue, and rows that have nothing but a
+ * checksum. */
 #include "engine/check/internal.h"
 
 #include "base/mem.h"
@@ -38,8 +40,10 @@ int ash__check_pages(ash_check *k, int database, ash_error *err)
         rc = ash__lmdb_cursor_open(k->snap->txn, k->engine->dbi[database], &cursor);
     if (rc == 0)
         rc = ash__lmdb_cursor_get(cursor, &key, &value, MDB_FIRST);
+    /* A tree that leads back into itself has no end. */
     while (rc == 0 && rows <= stat_of.ms_entries) {
         ash_doc now = {key.mv_data, key.mv_size};
+        /* No room to keep it for comparing; the number of rows will tell. */
         if (key.mv_size > ASH_KEY_MAX)
             break;
         if (rows > 0 && ash__bytes_compare((ash_doc){before, before_len}, now) >= 0)
@@ -153,6 +157,7 @@ int ash__check_catalog(ash_check *k, int argument, ash_error *err)
             check_coll(k, c);
         else
             check_id_row(k, row.key);
+        /* Entries are held as long as the snapshot, which here sees all collections. */
         ash__snapshot_forget(k->snap);
     }
 }

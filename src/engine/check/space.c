@@ -44,6 +44,8 @@ bool ash__check_own(ash_check *k, const ash_pointer *place)
     if (*map == NULL)
         *map = ash__alloc(map_bytes(blocks));
     for (uint32_t i = place->block; i < place->block + need; i++) {
+        /* XX
+         */
         alone = alone && ((*map)[i / 8] >> (i % 8) & 1) == 0;
         (*map)[i / 8] |= (uint8_t)(1u << (i % 8));
     }
@@ -74,6 +76,7 @@ static void compare_maps(ash_check *k, uint32_t id, uint32_t blocks, const uint8
                                  : "segment %08x: blocks from offset %llu on are in use, but free "
                                    "in the map",
                              (unsigned)id, (unsigned long long)i * ASH_BLOCK_BYTES);
+        /* A lost extent is one finding, not one for each of its blocks. */
         run = difference;
     }
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One page, judged by its own bytes and the keys between which it has to lie.  Header, nodes and
+ * order are looked at in turn: each may rely on what those before it have found right. */
 #include "engine/format/judge.h"
 
 #include "base/buffer.h"
 #include "engine/format/page.h"
 
+/* Compared by its address, below. */
 static const char unordered[] = "its keys are out of order";
 
 /* The list of free pages has numbers of the machine for keys. */
@@ -19,6 +22,7 @@ static const char *judge_header(const ash_page_kind *k, uint64_t number, const u
                                 bool is_leaf)
 {
     uint32_t lower = ash__page_le16(page + 12), upper = ash__page_le16(page + 14);
+    /* A page says its own number: a wrong pointer, or a write to the wrong place, shows here. */
     if (ash__get_le64(page) != number)
         return "it says that it is another page";
     if (ash__page_le16(page + 10) != (is_leaf ? ASH_PAGE_LEAF : ASH_PAGE_BRANCH))
@@ -32,6 +36,7 @@ static const char *judge_header(const ash_page_kind *k, uint64_t number, const u
 static uint32_t node_bytes(const ash_page_kind *k, const uint8_t *page, uint32_t at, bool is_leaf)
 {
     uint32_t bytes = k->page_bytes, upper = ash__page_le16(page + 14);
+    /* LMDB puts nodes at even offsets, from the page's end downwards. */
     if (at < upper || at % 2 != 0 || at + ASH_PAGE_NODE > bytes)
         return 0;
     uint32_t rest = bytes - at - ASH_PAGE_NODE, key = ash__page_le16(page + at + 6), value = 0;
@@ -74,6 +79,8 @@ static const char *judge_order(const ash_page_kind *k, const uint8_t *page, bool
     for (uint32_t i = is_leaf ? 0 : 1; i < ash__page_nodes(page); i++) {
         ash__page_node(page, i, &key);
         int order = before.data == NULL ? 1 : compare(k, key, before);
+        /* A leaf's first key may be the one that its branch names; a later one, or a branch's, may
+         * not. */
         bool first = is_leaf && before.data == low.data;
         if (key.len == 0 || order < 0 || (order == 0 && !first))
             return unordered;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The file without LMDB: each page is read into memory of ours and every number in it is compared
+ * before it is followed.  What cannot be read is counted and passed over. */
 #include "engine/format/pages.h"
 
 #include "base/file.h"
@@ -49,6 +51,7 @@ static void set_bit(uint8_t *map, uint64_t i)
 
 int ash__pages_read(ash_pages *p, uint64_t offset, void *out, uint32_t len, ash_error *err)
 {
+    /* In this order, so that nothing overflows. */
     if (offset > p->size || len > p->size - offset)
         return ash__fail(err, ASH_ECORRUPT, "the metadata ends before offset %llu",
                          (unsigned long long)(offset + len));
@@ -61,6 +64,7 @@ static bool load(ash_pages *p, uint64_t number, uint8_t *buf)
     if (number >= p->count ||
         ash__pages_read(p, number * p->page_bytes, buf, p->page_bytes, NULL) != 0)
         return false;
+    /* Enough to read its nodes safely; whether it makes sense is judge.c's to say. */
     uint32_t lower = ash__get_le32(buf + 12) & 0xffff, upper = ash__get_le32(buf + 12) >> 16;
     uint32_t flags = ash__page_flags(buf);
     return ash__get_le64(buf) == number && (flags == ASH_PAGE_BRANCH || flags == ASH_PAGE_LEAF) &&
@@ -92,6 +96,7 @@ static uint8_t *load_big(ash_pages *p, uint64_t number, uint32_t len, uint64_t *
         return NULL;
     }
     uint64_t pages = ((uint64_t)ASH_PAGE_HEADER + len + p->page_bytes - 1) / p->page_bytes;
+    /* So that they are not taken for strays. */
     for (uint64_t i = 0; i < pages && number + i < p->count; i++)
         set_bit(p->seen, number + i);
     return value;
@@ -105,6 +110,7 @@ static void visit_node(const walk *w, uint64_t number, const uint8_t *page, cons
     uint32_t len = ash__get_le32(node), at = (uint32_t)(node - page);
     uint32_t start = at + ASH_PAGE_NODE + (uint32_t)key.len;
     uint8_t *big = NULL;
+    /* The value behind the key; of a big one, the number of its first page. */
     if ((node[4] & ASH_NODE_BIG) == 0) {
         row.offset = number * p->page_bytes + start;
         row.value = (ash_doc){page + start, len};
@@ -163,6 +169,7 @@ static void walk_branch(const walk *w, const uint8_t *page, int depth, ash_doc l
             from = key;
         if (i + 1 < count && node_at(w->pages, page, i + 1, &key) != NULL)
             to = key;
+        /* A node that is damaged costs what lies below it, and no more. */
         walk_page(w, ash__page_child(node), depth + 1, from, to);
     }
 }
@@ -170,6 +177,7 @@ static void walk_branch(const walk *w, const uint8_t *page, int depth, ash_doc l
 static void walk_page(const walk *w, uint64_t number, int depth, ash_doc low, ash_doc high)
 {
     ash_pages *p = w->pages;
+    /* On the heap: a walk is as deep as a damaged tree says, up to a limit. */
     uint8_t *page = ash__alloc(p->page_bytes);
     if (number >= p->count || bit(p->seen, number) || depth > ASH_TREE_DEPTH_MAX ||
         !load(p, number, page) || !fits(w, page, low, high)) {
@@ -216,6 +224,7 @@ void ash__pages_walk(ash_pages *p, const char *database, ash_pages_visit visit, 
     uint64_t before = p->broken;
     if (p->main_root == ASH_NO_PAGE || p->main_root >= p->count)
         return;
+    /* Walked once for each database, and counted as seen by the first. */
     p->seen[p->main_root / 8] &= (uint8_t) ~(1u << (p->main_root % 8));
     walk_root(&roots, p->main_root);
     if (!l.found) {
@@ -238,7 +247,8 @@ static void take_free(void *ctx, const ash_pages_row *row)
     }
     for (uint64_t i = 1; i <= count; i++) {
         uint64_t number = ash__get_le64(row->value.data + 8 * i);
-        /* The file may end before its last free pages. */
+        /* The file may end before its last free pages.  A page that is listed twice could be given
+         * out twice: the list is not to be believed. */
         if (number < 2 || number > p->last || (number < p->count && bit(p->vacant, number)))
             p->broken++;
         else if (number < p->count)
@@ -254,6 +264,7 @@ void ash__pages_strays(ash_pages *p, ash_pages_visit visit, void *ctx)
         if (bit(p->seen, i) || (bit(p->vacant, i) && ash__pages_certain(p)) || !load(p, i, page) ||
             (page[10] & ASH_PAGE_LEAF) == 0)
             continue;
+        /* A page that was given free holds what was deleted, or has moved. */
         w.vacant = p->free_known && bit(p->vacant, i);
         visit_leaf(&w, i, page);
     }
@@ -292,6 +303,7 @@ static bool take_meta(ash_pages *p, uint64_t offset)
         return false;
     uint64_t txn = ash__get_le64(meta + ASH_META_TXN_AT);
     p->metas++;
+    /* The newer of the two describes the store; the other is the commit before. */
     if (p->metas > 1 && txn < p->newest)
         return true;
     p->newest = txn;
@@ -308,7 +320,8 @@ static void take_metas(ash_pages *p)
     p->page_bytes = 4096;
     p->free_root = p->main_root = ASH_NO_PAGE;
     take_meta(p, 0);
-    /* The second page begins where the first says that it ends. */
+    /* The second page begins where the first says that it ends.  Without the first, pages of each
+     * size that there can be are tried. */
     for (uint32_t bytes = p->metas > 0 ? p->page_bytes : 4096; bytes <= 65536; bytes *= 2) {
         if (take_meta(p, bytes))
             break;

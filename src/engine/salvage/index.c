@@ -48,6 +48,7 @@ void ash__salvage_visit_index(void *ctx, const ash_pages_row *row)
             (uint32_t)ash__row_sum(row->key.data, row->key.len, row->value.data, ASH_RID_BYTES))
         return;
     uint32_t index = ash__get_be32(row->key.data);
+    /* Entries come index by index, mostly. */
     if (index != e->last_index) {
         e->last_index = index;
         e->last_wanted = is_wanted(s, index);
@@ -98,6 +99,7 @@ const ash_salvage_record *ash__salvage_chunk_record(const ash_salvage *s,
     ash__buffer_append(&key, index, sizeof index);
     ash__keycode_append(&key, files_id, false, NULL);
     ash__keycode_append(&key, ash__box_int64(&box, n), false, NULL);
+    /* A hash in place of the key: there may be many millions of chunks. */
     ash_salvage_entry wanted = {ash__checksum(key.data, key.len), 0};
     const ash_salvage_entry *found =
         bsearch(&wanted, s->entries.items, s->entries.count, sizeof wanted, by_hash);

@@ -14,7 +14,7 @@ static bool find_first(const ash_salvage *s, ash_journal_cursor *c)
     *c = (ash_journal_cursor){.generation = s->generation};
     if (image->state == ASH_JOURNAL_GOOD)
         c->generation = image->generation;
-    else if (c->generation == 0)
+    else if (c->generation == 0) /* neither header nor metadata tell: the first record does */
         c->generation = ash__get_le64(image->bytes + ASH_JOURNAL_FIRST + 8);
     c->base = ash__journal_newest(image, c->generation);
     return c->base >= ash__pages_newest(s->pages);
@@ -55,6 +55,7 @@ void ash__salvage_journal(ash_salvage *s, bool records)
     uint64_t number = 0;
     if (!find_first(s, &c))
         return;
+    /* Other than when a store is opened, what is behind a damaged record is worth having. */
     do {
         while (ash__journal_next(&s->journal, &c, &changes)) {
             ash_redo_change change;

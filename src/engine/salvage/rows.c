@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Rows from whatever pages are left: first what the trees still lead to, then leaves that no tree
+ * leads to any more.  The same record may turn up several times, and the best of them is kept. */
 #include "engine/salvage/internal.h"
 
 #include "base/mem.h"
@@ -111,6 +113,7 @@ static void take_collection(ash_salvage *s, const ash_pages_row *row)
         indexes.type != BSON_TYPE_ARRAY)
         return;
     ash_salvage_coll *c = add_coll(s, (uint32_t)id);
+    /* A row on a page that was given free is an old state of the catalogue. */
     if (c->described || row->vacant)
         return;
     /* This row has a checksum, the row by id that may have been before it has none. */
@@ -176,6 +179,8 @@ static void visit_records(void *ctx, const ash_pages_row *row)
         ash__record_parse(ash__val(row->key.data, row->key.len),
                           ash__val(row->value.data, row->value.len), &place, &doc, NULL) != 0;
     uint32_t id = ash__get_be32(row->key.data);
+    /* A stray leaf may be anything, so its rows need their checksum; those that a tree leads to are
+     * records even when damaged. */
     if ((damaged && row->stray) || is_dropped(s, id) || (row->vacant && find_coll(s, id) == NULL))
         return;
     ash_salvage_record *r = ash__salvage_list_add(&s->records);
@@ -325,6 +330,7 @@ static void name_the_rest(ash_salvage *s)
     uint32_t last = 0;
     for (size_t i = 0; i < s->records.count; i++) {
         const ash_salvage_record *r = &s->records.items[i];
+        /* A damaged row's collection may be a wrong number, too. */
         if (r->coll_id != last && !r->damaged)
             add_coll(s, last = r->coll_id);
     }
@@ -341,6 +347,8 @@ void ash__salvage_name(ash_salvage *s, uint32_t coll_id, const char *db, const c
 void ash__salvage_gather(ash_salvage *s)
 {
     static const char *const others[] = {"space", "oplog", "state"};
+    /* In this order: each walk needs what those before it found.  Of the dropped no records are
+     * taken, and only named collections have counts. */
     ash__pages_walk(s->pages, "meta", visit_meta, s);
     ash__salvage_judge_journal(s);
     ash__pages_walk(s->pages, "catalog", visit_catalog, s);
@@ -354,6 +362,7 @@ void ash__salvage_gather(ash_salvage *s)
     /* Their pages are not strays. */
     for (size_t i = 0; i < ASH_ARRAY_LEN(others); i++)
         ash__pages_walk(s->pages, others[i], NULL, NULL);
+    /* In a whole file a page that no tree has is free, and so old. */
     if (!ash__pages_are_whole(s->pages))
         ash__pages_strays(s->pages, visit_stray, s);
     keep_one_of_each(&s->records);

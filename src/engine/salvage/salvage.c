@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opening what is left of a store, and handing it out.  Nothing is required but that there is
+ * something: a file that is missing or damaged only makes the answers poorer. */
 #include "engine/salvage/internal.h"
 
 #include "base/file.h"
@@ -46,6 +48,7 @@ static void load_journal(ash_salvage *s)
     bool known = ash__file_load(path, 1 << 20, &block, &len, NULL) == 0 &&
                  len == ASH_SUPERBLOCK_BYTES &&
                  ash__get_le64(block + len - 8) == ash__checksum(block, len - 8);
+    /* An unknown superblock may have promised one, so the file is looked for. */
     s->journal_promised = !known || ash__get_le32(block + 8) >= ASH_FORMAT_JOURNAL;
     if (s->journal_promised)
         ash__journal_load(s->folder, known ? block + 16 : NULL, &s->journal, NULL);
@@ -59,12 +62,16 @@ int ash__salvage_open(const char *folder, ash_salvage **out, ash_error *err)
     int rc = 0;
     s->folder = ash__strdup(folder);
     s->lock = (ash_folder_lock)ASH_FOLDER_LOCK_INIT;
+    /* 0 is a descriptor, and closing would close it. */
     s->segment_fd = -1;
+    /* One of the two is enough to find something. */
     if (!has(s, "meta.mdb") && !has(s, "segments"))
         rc = ash__fail(err, ASH_ENOTFOUND, "there is nothing of a store in %s", folder);
     if (rc == 0)
         rc = check_version(s, err);
     if (rc == 0)
+        /* Shared, as a reader: a process that has the store open for writing would change it under
+         * this one. */
         rc = ash__folder_lock_take(&s->lock, folder, true, 0, err);
     if (rc == 0 && has(s, "meta.mdb")) {
         char *path = ash__path_join(folder, "meta.mdb");
@@ -73,6 +80,8 @@ int ash__salvage_open(const char *folder, ash_salvage **out, ash_error *err)
     }
     if (rc == 0)
         load_journal(s);
+    /* Everything but payloads is read now, so that collections are known before the first is asked
+     * for. */
     if (rc == 0 && s->pages != NULL)
         ash__salvage_gather(s);
     if (rc != 0) {
@@ -172,6 +181,7 @@ static int read_row(ash_salvage *s, const ash_salvage_record *r, ash_buffer *buf
     ash__record_key(key, r->coll_id, r->rid);
     rc = ash__record_parse(ash__val(key, sizeof key), ash__val(buf->data, r->row_len), &place, doc,
                            err);
+    /* Its checksum is wrong, but what is there may still be a document. */
     if (doc->data == NULL && r->row_len > ASH_RECORD_HEAD_BYTES)
         *doc = (ash_doc){buf->data + ASH_RECORD_HEAD_BYTES, r->row_len - ASH_RECORD_HEAD_BYTES};
     return rc;
@@ -190,6 +200,7 @@ int ash__salvage_read(ash_salvage *s, const ash_salvage_record *r, ash_buffer *b
     if (doc->data == NULL ||
         ash__bson_validate(doc->data, doc->len, 2 * ASH_DOC_MAX_DEPTH, rc == 0 ? err : NULL) != 0) {
         *doc = ash__doc_empty;
+        /* The checksum was right, and still it is no document: then it was written so. */
         rc = rc != 0 ? rc : ASH_ECORRUPT;
     }
     return rc;

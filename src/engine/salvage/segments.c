@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Payloads by their headers.  First those that rows point at; then, on request, every block of
+ * every segment is looked at for records that no row names. */
 #include "engine/salvage/internal.h"
 
 #include "base/file.h"
@@ -108,6 +110,7 @@ static int read_record(ash_salvage *s, const ash_pointer *place, ash_buffer *buf
     ash__buffer_reserve(buf, most);
     memset(buf->data + least, 0, most - least);
     buf->len = most;
+    /* A file that was cut off may end within the last block, behind the payload. */
     if (ash__file_read(s->segment_fd, buf->data, most, at, NULL) == 0)
         return 0;
     return ash__file_read(s->segment_fd, buf->data, least, at, NULL);
@@ -169,12 +172,15 @@ static void scan_segment(ash_salvage *s, uint32_t segment, const uint64_t *claim
         uint32_t coll_id = (uint32_t)ash__get_le64(header + 16);
         if (ash__salvage_payload(s, &place, coll_id, &buf, &doc, NULL) != 0)
             continue;
+        /* By sequence, which is unique in a store, and not by place: an old record may lie where a
+         * new one does. */
         if (bsearch(&place.sequence, claimed, count, sizeof *claimed, by_sequence) == NULL) {
             ash_salvage_record *r = ash__salvage_list_add(&s->unclaimed);
             r->coll_id = coll_id;
             r->place = place;
             r->stray = true;
         }
+        /* What looks like a header within a whole record is part of its payload. */
         block += ash__pointer_extent(&place).blocks - 1;
     }
     ash__buffer_release(&buf);
