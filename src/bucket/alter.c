@@ -7,13 +7,14 @@
 
 static int prepare(ash_alter *a, const bson_value_t *id, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(a->bucket, deadline_ms);
     ash_commit_manner manner;
     int rc = ash__bucket_manner(a->bucket, &manner, err);
     if (rc == 0 && !manner.transactions)
         rc = ash__fail(err, ASH_EUNSUPPORTED,
                        "files cannot be altered in this store, which has no transactions");
     if (rc == 0)
-        rc = ash__file_get_living(a->bucket, NULL, id, true, deadline_ms, &a->file, err);
+        rc = ash__file_get_living(&work, id, true, &a->file, err);
     if (rc != 0)
         return rc;
     if (a->file->chunk_size > ASH_CHUNK_SIZE_MAX)
@@ -44,7 +45,7 @@ int ash_bucket_open_alter(ash_bucket *b, const bson_value_t *id, const ash_chang
     if (rc == 0)
         rc = ash__change_refuse_all(&change, err);
     if (rc == 0)
-        rc = prepare(a, id, change.deadline_ms, err);
+        rc = prepare(a, id, change.work.deadline_ms, err);
     if (rc == 0)
         *out = a;
     else
@@ -167,9 +168,10 @@ void ash_alter_free(ash_alter *a)
 {
     if (a == NULL)
         return;
-    int64_t deadline = ash__bucket_deadline(a->bucket, a->timeout_ms);
-    if (a->file != NULL && !a->finished && a->staged_count > 0)
-        (void)ash__chunks_remove(a->bucket, NULL, &a->staging, -1, -1, deadline, NULL, NULL);
+    if (a->file != NULL && !a->finished && a->staged_count > 0) {
+        ash_work work = ash__work(a->bucket, ash__bucket_deadline(a->bucket, a->timeout_ms));
+        (void)ash__chunks_remove(&work, &a->staging, -1, -1, NULL, NULL);
+    }
     for (size_t i = 0; i < a->changed_count; i++)
         ash__free(a->changed[i].data);
     ash__free(a->changed);

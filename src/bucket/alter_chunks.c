@@ -47,13 +47,13 @@ static void note_staged(ash_alter *a, int64_t n)
 /* All changed chunks go into the store, out of sight.  length: of the file that they are for. */
 static int stage(ash_alter *a, int64_t length, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(a->bucket, deadline_ms);
     int rc = 0;
     size_t done = 0;
     while (rc == 0 && done < a->changed_count) {
         const ash_changed_chunk *c = &a->changed[done];
-        rc = ash__chunk_insert(a->bucket, NULL, &a->staging, c->n, c->data,
-                               (size_t)ash__chunk_length(length, a->file->chunk_size, c->n),
-                               deadline_ms, err);
+        rc = ash__chunk_insert(&work, &a->staging, c->n, c->data,
+                               (size_t)ash__chunk_length(length, a->file->chunk_size, c->n), err);
         if (rc == 0) {
             note_staged(a, c->n);
             ash__free(c->data);
@@ -72,21 +72,24 @@ int ash__alter_stage_all(ash_alter *a, int64_t deadline_ms, ash_error *err)
 
 static int unstage(ash_alter *a, int64_t n, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(a->bucket, deadline_ms);
     size_t at = find_staged(a, n);
     a->staged_count--;
     memmove(a->staged + at, a->staged + at + 1, (a->staged_count - at) * sizeof *a->staged);
-    return ash__chunks_remove(a->bucket, NULL, &a->staging, n, n + 1, deadline_ms, NULL, err);
+    return ash__chunks_remove(&work, &a->staging, n, n + 1, NULL, err);
 }
 
-/* Copy chunk n of the id into data; *len its bytes. */
-static int load(ash_alter *a, const bson_value_t *id, int64_t n, int64_t deadline_ms, uint8_t *data,
-                size_t *len, ash_error *err)
+/* The bytes of a chunk of the id; *len: how many they are. */
+static int load(ash_alter *a, const bson_value_t *id, const ash_changed_chunk *into,
+                int64_t deadline_ms, size_t *len, ash_error *err)
 {
+    ash_work work = ash__work(a->bucket, deadline_ms);
+    int64_t n = into->n;
     bson_t filter = BSON_INITIALIZER;
     bson_t found;
     int64_t number;
     const uint8_t *bytes;
-    ash_find_options o = ash__bucket_find_options(a->bucket, NULL, deadline_ms);
+    ash_find_options o = ash__work_find_options(&work);
     ash__filter_id(&filter, "files_id", id);
     bson_append_int64(&filter, "n", 1, n);
     int rc = ash_collection_find_one(a->bucket->chunks, &filter, &o, &found, err);
@@ -99,35 +102,36 @@ static int load(ash_alter *a, const bson_value_t *id, int64_t n, int64_t deadlin
     if (rc == 0 && *len > (size_t)a->file->chunk_size)
         rc = ash__chunk_check(a->file, n, n, *len, err);
     if (rc == 0)
-        memcpy(data, bytes, *len);
+        memcpy(into->data, bytes, *len);
     bson_destroy(&found);
     return rc;
 }
 
-static int load_old(ash_alter *a, int64_t n, int64_t deadline_ms, uint8_t *data, ash_error *err)
+static int load_old(ash_alter *a, const ash_changed_chunk *into, int64_t deadline_ms,
+                    ash_error *err)
 {
     size_t len = 0;
-    int64_t rest = a->base_length - n * a->file->chunk_size;
+    int64_t rest = a->base_length - into->n * a->file->chunk_size;
     if (rest <= 0)
         return 0;
-    int rc = load(a, &a->file->id, n, deadline_ms, data, &len, err);
+    int rc = load(a, &a->file->id, into, deadline_ms, &len, err);
     if (rc == 0)
-        rc = ash__chunk_check(a->file, n, n, len, err);
+        rc = ash__chunk_check(a->file, into->n, into->n, len, err);
     if (rc == 0 && (int64_t)len > rest)
-        memset(data + rest, 0, len - (size_t)rest);
+        memset(into->data + rest, 0, len - (size_t)rest);
     return rc;
 }
 
-static int fill(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, uint8_t *data,
+static int fill(ash_alter *a, const ash_changed_chunk *into, bool whole, int64_t deadline_ms,
                 ash_error *err)
 {
     size_t len;
     int rc = 0;
-    if (!is_staged(a, n))
-        return whole ? 0 : load_old(a, n, deadline_ms, data, err);
+    if (!is_staged(a, into->n))
+        return whole ? 0 : load_old(a, into, deadline_ms, err);
     if (!whole)
-        rc = load(a, &a->staging, n, deadline_ms, data, &len, err);
-    return rc == 0 ? unstage(a, n, deadline_ms, err) : rc;
+        rc = load(a, &a->staging, into, deadline_ms, &len, err);
+    return rc == 0 ? unstage(a, into->n, deadline_ms, err) : rc;
 }
 
 int ash__alter_chunk(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, uint8_t **data,
@@ -143,26 +147,27 @@ int ash__alter_chunk(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, u
         rc = stage(a, INT64_MAX, deadline_ms, err);
     if (rc != 0)
         return rc;
-    uint8_t *bytes = ash__try_alloc((size_t)a->file->chunk_size);
-    if (bytes == NULL)
+    ash_changed_chunk chunk = {n, ash__try_alloc((size_t)a->file->chunk_size)};
+    if (chunk.data == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory for a chunk of %d bytes",
                          (int)a->file->chunk_size);
-    memset(bytes, 0, (size_t)a->file->chunk_size);
-    rc = fill(a, n, whole, deadline_ms, bytes, err);
+    memset(chunk.data, 0, (size_t)a->file->chunk_size);
+    rc = fill(a, &chunk, whole, deadline_ms, err);
     if (rc != 0) {
-        ash__free(bytes);
+        ash__free(chunk.data);
         return rc;
     }
     at = find_changed(a, n);
     memmove(a->changed + at + 1, a->changed + at, (a->changed_count - at) * sizeof *a->changed);
-    a->changed[at] = (ash_changed_chunk){n, bytes};
+    a->changed[at] = chunk;
     a->changed_count++;
-    *data = bytes;
+    *data = chunk.data;
     return 0;
 }
 
 int ash__alter_forget(ash_alter *a, int64_t first, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(a->bucket, deadline_ms);
     size_t keep = find_changed(a, first);
     for (size_t i = keep; i < a->changed_count; i++)
         ash__free(a->changed[i].data);
@@ -171,5 +176,5 @@ int ash__alter_forget(ash_alter *a, int64_t first, int64_t deadline_ms, ash_erro
     if (keep == a->staged_count)
         return 0;
     a->staged_count = keep;
-    return ash__chunks_remove(a->bucket, NULL, &a->staging, first, -1, deadline_ms, NULL, err);
+    return ash__chunks_remove(&work, &a->staging, first, -1, NULL, err);
 }

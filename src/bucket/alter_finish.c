@@ -29,8 +29,8 @@ typedef struct number_list {
     uint32_t count;
 } number_list;
 
-static int remove_listed(const ash_alter *a, ash_transaction *t, number_list *list,
-                         int64_t deadline_ms, ash_error *err)
+static int remove_listed(const ash_alter *a, const ash_work *work, number_list *list,
+                         ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t in;
@@ -40,7 +40,7 @@ static int remove_listed(const ash_alter *a, ash_transaction *t, number_list *li
     bson_append_document_begin(&filter, "n", 1, &in);
     bson_append_array(&in, "$in", 3, &list->numbers);
     bson_append_document_end(&filter, &in);
-    ash_op op = ash__bucket_write_op(a->bucket, t, deadline_ms);
+    ash_op op = ash__work_write_op(work);
     int rc = ash__collection_remove_all(a->bucket->chunks, &filter, &op, NULL, err);
     bson_destroy(&filter);
     bson_reinit(&list->numbers);
@@ -50,25 +50,25 @@ static int remove_listed(const ash_alter *a, ash_transaction *t, number_list *li
 
 /* A long run goes by its ends, short ones are gathered, so that it takes few operations however the
  * changes are scattered. */
-static int remove_run(const ash_alter *a, ash_transaction *t, number_list *list, int64_t first,
-                      int64_t end, int64_t deadline_ms, ash_error *err)
+static int remove_run(const ash_alter *a, const ash_work *work, number_list *list, int64_t first,
+                      int64_t end, ash_error *err)
 {
     char key[12];
     const char *name;
     int rc = 0;
     if (end - first >= LONG_RUN)
-        return ash__chunks_remove(a->bucket, t, &a->file->id, first, end, deadline_ms, NULL, err);
+        return ash__chunks_remove(work, &a->file->id, first, end, NULL, err);
     for (int64_t n = first; n < end; n++) {
         size_t len = bson_uint32_to_string(list->count++, &name, key, sizeof key);
         bson_append_int64(&list->numbers, name, (int)len, n);
     }
     if (list->count >= NUMBERS_AT_ONCE)
-        rc = remove_listed(a, t, list, deadline_ms, err);
+        rc = remove_listed(a, work, list, err);
     return rc;
 }
 
 /* Old chunks that have a successor, and those behind the new end. */
-static int remove_old(const ash_alter *a, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+static int remove_old(const ash_alter *a, const ash_work *work, ash_error *err)
 {
     const bson_value_t *id = &a->file->id;
     number_list list = {.numbers = BSON_INITIALIZER};
@@ -84,25 +84,24 @@ static int remove_old(const ash_alter *a, ash_transaction *t, int64_t deadline_m
             end++;
             n = next_new(a, &changed_at, &staged_at);
         } while (n == end);
-        rc = remove_run(a, t, &list, first, end, deadline_ms, err);
+        rc = remove_run(a, work, &list, first, end, err);
     }
     if (rc == 0)
-        rc = remove_listed(a, t, &list, deadline_ms, err);
+        rc = remove_listed(a, work, &list, err);
     if (rc == 0)
-        rc = ash__chunks_remove(a->bucket, t, id, ash__chunk_count(a->length, a->file->chunk_size),
-                                -1, deadline_ms, NULL, err);
+        rc = ash__chunks_remove(work, id, ash__chunk_count(a->length, a->file->chunk_size), -1,
+                                NULL, err);
     bson_destroy(&list.numbers);
     return rc;
 }
 
-static int insert_new(const ash_alter *a, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+static int insert_new(const ash_alter *a, const ash_work *work, ash_error *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < a->changed_count; i++) {
         const ash_changed_chunk *c = &a->changed[i];
         int32_t len = ash__chunk_length(a->length, a->file->chunk_size, c->n);
-        rc = ash__chunk_insert(a->bucket, t, &a->file->id, c->n, c->data, (size_t)len, deadline_ms,
-                               err);
+        rc = ash__chunk_insert(work, &a->file->id, c->n, c->data, (size_t)len, err);
     }
     if (rc != 0 || a->staged_count == 0)
         return rc;
@@ -114,9 +113,9 @@ static int insert_new(const ash_alter *a, ash_transaction *t, int64_t deadline_m
     bson_append_document_begin(&operators, "$set", 4, &set);
     bson_append_value(&set, "files_id", 8, &a->file->id);
     bson_append_document_end(&operators, &set);
-    ash_op op = ash__bucket_write_op(a->bucket, t, deadline_ms);
-    rc = ash__collection_change(a->bucket->chunks, &filter, &operators, true, false, &op, &moved,
-                                err);
+    ash_update_options o = ash__work_update_options(work);
+    o.multi = true;
+    rc = ash__collection_change(a->bucket->chunks, &filter, &operators, &o, &moved, err);
     bson_destroy(&operators);
     bson_destroy(&filter);
     /* They were not on disk yet, or so old that somebody swept them. */
@@ -127,16 +126,14 @@ static int insert_new(const ash_alter *a, ash_transaction *t, int64_t deadline_m
 
 /* uploadDate stays: it says which revision of the name this is, and altering one does not make it
  * the newest.  A digest of the old bytes does not stay. */
-static int update_documents(const ash_alter *a, ash_transaction *t, int64_t deadline_ms,
-                            ash_error *err)
+static int update_documents(const ash_alter *a, const ash_work *work, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t *operators = BCON_NEW("$set", "{", "length", BCON_INT64(a->length), "}", "$unset", "{",
                                  "md5", BCON_UTF8(""), "}");
     ash__filter_id(&filter, "_id", &a->file->id);
-    ash_op op = ash__bucket_write_op(a->bucket, t, deadline_ms);
-    int rc =
-        ash__collection_change(a->bucket->files, &filter, operators, false, false, &op, NULL, err);
+    ash_update_options o = ash__work_update_options(work);
+    int rc = ash__collection_change(a->bucket->files, &filter, operators, &o, NULL, err);
     bson_destroy(operators);
     bson_destroy(&filter);
     ash_attributes attributes = {.id = &a->file->id,
@@ -146,29 +143,28 @@ static int update_documents(const ash_alter *a, ash_transaction *t, int64_t dead
                                  .altered_ms = ash__clock_wall_ms(),
                                  .token = a->fence.given ? a->fence.token : a->file->token};
     if (rc == 0)
-        rc = ash__attributes_write(a->bucket, t, &attributes, deadline_ms, err);
+        rc = ash__attributes_write(work, &attributes, err);
     return rc;
 }
 
-static int commit_alter(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                        int64_t deadline_ms, void *ctx, ash_error *err)
+static int commit_alter(const ash_work *work, void *ctx, ash_error *err)
 {
     alter_call *call = ctx;
     ash_alter *a = call->alter;
-    int rc = ash__fence_check(b, t, manner, &a->fence, &a->file->id, deadline_ms, err);
+    int rc = ash__fence_check(work, &a->fence, &a->file->id, err);
     if (rc == 0)
-        rc = ash__file_check_unchanged(b, t, a->file, deadline_ms, err);
+        rc = ash__file_check_unchanged(work, a->file, err);
     if (rc == 0)
-        rc = update_documents(a, t, deadline_ms, err);
+        rc = update_documents(a, work, err);
     ash_file_free(call->result);
     call->result = NULL;
     if (rc == 0)
-        rc = ash__file_get(b, t, &a->file->id, true, deadline_ms, &call->result, err);
+        rc = ash__file_get(work, &a->file->id, true, &call->result, err);
     /* What takes long comes last: it is run again with everything behind it (replayed). */
     if (rc == 0)
-        rc = remove_old(a, t, deadline_ms, err);
+        rc = remove_old(a, work, err);
     if (rc == 0)
-        rc = insert_new(a, t, deadline_ms, err);
+        rc = insert_new(a, work, err);
     return rc;
 }
 
@@ -186,6 +182,7 @@ static int bring_last_home(ash_alter *a, int64_t deadline_ms, ash_error *err)
 int ash_alter_finish(ash_alter *a, ash_file **file, ash_error *err)
 {
     int64_t deadline = ash__bucket_deadline(a->bucket, a->timeout_ms);
+    ash_work work = ash__work(a->bucket, deadline);
     alter_call call = {.alter = a};
     if (file != NULL)
         *file = NULL;
@@ -199,7 +196,7 @@ int ash_alter_finish(ash_alter *a, ash_file **file, ash_error *err)
     if (rc == 0 && manner.replayed)
         rc = ash__alter_stage_all(a, deadline, err);
     if (rc == 0)
-        rc = ash__bucket_commit(a->bucket, commit_alter, &call, deadline, err);
+        rc = ash__bucket_commit(&work, commit_alter, &call, err);
     a->failed = rc != 0;
     a->finished = rc == 0;
     if (rc == 0 && file != NULL)

@@ -36,15 +36,14 @@ static void append_digest(bson_t *doc, const char *field, const char *text)
         bson_append_utf8(doc, field, -1, text, -1);
 }
 
-int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int64_t deadline_ms,
-                         ash_error *err)
+int ash__attributes_read(const ash_work *work, ash_file *file, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t found;
-    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     ash__filter_id(&filter, "_id", &file->id);
     bool any = false;
-    int rc = ash__collection_find_if_any(b->attributes, &filter, &o, &found, &any, err);
+    int rc = ash__collection_find_if_any(work->bucket->attributes, &filter, &o, &found, &any, err);
     bson_destroy(&filter);
     if (!any)
         return rc; /* 0 for a driver's file */
@@ -67,8 +66,7 @@ int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int6
     return 0;
 }
 
-int ash__attributes_write(ash_bucket *b, ash_transaction *t, const ash_attributes *a,
-                          int64_t deadline_ms, ash_error *err)
+int ash__attributes_write(const ash_work *work, const ash_attributes *a, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t doc = BSON_INITIALIZER;
@@ -90,20 +88,20 @@ int ash__attributes_write(ash_bucket *b, ash_transaction *t, const ash_attribute
         bson_append_date_time(&doc, "altered", 7, a->altered_ms);
     if (a->token != 0)
         bson_append_int64(&doc, "token", 5, a->token);
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
-    int rc = ash__collection_change(b->attributes, &filter, &doc, false, true, &op, NULL, err);
+    ash_update_options o = ash__work_update_options(work);
+    o.upsert = true;
+    int rc = ash__collection_change(work->bucket->attributes, &filter, &doc, &o, NULL, err);
     bson_destroy(&filter);
     bson_destroy(&doc);
     return rc;
 }
 
-int ash__attributes_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *id,
-                           int64_t deadline_ms, ash_error *err)
+int ash__attributes_remove(const ash_work *work, const bson_value_t *id, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    ash_op op = ash__work_write_op(work);
     ash__filter_id(&filter, "_id", id);
-    int rc = ash__collection_remove_all(b->attributes, &filter, &op, NULL, err);
+    int rc = ash__collection_remove_all(work->bucket->attributes, &filter, &op, NULL, err);
     bson_destroy(&filter);
     return rc;
 }
@@ -122,9 +120,8 @@ static void append_facts(bson_t *operators, const ash_file *file, const char *sh
     bson_append_document_end(operators, &set);
 }
 
-int ash__attributes_amend(ash_bucket *b, ash_transaction *t, const ash_file *file,
-                          const char *sha256, const int64_t *expires_ms, int64_t deadline_ms,
-                          ash_error *err)
+int ash__attributes_amend(const ash_work *work, const ash_file *file, const char *sha256,
+                          const int64_t *expires_ms, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t operators = BSON_INITIALIZER;
@@ -146,9 +143,9 @@ int ash__attributes_amend(ash_bucket *b, ash_transaction *t, const ash_file *fil
     if (!bson_empty(&unset)) /* older servers refuse an empty one */
         bson_append_document(&operators, "$unset", 6, &unset);
     bson_destroy(&unset);
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
-    int rc =
-        ash__collection_change(b->attributes, &filter, &operators, false, true, &op, NULL, err);
+    ash_update_options o = ash__work_update_options(work);
+    o.upsert = true;
+    int rc = ash__collection_change(work->bucket->attributes, &filter, &operators, &o, NULL, err);
     bson_destroy(&filter);
     bson_destroy(&operators);
     return rc;

@@ -27,8 +27,7 @@
 #include "bucket/file.h"
 
 /* Fill digests, expiry and version of `file` from its attributes, if there are any that fit. */
-int ash__attributes_read(ash_bucket *b, ash_transaction *t, ash_file *file, int64_t deadline_ms,
-                         ash_error *err);
+int ash__attributes_read(const ash_work *work, ash_file *file, ash_error *err);
 
 /* What to write for a file that changes. */
 typedef struct ash_attributes {
@@ -40,16 +39,13 @@ typedef struct ash_attributes {
     int64_t altered_ms;         /* 0: never */
     int64_t token;              /* 0: none */
 } ash_attributes;
-int ash__attributes_write(ash_bucket *b, ash_transaction *t, const ash_attributes *a,
-                          int64_t deadline_ms, ash_error *err);
-int ash__attributes_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *id,
-                           int64_t deadline_ms, ash_error *err);
+int ash__attributes_write(const ash_work *work, const ash_attributes *a, ash_error *err);
+int ash__attributes_remove(const ash_work *work, const bson_value_t *id, ash_error *err);
 
 /* Add facts to those of a file that does not change: its digest (or NULL), its expiry (or NULL; 0 =
  * never).  `file` was read with its attributes. */
-int ash__attributes_amend(ash_bucket *b, ash_transaction *t, const ash_file *file,
-                          const char *sha256, const int64_t *expires_ms, int64_t deadline_ms,
-                          ash_error *err);
+int ash__attributes_amend(const ash_work *work, const ash_file *file, const char *sha256,
+                          const int64_t *expires_ms, ash_error *err);
 
 /* now + seconds; what is beyond the end of time is INT64_MAX. */
 int64_t ash__expiry_ms(int64_t now_ms, int64_t seconds);

@@ -205,27 +205,38 @@ static const bson_t *given(const bson_t *doc)
     return bson_empty(doc) ? NULL : doc;
 }
 
-ash_op ash__bucket_write_op(const ash_bucket *b, ash_transaction *t, int64_t deadline_ms)
+ash_work ash__work(ash_bucket *b, int64_t deadline_ms)
+{
+    return (ash_work){.bucket = b, .deadline_ms = deadline_ms};
+}
+
+ash_op ash__work_write_op(const ash_work *work)
 {
     ash_op op = {.size = sizeof(ash_op),
-                 .transaction = t,
-                 .durability = b->durability,
-                 .deadline_ms = deadline_ms};
+                 .transaction = work->transaction,
+                 .durability = work->bucket->durability,
+                 .deadline_ms = work->deadline_ms};
     /* A transaction has its concern from its start to its commit. */
-    if (t == NULL)
-        op.write_concern = given(&b->write_concern);
+    if (work->transaction == NULL)
+        op.write_concern = given(&work->bucket->write_concern);
     return op;
 }
 
-ash_find_options ash__bucket_find_options(const ash_bucket *b, ash_transaction *t,
-                                          int64_t deadline_ms)
+ash_update_options ash__work_update_options(const ash_work *work)
+{
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    o.op = ash__work_write_op(work);
+    return o;
+}
+
+ash_find_options ash__work_find_options(const ash_work *work)
 {
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
-    o.op.transaction = t;
-    o.op.deadline_ms = deadline_ms;
-    if (t == NULL) {
-        o.op.read_concern = given(&b->read_concern);
-        o.op.read_preference = given(&b->read_preference);
+    o.op.transaction = work->transaction;
+    o.op.deadline_ms = work->deadline_ms;
+    if (work->transaction == NULL) {
+        o.op.read_concern = given(&work->bucket->read_concern);
+        o.op.read_preference = given(&work->bucket->read_preference);
     }
     return o;
 }
@@ -260,26 +271,19 @@ int ash__collection_remove_all(ash_collection *c, const bson_t *filter, const as
     return rc;
 }
 
-int ash__collection_change(ash_collection *c, const bson_t *filter, const bson_t *operators,
-                           bool multi, bool upsert, const ash_op *op, int64_t *matched,
-                           ash_error *err)
+int ash__collection_change(ash_collection *c, const bson_t *filter, const bson_t *update,
+                           const ash_update_options *opts, int64_t *matched, ash_error *err)
 {
-    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
-    o.op = *op;
-    o.multi = multi;
-    o.upsert = upsert;
-    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
-    bson_t copy;
-    bson_copy_to(operators, &copy);
-    update.value.v_doc.data_len = copy.len;
-    update.value.v_doc.data = bson_destroy_with_steal(&copy, true, NULL);
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
     ash_write_result r;
+    /* A view: the store only reads it. */
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(update);
+    value.value.v_doc.data_len = update->len;
     ash_write_result_init(&r);
-    int rc = ash_collection_update(c, filter, &update, &o, &r, err);
+    int rc = ash_collection_update(c, filter, &value, opts, &r, err);
     if (rc == 0 && matched != NULL)
         *matched = r.matched;
     ash_write_result_release(&r);
-    bson_value_destroy(&update);
     return rc;
 }
 

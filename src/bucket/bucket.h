@@ -55,31 +55,37 @@ typedef struct ash_commit_manner {
 } ash_commit_manner;
 int ash__bucket_manner(ash_bucket *b, ash_commit_manner *out, ash_error *err);
 
-/* Options of one operation: the bucket's concerns and the deadline.  timeout_ms 0: the bucket's. */
-int64_t ash__bucket_deadline(const ash_bucket *b, int64_t timeout_ms);
-ash_op ash__bucket_write_op(const ash_bucket *b, ash_transaction *t, int64_t deadline_ms);
-ash_find_options ash__bucket_find_options(const ash_bucket *b, ash_transaction *t,
-                                          int64_t deadline_ms);
+/* One unit of work, which its operations on the store share.  Lent by whoever began it. */
+typedef struct ash_work {
+    ash_bucket *bucket;
+    ash_transaction *transaction;    /* NULL: each operation is visible by itself */
+    const ash_commit_manner *manner; /* in a commit: how it goes; else NULL */
+    int64_t deadline_ms;             /* monotonic; 0: none */
+} ash_work;
+/* Outside of any commit. */
+ash_work ash__work(ash_bucket *b, int64_t deadline_ms);
+int64_t ash__bucket_deadline(const ash_bucket *b, int64_t timeout_ms); /* 0: the bucket's */
 int ash__deadline_check(int64_t deadline_ms, const char *what, ash_error *err);
 
-/* Everything in fn becomes visible and durable as one where the store can do that; else fn runs
- * with t NULL, in its own order, and each step is visible by itself.  fn may run more than once and
- * on another thread. */
-typedef int (*ash_commit_fn)(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                             int64_t deadline_ms, void *ctx, ash_error *err);
-int ash__bucket_commit(ash_bucket *b, ash_commit_fn fn, void *ctx, int64_t deadline_ms,
-                       ash_error *err);
-/* The same as part of the caller's transaction t, or of one of its own when that is NULL.  fn must
- * have failed before its first change, or ash__transaction_break() what it left half-way. */
-int ash__bucket_commit_in(ash_bucket *b, ash_transaction *t, ash_commit_fn fn, void *ctx,
-                          int64_t deadline_ms, ash_error *err);
+/* Options of one operation: the bucket's concerns, the transaction and the deadline. */
+ash_op ash__work_write_op(const ash_work *work);
+ash_update_options ash__work_update_options(const ash_work *work);
+ash_find_options ash__work_find_options(const ash_work *work);
+
+/* Everything in fn becomes visible and durable as one where the store can do that: as part of
+ * work->transaction, or (NULL) of one of its own.  Elsewhere fn runs without a transaction, in its
+ * own order, and each step is visible by itself.  fn gets a unit of work of its own, with a manner;
+ * it may run more than once and on another thread.  In a caller's transaction it must have failed
+ * before its first change, or ash__transaction_break() what it left half-way. */
+typedef int (*ash_commit_fn)(const ash_work *work, void *ctx, ash_error *err);
+int ash__bucket_commit(const ash_work *work, ash_commit_fn fn, void *ctx, ash_error *err);
 /* ASH_EINVAL: it is of another store.  t may be NULL. */
 int ash__bucket_transaction_check(const ash_bucket *b, const ash_transaction *t, ash_error *err);
 
 /* The two indexes of § Indexes, if this bucket object has not looked yet. */
-int ash__bucket_index(ash_bucket *b, int64_t deadline_ms, ash_error *err);
+int ash__bucket_index(const ash_work *work, ash_error *err);
 /* The index that finds expired files. */
-int ash__bucket_index_expiry(ash_bucket *b, int64_t deadline_ms, ash_error *err);
+int ash__bucket_index_expiry(const ash_work *work, ash_error *err);
 
 /* Append {name: id} to a filter, so that an id which is a document is compared, never run as an
  * operator. */
@@ -109,9 +115,8 @@ int ash__bucket_require_sound(ash_bucket *b, ash_error *err);
 /* Remove what the filter finds; *removed may be NULL. */
 int ash__collection_remove_all(ash_collection *c, const bson_t *filter, const ash_op *op,
                                int64_t *removed, ash_error *err);
-/* Set, with $set and the other operators in `operators`; *matched may be NULL. */
-int ash__collection_change(ash_collection *c, const bson_t *filter, const bson_t *operators,
-                           bool multi, bool upsert, const ash_op *op, int64_t *matched,
-                           ash_error *err);
+/* Change what the filter finds by update operators, or to a whole document; *matched may be NULL. */
+int ash__collection_change(ash_collection *c, const bson_t *filter, const bson_t *update,
+                           const ash_update_options *opts, int64_t *matched, ash_error *err);
 
 #endif

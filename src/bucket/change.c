@@ -9,7 +9,7 @@ int ash__change_init(ash_bucket *b, const ash_change_options *opts, ash_change *
 {
     ash_change_options o;
     ash_commit_manner manner = {.transactions = true};
-    *out = (ash_change){.deadline_ms = 0};
+    *out = (ash_change){.work = {.bucket = b}};
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0 && o.timeout_ms < 0)
         rc = ash__fail(err, ASH_EINVAL, "timeout is negative");
@@ -22,8 +22,8 @@ int ash__change_init(ash_bucket *b, const ash_change_options *opts, ash_change *
                        "a fence and a filter together need transactions, which this store lacks");
     if (rc != 0)
         return rc;
-    out->deadline_ms = ash__bucket_deadline(b, o.timeout_ms);
-    out->transaction = o.transaction;
+    out->work.deadline_ms = ash__bucket_deadline(b, o.timeout_ms);
+    out->work.transaction = o.transaction;
     out->only_if = o.only_if;
     out->if_name_absent = o.if_name_absent;
     return ash__fence_copy(b, o.fence, &out->fence, err);
@@ -43,7 +43,7 @@ int ash__change_refuse_filter(const ash_change *c, ash_error *err)
 
 int ash__change_refuse_all(const ash_change *c, ash_error *err)
 {
-    if (c->transaction != NULL)
+    if (c->work.transaction != NULL)
         return ash__fail(err, ASH_ESTATE, "this cannot be part of a transaction");
     return ash__change_refuse_filter(c, err);
 }
@@ -60,13 +60,13 @@ void ash__change_filter(const ash_change *c, const bson_value_t *id, bson_t *fil
     bson_append_array_end(filter, &all);
 }
 
-int ash__change_check_unmatched(ash_bucket *b, ash_transaction *t, const ash_change *c,
-                                const bson_value_t *id, int64_t deadline_ms, ash_error *err)
+int ash__change_check_unmatched(const ash_work *work, const ash_change *c, const bson_value_t *id,
+                                ash_error *err)
 {
     bool exists = false;
     if (c->only_if == NULL)
         return 0;
-    int rc = ash__file_exists(b, t, id, deadline_ms, &exists, err);
+    int rc = ash__file_exists(work, id, &exists, err);
     if (rc != 0 || !exists)
         return rc;
     char *text = ash__id_text(id);

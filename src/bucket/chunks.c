@@ -50,13 +50,12 @@ static size_t seal(uint8_t *at, const uint8_t *head, size_t head_bytes, int64_t 
 }
 
 int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_t *files_id,
-                           int32_t chunk_size, int64_t first_n, ash_error *err)
+                           int32_t chunk_size, ash_error *err)
 {
     memset(w, 0, sizeof *w);
     w->bucket = b;
     w->files_id = files_id;
     w->chunk_size = chunk_size;
-    w->stored = first_n;
     build_head(files_id, &w->head, &w->head_bytes);
     w->slot_bytes = w->head_bytes + (size_t)chunk_size + 1;
     if (w->slot_bytes > ASH_DOC_MAX_BYTES)
@@ -97,37 +96,44 @@ static uint8_t *slot_at(const ash_chunk_writer *w, uint32_t i)
     return w->block + (size_t)i * w->slot_bytes;
 }
 
-/* Build the documents in place, all full but the last one, and hand them over; *inserted: as far
- * as it came.  last: the file follows, and waits for the disk. */
-static int insert_block(const ash_chunk_writer *w, ash_transaction *t, uint8_t *block,
-                        uint32_t count, int32_t last_len, bool last, uint32_t *inserted,
-                        int64_t deadline_ms, ash_error *err)
+/* Chunks that are handed over together, all full but the last one. */
+typedef struct run {
+    uint8_t *block;
+    uint32_t count;
+    int32_t last_len;
+    bool last; /* the file follows, and waits for the disk */
+} run;
+
+/* Build the documents in place and hand them over; *inserted: as far as it came. */
+static int insert_run(const ash_chunk_writer *w, const ash_work *work, const run *r,
+                      uint32_t *inserted, ash_error *err)
 {
     ash_doc docs[ASH_CHUNKS_HELD_MAX];
-    if (w->stored + count - 1 > INT32_MAX)
+    if (w->stored + r->count - 1 > INT32_MAX)
         return ash__fail(err, ASH_ETOOBIG, "file has more chunks than can be numbered");
-    for (uint32_t i = 0; i < count; i++) {
-        size_t len = (size_t)(i + 1 < count ? w->chunk_size : last_len);
-        uint8_t *at = block + (size_t)i * w->slot_bytes;
+    for (uint32_t i = 0; i < r->count; i++) {
+        size_t len = (size_t)(i + 1 < r->count ? w->chunk_size : r->last_len);
+        uint8_t *at = r->block + (size_t)i * w->slot_bytes;
         docs[i].data = at;
         docs[i].len = seal(at, w->head, w->head_bytes, w->stored + i, len);
     }
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    ash_write_result r;
-    ash_write_result_init(&r);
-    o.op = ash__bucket_write_op(w->bucket, t, deadline_ms);
-    o.to_disk = last;
-    int rc = ash_collection_insert(w->bucket->chunks, docs, count, &o, &r, err);
-    *inserted = rc == 0 ? count : (uint32_t)r.inserted;
-    ash_write_result_release(&r);
+    ash_write_result result;
+    ash_write_result_init(&result);
+    o.op = ash__work_write_op(work);
+    o.to_disk = r->last;
+    int rc = ash_collection_insert(w->bucket->chunks, docs, r->count, &o, &result, err);
+    *inserted = rc == 0 ? r->count : (uint32_t)result.inserted;
+    ash_write_result_release(&result);
     return rc;
 }
 
-static int insert_held(ash_chunk_writer *w, ash_transaction *t, uint32_t count, bool last,
-                       uint32_t *inserted, int64_t deadline_ms, ash_error *err)
+static int insert_held(const ash_chunk_writer *w, const ash_work *work, bool last,
+                       uint32_t *inserted, ash_error *err)
 {
-    int32_t last_len = count > w->held ? w->fill : w->chunk_size;
-    return insert_block(w, t, w->block, count, last_len, last, inserted, deadline_ms, err);
+    bool part = last && w->fill > 0;
+    const run r = {w->block, w->held + (part ? 1 : 0), part ? w->fill : w->chunk_size, last};
+    return r.count == 0 ? 0 : insert_run(w, work, &r, inserted, err);
 }
 
 /* ---- beside the upload ---- */
@@ -135,8 +141,9 @@ static int insert_held(ash_chunk_writer *w, ash_transaction *t, uint32_t count, 
 static int insert_other(void *ctx, ash_error *err)
 {
     ash_chunk_writer *w = ctx;
-    return insert_block(w, NULL, w->other, w->slots, w->chunk_size, false, &w->inserted,
-                        w->deadline_ms, err);
+    ash_work work = ash__work(w->bucket, w->deadline_ms);
+    const run full = {.block = w->other, .count = w->slots, .last_len = w->chunk_size};
+    return insert_run(w, &work, &full, &w->inserted, err);
 }
 
 /* The second block and the thread, made the first time.  A server elsewhere is asked in order, and
@@ -192,9 +199,10 @@ size_t ash__chunk_writer_kept(const ash_chunk_writer *w)
 void ash__chunk_writer_say_taken(const ash_chunk_writer *w, const bson_value_t *of,
                                  int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(w->bucket, deadline_ms);
     bool exists = false;
     char *id = ash__id_text(of);
-    if (ash__file_exists(w->bucket, NULL, of, deadline_ms, &exists, NULL) == 0 && exists)
+    if (ash__file_exists(&work, of, &exists, NULL) == 0 && exists)
         ash__fail(err, ASH_EEXISTS, "a file with the id %s exists already", id);
     else
         ash__fail(err, ASH_EEXISTS,
@@ -206,17 +214,17 @@ void ash__chunk_writer_say_taken(const ash_chunk_writer *w, const bson_value_t *
 
 int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms, ash_error *err)
 {
-    uint32_t count = w->held + (last && w->fill > 0 ? 1 : 0), inserted = 0;
+    ash_work work = ash__work(w->bucket, deadline_ms);
+    uint32_t inserted = 0;
     int rc = ash__chunk_writer_settle(w, deadline_ms, err);
-    if (rc != 0 || count == 0)
-        return rc;
-    rc = insert_held(w, NULL, count, last, &inserted, deadline_ms, err);
+    if (rc == 0)
+        rc = insert_held(w, &work, last, &inserted, err);
     w->stored += inserted;
     if (rc == ASH_EEXISTS)
         ash__chunk_writer_say_taken(w, w->files_id, deadline_ms, err);
     if (rc != 0)
         return rc;
-    if (count == w->held && w->fill > 0)
+    if (!last && w->fill > 0)
         memmove(slot_at(w, 0) + w->head_bytes, slot_at(w, w->held) + w->head_bytes,
                 (size_t)w->fill);
     else
@@ -241,17 +249,16 @@ bool ash__chunk_writer_is_small(const ash_chunk_writer *w)
            w->held * (size_t)w->chunk_size + (size_t)w->fill <= SMALL_BYTES;
 }
 
-int ash__chunk_writer_insert_as(ash_chunk_writer *w, ash_transaction *t, const bson_value_t *id,
-                                int64_t deadline_ms, ash_error *err)
+int ash__chunk_writer_insert_as(ash_chunk_writer *w, const ash_work *work, const bson_value_t *id,
+                                ash_error *err)
 {
     uint32_t count = (uint32_t)ash__chunk_writer_waiting(w), inserted = 0;
     int rc = 0;
     if (id == w->files_id || ash__id_equal(id, w->files_id))
-        return count == 0 ? 0 : insert_held(w, t, count, true, &inserted, deadline_ms, err);
+        return insert_held(w, work, true, &inserted, err);
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         size_t len = (size_t)(i < w->held ? w->chunk_size : w->fill);
-        rc = ash__chunk_insert(w->bucket, t, id, i, slot_at(w, i) + w->head_bytes, len, deadline_ms,
-                               err);
+        rc = ash__chunk_insert(work, id, i, slot_at(w, i) + w->head_bytes, len, err);
     }
     return rc;
 }
@@ -311,8 +318,8 @@ int ash__chunk_writer_add(ash_chunk_writer *w, const void *data, size_t len, int
     return 0;
 }
 
-int ash__chunk_insert(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id, int64_t n,
-                      const void *data, size_t len, int64_t deadline_ms, ash_error *err)
+int ash__chunk_insert(const ash_work *work, const bson_value_t *files_id, int64_t n,
+                      const void *data, size_t len, ash_error *err)
 {
     uint8_t *head = NULL;
     size_t head_bytes = 0;
@@ -327,8 +334,8 @@ int ash__chunk_insert(ash_bucket *b, ash_transaction *t, const bson_value_t *fil
         doc.len = seal(bytes, head, head_bytes, n, len);
         doc.data = bytes;
         ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-        o.op = ash__bucket_write_op(b, t, deadline_ms);
-        rc = ash_collection_insert(b->chunks, &doc, 1, &o, NULL, err);
+        o.op = ash__work_write_op(work);
+        rc = ash_collection_insert(work->bucket->chunks, &doc, 1, &o, NULL, err);
     }
     ash__free(bytes);
     ash__free(head);
@@ -451,9 +458,8 @@ int ash__chunk_check(const ash_file *file, int64_t expected, int64_t n, size_t l
     return rc;
 }
 
-int ash__chunks_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id,
-                       int64_t first, int64_t end, int64_t deadline_ms, int64_t *removed,
-                       ash_error *err)
+int ash__chunks_remove(const ash_work *work, const bson_value_t *files_id, int64_t first,
+                       int64_t end, int64_t *removed, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t range;
@@ -466,8 +472,8 @@ int ash__chunks_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *fi
             bson_append_int64(&range, "$lt", 3, end);
         bson_append_document_end(&filter, &range);
     }
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
-    int rc = ash__collection_remove_all(b->chunks, &filter, &op, removed, err);
+    ash_op op = ash__work_write_op(work);
+    int rc = ash__collection_remove_all(work->bucket->chunks, &filter, &op, removed, err);
     bson_destroy(&filter);
     return rc;
 }

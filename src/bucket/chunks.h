@@ -39,11 +39,11 @@ typedef struct ash_chunk_writer {
     uint32_t inserted;
 } ash_chunk_writer;
 
-/* The first chunk gets the number first_n; files_id stays as long as the writer.  ASH_ETOOBIG when
+/* The first chunk gets the number 0; files_id stays as long as the writer.  ASH_ETOOBIG when
  * a chunk document would not fit 16 MiB.
  */
 int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_t *files_id,
-                           int32_t chunk_size, int64_t first_n, ash_error *err);
+                           int32_t chunk_size, ash_error *err);
 /* Where the next bytes belong and how many fit there (at least one), and: that many were put there.
  */
 int ash__chunk_writer_space(ash_chunk_writer *w, uint8_t **at, size_t *room, int64_t deadline_ms,
@@ -64,8 +64,8 @@ int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms,
 bool ash__chunk_writer_is_small(const ash_chunk_writer *w);
 const uint8_t *ash__chunk_writer_rest(const ash_chunk_writer *w); /* the `fill` bytes */
 int64_t ash__chunk_writer_waiting(const ash_chunk_writer *w); /* chunks, the last one included */
-int ash__chunk_writer_insert_as(ash_chunk_writer *w, ash_transaction *t, const bson_value_t *id,
-                                int64_t deadline_ms, ash_error *err);
+int ash__chunk_writer_insert_as(ash_chunk_writer *w, const ash_work *work, const bson_value_t *id,
+                                ash_error *err);
 void ash__chunk_writer_stored(ash_chunk_writer *w);
 /* After ASH_EEXISTS, and outside of transactions: the store's own words would be about an index of
  * the chunks; *err tells of the file that has the id. */
@@ -74,8 +74,8 @@ void ash__chunk_writer_say_taken(const ash_chunk_writer *w, const bson_value_t *
 void ash__chunk_writer_release(ash_chunk_writer *w); /* zero-initialised is fine */
 
 /* Insert one chunk, in a transaction or outside. */
-int ash__chunk_insert(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id, int64_t n,
-                      const void *data, size_t len, int64_t deadline_ms, ash_error *err);
+int ash__chunk_insert(const ash_work *work, const bson_value_t *files_id, int64_t n,
+                      const void *data, size_t len, ash_error *err);
 
 /* ---- reading ---- */
 
@@ -93,8 +93,7 @@ int ash__chunk_extra(const ash_file *file, int64_t n, ash_error *err);   /* ASH_
 /* ---- removing ---- */
 
 /* All chunks of an id with first <= n < end (end < 0: without an upper bound; both < 0: all). */
-int ash__chunks_remove(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id,
-                       int64_t first, int64_t end, int64_t deadline_ms, int64_t *removed,
-                       ash_error *err);
+int ash__chunks_remove(const ash_work *work, const bson_value_t *files_id, int64_t first,
+                       int64_t end, int64_t *removed, ash_error *err);
 
 #endif

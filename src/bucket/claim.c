@@ -14,43 +14,43 @@ void ash__claim_filter(bson_t *filter, const char *filename)
     bson_append_document_end(filter, &id);
 }
 
-static int remove_claim(ash_bucket *b, const char *filename, const bson_oid_t *claim,
-                        int64_t deadline_ms, ash_error *err)
+static int remove_claim(const ash_work *work, const char *filename, const bson_oid_t *claim,
+                        ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash_op op = ash__work_write_op(work);
     ash__claim_filter(&filter, filename);
     bson_append_oid(&filter, "version", 7, claim);
-    int rc = ash__collection_remove_all(b->attributes, &filter, &op, NULL, err);
+    int rc = ash__collection_remove_all(work->bucket->attributes, &filter, &op, NULL, err);
     bson_destroy(&filter);
     return rc;
 }
 
-static int insert_claim(ash_bucket *b, const char *filename, const bson_oid_t *claim, bool *taken,
-                        int64_t deadline_ms, ash_error *err)
+static int insert_claim(const ash_work *work, const char *filename, const bson_oid_t *claim,
+                        bool *taken, ash_error *err)
 {
     bson_t doc = BSON_INITIALIZER;
     ash_error own = ASH_ERROR_INIT;
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    o.op = ash__bucket_write_op(b, NULL, deadline_ms);
+    o.op = ash__work_write_op(work);
     ash__claim_filter(&doc, filename);
     bson_append_oid(&doc, "version", 7, claim);
-    int rc = ash_collection_insert_one(b->attributes, &doc, &o, &own);
+    int rc = ash_collection_insert_one(work->bucket->attributes, &doc, &o, &own);
     *taken = rc == 0;
     bson_destroy(&doc);
     return ash__unless(ASH_EEXISTS, rc, &own, err);
 }
 
 /* Whose it is now; {0} when it has just been given up. */
-int ash__claim_holder(ash_bucket *b, const bson_t *filter, bson_oid_t *holder, int64_t deadline_ms,
+int ash__claim_holder(const ash_work *work, const bson_t *filter, bson_oid_t *holder,
                       ash_error *err)
 {
     bson_t found;
     bson_iter_t it;
     bool any = false;
-    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     *holder = (bson_oid_t){{0}};
-    int rc = ash__collection_find_if_any(b->attributes, filter, &o, &found, &any, err);
+    int rc = ash__collection_find_if_any(work->bucket->attributes, filter, &o, &found, &any, err);
     if (any) {
         if (bson_iter_init_find(&it, &found, "version") && BSON_ITER_HOLDS_OID(&it))
             bson_oid_copy(bson_iter_oid(&it), holder);
@@ -59,20 +59,19 @@ int ash__claim_holder(ash_bucket *b, const bson_t *filter, bson_oid_t *holder, i
     return rc;
 }
 
-static int find_claim(ash_bucket *b, const char *filename, bson_oid_t *holder, int64_t deadline_ms,
+static int find_claim(const ash_work *work, const char *filename, bson_oid_t *holder,
                       ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     ash__claim_filter(&filter, filename);
-    int rc = ash__claim_holder(b, &filter, holder, deadline_ms, err);
+    int rc = ash__claim_holder(work, &filter, holder, err);
     bson_destroy(&filter);
     return rc;
 }
 
 /* The age is measured here, by how long the same claim stays, so that clocks of other machines do
  * not matter. */
-int ash__claim_take(ash_bucket *b, const char *filename, bson_oid_t *claim, int64_t deadline_ms,
-                    ash_error *err)
+int ash__claim_take(const ash_work *work, const char *filename, bson_oid_t *claim, ash_error *err)
 {
     bson_oid_t seen = {{0}};
     int64_t since = ash__clock_ms();
@@ -80,26 +79,25 @@ int ash__claim_take(ash_bucket *b, const char *filename, bson_oid_t *claim, int6
     for (;;) {
         bool taken = false;
         bson_oid_t holder;
-        int rc = insert_claim(b, filename, claim, &taken, deadline_ms, err);
+        int rc = insert_claim(work, filename, claim, &taken, err);
         if (rc != 0 || taken)
             return rc;
-        rc = find_claim(b, filename, &holder, deadline_ms, err);
+        rc = find_claim(work, filename, &holder, err);
         if (rc == 0 && !bson_oid_equal(&holder, &seen)) {
             seen = holder;
             since = ash__clock_ms();
         } else if (rc == 0 && ash__clock_ms() - since > CLAIM_MAX_MS) {
-            rc = remove_claim(b, filename, &seen, deadline_ms, err);
+            rc = remove_claim(work, filename, &seen, err);
         }
         if (rc == 0)
-            rc = ash__deadline_check(deadline_ms, "wait for another put of the name", err);
+            rc = ash__deadline_check(work->deadline_ms, "wait for another put of the name", err);
         if (rc != 0)
             return rc;
         ash__clock_sleep_ms(PAUSE_MS);
     }
 }
 
-void ash__claim_release(ash_bucket *b, const char *filename, const bson_oid_t *claim,
-                        int64_t deadline_ms)
+void ash__claim_release(const ash_work *work, const char *filename, const bson_oid_t *claim)
 {
-    (void)remove_claim(b, filename, claim, deadline_ms, NULL);
+    (void)remove_claim(work, filename, claim, NULL);
 }

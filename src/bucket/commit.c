@@ -5,46 +5,47 @@
 #include "store/transaction.h"
 
 typedef struct commit_call {
-    ash_bucket *bucket;
+    const ash_work *work; /* as it is in the commit, but for the transaction */
     ash_commit_fn fn;
     void *ctx;
-    const ash_commit_manner *manner;
-    int64_t deadline_ms;
 } commit_call;
 
 static int run_in_transaction(ash_transaction *t, void *ctx, ash_error *err)
 {
     const commit_call *call = ctx;
-    bson_reinit(call->manner->rest);
-    return call->fn(call->bucket, t, call->manner, call->deadline_ms, call->ctx, err);
+    ash_work work = *call->work;
+    work.transaction = t;
+    bson_reinit(work.manner->rest);
+    return call->fn(&work, call->ctx, err);
 }
 
 /* Nobody sees them any more; should this fail, a sweep takes them. */
-static void remove_rest(ash_bucket *b, const bson_t *ids, int64_t deadline_ms)
+static void remove_rest(const ash_work *work, const bson_t *ids)
 {
     bson_iter_t it;
     if (!bson_iter_init(&it, ids))
         return;
     while (bson_iter_next(&it))
-        (void)ash__chunks_remove(b, NULL, bson_iter_value(&it), -1, -1, deadline_ms, NULL, NULL);
+        (void)ash__chunks_remove(work, bson_iter_value(&it), -1, -1, NULL, NULL);
 }
 
-int ash__bucket_commit(ash_bucket *b, ash_commit_fn fn, void *ctx, int64_t deadline_ms,
-                       ash_error *err)
+static int commit_alone(const ash_work *work, ash_commit_fn fn, void *ctx, ash_error *err)
 {
     ash_commit_manner manner;
-    int rc = ash__bucket_manner(b, &manner, err);
+    int rc = ash__bucket_manner(work->bucket, &manner, err);
     if (rc != 0)
         return rc;
+    ash_work inner = *work;
+    inner.manner = &manner;
     if (!manner.transactions)
-        return fn(b, NULL, &manner, deadline_ms, ctx, err);
+        return fn(&inner, ctx, err);
     bson_t rest = BSON_INITIALIZER;
     manner.rest = &rest;
-    commit_call call = {b, fn, ctx, &manner, deadline_ms};
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
-    rc = ash_store_transact(b->store, run_in_transaction, &call, &op, err);
+    commit_call call = {&inner, fn, ctx};
+    ash_op op = ash__work_write_op(work);
+    rc = ash_store_transact(work->bucket->store, run_in_transaction, &call, &op, err);
     if (rc == 0)
-        remove_rest(b, &rest, deadline_ms);
+        remove_rest(work, &rest);
     bson_destroy(&rest);
     return rc;
 }
@@ -61,8 +62,9 @@ typedef struct rest_end {
 static void end_of_rest(ash_transaction_end *end, ash_outcome outcome)
 {
     rest_end *self = (rest_end *)end;
+    ash_work work = ash__work(self->bucket, ash__bucket_deadline(self->bucket, 0));
     if (outcome == ASH_COMMITTED)
-        remove_rest(self->bucket, self->rest, ash__bucket_deadline(self->bucket, 0));
+        remove_rest(&work, self->rest);
     bson_destroy(self->rest);
     ash__free(self);
 }
@@ -75,19 +77,24 @@ int ash__bucket_transaction_check(const ash_bucket *b, const ash_transaction *t,
                      b->name);
 }
 
-int ash__bucket_commit_in(ash_bucket *b, ash_transaction *t, ash_commit_fn fn, void *ctx,
-                          int64_t deadline_ms, ash_error *err)
+static int commit_joined(const ash_work *work, ash_commit_fn fn, void *ctx, ash_error *err)
 {
     ash_commit_manner manner;
-    if (t == NULL)
-        return ash__bucket_commit(b, fn, ctx, deadline_ms, err);
-    int rc = ash__bucket_manner(b, &manner, err);
+    int rc = ash__bucket_manner(work->bucket, &manner, err);
     if (rc != 0)
         return rc;
     rest_end *self = ash__new(rest_end);
-    *self = (rest_end){.end = {.fn = end_of_rest}, .bucket = b, .rest = bson_new()};
+    *self = (rest_end){.end = {.fn = end_of_rest}, .bucket = work->bucket, .rest = bson_new()};
     manner.rest = self->rest;
     manner.joined = true;
-    ash__transaction_at_end(t, &self->end);
-    return fn(b, t, &manner, deadline_ms, ctx, err);
+    ash__transaction_at_end(work->transaction, &self->end);
+    ash_work inner = *work;
+    inner.manner = &manner;
+    return fn(&inner, ctx, err);
+}
+
+int ash__bucket_commit(const ash_work *work, ash_commit_fn fn, void *ctx, ash_error *err)
+{
+    return work->transaction != NULL ? commit_joined(work, fn, ctx, err)
+                                     : commit_alone(work, fn, ctx, err);
 }

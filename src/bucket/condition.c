@@ -43,19 +43,18 @@ void ash__fence_filter(const ash_fence_copy *f, bson_t *filter)
     bson_append_int64(filter, "writes", 6, f->writes);
 }
 
-static int check_lock(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                      const ash_fence_copy *f, int64_t deadline_ms, ash_error *err)
+static int check_lock(const ash_work *work, const ash_fence_copy *f, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     int64_t held = 0;
     int rc;
     ash__fence_filter(f, &filter);
-    if (manner->serial || t == NULL) {
+    if (work->manner->serial || work->transaction == NULL) {
         /* Not all of it: those who wait change it all the time, and a transaction that saw that
          * would begin anew each time. */
         bson_t found;
         bson_t *only_id = BCON_NEW("_id", BCON_INT32(1));
-        ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+        ash_find_options o = ash__work_find_options(work);
         bool any = false;
         o.projection = only_id;
         rc = ash__collection_find_if_any(f->locks, &filter, &o, &found, &any, err);
@@ -64,9 +63,9 @@ static int check_lock(ash_bucket *b, ash_transaction *t, const ash_commit_manner
         bson_destroy(only_id);
         held = any ? 1 : 0;
     } else {
-        ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+        ash_update_options o = ash__work_update_options(work);
         bson_t *touch = BCON_NEW("$inc", "{", "fenced", BCON_INT64(1), "}");
-        rc = ash__collection_change(f->locks, &filter, touch, false, false, &op, &held, err);
+        rc = ash__collection_change(f->locks, &filter, touch, &o, &held, err);
         bson_destroy(touch);
     }
     bson_destroy(&filter);
@@ -75,19 +74,19 @@ static int check_lock(ash_bucket *b, ash_transaction *t, const ash_commit_manner
     return rc;
 }
 
-static int check_token(ash_bucket *b, ash_transaction *t, const ash_fence_copy *f,
-                       const bson_value_t *file_id, int64_t deadline_ms, ash_error *err)
+static int check_token(const ash_work *work, const ash_fence_copy *f, const bson_value_t *file_id,
+                       ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t later;
     bson_t found;
-    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     ash__filter_id(&filter, "_id", file_id);
     bson_append_document_begin(&filter, "token", 5, &later);
     bson_append_int64(&later, "$gt", 3, f->token);
     bson_append_document_end(&filter, &later);
     bool any = false;
-    int rc = ash__collection_find_if_any(b->attributes, &filter, &o, &found, &any, err);
+    int rc = ash__collection_find_if_any(work->bucket->attributes, &filter, &o, &found, &any, err);
     bson_destroy(&filter);
     if (!any)
         return rc;
@@ -95,57 +94,52 @@ static int check_token(ash_bucket *b, ash_transaction *t, const ash_fence_copy *
     return ash__fail(err, ASH_ELOST, "file was changed by a later holder of the lock");
 }
 
-int ash__fence_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                     const ash_fence_copy *f, const bson_value_t *file_id, int64_t deadline_ms,
+int ash__fence_check(const ash_work *work, const ash_fence_copy *f, const bson_value_t *file_id,
                      ash_error *err)
 {
     if (!f->given)
         return 0;
-    int rc = check_lock(b, t, manner, f, deadline_ms, err);
+    int rc = check_lock(work, f, err);
     if (rc == 0)
-        rc = check_token(b, t, f, file_id, deadline_ms, err);
+        rc = check_token(work, f, file_id, err);
     return rc;
 }
 
 /* Two transactions that each find the condition true do not conflict by reading.  Both make and
  * remove a document named after what they look at: that does. */
-static int touch(ash_bucket *b, ash_transaction *t, const bson_t *doc, int64_t deadline_ms,
-                 ash_error *err)
+static int touch(const ash_work *work, const bson_t *doc, ash_error *err)
 {
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    o.op = ash__bucket_write_op(b, t, deadline_ms);
-    int rc = ash_collection_insert_one(b->attributes, doc, &o, err);
+    o.op = ash__work_write_op(work);
+    int rc = ash_collection_insert_one(work->bucket->attributes, doc, &o, err);
     if (rc == 0)
-        rc = ash__collection_remove_all(b->attributes, doc, &o.op, NULL, err);
+        rc = ash__collection_remove_all(work->bucket->attributes, doc, &o.op, NULL, err);
     return rc;
 }
 
-static int claim_name(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
-                      ash_error *err)
+static int claim_name(const ash_work *work, const char *filename, ash_error *err)
 {
     bson_t doc = BSON_INITIALIZER;
     ash__claim_filter(&doc, filename);
-    int rc = touch(b, t, &doc, deadline_ms, err);
+    int rc = touch(work, &doc, err);
     bson_destroy(&doc);
     return rc;
 }
 
-int ash__id_claim(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
-                  ash_error *err)
+int ash__id_claim(const ash_work *work, const bson_value_t *id, ash_error *err)
 {
     bson_t doc = BSON_INITIALIZER;
     bson_t inner;
     bson_append_document_begin(&doc, "_id", 3, &inner);
     bson_append_value(&inner, "file", 4, id);
     bson_append_document_end(&doc, &inner);
-    int rc = touch(b, t, &doc, deadline_ms, err);
+    int rc = touch(work, &doc, err);
     bson_destroy(&doc);
     return rc;
 }
 
-int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                         ash_put_condition condition, const bson_value_t *newest,
-                         const char *filename, int64_t deadline_ms, ash_error *err)
+int ash__condition_check(const ash_work *work, ash_put_condition condition,
+                         const bson_value_t *newest, const char *filename, ash_error *err)
 {
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
     int64_t date = 0;
@@ -153,11 +147,11 @@ int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_man
     int rc = 0;
     if (condition == ASH_PUT_ALWAYS)
         return 0;
-    if (t != NULL && !manner->serial)
-        rc = claim_name(b, t, filename, deadline_ms, err);
+    if (work->transaction != NULL && !work->manner->serial)
+        rc = claim_name(work, filename, err);
     if (rc != 0)
         return rc;
-    rc = ash__file_newest(b, t, filename, deadline_ms, &exists, &id, &date, err);
+    rc = ash__file_newest(work, filename, &exists, &id, &date, err);
     if (rc != 0)
         return rc;
     if (condition == ASH_PUT_IF_ABSENT && exists)

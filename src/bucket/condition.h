@@ -22,10 +22,9 @@ void ash__fence_filter(const ash_fence_copy *f, bson_t *filter);
 
 /* ash_change_options as operations want them. */
 typedef struct ash_change {
+    ash_work work; /* in the caller's transaction, or in none */
     ash_fence_copy fence;
-    int64_t deadline_ms;
-    ash_transaction *transaction; /* the caller's, or NULL */
-    const bson_t *only_if;        /* lent; or NULL */
+    const bson_t *only_if; /* lent; or NULL */
     bool if_name_absent;
 } ash_change;
 int ash__change_init(ash_bucket *b, const ash_change_options *opts, ash_change *out,
@@ -38,24 +37,21 @@ int ash__change_refuse_all(const ash_change *c, ash_error *err);
 /* {_id: id}, and only_if with it. */
 void ash__change_filter(const ash_change *c, const bson_value_t *id, bson_t *filter);
 /* Nothing matched that: 0 when there is no such file, ASH_ECONDITION when there is. */
-int ash__change_check_unmatched(ash_bucket *b, ash_transaction *t, const ash_change *c,
-                                const bson_value_t *id, int64_t deadline_ms, ash_error *err);
+int ash__change_check_unmatched(const ash_work *work, const ash_change *c, const bson_value_t *id,
+                                ash_error *err);
 
 /* The lock is still held as it was granted, and the file with that id was not changed with a later
  * token: else ASH_ELOST.  Where other processes write too, the lock document is touched in the
  * transaction, so that a takeover conflicts with it. */
-int ash__fence_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                     const ash_fence_copy *f, const bson_value_t *file_id, int64_t deadline_ms,
+int ash__fence_check(const ash_work *work, const ash_fence_copy *f, const bson_value_t *file_id,
                      ash_error *err);
 
 /* In a transaction that is not serial: two that claim the same file id conflict, though one of them
  * only looks at the file. */
-int ash__id_claim(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
-                  ash_error *err);
+int ash__id_claim(const ash_work *work, const bson_value_t *id, ash_error *err);
 
 /* The put condition on a name; else ASH_ECONDITION. */
-int ash__condition_check(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                         ash_put_condition condition, const bson_value_t *newest,
-                         const char *filename, int64_t deadline_ms, ash_error *err);
+int ash__condition_check(const ash_work *work, ash_put_condition condition,
+                         const bson_value_t *newest, const char *filename, ash_error *err);
 
 #endif

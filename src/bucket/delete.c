@@ -29,15 +29,14 @@ static int remove_in(ash_collection *c, const char *field, const bson_t *ids, co
 }
 
 /* *left: there are so many that they have to go after the commit. */
-static int are_too_many(ash_bucket *b, ash_transaction *t, const bson_t *filter,
-                        int64_t deadline_ms, bool *left, ash_error *err)
+static int are_too_many(const ash_work *work, const bson_t *filter, bool *left, ash_error *err)
 {
     int64_t count = 0;
     ash_count_options o = ASH_COUNT_OPTIONS_INIT;
-    o.op.transaction = t;
-    o.op.deadline_ms = deadline_ms;
+    o.op.transaction = work->transaction;
+    o.op.deadline_ms = work->deadline_ms;
     o.limit = CHUNKS_AT_ONCE + 1;
-    int rc = ash_collection_count(b->chunks, filter, &o, &count, err);
+    int rc = ash_collection_count(work->bucket->chunks, filter, &o, &count, err);
     *left = count > CHUNKS_AT_ONCE;
     return rc;
 }
@@ -50,40 +49,37 @@ static void append_rest(bson_t *rest, const bson_value_t *id)
     bson_append_value(rest, name, (int)len, id);
 }
 
-static int remove_chunks(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                         const bson_t *ids, int64_t deadline_ms, ash_error *err)
+static int remove_chunks(const ash_work *work, const bson_t *ids, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_iter_t it;
     bool left = false;
     int rc = 0;
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    ash_op op = ash__work_write_op(work);
     filter_in(&filter, "files_id", ids);
-    if (t != NULL && manner->replayed)
-        rc = are_too_many(b, t, &filter, deadline_ms, &left, err);
+    if (work->transaction != NULL && work->manner->replayed)
+        rc = are_too_many(work, &filter, &left, err);
     if (rc == 0 && !left)
-        rc = ash__collection_remove_all(b->chunks, &filter, &op, NULL, err);
+        rc = ash__collection_remove_all(work->bucket->chunks, &filter, &op, NULL, err);
     bool more = rc == 0 && left && bson_iter_init(&it, ids);
     while (more && bson_iter_next(&it))
-        append_rest(manner->rest, bson_iter_value(&it));
+        append_rest(work->manner->rest, bson_iter_value(&it));
     bson_destroy(&filter);
     return rc;
 }
 
-static int delete_some(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                       const bson_t *ids, int64_t deadline_ms, ash_error *err)
+static int delete_some(const ash_work *work, const bson_t *ids, ash_error *err)
 {
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
-    int rc = remove_in(b->files, "_id", ids, &op, err);
+    ash_op op = ash__work_write_op(work);
+    int rc = remove_in(work->bucket->files, "_id", ids, &op, err);
     if (rc == 0)
-        rc = remove_chunks(b, t, manner, ids, deadline_ms, err);
+        rc = remove_chunks(work, ids, err);
     if (rc == 0)
-        rc = remove_in(b->attributes, "_id", ids, &op, err);
+        rc = remove_in(work->bucket->attributes, "_id", ids, &op, err);
     return rc;
 }
 
-int ash__delete_ids(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                    const bson_t *ids, int64_t deadline_ms, ash_error *err)
+int ash__delete_ids(const ash_work *work, const bson_t *ids, ash_error *err)
 {
     bson_iter_t it;
     bson_t some = BSON_INITIALIZER;
@@ -97,7 +93,7 @@ int ash__delete_ids(ash_bucket *b, ash_transaction *t, const ash_commit_manner *
         bson_append_iter(&some, name, (int)len, &it);
         more = bson_iter_next(&it);
         if (count == IDS_AT_ONCE || !more) {
-            rc = delete_some(b, t, manner, &some, deadline_ms, err);
+            rc = delete_some(work, &some, err);
             bson_reinit(&some);
             count = 0;
         }
@@ -106,67 +102,64 @@ int ash__delete_ids(ash_bucket *b, ash_transaction *t, const ash_commit_manner *
     return rc;
 }
 
-static int remove_chunks_of(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                            const bson_value_t *id, int64_t deadline_ms, ash_error *err)
+static int remove_chunks_of(const ash_work *work, const bson_value_t *id, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bool left = false;
     int rc = 0;
     ash__filter_id(&filter, "files_id", id);
-    if (t != NULL && manner->replayed)
-        rc = are_too_many(b, t, &filter, deadline_ms, &left, err);
+    if (work->transaction != NULL && work->manner->replayed)
+        rc = are_too_many(work, &filter, &left, err);
     bson_destroy(&filter);
     if (rc == 0 && left)
-        append_rest(manner->rest, id);
-    return rc != 0 || left ? rc : ash__chunks_remove(b, t, id, -1, -1, deadline_ms, NULL, err);
+        append_rest(work->manner->rest, id);
+    return rc != 0 || left ? rc : ash__chunks_remove(work, id, -1, -1, NULL, err);
 }
 
-static int remove_file(ash_bucket *b, ash_transaction *t, const ash_change *change,
-                       const bson_value_t *id, int64_t deadline_ms, bool *found, ash_error *err)
+static int remove_file(const ash_work *work, const ash_change *change, const bson_value_t *id,
+                       bool *found, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     int64_t files = 0;
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    ash_op op = ash__work_write_op(work);
     ash__change_filter(change, id, &filter);
-    int rc = ash__collection_remove_all(b->files, &filter, &op, &files, err);
+    int rc = ash__collection_remove_all(work->bucket->files, &filter, &op, &files, err);
     bson_destroy(&filter);
     *found = files > 0;
     return rc;
 }
 
-static int remove_what_belongs(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                               const bson_value_t *id, int64_t deadline_ms, ash_error *err)
+static int remove_what_belongs(const ash_work *work, const bson_value_t *id, ash_error *err)
 {
-    int rc = remove_chunks_of(b, t, manner, id, deadline_ms, err);
-    return rc == 0 ? ash__attributes_remove(b, t, id, deadline_ms, err) : rc;
+    int rc = remove_chunks_of(work, id, err);
+    return rc == 0 ? ash__attributes_remove(work, id, err) : rc;
 }
 
-int ash__delete_id(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                   const bson_value_t *id, int64_t deadline_ms, bool *found, ash_error *err)
+int ash__delete_id(const ash_work *work, const bson_value_t *id, bool *found, ash_error *err)
 {
     static const ash_change anyhow;
-    int rc = remove_file(b, t, &anyhow, id, deadline_ms, found, err);
-    return rc == 0 ? remove_what_belongs(b, t, manner, id, deadline_ms, err) : rc;
+    int rc = remove_file(work, &anyhow, id, found, err);
+    return rc == 0 ? remove_what_belongs(work, id, err) : rc;
 }
 
 /* What else belongs to the file goes once nobody sees it. */
-static int delete_announced(ash_bucket *b, const ash_fence_copy *fence, const bson_value_t *id,
-                            int64_t deadline_ms, bool *found, ash_error *err)
+static int delete_announced(const ash_work *work, const ash_fence_copy *fence,
+                            const bson_value_t *id, bool *found, ash_error *err)
 {
     ash_intent intent;
     bool orphans;
     ash__intent_init(&intent, id, false);
-    int rc = ash__intent_mark(b, &intent, deadline_ms, found, err);
+    int rc = ash__intent_mark(work, &intent, found, err);
     if (rc != 0)
         return rc;
     if (*found)
-        rc = ash__intent_announce(b, fence, &intent, deadline_ms, err);
+        rc = ash__intent_announce(work, fence, &intent, err);
     if (rc == 0 && *found)
-        rc = ash__intent_remove(b, &intent, deadline_ms, err);
+        rc = ash__intent_remove(work, &intent, err);
     if (rc == 0)
-        rc = ash__delete_id(b, NULL, NULL, id, deadline_ms, &orphans, err);
+        rc = ash__delete_id(work, id, &orphans, err);
     if (rc == 0 && *found)
-        ash__intent_settle(b, fence, &intent, deadline_ms);
+        ash__intent_settle(work, fence, &intent);
     return rc;
 }
 
@@ -178,35 +171,33 @@ typedef struct delete_call {
 } delete_call;
 
 /* 0 also when there was no file: removing orphans is to be kept. */
-static int delete_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                      delete_call *call, int64_t deadline_ms, ash_error *err)
+static int delete_one(const ash_work *work, delete_call *call, ash_error *err)
 {
     const ash_change *c = call->change;
     int rc = 0;
-    if (ash__intent_needed(&c->fence, t))
-        return delete_announced(b, &c->fence, call->id, deadline_ms, &call->found, err);
-    if (manner->joined && !manner->serial)
-        rc = ash__id_claim(b, t, call->id, deadline_ms, err);
+    if (ash__intent_needed(&c->fence, work->transaction))
+        return delete_announced(work, &c->fence, call->id, &call->found, err);
+    if (work->manner->joined && !work->manner->serial)
+        rc = ash__id_claim(work, call->id, err);
     if (rc == 0)
-        rc = remove_file(b, t, c, call->id, deadline_ms, &call->found, err);
+        rc = remove_file(work, c, call->id, &call->found, err);
     if (rc == 0 && !call->found) {
-        rc = ash__change_check_unmatched(b, t, c, call->id, deadline_ms, err);
+        rc = ash__change_check_unmatched(work, c, call->id, err);
         if (rc != 0)
             return rc;
     }
     if (rc == 0)
-        rc = remove_what_belongs(b, t, manner, call->id, deadline_ms, err);
-    if (rc != 0 && manner->joined)
-        ash__transaction_break(t);
+        rc = remove_what_belongs(work, call->id, err);
+    if (rc != 0 && work->manner->joined)
+        ash__transaction_break(work->transaction);
     return rc;
 }
 
-static int delete_by_id(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                        int64_t deadline_ms, void *ctx, ash_error *err)
+static int delete_by_id(const ash_work *work, void *ctx, ash_error *err)
 {
     delete_call *call = ctx;
-    int rc = ash__fence_check(b, t, manner, &call->change->fence, call->id, deadline_ms, err);
-    return rc == 0 ? delete_one(b, t, manner, call, deadline_ms, err) : rc;
+    int rc = ash__fence_check(work, &call->change->fence, call->id, err);
+    return rc == 0 ? delete_one(work, call, err) : rc;
 }
 
 int ash_bucket_delete(ash_bucket *b, const bson_value_t *id, const ash_change_options *opts,
@@ -218,29 +209,27 @@ int ash_bucket_delete(ash_bucket *b, const bson_value_t *id, const ash_change_op
     if (rc == 0)
         rc = ash__id_check(id, err);
     if (rc == 0)
-        rc = ash__bucket_commit_in(b, change.transaction, delete_by_id, &call, change.deadline_ms,
-                                   err);
+        rc = ash__bucket_commit(&change.work, delete_by_id, &call, err);
     if (rc == 0 && !call.found)
         rc = ash__say_id_missing(id, err);
     ash__change_release(&change);
     return rc;
 }
 
-static int check_fence_for_each(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                                const ash_fence_copy *fence, const bson_t *ids, int64_t deadline_ms,
-                                ash_error *err)
+static int check_fence_for_each(const ash_work *work, const ash_fence_copy *fence,
+                                const bson_t *ids, ash_error *err)
 {
     bson_iter_t it;
     int rc = 0;
     if (!fence->given || !bson_iter_init(&it, ids))
         return 0;
     while (rc == 0 && bson_iter_next(&it))
-        rc = ash__fence_check(b, t, manner, fence, bson_iter_value(&it), deadline_ms, err);
+        rc = ash__fence_check(work, fence, bson_iter_value(&it), err);
     return rc;
 }
 
-static int delete_each(ash_bucket *b, const ash_fence_copy *fence, const bson_t *ids,
-                       int64_t deadline_ms, ash_error *err)
+static int delete_each(const ash_work *work, const ash_fence_copy *fence, const bson_t *ids,
+                       ash_error *err)
 {
     bson_iter_t it;
     bool found;
@@ -248,26 +237,25 @@ static int delete_each(ash_bucket *b, const ash_fence_copy *fence, const bson_t 
     if (!bson_iter_init(&it, ids))
         return 0;
     while (rc == 0 && bson_iter_next(&it))
-        rc = delete_announced(b, fence, bson_iter_value(&it), deadline_ms, &found, err);
+        rc = delete_announced(work, fence, bson_iter_value(&it), &found, err);
     return rc;
 }
 
-static int delete_by_name(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                          int64_t deadline_ms, void *ctx, ash_error *err)
+static int delete_by_name(const ash_work *work, void *ctx, ash_error *err)
 {
     delete_call *call = ctx;
     const ash_fence_copy *fence = &call->change->fence;
     bson_t ids;
     uint32_t count = 0;
-    int rc = ash__file_ids_of_name(b, t, call->filename, 0, deadline_ms, &ids, &count, err);
+    int rc = ash__file_ids_of_name(work, call->filename, 0, &ids, &count, err);
     if (rc == 0)
-        rc = check_fence_for_each(b, t, manner, fence, &ids, deadline_ms, err);
-    if (rc == 0 && ash__intent_needed(fence, t)) {
-        rc = delete_each(b, fence, &ids, deadline_ms, err);
+        rc = check_fence_for_each(work, fence, &ids, err);
+    if (rc == 0 && ash__intent_needed(fence, work->transaction)) {
+        rc = delete_each(work, fence, &ids, err);
     } else if (rc == 0) {
-        rc = ash__delete_ids(b, t, manner, &ids, deadline_ms, err);
-        if (rc != 0 && manner->joined)
-            ash__transaction_break(t);
+        rc = ash__delete_ids(work, &ids, err);
+        if (rc != 0 && work->manner->joined)
+            ash__transaction_break(work->transaction);
     }
     call->found = count > 0;
     bson_destroy(&ids);
@@ -285,8 +273,7 @@ int ash_bucket_delete_by_name(ash_bucket *b, const char *filename, const ash_cha
     if (rc == 0)
         rc = ash__filename_check(filename, err);
     if (rc == 0)
-        rc = ash__bucket_commit_in(b, change.transaction, delete_by_name, &call, change.deadline_ms,
-                                   err);
+        rc = ash__bucket_commit(&change.work, delete_by_name, &call, err);
     if (rc == 0 && !call.found)
         rc = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", filename);
     ash__change_release(&change);
@@ -308,7 +295,7 @@ int ash_bucket_drop(ash_bucket *b, const ash_change_options *opts, ash_error *er
         rc = ash__change_refuse_all(&change, err);
     if (rc == 0 && change.fence.given)
         rc = ash__fail(err, ASH_EINVAL, "a fence guards a file, not a bucket");
-    ash_op op = ash__bucket_write_op(b, NULL, change.deadline_ms);
+    ash_op op = ash__work_write_op(&change.work);
     if (rc == 0)
         rc = drop_one(b->files, &op, err);
     if (rc == 0)

@@ -27,15 +27,15 @@ static bson_t *pipeline_of(const ash_bucket *b, int64_t since_ms)
     return stages;
 }
 
-static int find_missing(ash_bucket *b, const ash_sum_missing_options *o, int64_t deadline_ms,
-                        ash_cursor **out, ash_error *err)
+static int find_missing(const ash_work *work, const ash_sum_missing_options *o, ash_cursor **out,
+                        ash_error *err)
 {
     ash_aggregate_options a = ASH_AGGREGATE_OPTIONS_INIT;
-    bson_t *pipeline = pipeline_of(b, o->since_ms);
+    bson_t *pipeline = pipeline_of(work->bucket, o->since_ms);
     a.op.cancel = o->cancel;
-    a.op.deadline_ms = deadline_ms;
+    a.op.deadline_ms = work->deadline_ms;
     a.allow_disk_use = true;
-    int rc = ash_collection_aggregate(b->files, pipeline, &a, out, err);
+    int rc = ash_collection_aggregate(work->bucket->files, pipeline, &a, out, err);
     bson_destroy(pipeline);
     return rc;
 }
@@ -47,8 +47,8 @@ static bool passed_over(int rc)
            rc == ASH_ECHUNKEXTRA || rc == ASH_ECHUNKSIZE || rc == ASH_EINVAL;
 }
 
-static int sum_document(ash_bucket *b, const ash_sum_missing_options *o, int64_t deadline_ms,
-                        const ash_doc *doc, ash_sum_missing_report *report, ash_error *err)
+static int sum_document(const ash_work *work, const ash_sum_missing_options *o, const ash_doc *doc,
+                        ash_sum_missing_report *report, ash_error *err)
 {
     bson_t view;
     bson_iter_t it;
@@ -56,8 +56,8 @@ static int sum_document(ash_bucket *b, const ash_sum_missing_options *o, int64_t
     ash_error own = ASH_ERROR_INIT;
     if (!bson_init_static(&view, doc->data, doc->len) || !bson_iter_init_find(&it, &view, "_id"))
         return 0;
-    ash_sum_watch watch = {.cancel = o->cancel};
-    int rc = ash__bucket_sum(b, bson_iter_value(&it), false, &watch, deadline_ms, hex, &own);
+    ash_sum_watch watch = {.cancel = o->cancel, .deadline_ms = work->deadline_ms};
+    int rc = ash__bucket_sum(work->bucket, bson_iter_value(&it), false, &watch, hex, &own);
     if (passed_over(rc)) {
         report->failed++;
         return 0;
@@ -83,8 +83,8 @@ static int sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
         return rc;
     int64_t max_files = o.max_files > 0 ? o.max_files : MAX_FILES;
     int64_t max_bytes = o.max_bytes > 0 ? o.max_bytes : MAX_BYTES;
-    int64_t deadline = ash__bucket_deadline(b, 0);
-    rc = find_missing(b, &o, deadline, &cursor, err);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
+    rc = find_missing(&work, &o, &cursor, err);
     while (rc == 0) {
         rc = ash_cursor_next(cursor, &doc, err);
         if (rc != 0 || doc.data == NULL)
@@ -92,7 +92,7 @@ static int sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
         out->more = out->files >= max_files || out->bytes >= max_bytes;
         if (out->more)
             break;
-        rc = sum_document(b, &o, deadline, &doc, out, err);
+        rc = sum_document(&work, &o, &doc, out, err);
     }
     ash_cursor_free(cursor);
     return rc;

@@ -13,18 +13,16 @@ static const int VERSION_TRIES = 100;
 /* ---- which file ---- */
 
 typedef struct which {
-    const bson_value_t *id; /* or … */
-    const char *filename;   /* … and … */
-    int32_t revision;
+    const bson_value_t *id; /* or (NULL) … */
+    ash_revision revision;
 } which;
 
-static int get_file(ash_bucket *b, ash_transaction *t, const which *w, bool with_attributes,
-                    int64_t deadline_ms, ash_file **out, ash_error *err)
+static int get_file(const ash_work *work, const which *w, bool with_attributes, ash_file **out,
+                    ash_error *err)
 {
     if (w->id != NULL)
-        return ash__file_get_living(b, t, w->id, with_attributes, deadline_ms, out, err);
-    return ash__file_get_by_name(b, t, w->filename, w->revision, with_attributes, deadline_ms, out,
-                                 err);
+        return ash__file_get_living(work, w->id, with_attributes, out, err);
+    return ash__file_get_by_name(work, &w->revision, with_attributes, out, err);
 }
 
 int ash__download_check_options(const ash_download_options *o, ash_error *err)
@@ -92,9 +90,10 @@ static int check_end(ash_download *d, ash_error *err)
 /* false: the file changed between its files document and the hold on its chunks. */
 static int is_same_version(ash_download *d, int64_t deadline_ms, bool *same, ash_error *err)
 {
+    ash_work work = ash__work(d->bucket, deadline_ms);
     ash_file *now = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int rc = ash__file_get(d->bucket, NULL, &d->file->id, true, deadline_ms, &now, &own);
+    int rc = ash__file_get(&work, &d->file->id, true, &now, &own);
     *same = rc == 0 && ash__file_same(d->file, now);
     ash_file_free(now);
     return ash__unless(ASH_ENOTFOUND, rc, &own, err);
@@ -119,18 +118,19 @@ static int find_and_hold(ash_transaction *t, void *ctx, ash_error *err)
 {
     const opening *op = ctx;
     ash_download *d = op->download;
+    const ash_work work = {.bucket = d->bucket, .transaction = t, .deadline_ms = op->deadline_ms};
     bool with = op->options->with_attributes || op->options->verify ||
                 (d->pinned && !ash__store_can_look(d->bucket->store));
-    int rc = get_file(d->bucket, t, op->which, with, op->deadline_ms, &d->file, err);
+    int rc = get_file(&work, op->which, with, &d->file, err);
     if (rc == 0)
         rc = choose_range(d, op->options, err);
     if (rc != 0 || !d->pinned || d->start == d->end)
         return rc;
-    rc = ash__download_open_chunks(d, t, op->deadline_ms, err);
+    rc = ash__download_open_chunks(d, &work, err);
     /* A cursor in parts holds all chunks and is never opened anew; others may be, and then it takes
      * the attributes to tell whether the version is the same. */
     if (rc == 0 && !with && !d->in_parts)
-        rc = ash__attributes_read(d->bucket, t, d->file, op->deadline_ms, err);
+        rc = ash__attributes_read(&work, d->file, err);
     return rc;
 }
 
@@ -146,20 +146,20 @@ static int try_open(opening *op, bool *same, ash_error *err)
     return rc;
 }
 
-static int open_download(ash_bucket *b, const which *w, const ash_download_options *o,
-                         int64_t deadline_ms, ash_download **out, ash_error *err)
+static int open_download(const ash_work *work, const which *w, const ash_download_options *o,
+                         ash_download **out, ash_error *err)
 {
     ash_commit_manner manner;
     int rc = ash__download_check_options(o, err);
     if (rc == 0)
-        rc = ash__bucket_manner(b, &manner, err);
+        rc = ash__bucket_manner(work->bucket, &manner, err);
     if (rc != 0)
         return rc;
     ash_download *d = ash__new(ash_download);
-    d->bucket = b;
+    d->bucket = work->bucket;
     d->timeout_ms = o->timeout_ms;
     d->pinned = manner.pinned;
-    opening op = {d, w, o, deadline_ms};
+    opening op = {d, w, o, work->deadline_ms};
     bool same = false;
     for (int i = 0; rc == 0 && !same; i++) {
         if (i == VERSION_TRIES)
@@ -187,7 +187,7 @@ static int take_options(const bson_value_t *id, const char *filename,
         return rc;
     if (id != NULL && o->has_revision)
         return ash__fail(err, ASH_EINVAL, "revision belongs to a name, not to an id");
-    *w = (which){id, filename, o->has_revision ? o->revision : -1};
+    *w = (which){id, {filename, o->has_revision ? o->revision : -1}};
     return 0;
 }
 
@@ -200,7 +200,8 @@ static int open_which(ash_bucket *b, const bson_value_t *id, const char *filenam
     int rc = take_options(id, filename, opts, &o, &w, err);
     if (rc != 0)
         return rc;
-    return open_download(b, &w, &o, ash__bucket_deadline(b, o.timeout_ms), out, err);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, o.timeout_ms));
+    return open_download(&work, &w, &o, out, err);
 }
 
 int ash_bucket_open_download_stream(ash_bucket *b, const bson_value_t *id,
@@ -243,8 +244,9 @@ int64_t ash_download_position(const ash_download *d)
 static int reopen(ash_download *d, int64_t deadline_ms, ash_error *err)
 {
     bool same = true;
+    ash_work work = ash__work(d->bucket, deadline_ms);
     ash__download_close_chunks(d);
-    int rc = ash__download_open_chunks(d, NULL, deadline_ms, err);
+    int rc = ash__download_open_chunks(d, &work, err);
     if (rc == 0 && d->pinned)
         rc = is_same_version(d, deadline_ms, &same, err);
     if (rc == 0 && !same) {
@@ -395,10 +397,10 @@ static int download_to(ash_bucket *b, const bson_value_t *id, const char *filena
     int rc = take_options(id, filename, opts, &o, &w, err);
     if (rc != 0)
         return rc;
-    int64_t deadline = ash__bucket_deadline(b, o.timeout_ms);
-    rc = open_download(b, &w, &o, deadline, &d, err);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, o.timeout_ms));
+    rc = open_download(&work, &w, &o, &d, err);
     if (rc == 0)
-        rc = copy_all(d, out, deadline, err);
+        rc = copy_all(d, out, work.deadline_ms, err);
     ash_download_free(d);
     return rc;
 }

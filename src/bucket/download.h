@@ -49,8 +49,7 @@ struct ash_download {
 };
 
 /* The cursor over the chunks from `position` on, opened and with its first batch. */
-int ash__download_open_chunks(ash_download *d, ash_transaction *t, int64_t deadline_ms,
-                              ash_error *err);
+int ash__download_open_chunks(ash_download *d, const ash_work *work, ash_error *err);
 void ash__download_close_chunks(ash_download *d);
 /* The chunk that holds `position`, checked, as the current piece.  *astray: a seek did not lead to
  * it, since chunks are missing or there twice; it has to be searched for. */

@@ -28,12 +28,12 @@ static void forget_batch(ash_download *d, size_t first)
     d->piece_len = 0;
 }
 
-static int open_cursor(ash_download *d, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+static int open_cursor(ash_download *d, const ash_work *work, ash_error *err)
 {
     static const uint8_t by_n[] = {12, 0, 0, 0, BSON_TYPE_INT32, 'n', 0, 1, 0, 0, 0, 0};
     bson_t filter = BSON_INITIALIZER;
     bson_t range, sort;
-    ash_find_options o = ash__bucket_find_options(d->bucket, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     int64_t first = d->position / d->file->chunk_size;
     bool to_the_end = d->end == d->file->length;
     ash_assert(bson_init_static(&sort, by_n, sizeof by_n));
@@ -68,10 +68,9 @@ static int next_batch(ash_download *d, ash_error *err)
     return ash_cursor_next_batch(d->cursor, count, BATCH_BYTES_IN_PARTS, &d->batch, err);
 }
 
-int ash__download_open_chunks(ash_download *d, ash_transaction *t, int64_t deadline_ms,
-                              ash_error *err)
+int ash__download_open_chunks(ash_download *d, const ash_work *work, ash_error *err)
 {
-    int rc = open_cursor(d, t, deadline_ms, err);
+    int rc = open_cursor(d, work, err);
     return rc == 0 ? next_batch(d, err) : rc;
 }
 

@@ -13,50 +13,47 @@ typedef struct expiry_call {
     int64_t expires_ms;
 } expiry_call;
 
-static int amend_document(ash_bucket *b, ash_transaction *t, const expiry_call *call,
-                          int64_t deadline_ms, ash_error *err)
+static int amend_document(const ash_work *work, const expiry_call *call, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t change = BSON_INITIALIZER;
     bson_t facts = BSON_INITIALIZER;
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
+    ash_update_options o = ash__work_update_options(work);
     ash__filter_id(&filter, "_id", call->id);
     ash__append_expiry(&facts, call->expires_ms);
     bool never = bson_empty(&facts);
     if (never)
         bson_append_utf8(&facts, ASH_FIELD_EXPIRES, -1, "", 0);
     bson_append_document(&change, never ? "$unset" : "$set", -1, &facts);
-    int rc = ash__collection_change(b->files, &filter, &change, false, false, &op, NULL, err);
+    int rc = ash__collection_change(work->bucket->files, &filter, &change, &o, NULL, err);
     bson_destroy(&facts);
     bson_destroy(&change);
     bson_destroy(&filter);
     return rc;
 }
 
-static int set_expiry(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                      int64_t deadline_ms, void *ctx, ash_error *err)
+static int set_expiry(const ash_work *work, void *ctx, ash_error *err)
 {
     const expiry_call *call = ctx;
     ash_file *file = NULL;
-    (void)manner;
-    int rc = ash__file_get(b, t, call->id, true, deadline_ms, &file, err);
+    int rc = ash__file_get(work, call->id, true, &file, err);
     if (rc == 0)
-        rc = ash__attributes_amend(b, t, file, NULL, &call->expires_ms, deadline_ms, err);
+        rc = ash__attributes_amend(work, file, NULL, &call->expires_ms, err);
     if (rc == 0)
-        rc = amend_document(b, t, call, deadline_ms, err);
+        rc = amend_document(work, call, err);
     ash_file_free(file);
     return rc;
 }
 
 int ash_bucket_set_expiry(ash_bucket *b, const bson_value_t *id, int64_t expires_ms, ash_error *err)
 {
-    int64_t deadline = ash__bucket_deadline(b, 0);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
     expiry_call call = {id, expires_ms};
     if (expires_ms < 0)
         return ash__fail(err, ASH_EINVAL, "expiry lies before 1970");
-    int rc = ash__bucket_index_expiry(b, deadline, err);
+    int rc = ash__bucket_index_expiry(&work, err);
     if (rc == 0)
-        rc = ash__bucket_commit(b, set_expiry, &call, deadline, err);
+        rc = ash__bucket_commit(&work, set_expiry, &call, err);
     return rc;
 }
 
@@ -85,27 +82,26 @@ static void append_due(bson_t *filter, int64_t now_ms)
 }
 
 /* An upload that nobody went on with: its chunks have no file. */
-static int expire_upload(ash_bucket *b, ash_transaction *t, const bson_value_t *files_id,
-                         expire_call *call, int64_t deadline_ms, ash_error *err)
+static int expire_upload(const ash_work *work, const bson_value_t *files_id, expire_call *call,
+                         ash_error *err)
 {
     bool exists = false;
-    int rc = ash__file_exists(b, t, files_id, deadline_ms, &exists, err);
+    int rc = ash__file_exists(work, files_id, &exists, err);
     if (rc == 0 && !exists)
         rc = missing(call, err);
     if (rc == 0 && !exists)
-        rc = ash__chunks_remove(b, t, files_id, -1, -1, deadline_ms, NULL, err);
+        rc = ash__chunks_remove(work, files_id, -1, -1, NULL, err);
     if (rc == 0)
-        rc = ash__attributes_remove(b, t, call->id, deadline_ms, err);
+        rc = ash__attributes_remove(work, call->id, err);
     call->deleted = rc == 0;
     return rc;
 }
 
-static int expire_file(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                       expire_call *call, int64_t deadline_ms, ash_error *err)
+static int expire_file(const ash_work *work, expire_call *call, ash_error *err)
 {
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int rc = ash__file_get(b, t, call->id, true, deadline_ms, &file, &own);
+    int rc = ash__file_get(work, call->id, true, &file, &own);
     bool gone =
         rc == ASH_ENOTFOUND || (rc == 0 && !file->has_attributes && !ash__file_is_over(file));
     rc = ash__unless(ASH_ENOTFOUND, rc, &own, err);
@@ -113,59 +109,55 @@ static int expire_file(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     if (gone)
         rc = missing(call, err);
     if (rc == 0 && gone)
-        rc = ash__attributes_remove(b, t, call->id, deadline_ms, err);
+        rc = ash__attributes_remove(work, call->id, err);
     else if (rc == 0)
-        rc = ash__delete_id(b, t, manner, call->id, deadline_ms, &call->deleted, err);
+        rc = ash__delete_id(work, call->id, &call->deleted, err);
     ash_file_free(file);
     return rc;
 }
 
-static int expire_one(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                      int64_t deadline_ms, void *ctx, ash_error *err)
+static int expire_one(const ash_work *work, void *ctx, ash_error *err)
 {
     expire_call *call = ctx;
     bson_t filter = BSON_INITIALIZER;
     bson_t found;
     bson_iter_t it;
     bson_iter_t at;
-    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     ash__filter_id(&filter, "_id", call->id);
     append_due(&filter, call->now_ms);
     bool due = false;
-    int rc = ash__collection_find_if_any(b->attributes, &filter, &o, &found, &due, err);
+    int rc = ash__collection_find_if_any(work->bucket->attributes, &filter, &o, &found, &due, err);
     bson_destroy(&filter);
     if (!due)
         return rc; /* the expiry was moved meanwhile */
     if (bson_iter_init(&it, &found) && bson_iter_find_descendant(&it, "upload.files_id", &at))
-        rc = expire_upload(b, t, bson_iter_value(&at), call, deadline_ms, err);
+        rc = expire_upload(work, bson_iter_value(&at), call, err);
     else
-        rc = expire_file(b, t, manner, call, deadline_ms, err);
+        rc = expire_file(work, call, err);
     bson_destroy(&found);
     return rc;
 }
 
-static int find_due(ash_bucket *b, int64_t now_ms, int64_t limit, int64_t deadline_ms, bson_t *ids,
+static int find_due(const ash_work *work, int64_t now_ms, int64_t limit, bson_t *ids,
                     uint32_t *count, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     append_due(&filter, now_ms);
     o.limit = limit;
-    int rc = ash__ids_find(b->attributes, &filter, &o, ids, count, err);
+    int rc = ash__ids_find(work->bucket->attributes, &filter, &o, ids, count, err);
     bson_destroy(&filter);
     return rc;
 }
 
 /* One that is due; *passed_over: it is damaged and stays. */
-static int expire_next(ash_bucket *b, const bson_value_t *id, int64_t now_ms, int64_t deadline_ms,
-                       const ash_error *unsound, int64_t *deleted, bool *passed_over,
-                       ash_error *err)
+static int expire_next(const ash_work *work, expire_call *call, bool *passed_over, ash_error *err)
 {
-    expire_call call = {.id = id, .now_ms = now_ms, .unsound = unsound};
     ash_error own = ASH_ERROR_INIT;
-    int rc = ash__bucket_commit(b, expire_one, &call, deadline_ms, &own);
+    int rc = ash__bucket_commit(work, expire_one, call, &own);
     *passed_over = rc == ASH_ECORRUPT;
-    *deleted += rc == 0 && call.deleted ? 1 : 0;
+    call->deleted = rc == 0 && call->deleted;
     if (*passed_over)
         ash__log(ASH_LOG_WARN, "a file whose time is over stays: %s", own.text);
     return ash__unless(ASH_ECORRUPT, rc, &own, err);
@@ -179,21 +171,22 @@ int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *
     uint32_t count = 0;
     int64_t done = 0;
     int64_t now = ash__clock_wall_ms();
-    int64_t deadline = ash__bucket_deadline(b, 0);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
     *deleted = 0;
     *more = false;
     if (max_files < 1 || max_files > INT32_MAX)
         return ash__fail(err, ASH_EINVAL, "number of files to expire is not positive");
     /* Damaged files stay due for ever, and are not to keep the others from their turn. */
-    int rc = find_due(b, now, max_files + 1 + DAMAGED_MAX, deadline, &ids, &count, err);
+    int rc = find_due(&work, now, max_files + 1 + DAMAGED_MAX, &ids, &count, err);
     ash_error unsound = ASH_ERROR_INIT;
     bool next = rc == 0 && bson_iter_init(&it, &ids) && bson_iter_next(&it);
     if (next)
         (void)ash__bucket_require_sound(b, &unsound);
     while (rc == 0 && next && done < max_files) {
         bool passed_over;
-        rc = expire_next(b, bson_iter_value(&it), now, deadline, &unsound, deleted, &passed_over,
-                         err);
+        expire_call call = {.id = bson_iter_value(&it), .now_ms = now, .unsound = &unsound};
+        rc = expire_next(&work, &call, &passed_over, err);
+        *deleted += call.deleted ? 1 : 0;
         done += passed_over ? 0 : 1;
         next = bson_iter_next(&it);
     }

@@ -227,17 +227,17 @@ static int find_by_id(ash_bucket *b, const bson_value_t *id, const ash_find_opti
     return rc;
 }
 
-int ash__file_get(ash_bucket *b, ash_transaction *t, const bson_value_t *id, bool with_attributes,
-                  int64_t deadline_ms, ash_file **out, ash_error *err)
+int ash__file_get(const ash_work *work, const bson_value_t *id, bool with_attributes,
+                  ash_file **out, ash_error *err)
 {
-    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     o.limit = 1;
     *out = NULL;
     int rc = ash__id_check(id, err);
     if (rc == 0)
-        rc = find_by_id(b, id, &o, out, err);
+        rc = find_by_id(work->bucket, id, &o, out, err);
     if (rc == 0 && with_attributes)
-        rc = ash__attributes_read(b, t, *out, deadline_ms, err);
+        rc = ash__attributes_read(work, *out, err);
     if (rc != 0) {
         ash_file_free(*out);
         *out = NULL;
@@ -268,10 +268,10 @@ void ash__append_expiry(bson_t *doc, int64_t expires_ms)
         bson_append_date_time(doc, ASH_FIELD_EXPIRES, -1, expires_ms);
 }
 
-int ash__file_get_living(ash_bucket *b, ash_transaction *t, const bson_value_t *id,
-                         bool with_attributes, int64_t deadline_ms, ash_file **out, ash_error *err)
+int ash__file_get_living(const ash_work *work, const bson_value_t *id, bool with_attributes,
+                         ash_file **out, ash_error *err)
 {
-    int rc = ash__file_get(b, t, id, with_attributes, deadline_ms, out, err);
+    int rc = ash__file_get(work, id, with_attributes, out, err);
     if (rc != 0 || !ash__file_is_over(*out))
         return rc;
     rc = ash__say_id_missing(id, err);
@@ -280,16 +280,15 @@ int ash__file_get_living(ash_bucket *b, ash_transaction *t, const bson_value_t *
     return rc;
 }
 
-int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, int64_t deadline_ms,
-                     bool *out, ash_error *err)
+int ash__file_exists(const ash_work *work, const bson_value_t *id, bool *out, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t found;
     bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
-    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     o.projection = projection;
     ash__filter_id(&filter, "_id", id);
-    int rc = ash__collection_find_if_any(b->files, &filter, &o, &found, out, err);
+    int rc = ash__collection_find_if_any(work->bucket->files, &filter, &o, &found, out, err);
     bson_destroy(&filter);
     bson_destroy(projection);
     if (*out)
@@ -297,20 +296,20 @@ int ash__file_exists(ash_bucket *b, ash_transaction *t, const bson_value_t *id, 
     return rc;
 }
 
-static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename, int32_t revision,
-                         const bson_t *projection, int64_t deadline_ms, bson_t *doc, bool *found,
-                         ash_error *err)
+static int find_revision(const ash_work *work, const ash_revision *which, const bson_t *projection,
+                         bson_t *doc, bool *found, ash_error *err)
 {
+    int64_t number = which->number;
     bson_t filter = BSON_INITIALIZER;
     bson_t sort = BSON_INITIALIZER;
-    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
-    bson_append_utf8(&filter, "filename", 8, filename, -1);
+    ash_find_options o = ash__work_find_options(work);
+    bson_append_utf8(&filter, "filename", 8, which->filename, -1);
     ash__filter_living(&filter);
-    bson_append_int32(&sort, "uploadDate", 10, revision < 0 ? -1 : 1);
+    bson_append_int32(&sort, "uploadDate", 10, number < 0 ? -1 : 1);
     o.sort = &sort;
     o.projection = projection;
-    o.skip = revision < 0 ? -((int64_t)revision + 1) : revision;
-    int rc = ash__collection_find_if_any(b->files, &filter, &o, doc, found, err);
+    o.skip = number < 0 ? -(number + 1) : number;
+    int rc = ash__collection_find_if_any(work->bucket->files, &filter, &o, doc, found, err);
     bson_destroy(&filter);
     bson_destroy(&sort);
     return rc;
@@ -318,43 +317,43 @@ static int find_revision(ash_bucket *b, ash_transaction *t, const char *filename
 
 /* Two failures look alike to the query; the caller must tell them apart (§ File Download by
  * Filename). */
-static int no_such_revision(ash_bucket *b, ash_transaction *t, const char *filename,
-                            int32_t revision, int64_t deadline_ms, ash_error *err)
+static int no_such_revision(const ash_work *work, const ash_revision *which, ash_error *err)
 {
+    const ash_revision newest = {which->filename, -1};
     bson_t doc;
     bool any = false;
     int rc = 0;
-    if (revision != 0 && revision != -1)
-        rc = find_revision(b, t, filename, -1, NULL, deadline_ms, &doc, &any, err);
+    if (which->number != 0 && which->number != -1)
+        rc = find_revision(work, &newest, NULL, &doc, &any, err);
     if (rc != 0)
         return rc;
     if (!any)
-        return ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", filename);
+        return ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", which->filename);
     bson_destroy(&doc);
-    return ash__fail(err, ASH_ENOREVISION, "no revision %d of the file named %.200s", (int)revision,
-                     filename);
+    return ash__fail(err, ASH_ENOREVISION, "no revision %d of the file named %.200s",
+                     (int)which->number, which->filename);
 }
 
-int ash__file_get_by_name(ash_bucket *b, ash_transaction *t, const char *filename, int32_t revision,
-                          bool with_attributes, int64_t deadline_ms, ash_file **out, ash_error *err)
+int ash__file_get_by_name(const ash_work *work, const ash_revision *which, bool with_attributes,
+                          ash_file **out, ash_error *err)
 {
     bson_t doc;
     *out = NULL;
-    int rc = ash__filename_check(filename, err);
+    int rc = ash__filename_check(which->filename, err);
     if (rc != 0)
         return rc;
     bool found = false;
-    rc = find_revision(b, t, filename, revision, NULL, deadline_ms, &doc, &found, err);
+    rc = find_revision(work, which, NULL, &doc, &found, err);
     if (rc == 0 && !found)
-        return no_such_revision(b, t, filename, revision, deadline_ms, err);
+        return no_such_revision(work, which, err);
     if (rc == 0) {
         rc = file_new(ash__doc_from_bson(&doc), out, err);
         bson_destroy(&doc);
     }
     if (rc == 0 && with_attributes)
-        rc = ash__attributes_read(b, t, *out, deadline_ms, err);
+        rc = ash__attributes_read(work, *out, err);
     if (rc == 0 && ash__file_is_over(*out)) /* as only its attributes say */
-        rc = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", filename);
+        rc = ash__fail(err, ASH_ENOTFOUND, "no file named %.200s", which->filename);
     if (rc != 0) {
         ash_file_free(*out);
         *out = NULL;
@@ -362,13 +361,14 @@ int ash__file_get_by_name(ash_bucket *b, ash_transaction *t, const char *filenam
     return rc;
 }
 
-int ash__file_newest(ash_bucket *b, ash_transaction *t, const char *filename, int64_t deadline_ms,
-                     bool *found, bson_value_t *id, int64_t *upload_date_ms, ash_error *err)
+int ash__file_newest(const ash_work *work, const char *filename, bool *found, bson_value_t *id,
+                     int64_t *upload_date_ms, ash_error *err)
 {
     bson_t doc;
     bson_iter_t it;
+    const ash_revision newest = {filename, -1};
     bson_t *projection = BCON_NEW("_id", BCON_INT32(1), "uploadDate", BCON_INT32(1));
-    int rc = find_revision(b, t, filename, -1, projection, deadline_ms, &doc, found, err);
+    int rc = find_revision(work, &newest, projection, &doc, found, err);
     bson_destroy(projection);
     if (!*found)
         return rc;
@@ -383,15 +383,15 @@ int ash__file_newest(ash_bucket *b, ash_transaction *t, const char *filename, in
     return rc;
 }
 
-int ash__file_ids_of_name(ash_bucket *b, ash_transaction *t, const char *filename, int64_t limit,
-                          int64_t deadline_ms, bson_t *ids, uint32_t *count, ash_error *err)
+int ash__file_ids_of_name(const ash_work *work, const char *filename, int64_t limit, bson_t *ids,
+                          uint32_t *count, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash_find_options o = ash__bucket_find_options(b, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     bson_init(ids);
     bson_append_utf8(&filter, "filename", 8, filename, -1);
     o.limit = limit;
-    int rc = ash__ids_find(b->files, &filter, &o, ids, count, err);
+    int rc = ash__ids_find(work->bucket->files, &filter, &o, ids, count, err);
     bson_destroy(&filter);
     return rc;
 }
@@ -399,22 +399,23 @@ int ash__file_ids_of_name(ash_bucket *b, ash_transaction *t, const char *filenam
 int ash_bucket_get_file(ash_bucket *b, const bson_value_t *id, bool with_attributes, ash_file **out,
                         ash_error *err)
 {
-    return ash__file_get_living(b, NULL, id, with_attributes, ash__bucket_deadline(b, 0), out, err);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
+    return ash__file_get_living(&work, id, with_attributes, out, err);
 }
 
 int ash_bucket_get_file_by_name(ash_bucket *b, const char *filename, int32_t revision,
                                 bool with_attributes, ash_file **out, ash_error *err)
 {
-    return ash__file_get_by_name(b, NULL, filename, revision, with_attributes,
-                                 ash__bucket_deadline(b, 0), out, err);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
+    const ash_revision which = {filename, revision};
+    return ash__file_get_by_name(&work, &which, with_attributes, out, err);
 }
 
-int ash__file_check_unchanged(ash_bucket *b, ash_transaction *t, const ash_file *file,
-                              int64_t deadline_ms, ash_error *err)
+int ash__file_check_unchanged(const ash_work *work, const ash_file *file, ash_error *err)
 {
     ash_file *now = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int rc = ash__file_get(b, t, &file->id, true, deadline_ms, &now, &own);
+    int rc = ash__file_get(work, &file->id, true, &now, &own);
     bool same = rc == 0 && ash__file_same(file, now);
     ash_file_free(now);
     if (same || (rc != 0 && rc != ASH_ENOTFOUND && rc != ASH_ECORRUPT))

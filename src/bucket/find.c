@@ -48,8 +48,9 @@ int ash_bucket_find(ash_bucket *b, const bson_t *filter, const ash_bucket_find_o
         rc = ash__bucket_transaction_check(b, o.transaction, err);
     if (rc != 0)
         return rc;
-    ash_find_options f =
-        ash__bucket_find_options(b, o.transaction, ash__bucket_deadline(b, o.max_time_ms));
+    ash_work work = ash__work(b, ash__bucket_deadline(b, o.max_time_ms));
+    work.transaction = o.transaction;
+    ash_find_options f = ash__work_find_options(&work);
     f.allow_disk_use = o.allow_disk_use;
     f.batch_size = o.batch_size;
     f.limit = o.limit;

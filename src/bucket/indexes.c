@@ -102,18 +102,18 @@ static int ensure_index(ash_collection *c, const wanted_index *w, const ash_op *
 
 /* Looked up on the primary, whatever the bucket's read preference: an old view of another member
  * could look empty. */
-static int files_are_empty(ash_bucket *b, int64_t deadline_ms, bool *out, ash_error *err)
+static int files_are_empty(const ash_work *work, bool *out, ash_error *err)
 {
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
     bson_t filter = BSON_INITIALIZER;
     bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
     bson_t *primary = BCON_NEW("mode", "primary");
     bson_t found;
-    o.op.deadline_ms = deadline_ms;
+    o.op.deadline_ms = work->deadline_ms;
     o.op.read_preference = primary;
     o.projection = projection;
     bool any = false;
-    int rc = ash__collection_find_if_any(b->files, &filter, &o, &found, &any, err);
+    int rc = ash__collection_find_if_any(work->bucket->files, &filter, &o, &found, &any, err);
     *out = rc == 0 && !any;
     if (any)
         bson_destroy(&found);
@@ -122,30 +122,30 @@ static int files_are_empty(ash_bucket *b, int64_t deadline_ms, bool *out, ash_er
     return rc;
 }
 
-int ash__bucket_index(ash_bucket *b, int64_t deadline_ms, ash_error *err)
+int ash__bucket_index(const ash_work *work, ash_error *err)
 {
-    if (atomic_load(&b->indexed))
+    if (atomic_load(&work->bucket->indexed))
         return 0;
     bool empty = false;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
-    int rc = files_are_empty(b, deadline_ms, &empty, err);
+    ash_op op = ash__work_write_op(work);
+    int rc = files_are_empty(work, &empty, err);
     if (rc == 0 && empty)
-        rc = ensure_index(b->files, &files_index, &op, err);
+        rc = ensure_index(work->bucket->files, &files_index, &op, err);
     if (rc == 0 && empty)
-        rc = ensure_index(b->chunks, &chunks_index, &op, err);
+        rc = ensure_index(work->bucket->chunks, &chunks_index, &op, err);
     /* Two threads may both look; creating what exists changes nothing. */
     if (rc == 0)
-        atomic_store(&b->indexed, true);
+        atomic_store(&work->bucket->indexed, true);
     return rc;
 }
 
-int ash__bucket_index_expiry(ash_bucket *b, int64_t deadline_ms, ash_error *err)
+int ash__bucket_index_expiry(const ash_work *work, ash_error *err)
 {
-    if (atomic_load(&b->expiry_indexed))
+    if (atomic_load(&work->bucket->expiry_indexed))
         return 0;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
-    int rc = ensure_index(b->attributes, &expiry_index, &op, err);
+    ash_op op = ash__work_write_op(work);
+    int rc = ensure_index(work->bucket->attributes, &expiry_index, &op, err);
     if (rc == 0)
-        atomic_store(&b->expiry_indexed, true);
+        atomic_store(&work->bucket->expiry_indexed, true);
     return rc;
 }

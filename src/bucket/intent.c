@@ -53,20 +53,18 @@ static int lost(ash_error *err)
     return ash__fail(err, ASH_ELOST, "lock was taken over just before the change");
 }
 
-int ash__intent_mark(ash_bucket *b, const ash_intent *i, int64_t deadline_ms, bool *found,
-                     ash_error *err)
+int ash__intent_mark(const ash_work *work, const ash_intent *i, bool *found, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t operators = BSON_INITIALIZER;
     bson_t set;
     int64_t matched = 0;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash_update_options o = ash__work_update_options(work);
     ash__filter_id(&filter, "_id", i->id);
     bson_append_document_begin(&operators, "$set", 4, &set);
     ash__intent_append(i, &set);
     bson_append_document_end(&operators, &set);
-    int rc =
-        ash__collection_change(b->files, &filter, &operators, false, false, &op, &matched, err);
+    int rc = ash__collection_change(work->bucket->files, &filter, &operators, &o, &matched, err);
     bson_destroy(&filter);
     bson_destroy(&operators);
     *found = matched > 0;
@@ -74,80 +72,79 @@ int ash__intent_mark(ash_bucket *b, const ash_intent *i, int64_t deadline_ms, bo
 }
 
 /* As if nothing had been begun. */
-static void take_back(ash_bucket *b, const ash_intent *i, int64_t deadline_ms)
+static void take_back(const ash_work *work, const ash_intent *i)
 {
     bson_t filter;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash_update_options o = ash__work_update_options(work);
     marked(i, &filter);
     if (i->makes) {
-        (void)ash__collection_remove_all(b->files, &filter, &op, NULL, NULL);
+        (void)ash__collection_remove_all(work->bucket->files, &filter, &o.op, NULL, NULL);
     } else {
         bson_t *unset = BCON_NEW("$unset", "{", FIELD, BCON_UTF8(""), "}");
-        (void)ash__collection_change(b->files, &filter, unset, false, false, &op, NULL, NULL);
+        (void)ash__collection_change(work->bucket->files, &filter, unset, &o, NULL, NULL);
         bson_destroy(unset);
     }
     bson_destroy(&filter);
 }
 
-int ash__intent_announce(ash_bucket *b, const ash_fence_copy *f, const ash_intent *i,
-                         int64_t deadline_ms, ash_error *err)
+int ash__intent_announce(const ash_work *work, const ash_fence_copy *f, const ash_intent *i,
+                         ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t operators = BSON_INITIALIZER;
     bson_t push;
     bson_t entry;
     int64_t held = 0;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash_update_options o = ash__work_update_options(work);
     ash__fence_filter(f, &filter);
     bson_append_document_begin(&operators, "$push", 5, &push);
     bson_append_document_begin(&push, "pending", 7, &entry);
-    BSON_APPEND_UTF8(&entry, "files", ash_collection_name(b->files));
+    BSON_APPEND_UTF8(&entry, "files", ash_collection_name(work->bucket->files));
     BSON_APPEND_VALUE(&entry, "id", i->id);
     BSON_APPEND_OID(&entry, "mark", &i->mark);
     BSON_APPEND_BOOL(&entry, "makes", i->makes);
     bson_append_document_end(&push, &entry);
     bson_append_document_end(&operators, &push);
-    int rc = ash__collection_change(f->locks, &filter, &operators, false, false, &op, &held, err);
+    int rc = ash__collection_change(f->locks, &filter, &operators, &o, &held, err);
     if (rc == 0 && held == 0)
         rc = lost(err);
     if (rc != 0)
-        take_back(b, i, deadline_ms);
+        take_back(work, i);
     bson_destroy(&filter);
     bson_destroy(&operators);
     return rc;
 }
 
-int ash__intent_update(ash_bucket *b, const ash_intent *i, const bson_t *update,
-                       int64_t deadline_ms, ash_error *err)
+int ash__intent_update(const ash_work *work, const ash_intent *i, const bson_t *update,
+                       ash_error *err)
 {
     bson_t filter;
     int64_t matched = 0;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash_update_options o = ash__work_update_options(work);
     marked(i, &filter);
-    int rc = ash__collection_change(b->files, &filter, update, false, false, &op, &matched, err);
+    int rc = ash__collection_change(work->bucket->files, &filter, update, &o, &matched, err);
     bson_destroy(&filter);
     return rc == 0 && matched == 0 ? lost(err) : rc;
 }
 
-int ash__intent_remove(ash_bucket *b, const ash_intent *i, int64_t deadline_ms, ash_error *err)
+int ash__intent_remove(const ash_work *work, const ash_intent *i, ash_error *err)
 {
     bson_t filter;
     int64_t removed = 0;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash_op op = ash__work_write_op(work);
     marked(i, &filter);
-    int rc = ash__collection_remove_all(b->files, &filter, &op, &removed, err);
+    int rc = ash__collection_remove_all(work->bucket->files, &filter, &op, &removed, err);
     bson_destroy(&filter);
     return rc == 0 && removed == 0 ? lost(err) : rc;
 }
 
-void ash__intent_settle(ash_bucket *b, const ash_fence_copy *f, const ash_intent *i,
-                        int64_t deadline_ms)
+void ash__intent_settle(const ash_work *work, const ash_fence_copy *f, const ash_intent *i)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash_update_options o = ash__work_update_options(work);
     bson_t *pull = BCON_NEW("$pull", "{", "pending", "{", "mark", BCON_OID(&i->mark), "}", "}");
     ash__filter_id(&filter, "_id", &f->lock_id);
-    (void)ash__collection_change(f->locks, &filter, pull, false, false, &op, NULL, NULL);
+    (void)ash__collection_change(f->locks, &filter, pull, &o, NULL, NULL);
     bson_destroy(pull);
     bson_destroy(&filter);
 }
@@ -169,17 +166,18 @@ static void marked_before(int64_t before_s, bool makes, bson_t *filter)
     bson_append_document_end(filter, &earlier);
 }
 
-int ash__intents_sweep(ash_bucket *b, int64_t before_s, int64_t deadline_ms, ash_error *err)
+int ash__intents_sweep(const ash_work *work, int64_t before_s, ash_error *err)
 {
     bson_t filter;
     bson_t *unset = BCON_NEW("$unset", "{", FIELD, BCON_UTF8(""), "}");
-    ash_op op = ash__bucket_write_op(b, NULL, deadline_ms);
+    ash_update_options o = ash__work_update_options(work);
+    o.multi = true;
     marked_before(before_s, true, &filter);
-    int rc = ash__collection_remove_all(b->files, &filter, &op, NULL, err);
+    int rc = ash__collection_remove_all(work->bucket->files, &filter, &o.op, NULL, err);
     bson_destroy(&filter);
     marked_before(before_s, false, &filter);
     if (rc == 0)
-        rc = ash__collection_change(b->files, &filter, unset, true, false, &op, NULL, err);
+        rc = ash__collection_change(work->bucket->files, &filter, unset, &o, NULL, err);
     bson_destroy(&filter);
     bson_destroy(unset);
     return rc;

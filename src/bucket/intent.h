@@ -30,22 +30,20 @@ void ash__intent_append(const ash_intent *i, bson_t *files_doc); /* the field of
 /* An update's operators, with what takes the mark away besides. */
 void ash__intent_append_end(const bson_t *operators, bson_t *out);
 /* Step 1 for a file that stands; *found false: there is none. */
-int ash__intent_mark(ash_bucket *b, const ash_intent *i, int64_t deadline_ms, bool *found,
-                     ash_error *err);
+int ash__intent_mark(const ash_work *work, const ash_intent *i, bool *found, ash_error *err);
 /* Step 2.  When it fails, the mark is taken away again. */
-int ash__intent_announce(ash_bucket *b, const ash_fence_copy *f, const ash_intent *i,
-                         int64_t deadline_ms, ash_error *err);
+int ash__intent_announce(const ash_work *work, const ash_fence_copy *f, const ash_intent *i,
+                         ash_error *err);
 /* Step 3 as an update (operators or a whole document; it has to take the mark away) … */
-int ash__intent_update(ash_bucket *b, const ash_intent *i, const bson_t *update,
-                       int64_t deadline_ms, ash_error *err);
+int ash__intent_update(const ash_work *work, const ash_intent *i, const bson_t *update,
+                       ash_error *err);
 /* … or as a removal. */
-int ash__intent_remove(ash_bucket *b, const ash_intent *i, int64_t deadline_ms, ash_error *err);
+int ash__intent_remove(const ash_work *work, const ash_intent *i, ash_error *err);
 /* Step 4.  Should it fail, the next holder does it. */
-void ash__intent_settle(ash_bucket *b, const ash_fence_copy *f, const ash_intent *i,
-                        int64_t deadline_ms);
+void ash__intent_settle(const ash_work *work, const ash_fence_copy *f, const ash_intent *i);
 
 /* Take marks away that were set before; a file that never got its name goes.  For processes that
  * died between 1 and 4. */
-int ash__intents_sweep(ash_bucket *b, int64_t before_s, int64_t deadline_ms, ash_error *err);
+int ash__intents_sweep(const ash_work *work, int64_t before_s, ash_error *err);
 
 #endif

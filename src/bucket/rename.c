@@ -13,8 +13,7 @@ typedef struct rename_call {
     int64_t matched;
 } rename_call;
 
-static int check_fence(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                       const rename_call *call, int64_t deadline_ms, ash_error *err)
+static int check_fence(const ash_work *work, const rename_call *call, ash_error *err)
 {
     bson_t ids;
     bson_iter_t it;
@@ -22,67 +21,64 @@ static int check_fence(ash_bucket *b, ash_transaction *t, const ash_commit_manne
     if (!call->change->fence.given)
         return 0;
     if (call->id != NULL)
-        return ash__fence_check(b, t, manner, &call->change->fence, call->id, deadline_ms, err);
-    int rc = ash__file_ids_of_name(b, t, call->filename, 0, deadline_ms, &ids, &count, err);
+        return ash__fence_check(work, &call->change->fence, call->id, err);
+    int rc = ash__file_ids_of_name(work, call->filename, 0, &ids, &count, err);
     bool more = rc == 0 && bson_iter_init(&it, &ids);
     while (rc == 0 && more && bson_iter_next(&it))
-        rc = ash__fence_check(b, t, manner, &call->change->fence, bson_iter_value(&it), deadline_ms,
-                              err);
+        rc = ash__fence_check(work, &call->change->fence, bson_iter_value(&it), err);
     bson_destroy(&ids);
     return rc;
 }
 
-static int rename_announced(ash_bucket *b, const rename_call *call, const bson_value_t *id,
-                            int64_t deadline_ms, bool *found, ash_error *err)
+static int rename_announced(const ash_work *work, const rename_call *call, const bson_value_t *id,
+                            bool *found, ash_error *err)
 {
     ash_intent intent;
     ash__intent_init(&intent, id, false);
-    int rc = ash__intent_mark(b, &intent, deadline_ms, found, err);
+    int rc = ash__intent_mark(work, &intent, found, err);
     if (rc != 0 || !*found)
         return rc;
     bson_t *change = BCON_NEW("$set", "{", "filename", BCON_UTF8(call->to), "}", "$unset", "{",
                               "ashlar_intent", BCON_UTF8(""), "}");
-    rc = ash__intent_announce(b, &call->change->fence, &intent, deadline_ms, err);
+    rc = ash__intent_announce(work, &call->change->fence, &intent, err);
     if (rc == 0)
-        rc = ash__intent_update(b, &intent, change, deadline_ms, err);
+        rc = ash__intent_update(work, &intent, change, err);
     if (rc == 0)
-        ash__intent_settle(b, &call->change->fence, &intent, deadline_ms);
+        ash__intent_settle(work, &call->change->fence, &intent);
     bson_destroy(change);
     return rc;
 }
 
-static int rename_each(ash_bucket *b, rename_call *call, int64_t deadline_ms, ash_error *err)
+static int rename_each(const ash_work *work, rename_call *call, ash_error *err)
 {
     bson_t ids;
     bson_iter_t it;
     uint32_t count = 0;
     bool found = false;
     if (call->id != NULL) {
-        int rc = rename_announced(b, call, call->id, deadline_ms, &found, err);
+        int rc = rename_announced(work, call, call->id, &found, err);
         call->matched = found ? 1 : 0;
         return rc;
     }
-    int rc = ash__file_ids_of_name(b, NULL, call->filename, 0, deadline_ms, &ids, &count, err);
+    int rc = ash__file_ids_of_name(work, call->filename, 0, &ids, &count, err);
     bool more = rc == 0 && bson_iter_init(&it, &ids);
     while (rc == 0 && more && bson_iter_next(&it))
-        rc = rename_announced(b, call, bson_iter_value(&it), deadline_ms, &found, err);
+        rc = rename_announced(work, call, bson_iter_value(&it), &found, err);
     call->matched = count;
     bson_destroy(&ids);
     return rc;
 }
 
-static int commit_rename(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                         int64_t deadline_ms, void *ctx, ash_error *err)
+static int commit_rename(const ash_work *work, void *ctx, ash_error *err)
 {
     rename_call *call = ctx;
-    int rc = check_fence(b, t, manner, call, deadline_ms, err);
+    int rc = check_fence(work, call, err);
     if (rc == 0 && call->change->if_name_absent)
-        rc =
-            ash__condition_check(b, t, manner, ASH_PUT_IF_ABSENT, NULL, call->to, deadline_ms, err);
+        rc = ash__condition_check(work, ASH_PUT_IF_ABSENT, NULL, call->to, err);
     if (rc != 0)
         return rc;
-    if (ash__intent_needed(&call->change->fence, t))
-        return rename_each(b, call, deadline_ms, err);
+    if (ash__intent_needed(&call->change->fence, work->transaction))
+        return rename_each(work, call, err);
     bson_t filter = BSON_INITIALIZER;
     bson_t *set = BCON_NEW("$set", "{", "filename", BCON_UTF8(call->to), "}");
     if (call->id != NULL)
@@ -90,13 +86,13 @@ static int commit_rename(ash_bucket *b, ash_transaction *t, const ash_commit_man
     else
         bson_append_utf8(&filter, "filename", 8, call->filename, -1);
     ash__filter_living(&filter);
-    ash_op op = ash__bucket_write_op(b, t, deadline_ms);
-    rc = ash__collection_change(b->files, &filter, set, call->id == NULL, false, &op,
-                                &call->matched, err);
-    if (rc != 0 && manner->joined)
-        ash__transaction_break(t);
+    ash_update_options o = ash__work_update_options(work);
+    o.multi = call->id == NULL;
+    rc = ash__collection_change(work->bucket->files, &filter, set, &o, &call->matched, err);
+    if (rc != 0 && work->manner->joined)
+        ash__transaction_break(work->transaction);
     if (rc == 0 && call->matched == 0 && call->id != NULL)
-        rc = ash__change_check_unmatched(b, t, call->change, call->id, deadline_ms, err);
+        rc = ash__change_check_unmatched(work, call->change, call->id, err);
     bson_destroy(set);
     bson_destroy(&filter);
     return rc;
@@ -106,17 +102,18 @@ static int commit_rename(ash_bucket *b, ash_transaction *t, const ash_commit_man
 static int rename_in_turn(ash_bucket *b, rename_call *call, ash_error *err)
 {
     const ash_change *c = call->change;
+    ash_work outside = ash__work(b, c->work.deadline_ms);
     ash_commit_manner manner;
     bson_oid_t claim;
     int rc = ash__bucket_manner(b, &manner, err);
     bool alone = !c->if_name_absent || manner.transactions;
     if (rc == 0 && !alone)
-        rc = ash__claim_take(b, call->to, &claim, c->deadline_ms, err);
+        rc = ash__claim_take(&outside, call->to, &claim, err);
     if (rc != 0)
         return rc;
-    rc = ash__bucket_commit_in(b, c->transaction, commit_rename, call, c->deadline_ms, err);
+    rc = ash__bucket_commit(&c->work, commit_rename, call, err);
     if (!alone)
-        ash__claim_release(b, call->to, &claim, c->deadline_ms);
+        ash__claim_release(&outside, call->to, &claim);
     return rc;
 }
 
@@ -126,14 +123,17 @@ static int run_rename(ash_bucket *b, rename_call *call, const ash_change_options
     static const ash_commit_manner alone;
     ash_change change;
     int rc = ash__change_init(b, opts, &change, err);
+    ash_work plain = change.work;
+    plain.manner = &alone;
     call->change = &change;
     if (rc == 0)
         rc = ash__filename_check(call->to, err);
     if (rc == 0 && call->id == NULL)
         rc = ash__change_refuse_filter(&change, err);
-    bool one_update = !change.fence.given && !change.if_name_absent && change.transaction == NULL;
+    bool one_update =
+        !change.fence.given && !change.if_name_absent && change.work.transaction == NULL;
     if (rc == 0 && one_update) /* is atomic by itself (§ Renaming stored files) */
-        rc = commit_rename(b, NULL, &alone, change.deadline_ms, call, err);
+        rc = commit_rename(&plain, call, err);
     else if (rc == 0)
         rc = rename_in_turn(b, call, err);
     ash__change_release(&change);

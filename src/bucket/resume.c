@@ -43,12 +43,13 @@ static void build_upload(const ash_upload *u, bson_t *doc)
 
 int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     uint8_t random[ASH_TOKEN_CHARS / 2];
     bson_t doc = BSON_INITIALIZER;
     bson_t upload;
-    int rc = ash__bucket_index(u->bucket, deadline_ms, err);
+    int rc = ash__bucket_index(&work, err);
     if (rc == 0)
-        rc = ash__bucket_index_expiry(u->bucket, deadline_ms, err);
+        rc = ash__bucket_index_expiry(&work, err);
     if (rc != 0)
         return rc;
     ash__random(random, sizeof random);
@@ -62,7 +63,7 @@ int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
     bson_append_oid(&doc, "holder", 6, &u->holder);
     bson_append_date_time(&doc, "expires", 7, u->kept_until_ms);
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    o.op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
+    o.op = ash__work_write_op(&work);
     rc = ash_collection_insert_one(u->bucket->attributes, &doc, &o, err);
     bson_destroy(&doc);
     return rc;
@@ -75,12 +76,12 @@ static void held(const ash_upload *u, bson_t *filter)
     bson_append_oid(filter, "holder", 6, &u->holder);
 }
 
-static int is_there(const ash_upload *u, ash_transaction *t, const bson_t *filter,
-                    int64_t deadline_ms, bool *found, ash_error *err)
+static int is_there(const ash_upload *u, const ash_work *work, const bson_t *filter, bool *found,
+                    ash_error *err)
 {
     bson_t doc;
     bson_t *only_id = BCON_NEW("_id", BCON_INT32(1));
-    ash_find_options o = ash__bucket_find_options(u->bucket, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     o.projection = only_id;
     int rc = ash__collection_find_if_any(u->bucket->attributes, filter, &o, &doc, found, err);
     if (*found)
@@ -89,13 +90,12 @@ static int is_there(const ash_upload *u, ash_transaction *t, const bson_t *filte
     return rc;
 }
 
-int ash__resume_say_lost(const ash_upload *u, ash_transaction *t, int64_t deadline_ms,
-                         ash_error *err)
+int ash__resume_say_lost(const ash_upload *u, const ash_work *work, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bool found = false;
     ash__resume_filter(&filter, u->token);
-    int rc = is_there(u, t, &filter, deadline_ms, &found, err);
+    int rc = is_there(u, work, &filter, &found, err);
     bson_destroy(&filter);
     if (rc == 0 && found)
         rc =
@@ -109,12 +109,12 @@ int ash__resume_say_lost(const ash_upload *u, ash_transaction *t, int64_t deadli
 static int move_expiry(ash_upload *u, const bson_t *filter, int64_t until_ms, int64_t deadline_ms,
                        bool *found, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     int64_t matched = 0;
     bson_t *set = BCON_NEW("$set", "{", "holder", BCON_OID(&u->holder), "expires",
                            BCON_DATE_TIME(until_ms), "}");
-    ash_op op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
-    int rc = ash__collection_change(u->bucket->attributes, filter, set, false, false, &op, &matched,
-                                    err);
+    ash_update_options o = ash__work_update_options(&work);
+    int rc = ash__collection_change(u->bucket->attributes, filter, set, &o, &matched, err);
     bson_destroy(set);
     *found = matched > 0;
     if (*found)
@@ -125,23 +125,23 @@ static int move_expiry(ash_upload *u, const bson_t *filter, int64_t until_ms, in
 /* Moved on when a quarter of the time is over, so that a running upload never expires. */
 int ash__resume_keep(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     bson_t filter = BSON_INITIALIZER;
     bool found = false;
     int64_t until = ash__expiry_ms(ash__clock_wall_ms(), u->resume_expiry_s);
     held(u, &filter);
     int rc = until - u->kept_until_ms < u->resume_expiry_s * 250
-                 ? is_there(u, NULL, &filter, deadline_ms, &found, err)
+                 ? is_there(u, &work, &filter, &found, err)
                  : move_expiry(u, &filter, until, deadline_ms, &found, err);
     bson_destroy(&filter);
-    return rc == 0 && !found ? ash__resume_say_lost(u, NULL, deadline_ms, err) : rc;
+    return rc == 0 && !found ? ash__resume_say_lost(u, &work, err) : rc;
 }
 
-int ash__resume_remove(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
-                       ash_error *err)
+int ash__resume_remove(ash_upload *u, const ash_work *work, int64_t *removed, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     held(u, &filter);
-    ash_op op = ash__bucket_write_op(u->bucket, t, deadline_ms);
+    ash_op op = ash__work_write_op(work);
     int rc = ash__collection_remove_all(u->bucket->attributes, &filter, &op, removed, err);
     bson_destroy(&filter);
     return rc;
@@ -183,7 +183,7 @@ static int rebuild(ash_bucket *b, const char *token, const bson_t *found, ash_up
     if (!bson_iter_init(&it, found) || !bson_iter_find_descendant(&it, "upload.files_id", &at))
         return corrupt(token, "files_id", err);
     int rc = ash__upload_new(b, bson_iter_value(&at), ash__value_string(name, &len),
-                             (int32_t)chunk_size, 0, out, err);
+                             (int32_t)chunk_size, out, err);
     if (rc != 0)
         return rc;
     ash_upload *u = *out;
@@ -207,15 +207,14 @@ static int rebuild(ash_bucket *b, const char *token, const bson_t *found, ash_up
     return ash__upload_choose_digests(u, err);
 }
 
-static int find_upload(ash_bucket *b, const char *token, int64_t deadline_ms, bson_t *found,
-                       ash_error *err)
+static int find_upload(const ash_work *work, const char *token, bson_t *found, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     int rc = ASH_ENOTFOUND;
     if (strlen(token) == ASH_TOKEN_CHARS) {
         ash__resume_filter(&filter, token);
-        rc = ash_collection_find_one(b->attributes, &filter, &o, found, err);
+        rc = ash_collection_find_one(work->bucket->attributes, &filter, &o, found, err);
     }
     bson_destroy(&filter);
     if (rc == 0) {
@@ -259,10 +258,11 @@ static int account_stored(ash_upload *u, ash_cursor *cursor, ash_error *err)
 
 static int read_stored(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     bson_t filter = BSON_INITIALIZER;
     bson_t *sort = BCON_NEW("n", BCON_INT32(1));
     ash_cursor *cursor = NULL;
-    ash_find_options o = ash__bucket_find_options(u->bucket, NULL, deadline_ms);
+    ash_find_options o = ash__work_find_options(&work);
     o.sort = sort;
     ash__filter_id(&filter, "files_id", &u->id);
     int rc = ash_collection_find(u->bucket->chunks, &filter, &o, &cursor, err);
@@ -277,6 +277,7 @@ static int read_stored(ash_upload *u, int64_t deadline_ms, ash_error *err)
 /* From here on the one who had it stores nothing more, but for what is on its way. */
 static int take_over(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     bson_t filter = BSON_INITIALIZER;
     bool found = false;
     int64_t until = ash__expiry_ms(ash__clock_wall_ms(), u->resume_expiry_s);
@@ -284,13 +285,13 @@ static int take_over(ash_upload *u, int64_t deadline_ms, ash_error *err)
     ash__resume_filter(&filter, u->token);
     int rc = move_expiry(u, &filter, until, deadline_ms, &found, err);
     bson_destroy(&filter);
-    return rc == 0 && !found ? ash__resume_say_lost(u, NULL, deadline_ms, err) : rc;
+    return rc == 0 && !found ? ash__resume_say_lost(u, &work, err) : rc;
 }
 
-static int refuse_existing(ash_upload *u, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+static int refuse_existing(ash_upload *u, const ash_work *work, ash_error *err)
 {
     bool exists = false;
-    int rc = ash__file_exists(u->bucket, t, &u->id, deadline_ms, &exists, err);
+    int rc = ash__file_exists(work, &u->id, &exists, err);
     if (rc == 0 && exists)
         rc = ash__say_id_taken(&u->id, err);
     return rc;
@@ -300,14 +301,12 @@ static int refuse_existing(ash_upload *u, ash_transaction *t, int64_t deadline_m
  * it may be the last chunk of a file that became visible meanwhile.  Without transactions one that
  * does so between the look and the removal loses it: only two uploads that were given the same id
  * can come to that, since the holder of the document is another one by now. */
-static int cut_off_rest(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                        int64_t deadline_ms, void *ctx, ash_error *err)
+static int cut_off_rest(const ash_work *work, void *ctx, ash_error *err)
 {
     ash_upload *u = ctx;
-    (void)manner;
-    int rc = refuse_existing(u, t, deadline_ms, err);
+    int rc = refuse_existing(u, work, err);
     if (rc == 0)
-        rc = ash__chunks_remove(b, t, &u->id, u->writer.stored, -1, deadline_ms, NULL, err);
+        rc = ash__chunks_remove(work, &u->id, u->writer.stored, -1, NULL, err);
     return rc;
 }
 
@@ -315,21 +314,21 @@ int ash_bucket_resume_upload(ash_bucket *b, const char *token, ash_upload **out,
 {
     bson_t found;
     ash_upload *u = NULL;
-    int64_t deadline = ash__bucket_deadline(b, 0);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
     *out = NULL;
-    int rc = find_upload(b, token, deadline, &found, err);
+    int rc = find_upload(&work, token, &found, err);
     if (rc != 0)
         return rc;
     rc = rebuild(b, token, &found, &u, err);
     bson_destroy(&found);
     if (rc == 0)
-        rc = refuse_existing(u, NULL, deadline, err);
+        rc = refuse_existing(u, &work, err);
     if (rc == 0)
-        rc = take_over(u, deadline, err);
+        rc = take_over(u, work.deadline_ms, err);
     if (rc == 0)
-        rc = read_stored(u, deadline, err);
+        rc = read_stored(u, work.deadline_ms, err);
     if (rc == 0)
-        rc = ash__bucket_commit(b, cut_off_rest, u, deadline, err);
+        rc = ash__bucket_commit(&work, cut_off_rest, u, err);
     if (rc == 0) {
         *out = u;
         return 0;

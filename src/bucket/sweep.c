@@ -12,11 +12,10 @@
 static const int64_t DEFAULT_AGE_S = 24 * 3600;
 
 typedef struct sweep {
-    ash_bucket *bucket;
+    ash_work work;
     ash_sweep_options options;
     int64_t born_before_s; /* chunks made later are too young; INT64_MAX: none is */
-    int64_t deadline_ms;
-    bson_t owned; /* array of the ids that resumable uploads own */
+    bson_t owned;          /* array of the ids that resumable uploads own */
     ash_sweep_report *report;
     int64_t looked_at;
     ash_error damage; /* the first that was passed over; code 0: none was */
@@ -29,8 +28,8 @@ static int load_owned(sweep *s, ash_error *err)
     bson_t *filter = ash__resume_filter_all();
     ash_cursor *cursor = NULL;
     uint32_t count = 0;
-    ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);
-    int rc = ash_collection_find(s->bucket->attributes, filter, &o, &cursor, err);
+    ash_find_options o = ash__work_find_options(&s->work);
+    int rc = ash_collection_find(s->work.bucket->attributes, filter, &o, &cursor, err);
     if (rc == 0)
         rc = ash__ids_collect(cursor, "upload.files_id", &s->owned, &count, err);
     ash_cursor_free(cursor);
@@ -114,11 +113,11 @@ static int weigh(const sweep *s, orphan *found, ash_error *err)
     bson_t filter = BSON_INITIALIZER;
     bson_t *by_number = BCON_NEW("n", BCON_INT32(1));
     ash_cursor *cursor = NULL;
-    ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);
+    ash_find_options o = ash__work_find_options(&s->work);
     o.sort = by_number;
     o.download = true;
     ash__filter_id(&filter, "files_id", found->id);
-    int rc = ash_collection_find(s->bucket->chunks, &filter, &o, &cursor, err);
+    int rc = ash_collection_find(s->work.bucket->chunks, &filter, &o, &cursor, err);
     if (rc == 0)
         rc = weigh_all(s, cursor, found, err);
     ash_cursor_free(cursor);
@@ -128,16 +127,14 @@ static int weigh(const sweep *s, orphan *found, ash_error *err)
 }
 
 /* The file may have been finished since it was looked for. */
-static int remove_orphan(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                         int64_t deadline_ms, void *ctx, ash_error *err)
+static int remove_orphan(const ash_work *work, void *ctx, ash_error *err)
 {
     orphan *o = ctx;
     bool exists = false;
-    (void)manner;
-    int rc = ash__file_exists(b, t, o->id, deadline_ms, &exists, err);
+    int rc = ash__file_exists(work, o->id, &exists, err);
     o->removed = rc == 0 && !exists;
     if (o->removed)
-        rc = ash__chunks_remove(b, t, o->id, -1, -1, deadline_ms, NULL, err);
+        rc = ash__chunks_remove(work, o->id, -1, -1, NULL, err);
     return rc;
 }
 
@@ -145,7 +142,7 @@ static int sweep_id(sweep *s, const bson_value_t *id, ash_error *err)
 {
     orphan o = {.id = id};
     bool exists = false;
-    int rc = ash__file_exists(s->bucket, NULL, id, s->deadline_ms, &exists, err);
+    int rc = ash__file_exists(&s->work, id, &exists, err);
     if (rc != 0 || exists || is_owned(s, id))
         return rc;
     rc = weigh(s, &o, err);
@@ -153,7 +150,7 @@ static int sweep_id(sweep *s, const bson_value_t *id, ash_error *err)
         return rc;
     o.removed = s->options.dry_run;
     if (!s->options.dry_run)
-        rc = ash__bucket_commit(s->bucket, remove_orphan, &o, s->deadline_ms, err);
+        rc = ash__bucket_commit(&s->work, remove_orphan, &o, err);
     if (rc == 0 && o.removed) {
         s->report->files++;
         s->report->chunks += o.chunks;
@@ -169,7 +166,7 @@ static int visit_id(void *ctx, const bson_value_t *id, ash_error *err)
     s->looked_at++;
     if (o->progress != NULL && !o->progress(o->progress_ctx, "files", s->looked_at, 0))
         return ash__fail(err, ASH_EINTERRUPTED, "sweep was stopped");
-    int rc = ash__deadline_check(s->deadline_ms, "sweep", err);
+    int rc = ash__deadline_check(s->work.deadline_ms, "sweep", err);
     if (rc != 0)
         return rc;
     ash_error own = ASH_ERROR_INIT;
@@ -199,9 +196,9 @@ static int sweep_attributes_doc(sweep *s, ash_doc doc, ash_error *err)
         !bson_iter_init_find(&it, &view, "_id"))
         return 0;
     const bson_value_t *id = bson_iter_value(&it);
-    int rc = ash__file_exists(s->bucket, NULL, id, s->deadline_ms, &exists, err);
+    int rc = ash__file_exists(&s->work, id, &exists, err);
     if (rc == 0 && !exists)
-        rc = ash__attributes_remove(s->bucket, NULL, id, s->deadline_ms, err);
+        rc = ash__attributes_remove(&s->work, id, err);
     return rc;
 }
 
@@ -209,8 +206,8 @@ static int sweep_attributes(sweep *s, ash_error *err)
 {
     bson_t all = BSON_INITIALIZER;
     ash_cursor *cursor = NULL;
-    ash_find_options o = ash__bucket_find_options(s->bucket, NULL, s->deadline_ms);
-    int rc = ash_collection_find(s->bucket->attributes, &all, &o, &cursor, err);
+    ash_find_options o = ash__work_find_options(&s->work);
+    int rc = ash_collection_find(s->work.bucket->attributes, &all, &o, &cursor, err);
     while (rc == 0) {
         ash_doc doc;
         rc = ash_cursor_next(cursor, &doc, err);
@@ -225,7 +222,7 @@ static int sweep_attributes(sweep *s, ash_error *err)
 static int sweep_bucket(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_report *report,
                         ash_error *err)
 {
-    sweep s = {.bucket = b, .report = report, .deadline_ms = ash__bucket_deadline(b, 0)};
+    sweep s = {.work = ash__work(b, ash__bucket_deadline(b, 0)), .report = report};
     int rc = ash__options_copy(&s.options, sizeof s.options, opts, err);
     if (rc != 0)
         return rc;
@@ -237,9 +234,9 @@ static int sweep_bucket(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_
     if (rc == 0)
         rc = load_owned(&s, err);
     if (rc == 0 && !s.options.dry_run)
-        rc = ash__intents_sweep(b, s.born_before_s, s.deadline_ms, err);
+        rc = ash__intents_sweep(&s.work, s.born_before_s, err);
     if (rc == 0)
-        rc = ash__sweep_each_id(b, s.deadline_ms, visit_id, &s, &s.damage, err);
+        rc = ash__sweep_each_id(&s.work, visit_id, &s, &s.damage, err);
     if (rc == 0 && !s.options.dry_run)
         rc = sweep_attributes(&s, err);
     bson_destroy(&s.owned);

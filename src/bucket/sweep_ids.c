@@ -23,8 +23,7 @@ enum bracket {
 
 /* One walk. */
 typedef struct each_id {
-    ash_bucket *bucket;
-    int64_t deadline_ms;
+    const ash_work *work;
     ash_sweep_visit visit;
     void *ctx;
     ash_error *damage;
@@ -81,10 +80,15 @@ static void append_start(bson_t *range, enum bracket bracket)
     }
 }
 
-/* The first id of the bracket, or the first after *id, but for so many chunks.  *found false: there
- * is none. */
-static int find_behind(const each_id *e, enum bracket bracket, const bson_value_t *after,
-                       int64_t skip, bson_value_t *id, bool *found, ash_error *err)
+/* Where the walk stands. */
+typedef struct place {
+    enum bracket bracket;
+    const bson_value_t *after; /* the last id; NULL: at the bracket's start */
+} place;
+
+/* The first id behind the place, but for so many chunks.  *found false: there is none. */
+static int find_behind(const each_id *e, const place *at, int64_t skip, bson_value_t *id,
+                       bool *found, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t range;
@@ -92,17 +96,17 @@ static int find_behind(const each_id *e, enum bracket bracket, const bson_value_
     bson_iter_t it;
     bson_t *sort = BCON_NEW("files_id", BCON_INT32(1), "n", BCON_INT32(1));
     bson_t *projection = BCON_NEW("_id", BCON_INT32(0), "files_id", BCON_INT32(1));
-    ash_find_options o = ash__bucket_find_options(e->bucket, NULL, e->deadline_ms);
+    ash_find_options o = ash__work_find_options(e->work);
     o.sort = sort;
     o.skip = skip;
     o.projection = projection;
     bson_append_document_begin(&filter, "files_id", 8, &range);
-    if (after != NULL)
-        bson_append_value(&range, "$gt", 3, after);
+    if (at->after != NULL)
+        bson_append_value(&range, "$gt", 3, at->after);
     else
-        append_start(&range, bracket);
+        append_start(&range, at->bracket);
     bson_append_document_end(&filter, &range);
-    int rc = ash__collection_find_if_any(e->bucket->chunks, &filter, &o, &doc, found, err);
+    int rc = ash__collection_find_if_any(e->work->bucket->chunks, &filter, &o, &doc, found, err);
     if (*found) {
         id->value_type = BSON_TYPE_NULL; /* a chunk without files_id is found as null */
         if (bson_iter_init_find(&it, &doc, "files_id"))
@@ -123,15 +127,15 @@ static bool is_single(enum bracket bracket)
 }
 
 /* A damaged chunk tells no id; the next one may be of the same file. */
-static int find_next(const each_id *e, enum bracket bracket, const bson_value_t *after,
-                     bson_value_t *id, bool *found, ash_error *err)
+static int find_next(const each_id *e, const place *at, bson_value_t *id, bool *found,
+                     ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
-    int rc = find_behind(e, bracket, after, 0, id, found, &own);
+    int rc = find_behind(e, at, 0, id, found, &own);
     for (int64_t skip = 1; rc == ASH_ECORRUPT && skip <= DAMAGED_MAX; skip++) {
         if (e->damage->code == 0)
             *e->damage = own;
-        rc = find_behind(e, bracket, after, skip, id, found, &own);
+        rc = find_behind(e, at, skip, id, found, &own);
     }
     if (rc != 0 && err != NULL)
         *err = own;
@@ -141,15 +145,17 @@ static int find_next(const each_id *e, enum bracket bracket, const bson_value_t 
 static int each_of_bracket(const each_id *e, enum bracket bracket, ash_error *err)
 {
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
+    place at = {bracket, NULL};
     bool found = false;
-    int rc = find_next(e, bracket, NULL, &id, &found, err);
+    int rc = find_next(e, &at, &id, &found, err);
     while (rc == 0 && found) {
         rc = e->visit(e->ctx, &id, err);
         if (is_single(bracket))
             break;
         if (rc == 0) {
             bson_value_t next = {.value_type = BSON_TYPE_EOD};
-            rc = find_next(e, bracket, &id, &next, &found, err);
+            at.after = &id;
+            rc = find_next(e, &at, &next, &found, err);
             bson_value_destroy(&id);
             id = next;
         }
@@ -158,10 +164,10 @@ static int each_of_bracket(const each_id *e, enum bracket bracket, ash_error *er
     return rc;
 }
 
-int ash__sweep_each_id(ash_bucket *b, int64_t deadline_ms, ash_sweep_visit visit, void *ctx,
-                       ash_error *damage, ash_error *err)
+int ash__sweep_each_id(const ash_work *work, ash_sweep_visit visit, void *ctx, ash_error *damage,
+                       ash_error *err)
 {
-    const each_id e = {b, deadline_ms, visit, ctx, damage};
+    const each_id e = {work, visit, ctx, damage};
     int rc = 0;
     for (int i = 0; rc == 0 && i < BRACKET_END; i++)
         rc = each_of_bracket(&e, (enum bracket)i, err);

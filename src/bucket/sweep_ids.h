@@ -9,7 +9,7 @@
  * visited.  Damaged chunks are passed over, and with them an id that has no others; *damage is the
  * first failure of that kind, if its code was 0. */
 typedef int (*ash_sweep_visit)(void *ctx, const bson_value_t *id, ash_error *err);
-int ash__sweep_each_id(ash_bucket *b, int64_t deadline_ms, ash_sweep_visit visit, void *ctx,
-                       ash_error *damage, ash_error *err);
+int ash__sweep_each_id(const ash_work *work, ash_sweep_visit visit, void *ctx, ash_error *damage,
+                       ash_error *err);
 
 #endif

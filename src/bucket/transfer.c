@@ -22,10 +22,11 @@ static void claim_filter(const bson_value_t *file_id, bson_t *filter)
 
 static int insert_claim(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     bson_t doc = BSON_INITIALIZER;
     ash_error own = ASH_ERROR_INIT;
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    o.op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
+    o.op = ash__work_write_op(&work);
     claim_filter(&u->id, &doc);
     bson_append_oid(&doc, "version", 7, &u->claim);
     int rc = ash_collection_insert_one(u->bucket->attributes, &doc, &o, &own);
@@ -37,9 +38,10 @@ static int insert_claim(ash_upload *u, int64_t deadline_ms, ash_error *err)
 /* Whose it is; {0} when it has just been given up. */
 static int find_claim(const ash_upload *u, bson_oid_t *holder, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     bson_t filter = BSON_INITIALIZER;
     claim_filter(&u->id, &filter);
-    int rc = ash__claim_holder(u->bucket, &filter, holder, deadline_ms, err);
+    int rc = ash__claim_holder(&work, &filter, holder, err);
     bson_destroy(&filter);
     return rc;
 }
@@ -48,16 +50,16 @@ static int find_claim(const ash_upload *u, bson_oid_t *holder, int64_t deadline_
 static int change_claim(ash_upload *u, const bson_oid_t *from, bool *done, int64_t deadline_ms,
                         ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     bson_t filter = BSON_INITIALIZER;
     bson_oid_t to;
     int64_t matched = 0;
     bson_oid_init(&to, NULL);
     bson_t *set = BCON_NEW("$set", "{", "version", BCON_OID(&to), "}");
-    ash_op op = ash__bucket_write_op(u->bucket, NULL, deadline_ms);
+    ash_update_options o = ash__work_update_options(&work);
     claim_filter(&u->id, &filter);
     bson_append_oid(&filter, "version", 7, from);
-    int rc = ash__collection_change(u->bucket->attributes, &filter, set, false, false, &op,
-                                    &matched, err);
+    int rc = ash__collection_change(u->bucket->attributes, &filter, set, &o, &matched, err);
     bson_destroy(set);
     bson_destroy(&filter);
     *done = matched > 0;
@@ -84,11 +86,10 @@ int ash__transfer_keep(ash_upload *u, int64_t deadline_ms, ash_error *err)
     return rc == 0 && !done ? ash__transfer_say_lost(err) : rc;
 }
 
-int ash__transfer_release(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
-                          ash_error *err)
+int ash__transfer_release(ash_upload *u, const ash_work *work, int64_t *removed, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash_op op = ash__bucket_write_op(u->bucket, t, deadline_ms);
+    ash_op op = ash__work_write_op(work);
     claim_filter(&u->id, &filter);
     bson_append_oid(&filter, "version", 7, &u->claim);
     int rc = ash__collection_remove_all(u->bucket->attributes, &filter, &op, removed, err);
@@ -109,15 +110,14 @@ typedef struct leftovers {
 } leftovers;
 
 /* The first chunk tells: whoever stored it kept everybody else from storing the others. */
-static int are_of_the_dead(const leftovers *l, ash_transaction *t, int64_t deadline_ms, bool *out,
-                           ash_error *err)
+static int are_of_the_dead(const leftovers *l, const ash_work *work, bool *out, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t found;
     bson_iter_t it;
     bool any = false;
     bson_t *only_id = BCON_NEW("_id", BCON_INT32(1));
-    ash_find_options o = ash__bucket_find_options(l->upload->bucket, t, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     o.projection = only_id;
     ash__filter_id(&filter, "files_id", &l->upload->id);
     bson_append_int32(&filter, "n", 1, 0);
@@ -135,17 +135,15 @@ static int are_of_the_dead(const leftovers *l, ash_transaction *t, int64_t deadl
 
 /* Without transactions, one that was taken for dead could finish between the look and the removal;
  * but it looks at its claim before that, which is another's by now. */
-static int remove_leftovers(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                            int64_t deadline_ms, void *ctx, ash_error *err)
+static int remove_leftovers(const ash_work *work, void *ctx, ash_error *err)
 {
     const leftovers *l = ctx;
     bool exists = false, theirs = false;
-    (void)manner;
-    int rc = ash__file_exists(b, t, &l->upload->id, deadline_ms, &exists, err);
+    int rc = ash__file_exists(work, &l->upload->id, &exists, err);
     if (rc == 0 && !exists)
-        rc = are_of_the_dead(l, t, deadline_ms, &theirs, err);
+        rc = are_of_the_dead(l, work, &theirs, err);
     if (rc == 0 && theirs)
-        rc = ash__chunks_remove(b, t, &l->upload->id, -1, -1, deadline_ms, NULL, err);
+        rc = ash__chunks_remove(work, &l->upload->id, -1, -1, NULL, err);
     return rc;
 }
 
@@ -160,10 +158,11 @@ static bool is_dead(const bson_oid_t *holder, const bson_oid_t *mine, int64_t si
 
 static int take_over(ash_upload *u, const bson_oid_t *dead, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     leftovers l = {.upload = u, .dead = *dead};
     int rc = change_claim(u, dead, &u->claimed, deadline_ms, err);
     if (rc == 0 && u->claimed)
-        rc = ash__bucket_commit(u->bucket, remove_leftovers, &l, deadline_ms, err);
+        rc = ash__bucket_commit(&work, remove_leftovers, &l, err);
     return rc;
 }
 
@@ -202,16 +201,17 @@ static int take_claim(ash_upload *u, const volatile int *cancel, int64_t deadlin
 /* The claim comes first: with it, nobody else makes the file visible. */
 static int begin(ash_upload *u, const volatile int *cancel, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     bool exists = false;
-    int rc = ash__bucket_index(u->bucket, deadline_ms, err);
+    int rc = ash__bucket_index(&work, err);
     if (rc == 0 && u->as_is->expires_ms != 0)
-        rc = ash__bucket_index_expiry(u->bucket, deadline_ms, err);
+        rc = ash__bucket_index_expiry(&work, err);
     if (rc == 0 && u->replaced != NULL)
         return ash__upload_stage(u, err);
     if (rc == 0)
         rc = take_claim(u, cancel, deadline_ms, err);
     if (rc == 0)
-        rc = ash__file_exists(u->bucket, NULL, &u->id, deadline_ms, &exists, err);
+        rc = ash__file_exists(&work, &u->id, &exists, err);
     if (rc == 0 && exists)
         rc = ash__fail(err, ASH_EEXISTS, "a file of that id is there already");
     return rc;
@@ -228,7 +228,7 @@ int ash__transfer_open(ash_bucket *b, const ash_file *file, const ash_file *repl
     if (chunk_size > ASH_CHUNK_SIZE_MAX && file->length < chunk_size)
         chunk_size = file->length > 0 ? (int32_t)file->length : 1;
     int rc = ash__upload_new(b, &file->id, file->filename != NULL ? file->filename : "", chunk_size,
-                             0, &u, err);
+                             &u, err);
     if (rc != 0)
         return rc;
     u->as_is = file;

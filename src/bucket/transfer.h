@@ -31,8 +31,7 @@ int ash__transfer_open(ash_bucket *b, const ash_file *file, const ash_file *repl
 /* It goes on: to be called at least every few seconds.  ASH_ELOST: another one took over. */
 int ash__transfer_keep(ash_upload *u, int64_t deadline_ms, ash_error *err);
 int ash__transfer_say_lost(ash_error *err);
-int ash__transfer_release(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
-                          ash_error *err);
+int ash__transfer_release(ash_upload *u, const ash_work *work, int64_t *removed, ash_error *err);
 /* Its length and digest, before the commit. */
 int ash__transfer_check(const ash_upload *u, ash_error *err);
 

@@ -5,20 +5,20 @@
 #include "bucket/chunks.h"
 
 /* How many whole chunks there are, and when the last one came: 0 when there is none. */
-static int look_at_chunks(ash_bucket *b, const bson_value_t *files_id, int64_t *count,
-                          int64_t *last_ms, int64_t deadline_ms, ash_error *err)
+static int look_at_chunks(const ash_work *work, const bson_value_t *files_id, int64_t *count,
+                          int64_t *last_ms, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t last;
     bool found = false;
     bson_t *sort = BCON_NEW("n", BCON_INT32(-1));
     bson_t *projection = BCON_NEW("n", BCON_INT32(1));
-    ash_find_options o = ash__bucket_find_options(b, NULL, deadline_ms);
+    ash_find_options o = ash__work_find_options(work);
     o.sort = sort;
     o.projection = projection;
     ash__filter_id(&filter, "files_id", files_id);
     *count = *last_ms = 0;
-    int rc = ash__collection_find_if_any(b->chunks, &filter, &o, &last, &found, err);
+    int rc = ash__collection_find_if_any(work->bucket->chunks, &filter, &o, &last, &found, err);
     if (found) {
         ash_doc doc = ash__doc_from_bson(&last);
         ash_value id = ash__doc_get(doc, "_id");
@@ -62,8 +62,8 @@ static bool read_upload(ash_doc doc, ash_unfinished *out, int64_t *chunk_size, b
     return true;
 }
 
-static int visit_one(ash_bucket *b, ash_doc doc, ash_unfinished_visit visit, void *ctx,
-                     int64_t deadline_ms, ash_error *err)
+static int visit_one(const ash_work *work, ash_doc doc, ash_unfinished_visit visit, void *ctx,
+                     ash_error *err)
 {
     ash_unfinished found = {.token = NULL};
     bson_value_t id;
@@ -72,27 +72,27 @@ static int visit_one(ash_bucket *b, ash_doc doc, ash_unfinished_visit visit, voi
     int64_t last_ms;
     if (!read_upload(doc, &found, &chunk_size, &id))
         return 0;
-    int rc = look_at_chunks(b, &id, &chunks, &last_ms, deadline_ms, err);
+    int rc = look_at_chunks(work, &id, &chunks, &last_ms, err);
     bson_value_destroy(&id);
     found.bytes = chunks * chunk_size;
     if (last_ms > found.last_ms)
         found.last_ms = last_ms;
-    return rc == 0 ? visit(ctx, b, &found, err) : rc;
+    return rc == 0 ? visit(ctx, work->bucket, &found, err) : rc;
 }
 
 int ash__unfinished_each(ash_bucket *b, ash_unfinished_visit visit, void *ctx, ash_error *err)
 {
     bson_t *filter = ash__resume_filter_all();
     ash_cursor *cursor = NULL;
-    int64_t deadline = ash__bucket_deadline(b, 0);
-    ash_find_options o = ash__bucket_find_options(b, NULL, deadline);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
+    ash_find_options o = ash__work_find_options(&work);
     int rc = ash_collection_find(b->attributes, filter, &o, &cursor, err);
     while (rc == 0) {
         ash_doc doc;
         rc = ash_cursor_next(cursor, &doc, err);
         if (rc != 0 || doc.data == NULL)
             break;
-        rc = visit_one(b, doc, visit, ctx, deadline, err);
+        rc = visit_one(&work, doc, visit, ctx, err);
     }
     ash_cursor_free(cursor);
     bson_destroy(filter);
@@ -106,8 +106,9 @@ int ash__unfinished_end(ash_bucket *b, const ash_unfinished *u, bool *ended, ash
     bson_t *set = BCON_NEW("$set", "{", "expires", BCON_DATE_TIME(ash__clock_wall_ms()), "}");
     ash__resume_filter(&filter, u->token);
     bson_append_date_time(&filter, "expires", 7, u->until_ms);
-    ash_op op = ash__bucket_write_op(b, NULL, ash__bucket_deadline(b, 0));
-    int rc = ash__collection_change(b->attributes, &filter, set, false, false, &op, &matched, err);
+    ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
+    ash_update_options o = ash__work_update_options(&work);
+    int rc = ash__collection_change(b->attributes, &filter, set, &o, &matched, err);
     *ended = rc == 0 && matched > 0;
     bson_destroy(set);
     bson_destroy(&filter);

@@ -64,9 +64,8 @@ typedef struct update_call {
     ash_file *file; /* of the last run; NULL: there is none */
 } update_call;
 
-static int change_document(ash_bucket *b, ash_transaction *t, const bson_t *filter,
-                           const bson_t *update, int64_t deadline_ms, ash_file **out,
-                           ash_error *err)
+static int change_document(const ash_work *work, const bson_t *filter, const bson_t *update,
+                           ash_file **out, ash_error *err)
 {
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     bson_value_t operators = {.value_type = BSON_TYPE_DOCUMENT};
@@ -74,10 +73,11 @@ static int change_document(ash_bucket *b, ash_transaction *t, const bson_t *filt
     bool any = false;
     operators.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(update);
     operators.value.v_doc.data_len = update->len;
-    o.op = ash__bucket_write_op(b, t, deadline_ms);
+    o.op = ash__work_write_op(work);
     o.update = &operators;
     o.return_new = true;
-    int rc = ash_collection_find_and_modify(b->files, filter, &o, &found, &any, NULL, err);
+    int rc =
+        ash_collection_find_and_modify(work->bucket->files, filter, &o, &found, &any, NULL, err);
     if (rc != 0)
         return rc;
     if (any)
@@ -87,44 +87,43 @@ static int change_document(ash_bucket *b, ash_transaction *t, const bson_t *filt
 }
 
 /* Without transactions, and under a fence: see intent.h. */
-static int update_announced(ash_bucket *b, update_call *call, int64_t deadline_ms, ash_error *err)
+static int update_announced(const ash_work *work, update_call *call, ash_error *err)
 {
     ash_intent intent;
     bson_t change = BSON_INITIALIZER;
     bool found = false;
     const ash_fence_copy *fence = &call->change->fence;
     ash__intent_init(&intent, call->id, false);
-    int rc = ash__intent_mark(b, &intent, deadline_ms, &found, err);
+    int rc = ash__intent_mark(work, &intent, &found, err);
     if (rc != 0 || !found)
         return rc;
     ash__intent_append_end(call->update, &change);
-    rc = ash__intent_announce(b, fence, &intent, deadline_ms, err);
+    rc = ash__intent_announce(work, fence, &intent, err);
     if (rc == 0)
-        rc = ash__intent_update(b, &intent, &change, deadline_ms, err);
+        rc = ash__intent_update(work, &intent, &change, err);
     if (rc == 0)
-        ash__intent_settle(b, fence, &intent, deadline_ms);
+        ash__intent_settle(work, fence, &intent);
     bson_destroy(&change);
-    return rc == 0 ? ash__file_get(b, NULL, call->id, false, deadline_ms, &call->file, err) : rc;
+    return rc == 0 ? ash__file_get(work, call->id, false, &call->file, err) : rc;
 }
 
-static int commit_update(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                         int64_t deadline_ms, void *ctx, ash_error *err)
+static int commit_update(const ash_work *work, void *ctx, ash_error *err)
 {
     update_call *call = ctx;
     bson_t filter = BSON_INITIALIZER;
     ash_file_free(call->file);
     call->file = NULL;
-    int rc = ash__fence_check(b, t, manner, &call->change->fence, call->id, deadline_ms, err);
-    if (rc == 0 && ash__intent_needed(&call->change->fence, t))
-        return update_announced(b, call, deadline_ms, err);
+    int rc = ash__fence_check(work, &call->change->fence, call->id, err);
+    if (rc == 0 && ash__intent_needed(&call->change->fence, work->transaction))
+        return update_announced(work, call, err);
     ash__change_filter(call->change, call->id, &filter);
     ash__filter_living(&filter);
     if (rc == 0)
-        rc = change_document(b, t, &filter, call->update, deadline_ms, &call->file, err);
-    if (rc != 0 && manner->joined)
-        ash__transaction_break(t);
+        rc = change_document(work, &filter, call->update, &call->file, err);
+    if (rc != 0 && work->manner->joined)
+        ash__transaction_break(work->transaction);
     if (rc == 0 && call->file == NULL)
-        rc = ash__change_check_unmatched(b, t, call->change, call->id, deadline_ms, err);
+        rc = ash__change_check_unmatched(work, call->change, call->id, err);
     bson_destroy(&filter);
     return rc;
 }
@@ -138,15 +137,16 @@ int ash_bucket_update(ash_bucket *b, const bson_value_t *id, const bson_t *updat
     if (file != NULL)
         *file = NULL;
     int rc = ash__change_init(b, opts, &change, err);
+    ash_work plain = change.work;
+    plain.manner = &alone;
     if (rc == 0)
         rc = ash__id_check(id, err);
     if (rc == 0)
         rc = check_update(update, err);
-    if (rc == 0 && !change.fence.given && change.transaction == NULL)
-        rc = commit_update(b, NULL, &alone, change.deadline_ms, &call, err);
+    if (rc == 0 && !change.fence.given && change.work.transaction == NULL)
+        rc = commit_update(&plain, &call, err);
     else if (rc == 0)
-        rc = ash__bucket_commit_in(b, change.transaction, commit_update, &call, change.deadline_ms,
-                                   err);
+        rc = ash__bucket_commit(&change.work, commit_update, &call, err);
     if (rc == 0 && call.file == NULL)
         rc = ash__say_id_missing(id, err);
     if (rc == 0 && file != NULL) {

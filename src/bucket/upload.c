@@ -91,7 +91,7 @@ int ash__upload_choose_digests(ash_upload *u, ash_error *err)
 }
 
 int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
-                    int64_t first_n, ash_upload **out, ash_error *err)
+                    ash_upload **out, ash_error *err)
 {
     ash_upload *u = ash__bucket_new(ash_upload);
     u->bucket = b;
@@ -103,7 +103,7 @@ int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename,
     bson_init(&u->extra);
     u->hasher = ash__hasher_new();
     u->digest_kinds = ASH_DIGEST_SHA256 | (b->md5 ? ASH_DIGEST_MD5 : 0u);
-    int rc = ash__chunk_writer_init(&u->writer, b, &u->id, chunk_size, first_n, err);
+    int rc = ash__chunk_writer_init(&u->writer, b, &u->id, chunk_size, err);
     if (rc == 0)
         rc = ash__upload_choose_digests(u, err);
     if (rc == 0) {
@@ -120,7 +120,7 @@ int ash__upload_stage(ash_upload *u, ash_error *err)
     u->staged.value_type = BSON_TYPE_OID;
     bson_oid_init(&u->staged.value.v_oid, NULL);
     ash__chunk_writer_release(&u->writer);
-    return ash__chunk_writer_init(&u->writer, u->bucket, &u->staged, u->chunk_size, 0, err);
+    return ash__chunk_writer_init(&u->writer, u->bucket, &u->staged, u->chunk_size, err);
 }
 
 void ash__upload_stage_as_is(ash_upload *u)
@@ -135,8 +135,8 @@ static int stage_if_replaced(ash_upload *u, ash_error *err)
 {
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int64_t deadline = ash__bucket_deadline(u->bucket, u->timeout_ms);
-    int rc = ash__file_get(u->bucket, NULL, &u->id, false, deadline, &file, &own);
+    ash_work work = ash__work(u->bucket, ash__bucket_deadline(u->bucket, u->timeout_ms));
+    int rc = ash__file_get(&work, &u->id, false, &file, &own);
     bool same = rc == 0 && file->filename != NULL && strcmp(file->filename, u->filename) == 0;
     ash_file_free(file);
     if (same)
@@ -159,13 +159,18 @@ static int stage(ash_upload *u, const ash_upload_options *o, bool given, ash_err
     return o->replace && given && !o->resumable ? stage_if_replaced(u, err) : 0;
 }
 
-/* given: somebody chose the id. */
-static int open_upload(ash_bucket *b, const bson_value_t *id, bool given, const char *filename,
+/* id NULL: nobody chose one. */
+static int open_upload(ash_bucket *b, const bson_value_t *id, const char *filename,
                        const ash_upload_options *opts, ash_upload **out, ash_error *err)
 {
+    bson_value_t made = {.value_type = BSON_TYPE_OID};
+    bool given = id != NULL;
     ash_upload_options o;
     ash_upload *u = NULL;
     *out = NULL;
+    bson_oid_init(&made.value.v_oid, NULL);
+    if (id == NULL)
+        id = &made;
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
         rc = check_options(&o, err);
@@ -175,8 +180,7 @@ static int open_upload(ash_bucket *b, const bson_value_t *id, bool given, const 
         rc = ash__id_check(id, err);
     if (rc == 0)
         rc = ash__upload_new(b, id, filename,
-                             o.chunk_size_bytes != 0 ? o.chunk_size_bytes : b->chunk_size, 0, &u,
-                             err);
+                             o.chunk_size_bytes != 0 ? o.chunk_size_bytes : b->chunk_size, &u, err);
     if (rc == 0)
         rc = take_options(u, &o, err);
     if (rc == 0)
@@ -196,9 +200,7 @@ static int open_upload(ash_bucket *b, const bson_value_t *id, bool given, const 
 int ash_bucket_open_upload_stream(ash_bucket *b, const char *filename,
                                   const ash_upload_options *opts, ash_upload **out, ash_error *err)
 {
-    bson_value_t id = {.value_type = BSON_TYPE_OID};
-    bson_oid_init(&id.value.v_oid, NULL);
-    return open_upload(b, &id, false, filename, opts, out, err);
+    return open_upload(b, NULL, filename, opts, out, err);
 }
 
 int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
@@ -206,7 +208,7 @@ int ash_bucket_open_upload_stream_with_id(ash_bucket *b, const bson_value_t *id,
                                           ash_upload **out, ash_error *err)
 {
     ash_assert(id != NULL);
-    return open_upload(b, id, true, filename, opts, out, err);
+    return open_upload(b, id, filename, opts, out, err);
 }
 
 /* ---- writing ---- */
@@ -249,7 +251,8 @@ static void take_bytes(ash_upload *u, const uint8_t *at, size_t len)
  * operations). */
 int ash__upload_prepare(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
-    int rc = ash__bucket_index(u->bucket, deadline_ms, err);
+    ash_work work = ash__work(u->bucket, deadline_ms);
+    int rc = ash__bucket_index(&work, err);
     int64_t rested = ash__clock_ms() - u->stored_at_ms;
     if (rested > u->rested_ms)
         u->rested_ms = rested;
@@ -315,7 +318,7 @@ typedef struct discard_call {
 /* Only numbers below `stored` can be this upload's: a chunk that was there would have refused ours.
  * But they may have become a file's since: this one's whose commit gave no answer, or that of the
  * process that went on with the same resumable upload. */
-static int find_first(discard_call *call, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+static int find_first(discard_call *call, const ash_work *work, ash_error *err)
 {
     ash_file *file = NULL;
     ash_error own = ASH_ERROR_INIT;
@@ -323,7 +326,7 @@ static int find_first(discard_call *call, ash_transaction *t, int64_t deadline_m
     call->first = 0;
     if (u->id_at_end)
         return 0;
-    int rc = ash__file_get(u->bucket, t, &u->id, false, deadline_ms, &file, &own);
+    int rc = ash__file_get(work, &u->id, false, &file, &own);
     if (rc == 0)
         call->first = ash__chunk_count(file->length, file->chunk_size);
     else if (rc == ASH_ECORRUPT)
@@ -335,40 +338,38 @@ static int find_first(discard_call *call, ash_transaction *t, int64_t deadline_m
 /* The resume document goes first, or the claim of a transfer.  Whose removal finds it is alone with
  * the chunks from then on, with transactions or without: nobody can take the upload over any more,
  * nor finish it.  Without them a process that ends in between leaves chunks for the sweep. */
-static int commit_discard(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                          int64_t deadline_ms, void *ctx, ash_error *err)
+static int commit_discard(const ash_work *work, void *ctx, ash_error *err)
 {
     discard_call *call = ctx;
     ash_upload *u = call->upload;
     int64_t removed = 1;
     int rc = 0;
     if (u->token[0] != '\0')
-        rc = ash__resume_remove(u, t, deadline_ms, &removed, err);
+        rc = ash__resume_remove(u, work, &removed, err);
     else if (u->claimed)
-        rc = ash__transfer_release(u, t, deadline_ms, &removed, err);
+        rc = ash__transfer_release(u, work, &removed, err);
     call->ours = rc == 0 && removed > 0;
     if (call->ours)
-        rc = find_first(call, t, deadline_ms, err);
+        rc = find_first(call, work, err);
     int64_t count = u->writer.stored - call->first;
-    call->later = t != NULL && !manner->in_process && count > CHUNKS_AT_ONCE;
+    call->later = work->transaction != NULL && !work->manner->in_process && count > CHUNKS_AT_ONCE;
     if (rc == 0 && call->ours && !call->later && count > 0)
-        rc = ash__chunks_remove(b, t, u->writer.files_id, call->first, u->writer.stored,
-                                deadline_ms, NULL, err);
+        rc = ash__chunks_remove(work, u->writer.files_id, call->first, u->writer.stored, NULL, err);
     return rc;
 }
 
 int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     discard_call call = {.upload = u};
     (void)ash__chunk_writer_settle(&u->writer, deadline_ms, NULL);
     if (ash__upload_is_staged(u) && u->token[0] == '\0') /* nobody else knows that id */
-        return ash__chunks_remove(u->bucket, NULL, &u->staged, -1, -1, deadline_ms, NULL, err);
+        return ash__chunks_remove(&work, &u->staged, -1, -1, NULL, err);
     if (u->writer.stored == 0 && u->token[0] == '\0' && !u->claimed)
         return 0;
-    int rc = ash__bucket_commit(u->bucket, commit_discard, &call, deadline_ms, err);
+    int rc = ash__bucket_commit(&work, commit_discard, &call, err);
     if (rc == 0 && call.ours && call.later)
-        rc = ash__chunks_remove(u->bucket, NULL, u->writer.files_id, call.first, u->writer.stored,
-                                deadline_ms, NULL, err);
+        rc = ash__chunks_remove(&work, u->writer.files_id, call.first, u->writer.stored, NULL, err);
     return rc;
 }
 

@@ -76,9 +76,9 @@ static inline bool ash__upload_is_staged(const ash_upload *u)
     return u->staged.value_type != BSON_TYPE_EOD;
 }
 
-/* An upload object without options; the writer starts at chunk first_n. */
+/* An upload object without options. */
 int ash__upload_new(ash_bucket *b, const bson_value_t *id, const char *filename, int32_t chunk_size,
-                    int64_t first_n, ash_upload **out, ash_error *err);
+                    ash_upload **out, ash_error *err);
 /* The chunks go under an id of their own and get the file's in the commit that shows it, once what
  * has that id now is gone.  Before anything is written. */
 int ash__upload_stage(ash_upload *u, ash_error *err);
@@ -108,10 +108,8 @@ int ash__upload_discard(ash_upload *u, int64_t deadline_ms, ash_error *err);
  * when somebody else goes on with it (ASH_ELOST), or it is gone (ASH_ENOTFOUND). */
 int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err);
 /* What keep says of a document that is not this upload's any more. */
-int ash__resume_say_lost(const ash_upload *u, ash_transaction *t, int64_t deadline_ms,
-                         ash_error *err);
+int ash__resume_say_lost(const ash_upload *u, const ash_work *work, ash_error *err);
 int ash__resume_keep(ash_upload *u, int64_t deadline_ms, ash_error *err);
-int ash__resume_remove(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *removed,
-                       ash_error *err);
+int ash__resume_remove(ash_upload *u, const ash_work *work, int64_t *removed, ash_error *err);
 
 #endif

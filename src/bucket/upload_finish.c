@@ -26,14 +26,13 @@ typedef struct finish_call {
 
 /* The time of completion; but revisions are told apart by it, so it comes after the newest one's.
  * A date far in the future (somebody's wrong clock) is left alone. */
-static int choose_date(ash_upload *u, ash_transaction *t, int64_t deadline_ms, int64_t *out,
-                       ash_error *err)
+static int choose_date(ash_upload *u, const ash_work *work, int64_t *out, ash_error *err)
 {
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
     int64_t newest = INT64_MIN;
     int64_t now = ash__clock_wall_ms();
     bool found = false;
-    int rc = ash__file_newest(u->bucket, t, u->filename, deadline_ms, &found, &id, &newest, err);
+    int rc = ash__file_newest(work, u->filename, &found, &id, &newest, err);
     bson_value_destroy(&id);
     *out = newest >= now && newest < now + DAY_MS ? newest + 1 : now;
     return rc;
@@ -56,8 +55,7 @@ static void build_files_doc(const finish_call *call, int64_t date_ms, bson_t *do
 /* Chunks without a file may be swept once the youngest has the age that somebody chose, so an
  * upload that slept looks whether its own are still there, whatever it stored since.  A sweep takes
  * all at once: after a short sleep the first one tells, without counting on the writer. */
-static int check_chunks(const finish_call *call, ash_transaction *t, int64_t deadline_ms,
-                        ash_error *err)
+static int check_chunks(const finish_call *call, const ash_work *work, ash_error *err)
 {
     const ash_upload *u = call->upload;
     int64_t rested = ash__clock_ms() - u->stored_at_ms;
@@ -70,8 +68,8 @@ static int check_chunks(const finish_call *call, ash_transaction *t, int64_t dea
     bson_t filter = BSON_INITIALIZER;
     int64_t count = 0, wanted = rested < STALE_MS ? 1 : u->chunks;
     ash_count_options o = ASH_COUNT_OPTIONS_INIT;
-    o.op.transaction = t;
-    o.op.deadline_ms = deadline_ms;
+    o.op.transaction = work->transaction;
+    o.op.deadline_ms = work->deadline_ms;
     ash__filter_id(&filter, "files_id", u->writer.files_id);
     if (rested < STALE_MS)
         bson_append_int32(&filter, "n", 1, 0);
@@ -84,17 +82,16 @@ static int check_chunks(const finish_call *call, ash_transaction *t, int64_t dea
     return rc;
 }
 
-static int insert_document(ash_upload *u, ash_transaction *t, const bson_t *doc,
-                           int64_t deadline_ms, ash_error *err)
+static int insert_document(ash_upload *u, const ash_work *work, const bson_t *doc, ash_error *err)
 {
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    o.op = ash__bucket_write_op(u->bucket, t, deadline_ms);
+    o.op = ash__work_write_op(work);
     int rc = ash_collection_insert_one(u->bucket->files, doc, &o, err);
     return rc == ASH_EEXISTS ? ash__say_id_taken(&u->id, err) : rc;
 }
 
 /* Without its name first; the update gives it the very document that it is to have. */
-static int insert_announced(const finish_call *call, int64_t deadline_ms, ash_error *err)
+static int insert_announced(const finish_call *call, const ash_work *work, ash_error *err)
 {
     ash_upload *u = call->upload;
     ash_intent intent;
@@ -102,20 +99,20 @@ static int insert_announced(const finish_call *call, int64_t deadline_ms, ash_er
     ash__intent_init(&intent, &u->id, true);
     bson_copy_to_excluding_noinit(&call->doc, &nameless, "filename", NULL);
     ash__intent_append(&intent, &nameless);
-    int rc = insert_document(u, NULL, &nameless, deadline_ms, err);
+    int rc = insert_document(u, work, &nameless, err);
     bson_destroy(&nameless);
     if (rc == 0)
-        rc = ash__intent_announce(u->bucket, &u->fence, &intent, deadline_ms, err);
+        rc = ash__intent_announce(work, &u->fence, &intent, err);
     if (rc == 0)
-        rc = ash__intent_update(u->bucket, &intent, &call->doc, deadline_ms, err);
+        rc = ash__intent_update(work, &intent, &call->doc, err);
     if (rc == 0)
-        ash__intent_settle(u->bucket, &u->fence, &intent, deadline_ms);
+        ash__intent_settle(work, &u->fence, &intent);
     else if (rc == ASH_ELOST)
-        (void)ash__attributes_remove(u->bucket, NULL, &u->id, deadline_ms, NULL);
+        (void)ash__attributes_remove(work, &u->id, NULL);
     return rc;
 }
 
-static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+static int insert_file(finish_call *call, const ash_work *work, ash_error *err)
 {
     ash_upload *u = call->upload;
     int64_t date = 0;
@@ -123,7 +120,7 @@ static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_m
     if (u->as_is != NULL)
         date = u->as_is->upload_date_ms;
     else
-        rc = choose_date(u, t, deadline_ms, &date, err);
+        rc = choose_date(u, work, &date, err);
     if (rc != 0)
         return rc;
     ash_attributes a = {.id = &u->id,
@@ -140,59 +137,54 @@ static int insert_file(finish_call *call, ash_transaction *t, int64_t deadline_m
     } else {
         build_files_doc(call, date, &call->doc);
     }
-    rc = ash__attributes_write(u->bucket, t, &a, deadline_ms, err);
+    rc = ash__attributes_write(work, &a, err);
     if (rc != 0)
         return rc;
-    if (ash__intent_needed(&u->fence, t))
-        return insert_announced(call, deadline_ms, err);
-    return insert_document(u, t, &call->doc, deadline_ms, err);
+    if (ash__intent_needed(&u->fence, work->transaction))
+        return insert_announced(call, work, err);
+    return insert_document(u, work, &call->doc, err);
 }
 
 /* What has to be so, and is looked at in the commit. */
-static int check_all(const finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
-                     int64_t deadline_ms, ash_error *err)
+static int check_all(const finish_call *call, const ash_work *work, ash_error *err)
 {
     ash_upload *u = call->upload;
-    int rc = ash__fence_check(u->bucket, t, manner, &u->fence, &u->id, deadline_ms, err);
+    int rc = ash__fence_check(work, &u->fence, &u->id, err);
     if (rc == 0)
-        rc = ash__condition_check(u->bucket, t, manner, u->condition, &u->newest, u->filename,
-                                  deadline_ms, err);
+        rc = ash__condition_check(work, u->condition, &u->newest, u->filename, err);
     if (rc == 0)
-        rc = check_chunks(call, t, deadline_ms, err);
+        rc = check_chunks(call, work, err);
     if (rc == 0 && u->replaced != NULL)
-        rc = ash__file_check_unchanged(u->bucket, t, u->replaced, deadline_ms, err);
+        rc = ash__file_check_unchanged(work, u->replaced, err);
     return rc;
 }
 
 /* The files that this one takes the place of. */
-static int find_old(ash_upload *u, ash_transaction *t, int64_t deadline_ms, bson_t *old,
-                    uint32_t *count, ash_error *err)
+static int find_old(ash_upload *u, const ash_work *work, bson_t *old, uint32_t *count,
+                    ash_error *err)
 {
     if (u->replaced != NULL) {
         bson_append_value(old, "0", 1, &u->id);
         *count = 1;
         return 0;
     }
-    return u->replace
-               ? ash__file_ids_of_name(u->bucket, t, u->filename, 0, deadline_ms, old, count, err)
-               : 0;
+    return u->replace ? ash__file_ids_of_name(work, u->filename, 0, old, count, err) : 0;
 }
 
 /* What has the id goes before the staged chunks get it, all of it: what is left for after the
  * commit would be the new file's then.  Without transactions both versions are out of sight for
  * these few steps; a process that ends just then leaves the new one's chunks, which no file has. */
-static int take_away(const finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
-                     const bson_t *old, int64_t deadline_ms, ash_error *err)
+static int take_away(const ash_work *work, const bson_t *old, ash_error *err)
 {
-    ash_commit_manner at_once = *manner;
+    ash_commit_manner at_once = *work->manner;
+    ash_work whole = *work;
     at_once.replayed = false;
-    return ash__delete_ids(call->upload->bucket, t, &at_once, old, deadline_ms, err);
+    whole.manner = &at_once;
+    return ash__delete_ids(&whole, old, err);
 }
 
-static int move_in(const finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
-                   const bson_t *old, int64_t deadline_ms, ash_error *err)
+static int move_in(const ash_upload *u, const ash_work *work, const bson_t *old, ash_error *err)
 {
-    const ash_upload *u = call->upload;
     bson_t filter = BSON_INITIALIZER;
     bson_t operators = BSON_INITIALIZER;
     bson_t set;
@@ -201,11 +193,11 @@ static int move_in(const finish_call *call, ash_transaction *t, const ash_commit
     bson_append_document_begin(&operators, "$set", 4, &set);
     bson_append_value(&set, "files_id", 8, &u->id);
     bson_append_document_end(&operators, &set);
-    ash_op op = ash__bucket_write_op(u->bucket, t, deadline_ms);
-    int rc = take_away(call, t, manner, old, deadline_ms, err);
+    ash_update_options o = ash__work_update_options(work);
+    o.multi = true;
+    int rc = take_away(work, old, err);
     if (rc == 0)
-        rc = ash__collection_change(u->bucket->chunks, &filter, &operators, true, false, &op,
-                                    &moved, err);
+        rc = ash__collection_change(u->bucket->chunks, &filter, &operators, &o, &moved, err);
     if (rc == 0 && moved != u->chunks)
         rc = ash__fail(err, ASH_ECHUNKMISSING, "chunks of the upload are gone: they were swept");
     bson_destroy(&operators);
@@ -214,16 +206,16 @@ static int move_in(const finish_call *call, ash_transaction *t, const ash_commit
 }
 
 /* Whatever says that the upload is this process's goes with the commit, or refuses it. */
-static int let_go_of(ash_upload *u, ash_transaction *t, int64_t deadline_ms, ash_error *err)
+static int let_go_of(ash_upload *u, const ash_work *work, ash_error *err)
 {
     int64_t removed = 1;
     int rc = 0;
     if (u->token[0] != '\0') {
-        rc = ash__resume_remove(u, t, deadline_ms, &removed, err);
+        rc = ash__resume_remove(u, work, &removed, err);
         if (rc == 0 && removed == 0)
-            rc = ash__resume_say_lost(u, t, deadline_ms, err);
+            rc = ash__resume_say_lost(u, work, err);
     } else if (u->claimed) {
-        rc = ash__transfer_release(u, t, deadline_ms, &removed, err);
+        rc = ash__transfer_release(u, work, &removed, err);
         if (rc == 0 && removed == 0)
             rc = ash__transfer_say_lost(err);
     }
@@ -240,21 +232,21 @@ static int check_hold(ash_upload *u, int64_t deadline_ms, ash_error *err)
 
 /* What has the id already: it stays, if that is wanted, or it is over and goes with the commit.
  * Looked for only where it is likely; elsewhere the insertion of the files document tells. */
-static int look_for_existing(finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
-                             int64_t deadline_ms, bson_t *old, uint32_t *old_count, ash_error *err)
+static int look_for_existing(finish_call *call, const ash_work *work, bson_t *old,
+                             uint32_t *old_count, ash_error *err)
 {
     ash_upload *u = call->upload;
     ash_error own = ASH_ERROR_INIT;
     ash_file *file = NULL;
     ash_file_free(call->existing);
     call->existing = NULL;
-    if (*old_count > 0 || (!u->id_at_end && !manner->joined))
+    if (*old_count > 0 || (!u->id_at_end && !work->manner->joined))
         return 0;
     int rc = 0;
-    if (t != NULL && !manner->serial)
-        rc = ash__id_claim(u->bucket, t, &u->id, deadline_ms, err);
+    if (work->transaction != NULL && !work->manner->serial)
+        rc = ash__id_claim(work, &u->id, err);
     if (rc == 0)
-        rc = ash__file_get(u->bucket, t, &u->id, true, deadline_ms, &file, &own);
+        rc = ash__file_get(work, &u->id, true, &file, &own);
     if (rc == 0 && file == NULL)
         return 0;
     if (rc != 0)
@@ -276,47 +268,43 @@ static int look_for_existing(finish_call *call, ash_transaction *t, const ash_co
 /* In this order, so that where the store has no transactions the files document comes after its
  * chunks and attributes, and older revisions go only when the new one stands, but for one that has
  * the same id. */
-static int write_file(finish_call *call, ash_transaction *t, const ash_commit_manner *manner,
-                      const bson_t *old, int64_t deadline_ms, ash_error *err)
+static int write_file(finish_call *call, const ash_work *work, const bson_t *old, ash_error *err)
 {
     ash_upload *u = call->upload;
     bool staged = ash__upload_is_staged(u);
     int rc = 0;
     if (staged && u->chunks_wait)
-        rc = take_away(call, t, manner, old, deadline_ms, err);
+        rc = take_away(work, old, err);
     if (rc == 0 && u->chunks_wait)
-        rc = ash__chunk_writer_insert_as(&u->writer, t, &u->id, deadline_ms, err);
+        rc = ash__chunk_writer_insert_as(&u->writer, work, &u->id, err);
     else if (rc == 0 && staged)
-        rc = move_in(call, t, manner, old, deadline_ms, err);
+        rc = move_in(u, work, old, err);
     if (rc == 0)
-        rc = insert_file(call, t, deadline_ms, err);
+        rc = insert_file(call, work, err);
     if (rc == 0)
-        rc = let_go_of(u, t, deadline_ms, err);
+        rc = let_go_of(u, work, err);
     if (rc == 0 && !staged)
-        rc = ash__delete_ids(u->bucket, t, manner, old, deadline_ms, err);
+        rc = ash__delete_ids(work, old, err);
     return rc;
 }
 
-static int commit_file(ash_bucket *b, ash_transaction *t, const ash_commit_manner *manner,
-                       int64_t deadline_ms, void *ctx, ash_error *err)
+static int commit_file(const ash_work *work, void *ctx, ash_error *err)
 {
     finish_call *call = ctx;
     ash_upload *u = call->upload;
     bson_t old = BSON_INITIALIZER;
     uint32_t old_count = 0;
-    (void)b;
-    int rc = t == NULL ? check_hold(u, deadline_ms, err) : 0;
+    int rc = work->transaction == NULL ? check_hold(u, work->deadline_ms, err) : 0;
     if (rc == 0)
-        rc = check_all(call, t, manner, deadline_ms, err);
+        rc = check_all(call, work, err);
     if (rc == 0)
-        rc = find_old(u, t, deadline_ms, &old, &old_count, err);
+        rc = find_old(u, work, &old, &old_count, err);
     if (rc == 0)
-        rc = look_for_existing(call, t, manner, deadline_ms, &old, &old_count, err);
+        rc = look_for_existing(call, work, &old, &old_count, err);
     if (rc == 0) {
-        rc = call->existing != NULL ? let_go_of(u, t, deadline_ms, err)
-                                    : write_file(call, t, manner, &old, deadline_ms, err);
-        if (rc != 0 && manner->joined)
-            ash__transaction_break(t);
+        rc = call->existing != NULL ? let_go_of(u, work, err) : write_file(call, work, &old, err);
+        if (rc != 0 && work->manner->joined)
+            ash__transaction_break(work->transaction);
     }
     bson_destroy(&old);
     return rc;
@@ -342,19 +330,20 @@ void ash__upload_give_up(ash_upload *u, int rc, int64_t deadline_ms)
 
 static int commit_in_turn(ash_upload *u, finish_call *call, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     ash_commit_manner manner;
     bson_oid_t claim;
     int rc = ash__bucket_manner(u->bucket, &manner, err);
     bool alone = u->condition == ASH_PUT_ALWAYS || manner.transactions;
     if (rc == 0 && !alone)
-        rc = ash__claim_take(u->bucket, u->filename, &claim, deadline_ms, err);
+        rc = ash__claim_take(&work, u->filename, &claim, err);
     if (rc != 0)
         return rc;
-    rc = ash__bucket_commit(u->bucket, commit_file, call, deadline_ms, err);
+    rc = ash__bucket_commit(&work, commit_file, call, err);
     if (rc == ASH_EEXISTS && u->chunks_wait)
         ash__chunk_writer_say_taken(&u->writer, &u->id, deadline_ms, err);
     if (!alone)
-        ash__claim_release(u->bucket, u->filename, &claim, deadline_ms);
+        ash__claim_release(&work, u->filename, &claim);
     return rc;
 }
 
@@ -363,11 +352,12 @@ static int commit_in_turn(ash_upload *u, finish_call *call, int64_t deadline_ms,
 /* It is a file, or a file was there already, and what it brought is not needed. */
 static void became_visible(ash_upload *u, bool dropped, int64_t deadline_ms)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     u->state = UPLOAD_FINISHED;
     if (u->chunks_wait)
         ash__chunk_writer_stored(&u->writer);
     else if (dropped) /* should this fail, a sweep takes them */
-        (void)ash__chunks_remove(u->bucket, NULL, &u->staged, -1, -1, deadline_ms, NULL, NULL);
+        (void)ash__chunks_remove(&work, &u->staged, -1, -1, NULL, NULL);
 }
 
 /* The upload of a caller's transaction that runs. */
@@ -397,17 +387,16 @@ static void end_of_upload(ash_transaction_end *end, ash_outcome outcome)
     ash__free(self);
 }
 
-static int finish_in(ash_upload *u, ash_transaction *t, finish_call *call, int64_t deadline_ms,
-                     ash_error *err)
+static int finish_in(ash_upload *u, const ash_work *work, finish_call *call, ash_error *err)
 {
-    int rc = ash__bucket_commit_in(u->bucket, t, commit_file, call, deadline_ms, err);
+    int rc = ash__bucket_commit(work, commit_file, call, err);
     if (rc != 0)
         return rc;
     ash_upload_end *self = ash__new(ash_upload_end);
     *self = (ash_upload_end){{.fn = end_of_upload}, u, call->existing != NULL};
     u->joined = self;
     u->state = UPLOAD_JOINED;
-    ash__transaction_at_end(t, &self->end);
+    ash__transaction_at_end(work->transaction, &self->end);
     return 0;
 }
 
@@ -459,6 +448,8 @@ int ash__upload_finish(ash_upload *u, const ash_finish_options *opts, ash_file *
                        bool *existed, int64_t deadline_ms, ash_error *err)
 {
     finish_call call = {.upload = u, .keep_existing = opts->keep_existing};
+    ash_work work = ash__work(u->bucket, deadline_ms);
+    work.transaction = opts->transaction;
     int rc = check_finish(u, opts, err);
     if (rc == 0 && u->state == UPLOAD_OPEN)
         rc = ash__upload_seal(u, deadline_ms, err);
@@ -473,7 +464,7 @@ int ash__upload_finish(ash_upload *u, const ash_finish_options *opts, ash_file *
     else if (u->as_is != NULL)
         call.expires_ms = u->as_is->expires_ms;
     bson_init(&call.doc);
-    rc = opts->transaction != NULL ? finish_in(u, opts->transaction, &call, deadline_ms, err)
+    rc = opts->transaction != NULL ? finish_in(u, &work, &call, err)
                                    : finish_alone(u, &call, deadline_ms, err);
     if (rc == 0 && existed != NULL)
         *existed = call.existing != NULL;

@@ -30,11 +30,11 @@ static int hand_over_chunks(ash_upload *u, int64_t deadline_ms, ash_error *err)
 
 int ash__upload_seal(ash_upload *u, int64_t deadline_ms, ash_error *err)
 {
+    ash_work work = ash__work(u->bucket, deadline_ms);
     bool has_chunks = u->writer.held + (u->writer.fill > 0) > 0;
-    int rc = has_chunks ? ash__upload_prepare(u, deadline_ms, err)
-                        : ash__bucket_index(u->bucket, deadline_ms, err);
+    int rc = has_chunks ? ash__upload_prepare(u, deadline_ms, err) : ash__bucket_index(&work, err);
     if (rc == 0 && u->ttl_s > 0)
-        rc = ash__bucket_index_expiry(u->bucket, deadline_ms, err);
+        rc = ash__bucket_index_expiry(&work, err);
     if (rc != 0)
         return rc;
     rc = hand_over_chunks(u, deadline_ms, err);

@@ -92,11 +92,12 @@ int ash__copy_document(ash_bucket *to, const ash_file *from, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t doc;
-    ash_op op = ash__bucket_write_op(to, NULL, 0);
-    op.durability = ASH_DURABILITY_EVERY;
+    ash_work work = ash__work(to, 0);
+    ash_update_options o = ash__work_update_options(&work);
+    o.op.durability = ASH_DURABILITY_EVERY;
     ash__filter_id(&filter, "_id", &from->id);
     ash__doc_to_bson(from->doc, &doc);
-    int rc = ash__collection_change(to->files, &filter, &doc, false, false, &op, NULL, err);
+    int rc = ash__collection_change(to->files, &filter, &doc, &o, NULL, err);
     bson_destroy(&filter);
     return rc;
 }

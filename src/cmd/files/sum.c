@@ -79,7 +79,7 @@ static void print_sum(const char *hex, const char *name)
 static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx, ash_error *err)
 {
     struct sum *s = ctx;
-    ash_sum_watch watch = {&ash__cmd_interrupted, on_bytes, s};
+    ash_sum_watch watch = {.cancel = &ash__cmd_interrupted, .progress = on_bytes, .ctx = s};
     ash_cmd_address address;
     ash_file *file = NULL;
     char hex[65];
@@ -96,7 +96,7 @@ static int sum_one(ash_cmd *cmd, ash_bucket *bucket, const char *word, void *ctx
         rc = compute(s, bucket, ash_file_id(file), hex, err);
     else if (rc == 0)
         rc = ash__bucket_sum(bucket, ash_file_id(file), s->args->values[RECOMPUTE] != NULL, &watch,
-                             0, hex, err);
+                             hex, err);
     ash__progress_free(s->progress);
     s->progress = NULL;
     if (rc == 0 && cmd->json) {
