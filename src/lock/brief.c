@@ -67,10 +67,9 @@ static void append_unwanted(bson_t *filter)
     append_size(filter, "waiters", 0);
 }
 
-static void free_filter(const bson_value_t *id, bson_t *filter)
+static void append_free(bson_t *filter)
 {
     static const char *const numbers[] = {"reads", "writes"};
-    ash__lock_filter_id(filter, "files_id", id);
     BSON_APPEND_BOOL(filter, "write_lock", false);
     BSON_APPEND_INT32(filter, "read_locks", 0);
     append_unwanted(filter);
@@ -175,15 +174,12 @@ static void obtain_stages(bool write, const bson_t *q, bson_t *stages)
     bson_append_document_end(stages, &stage);
 }
 
-static int change(ash_lock_collection *c, const bson_t *filter, const bson_t *how, bson_type_t type,
+static int change(ash_lock_collection *c, const bson_t *filter, const bson_value_t *update,
                   bson_t *doc, bool *found, ash_error *err)
 {
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
-    bson_value_t update = {.value_type = type};
-    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(how);
-    update.value.v_doc.data_len = how->len;
     o.op = ash__lock_op(c);
-    o.update = &update;
+    o.update = update;
     o.return_new = true;
     int rc = ash_collection_find_and_modify(c->locks, filter, &o, doc, found, NULL, err);
     if (rc == 0 && !*found)
@@ -191,13 +187,15 @@ static int change(ash_lock_collection *c, const bson_t *filter, const bson_t *ho
     return rc;
 }
 
-int ash__lock_brief_obtain(ash_lock_collection *c, const bson_value_t *id, bool write,
-                           const bson_t *q, bson_t *doc, bool *found, ash_error *err)
+int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
+                           bool *found, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, stages = BSON_INITIALIZER;
-    free_filter(id, &filter);
-    obtain_stages(write, q, &stages);
-    int rc = change(c, &filter, &stages, BSON_TYPE_ARRAY, doc, found, err);
+    bson_t filter, stages = BSON_INITIALIZER;
+    bson_copy_to(move->filter, &filter);
+    append_free(&filter);
+    obtain_stages(move->program == ASH_LOCK_OBTAIN_WRITE, move->parameters, &stages);
+    const bson_value_t update = ash__lock_view(&stages, BSON_TYPE_ARRAY);
+    int rc = change(c, &filter, &update, doc, found, err);
     bson_destroy(&stages);
     bson_destroy(&filter);
     return rc;
@@ -226,7 +224,7 @@ static void release_update(bool write, bson_t *update)
 int ash__lock_brief_release(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,
                             bool *found, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, update = BSON_INITIALIZER;
+    bson_t filter = BSON_INITIALIZER, operators = BSON_INITIALIZER;
     ash__lock_ownership(g, &filter);
     if (g->write) {
         append_size(&filter, "waiters", 0);
@@ -236,9 +234,10 @@ int ash__lock_brief_release(ash_lock_collection *c, const ash_lock_grant *g, bso
         BSON_APPEND_INT32(&filter, "holders.0.n", 1);
         BSON_APPEND_INT32(&filter, "read_locks", 1);
     }
-    release_update(g->write, &update);
-    int rc = change(c, &filter, &update, BSON_TYPE_DOCUMENT, doc, found, err);
-    bson_destroy(&update);
+    release_update(g->write, &operators);
+    const bson_value_t update = ash__lock_view(&operators, BSON_TYPE_DOCUMENT);
+    int rc = change(c, &filter, &update, doc, found, err);
+    bson_destroy(&operators);
     bson_destroy(&filter);
     return rc;
 }

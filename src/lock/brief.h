@@ -14,9 +14,9 @@
 
 #include "lock/lock.h"
 
-/* As the programs OBTAIN_READ (without a join) and OBTAIN_WRITE; q: their parameters. */
-int ash__lock_brief_obtain(ash_lock_collection *c, const bson_value_t *id, bool write,
-                           const bson_t *q, bson_t *doc, bool *found, ash_error *err);
+/* As the programs OBTAIN_READ (without a join) and OBTAIN_WRITE would make that move. */
+int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc,
+                           bool *found, ash_error *err);
 /* As the programs RELEASE_READ, of the last reader, and RELEASE_WRITE. */
 int ash__lock_brief_release(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,
                             bool *found, ash_error *err);

@@ -84,21 +84,26 @@ bson_t *ash__lock_parameters(const ash_lock_collection *c, const bson_oid_t *h)
     return q;
 }
 
-int ash__lock_change(ash_lock_collection *c, const bson_t *filter, enum ash_lock_program program,
-                     const bson_t *parameters, bool upsert, bson_t *doc, bool *found,
+bson_value_t ash__lock_view(const bson_t *doc, bson_type_t type)
+{
+    bson_value_t view = {.value_type = type};
+    view.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(doc);
+    view.value.v_doc.data_len = doc->len;
+    return view;
+}
+
+int ash__lock_change(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc, bool *found,
                      ash_error *err)
 {
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     bson_t stages;
-    bson_value_t update = {.value_type = BSON_TYPE_ARRAY};
-    ash__lock_program_with(&c->programs, program, parameters, &stages);
-    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&stages);
-    update.value.v_doc.data_len = stages.len;
+    ash__lock_program_with(&c->programs, move->program, move->parameters, &stages);
+    bson_value_t update = ash__lock_view(&stages, BSON_TYPE_ARRAY);
     o.op = ash__lock_op(c);
     o.update = &update;
-    o.upsert = upsert;
+    o.upsert = move->upsert;
     o.return_new = true;
-    int rc = ash_collection_find_and_modify(c->locks, filter, &o, doc, found, NULL, err);
+    int rc = ash_collection_find_and_modify(c->locks, move->filter, &o, doc, found, NULL, err);
     bson_destroy(&stages);
     return rc;
 }
@@ -169,7 +174,7 @@ static void note_answer(ash_lock *lock, bool busy)
 }
 
 /* In brief, if that is worth trying.  *found false: it was not, or there is more to decide. */
-static int try_brief(ash_lock *lock, bool write, const bson_t *q, bson_t *doc, bool *found,
+static int try_brief(ash_lock *lock, const ash_lock_move *move, bson_t *doc, bool *found,
                      ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
@@ -180,7 +185,7 @@ static int try_brief(ash_lock *lock, bool write, const bson_t *q, bson_t *doc, b
     *found = false;
     if (!worth)
         return 0;
-    int rc = ash__lock_brief_obtain(c, &lock->id, write, q, doc, found, err);
+    int rc = ash__lock_brief_obtain(c, move, doc, found, err);
     if (rc == 0 && unknown) {
         ash__mutex_lock(&c->mutex);
         ash__lock_guessed(c, *found);
@@ -190,20 +195,36 @@ static int try_brief(ash_lock *lock, bool write, const bson_t *q, bson_t *doc, b
 }
 
 /* Whatever the document says. */
-static int try_whole(ash_lock *lock, bool write, const bson_t *q, bson_t *doc, ash_error *err)
+static int try_whole(ash_lock *lock, const ash_lock_move *move, bson_t *doc, ash_error *err)
 {
-    ash_lock_collection *c = lock->collection;
-    bson_t filter = BSON_INITIALIZER;
     bool found;
     int rc;
-    ash__lock_filter_id(&filter, "files_id", &lock->id);
     /* Two that make the document at once: one of them finds it made. */
     int tries = 0;
     do {
-        rc = ash__lock_change(c, &filter, write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ, q,
-                              true, doc, &found, err);
+        rc = ash__lock_change(lock->collection, move, doc, &found, err);
     } while (rc == ASH_EEXISTS && ++tries < 10);
+    return rc;
+}
+
+/* *doc as the try left it. */
+static int make_try(ash_lock *lock, const ash_lock_asking *asking, bson_t *doc, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *q = try_parameters(lock, asking);
+    ash_lock_move move = {.program = asking->write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ,
+                          .filter = &filter,
+                          .parameters = q,
+                          .upsert = true};
+    bool found = false;
+    int rc = 0;
+    ash__lock_filter_id(&filter, "files_id", &lock->id);
+    if (asking->join == NULL && asking->first)
+        rc = try_brief(lock, &move, doc, &found, err);
+    if (rc == 0 && !found)
+        rc = try_whole(lock, &move, doc, err);
     bson_destroy(&filter);
+    bson_destroy(q);
     return rc;
 }
 
@@ -211,14 +232,7 @@ int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant 
                   ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
-    bson_t *q = try_parameters(lock, asking);
-    bool found = false;
-    int rc = 0;
-    if (asking->join == NULL && asking->first)
-        rc = try_brief(lock, asking->write, q, doc, &found, err);
-    if (rc == 0 && !found)
-        rc = try_whole(lock, asking->write, q, doc, err);
-    bson_destroy(q);
+    int rc = make_try(lock, asking, doc, err);
     if (rc != 0)
         return rc;
     bool granted = is_ours(doc, &lock->h);
@@ -270,10 +284,11 @@ static int change_owned(ash_lock_collection *c, const ash_lock_grant *g,
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t *q = ash__lock_parameters(c, &g->h);
+    const ash_lock_move move = {program, &filter, q, false};
     bool found = false;
     BSON_APPEND_INT64(q, "life", life_ms);
     ash__lock_ownership(g, &filter);
-    int rc = ash__lock_change(c, &filter, program, q, false, doc, &found, err);
+    int rc = ash__lock_change(c, &move, doc, &found, err);
     bson_destroy(&filter);
     bson_destroy(q);
     if (rc == 0 && !found) {
@@ -324,10 +339,11 @@ int ash__lock_withdraw(ash_lock_collection *c, const bson_value_t *id, const bso
 {
     bson_t filter = BSON_INITIALIZER, doc;
     bson_t *q = ash__lock_parameters(c, h);
+    const ash_lock_move move = {ASH_LOCK_WITHDRAW, &filter, q, false};
     bool found;
     ash__lock_filter_id(&filter, "files_id", id);
     BSON_APPEND_OID(&filter, "waiters.h", h);
-    int rc = ash__lock_change(c, &filter, ASH_LOCK_WITHDRAW, q, false, &doc, &found, err);
+    int rc = ash__lock_change(c, &move, &doc, &found, err);
     if (rc == 0)
         bson_destroy(&doc);
     bson_destroy(&filter);

@@ -70,9 +70,10 @@ int ash_lock_break(ash_lock_collection *c, const bson_value_t *id, const char *r
         return ash__fail(err, ASH_EINVAL, "breaking a lock needs a reason, in UTF-8");
     }
     bson_t *q = ash__lock_parameters(c, NULL);
+    const ash_lock_move move = {ASH_LOCK_BREAK, &filter, q, false};
     BSON_APPEND_UTF8(q, "reason", reason);
     ash__lock_filter_id(&filter, "files_id", id);
-    int rc = ash__lock_change(c, &filter, ASH_LOCK_BREAK, q, false, &doc, &found, err);
+    int rc = ash__lock_change(c, &move, &doc, &found, err);
     bson_destroy(&filter);
     bson_destroy(q);
     if (rc != 0)

@@ -171,10 +171,18 @@ int ash__lock_delete(ash_lock_collection *c, const ash_lock_grant *g, bson_t *do
 /* Leave the queue of writers. */
 int ash__lock_withdraw(ash_lock_collection *c, const bson_value_t *id, const bson_oid_t *h,
                        ash_error *err);
-int ash__lock_change(ash_lock_collection *c, const bson_t *filter, enum ash_lock_program program,
-                     const bson_t *parameters, bool upsert, bson_t *doc, bool *found,
+/* One move of a lock document. */
+typedef struct ash_lock_move {
+    enum ash_lock_program program;
+    const bson_t *filter; /* which document, and what it must still say */
+    const bson_t *parameters;
+    bool upsert;
+} ash_lock_move;
+/* *doc: as it is then; destroy it, whatever *found says. */
+int ash__lock_change(ash_lock_collection *c, const ash_lock_move *move, bson_t *doc, bool *found,
                      ash_error *err);
-int64_t ash__lock_int(const bson_t *doc, const char *path); /* 0 when missing */
+bson_value_t ash__lock_view(const bson_t *doc, bson_type_t type); /* borrows doc; no destroy */
+int64_t ash__lock_int(const bson_t *doc, const char *path);       /* 0 when missing */
 int64_t ash__lock_date(const bson_t *doc, const char *path);
 void ash__lock_filter_id(bson_t *filter, const char *name, const bson_value_t *id);
 /* With the limits that this thread set last: 0 and NULL for none. */

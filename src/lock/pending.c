@@ -54,11 +54,9 @@ static int take_mark_away(ash_lock_collection *c, const announced *a, ash_error 
         rc = ash_collection_remove(files, &filter, &o, NULL, err);
     } else if (rc == 0) {
         ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
-        bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
         bson_t *unset = BCON_NEW("$unset", "{", "ashlar_intent", BCON_UTF8(""), "}");
+        const bson_value_t update = ash__lock_view(unset, BSON_TYPE_DOCUMENT);
         o.op = ash__lock_op(c);
-        update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(unset);
-        update.value.v_doc.data_len = unset->len;
         rc = ash_collection_update(files, &filter, &update, &o, NULL, err);
         bson_destroy(unset);
     }
@@ -72,13 +70,11 @@ static int forget(ash_lock_collection *c, const bson_value_t *doc_id, const bson
 {
     bson_t filter = BSON_INITIALIZER;
     ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
-    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
     bson_t *pull = BCON_NEW("$pull", "{", "pending", "{", "mark", "{", "$in", BCON_ARRAY(marks),
                             "}", "}", "}");
     ash__lock_filter_id(&filter, "_id", doc_id);
+    const bson_value_t update = ash__lock_view(pull, BSON_TYPE_DOCUMENT);
     o.op = ash__lock_op(c);
-    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(pull);
-    update.value.v_doc.data_len = pull->len;
     int rc = ash_collection_update(c->locks, &filter, &update, &o, NULL, err);
     bson_destroy(pull);
     bson_destroy(&filter);

@@ -12,19 +12,21 @@
  * before an earlier document of the same file was removed would be lower than that one's. */
 #define RANGE ((int64_t)1 << 20)
 
-static int reserve(ash_lock_collection *c, int64_t count, int64_t *base, ash_error *err)
+typedef struct range {
+    int64_t base, ceil;
+} range;
+
+static int reserve(ash_lock_collection *c, int64_t count, range *out, ash_error *err)
 {
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, add, doc;
-    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
     bool found;
     int rc, tries = 0;
     BSON_APPEND_UTF8(&filter, "_id", "tokens");
     BSON_APPEND_DOCUMENT_BEGIN(&change, "$inc", &add);
     BSON_APPEND_INT64(&add, "high", count);
     bson_append_document_end(&change, &add);
-    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&change);
-    update.value.v_doc.data_len = change.len;
+    const bson_value_t update = ash__lock_view(&change, BSON_TYPE_DOCUMENT);
     o.op = ash__lock_op(c);
     o.update = &update;
     o.upsert = true;
@@ -36,34 +38,33 @@ static int reserve(ash_lock_collection *c, int64_t count, int64_t *base, ash_err
     bson_destroy(&change);
     if (rc != 0)
         return rc;
-    *base = ash__lock_int(&doc, "high") - count;
+    out->ceil = ash__lock_int(&doc, "high");
+    out->base = out->ceil - count;
     bson_destroy(&doc);
     return 0;
 }
 
-/* Give the document [base, ceil), unless somebody was faster; then that one's counts, and *doc is
- * left alone. */
-static int set_base(ash_lock_collection *c, const ash_lock_grant *g, const bson_value_t *old_base,
-                    int64_t base, int64_t ceil, bson_t **doc, ash_error *err)
+/* Give the document a range, unless somebody was faster; then that one's counts, and *doc is left
+ * alone. */
+static int set_range(ash_lock_collection *c, const ash_lock_grant *g, const bson_value_t *old_base,
+                     const range *r, bson_t **doc, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, set, now;
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
-    bson_value_t update = {.value_type = BSON_TYPE_DOCUMENT};
     bool found = false;
-    o.op = ash__lock_op(c);
-    o.update = &update;
-    o.return_new = true;
     ash__lock_filter_id(&filter, "_id", &g->doc_id);
     if (old_base != NULL)
         ash__lock_filter_id(&filter, "base", old_base);
     else
         BSON_APPEND_NULL(&filter, "base");
     BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
-    BSON_APPEND_INT64(&set, "base", base);
-    BSON_APPEND_INT64(&set, "ceil", ceil);
+    BSON_APPEND_INT64(&set, "base", r->base);
+    BSON_APPEND_INT64(&set, "ceil", r->ceil);
     bson_append_document_end(&change, &set);
-    update.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&change);
-    update.value.v_doc.data_len = change.len;
+    const bson_value_t update = ash__lock_view(&change, BSON_TYPE_DOCUMENT);
+    o.op = ash__lock_op(c);
+    o.update = &update;
+    o.return_new = true;
     int rc = ash_collection_find_and_modify(c->locks, &filter, &o, &now, &found, NULL, err);
     if (rc == 0 && found)
         *doc = bson_copy(&now);
@@ -97,7 +98,8 @@ int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *e
     int rc = 0;
     for (int tries = 0; rc == 0; tries++) {
         bson_iter_t at;
-        int64_t base = 0, fresh = 0;
+        int64_t base = 0;
+        range fresh;
         bool known = bson_iter_init_find(&at, doc, "base") && BSON_ITER_HOLDS_NUMBER(&at);
         if (known)
             base = bson_iter_as_int64(&at);
@@ -112,8 +114,7 @@ int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *e
         bson_t *next = NULL;
         rc = reserve(c, RANGE + count, &fresh, err);
         if (rc == 0)
-            rc = set_base(c, g, known ? bson_iter_value(&at) : NULL, fresh, fresh + RANGE + count,
-                          &next, err);
+            rc = set_range(c, g, known ? bson_iter_value(&at) : NULL, &fresh, &next, err);
         bson_destroy(doc);
         doc = next;
         if (rc == 0 && doc == NULL)

@@ -158,10 +158,9 @@ static void release_both(fixture *f, const char *what, const bson_t *brief, cons
     ash__lock_grant_release(&g);
     grant_of(whole, write, h, &g);
     ash__lock_ownership(&g, &filter);
-    assert_ok(ash__lock_change(f->c, &filter,
-                               write ? ASH_LOCK_RELEASE_WRITE : ASH_LOCK_RELEASE_READ, q, false, &b,
-                               &found, &f->err),
-              &f->err);
+    const ash_lock_move move = {write ? ASH_LOCK_RELEASE_WRITE : ASH_LOCK_RELEASE_READ, &filter, q,
+                                false};
+    assert_ok(ash__lock_change(f->c, &move, &b, &found, &f->err), &f->err);
     assert_true(found);
     assert_same(what, &a, &b);
     ash__lock_grant_release(&g);
@@ -171,10 +170,22 @@ static void release_both(fixture *f, const char *what, const bson_t *brief, cons
     bson_destroy(q);
 }
 
+static int obtain_in_brief(fixture *f, const ash_lock_move *move, bson_t *doc, bool *found)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_value_t id = text_id("brief");
+    ash_lock_move brief = *move;
+    brief.filter = &filter;
+    ash__lock_filter_id(&filter, "files_id", &id);
+    int rc = ash__lock_brief_obtain(f->c, &brief, doc, found, &f->err);
+    bson_destroy(&filter);
+    return rc;
+}
+
 static void obtain_both(fixture *f, const start *s, bool write)
 {
     bson_t brief, whole, a, b, filter = BSON_INITIALIZER;
-    bson_value_t id = text_id("brief"), other = text_id("whole");
+    bson_value_t other = text_id("whole");
     bson_oid_t h;
     bool found = false, whole_found;
     bson_oid_init(&h, NULL);
@@ -183,13 +194,13 @@ static void obtain_both(fixture *f, const start *s, bool write)
     make_document("whole", s, &whole);
     assert_ok(ash_collection_insert_one(f->docs, &brief, NULL, &f->err), &f->err);
     assert_ok(ash_collection_insert_one(f->docs, &whole, NULL, &f->err), &f->err);
-    assert_ok(ash__lock_brief_obtain(f->c, &id, write, q, &a, &found, &f->err), &f->err);
+    const ash_lock_move move = {write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ, &filter, q,
+                                true};
+    assert_ok(obtain_in_brief(f, &move, &a, &found), &f->err);
     if (found != s->brief)
         fail_msg("%s: %s in brief", s->what, found ? "done" : "not done");
     ash__lock_filter_id(&filter, "files_id", &other);
-    assert_ok(ash__lock_change(f->c, &filter, write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ,
-                               q, true, &b, &whole_found, &f->err),
-              &f->err);
+    assert_ok(ash__lock_change(f->c, &move, &b, &whole_found, &f->err), &f->err);
     if (found) {
         assert_same(s->what, &a, &b);
         release_both(f, s->what, &a, &b, write, &h);
@@ -225,7 +236,6 @@ static void test_lock_brief__release_leaves_what_there_is_to_decide(void **state
     fixture *f = *state;
     for (int write = 0; write < 2; write++) {
         for (size_t i = 0; i < sizeof changes / sizeof changes[0]; i++) {
-            bson_value_t id = text_id("brief");
             bson_t doc, a;
             ash_lock_grant g;
             bson_oid_t h;
@@ -234,7 +244,9 @@ static void test_lock_brief__release_leaves_what_there_is_to_decide(void **state
             bson_t *q = lock_parameters(f, &h);
             make_document("brief", &starts[0], &doc);
             assert_ok(ash_collection_insert_one(f->docs, &doc, NULL, &f->err), &f->err);
-            assert_ok(ash__lock_brief_obtain(f->c, &id, write, q, &a, &found, &f->err), &f->err);
+            const ash_lock_move move = {write ? ASH_LOCK_OBTAIN_WRITE : ASH_LOCK_OBTAIN_READ, NULL,
+                                        q, true};
+            assert_ok(obtain_in_brief(f, &move, &a, &found), &f->err);
             assert_true(found);
             grant_of(&a, write, &h, &g);
             bson_destroy(&a);
