@@ -91,7 +91,7 @@ static int load(ash_alter *a, const bson_value_t *id, const ash_changed_chunk *i
     const uint8_t *bytes;
     ash_find_options o = ash__work_find_options(&work);
     ash__filter_id(&filter, "files_id", id);
-    bson_append_int64(&filter, "n", 1, n);
+    BSON_APPEND_INT64(&filter, "n", n);
     int rc = ash_collection_find_one(a->bucket->chunks, &filter, &o, &found, err);
     bson_destroy(&filter);
     if (rc == ASH_ENOTFOUND)

@@ -37,8 +37,8 @@ static int remove_listed(const ash_alter *a, const ash_work *work, number_list *
     if (list->count == 0)
         return 0;
     ash__filter_id(&filter, "files_id", &a->file->id);
-    bson_append_document_begin(&filter, "n", 1, &in);
-    bson_append_array(&in, "$in", 3, &list->numbers);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "n", &in);
+    BSON_APPEND_ARRAY(&in, "$in", &list->numbers);
     bson_append_document_end(&filter, &in);
     ash_op op = ash__work_write_op(work);
     int rc = ash__collection_remove_all(a->bucket->chunks, &filter, &op, NULL, err);
@@ -110,8 +110,8 @@ static int insert_new(const ash_alter *a, const ash_work *work, ash_error *err)
     bson_t operators = BSON_INITIALIZER;
     bson_t set;
     ash__filter_id(&filter, "files_id", &a->staging);
-    bson_append_document_begin(&operators, "$set", 4, &set);
-    bson_append_value(&set, "files_id", 8, &a->file->id);
+    BSON_APPEND_DOCUMENT_BEGIN(&operators, "$set", &set);
+    BSON_APPEND_VALUE(&set, "files_id", &a->file->id);
     bson_append_document_end(&operators, &set);
     ash_update_options o = ash__work_update_options(work);
     o.multi = true;

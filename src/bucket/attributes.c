@@ -33,7 +33,7 @@ static void read_digest(ash_doc doc, const char *field, uint32_t digits, char *o
 static void append_digest(bson_t *doc, const char *field, const char *text)
 {
     if (text[0] != '\0')
-        bson_append_utf8(doc, field, -1, text, -1);
+        BSON_APPEND_UTF8(doc, field, text);
 }
 
 int ash__attributes_read(const ash_work *work, ash_file *file, ash_error *err)
@@ -73,21 +73,21 @@ int ash__attributes_write(const ash_work *work, const ash_attributes *a, ash_err
     bson_oid_t version;
     bson_oid_init(&version, NULL);
     ash__filter_id(&filter, "_id", a->id);
-    bson_append_value(&doc, "_id", 3, a->id);
-    bson_append_oid(&doc, "version", 7, &version);
-    bson_append_int64(&doc, "length", 6, a->length);
-    bson_append_date_time(&doc, "uploadDate", 10, a->upload_date_ms);
+    BSON_APPEND_VALUE(&doc, "_id", a->id);
+    BSON_APPEND_OID(&doc, "version", &version);
+    BSON_APPEND_INT64(&doc, "length", a->length);
+    BSON_APPEND_DATE_TIME(&doc, "uploadDate", a->upload_date_ms);
     if (a->digests != NULL) {
         append_digest(&doc, "sha256", a->digests->sha256);
         append_digest(&doc, "sha1", a->digests->sha1);
         append_digest(&doc, "md5", a->digests->md5);
     }
     if (a->expires_ms != 0)
-        bson_append_date_time(&doc, "expires", 7, a->expires_ms);
+        BSON_APPEND_DATE_TIME(&doc, "expires", a->expires_ms);
     if (a->altered_ms != 0)
-        bson_append_date_time(&doc, "altered", 7, a->altered_ms);
+        BSON_APPEND_DATE_TIME(&doc, "altered", a->altered_ms);
     if (a->token != 0)
-        bson_append_int64(&doc, "token", 5, a->token);
+        BSON_APPEND_INT64(&doc, "token", a->token);
     ash_update_options o = ash__work_update_options(work);
     o.upsert = true;
     int rc = ash__collection_change(work->bucket->attributes, &filter, &doc, &o, NULL, err);
@@ -110,13 +110,13 @@ static void append_facts(bson_t *operators, const ash_file *file, const char *sh
                          const int64_t *expires_ms)
 {
     bson_t set;
-    bson_append_document_begin(operators, "$set", 4, &set);
-    bson_append_int64(&set, "length", 6, file->length);
-    bson_append_date_time(&set, "uploadDate", 10, file->upload_date_ms);
+    BSON_APPEND_DOCUMENT_BEGIN(operators, "$set", &set);
+    BSON_APPEND_INT64(&set, "length", file->length);
+    BSON_APPEND_DATE_TIME(&set, "uploadDate", file->upload_date_ms);
     if (sha256 != NULL)
-        bson_append_utf8(&set, "sha256", 6, sha256, -1);
+        BSON_APPEND_UTF8(&set, "sha256", sha256);
     if (expires_ms != NULL && *expires_ms != 0)
-        bson_append_date_time(&set, "expires", 7, *expires_ms);
+        BSON_APPEND_DATE_TIME(&set, "expires", *expires_ms);
     bson_append_document_end(operators, &set);
 }
 
@@ -131,17 +131,17 @@ int ash__attributes_amend(const ash_work *work, const ash_file *file, const char
     append_facts(&operators, file, sha256, expires_ms);
     bson_init(&unset);
     if (foreign && sha256 == NULL)
-        bson_append_utf8(&unset, "sha256", 6, "", 0);
+        BSON_APPEND_UTF8(&unset, "sha256", "");
     if (expires_ms != NULL ? *expires_ms == 0 : foreign)
-        bson_append_utf8(&unset, "expires", 7, "", 0);
+        BSON_APPEND_UTF8(&unset, "expires", "");
     if (foreign) {
-        bson_append_utf8(&unset, "sha1", 4, "", 0);
-        bson_append_utf8(&unset, "md5", 3, "", 0);
-        bson_append_utf8(&unset, "version", 7, "", 0);
-        bson_append_utf8(&unset, "altered", 7, "", 0);
+        BSON_APPEND_UTF8(&unset, "sha1", "");
+        BSON_APPEND_UTF8(&unset, "md5", "");
+        BSON_APPEND_UTF8(&unset, "version", "");
+        BSON_APPEND_UTF8(&unset, "altered", "");
     }
     if (!bson_empty(&unset)) /* older servers refuse an empty one */
-        bson_append_document(&operators, "$unset", 6, &unset);
+        BSON_APPEND_DOCUMENT(&operators, "$unset", &unset);
     bson_destroy(&unset);
     ash_update_options o = ash__work_update_options(work);
     o.upsert = true;

@@ -55,8 +55,8 @@ void ash__change_filter(const ash_change *c, const bson_value_t *id, bson_t *fil
     ash__filter_id(filter, "_id", id);
     if (c->only_if == NULL)
         return;
-    bson_append_array_begin(filter, "$and", 4, &all);
-    bson_append_document(&all, "0", 1, c->only_if);
+    BSON_APPEND_ARRAY_BEGIN(filter, "$and", &all);
+    BSON_APPEND_DOCUMENT(&all, "0", c->only_if);
     bson_append_array_end(filter, &all);
 }
 

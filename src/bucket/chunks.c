@@ -24,10 +24,10 @@ static void build_head(const bson_value_t *files_id, uint8_t **out, size_t *out_
     bson_t doc = BSON_INITIALIZER;
     bson_oid_t oid;
     bson_oid_init(&oid, NULL);
-    bson_append_oid(&doc, "_id", 3, &oid);
-    bson_append_value(&doc, "files_id", 8, files_id);
-    bson_append_int32(&doc, "n", 1, 0);
-    bson_append_binary(&doc, "data", 4, BSON_SUBTYPE_BINARY, (const uint8_t *)"", 0);
+    BSON_APPEND_OID(&doc, "_id", &oid);
+    BSON_APPEND_VALUE(&doc, "files_id", files_id);
+    BSON_APPEND_INT32(&doc, "n", 0);
+    BSON_APPEND_BINARY(&doc, "data", BSON_SUBTYPE_BINARY, (const uint8_t *)"", 0);
     *out_len = doc.len - 1; /* without the terminator */
     *out = ash__memdup(bson_get_data(&doc), *out_len);
     bson_destroy(&doc);
@@ -465,11 +465,11 @@ int ash__chunks_remove(const ash_work *work, const bson_value_t *files_id, int64
     bson_t range;
     ash__filter_id(&filter, "files_id", files_id);
     if (first >= 0 || end >= 0) {
-        bson_append_document_begin(&filter, "n", 1, &range);
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "n", &range);
         if (first >= 0)
-            bson_append_int64(&range, "$gte", 4, first);
+            BSON_APPEND_INT64(&range, "$gte", first);
         if (end >= 0)
-            bson_append_int64(&range, "$lt", 3, end);
+            BSON_APPEND_INT64(&range, "$lt", end);
         bson_append_document_end(&filter, &range);
     }
     ash_op op = ash__work_write_op(work);

@@ -9,8 +9,8 @@ static const int64_t PAUSE_MS = 10;
 void ash__claim_filter(bson_t *filter, const char *filename)
 {
     bson_t id;
-    bson_append_document_begin(filter, "_id", 3, &id);
-    bson_append_utf8(&id, "name", 4, filename, -1);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
+    BSON_APPEND_UTF8(&id, "name", filename);
     bson_append_document_end(filter, &id);
 }
 
@@ -20,7 +20,7 @@ static int remove_claim(const ash_work *work, const char *filename, const bson_o
     bson_t filter = BSON_INITIALIZER;
     ash_op op = ash__work_write_op(work);
     ash__claim_filter(&filter, filename);
-    bson_append_oid(&filter, "version", 7, claim);
+    BSON_APPEND_OID(&filter, "version", claim);
     int rc = ash__collection_remove_all(work->bucket->attributes, &filter, &op, NULL, err);
     bson_destroy(&filter);
     return rc;
@@ -34,7 +34,7 @@ static int insert_claim(const ash_work *work, const char *filename, const bson_o
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     o.op = ash__work_write_op(work);
     ash__claim_filter(&doc, filename);
-    bson_append_oid(&doc, "version", 7, claim);
+    BSON_APPEND_OID(&doc, "version", claim);
     int rc = ash_collection_insert_one(work->bucket->attributes, &doc, &o, &own);
     *taken = rc == 0;
     bson_destroy(&doc);

@@ -39,8 +39,8 @@ void ash__fence_release(ash_fence_copy *f)
 void ash__fence_filter(const ash_fence_copy *f, bson_t *filter)
 {
     ash__filter_id(filter, "_id", &f->lock_id);
-    bson_append_bool(filter, "write_lock", 10, true);
-    bson_append_int64(filter, "writes", 6, f->writes);
+    BSON_APPEND_BOOL(filter, "write_lock", true);
+    BSON_APPEND_INT64(filter, "writes", f->writes);
 }
 
 static int check_lock(const ash_work *work, const ash_fence_copy *f, ash_error *err)
@@ -82,8 +82,8 @@ static int check_token(const ash_work *work, const ash_fence_copy *f, const bson
     bson_t found;
     ash_find_options o = ash__work_find_options(work);
     ash__filter_id(&filter, "_id", file_id);
-    bson_append_document_begin(&filter, "token", 5, &later);
-    bson_append_int64(&later, "$gt", 3, f->token);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "token", &later);
+    BSON_APPEND_INT64(&later, "$gt", f->token);
     bson_append_document_end(&filter, &later);
     bool any = false;
     int rc = ash__collection_find_if_any(work->bucket->attributes, &filter, &o, &found, &any, err);
@@ -130,8 +130,8 @@ int ash__id_claim(const ash_work *work, const bson_value_t *id, ash_error *err)
 {
     bson_t doc = BSON_INITIALIZER;
     bson_t inner;
-    bson_append_document_begin(&doc, "_id", 3, &inner);
-    bson_append_value(&inner, "file", 4, id);
+    BSON_APPEND_DOCUMENT_BEGIN(&doc, "_id", &inner);
+    BSON_APPEND_VALUE(&inner, "file", id);
     bson_append_document_end(&doc, &inner);
     int rc = touch(work, &doc, err);
     bson_destroy(&doc);

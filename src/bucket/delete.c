@@ -13,8 +13,8 @@
 static void filter_in(bson_t *filter, const char *field, const bson_t *ids)
 {
     bson_t in;
-    bson_append_document_begin(filter, field, -1, &in);
-    bson_append_array(&in, "$in", 3, ids);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, field, &in);
+    BSON_APPEND_ARRAY(&in, "$in", ids);
     bson_append_document_end(filter, &in);
 }
 

@@ -39,10 +39,10 @@ static int open_cursor(ash_download *d, const ash_work *work, ash_error *err)
     ash_assert(bson_init_static(&sort, by_n, sizeof by_n));
     ash__filter_id(&filter, "files_id", &d->file->id);
     if (first > 0 || !to_the_end) {
-        bson_append_document_begin(&filter, "n", 1, &range);
-        bson_append_int64(&range, "$gte", 4, first);
+        BSON_APPEND_DOCUMENT_BEGIN(&filter, "n", &range);
+        BSON_APPEND_INT64(&range, "$gte", first);
         if (!to_the_end)
-            bson_append_int64(&range, "$lte", 4, (d->end - 1) / d->file->chunk_size);
+            BSON_APPEND_INT64(&range, "$lte", (d->end - 1) / d->file->chunk_size);
         bson_append_document_end(&filter, &range);
     }
     o.sort = &sort;

@@ -23,8 +23,8 @@ static int amend_document(const ash_work *work, const expiry_call *call, ash_err
     ash__append_expiry(&facts, call->expires_ms);
     bool never = bson_empty(&facts);
     if (never)
-        bson_append_utf8(&facts, ASH_FIELD_EXPIRES, -1, "", 0);
-    bson_append_document(&change, never ? "$unset" : "$set", -1, &facts);
+        BSON_APPEND_UTF8(&facts, ASH_FIELD_EXPIRES, "");
+    BSON_APPEND_DOCUMENT(&change, never ? "$unset" : "$set", &facts);
     int rc = ash__collection_change(work->bucket->files, &filter, &change, &o, NULL, err);
     bson_destroy(&facts);
     bson_destroy(&change);
@@ -76,8 +76,8 @@ static int missing(const expire_call *call, ash_error *err)
 static void append_due(bson_t *filter, int64_t now_ms)
 {
     bson_t due;
-    bson_append_document_begin(filter, "expires", 7, &due);
-    bson_append_date_time(&due, "$lte", 4, now_ms);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "expires", &due);
+    BSON_APPEND_DATE_TIME(&due, "$lte", now_ms);
     bson_append_document_end(filter, &due);
 }
 

@@ -254,9 +254,9 @@ bool ash__file_is_over(const ash_file *f)
 void ash__filter_living(bson_t *filter)
 {
     bson_t outer, inner;
-    bson_append_document_begin(filter, ASH_FIELD_EXPIRES, -1, &outer);
-    bson_append_document_begin(&outer, "$not", 4, &inner);
-    bson_append_date_time(&inner, "$lte", 4, ash__clock_wall_ms());
+    BSON_APPEND_DOCUMENT_BEGIN(filter, ASH_FIELD_EXPIRES, &outer);
+    BSON_APPEND_DOCUMENT_BEGIN(&outer, "$not", &inner);
+    BSON_APPEND_DATE_TIME(&inner, "$lte", ash__clock_wall_ms());
     bson_append_document_end(&outer, &inner);
     bson_append_document_end(filter, &outer);
 }
@@ -265,7 +265,7 @@ void ash__append_expiry(bson_t *doc, int64_t expires_ms)
 {
     const int64_t year_10000_ms = INT64_C(253402300800000);
     if (expires_ms > 0 && expires_ms < year_10000_ms)
-        bson_append_date_time(doc, ASH_FIELD_EXPIRES, -1, expires_ms);
+        BSON_APPEND_DATE_TIME(doc, ASH_FIELD_EXPIRES, expires_ms);
 }
 
 int ash__file_get_living(const ash_work *work, const bson_value_t *id, bool with_attributes,
@@ -303,9 +303,9 @@ static int find_revision(const ash_work *work, const ash_revision *which, const 
     bson_t filter = BSON_INITIALIZER;
     bson_t sort = BSON_INITIALIZER;
     ash_find_options o = ash__work_find_options(work);
-    bson_append_utf8(&filter, "filename", 8, which->filename, -1);
+    BSON_APPEND_UTF8(&filter, "filename", which->filename);
     ash__filter_living(&filter);
-    bson_append_int32(&sort, "uploadDate", 10, number < 0 ? -1 : 1);
+    BSON_APPEND_INT32(&sort, "uploadDate", number < 0 ? -1 : 1);
     o.sort = &sort;
     o.projection = projection;
     o.skip = number < 0 ? -(number + 1) : number;
@@ -389,7 +389,7 @@ int ash__file_ids_of_name(const ash_work *work, const char *filename, int64_t li
     bson_t filter = BSON_INITIALIZER;
     ash_find_options o = ash__work_find_options(work);
     bson_init(ids);
-    bson_append_utf8(&filter, "filename", 8, filename, -1);
+    BSON_APPEND_UTF8(&filter, "filename", filename);
     o.limit = limit;
     int rc = ash__ids_find(work->bucket->files, &filter, &o, ids, count, err);
     bson_destroy(&filter);

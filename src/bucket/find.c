@@ -27,9 +27,9 @@ static void only_living(const bson_t *filter, bson_t *out)
     }
     bson_t living = BSON_INITIALIZER;
     ash__filter_living(&living);
-    bson_append_array_begin(out, "$and", 4, &both);
-    bson_append_document(&both, "0", 1, filter);
-    bson_append_document(&both, "1", 1, &living);
+    BSON_APPEND_ARRAY_BEGIN(out, "$and", &both);
+    BSON_APPEND_DOCUMENT(&both, "0", filter);
+    BSON_APPEND_DOCUMENT(&both, "1", &living);
     bson_append_array_end(out, &both);
     bson_destroy(&living);
 }

@@ -10,12 +10,12 @@
 void ash__filter_id(bson_t *filter, const char *name, const bson_value_t *id)
 {
     if (id->value_type != BSON_TYPE_DOCUMENT) {
-        bson_append_value(filter, name, -1, id);
+        BSON_APPEND_VALUE(filter, name, id);
         return;
     }
     bson_t child;
-    bson_append_document_begin(filter, name, -1, &child);
-    bson_append_value(&child, "$eq", 3, id);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, name, &child);
+    BSON_APPEND_VALUE(&child, "$eq", id);
     bson_append_document_end(filter, &child);
 }
 
@@ -52,8 +52,8 @@ bool ash__id_equal(const bson_value_t *a, const bson_value_t *b)
 {
     bson_t da = BSON_INITIALIZER;
     bson_t db = BSON_INITIALIZER;
-    bson_append_value(&da, "", 0, a);
-    bson_append_value(&db, "", 0, b);
+    BSON_APPEND_VALUE(&da, "", a);
+    BSON_APPEND_VALUE(&db, "", b);
     bool equal = ash__doc_compare(ash__doc_from_bson(&da), ash__doc_from_bson(&db), NULL) == 0;
     bson_destroy(&da);
     bson_destroy(&db);
@@ -100,7 +100,7 @@ int ash__ids_find(ash_collection *c, const bson_t *filter, const ash_find_option
 char *ash__id_text(const bson_value_t *id)
 {
     bson_t doc = BSON_INITIALIZER;
-    bson_append_value(&doc, "_id", 3, id);
+    BSON_APPEND_VALUE(&doc, "_id", id);
     char *json = bson_as_relaxed_extended_json(&doc, NULL);
     bson_destroy(&doc);
     if (json == NULL)

@@ -20,9 +20,9 @@ static const wanted_index expiry_index = {"expires_1", "expires", NULL, false, t
 
 static void append_key(bson_t *doc, const wanted_index *w)
 {
-    bson_append_int32(doc, w->first, -1, 1);
+    BSON_APPEND_INT32(doc, w->first, 1);
     if (w->second != NULL)
-        bson_append_int32(doc, w->second, -1, 1);
+        BSON_APPEND_INT32(doc, w->second, 1);
 }
 
 /* § Indexes: numbers are compared by value, whatever their type; the order of fields counts. */
@@ -74,15 +74,15 @@ static int create_index(ash_collection *c, const wanted_index *w, const ash_op *
     bson_t specs = BSON_INITIALIZER;
     bson_t spec;
     bson_t key;
-    bson_append_document_begin(&specs, "0", 1, &spec);
-    bson_append_document_begin(&spec, "key", 3, &key);
+    BSON_APPEND_DOCUMENT_BEGIN(&specs, "0", &spec);
+    BSON_APPEND_DOCUMENT_BEGIN(&spec, "key", &key);
     append_key(&key, w);
     bson_append_document_end(&spec, &key);
-    bson_append_utf8(&spec, "name", 4, w->name, -1);
+    BSON_APPEND_UTF8(&spec, "name", w->name);
     if (w->unique)
-        bson_append_bool(&spec, "unique", 6, true);
+        BSON_APPEND_BOOL(&spec, "unique", true);
     if (w->sparse)
-        bson_append_bool(&spec, "sparse", 6, true);
+        BSON_APPEND_BOOL(&spec, "sparse", true);
     bson_append_document_end(&specs, &spec);
     int rc = ash_collection_create_indexes(c, &specs, op, NULL, err);
     if (rc != 0)

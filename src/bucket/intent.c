@@ -18,7 +18,7 @@ void ash__intent_init(ash_intent *i, const bson_value_t *id, bool makes)
 void ash__intent_append(const ash_intent *i, bson_t *files_doc)
 {
     bson_t field;
-    bson_append_document_begin(files_doc, FIELD, -1, &field);
+    BSON_APPEND_DOCUMENT_BEGIN(files_doc, FIELD, &field);
     BSON_APPEND_OID(&field, "mark", &i->mark);
     BSON_APPEND_BOOL(&field, "makes", i->makes);
     bson_append_document_end(files_doc, &field);
@@ -36,8 +36,8 @@ void ash__intent_append_end(const bson_t *operators, bson_t *out)
         if (bson_init_static(&old, data, len))
             bson_concat(&unset, &old);
     }
-    bson_append_utf8(&unset, FIELD, -1, "", 0);
-    bson_append_document(out, "$unset", 6, &unset);
+    BSON_APPEND_UTF8(&unset, FIELD, "");
+    BSON_APPEND_DOCUMENT(out, "$unset", &unset);
     bson_destroy(&unset);
 }
 
@@ -45,7 +45,7 @@ static void marked(const ash_intent *i, bson_t *filter)
 {
     bson_init(filter);
     ash__filter_id(filter, "_id", i->id);
-    bson_append_oid(filter, MARK, -1, &i->mark);
+    BSON_APPEND_OID(filter, MARK, &i->mark);
 }
 
 static int lost(ash_error *err)
@@ -61,7 +61,7 @@ int ash__intent_mark(const ash_work *work, const ash_intent *i, bool *found, ash
     int64_t matched = 0;
     ash_update_options o = ash__work_update_options(work);
     ash__filter_id(&filter, "_id", i->id);
-    bson_append_document_begin(&operators, "$set", 4, &set);
+    BSON_APPEND_DOCUMENT_BEGIN(&operators, "$set", &set);
     ash__intent_append(i, &set);
     bson_append_document_end(&operators, &set);
     int rc = ash__collection_change(work->bucket->files, &filter, &operators, &o, &matched, err);
@@ -97,8 +97,8 @@ int ash__intent_announce(const ash_work *work, const ash_fence_copy *f, const as
     int64_t held = 0;
     ash_update_options o = ash__work_update_options(work);
     ash__fence_filter(f, &filter);
-    bson_append_document_begin(&operators, "$push", 5, &push);
-    bson_append_document_begin(&push, "pending", 7, &entry);
+    BSON_APPEND_DOCUMENT_BEGIN(&operators, "$push", &push);
+    BSON_APPEND_DOCUMENT_BEGIN(&push, "pending", &entry);
     BSON_APPEND_UTF8(&entry, "files", ash_collection_name(work->bucket->files));
     BSON_APPEND_VALUE(&entry, "id", i->id);
     BSON_APPEND_OID(&entry, "mark", &i->mark);
@@ -160,9 +160,9 @@ static void marked_before(int64_t before_s, bool makes, bson_t *filter)
     for (int k = 0; k < 4; k++)
         bound.bytes[k] = (uint8_t)(seconds >> (24 - 8 * k));
     bson_init(filter);
-    bson_append_bool(filter, "ashlar_intent.makes", -1, makes);
-    bson_append_document_begin(filter, MARK, -1, &earlier);
-    bson_append_oid(&earlier, "$lt", 3, &bound);
+    BSON_APPEND_BOOL(filter, "ashlar_intent.makes", makes);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, MARK, &earlier);
+    BSON_APPEND_OID(&earlier, "$lt", &bound);
     bson_append_document_end(filter, &earlier);
 }
 

@@ -84,7 +84,7 @@ static int commit_rename(const ash_work *work, void *ctx, ash_error *err)
     if (call->id != NULL)
         ash__change_filter(call->change, call->id, &filter);
     else
-        bson_append_utf8(&filter, "filename", 8, call->filename, -1);
+        BSON_APPEND_UTF8(&filter, "filename", call->filename);
     ash__filter_living(&filter);
     ash_update_options o = ash__work_update_options(work);
     o.multi = call->id == NULL;

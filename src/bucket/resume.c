@@ -11,8 +11,8 @@
 void ash__resume_filter(bson_t *filter, const char *token)
 {
     bson_t id;
-    bson_append_document_begin(filter, "_id", 3, &id);
-    bson_append_utf8(&id, "resume", 6, token, -1);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
+    BSON_APPEND_UTF8(&id, "resume", token);
     bson_append_document_end(filter, &id);
 }
 
@@ -26,19 +26,19 @@ bson_t *ash__resume_filter_all(void)
  * held. */
 static void build_upload(const ash_upload *u, bson_t *doc)
 {
-    bson_append_value(doc, "files_id", 8, &u->id);
-    bson_append_utf8(doc, "filename", 8, u->filename, -1);
-    bson_append_int32(doc, "chunkSize", 9, u->chunk_size);
-    bson_append_document(doc, "extra", 5, &u->extra);
-    bson_append_int32(doc, "condition", 9, (int32_t)u->condition);
+    BSON_APPEND_VALUE(doc, "files_id", &u->id);
+    BSON_APPEND_UTF8(doc, "filename", u->filename);
+    BSON_APPEND_INT32(doc, "chunkSize", u->chunk_size);
+    BSON_APPEND_DOCUMENT(doc, "extra", &u->extra);
+    BSON_APPEND_INT32(doc, "condition", (int32_t)u->condition);
     if (u->newest.value_type != BSON_TYPE_EOD)
-        bson_append_value(doc, "newest", 6, &u->newest);
-    bson_append_bool(doc, "replace", 7, u->replace);
-    bson_append_int64(doc, "ttl", 3, u->ttl_s);
-    bson_append_int64(doc, "keep", 4, u->resume_expiry_s);
-    bson_append_int64(doc, "timeout", 7, u->timeout_ms);
-    bson_append_int32(doc, "digests", 7, (int32_t)u->digest_kinds);
-    bson_append_bool(doc, "idAtEnd", 7, u->id_at_end);
+        BSON_APPEND_VALUE(doc, "newest", &u->newest);
+    BSON_APPEND_BOOL(doc, "replace", u->replace);
+    BSON_APPEND_INT64(doc, "ttl", u->ttl_s);
+    BSON_APPEND_INT64(doc, "keep", u->resume_expiry_s);
+    BSON_APPEND_INT64(doc, "timeout", u->timeout_ms);
+    BSON_APPEND_INT32(doc, "digests", (int32_t)u->digest_kinds);
+    BSON_APPEND_BOOL(doc, "idAtEnd", u->id_at_end);
 }
 
 int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
@@ -56,12 +56,12 @@ int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
     ash__hex(random, sizeof random, u->token);
     u->kept_until_ms = ash__expiry_ms(ash__clock_wall_ms(), u->resume_expiry_s);
     ash__resume_filter(&doc, u->token);
-    bson_append_document_begin(&doc, "upload", 6, &upload);
+    BSON_APPEND_DOCUMENT_BEGIN(&doc, "upload", &upload);
     build_upload(u, &upload);
     bson_append_document_end(&doc, &upload);
     bson_oid_init(&u->holder, NULL);
-    bson_append_oid(&doc, "holder", 6, &u->holder);
-    bson_append_date_time(&doc, "expires", 7, u->kept_until_ms);
+    BSON_APPEND_OID(&doc, "holder", &u->holder);
+    BSON_APPEND_DATE_TIME(&doc, "expires", u->kept_until_ms);
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     o.op = ash__work_write_op(&work);
     rc = ash_collection_insert_one(u->bucket->attributes, &doc, &o, err);
@@ -73,7 +73,7 @@ int ash__resume_create(ash_upload *u, int64_t deadline_ms, ash_error *err)
 static void held(const ash_upload *u, bson_t *filter)
 {
     ash__resume_filter(filter, u->token);
-    bson_append_oid(filter, "holder", 6, &u->holder);
+    BSON_APPEND_OID(filter, "holder", &u->holder);
 }
 
 static int is_there(const ash_upload *u, const ash_work *work, const bson_t *filter, bool *found,

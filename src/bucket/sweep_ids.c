@@ -37,43 +37,43 @@ static void append_start(bson_t *range, enum bracket bracket)
     bson_t empty = BSON_INITIALIZER;
     switch (bracket) {
     case BRACKET_MIN_KEY:
-        bson_append_minkey(range, "$eq", 3);
+        BSON_APPEND_MINKEY(range, "$eq");
         break;
     case BRACKET_NULL:
-        bson_append_null(range, "$eq", 3);
+        BSON_APPEND_NULL(range, "$eq");
         break;
     case BRACKET_NAN:
-        bson_append_double(range, "$eq", 3, (double)NAN);
+        BSON_APPEND_DOUBLE(range, "$eq", (double)NAN);
         break;
     case BRACKET_NUMBER:
-        bson_append_double(range, "$gte", 4, (double)-INFINITY);
+        BSON_APPEND_DOUBLE(range, "$gte", (double)-INFINITY);
         break;
     case BRACKET_STRING:
-        bson_append_utf8(range, "$gte", 4, "", 0);
+        BSON_APPEND_UTF8(range, "$gte", "");
         break;
     case BRACKET_DOCUMENT:
-        bson_append_document(range, "$gte", 4, &empty);
+        BSON_APPEND_DOCUMENT(range, "$gte", &empty);
         break;
     case BRACKET_BINARY:
-        bson_append_binary(range, "$gte", 4, BSON_SUBTYPE_BINARY, (const uint8_t *)"", 0);
+        BSON_APPEND_BINARY(range, "$gte", BSON_SUBTYPE_BINARY, (const uint8_t *)"", 0);
         break;
     case BRACKET_OID:
-        bson_append_oid(range, "$gte", 4, &zero);
+        BSON_APPEND_OID(range, "$gte", &zero);
         break;
     case BRACKET_BOOL:
-        bson_append_bool(range, "$gte", 4, false);
+        BSON_APPEND_BOOL(range, "$gte", false);
         break;
     case BRACKET_DATE:
-        bson_append_date_time(range, "$gte", 4, INT64_MIN);
+        BSON_APPEND_DATE_TIME(range, "$gte", INT64_MIN);
         break;
     case BRACKET_TIMESTAMP:
-        bson_append_timestamp(range, "$gte", 4, 0, 0);
+        BSON_APPEND_TIMESTAMP(range, "$gte", 0, 0);
         break;
     case BRACKET_CODE:
-        bson_append_code(range, "$gte", 4, "");
+        BSON_APPEND_CODE(range, "$gte", "");
         break;
     case BRACKET_MAX_KEY:
-        bson_append_maxkey(range, "$eq", 3);
+        BSON_APPEND_MAXKEY(range, "$eq");
         break;
     case BRACKET_END:
         break;
@@ -100,9 +100,9 @@ static int find_behind(const each_id *e, const place *at, int64_t skip, bson_val
     o.sort = sort;
     o.skip = skip;
     o.projection = projection;
-    bson_append_document_begin(&filter, "files_id", 8, &range);
+    BSON_APPEND_DOCUMENT_BEGIN(&filter, "files_id", &range);
     if (at->after != NULL)
-        bson_append_value(&range, "$gt", 3, at->after);
+        BSON_APPEND_VALUE(&range, "$gt", at->after);
     else
         append_start(&range, at->bracket);
     bson_append_document_end(&filter, &range);

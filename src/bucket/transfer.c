@@ -15,8 +15,8 @@ static const int64_t PAUSE_MS = 50;
 static void claim_filter(const bson_value_t *file_id, bson_t *filter)
 {
     bson_t id;
-    bson_append_document_begin(filter, "_id", 3, &id);
-    bson_append_value(&id, "copy", 4, file_id);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
+    BSON_APPEND_VALUE(&id, "copy", file_id);
     bson_append_document_end(filter, &id);
 }
 
@@ -28,7 +28,7 @@ static int insert_claim(ash_upload *u, int64_t deadline_ms, ash_error *err)
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     o.op = ash__work_write_op(&work);
     claim_filter(&u->id, &doc);
-    bson_append_oid(&doc, "version", 7, &u->claim);
+    BSON_APPEND_OID(&doc, "version", &u->claim);
     int rc = ash_collection_insert_one(u->bucket->attributes, &doc, &o, &own);
     u->claimed = rc == 0;
     bson_destroy(&doc);
@@ -58,7 +58,7 @@ static int change_claim(ash_upload *u, const bson_oid_t *from, bool *done, int64
     bson_t *set = BCON_NEW("$set", "{", "version", BCON_OID(&to), "}");
     ash_update_options o = ash__work_update_options(&work);
     claim_filter(&u->id, &filter);
-    bson_append_oid(&filter, "version", 7, from);
+    BSON_APPEND_OID(&filter, "version", from);
     int rc = ash__collection_change(u->bucket->attributes, &filter, set, &o, &matched, err);
     bson_destroy(set);
     bson_destroy(&filter);
@@ -91,7 +91,7 @@ int ash__transfer_release(ash_upload *u, const ash_work *work, int64_t *removed,
     bson_t filter = BSON_INITIALIZER;
     ash_op op = ash__work_write_op(work);
     claim_filter(&u->id, &filter);
-    bson_append_oid(&filter, "version", 7, &u->claim);
+    BSON_APPEND_OID(&filter, "version", &u->claim);
     int rc = ash__collection_remove_all(u->bucket->attributes, &filter, &op, removed, err);
     bson_destroy(&filter);
     return rc;
@@ -120,7 +120,7 @@ static int are_of_the_dead(const leftovers *l, const ash_work *work, bool *out, 
     ash_find_options o = ash__work_find_options(work);
     o.projection = only_id;
     ash__filter_id(&filter, "files_id", &l->upload->id);
-    bson_append_int32(&filter, "n", 1, 0);
+    BSON_APPEND_INT32(&filter, "n", 0);
     int rc = ash__collection_find_if_any(l->upload->bucket->chunks, &filter, &o, &found, &any, err);
     *out = false;
     if (any) {

@@ -105,7 +105,7 @@ int ash__unfinished_end(ash_bucket *b, const ash_unfinished *u, bool *ended, ash
     int64_t matched = 0;
     bson_t *set = BCON_NEW("$set", "{", "expires", BCON_DATE_TIME(ash__clock_wall_ms()), "}");
     ash__resume_filter(&filter, u->token);
-    bson_append_date_time(&filter, "expires", 7, u->until_ms);
+    BSON_APPEND_DATE_TIME(&filter, "expires", u->until_ms);
     ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
     ash_update_options o = ash__work_update_options(&work);
     int rc = ash__collection_change(b->attributes, &filter, set, &o, &matched, err);

@@ -62,11 +62,11 @@ static int check_options(const ash_upload_options *o, ash_error *err)
 static int take_options(ash_upload *u, const ash_upload_options *o, ash_error *err)
 {
     if (o->content_type != NULL)
-        bson_append_utf8(&u->extra, "contentType", 11, o->content_type, -1);
+        BSON_APPEND_UTF8(&u->extra, "contentType", o->content_type);
     if (o->aliases != NULL)
-        bson_append_array(&u->extra, "aliases", 7, o->aliases);
+        BSON_APPEND_ARRAY(&u->extra, "aliases", o->aliases);
     if (o->metadata != NULL)
-        bson_append_document(&u->extra, "metadata", 8, o->metadata);
+        BSON_APPEND_DOCUMENT(&u->extra, "metadata", o->metadata);
     if (u->extra.len + strlen(u->filename) + 1024 > ASH_DOC_MAX_BYTES)
         return ash__fail(err, ASH_ETOOBIG, "name and metadata do not fit a document of 16 MiB");
     u->condition = o->condition;

@@ -41,13 +41,13 @@ static int choose_date(ash_upload *u, const ash_work *work, int64_t *out, ash_er
 static void build_files_doc(const finish_call *call, int64_t date_ms, bson_t *doc)
 {
     const ash_upload *u = call->upload;
-    bson_append_value(doc, "_id", 3, &u->id);
-    bson_append_int64(doc, "length", 6, u->position);
-    bson_append_int32(doc, "chunkSize", 9, u->chunk_size);
-    bson_append_date_time(doc, "uploadDate", 10, date_ms);
+    BSON_APPEND_VALUE(doc, "_id", &u->id);
+    BSON_APPEND_INT64(doc, "length", u->position);
+    BSON_APPEND_INT32(doc, "chunkSize", u->chunk_size);
+    BSON_APPEND_DATE_TIME(doc, "uploadDate", date_ms);
     if (u->bucket->md5 && u->digests.md5[0] != '\0')
-        bson_append_utf8(doc, "md5", 3, u->digests.md5, -1);
-    bson_append_utf8(doc, "filename", 8, u->filename, -1);
+        BSON_APPEND_UTF8(doc, "md5", u->digests.md5);
+    BSON_APPEND_UTF8(doc, "filename", u->filename);
     bson_concat(doc, &u->extra);
     ash__append_expiry(doc, call->expires_ms);
 }
@@ -72,7 +72,7 @@ static int check_chunks(const finish_call *call, const ash_work *work, ash_error
     o.op.deadline_ms = work->deadline_ms;
     ash__filter_id(&filter, "files_id", u->writer.files_id);
     if (rested < STALE_MS)
-        bson_append_int32(&filter, "n", 1, 0);
+        BSON_APPEND_INT32(&filter, "n", 0);
     int rc = ash_collection_count(u->bucket->chunks, &filter, &o, &count, err);
     bson_destroy(&filter);
     if (rc == 0 && count != wanted)
@@ -164,7 +164,7 @@ static int find_old(ash_upload *u, const ash_work *work, bson_t *old, uint32_t *
                     ash_error *err)
 {
     if (u->replaced != NULL) {
-        bson_append_value(old, "0", 1, &u->id);
+        BSON_APPEND_VALUE(old, "0", &u->id);
         *count = 1;
         return 0;
     }
@@ -190,8 +190,8 @@ static int move_in(const ash_upload *u, const ash_work *work, const bson_t *old,
     bson_t set;
     int64_t moved = 0;
     ash__filter_id(&filter, "files_id", &u->staged);
-    bson_append_document_begin(&operators, "$set", 4, &set);
-    bson_append_value(&set, "files_id", 8, &u->id);
+    BSON_APPEND_DOCUMENT_BEGIN(&operators, "$set", &set);
+    BSON_APPEND_VALUE(&set, "files_id", &u->id);
     bson_append_document_end(&operators, &set);
     ash_update_options o = ash__work_update_options(work);
     o.multi = true;
@@ -253,7 +253,7 @@ static int look_for_existing(finish_call *call, const ash_work *work, bson_t *ol
         return ash__unless(ASH_ENOTFOUND, rc, &own, err);
     bool over = ash__file_is_over(file);
     if (over && ash__upload_is_staged(u)) {
-        bson_append_value(old, "0", 1, &u->id);
+        BSON_APPEND_VALUE(old, "0", &u->id);
         *old_count = 1;
     } else if (call->keep_existing && !over) {
         call->existing = file;

@@ -53,7 +53,7 @@ void ash__lock_guessed(ash_lock_collection *c, bool right)
 static void append_size(bson_t *filter, const char *field, int32_t size)
 {
     bson_t is;
-    bson_append_document_begin(filter, field, -1, &is);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, field, &is);
     BSON_APPEND_INT32(&is, "$size", size);
     bson_append_document_end(filter, &is);
 }
@@ -79,7 +79,7 @@ static void append_free(bson_t *filter)
     BSON_APPEND_NULL(filter, "readers_wait");
     for (size_t i = 0; i < ASH_ARRAY_LEN(numbers); i++) {
         bson_t type;
-        bson_append_document_begin(filter, numbers[i], -1, &type);
+        BSON_APPEND_DOCUMENT_BEGIN(filter, numbers[i], &type);
         BSON_APPEND_UTF8(&type, "$type", "number");
         bson_append_document_end(filter, &type);
     }
@@ -90,7 +90,7 @@ static void append_literal(bson_t *to, const char *name, const bson_t *q, const 
 {
     bson_t literal;
     bson_iter_t at;
-    bson_append_document_begin(to, name, -1, &literal);
+    BSON_APPEND_DOCUMENT_BEGIN(to, name, &literal);
     if (bson_iter_init_find(&at, q, parameter))
         bson_append_iter(&literal, "$literal", -1, &at);
     else
@@ -102,8 +102,8 @@ static void append_literal(bson_t *to, const char *name, const bson_t *q, const 
 static void append_sum(bson_t *to, const char *name, const char *path, int64_t number)
 {
     bson_t sum, terms;
-    bson_append_document_begin(to, name, -1, &sum);
-    bson_append_array_begin(&sum, "$add", -1, &terms);
+    BSON_APPEND_DOCUMENT_BEGIN(to, name, &sum);
+    BSON_APPEND_ARRAY_BEGIN(&sum, "$add", &terms);
     BSON_APPEND_UTF8(&terms, "0", path);
     BSON_APPEND_INT64(&terms, "1", number);
     bson_append_array_end(&sum, &terms);
@@ -114,8 +114,8 @@ static void append_sum(bson_t *to, const char *name, const char *path, int64_t n
 static void append_next(bson_t *to, const char *name, const char *path)
 {
     bson_t sum, terms;
-    bson_append_document_begin(to, name, -1, &sum);
-    bson_append_array_begin(&sum, "$add", -1, &terms);
+    BSON_APPEND_DOCUMENT_BEGIN(to, name, &sum);
+    BSON_APPEND_ARRAY_BEGIN(&sum, "$add", &terms);
     BSON_APPEND_UTF8(&terms, "0", path);
     BSON_APPEND_INT32(&terms, "1", 1);
     bson_append_array_end(&sum, &terms);
@@ -125,7 +125,7 @@ static void append_next(bson_t *to, const char *name, const char *path)
 static void append_one(bson_t *to, const char *name)
 {
     bson_t literal;
-    bson_append_document_begin(to, name, -1, &literal);
+    BSON_APPEND_DOCUMENT_BEGIN(to, name, &literal);
     BSON_APPEND_INT32(&literal, "$literal", 1);
     bson_append_document_end(to, &literal);
 }
@@ -133,8 +133,8 @@ static void append_one(bson_t *to, const char *name)
 static void append_holder(bson_t *set, bool write, const bson_t *q)
 {
     bson_t list, entry;
-    bson_append_array_begin(set, "holders", -1, &list);
-    bson_append_document_begin(&list, "0", 1, &entry);
+    BSON_APPEND_ARRAY_BEGIN(set, "holders", &list);
+    BSON_APPEND_DOCUMENT_BEGIN(&list, "0", &entry);
     append_literal(&entry, "h", q, "h");
     BSON_APPEND_UTF8(&entry, "mode", write ? "write" : "read");
     append_one(&entry, "n");
@@ -155,8 +155,8 @@ static void obtain_stages(bool write, const bson_t *q, bson_t *stages)
 {
     bson_t stage, set, last;
     const char *count = write ? "writes" : "reads";
-    bson_append_document_begin(stages, "0", 1, &stage);
-    bson_append_document_begin(&stage, "$set", -1, &set);
+    BSON_APPEND_DOCUMENT_BEGIN(stages, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
     append_sum(&set, "expires", "$$NOW", ash__lock_int(q, "life"));
     if (write)
         BSON_APPEND_BOOL(&set, "write_lock", true);
@@ -165,7 +165,7 @@ static void obtain_stages(bool write, const bson_t *q, bson_t *stages)
     append_next(&set, count, write ? "$writes" : "$reads");
     append_literal(&set, "meta", q, "meta");
     append_holder(&set, write, q);
-    bson_append_document_begin(&set, "last", -1, &last);
+    BSON_APPEND_DOCUMENT_BEGIN(&set, "last", &last);
     append_literal(&last, "h", q, "h");
     BSON_APPEND_UTF8(&last, "mode", write ? "write" : "read");
     BSON_APPEND_UTF8(&last, "at", "$$NOW");
@@ -205,7 +205,7 @@ int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bs
 static void release_update(bool write, bson_t *update)
 {
     bson_t set, list, dates;
-    bson_append_document_begin(update, "$set", -1, &set);
+    BSON_APPEND_DOCUMENT_BEGIN(update, "$set", &set);
     if (write) {
         BSON_APPEND_BOOL(&set, "write_lock", false);
         BSON_APPEND_BOOL(&set, "write_req", false);
@@ -213,10 +213,10 @@ static void release_update(bool write, bson_t *update)
     }
     BSON_APPEND_INT32(&set, "read_locks", 0);
     BSON_APPEND_NULL(&set, "meta");
-    bson_append_array_begin(&set, "holders", -1, &list);
+    BSON_APPEND_ARRAY_BEGIN(&set, "holders", &list);
     bson_append_array_end(&set, &list);
     bson_append_document_end(update, &set);
-    bson_append_document_begin(update, "$currentDate", -1, &dates);
+    BSON_APPEND_DOCUMENT_BEGIN(update, "$currentDate", &dates);
     BSON_APPEND_BOOL(&dates, "expires", true);
     bson_append_document_end(update, &dates);
 }

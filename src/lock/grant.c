@@ -67,8 +67,8 @@ ash_op ash__lock_op(const ash_lock_collection *c)
 void ash__lock_filter_id(bson_t *filter, const char *name, const bson_value_t *id)
 {
     bson_t equal;
-    bson_append_document_begin(filter, name, -1, &equal);
-    bson_append_value(&equal, "$eq", 3, id);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, name, &equal);
+    BSON_APPEND_VALUE(&equal, "$eq", id);
     bson_append_document_end(filter, &equal);
 }
 
@@ -265,8 +265,8 @@ void ash__lock_ownership(const ash_lock_grant *g, bson_t *filter)
     BSON_APPEND_BOOL(filter, "write_lock", g->write);
     if (g->write)
         return;
-    bson_append_document_begin(filter, "holders", 7, &holders);
-    bson_append_document_begin(&holders, "$elemMatch", 10, &entry);
+    BSON_APPEND_DOCUMENT_BEGIN(filter, "holders", &holders);
+    BSON_APPEND_DOCUMENT_BEGIN(&holders, "$elemMatch", &entry);
     BSON_APPEND_OID(&entry, "h", &g->h);
     BSON_APPEND_INT64(&entry, "w", g->writes);
     bson_append_document_end(&holders, &entry);

@@ -50,8 +50,8 @@ int ash_lock_list(ash_lock_collection *c, const bson_t *filter, ash_cursor **out
     int rc = ash__lock_parse(shape, &parsed, err);
     if (rc != 0)
         return rc;
-    bson_append_document_begin(&pipeline, "0", 1, &stage);
-    bson_append_document(&stage, "$match", 6, filter != NULL ? filter : &all);
+    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
+    BSON_APPEND_DOCUMENT(&stage, "$match", filter != NULL ? filter : &all);
     bson_append_document_end(&pipeline, &stage);
     append_stages(&pipeline, &parsed, 1);
     rc = ash_collection_aggregate(c->locks, &pipeline, &o, out, err);

@@ -258,10 +258,10 @@ void ash__lock_program_with(const ash_lock_programs *p, enum ash_lock_program wh
     char name[16];
     uint32_t n = 1;
     bson_init(out);
-    bson_append_document_begin(out, "0", 1, &stage);
-    bson_append_document_begin(&stage, "$set", 4, &set);
-    bson_append_document_begin(&set, "_q", 2, &literal);
-    bson_append_document(&literal, "$literal", 8, parameters);
+    BSON_APPEND_DOCUMENT_BEGIN(out, "0", &stage);
+    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
+    BSON_APPEND_DOCUMENT_BEGIN(&set, "_q", &literal);
+    BSON_APPEND_DOCUMENT(&literal, "$literal", parameters);
     bson_append_document_end(&set, &literal);
     bson_append_document_end(&stage, &set);
     bson_append_document_end(out, &stage);

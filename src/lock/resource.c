@@ -14,7 +14,7 @@ static uint32_t bucket_of(const uint8_t *key, uint32_t len)
 ash_lock_resource *ash__lock_resource_get(ash_lock_collection *c, const bson_value_t *id)
 {
     bson_t key = BSON_INITIALIZER;
-    bson_append_value(&key, "", 0, id);
+    BSON_APPEND_VALUE(&key, "", id);
     const uint8_t *bytes = bson_get_data(&key);
     ash_lock_resource **bucket = &c->buckets[bucket_of(bytes, key.len)];
     ash_lock_resource *r = *bucket;
@@ -153,8 +153,8 @@ void ash__lock_wake_all(ash_lock_collection *c)
 bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b)
 {
     bson_t x = BSON_INITIALIZER, y = BSON_INITIALIZER;
-    bson_append_value(&x, "", 0, a);
-    bson_append_value(&y, "", 0, b);
+    BSON_APPEND_VALUE(&x, "", a);
+    BSON_APPEND_VALUE(&y, "", b);
     bool same = bson_equal(&x, &y);
     bson_destroy(&x);
     bson_destroy(&y);
