@@ -33,13 +33,10 @@ static int remove_listed(const ash_alter *a, const ash_work *work, number_list *
                          ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    bson_t in;
     if (list->count == 0)
         return 0;
     ash__filter_id(&filter, "files_id", &a->file->id);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "n", &in);
-    BSON_APPEND_ARRAY(&in, "$in", &list->numbers);
-    bson_append_document_end(&filter, &in);
+    BCON_APPEND(&filter, "n", "{", "$in", BCON_ARRAY(&list->numbers), "}");
     ash_op op = ash__work_write_op(work);
     int rc = ash__collection_remove_all(a->bucket->chunks, &filter, &op, NULL, err);
     bson_destroy(&filter);

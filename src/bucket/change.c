@@ -51,13 +51,10 @@ int ash__change_refuse_all(const ash_change *c, ash_error *err)
 /* Operators of the filter stay below a field of their own, so that none meets one of the id's. */
 void ash__change_filter(const ash_change *c, const bson_value_t *id, bson_t *filter)
 {
-    bson_t all;
     ash__filter_id(filter, "_id", id);
     if (c->only_if == NULL)
         return;
-    BSON_APPEND_ARRAY_BEGIN(filter, "$and", &all);
-    BSON_APPEND_DOCUMENT(&all, "0", c->only_if);
-    bson_append_array_end(filter, &all);
+    BCON_APPEND(filter, "$and", "[", BCON_DOCUMENT(c->only_if), "]");
 }
 
 int ash__change_check_unmatched(const ash_work *work, const ash_change *c, const bson_value_t *id,

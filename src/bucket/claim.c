@@ -8,10 +8,7 @@ static const int64_t PAUSE_MS = 10;
 
 void ash__claim_filter(bson_t *filter, const char *filename)
 {
-    bson_t id;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
-    BSON_APPEND_UTF8(&id, "name", filename);
-    bson_append_document_end(filter, &id);
+    BCON_APPEND(filter, "_id", "{", "name", BCON_UTF8(filename), "}");
 }
 
 static int remove_claim(const ash_work *work, const char *filename, const bson_oid_t *claim,

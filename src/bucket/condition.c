@@ -78,13 +78,10 @@ static int check_token(const ash_work *work, const ash_fence_copy *f, const bson
                        ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    bson_t later;
     bson_t found;
     ash_find_options o = ash__work_find_options(work);
     ash__filter_id(&filter, "_id", file_id);
-    BSON_APPEND_DOCUMENT_BEGIN(&filter, "token", &later);
-    BSON_APPEND_INT64(&later, "$gt", f->token);
-    bson_append_document_end(&filter, &later);
+    BCON_APPEND(&filter, "token", "{", "$gt", BCON_INT64(f->token), "}");
     bool any = false;
     int rc = ash__collection_find_if_any(work->bucket->attributes, &filter, &o, &found, &any, err);
     bson_destroy(&filter);

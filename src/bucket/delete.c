@@ -12,10 +12,7 @@
 
 static void filter_in(bson_t *filter, const char *field, const bson_t *ids)
 {
-    bson_t in;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, field, &in);
-    BSON_APPEND_ARRAY(&in, "$in", ids);
-    bson_append_document_end(filter, &in);
+    BCON_APPEND(filter, field, "{", "$in", BCON_ARRAY(ids), "}");
 }
 
 static int remove_in(ash_collection *c, const char *field, const bson_t *ids, const ash_op *op,

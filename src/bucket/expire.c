@@ -75,10 +75,7 @@ static int missing(const expire_call *call, ash_error *err)
 
 static void append_due(bson_t *filter, int64_t now_ms)
 {
-    bson_t due;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "expires", &due);
-    BSON_APPEND_DATE_TIME(&due, "$lte", now_ms);
-    bson_append_document_end(filter, &due);
+    BCON_APPEND(filter, "expires", "{", "$lte", BCON_DATE_TIME(now_ms), "}");
 }
 
 /* An upload that nobody went on with: its chunks have no file. */

@@ -253,12 +253,8 @@ bool ash__file_is_over(const ash_file *f)
 /* Of any other type than a date, or missing: it never ends. */
 void ash__filter_living(bson_t *filter)
 {
-    bson_t outer, inner;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, ASH_FIELD_EXPIRES, &outer);
-    BSON_APPEND_DOCUMENT_BEGIN(&outer, "$not", &inner);
-    BSON_APPEND_DATE_TIME(&inner, "$lte", ash__clock_wall_ms());
-    bson_append_document_end(&outer, &inner);
-    bson_append_document_end(filter, &outer);
+    BCON_APPEND(filter, ASH_FIELD_EXPIRES, "{", "$not", "{", "$lte",
+                BCON_DATE_TIME(ash__clock_wall_ms()), "}", "}");
 }
 
 void ash__append_expiry(bson_t *doc, int64_t expires_ms)

@@ -18,7 +18,6 @@ static int check_options(const ash_bucket_find_options *o, ash_error *err)
 /* What has expired is not there.  A filter that speaks of that itself keeps its own condition. */
 static void only_living(const bson_t *filter, bson_t *out)
 {
-    bson_t both;
     if (filter == NULL || !bson_has_field(filter, ASH_FIELD_EXPIRES)) {
         if (filter != NULL)
             bson_concat(out, filter);
@@ -27,10 +26,7 @@ static void only_living(const bson_t *filter, bson_t *out)
     }
     bson_t living = BSON_INITIALIZER;
     ash__filter_living(&living);
-    BSON_APPEND_ARRAY_BEGIN(out, "$and", &both);
-    BSON_APPEND_DOCUMENT(&both, "0", filter);
-    BSON_APPEND_DOCUMENT(&both, "1", &living);
-    bson_append_array_end(out, &both);
+    BCON_APPEND(out, "$and", "[", BCON_DOCUMENT(filter), BCON_DOCUMENT(&living), "]");
     bson_destroy(&living);
 }
 

@@ -17,11 +17,8 @@ void ash__intent_init(ash_intent *i, const bson_value_t *id, bool makes)
 
 void ash__intent_append(const ash_intent *i, bson_t *files_doc)
 {
-    bson_t field;
-    BSON_APPEND_DOCUMENT_BEGIN(files_doc, FIELD, &field);
-    BSON_APPEND_OID(&field, "mark", &i->mark);
-    BSON_APPEND_BOOL(&field, "makes", i->makes);
-    bson_append_document_end(files_doc, &field);
+    BCON_APPEND(files_doc, FIELD, "{", "mark", BCON_OID(&i->mark), "makes", BCON_BOOL(i->makes),
+                "}");
 }
 
 void ash__intent_append_end(const bson_t *operators, bson_t *out)
@@ -152,7 +149,6 @@ void ash__intent_settle(const ash_work *work, const ash_fence_copy *f, const ash
 /* A mark begins with the time at which it was made. */
 static void marked_before(int64_t before_s, bool makes, bson_t *filter)
 {
-    bson_t earlier;
     bson_oid_t bound = {{0}};
     uint32_t seconds = before_s < 0             ? 0
                        : before_s >= UINT32_MAX ? UINT32_MAX
@@ -161,9 +157,7 @@ static void marked_before(int64_t before_s, bool makes, bson_t *filter)
         bound.bytes[k] = (uint8_t)(seconds >> (24 - 8 * k));
     bson_init(filter);
     BSON_APPEND_BOOL(filter, "ashlar_intent.makes", makes);
-    BSON_APPEND_DOCUMENT_BEGIN(filter, MARK, &earlier);
-    BSON_APPEND_OID(&earlier, "$lt", &bound);
-    bson_append_document_end(filter, &earlier);
+    BCON_APPEND(filter, MARK, "{", "$lt", BCON_OID(&bound), "}");
 }
 
 int ash__intents_sweep(const ash_work *work, int64_t before_s, ash_error *err)

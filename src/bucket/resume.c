@@ -10,10 +10,7 @@
 
 void ash__resume_filter(bson_t *filter, const char *token)
 {
-    bson_t id;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "_id", &id);
-    BSON_APPEND_UTF8(&id, "resume", token);
-    bson_append_document_end(filter, &id);
+    BCON_APPEND(filter, "_id", "{", "resume", BCON_UTF8(token), "}");
 }
 
 bson_t *ash__resume_filter_all(void)

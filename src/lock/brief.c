@@ -52,10 +52,7 @@ void ash__lock_guessed(ash_lock_collection *c, bool right)
 
 static void append_size(bson_t *filter, const char *field, int32_t size)
 {
-    bson_t is;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, field, &is);
-    BSON_APPEND_INT32(&is, "$size", size);
-    bson_append_document_end(filter, &is);
+    BCON_APPEND(filter, field, "{", "$size", BCON_INT32(size), "}");
 }
 
 /* Nobody waits, and nothing is left of those who did: a field that is missing matches nothing here
@@ -69,7 +66,6 @@ static void append_unwanted(bson_t *filter)
 
 static void append_free(bson_t *filter)
 {
-    static const char *const numbers[] = {"reads", "writes"};
     BSON_APPEND_BOOL(filter, "write_lock", false);
     BSON_APPEND_INT32(filter, "read_locks", 0);
     append_unwanted(filter);
@@ -77,12 +73,8 @@ static void append_free(bson_t *filter)
     BSON_APPEND_NULL(filter, "turn");
     BSON_APPEND_NULL(filter, "req_since");
     BSON_APPEND_NULL(filter, "readers_wait");
-    for (size_t i = 0; i < ASH_ARRAY_LEN(numbers); i++) {
-        bson_t type;
-        BSON_APPEND_DOCUMENT_BEGIN(filter, numbers[i], &type);
-        BSON_APPEND_UTF8(&type, "$type", "number");
-        bson_append_document_end(filter, &type);
-    }
+    BCON_APPEND(filter, "reads", "{", "$type", "number", "}", "writes", "{", "$type", "number",
+                "}");
 }
 
 /* Whatever it holds, it is no expression. */
@@ -92,7 +84,7 @@ static void append_literal(bson_t *to, const char *name, const bson_t *q, const 
     bson_iter_t at;
     BSON_APPEND_DOCUMENT_BEGIN(to, name, &literal);
     if (bson_iter_init_find(&at, q, parameter))
-        bson_append_iter(&literal, "$literal", -1, &at);
+        bson_append_iter(&literal, "$literal", -1, &at); /* there is no macro for it */
     else
         BSON_APPEND_NULL(&literal, "$literal");
     bson_append_document_end(to, &literal);
@@ -101,33 +93,18 @@ static void append_literal(bson_t *to, const char *name, const bson_t *q, const 
 /* {$add: [path, number]} */
 static void append_sum(bson_t *to, const char *name, const char *path, int64_t number)
 {
-    bson_t sum, terms;
-    BSON_APPEND_DOCUMENT_BEGIN(to, name, &sum);
-    BSON_APPEND_ARRAY_BEGIN(&sum, "$add", &terms);
-    BSON_APPEND_UTF8(&terms, "0", path);
-    BSON_APPEND_INT64(&terms, "1", number);
-    bson_append_array_end(&sum, &terms);
-    bson_append_document_end(to, &sum);
+    BCON_APPEND(to, name, "{", "$add", "[", BCON_UTF8(path), BCON_INT64(number), "]", "}");
 }
 
 /* {$add: [path, {$literal: 1}]}, of the type that the programs make of it. */
 static void append_next(bson_t *to, const char *name, const char *path)
 {
-    bson_t sum, terms;
-    BSON_APPEND_DOCUMENT_BEGIN(to, name, &sum);
-    BSON_APPEND_ARRAY_BEGIN(&sum, "$add", &terms);
-    BSON_APPEND_UTF8(&terms, "0", path);
-    BSON_APPEND_INT32(&terms, "1", 1);
-    bson_append_array_end(&sum, &terms);
-    bson_append_document_end(to, &sum);
+    BCON_APPEND(to, name, "{", "$add", "[", BCON_UTF8(path), BCON_INT32(1), "]", "}");
 }
 
 static void append_one(bson_t *to, const char *name)
 {
-    bson_t literal;
-    BSON_APPEND_DOCUMENT_BEGIN(to, name, &literal);
-    BSON_APPEND_INT32(&literal, "$literal", 1);
-    bson_append_document_end(to, &literal);
+    BCON_APPEND(to, name, "{", "$literal", BCON_INT32(1), "}");
 }
 
 static void append_holder(bson_t *set, bool write, const bson_t *q)
@@ -204,7 +181,7 @@ int ash__lock_brief_obtain(ash_lock_collection *c, const ash_lock_move *move, bs
 /* {$set: …, $currentDate: {expires: true}} */
 static void release_update(bool write, bson_t *update)
 {
-    bson_t set, list, dates;
+    bson_t set;
     BSON_APPEND_DOCUMENT_BEGIN(update, "$set", &set);
     if (write) {
         BSON_APPEND_BOOL(&set, "write_lock", false);
@@ -213,12 +190,9 @@ static void release_update(bool write, bson_t *update)
     }
     BSON_APPEND_INT32(&set, "read_locks", 0);
     BSON_APPEND_NULL(&set, "meta");
-    BSON_APPEND_ARRAY_BEGIN(&set, "holders", &list);
-    bson_append_array_end(&set, &list);
+    BCON_APPEND(&set, "holders", "[", "]");
     bson_append_document_end(update, &set);
-    BSON_APPEND_DOCUMENT_BEGIN(update, "$currentDate", &dates);
-    BSON_APPEND_BOOL(&dates, "expires", true);
-    bson_append_document_end(update, &dates);
+    BCON_APPEND(update, "$currentDate", "{", "expires", BCON_BOOL(true), "}");
 }
 
 int ash__lock_brief_release(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,

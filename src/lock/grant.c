@@ -259,18 +259,13 @@ int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant 
 
 void ash__lock_ownership(const ash_lock_grant *g, bson_t *filter)
 {
-    bson_t holders, entry;
     ash__lock_filter_id(filter, "_id", &g->doc_id);
     BSON_APPEND_INT64(filter, "writes", g->writes);
     BSON_APPEND_BOOL(filter, "write_lock", g->write);
     if (g->write)
         return;
-    BSON_APPEND_DOCUMENT_BEGIN(filter, "holders", &holders);
-    BSON_APPEND_DOCUMENT_BEGIN(&holders, "$elemMatch", &entry);
-    BSON_APPEND_OID(&entry, "h", &g->h);
-    BSON_APPEND_INT64(&entry, "w", g->writes);
-    bson_append_document_end(&holders, &entry);
-    bson_append_document_end(filter, &holders);
+    BCON_APPEND(filter, "holders", "{", "$elemMatch", "{", "h", BCON_OID(&g->h), "w",
+                BCON_INT64(g->writes), "}", "}");
 }
 
 static int lost(const ash_lock_grant *g, ash_error *err)

@@ -45,14 +45,12 @@ static void append_stages(bson_t *pipeline, const bson_t *parsed, uint32_t n)
 
 int ash_lock_list(ash_lock_collection *c, const bson_t *filter, ash_cursor **out, ash_error *err)
 {
-    bson_t pipeline = BSON_INITIALIZER, stage, parsed, all = BSON_INITIALIZER;
+    bson_t pipeline = BSON_INITIALIZER, parsed, all = BSON_INITIALIZER;
     ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
     int rc = ash__lock_parse(shape, &parsed, err);
     if (rc != 0)
         return rc;
-    BSON_APPEND_DOCUMENT_BEGIN(&pipeline, "0", &stage);
-    BSON_APPEND_DOCUMENT(&stage, "$match", filter != NULL ? filter : &all);
-    bson_append_document_end(&pipeline, &stage);
+    BCON_APPEND(&pipeline, "0", "{", "$match", BCON_DOCUMENT(filter != NULL ? filter : &all), "}");
     append_stages(&pipeline, &parsed, 1);
     rc = ash_collection_aggregate(c->locks, &pipeline, &o, out, err);
     bson_destroy(&parsed);

@@ -253,18 +253,12 @@ void ash__lock_programs_release(ash_lock_programs *p)
 void ash__lock_program_with(const ash_lock_programs *p, enum ash_lock_program which,
                             const bson_t *parameters, bson_t *out)
 {
-    bson_t stage, set, literal;
     bson_iter_t iter, stages;
     char name[16];
     uint32_t n = 1;
     bson_init(out);
-    BSON_APPEND_DOCUMENT_BEGIN(out, "0", &stage);
-    BSON_APPEND_DOCUMENT_BEGIN(&stage, "$set", &set);
-    BSON_APPEND_DOCUMENT_BEGIN(&set, "_q", &literal);
-    BSON_APPEND_DOCUMENT(&literal, "$literal", parameters);
-    bson_append_document_end(&set, &literal);
-    bson_append_document_end(&stage, &set);
-    bson_append_document_end(out, &stage);
+    BCON_APPEND(out, "0", "{", "$set", "{", "_q", "{", "$literal", BCON_DOCUMENT(parameters), "}",
+                "}", "}");
     if (!bson_iter_init_find(&iter, &p->stages[which], "stages") ||
         !bson_iter_recurse(&iter, &stages))
         return;

@@ -19,13 +19,11 @@ typedef struct range {
 static int reserve(ash_lock_collection *c, int64_t count, range *out, ash_error *err)
 {
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
-    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, add, doc;
+    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, doc;
     bool found;
     int rc, tries = 0;
     BSON_APPEND_UTF8(&filter, "_id", "tokens");
-    BSON_APPEND_DOCUMENT_BEGIN(&change, "$inc", &add);
-    BSON_APPEND_INT64(&add, "high", count);
-    bson_append_document_end(&change, &add);
+    BCON_APPEND(&change, "$inc", "{", "high", BCON_INT64(count), "}");
     const bson_value_t update = ash__lock_view(&change, BSON_TYPE_DOCUMENT);
     o.op = ash__lock_op(c);
     o.update = &update;
@@ -49,7 +47,7 @@ static int reserve(ash_lock_collection *c, int64_t count, range *out, ash_error 
 static int set_range(ash_lock_collection *c, const ash_lock_grant *g, const bson_value_t *old_base,
                      const range *r, bson_t **doc, ash_error *err)
 {
-    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, set, now;
+    bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, now;
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     bool found = false;
     ash__lock_filter_id(&filter, "_id", &g->doc_id);
@@ -57,10 +55,8 @@ static int set_range(ash_lock_collection *c, const ash_lock_grant *g, const bson
         ash__lock_filter_id(&filter, "base", old_base);
     else
         BSON_APPEND_NULL(&filter, "base");
-    BSON_APPEND_DOCUMENT_BEGIN(&change, "$set", &set);
-    BSON_APPEND_INT64(&set, "base", r->base);
-    BSON_APPEND_INT64(&set, "ceil", r->ceil);
-    bson_append_document_end(&change, &set);
+    BCON_APPEND(&change, "$set", "{", "base", BCON_INT64(r->base), "ceil", BCON_INT64(r->ceil),
+                "}");
     const bson_value_t update = ash__lock_view(&change, BSON_TYPE_DOCUMENT);
     o.op = ash__lock_op(c);
     o.update = &update;
