@@ -107,9 +107,10 @@ static bool wants_thread(ash_hasher *h, size_t len)
     return h->has_thread && h->total >= THREAD_FROM_BYTES && len >= PIECE_MIN_BYTES;
 }
 
-/* With the lock held. */
+/* Until no more than these wait. */
 static void await(ash_hasher *h, size_t most_pieces, size_t most_bytes)
 {
+    ash__mutex_assert_held(&h->lock);
     h->most_pieces = most_pieces;
     h->most_bytes = most_bytes;
     while (h->count - h->done > most_pieces || h->waiting_bytes > most_bytes)

@@ -26,9 +26,9 @@ bool ash__lock_is_wanted(const bson_t *doc);
 /* The same, or is it held? */
 bool ash__lock_is_busy(const bson_t *doc);
 
-/* Is it worth trying?  With the collection's mutex. */
+/* Is it worth trying? */
 bool ash__lock_guess(ash_lock_collection *c, const ash_lock_resource *r);
-/* How it went.  With the mutex. */
+/* How it went. */
 void ash__lock_guessed(ash_lock_collection *c, bool right);
 
 #endif

@@ -36,6 +36,7 @@ void ash__lock_event_push(ash_lock *lock, ash_lock_event_kind kind, const bson_t
                           const ash_error *err)
 {
     struct ash_lock_event_item *item = ash__new(struct ash_lock_event_item);
+    ash__mutex_assert_held(&lock->collection->mutex);
     item->event.size = sizeof item->event;
     item->event.kind = kind;
     item->doc = doc != NULL ? bson_copy(doc) : NULL;

@@ -17,6 +17,7 @@ static int64_t margin(int64_t life_ms)
 void ash__lock_set_life(ash_lock *lock, int64_t sent_ms)
 {
     const ash_lock_settings *s = &lock->settings;
+    ash__mutex_assert_held(&lock->collection->mutex);
     int64_t life = s->life_ms > 0 ? s->life_ms : s->lease_ms;
     lock->until_ms = sent_ms + life - margin(life);
     lock->soon_ms = s->life_ms > 0 ? sent_ms + (lock->until_ms - sent_ms) * 9 / 10 : 0;
@@ -35,6 +36,7 @@ void ash__lock_drop(ash_lock *lock, bool give_back)
 {
     ash_lock_collection *c = lock->collection;
     ash_lock_resource *r = lock->resource;
+    ash__mutex_assert_held(&c->mutex);
     if (!lock->grant.write && r->members > 0 && bson_oid_equal(&r->join, &lock->grant.h))
         r->members--;
     if (give_back) {
@@ -143,10 +145,11 @@ static int64_t life_of(const ash_lock *lock)
     return lock->settings.life_ms > 0 ? lock->settings.life_ms : lock->settings.lease_ms;
 }
 
-/* After an extension: under the mutex. */
+/* After an extension. */
 static int take_extension(ash_lock *lock, const ash_lock_grant *g, int rc, const bson_t *doc,
                           int64_t sent, ash_error *why)
 {
+    ash__mutex_assert_held(&lock->collection->mutex);
     if (!still(lock, g))
         return rc != 0 ? rc : ash__fail(why, ASH_ESTATE, "lock expired while it was renewed");
     if (rc == ASH_ELOST) {

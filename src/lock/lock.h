@@ -5,7 +5,7 @@
 /* What the files of this folder share.
  *
  * A collection has one mutex for everything below that changes; no operation on the store and no
- * callback runs under it.  Who is about to work on a lock's document marks the lock busy; others
+ * callback runs under it, and what counts on it asserts it.  Who is about to work on a lock's document marks the lock busy; others
  * wait for it.  Three threads serve a collection:
  *
  *   watcher  wakes waiters when lock documents change, and has leases looked at that were broken
@@ -197,7 +197,7 @@ int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *e
 /* pending.c: no change that a holder before this grant announced happens from now on. */
 int ash__lock_settle_pending(ash_lock_collection *c, const ash_lock_grant *g, ash_error *err);
 
-/* ---- resource.c; all under the mutex ---- */
+/* ---- resource.c ---- */
 
 ash_lock_resource *ash__lock_resource_get(ash_lock_collection *c, const bson_value_t *id);
 void ash__lock_resource_put(ash_lock_collection *c, ash_lock_resource *r);
@@ -223,19 +223,19 @@ bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b);
 /* ---- request.c ---- */
 
 int ash__lock_step(ash_lock *lock, ash_error *err); /* 1: not yet */
-void ash__lock_acquire_busy(ash_lock *lock);        /* under the mutex */
+void ash__lock_acquire_busy(ash_lock *lock);
 void ash__lock_release_busy(ash_lock *lock);
 
 /* ---- held.c ---- */
 
-void ash__lock_set_life(ash_lock *lock, int64_t sent_ms); /* under the mutex */
-/* Under the mutex: not held any more.  give_back: by the worker, later. */
+void ash__lock_set_life(ash_lock *lock, int64_t sent_ms);
+/* Not held any more.  give_back: by the worker, later. */
 void ash__lock_drop(ash_lock *lock, bool give_back);
 void ash__lock_heartbeat(ash_lock *lock); /* worker */
 
 /* ---- event.c ---- */
 
-/* Under the mutex; doc is copied. */
+/* doc is copied. */
 void ash__lock_event_push(ash_lock *lock, ash_lock_event_kind kind, const bson_t *doc,
                           const ash_error *err);
 void ash__lock_deliver(ash_lock *lock); /* without the mutex */
@@ -247,13 +247,13 @@ int ash__lock_refuse(const bson_t *doc, ash_error *err);
 /* ---- threads ---- */
 
 void *ash__lock_watcher(void *collection);
-void ash__lock_want_watch(ash_lock_collection *c); /* under the mutex: from now on */
+void ash__lock_want_watch(ash_lock_collection *c); /* from now on */
 void *ash__lock_timer(void *collection);
 void *ash__lock_worker(void *collection);
-void ash__lock_due(ash_lock_collection *c, int64_t due_ms); /* under the mutex */
-void ash__lock_make_ready(ash_lock *lock);                  /* under the mutex */
-void ash__lock_unready(ash_lock *lock);                     /* under the mutex */
-void ash__lock_measure_clock(ash_lock_collection *c);       /* without it */
+void ash__lock_due(ash_lock_collection *c, int64_t due_ms);
+void ash__lock_make_ready(ash_lock *lock);
+void ash__lock_unready(ash_lock *lock);
+void ash__lock_measure_clock(ash_lock_collection *c);
 
 /* options.c */
 int ash__lock_settings_from(const ash_lock_options *o, const ash_lock_settings *inherited,

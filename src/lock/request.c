@@ -11,6 +11,7 @@ enum { NOT_YET = 1, ANSWER_MS = 3000 };
 
 void ash__lock_acquire_busy(ash_lock *lock)
 {
+    ash__mutex_assert_held(&lock->collection->mutex);
     while (lock->busy)
         ash__cond_wait(&lock->changed, &lock->collection->mutex);
     lock->busy = true;
@@ -18,6 +19,7 @@ void ash__lock_acquire_busy(ash_lock *lock)
 
 void ash__lock_release_busy(ash_lock *lock)
 {
+    ash__mutex_assert_held(&lock->collection->mutex);
     lock->busy = false;
     ash__cond_broadcast(&lock->changed);
 }
@@ -81,6 +83,7 @@ static int64_t fallback_ms(const ash_lock *lock)
 static void plan_next_try(ash_lock *lock, const bson_t *doc)
 {
     ash_lock_collection *c = lock->collection;
+    ash__mutex_assert_held(&c->mutex);
     int64_t now = ash__clock_ms();
     int64_t server_now = now + c->server_offset_ms;
     bool alone = lock->want == ASH_LOCK_WANT_WRITE || ash__lock_is_head(lock);
@@ -112,6 +115,7 @@ static void remember_doc_id(ash_lock *lock, const bson_t *doc)
 
 static void end_request(ash_lock *lock, ash_lock_state state)
 {
+    ash__mutex_assert_held(&lock->collection->mutex);
     ash__lock_resource_leave(lock);
     lock->want = ASH_LOCK_WANT_NOTHING;
     lock->woken = lock->queued = lock->cancel = false;

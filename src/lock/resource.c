@@ -14,6 +14,7 @@ static uint32_t bucket_of(const uint8_t *key, uint32_t len)
 ash_lock_resource *ash__lock_resource_get(ash_lock_collection *c, const bson_value_t *id)
 {
     bson_t key = BSON_INITIALIZER;
+    ash__mutex_assert_held(&c->mutex);
     BSON_APPEND_VALUE(&key, "", id);
     const uint8_t *bytes = bson_get_data(&key);
     ash_lock_resource **bucket = &c->buckets[bucket_of(bytes, key.len)];
@@ -34,6 +35,7 @@ ash_lock_resource *ash__lock_resource_get(ash_lock_collection *c, const bson_val
 
 void ash__lock_resource_put(ash_lock_collection *c, ash_lock_resource *r)
 {
+    ash__mutex_assert_held(&c->mutex);
     ash_assert(r->locks > 0);
     if (--r->locks > 0)
         return;
@@ -52,6 +54,7 @@ void ash__lock_resource_enlist(ash_lock *lock)
 {
     ash_lock_resource *r = lock->resource;
     ash_lock_collection *c = lock->collection;
+    ash__mutex_assert_held(&c->mutex);
     lock->prev_waiter = r->tail;
     lock->next_waiter = NULL;
     if (r->tail != NULL)
@@ -86,6 +89,7 @@ static ash_lock *first_of(const ash_lock_resource *r, enum ash_lock_want want)
 
 bool ash__lock_is_head(const ash_lock *lock)
 {
+    ash__mutex_assert_held(&lock->collection->mutex);
     return first_of(lock->resource, lock->want) == lock;
 }
 
@@ -115,6 +119,7 @@ void ash__lock_nudge(ash_lock *lock)
 {
     if (lock == NULL || lock->woken)
         return;
+    ash__mutex_assert_held(&lock->collection->mutex);
     lock->woken = true;
     if (lock->async)
         ash__lock_make_ready(lock);
@@ -146,6 +151,7 @@ void ash__lock_wake_readers(ash_lock_resource *r)
 
 void ash__lock_wake_all(ash_lock_collection *c)
 {
+    ash__mutex_assert_held(&c->mutex);
     for (ash_lock_resource *r = c->waiting; r != NULL; r = r->next_waiting)
         ash__lock_resource_wake(r, ASH_LOCK_CHANCE_ANY);
 }
@@ -164,6 +170,7 @@ bool ash__lock_same_value(const bson_value_t *a, const bson_value_t *b)
 void ash__lock_wake_document(ash_lock_collection *c, const bson_value_t *doc_id,
                              ash_lock_chance chance)
 {
+    ash__mutex_assert_held(&c->mutex);
     for (ash_lock_resource *r = c->waiting; r != NULL; r = r->next_waiting) {
         /* One that has not seen its document yet is woken by any. */
         if (r->doc_id.value_type == BSON_TYPE_EOD || ash__lock_same_value(&r->doc_id, doc_id))

@@ -62,6 +62,7 @@ static int64_t look_at_held(ash_lock *lock, int64_t now, struct outbox *box)
 
 static int64_t look_at(ash_lock *lock, int64_t now, struct outbox *box)
 {
+    ash__mutex_assert_held(&lock->collection->mutex);
     switch (lock->state) {
     case ASH_LOCK_READING:
     case ASH_LOCK_WRITING:
@@ -120,6 +121,7 @@ void *ash__lock_timer(void *collection)
 
 void ash__lock_due(ash_lock_collection *c, int64_t due_ms)
 {
+    ash__mutex_assert_held(&c->mutex);
     if (due_ms >= c->next_due_ms)
         return;
     c->next_due_ms = due_ms;

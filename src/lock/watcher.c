@@ -65,6 +65,7 @@ static bool may_be_lost(const bson_t *event)
  * whose program wants to hear of it. */
 static void doubt(ash_lock_collection *c, const bson_value_t *doc_id)
 {
+    ash__mutex_assert_held(&c->mutex);
     int64_t now = ash__clock_ms();
     for (ash_lock *lock = c->open; lock != NULL; lock = lock->next_open) {
         bool held = lock->state == ASH_LOCK_READING || lock->state == ASH_LOCK_WRITING;
@@ -110,6 +111,7 @@ static void set_watching(ash_lock_collection *c, bool watching)
 
 void ash__lock_want_watch(ash_lock_collection *c)
 {
+    ash__mutex_assert_held(&c->mutex);
     if (c->watch_wanted || !c->can_watch)
         return;
     c->watch_wanted = true;

@@ -15,6 +15,7 @@ void ash__lock_make_ready(ash_lock *lock)
 {
     ash_lock_collection *c = lock->collection;
     ash_lock **at = &c->ready_head;
+    ash__mutex_assert_held(&c->mutex);
     if (lock->ready)
         return;
     lock->ready = true;
@@ -34,6 +35,7 @@ void ash__lock_unready(ash_lock *lock)
 {
     ash_lock_collection *c = lock->collection;
     ash_lock **at = &c->ready_head, *before = NULL;
+    ash__mutex_assert_held(&c->mutex);
     if (!lock->ready)
         return;
     while (*at != lock) {
@@ -46,9 +48,10 @@ void ash__lock_unready(ash_lock *lock)
     lock->ready = false;
 }
 
-/* Under the mutex, which is let go meanwhile. */
+/* Lets the mutex go meanwhile. */
 static void serve(ash_lock_collection *c, ash_lock *lock)
 {
+    ash__mutex_assert_held(&c->mutex);
     bool waiting = lock->state == ASH_LOCK_WAITING && lock->async;
     bool leased =
         (lock->state == ASH_LOCK_READING || lock->state == ASH_LOCK_WRITING) && lock->renew_ms > 0;
@@ -74,6 +77,7 @@ static void serve(ash_lock_collection *c, ash_lock *lock)
 static void give_back(ash_lock_collection *c, ash_lock_return *item)
 {
     bson_t doc;
+    ash__mutex_assert_held(&c->mutex);
     ash__mutex_unlock(&c->mutex);
     if (ash__lock_give(c, &item->grant, &doc, NULL) == 0)
         bson_destroy(&doc);
