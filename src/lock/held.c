@@ -198,8 +198,12 @@ void ash__lock_heartbeat(ash_lock *lock)
     bson_t doc;
     int64_t sent = ash__clock_ms();
     ash__mutex_lock(&c->mutex);
-    ash__lock_grant_copy(&lock->grant, &g);
+    bool on = held(lock); /* the timer may have ended it since the worker looked */
+    if (on)
+        ash__lock_grant_copy(&lock->grant, &g);
     ash__mutex_unlock(&c->mutex);
+    if (!on)
+        return;
     int extended = ash__lock_extend(c, &g, life_of(lock), &doc, &why);
     ash__mutex_lock(&c->mutex);
     take_extension(lock, &g, extended, &doc, sent, &why);

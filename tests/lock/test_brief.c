@@ -261,11 +261,22 @@ static void test_lock_brief__release_leaves_what_there_is_to_decide(void **state
     }
 }
 
+/* The timer ended it just before the worker came to renew it. */
+static void test_lock_brief__a_lease_that_ended_is_not_renewed(void **state)
+{
+    fixture *f = *state;
+    ash_lock *lock = open_lock(f, f->c, "ended", NULL);
+    ash__lock_heartbeat(lock);
+    assert_int_equal(ash_lock_get_state(lock), ASH_LOCK_FREE);
+    ash_lock_free(lock);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         LOCK_TEST(test_lock_brief__does_what_the_program_does),
         LOCK_TEST(test_lock_brief__release_leaves_what_there_is_to_decide),
+        LOCK_TEST(test_lock_brief__a_lease_that_ended_is_not_renewed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
