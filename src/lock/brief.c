@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+/* See brief.h; the filters here leave every doubtful document to the programs. */
+
 /* After so many wrong guesses in a row about resources that are new here, one in so many is made.
  */
 enum { WRONG_IN_A_ROW = 3, ONE_IN = 16 };
@@ -34,6 +36,7 @@ bool ash__lock_is_busy(const bson_t *doc)
 bool ash__lock_guess(ash_lock_collection *c, const ash_lock_resource *r)
 {
     ash__mutex_assert_held(&c->mutex);
+    /* Two of ours want it: one of them waits. */
     if (r->head != NULL && r->head->next_waiter != NULL)
         return false;
     if (r->known)
@@ -201,6 +204,7 @@ int ash__lock_brief_release(ash_lock_collection *c, const ash_lock_grant *g, bso
     bson_t filter = BSON_INITIALIZER, operators = BSON_INITIALIZER;
     ash__lock_ownership(g, &filter);
     if (g->write) {
+        /* Without waiters there is no turn to give; write_req falls, as in the program. */
         append_size(&filter, "waiters", 0);
     } else {
         append_unwanted(&filter);

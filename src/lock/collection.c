@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A lock collection: its index, its two collections of documents, its three threads. */
 #include "lock/lock.h"
 
 #include "base/clock.h"
@@ -12,6 +13,8 @@
 #define LEASE_MS_DEFAULT 30000
 #define OPEN_MS          10000 /* for a server to answer in, beside what a lock may wait */
 
+/* Unique, since a resource that was never locked gets its document by an upsert: of two that come
+ * at once, the index refuses one. */
 static int make_index(ash_lock_collection *c, ash_error *err)
 {
     bson_t *specs = BCON_NEW("0", "{", "key", "{", "files_id", BCON_INT32(1), "}", "name",
@@ -88,6 +91,7 @@ int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
     c->store = store;
     c->next_due_ms = ASH_LOCK_NEVER;
     ash_capabilities can = ASH_CAPABILITIES_INIT;
+    /* Who cannot say counts as remote: then operations have time limits. */
     c->remote = ash_store_capabilities(store, &can, NULL) != 0 || !can.in_process;
     ash__mutex_init(&c->mutex, ASH_RANK_LOCK);
     ash__cond_init(&c->watcher_wake);
@@ -111,6 +115,7 @@ int ash_lock_collection_open(ash_store *store, const ash_lock_options *opts,
         *out = c;
         return 0;
     }
+    /* With as many threads as were started, and whatever else is there by now. */
     ash_lock_collection_close(c);
     if (err != NULL)
         *err = why;
@@ -135,6 +140,7 @@ void ash_lock_collection_close(ash_lock_collection *c)
     if (c == NULL)
         return;
     ash_assert(c->open == NULL);
+    /* The worker gives back what expired before it ends. */
     join_threads(c);
     ash_collection_free(c->locks);
     ash_collection_free(c->sequence);

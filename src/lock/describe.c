@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Why a lock could not be had, in words. */
 #include "lock/lock.h"
 
 #include "base/buffer.h"
@@ -69,7 +70,7 @@ int ash__lock_refuse(const bson_t *doc, ash_error *err)
                            readers == 1 ? "" : "s");
         if (!add_first(&text, doc, "holders", ""))
             add_foreign(&text, doc);
-    } else {
+    } else { /* free, but a writer is in front, or readers have their turn */
         ash__buffer_append_text(&text, "others asked for the lock before");
         add_first(&text, doc, "waiters", ": ");
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Events: queued under the mutex, handed to the program without it. */
 #include "lock/lock.h"
 
 #include "base/clock.h"
@@ -43,6 +44,7 @@ void ash__lock_event_push(ash_lock *lock, ash_lock_event_kind kind, const bson_t
     item->event.document = item->doc;
     if (err != NULL)
         item->event.error = *err;
+    /* A program that takes no events must not fill the memory with them: the oldest go. */
     if (lock->fn == NULL && lock->event_count >= ASH_LOCK_QUEUE_MAX) {
         free_item(pop(lock));
         lock->events_dropped++;
@@ -96,7 +98,7 @@ void ash_lock_on_event(ash_lock *lock, ash_lock_event_fn fn, void *ctx)
 int ash_lock_next_event(ash_lock *lock, int64_t timeout_ms, ash_lock_event *out, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
-    int64_t deadline = timeout_ms > 0 ? ash__clock_deadline(timeout_ms) : 1;
+    int64_t deadline = timeout_ms > 0 ? ash__clock_deadline(timeout_ms) : 1; /* long past */
     struct ash_lock_event_item *item;
     const ash_lock_event none = ASH_LOCK_EVENT_INIT;
     int rc = ash__out_copy(out, &none, sizeof none, err);
@@ -116,6 +118,7 @@ int ash_lock_next_event(ash_lock *lock, int64_t timeout_ms, ash_lock_event *out,
         if (lock->lent != NULL)
             bson_destroy(lock->lent);
         (void)ash__out_copy(out, &item->event, sizeof item->event, NULL);
+        /* The caller may look at the document until it asks for the next event. */
         lock->lent = item->doc;
         item->doc = NULL;
         free_item(item);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One try at a lock, and the moves of its holder: each one findAndModify, whose answer says what
+ * became of it. */
 #include "lock/brief.h"
 
 #include "base/mem.h"
@@ -45,6 +47,7 @@ int64_t ash__lock_date(const bson_t *doc, const char *path)
     return find(doc, path, &at) && BSON_ITER_HOLDS_DATE_TIME(&at) ? bson_iter_date_time(&at) : 0;
 }
 
+/* Of the thread: the worker, the watcher and waiting threads ask under different limits at once. */
 static _Thread_local int64_t limit_ms;
 static _Thread_local const volatile int *limit_cancel;
 
@@ -87,6 +90,7 @@ bson_t *ash__lock_parameters(const ash_lock_collection *c, const bson_oid_t *h)
 bson_value_t ash__lock_view(const bson_t *doc, bson_type_t type)
 {
     bson_value_t view = {.value_type = type};
+    /* The field is not const, but who takes an update only reads it. */
     view.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(doc);
     view.value.v_doc.data_len = doc->len;
     return view;
@@ -108,6 +112,7 @@ int ash__lock_change(ash_lock_collection *c, const ash_lock_move *move, bson_t *
     return rc;
 }
 
+/* The programs answer with the document alone: `last` tells whether this try was granted. */
 static bool is_ours(const bson_t *doc, const bson_oid_t *h)
 {
     bson_iter_t at;
@@ -155,6 +160,7 @@ static bson_t *try_parameters(const ash_lock *lock, const ash_lock_asking *askin
     BSON_APPEND_BOOL(q, "wait", asking->wait);
     BSON_APPEND_INT64(q, "life", s->life_ms > 0 ? s->life_ms : s->lease_ms);
     BSON_APPEND_INT64(q, "ttl", ttl);
+    /* An entry is renewed only in its last two thirds: what changes wakes everybody who watches. */
     BSON_APPEND_INT64(q, "fresh", ttl - ttl / 3);
     if (s->meta != NULL)
         BSON_APPEND_DOCUMENT(q, "meta", s->meta);
@@ -219,6 +225,7 @@ static int make_try(ash_lock *lock, const ash_lock_asking *asking, bson_t *doc, 
     bool found = false;
     int rc = 0;
     ash__lock_filter_id(&filter, "files_id", &lock->id);
+    /* Who joins an entry or is queued already finds a document that others want. */
     if (asking->join == NULL && asking->first)
         rc = try_brief(lock, &move, doc, &found, err);
     if (rc == 0 && !found)
@@ -244,6 +251,8 @@ int ash__lock_try(ash_lock *lock, const ash_lock_asking *asking, ash_lock_grant 
     if (rc != 0)
         return rc;
     note_entry(g, &lock->h, asking->join);
+    /* The caller learns of the grant only when its token is known and nothing that an earlier
+     * holder announced can happen any more; else it is given back. */
     rc = ash__lock_find_token(c, g, err);
     if (rc == 0)
         rc = ash__lock_settle_pending(c, g, err);
@@ -286,7 +295,7 @@ static int change_owned(ash_lock_collection *c, const ash_lock_grant *g,
     int rc = ash__lock_change(c, &move, doc, &found, err);
     bson_destroy(&filter);
     bson_destroy(q);
-    if (rc == 0 && !found) {
+    if (rc == 0 && !found) { /* another holder, another document, or none */
         bson_destroy(doc);
         rc = lost(g, err);
     }
@@ -297,6 +306,7 @@ int ash__lock_give(ash_lock_collection *c, const ash_lock_grant *g, bson_t *doc,
 {
     bool found = false;
     int rc = 0;
+    /* As of the last answer; should somebody want it by now, the filter finds nothing. */
     if (g->doc != NULL && !ash__lock_is_wanted(g->doc))
         rc = ash__lock_brief_release(c, g, doc, &found, err);
     if (rc != 0 || found)

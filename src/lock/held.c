@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Holding a lock: how long that lasts by this machine's clock, renewing, ending, proving it. */
 #include "lock/brief.h"
 
 #include "base/clock.h"
@@ -20,6 +21,7 @@ void ash__lock_set_life(ash_lock *lock, int64_t sent_ms)
     ash__mutex_assert_held(&lock->collection->mutex);
     int64_t life = s->life_ms > 0 ? s->life_ms : s->lease_ms;
     lock->until_ms = sent_ms + life - margin(life);
+    /* The manual's `expires-soon` comes after about 90 % of a life. */
     lock->soon_ms = s->life_ms > 0 ? sent_ms + (lock->until_ms - sent_ms) * 9 / 10 : 0;
     lock->renew_ms = s->life_ms > 0 ? 0 : sent_ms + life / 3;
     ash__lock_due(lock->collection, lock->soon_ms > 0 ? lock->soon_ms : lock->renew_ms);
@@ -37,6 +39,7 @@ void ash__lock_drop(ash_lock *lock, bool give_back)
     ash_lock_collection *c = lock->collection;
     ash_lock_resource *r = lock->resource;
     ash__mutex_assert_held(&c->mutex);
+    /* The entry stands while other readers of ours are in it; the next reader joins those. */
     if (!lock->grant.write && r->members > 0 && bson_oid_equal(&r->join, &lock->grant.h))
         r->members--;
     if (give_back) {
@@ -69,6 +72,7 @@ static int begin(ash_lock *lock, ash_lock_grant *g, ash_error *err)
     return rc;
 }
 
+/* Freed, or even granted anew, while the store was asked?  No two grants have the same token. */
 static bool still(const ash_lock *lock, const ash_lock_grant *g)
 {
     return held(lock) && lock->grant.token == g->token;
@@ -116,6 +120,7 @@ static int end_hold(ash_lock *lock, bool remove, ash_error *err)
     lock->resource->known = rc == 0 && !remove;
     lock->resource->busy = rc == 0 && ash__lock_is_busy(&doc);
     if (still(lock, &g))
+        /* Lost is lost; after any other failure the document may still say that it is held. */
         ash__lock_drop(lock, rc != 0 && rc != ASH_ELOST);
     ash__lock_resource_wake(lock->resource, ASH_LOCK_CHANCE_ANY);
     if (rc == 0)
@@ -173,6 +178,7 @@ int ash_lock_renew(ash_lock *lock, ash_error *err)
     int rc = begin(lock, &g, err);
     if (rc != 0)
         return rc;
+    /* Read before it is sent: here the life must not begin later than on the server. */
     int64_t sent = ash__clock_ms();
     int extended = ash__lock_extend(c, &g, life_of(lock), &doc, &why);
     ash__mutex_lock(&c->mutex);
@@ -221,6 +227,7 @@ int ash_lock_fence(ash_lock *lock, ash_fence *out, ash_error *err)
     if (rc != 0)
         return rc;
     ash__mutex_lock(&c->mutex);
+    /* Also past its end by our clock: the commit asks the document, which knows better. */
     if (lock->state == ASH_LOCK_WRITING) {
         full.collection = c->name;
         if (lock->fence_id.value_type != BSON_TYPE_EOD)

@@ -52,6 +52,7 @@ int ash_lock_list(ash_lock_collection *c, const bson_t *filter, ash_cursor **out
         return rc;
     BCON_APPEND(&pipeline, "0", "{", "$match", BCON_DOCUMENT(filter != NULL ? filter : &all), "}");
     append_stages(&pipeline, &parsed, 1);
+    /* The match comes first, so that an index can serve it. */
     rc = ash_collection_aggregate(c->locks, &pipeline, &o, out, err);
     bson_destroy(&parsed);
     bson_destroy(&pipeline);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Lock objects: made, asked what they hold, freed with all that they may still have to do. */
 #include "lock/lock.h"
 
 #include "base/clock.h"
@@ -75,20 +76,23 @@ void ash_lock_free(ash_lock *lock)
     if (lock == NULL)
         return;
     ash_lock_collection *c = lock->collection;
+    /* A request that waits may be granted while it is being cancelled, so it ends first. */
     end_waiting(lock);
     if (ash_lock_get_state(lock) != ASH_LOCK_FREE)
         ash_lock_release(lock, NULL);
     ash__mutex_lock(&c->mutex);
+    /* The worker, a callback or the timer may still have the lock in hand. */
     while (lock->busy || lock->delivering || lock->pins > 0)
         ash__cond_wait(&lock->changed, &c->mutex);
     ash__lock_unready(lock);
-    if (lock->state != ASH_LOCK_FREE)
+    if (lock->state != ASH_LOCK_FREE) /* the release did not get through: the worker tries */
         ash__lock_drop(lock, true);
     *lock->link_open = lock->next_open;
     if (lock->next_open != NULL)
         lock->next_open->link_open = lock->link_open;
     ash__lock_resource_put(c, lock->resource);
     ash__mutex_unlock(&c->mutex);
+    /* Nobody else has the lock any more, so its events need no mutex. */
     ash__lock_events_release(lock);
     if (lock->shown != NULL)
         bson_destroy(lock->shown);
@@ -146,6 +150,7 @@ int64_t ash_lock_remaining_ms(const ash_lock *lock)
     int64_t remaining = 0;
     ash__mutex_lock(&lock->collection->mutex);
     if (held_now(lock))
+        /* A lease is renewed for as long as the process lives. */
         remaining = lock->renew_ms > 0 ? INT64_MAX : lock->until_ms - ash__clock_ms();
     ash__mutex_unlock(&lock->collection->mutex);
     return remaining;

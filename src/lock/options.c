@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Options in seconds, as the npm package has them, become settings in milliseconds. */
 #include "lock/lock.h"
 
 #include "base/options.h"
@@ -11,7 +12,7 @@
 static int take_seconds(double seconds, const char *name, int64_t inherited_ms, int64_t *out,
                         ash_error *err)
 {
-    if (!(seconds >= 0))
+    if (!(seconds >= 0)) /* not `< 0`, which lets a NaN pass */
         return ash__fail(err, ASH_EINVAL, "option %s must be a number of seconds, 0 or more", name);
     if (seconds > SECONDS_MAX)
         seconds = SECONDS_MAX;
@@ -34,11 +35,13 @@ int ash__lock_settings_from(const ash_lock_options *o, const ash_lock_settings *
                           &out->poll_ms, err);
     if (rc == 0)
         rc = take_seconds(o->lease_s, "lease_s", inherited->lease_ms, &out->lease_ms, err);
+    /* The package's readers wait for two polling intervals; see docs/LOCKS.md, Grace. */
     int64_t grace = o->polling_interval_s > 0 ? 2 * out->poll_ms : inherited->grace_ms;
     if (rc == 0)
         rc = take_seconds(o->grace_s, "grace_s", grace, &out->grace_ms, err);
     if (rc != 0)
         return rc;
+    /* The package's rule: a life outlasts the interval at which the others look. */
     int64_t shortest = out->poll_ms + out->poll_ms / 10;
     if (out->life_ms > 0 && out->life_ms < shortest)
         out->life_ms = shortest;

@@ -48,7 +48,7 @@ static int take_mark_away(ash_lock_collection *c, const announced *a, ash_error 
     int rc = ash_collection_new(c->store, c->db, a->files, &files, err);
     ash__lock_filter_id(&filter, "_id", a->id);
     BSON_APPEND_OID(&filter, "ashlar_intent.mark", &a->mark);
-    if (rc == 0 && a->makes) {
+    if (rc == 0 && a->makes) { /* it has no name yet, so nobody has seen it */
         ash_remove_options o = ASH_REMOVE_OPTIONS_INIT;
         o.op = ash__lock_op(c);
         rc = ash_collection_remove(files, &filter, &o, NULL, err);
@@ -92,12 +92,13 @@ int ash__lock_settle_pending(ash_lock_collection *c, const ash_lock_grant *g, as
         bson_destroy(&marks);
         return 0;
     }
+    /* Marks first, then what announced them: who dies in between leaves it to the next grant. */
     while (rc == 0 && bson_iter_next(&entry)) {
         announced a;
         char key[12];
         const char *name;
         if (!read_announced(&entry, &id, &a))
-            continue;
+            continue; /* of another kind: not ours to take away */
         rc = take_mark_away(c, &a, err);
         size_t len = bson_uint32_to_string(count++, &name, key, sizeof key);
         bson_append_oid(&marks, name, (int)len, &a.mark);

@@ -230,6 +230,7 @@ static int parse_program(enum ash_lock_program which, bson_t *out, ash_error *er
 
 int ash__lock_programs_init(ash_lock_programs *p, ash_error *err)
 {
+    /* All of them before any can fail: the release destroys all. */
     for (int i = 0; i < ASH_LOCK_PROGRAM_COUNT; i++)
         bson_init(&p->stages[i]);
     for (int i = 0; i < ASH_LOCK_PROGRAM_COUNT; i++) {
@@ -259,6 +260,7 @@ void ash__lock_program_with(const ash_lock_programs *p, enum ash_lock_program wh
     bson_init(out);
     BCON_APPEND(out, "0", "{", "$set", "{", "_q", "{", "$literal", BCON_DOCUMENT(parameters), "}",
                 "}", "}");
+    /* Bytes that were parsed when the collection was opened, so that a move parses nothing. */
     if (!bson_iter_init_find(&iter, &p->stages[which], "stages") ||
         !bson_iter_recurse(&iter, &stages))
         return;

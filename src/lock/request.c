@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Asking for a lock, from the first try to a grant, a refusal or the end of the time. */
 #include "lock/lock.h"
 
 #include "base/clock.h"
@@ -67,6 +68,7 @@ static int64_t jitter(int64_t ms)
 {
     uint32_t random;
     ash__random(&random, sizeof random);
+    /* An eighth up or down: processes that began together do not stay together. */
     return ms - ms / 8 + (int64_t)(random % (uint64_t)(ms / 4 + 1));
 }
 
@@ -86,6 +88,7 @@ static void plan_next_try(ash_lock *lock, const bson_t *doc)
     ash__mutex_assert_held(&c->mutex);
     int64_t now = ash__clock_ms();
     int64_t server_now = now + c->server_offset_ms;
+    /* Readers behind the first are called by it; a writer has an entry to keep fresh. */
     bool alone = lock->want == ASH_LOCK_WANT_WRITE || ash__lock_is_head(lock);
     lock->due_ms = ASH_LOCK_NEVER;
     if (alone) {
@@ -188,7 +191,7 @@ static int give_up(ash_lock *lock, int code, const bson_t *doc, ash_error *err)
 static int give_up_on_error(ash_lock *lock, int rc, const ash_error *why, ash_error *err)
 {
     ash_lock_collection *c = lock->collection;
-    if (lock->queued && rc != ASH_ETIMEOUT)
+    if (lock->queued && rc != ASH_ETIMEOUT) /* a store that is out of reach would not answer */
         withdraw(lock);
     ash__mutex_lock(&c->mutex);
     end_request(lock, ASH_LOCK_FREE);
@@ -213,6 +216,7 @@ static int attempt(ash_lock *lock, bool wait, bson_t *doc, ash_lock_grant *g, as
     }
     asking.write = lock->want == ASH_LOCK_WANT_WRITE;
     asking.first = !lock->queued;
+    /* Noted before it is sent: when the answer is lost, the entry may be there all the same. */
     lock->queued = lock->queued || (asking.write && wait);
     ash__mutex_unlock(&c->mutex);
     return ash__lock_try(lock, &asking, g, doc, err);
@@ -239,6 +243,7 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
     ash_error why = ASH_ERROR_INIT;
     bson_t doc;
     int64_t sent = ash__clock_ms();
+    /* The last try enters no queue, which it would have to leave again at once. */
     bool wait = sent < lock->deadline_ms;
     if (lock->cancel)
         return give_up(lock, ASH_EINTERRUPTED, NULL, err);
@@ -247,7 +252,7 @@ int ash__lock_step(ash_lock *lock, ash_error *err)
     ash__lock_limit(0, NULL);
     if (rc == ASH_EINTERRUPTED && __atomic_load_n(&lock->cancel_asking, __ATOMIC_RELAXED) != 0)
         return give_up(lock, ASH_EINTERRUPTED, NULL, err);
-    if (rc < 0)
+    if (rc < 0) /* refused is 1 */
         return give_up_on_error(lock, rc, &why, err);
     ash__mutex_lock(&c->mutex);
     if (rc == ASH_LOCK_GRANTED) {
@@ -289,6 +294,7 @@ static int begin(ash_lock *lock, enum ash_lock_want want, bool async, ash_error 
     __atomic_store_n(&lock->cancel_asking, 0, __ATOMIC_RELAXED);
     lock->deadline_ms = ash__clock_ms() + lock->settings.time_out_ms;
     lock->due_ms = ASH_LOCK_NEVER;
+    /* One of its own for each request, so that `last` in the document says whose grant it was. */
     bson_oid_init(&lock->h, NULL);
     ash__lock_resource_enlist(lock);
     if (async)
@@ -351,7 +357,7 @@ void ash_lock_cancel(ash_lock *lock)
     if (lock->state == ASH_LOCK_WAITING) {
         lock->cancel = true;
         __atomic_store_n(&lock->cancel_asking, 1, __ATOMIC_RELAXED);
-        lock->woken = false;
+        lock->woken = false; /* one that was called already may have looked before this */
         ash__lock_nudge(lock);
     }
     ash__mutex_unlock(&lock->collection->mutex);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Resources: who of this process waits for one, in which order, and whom a change calls. */
 #include "lock/lock.h"
 
 #include "base/hash.h"
@@ -19,6 +20,7 @@ ash_lock_resource *ash__lock_resource_get(ash_lock_collection *c, const bson_val
     const uint8_t *bytes = bson_get_data(&key);
     ash_lock_resource **bucket = &c->buckets[bucket_of(bytes, key.len)];
     ash_lock_resource *r = *bucket;
+    /* By bytes: 1 and 1.0 are two resources here, and meet in the document. */
     while (r != NULL && (r->key_len != key.len || memcmp(r->key, bytes, key.len) != 0))
         r = r->next;
     if (r == NULL) {
@@ -121,7 +123,7 @@ void ash__lock_nudge(ash_lock *lock)
         return;
     ash__mutex_assert_held(&lock->collection->mutex);
     lock->woken = true;
-    if (lock->async)
+    if (lock->async) /* no thread of its own waits */
         ash__lock_make_ready(lock);
     else
         ash__cond_broadcast(&lock->changed);

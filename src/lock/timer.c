@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that knows what is due when: ends of lives, renewals, tries of requests that nobody
+ * waits for in a call.  It touches no document; what takes the store goes to the worker. */
 #include "lock/lock.h"
 
 #include "base/clock.h"
@@ -18,7 +20,7 @@ static void send(struct outbox *box, ash_lock *lock, ash_lock_event_kind kind, c
         box->room = box->room == 0 ? 16 : 2 * box->room;
         box->locks = ash__realloc_array(box->locks, box->room, sizeof(ash_lock *));
     }
-    lock->pins++;
+    lock->pins++; /* it must not be freed before its events are delivered */
     box->locks[box->count++] = lock;
 }
 
@@ -27,6 +29,7 @@ static void end_life(ash_lock *lock, struct outbox *box)
     ash_error why = ASH_ERROR_INIT;
     bson_t *doc = bson_copy(lock->grant.doc);
     bool lease = lock->renew_ms > 0;
+    /* Given back although it has ended: on the server it has not quite, and others wait. */
     ash__lock_drop(lock, true);
     if (lease) {
         ash__fail(&why, ASH_ELOST, "lease of the lock ran out before it could be renewed");
@@ -105,11 +108,12 @@ void *ash__lock_timer(void *collection)
                                  c->next_due_ms == ASH_LOCK_NEVER ? 0 : c->next_due_ms);
             continue;
         }
+        /* Every lock says anew when it is due; that goes through all, but only when one was. */
         c->next_due_ms = ASH_LOCK_NEVER;
         for (ash_lock *lock = c->open; lock != NULL; lock = lock->next_open)
             ash__lock_due(c, look_at(lock, now, &box));
         if (box.count == 0)
-            continue;
+            continue; /* without letting the mutex go: something may be due at once */
         ash__mutex_unlock(&c->mutex);
         deliver_all(c, &box);
         ash__mutex_lock(&c->mutex);

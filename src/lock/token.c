@@ -29,7 +29,7 @@ static int reserve(ash_lock_collection *c, int64_t count, range *out, ash_error 
     o.update = &update;
     o.upsert = true;
     o.return_new = true;
-    do {
+    do { /* two that make the first document at once: one of them finds it made */
         rc = ash_collection_find_and_modify(c->sequence, &filter, &o, &doc, &found, NULL, err);
     } while (rc == ASH_EEXISTS && ++tries < 10);
     bson_destroy(&filter);
@@ -50,6 +50,7 @@ static int set_range(ash_lock_collection *c, const ash_lock_grant *g, const bson
     bson_t filter = BSON_INITIALIZER, change = BSON_INITIALIZER, now;
     ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
     bool found = false;
+    /* By the _id that was granted, so that a range for a removed document goes to no other. */
     ash__lock_filter_id(&filter, "_id", &g->doc_id);
     if (old_base != NULL)
         ash__lock_filter_id(&filter, "base", old_base);
@@ -103,11 +104,13 @@ int ash__lock_find_token(ash_lock_collection *c, ash_lock_grant *g, ash_error *e
             g->token = base + count;
             break;
         }
+        /* Each round means that somebody set a range in between, and it did not do either. */
         if (tries > 4) {
             rc = ash__fail(err, ASH_ECONFLICT, "lock document is remade all the time");
             break;
         }
         bson_t *next = NULL;
+        /* `count` more than a range: base + count, with which this document begins, is in it. */
         rc = reserve(c, RANGE + count, &fresh, err);
         if (rc == 0)
             rc = set_range(c, g, known ? bson_iter_value(&at) : NULL, &fresh, &next, err);

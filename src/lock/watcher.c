@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that follows the changes of all lock documents, so that waiting takes no polling. */
 #include "lock/lock.h"
 
 #include "base/clock.h"
@@ -6,8 +7,8 @@
 
 #include <string.h>
 
-#define RETRY_MS 1000
-#define AWAIT_MS 1000
+#define RETRY_MS 1000 /* after a stream that ended */
+#define AWAIT_MS 1000 /* how long the server holds an empty batch back */
 
 static bool is_field(const char *path, const char *name)
 {
@@ -128,6 +129,7 @@ static int watch(ash_lock_collection *c)
     int rc = ash_store_watch(c->store, c->db, c->name, &o, &cursor, NULL);
     if (rc != 0)
         return rc;
+    /* What happened before the stream was open is found by trying once, which this calls for. */
     set_watching(c, true);
     /* It ends when the collection is dropped or renamed. */
     while (rc == 0 && !batch.exhausted && !__atomic_load_n(&c->closing, __ATOMIC_RELAXED)) {
@@ -170,6 +172,7 @@ void ash__lock_measure_clock(ash_lock_collection *c)
     int64_t wall, before = ash__clock_ms();
     if (ash_store_time(c->store, &wall, NULL, NULL) != 0)
         wall = ash__clock_wall_ms();
+    /* The server looked at its clock somewhere between question and answer. */
     int64_t middle = before + (ash__clock_ms() - before) / 2;
     ash__mutex_lock(&c->mutex);
     c->server_offset_ms = wall - middle;

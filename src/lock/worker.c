@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The thread that asks the store on behalf of locks that no thread of the program works on. */
 #include "lock/lock.h"
 
 #include "base/clock.h"
@@ -64,7 +65,7 @@ static void serve(ash_lock_collection *c, ash_lock *lock)
     else
         ash__lock_heartbeat(lock);
     ash__mutex_lock(&c->mutex);
-    lock->pins++;
+    lock->pins++; /* no longer busy, but not to be freed before its events are delivered */
     ash__lock_release_busy(lock);
     ash__mutex_unlock(&c->mutex);
     ash__lock_deliver(lock);
@@ -100,7 +101,7 @@ void *ash__lock_worker(void *collection)
         } else if (lock != NULL) {
             ash__lock_unready(lock);
             serve(c, lock);
-        } else if (c->closing) {
+        } else if (c->closing) { /* only when nothing is left to give back */
             break;
         } else {
             ash__cond_wait(&c->worker_wake, &c->mutex);
