@@ -4,16 +4,19 @@
 
 /* An upload, from open to finish.
  *
- *   open ──write──▶ open ──seal──▶ sealed ──finish──▶ finished
- *     │               │            │    ▲ │
- *     │               │            │    │ └─ finish in a transaction ──▶ joined
- *     │               │            │    └──────── it was undone ───────────┤
- *     │               │            │              it was committed ──▶ finished
- *     │               │            │              nobody knows ──▶ failed
- *     │               └─ a call fails ─▶ failed ──abort──▶ aborted
- *     └──abort──▶ aborted ◀──abort─┘
+ *   open ──ash_upload_write──▶ open, or failed when it fails
+ *   open ──ash__upload_seal──▶ sealed
+ *                          ──▶ open        it failed before any chunk was handed over
+ *   open ──ash__upload_seal: ash__upload_give_up──▶ failed, or aborted where cleaning up worked
+ *   sealed ──finish_alone: became_visible──▶ finished
+ *   sealed ──finish_alone: ash__upload_give_up──▶ failed or aborted, likewise
+ *   sealed ──finish_in──▶ joined           in a caller's transaction; when it fails, still sealed
+ *   joined ──end_of_upload──▶ finished     it was committed: became_visible
+ *                         ──▶ sealed       it was undone
+ *                         ──▶ failed       nobody knows
+ *   open, sealed, failed ──ash_upload_abort──▶ aborted
  *
- * finish seals what is open. */
+ * ash__upload_finish seals what is open.  ash_upload_free takes one in any state. */
 
 #include "bucket/attributes.h"
 #include "bucket/chunks.h"

@@ -68,6 +68,20 @@ typedef struct ash_lock_resource {
     int members; /* … and how many they are; 0: none */
 } ash_lock_resource;
 
+/* A lock object, by ash_lock_get_state().  Of the documents: programs.h.
+ *
+ *   FREE ──ash_lock_obtain_…, ash_lock_request_…: begin──▶ WAITING
+ *   WAITING ──accept_grant──▶ READING or WRITING, as it was asked
+ *   WAITING ──give_up: time over, or ash_lock_cancel──▶ FREE
+ *   WAITING ──give_up_on_error──▶ FREE
+ *   READING, WRITING ──ash_lock_renew, ash__lock_heartbeat: take_extension──▶ the same, for longer
+ *
+ *   READING, WRITING ──ash__lock_drop──▶ FREE, called by
+ *       end_hold         ash_lock_release; ash_lock_remove of one that is WRITING
+ *       take_extension   the document no longer says what the grant said (ASH_LOCK_LOST)
+ *       end_life         its life or its lease is over (ASH_LOCK_EXPIRED, ASH_LOCK_LOST)
+ *       ash_lock_free    the release before had failed
+ */
 enum ash_lock_want { ASH_LOCK_WANT_NOTHING, ASH_LOCK_WANT_READ, ASH_LOCK_WANT_WRITE };
 
 struct ash_lock {

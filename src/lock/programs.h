@@ -7,7 +7,21 @@
  * Each runs inside one findAndModify, decides by the document and the server's clock ($$NOW), and
  * finds its parameters in the field `_q`, which its first stage sets and its last one takes away. A
  * transition that changes nothing leaves the document's bytes as they are, so that nobody is woken
- * by it. */
+ * by it.
+ *
+ * The document, by write_lock and read_locks:
+ *
+ *   free ──OBTAIN_WRITE──▶ written ──RELEASE_WRITE──▶ free
+ *   free ──OBTAIN_READ──▶ read ──OBTAIN_READ──▶ read
+ *   read ──RELEASE_READ──▶ read, or free when it was the last reader
+ *   written ──RENEW_WRITE──▶ written, for longer;  read ──RENEW_READ──▶ read, for longer
+ *   written, read ──OBTAIN_WRITE──▶ written, and ──OBTAIN_READ──▶ read, once the lives of those who
+ *                                   hold it are over: they have lost it
+ *   written ──ash__lock_delete──▶ no document ──OBTAIN_WRITE, OBTAIN_READ (upsert)──▶ as from free
+ *   anything ──BREAK──▶ free
+ *
+ * Beside that, a refused OBTAIN_WRITE that waits enters `waiters`, one that is granted leaves them,
+ * and so does WITHDRAW. */
 
 #include "base/error.h"
 
