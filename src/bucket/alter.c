@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Altering a file: what a caller writes goes into whole chunks in memory, and into the store under
+ * another id when there are too many; the commit is in alter_finish.c. */
 #include "bucket/alter.h"
 
 #include "base/mem.h"
@@ -27,6 +29,7 @@ static int prepare(ash_alter *a, const bson_value_t *id, int64_t deadline_ms, as
     if (a->changed_max > 1024)
         a->changed_max = 1024;
     a->changed = ash__alloc_array(a->changed_max, sizeof *a->changed);
+    /* Nobody knows that id, so chunks under it are orphans from the start: a sweep takes them. */
     a->staging.value_type = BSON_TYPE_OID;
     bson_oid_init(&a->staging.value.v_oid, NULL);
     return 0;
@@ -119,6 +122,7 @@ int ash_alter_write(ash_alter *a, int64_t offset, const void *data, size_t len, 
     if (rc != 0)
         return rc;
     rc = put_bytes(a, offset, data, (int64_t)len, deadline, err);
+    /* Part of it may be in place: which part, nobody could say. */
     a->failed = rc != 0;
     return rc;
 }
@@ -135,6 +139,7 @@ static int cut(ash_alter *a, int64_t length, int64_t deadline_ms, ash_error *err
     int rc = ash__alter_forget(a, ash__chunk_count(length, size), deadline_ms, err);
     if (rc == 0 && length % size != 0) {
         rc = ash__alter_chunk(a, length / size, false, deadline_ms, &chunk, err);
+        /* Zeros behind the end, as alter.h has it, since the file may grow again. */
         if (rc == 0)
             memset(chunk + length % size, 0, (size_t)(size - length % size));
     }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Where the chunks of an alteration are, and how one gets from there into memory (alter.h). */
 #include "bucket/alter.h"
 
 #include "base/mem.h"
@@ -111,6 +112,7 @@ static int load_old(ash_alter *a, const ash_changed_chunk *into, int64_t deadlin
                     ash_error *err)
 {
     size_t len = 0;
+    /* What was cut off once reads as zeros, also when the file grew again. */
     int64_t rest = a->base_length - into->n * a->file->chunk_size;
     if (rest <= 0)
         return 0;
@@ -131,6 +133,7 @@ static int fill(ash_alter *a, const ash_changed_chunk *into, bool whole, int64_t
         return whole ? 0 : load_old(a, into, deadline_ms, err);
     if (!whole)
         rc = load(a, &a->staging, into, deadline_ms, &len, err);
+    /* In memory from now on, and a number is in one place only. */
     return rc == 0 ? unstage(a, into->n, deadline_ms, err) : rc;
 }
 
@@ -143,6 +146,7 @@ int ash__alter_chunk(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, u
         return 0;
     }
     int rc = 0;
+    /* Whole, since where the file will end is not known before it is finished. */
     if (a->changed_count == a->changed_max)
         rc = stage(a, INT64_MAX, deadline_ms, err);
     if (rc != 0)
@@ -157,7 +161,7 @@ int ash__alter_chunk(ash_alter *a, int64_t n, bool whole, int64_t deadline_ms, u
         ash__free(chunk.data);
         return rc;
     }
-    at = find_changed(a, n);
+    at = find_changed(a, n); /* staging may have emptied the list */
     memmove(a->changed + at + 1, a->changed + at, (a->changed_count - at) * sizeof *a->changed);
     a->changed[at] = chunk;
     a->changed_count++;

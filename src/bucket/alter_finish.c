@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The commit of an alteration: which old chunks go, which new ones take their numbers. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "bucket/alter.h"
 
-#define LONG_RUN        100
-#define NUMBERS_AT_ONCE 2000
+#define LONG_RUN        100  /* chunks: from here on a range is less than its numbers */
+#define NUMBERS_AT_ONCE 2000 /* in one filter */
 
 typedef struct alter_call {
     ash_alter *alter;
     ash_file *result;
 } alter_call;
 
-/* The next number, of changed and staged chunks together, not below n; INT64_MAX: none. */
+/* The next number, of changed and staged chunks together; INT64_MAX: none. */
 static int64_t next_new(const ash_alter *a, size_t *changed_at, size_t *staged_at)
 {
     int64_t changed = *changed_at < a->changed_count ? a->changed[*changed_at].n : INT64_MAX;
@@ -190,6 +191,7 @@ int ash_alter_finish(ash_alter *a, ash_file **file, ash_error *err)
     int rc = bring_last_home(a, deadline, err);
     if (rc == 0)
         rc = ash__bucket_manner(a->bucket, &manner, err);
+    /* What is replayed had better be small: moving a chunk is less than sending it. */
     if (rc == 0 && manner.replayed)
         rc = ash__alter_stage_all(a, deadline, err);
     if (rc == 0)

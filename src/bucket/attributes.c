@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading and writing NAME.attributes, whose documents attributes.h describes. */
 #include "bucket/attributes.h"
 
 #include <string.h>
@@ -26,6 +27,7 @@ static void read_digest(ash_doc doc, const char *field, uint32_t digits, char *o
     if (v.type != BSON_TYPE_UTF8)
         return;
     const char *text = ash__value_string(v, &len);
+    /* Whatever else stands there is no digest, and is not to be compared with one. */
     if (len == digits && strspn(text, "0123456789abcdef") == digits)
         memcpy(out, text, digits + 1);
 }
@@ -71,8 +73,10 @@ int ash__attributes_write(const ash_work *work, const ash_attributes *a, ash_err
     bson_t filter = BSON_INITIALIZER;
     bson_t doc = BSON_INITIALIZER;
     bson_oid_t version;
+    /* A new one each time: it tells two versions apart whose files documents are the same. */
     bson_oid_init(&version, NULL);
     ash__filter_id(&filter, "_id", a->id);
+    /* A whole document, so that nothing of an earlier file of that id stays. */
     BSON_APPEND_VALUE(&doc, "_id", a->id);
     BSON_APPEND_OID(&doc, "version", &version);
     BSON_APPEND_INT64(&doc, "length", a->length);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One slot for a call, one thread that empties it: whoever gives waits until it is empty. */
 #include "bucket/background.h"
 
 #include "base/mem.h"
@@ -26,6 +27,7 @@ static void *run(void *arg)
             ash__cond_wait(&h->work, &h->lock);
         if (h->fn == NULL)
             break;
+        /* result and error are this thread's as long as fn is set: nobody else looks at them. */
         ash__mutex_unlock(&h->lock);
         h->result = h->fn(h->ctx, &h->error);
         ash__mutex_lock(&h->lock);
@@ -76,7 +78,7 @@ int ash__background_wait(ash_background *h, ash_error *err)
     int rc = h->result;
     if (rc != 0 && err != NULL)
         *err = h->error;
-    h->result = 0;
+    h->result = 0; /* told once */
     ash__mutex_unlock(&h->lock);
     return rc;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The bucket object, its options as each operation wants them, and the few calls on collections
+ * that all of this folder is made of. */
 #include "bucket/bucket.h"
 
 #include "base/clock.h"
@@ -16,6 +18,7 @@ void *ash__bucket_alloc(size_t size_bytes, size_t alignment)
     return memset(p, 0, size_bytes);
 }
 
+/* What asks a deployment for more than its memory asks a folder for the disk. */
 static bool write_concern_is_durable(const bson_t *concern)
 {
     bson_iter_t it;
@@ -144,6 +147,7 @@ void ash_bucket_free(ash_bucket *b)
 void *ash__bucket_block_take(ash_bucket *b)
 {
     for (int i = 0; i < ASH_SPARE_BLOCKS; i++) {
+        /* Whoever swaps a pointer out has it alone, so this takes no mutex. */
         void *block = atomic_exchange(&b->spare_blocks[i], NULL);
         if (block != NULL)
             return block;
@@ -202,7 +206,7 @@ int64_t ash__bucket_deadline(const ash_bucket *b, int64_t timeout_ms)
 
 static const bson_t *given(const bson_t *doc)
 {
-    return bson_empty(doc) ? NULL : doc;
+    return bson_empty(doc) ? NULL : doc; /* {} stands for what was not given */
 }
 
 ash_work ash__work(ash_bucket *b, int64_t deadline_ms)
@@ -254,6 +258,7 @@ int ash__collection_find_if_any(ash_collection *c, const bson_t *filter, const a
     ash_error own = ASH_ERROR_INIT;
     int rc = ash_collection_find_one(c, filter, o, out, &own);
     *found = rc == 0;
+    /* Nothing found is no failure here, so it must not be written into the caller's error. */
     return ash__unless(ASH_ENOTFOUND, rc, &own, err);
 }
 
@@ -296,6 +301,7 @@ int ash__bucket_require_sound(ash_bucket *b, ash_error *err)
     bson_destroy(&action);
     if (rc == 0)
         bson_destroy(&out);
+    /* Any other failure means that there is nobody to ask, as on a deployment. */
     if (rc == ASH_ECORRUPT)
         return ash__fail(err, rc, "%s", own.text);
     return 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Options of a change, checked and copied, and what is said when the filter found nothing. */
 #include "bucket/condition.h"
 
 #include "base/mem.h"
@@ -15,6 +16,8 @@ int ash__change_init(ash_bucket *b, const ash_change_options *opts, ash_change *
         rc = ash__fail(err, ASH_EINVAL, "timeout is negative");
     if (rc == 0)
         rc = ash__bucket_transaction_check(b, o.transaction, err);
+    /* Without transactions a change under a fence is one update that is filtered by its mark
+     * (intent.h): the filter would have been looked at before, not then. */
     if (rc == 0 && o.fence != NULL && o.only_if != NULL)
         rc = ash__bucket_manner(b, &manner, err);
     if (rc == 0 && !manner.transactions)

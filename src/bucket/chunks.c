@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Chunk documents, written and read as bytes: they are most of what a bucket moves, so no document
+ * is built by appending, and none is parsed further than to its data. */
 #include "bucket/chunks.h"
 
 #include "base/bytes.h"
@@ -57,6 +59,8 @@ int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_
     w->files_id = files_id;
     w->chunk_size = chunk_size;
     build_head(files_id, &w->head, &w->head_bytes);
+    /* All chunks of a file have heads of one length, so their documents have places of their own
+     * in a block before their bytes come. */
     w->slot_bytes = w->head_bytes + (size_t)chunk_size + 1;
     if (w->slot_bytes > ASH_DOC_MAX_BYTES)
         return ash__fail(err, ASH_ETOOBIG,
@@ -84,7 +88,7 @@ static void free_block(const ash_chunk_writer *w, uint8_t *block)
 
 void ash__chunk_writer_release(ash_chunk_writer *w)
 {
-    ash__background_free(w->background);
+    ash__background_free(w->background); /* first: it reads the other block */
     ash__free(w->head);
     free_block(w, w->block);
     free_block(w, w->other);
@@ -109,6 +113,7 @@ static int insert_run(const ash_chunk_writer *w, const ash_work *work, const run
                       uint32_t *inserted, ash_error *err)
 {
     ash_doc docs[ASH_CHUNKS_HELD_MAX];
+    /* § Chunks: n is an int32. */
     if (w->stored + r->count - 1 > INT32_MAX)
         return ash__fail(err, ASH_ETOOBIG, "file has more chunks than can be numbered");
     for (uint32_t i = 0; i < r->count; i++) {
@@ -153,7 +158,7 @@ static bool can_go_beside(ash_chunk_writer *w, int64_t deadline_ms)
     ash_commit_manner manner;
     if (w->background != NULL || w->alone || deadline_ms != 0)
         return w->background != NULL && deadline_ms == 0;
-    w->alone = true;
+    w->alone = true; /* what is not to be had now is not asked for again */
     if (!w->large || ash__bucket_manner(w->bucket, &manner, NULL) != 0 || !manner.in_process)
         return false;
     w->other = make_block(w);
@@ -168,6 +173,7 @@ int ash__chunk_writer_settle(ash_chunk_writer *w, int64_t deadline_ms, ash_error
         return 0;
     int rc = ash__background_wait(w->background, err);
     w->under_way = false;
+    /* Also after a failure: as far as it came, the chunks are this upload's to remove. */
     w->stored += w->inserted;
     if (rc == ASH_EEXISTS)
         ash__chunk_writer_say_taken(w, w->files_id, deadline_ms, err);
@@ -224,6 +230,7 @@ int ash__chunk_writer_flush(ash_chunk_writer *w, bool last, int64_t deadline_ms,
         ash__chunk_writer_say_taken(w, w->files_id, deadline_ms, err);
     if (rc != 0)
         return rc;
+    /* The chunk that is being filled goes on in the first slot. */
     if (!last && w->fill > 0)
         memmove(slot_at(w, 0) + w->head_bytes, slot_at(w, w->held) + w->head_bytes,
                 (size_t)w->fill);
@@ -256,6 +263,7 @@ int ash__chunk_writer_insert_as(ash_chunk_writer *w, const ash_work *work, const
     int rc = 0;
     if (id == w->files_id || ash__id_equal(id, w->files_id))
         return insert_held(w, work, true, &inserted, err);
+    /* The heads in the block have the other id, which may be longer: documents are built anew. */
     for (uint32_t i = 0; rc == 0 && i < count; i++) {
         size_t len = (size_t)(i < w->held ? w->chunk_size : w->fill);
         rc = ash__chunk_insert(work, id, i, slot_at(w, i) + w->head_bytes, len, err);
@@ -366,6 +374,7 @@ int ash__chunk_parse(const ash_file *file, ash_doc doc, int64_t *n, const uint8_
     ash_value number = ash__doc_get(doc, "n");
     ash_value bytes = ash__doc_get(doc, "data");
     uint32_t length;
+    /* Of any numeric type: implementations differ. */
     if (!ash__value_as_int64(number, n))
         return fail_of_file(file, ASH_ECORRUPT, err, "or a later one has no number", 0);
     if (bytes.type != BSON_TYPE_BINARY)
@@ -427,6 +436,7 @@ bool ash__chunk_parse_head(ash_doc doc, size_t have, int64_t *n, const uint8_t *
         at = (size_t)(value - doc.data);
         size_t bytes = head_value_bytes(type, value, have - at);
         if (type == BSON_TYPE_BINARY && strcmp(name, "data") == 0) {
+            /* A field behind the data may be an n as well: then all of it has to be read. */
             return numbered && at + bytes + 1 == doc.len &&
                    take_data(value, bytes, have - at, data, len);
         }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Turns among conditional puts of one name, where no transaction keeps two from seeing that the
+ * name is free (claim.h). */
 #include "bucket/claim.h"
 
 #include "base/clock.h"
@@ -17,6 +19,7 @@ static int remove_claim(const ash_work *work, const char *filename, const bson_o
     bson_t filter = BSON_INITIALIZER;
     ash_op op = ash__work_write_op(work);
     ash__claim_filter(&filter, filename);
+    /* That very claim: another one may have come in its place since it was seen. */
     BSON_APPEND_OID(&filter, "version", claim);
     int rc = ash__collection_remove_all(work->bucket->attributes, &filter, &op, NULL, err);
     bson_destroy(&filter);
@@ -84,7 +87,7 @@ int ash__claim_take(const ash_work *work, const char *filename, bson_oid_t *clai
             seen = holder;
             since = ash__clock_ms();
         } else if (rc == 0 && ash__clock_ms() - since > CLAIM_MAX_MS) {
-            rc = remove_claim(work, filename, &seen, err);
+            rc = remove_claim(work, filename, &seen, err); /* and try again: others do, too */
         }
         if (rc == 0)
             rc = ash__deadline_check(work->deadline_ms, "wait for another put of the name", err);
@@ -96,5 +99,6 @@ int ash__claim_take(const ash_work *work, const char *filename, bson_oid_t *clai
 
 void ash__claim_release(const ash_work *work, const char *filename, const bson_oid_t *claim)
 {
+    /* Should it fail, the others wait CLAIM_MAX_MS and take this process for dead. */
     (void)remove_claim(work, filename, claim, NULL);
 }

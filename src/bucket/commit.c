@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How a change becomes one commit: in a transaction of its own, as part of the caller's, or, where
+ * the store has none, step by step in an order that leaves nothing half visible. */
 #include "bucket/chunks.h"
 
 #include "base/mem.h"
@@ -15,7 +17,7 @@ static int run_in_transaction(ash_transaction *t, void *ctx, ash_error *err)
     const commit_call *call = ctx;
     ash_work work = *call->work;
     work.transaction = t;
-    bson_reinit(work.manner->rest);
+    bson_reinit(work.manner->rest); /* of the run before, which came to nothing */
     return call->fn(&work, call->ctx, err);
 }
 
@@ -44,7 +46,7 @@ static int commit_alone(const ash_work *work, ash_commit_fn fn, void *ctx, ash_e
     commit_call call = {&inner, fn, ctx};
     ash_op op = ash__work_write_op(work);
     rc = ash_store_transact(work->bucket->store, run_in_transaction, &call, &op, err);
-    if (rc == 0)
+    if (rc == 0) /* the commit stands, whatever becomes of this */
         remove_rest(work, &rest);
     bson_destroy(&rest);
     return rc;
@@ -62,6 +64,7 @@ typedef struct rest_end {
 static void end_of_rest(ash_transaction_end *end, ash_outcome outcome)
 {
     rest_end *self = (rest_end *)end;
+    /* With a time limit of its own: that of the change may have passed with the transaction. */
     ash_work work = ash__work(self->bucket, ash__bucket_deadline(self->bucket, 0));
     if (outcome == ASH_COMMITTED)
         remove_rest(&work, self->rest);
@@ -87,6 +90,7 @@ static int commit_joined(const ash_work *work, ash_commit_fn fn, void *ctx, ash_
     *self = (rest_end){.end = {.fn = end_of_rest}, .bucket = work->bucket, .rest = bson_new()};
     manner.rest = self->rest;
     manner.joined = true;
+    /* Before fn runs, and whether it fails or not: the list is freed at the transaction's end. */
     ash__transaction_at_end(work->transaction, &self->end);
     ash_work inner = *work;
     inner.manner = &manner;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What has to be so when a change commits, and how a transaction is made to conflict with whoever
+ * makes it otherwise meanwhile. */
 #include "bucket/condition.h"
 
 #include "base/mem.h"
@@ -63,6 +65,7 @@ static int check_lock(const ash_work *work, const ash_fence_copy *f, ash_error *
         bson_destroy(only_id);
         held = any ? 1 : 0;
     } else {
+        /* A read would conflict with nobody; a write does, with a takeover that commits first. */
         ash_update_options o = ash__work_update_options(work);
         bson_t *touch = BCON_NEW("$inc", "{", "fenced", BCON_INT64(1), "}");
         rc = ash__collection_change(f->locks, &filter, touch, &o, &held, err);
@@ -83,6 +86,7 @@ static int check_token(const ash_work *work, const ash_fence_copy *f, const bson
     ash__filter_id(&filter, "_id", file_id);
     BCON_APPEND(&filter, "token", "{", "$gt", BCON_INT64(f->token), "}");
     bool any = false;
+    /* The attributes outlive the lock document, which may be removed and made anew. */
     int rc = ash__collection_find_if_any(work->bucket->attributes, &filter, &o, &found, &any, err);
     bson_destroy(&filter);
     if (!any)

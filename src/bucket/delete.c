@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Deleting files: the document first, so that nobody finds a file without its chunks, then what
+ * belongs to it. */
 #include "bucket/delete.h"
 
 #include "bucket/attributes.h"
@@ -32,7 +34,7 @@ static int are_too_many(const ash_work *work, const bson_t *filter, bool *left, 
     ash_count_options o = ASH_COUNT_OPTIONS_INIT;
     o.op.transaction = work->transaction;
     o.op.deadline_ms = work->deadline_ms;
-    o.limit = CHUNKS_AT_ONCE + 1;
+    o.limit = CHUNKS_AT_ONCE + 1; /* enough to know */
     int rc = ash_collection_count(work->bucket->chunks, filter, &o, &count, err);
     *left = count > CHUNKS_AT_ONCE;
     return rc;
@@ -154,7 +156,7 @@ static int delete_announced(const ash_work *work, const ash_fence_copy *fence,
     if (rc == 0 && *found)
         rc = ash__intent_remove(work, &intent, err);
     if (rc == 0)
-        rc = ash__delete_id(work, id, &orphans, err);
+        rc = ash__delete_id(work, id, &orphans, err); /* § Deletion: orphaned chunks go as well */
     if (rc == 0 && *found)
         ash__intent_settle(work, fence, &intent);
     return rc;
@@ -174,6 +176,7 @@ static int delete_one(const ash_work *work, delete_call *call, ash_error *err)
     int rc = 0;
     if (ash__intent_needed(&c->fence, work->transaction))
         return delete_announced(work, &c->fence, call->id, &call->found, err);
+    /* Somebody's finish that keeps an existing file may just look at this one. */
     if (work->manner->joined && !work->manner->serial)
         rc = ash__id_claim(work, call->id, err);
     if (rc == 0)

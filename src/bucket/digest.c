@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The SHA-256 of a file: as it is known, or from reading all of it. */
 #include "bucket/digest.h"
 
 #include "base/clock.h"
@@ -67,6 +68,7 @@ static int compute(const ash_work *work, ash_download *d, const ash_sum_watch *w
     ash__digest_free(digest);
     if (rc != 0)
         return rc;
+    /* Reading again what is known is for finding out that the bytes changed under it. */
     if (file->digests.sha256[0] != '\0')
         return compare(file, hex, err);
     sum_call call = {file, hex};

@@ -12,6 +12,7 @@ enum { MAX_FILES = 100, MAX_BYTES = 256 * 1024 * 1024 };
 static bson_t *pipeline_of(const ash_bucket *b, int64_t since_ms)
 {
     bson_oid_t first = {{0}};
+    /* ObjectIds begin with the time in seconds, so the bound needs no index but that on _id. */
     uint32_t seconds = BSON_UINT32_TO_BE((uint32_t)(since_ms / 1000));
     memcpy(first.bytes, &seconds, sizeof seconds);
     bson_t *match = since_ms > 0 ? BCON_NEW("_id", "{", "$gte", BCON_OID(&first), "}") : bson_new();
@@ -89,6 +90,7 @@ static int sum_missing(ash_bucket *b, const ash_sum_missing_options *opts,
         rc = ash_cursor_next(cursor, &doc, err);
         if (rc != 0 || doc.data == NULL)
             break;
+        /* Looked at only when there is another one, so that `more` is true only then. */
         out->more = out->files >= max_files || out->bytes >= max_bytes;
         if (out->more)
             break;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A download as a stream of bytes: which file, which part of it, and whether it is still the same
+ * one.  The chunks come from download_chunks.c. */
 #include "bucket/download.h"
 
 #include "base/mem.h"
@@ -8,7 +10,7 @@
 
 #include <string.h>
 
-static const int VERSION_TRIES = 100;
+static const int VERSION_TRIES = 100; /* each means that somebody changed the file in between */
 
 /* ---- which file ---- */
 
@@ -58,6 +60,7 @@ static int check_digest(ash_download *d, ash_error *err)
 {
     uint8_t bytes[ASH_DIGEST_MAX_BYTES];
     char hex[2 * ASH_DIGEST_MAX_BYTES + 1];
+    /* Whoever sought has not read all of it in order, and gets no verdict. */
     if (d->digest == NULL || d->digested != d->file->length || d->file->digests.sha256[0] == '\0')
         return 0;
     ash__hex(bytes, ash__digest_finish(d->digest, bytes), hex);
@@ -77,6 +80,7 @@ static int check_end(ash_download *d, ash_error *err)
     int rc = 0;
     if (d->ended)
         return 0;
+    /* Chunks behind the last byte are looked for only where all of the file was wanted. */
     if (d->cursor != NULL && !d->lost && d->end == d->file->length)
         rc = ash__download_check_no_more(d, err);
     if (rc == 0)
@@ -119,6 +123,7 @@ static int find_and_hold(ash_transaction *t, void *ctx, ash_error *err)
     const opening *op = ctx;
     ash_download *d = op->download;
     const ash_work work = {.bucket = d->bucket, .transaction = t, .deadline_ms = op->deadline_ms};
+    /* Without a look at one moment, it takes the attributes' version to see a change. */
     bool with = op->options->with_attributes || op->options->verify ||
                 (d->pinned && !ash__store_can_look(d->bucket->store));
     int rc = get_file(&work, op->which, with, &d->file, err);

@@ -30,6 +30,7 @@ static void forget_batch(ash_download *d, size_t first)
 
 static int open_cursor(ash_download *d, const ash_work *work, ash_error *err)
 {
+    /* {n: 1}, not built anew for each of many small files. */
     static const uint8_t by_n[] = {12, 0, 0, 0, BSON_TYPE_INT32, 'n', 0, 1, 0, 0, 0, 0};
     bson_t filter = BSON_INITIALIZER;
     bson_t range, sort;
@@ -244,6 +245,7 @@ static bool go_aside(ash_download *d, int64_t n)
     if (k == NULL || k->doc == NULL)
         return false;
     forget_batch(d, 0);
+    /* Its data is its last field: so much was found out when it was met. */
     d->known_doc = (ash_doc){k->doc, k->data_at + k->len + 1};
     d->chunk = &d->known_doc;
     d->chunk_index = (size_t)(n - d->first_n);
@@ -297,7 +299,7 @@ static int look_at_number(ash_download *d, size_t index, int64_t *n, bool *found
 int ash__download_search_chunk(ash_download *d, ash_error *err)
 {
     int64_t wanted = d->position / d->file->chunk_size;
-    size_t low = 0, high = (size_t)INT32_MAX + 1;
+    size_t low = 0, high = (size_t)INT32_MAX + 1; /* chunks are numbered by an int32 */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         int64_t n = 0;

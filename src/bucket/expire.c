@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Files and unfinished uploads whose time is over, by the dates in the attributes. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -6,7 +7,7 @@
 #include "bucket/chunks.h"
 #include "bucket/delete.h"
 
-static const int64_t DAMAGED_MAX = 1000;
+static const int64_t DAMAGED_MAX = 1000; /* that are passed over at a time */
 
 typedef struct expiry_call {
     const bson_value_t *id;
@@ -187,6 +188,7 @@ int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *
         done += passed_over ? 0 : 1;
         next = bson_iter_next(&it);
     }
+    /* Not when all that is left is damaged: the caller would come again for ever. */
     *more = rc == 0 && next && *deleted > 0;
     bson_destroy(&ids);
     return rc;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Files documents, which any program may have written: what is missing or odd is an error only
+ * where the bytes cannot be told without it. */
 #include "bucket/file.h"
 
 #include "base/clock.h"
@@ -212,7 +214,7 @@ static int find_by_id(ash_bucket *b, const bson_value_t *id, const ash_find_opti
                       ash_file **out, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    ash_cursor *cursor = NULL;
+    ash_cursor *cursor = NULL; /* it lends its document, so that that is copied once */
     ash_batch batch = {.count = 0};
     ash__filter_id(&filter, "_id", id);
     int rc = ash_collection_find(b->files, &filter, o, &cursor, err);
@@ -259,6 +261,7 @@ void ash__filter_living(bson_t *filter)
 
 void ash__append_expiry(bson_t *doc, int64_t expires_ms)
 {
+    /* Drivers' dates end there; the attributes have the date all the same. */
     const int64_t year_10000_ms = INT64_C(253402300800000);
     if (expires_ms > 0 && expires_ms < year_10000_ms)
         BSON_APPEND_DATE_TIME(doc, ASH_FIELD_EXPIRES, expires_ms);
@@ -368,7 +371,7 @@ int ash__file_newest(const ash_work *work, const char *filename, bool *found, bs
     bson_destroy(projection);
     if (!*found)
         return rc;
-    *upload_date_ms = INT64_MIN;
+    *upload_date_ms = INT64_MIN; /* anything else than a date is before all dates */
     if (bson_iter_init_find(&it, &doc, "uploadDate") && BSON_ITER_HOLDS_DATE_TIME(&it))
         *upload_date_ms = bson_iter_date_time(&it);
     if (bson_iter_init_find(&it, &doc, "_id"))
@@ -414,6 +417,7 @@ int ash__file_check_unchanged(const ash_work *work, const ash_file *file, ash_er
     int rc = ash__file_get(work, &file->id, true, &now, &own);
     bool same = rc == 0 && ash__file_same(file, now);
     ash_file_free(now);
+    /* Gone, or no longer a files document: changed, either way. */
     if (same || (rc != 0 && rc != ASH_ENOTFOUND && rc != ASH_ECORRUPT))
         return ash__unless(0, rc, &own, err);
     char *id = ash__id_text(&file->id);

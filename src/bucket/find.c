@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finding files, less those whose time is over. */
 #include "base/options.h"
 #include "bucket/file.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A ring of pieces between the thread that uploads and the one that hashes.  The pieces are the
+ * writer's memory: nothing is copied, so it has to be drained before that is used again. */
 #include "bucket/hasher.h"
 
 #include "base/hash.h"
@@ -56,7 +58,7 @@ static void *run(void *arg)
     for (;;) {
         while (h->done == h->count && !h->stop)
             ash__cond_wait(&h->work, &h->lock);
-        if (h->done == h->count)
+        if (h->done == h->count) /* only then: also what waits is taken in before the end */
             break;
         piece p = h->pieces[h->done % PIECES];
         ash__mutex_unlock(&h->lock);
@@ -123,13 +125,13 @@ void ash__hasher_add(ash_hasher *h, const void *data, size_t len)
         return;
     h->total += len;
     if (!wants_thread(h, len)) {
-        ash__hasher_drain(h, 0);
+        ash__hasher_drain(h, 0); /* what the thread has comes first */
         take_in(h, data, len);
         return;
     }
     ash__mutex_lock(&h->lock);
     if (h->count - h->done == PIECES)
-        await(h, PIECES / 2, SIZE_MAX);
+        await(h, PIECES / 2, SIZE_MAX); /* not PIECES - 1: one wake-up for many pieces */
     h->pieces[h->count++ % PIECES] = (piece){data, len};
     h->waiting_bytes += len;
     ash__cond_signal(&h->work);

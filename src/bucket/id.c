@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Ids of files, which may be of nearly any type, and filters that mean exactly them. */
 #include "bucket/bucket.h"
 
 #include "base/mem.h"
@@ -50,6 +51,7 @@ int ash__id_check(const bson_value_t *id, ash_error *err)
 
 bool ash__id_equal(const bson_value_t *a, const bson_value_t *b)
 {
+    /* As the unique index compares: 1 and 1.0 are the same id. */
     bson_t da = BSON_INITIALIZER;
     bson_t db = BSON_INITIALIZER;
     BSON_APPEND_VALUE(&da, "", a);
@@ -109,6 +111,7 @@ char *ash__id_text(const bson_value_t *id)
     size_t len = strlen(json);
     if (len > 120) {
         len = 117;
+        /* Not in the middle of a character. */
         while (len > 0 && ((unsigned char)json[len] & 0xC0) == 0x80)
             len--;
         memcpy(json + len, "...", 4);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* § Indexes: looked for before the first write of a bucket object, and made only where the bucket
+ * is empty. */
 #include "bucket/bucket.h"
 
 #include "bson/compare.h"

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The four steps of intent.h, each one operation on one document. */
 #include "bucket/intent.h"
 
 static const char FIELD[] = "ashlar_intent";
@@ -93,6 +94,7 @@ int ash__intent_announce(const ash_work *work, const ash_fence_copy *f, const as
     bson_t entry;
     int64_t held = 0;
     ash_update_options o = ash__work_update_options(work);
+    /* The look at the lock and the announcement are one operation: no grant fits between. */
     ash__fence_filter(f, &filter);
     BSON_APPEND_DOCUMENT_BEGIN(&operators, "$push", &push);
     BSON_APPEND_DOCUMENT_BEGIN(&push, "pending", &entry);
@@ -166,6 +168,7 @@ int ash__intents_sweep(const ash_work *work, int64_t before_s, ash_error *err)
     bson_t *unset = BCON_NEW("$unset", "{", FIELD, BCON_UTF8(""), "}");
     ash_update_options o = ash__work_update_options(work);
     o.multi = true;
+    /* Files that never got a name, as nobody finds them; then marks in files that stay. */
     marked_before(before_s, true, &filter);
     int rc = ash__collection_remove_all(work->bucket->files, &filter, &o.op, NULL, err);
     bson_destroy(&filter);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Another name for one file, or for all revisions of a name. */
 #include "bucket/claim.h"
 #include "bucket/condition.h"
 #include "bucket/file.h"
@@ -130,6 +131,7 @@ static int run_rename(ash_bucket *b, rename_call *call, const ash_change_options
         rc = ash__filename_check(call->to, err);
     if (rc == 0 && call->id == NULL)
         rc = ash__change_refuse_filter(&change, err);
+    /* Nothing has to be looked at beside the update itself. */
     bool one_update =
         !change.fence.given && !change.if_name_absent && change.work.transaction == NULL;
     if (rc == 0 && one_update) /* is atomic by itself (§ Renaming stored files) */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Uploads that survive their process: the document that keeps one, and going on with it. */
 #include "bucket/resume.h"
 
 #include "base/clock.h"
@@ -127,6 +128,7 @@ int ash__resume_keep(ash_upload *u, int64_t deadline_ms, ash_error *err)
     bool found = false;
     int64_t until = ash__expiry_ms(ash__clock_wall_ms(), u->resume_expiry_s);
     held(u, &filter);
+    /* 250: a quarter, in ms. */
     int rc = until - u->kept_until_ms < u->resume_expiry_s * 250
                  ? is_there(u, &work, &filter, &found, err)
                  : move_expiry(u, &filter, until, deadline_ms, &found, err);
@@ -194,7 +196,7 @@ static int rebuild(ash_bucket *b, const char *token, const bson_t *found, ash_up
     u->ttl_s = get_int64(doc, "ttl");
     u->resume_expiry_s = get_int64(doc, "keep");
     u->timeout_ms = get_int64(doc, "timeout");
-    memcpy(u->token, token, sizeof u->token);
+    memcpy(u->token, token, sizeof u->token); /* find_upload has looked at its length */
     if (!ash__value_is_missing(ash__doc_get(doc, "digests")))
         u->digest_kinds =
             (unsigned)get_int64(doc, "digests") | (b->md5 ? (unsigned)ASH_DIGEST_MD5 : 0u);
@@ -243,11 +245,12 @@ static int account_stored(ash_upload *u, ash_cursor *cursor, ash_error *err)
         int rc = ash_cursor_next(cursor, &doc, err);
         if (rc != 0 || doc.data == NULL)
             return rc;
+        /* Up to the first that is not as this upload makes them; cut_off_rest removes that. */
         if (ash__chunk_parse(&as_if, doc, &n, &data, &len, NULL) != 0 || n != u->writer.stored ||
             len != (size_t)u->chunk_size)
             return 0;
         ash__hasher_add(u->hasher, data, len);
-        ash__hasher_drain(u->hasher, 0);
+        ash__hasher_drain(u->hasher, 0); /* the bytes are the cursor's until its next document */
         u->position += (int64_t)len;
         u->writer.stored++;
     }
@@ -321,7 +324,7 @@ int ash_bucket_resume_upload(ash_bucket *b, const char *token, ash_upload **out,
     if (rc == 0)
         rc = refuse_existing(u, &work, err);
     if (rc == 0)
-        rc = take_over(u, work.deadline_ms, err);
+        rc = take_over(u, work.deadline_ms, err); /* before its chunks are counted */
     if (rc == 0)
         rc = read_stored(u, work.deadline_ms, err);
     if (rc == 0)

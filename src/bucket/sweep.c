@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Chunks that no file has.  Each id is looked at, weighed, and looked at once more in the commit
+ * that removes it, since uploads finish while this runs. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
@@ -231,6 +233,8 @@ static int sweep_bucket(ash_bucket *b, const ash_sweep_options *opts, ash_sweep_
     s.born_before_s = age < 0 ? INT64_MAX : ash__clock_wall_ms() / 1000 - age - 1;
     bson_init(&s.owned);
     rc = s.options.dry_run ? 0 : ash__bucket_require_sound(b, err);
+    /* Once: whoever opens a resumable upload later has chunks that are too young, but for a
+     * min_age_s below 0. */
     if (rc == 0)
         rc = load_owned(&s, err);
     if (rc == 0 && !s.options.dry_run)

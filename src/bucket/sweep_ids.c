@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A walk over the distinct ids in the index of the chunks, bracket by bracket of BSON's order. */
 #include "bucket/sweep_ids.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ typedef struct each_id {
     ash_error *damage;
 } each_id;
 
-enum { DAMAGED_MAX = 10000 }; /* chunks in a row */
+enum { DAMAGED_MAX = 10000 }; /* chunks in a row; each costs a look that skips all before it */
 
 static void append_start(bson_t *range, enum bracket bracket)
 {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Claims of those who bring the same file, so that one of them works and the others wait. */
 #include "bucket/transfer.h"
 
 #include "base/clock.h"
@@ -83,7 +84,7 @@ int ash__transfer_keep(ash_upload *u, int64_t deadline_ms, ash_error *err)
         bson_oid_t mine = u->claim;
         rc = change_claim(u, &mine, &done, deadline_ms, err);
     }
-    return rc == 0 && !done ? ash__transfer_say_lost(err) : rc;
+    return rc == 0 && !done ? ash__transfer_say_lost(err) : rc; /* it has another version */
 }
 
 int ash__transfer_release(ash_upload *u, const ash_work *work, int64_t *removed, ash_error *err)
@@ -99,6 +100,7 @@ int ash__transfer_release(ash_upload *u, const ash_work *work, int64_t *removed,
 
 /* ---- what a dead one left ---- */
 
+/* ObjectIds have five random bytes that each process draws once, behind four of the time. */
 static bool same_process(const bson_oid_t *a, const bson_oid_t *b)
 {
     return memcmp(a->bytes + 4, b->bytes + 4, 5) == 0;

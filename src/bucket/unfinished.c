@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Resumable uploads as they stand, for those who look after a bucket. */
 #include "bucket/resume.h"
 
 #include "base/clock.h"
@@ -57,7 +58,7 @@ static bool read_upload(ash_doc doc, ash_unfinished *out, int64_t *chunk_size, b
     out->token = ash__value_string(token, &len);
     out->filename = ash__value_string(name, &len);
     out->until_ms = ash__value_int64(expires);
-    out->last_ms = out->until_ms - keep_s * 1000;
+    out->last_ms = out->until_ms - keep_s * 1000; /* the date was set then */
     bson_value_copy(bson_iter_value(&at), id);
     return true;
 }
@@ -105,6 +106,7 @@ int ash__unfinished_end(ash_bucket *b, const ash_unfinished *u, bool *ended, ash
     int64_t matched = 0;
     bson_t *set = BCON_NEW("$set", "{", "expires", BCON_DATE_TIME(ash__clock_wall_ms()), "}");
     ash__resume_filter(&filter, u->token);
+    /* As it was when it was visited: somebody who goes on with it moves the date. */
     BSON_APPEND_DATE_TIME(&filter, "expires", u->until_ms);
     ash_work work = ash__work(b, ash__bucket_deadline(b, 0));
     ash_update_options o = ash__work_update_options(&work);

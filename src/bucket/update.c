@@ -49,7 +49,7 @@ static int check_update(const bson_t *update, ash_error *err)
     bson_iter_t it;
     int rc = ash__bson_validate(bson_get_data(update), update->len, ASH_DOC_MAX_DEPTH, err);
     if (rc != 0 || !bson_iter_init(&it, update))
-        return ASH_EINVAL;
+        return ASH_EINVAL; /* not ASH_ECORRUPT: it is the caller's, not the store's */
     if (bson_empty(update))
         return ash__fail(err, ASH_EINVAL, "update of a file is empty");
     while (rc == 0 && bson_iter_next(&it))

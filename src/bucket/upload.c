@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Uploads: opened, written, forgotten or aborted.  upload_seal.c and upload_finish.c have the rest.
+ */
 #include "bucket/upload.h"
 
 #include "base/clock.h"
@@ -67,6 +69,7 @@ static int take_options(ash_upload *u, const ash_upload_options *o, ash_error *e
         BSON_APPEND_ARRAY(&u->extra, "aliases", o->aliases);
     if (o->metadata != NULL)
         BSON_APPEND_DOCUMENT(&u->extra, "metadata", o->metadata);
+    /* 1024: what else a files document has, the id left out. */
     if (u->extra.len + strlen(u->filename) + 1024 > ASH_DOC_MAX_BYTES)
         return ash__fail(err, ASH_ETOOBIG, "name and metadata do not fit a document of 16 MiB");
     u->condition = o->condition;
@@ -119,6 +122,7 @@ int ash__upload_stage(ash_upload *u, ash_error *err)
 {
     u->staged.value_type = BSON_TYPE_OID;
     bson_oid_init(&u->staged.value.v_oid, NULL);
+    /* Anew, since the id is in the head of every chunk. */
     ash__chunk_writer_release(&u->writer);
     return ash__chunk_writer_init(&u->writer, u->bucket, &u->staged, u->chunk_size, err);
 }
@@ -192,7 +196,7 @@ static int open_upload(ash_bucket *b, const bson_value_t *id, const char *filena
         return 0;
     }
     if (u != NULL)
-        u->state = UPLOAD_FAILED;
+        u->state = UPLOAD_FAILED; /* it stored nothing that would have to be removed */
     ash_upload_free(u);
     return rc;
 }
@@ -377,6 +381,7 @@ int ash_upload_abort(ash_upload *u, ash_error *err)
 {
     if (u->state == UPLOAD_FINISHED || u->state == UPLOAD_ABORTED || u->state == UPLOAD_JOINED)
         return ash__upload_state_check(u, false, err);
+    /* Also when this fails: what could not be removed is left to the sweep. */
     u->state = UPLOAD_ABORTED;
     u->left_chunks = false;
     int rc = ash__upload_discard(u, ash__bucket_deadline(u->bucket, u->timeout_ms), err);

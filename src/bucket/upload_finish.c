@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The commit that makes an upload a file, and what becomes of both when it fails. */
 #include "bucket/upload.h"
 
 #include "base/clock.h"
@@ -107,7 +108,7 @@ static int insert_announced(const finish_call *call, const ash_work *work, ash_e
         rc = ash__intent_update(work, &intent, &call->doc, err);
     if (rc == 0)
         ash__intent_settle(work, &u->fence, &intent);
-    else if (rc == ASH_ELOST)
+    else if (rc == ASH_ELOST) /* the next holder took the nameless document away */
         (void)ash__attributes_remove(work, &u->id, NULL);
     return rc;
 }
@@ -137,6 +138,8 @@ static int insert_file(finish_call *call, const ash_work *work, ash_error *err)
     } else {
         build_files_doc(call, date, &call->doc);
     }
+    /* First: where each step is visible, a file that is seen has its digests, and attributes
+     * without a file are of no account. */
     rc = ash__attributes_write(work, &a, err);
     if (rc != 0)
         return rc;
@@ -294,6 +297,7 @@ static int commit_file(const ash_work *work, void *ctx, ash_error *err)
     ash_upload *u = call->upload;
     bson_t old = BSON_INITIALIZER;
     uint32_t old_count = 0;
+    /* In a transaction let_go_of() asks, and a refusal undoes the rest. */
     int rc = work->transaction == NULL ? check_hold(u, work->deadline_ms, err) : 0;
     if (rc == 0)
         rc = check_all(call, work, err);
@@ -340,6 +344,7 @@ static int commit_in_turn(ash_upload *u, finish_call *call, int64_t deadline_ms,
     if (rc != 0)
         return rc;
     rc = ash__bucket_commit(&work, commit_file, call, err);
+    /* The index of the chunks may have refused it first, in words about chunks. */
     if (rc == ASH_EEXISTS && u->chunks_wait)
         ash__chunk_writer_say_taken(&u->writer, &u->id, deadline_ms, err);
     if (!alone)
@@ -392,6 +397,7 @@ static int finish_in(ash_upload *u, const ash_work *work, finish_call *call, ash
     int rc = ash__bucket_commit(work, commit_file, call, err);
     if (rc != 0)
         return rc;
+    /* The upload may be freed before the transaction ends, so what waits for that is apart. */
     ash_upload_end *self = ash__new(ash_upload_end);
     *self = (ash_upload_end){{.fn = end_of_upload}, u, call->existing != NULL};
     u->joined = self;
@@ -419,6 +425,7 @@ static int give_file(finish_call *call, ash_file **file, ash_error *err)
     } else {
         rc = ash_file_from_document(ash__doc_from_bson(&call->doc), file, err);
     }
+    /* As they were written just now, without reading them again. */
     if (rc == 0 && !(*file)->has_attributes) {
         (*file)->digests = call->upload->digests;
         (*file)->expires_ms = call->expires_ms;

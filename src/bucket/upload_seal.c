@@ -39,7 +39,7 @@ int ash__upload_seal(ash_upload *u, int64_t deadline_ms, ash_error *err)
         return rc;
     rc = hand_over_chunks(u, deadline_ms, err);
     if (rc == 0) {
-        ash__hasher_finish(u->hasher, &u->digests);
+        ash__hasher_finish(u->hasher, &u->digests); /* behind the writes, beside which it ran */
         rc = ash__transfer_check(u, err);
     }
     if (rc == 0)
