@@ -228,6 +228,45 @@ static void test_bucket_compose__what_cannot_be_part_of_it(void **state)
     ash__free(data);
 }
 
+static int step_further_outside(ash_transaction *t, void *ctx, ash_error *err)
+{
+    plan *p = ctx;
+    ash_bucket *b = p->f->bucket;
+    ash_error own = ASH_ERROR_INIT;
+    ash_upload *upload = NULL;
+    ash_sweep_report report = ASH_SWEEP_REPORT_INIT;
+    ash_sum_missing_report summed = ASH_SUM_MISSING_REPORT_INIT;
+    ash_file *file = NULL;
+    int64_t deleted = 0;
+    bool more = false;
+    bson_t *set = BCON_NEW("$set", "{", "metadata", BCON_INT32(1), "}");
+    p->rc[0] = ash_bucket_update(b, &p->old, set, NULL, NULL, &own);
+    p->rc[1] = ash_bucket_set_expiry(b, &p->old, 1, &own);
+    p->rc[2] = ash_bucket_expire(b, 1, &deleted, &more, &own);
+    p->rc[3] = ash_bucket_sweep(b, NULL, &report, &own);
+    p->rc[4] = ash_bucket_sum_missing(b, NULL, &summed, &own);
+    p->rc[5] = ash_bucket_get_file(b, &p->old, false, &file, &own);
+    p->rc[6] = ash_bucket_resume_upload(b, "00000000000000000000000000000000", &upload, &own);
+    p->rc[7] = ash_upload_finish(p->upload, NULL, &own);
+    bson_destroy(set);
+    return write_own(p, t, err);
+}
+
+static void test_bucket_compose__what_else_cannot_be_part_of_it(void **state)
+{
+    fixture *f = *state;
+    if (support_lacks_transactions(f))
+        return;
+    plan p = make_plan(f, "new", 3);
+    assert_ok(transact(&p, step_further_outside), &f->err);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(p.rc); i++)
+        if (p.rc[i] != ASH_ESTATE)
+            fail_msg("call %d: %d", (int)i, p.rc[i]);
+    assert_int_equal(support_count(p.own, "{}"), 1);
+    assert_int_equal(support_count(f->files, "{\"filename\":{\"$in\":[\"old\",\"other\"]}}"), 2);
+    free_plan(&p);
+}
+
 /* ---- conditions and fences ---- */
 
 static int change_under(plan *p, ash_transaction *t, const ash_fence *fence, const char *only_if,
@@ -272,6 +311,154 @@ static void test_bucket_compose__conditions_and_fences(void **state)
     assert_int_equal(support_count(p.own, "{}"), 1);
     ash_collection_free(locks);
     free_plan(&p);
+}
+
+/* Every change has its condition and its fence; what is refused has done nothing, and what is not
+ * goes on in the same transaction. */
+typedef struct guarded {
+    plan plan;
+    ash_upload *late, *taken; /* under a stale fence; to a name that is taken */
+    ash_fence held, stale;
+    bson_value_t lock;
+    int refused[6];
+} guarded;
+
+static ash_upload *open_sealed(fixture *f, const char *name, const ash_upload_options *o)
+{
+    ash_upload *u = NULL;
+    assert_ok(ash_bucket_open_upload_stream(f->bucket, name, o, &u, &f->err), &f->err);
+    assert_ok(ash_upload_write(u, "new", 3, &f->err), &f->err);
+    assert_ok(ash_upload_seal(u, &f->err), &f->err);
+    return u;
+}
+
+static void try_refused(guarded *g, ash_transaction *t)
+{
+    plan *p = &g->plan;
+    ash_bucket *b = p->f->bucket;
+    ash_error own = ASH_ERROR_INIT;
+    ash_finish_options end = ASH_FINISH_OPTIONS_INIT;
+    ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
+    bson_t *no = BCON_NEW("filename", "nobody's");
+    bson_t *set = BCON_NEW("$set", "{", "metadata", BCON_INT32(1), "}");
+    end.transaction = o.transaction = t;
+    g->refused[0] = ash_upload_finish_with(g->late, &end, NULL, NULL, &own);
+    g->refused[1] = ash_upload_finish_with(g->taken, &end, NULL, NULL, &own);
+    o.fence = &g->stale;
+    g->refused[2] = ash_bucket_delete(b, &p->old, &o, &own);
+    o.fence = NULL;
+    o.only_if = no;
+    g->refused[3] = ash_bucket_delete(b, &p->old, &o, &own);
+    g->refused[4] = ash_bucket_update(b, &p->renamed, set, &o, NULL, &own);
+    o.only_if = NULL;
+    o.if_name_absent = true;
+    g->refused[5] = ash_bucket_rename(b, &p->renamed, "old", &o, &own);
+    bson_destroy(set);
+    bson_destroy(no);
+}
+
+static int do_guarded(ash_transaction *t, void *ctx, ash_error *err)
+{
+    guarded *g = ctx;
+    plan *p = &g->plan;
+    ash_bucket *b = p->f->bucket;
+    ash_finish_options end = ASH_FINISH_OPTIONS_INIT;
+    ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
+    bson_t *old = BCON_NEW("filename", "old");
+    end.transaction = o.transaction = t;
+    o.fence = &g->held;
+    try_refused(g, t);
+    int rc = ash_upload_finish_with(p->upload, &end, NULL, NULL, err);
+    o.only_if = old;
+    if (rc == 0)
+        rc = ash_bucket_delete(b, &p->old, &o, err);
+    o.only_if = NULL;
+    o.if_name_absent = true;
+    if (rc == 0)
+        rc = ash_bucket_rename(b, &p->renamed, "renamed", &o, err);
+    if (rc == 0)
+        rc = change_own_document(p, t, err);
+    bson_destroy(old);
+    return rc == 0 ? write_own(p, t, err) : rc;
+}
+
+static void test_bucket_compose__each_change_under_its_condition(void **state)
+{
+    static const int expected[] = {ASH_ELOST,      ASH_ECONDITION, ASH_ELOST,
+                                   ASH_ECONDITION, ASH_ECONDITION, ASH_ECONDITION};
+    fixture *f = *state;
+    if (support_lacks_transactions(f))
+        return;
+    ash_collection *locks = NULL;
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    guarded g = {.plan = make_plan(f, "new", 3), .lock = support_int_id(1)};
+    assert_ok(ash_collection_new(f->store, NULL, "fs.locks", &locks, &f->err), &f->err);
+    support_insert(locks, "{\"_id\":1,\"write_lock\":true,\"writes\":{\"$numberLong\":\"3\"}}");
+    g.held = (ash_fence){sizeof(ash_fence), "fs.locks", &g.lock, 3, 10};
+    g.stale = (ash_fence){sizeof(ash_fence), "fs.locks", &g.lock, 2, 10};
+    ash_upload_free(g.plan.upload);
+    o.fence = &g.stale;
+    g.late = open_sealed(f, "late", &o);
+    o.fence = &g.held;
+    o.condition = ASH_PUT_IF_ABSENT;
+    g.taken = open_sealed(f, "other", &o);
+    g.plan.upload = open_sealed(f, "new", &o);
+    assert_ok(ash_store_transact(f->store, do_guarded, &g, NULL, &f->err), &f->err);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(expected); i++)
+        assert_int_equal(g.refused[i], expected[i]);
+    ash_upload_free(g.late);
+    ash_upload_free(g.taken);
+    expect_after(&g.plan, "new", 3);
+    ash_collection_free(locks);
+    free_plan(&g.plan);
+}
+
+/* ---- an id that comes at the end ---- */
+
+typedef struct named {
+    plan plan;
+    char digest[ASH_DIGEST_TEXT_BYTES];
+    bool existed;
+} named;
+
+static int finish_named(ash_transaction *t, void *ctx, ash_error *err)
+{
+    named *n = ctx;
+    ash_finish_options end = ASH_FINISH_OPTIONS_INIT;
+    bson_value_t id = support_text_id(n->digest);
+    end.transaction = t;
+    end.id = &id;
+    end.keep_existing = true;
+    int rc = ash_upload_finish_with(n->plan.upload, &end, NULL, &n->existed, err);
+    bson_value_destroy(&id);
+    return rc == 0 ? write_own(&n->plan, t, err) : rc;
+}
+
+/* The digest is known before the transaction, and names the file in it: the second time it is
+ * there, which the caller's own document tells in the same commit. */
+static void test_bucket_compose__named_by_its_digest(void **state)
+{
+    fixture *f = *state;
+    if (support_lacks_transactions(f))
+        return;
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    o.id_at_end = true;
+    named n = {.plan = {.f = f, .own = open_own(f)}};
+    for (int i = 0; i < 2; i++) {
+        n.plan.upload = open_sealed(f, "named", &o);
+        assert_ok(ash_upload_digest(n.plan.upload, ASH_DIGEST_SHA256, n.digest, &f->err), &f->err);
+        assert_ok(ash_store_transact(f->store, finish_named, &n, NULL, &f->err), &f->err);
+        assert_int_equal(n.existed, i == 1);
+        assert_int_equal(support_count(n.plan.own, "{}"), 1);
+        assert_int_equal(support_count(f->files, "{}"), 1);
+        assert_int_equal(support_count(f->chunks, "{}"), 1);
+        support_remove(n.plan.own, "{}");
+        ash_upload_free(n.plan.upload);
+    }
+    bson_value_t id = support_text_id(n.digest);
+    support_expect(f, &id, "new", 3);
+    bson_value_destroy(&id);
+    ash_collection_free(n.plan.own);
 }
 
 /* A failure behind the first change of a file: nothing of it may be committed, even by a caller
@@ -346,7 +533,10 @@ int main(void)
         COMPOSE(test_bucket_compose__an_upload_survives_its_transaction),
         COMPOSE(test_bucket_compose__an_upload_freed_inside),
         COMPOSE(test_bucket_compose__what_cannot_be_part_of_it),
+        COMPOSE(test_bucket_compose__what_else_cannot_be_part_of_it),
         COMPOSE(test_bucket_compose__conditions_and_fences),
+        COMPOSE(test_bucket_compose__each_change_under_its_condition),
+        COMPOSE(test_bucket_compose__named_by_its_digest),
         COMPOSE(test_bucket_compose__half_an_operation_is_not_committed),
         COMPOSE(test_bucket_compose__a_transaction_of_another_store),
     };

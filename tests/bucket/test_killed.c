@@ -10,19 +10,35 @@
 /* A process that changes files and its own documents in transactions is killed at any moment: each
  * round is there wholly or not at all.
  *
- * Round n, in one commit: the file "current" of content n becomes visible, the one of before goes,
- * the file "kept" gets {metadata: {round: n}}, and the document {_id: "state"} names round and
- * file.
- */
+ * Round n, in one commit and under a fence: the file "current" of content n becomes visible, if
+ * there is none of that name, since the one of before goes; the file 1 gets {metadata: {round: n}},
+ * if it has that of the round before, and another name, if no file has that; and the document
+ * {_id: "state"} names round and file. */
 
-enum { KILLS = 25, LONGEST_US = 60000, SETTLE_US = 400000 };
+enum { KILLS = 25, LONGEST_US = 60000, SETTLE_US = 400000, STEPS = 6 };
 
 typedef struct worker {
     fixture *f;
     ash_collection *own;
     ash_upload *upload;
     int32_t round;
+    int steps;
+    int last_step; /* before which it kills itself; 0: none */
 } worker;
+
+static const bson_value_t LOCK = {.value_type = BSON_TYPE_INT32, .value.v_int32 = 1};
+static const ash_fence FENCE = {sizeof(ash_fence), "fs.locks", &LOCK, 3, 10};
+
+static void step(worker *w)
+{
+    if (++w->steps == w->last_step)
+        (void)kill(getpid(), SIGKILL);
+}
+
+static const char *name_of(int32_t round)
+{
+    return round % 2 == 0 ? "kept, even" : "kept, odd";
+}
 
 /* Small ones go into the commit, large ones are there before it. */
 static size_t length_of(int32_t round)
@@ -61,10 +77,24 @@ static int mark_kept(worker *w, ash_transaction *t, ash_error *err)
     bson_value_t id = support_int_id(1);
     ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
     bson_t *set = BCON_NEW("$set", "{", "metadata", "{", "round", BCON_INT32(w->round), "}", "}");
+    bson_t *before =
+        w->round == 1 ? bson_new() : BCON_NEW("metadata.round", BCON_INT32(w->round - 1));
     o.transaction = t;
+    o.fence = &FENCE;
+    o.only_if = before;
     int rc = ash_bucket_update(w->f->bucket, &id, set, &o, NULL, err);
+    bson_destroy(before);
     bson_destroy(set);
     return rc;
+}
+
+static int rename_kept(worker *w, ash_transaction *t, ash_error *err)
+{
+    bson_value_t id = support_int_id(1);
+    ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
+    o.transaction = t;
+    o.if_name_absent = true;
+    return ash_bucket_rename(w->f->bucket, &id, name_of(w->round), &o, err);
 }
 
 static int one_round(ash_transaction *t, void *ctx, ash_error *err)
@@ -73,12 +103,23 @@ static int one_round(ash_transaction *t, void *ctx, ash_error *err)
     ash_finish_options end = ASH_FINISH_OPTIONS_INIT;
     ash_change_options o = ASH_CHANGE_OPTIONS_INIT;
     end.transaction = o.transaction = t;
+    o.fence = &FENCE;
+    step(w);
     int rc = ash_bucket_delete_by_name(w->f->bucket, "current", &o, err);
+    step(w);
     if (rc == 0 || rc == ASH_ENOTFOUND)
         rc = ash_upload_finish_with(w->upload, &end, NULL, NULL, err);
+    step(w);
     if (rc == 0)
         rc = mark_kept(w, t, err);
-    return rc == 0 ? write_state(w, t, err) : rc;
+    step(w);
+    if (rc == 0)
+        rc = rename_kept(w, t, err);
+    step(w);
+    if (rc == 0)
+        rc = write_state(w, t, err);
+    step(w);
+    return rc;
 }
 
 static int32_t read_round(fixture *f, ash_collection *own, bson_value_t *file)
@@ -100,29 +141,46 @@ static int32_t read_round(fixture *f, ash_collection *own, bson_value_t *file)
     return round;
 }
 
+static void work_a_round(worker *w)
+{
+    fixture *f = w->f;
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    o.fence = &FENCE;
+    o.condition = ASH_PUT_IF_ABSENT;
+    w->round++;
+    size_t len = length_of(w->round);
+    uint8_t *data = support_bytes(len, (uint32_t)w->round);
+    int rc = ash_bucket_open_upload_stream(f->bucket, "current", &o, &w->upload, &f->err);
+    if (rc == 0)
+        rc = ash_upload_write(w->upload, data, len, &f->err);
+    if (rc == 0)
+        rc = ash_upload_seal(w->upload, &f->err);
+    if (rc == 0)
+        rc = ash_store_transact(f->store, one_round, w, NULL, &f->err);
+    if (rc != 0) {
+        fprintf(stderr, "# round %d: %d %s\n", (int)w->round, rc, f->err.text);
+        _exit(1);
+    }
+    ash_upload_free(w->upload);
+    ash__free(data);
+}
+
 static void work_until_killed(fixture *f)
 {
     bson_value_t id = {.value_type = BSON_TYPE_EOD};
     worker w = {.f = f, .own = open_own(f)};
     w.round = read_round(f, w.own, &id);
-    for (;;) {
-        w.round++;
-        size_t len = length_of(w.round);
-        uint8_t *data = support_bytes(len, (uint32_t)w.round);
-        int rc = ash_bucket_open_upload_stream(f->bucket, "current", NULL, &w.upload, &f->err);
-        if (rc == 0)
-            rc = ash_upload_write(w.upload, data, len, &f->err);
-        if (rc == 0)
-            rc = ash_upload_seal(w.upload, &f->err);
-        if (rc == 0)
-            rc = ash_store_transact(f->store, one_round, &w, NULL, &f->err);
-        if (rc != 0) {
-            fprintf(stderr, "# round %d: %d %s\n", (int)w.round, rc, f->err.text);
-            _exit(1);
-        }
-        ash_upload_free(w.upload);
-        ash__free(data);
-    }
+    for (;;)
+        work_a_round(&w);
+}
+
+/* Returns only when it came to the end of the round. */
+static void work_until_step(fixture *f, int last_step)
+{
+    bson_value_t id = {.value_type = BSON_TYPE_EOD};
+    worker w = {.f = f, .own = open_own(f), .last_step = last_step};
+    w.round = read_round(f, w.own, &id);
+    work_a_round(&w);
 }
 
 /* What the dead one sent last may still be on its way through a server. */
@@ -161,6 +219,7 @@ static int32_t check(fixture *f, int32_t least)
         support_expect_name(f, "current", -1, data, len);
         snprintf(filter, sizeof filter, "{\"metadata.round\":%d}", (int)round);
         assert_int_equal(support_count(f->files, filter), 1);
+        support_expect_name(f, name_of(round), -1, "kept", 4);
         assert_int_equal(support_count(f->chunks, "{}"), (int64_t)(len + CHUNK - 1) / CHUNK + 1);
         ash__free(data);
     }
@@ -169,14 +228,50 @@ static int32_t check(fixture *f, int32_t least)
     return round;
 }
 
+static void begin(fixture *f)
+{
+    ash_collection *locks = NULL;
+    bson_value_t id = support_int_id(1);
+    assert_ok(support_put_with(f, &id, "kept", "kept", 4, NULL), &f->err);
+    assert_ok(ash_collection_new(f->store, NULL, "fs.locks", &locks, &f->err), &f->err);
+    support_insert(locks, "{\"_id\":1,\"write_lock\":true,\"writes\":{\"$numberLong\":\"3\"}}");
+    ash_collection_free(locks);
+}
+
+/* Between each two steps of the transaction, and before its commit: nothing of the round is there;
+ * the last child comes to the end, and all of it is.  Then the same with a large file. */
+static void test_bucket_killed__before_each_step(void **state)
+{
+    fixture *f = *state;
+    int32_t round = 0;
+    if (support_lacks_transactions(f))
+        return;
+    begin(f);
+    for (int i = 0; i < 2 * (STEPS + 1); i++) {
+        int status = 0, last_step = i % (STEPS + 1) + 1;
+        support_close(f);
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            support_open(f);
+            work_until_step(f, last_step);
+            _exit(0);
+        }
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_int_equal(WIFSIGNALED(status), last_step <= STEPS);
+        round += last_step > STEPS ? 1 : 0;
+        support_open(f);
+        assert_int_equal(check(f, round), round);
+    }
+}
+
 static void test_bucket_killed__all_of_a_round_or_nothing(void **state)
 {
     fixture *f = *state;
-    bson_value_t id = support_int_id(1);
     int32_t round = 0, progressed = 0;
     if (support_lacks_transactions(f))
         return;
-    assert_ok(support_put_with(f, &id, "kept", "kept", 4, NULL), &f->err);
+    begin(f);
     srand(20261124);
     for (int i = 0; i < KILLS; i++) {
         int status = 0;
@@ -203,6 +298,8 @@ static void test_bucket_killed__all_of_a_round_or_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_bucket_killed__before_each_step, support_setup,
+                                        support_teardown),
         cmocka_unit_test_setup_teardown(test_bucket_killed__all_of_a_round_or_nothing,
                                         support_setup, support_teardown),
     };
