@@ -298,6 +298,112 @@ static void test_mongo_bucket__altering_is_one_transaction(void **state)
     ash_alter_free(alter);
 }
 
+/* ---- in a caller's transaction ---- */
+
+struct composed {
+    struct bucket_rig *b;
+    ash_upload *upload;
+    ash_collection *own;
+};
+
+static void open_sealed(struct composed *c)
+{
+    ash_error *err = &c->b->r.err;
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    const ash_fence fence = {sizeof fence, "fs.locks", &one, 3, 10};
+    o.fence = &fence;
+    o.condition = ASH_PUT_IF_ABSENT;
+    assert_ok(ash_bucket_open_upload_stream_with_id(c->b->bucket, &one, "f", &o, &c->upload, err),
+              err);
+    assert_ok(ash_upload_write(c->upload, "01234567", 8, err), err);
+    expect_look(c->b);
+    expect(c->b, "{'insert': 'fs.chunks', 'autocommit': '$none'}", "{'ok': 1, 'n': 2}");
+    assert_ok(ash_upload_seal(c->upload, err), err);
+}
+
+static void start_composed(struct composed *c, struct bucket_rig *b)
+{
+    *c = (struct composed){.b = b};
+    assert_ok(ash_collection_new(b->r.store, NULL, "own", &c->own, &b->r.err), &b->r.err);
+    open_sealed(c);
+}
+
+static void end_composed(struct composed *c)
+{
+    ash_upload_free(c->upload);
+    ash_collection_free(c->own);
+}
+
+static int put_and_insert(ash_transaction *t, void *ctx, ash_error *err)
+{
+    struct composed *c = ctx;
+    ash_finish_options end = ASH_FINISH_OPTIONS_INIT;
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    bson_t *doc = BCON_NEW("_id", BCON_UTF8("mine"));
+    end.transaction = o.op.transaction = t;
+    int rc = ash_upload_finish_with(c->upload, &end, NULL, NULL, err);
+    if (rc == 0)
+        rc = ash_collection_insert_one(c->own, doc, &o, err);
+    bson_destroy(doc);
+    return rc;
+}
+
+/* Made and removed again: whoever claims the same conflicts. */
+static void expect_claim(struct bucket_rig *b, const char *insert)
+{
+    expect(b, insert, "{'ok': 1, 'n': 1}");
+    expect(b, "{'delete': 'fs.attributes', 'autocommit': false}", "{'ok': 1, 'n': 1}");
+}
+
+static void test_mongo_bucket__a_put_in_a_callers_transaction(void **state)
+{
+    struct bucket_rig *b = *state;
+    struct composed c;
+    start_composed(&c, b);
+    expect(
+        b,
+        "{'update': 'fs.locks', 'startTransaction': true, 'autocommit': false, 'updates': [{'q': "
+        "{'_id': 1, 'write_lock': true, 'writes': 3}, 'u': {'$inc': {'fenced': 1}}}]}",
+        "{'ok': 1, 'n': 1, 'nModified': 1}");
+    expect_batch(b, "{'find': 'fs.attributes', 'autocommit': false}", "");
+    expect_claim(b, "{'insert': 'fs.attributes', 'autocommit': false, 'documents': [{'_id': "
+                    "{'name': 'f'}}]}");
+    expect_batch(b, "{'find': 'fs.files', 'filter': {'filename': 'f'}, 'autocommit': false}", "");
+    expect_claim(b, "{'insert': 'fs.attributes', 'autocommit': false, 'documents': [{'_id': "
+                    "{'file': 1}}]}");
+    expect_batch(b, "{'find': 'fs.files', 'filter': {'_id': 1}, 'autocommit': false}", "");
+    expect_batch(b, "{'find': 'fs.files', 'filter': {'filename': 'f'}, 'autocommit': false}", "");
+    expect(b, "{'update': 'fs.attributes', 'autocommit': false}", "{'ok': 1, 'n': 1}");
+    expect(b, "{'insert': 'fs.files', 'autocommit': false, 'documents': [{'_id': 1}]}",
+           "{'ok': 1, 'n': 1}");
+    expect(b, "{'insert': 'own', 'autocommit': false, 'documents': [{'_id': 'mine'}]}",
+           "{'ok': 1, 'n': 1}");
+    expect(b, "{'commitTransaction': 1, 'autocommit': false}", "{'ok': 1}");
+    assert_ok(ash_store_transact(b->r.store, put_and_insert, &c, NULL, &b->r.err), &b->r.err);
+    assert_int_equal(ash_upload_finish(c.upload, NULL, &b->r.err), ASH_ESTATE);
+    end_composed(&c);
+}
+
+/* The lock is another's: the transaction is given up, and what the upload stored goes with it. */
+static void test_mongo_bucket__a_stale_fence_ends_a_callers_transaction(void **state)
+{
+    struct bucket_rig *b = *state;
+    struct composed c;
+    start_composed(&c, b);
+    expect(b, "{'update': 'fs.locks', 'startTransaction': true, 'autocommit': false}",
+           "{'ok': 1, 'n': 0}");
+    expect(b, "{'abortTransaction': 1, 'autocommit': false}", "{'ok': 1}");
+    assert_int_equal(ash_store_transact(b->r.store, put_and_insert, &c, NULL, &b->r.err),
+                     ASH_ELOST);
+    expect_batch(b, "{'find': 'fs.files', 'startTransaction': true, 'autocommit': false}", "");
+    expect(b,
+           "{'delete': 'fs.chunks', 'autocommit': false, 'deletes': [{'q': {'files_id': 1, 'n': "
+           "{'$gte': 0, '$lt': 2}}}]}",
+           "{'ok': 1, 'n': 2}");
+    expect(b, "{'commitTransaction': 1}", "{'ok': 1}");
+    end_composed(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -325,6 +431,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_mongo_bucket__altering_needs_transactions,
                                         on_standalone, finish),
         cmocka_unit_test_setup_teardown(test_mongo_bucket__altering_is_one_transaction,
+                                        on_replica_set, finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__a_put_in_a_callers_transaction,
+                                        on_replica_set, finish),
+        cmocka_unit_test_setup_teardown(test_mongo_bucket__a_stale_fence_ends_a_callers_transaction,
                                         on_replica_set, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
