@@ -132,6 +132,7 @@ int ash__attributes_amend(const ash_work *work, const ash_file *file, const char
     bson_t unset;
     bool foreign = !file->has_attributes; /* what is there may speak of an earlier file */
     ash__filter_id(&filter, "_id", &file->id);
+    /* With length and date, by which it belongs to the version at hand from now on. */
     append_facts(&operators, file, sha256, expires_ms);
     bson_init(&unset);
     if (foreign && sha256 == NULL)

@@ -186,6 +186,7 @@ static int hand_over(ash_chunk_writer *w, int64_t deadline_ms, ash_error *err)
     int rc = ash__chunk_writer_settle(w, deadline_ms, err);
     if (rc != 0)
         return rc;
+    /* Full, so no chunk was begun in it that would have to move over. */
     uint8_t *full = w->block;
     w->block = w->other;
     w->other = full;

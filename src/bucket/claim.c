@@ -79,6 +79,7 @@ int ash__claim_take(const ash_work *work, const char *filename, bson_oid_t *clai
     for (;;) {
         bool taken = false;
         bson_oid_t holder;
+        /* The unique _id decides who has it. */
         int rc = insert_claim(work, filename, claim, &taken, err);
         if (rc != 0 || taken)
             return rc;

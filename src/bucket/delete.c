@@ -8,7 +8,7 @@
 #include "bucket/intent.h"
 #include "store/transaction.h"
 
-#define IDS_AT_ONCE 1000
+#define IDS_AT_ONCE 1000 /* in one filter */
 /* On a server everybody who writes waits for a transaction, and it runs several times. */
 #define CHUNKS_AT_ONCE 8192
 
@@ -70,6 +70,7 @@ static int remove_chunks(const ash_work *work, const bson_t *ids, ash_error *err
 static int delete_some(const ash_work *work, const bson_t *ids, ash_error *err)
 {
     ash_op op = ash__work_write_op(work);
+    /* Documents first: whoever finds one finds all of its chunks. */
     int rc = remove_in(work->bucket->files, "_id", ids, &op, err);
     if (rc == 0)
         rc = remove_chunks(work, ids, err);
@@ -249,6 +250,7 @@ static int delete_by_name(const ash_work *work, void *ctx, ash_error *err)
     uint32_t count = 0;
     int rc = ash__file_ids_of_name(work, call->filename, 0, &ids, &count, err);
     if (rc == 0)
+        /* All before the first is deleted: what is refused has to have done nothing. */
         rc = check_fence_for_each(work, fence, &ids, err);
     if (rc == 0 && ash__intent_needed(fence, work->transaction)) {
         rc = delete_each(work, fence, &ids, err);

@@ -139,6 +139,7 @@ static int parse(ash_download *d, int64_t *n, const uint8_t **data, size_t *len,
     d->right_from = d->right_to = 0;
     if (!d->in_parts)
         return ash__chunk_parse(d->file, doc, n, data, len, err);
+    /* One byte brings the whole block that it is in, and that holds the head as a rule. */
     int rc = verify(d, 0, 1, err);
     if (rc == 0 && d->right_to < doc.len && ash__chunk_parse_head(doc, d->right_to, n, data, len))
         return 0;

@@ -37,6 +37,7 @@ static int set_expiry(const ash_work *work, void *ctx, ash_error *err)
 {
     const expiry_call *call = ctx;
     ash_file *file = NULL;
+    /* Also of a file whose time is over: this is how it may get more. */
     int rc = ash__file_get(work, call->id, true, &file, err);
     if (rc == 0)
         rc = ash__attributes_amend(work, file, NULL, &call->expires_ms, err);
@@ -178,6 +179,7 @@ int ash_bucket_expire(ash_bucket *b, int64_t max_files, int64_t *deleted, bool *
     int rc = find_due(&work, now, max_files + 1 + DAMAGED_MAX, &ids, &count, err);
     ash_error unsound = ASH_ERROR_INIT;
     bool next = rc == 0 && bson_iter_init(&it, &ids) && bson_iter_next(&it);
+    /* Asked once, and only when there is something to delete. */
     if (next)
         (void)ash__bucket_require_sound(b, &unsound);
     while (rc == 0 && next && done < max_files) {

@@ -307,6 +307,7 @@ static int find_revision(const ash_work *work, const ash_revision *which, const 
     BSON_APPEND_INT32(&sort, "uploadDate", number < 0 ? -1 : 1);
     o.sort = &sort;
     o.projection = projection;
+    /* § revision: -1 is the newest and -2 the one before, counted from the other end. */
     o.skip = number < 0 ? -(number + 1) : number;
     int rc = ash__collection_find_if_any(work->bucket->files, &filter, &o, doc, found, err);
     bson_destroy(&filter);

@@ -58,6 +58,7 @@ int ash__intent_mark(const ash_work *work, const ash_intent *i, bool *found, ash
     bson_t set;
     int64_t matched = 0;
     ash_update_options o = ash__work_update_options(work);
+    /* An older mark gives way, and whoever set it fails at step 3. */
     ash__filter_id(&filter, "_id", i->id);
     BSON_APPEND_DOCUMENT_BEGIN(&operators, "$set", &set);
     ash__intent_append(i, &set);

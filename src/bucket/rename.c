@@ -61,6 +61,7 @@ static int rename_each(const ash_work *work, rename_call *call, ash_error *err)
         call->matched = found ? 1 : 0;
         return rc;
     }
+    /* Each for itself: a takeover in between leaves the others their name. */
     int rc = ash__file_ids_of_name(work, call->filename, 0, &ids, &count, err);
     bool more = rc == 0 && bson_iter_init(&it, &ids);
     while (rc == 0 && more && bson_iter_next(&it))

@@ -211,6 +211,7 @@ static int find_upload(const ash_work *work, const char *token, bson_t *found, a
     bson_t filter = BSON_INITIALIZER;
     ash_find_options o = ash__work_find_options(work);
     int rc = ASH_ENOTFOUND;
+    /* None of another length was ever given out. */
     if (strlen(token) == ASH_TOKEN_CHARS) {
         ash__resume_filter(&filter, token);
         rc = ash_collection_find_one(work->bucket->attributes, &filter, &o, found, err);

@@ -173,6 +173,7 @@ static int visit_id(void *ctx, const bson_value_t *id, ash_error *err)
         return rc;
     ash_error own = ASH_ERROR_INIT;
     rc = sweep_id(s, id, &own);
+    /* One damaged file does not keep the others' leavings; it is told at the end. */
     if (rc == ASH_ECORRUPT && s->damage.code == 0)
         s->damage = own;
     return ash__unless(ASH_ECORRUPT, rc, &own, err);

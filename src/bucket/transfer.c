@@ -179,6 +179,7 @@ static int take_claim(ash_upload *u, const volatile int *cancel, int64_t deadlin
     int rc = ash__bucket_manner(u->bucket, &manner, err);
     bson_oid_init(&u->claim, NULL);
     u->claimed_at_ms = since;
+    /* Each round tries anew, since a claim may be given up at any moment. */
     while (rc == 0) {
         rc = insert_claim(u, deadline_ms, err);
         if (rc != 0 || u->claimed)

@@ -143,6 +143,7 @@ int ash_bucket_update(ash_bucket *b, const bson_value_t *id, const bson_t *updat
         rc = ash__id_check(id, err);
     if (rc == 0)
         rc = check_update(update, err);
+    /* One findAndModify is atomic by itself. */
     if (rc == 0 && !change.fence.given && change.work.transaction == NULL)
         rc = commit_update(&plain, &call, err);
     else if (rc == 0)

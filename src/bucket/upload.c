@@ -272,11 +272,13 @@ static int next_space(ash_upload *u, uint8_t **at, size_t *room, int64_t deadlin
                       ash_error *err)
 {
     int rc = 0;
+    /* Only a full block goes to the store; before that nothing has to be said to anybody. */
     bool full = u->writer.held == u->writer.slots;
     if (full)
         rc = ash__upload_prepare(u, deadline_ms, err);
     if (rc == 0)
         rc = ash__chunk_writer_space(&u->writer, at, room, deadline_ms, err);
+    /* The block is filled anew from here on, so its bytes must have been taken in. */
     if (full)
         ash__hasher_drain(u->hasher, ash__chunk_writer_kept(&u->writer));
     return rc;

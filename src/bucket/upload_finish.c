@@ -394,6 +394,7 @@ static void end_of_upload(ash_transaction_end *end, ash_outcome outcome)
 
 static int finish_in(ash_upload *u, const ash_work *work, finish_call *call, ash_error *err)
 {
+    /* When that fails the upload is still sealed, and can be finished by another transaction. */
     int rc = ash__bucket_commit(work, commit_file, call, err);
     if (rc != 0)
         return rc;
@@ -463,6 +464,7 @@ int ash__upload_finish(ash_upload *u, const ash_finish_options *opts, ash_file *
     if (rc != 0)
         return rc;
     if (opts->id != NULL) {
+        /* That of an earlier try, in a transaction that came to nothing, gives way. */
         bson_value_destroy(&u->id);
         bson_value_copy(opts->id, &u->id);
     }

@@ -130,7 +130,7 @@ static void append_holder(bson_t *set, bool write, const bson_t *q)
     bson_append_array_end(set, &list);
 }
 
-/* [{$set: …}] */
+/* [{$set: …}]: what apply_write and apply_read in programs.c make of a free document. */
 static void obtain_stages(bool write, const bson_t *q, bson_t *stages)
 {
     bson_t stage, set, last;
@@ -195,6 +195,7 @@ static void release_update(bool write, bson_t *update)
     BSON_APPEND_NULL(&set, "meta");
     BCON_APPEND(&set, "holders", "[", "]");
     bson_append_document_end(update, &set);
+    /* $$NOW is for pipelines; this is the same clock for plain operators. */
     BCON_APPEND(update, "$currentDate", "{", "expires", BCON_BOOL(true), "}");
 }
 

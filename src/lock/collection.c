@@ -38,6 +38,7 @@ static int take_options(ash_lock_collection *c, const ash_lock_options *o, ash_e
     c->fn = o->on_event;
     c->fn_ctx = o->event_ctx;
     c->pid = (int32_t)getpid();
+    /* One byte less than there is: a longer name comes without its NUL. */
     if (gethostname(c->host, sizeof c->host - 1) != 0)
         strncpy(c->host, "unknown", sizeof c->host - 1);
     return ash__lock_settings_from(o, &defaults, &c->settings, err);

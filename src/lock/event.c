@@ -69,6 +69,7 @@ void ash__lock_deliver(ash_lock *lock)
     lock->delivering = true;
     while ((item = pop(lock)) != NULL) {
         ash__mutex_unlock(&c->mutex);
+        /* Without the mutex: the callback may call anything, also on this lock. */
         lock->fn(lock->fn_ctx, lock, &item->event);
         free_item(item);
         ash__mutex_lock(&c->mutex);

@@ -117,6 +117,7 @@ static int end_hold(ash_lock *lock, bool remove, ash_error *err)
     if (rc == 0 && remove)
         show_removed(&doc);
     ash__mutex_lock(&c->mutex);
+    /* What the next try goes by (brief.h). */
     lock->resource->known = rc == 0 && !remove;
     lock->resource->busy = rc == 0 && ash__lock_is_busy(&doc);
     if (still(lock, &g))

@@ -132,6 +132,7 @@ const bson_t *ash_lock_document(ash_lock *lock)
     ash__mutex_lock(&lock->collection->mutex);
     if (lock->shown != NULL)
         bson_destroy(lock->shown);
+    /* A copy, since a renewal replaces the grant's at any moment. */
     lock->shown = held_now(lock) ? bson_copy(lock->grant.doc) : NULL;
     ash__mutex_unlock(&lock->collection->mutex);
     return lock->shown;

@@ -14,6 +14,7 @@ typedef struct announced {
     bool makes;
 } announced;
 
+/* out->id points into *id, which is therefore the caller's. */
 static bool read_announced(const bson_iter_t *entry, bson_iter_t *id, announced *out)
 {
     bson_iter_t at;

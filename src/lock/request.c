@@ -57,6 +57,7 @@ static int64_t next_chance(const ash_lock *lock, const bson_t *doc, int64_t serv
     int64_t expires = ash__lock_date(doc, "expires");
     int64_t turn = ash__lock_date(doc, "turn");
     at = earlier(at, first_expiry(doc, "waiters", server_now));
+    /* A foreign holder is believed for so long, and "for ever" must not overflow. */
     if (expires < ASH_LOCK_NEVER / 2 && expires + lock->settings.grace_ms >= server_now)
         at = earlier(at, expires + lock->settings.grace_ms);
     if (turn >= server_now)
@@ -131,6 +132,7 @@ static void join_members(ash_lock *lock)
     const ash_lock_grant *g = &lock->grant;
     if (g->write)
         return;
+    /* The entry that the grant was counted in: one that stood, or our own. */
     if (r->members > 0 && bson_oid_equal(&r->join, &g->h)) {
         r->members++;
         return;
@@ -142,6 +144,7 @@ static void join_members(ash_lock *lock)
 
 static void accept_grant(ash_lock *lock, const ash_lock_grant *g, int64_t sent_ms)
 {
+    /* What g points to is the lock's from here on. */
     lock->grant = *g;
     remember_doc_id(lock, g->doc);
     ash__lock_set_life(lock, sent_ms);
@@ -322,6 +325,7 @@ static int obtain(ash_lock *lock, enum ash_lock_want want, ash_error *err)
     int rc = begin(lock, want, false, err);
     if (rc != 0)
         return rc;
+    /* Busy to the end of the wait, so that nobody else asks for this object meanwhile. */
     while ((rc = ash__lock_step(lock, err)) == NOT_YET)
         wait_for_chance(lock);
     ash__mutex_lock(&c->mutex);

@@ -46,6 +46,7 @@ static int64_t look_at_held(ash_lock *lock, int64_t now, struct outbox *box)
         end_life(lock, box);
         return ASH_LOCK_NEVER;
     }
+    /* The earliest of its end, the warning before it, and the next renewal. */
     int64_t due = lock->until_ms;
     if (lock->soon_ms > 0 && now >= lock->soon_ms) {
         lock->soon_ms = 0;

@@ -12,6 +12,7 @@
 
 static bool is_field(const char *path, const char *name)
 {
+    /* Changed fields come as paths: `waiters.1.exp` is one of `waiters`. */
     size_t len = strlen(name);
     return strncmp(path, name, len) == 0 && (path[len] == 0 || path[len] == '.');
 }
@@ -85,6 +86,7 @@ static void take_event(ash_lock_collection *c, ash_doc doc)
     if (!bson_init_static(&event, doc.data, doc.len))
         return;
     ash_lock_chance chance = chance_in(&event);
+    /* What breaks or removes a lock lets somebody in, so no lease that may be lost is missed. */
     if (chance == ASH_LOCK_CHANCE_NONE)
         return;
     bson_iter_init(&iter, &event);
