@@ -308,25 +308,6 @@ void ash__chunk_writer_took(ash_chunk_writer *w, size_t len)
     }
 }
 
-int ash__chunk_writer_add(ash_chunk_writer *w, const void *data, size_t len, int64_t deadline_ms,
-                          ash_error *err)
-{
-    const uint8_t *from = data;
-    while (len > 0) {
-        uint8_t *at;
-        size_t room;
-        int rc = ash__chunk_writer_space(w, &at, &room, deadline_ms, err);
-        if (rc != 0)
-            return rc;
-        size_t take = len < room ? len : room;
-        memcpy(at, from, take);
-        ash__chunk_writer_took(w, take);
-        from += take;
-        len -= take;
-    }
-    return 0;
-}
-
 int ash__chunk_insert(const ash_work *work, const bson_value_t *files_id, int64_t n,
                       const void *data, size_t len, ash_error *err)
 {

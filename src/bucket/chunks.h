@@ -49,8 +49,6 @@ int ash__chunk_writer_init(ash_chunk_writer *w, ash_bucket *b, const bson_value_
 int ash__chunk_writer_space(ash_chunk_writer *w, uint8_t **at, size_t *room, int64_t deadline_ms,
                             ash_error *err);
 void ash__chunk_writer_took(ash_chunk_writer *w, size_t len);
-int ash__chunk_writer_add(ash_chunk_writer *w, const void *data, size_t len, int64_t deadline_ms,
-                          ash_error *err);
 /* Of the bytes put in place so far, the newest that stay there when new ones are put. */
 size_t ash__chunk_writer_kept(const ash_chunk_writer *w);
 /* Wait for the block that is being stored; `stored` says how far it came. */

@@ -27,7 +27,7 @@ static int get_file(const ash_work *work, const which *w, bool with_attributes, 
     return ash__file_get_by_name(work, &w->revision, with_attributes, out, err);
 }
 
-int ash__download_check_options(const ash_download_options *o, ash_error *err)
+static int check_options(const ash_download_options *o, ash_error *err)
 {
     if (o->start < 0)
         return ash__fail(err, ASH_EINVAL, "start %lld is negative", (long long)o->start);
@@ -155,7 +155,7 @@ static int open_download(const ash_work *work, const which *w, const ash_downloa
                          ash_download **out, ash_error *err)
 {
     ash_commit_manner manner;
-    int rc = ash__download_check_options(o, err);
+    int rc = check_options(o, err);
     if (rc == 0)
         rc = ash__bucket_manner(work->bucket, &manner, err);
     if (rc != 0)

@@ -61,6 +61,5 @@ void ash__download_seek_chunk(ash_download *d);
 /* In parts: to the first chunk that may hold `position`, by looking at chunks' numbers. */
 int ash__download_search_chunk(ash_download *d, ash_error *err);
 int ash__download_check_no_more(ash_download *d, ash_error *err);
-int ash__download_check_options(const ash_download_options *o, ash_error *err);
 
 #endif

@@ -64,8 +64,7 @@ typedef struct ash_lock_resource {
     ash_lock *head;      /* requests that wait, first come first */
     ash_lock *tail;
     bson_oid_t join; /* our readers' entry … */
-    int64_t join_writes;
-    int members; /* … and how many they are; 0: none */
+    int members;     /* … and how many they are; 0: none */
 } ash_lock_resource;
 
 /* A lock object, by ash_lock_get_state().  Of the documents: programs.h.
@@ -157,7 +156,6 @@ struct ash_lock_collection {
     bool watch_wanted;
     bool watching;            /* changes are seen */
     int64_t server_offset_ms; /* server's wall clock minus our monotonic one; never for safety */
-    int64_t offset_taken_ms;
 };
 
 /* ---- grant.c: one findAndModify each ---- */

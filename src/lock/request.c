@@ -138,7 +138,6 @@ static void join_members(ash_lock *lock)
         return;
     }
     bson_oid_copy(&g->h, &r->join);
-    r->join_writes = g->writes;
     r->members = 1;
 }
 
