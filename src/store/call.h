@@ -32,6 +32,11 @@ int ash__call_write_op(const ash_store *store, const ash_op *op, ash_op *ours, a
  * itself, could wait for without end. */
 int ash__call_outside(const ash_store *store, ash_error *err);
 
+static inline ash_ns ash__ns_of(const ash_collection *c)
+{
+    return (ash_ns){c->db, c->name};
+}
+
 /* The name to use for db (NULL = the default), checked. */
 int ash__call_db(const ash_store *store, const char *db, const char **out, ash_error *err);
 

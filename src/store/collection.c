@@ -53,7 +53,7 @@ int ash_collection_create(ash_collection *c, const bson_t *options, const ash_op
     int rc = ash__call_write_op(c->store, op, &o, err);
     if (rc != 0)
         return rc;
-    return c->store->ops->create(c->store, c->db, c->name, ash__bson_or_empty(options), &o, err);
+    return c->store->ops->create(c->store, ash__ns_of(c), ash__bson_or_empty(options), &o, err);
 }
 
 int ash_collection_drop(ash_collection *c, const ash_op *op, ash_error *err)
@@ -62,7 +62,7 @@ int ash_collection_drop(ash_collection *c, const ash_op *op, ash_error *err)
     int rc = ash__call_write_op(c->store, op, &o, err);
     if (rc != 0)
         return rc;
-    return c->store->ops->drop(c->store, c->db, c->name, &o, err);
+    return c->store->ops->drop(c->store, ash__ns_of(c), &o, err);
 }
 
 int ash_collection_rename(ash_collection *c, const char *to_db, const char *to_name,
@@ -76,7 +76,8 @@ int ash_collection_rename(ash_collection *c, const char *to_db, const char *to_n
         rc = ash__namespace_check(to_db, to_name, err);
     if (rc != 0)
         return rc;
-    return c->store->ops->rename(c->store, c->db, c->name, to_db, to_name, drop_target, &o, err);
+    return c->store->ops->rename(c->store, ash__ns_of(c), (ash_ns){to_db, to_name}, drop_target, &o,
+                                 err);
 }
 
 int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op *op,
@@ -88,7 +89,7 @@ int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op
     int rc = ash__call_write_op(c->store, op, &o, err);
     if (rc != 0)
         return rc;
-    rc = c->store->ops->modify(c->store, c->db, c->name, ash__bson_or_empty(changes), &o,
+    rc = c->store->ops->modify(c->store, ash__ns_of(c), ash__bson_or_empty(changes), &o,
                                old_values != NULL ? old_values : &unwanted, &why);
     if ((rc == 0 || ash_error_server_code(&why) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) &&
         old_values == NULL)
@@ -108,7 +109,7 @@ int ash_collection_create_indexes(ash_collection *c, const bson_t *specs, const 
         return rc;
     if (specs == NULL || bson_empty(specs))
         return ash__fail(err, ASH_EINVAL, "no index to create was given");
-    rc = c->store->ops->create_indexes(c->store, c->db, c->name, specs, &o,
+    rc = c->store->ops->create_indexes(c->store, ash__ns_of(c), specs, &o,
                                        reply != NULL ? reply : &unwanted, err);
     if (rc == 0 && reply == NULL)
         bson_destroy(&unwanted);
@@ -123,7 +124,7 @@ int ash_collection_list_indexes(ash_collection *c, const ash_op *op, ash_cursor 
     *out = NULL;
     if (rc != 0)
         return rc;
-    rc = c->store->ops->list_indexes(c->store, c->db, c->name, &o, out, err);
+    rc = c->store->ops->list_indexes(c->store, ash__ns_of(c), &o, out, err);
     if (rc == 0)
         (*out)->in_transaction = o.transaction != NULL;
     return rc;
@@ -142,5 +143,5 @@ int ash_collection_drop_indexes(ash_collection *c, const bson_value_t *index, co
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "index to drop must be a name, a key document or an array of "
                                 "names");
-    return c->store->ops->drop_indexes(c->store, c->db, c->name, index, &o, err);
+    return c->store->ops->drop_indexes(c->store, ash__ns_of(c), index, &o, err);
 }

@@ -26,6 +26,14 @@ struct ash_store {
                          no check of its own */
 };
 
+/* What an operation is about: a collection; with coll NULL a whole database; with db NULL, too, the
+ * whole store.  Both are NULL only where a slot says so.  A view: the names are the caller's, and
+ * stay as long as the call. */
+typedef struct ash_ns {
+    const char *db;
+    const char *coll;
+} ash_ns;
+
 /* Backends do not embed this: a collection is a name. */
 struct ash_collection {
     ash_store *store;
@@ -81,6 +89,36 @@ struct ash_cursor_ops {
     bool (*seek)(ash_cursor *cursor, size_t index);
 };
 
+/* What some slots are asked for, beside options; all of it the caller's.  Nothing is NULL but where
+ * it is said. */
+typedef struct ash_doc_list {
+    const ash_doc *docs;
+    size_t count; /* > 0 */
+} ash_doc_list;
+
+typedef struct ash_update_request {
+    const bson_t *filter;
+    const bson_value_t *update; /* operators, a whole document, or an array of stages */
+} ash_update_request;
+
+typedef struct ash_distinct_request {
+    const char *key;
+    const bson_t *filter;
+    const bson_t *collation; /* or NULL */
+} ash_distinct_request;
+
+typedef struct ash_explain_request {
+    const bson_t *command; /* {find | aggregate | count | distinct …} */
+    const char *verbosity; /* "queryPlanner", "executionStats" or "allPlansExecution" */
+} ash_explain_request;
+
+/* What findAndModify gives back; the places are the caller's. */
+typedef struct ash_modify_answer {
+    bson_t *value; /* initialised by the slot on success, empty where *found is false */
+    bool *found;
+    ash_write_result *result;
+} ash_modify_answer;
+
 struct ash_store_ops {
     /* No call is running, and no cursor or transaction is open.  Everything acknowledged or not is
      * made durable as far as it can be; cannot fail. */
@@ -92,17 +130,16 @@ struct ash_store_ops {
     /* ---- collections: atomic each, and durable when they return ---- */
 
     /* 0 where it is there with the same options, by MongoDB's notion of the same. */
-    int (*create)(ash_store *store, const char *db, const char *coll, const bson_t *options,
-                  const ash_op *op, ash_error *err);
+    int (*create)(ash_store *store, ash_ns ns, const bson_t *options, const ash_op *op,
+                  ash_error *err);
     /* With all its documents and indexes; cursors on it fail at their next batch (175). */
-    int (*drop)(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                ash_error *err);
+    int (*drop)(ash_store *store, ash_ns ns, const ash_op *op, ash_error *err);
     /* Both names were checked, and differ.  drop_target: the target goes in the same step. */
-    int (*rename)(ash_store *store, const char *db, const char *coll, const char *to_db,
-                  const char *to_coll, bool drop_target, const ash_op *op, ash_error *err);
+    int (*rename)(ash_store *store, ash_ns ns, ash_ns to, bool drop_target, const ash_op *op,
+                  ash_error *err);
     /* err is never NULL.  old_values as in ash_collection_modify. */
-    int (*modify)(ash_store *store, const char *db, const char *coll, const bson_t *changes,
-                  const ash_op *op, bson_t *old_values, ash_error *err);
+    int (*modify)(ash_store *store, ash_ns ns, const bson_t *changes, const ash_op *op,
+                  bson_t *old_values, ash_error *err);
     /* In the order of their names where the backend has one; views too. */
     int (*list_collections)(ash_store *store, const char *db, const bson_t *filter,
                             const ash_op *op, ash_cursor **out, ash_error *err);
@@ -116,58 +153,52 @@ struct ash_store_ops {
 
     /* A collection that is not there is empty.  Errors of the filter are told here, not by the
      * first batch. */
-    int (*find)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                const ash_find_options *opts, ash_cursor **out, ash_error *err);
-    /* coll NULL: aggregate over the database ({aggregate: 1}).  With $out or $merge, everything was
+    int (*find)(ash_store *store, ash_ns ns, const bson_t *filter, const ash_find_options *opts,
+                ash_cursor **out, ash_error *err);
+    /* ns.coll NULL: aggregate over the database ({aggregate: 1}).  With $out or $merge, everything was
      * written when it returns, and the cursor is empty. */
-    int (*aggregate)(ash_store *store, const char *db, const char *coll, const bson_t *pipeline,
+    int (*aggregate)(ash_store *store, ash_ns ns, const bson_t *pipeline,
                      const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
     /* *out is set on success only. */
-    int (*count)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                 const ash_count_options *opts, int64_t *out, ash_error *err);
+    int (*count)(ash_store *store, ash_ns ns, const bson_t *filter, const ash_count_options *opts,
+                 int64_t *out, ash_error *err);
     /* out: an array, initialised by the slot on success. */
-    int (*distinct)(ash_store *store, const char *db, const char *coll, const char *key,
-                    const bson_t *filter, const bson_t *collation, const ash_op *op, bson_t *out,
-                    ash_error *err);
-    /* command: {find | aggregate | count | distinct …}; runs it, unless verbosity is
-     * "queryPlanner". */
-    int (*explain)(ash_store *store, const char *db, const char *coll, const bson_t *command,
-                   const char *verbosity, const ash_op *op, bson_t *out, ash_error *err);
+    int (*distinct)(ash_store *store, ash_ns ns, const ash_distinct_request *request,
+                    const ash_op *op, bson_t *out, ash_error *err);
+    /* Runs the command, unless verbosity is "queryPlanner"; the collection that it names is ns's. */
+    int (*explain)(ash_store *store, ash_ns ns, const ash_explain_request *request,
+                   const ash_op *op, bson_t *out, ash_error *err);
 
     /* ---- writing: each document is whole or not there; durable as op and the store's options ask.
      * result: how far it came, also on failure; its errors by ash__write_result_add_error.  A retry
      * id that was seen gives the first result again and does nothing. ---- */
 
     /* In order, up to the first failure, unless opts says unordered. */
-    int (*insert)(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                  size_t count, const ash_insert_options *opts, ash_write_result *result,
-                  ash_error *err);
-    /* update: operators, a whole document, or an array of stages.  One document, or each match,
-     * each by itself. */
-    int (*update)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                  const bson_value_t *update, const ash_update_options *opts,
-                  ash_write_result *result, ash_error *err);
+    int (*insert)(ash_store *store, ash_ns ns, const ash_doc_list *list,
+                  const ash_insert_options *opts, ash_write_result *result, ash_error *err);
+    /* One document, or each match, each by itself. */
+    int (*update)(ash_store *store, ash_ns ns, const ash_update_request *request,
+                  const ash_update_options *opts, ash_write_result *result, ash_error *err);
     /* One match, or all of them, each by itself. */
-    int (*remove)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                  const ash_remove_options *opts, ash_write_result *result, ash_error *err);
-    /* Finding and changing are one step.  value: initialised by the slot on success, empty where
-     * *found is false. */
-    int (*find_and_modify)(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                           const ash_find_and_modify_options *opts, bson_t *value, bool *found,
-                           ash_write_result *result, ash_error *err);
+    int (*remove)(ash_store *store, ash_ns ns, const bson_t *filter, const ash_remove_options *opts,
+                  ash_write_result *result, ash_error *err);
+    /* Finding and changing are one step. */
+    int (*find_and_modify)(ash_store *store, ash_ns ns, const bson_t *filter,
+                           const ash_find_and_modify_options *opts, const ash_modify_answer *answer,
+                           ash_error *err);
 
     /* ---- indexes ---- */
 
     /* specs: an array.  All of them or none; usable, and durable, when it returns.  Writes go on
      * meanwhile.  reply: as MongoDB's, initialised by the slot on success. */
-    int (*create_indexes)(ash_store *store, const char *db, const char *coll, const bson_t *specs,
-                          const ash_op *op, bson_t *reply, ash_error *err);
+    int (*create_indexes)(ash_store *store, ash_ns ns, const bson_t *specs, const ash_op *op,
+                          bson_t *reply, ash_error *err);
     /* ASH_ENOTFOUND (26) without a collection. */
-    int (*list_indexes)(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                        ash_cursor **out, ash_error *err);
+    int (*list_indexes)(ash_store *store, ash_ns ns, const ash_op *op, ash_cursor **out,
+                        ash_error *err);
     /* index: a name, a key pattern, an array of names, or "*": all but that on _id. */
-    int (*drop_indexes)(ash_store *store, const char *db, const char *coll,
-                        const bson_value_t *index, const ash_op *op, ash_error *err);
+    int (*drop_indexes)(ash_store *store, ash_ns ns, const bson_value_t *index, const ash_op *op,
+                        ash_error *err);
 
     /* ---- several as one ---- */
 
@@ -179,20 +210,19 @@ struct ash_store_ops {
      * (store/transaction.h).  ASH_EUNSUPPORTED where capabilities says there are none. */
     int (*transact)(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                     ash_error *err);
-    /* db and coll NULL: all.  Events from now on (or from where opts says) are kept for the cursor
+    /* ns may be a database or the whole store.  Events from now on (or from where opts says) are kept for the cursor
      * from its opening. */
-    int (*watch)(ash_store *store, const char *db, const char *coll, const ash_watch_options *opts,
-                 ash_cursor **out, ash_error *err);
+    int (*watch)(ash_store *store, ash_ns ns, const ash_watch_options *opts, ash_cursor **out,
+                 ash_error *err);
 
     /* As ash_store_hold.  Reads with op->at_time are given only times that this slot gave. */
     int (*hold)(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out, ash_error *err);
 
     /* The store's clock, and the time of its newest change.  Does not wait. */
     int (*time)(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
-    /* coll NULL: of the database; db NULL, too: of the store.  out: initialised by the slot on
-     * success. */
-    int (*stats)(ash_store *store, const char *db, const char *coll, int64_t scale,
-                 const ash_op *op, bson_t *out, ash_error *err);
+    /* ns may be a database or the whole store.  scale > 0.  out: initialised by the slot on success. */
+    int (*stats)(ash_store *store, ash_ns ns, int64_t scale, const ash_op *op, bson_t *out,
+                 ash_error *err);
     /* Everything acknowledged by now is durable when it returns. */
     int (*flush)(ash_store *store, const ash_op *op, ash_error *err);
     /* As ash_store_maintain; ASH_EUNSUPPORTED for actions that it does not know.  out: empty, and on

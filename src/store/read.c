@@ -49,7 +49,7 @@ int ash_collection_find(ash_collection *c, const bson_t *filter, const ash_find_
         rc = check_find_options(&o, err);
     if (rc != 0)
         return rc;
-    rc = c->store->ops->find(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, out, err);
+    rc = c->store->ops->find(c->store, ash__ns_of(c), ash__bson_or_empty(filter), &o, out, err);
     if (rc == 0)
         (*out)->in_transaction = o.op.transaction != NULL;
     return rc;
@@ -97,7 +97,7 @@ bool ash__pipeline_writes(const bson_t *pipeline)
     return false;
 }
 
-static int aggregate(ash_store *store, const char *db, const char *coll, const bson_t *pipeline,
+static int aggregate(ash_store *store, ash_ns ns, const bson_t *pipeline,
                      const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
 {
     ash_aggregate_options o;
@@ -116,7 +116,7 @@ static int aggregate(ash_store *store, const char *db, const char *coll, const b
         return rc;
     if (o.max_await_ms <= 0)
         o.max_await_ms = DEFAULT_AWAIT_MS;
-    rc = store->ops->aggregate(store, db, coll, stages, &o, out, err);
+    rc = store->ops->aggregate(store, ns, stages, &o, out, err);
     if (rc == 0)
         (*out)->in_transaction = o.op.transaction != NULL;
     return rc;
@@ -125,7 +125,7 @@ static int aggregate(ash_store *store, const char *db, const char *coll, const b
 int ash_collection_aggregate(ash_collection *c, const bson_t *pipeline,
                              const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
 {
-    return aggregate(c->store, c->db, c->name, pipeline, opts, out, err);
+    return aggregate(c->store, ash__ns_of(c), pipeline, opts, out, err);
 }
 
 int ash_store_aggregate(ash_store *store, const char *db, const bson_t *pipeline,
@@ -135,7 +135,7 @@ int ash_store_aggregate(ash_store *store, const char *db, const bson_t *pipeline
     *out = NULL;
     if (rc != 0)
         return rc;
-    return aggregate(store, db, NULL, pipeline, opts, out, err);
+    return aggregate(store, (ash_ns){db, NULL}, pipeline, opts, out, err);
 }
 
 int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_count_options *opts,
@@ -152,7 +152,7 @@ int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_coun
         rc = check_hint(o.hint, err);
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     if (rc == 0)
-        rc = c->store->ops->count(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, &count,
+        rc = c->store->ops->count(c->store, ash__ns_of(c), ash__bson_or_empty(filter), &o, &count,
                                   err);
     ash__budget_leave(outer);
     if (rc == 0)
@@ -164,14 +164,14 @@ int ash_collection_distinct(ash_collection *c, const char *key, const bson_t *fi
                             const bson_t *collation, const ash_op *op, bson_t *out, ash_error *err)
 {
     ash_op o;
+    ash_distinct_request request = {key, ash__bson_or_empty(filter), collation};
     int rc = ash__call_read_op(c->store, op, &o, err);
     if (rc != 0)
         return rc;
     if (key[0] == '\0')
         return ash__fail(err, ASH_EINVAL, "key of distinct is empty");
     ash_budget outer = ash__budget_enter(o.deadline_ms, o.cancel, 0);
-    rc = c->store->ops->distinct(c->store, c->db, c->name, key, ash__bson_or_empty(filter),
-                                 collation, &o, out, err);
+    rc = c->store->ops->distinct(c->store, ash__ns_of(c), &request, &o, out, err);
     ash__budget_leave(outer);
     return rc;
 }
@@ -198,5 +198,6 @@ int ash_collection_explain(ash_collection *c, const bson_t *command, const char 
                                 verbosity);
     if (command == NULL || bson_empty(command))
         return ash__fail(err, ASH_EINVAL, "command to explain is empty");
-    return c->store->ops->explain(c->store, c->db, c->name, command, verbosity, &o, out, err);
+    ash_explain_request request = {command, verbosity};
+    return c->store->ops->explain(c->store, ash__ns_of(c), &request, &o, out, err);
 }

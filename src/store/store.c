@@ -113,7 +113,7 @@ int ash_store_watch(ash_store *store, const char *db, const char *collection,
         rc = ash__namespace_check(db, collection, err);
     if (rc != 0)
         return rc;
-    return store->ops->watch(store, db, collection, &o, out, err);
+    return store->ops->watch(store, (ash_ns){db, collection}, &o, out, err);
 }
 
 int ash_store_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err)
@@ -155,7 +155,7 @@ int ash_store_stats(ash_store *store, const char *db, const char *collection, in
         rc = ash__namespace_check(db, collection, err);
     if (rc != 0)
         return rc;
-    return store->ops->stats(store, db, collection, scale > 0 ? scale : 1, &o, out, err);
+    return store->ops->stats(store, (ash_ns){db, collection}, scale > 0 ? scale : 1, &o, out, err);
 }
 
 int ash_store_flush(ash_store *store, const ash_op *op, ash_error *err)

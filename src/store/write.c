@@ -67,6 +67,7 @@ int ash_collection_insert(ash_collection *c, const ash_doc *docs, size_t count,
                           const ash_insert_options *opts, ash_write_result *result, ash_error *err)
 {
     ash_insert_options o;
+    ash_doc_list list = {docs, count};
     result_room room;
     int code = ash__op_options_copy(&o, offsetof(ash_insert_options, op), opts, err);
     if (code == 0)
@@ -76,7 +77,7 @@ int ash_collection_insert(ash_collection *c, const ash_doc *docs, size_t count,
     if (code != 0 || count == 0)
         return code;
     result = result_begin(&room, result);
-    code = c->store->ops->insert(c->store, c->db, c->name, docs, count, &o, result, err);
+    code = c->store->ops->insert(c->store, ash__ns_of(c), &list, &o, result, err);
     result_end(&room);
     return code;
 }
@@ -92,6 +93,7 @@ int ash_collection_update(ash_collection *c, const bson_t *filter, const bson_va
                           const ash_update_options *opts, ash_write_result *result, ash_error *err)
 {
     ash_update_options o;
+    ash_update_request request = {ash__bson_or_empty(filter), update};
     result_room room;
     int code = ash__op_options_copy(&o, offsetof(ash_update_options, op), opts, err);
     if (code == 0)
@@ -102,8 +104,7 @@ int ash_collection_update(ash_collection *c, const bson_t *filter, const bson_va
         return code;
     result = result_begin(&room, result);
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
-    code = c->store->ops->update(c->store, c->db, c->name, ash__bson_or_empty(filter), update, &o,
-                                 result, err);
+    code = c->store->ops->update(c->store, ash__ns_of(c), &request, &o, result, err);
     ash__budget_leave(outer);
     result_end(&room);
     return code;
@@ -121,8 +122,8 @@ int ash_collection_remove(ash_collection *c, const bson_t *filter, const ash_rem
         return code;
     result = result_begin(&room, result);
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
-    code = c->store->ops->remove(c->store, c->db, c->name, ash__bson_or_empty(filter), &o, result,
-                                 err);
+    code =
+        c->store->ops->remove(c->store, ash__ns_of(c), ash__bson_or_empty(filter), &o, result, err);
     ash__budget_leave(outer);
     result_end(&room);
     return code;
@@ -156,9 +157,10 @@ int ash_collection_find_and_modify(ash_collection *c, const bson_t *filter,
         return code;
     result = result_begin(&room, result);
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
-    code = c->store->ops->find_and_modify(c->store, c->db, c->name, ash__bson_or_empty(filter), &o,
-                                          value != NULL ? value : &own_value,
-                                          found != NULL ? found : &own_found, result, err);
+    ash_modify_answer answer = {value != NULL ? value : &own_value,
+                                found != NULL ? found : &own_found, result};
+    code = c->store->ops->find_and_modify(c->store, ash__ns_of(c), ash__bson_or_empty(filter), &o,
+                                          &answer, err);
     ash__budget_leave(outer);
     if (code == 0 && value == NULL)
         bson_destroy(&own_value);

@@ -58,76 +58,71 @@ static int rec_capabilities(ash_store *store, ash_capabilities *out, ash_error *
     return 0;
 }
 
-static int rec_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                    const ash_find_options *opts, ash_cursor **out, ash_error *err)
+static int rec_find(ash_store *store, ash_ns ns, const bson_t *filter, const ash_find_options *opts,
+                    ash_cursor **out, ash_error *err)
 {
     bool primary = false;
     bson_iter_t it;
     if (opts->op.read_preference != NULL &&
         bson_iter_init_find(&it, opts->op.read_preference, "mode"))
         primary = strcmp(bson_iter_utf8(&it, NULL), "primary") == 0;
-    int rc = note(store, primary ? "find-primary" : "find", coll, &opts->op, err);
+    int rc = note(store, primary ? "find-primary" : "find", ns.coll, &opts->op, err);
     if (rc != 0)
         return rc;
-    return of(store)->inner->ops->find(of(store)->inner, db, coll, filter, opts, out, err);
+    return of(store)->inner->ops->find(of(store)->inner, ns, filter, opts, out, err);
 }
 
-static int rec_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                      size_t count, const ash_insert_options *opts, ash_write_result *result,
-                      ash_error *err)
+static int rec_insert(ash_store *store, ash_ns ns, const ash_doc_list *list,
+                      const ash_insert_options *opts, ash_write_result *result, ash_error *err)
 {
-    int rc = note(store, "insert", coll, &opts->op, err);
+    int rc = note(store, "insert", ns.coll, &opts->op, err);
     if (rc != 0)
         return rc;
-    return of(store)->inner->ops->insert(of(store)->inner, db, coll, docs, count, opts, result,
-                                         err);
+    return of(store)->inner->ops->insert(of(store)->inner, ns, list, opts, result, err);
 }
 
-static int rec_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                      const bson_value_t *update, const ash_update_options *opts,
-                      ash_write_result *result, ash_error *err)
+static int rec_update(ash_store *store, ash_ns ns, const ash_update_request *request,
+                      const ash_update_options *opts, ash_write_result *result, ash_error *err)
 {
-    int rc = note(store, opts->multi ? "update-many" : "update-one", coll, &opts->op, err);
+    int rc = note(store, opts->multi ? "update-many" : "update-one", ns.coll, &opts->op, err);
     if (rc != 0)
         return rc;
-    return of(store)->inner->ops->update(of(store)->inner, db, coll, filter, update, opts, result,
-                                         err);
+    return of(store)->inner->ops->update(of(store)->inner, ns, request, opts, result, err);
 }
 
-static int rec_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+static int rec_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                       const ash_remove_options *opts, ash_write_result *result, ash_error *err)
 {
-    int rc = note(store, "remove", coll, &opts->op, err);
+    int rc = note(store, "remove", ns.coll, &opts->op, err);
     if (rc != 0)
         return rc;
-    return of(store)->inner->ops->remove(of(store)->inner, db, coll, filter, opts, result, err);
+    return of(store)->inner->ops->remove(of(store)->inner, ns, filter, opts, result, err);
 }
 
-static int rec_create_indexes(ash_store *store, const char *db, const char *coll,
-                              const bson_t *specs, const ash_op *op, bson_t *reply, ash_error *err)
+static int rec_create_indexes(ash_store *store, ash_ns ns, const bson_t *specs, const ash_op *op,
+                              bson_t *reply, ash_error *err)
 {
-    int rc = note(store, "create-indexes", coll, op, err);
+    int rc = note(store, "create-indexes", ns.coll, op, err);
     if (rc != 0)
         return rc;
-    return of(store)->inner->ops->create_indexes(of(store)->inner, db, coll, specs, op, reply, err);
+    return of(store)->inner->ops->create_indexes(of(store)->inner, ns, specs, op, reply, err);
 }
 
-static int rec_list_indexes(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                            ash_cursor **out, ash_error *err)
+static int rec_list_indexes(ash_store *store, ash_ns ns, const ash_op *op, ash_cursor **out,
+                            ash_error *err)
 {
-    int rc = note(store, "list-indexes", coll, op, err);
+    int rc = note(store, "list-indexes", ns.coll, op, err);
     if (rc != 0)
         return rc;
-    return of(store)->inner->ops->list_indexes(of(store)->inner, db, coll, op, out, err);
+    return of(store)->inner->ops->list_indexes(of(store)->inner, ns, op, out, err);
 }
 
-static int rec_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                    ash_error *err)
+static int rec_drop(ash_store *store, ash_ns ns, const ash_op *op, ash_error *err)
 {
-    int rc = note(store, "drop", coll, op, err);
+    int rc = note(store, "drop", ns.coll, op, err);
     if (rc != 0)
         return rc;
-    return of(store)->inner->ops->drop(of(store)->inner, db, coll, op, err);
+    return of(store)->inner->ops->drop(of(store)->inner, ns, op, err);
 }
 
 static void rec_close(ash_store *store)

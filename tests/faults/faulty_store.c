@@ -84,59 +84,53 @@ static int lose(ash_error *err, const char *call)
     }
 
 SLOT(create,
-     (ash_store * store, const char *db, const char *coll, const bson_t *options, const ash_op *op,
-      ash_error *err),
-     (inner, db, coll, options, op, err))
-SLOT(drop, (ash_store * store, const char *db, const char *coll, const ash_op *op, ash_error *err),
-     (inner, db, coll, op, err))
+     (ash_store * store, ash_ns ns, const bson_t *options, const ash_op *op, ash_error *err),
+     (inner, ns, options, op, err))
+SLOT(drop, (ash_store * store, ash_ns ns, const ash_op *op, ash_error *err), (inner, ns, op, err))
 SLOT(rename,
-     (ash_store * store, const char *db, const char *coll, const char *to_db, const char *to_coll,
-      bool drop_target, const ash_op *op, ash_error *err),
-     (inner, db, coll, to_db, to_coll, drop_target, op, err))
+     (ash_store * store, ash_ns ns, ash_ns to, bool drop_target, const ash_op *op, ash_error *err),
+     (inner, ns, to, drop_target, op, err))
 GIVING_SLOT(find,
-            (ash_store * store, const char *db, const char *coll, const bson_t *filter,
-             const ash_find_options *opts, ash_cursor **out, ash_error *err),
-            (inner, db, coll, filter, opts, out, err))
+            (ash_store * store, ash_ns ns, const bson_t *filter, const ash_find_options *opts,
+             ash_cursor **out, ash_error *err),
+            (inner, ns, filter, opts, out, err))
 GIVING_SLOT(aggregate,
-            (ash_store * store, const char *db, const char *coll, const bson_t *pipeline,
+            (ash_store * store, ash_ns ns, const bson_t *pipeline,
              const ash_aggregate_options *opts, ash_cursor **out, ash_error *err),
-            (inner, db, coll, pipeline, opts, out, err))
+            (inner, ns, pipeline, opts, out, err))
 SLOT(count,
-     (ash_store * store, const char *db, const char *coll, const bson_t *filter,
-      const ash_count_options *opts, int64_t *out, ash_error *err),
-     (inner, db, coll, filter, opts, out, err))
+     (ash_store * store, ash_ns ns, const bson_t *filter, const ash_count_options *opts,
+      int64_t *out, ash_error *err),
+     (inner, ns, filter, opts, out, err))
 SLOT(insert,
-     (ash_store * store, const char *db, const char *coll, const ash_doc *docs, size_t count,
-      const ash_insert_options *opts, ash_write_result *result, ash_error *err),
-     (inner, db, coll, docs, count, opts, result, err))
+     (ash_store * store, ash_ns ns, const ash_doc_list *list, const ash_insert_options *opts,
+      ash_write_result *result, ash_error *err),
+     (inner, ns, list, opts, result, err))
 SLOT(update,
-     (ash_store * store, const char *db, const char *coll, const bson_t *filter,
-      const bson_value_t *update, const ash_update_options *opts, ash_write_result *result,
-      ash_error *err),
-     (inner, db, coll, filter, update, opts, result, err))
+     (ash_store * store, ash_ns ns, const ash_update_request *request,
+      const ash_update_options *opts, ash_write_result *result, ash_error *err),
+     (inner, ns, request, opts, result, err))
 SLOT(remove,
-     (ash_store * store, const char *db, const char *coll, const bson_t *filter,
-      const ash_remove_options *opts, ash_write_result *result, ash_error *err),
-     (inner, db, coll, filter, opts, result, err))
-static int faulty_find_and_modify(ash_store *store, const char *db, const char *coll,
-                                  const bson_t *filter, const ash_find_and_modify_options *opts,
-                                  bson_t *value, bool *found, ash_write_result *result,
-                                  ash_error *err)
+     (ash_store * store, ash_ns ns, const bson_t *filter, const ash_remove_options *opts,
+      ash_write_result *result, ash_error *err),
+     (inner, ns, filter, opts, result, err))
+static int faulty_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
+                                  const ash_find_and_modify_options *opts,
+                                  const ash_modify_answer *answer, ash_error *err)
 {
     ash_store *inner = of(store)->inner;
     note_concern(of(store), opts->op.write_concern);
     if (is_due(store))
         return fail(err, "find_and_modify");
-    return inner->ops->find_and_modify(inner, db, coll, filter, opts, value, found, result, err);
+    return inner->ops->find_and_modify(inner, ns, filter, opts, answer, err);
 }
 GIVING_SLOT(create_indexes,
-            (ash_store * store, const char *db, const char *coll, const bson_t *specs,
-             const ash_op *op, bson_t *reply, ash_error *err),
-            (inner, db, coll, specs, op, reply, err))
+            (ash_store * store, ash_ns ns, const bson_t *specs, const ash_op *op, bson_t *reply,
+             ash_error *err),
+            (inner, ns, specs, op, reply, err))
 GIVING_SLOT(list_indexes,
-            (ash_store * store, const char *db, const char *coll, const ash_op *op,
-             ash_cursor **out, ash_error *err),
-            (inner, db, coll, op, out, err))
+            (ash_store * store, ash_ns ns, const ash_op *op, ash_cursor **out, ash_error *err),
+            (inner, ns, op, out, err))
 GIVING_SLOT(maintain,
             (ash_store * store, const bson_t *action, ash_progress_fn progress, void *ctx,
              bson_t *out, ash_error *err),

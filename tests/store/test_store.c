@@ -20,31 +20,27 @@ struct probe {
     ash_find_options find;
 };
 
-static int probe_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                        size_t count, const ash_insert_options *opts, ash_write_result *result,
-                        ash_error *err)
+static int probe_insert(ash_store *store, ash_ns ns, const ash_doc_list *list,
+                        const ash_insert_options *opts, ash_write_result *result, ash_error *err)
 {
     ash_error why = {.code = ASH_EEXISTS, .server_code = 11000, .text = "duplicate"};
     bson_t *details = BCON_NEW("keyPattern", "{", "_id", BCON_INT32(1), "}", "keyValue", "{", "_id",
                                BCON_INT32(7), "}");
-    (void)db;
-    (void)coll;
-    (void)docs;
+    (void)ns;
     (void)opts;
     ((struct probe *)store)->inserts++;
-    result->inserted = (int64_t)count - 1;
+    result->inserted = (int64_t)list->count - 1;
     ash__write_result_add_error(result, 3, &why, details);
     bson_destroy(details);
     *err = why;
     return why.code;
 }
 
-static int probe_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+static int probe_find(ash_store *store, ash_ns ns, const bson_t *filter,
                       const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
     struct probe *p = (struct probe *)store;
-    (void)db;
-    (void)coll;
+    (void)ns;
     (void)err;
     assert_non_null(filter);
     p->finds++;

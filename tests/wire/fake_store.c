@@ -31,12 +31,11 @@ static int fake_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_tim
     return 0;
 }
 
-static int fake_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
-                      const ash_op *op, bson_t *out, ash_error *err)
+static int fake_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op *op, bson_t *out,
+                      ash_error *err)
 {
     fake_store *f = (fake_store *)store;
-    (void)db;
-    (void)coll;
+    (void)ns;
     (void)scale;
     (void)op;
     (void)err;
@@ -45,13 +44,11 @@ static int fake_stats(ash_store *store, const char *db, const char *coll, int64_
     return 0;
 }
 
-static int fake_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                       size_t count, const ash_insert_options *opts, ash_write_result *result,
-                       ash_error *err)
+static int fake_insert(ash_store *store, ash_ns ns, const ash_doc_list *list,
+                       const ash_insert_options *opts, ash_write_result *result, ash_error *err)
 {
     fake_store *f = (fake_store *)store;
-    (void)db;
-    (void)coll;
+    (void)ns;
     int rc = 0;
     ash__mutex_lock(&f->lock);
     f->asked = opts->op.principal;
@@ -65,8 +62,9 @@ static int fake_insert(ash_store *store, const char *db, const char *coll, const
         if (f->fail_server_code == 11000)
             ash__write_result_add_error(result, 0, err, NULL);
     }
-    for (size_t i = 0; i < count && rc == 0 && f->count < FAKE_DOCS; i++) {
-        f->docs[f->count++] = (ash_doc){ash__memdup(docs[i].data, docs[i].len), docs[i].len};
+    for (size_t i = 0; i < list->count && rc == 0 && f->count < FAKE_DOCS; i++) {
+        f->docs[f->count++] =
+            (ash_doc){ash__memdup(list->docs[i].data, list->docs[i].len), list->docs[i].len};
         result->inserted++;
     }
     ash__turn_place(ash__turn_current());
@@ -77,12 +75,11 @@ static int fake_insert(ash_store *store, const char *db, const char *coll, const
     return rc;
 }
 
-static int fake_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+static int fake_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                        const ash_remove_options *opts, ash_write_result *result, ash_error *err)
 {
     fake_store *f = (fake_store *)store;
-    (void)db;
-    (void)coll;
+    (void)ns;
     (void)filter;
     (void)err;
     ash__mutex_lock(&f->lock);
@@ -96,21 +93,17 @@ static int fake_remove(ash_store *store, const char *db, const char *coll, const
 }
 
 /* It always meets a duplicate. */
-static int fake_find_and_modify(ash_store *store, const char *db, const char *coll,
-                                const bson_t *filter, const ash_find_and_modify_options *opts,
-                                bson_t *value, bool *found, ash_write_result *result,
-                                ash_error *err)
+static int fake_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
+                                const ash_find_and_modify_options *opts,
+                                const ash_modify_answer *answer, ash_error *err)
 {
     bson_t *details = BCON_NEW("keyPattern", "{", "a", BCON_INT32(1), "}");
     (void)store;
-    (void)db;
-    (void)coll;
+    (void)ns;
     (void)filter;
     (void)opts;
-    (void)value;
-    (void)found;
     int rc = ash__fail_server(err, ASH_EEXISTS, 11000, "the fake store fails");
-    ash__write_result_add_error(result, 0, err, details);
+    ash__write_result_add_error(answer->result, 0, err, details);
     bson_destroy(details);
     return rc;
 }
@@ -184,13 +177,12 @@ static const ash_cursor_ops cursor_ops = {.next_batch = fake_next_batch,
                                           .rest = fake_rest,
                                           .free = fake_cursor_free};
 
-static int fake_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+static int fake_find(ash_store *store, ash_ns ns, const bson_t *filter,
                      const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
     fake_store *f = (fake_store *)store;
     fake_cursor *c = ash__new(fake_cursor);
-    (void)db;
-    (void)coll;
+    (void)ns;
     (void)filter;
     (void)err;
     c->base.ops = &cursor_ops;

@@ -6,24 +6,23 @@
 
 #include <string.h>
 
-int ash__mongo_create(ash_store *store, const char *db, const char *coll, const bson_t *options,
-                      const ash_op *op, ash_error *err)
+int ash__mongo_create(ash_store *store, ash_ns ns, const bson_t *options, const ash_op *op,
+                      ash_error *err)
 {
-    bson_t *command = BCON_NEW("create", BCON_UTF8(coll));
+    bson_t *command = BCON_NEW("create", BCON_UTF8(ns.coll));
     int rc;
     bson_concat(command, options);
-    rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
+    rc = ash__mongo_run(store, ASH_MONGO_WRITE, ns.db, command, op, NULL, err);
     bson_destroy(command);
     return rc;
 }
 
-int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                    ash_error *err)
+int ash__mongo_drop(ash_store *store, ash_ns ns, const ash_op *op, ash_error *err)
 {
-    bson_t *command = BCON_NEW("drop", BCON_UTF8(coll));
+    bson_t *command = BCON_NEW("drop", BCON_UTF8(ns.coll));
     bson_t reply;
     ash_error why = ASH_ERROR_INIT;
-    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, &reply, &why);
+    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, ns.db, command, op, &reply, &why);
     /* Old servers, and those made after them, give these words no number. */
     if (rc != 0 && strcmp(why.text, "ns not found") == 0)
         rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND, "ns not found");
@@ -40,30 +39,30 @@ int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const as
     return rc;
 }
 
-int ash__mongo_rename(ash_store *store, const char *db, const char *coll, const char *to_db,
-                      const char *to_coll, bool drop_target, const ash_op *op, ash_error *err)
+int ash__mongo_rename(ash_store *store, ash_ns ns, ash_ns to, bool drop_target, const ash_op *op,
+                      ash_error *err)
 {
-    char *from = ash__sprintf("%s.%s", db, coll);
-    char *to = ash__sprintf("%s.%s", to_db, to_coll);
-    bson_t *command = BCON_NEW("renameCollection", BCON_UTF8(from), "to", BCON_UTF8(to),
+    char *from = ash__sprintf("%s.%s", ns.db, ns.coll);
+    char *target = ash__sprintf("%s.%s", to.db, to.coll);
+    bson_t *command = BCON_NEW("renameCollection", BCON_UTF8(from), "to", BCON_UTF8(target),
                                "dropTarget", BCON_BOOL(drop_target));
     int rc = ash__mongo_run(store, ASH_MONGO_WRITE, "admin", command, op, NULL, err);
     bson_destroy(command);
     ash__free(from);
-    ash__free(to);
+    ash__free(target);
     return rc;
 }
 
-int ash__mongo_modify(ash_store *store, const char *db, const char *coll, const bson_t *changes,
-                      const ash_op *op, bson_t *old_values, ash_error *err)
+int ash__mongo_modify(ash_store *store, ash_ns ns, const bson_t *changes, const ash_op *op,
+                      bson_t *old_values, ash_error *err)
 {
-    bson_t *command = BCON_NEW("collMod", BCON_UTF8(coll));
+    bson_t *command = BCON_NEW("collMod", BCON_UTF8(ns.coll));
     ash_mongo_call call;
     int rc = ash__mongo_call_begin(&call, store, op, err);
     if (rc == 0) {
         bson_concat(command, changes);
         ash__mongo_call_writes(&call, NULL);
-        rc = ash__mongo_command(&call, ASH_MONGO_WRITE, db, command, err);
+        rc = ash__mongo_command(&call, ASH_MONGO_WRITE, ns.db, command, err);
         if (rc == 0 || ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE)
             ash__mongo_copy_reply(&call, old_values);
         ash__mongo_call_end(&call);

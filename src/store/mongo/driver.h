@@ -111,69 +111,62 @@ int ash__mongo_stream_new(ash_mongo_call *call, mongoc_change_stream_t *stream, 
 /* Parts of commands and answers that the driver's functions and replays share. */
 void ash__mongo_find_fields(bson_t *to, const ash_find_options *o);
 /* Of findAndModify: lastErrorObject and value. */
-void ash__mongo_modify_reply(const bson_t *reply, bool removed, bson_t *value, bool *found,
-                             ash_write_result *result);
+void ash__mongo_modify_reply(const bson_t *reply, bool removed, const ash_modify_answer *answer);
 
 /* Slots, by file. */
-int ash__mongo_create(ash_store *store, const char *db, const char *coll, const bson_t *options,
-                      const ash_op *op, ash_error *err);
-int ash__mongo_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                    ash_error *err);
-int ash__mongo_rename(ash_store *store, const char *db, const char *coll, const char *to_db,
-                      const char *to_coll, bool drop_target, const ash_op *op, ash_error *err);
-int ash__mongo_modify(ash_store *store, const char *db, const char *coll, const bson_t *changes,
-                      const ash_op *op, bson_t *old_values, ash_error *err);
+int ash__mongo_create(ash_store *store, ash_ns ns, const bson_t *options, const ash_op *op,
+                      ash_error *err);
+int ash__mongo_drop(ash_store *store, ash_ns ns, const ash_op *op, ash_error *err);
+int ash__mongo_rename(ash_store *store, ash_ns ns, ash_ns to, bool drop_target, const ash_op *op,
+                      ash_error *err);
+int ash__mongo_modify(ash_store *store, ash_ns ns, const bson_t *changes, const ash_op *op,
+                      bson_t *old_values, ash_error *err);
 int ash__mongo_list_collections(ash_store *store, const char *db, const bson_t *filter,
                                 const ash_op *op, ash_cursor **out, ash_error *err);
 int ash__mongo_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err);
 int ash__mongo_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err);
 
-int ash__mongo_create_indexes(ash_store *store, const char *db, const char *coll,
-                              const bson_t *specs, const ash_op *op, bson_t *reply, ash_error *err);
-int ash__mongo_list_indexes(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                            ash_cursor **out, ash_error *err);
-int ash__mongo_drop_indexes(ash_store *store, const char *db, const char *coll,
-                            const bson_value_t *index, const ash_op *op, ash_error *err);
+int ash__mongo_create_indexes(ash_store *store, ash_ns ns, const bson_t *specs, const ash_op *op,
+                              bson_t *reply, ash_error *err);
+int ash__mongo_list_indexes(ash_store *store, ash_ns ns, const ash_op *op, ash_cursor **out,
+                            ash_error *err);
+int ash__mongo_drop_indexes(ash_store *store, ash_ns ns, const bson_value_t *index,
+                            const ash_op *op, ash_error *err);
 
-int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                    const ash_find_options *opts, ash_cursor **out, ash_error *err);
-int ash__mongo_aggregate(ash_store *store, const char *db, const char *coll, const bson_t *pipeline,
+int ash__mongo_find(ash_store *store, ash_ns ns, const bson_t *filter, const ash_find_options *opts,
+                    ash_cursor **out, ash_error *err);
+int ash__mongo_aggregate(ash_store *store, ash_ns ns, const bson_t *pipeline,
                          const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
-int ash__mongo_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__mongo_count(ash_store *store, ash_ns ns, const bson_t *filter,
                      const ash_count_options *opts, int64_t *out, ash_error *err);
-int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, const char *key,
-                        const bson_t *filter, const bson_t *collation, const ash_op *op,
-                        bson_t *out, ash_error *err);
-int ash__mongo_explain(ash_store *store, const char *db, const char *coll, const bson_t *command,
-                       const char *verbosity, const ash_op *op, bson_t *out, ash_error *err);
+int ash__mongo_distinct(ash_store *store, ash_ns ns, const ash_distinct_request *request,
+                        const ash_op *op, bson_t *out, ash_error *err);
+int ash__mongo_explain(ash_store *store, ash_ns ns, const ash_explain_request *request,
+                       const ash_op *op, bson_t *out, ash_error *err);
 
-int ash__mongo_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                      size_t count, const ash_insert_options *opts, ash_write_result *result,
-                      ash_error *err);
-int ash__mongo_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                      const bson_value_t *update, const ash_update_options *opts,
-                      ash_write_result *result, ash_error *err);
-int ash__mongo_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__mongo_insert(ash_store *store, ash_ns ns, const ash_doc_list *docs,
+                      const ash_insert_options *opts, ash_write_result *result, ash_error *err);
+int ash__mongo_update(ash_store *store, ash_ns ns, const ash_update_request *request,
+                      const ash_update_options *opts, ash_write_result *result, ash_error *err);
+int ash__mongo_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                       const ash_remove_options *opts, ash_write_result *result, ash_error *err);
-int ash__mongo_find_and_modify(ash_store *store, const char *db, const char *coll,
-                               const bson_t *filter, const ash_find_and_modify_options *opts,
-                               bson_t *value, bool *found, ash_write_result *result,
-                               ash_error *err);
+int ash__mongo_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
+                               const ash_find_and_modify_options *opts,
+                               const ash_modify_answer *answer, ash_error *err);
 
 int ash__mongo_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                         ash_error *err);
-int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
-                     const ash_watch_options *opts, ash_cursor **out, ash_error *err);
+int ash__mongo_watch(ash_store *store, ash_ns ns, const ash_watch_options *opts, ash_cursor **out,
+                     ash_error *err);
 /* The driver resumes change streams by itself only when they are opened as such. */
-int ash__mongo_watch_stage(ash_store *store, const char *db, const char *coll,
-                           const bson_t *pipeline, const ash_aggregate_options *opts,
-                           ash_cursor **out, ash_error *err);
+int ash__mongo_watch_stage(ash_store *store, ash_ns ns, const bson_t *pipeline,
+                           const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
 
 int ash__mongo_hold(ash_store *store, uint64_t time, const ash_op *op, uint64_t *out,
                     ash_error *err);
 int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err);
-int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
-                     const ash_op *op, bson_t *out, ash_error *err);
+int ash__mongo_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op *op, bson_t *out,
+                     ash_error *err);
 int ash__mongo_flush(ash_store *store, const ash_op *op, ash_error *err);
 int ash__mongo_maintain(ash_store *store, const bson_t *action, ash_progress_fn progress, void *ctx,
                         bson_t *out, ash_error *err);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/mongo/driver.h"
 
-int ash__mongo_create_indexes(ash_store *store, const char *db, const char *coll,
-                              const bson_t *specs, const ash_op *op, bson_t *reply, ash_error *err)
+int ash__mongo_create_indexes(ash_store *store, ash_ns ns, const bson_t *specs, const ash_op *op,
+                              bson_t *reply, ash_error *err)
 {
-    bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(coll), "indexes", BCON_ARRAY(specs));
-    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, reply, err);
+    bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(ns.coll), "indexes", BCON_ARRAY(specs));
+    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, ns.db, command, op, reply, err);
     bson_destroy(command);
     return rc;
 }
 
 /* The driver's own helper answers a missing collection with an empty list, so the command is sent
  * here; its cursor must go on at the same server. */
-int ash__mongo_list_indexes(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                            ash_cursor **out, ash_error *err)
+int ash__mongo_list_indexes(ash_store *store, ash_ns ns, const ash_op *op, ash_cursor **out,
+                            ash_error *err)
 {
-    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(coll), "cursor", "{", "}");
+    bson_t *command = BCON_NEW("listIndexes", BCON_UTF8(ns.coll), "cursor", "{", "}");
     mongoc_server_description_t *server = NULL;
     bson_t reply, cursor_opts = BSON_INITIALIZER;
     ash_mongo_call call;
@@ -29,7 +29,7 @@ int ash__mongo_list_indexes(ash_store *store, const char *db, const char *coll, 
         int32_t id = (int32_t)mongoc_server_description_id(server);
         BSON_APPEND_INT32(&call.opts, "serverId", id);
         BSON_APPEND_INT32(&cursor_opts, "serverId", id);
-        rc = ash__mongo_command(&call, ASH_MONGO_ASK, db, command, err);
+        rc = ash__mongo_command(&call, ASH_MONGO_ASK, ns.db, command, err);
     }
     if (rc != 0) {
         ash__mongo_call_end(&call);
@@ -50,13 +50,13 @@ out:
     return rc;
 }
 
-int ash__mongo_drop_indexes(ash_store *store, const char *db, const char *coll,
-                            const bson_value_t *index, const ash_op *op, ash_error *err)
+int ash__mongo_drop_indexes(ash_store *store, ash_ns ns, const bson_value_t *index,
+                            const ash_op *op, ash_error *err)
 {
-    bson_t *command = BCON_NEW("dropIndexes", BCON_UTF8(coll));
+    bson_t *command = BCON_NEW("dropIndexes", BCON_UTF8(ns.coll));
     int rc;
     BSON_APPEND_VALUE(command, "index", index);
-    rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
+    rc = ash__mongo_run(store, ASH_MONGO_WRITE, ns.db, command, op, NULL, err);
     bson_destroy(command);
     return rc;
 }

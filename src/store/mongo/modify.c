@@ -36,19 +36,19 @@ static mongoc_find_and_modify_opts_t *driver_options(ash_mongo_call *call, const
 }
 
 /* lastErrorObject: {n, updatedExisting, upserted?}; value: the document or null. */
-void ash__mongo_modify_reply(const bson_t *reply, bool removed, bson_t *value, bool *found,
-                             ash_write_result *result)
+void ash__mongo_modify_reply(const bson_t *reply, bool removed, const ash_modify_answer *answer)
 {
+    ash_write_result *result = answer->result;
     bson_iter_t it, at;
     uint32_t len = 0;
     const uint8_t *data = NULL;
     bson_t view;
 
-    *found = false;
-    bson_init(value);
+    *answer->found = false;
+    bson_init(answer->value);
     if (bson_iter_init_find(&it, reply, "value") && BSON_ITER_HOLDS_DOCUMENT(&it)) {
         bson_iter_document(&it, &len, &data);
-        *found = bson_init_static(&view, data, len) && bson_concat(value, &view);
+        *answer->found = bson_init_static(&view, data, len) && bson_concat(answer->value, &view);
     }
     if (!bson_iter_init_find(&it, reply, "lastErrorObject") || !BSON_ITER_HOLDS_DOCUMENT(&it))
         return;
@@ -75,9 +75,9 @@ static int duplicate_details(ash_mongo_call *call, ash_write_result *result, ash
     return code;
 }
 
-int ash__mongo_find_and_modify(ash_store *store, const char *db, const char *coll,
-                               const bson_t *filter, const ash_find_and_modify_options *opts,
-                               bson_t *value, bool *found, ash_write_result *result, ash_error *err)
+int ash__mongo_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
+                               const ash_find_and_modify_options *opts,
+                               const ash_modify_answer *answer, ash_error *err)
 {
     mongoc_find_and_modify_opts_t *driver;
     mongoc_collection_t *collection;
@@ -88,14 +88,13 @@ int ash__mongo_find_and_modify(ash_store *store, const char *db, const char *col
     if (!opts->remove)
         code = ash__mongo_view_update(opts->update, &update, err);
     if (code == 0 && ash__replay_is_on(&opts->op))
-        return ash__replay_find_and_modify(store, db, coll, filter, opts, value, found, result,
-                                           err);
+        return ash__replay_find_and_modify(store, ns, filter, opts, answer, err);
     if (code == 0)
         code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
         return code;
-    driver = driver_options(&call, coll, opts, &update);
-    collection = mongoc_client_get_collection(call.client, db, coll);
+    driver = driver_options(&call, ns.coll, opts, &update);
+    collection = mongoc_client_get_collection(call.client, ns.db, ns.coll);
     bson_destroy(&call.reply);
     ok = mongoc_collection_find_and_modify_with_opts(collection, filter, driver, &call.reply,
                                                      &call.error);
@@ -103,11 +102,11 @@ int ash__mongo_find_and_modify(ash_store *store, const char *db, const char *col
     mongoc_find_and_modify_opts_destroy(driver);
     code = ash__mongo_check(&call.reply, err);
     if (code == 0 && !ok)
-        code = duplicate_details(&call, result, err);
+        code = duplicate_details(&call, answer->result, err);
     else if (code == 0)
-        code = ash__mongo_write_errors(&call, result, err);
+        code = ash__mongo_write_errors(&call, answer->result, err);
     if (code == 0)
-        ash__mongo_modify_reply(&call.reply, opts->remove, value, found, result);
+        ash__mongo_modify_reply(&call.reply, opts->remove, answer);
     ash__mongo_call_end(&call);
     return code;
 }

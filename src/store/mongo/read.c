@@ -33,8 +33,8 @@ void ash__mongo_find_fields(bson_t *to, const ash_find_options *o)
         BSON_APPEND_BOOL(to, "showRecordId", true);
 }
 
-static int find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                const ash_find_options *opts, ash_cursor **out, ash_error *err)
+static int find(ash_store *store, ash_ns ns, const bson_t *filter, const ash_find_options *opts,
+                ash_cursor **out, ash_error *err)
 {
     mongoc_collection_t *collection;
     mongoc_read_prefs_t *prefs = NULL;
@@ -52,7 +52,7 @@ static int find(ash_store *store, const char *db, const char *coll, const bson_t
     bool past_damage = opts->past_damage && call.store->past_damage && opts->op.transaction == NULL;
     if (past_damage)
         BSON_APPEND_BOOL(&call.opts, "ashlarPastDamage", true);
-    collection = mongoc_client_get_collection(call.client, db, coll);
+    collection = mongoc_client_get_collection(call.client, ns.db, ns.coll);
     driver = mongoc_collection_find_with_opts(collection, filter, &call.opts, prefs);
     mongoc_collection_destroy(collection);
     mongoc_read_prefs_destroy(prefs);
@@ -62,19 +62,19 @@ static int find(ash_store *store, const char *db, const char *coll, const bson_t
     return ash__mongo_cursor_new(&call, driver, opts->tailable, out, err);
 }
 
-int ash__mongo_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                    const ash_find_options *opts, ash_cursor **out, ash_error *err)
+int ash__mongo_find(ash_store *store, ash_ns ns, const bson_t *filter, const ash_find_options *opts,
+                    ash_cursor **out, ash_error *err)
 {
     ash_error why = ASH_ERROR_INIT;
     if (ash__replay_is_on(&opts->op))
-        return ash__replay_find(store, db, coll, filter, opts, out, err);
-    int rc = find(store, db, coll, filter, opts, out, &why);
+        return ash__replay_find(store, ns, filter, opts, out, err);
+    int rc = find(store, ns, filter, opts, out, &why);
     /* That a cursor may rest is a wish, which servers other than MongoDB may not know. */
     if (rc != 0 && opts->no_cursor_timeout && why.server_code == ASH_MONGO_NOT_IMPLEMENTED) {
         ash_find_options without = *opts;
         without.no_cursor_timeout = false;
         why = (ash_error)ASH_ERROR_INIT;
-        rc = find(store, db, coll, filter, &without, out, &why);
+        rc = find(store, ns, filter, &without, out, &why);
     }
     if (rc != 0 && err != NULL)
         *err = why;
@@ -106,16 +106,17 @@ static void add_aggregate_options(ash_mongo_call *call, const char *coll, const 
         BSON_APPEND_BOOL(&call->opts, "bypassDocumentValidation", true);
 }
 
-static mongoc_cursor_t *start_aggregate(const ash_mongo_call *call, const char *db,
-                                        const char *coll, const bson_t *pipeline)
+static mongoc_cursor_t *start_aggregate(const ash_mongo_call *call, ash_ns ns,
+                                        const bson_t *pipeline)
 {
     mongoc_cursor_t *driver;
-    if (coll == NULL) {
-        mongoc_database_t *database = mongoc_client_get_database(call->client, db);
+    if (ns.coll == NULL) {
+        mongoc_database_t *database = mongoc_client_get_database(call->client, ns.db);
         driver = mongoc_database_aggregate(database, pipeline, &call->opts, NULL);
         mongoc_database_destroy(database);
     } else {
-        mongoc_collection_t *collection = mongoc_client_get_collection(call->client, db, coll);
+        mongoc_collection_t *collection =
+            mongoc_client_get_collection(call->client, ns.db, ns.coll);
         driver =
             mongoc_collection_aggregate(collection, MONGOC_QUERY_NONE, pipeline, &call->opts, NULL);
         mongoc_collection_destroy(collection);
@@ -123,30 +124,29 @@ static mongoc_cursor_t *start_aggregate(const ash_mongo_call *call, const char *
     return driver;
 }
 
-int ash__mongo_aggregate(ash_store *store, const char *db, const char *coll, const bson_t *pipeline,
+int ash__mongo_aggregate(ash_store *store, ash_ns ns, const bson_t *pipeline,
                          const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
 {
     ash_mongo_call call;
     int rc;
     if (ash__replay_is_on(&opts->op))
-        return ash__replay_aggregate(store, db, coll, pipeline, opts, out, err);
+        return ash__replay_aggregate(store, ns, pipeline, opts, out, err);
     if (is_change_stream(pipeline))
-        return ash__mongo_watch_stage(store, db, coll, pipeline, opts, out, err);
+        return ash__mongo_watch_stage(store, ns, pipeline, opts, out, err);
     rc = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (rc != 0)
         return rc;
-    add_aggregate_options(&call, coll, pipeline, opts);
-    return ash__mongo_cursor_new(&call, start_aggregate(&call, db, coll, pipeline), false, out,
-                                 err);
+    add_aggregate_options(&call, ns.coll, pipeline, opts);
+    return ash__mongo_cursor_new(&call, start_aggregate(&call, ns, pipeline), false, out, err);
 }
 
-int ash__mongo_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__mongo_count(ash_store *store, ash_ns ns, const bson_t *filter,
                      const ash_count_options *opts, int64_t *out, ash_error *err)
 {
     mongoc_collection_t *collection;
     ash_mongo_call call;
     if (ash__replay_is_on(&opts->op))
-        return ash__replay_count(store, db, coll, filter, opts, out, err);
+        return ash__replay_count(store, ns, filter, opts, out, err);
     int rc = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (rc != 0)
         return rc;
@@ -156,7 +156,7 @@ int ash__mongo_count(ash_store *store, const char *db, const char *coll, const b
         BSON_APPEND_INT64(&call.opts, "skip", opts->skip);
     if (opts->limit > 0)
         BSON_APPEND_INT64(&call.opts, "limit", opts->limit);
-    collection = mongoc_client_get_collection(call.client, db, coll);
+    collection = mongoc_client_get_collection(call.client, ns.db, ns.coll);
     bson_destroy(&call.reply);
     *out = mongoc_collection_count_documents(collection, filter, &call.opts, NULL, &call.reply,
                                              &call.error);
@@ -167,47 +167,46 @@ int ash__mongo_count(ash_store *store, const char *db, const char *coll, const b
     return rc;
 }
 
-int ash__mongo_distinct(ash_store *store, const char *db, const char *coll, const char *key,
-                        const bson_t *filter, const bson_t *collation, const ash_op *op,
-                        bson_t *out, ash_error *err)
+int ash__mongo_distinct(ash_store *store, ash_ns ns, const ash_distinct_request *request,
+                        const ash_op *op, bson_t *out, ash_error *err)
 {
-    bson_t *command = BCON_NEW("distinct", BCON_UTF8(coll), "key", BCON_UTF8(key), "query",
-                               BCON_DOCUMENT(filter));
+    bson_t *command = BCON_NEW("distinct", BCON_UTF8(ns.coll), "key", BCON_UTF8(request->key),
+                               "query", BCON_DOCUMENT(request->filter));
     int rc;
-    ash__mongo_add_doc(command, "collation", collation);
+    ash__mongo_add_doc(command, "collation", request->collation);
     if (ash__replay_is_on(op))
-        rc = ash__replay_distinct(store, db, command, op, out, err);
+        rc = ash__replay_distinct(store, ns.db, command, op, out, err);
     else
-        rc = ash__mongo_run(store, ASH_MONGO_READ, db, command, op, out, err);
+        rc = ash__mongo_run(store, ASH_MONGO_READ, ns.db, command, op, out, err);
     bson_destroy(command);
     return rc;
 }
 
-int ash__mongo_explain(ash_store *store, const char *db, const char *coll, const bson_t *command,
-                       const char *verbosity, const ash_op *op, bson_t *out, ash_error *err)
+int ash__mongo_explain(ash_store *store, ash_ns ns, const ash_explain_request *request,
+                       const ash_op *op, bson_t *out, ash_error *err)
 {
-    bson_t *explain =
-        BCON_NEW("explain", BCON_DOCUMENT(command), "verbosity", BCON_UTF8(verbosity));
-    int rc = ash__mongo_run(store, ASH_MONGO_ASK, db, explain, op, out, err);
-    (void)coll; /* the command names it */
+    bson_t *explain = BCON_NEW("explain", BCON_DOCUMENT(request->command), "verbosity",
+                               BCON_UTF8(request->verbosity));
+    int rc = ash__mongo_run(store, ASH_MONGO_ASK, ns.db, explain, op, out, err);
     bson_destroy(explain);
     return rc;
 }
 
-int ash__mongo_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
-                     const ash_op *op, bson_t *out, ash_error *err)
+int ash__mongo_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op *op, bson_t *out,
+                     ash_error *err)
 {
     bson_t command = BSON_INITIALIZER;
     int rc;
-    if (db == NULL)
+    if (ns.db == NULL)
         BSON_APPEND_INT32(&command, "serverStatus", 1);
-    else if (coll == NULL)
+    else if (ns.coll == NULL)
         BSON_APPEND_INT32(&command, "dbStats", 1);
     else
-        BSON_APPEND_UTF8(&command, "collStats", coll);
-    if (db != NULL)
+        BSON_APPEND_UTF8(&command, "collStats", ns.coll);
+    if (ns.db != NULL)
         BSON_APPEND_INT64(&command, "scale", scale);
-    rc = ash__mongo_run(store, ASH_MONGO_ASK, db != NULL ? db : "admin", &command, op, out, err);
+    rc = ash__mongo_run(store, ASH_MONGO_ASK, ns.db != NULL ? ns.db : "admin", &command, op, out,
+                        err);
     bson_destroy(&command);
     return rc;
 }

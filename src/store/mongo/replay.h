@@ -43,27 +43,23 @@ int ash__replay_run(ash_mongo_call *call, ash_store *store, const ash_op *op, co
                     const bson_t *command, ash_error *err);
 
 /* The slots within such a transaction. */
-int ash__replay_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__replay_find(ash_store *store, ash_ns ns, const bson_t *filter,
                      const ash_find_options *opts, ash_cursor **out, ash_error *err);
-int ash__replay_aggregate(ash_store *store, const char *db, const char *coll,
-                          const bson_t *pipeline, const ash_aggregate_options *opts,
-                          ash_cursor **out, ash_error *err);
-int ash__replay_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__replay_aggregate(ash_store *store, ash_ns ns, const bson_t *pipeline,
+                          const ash_aggregate_options *opts, ash_cursor **out, ash_error *err);
+int ash__replay_count(ash_store *store, ash_ns ns, const bson_t *filter,
                       const ash_count_options *opts, int64_t *out, ash_error *err);
 /* command: {distinct: …} */
 int ash__replay_distinct(ash_store *store, const char *db, const bson_t *command, const ash_op *op,
                          bson_t *out, ash_error *err);
-int ash__replay_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                       size_t count, const ash_insert_options *opts, ash_write_result *result,
-                       ash_error *err);
-int ash__replay_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                       const bson_value_t *update, const ash_update_options *opts,
-                       ash_write_result *result, ash_error *err);
-int ash__replay_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__replay_insert(ash_store *store, ash_ns ns, const ash_doc_list *docs,
+                       const ash_insert_options *opts, ash_write_result *result, ash_error *err);
+int ash__replay_update(ash_store *store, ash_ns ns, const ash_update_request *request,
+                       const ash_update_options *opts, ash_write_result *result, ash_error *err);
+int ash__replay_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                        const ash_remove_options *opts, ash_write_result *result, ash_error *err);
-int ash__replay_find_and_modify(ash_store *store, const char *db, const char *coll,
-                                const bson_t *filter, const ash_find_and_modify_options *opts,
-                                bson_t *value, bool *found, ash_write_result *result,
-                                ash_error *err);
+int ash__replay_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
+                                const ash_find_and_modify_options *opts,
+                                const ash_modify_answer *answer, ash_error *err);
 
 #endif

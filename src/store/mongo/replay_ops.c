@@ -37,24 +37,23 @@ static int run_cursor(ash_store *store, const ash_op *op, const char *db, const 
     return rc;
 }
 
-int ash__replay_find(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__replay_find(ash_store *store, ash_ns ns, const bson_t *filter,
                      const ash_find_options *opts, ash_cursor **out, ash_error *err)
 {
-    bson_t *command = BCON_NEW("find", BCON_UTF8(coll), "filter", BCON_DOCUMENT(filter));
+    bson_t *command = BCON_NEW("find", BCON_UTF8(ns.coll), "filter", BCON_DOCUMENT(filter));
     ash__mongo_find_fields(command, opts);
-    int rc = run_cursor(store, &opts->op, db, command, out, err);
+    int rc = run_cursor(store, &opts->op, ns.db, command, out, err);
     bson_destroy(command);
     return rc;
 }
 
-int ash__replay_aggregate(ash_store *store, const char *db, const char *coll,
-                          const bson_t *pipeline, const ash_aggregate_options *opts,
-                          ash_cursor **out, ash_error *err)
+int ash__replay_aggregate(ash_store *store, ash_ns ns, const bson_t *pipeline,
+                          const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
 {
     bson_t command = BSON_INITIALIZER;
     bson_t cursor = BSON_INITIALIZER;
-    if (coll != NULL)
-        BSON_APPEND_UTF8(&command, "aggregate", coll);
+    if (ns.coll != NULL)
+        BSON_APPEND_UTF8(&command, "aggregate", ns.coll);
     else
         BSON_APPEND_INT32(&command, "aggregate", 1);
     BSON_APPEND_ARRAY(&command, "pipeline", pipeline);
@@ -64,24 +63,24 @@ int ash__replay_aggregate(ash_store *store, const char *db, const char *coll,
     ash__mongo_add_doc(&command, "let", opts->let);
     if (opts->allow_disk_use)
         BSON_APPEND_BOOL(&command, "allowDiskUse", true);
-    int rc = run_cursor(store, &opts->op, db, &command, out, err);
+    int rc = run_cursor(store, &opts->op, ns.db, &command, out, err);
     bson_destroy(&cursor);
     bson_destroy(&command);
     return rc;
 }
 
-int ash__replay_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__replay_count(ash_store *store, ash_ns ns, const bson_t *filter,
                       const ash_count_options *opts, int64_t *out, ash_error *err)
 {
     ash_mongo_call call;
-    bson_t *command = BCON_NEW("count", BCON_UTF8(coll), "query", BCON_DOCUMENT(filter));
+    bson_t *command = BCON_NEW("count", BCON_UTF8(ns.coll), "query", BCON_DOCUMENT(filter));
     ash__mongo_add_value(command, "hint", opts->hint);
     ash__mongo_add_doc(command, "collation", opts->collation);
     if (opts->skip > 0)
         BSON_APPEND_INT64(command, "skip", opts->skip);
     if (opts->limit > 0)
         BSON_APPEND_INT64(command, "limit", opts->limit);
-    int rc = ash__replay_run(&call, store, &opts->op, db, command, err);
+    int rc = ash__replay_run(&call, store, &opts->op, ns.db, command, err);
     if (rc == 0)
         *out = ash__mongo_int_field(&call.reply, "n");
     ash__mongo_call_end(&call);
@@ -153,25 +152,25 @@ static void append_document(bson_t *array, uint32_t index, ash_doc doc)
     bson_append_document_end(array, &own);
 }
 
-int ash__replay_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                       size_t count, const ash_insert_options *opts, ash_write_result *result,
-                       ash_error *err)
+int ash__replay_insert(ash_store *store, ash_ns ns, const ash_doc_list *docs,
+                       const ash_insert_options *opts, ash_write_result *result, ash_error *err)
 {
-    bson_t *command = BCON_NEW("insert", BCON_UTF8(coll), "ordered", BCON_BOOL(!opts->unordered));
+    bson_t *command =
+        BCON_NEW("insert", BCON_UTF8(ns.coll), "ordered", BCON_BOOL(!opts->unordered));
     bson_t list;
     int64_t n = 0;
     int rc = 0;
     BSON_APPEND_ARRAY_BEGIN(command, "documents", &list);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        if (list.len + docs[i].len > ASH_DOC_MAX_BYTES)
+    for (size_t i = 0; rc == 0 && i < docs->count; i++) {
+        if (list.len + docs->docs[i].len > ASH_DOC_MAX_BYTES)
             rc = ash__fail(err, ASH_ETOOBIG, "documents to insert have more than %d bytes",
                            ASH_DOC_MAX_BYTES);
         else
-            append_document(&list, (uint32_t)i, docs[i]);
+            append_document(&list, (uint32_t)i, docs->docs[i]);
     }
     bson_append_array_end(command, &list);
     if (rc == 0)
-        rc = run_write(store, &opts->op, db, command, result, &n, err);
+        rc = run_write(store, &opts->op, ns.db, command, result, &n, err);
     result->inserted += n;
     bson_destroy(command);
     return rc;
@@ -193,31 +192,30 @@ static void end_statement(bson_t *command, bson_t *list, bson_t *statement, cons
     ash__mongo_add_doc(command, "let", let);
 }
 
-int ash__replay_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                       const bson_value_t *update, const ash_update_options *opts,
-                       ash_write_result *result, ash_error *err)
+int ash__replay_update(ash_store *store, ash_ns ns, const ash_update_request *request,
+                       const ash_update_options *opts, ash_write_result *result, ash_error *err)
 {
-    bson_t *command = BCON_NEW("update", BCON_UTF8(coll));
+    bson_t *command = BCON_NEW("update", BCON_UTF8(ns.coll));
     bson_t list, statement;
     int64_t n = 0;
-    begin_statement(command, "updates", &list, &statement, filter);
-    BSON_APPEND_VALUE(&statement, "u", update);
+    begin_statement(command, "updates", &list, &statement, request->filter);
+    BSON_APPEND_VALUE(&statement, "u", request->update);
     BSON_APPEND_BOOL(&statement, "multi", opts->multi);
     BSON_APPEND_BOOL(&statement, "upsert", opts->upsert);
     ash__mongo_add_array(&statement, "arrayFilters", opts->array_filters);
     ash__mongo_add_value(&statement, "hint", opts->hint);
     ash__mongo_add_doc(&statement, "collation", opts->collation);
     end_statement(command, &list, &statement, opts->let);
-    int rc = run_write(store, &opts->op, db, command, result, &n, err);
+    int rc = run_write(store, &opts->op, ns.db, command, result, &n, err);
     result->matched += n - (result->upserted ? 1 : 0);
     bson_destroy(command);
     return rc;
 }
 
-int ash__replay_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__replay_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                        const ash_remove_options *opts, ash_write_result *result, ash_error *err)
 {
-    bson_t *command = BCON_NEW("delete", BCON_UTF8(coll));
+    bson_t *command = BCON_NEW("delete", BCON_UTF8(ns.coll));
     bson_t list, statement;
     int64_t n = 0;
     begin_statement(command, "deletes", &list, &statement, filter);
@@ -225,7 +223,7 @@ int ash__replay_remove(ash_store *store, const char *db, const char *coll, const
     ash__mongo_add_value(&statement, "hint", opts->hint);
     ash__mongo_add_doc(&statement, "collation", opts->collation);
     end_statement(command, &list, &statement, opts->let);
-    int rc = run_write(store, &opts->op, db, command, result, &n, err);
+    int rc = run_write(store, &opts->op, ns.db, command, result, &n, err);
     result->deleted += n;
     bson_destroy(command);
     return rc;
@@ -254,19 +252,18 @@ static bson_t *modify_command(const char *coll, const bson_t *filter,
     return command;
 }
 
-int ash__replay_find_and_modify(ash_store *store, const char *db, const char *coll,
-                                const bson_t *filter, const ash_find_and_modify_options *opts,
-                                bson_t *value, bool *found, ash_write_result *result,
-                                ash_error *err)
+int ash__replay_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
+                                const ash_find_and_modify_options *opts,
+                                const ash_modify_answer *answer, ash_error *err)
 {
     ash_mongo_call call;
     ash_error own = ASH_ERROR_INIT;
-    bson_t *command = modify_command(coll, filter, opts);
-    int rc = ash__replay_run(&call, store, &opts->op, db, command, &own);
+    bson_t *command = modify_command(ns.coll, filter, opts);
+    int rc = ash__replay_run(&call, store, &opts->op, ns.db, command, &own);
     if (rc == 0)
-        ash__mongo_modify_reply(&call.reply, opts->remove, value, found, result);
+        ash__mongo_modify_reply(&call.reply, opts->remove, answer);
     else if (own.server_code == ASH_MONGO_DUPLICATE_KEY)
-        ash__write_result_add_error(result, 0, &own, &call.reply);
+        ash__write_result_add_error(answer->result, 0, &own, &call.reply);
     if (rc != 0 && err != NULL)
         *err = own;
     ash__mongo_call_end(&call);

@@ -24,18 +24,18 @@ static void add_watch_options(bson_t *to, const ash_watch_options *o)
         BSON_APPEND_INT32(to, "batchSize", o->batch_size);
 }
 
-static mongoc_change_stream_t *watch_by(mongoc_client_t *client, const char *db, const char *coll,
-                                        const bson_t *pipeline, const bson_t *opts)
+static mongoc_change_stream_t *watch_by(mongoc_client_t *client, ash_ns ns, const bson_t *pipeline,
+                                        const bson_t *opts)
 {
     mongoc_change_stream_t *stream;
-    if (db == NULL)
+    if (ns.db == NULL)
         return mongoc_client_watch(client, pipeline, opts);
-    if (coll == NULL) {
-        mongoc_database_t *database = mongoc_client_get_database(client, db);
+    if (ns.coll == NULL) {
+        mongoc_database_t *database = mongoc_client_get_database(client, ns.db);
         stream = mongoc_database_watch(database, pipeline, opts);
         mongoc_database_destroy(database);
     } else {
-        mongoc_collection_t *collection = mongoc_client_get_collection(client, db, coll);
+        mongoc_collection_t *collection = mongoc_client_get_collection(client, ns.db, ns.coll);
         stream = mongoc_collection_watch(collection, pipeline, opts);
         mongoc_collection_destroy(collection);
     }
@@ -44,18 +44,17 @@ static mongoc_change_stream_t *watch_by(mongoc_client_t *client, const char *db,
 
 /* A stream shows what a majority has, whatever level the URI gives to reads: deployments refuse
  * another.  The stream copies its client's. */
-static mongoc_change_stream_t *start_watch(const ash_mongo_call *call, const char *db,
-                                           const char *coll, const bson_t *pipeline,
-                                           const bson_t *opts)
+static mongoc_change_stream_t *start_watch(const ash_mongo_call *call, ash_ns ns,
+                                           const bson_t *pipeline, const bson_t *opts)
 {
     const mongoc_read_concern_t *given = mongoc_client_get_read_concern(call->client);
     if (mongoc_read_concern_is_default(given))
-        return watch_by(call->client, db, coll, pipeline, opts);
+        return watch_by(call->client, ns, pipeline, opts);
     mongoc_read_concern_t *of_reads = mongoc_read_concern_copy(given);
     mongoc_read_concern_t *majority = mongoc_read_concern_new();
     mongoc_read_concern_set_level(majority, MONGOC_READ_CONCERN_LEVEL_MAJORITY);
     mongoc_client_set_read_concern(call->client, majority);
-    mongoc_change_stream_t *stream = watch_by(call->client, db, coll, pipeline, opts);
+    mongoc_change_stream_t *stream = watch_by(call->client, ns, pipeline, opts);
     mongoc_client_set_read_concern(call->client, of_reads);
     mongoc_read_concern_destroy(majority);
     mongoc_read_concern_destroy(of_reads);
@@ -73,8 +72,8 @@ static int without_streams(const ash_error *why, ash_error *err)
     return why->code;
 }
 
-int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
-                     const ash_watch_options *opts, ash_cursor **out, ash_error *err)
+int ash__mongo_watch(ash_store *store, ash_ns ns, const ash_watch_options *opts, ash_cursor **out,
+                     ash_error *err)
 {
     static const bson_t no_stages = BSON_INITIALIZER;
     bson_t stream_opts = BSON_INITIALIZER;
@@ -88,8 +87,8 @@ int ash__mongo_watch(ash_store *store, const char *db, const char *coll,
     rc = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (rc == 0) {
         add_watch_options(&stream_opts, opts);
-        rc = ash__mongo_stream_new(&call, start_watch(&call, db, coll, pipeline, &stream_opts), out,
-                                   &why);
+        rc =
+            ash__mongo_stream_new(&call, start_watch(&call, ns, pipeline, &stream_opts), out, &why);
         if (rc != 0)
             rc = without_streams(&why, err);
     }
@@ -138,9 +137,8 @@ static void read_spec(bson_iter_t *spec, struct stage_options *o)
     }
 }
 
-int ash__mongo_watch_stage(ash_store *store, const char *db, const char *coll,
-                           const bson_t *pipeline, const ash_aggregate_options *opts,
-                           ash_cursor **out, ash_error *err)
+int ash__mongo_watch_stage(ash_store *store, ash_ns ns, const bson_t *pipeline,
+                           const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
 {
     struct stage_options o = {.watch = ASH_WATCH_OPTIONS_INIT};
     bson_iter_t it, stage, spec;
@@ -161,8 +159,8 @@ int ash__mongo_watch_stage(ash_store *store, const char *db, const char *coll,
     }
     o.watch.pipeline = &rest;
     if (o.watch.all_changes)
-        db = NULL;
-    int rc = ash__mongo_watch(store, db, coll, &o.watch, out, err);
+        ns.db = NULL;
+    int rc = ash__mongo_watch(store, ns, &o.watch, out, err);
     bson_destroy(&rest);
     return rc;
 }

@@ -39,44 +39,43 @@ static int finish_write(ash_mongo_call *call, bool ok, ash_write_result *result,
     return code;
 }
 
-static int check_sizes(const ash_doc *docs, size_t count, ash_error *err)
+static int check_sizes(const ash_doc_list *docs, ash_error *err)
 {
-    for (size_t i = 0; i < count; i++) {
-        if (docs[i].len > ASH_DOC_MAX_BYTES)
+    for (size_t i = 0; i < docs->count; i++) {
+        if (docs->docs[i].len > ASH_DOC_MAX_BYTES)
             return ash__fail(err, ASH_ETOOBIG, "document %zu to insert has %zu bytes, over %d", i,
-                             docs[i].len, ASH_DOC_MAX_BYTES);
+                             docs->docs[i].len, ASH_DOC_MAX_BYTES);
     }
     return 0;
 }
 
-int ash__mongo_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                      size_t count, const ash_insert_options *opts, ash_write_result *result,
-                      ash_error *err)
+int ash__mongo_insert(ash_store *store, ash_ns ns, const ash_doc_list *docs,
+                      const ash_insert_options *opts, ash_write_result *result, ash_error *err)
 {
     bson_t *views;
     const bson_t **list;
     mongoc_collection_t *collection;
     ash_mongo_call call;
     bool ok;
-    int code = check_sizes(docs, count, err);
+    int code = check_sizes(docs, err);
     if (code == 0 && ash__replay_is_on(&opts->op))
-        return ash__replay_insert(store, db, coll, docs, count, opts, result, err);
+        return ash__replay_insert(store, ns, docs, opts, result, err);
     if (code == 0)
         code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
         return code;
-    views = ash__alloc_array(count, sizeof *views);
-    list = ash__alloc_array(count, sizeof *list);
-    for (size_t i = 0; i < count; i++) {
-        ash_assert(bson_init_static(&views[i], docs[i].data, docs[i].len));
+    views = ash__alloc_array(docs->count, sizeof *views);
+    list = ash__alloc_array(docs->count, sizeof *list);
+    for (size_t i = 0; i < docs->count; i++) {
+        ash_assert(bson_init_static(&views[i], docs->docs[i].data, docs->docs[i].len));
         list[i] = &views[i];
     }
-    add_write_options(&call, coll);
+    add_write_options(&call, ns.coll);
     if (opts->unordered)
         BSON_APPEND_BOOL(&call.opts, "ordered", false);
-    collection = mongoc_client_get_collection(call.client, db, coll);
+    collection = mongoc_client_get_collection(call.client, ns.db, ns.coll);
     bson_destroy(&call.reply);
-    ok = mongoc_collection_insert_many(collection, list, count, &call.opts, &call.reply,
+    ok = mongoc_collection_insert_many(collection, list, docs->count, &call.opts, &call.reply,
                                        &call.error);
     mongoc_collection_destroy(collection);
     code = finish_write(&call, ok, result, err);
@@ -108,66 +107,66 @@ int ash__mongo_view_update(const bson_value_t *update, bson_t *view, ash_error *
 }
 
 static bool send_update(ash_mongo_call *call, mongoc_collection_t *collection, bool multi,
-                        const bson_t *filter, const bson_value_t *update, const bson_t *view)
+                        const ash_update_request *request, const bson_t *view)
 {
+    const bson_t *filter = request->filter;
     bson_destroy(&call->reply);
     if (multi)
         return mongoc_collection_update_many(collection, filter, view, &call->opts, &call->reply,
                                              &call->error);
-    if (is_replacement(update, view))
+    if (is_replacement(request->update, view))
         return mongoc_collection_replace_one(collection, filter, view, &call->opts, &call->reply,
                                              &call->error);
     return mongoc_collection_update_one(collection, filter, view, &call->opts, &call->reply,
                                         &call->error);
 }
 
-int ash__mongo_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                      const bson_value_t *update, const ash_update_options *opts,
-                      ash_write_result *result, ash_error *err)
+int ash__mongo_update(ash_store *store, ash_ns ns, const ash_update_request *request,
+                      const ash_update_options *opts, ash_write_result *result, ash_error *err)
 {
     mongoc_collection_t *collection;
     ash_mongo_call call;
     bson_t view;
     bool ok;
-    int code = ash__mongo_view_update(update, &view, err);
+    int code = ash__mongo_view_update(request->update, &view, err);
     if (code == 0 && ash__replay_is_on(&opts->op))
-        return ash__replay_update(store, db, coll, filter, update, opts, result, err);
+        return ash__replay_update(store, ns, request, opts, result, err);
     if (code == 0)
         code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
         return code;
     ash__mongo_call_local_limit(&call);
-    add_write_options(&call, coll);
+    add_write_options(&call, ns.coll);
     if (opts->upsert)
         BSON_APPEND_BOOL(&call.opts, "upsert", true);
     ash__mongo_add_array(&call.opts, "arrayFilters", opts->array_filters);
     ash__mongo_add_value(&call.opts, "hint", opts->hint);
     ash__mongo_add_doc(&call.opts, "collation", opts->collation);
     ash__mongo_add_doc(&call.opts, "let", opts->let);
-    collection = mongoc_client_get_collection(call.client, db, coll);
-    ok = send_update(&call, collection, opts->multi, filter, update, &view);
+    collection = mongoc_client_get_collection(call.client, ns.db, ns.coll);
+    ok = send_update(&call, collection, opts->multi, request, &view);
     mongoc_collection_destroy(collection);
     code = finish_write(&call, ok, result, err);
     ash__mongo_call_end(&call);
     return code;
 }
 
-int ash__mongo_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__mongo_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                       const ash_remove_options *opts, ash_write_result *result, ash_error *err)
 {
     mongoc_collection_t *collection;
     ash_mongo_call call;
     bool ok;
     if (ash__replay_is_on(&opts->op))
-        return ash__replay_remove(store, db, coll, filter, opts, result, err);
+        return ash__replay_remove(store, ns, filter, opts, result, err);
     int code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
         return code;
-    ash__mongo_call_writes(&call, coll);
+    ash__mongo_call_writes(&call, ns.coll);
     ash__mongo_add_value(&call.opts, "hint", opts->hint);
     ash__mongo_add_doc(&call.opts, "collation", opts->collation);
     ash__mongo_add_doc(&call.opts, "let", opts->let);
-    collection = mongoc_client_get_collection(call.client, db, coll);
+    collection = mongoc_client_get_collection(call.client, ns.db, ns.coll);
     bson_destroy(&call.reply);
     if (opts->just_one)
         ok = mongoc_collection_delete_one(collection, filter, &call.opts, &call.reply, &call.error);

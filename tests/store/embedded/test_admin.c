@@ -296,7 +296,8 @@ static void test_embedded_admin__id_is_learned_anew_after_a_drop(void **state)
         bson_t *doc = fixture_chunk(i, 0, 0, 20000);
         assert_ok(ash_collection_insert_one(f->c, doc, NULL, &f->err), &f->err);
         bson_destroy(doc);
-        assert_int_equal(ash__coll_ids_get(&s->coll_ids, "test", "things"), id_of_things(f));
+        assert_int_equal(ash__coll_ids_get(&s->coll_ids, (ash_ns){"test", "things"}),
+                         id_of_things(f));
         assert_int_not_equal(id_of_things(f), first);
         first = id_of_things(f);
         assert_ok(ash_collection_drop(f->c, NULL, &f->err), &f->err);

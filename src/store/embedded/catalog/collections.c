@@ -11,10 +11,8 @@
 #define DROPS_PER_TURN 100
 
 typedef struct naming {
-    const char *db;
-    const char *coll;
-    const char *to_db;
-    const char *to_coll;
+    ash_ns ns;
+    ash_ns to; /* of a rename */
     bool drop_target;
     const bson_t *options;
     uint32_t dropped; /* in this turn */
@@ -27,25 +25,26 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
     const naming *n = ctx;
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_snapshot(w), n->db, n->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), n->ns.db, n->ns.coll, &c, err);
     if (rc != 0)
         return rc;
     if (c == NULL)
-        return ash__oplog_create(w, n->db, n->coll, n->options, &c, err);
+        return ash__oplog_create(w, n->ns, n->options, &c, err);
     if (ash__coll_options_equal(&c->options, n->options))
         return 0;
     return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS,
-                            "Collection %s.%s already exists, with other options", n->db, n->coll);
+                            "Collection %s.%s already exists, with other options", n->ns.db,
+                            n->ns.coll);
 }
 
-int ash__embedded_create(ash_store *store, const char *db, const char *coll, const bson_t *options,
-                         const ash_op *op, ash_error *err)
+int ash__embedded_create(ash_store *store, ash_ns ns, const bson_t *options, const ash_op *op,
+                         ash_error *err)
 {
     bson_t kept;
     int rc = ash__coll_options_parse(options, &kept, err);
     if (rc != 0)
         return rc;
-    naming n = {.db = db, .coll = coll, .options = &kept};
+    naming n = {.ns = ns, .options = &kept};
     rc =
         ash__write_run(ash__embedded(store), NULL, op, create_on_writer, &n, ASH_APPLY_ATOMIC, err);
     bson_destroy(&kept);
@@ -65,19 +64,18 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
     const naming *n = ctx;
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_snapshot(w), n->db, n->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), n->ns.db, n->ns.coll, &c, err);
     if (rc != 0)
         return rc;
     if (c == NULL)
         return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
-                                "ns not found %s.%s", n->db, n->coll);
+                                "ns not found %s.%s", n->ns.db, n->ns.coll);
     return drop_coll(w, c, err);
 }
 
-int ash__embedded_drop(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                       ash_error *err)
+int ash__embedded_drop(ash_store *store, ash_ns ns, const ash_op *op, ash_error *err)
 {
-    naming n = {.db = db, .coll = coll};
+    naming n = {.ns = ns};
     return ash__write_run(ash__embedded(store), NULL, op, drop_on_writer, &n, ASH_APPLY_ATOMIC,
                           err);
 }
@@ -94,7 +92,7 @@ static int drop_some(ash_writer *w, void *ctx, ash_error *err)
     n->dropped = 0;
     for (; n->dropped < DROPS_PER_TURN; n->dropped++) {
         const ash_coll *c = NULL;
-        int rc = ash__catalog_each(ash__writer_snapshot(w), n->db, take_first, &c, err);
+        int rc = ash__catalog_each(ash__writer_snapshot(w), n->ns.db, take_first, &c, err);
         if (rc == 0 && c != NULL)
             rc = drop_coll(w, c, err);
         if (rc != 0)
@@ -105,13 +103,13 @@ static int drop_some(ash_writer *w, void *ctx, ash_error *err)
     n->total += n->dropped;
     if (n->total == 0 || n->dropped == DROPS_PER_TURN)
         return 0;
-    ash_change change = {.kind = ASH_CHANGE_DROP_DATABASE, .db = n->db};
+    ash_change change = {.kind = ASH_CHANGE_DROP_DATABASE, .db = n->ns.db};
     return ash__oplog_write(w, &change, err);
 }
 
 int ash__embedded_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
 {
-    naming n = {.db = db};
+    naming n = {.ns.db = db};
     int rc;
     do
         rc = ash__write_run(ash__embedded(store), NULL, op, drop_some, &n, ASH_APPLY_ATOMIC, err);
@@ -127,18 +125,18 @@ static int log_rename(ash_writer *w, const naming *n, const ash_coll *from, cons
     ash_builder b = ASH_BUILDER_INIT;
     ash__builder_begin(&b);
     ash__builder_begin_doc(&b, "to");
-    ash__builder_text(&b, "db", n->to_db);
-    ash__builder_text(&b, "coll", n->to_coll);
+    ash__builder_text(&b, "db", n->to.db);
+    ash__builder_text(&b, "coll", n->to.coll);
     ash__builder_end(&b);
     if (target != NULL)
         ash__builder_binary(&b, "dropTarget", BSON_SUBTYPE_UUID, target->uuid, 16);
     ash__builder_end(&b);
     ash_change change = {.kind = ASH_CHANGE_RENAME,
-                         .db = n->db,
+                         .db = n->ns.db,
                          .coll = from,
                          .details = ash__builder_doc(&b),
-                         .to_db = n->to_db,
-                         .to_coll = n->to_coll};
+                         .to_db = n->to.db,
+                         .to_coll = n->to.coll};
     int rc = ash__oplog_write(w, &change, err);
     ash__builder_release(&b);
     return rc;
@@ -150,17 +148,17 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
     const ash_coll *from = NULL;
     const ash_coll *to = NULL;
     ash_snapshot *snap = ash__writer_snapshot(w);
-    int rc = ash__catalog_find(snap, n->db, n->coll, &from, err);
+    int rc = ash__catalog_find(snap, n->ns.db, n->ns.coll, &from, err);
     if (rc == 0)
-        rc = ash__catalog_find(snap, n->to_db, n->to_coll, &to, err);
+        rc = ash__catalog_find(snap, n->to.db, n->to.coll, &to, err);
     if (rc != 0)
         return rc;
     if (from == NULL)
         return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
-                                "Source collection %s.%s does not exist", n->db, n->coll);
+                                "Source collection %s.%s does not exist", n->ns.db, n->ns.coll);
     rc = ash__view_refuse(from, err);
     if (rc == 0)
-        rc = ash__namespace_check_new(n->to_db, n->to_coll, err);
+        rc = ash__namespace_check_new(n->to.db, n->to.coll, err);
     if (rc != 0)
         return rc;
     if (from == to)
@@ -174,16 +172,15 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
     if (rc == 0 && to != NULL) {
         rc = ash__catalog_drop(w, to, err);
         if (rc == 0)
-            rc = ash__catalog_find(snap, n->db, n->coll, &from, err);
+            rc = ash__catalog_find(snap, n->ns.db, n->ns.coll, &from, err);
     }
-    return rc == 0 ? ash__catalog_rename(w, from, n->to_db, n->to_coll, err) : rc;
+    return rc == 0 ? ash__catalog_rename(w, from, n->to.db, n->to.coll, err) : rc;
 }
 
-int ash__embedded_rename(ash_store *store, const char *db, const char *coll, const char *to_db,
-                         const char *to_coll, bool drop_target, const ash_op *op, ash_error *err)
+int ash__embedded_rename(ash_store *store, ash_ns ns, ash_ns to, bool drop_target, const ash_op *op,
+                         ash_error *err)
 {
-    naming n = {
-        .db = db, .coll = coll, .to_db = to_db, .to_coll = to_coll, .drop_target = drop_target};
+    naming n = {.ns = ns, .to = to, .drop_target = drop_target};
     return ash__write_run(ash__embedded(store), NULL, op, rename_on_writer, &n, ASH_APPLY_ATOMIC,
                           err);
 }

@@ -12,8 +12,7 @@
  * indexes made, empty; then each is filled in turns (index_build.c). */
 typedef struct creation {
     ash_embedded *store;
-    const char *db;
-    const char *coll;
+    ash_ns ns;
     const bson_t *specs;
     const ash_op *op;
     ash_build build;
@@ -55,7 +54,7 @@ static int create_one(creation *cr, ash_writer *w, ash_value given, ash_error *e
     bson_t spec;
     bool is_id = false;
     bool exists = false;
-    int rc = ash__catalog_find(ash__writer_snapshot(w), cr->db, cr->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), cr->ns.db, cr->ns.coll, &c, err);
     if (rc == 0)
         rc = ash__index_spec_parse(given, &c->options, &spec, &is_id, err);
     if (rc != 0 || is_id) {
@@ -83,7 +82,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
     creation *cr = ctx;
     const ash_coll *c = NULL;
     ash__build_release(&cr->build);
-    int rc = ash__catalog_find(ash__writer_snapshot(w), cr->db, cr->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), cr->ns.db, cr->ns.coll, &c, err);
     if (rc != 0)
         return rc;
     rc = ash__view_refuse(c, err);
@@ -91,7 +90,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
         return rc;
     cr->created_collection = c == NULL;
     if (c == NULL)
-        rc = ash__coll_ensure(w, cr->db, cr->coll, &c, err);
+        rc = ash__coll_ensure(w, cr->ns, &c, err);
     if (rc != 0)
         return rc;
     cr->build.coll_id = c->id;
@@ -123,11 +122,10 @@ static void reply_to(const creation *cr, bson_t *reply)
         bson_append_utf8(reply, "note", -1, "all indexes already exist", -1);
 }
 
-int ash__embedded_create_indexes(ash_store *store, const char *db, const char *coll,
-                                 const bson_t *specs, const ash_op *op, bson_t *reply,
-                                 ash_error *err)
+int ash__embedded_create_indexes(ash_store *store, ash_ns ns, const bson_t *specs, const ash_op *op,
+                                 bson_t *reply, ash_error *err)
 {
-    creation cr = {.store = ash__embedded(store), .db = db, .coll = coll, .specs = specs, .op = op};
+    creation cr = {.store = ash__embedded(store), .ns = ns, .specs = specs, .op = op};
     if (bson_empty(specs))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "Must specify at least one index to create");
@@ -143,8 +141,8 @@ int ash__embedded_create_indexes(ash_store *store, const char *db, const char *c
     return rc;
 }
 
-int ash__embedded_list_indexes(ash_store *store, const char *db, const char *coll, const ash_op *op,
-                               ash_cursor **out, ash_error *err)
+int ash__embedded_list_indexes(ash_store *store, ash_ns ns, const ash_op *op, ash_cursor **out,
+                               ash_error *err)
 {
     ash_reading reading = {0};
     const ash_coll *c = NULL;
@@ -154,12 +152,12 @@ int ash__embedded_list_indexes(ash_store *store, const char *db, const char *col
     char name[12];
     int rc = ash__reading_begin(ash__embedded(store), op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, db, coll, &c, err);
+        rc = ash__catalog_find(reading.snap, ns.db, ns.coll, &c, err);
     if (rc == 0)
         rc = ash__view_refuse(c, err);
     if (rc == 0 && c == NULL)
         rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
-                              "ns does not exist: %s.%s", db, coll);
+                              "ns does not exist: %s.%s", ns.db, ns.coll);
     ash__builder_begin(&b);
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
         if (c->indexes[i].ready)
@@ -178,8 +176,7 @@ int ash__embedded_list_indexes(ash_store *store, const char *db, const char *col
 /* ---- dropping ------------------------------------------------------------------------------- */
 
 typedef struct dropping {
-    const char *db;
-    const char *coll;
+    ash_ns ns;
     const bson_value_t *what;
 } dropping;
 
@@ -189,7 +186,7 @@ static int drop_one(ash_writer *w, const dropping *d, const ash_index *index, as
     if (strcmp(index->name, "_id_") == 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "cannot drop _id index");
-    int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), d->ns.db, d->ns.coll, &c, err);
     if (rc == 0)
         rc = ash__oplog_write_index(w, ASH_CHANGE_DROP_INDEXES, c, index, err);
     return rc == 0 ? ash__index_drop(w, c, index, err) : rc;
@@ -198,7 +195,7 @@ static int drop_one(ash_writer *w, const dropping *d, const ash_index *index, as
 static int drop_by_name(ash_writer *w, const dropping *d, const char *name, ash_error *err)
 {
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), d->ns.db, d->ns.coll, &c, err);
     if (rc != 0)
         return rc;
     const ash_index *index = find_by_name(c, name);
@@ -211,7 +208,7 @@ static int drop_by_name(ash_writer *w, const dropping *d, const char *name, ash_
 static int drop_by_key(ash_writer *w, const dropping *d, ash_doc key, ash_error *err)
 {
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), d->ns.db, d->ns.coll, &c, err);
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
         if (ash__doc_compare(ash__doc_from_bson(&c->indexes[i].key), key, NULL) == 0)
             return drop_one(w, d, &c->indexes[i], err);
@@ -224,7 +221,7 @@ static int drop_all(ash_writer *w, const dropping *d, ash_error *err)
 {
     for (;;) {
         const ash_coll *c = NULL;
-        int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
+        int rc = ash__catalog_find(ash__writer_snapshot(w), d->ns.db, d->ns.coll, &c, err);
         if (rc != 0 || c->index_count <= 1)
             return rc;
         rc = drop_one(w, d, &c->indexes[c->index_count - 1], err);
@@ -253,12 +250,12 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
     const dropping *d = ctx;
     const ash_coll *c = NULL;
     const bson_value_t *what = d->what;
-    int rc = ash__catalog_find(ash__writer_snapshot(w), d->db, d->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), d->ns.db, d->ns.coll, &c, err);
     if (rc != 0)
         return rc;
     if (c == NULL)
         return ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
-                                "ns not found %s.%s", d->db, d->coll);
+                                "ns not found %s.%s", d->ns.db, d->ns.coll);
     rc = ash__view_refuse(c, err);
     if (rc != 0)
         return rc;
@@ -280,10 +277,10 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
     }
 }
 
-int ash__embedded_drop_indexes(ash_store *store, const char *db, const char *coll,
-                               const bson_value_t *index, const ash_op *op, ash_error *err)
+int ash__embedded_drop_indexes(ash_store *store, ash_ns ns, const bson_value_t *index,
+                               const ash_op *op, ash_error *err)
 {
-    dropping d = {db, coll, index};
+    dropping d = {ns, index};
     return ash__write_run(ash__embedded(store), NULL, op, drop_on_writer, &d, ASH_APPLY_ATOMIC,
                           err);
 }

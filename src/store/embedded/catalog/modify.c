@@ -13,8 +13,7 @@
 
 /* One collMod.  Old values are gathered as {…_old} fields, as the server answers. */
 typedef struct modification {
-    const char *db;
-    const char *coll;
+    ash_ns ns;
     ash_doc changes;
     bool dry_run;
     ash_builder old;
@@ -114,7 +113,7 @@ static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error
         char old_name[32];
         ash_value_box box;
         ash_value v = ash__doc_get(which, fields[i]);
-        rc = ash__catalog_find(ash__writer_snapshot(w), m->db, m->coll, &c, err);
+        rc = ash__catalog_find(ash__writer_snapshot(w), m->ns.db, m->ns.coll, &c, err);
         if (rc != 0)
             return rc;
         const ash_index *index = find_index(c, which);
@@ -148,7 +147,7 @@ static int modify_option(modification *m, ash_writer *w, const char *option, ash
     ash_builder b = ASH_BUILDER_INIT;
     bson_t given;
     bson_t options;
-    int rc = ash__catalog_find(ash__writer_snapshot(w), m->db, m->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), m->ns.db, m->ns.coll, &c, err);
     if (rc != 0)
         return rc;
     ash__builder_begin(&b);
@@ -234,10 +233,10 @@ static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
 {
     modification *m = ctx;
     const ash_coll *c = NULL;
-    int rc = ash__catalog_find(ash__writer_snapshot(w), m->db, m->coll, &c, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), m->ns.db, m->ns.coll, &c, err);
     if (rc == 0 && c == NULL)
         rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
-                              "ns does not exist: %s.%s", m->db, m->coll);
+                              "ns does not exist: %s.%s", m->ns.db, m->ns.coll);
     if (rc == 0)
         rc = ash__view_refuse(c, err);
     if (rc == 0 && m->dry_run)
@@ -250,10 +249,10 @@ static int modify_on_writer(ash_writer *w, void *ctx, ash_error *err)
     return rc;
 }
 
-int ash__embedded_modify(ash_store *store, const char *db, const char *coll, const bson_t *changes,
-                         const ash_op *op, bson_t *old_values, ash_error *err)
+int ash__embedded_modify(ash_store *store, ash_ns ns, const bson_t *changes, const ash_op *op,
+                         bson_t *old_values, ash_error *err)
 {
-    modification m = {.db = db, .coll = coll, .changes = ash__doc_from_bson(changes)};
+    modification m = {.ns = ns, .changes = ash__doc_from_bson(changes)};
     bson_t view;
     m.dry_run = ash__value_truthy(ash__doc_get(m.changes, "dryRun"));
     ash__builder_begin(&m.old);

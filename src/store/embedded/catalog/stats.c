@@ -77,15 +77,14 @@ static int append_index_sizes(ash_snapshot *snap, const ash_coll *c, int64_t sca
     return rc;
 }
 
-static int coll_stats(ash_snapshot *snap, const char *db, const char *coll, int64_t scale,
-                      ash_builder *b, ash_error *err)
+static int coll_stats(ash_snapshot *snap, ash_ns ns, int64_t scale, ash_builder *b, ash_error *err)
 {
     totals t = {.snap = snap, .err = err};
     const ash_coll *c = NULL;
-    char *ns = ash__sprintf("%s.%s", db, coll);
-    ash__builder_text(b, "ns", ns);
-    ash__free(ns);
-    int rc = ash__catalog_find(snap, db, coll, &c, err);
+    char *name = ash__sprintf("%s.%s", ns.db, ns.coll);
+    ash__builder_text(b, "ns", name);
+    ash__free(name);
+    int rc = ash__catalog_find(snap, ns.db, ns.coll, &c, err);
     if (rc == 0 && c != NULL) {
         add_collection(&t, c);
         rc = t.rc;
@@ -155,8 +154,8 @@ static int store_stats(ash_embedded *s, int64_t scale, ash_builder *b, ash_error
     return 0;
 }
 
-int ash__embedded_stats(ash_store *store, const char *db, const char *coll, int64_t scale,
-                        const ash_op *op, bson_t *out, ash_error *err)
+int ash__embedded_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op *op, bson_t *out,
+                        ash_error *err)
 {
     ash_embedded *s = ash__embedded(store);
     ash_reading reading = {0};
@@ -166,13 +165,13 @@ int ash__embedded_stats(ash_store *store, const char *db, const char *coll, int6
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "scale has to be at least 1");
     scale = scale == 0 ? 1 : scale;
     ash__builder_begin(&b);
-    int rc = db != NULL ? ash__reading_begin(s, op, &reading, err) : 0;
-    if (rc == 0 && db == NULL)
+    int rc = ns.db != NULL ? ash__reading_begin(s, op, &reading, err) : 0;
+    if (rc == 0 && ns.db == NULL)
         rc = store_stats(s, scale, &b, err);
-    else if (rc == 0 && coll == NULL)
-        rc = db_stats(reading.snap, db, scale, &b, err);
+    else if (rc == 0 && ns.coll == NULL)
+        rc = db_stats(reading.snap, ns.db, scale, &b, err);
     else if (rc == 0)
-        rc = coll_stats(reading.snap, db, coll, scale, &b, err);
+        rc = coll_stats(reading.snap, ns, scale, &b, err);
     ash__reading_end(&reading);
     ash__builder_end(&b);
     if (rc == 0) {

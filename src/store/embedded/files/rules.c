@@ -6,11 +6,10 @@
 #include "store/embedded/files/versions.h"
 
 /* Drivers have no transactions; Ashlar has, and each of its changes of a file is one. */
-static void removing(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
-                     const bson_t *filter)
+static void removing(ash_embedded *s, uint64_t reader, ash_ns ns, const bson_t *filter)
 {
-    if (ash__name_ends_with(coll, ".chunks"))
-        ash__versions_changing(s, reader, db, coll, filter);
+    if (ash__name_ends_with(ns.coll, ".chunks"))
+        ash__versions_changing(s, reader, ns, filter);
 }
 
 static void name_damage(const char *coll, const ash_matcher *filter, ash_error *err)

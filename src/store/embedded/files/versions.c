@@ -65,12 +65,12 @@ void ash__versions_free(ash_versions *v)
 /* ---- which file ---- */
 
 /* Of the bucket and the id, equal for ids that compare as equal; never 0. */
-static uint64_t name_file(const char *db, const char *coll, ash_value id)
+static uint64_t name_file(ash_ns ns, ash_value id)
 {
     ash_buffer text = ASH_BUFFER_INIT;
-    const char *dot = strrchr(coll, '.');
-    ash__buffer_append(&text, db, strlen(db) + 1);
-    ash__buffer_append(&text, coll, (size_t)(dot - coll) + 1);
+    const char *dot = strrchr(ns.coll, '.');
+    ash__buffer_append(&text, ns.db, strlen(ns.db) + 1);
+    ash__buffer_append(&text, ns.coll, (size_t)(dot - ns.coll) + 1);
     ash__keycode_append(&text, id, false, NULL);
     uint64_t name = ash__checksum(text.data, text.len);
     ash__buffer_release(&text);
@@ -229,14 +229,13 @@ static ash_snapshot *promote(ash_versions *v, ash_version *k)
     return over;
 }
 
-void ash__versions_gave(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
-                        ash_doc doc, uint64_t commit)
+void ash__versions_gave(ash_embedded *s, uint64_t reader, ash_ns ns, ash_doc doc, uint64_t commit)
 {
     ash_versions *v = s->versions;
     ash_value id = ash__doc_get(doc, "_id");
     if (ash__value_is_missing(id))
         return;
-    uint64_t file = name_file(db, coll, id);
+    uint64_t file = name_file(ns, id);
     ash__monitor_lock(v->monitor);
     if (v->places == NULL)
         v->places = ash__alloc_array(PLACES, sizeof *v->places);
@@ -327,11 +326,11 @@ static void note_changer(ash_versions *v, uint64_t reader, uint64_t file, uint64
     ash__monitor_unlock(v->monitor);
 }
 
-static void keep(ash_embedded *s, uint64_t reader, const char *db, const char *coll, ash_value id)
+static void keep(ash_embedded *s, uint64_t reader, ash_ns ns, ash_value id)
 {
     ash_snapshot *snap = NULL;
     ash_error ignored = ASH_ERROR_INIT;
-    uint64_t file = name_file(db, coll, id);
+    uint64_t file = name_file(ns, id);
     if (ash__snapshot_committed(s->engine, &snap, &ignored) != 0)
         return;
     uint64_t commit = ash__snapshot_commit(snap);
@@ -339,16 +338,15 @@ static void keep(ash_embedded *s, uint64_t reader, const char *db, const char *c
     note_changer(s->versions, reader, file, commit + 1);
 }
 
-void ash__versions_changing(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
-                            const bson_t *filter)
+void ash__versions_changing(ash_embedded *s, uint64_t reader, ash_ns ns, const bson_t *filter)
 {
     if (!atomic_load(&s->versions->has_readers) || filter == NULL)
         return;
     file_ids ids = ids_of(filter);
     if (!ash__value_is_missing(ids.one))
-        keep(s, reader, db, coll, ids.one);
+        keep(s, reader, ns, ids.one);
     for (ash_doc_iter it = ash__doc_iter(ids.list); ash__doc_iter_next(&it);)
-        keep(s, reader, db, coll, it.value);
+        keep(s, reader, ns, it.value);
 }
 
 /* ---- reading ---- */
@@ -370,8 +368,7 @@ static ash_version *borrow(ash_versions *v, uint64_t reader, uint64_t file)
     }
 }
 
-ash_version *ash__versions_borrow(ash_embedded *s, uint64_t reader, const char *db,
-                                  const char *coll, const bson_t *filter)
+ash_version *ash__versions_borrow(ash_embedded *s, uint64_t reader, ash_ns ns, const bson_t *filter)
 {
     ash_versions *v = s->versions;
     if (!atomic_load(&v->any_kept) || filter == NULL)
@@ -379,7 +376,7 @@ ash_version *ash__versions_borrow(ash_embedded *s, uint64_t reader, const char *
     file_ids ids = ids_of(filter);
     if (ash__value_is_missing(ids.one))
         return NULL;
-    uint64_t file = name_file(db, coll, ids.one);
+    uint64_t file = name_file(ns, ids.one);
     ash__monitor_lock(v->monitor);
     ash_version *version = borrow(v, reader, file);
     ash__monitor_unlock(v->monitor);

@@ -46,19 +46,17 @@ void ash__versions_giving_begin(ash_embedded *s, ash_giving *g);
 void ash__versions_giving_rest(ash_embedded *s, ash_giving *g, uint64_t commit);
 void ash__versions_giving_end(ash_embedded *s, ash_giving *g);
 
-/* The reader was given this document of db.coll ("NAME.files") from the snapshot. */
-void ash__versions_gave(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
-                        ash_doc doc, uint64_t commit);
-/* On the writer: chunks that the filter finds in db.coll ("NAME.chunks") are about to go, by a
+/* The reader was given this document of the namespace ("NAME.files") from the snapshot. */
+void ash__versions_gave(ash_embedded *s, uint64_t reader, ash_ns ns, ash_doc doc, uint64_t commit);
+/* On the writer: chunks that the filter finds in the namespace ("NAME.chunks") are about to go, by a
  * transaction of the reader's (0: of this process). */
-void ash__versions_changing(ash_embedded *s, uint64_t reader, const char *db, const char *coll,
-                            const bson_t *filter);
+void ash__versions_changing(ash_embedded *s, uint64_t reader, ash_ns ns, const bson_t *filter);
 
 /* The snapshot to read the chunks of one file from, or NULL: the newest.  Nobody else has it until
  * it is given back. */
 typedef struct ash_version ash_version;
-ash_version *ash__versions_borrow(ash_embedded *s, uint64_t reader, const char *db,
-                                  const char *coll, const bson_t *filter);
+ash_version *ash__versions_borrow(ash_embedded *s, uint64_t reader, ash_ns ns,
+                                  const bson_t *filter);
 ash_snapshot *ash__version_snapshot(const ash_version *version);
 void ash__versions_give_back(ash_embedded *s, ash_version *version);
 

@@ -29,7 +29,7 @@ static int attach(ash_find_cursor *c, ash_reading *reading, ash_error *err)
 static void note_given(ash_find_cursor *c, ash_doc doc)
 {
     if (c->gives_files)
-        ash__versions_gave(c->store, c->op.reader, c->db, c->coll, doc, c->commit);
+        ash__versions_gave(c->store, c->op.reader, (ash_ns){c->db, c->coll}, doc, c->commit);
 }
 
 /* A stream looks again for each batch; a sorter goes on with what it found. */
@@ -355,7 +355,7 @@ static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
         ash__budget_leave(outer);
     }
     if (!c->in_parts)
-        ash__slow_note(c->store, "find", c->db, c->coll, from_ms);
+        ash__slow_note(c->store, "find", (ash_ns){c->db, c->coll}, from_ms);
     if (rc == 0 && c->tailable && !c->exhausted && c->batch.count == 0)
         rc = ash__tail_wait(c, seen, fill_from_view, err);
     if (c->giving.under_way)

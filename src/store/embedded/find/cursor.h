@@ -65,14 +65,18 @@ typedef struct ash_find_cursor {
 extern const ash_cursor_ops ash__find_cursor_ops;
 
 /* Open a find; as the slot, but typed. */
-int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
-                   const ash_find_options *opts, ash_find_cursor **out, ash_error *err);
+typedef struct ash_find_spec {
+    ash_ns ns;
+    const bson_t *filter;
+    const ash_find_options *opts;
+} ash_find_spec;
+int ash__find_open(ash_embedded *s, const ash_find_spec *spec, ash_find_cursor **out,
+                   ash_error *err);
 
 /* The same for the chunks of one file, without matcher and planner.  *out NULL and 0: it takes a
  * plan. */
-int ash__find_open_chunks(ash_embedded *s, const char *db, const char *coll,
-                          const ash_chunk_range *range, const ash_find_options *opts,
-                          ash_find_cursor **out, ash_error *err);
+int ash__find_open_chunks(ash_embedded *s, ash_ns ns, const ash_chunk_range *range,
+                          const ash_find_options *opts, ash_find_cursor **out, ash_error *err);
 
 /* Tailable cursors.  check: an attached cursor's position still exists (136 when the capped
  * collection has overwritten it).  wait: look again whenever something was committed, until the

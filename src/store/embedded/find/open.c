@@ -25,8 +25,7 @@ static int check_options(const ash_find_options *opts, ash_error *err)
     return 0;
 }
 
-static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char *coll,
-                                    const ash_find_options *opts)
+static ash_find_cursor *make_cursor(ash_embedded *s, ash_ns ns, const ash_find_options *opts)
 {
     ash_find_cursor *c = ash__new(ash_find_cursor);
     c->base.ops = &ash__find_cursor_ops;
@@ -34,12 +33,12 @@ static ash_find_cursor *make_cursor(ash_embedded *s, const char *db, const char 
     c->store = s;
     c->op = opts->op;
     c->op.retry = NULL;
-    c->db = ash__strdup(db);
-    c->coll = ash__strdup(coll);
+    c->db = ash__strdup(ns.db);
+    c->coll = ash__strdup(ns.coll);
     c->skip = opts->skip;
     c->limit = opts->limit > 0 ? opts->limit : -1;
-    c->gives_files =
-        opts->op.reader != 0 && opts->op.transaction == NULL && ash__name_ends_with(coll, ".files");
+    c->gives_files = opts->op.reader != 0 && opts->op.transaction == NULL &&
+                     ash__name_ends_with(ns.coll, ".files");
     c->tailable = opts->tailable;
     c->await_data = opts->await_data;
     c->show_record_id = opts->show_record_id;
@@ -117,10 +116,12 @@ static int open_on_collection(ash_find_cursor *c, const ash_coll *coll, ash_read
     return 0;
 }
 
-static int compile(ash_find_cursor *c, const bson_t *filter, const ash_find_options *opts,
-                   const ash_coll *coll, ash_error *err)
+static int compile(ash_find_cursor *c, const ash_find_spec *find, const ash_coll *coll,
+                   ash_error *err)
 {
-    ash_request_spec spec = {filter, opts->sort, opts->projection, opts->hint, c->store->files};
+    const ash_find_options *opts = find->opts;
+    ash_request_spec spec = {find->filter, opts->sort, opts->projection, opts->hint,
+                             c->store->files};
     c->request.min = ash__doc_from_bson(opts->min);
     c->request.max = ash__doc_from_bson(opts->max);
     ash__env_adopt(&c->env, coll);
@@ -129,15 +130,15 @@ static int compile(ash_find_cursor *c, const bson_t *filter, const ash_find_opti
 
 /* The newest snapshot, or the one that fits the files document which the client has.  Kept versions
  * are looked for second: one was kept before the commit that a snapshot might see. */
-static int begin_reading(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
-                         const ash_op *op, ash_reading *reading, ash_version **version,
-                         ash_error *err)
+static int begin_reading(ash_embedded *s, const ash_find_spec *spec, ash_reading *reading,
+                         ash_version **version, ash_error *err)
 {
+    const ash_op *op = &spec->opts->op;
     int rc = ash__reading_begin(s, op, reading, err);
     if (rc != 0 || op->reader == 0 || op->transaction != NULL ||
-        !ash__name_ends_with(coll, ".chunks"))
+        !ash__name_ends_with(spec->ns.coll, ".chunks"))
         return rc;
-    *version = ash__versions_borrow(s, op->reader, db, coll, filter);
+    *version = ash__versions_borrow(s, op->reader, spec->ns, spec->filter);
     if (*version != NULL) {
         ash__reading_end(reading);
         reading->snap = ash__version_snapshot(*version);
@@ -145,9 +146,10 @@ static int begin_reading(ash_embedded *s, const char *db, const char *coll, cons
     return 0;
 }
 
-int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
-                   const ash_find_options *opts, ash_find_cursor **out, ash_error *err)
+int ash__find_open(ash_embedded *s, const ash_find_spec *spec, ash_find_cursor **out,
+                   ash_error *err)
 {
+    const ash_find_options *opts = spec->opts;
     const ash_coll *found = NULL;
     ash_reading reading = {0};
     ash_version *version = NULL;
@@ -155,17 +157,17 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
     int rc = check_options(opts, err);
     if (rc != 0)
         return rc;
-    ash_find_cursor *c = make_cursor(s, db, coll, opts);
+    ash_find_cursor *c = make_cursor(s, spec->ns, opts);
     rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
     if (rc == 0)
-        rc = begin_reading(s, db, coll, filter, &opts->op, &reading, &version, err);
+        rc = begin_reading(s, spec, &reading, &version, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, spec->ns.db, spec->ns.coll, &found, err);
     ash_budget outer = ash__budget_enter(opts->op.deadline_ms, opts->op.cancel, 0);
     if (rc == 0)
         rc = ash__view_refuse(found, err);
     if (rc == 0)
-        rc = compile(c, filter, opts, found, err);
+        rc = compile(c, spec, found, err);
     ash__budget_leave(outer);
     if (rc == 0 && found != NULL)
         rc = open_on_collection(c, found, &reading, opts, err);
@@ -179,9 +181,8 @@ int ash__find_open(ash_embedded *s, const char *db, const char *coll, const bson
     return 0;
 }
 
-int ash__find_open_chunks(ash_embedded *s, const char *db, const char *coll,
-                          const ash_chunk_range *range, const ash_find_options *opts,
-                          ash_find_cursor **out, ash_error *err)
+int ash__find_open_chunks(ash_embedded *s, ash_ns ns, const ash_chunk_range *range,
+                          const ash_find_options *opts, ash_find_cursor **out, ash_error *err)
 {
     const ash_coll *found = NULL;
     const ash_index *index = NULL;
@@ -189,11 +190,11 @@ int ash__find_open_chunks(ash_embedded *s, const char *db, const char *coll,
     ash_reading reading = {0};
     int rc = ash__reading_begin(s, &opts->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, ns.db, ns.coll, &found, err);
     if (rc == 0 && found != NULL)
         index = ash__chunk_range_index(found);
     if (index != NULL) {
-        c = make_cursor(s, db, coll, opts);
+        c = make_cursor(s, ns, opts);
         rc = ash__download_open_range(s, &reading, found, index, range, &c->op, &c->download, err);
         begin_download(c, rc);
     }

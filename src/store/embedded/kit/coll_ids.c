@@ -5,19 +5,19 @@
 
 #include <string.h>
 
-static uint64_t name_hash(const char *db, const char *name)
+static uint64_t name_hash(ash_ns ns)
 {
     ash_checksum *sum = ash__checksum_new();
-    ash__checksum_add(sum, db, strlen(db) + 1);
-    ash__checksum_add(sum, name, strlen(name));
+    ash__checksum_add(sum, ns.db, strlen(ns.db) + 1);
+    ash__checksum_add(sum, ns.coll, strlen(ns.coll));
     uint64_t hash = ash__checksum_value(sum);
     ash__checksum_free(sum);
     return hash;
 }
 
-uint32_t ash__coll_ids_get(ash_coll_ids *ids, const char *db, const char *name)
+uint32_t ash__coll_ids_get(ash_coll_ids *ids, ash_ns ns)
 {
-    uint64_t hash = name_hash(db, name);
+    uint64_t hash = name_hash(ns);
     size_t at = hash % ASH_ARRAY_LEN(ids->slots);
     ash__monitor_lock(ids->monitor);
     uint32_t id = ids->slots[at].name == hash ? ids->slots[at].id : 0;
@@ -25,9 +25,9 @@ uint32_t ash__coll_ids_get(ash_coll_ids *ids, const char *db, const char *name)
     return id;
 }
 
-void ash__coll_ids_put(ash_coll_ids *ids, const char *db, const char *name, uint32_t id)
+void ash__coll_ids_put(ash_coll_ids *ids, ash_ns ns, uint32_t id)
 {
-    uint64_t hash = name_hash(db, name);
+    uint64_t hash = name_hash(ns);
     size_t at = hash % ASH_ARRAY_LEN(ids->slots);
     ash__monitor_lock(ids->monitor);
     ids->slots[at].name = hash;

@@ -27,8 +27,8 @@ typedef struct ash_coll_ids {
         uint32_t id;   /* guarded by the monitor */
     } slots[64];
 } ash_coll_ids;
-uint32_t ash__coll_ids_get(ash_coll_ids *ids, const char *db, const char *name); /* 0: not known */
-void ash__coll_ids_put(ash_coll_ids *ids, const char *db, const char *name, uint32_t id);
+uint32_t ash__coll_ids_get(ash_coll_ids *ids, ash_ns ns); /* 0: not known */
+void ash__coll_ids_put(ash_coll_ids *ids, ash_ns ns, uint32_t id);
 
 typedef struct ash_embedded {
     ash_store base;
@@ -126,8 +126,7 @@ bool ash__write_is_lost(int own, int whole);
 int ash__losses_check(ash_embedded *s, uint64_t losses, ash_error *err);
 
 /* Find the collection or create it. */
-int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_coll **out,
-                     ash_error *err);
+int ash__coll_ensure(ash_writer *w, ash_ns ns, const ash_coll **out, ash_error *err);
 
 /* Turn a refusal by a unique index into the server's words, and details (initialised by the call)
  * into {keyPattern, keyValue}. */
@@ -140,8 +139,7 @@ int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op
                        ash_error *err);
 
 /* Log an operation that began at from_ms (monotonic) when it took longer than the store allows. */
-void ash__slow_note(const ash_embedded *s, const char *what, const char *db, const char *coll,
-                    int64_t from_ms);
+void ash__slow_note(const ash_embedded *s, const char *what, ash_ns ns, int64_t from_ms);
 
 bool ash__name_ends_with(const char *name, const char *suffix);
 

@@ -20,6 +20,7 @@
 
 #include "engine/engine.h"
 #include "query/match/match.h"
+#include "store/ops.h"
 
 struct ash_embedded;
 
@@ -29,9 +30,8 @@ typedef struct ash_file_rules {
     int (*inserting)(struct ash_embedded *s, ash_snapshot *snap, const ash_coll *coll, ash_doc doc,
                      ash_error *err);
     /* A transaction of the reader's (ash_op.reader; 0: of this process) is about to remove what the
-     * filter finds in db.coll. */
-    void (*removing)(struct ash_embedded *s, uint64_t reader, const char *db, const char *coll,
-                     const bson_t *filter);
+     * filter finds in the namespace. */
+    void (*removing)(struct ash_embedded *s, uint64_t reader, ash_ns ns, const bson_t *filter);
     /* The disk is full: let go of what nobody can ask for, whatever its age. */
     void (*make_room)(struct ash_embedded *s);
     /* From time to time: let go of what was kept long enough. */

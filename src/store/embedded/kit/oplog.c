@@ -93,13 +93,13 @@ int ash__oplog_write_mark(ash_writer *w, ash_error *err)
     return rc;
 }
 
-int ash__oplog_create(ash_writer *w, const char *db, const char *name, const bson_t *options,
-                      const ash_coll **out, ash_error *err)
+int ash__oplog_create(ash_writer *w, ash_ns ns, const bson_t *options, const ash_coll **out,
+                      ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    int rc = ash__namespace_check_new(db, name, err);
+    int rc = ash__namespace_check_new(ns.db, ns.coll, err);
     if (rc == 0)
-        rc = ash__catalog_create(w, db, name, options, out, err);
+        rc = ash__catalog_create(w, ns.db, ns.coll, options, out, err);
     if (rc != 0)
         return rc;
     ash__builder_begin(&b);
@@ -107,7 +107,7 @@ int ash__oplog_create(ash_writer *w, const char *db, const char *name, const bso
     ash__builder_doc_value(&b, "idIndex", ash__doc_from_bson(&(*out)->indexes[0].spec));
     ash__builder_end(&b);
     ash_change change = {
-        .kind = ASH_CHANGE_CREATE, .db = db, .coll = *out, .details = ash__builder_doc(&b)};
+        .kind = ASH_CHANGE_CREATE, .db = ns.db, .coll = *out, .details = ash__builder_doc(&b)};
     rc = ash__oplog_write(w, &change, err);
     ash__builder_release(&b);
     return rc;

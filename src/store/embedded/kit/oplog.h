@@ -63,8 +63,8 @@ int ash__oplog_write_mark(ash_writer *w, ash_error *err);
 int ash__oplog_write(ash_writer *w, const ash_change *change, ash_error *err);
 
 /* Create a collection that is not there, and say so.  options may be NULL. */
-int ash__oplog_create(ash_writer *w, const char *db, const char *name, const bson_t *options,
-                      const ash_coll **out, ash_error *err);
+int ash__oplog_create(ash_writer *w, ash_ns ns, const bson_t *options, const ash_coll **out,
+                      ash_error *err);
 
 /* kind: of indexes, to tell of one. */
 int ash__oplog_write_index(ash_writer *w, enum ash_change_kind kind, const ash_coll *c,

@@ -6,11 +6,10 @@
 
 #include <inttypes.h>
 
-void ash__slow_note(const ash_embedded *s, const char *what, const char *db, const char *coll,
-                    int64_t from_ms)
+void ash__slow_note(const ash_embedded *s, const char *what, ash_ns ns, int64_t from_ms)
 {
     int64_t took_ms = ash__clock_ms() - from_ms;
     if (took_ms > s->slow_ms)
-        ash__log(ASH_LOG_INFO, "slow %s on %s.%s: %" PRId64 " ms", what, db,
-                 coll != NULL ? coll : "*", took_ms);
+        ash__log(ASH_LOG_INFO, "slow %s on %s.%s: %" PRId64 " ms", what, ns.db,
+                 ns.coll != NULL ? ns.coll : "*", took_ms);
 }

@@ -78,12 +78,11 @@ int ash__losses_check(ash_embedded *s, uint64_t losses, ash_error *err)
     return ash__fail(err, ASH_EIO, "a commit failed, and writes that this needs were lost with it");
 }
 
-int ash__coll_ensure(ash_writer *w, const char *db, const char *name, const ash_coll **out,
-                     ash_error *err)
+int ash__coll_ensure(ash_writer *w, ash_ns ns, const ash_coll **out, ash_error *err)
 {
-    int rc = ash__catalog_find(ash__writer_snapshot(w), db, name, out, err);
+    int rc = ash__catalog_find(ash__writer_snapshot(w), ns.db, ns.coll, out, err);
     if (rc == 0 && *out == NULL)
-        rc = ash__oplog_create(w, db, name, NULL, out, err);
+        rc = ash__oplog_create(w, ns, NULL, out, err);
     return rc;
 }
 

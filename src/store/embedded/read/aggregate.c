@@ -128,8 +128,8 @@ static int start(agg_cursor *c, const ash_aggregate_options *opts, ash_error *er
         find.let = opts->let;
         find.allow_disk_use = opts->allow_disk_use;
         ash_find_cursor *cursor = NULL;
-        int rc = ash__find_open(c->host.store, c->host.db, c->host.coll, &head->match, &find,
-                                &cursor, err);
+        ash_find_spec spec = {{c->host.db, c->host.coll}, &head->match, &find};
+        int rc = ash__find_open(c->host.store, &spec, &cursor, err);
         if (rc != 0)
             return rc;
         c->input = &cursor->base;
@@ -199,19 +199,19 @@ static int open_pipeline(agg_cursor *c, const bson_t *pipeline, const ash_aggreg
     return rc;
 }
 
-static int aggregate(ash_embedded *s, const char *db, const char *coll, const bson_t *pipeline,
-                     const ash_aggregate_options *opts, const ash_agg_host *outer, ash_cursor **out,
-                     ash_error *err)
+static int aggregate(ash_embedded *s, const ash_agg_spec *spec, ash_cursor **out, ash_error *err)
 {
+    const ash_aggregate_options *opts = spec->opts;
+    const ash_agg_host *outer = spec->outer;
     agg_cursor *c = ash__new(agg_cursor);
     ash_cursor *instead = NULL;
     c->base.ops = &agg_ops;
     c->base.store = &s->base;
     c->host = (ash_agg_host){.store = s,
                              .op = opts->op,
-                             .db = ash__strdup(db),
+                             .db = ash__strdup(spec->ns.db),
                              .details = opts->error_details,
-                             .coll = coll != NULL ? ash__strdup(coll) : NULL};
+                             .coll = spec->ns.coll != NULL ? ash__strdup(spec->ns.coll) : NULL};
     c->host.op.retry = NULL;
     c->host.memory = outer != NULL ? outer->memory : &c->memory;
     c->host.stages = outer != NULL ? outer->stages : 0;
@@ -225,7 +225,7 @@ static int aggregate(ash_embedded *s, const char *db, const char *coll, const bs
     ash_budget before = ash__budget_enter(opts->op.deadline_ms, opts->op.cancel, 0);
     int rc = ash__env_init(s, &opts->op, opts->collation, opts->let, &c->env, err);
     if (rc == 0)
-        rc = open_pipeline(c, pipeline, opts, &instead, err);
+        rc = open_pipeline(c, spec->pipeline, opts, &instead, err);
     ash__budget_leave(before);
     if (rc == 0 && instead == NULL) {
         *out = &c->base;
@@ -236,14 +236,12 @@ static int aggregate(ash_embedded *s, const char *db, const char *coll, const bs
     return rc;
 }
 
-int ash__agg_open(ash_embedded *s, const char *db, const char *coll, const bson_t *pipeline,
-                  const ash_aggregate_options *opts, const ash_agg_host *outer, ash_cursor **out,
-                  ash_error *err)
+int ash__agg_open(ash_embedded *s, const ash_agg_spec *spec, ash_cursor **out, ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
-    int rc = aggregate(s, db, coll, pipeline, opts, outer, out, &own);
-    if (coll != NULL && ash__view_was_refused(rc, &own)) {
-        int on_view = ash__view_aggregate(s, db, coll, pipeline, opts, outer, out, err);
+    int rc = aggregate(s, spec, out, &own);
+    if (spec->ns.coll != NULL && ash__view_was_refused(rc, &own)) {
+        int on_view = ash__view_aggregate(s, spec, out, err);
         if (on_view != 0 || *out != NULL)
             return on_view;
         /* It was another view, which a stage names. */
@@ -253,11 +251,11 @@ int ash__agg_open(ash_embedded *s, const char *db, const char *coll, const bson_
     return rc;
 }
 
-int ash__embedded_aggregate(ash_store *store, const char *db, const char *coll,
-                            const bson_t *pipeline, const ash_aggregate_options *opts,
-                            ash_cursor **out, ash_error *err)
+int ash__embedded_aggregate(ash_store *store, ash_ns ns, const bson_t *pipeline,
+                            const ash_aggregate_options *opts, ash_cursor **out, ash_error *err)
 {
-    return ash__agg_open(ash__embedded(store), db, coll, pipeline, opts, NULL, out, err);
+    ash_agg_spec spec = {ns, pipeline, opts, NULL};
+    return ash__agg_open(ash__embedded(store), &spec, out, err);
 }
 
 /* ---- $changeStream ----------------------------------------------------------------------------
@@ -313,8 +311,8 @@ static int watch_instead(agg_cursor *c, const bson_t *pipeline, const ash_aggreg
     w.pipeline = at > 1 ? &stages : NULL;
     w.max_await_ms = opts->max_await_ms;
     w.batch_size = opts->batch_size;
-    int rc = ash__embedded_watch(&c->host.store->base, w.all_changes ? NULL : c->host.db,
-                                 c->host.coll, &w, out, err);
+    ash_ns ns = {w.all_changes ? NULL : c->host.db, c->host.coll};
+    int rc = ash__embedded_watch(&c->host.store->base, ns, &w, out, err);
     ash__builder_release(&rest);
     return rc;
 }

@@ -20,17 +20,20 @@ typedef struct ash_agg_host {
 
 void ash__agg_host_init(ash_agg_host *h, ash_pipeline_host *out);
 
-/* As the slot.  outer: what reads the view that pipeline came from, or NULL. */
-int ash__agg_open(ash_embedded *s, const char *db, const char *coll, const bson_t *pipeline,
-                  const ash_aggregate_options *opts, const ash_agg_host *outer, ash_cursor **out,
-                  ash_error *err);
+/* One aggregate, as the slot is asked for it. */
+typedef struct ash_agg_spec {
+    ash_ns ns;
+    const bson_t *pipeline;
+    const ash_aggregate_options *opts;
+    const ash_agg_host *outer; /* what reads the view that pipeline came from, or NULL */
+} ash_agg_spec;
+int ash__agg_open(ash_embedded *s, const ash_agg_spec *spec, ash_cursor **out, ash_error *err);
 
 /* Both read input to its end. */
 int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *err);
 int ash__agg_merge(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *err);
 
-/* Where $out and $merge write: a name, or {db, coll}.  db and coll are views. */
-int ash__agg_namespace(const ash_agg_host *h, ash_value spec, const char **db, const char **coll,
-                       ash_error *err);
+/* Where $out and $merge write: a name, or {db, coll}.  out: a view. */
+int ash__agg_namespace(const ash_agg_host *h, ash_value spec, ash_ns *out, ash_error *err);
 
 #endif

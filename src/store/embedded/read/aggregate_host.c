@@ -46,9 +46,8 @@ ash_source ash__source_from_cursor(ash_cursor *cursor)
 }
 
 /* What a view gives.  Views that join themselves, or each other, would go round for ever. */
-static int find_in_view(const ash_agg_host *h, const char *view, const bson_t *filter,
-                        const ash_find_options *opts, uint32_t stages, ash_source *out,
-                        ash_error *err)
+static int find_in_view(const ash_agg_host *h, const ash_find_spec *view, uint32_t stages,
+                        ash_source *out, ash_error *err)
 {
     ash_agg_host outer = *h;
     ash_cursor *c = NULL;
@@ -57,7 +56,7 @@ static int find_in_view(const ash_agg_host *h, const char *view, const bson_t *f
                                 "views on views are deeper than %d", ASH_VIEW_MAX_DEPTH);
     outer.view_depth++;
     outer.stages = stages;
-    int rc = ash__view_find(h->store, h->db, view, filter, opts, &outer, &c, err);
+    int rc = ash__view_find(h->store, view, &outer, &c, err);
     if (rc == 0)
         *out = ash__source_from_cursor(c);
     return rc;
@@ -74,9 +73,10 @@ static int host_find(void *ctx, const char *collection, ash_doc filter, uint32_t
     ash__doc_to_bson(filter, &view);
     opts.op = h->op;
     opts.collation = h->collation;
-    int rc = ash__find_open(h->store, h->db, collection, &view, &opts, &c, &own);
+    ash_find_spec spec = {{h->db, collection}, &view, &opts};
+    int rc = ash__find_open(h->store, &spec, &c, &own);
     if (ash__view_was_refused(rc, &own))
-        return find_in_view(h, collection, &view, &opts, stages, out, err);
+        return find_in_view(h, &spec, stages, out, err);
     if (rc == 0)
         *out = ash__source_from_cursor(&c->base);
     else if (err != NULL)
@@ -97,7 +97,8 @@ static int host_coll_stats(void *ctx, ash_doc spec, bson_t *out, ash_error *err)
                                 "$collStats needs a collection");
     if (storage.type == BSON_TYPE_DOCUMENT)
         ash__value_as_int64(ash__doc_get(ash__value_doc(storage), "scale"), &scale);
-    int rc = ash__embedded_stats(&h->store->base, h->db, h->coll, scale, &h->op, &stats, err);
+    int rc =
+        ash__embedded_stats(&h->store->base, (ash_ns){h->db, h->coll}, scale, &h->op, &stats, err);
     if (rc != 0)
         return rc;
     char *ns = ash__sprintf("%s.%s", h->db, h->coll);
@@ -130,13 +131,12 @@ void ash__agg_host_init(ash_agg_host *h, ash_pipeline_host *out)
                                .stages = h->stages};
 }
 
-int ash__agg_namespace(const ash_agg_host *h, ash_value spec, const char **db, const char **coll,
-                       ash_error *err)
+int ash__agg_namespace(const ash_agg_host *h, ash_value spec, ash_ns *out, ash_error *err)
 {
     uint32_t len;
-    *db = h->db;
+    out->db = h->db;
     if (spec.type == BSON_TYPE_UTF8) {
-        *coll = ash__value_string(spec, &len);
+        out->coll = ash__value_string(spec, &len);
     } else {
         ash_doc doc = spec.type == BSON_TYPE_DOCUMENT ? ash__value_doc(spec) : ash__doc_empty;
         ash_value to_db = ash__doc_get(doc, "db");
@@ -144,9 +144,9 @@ int ash__agg_namespace(const ash_agg_host *h, ash_value spec, const char **db, c
         if (to_coll.type != BSON_TYPE_UTF8)
             return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_TARGET_ILLEGAL,
                                     "the target must name a collection");
-        *coll = ash__value_string(to_coll, &len);
+        out->coll = ash__value_string(to_coll, &len);
         if (to_db.type == BSON_TYPE_UTF8)
-            *db = ash__value_string(to_db, &len);
+            out->db = ash__value_string(to_db, &len);
     }
-    return ash__namespace_check(*db, *coll, err);
+    return ash__namespace_check(out->db, out->coll, err);
 }

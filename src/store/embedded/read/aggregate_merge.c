@@ -14,8 +14,7 @@ enum unmatched { UNMATCHED_INSERT, UNMATCHED_DISCARD, UNMATCHED_FAIL };
 
 typedef struct merge {
     ash_agg_host *host;
-    const char *db;
-    const char *coll;
+    ash_ns ns;
     ash_op op;
     enum matched matched;
     enum unmatched unmatched;
@@ -102,7 +101,7 @@ static int check_unique(const merge *m, ash_error *err)
     bool served = m->on_count == 1 && strcmp(m->on[0], "_id") == 0;
     int rc = ash__reading_begin(m->host->store, &m->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, m->db, m->coll, &c, err);
+        rc = ash__catalog_find(reading.snap, m->ns.db, m->ns.coll, &c, err);
     for (uint32_t i = 0; rc == 0 && c != NULL && i < c->index_count; i++)
         served = served || (c->indexes[i].ready && index_serves(m, &c->indexes[i]));
     ash__reading_end(&reading);
@@ -206,9 +205,9 @@ static int change_match(const merge *m, ash_doc filter, ash_doc doc, int64_t *ma
         ash__doc_to_bson(ash__builder_doc(&let), &let_view);
         opts.let = &let_view;
     }
+    ash_update_request request = {&filter_view, &value};
     ash_write_result_init(&result);
-    int rc = ash__embedded_update(&m->host->store->base, m->db, m->coll, &filter_view, &value,
-                                  &opts, &result, err);
+    int rc = ash__embedded_update(&m->host->store->base, m->ns, &request, &opts, &result, err);
     *matched = result.matched;
     keep_details(m, &result);
     ash_write_result_release(&result);
@@ -221,10 +220,10 @@ static int insert_one(const merge *m, ash_doc doc, ash_error *err)
 {
     ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
     ash_write_result result;
+    ash_doc_list list = {&doc, 1};
     opts.op = m->op;
     ash_write_result_init(&result);
-    int rc =
-        ash__embedded_insert(&m->host->store->base, m->db, m->coll, &doc, 1, &opts, &result, err);
+    int rc = ash__embedded_insert(&m->host->store->base, m->ns, &list, &opts, &result, err);
     keep_details(m, &result);
     ash_write_result_release(&result);
     return rc;
@@ -237,7 +236,7 @@ static int exists(const merge *m, ash_doc filter, int64_t *matched, ash_error *e
     opts.op = m->op;
     opts.limit = 1;
     ash__doc_to_bson(filter, &view);
-    return ash__embedded_count(&m->host->store->base, m->db, m->coll, &view, &opts, matched, err);
+    return ash__embedded_count(&m->host->store->base, m->ns, &view, &opts, matched, err);
 }
 
 static int merge_one(const merge *m, ash_doc doc, ash_error *err)
@@ -278,7 +277,7 @@ int ash__agg_merge(ash_agg_host *h, ash_value spec, ash_source *input, ash_error
     /* One wait for the disk, at the end. */
     m.op.durability = ASH_DURABILITY_INTERVAL;
     uint64_t losses = ash__engine_losses(h->store->engine);
-    int rc = ash__agg_namespace(h, into, &m.db, &m.coll, err);
+    int rc = ash__agg_namespace(h, into, &m.ns, err);
     if (rc == 0)
         rc = read_actions(&m, doc, err);
     if (rc == 0)

@@ -12,10 +12,9 @@
  * the target is the old one or the new one, and may be the one being read. */
 typedef struct output {
     ash_agg_host *host;
-    const char *db;
-    const char *coll;
-    char *temp;
-    ash_op op; /* what is on disk is decided once, by the rename */
+    ash_ns ns;   /* the target */
+    ash_ns temp; /* beside it, until it is whole */
+    ash_op op;   /* what is on disk is decided once, by the rename */
     ash_buffer bytes;
     ash_doc docs[BATCH_DOCS];
     size_t count;
@@ -36,7 +35,7 @@ static int copy_shape(output *o, ash_error *err)
     ash__builder_begin(&specs);
     int rc = ash__reading_begin(o->host->store, &o->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, o->db, o->coll, &c, err);
+        rc = ash__catalog_find(reading.snap, o->ns.db, o->ns.coll, &c, err);
     if (rc == 0)
         rc = ash__view_refuse(c, err);
     if (rc == 0 && c != NULL) {
@@ -49,15 +48,15 @@ static int copy_shape(output *o, ash_error *err)
             rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_OUT_TO_CAPPED,
                                   "namespace '%s.%s' is capped so it can't "
                                   "be used for $out",
-                                  o->db, o->coll);
+                                  o->ns.db, o->ns.coll);
     }
     ash__builder_end(&specs);
     ash__reading_end(&reading);
     if (rc == 0)
-        rc = ash__embedded_create(store, o->db, o->temp, &options, &o->op, err);
+        rc = ash__embedded_create(store, o->temp, &options, &o->op, err);
     if (rc == 0 && has_indexes) {
         ash__doc_to_bson(ash__builder_doc(&specs), &view);
-        rc = ash__embedded_create_indexes(store, o->db, o->temp, &view, &o->op, &reply, err);
+        rc = ash__embedded_create_indexes(store, o->temp, &view, &o->op, &reply, err);
         if (rc == 0)
             bson_destroy(&reply);
     }
@@ -71,14 +70,14 @@ static int flush(output *o, ash_error *err)
     ash_insert_options opts = ASH_INSERT_OPTIONS_INIT;
     ash_write_result result;
     size_t offset = 0;
+    ash_doc_list list = {o->docs, o->count};
     opts.op = o->op;
     for (size_t i = 0; i < o->count; i++) {
         o->docs[i].data = o->bytes.data + offset;
         offset += o->docs[i].len;
     }
     ash_write_result_init(&result);
-    int rc = ash__embedded_insert(&o->host->store->base, o->db, o->temp, o->docs, o->count, &opts,
-                                  &result, err);
+    int rc = ash__embedded_insert(&o->host->store->base, o->temp, &list, &opts, &result, err);
     ash_write_result_release(&result);
     ash__buffer_clear(&o->bytes);
     o->count = 0;
@@ -117,10 +116,11 @@ int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *
     o->op.durability = ASH_DURABILITY_INTERVAL;
     bson_oid_init(&oid, NULL);
     bson_oid_to_string(&oid, hex);
-    o->temp = ash__sprintf("tmp.agg_out.%s", hex);
+    char *name = ash__sprintf("tmp.agg_out.%s", hex);
     uint64_t losses = ash__engine_losses(h->store->engine);
-    int rc = ash__agg_namespace(h, spec, &o->db, &o->coll, err);
+    int rc = ash__agg_namespace(h, spec, &o->ns, err);
     if (rc == 0) {
+        o->temp = (ash_ns){o->ns.db, name};
         rc = copy_shape(o, err);
         if (rc == 0)
             rc = copy_documents(o, input, err);
@@ -129,14 +129,14 @@ int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *
         if (rc == 0)
             rc = ash__losses_check(h->store, losses, err);
         if (rc == 0)
-            rc = ash__embedded_rename(store, o->db, o->temp, o->db, o->coll, true, &h->op, err);
+            rc = ash__embedded_rename(store, o->temp, o->ns, true, &h->op, err);
         if (rc != 0) {
             ash_op undo = {.size = sizeof(ash_op), .durability = ASH_DURABILITY_INTERVAL};
-            ash__embedded_drop(store, o->db, o->temp, &undo, NULL);
+            ash__embedded_drop(store, o->temp, &undo, NULL);
         }
     }
     ash__buffer_release(&o->bytes);
-    ash__free(o->temp);
+    ash__free(name);
     ash__free(o);
     return rc;
 }

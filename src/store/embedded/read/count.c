@@ -62,9 +62,8 @@ static int count_in_view(counting *n, const bson_t *filter, ash_snapshot *snap,
     return rc;
 }
 
-static int count_collection(ash_store *store, const char *db, const char *coll,
-                            const bson_t *filter, const ash_count_options *opts, int64_t *out,
-                            ash_error *err)
+static int count_collection(ash_store *store, ash_ns ns, const bson_t *filter,
+                            const ash_count_options *opts, int64_t *out, ash_error *err)
 {
     counting n = {.store = ash__embedded(store), .opts = opts};
     ash_reading reading = {0};
@@ -78,13 +77,13 @@ static int count_collection(ash_store *store, const char *db, const char *coll,
     if (rc == 0)
         rc = ash__reading_begin(n.store, &opts->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, ns.db, ns.coll, &found, err);
     if (rc == 0)
         rc = count_in_view(&n, filter, reading.snap, found, &all, err);
     ash__reading_end(&reading);
     ash__request_release(&n.request);
     ash__env_release(&n.env);
-    ash__slow_note(n.store, "count", db, coll, from_ms);
+    ash__slow_note(n.store, "count", ns, from_ms);
     if (rc != 0)
         return rc;
     all = all > opts->skip ? all - opts->skip : 0;
@@ -96,13 +95,13 @@ static int count_collection(ash_store *store, const char *db, const char *coll,
     return 0;
 }
 
-int ash__embedded_count(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__embedded_count(ash_store *store, ash_ns ns, const bson_t *filter,
                         const ash_count_options *opts, int64_t *out, ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
-    int rc = count_collection(store, db, coll, filter, opts, out, &own);
+    int rc = count_collection(store, ns, filter, opts, out, &own);
     if (ash__view_was_refused(rc, &own))
-        return ash__view_count(ash__embedded(store), db, coll, filter, opts, out, err);
+        return ash__view_count(ash__embedded(store), ns, filter, opts, out, err);
     if (rc != 0 && err != NULL)
         *err = own;
     return rc;

@@ -88,21 +88,21 @@ static int gather(ash_cursor *cursor, const char *key, seen_values *s, ash_error
 
 /* The documents, of a collection or a view; env: with the collation that holds for them, to be
  * released when this succeeds. */
-static int open_values(ash_embedded *s, const char *db, const char *coll, const bson_t *filter,
-                       const ash_find_options *opts, ash_env *env, ash_cursor **out, ash_error *err)
+static int open_values(ash_embedded *s, const ash_find_spec *spec, ash_env *env, ash_cursor **out,
+                       ash_error *err)
 {
     ash_find_cursor *c = NULL;
     ash_error own = ASH_ERROR_INIT;
-    int rc = ash__env_init(s, &opts->op, opts->collation, NULL, env, err);
+    int rc = ash__env_init(s, &spec->opts->op, spec->opts->collation, NULL, env, err);
     if (rc == 0)
-        rc = ash__find_open(s, db, coll, filter, opts, &c, &own);
+        rc = ash__find_open(s, spec, &c, &own);
     if (rc == 0) {
         env->query.collation = c->env.query.collation;
         *out = &c->base;
         return 0;
     }
     if (ash__view_was_refused(rc, &own))
-        rc = ash__view_find(s, db, coll, filter, opts, NULL, out, err);
+        rc = ash__view_find(s, spec, NULL, out, err);
     else if (own.code != 0 && err != NULL)
         *err = own;
     if (rc != 0)
@@ -110,18 +110,18 @@ static int open_values(ash_embedded *s, const char *db, const char *coll, const 
     return rc;
 }
 
-int ash__embedded_distinct(ash_store *store, const char *db, const char *coll, const char *key,
-                           const bson_t *filter, const bson_t *collation, const ash_op *op,
-                           bson_t *out, ash_error *err)
+int ash__embedded_distinct(ash_store *store, ash_ns ns, const ash_distinct_request *request,
+                           const ash_op *op, bson_t *out, ash_error *err)
 {
     ash_find_options opts = ASH_FIND_OPTIONS_INIT;
+    ash_find_spec spec = {ns, request->filter, &opts};
     ash_cursor *c = NULL;
     ash_env env;
     bson_t view;
     opts.op = *op;
-    opts.collation = collation;
+    opts.collation = request->collation;
     ash_budget outer = ash__budget_enter(op->deadline_ms, op->cancel, 0);
-    int rc = open_values(ash__embedded(store), db, coll, filter, &opts, &env, &c, err);
+    int rc = open_values(ash__embedded(store), &spec, &env, &c, err);
     if (rc != 0) {
         ash__budget_leave(outer);
         return rc;
@@ -129,7 +129,7 @@ int ash__embedded_distinct(ash_store *store, const char *db, const char *coll, c
     seen_values s = {.collation = &env.query.collation};
     ash__builder_begin(&s.answer);
     ash__builder_begin_array(&s.answer, "values");
-    rc = gather(c, key, &s, err);
+    rc = gather(c, request->key, &s, err);
     ash__budget_leave(outer);
     ash__builder_end(&s.answer);
     ash__builder_end(&s.answer);

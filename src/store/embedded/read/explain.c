@@ -37,6 +37,18 @@ typedef struct run_figures {
     int64_t ms;
 } run_figures;
 
+typedef struct explaining {
+    ash_embedded *store;
+    const char *verbosity;
+    const ash_op *op;
+    explained x;
+    ash_env env;
+    ash_request request;
+    bson_t winning;
+    run_figures figures;
+    bool ran;
+} explaining;
+
 static void take_doc(ash_doc command, const char *name, bson_t *out)
 {
     ash_value v = ash__doc_get(command, name);
@@ -146,9 +158,11 @@ static void release_command(explained *x)
 }
 
 /* Run the plan as the command would, without its effect. */
-static int run_plan(ash_request *r, ash_snapshot *snap, const ash_coll *coll, const explained *x,
-                    const ash_op *op, run_figures *out, ash_error *err)
+static int run_plan(explaining *e, ash_snapshot *snap, const ash_coll *coll, ash_error *err)
 {
+    const explained *x = &e->x;
+    ash_request *r = &e->request;
+    run_figures *out = &e->figures;
     ash_scan_plan scan;
     ash_builder made = ASH_BUILDER_INIT;
     bool in_order = ash__sort_spec_is_empty(r->sort) || r->plan->provides_sort;
@@ -160,7 +174,7 @@ static int run_plan(ash_request *r, ash_snapshot *snap, const ash_coll *coll, co
     ash_cover *cover = covers && r->plan->kind == ASH_PLAN_IXSCAN
                            ? ash__cover_new(&x->projection, r->plan->index)
                            : NULL;
-    ash__scan_plan_init(&scan, r, op, counts || cover != NULL ? ASH_FETCH_NONE : ASH_FETCH_DOC);
+    ash__scan_plan_init(&scan, r, e->op, counts || cover != NULL ? ASH_FETCH_NONE : ASH_FETCH_DOC);
     int rc = ash__scan_plan_attach(&scan, snap, coll, err);
     while (rc == 0 && seen < most) {
         ash_record record;
@@ -240,20 +254,6 @@ static void append_server(bson_t *out)
     bson_append_document_end(out, &server);
 }
 
-typedef struct explaining {
-    ash_embedded *store;
-    const char *db;
-    const char *coll;
-    const char *verbosity;
-    const ash_op *op;
-    explained x;
-    ash_env env;
-    ash_request request;
-    bson_t winning;
-    run_figures figures;
-    bool ran;
-} explaining;
-
 static int plan_and_run(explaining *e, ash_snapshot *snap, const ash_coll *coll, ash_error *err)
 {
     ash_request_spec spec = {&e->x.filter, &e->x.sort, &e->x.projection, NULL, e->store->files};
@@ -278,28 +278,24 @@ static int plan_and_run(explaining *e, ash_snapshot *snap, const ash_coll *coll,
         return rc;
     bson_destroy(&e->winning);
     ash__plan_explain(e->request.plan, e->request.filter, &shape, &e->winning);
-    return e->ran ? run_plan(&e->request, snap, coll, &e->x, e->op, &e->figures, err) : 0;
+    return e->ran ? run_plan(e, snap, coll, err) : 0;
 }
 
-int ash__embedded_explain(ash_store *store, const char *db, const char *coll, const bson_t *command,
-                          const char *verbosity, const ash_op *op, bson_t *out, ash_error *err)
+int ash__embedded_explain(ash_store *store, ash_ns ns, const ash_explain_request *request,
+                          const ash_op *op, bson_t *out, ash_error *err)
 {
-    explaining e = {.store = ash__embedded(store),
-                    .db = db,
-                    .coll = coll,
-                    .verbosity = verbosity != NULL ? verbosity : "allPlansExecution",
-                    .op = op};
+    explaining e = {.store = ash__embedded(store), .verbosity = request->verbosity, .op = op};
     ash_reading reading = {0};
     const ash_coll *found = NULL;
     bson_init(&e.winning);
     ash_budget outer = ash__budget_enter(op->deadline_ms, op->cancel, 0);
-    int rc = read_command(e.store, command, op, &e.x, err);
+    int rc = read_command(e.store, request->command, op, &e.x, err);
     if (rc == 0)
         rc = ash__env_init(e.store, op, &e.x.collation, &e.x.let, &e.env, err);
     if (rc == 0)
         rc = ash__reading_begin(e.store, op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, ns.db, ns.coll, &found, err);
     if (rc == 0)
         rc = ash__view_refuse(found, err);
     if (rc == 0)
@@ -307,16 +303,16 @@ int ash__embedded_explain(ash_store *store, const char *db, const char *coll, co
     ash__budget_leave(outer);
     ash__reading_end(&reading);
     if (rc == 0) {
-        char *ns = ash__sprintf("%s.%s", db, coll);
+        char *name = ash__sprintf("%s.%s", ns.db, ns.coll);
         bson_init(out);
         bson_append_utf8(out, "explainVersion", -1, "1", -1);
-        append_planner(out, ns, &e.x, &e.winning);
+        append_planner(out, name, &e.x, &e.winning);
         if (e.ran)
             append_statistics(out, &e.winning, &e.figures,
                               strcmp(e.verbosity, "allPlansExecution") == 0);
-        bson_append_document(out, "command", -1, command);
+        bson_append_document(out, "command", -1, request->command);
         append_server(out);
-        ash__free(ns);
+        ash__free(name);
     }
     ash__request_release(&e.request);
     ash__env_release(&e.env);

@@ -27,14 +27,14 @@ static void prepend(const ash_coll *view, ash_builder *stages, char **base)
 }
 
 /* *depth: how many views were passed. */
-static int expand(ash_embedded *s, const ash_op *op, const char *db, ash_builder *stages,
-                  char **base, int *depth, ash_error *err)
+static int expand(ash_embedded *s, const ash_agg_spec *view, ash_builder *stages, char **base,
+                  int *depth, ash_error *err)
 {
     ash_reading reading = {0};
-    int rc = ash__reading_begin(s, op, &reading, err);
+    int rc = ash__reading_begin(s, &view->opts->op, &reading, err);
     for (*depth = 0; rc == 0; (*depth)++) {
         const ash_coll *c = NULL;
-        rc = ash__catalog_find(reading.snap, db, *base, &c, err);
+        rc = ash__catalog_find(reading.snap, view->ns.db, *base, &c, err);
         if (rc != 0 || !ash__coll_is_view(c))
             break;
         if (*depth == ASH_VIEW_MAX_DEPTH)
@@ -47,22 +47,21 @@ static int expand(ash_embedded *s, const ash_op *op, const char *db, ash_builder
     return rc;
 }
 
-int ash__view_aggregate(ash_embedded *s, const char *db, const char *view, const bson_t *stages,
-                        const ash_aggregate_options *opts, const ash_agg_host *outer,
-                        ash_cursor **out, ash_error *err)
+int ash__view_aggregate(ash_embedded *s, const ash_agg_spec *view, ash_cursor **out, ash_error *err)
 {
     ash_builder all = ASH_BUILDER_INIT;
-    char *base = ash__strdup(view);
+    char *base = ash__strdup(view->ns.coll);
     bson_t pipeline;
     int depth = 0;
     *out = NULL;
     ash__builder_begin(&all);
-    ash__builder_elements(&all, ash__doc_from_bson(stages));
+    ash__builder_elements(&all, ash__doc_from_bson(view->pipeline));
     ash__builder_end(&all);
-    int rc = expand(s, &opts->op, db, &all, &base, &depth, err);
+    int rc = expand(s, view, &all, &base, &depth, err);
     if (rc == 0 && depth > 0) {
         ash__doc_to_bson(ash__builder_doc(&all), &pipeline);
-        rc = ash__agg_open(s, db, base, &pipeline, opts, outer, out, err);
+        ash_agg_spec spec = {{view->ns.db, base}, &pipeline, view->opts, view->outer};
+        rc = ash__agg_open(s, &spec, out, err);
     }
     ash__builder_release(&all);
     ash__free(base);
@@ -95,10 +94,10 @@ static void add_number_stage(ash_builder *b, uint32_t *n, const char *stage, int
     ash__builder_end(b);
 }
 
-int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
-                   const ash_find_options *opts, const ash_agg_host *outer, ash_cursor **out,
-                   ash_error *err)
+int ash__view_find(ash_embedded *s, const ash_find_spec *view, const ash_agg_host *outer,
+                   ash_cursor **out, ash_error *err)
 {
+    const ash_find_options *opts = view->opts;
     ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
     ash_builder b = ASH_BUILDER_INIT;
     uint32_t n = 0;
@@ -106,32 +105,35 @@ int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson
     *out = NULL;
     if (opts->tailable)
         return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW,
-                                "a tailable cursor cannot read the view %s.%s", db, view);
+                                "a tailable cursor cannot read the view %s.%s", view->ns.db,
+                                view->ns.coll);
     if ((opts->min != NULL && !bson_empty(opts->min)) ||
         (opts->max != NULL && !bson_empty(opts->max)))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_PIPELINE_OPERATOR,
-                                "Option min/max is not supported on the view %s.%s", db, view);
+                                "Option min/max is not supported on the view %s.%s", view->ns.db,
+                                view->ns.coll);
     o.op = opts->op;
     o.collation = opts->collation;
     o.let = opts->let;
     o.allow_disk_use = opts->allow_disk_use;
     ash__builder_begin(&b);
-    add_doc_stage(&b, &n, "$match", filter);
+    add_doc_stage(&b, &n, "$match", view->filter);
     add_doc_stage(&b, &n, "$sort", opts->sort);
     add_number_stage(&b, &n, "$skip", opts->skip);
     add_number_stage(&b, &n, "$limit", opts->limit);
     add_doc_stage(&b, &n, "$project", opts->projection);
     ash__builder_end(&b);
     ash__doc_to_bson(ash__builder_doc(&b), &stages);
-    int rc = ash__view_aggregate(s, db, view, &stages, &o, outer, out, err);
+    ash_agg_spec spec = {view->ns, &stages, &o, outer};
+    int rc = ash__view_aggregate(s, &spec, out, err);
     ash__builder_release(&b);
     if (rc == 0 && *out == NULL)
         rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_WRITE_CONFLICT,
-                              "the view %s.%s was just dropped", db, view);
+                              "the view %s.%s was just dropped", view->ns.db, view->ns.coll);
     return rc;
 }
 
-int ash__view_count(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
+int ash__view_count(ash_embedded *s, ash_ns view, const bson_t *filter,
                     const ash_count_options *opts, int64_t *out, ash_error *err)
 {
     ash_find_options find = ASH_FIND_OPTIONS_INIT;
@@ -142,7 +144,8 @@ int ash__view_count(ash_embedded *s, const char *db, const char *view, const bso
     find.skip = opts->skip;
     find.limit = opts->limit < 0 ? -opts->limit : opts->limit;
     *out = 0;
-    int rc = ash__view_find(s, db, view, filter, &find, NULL, &cursor, err);
+    ash_find_spec spec = {view, filter, &find};
+    int rc = ash__view_find(s, &spec, NULL, &cursor, err);
     while (rc == 0 && !batch.exhausted) {
         rc = cursor->ops->next_batch(cursor, 1000, ASH_DOC_MAX_BYTES, &batch, err);
         *out += rc == 0 ? (int64_t)batch.count : 0;

@@ -2,8 +2,9 @@
 #ifndef ASH_STORE_EMBEDDED_READ_VIEWS_H
 #define ASH_STORE_EMBEDDED_READ_VIEWS_H
 
-#include "store/embedded/read/aggregate.h"
+#include "store/embedded/find/cursor.h"
 #include "store/embedded/kit/view.h"
+#include "store/embedded/read/aggregate.h"
 
 /* Reading views: finds, aggregates, counts and distinct on a view become an aggregate on what it
  * stands on (which may be a view again), and so do the reads of stages that name other collections.
@@ -11,17 +12,14 @@
 
 enum { ASH_VIEW_MAX_DEPTH = 20 };
 
-/* Run stages on a view; options as for the slot, outer as for ash__agg_open.  *out NULL and 0 when
- * it is none (any more). */
-int ash__view_aggregate(ash_embedded *s, const char *db, const char *view, const bson_t *stages,
-                        const ash_aggregate_options *opts, const ash_agg_host *outer,
-                        ash_cursor **out, ash_error *err);
+/* Run the pipeline on the view that it names.  *out NULL and 0 when it is none (any more). */
+int ash__view_aggregate(ash_embedded *s, const ash_agg_spec *view, ash_cursor **out,
+                        ash_error *err);
 
-/* What a find, or the filter of a distinct, means on a view.  outer: as for ash__agg_open. */
-int ash__view_find(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
-                   const ash_find_options *opts, const ash_agg_host *outer, ash_cursor **out,
-                   ash_error *err);
-int ash__view_count(ash_embedded *s, const char *db, const char *view, const bson_t *filter,
+/* What a find, or the filter of a distinct, means on a view.  outer: as in ash_agg_spec. */
+int ash__view_find(ash_embedded *s, const ash_find_spec *view, const ash_agg_host *outer,
+                   ash_cursor **out, ash_error *err);
+int ash__view_count(ash_embedded *s, ash_ns view, const bson_t *filter,
                     const ash_count_options *opts, int64_t *out, ash_error *err);
 
 #endif

@@ -102,8 +102,8 @@ static ash_cursor *make_cursor(ash_embedded *s, ash_doc doc)
     return &c->base;
 }
 
-int ash__point_find(ash_embedded *s, const char *db, const char *coll, ash_value id,
-                    const ash_op *op, ash_cursor **out, ash_error *err)
+int ash__point_find(ash_embedded *s, ash_ns ns, ash_value id, const ash_op *op, ash_cursor **out,
+                    ash_error *err)
 {
     int64_t from_ms = ash__clock_ms();
     ash_reading reading = {0};
@@ -113,13 +113,13 @@ int ash__point_find(ash_embedded *s, const char *db, const char *coll, ash_value
     *out = NULL;
     int rc = ash__reading_begin(s, op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, db, coll, &found, err);
+        rc = ash__catalog_find(reading.snap, ns.db, ns.coll, &found, err);
     bool is_view = ash__view_refuse(found, NULL) != 0;
     if (rc == 0 && found != NULL && !is_view)
         rc = ash__record_find_id(reading.snap, found, id, &r, &there, err);
     if (rc == 0 && !is_view && (!there || r.place.segment == 0))
         *out = make_cursor(s, there ? r.doc : (ash_doc){NULL, 0});
     ash__reading_end(&reading);
-    ash__slow_note(s, "find", db, coll, from_ms);
+    ash__slow_note(s, "find", ns, from_ms);
     return rc;
 }

@@ -16,7 +16,7 @@ bool ash__point_applies(const bson_t *filter, const ash_find_options *opts, ash_
 
 /* *out NULL with 0: it takes an ordinary find, since the document lies in a segment, where it has
  * to be held, or the collection is a view. */
-int ash__point_find(ash_embedded *s, const char *db, const char *coll, ash_value id,
-                    const ash_op *op, ash_cursor **out, ash_error *err);
+int ash__point_find(ash_embedded *s, ash_ns ns, ash_value id, const ash_op *op, ash_cursor **out,
+                    ash_error *err);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "store/ops.h"
 
-int ash__embedded_watch(ash_store *store, const char *db, const char *coll,
-                        const ash_watch_options *opts, ash_cursor **out, ash_error *err);
+int ash__embedded_watch(ash_store *store, ash_ns ns, const ash_watch_options *opts,
+                        ash_cursor **out, ash_error *err);
 
 #endif

@@ -378,8 +378,8 @@ static int open_watch(watch_cursor *c, const ash_watch_options *opts, ash_error 
     return rc;
 }
 
-int ash__embedded_watch(ash_store *store, const char *db, const char *coll,
-                        const ash_watch_options *opts, ash_cursor **out, ash_error *err)
+int ash__embedded_watch(ash_store *store, ash_ns ns, const ash_watch_options *opts,
+                        ash_cursor **out, ash_error *err)
 {
     ash_embedded *s = ash__embedded(store);
     if (opts->op.transaction != NULL)
@@ -391,8 +391,8 @@ int ash__embedded_watch(ash_store *store, const char *db, const char *coll,
     c->base.store = store;
     c->store = s;
     c->op = opts->op;
-    c->db = db != NULL ? ash__strdup(db) : NULL;
-    c->coll = coll != NULL ? ash__strdup(coll) : NULL;
+    c->db = ns.db != NULL ? ash__strdup(ns.db) : NULL;
+    c->coll = ns.coll != NULL ? ash__strdup(ns.coll) : NULL;
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
     ash__batch_memory_init(&c->batch, s);
     int rc = ash__env_init(s, &opts->op, NULL, NULL, &c->env, err);

@@ -133,14 +133,12 @@ static int check(const ash_find_and_modify_options *opts, ash_error *err)
     return 0;
 }
 
-int ash__embedded_find_and_modify(ash_store *store, const char *db, const char *coll,
-                                  const bson_t *filter, const ash_find_and_modify_options *opts,
-                                  bson_t *value, bool *found, ash_write_result *result,
-                                  ash_error *err)
+int ash__embedded_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
+                                  const ash_find_and_modify_options *opts,
+                                  const ash_modify_answer *given, ash_error *err)
 {
     ash_target t = {0};
-    ash_target_spec spec = {.db = db,
-                            .coll = coll,
+    ash_target_spec spec = {.ns = ns,
                             .filter = filter,
                             .sort = opts->sort,
                             .projection = opts->projection,
@@ -153,7 +151,7 @@ int ash__embedded_find_and_modify(ash_store *store, const char *db, const char *
     bson_t taken = BSON_INITIALIZER;
     answer a = {.opts = opts, .value = &taken};
     ash_single one = {.target = &t,
-                      .result = result,
+                      .result = given->result,
                       .change = find_and_change,
                       .encode = encode_value,
                       .decode = decode_value,
@@ -170,13 +168,13 @@ int ash__embedded_find_and_modify(ash_store *store, const char *db, const char *
     if (rc == 0)
         rc = ash__single_run(&one, err);
     if (rc == 0) {
-        *found = a.found;
+        *given->found = a.found;
         if (!a.found)
             bson_reinit(&taken);
-        bson_copy_to(&taken, value);
+        bson_copy_to(&taken, given->value);
     }
     bson_destroy(&taken);
     ash__target_release(&t);
-    ash__slow_note(ash__embedded(store), "findAndModify", db, coll, from_ms);
+    ash__slow_note(ash__embedded(store), "findAndModify", ns, from_ms);
     return rc;
 }

@@ -18,8 +18,7 @@
 /* One insert call.  Documents go to the writer in turns, so that other writers get theirs. */
 typedef struct insertion {
     ash_embedded *store;
-    const char *db;
-    const char *coll;
+    ash_ns ns;
     const ash_doc *docs;
     size_t count;
     const ash_insert_options *opts;
@@ -148,11 +147,11 @@ static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
     size_t first = in->next;
     int rc = resume(in, w, err);
     if (rc == 0 && in->next < in->end)
-        rc = ash__coll_ensure(w, in->db, in->coll, &c.coll, err);
+        rc = ash__coll_ensure(w, in->ns, &c.coll, err);
     if (rc == 0)
         rc = ash__view_refuse(c.coll, err);
     if (c.coll != NULL && in->coll_id != c.coll->id)
-        ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, c.coll->id);
+        ash__coll_ids_put(&in->store->coll_ids, in->ns, c.coll->id);
     while (rc == 0 && in->next < in->end && !in->stop) {
         ash__budget_turn();
         rc = insert_next(in, &c, first, err);
@@ -255,7 +254,7 @@ static int do_turn(insertion *in, ash_error *err)
     int rc = prepare_turn(in, &own);
     in->turn_result = rc;
     if (rc == 0)
-        rc = ash__write_run(in->store, in->coll, &in->opts->op, insert_turn, in, 0, &own);
+        rc = ash__write_run(in->store, in->ns.coll, &in->opts->op, insert_turn, in, 0, &own);
     lost = ash__write_is_lost(in->turn_result, rc);
     if (lost)
         in->result->inserted = before;
@@ -279,38 +278,36 @@ static int look_up_id(insertion *in, ash_error *err)
         any_large = in->docs[i].len + 32 > inline_max;
     if (!any_large)
         return 0;
-    in->coll_id = ash__coll_ids_get(&in->store->coll_ids, in->db, in->coll);
+    in->coll_id = ash__coll_ids_get(&in->store->coll_ids, in->ns);
     if (in->coll_id != 0)
         return 0;
     int rc = ash__reading_begin(in->store, &in->opts->op, &reading, err);
     if (rc == 0)
-        rc = ash__catalog_find(reading.snap, in->db, in->coll, &coll, err);
+        rc = ash__catalog_find(reading.snap, in->ns.db, in->ns.coll, &coll, err);
     if (rc == 0 && coll != NULL) {
         in->coll_id = coll->id;
         /* What a transaction sees may be undone. */
         if (in->opts->op.transaction == NULL)
-            ash__coll_ids_put(&in->store->coll_ids, in->db, in->coll, coll->id);
+            ash__coll_ids_put(&in->store->coll_ids, in->ns, coll->id);
     }
     ash__reading_end(&reading);
     return rc;
 }
 
-int ash__embedded_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                         size_t count, const ash_insert_options *opts, ash_write_result *result,
-                         ash_error *err)
+int ash__embedded_insert(ash_store *store, ash_ns ns, const ash_doc_list *list,
+                         const ash_insert_options *opts, ash_write_result *result, ash_error *err)
 {
     int64_t from_ms = ash__clock_ms();
-    size_t turn = count < TURN_DOCS ? count : TURN_DOCS;
+    size_t turn = list->count < TURN_DOCS ? list->count : TURN_DOCS;
     insertion *in = ash__alloc(sizeof *in + turn * sizeof in->turn[0]);
     in->store = ash__embedded(store);
-    in->db = db;
-    in->coll = coll;
-    in->docs = docs;
-    in->count = count;
+    in->ns = ns;
+    in->docs = list->docs;
+    in->count = list->count;
     in->opts = opts;
     in->result = result;
     int rc = look_up_id(in, err);
-    while (rc == 0 && in->next < count && !in->stop)
+    while (rc == 0 && in->next < list->count && !in->stop)
         rc = do_turn(in, err);
     if (rc != 0 && opts->op.transaction != NULL)
         result->inserted = 0;
@@ -319,7 +316,7 @@ int ash__embedded_insert(ash_store *store, const char *db, const char *coll, con
         if (err != NULL)
             *err = in->first;
     }
-    ash__slow_note(ash__embedded(store), "insert", db, coll, from_ms);
+    ash__slow_note(ash__embedded(store), "insert", ns, from_ms);
     ash__free(in);
     return rc;
 }

@@ -97,7 +97,7 @@ static int run_turn(ash_many *m, ash_error *err)
     ash_write_result *r = m->result;
     int64_t matched = r->matched, modified = r->modified, deleted = r->deleted;
     m->turn_result = 0;
-    int rc = ash__write_run(t->store, t->spec.coll, t->spec.op, turn, m, 0, err);
+    int rc = ash__write_run(t->store, t->spec.ns.coll, t->spec.op, turn, m, 0, err);
     if (ash__write_is_lost(m->turn_result, rc)) {
         r->matched = matched;
         r->modified = modified;

@@ -91,7 +91,7 @@ static int run_on_writer(ash_writer *w, void *ctx, ash_error *err)
         goto out;
     }
     if (rc == 0 && one->create)
-        rc = ash__coll_ensure(w, t->spec.db, t->spec.coll, &c.coll, &own);
+        rc = ash__coll_ensure(w, t->spec.ns, &c.coll, &own);
     if (rc == 0)
         rc = ash__target_resolve(t, ash__writer_snapshot(w), &c.coll, &own);
     if (rc == 0)
@@ -116,12 +116,12 @@ int ash__single_run(ash_single *one, ash_error *err)
     const ash_target_spec *s = &one->target->spec;
     ash_embedded *store = one->target->store;
     ash_write_result *r = one->result;
-    int rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err);
+    int rc = ash__write_run(store, s->ns.coll, s->op, run_on_writer, one, one->flags, err);
     if (rc == 0 && one->look_ahead) {
         one->look_ahead = false;
         rc = look_ahead(one, err);
         if (rc == 0)
-            rc = ash__write_run(store, s->coll, s->op, run_on_writer, one, one->flags, err);
+            rc = ash__write_run(store, s->ns.coll, s->op, run_on_writer, one, one->flags, err);
     }
     if (ash__write_is_lost(0, rc)) {
         r->matched = r->modified = r->deleted = 0;

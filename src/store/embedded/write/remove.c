@@ -28,12 +28,11 @@ static int remove_one(ash_single *one, ash_changer *c, ash_error *err)
     return rc;
 }
 
-int ash__embedded_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__embedded_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                          const ash_remove_options *opts, ash_write_result *result, ash_error *err)
 {
     ash_target t = {0};
-    ash_target_spec spec = {.db = db,
-                            .coll = coll,
+    ash_target_spec spec = {.ns = ns,
                             .filter = filter,
                             .hint = opts->hint,
                             .collation = opts->collation,
@@ -42,7 +41,7 @@ int ash__embedded_remove(ash_store *store, const char *db, const char *coll, con
     int64_t from_ms = ash__clock_ms();
     ash_embedded *s = ash__embedded(store);
     if (opts->op.transaction != NULL)
-        s->files->removing(s, opts->op.reader, db, coll, filter);
+        s->files->removing(s, opts->op.reader, ns, filter);
     int rc = ash__target_init(&t, s, &spec, err);
     if (rc == 0 && opts->just_one) {
         ash_single one = {.target = &t, .result = result, .change = remove_one};
@@ -52,6 +51,6 @@ int ash__embedded_remove(ash_store *store, const char *db, const char *coll, con
         rc = ash__many_run(&many, err);
     }
     ash__target_release(&t);
-    ash__slow_note(s, "remove", db, coll, from_ms);
+    ash__slow_note(s, "remove", ns, from_ms);
     return rc;
 }

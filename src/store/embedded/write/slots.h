@@ -7,18 +7,15 @@
 
 #include "store/ops.h"
 
-int ash__embedded_insert(ash_store *store, const char *db, const char *coll, const ash_doc *docs,
-                         size_t count, const ash_insert_options *opts, ash_write_result *result,
-                         ash_error *err);
-int ash__embedded_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                         const bson_value_t *update, const ash_update_options *opts,
-                         ash_write_result *result, ash_error *err);
-int ash__embedded_remove(ash_store *store, const char *db, const char *coll, const bson_t *filter,
+int ash__embedded_insert(ash_store *store, ash_ns ns, const ash_doc_list *list,
+                         const ash_insert_options *opts, ash_write_result *result, ash_error *err);
+int ash__embedded_update(ash_store *store, ash_ns ns, const ash_update_request *request,
+                         const ash_update_options *opts, ash_write_result *result, ash_error *err);
+int ash__embedded_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                          const ash_remove_options *opts, ash_write_result *result, ash_error *err);
-int ash__embedded_find_and_modify(ash_store *store, const char *db, const char *coll,
-                                  const bson_t *filter, const ash_find_and_modify_options *opts,
-                                  bson_t *value, bool *found, ash_write_result *result,
-                                  ash_error *err);
+int ash__embedded_find_and_modify(ash_store *store, ash_ns ns, const bson_t *filter,
+                                  const ash_find_and_modify_options *opts,
+                                  const ash_modify_answer *answer, ash_error *err);
 int ash__embedded_transact(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
                            ash_error *err);
 int ash__embedded_look(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,

@@ -42,7 +42,7 @@ void ash__target_release(ash_target *t)
 
 int ash__target_resolve(ash_target *t, ash_snapshot *snap, const ash_coll **coll, ash_error *err)
 {
-    int rc = ash__catalog_find(snap, t->spec.db, t->spec.coll, coll, err);
+    int rc = ash__catalog_find(snap, t->spec.ns.db, t->spec.ns.coll, coll, err);
     if (rc == 0)
         rc = ash__view_refuse(*coll, err);
     if (rc != 0 || *coll == NULL)

@@ -10,8 +10,7 @@
  * update, if there is one.  Compiled before the writer is asked; on the writer, once more only when
  * the collection brings a collation. */
 typedef struct ash_target_spec {
-    const char *db;
-    const char *coll;
+    ash_ns ns;
     const bson_t *filter;
     const bson_t *sort;
     const bson_t *projection;

@@ -55,18 +55,16 @@ static int check_update(const ash_target *t, const ash_update_options *opts, ash
     return 0;
 }
 
-int ash__embedded_update(ash_store *store, const char *db, const char *coll, const bson_t *filter,
-                         const bson_value_t *update, const ash_update_options *opts,
-                         ash_write_result *result, ash_error *err)
+int ash__embedded_update(ash_store *store, ash_ns ns, const ash_update_request *request,
+                         const ash_update_options *opts, ash_write_result *result, ash_error *err)
 {
     ash_target t = {0};
-    ash_target_spec spec = {.db = db,
-                            .coll = coll,
-                            .filter = filter,
+    ash_target_spec spec = {.ns = ns,
+                            .filter = request->filter,
                             .hint = opts->hint,
                             .collation = opts->collation,
                             .let = opts->let,
-                            .update = update,
+                            .update = request->update,
                             .array_filters = opts->array_filters,
                             .op = &opts->op};
     ash_single one = {.target = &t, .result = result, .change = update_one, .create = opts->upsert};
@@ -81,6 +79,6 @@ int ash__embedded_update(ash_store *store, const char *db, const char *coll, con
     if (rc == 0 && (!opts->multi || (opts->upsert && result->matched == 0)))
         rc = ash__single_run(&one, err);
     ash__target_release(&t);
-    ash__slow_note(ash__embedded(store), "update", db, coll, from_ms);
+    ash__slow_note(ash__embedded(store), "update", ns, from_ms);
     return rc;
 }
