@@ -11,7 +11,7 @@ int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time
     ash_mongo_call call;
     int rc = ash__mongo_call_begin(&call, store, &op, err);
     if (rc == 0)
-        rc = ash__mongo_command(&call, ASH_MONGO_ASK, "admin", command, err);
+        rc = ash__mongo_command(&call, &(ash_mongo_request){ASH_MONGO_ASK, "admin", command}, err);
     if (rc == 0 && bson_iter_init_find(&it, &call.reply, "localTime") &&
         BSON_ITER_HOLDS_DATE_TIME(&it))
         *wall_ms = bson_iter_date_time(&it);
@@ -51,7 +51,8 @@ int ash__mongo_flush(ash_store *store, const ash_op *op, ash_error *err)
     every.durability = ASH_DURABILITY_EVERY;
     command = BCON_NEW("delete", "ashlar.flush", "deletes", "[", "{", "q", "{", "_id", "{", "$in",
                        "[", "]", "}", "}", "limit", BCON_INT32(1), "}", "]");
-    rc = ash__mongo_run(store, ASH_MONGO_WRITE, store->default_db, command, &every, NULL, err);
+    rc = ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_WRITE, store->default_db, command},
+                        &every, NULL, err);
     bson_destroy(command);
     return rc;
 }

@@ -132,16 +132,17 @@ void ash__mongo_call_writes(ash_mongo_call *call, const char *coll)
     }
 }
 
-int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const char *db,
-                       const bson_t *command, ash_error *err)
+int ash__mongo_command(ash_mongo_call *call, const ash_mongo_request *request, ash_error *err)
 {
+    const char *db = request->db;
+    const bson_t *command = request->command;
     bool ok;
 
     bson_destroy(&call->reply);
-    if (kind == ASH_MONGO_READ)
+    if (request->kind == ASH_MONGO_READ)
         ok = mongoc_client_read_command_with_opts(call->client, db, command, NULL, &call->opts,
                                                   &call->reply, &call->error);
-    else if (kind == ASH_MONGO_ASK)
+    else if (request->kind == ASH_MONGO_ASK)
         ok = mongoc_client_command_with_opts(call->client, db, command,
                                              mongoc_client_get_read_prefs(call->client),
                                              &call->opts, &call->reply, &call->error);
@@ -166,16 +167,16 @@ void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out)
                                   "$clusterTime", "operationTime", NULL);
 }
 
-int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
-                   const bson_t *command, const ash_op *op, bson_t *out, ash_error *err)
+int ash__mongo_run(ash_store *store, const ash_mongo_request *request, const ash_op *op,
+                   bson_t *out, ash_error *err)
 {
     ash_mongo_call call;
     int rc = ash__mongo_call_begin(&call, store, op, err);
     if (rc != 0)
         return rc;
-    if (kind == ASH_MONGO_WRITE)
+    if (request->kind == ASH_MONGO_WRITE)
         ash__mongo_call_writes(&call, NULL);
-    rc = ash__mongo_command(&call, kind, db, command, err);
+    rc = ash__mongo_command(&call, request, err);
     if (rc == 0 && out != NULL)
         ash__mongo_copy_reply(&call, out);
     ash__mongo_call_end(&call);

@@ -12,7 +12,8 @@ int ash__mongo_create(ash_store *store, ash_ns ns, const bson_t *options, const 
     bson_t *command = BCON_NEW("create", BCON_UTF8(ns.coll));
     int rc;
     bson_concat(command, options);
-    rc = ash__mongo_run(store, ASH_MONGO_WRITE, ns.db, command, op, NULL, err);
+    rc =
+        ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_WRITE, ns.db, command}, op, NULL, err);
     bson_destroy(command);
     return rc;
 }
@@ -22,7 +23,8 @@ int ash__mongo_drop(ash_store *store, ash_ns ns, const ash_op *op, ash_error *er
     bson_t *command = BCON_NEW("drop", BCON_UTF8(ns.coll));
     bson_t reply;
     ash_error why = ASH_ERROR_INIT;
-    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, ns.db, command, op, &reply, &why);
+    int rc = ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_WRITE, ns.db, command}, op,
+                            &reply, &why);
     /* Old servers, and those made after them, give these words no number. */
     if (rc != 0 && strcmp(why.text, "ns not found") == 0)
         rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND, "ns not found");
@@ -46,7 +48,8 @@ int ash__mongo_rename(ash_store *store, ash_ns ns, ash_ns to, bool drop_target, 
     char *target = ash__sprintf("%s.%s", to.db, to.coll);
     bson_t *command = BCON_NEW("renameCollection", BCON_UTF8(from), "to", BCON_UTF8(target),
                                "dropTarget", BCON_BOOL(drop_target));
-    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, "admin", command, op, NULL, err);
+    int rc = ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_WRITE, "admin", command}, op,
+                            NULL, err);
     bson_destroy(command);
     ash__free(from);
     ash__free(target);
@@ -62,7 +65,7 @@ int ash__mongo_modify(ash_store *store, ash_ns ns, const bson_t *changes, const 
     if (rc == 0) {
         bson_concat(command, changes);
         ash__mongo_call_writes(&call, NULL);
-        rc = ash__mongo_command(&call, ASH_MONGO_WRITE, ns.db, command, err);
+        rc = ash__mongo_command(&call, &(ash_mongo_request){ASH_MONGO_WRITE, ns.db, command}, err);
         if (rc == 0 || ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE)
             ash__mongo_copy_reply(&call, old_values);
         ash__mongo_call_end(&call);
@@ -90,7 +93,8 @@ int ash__mongo_list_collections(ash_store *store, const char *db, const bson_t *
 int ash__mongo_list_databases(ash_store *store, const ash_op *op, bson_t *out, ash_error *err)
 {
     bson_t *command = BCON_NEW("listDatabases", BCON_INT32(1));
-    int rc = ash__mongo_run(store, ASH_MONGO_ASK, "admin", command, op, out, err);
+    int rc =
+        ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_ASK, "admin", command}, op, out, err);
     bson_destroy(command);
     return rc;
 }
@@ -98,7 +102,8 @@ int ash__mongo_list_databases(ash_store *store, const ash_op *op, bson_t *out, a
 int ash__mongo_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
 {
     bson_t *command = BCON_NEW("dropDatabase", BCON_INT32(1));
-    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, db, command, op, NULL, err);
+    int rc =
+        ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_WRITE, db, command}, op, NULL, err);
     bson_destroy(command);
     return rc;
 }

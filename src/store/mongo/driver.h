@@ -71,15 +71,19 @@ bool ash__mongo_call_wants_disk(const ash_mongo_call *call, const char *coll);
 /* READ: what takes any read concern, so that the URI's goes with it.  ASK: what takes none but
  * "local", as listIndexes; a deployment refuses it with another, so none is sent. */
 enum ash_mongo_kind { ASH_MONGO_READ, ASH_MONGO_ASK, ASH_MONGO_WRITE };
-/* Runs command with call->opts; the answer is in call->reply, checked. */
-int ash__mongo_command(ash_mongo_call *call, enum ash_mongo_kind kind, const char *db,
-                       const bson_t *command, ash_error *err);
+typedef struct ash_mongo_request {
+    enum ash_mongo_kind kind;
+    const char *db;
+    const bson_t *command;
+} ash_mongo_request;
+/* Sends it with call->opts; the answer is in call->reply, checked. */
+int ash__mongo_command(ash_mongo_call *call, const ash_mongo_request *request, ash_error *err);
 /* The answer without what only the protocol needs; initialises out. */
 void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out);
 /* The same from begin to end, with a write concern if it writes.  out (may be NULL): the answer
  * without what only the protocol needs; initialised on success. */
-int ash__mongo_run(ash_store *store, enum ash_mongo_kind kind, const char *db,
-                   const bson_t *command, const ash_op *op, bson_t *out, ash_error *err);
+int ash__mongo_run(ash_store *store, const ash_mongo_request *request, const ash_op *op,
+                   bson_t *out, ash_error *err);
 
 /* Nothing behind this backend looks at lengths and types in a document again, so what came from a
  * socket is checked here: ASH_ENETWORK. */

@@ -5,7 +5,8 @@ int ash__mongo_create_indexes(ash_store *store, ash_ns ns, const bson_t *specs, 
                               bson_t *reply, ash_error *err)
 {
     bson_t *command = BCON_NEW("createIndexes", BCON_UTF8(ns.coll), "indexes", BCON_ARRAY(specs));
-    int rc = ash__mongo_run(store, ASH_MONGO_WRITE, ns.db, command, op, reply, err);
+    int rc = ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_WRITE, ns.db, command}, op, reply,
+                            err);
     bson_destroy(command);
     return rc;
 }
@@ -29,7 +30,7 @@ int ash__mongo_list_indexes(ash_store *store, ash_ns ns, const ash_op *op, ash_c
         int32_t id = (int32_t)mongoc_server_description_id(server);
         BSON_APPEND_INT32(&call.opts, "serverId", id);
         BSON_APPEND_INT32(&cursor_opts, "serverId", id);
-        rc = ash__mongo_command(&call, ASH_MONGO_ASK, ns.db, command, err);
+        rc = ash__mongo_command(&call, &(ash_mongo_request){ASH_MONGO_ASK, ns.db, command}, err);
     }
     if (rc != 0) {
         ash__mongo_call_end(&call);
@@ -56,7 +57,8 @@ int ash__mongo_drop_indexes(ash_store *store, ash_ns ns, const bson_value_t *ind
     bson_t *command = BCON_NEW("dropIndexes", BCON_UTF8(ns.coll));
     int rc;
     BSON_APPEND_VALUE(command, "index", index);
-    rc = ash__mongo_run(store, ASH_MONGO_WRITE, ns.db, command, op, NULL, err);
+    rc =
+        ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_WRITE, ns.db, command}, op, NULL, err);
     bson_destroy(command);
     return rc;
 }

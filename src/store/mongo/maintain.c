@@ -144,7 +144,8 @@ static void ask(const maintenance *m, progress_seen *out)
                                "}", "}", "{", "$match", "{", "command.comment",
                                BCON_OID(&m->comment), "}", "}", "]", "cursor", "{", "}");
     *out = (progress_seen){.what = "waiting for the server"};
-    if (ash__mongo_run(m->store, ASH_MONGO_ASK, "admin", command, &op, &reply, NULL) == 0) {
+    if (ash__mongo_run(m->store, &(ash_mongo_request){ASH_MONGO_ASK, "admin", command}, &op, &reply,
+                       NULL) == 0) {
         read_progress(&reply, out);
         bson_destroy(&reply);
     }
@@ -157,7 +158,8 @@ static void stop(maintenance *m, int64_t id)
     ash_op op = {.size = sizeof(ash_op), .deadline_ms = ash__clock_deadline(ASK_WITHIN_MS)};
     bson_t *command = BCON_NEW("killOp", BCON_INT32(1), "op", BCON_INT64(id));
     bool told =
-        id != 0 && ash__mongo_run(m->store, ASH_MONGO_ASK, "admin", command, &op, NULL, NULL) == 0;
+        id != 0 && ash__mongo_run(m->store, &(ash_mongo_request){ASH_MONGO_ASK, "admin", command},
+                                  &op, NULL, NULL) == 0;
     bson_destroy(command);
     if (!told || !has_ended(m, END_WITHIN_MS))
         __atomic_store_n(&m->cancel, 1, __ATOMIC_RELAXED);

@@ -177,7 +177,8 @@ int ash__mongo_distinct(ash_store *store, ash_ns ns, const ash_distinct_request 
     if (ash__replay_is_on(op))
         rc = ash__replay_distinct(store, ns.db, command, op, out, err);
     else
-        rc = ash__mongo_run(store, ASH_MONGO_READ, ns.db, command, op, out, err);
+        rc = ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_READ, ns.db, command}, op, out,
+                            err);
     bson_destroy(command);
     return rc;
 }
@@ -187,7 +188,8 @@ int ash__mongo_explain(ash_store *store, ash_ns ns, const ash_explain_request *r
 {
     bson_t *explain = BCON_NEW("explain", BCON_DOCUMENT(request->command), "verbosity",
                                BCON_UTF8(request->verbosity));
-    int rc = ash__mongo_run(store, ASH_MONGO_ASK, ns.db, explain, op, out, err);
+    int rc =
+        ash__mongo_run(store, &(ash_mongo_request){ASH_MONGO_ASK, ns.db, explain}, op, out, err);
     bson_destroy(explain);
     return rc;
 }
@@ -205,8 +207,9 @@ int ash__mongo_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op *o
         BSON_APPEND_UTF8(&command, "collStats", ns.coll);
     if (ns.db != NULL)
         BSON_APPEND_INT64(&command, "scale", scale);
-    rc = ash__mongo_run(store, ASH_MONGO_ASK, ns.db != NULL ? ns.db : "admin", &command, op, out,
-                        err);
+    rc = ash__mongo_run(
+        store, &(ash_mongo_request){ASH_MONGO_ASK, ns.db != NULL ? ns.db : "admin", &command}, op,
+        out, err);
     bson_destroy(&command);
     return rc;
 }

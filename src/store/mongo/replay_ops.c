@@ -114,14 +114,21 @@ static void read_upserted(const bson_t *reply, ash_write_result *result)
     bson_append_iter(&result->upserted_id, "_id", -1, &field);
 }
 
-/* Run an insert, update or delete of one statement; *n: how many documents it was about. */
-static int run_write(ash_store *store, const ash_op *op, const char *db, bson_t *command,
-                     ash_write_result *result, int64_t *n, ash_error *err)
+/* An insert, update or delete of one statement. */
+typedef struct write_request {
+    ash_store *store;
+    const ash_op *op;
+    const char *db;
+    bson_t *command;
+} write_request;
+
+/* *n: how many documents it was about. */
+static int run_write(const write_request *w, ash_write_result *result, int64_t *n, ash_error *err)
 {
     ash_mongo_call call;
-    if (op->bypass_validation)
-        BSON_APPEND_BOOL(command, "bypassDocumentValidation", true);
-    int rc = ash__replay_run(&call, store, op, db, command, err);
+    if (w->op->bypass_validation)
+        BSON_APPEND_BOOL(w->command, "bypassDocumentValidation", true);
+    int rc = ash__replay_run(&call, w->store, w->op, w->db, w->command, err);
     if (rc == 0) {
         *n = ash__mongo_int_field(&call.reply, "n");
         result->modified += ash__mongo_int_field(&call.reply, "nModified");
@@ -170,7 +177,7 @@ int ash__replay_insert(ash_store *store, ash_ns ns, const ash_doc_list *docs,
     }
     bson_append_array_end(command, &list);
     if (rc == 0)
-        rc = run_write(store, &opts->op, ns.db, command, result, &n, err);
+        rc = run_write(&(write_request){store, &opts->op, ns.db, command}, result, &n, err);
     result->inserted += n;
     bson_destroy(command);
     return rc;
@@ -206,7 +213,7 @@ int ash__replay_update(ash_store *store, ash_ns ns, const ash_update_request *re
     ash__mongo_add_value(&statement, "hint", opts->hint);
     ash__mongo_add_doc(&statement, "collation", opts->collation);
     end_statement(command, &list, &statement, opts->let);
-    int rc = run_write(store, &opts->op, ns.db, command, result, &n, err);
+    int rc = run_write(&(write_request){store, &opts->op, ns.db, command}, result, &n, err);
     result->matched += n - (result->upserted ? 1 : 0);
     bson_destroy(command);
     return rc;
@@ -223,7 +230,7 @@ int ash__replay_remove(ash_store *store, ash_ns ns, const bson_t *filter,
     ash__mongo_add_value(&statement, "hint", opts->hint);
     ash__mongo_add_doc(&statement, "collation", opts->collation);
     end_statement(command, &list, &statement, opts->let);
-    int rc = run_write(store, &opts->op, ns.db, command, result, &n, err);
+    int rc = run_write(&(write_request){store, &opts->op, ns.db, command}, result, &n, err);
     result->deleted += n;
     bson_destroy(command);
     return rc;

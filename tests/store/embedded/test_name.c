@@ -55,8 +55,9 @@ static int make_anyway(ash_writer *w, void *ctx, ash_error *err)
 static void made_anyway(fixture *f)
 {
     ash_op op = ASH_OP_INIT;
-    assert_ok(ash__write_run(ash__embedded(f->store), NULL, &op, make_anyway,
-                             (void *)(uintptr_t)BAD, ASH_APPLY_ATOMIC, &f->err),
+    ash_write_terms terms = {.op = &op, .flags = ASH_APPLY_ATOMIC};
+    assert_ok(ash__write_run(ash__embedded(f->store), &terms, make_anyway, (void *)(uintptr_t)BAD,
+                             &f->err),
               &f->err);
 }
 

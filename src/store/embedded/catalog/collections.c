@@ -45,8 +45,8 @@ int ash__embedded_create(ash_store *store, ash_ns ns, const bson_t *options, con
     if (rc != 0)
         return rc;
     naming n = {.ns = ns, .options = &kept};
-    rc =
-        ash__write_run(ash__embedded(store), NULL, op, create_on_writer, &n, ASH_APPLY_ATOMIC, err);
+    ash_write_terms terms = {.op = op, .flags = ASH_APPLY_ATOMIC};
+    rc = ash__write_run(ash__embedded(store), &terms, create_on_writer, &n, err);
     bson_destroy(&kept);
     return rc;
 }
@@ -76,8 +76,8 @@ static int drop_on_writer(ash_writer *w, void *ctx, ash_error *err)
 int ash__embedded_drop(ash_store *store, ash_ns ns, const ash_op *op, ash_error *err)
 {
     naming n = {.ns = ns};
-    return ash__write_run(ash__embedded(store), NULL, op, drop_on_writer, &n, ASH_APPLY_ATOMIC,
-                          err);
+    ash_write_terms terms = {.op = op, .flags = ASH_APPLY_ATOMIC};
+    return ash__write_run(ash__embedded(store), &terms, drop_on_writer, &n, err);
 }
 
 static bool take_first(void *ctx, const ash_coll *c)
@@ -110,9 +110,10 @@ static int drop_some(ash_writer *w, void *ctx, ash_error *err)
 int ash__embedded_drop_database(ash_store *store, const char *db, const ash_op *op, ash_error *err)
 {
     naming n = {.ns.db = db};
+    ash_write_terms terms = {.op = op, .flags = ASH_APPLY_ATOMIC};
     int rc;
     do
-        rc = ash__write_run(ash__embedded(store), NULL, op, drop_some, &n, ASH_APPLY_ATOMIC, err);
+        rc = ash__write_run(ash__embedded(store), &terms, drop_some, &n, err);
     while (rc == 0 && n.dropped == DROPS_PER_TURN);
     return rc;
 }
@@ -181,6 +182,6 @@ int ash__embedded_rename(ash_store *store, ash_ns ns, ash_ns to, bool drop_targe
                          ash_error *err)
 {
     naming n = {.ns = ns, .to = to, .drop_target = drop_target};
-    return ash__write_run(ash__embedded(store), NULL, op, rename_on_writer, &n, ASH_APPLY_ATOMIC,
-                          err);
+    ash_write_terms terms = {.op = op, .flags = ASH_APPLY_ATOMIC};
+    return ash__write_run(ash__embedded(store), &terms, rename_on_writer, &n, err);
 }

@@ -288,7 +288,8 @@ static int fill_all(ash_build *b, ash_error *err)
     }
     if (rc == 0) {
         b->finish = true;
-        rc = ash__write_run(b->store, NULL, &no_limits, build_turn, b, ASH_APPLY_ATOMIC, err);
+        ash_write_terms terms = {.op = &no_limits, .flags = ASH_APPLY_ATOMIC};
+        rc = ash__write_run(b->store, &terms, build_turn, b, err);
         b->finish = false;
     }
     if (rc != 0) {

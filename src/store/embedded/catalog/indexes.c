@@ -132,7 +132,8 @@ int ash__embedded_create_indexes(ash_store *store, ash_ns ns, const bson_t *spec
     cr.build.store = cr.store;
     cr.build.op = op;
     /* Atomic: a specification that is refused takes the ones before it along. */
-    int rc = ash__write_run(cr.store, NULL, op, create_on_writer, &cr, ASH_APPLY_ATOMIC, err);
+    ash_write_terms terms = {.op = op, .flags = ASH_APPLY_ATOMIC};
+    int rc = ash__write_run(cr.store, &terms, create_on_writer, &cr, err);
     if (rc == 0)
         rc = ash__build_run(&cr.build, err);
     if (rc == 0)
@@ -281,6 +282,6 @@ int ash__embedded_drop_indexes(ash_store *store, ash_ns ns, const bson_value_t *
                                const ash_op *op, ash_error *err)
 {
     dropping d = {ns, index};
-    return ash__write_run(ash__embedded(store), NULL, op, drop_on_writer, &d, ASH_APPLY_ATOMIC,
-                          err);
+    ash_write_terms terms = {.op = op, .flags = ASH_APPLY_ATOMIC};
+    return ash__write_run(ash__embedded(store), &terms, drop_on_writer, &d, err);
 }

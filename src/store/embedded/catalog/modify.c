@@ -257,8 +257,8 @@ int ash__embedded_modify(ash_store *store, ash_ns ns, const bson_t *changes, con
     m.dry_run = ash__value_truthy(ash__doc_get(m.changes, "dryRun"));
     ash__builder_begin(&m.old);
     ash__builder_begin(&m.violations);
-    int rc =
-        ash__write_run(ash__embedded(store), NULL, op, modify_on_writer, &m, ASH_APPLY_ATOMIC, err);
+    ash_write_terms terms = {.op = op, .flags = ASH_APPLY_ATOMIC};
+    int rc = ash__write_run(ash__embedded(store), &terms, modify_on_writer, &m, err);
     ash__builder_end(&m.old);
     ash__builder_end(&m.violations);
     if (rc == 0 || ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) {

@@ -212,19 +212,20 @@ int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *co
     return hand_over(c.d, reading, rc, out);
 }
 
-static int collect_range(ash_download *d, ash_snapshot *snap, const ash_coll *coll, ash_scan *scan,
-                         size_t file_bytes, const ash_op *op, ash_error *err)
+/* file_bytes: of each key, those that are the file's id. */
+static int collect_range(ash_download *d, ash_snapshot *snap, const ash_range_spec *spec,
+                         ash_scan *scan, size_t file_bytes, ash_error *err)
 {
     for (uint32_t ticks = 0;; ticks++) {
         ash_scan_hit hit;
         ash_record r;
         bool found = false;
-        int rc = ticks % TICKS_PER_CHECK == 0 ? ash__op_check(op, err) : 0;
+        int rc = ticks % TICKS_PER_CHECK == 0 ? ash__op_check(spec->op, err) : 0;
         if (rc == 0)
             rc = ash__scan_next(scan, &hit, &found, err);
         if (rc != 0 || !found)
             return rc;
-        rc = ash__record_locate(snap, coll, hit.rid, &r, &found, err);
+        rc = ash__record_locate(snap, spec->coll, hit.rid, &r, &found, err);
         if (rc != 0)
             return rc;
         if (found)
@@ -232,16 +233,15 @@ static int collect_range(ash_download *d, ash_snapshot *snap, const ash_coll *co
     }
 }
 
-int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
-                             const ash_index *index, const ash_chunk_range *range, const ash_op *op,
+int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_range_spec *spec,
                              ash_download **out, ash_error *err)
 {
     ash_buffer from = ASH_BUFFER_INIT, to = ASH_BUFFER_INIT;
-    ash_download *d = make_download(s, coll, range->file);
-    size_t file_bytes = ash__chunk_range_keys(range, &from, &to);
+    ash_download *d = make_download(s, spec->coll, spec->range->file);
+    size_t file_bytes = ash__chunk_range_keys(spec->range, &from, &to);
     const ash_scan_range keys = {{from.data, from.len}, {to.data, to.len}, false};
-    ash_scan *scan = ash__scan_index(reading->snap, index, &keys, NULL);
-    int rc = collect_range(d, reading->snap, coll, scan, file_bytes, op, err);
+    ash_scan *scan = ash__scan_index(reading->snap, spec->index, &keys, NULL);
+    int rc = collect_range(d, reading->snap, spec, scan, file_bytes, err);
     ash__scan_free(scan);
     ash__buffer_release(&from);
     ash__buffer_release(&to);

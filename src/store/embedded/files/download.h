@@ -27,9 +27,14 @@ typedef struct ash_download_spec {
 int ash__download_open(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
                        const ash_download_spec *spec, ash_download **out, ash_error *err);
 
-/* The same without a plan: the index serves the range (ash__chunk_range_index). */
-int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_coll *coll,
-                             const ash_index *index, const ash_chunk_range *range, const ash_op *op,
+/* The same without a plan, by an index that serves the range (ash__chunk_range_index). */
+typedef struct ash_range_spec {
+    const ash_coll *coll; /* in the reading's snapshot */
+    const ash_index *index;
+    const ash_chunk_range *range;
+    const ash_op *op;
+} ash_range_spec;
+int ash__download_open_range(ash_embedded *s, ash_reading *reading, const ash_range_spec *spec,
                              ash_download **out, ash_error *err);
 
 /* The same document unverified; payload.record NULL: not in a segment, and nothing to verify. */

@@ -195,7 +195,8 @@ int ash__find_open_chunks(ash_embedded *s, ash_ns ns, const ash_chunk_range *ran
         index = ash__chunk_range_index(found);
     if (index != NULL) {
         c = make_cursor(s, ns, opts);
-        rc = ash__download_open_range(s, &reading, found, index, range, &c->op, &c->download, err);
+        ash_range_spec spec = {found, index, range, &c->op};
+        rc = ash__download_open_range(s, &reading, &spec, &c->download, err);
         begin_download(c, rc);
     }
     ash__reading_end(&reading);

@@ -111,11 +111,19 @@ bool ash__env_adopt(ash_env *env, const ash_coll *coll);
 
 /* ---- where an operation writes -------------------------------------------------------------- */
 
+/* On what terms something is written. */
+typedef struct ash_write_terms {
+    const ash_op *op;
+    const char
+        *coll; /* written to, whose name decides when the write is acknowledged; NULL: when on
+                         disk */
+    int flags; /* of the apply, where op has no transaction */
+} ash_write_terms;
+
 /* Run fn on the writer: inside op's transaction when it has one (what it did is undone alone when
- * it fails), else as an apply of its own with these flags.  coll: the collection written to, whose
- * name decides when the write is acknowledged; NULL: when on disk. */
-int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_apply_fn fn, void *ctx,
-                   int flags, ash_error *err);
+ * it fails), else as an apply of its own. */
+int ash__write_run(ash_embedded *s, const ash_write_terms *terms, ash_apply_fn fn, void *ctx,
+                   ash_error *err);
 /* own: what fn returned; whole: ash__write_run.  true: fn did well, but its commit failed and it
  * all did not happen.  (After a timeout it may yet happen.) */
 bool ash__write_is_lost(int own, int whole);

@@ -10,8 +10,10 @@
 
 #include <string.h>
 
-static enum ash_ack ack_for(const ash_embedded *s, const char *coll, const ash_op *op)
+static enum ash_ack ack_for(const ash_embedded *s, const ash_write_terms *terms)
 {
+    const ash_op *op = terms->op;
+    const char *coll = terms->coll;
     ash_durability d = op->durability != ASH_DURABILITY_DEFAULT ? op->durability : s->durability;
     switch (d) {
     case ASH_DURABILITY_INTERVAL:
@@ -41,9 +43,10 @@ static int run_bounded(ash_writer *w, void *ctx, ash_error *err)
     return rc;
 }
 
-int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_apply_fn fn, void *ctx,
-                   int flags, ash_error *err)
+int ash__write_run(ash_embedded *s, const ash_write_terms *terms, ash_apply_fn fn, void *ctx,
+                   ash_error *err)
 {
+    const ash_op *op = terms->op;
     ash_writer *w = ash__op_writer(op);
     bounded b = {fn, ctx, op};
     if (s->read_only)
@@ -54,8 +57,8 @@ int ash__write_run(ash_embedded *s, const char *coll, const ash_op *op, ash_appl
     ash_assert(w != NULL || op->transaction == NULL); /* a look changes nothing */
     if (w == NULL)
         return ash__engine_apply(s->engine, run_bounded, &b,
-                                 &(ash_apply_terms){.ack = ack_for(s, coll, op),
-                                                    .flags = flags,
+                                 &(ash_apply_terms){.ack = ack_for(s, terms),
+                                                    .flags = terms->flags,
                                                     .deadline_ms = op->deadline_ms},
                                  err);
     rc = ash__writer_savepoint(w, err);

@@ -86,10 +86,10 @@ static void keep_before(const ash_changer *c, const ash_record *r, ash_buffer *k
         ash__buffer_append(kept, r->doc.data, r->doc.len);
 }
 
-int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
-                       const ash_match_details *details, ash_builder *after, bool *modified,
-                       ash_error *err)
+int ash__change_update(ash_changer *c, const ash_update *u, const ash_match *m, ash_builder *after,
+                       bool *modified, ash_error *err)
 {
+    const ash_record *r = &m->record;
     ash_duplicate dup = {0};
     ash_builder changes = ASH_BUILDER_INIT;
     ash_buffer before = ASH_BUFFER_INIT;
@@ -97,7 +97,7 @@ int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
     uint64_t rid = r->rid;
     ash__builder_begin(&changes);
     ash__builder_end(&changes);
-    const ash_update_subject subject = {.doc = r->doc, .details = details};
+    const ash_update_subject subject = {.doc = r->doc, .details = &m->details};
     int rc = ash__update_apply(u, &subject, after, modified, is_replace ? NULL : &changes, err);
     if (rc != 0 || !*modified)
         goto out;

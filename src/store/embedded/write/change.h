@@ -18,14 +18,21 @@ typedef struct ash_changer {
     bson_t *details;
 } ash_changer;
 
+/* A record that a filter matches, and where in its arrays.  record: valid until the writer changes
+ * anything. */
+typedef struct ash_match {
+    bool found; /* false: there is none, and nothing else is set */
+    ash_record record;
+    ash_match_details details;
+} ash_match;
+
 /* doc: checked, _id first.  staged: see ash__record_insert. */
 int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t *rid,
                        ash_error *err);
 
-/* Apply the update to a record.  after: receives the new document.  *modified: bytes changed. */
-int ash__change_update(ash_changer *c, const ash_update *u, const ash_record *r,
-                       const ash_match_details *details, ash_builder *after, bool *modified,
-                       ash_error *err);
+/* Apply the update to a match.  after: receives the new document.  *modified: bytes changed. */
+int ash__change_update(ash_changer *c, const ash_update *u, const ash_match *m, ash_builder *after,
+                       bool *modified, ash_error *err);
 /* Does the log keep the collection's documents as they were? */
 bool ash__change_keeps_images(const ash_coll *c);
 int ash__change_delete(ash_changer *c, const ash_record *r, ash_error *err);

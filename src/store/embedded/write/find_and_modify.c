@@ -33,18 +33,17 @@ static int take_value(answer *a, ash_target *t, ash_doc doc, const ash_match_det
     return rc;
 }
 
-static int modify(ash_single *one, ash_changer *c, const ash_record *r,
-                  const ash_match_details *details, ash_error *err)
+static int modify(ash_single *one, ash_changer *c, const ash_match *m, ash_error *err)
 {
     answer *a = one->ctx;
     ash_builder after = ASH_BUILDER_INIT;
     bool modified = false;
     /* What is given back as it was is copied before it changes. */
-    int rc = a->opts->return_new ? 0 : take_value(a, one->target, r->doc, details, err);
+    int rc = a->opts->return_new ? 0 : take_value(a, one->target, m->record.doc, &m->details, err);
     if (rc == 0)
-        rc = ash__change_update(c, one->target->update, r, details, &after, &modified, err);
+        rc = ash__change_update(c, one->target->update, m, &after, &modified, err);
     if (rc == 0 && a->opts->return_new)
-        rc = take_value(a, one->target, ash__builder_doc(&after), details, err);
+        rc = take_value(a, one->target, ash__builder_doc(&after), &m->details, err);
     if (rc == 0) {
         a->found = true;
         one->result->matched = 1;
@@ -71,21 +70,19 @@ static int insert(ash_single *one, ash_changer *c, ash_error *err)
 static int find_and_change(ash_single *one, ash_changer *c, ash_error *err)
 {
     answer *a = one->ctx;
-    ash_record r;
-    ash_match_details details = {-1};
-    bool found = false;
+    ash_match m;
     if (c->coll == NULL)
         return 0;
-    int rc = ash__single_first(one, c, &r, &details, &found, err);
+    int rc = ash__single_first(one, c, &m, err);
     if (rc != 0)
         return rc;
-    if (!found)
+    if (!m.found)
         return one->create ? insert(one, c, err) : 0;
     if (!a->opts->remove)
-        return modify(one, c, &r, &details, err);
-    rc = take_value(a, one->target, r.doc, &details, err);
+        return modify(one, c, &m, err);
+    rc = take_value(a, one->target, m.record.doc, &m.details, err);
     if (rc == 0)
-        rc = ash__change_delete(c, &r, err);
+        rc = ash__change_delete(c, &m.record, err);
     if (rc == 0) {
         a->found = true;
         one->result->deleted = 1;

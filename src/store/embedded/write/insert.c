@@ -249,12 +249,13 @@ static int do_turn(insertion *in, ash_error *err)
     size_t first = in->next;
     int64_t before = in->result->inserted;
     uint32_t errors_before = in->result->error_count;
+    ash_write_terms terms = {.op = &in->opts->op, .coll = in->ns.coll};
     ash_error own = ASH_ERROR_INIT;
     bool lost;
     int rc = prepare_turn(in, &own);
     in->turn_result = rc;
     if (rc == 0)
-        rc = ash__write_run(in->store, in->ns.coll, &in->opts->op, insert_turn, in, 0, &own);
+        rc = ash__write_run(in->store, &terms, insert_turn, in, &own);
     lost = ash__write_is_lost(in->turn_result, rc);
     if (lost)
         in->result->inserted = before;

@@ -31,29 +31,27 @@ static int collect(ash_many *m, ash_snapshot *snap, ash_error *err)
 
 /* The next record, if it matches.  Where keys decide, a large document is not read for it: the
  * change compares its keys with the indexes, and so a chunk can go whose data is damaged. */
-static int get_next(ash_many *m, ash_changer *c, ash_record *r, ash_match_details *details,
-                    bool *found, ash_error *err)
+static int get_next(ash_many *m, ash_changer *c, ash_match *out, ash_error *err)
 {
     ash_snapshot *snap = ash__writer_snapshot(c->writer);
     uint64_t rid = m->rids.rids[m->at];
     if (m->by_keys) {
-        int rc = ash__record_get_unread(snap, c->coll, rid, r, found, err);
-        if (rc == 0 && *found)
-            rc = ash__matcher_check(m->target->request.filter, r->doc, NULL, found, err);
-        if (rc != 0 || *found)
+        int rc = ash__record_get_unread(snap, c->coll, rid, &out->record, &out->found, err);
+        if (rc == 0 && out->found)
+            rc = ash__matcher_check(m->target->request.filter, out->record.doc, NULL, &out->found,
+                                    err);
+        if (rc != 0 || out->found)
             return rc;
     }
-    return ash__target_again(m->target, snap, c->coll, rid, r, details, found, err);
+    return ash__target_again(m->target, snap, c->coll, rid, out, err);
 }
 
 static int change_next(ash_many *m, ash_changer *c, ash_error *err)
 {
-    ash_record r;
-    ash_match_details details = {-1};
-    bool found = false;
-    int rc = get_next(m, c, &r, &details, &found, err);
+    ash_match match = {.details = {-1}};
+    int rc = get_next(m, c, &match, err);
     m->at++;
-    return rc == 0 && found ? m->change(m->target, c, &r, &details, m->result, err) : rc;
+    return rc == 0 && match.found ? m->change(m->target, c, &match, m->result, err) : rc;
 }
 
 static int turn(ash_writer *w, void *ctx, ash_error *err)
@@ -97,7 +95,8 @@ static int run_turn(ash_many *m, ash_error *err)
     ash_write_result *r = m->result;
     int64_t matched = r->matched, modified = r->modified, deleted = r->deleted;
     m->turn_result = 0;
-    int rc = ash__write_run(t->store, t->spec.ns.coll, t->spec.op, turn, m, 0, err);
+    ash_write_terms terms = {.op = t->spec.op, .coll = t->spec.ns.coll};
+    int rc = ash__write_run(t->store, &terms, turn, m, err);
     if (ash__write_is_lost(m->turn_result, rc)) {
         r->matched = matched;
         r->modified = modified;

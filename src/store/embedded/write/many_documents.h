@@ -10,8 +10,8 @@
 typedef struct ash_many {
     ash_target *target;
     ash_write_result *result;
-    int (*change)(ash_target *t, ash_changer *c, const ash_record *r,
-                  const ash_match_details *details, ash_write_result *result, ash_error *err);
+    int (*change)(ash_target *t, ash_changer *c, const ash_match *m, ash_write_result *result,
+                  ash_error *err);
 
     bool only_keys; /* change looks at a large document's keys alone */
 

@@ -40,38 +40,33 @@ static int look_ahead(ash_single *one, ash_error *err)
     ash_target *t = one->target;
     ash_reading reading = {0};
     const ash_coll *coll = NULL;
-    ash_record r;
-    ash_match_details details;
-    bool found = false;
+    ash_match m = {.found = false};
     one->looked = true;
     one->candidate = 0;
     int rc = ash__reading_begin(t->store, t->spec.op, &reading, err);
     if (rc == 0)
         rc = ash__target_resolve(t, reading.snap, &coll, err);
     if (rc == 0 && coll != NULL)
-        rc = ash__target_first(t, reading.snap, coll, &r, &details, &found, err);
-    if (rc == 0 && found)
-        one->candidate = r.rid;
+        rc = ash__target_first(t, reading.snap, coll, &m, err);
+    if (rc == 0 && m.found)
+        one->candidate = m.record.rid;
     ash__reading_end(&reading);
     return rc;
 }
 
-int ash__single_first(ash_single *one, ash_changer *c, ash_record *out, ash_match_details *details,
-                      bool *found, ash_error *err)
+int ash__single_first(ash_single *one, ash_changer *c, ash_match *out, ash_error *err)
 {
     ash_snapshot *snap = ash__writer_snapshot(c->writer);
-    details->array_index = -1;
-    *found = false;
+    *out = (ash_match){.details = {-1}};
     if (one->looked && one->candidate != 0) {
-        int rc =
-            ash__target_again(one->target, snap, c->coll, one->candidate, out, details, found, err);
-        if (rc != 0 || *found)
+        int rc = ash__target_again(one->target, snap, c->coll, one->candidate, out, err);
+        if (rc != 0 || out->found)
             return rc;
     }
     /* There was no match a moment ago: only who would insert one must be sure that none came. */
     if (one->looked && one->candidate == 0 && !one->create)
         return 0;
-    return ash__target_first(one->target, snap, c->coll, out, details, found, err);
+    return ash__target_first(one->target, snap, c->coll, out, err);
 }
 
 static int run_on_writer(ash_writer *w, void *ctx, ash_error *err)
@@ -116,12 +111,13 @@ int ash__single_run(ash_single *one, ash_error *err)
     const ash_target_spec *s = &one->target->spec;
     ash_embedded *store = one->target->store;
     ash_write_result *r = one->result;
-    int rc = ash__write_run(store, s->ns.coll, s->op, run_on_writer, one, one->flags, err);
+    ash_write_terms terms = {.op = s->op, .coll = s->ns.coll, .flags = one->flags};
+    int rc = ash__write_run(store, &terms, run_on_writer, one, err);
     if (rc == 0 && one->look_ahead) {
         one->look_ahead = false;
         rc = look_ahead(one, err);
         if (rc == 0)
-            rc = ash__write_run(store, s->ns.coll, s->op, run_on_writer, one, one->flags, err);
+            rc = ash__write_run(store, &terms, run_on_writer, one, err);
     }
     if (ash__write_is_lost(0, rc)) {
         r->matched = r->modified = r->deleted = 0;

@@ -5,26 +5,23 @@
 #include "store/embedded/write/many_documents.h"
 #include "store/embedded/write/target.h"
 
-static int remove_each(ash_target *t, ash_changer *c, const ash_record *r,
-                       const ash_match_details *details, ash_write_result *result, ash_error *err)
+static int remove_each(ash_target *t, ash_changer *c, const ash_match *m, ash_write_result *result,
+                       ash_error *err)
 {
     (void)t;
-    (void)details;
-    int rc = ash__change_delete(c, r, err);
+    int rc = ash__change_delete(c, &m->record, err);
     result->deleted += rc == 0;
     return rc;
 }
 
 static int remove_one(ash_single *one, ash_changer *c, ash_error *err)
 {
-    ash_record r;
-    ash_match_details details;
-    bool found = false;
+    ash_match m;
     if (c->coll == NULL)
         return 0;
-    int rc = ash__single_first(one, c, &r, &details, &found, err);
-    if (rc == 0 && found)
-        rc = remove_each(one->target, c, &r, NULL, one->result, err);
+    int rc = ash__single_first(one, c, &m, err);
+    if (rc == 0 && m.found)
+        rc = remove_each(one->target, c, &m, one->result, err);
     return rc;
 }
 

@@ -21,17 +21,25 @@ static void make_key(const ash_retry_id *id, int32_t statement, uint8_t key[KEY_
     ash__put_be32(key + 18, (uint32_t)statement);
 }
 
-static int read_entry(ash_writer *w, const ash_retry_id *id, int32_t statement, int64_t *number,
-                      ash_value *result, bool *found, ash_error *err)
+/* What is kept of one statement. */
+typedef struct kept_result {
+    bool found;
+    int64_t number;   /* of its transaction */
+    ash_value result; /* a view until the writer changes anything; or missing */
+} kept_result;
+
+static int read_entry(ash_writer *w, const ash_retry_id *id, int32_t statement, kept_result *out,
+                      ash_error *err)
 {
     uint8_t key[KEY_BYTES];
     ash_doc doc;
+    *out = (kept_result){.result = ASH_VALUE_MISSING};
     make_key(id, statement, key);
-    int rc = ash__state_get(ash__writer_snapshot(w), key, sizeof key, &doc, found, err);
-    if (rc != 0 || !*found)
+    int rc = ash__state_get(ash__writer_snapshot(w), key, sizeof key, &doc, &out->found, err);
+    if (rc != 0 || !out->found)
         return rc;
-    *result = ash__doc_get(doc, "r");
-    if (!ash__value_as_int64(ash__doc_get(doc, "t"), number))
+    out->result = ash__doc_get(doc, "r");
+    if (!ash__value_as_int64(ash__doc_get(doc, "t"), &out->number))
         return ash__fail(err, ASH_ECORRUPT, "the stored result of a retryable write is damaged");
     return 0;
 }
@@ -58,31 +66,29 @@ int ash__retry_begin(ash_writer *w, const ash_op *op, bool *repeated, ash_doc *s
                      ash_error *err)
 {
     const ash_retry_id *id = op->retry;
-    int64_t newest = 0;
-    ash_value result = ASH_VALUE_MISSING;
-    bool found = false;
+    kept_result e;
     *repeated = false;
     if (id == NULL)
         return 0;
-    int rc = read_entry(w, id, 0, &newest, &result, &found, err);
+    int rc = read_entry(w, id, 0, &e, err);
     if (rc != 0)
         return rc;
-    if (found && id->txn_number < newest)
+    if (e.found && id->txn_number < e.number)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TRANSACTION_TOO_OLD,
                                 "retryable write with txnNumber %" PRId64
                                 " is prohibited on its session because a newer one with txnNumber "
                                 "%" PRId64 " has already started",
-                                id->txn_number, newest);
-    if (!found || newest < id->txn_number)
+                                id->txn_number, e.number);
+    if (!e.found || e.number < id->txn_number)
         return id->statement == 0 ? 0 : write_entry(w, id, 0, (ash_doc){NULL, 0}, err);
     if (id->statement != 0) {
-        rc = read_entry(w, id, id->statement, &newest, &result, &found, err);
+        rc = read_entry(w, id, id->statement, &e, err);
         if (rc != 0)
             return rc;
     }
-    *repeated = found && newest == id->txn_number && result.type == BSON_TYPE_DOCUMENT;
+    *repeated = e.found && e.number == id->txn_number && e.result.type == BSON_TYPE_DOCUMENT;
     if (*repeated)
-        *stored = ash__value_doc(result);
+        *stored = ash__value_doc(e.result);
     return 0;
 }
 

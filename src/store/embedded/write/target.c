@@ -62,11 +62,13 @@ static bool wants_details(const ash_target *t)
 }
 
 int ash__target_again(ash_target *t, ash_snapshot *snap, const ash_coll *coll, uint64_t rid,
-                      ash_record *out, ash_match_details *details, bool *found, ash_error *err)
+                      ash_match *out, ash_error *err)
 {
-    int rc = ash__record_get(snap, coll, rid, out, found, err);
-    if (rc == 0 && *found)
-        rc = ash__matcher_check(t->request.filter, out->doc, details, found, err);
+    out->details.array_index = -1;
+    int rc = ash__record_get(snap, coll, rid, &out->record, &out->found, err);
+    if (rc == 0 && out->found)
+        rc =
+            ash__matcher_check(t->request.filter, out->record.doc, &out->details, &out->found, err);
     return rc;
 }
 
@@ -94,25 +96,26 @@ static int first_sorted(ash_target *t, ash_scan_plan *scan, uint64_t *rid, ash_e
     return rc;
 }
 
-int ash__target_first(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_record *out,
-                      ash_match_details *details, bool *found, ash_error *err)
+int ash__target_first(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_match *out,
+                      ash_error *err)
 {
     ash_scan_plan scan;
     ash_request *r = &t->request;
     bool in_order = ash__sort_spec_is_empty(r->sort) || ash__sort_spec_natural(r->sort) != 0 ||
                     r->plan->provides_sort;
     uint64_t rid = 0;
-    *found = false;
-    details->array_index = -1;
+    out->found = false;
+    out->details.array_index = -1;
     ash__scan_plan_init(&scan, r, t->spec.op, ASH_FETCH_DOC);
     int rc = ash__scan_plan_attach(&scan, snap, coll, err);
     if (rc == 0 && in_order)
-        rc = ash__scan_plan_next(&scan, out, wants_details(t) ? details : NULL, found, err);
+        rc = ash__scan_plan_next(&scan, &out->record, wants_details(t) ? &out->details : NULL,
+                                 &out->found, err);
     else if (rc == 0)
         rc = first_sorted(t, &scan, &rid, err);
     ash__scan_plan_release(&scan);
     if (rc == 0 && rid != 0)
-        rc = ash__target_again(t, snap, coll, rid, out, details, found, err);
+        rc = ash__target_again(t, snap, coll, rid, out, err);
     return rc;
 }
 

@@ -38,8 +38,8 @@ void ash__target_release(ash_target *t);
 int ash__target_resolve(ash_target *t, ash_snapshot *snap, const ash_coll **coll, ash_error *err);
 
 /* The first match in the target's order.  The target is resolved. */
-int ash__target_first(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_record *out,
-                      ash_match_details *details, bool *found, ash_error *err);
+int ash__target_first(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_match *out,
+                      ash_error *err);
 
 /* All matches' record ids, so that the changes that follow cannot meet their own results. */
 int ash__target_all(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash_rid_list *out,
@@ -50,7 +50,7 @@ bool ash__target_is_by_keys(const ash_target *t);
 
 /* Does the record still match? */
 int ash__target_again(ash_target *t, ash_snapshot *snap, const ash_coll *coll, uint64_t rid,
-                      ash_record *out, ash_match_details *details, bool *found, ash_error *err);
+                      ash_match *out, ash_error *err);
 
 /* Insert what an upsert makes of filter and update.  after: the document. */
 int ash__target_upsert(ash_target *t, ash_changer *c, ash_builder *after, ash_write_result *result,
@@ -79,7 +79,6 @@ typedef struct ash_single {
 int ash__single_run(ash_single *one, ash_error *err);
 
 /* For change: the first match, as ash__target_first, with the help of what was looked up. */
-int ash__single_first(ash_single *one, ash_changer *c, ash_record *out, ash_match_details *details,
-                      bool *found, ash_error *err);
+int ash__single_first(ash_single *one, ash_changer *c, ash_match *out, ash_error *err);
 
 #endif

@@ -33,7 +33,8 @@ int ash__embedded_transact(ash_store *store, ash_transact_fn fn, void *ctx, cons
         return ash__fail(err, ASH_ESTATE, "a transaction cannot hold another one");
     if (own.durability == ASH_DURABILITY_DEFAULT && run.store->durability == ASH_DURABILITY_FILE)
         own.durability = ASH_DURABILITY_EVERY;
-    return ash__write_run(run.store, NULL, &own, run_on_writer, &run, ASH_APPLY_ATOMIC, err);
+    ash_write_terms terms = {.op = &own, .flags = ASH_APPLY_ATOMIC};
+    return ash__write_run(run.store, &terms, run_on_writer, &run, err);
 }
 
 int ash__embedded_look(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,

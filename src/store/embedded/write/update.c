@@ -5,12 +5,12 @@
 #include "store/embedded/write/many_documents.h"
 #include "store/embedded/write/target.h"
 
-static int update_record(ash_target *t, ash_changer *c, const ash_record *r,
-                         const ash_match_details *details, ash_write_result *result, ash_error *err)
+static int update_match(ash_target *t, ash_changer *c, const ash_match *m, ash_write_result *result,
+                        ash_error *err)
 {
     ash_builder after = ASH_BUILDER_INIT;
     bool modified = false;
-    int rc = ash__change_update(c, t->update, r, details, &after, &modified, err);
+    int rc = ash__change_update(c, t->update, m, &after, &modified, err);
     if (rc == 0) {
         result->matched++;
         result->modified += modified;
@@ -23,28 +23,20 @@ static int update_record(ash_target *t, ash_changer *c, const ash_record *r,
 static int update_one(ash_single *one, ash_changer *c, ash_error *err)
 {
     ash_target *t = one->target;
-    ash_record r;
-    ash_match_details details = {-1};
-    bool found = false;
+    ash_match m;
     if (c->coll == NULL)
         return 0;
-    int rc = ash__single_first(one, c, &r, &details, &found, err);
+    int rc = ash__single_first(one, c, &m, err);
     if (rc != 0)
         return rc;
-    if (found)
-        return update_record(t, c, &r, &details, one->result, err);
+    if (m.found)
+        return update_match(t, c, &m, one->result, err);
     if (!one->create)
         return 0;
     ash_builder after = ASH_BUILDER_INIT;
     rc = ash__target_upsert(t, c, &after, one->result, err);
     ash__builder_release(&after);
     return rc;
-}
-
-static int update_each(ash_target *t, ash_changer *c, const ash_record *r,
-                       const ash_match_details *details, ash_write_result *result, ash_error *err)
-{
-    return update_record(t, c, r, details, result, err);
 }
 
 static int check_update(const ash_target *t, const ash_update_options *opts, ash_error *err)
@@ -73,7 +65,7 @@ int ash__embedded_update(ash_store *store, ash_ns ns, const ash_update_request *
     if (rc == 0)
         rc = check_update(&t, opts, err);
     if (rc == 0 && opts->multi) {
-        ash_many many = {.target = &t, .result = result, .change = update_each};
+        ash_many many = {.target = &t, .result = result, .change = update_match};
         rc = ash__many_run(&many, err);
     }
     if (rc == 0 && (!opts->multi || (opts->upsert && result->matched == 0)))
