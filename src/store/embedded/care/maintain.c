@@ -4,6 +4,7 @@
 #include "engine/check/check.h"
 #include "store/embedded/care/findings.h"
 #include "store/embedded/care/slots.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/kit/view.h"
 
 #include <string.h>
@@ -58,10 +59,8 @@ static bool flag_of(const bson_t *action, const char *name, bool fallback)
 
 static void give(ash_builder *b, bson_t *out)
 {
-    bson_t view;
     ash__builder_end(b);
-    ash__doc_to_bson(ash__builder_doc(b), &view);
-    bson_copy_to(&view, out);
+    ash__doc_give(ash__builder_doc(b), out);
 }
 
 static int check(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,

@@ -3,6 +3,7 @@
 
 #include "engine/backup/backup.h"
 #include "store/embedded/care/findings.h"
+#include "store/embedded/kit/give.h"
 
 /* {backup: "folder", verify: bool, replace: bool}: the report is
  *   {records, copiedRecords, copiedBytes, metaBytes, copiedMetaBytes, segments, damaged, clean,
@@ -30,7 +31,6 @@ static void give_report(const backing_up *state, const ash_backup_report *r, boo
                         bson_t *out)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    bson_t view;
     ash__builder_begin(&b);
     ash__builder_int64(&b, "records", (int64_t)r->records);
     ash__builder_int64(&b, "copiedRecords", (int64_t)r->copied_records);
@@ -43,8 +43,7 @@ static void give_report(const backing_up *state, const ash_backup_report *r, boo
     ash__builder_int64(&b, "findingCount", state->findings.count);
     ash__findings_list(&state->findings, &b, "findings");
     ash__builder_end(&b);
-    ash__doc_to_bson(ash__builder_doc(&b), &view);
-    bson_copy_to(&view, out);
+    ash__doc_give(ash__builder_doc(&b), out);
     ash__builder_release(&b);
 }
 

@@ -4,6 +4,7 @@
 #include "bson/builder.h"
 #include "query/match/match.h"
 #include "query/pipeline/pipeline.h"
+#include "store/embedded/kit/give.h"
 
 #include <string.h>
 
@@ -209,7 +210,6 @@ static int check_view(ash_doc view_options, ash_error *err)
 int ash__coll_options_parse(const bson_t *given, bson_t *out, ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    bson_t view;
     int rc = 0;
     ash__builder_begin(&b);
     ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(given));
@@ -225,8 +225,7 @@ int ash__coll_options_parse(const bson_t *given, bson_t *out, ash_error *err)
     if (rc == 0)
         rc = check_view(doc, err);
     if (rc == 0) {
-        ash__doc_to_bson(doc, &view);
-        bson_copy_to(&view, out);
+        ash__doc_give(doc, out);
     }
     ash__builder_release(&b);
     return rc;

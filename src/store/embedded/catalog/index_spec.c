@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "bson/builder.h"
 #include "query/match/match.h"
+#include "store/embedded/kit/give.h"
 
 #include <string.h>
 
@@ -222,7 +223,6 @@ static int effective_collation(const spec_fields *f, const bson_t *coll_options,
 static void write_down(const spec_fields *f, const bson_t *collation, bson_t *out)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    bson_t view;
     double seconds;
     ash__builder_begin(&b);
     ash__builder_int32(&b, "v", 2);
@@ -245,8 +245,7 @@ static void write_down(const spec_fields *f, const bson_t *collation, bson_t *ou
     if (f->hidden)
         ash__builder_bool(&b, "hidden", true);
     ash__builder_end(&b);
-    ash__doc_to_bson(ash__builder_doc(&b), &view);
-    bson_copy_to(&view, out);
+    ash__doc_give(ash__builder_doc(&b), out);
     ash__builder_release(&b);
 }
 

@@ -5,6 +5,7 @@
 #include "bson/builder.h"
 #include "query/match/match.h"
 #include "store/embedded/kit/embedded.h"
+#include "store/embedded/kit/give.h"
 
 #include <string.h>
 
@@ -134,7 +135,6 @@ int ash__embedded_list_databases(ash_store *store, const ash_op *op, bson_t *out
 {
     db_listing l = {.err = err};
     ash_reading reading = {0};
-    bson_t view;
     int rc = ash__reading_begin(ash__embedded(store), op, &reading, err);
     if (rc != 0)
         return rc;
@@ -149,8 +149,7 @@ int ash__embedded_list_databases(ash_store *store, const ash_op *op, bson_t *out
     if (rc == 0)
         rc = l.rc;
     if (rc == 0) {
-        ash__doc_to_bson(ash__builder_doc(&l.b), &view);
-        bson_copy_to(&view, out);
+        ash__doc_give(ash__builder_doc(&l.b), out);
     }
     ash__builder_release(&l.b);
     return rc;

@@ -5,6 +5,7 @@
 #include "store/embedded/catalog/coll_options.h"
 #include "store/embedded/catalog/index_spec.h"
 #include "store/embedded/catalog/index_unique.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/kit/oplog.h"
 #include "store/embedded/kit/view.h"
 
@@ -253,7 +254,6 @@ int ash__embedded_modify(ash_store *store, ash_ns ns, const bson_t *changes, con
                          bson_t *old_values, ash_error *err)
 {
     modification m = {.ns = ns, .changes = ash__doc_from_bson(changes)};
-    bson_t view;
     m.dry_run = ash__value_truthy(ash__doc_get(m.changes, "dryRun"));
     ash__builder_begin(&m.old);
     ash__builder_begin(&m.violations);
@@ -262,8 +262,7 @@ int ash__embedded_modify(ash_store *store, ash_ns ns, const bson_t *changes, con
     ash__builder_end(&m.old);
     ash__builder_end(&m.violations);
     if (rc == 0 || ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) {
-        ash__doc_to_bson(ash__builder_doc(rc == 0 ? &m.old : &m.violations), &view);
-        bson_copy_to(&view, old_values);
+        ash__doc_give(ash__builder_doc(rc == 0 ? &m.old : &m.violations), old_values);
     }
     ash__builder_release(&m.violations);
     ash__builder_release(&m.old);

@@ -3,6 +3,7 @@
 
 #include "bson/builder.h"
 #include "store/embedded/kit/embedded.h"
+#include "store/embedded/kit/give.h"
 
 /* Sums over a database, or over one collection. */
 typedef struct totals {
@@ -160,7 +161,6 @@ int ash__embedded_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op
     ash_embedded *s = ash__embedded(store);
     ash_reading reading = {0};
     ash_builder b = ASH_BUILDER_INIT;
-    bson_t view;
     if (scale < 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "scale has to be at least 1");
     scale = scale == 0 ? 1 : scale;
@@ -175,8 +175,7 @@ int ash__embedded_stats(ash_store *store, ash_ns ns, int64_t scale, const ash_op
     ash__reading_end(&reading);
     ash__builder_end(&b);
     if (rc == 0) {
-        ash__doc_to_bson(ash__builder_doc(&b), &view);
-        bson_copy_to(&view, out);
+        ash__doc_give(ash__builder_doc(&b), out);
     }
     ash__builder_release(&b);
     return rc;

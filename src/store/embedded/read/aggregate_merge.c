@@ -2,6 +2,7 @@
 #include "store/embedded/read/aggregate.h"
 
 #include "bson/path.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/read/slots.h"
 #include "store/embedded/write/slots.h"
 
@@ -168,7 +169,6 @@ static void keep_details(const merge *m, const ash_write_result *result)
 {
     static const char *const names[] = {"keyPattern", "keyValue", "errInfo"};
     ash_builder b = ASH_BUILDER_INIT;
-    bson_t view;
     ash_value first = ash__doc_get(ash__doc_from_bson(&result->errors), "0");
     if (m->host->details == NULL || first.type != BSON_TYPE_DOCUMENT)
         return;
@@ -176,9 +176,7 @@ static void keep_details(const merge *m, const ash_write_result *result)
     for (size_t i = 0; i < ASH_ARRAY_LEN(names); i++)
         ash__builder_value(&b, names[i], ash__doc_get(ash__value_doc(first), names[i]));
     ash__builder_end(&b);
-    ash__doc_to_bson(ash__builder_doc(&b), &view);
-    bson_reinit(m->host->details);
-    bson_concat(m->host->details, &view);
+    ash__doc_give_instead(ash__builder_doc(&b), m->host->details);
     ash__builder_release(&b);
 }
 

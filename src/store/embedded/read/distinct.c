@@ -5,6 +5,7 @@
 #include "bson/builder.h"
 #include "bson/path.h"
 #include "store/embedded/find/cursor.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/read/views.h"
 
 /* The values seen so far, in an open hash over places in the answer. */
@@ -117,7 +118,6 @@ int ash__embedded_distinct(ash_store *store, ash_ns ns, const ash_distinct_reque
     ash_find_spec spec = {ns, request->filter, &opts};
     ash_cursor *c = NULL;
     ash_env env;
-    bson_t view;
     opts.op = *op;
     opts.collation = request->collation;
     ash_budget outer = ash__budget_enter(op->deadline_ms, op->cancel, 0);
@@ -134,8 +134,7 @@ int ash__embedded_distinct(ash_store *store, ash_ns ns, const ash_distinct_reque
     ash__builder_end(&s.answer);
     ash__builder_end(&s.answer);
     if (rc == 0) {
-        ash__doc_to_bson(ash__builder_doc(&s.answer), &view);
-        bson_copy_to(&view, out);
+        ash__doc_give(ash__builder_doc(&s.answer), out);
     }
     ash__free(s.slots);
     ash__builder_release(&s.answer);

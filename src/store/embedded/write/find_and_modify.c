@@ -2,6 +2,7 @@
 #include "store/embedded/write/slots.h"
 
 #include "base/clock.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/write/target.h"
 
 /* The document to give back, kept while the writer goes on. */
@@ -16,7 +17,6 @@ static int take_value(answer *a, ash_target *t, ash_doc doc, const ash_match_det
                       ash_error *err)
 {
     ash_builder projected = ASH_BUILDER_INIT;
-    bson_t view;
     int rc = 0;
     if (t->request.projection != NULL) {
         rc = ash__projection_apply(t->request.projection, doc, details, &projected, err);
@@ -24,9 +24,7 @@ static int take_value(answer *a, ash_target *t, ash_doc doc, const ash_match_det
             doc = ash__builder_doc(&projected);
     }
     if (rc == 0) {
-        ash__doc_to_bson(doc, &view);
-        bson_reinit(a->value);
-        bson_concat(a->value, &view);
+        ash__doc_give_instead(doc, a->value);
         a->has_value = true;
     }
     ash__builder_release(&projected);
@@ -102,14 +100,9 @@ static void decode_value(ash_single *one, ash_doc stored)
 {
     answer *a = one->ctx;
     ash_value v = ash__doc_get(stored, "v");
-    bson_t view;
     a->found = ash__value_truthy(ash__doc_get(stored, "f"));
     a->has_value = v.type == BSON_TYPE_DOCUMENT;
-    bson_reinit(a->value);
-    if (!a->has_value)
-        return;
-    ash__doc_to_bson(ash__value_doc(v), &view);
-    bson_concat(a->value, &view);
+    ash__doc_give_instead(a->has_value ? ash__value_doc(v) : ash__doc_empty, a->value);
 }
 
 static int check(const ash_find_and_modify_options *opts, ash_error *err)

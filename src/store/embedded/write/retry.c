@@ -3,6 +3,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "store/embedded/kit/give.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -122,10 +123,8 @@ static void decode_number(ash_doc doc, const char *name, int64_t *out)
 
 static void decode_doc(ash_value v, bson_t *out)
 {
-    bson_t view;
-    ash__doc_to_bson(ash__value_doc(v), &view);
     bson_destroy(out);
-    bson_copy_to(&view, out);
+    ash__doc_give(ash__value_doc(v), out);
 }
 
 void ash__retry_decode(ash_doc stored, ash_write_result *r)

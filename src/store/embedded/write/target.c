@@ -2,6 +2,7 @@
 #include "store/embedded/write/target.h"
 
 #include "base/bytes.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/kit/view.h"
 #include "store/embedded/write/document.h"
 
@@ -156,21 +157,18 @@ int ash__target_upsert(ash_target *t, ash_changer *c, ash_builder *after, ash_wr
 {
     ash_prepared p = {0};
     uint64_t rid;
-    bson_t view;
     int rc = ash__update_upsert(t->update, t->request.filter, after, err);
     if (rc == 0)
         rc = ash__document_prepare(ash__builder_doc(after), t->store->engine, &p, err);
     if (rc == 0)
         rc = ash__change_insert(c, p.doc, NULL, &rid, err);
     if (rc == 0) {
-        bson_reinit(&result->upserted_id);
         ash_value id = ash__doc_get(p.doc, "_id");
         ash_builder b = ASH_BUILDER_INIT;
         ash__builder_begin(&b);
         ash__builder_value(&b, "_id", id);
         ash__builder_end(&b);
-        ash__doc_to_bson(ash__builder_doc(&b), &view);
-        bson_concat(&result->upserted_id, &view);
+        ash__doc_give_instead(ash__builder_doc(&b), &result->upserted_id);
         result->upserted = true;
         ash__builder_release(&b);
         choose_next_id(t);
