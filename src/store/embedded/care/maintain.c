@@ -190,6 +190,7 @@ static int find_to_compact(ash_embedded *s, const bson_t *action, ash_error *err
 static int compact(ash_embedded *s, const bson_t *action, ash_progress_fn progress, void *ctx,
                    bson_t *out, ash_error *err)
 {
+    ash_builder b = ASH_BUILDER_INIT;
     uint64_t freed = 0;
     (void)progress, (void)ctx;
     int rc = s->read_only ? ash__fail(err, ASH_EREADONLY, "the store is open for reading only")
@@ -197,8 +198,10 @@ static int compact(ash_embedded *s, const bson_t *action, ash_progress_fn progre
     if (rc == 0)
         rc = ash__engine_compact(s->engine, &freed, err);
     if (rc == 0) {
-        bson_init(out);
-        bson_append_int64(out, "bytesFreed", -1, (int64_t)freed);
+        ash__builder_begin(&b);
+        ash__builder_int64(&b, "bytesFreed", (int64_t)freed);
+        give(&b, out);
+        ash__builder_release(&b);
     }
     return rc;
 }

@@ -3,6 +3,7 @@
 
 #include "store/embedded/catalog/index_build.h"
 #include "store/embedded/catalog/index_spec.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/kit/oplog.h"
 #include "store/embedded/kit/view.h"
 
@@ -114,12 +115,16 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
 
 static void reply_to(const creation *cr, bson_t *reply)
 {
-    bson_init(reply);
-    bson_append_int32(reply, "numIndexesBefore", -1, (int32_t)cr->before);
-    bson_append_int32(reply, "numIndexesAfter", -1, (int32_t)cr->after);
-    bson_append_bool(reply, "createdCollectionAutomatically", -1, cr->created_collection);
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_int32(&b, "numIndexesBefore", (int32_t)cr->before);
+    ash__builder_int32(&b, "numIndexesAfter", (int32_t)cr->after);
+    ash__builder_bool(&b, "createdCollectionAutomatically", cr->created_collection);
     if (cr->before == cr->after)
-        bson_append_utf8(reply, "note", -1, "all indexes already exist", -1);
+        ash__builder_text(&b, "note", "all indexes already exist");
+    ash__builder_end(&b);
+    ash__doc_give(ash__builder_doc(&b), reply);
+    ash__builder_release(&b);
 }
 
 int ash__embedded_create_indexes(ash_store *store, ash_ns ns, const bson_t *specs, const ash_op *op,

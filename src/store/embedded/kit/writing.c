@@ -6,6 +6,7 @@
 #include "bson/path.h"
 #include "query/kit/value_text.h"
 #include "store/embedded/kit/filters.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/kit/oplog.h"
 
 #include <string.h>
@@ -89,6 +90,17 @@ int ash__coll_ensure(ash_writer *w, ash_ns ns, const ash_coll **out, ash_error *
     return rc;
 }
 
+static void give_duplicate(const ash_duplicate *dup, ash_doc value, bson_t *details)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_doc_value(&b, "keyPattern", ash__doc_from_bson(&dup->index->key));
+    ash__builder_doc_value(&b, "keyValue", value);
+    ash__builder_end(&b);
+    ash__doc_give_instead(ash__builder_doc(&b), details);
+    ash__builder_release(&b);
+}
+
 int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc, bson_t *details,
                         ash_error *err)
 {
@@ -107,13 +119,8 @@ int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc
         ash__builder_value(&value, p->parts[i].path, v);
     }
     ash__builder_end(&value);
-    if (details != NULL) {
-        bson_t view;
-        ash__doc_to_bson(ash__builder_doc(&value), &view);
-        bson_reinit(details);
-        bson_append_document(details, "keyPattern", -1, &dup->index->key);
-        bson_append_document(details, "keyValue", -1, &view);
-    }
+    if (details != NULL)
+        give_duplicate(dup, ash__builder_doc(&value), details);
     int rc = ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_DUPLICATE_KEY,
                               "E11000 duplicate key error collection: %s.%s index: %s dup key: "
                               "{ %s }",

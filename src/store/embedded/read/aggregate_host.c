@@ -3,6 +3,7 @@
 
 #include "store/embedded/catalog/slots.h"
 #include "store/embedded/find/cursor.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/read/views.h"
 
 #define BATCH_DOCS  1000
@@ -88,8 +89,8 @@ static int host_find(void *ctx, const char *collection, ash_doc filter, uint32_t
 static int host_coll_stats(void *ctx, ash_doc spec, bson_t *out, ash_error *err)
 {
     ash_agg_host *h = ctx;
+    ash_builder b = ASH_BUILDER_INIT;
     bson_t stats;
-    bson_iter_t it;
     int64_t scale = 0;
     ash_value storage = ash__doc_get(spec, "storageStats");
     if (h->coll == NULL)
@@ -102,13 +103,15 @@ static int host_coll_stats(void *ctx, ash_doc spec, bson_t *out, ash_error *err)
     if (rc != 0)
         return rc;
     char *ns = ash__sprintf("%s.%s", h->db, h->coll);
-    bson_init(out);
-    bson_append_utf8(out, "ns", -1, ns, -1);
+    ash__builder_begin(&b);
+    ash__builder_text(&b, "ns", ns);
     if (storage.type == BSON_TYPE_DOCUMENT)
-        bson_append_document(out, "storageStats", -1, &stats);
-    if (!ash__value_is_missing(ash__doc_get(spec, "count")) &&
-        bson_iter_init_find(&it, &stats, "count"))
-        bson_append_iter(out, "count", -1, &it);
+        ash__builder_doc_value(&b, "storageStats", ash__doc_from_bson(&stats));
+    if (!ash__value_is_missing(ash__doc_get(spec, "count")))
+        ash__builder_value(&b, "count", ash__doc_get(ash__doc_from_bson(&stats), "count"));
+    ash__builder_end(&b);
+    ash__doc_give(ash__builder_doc(&b), out);
+    ash__builder_release(&b);
     bson_destroy(&stats);
     ash__free(ns);
     return 0;

@@ -6,6 +6,7 @@
 #include "bson/path.h"
 #include "query/pipeline/pipeline.h"
 #include "query/plan/cover.h"
+#include "store/embedded/kit/give.h"
 #include "store/embedded/read/views.h"
 #include "store/embedded/scan/plan.h"
 
@@ -199,59 +200,79 @@ static int run_plan(explaining *e, ash_snapshot *snap, const ash_coll *coll, ash
     return rc;
 }
 
-static void append_planner(bson_t *out, const char *ns, const explained *x, const bson_t *winning)
+static void append_planner(const explaining *e, const char *ns, ash_builder *b)
 {
-    bson_t planner;
-    bson_t rejected;
-    bson_append_document_begin(out, "queryPlanner", -1, &planner);
-    bson_append_utf8(&planner, "namespace", -1, ns, -1);
-    bson_append_bool(&planner, "indexFilterSet", -1, false);
-    bson_append_document(&planner, "parsedQuery", -1, &x->filter);
-    bson_append_document(&planner, "winningPlan", -1, winning);
-    bson_append_array_begin(&planner, "rejectedPlans", -1, &rejected);
-    bson_append_array_end(&planner, &rejected);
-    bson_append_document_end(out, &planner);
+    ash__builder_begin_doc(b, "queryPlanner");
+    ash__builder_text(b, "namespace", ns);
+    ash__builder_bool(b, "indexFilterSet", false);
+    ash__builder_doc_value(b, "parsedQuery", ash__doc_from_bson(&e->x.filter));
+    ash__builder_doc_value(b, "winningPlan", ash__doc_from_bson(&e->winning));
+    ash__builder_array_value(b, "rejectedPlans", ash__doc_empty);
+    ash__builder_end(b);
 }
 
 /* The winning plan once more, with what was counted. */
-static void append_stages(bson_t *out, const bson_t *winning, const run_figures *f)
+static void append_stages(const explaining *e, ash_builder *b)
 {
-    bson_t stages;
-    bson_append_document_begin(out, "executionStages", -1, &stages);
-    bson_concat(&stages, winning);
-    bson_append_int64(&stages, "nReturned", -1, (int64_t)f->returned);
-    bson_append_int64(&stages, "executionTimeMillisEstimate", -1, f->ms);
-    bson_append_int64(&stages, "keysExamined", -1, (int64_t)f->keys);
-    bson_append_int64(&stages, "docsExamined", -1, (int64_t)f->docs);
-    bson_append_document_end(out, &stages);
+    const run_figures *f = &e->figures;
+    ash__builder_begin_doc(b, "executionStages");
+    ash__builder_elements(b, ash__doc_from_bson(&e->winning));
+    ash__builder_int64(b, "nReturned", (int64_t)f->returned);
+    ash__builder_int64(b, "executionTimeMillisEstimate", f->ms);
+    ash__builder_int64(b, "keysExamined", (int64_t)f->keys);
+    ash__builder_int64(b, "docsExamined", (int64_t)f->docs);
+    ash__builder_end(b);
 }
 
-static void append_statistics(bson_t *out, const bson_t *winning, const run_figures *f, bool all)
+static void append_statistics(const explaining *e, ash_builder *b)
 {
-    bson_t stats;
-    bson_t plans;
-    bson_append_document_begin(out, "executionStats", -1, &stats);
-    bson_append_bool(&stats, "executionSuccess", -1, true);
-    bson_append_int32(&stats, "nReturned", -1, (int32_t)f->returned);
-    bson_append_int32(&stats, "executionTimeMillis", -1, (int32_t)f->ms);
-    bson_append_int32(&stats, "totalKeysExamined", -1, (int32_t)f->keys);
-    bson_append_int32(&stats, "totalDocsExamined", -1, (int32_t)f->docs);
-    append_stages(&stats, winning, f);
-    if (all) {
-        bson_append_array_begin(&stats, "allPlansExecution", -1, &plans);
-        bson_append_array_end(&stats, &plans);
-    }
-    bson_append_document_end(out, &stats);
+    const run_figures *f = &e->figures;
+    ash__builder_begin_doc(b, "executionStats");
+    ash__builder_bool(b, "executionSuccess", true);
+    ash__builder_int32(b, "nReturned", (int32_t)f->returned);
+    ash__builder_int32(b, "executionTimeMillis", (int32_t)f->ms);
+    ash__builder_int32(b, "totalKeysExamined", (int32_t)f->keys);
+    ash__builder_int32(b, "totalDocsExamined", (int32_t)f->docs);
+    append_stages(e, b);
+    if (strcmp(e->verbosity, "allPlansExecution") == 0)
+        ash__builder_array_value(b, "allPlansExecution", ash__doc_empty);
+    ash__builder_end(b);
 }
 
-static void append_server(bson_t *out)
+static void append_server(ash_builder *b)
 {
-    bson_t server;
     char host[256] = "localhost";
     gethostname(host, sizeof host - 1);
-    bson_append_document_begin(out, "serverInfo", -1, &server);
-    bson_append_utf8(&server, "host", -1, host, -1);
-    bson_append_document_end(out, &server);
+    ash__builder_begin_doc(b, "serverInfo");
+    ash__builder_text(b, "host", host);
+    ash__builder_end(b);
+}
+
+static void give_explanation(const explaining *e, ash_ns ns, const bson_t *command, bson_t *out)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    char *name = ash__sprintf("%s.%s", ns.db, ns.coll);
+    ash__builder_begin(&b);
+    ash__builder_text(&b, "explainVersion", "1");
+    append_planner(e, name, &b);
+    if (e->ran)
+        append_statistics(e, &b);
+    ash__builder_doc_value(&b, "command", ash__doc_from_bson(command));
+    append_server(&b);
+    ash__builder_end(&b);
+    ash__doc_give(ash__builder_doc(&b), out);
+    ash__builder_release(&b);
+    ash__free(name);
+}
+
+static void plan_nothing(explaining *e)
+{
+    ash_builder b = ASH_BUILDER_INIT;
+    ash__builder_begin(&b);
+    ash__builder_text(&b, "stage", "EOF");
+    ash__builder_end(&b);
+    ash__doc_give_instead(ash__builder_doc(&b), &e->winning);
+    ash__builder_release(&b);
 }
 
 static int plan_and_run(explaining *e, ash_snapshot *snap, const ash_coll *coll, ash_error *err)
@@ -268,7 +289,7 @@ static int plan_and_run(explaining *e, ash_snapshot *snap, const ash_coll *coll,
         return rc;
     e->ran = strcmp(e->verbosity, "queryPlanner") != 0;
     if (coll == NULL) {
-        bson_append_utf8(&e->winning, "stage", -1, "EOF", -1);
+        plan_nothing(e);
         return 0;
     }
     e->request.min = ash__doc_from_bson(&e->x.min);
@@ -302,18 +323,8 @@ int ash__embedded_explain(ash_store *store, ash_ns ns, const ash_explain_request
         rc = plan_and_run(&e, reading.snap, found, err);
     ash__budget_leave(outer);
     ash__reading_end(&reading);
-    if (rc == 0) {
-        char *name = ash__sprintf("%s.%s", ns.db, ns.coll);
-        bson_init(out);
-        bson_append_utf8(out, "explainVersion", -1, "1", -1);
-        append_planner(out, name, &e.x, &e.winning);
-        if (e.ran)
-            append_statistics(out, &e.winning, &e.figures,
-                              strcmp(e.verbosity, "allPlansExecution") == 0);
-        bson_append_document(out, "command", -1, request->command);
-        append_server(out);
-        ash__free(name);
-    }
+    if (rc == 0)
+        give_explanation(&e, ns, request->command, out);
     ash__request_release(&e.request);
     ash__env_release(&e.env);
     release_command(&e.x);

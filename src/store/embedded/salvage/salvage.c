@@ -23,16 +23,18 @@ int ash__salvaging_step(ash_salvaging *w, ash_error *err)
 /* ---- the new store's side ---- */
 
 static void make_index(ash_salvaging *w, const ash_salvage_coll *c, ash_collection *to,
-                       const bson_t *spec)
+                       ash_doc spec)
 {
-    bson_t specs = BSON_INITIALIZER;
-    bson_iter_t name;
+    ash_builder b = ASH_BUILDER_INIT;
     ash_builder facts;
     ash_error why = ASH_ERROR_INIT;
-    bson_append_document(&specs, "0", 1, spec);
-    const char *called = bson_iter_init_find(&name, spec, "name") && BSON_ITER_HOLDS_UTF8(&name)
-                             ? bson_iter_utf8(&name, NULL)
-                             : "";
+    ash_value name = ash__doc_get(spec, "name");
+    const char *called = ash__value_utf8(name, "");
+    bson_t specs;
+    ash__builder_begin(&b);
+    ash__builder_doc_value(&b, "0", spec);
+    ash__builder_end(&b);
+    ash__doc_to_bson(ash__builder_doc(&b), &specs);
     if (strcmp(called, "_id_") != 0 &&
         ash_collection_create_indexes(to, &specs, NULL, NULL, &why) != 0) {
         ash__finding_begin(&facts, "index", c->db, c->name);
@@ -40,36 +42,33 @@ static void make_index(ash_salvaging *w, const ash_salvage_coll *c, ash_collecti
         ash__finding_tell(w, &facts, false, "%s.%s: index %s was not made: %s", c->db, c->name,
                           called, why.text);
     }
-    bson_destroy(&specs);
+    ash__builder_release(&b);
 }
 
 /* What every bucket has, where the specifications are lost. */
 static void make_bucket_index(ash_salvaging *w, const ash_salvage_coll *c, ash_collection *to)
 {
-    bson_t *spec = NULL;
-    if (ash__name_ends_with(c->name, ".chunks"))
-        spec = BCON_NEW("key", "{", "files_id", BCON_INT32(1), "n", BCON_INT32(1), "}", "name",
-                        "files_id_1_n_1", "unique", BCON_BOOL(true));
-    else if (ash__name_ends_with(c->name, ".files"))
-        spec = BCON_NEW("key", "{", "filename", BCON_INT32(1), "uploadDate", BCON_INT32(1), "}",
-                        "name", "filename_1_uploadDate_1");
-    if (spec != NULL)
-        make_index(w, c, to, spec);
-    bson_destroy(spec);
+    ash_builder spec = ASH_BUILDER_INIT;
+    bool chunks = ash__name_ends_with(c->name, ".chunks");
+    if (!chunks && !ash__name_ends_with(c->name, ".files"))
+        return;
+    ash__builder_begin(&spec);
+    ash__builder_begin_doc(&spec, "key");
+    ash__builder_int32(&spec, chunks ? "files_id" : "filename", 1);
+    ash__builder_int32(&spec, chunks ? "n" : "uploadDate", 1);
+    ash__builder_end(&spec);
+    ash__builder_text(&spec, "name", chunks ? "files_id_1_n_1" : "filename_1_uploadDate_1");
+    if (chunks)
+        ash__builder_bool(&spec, "unique", true);
+    ash__builder_end(&spec);
+    make_index(w, c, to, ash__builder_doc(&spec));
+    ash__builder_release(&spec);
 }
 
 static void make_indexes(ash_salvaging *w, const ash_salvage_coll *c, ash_collection *to)
 {
-    bson_iter_t it;
-    bson_iter_init(&it, c->indexes);
-    while (bson_iter_next(&it)) {
-        bson_t spec;
-        const uint8_t *data;
-        uint32_t len;
-        bson_iter_document(&it, &len, &data);
-        bson_init_static(&spec, data, len);
-        make_index(w, c, to, &spec);
-    }
+    for (ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(c->indexes)); ash__doc_iter_next(&it);)
+        make_index(w, c, to, ash__value_doc(it.value));
     if (!c->described)
         make_bucket_index(w, c, to);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "store/embedded/write/change.h"
 
+#include "store/embedded/kit/give.h"
 #include "store/embedded/kit/oplog.h"
 
 static int refused(ash_changer *c, const ash_duplicate *dup, ash_doc doc, int rc, ash_error *err)
@@ -37,17 +38,16 @@ static void append_rule(const ash_coll *c, ash_builder *b)
 static int validate(ash_changer *c, ash_doc doc, ash_doc old, ash_error *err)
 {
     ash_builder b = ASH_BUILDER_INIT;
-    bson_t info;
     int rc = ash__coll_validate(c->coll, doc, old, c->op, err);
     if (rc == 0 || c->details == NULL)
         return rc;
     ash__builder_begin(&b);
+    ash__builder_begin_doc(&b, "errInfo");
     ash__builder_value(&b, "failingDocumentId", ash__doc_get(doc, "_id"));
     append_rule(c->coll, &b);
     ash__builder_end(&b);
-    ash__doc_to_bson(ash__builder_doc(&b), &info);
-    bson_reinit(c->details);
-    bson_append_document(c->details, "errInfo", -1, &info);
+    ash__builder_end(&b);
+    ash__doc_give_instead(ash__builder_doc(&b), c->details);
     ash__builder_release(&b);
     return rc;
 }
