@@ -22,6 +22,7 @@ static int array_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
     (void)err;
     while (c->at < c->count && c->at - first < max_docs) {
         bytes += c->views[c->at].len;
+        /* The first goes whatever its size: a batch of none would look like the end of a wait. */
         if (bytes > max_bytes && c->at > first)
             break;
         c->at++;
@@ -74,6 +75,7 @@ ash_cursor *ash__cursor_from_array(ash_store *store, bson_t *docs)
         uint32_t len = 0;
         const uint8_t *data = NULL;
         bson_iter_document(&it, &len, &data);
+        /* A list is built by a backend of ours, so what is no document in it is a bug. */
         ash_assert(data != NULL);
         c->views[c->count++] = (ash_doc){data, len};
     }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What comes before every slot: a caller's options in today's size, the op's limits, and whether
+ * this thread may ask for the thing at all. */
+
 #include "store/call.h"
 
 #include "base/clock.h"
@@ -27,6 +30,8 @@ int ash__op_options_copy(void *ours, size_t own_bytes, const void *theirs, ash_e
     size_t size = own_bytes;
     if (theirs != NULL)
         memcpy(&size, theirs, sizeof size);
+    /* No version had a struct of that size; its op would be read at an address that it cannot have.
+     */
     if (size % _Alignof(ash_op) != 0)
         return ash__fail(err, ASH_EINVAL, "options struct was not initialised (size %zu)", size);
     int rc = ash__options_copy(ours, own_bytes, theirs, err);
@@ -49,6 +54,8 @@ int ash__call_read(const ash_store *store, const ash_op *op, ash_error *err)
 {
     ash_assert(store != NULL);
     ash_assert(op->transaction == NULL || op->transaction->store == store);
+    /* What names no transaction is beside it, and would wait for the writer that this thread has.
+     */
     int rc = op->transaction == NULL ? ash__call_outside(store, err) : 0;
     return rc != 0 ? rc : ash__op_check(op, err);
 }

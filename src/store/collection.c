@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Collections and their indexes: each call checks what no backend could make sense of, then asks
+ * one slot. */
+
 #include "store/call.h"
 
 #include "base/error.h"
@@ -15,6 +18,7 @@ int ash_collection_new(ash_store *store, const char *db, const char *name, ash_c
     rc = ash__namespace_check(db, name, err);
     if (rc != 0)
         return rc;
+    /* No backend is asked: a collection is a name, and need not be there. */
     *out = ash__new(ash_collection);
     (*out)->store = store;
     (*out)->db = ash__strdup(db);
@@ -89,6 +93,8 @@ int ash_collection_modify(ash_collection *c, const bson_t *changes, const ash_op
     int rc = ash__call_write_op(c->store, op, &o, err);
     if (rc != 0)
         return rc;
+    /* Into an error of our own, since the caller's may be NULL and the slot's code decides whether
+     * there are old values to destroy. */
     rc = c->store->ops->modify(c->store, ash__ns_of(c), ash__bson_or_empty(changes), &o,
                                old_values != NULL ? old_values : &unwanted, &why);
     if ((rc == 0 || ash_error_server_code(&why) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) &&
@@ -107,6 +113,7 @@ int ash_collection_create_indexes(ash_collection *c, const bson_t *specs, const 
     int rc = ash__call_write_op(c->store, op, &o, err);
     if (rc != 0)
         return rc;
+    /* An empty list is nearly always a list that was built wrongly. */
     if (specs == NULL || bson_empty(specs))
         return ash__fail(err, ASH_EINVAL, "no index to create was given");
     rc = c->store->ops->create_indexes(c->store, ash__ns_of(c), specs, &o,

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* ash_cursor_next on top of batches, batches on top of what it left over, and what of a batch
+ * outlives a rest. */
+
 #include "store/call.h"
 
 #include "base/mem.h"
@@ -20,6 +23,8 @@ static int fetch(ash_cursor *cursor, size_t max_docs, size_t max_bytes, ash_erro
     cursor->batch_at = 0;
     ash__free(cursor->kept);
     cursor->kept = NULL;
+    /* A cursor of the transaction is part of it; another one's batch could wait for the writer for
+     * ever. */
     rc = cursor->in_transaction ? 0 : ash__call_outside(cursor->store, err);
     if (rc != 0)
         return rc;
@@ -51,6 +56,8 @@ static void take_unread(ash_cursor *cursor, size_t max_docs, size_t max_bytes, a
     const ash_batch *batch = &cursor->batch;
     size_t first = cursor->batch_at, bytes = 0, n = 0;
 
+    /* The first goes whatever its size; bytes never exceeds max_bytes, so that the difference
+     * cannot wrap. */
     while (first + n < batch->count && n < max_docs &&
            (n == 0 || batch->docs[first + n].len <= max_bytes - bytes)) {
         size_t len = batch->docs[first + n++].len;
@@ -58,6 +65,8 @@ static void take_unread(ash_cursor *cursor, size_t max_docs, size_t max_bytes, a
     }
     cursor->batch_at = first + n;
     *out = (ash_batch){.docs = n > 0 ? batch->docs + first : NULL, .count = n};
+    /* The token stands behind the whole batch: given before its last document, it would resume too
+     * late. */
     if (cursor->batch_at == batch->count) {
         out->exhausted = batch->exhausted;
         out->resume_token = batch->resume_token;
@@ -117,6 +126,7 @@ static void keep_unread(ash_cursor *cursor)
 void ash_cursor_rest(ash_cursor *cursor)
 {
     ash_batch *batch = &cursor->batch;
+    /* Of a batch that was read to its end one thing still matters: that there is no other. */
     bool wanted = cursor->batch_at < batch->count || batch->exhausted;
 
     if (cursor->kept == NULL && wanted)

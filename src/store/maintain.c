@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Check, backup and compact as calls with structs, on top of the action document that
+ * ash_store_maintain takes: that form also goes through a server. */
+
 #include "store/call.h"
 
 #include "base/error.h"
@@ -41,6 +44,7 @@ static int begin(const ash_store *store, void *ours, size_t known_bytes, const v
     int rc = ash__options_copy(ours, known_bytes, opts, err);
     if (rc == 0)
         rc = check_report(report, err);
+    /* Maintenance takes no op, so it cannot be part of a transaction. */
     return rc == 0 ? ash__call_outside(store, err) : rc;
 }
 
@@ -63,6 +67,7 @@ static bool tell(const bson_iter_t *at, ash_finding_fn finding, void *ctx)
     if (!BSON_ITER_HOLDS_DOCUMENT(at))
         return false;
     bson_iter_document(at, &len, &data);
+    /* A finding without words is of a version that tells it otherwise; it counts as not told. */
     if (!bson_init_static(&facts, data, len) || !bson_iter_init_find(&it, &facts, "text") ||
         !BSON_ITER_HOLDS_UTF8(&it))
         return false;
@@ -107,6 +112,8 @@ int ash_store_check(ash_store *store, const ash_store_check_options *opts,
     bson_destroy(action);
     if (rc != 0 && rc != ASH_ECORRUPT)
         return rc;
+    /* Damage is the one failure that has a report; after others `out` is empty and on the stack
+     * (ops.h). */
     ash_store_check_report ours = {.size = sizeof ours,
                                    .clean = rc == 0,
                                    .collections = number(&out, "collections"),
@@ -164,6 +171,7 @@ int ash_store_backup(ash_store *store, const char *folder, const ash_store_backu
         return rc;
     char *target = absolute(folder, &own);
     if (target == NULL)
+        /* Told by hand, since the caller's error may be NULL and then has no code to return. */
         return ash__fail(err, own.code, "%s", own.text);
     bson_t *action = BCON_NEW("backup", BCON_UTF8(target), "verify", BCON_BOOL(o.verify), "replace",
                               BCON_BOOL(o.replace));

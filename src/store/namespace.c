@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* MongoDB's rules for names.  They hold for every backend, so that a program can move from one to
+ * another. */
+
 #include "store/ops.h"
 
 #include "base/error.h"
@@ -6,6 +9,7 @@
 
 #include <string.h>
 
+/* MongoDB's numbers. */
 #define DB_MAX_BYTES        63
 #define NAMESPACE_MAX_BYTES 255
 
@@ -29,6 +33,7 @@ int ash__namespace_check(const char *db, const char *coll, ash_error *err)
     if (coll[0] == '\0')
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "invalid collection name: it is empty");
+    /* Names with a $ are the protocol's own, as in db.$cmd. */
     if (coll[0] == '.' || strchr(coll, '$') != NULL)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_NAMESPACE,
                                 "invalid collection name '%.300s': it may neither start with . "

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From an address to a store: options are completed, and the first backend that accepts the address
+ * opens it.  A folder may be held by a server; then that is reached instead. */
+
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -51,6 +54,7 @@ static bool has_prefix(const char *text, const char *prefix)
 
 static int no_backend(const char *uri, ash_error *err)
 {
+    /* The most likely reason in words: what this build lacks, or what nobody has. */
     const char *colon = strstr(uri, "://");
     if (uri[0] == '\0')
         return ash__fail(err, ASH_EINVAL, "store URI is empty");
@@ -107,6 +111,7 @@ static int try_folder(const char *uri, const char *folder, const ash_store_optio
                       ash_store **out, ash_error *err)
 {
     ash_store_options at_once = *o;
+    /* The wait is open_folder's, which looks at the server as well each time round. */
     at_once.busy_timeout_ms = -1;
     int rc = open_by_backend(uri, &at_once, out, err);
     if (rc != ASH_EBUSY)
@@ -129,6 +134,7 @@ static int open_folder(const char *uri, const char *folder, const ash_store_opti
     int64_t deadline = ash__clock_deadline(o->busy_timeout_ms);
     for (;;) {
         int rc = try_folder(uri, folder, o, out, err);
+        /* Without a deadline (a timeout below 0) one look is all. */
         if (rc != ASH_EBUSY || deadline == 0 || ash__clock_ms() >= deadline)
             return rc;
         ash__clock_sleep_ms(LOOK_AGAIN_MS);

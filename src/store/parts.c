@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a backend has parts is asked once, by take_parts; whoever was told no calls none of the
+ * rest. */
+
 #include "store/parts.h"
 
 #include "base/mem.h"
@@ -22,6 +25,7 @@ bool ash__cursor_lasts(ash_cursor *cursor, size_t index)
 
 bool ash__cursor_seek(ash_cursor *cursor, size_t index)
 {
+    /* What ash_cursor_next has not given yet is of the old position. */
     cursor->batch = (ash_batch){0};
     cursor->batch_at = 0;
     ash__free(cursor->kept);

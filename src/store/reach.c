@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finding the server that holds a folder, by the socket on which it listens there. */
+
 #include "store/reach.h"
 
 #include "base/buffer.h"
@@ -36,6 +38,7 @@ static bool answers(const char *path)
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd == -1)
         return false;
+    /* A server whose backlog is full answers a non-blocking connect with EAGAIN, and is alive. */
     alive = connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
     close(fd);
     return alive;
@@ -52,6 +55,8 @@ static char *read_address(const char *folder, const char *name)
     if (ash__file_load(file, ASH_REACH_PATH_MAX + 1, &data, &len, NULL) == 0) {
         if (len > 0 && data[len - 1] == '\n')
             len--;
+        /* Whoever may write into the folder may have written this, and it becomes part of a URI: an
+         * absolute path to a socket, or nothing. */
         if (len > 6 && data[0] == '/' && memchr(data, '\0', len) == NULL &&
             memcmp(data + len - 5, ".sock", 5) == 0)
             path = ash__strndup((const char *)data, len);
@@ -90,6 +95,7 @@ char *ash__reach_server_uri(const char *folder)
 
 char *ash__reach_door(const char *folder, const char *socket_name, const char *address_name)
 {
+    /* The address outlives a chdir of the caller: connections are made by it at any time. */
     char *absolute = realpath(folder, NULL);
     char *path = NULL, *uri = NULL;
 

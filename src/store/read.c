@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Finding, counting and explaining: what no backend could make sense of is refused here, once. */
+
 #include "store/call.h"
 
 #include "base/budget.h"
@@ -104,6 +106,7 @@ static int aggregate(ash_store *store, ash_ns ns, const bson_t *pipeline,
     const bson_t *stages = ash__bson_or_empty(pipeline);
     int rc = ash__op_options_copy(&o, offsetof(ash_aggregate_options, op), opts, err);
     *out = NULL;
+    /* A pipeline that ends in $out is a write in the clothes of a read. */
     if (rc == 0 && ash__pipeline_writes(stages))
         rc = ash__call_write(store, &o.op, err);
     else if (rc == 0)
@@ -142,6 +145,7 @@ int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_coun
                          int64_t *out, ash_error *err)
 {
     ash_count_options o;
+    /* *out is set on success only, whatever a backend does. */
     int64_t count = 0;
     int rc = ash__op_options_copy(&o, offsetof(ash_count_options, op), opts, err);
     if (rc == 0)
@@ -150,6 +154,7 @@ int ash_collection_count(ash_collection *c, const bson_t *filter, const ash_coun
         rc = ash__fail(err, ASH_EINVAL, "skip and limit must not be negative");
     if (rc == 0)
         rc = check_hint(o.hint, err);
+    /* Unlike a cursor, which enters its budget in each batch, this runs to its end here. */
     ash_budget outer = ash__budget_enter(o.op.deadline_ms, o.op.cancel, 0);
     if (rc == 0)
         rc = c->store->ops->count(c->store, ash__ns_of(c), ash__bson_or_empty(filter), &o, &count,

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What writes give back of each document that was refused.  The list is the caller's and grows in
+ * place, so libbson appends to it. */
+
 #include "store/ops.h"
 
 #include <stdio.h>
@@ -12,6 +15,7 @@ void ash_write_result_release(ash_write_result *r)
 
 bool ash__write_errors_fit(uint32_t count, size_t so_far, size_t more)
 {
+    /* The first error is the one that people read, so it has room where the others have none. */
     return so_far + more <= (count == 0 ? ASH_WRITE_ERROR_FIRST_BYTES : ASH_WRITE_ERRORS_BYTES);
 }
 
@@ -25,6 +29,7 @@ void ash__write_result_add_error(ash_write_result *r, uint32_t index, const ash_
     size_t text = strlen(err->text);
     bool fits = ash__write_errors_fit(r->error_count, r->errors.len, text);
 
+    /* Details go first, then the text; number and code always stay. */
     if (details != NULL &&
         !ash__write_errors_fit(r->error_count, r->errors.len, text + details->len))
         details = NULL;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What is asked of the store as a whole. */
+
 #include "store/call.h"
 
 #include "base/error.h"
@@ -14,6 +16,7 @@ void ash_store_close(ash_store *store)
     char *default_db;
     if (store == NULL)
         return;
+    /* The backend frees the store; the name is ours and would be lost with it. */
     default_db = store->default_db;
     store->ops->close(store);
     ash__free(default_db);
@@ -21,6 +24,7 @@ void ash_store_close(ash_store *store)
 
 void ash__store_expect_readers(ash_store *store)
 {
+    /* Only a backend that keeps old versions for readers has a use for it. */
     if (store->ops->expect_readers != NULL)
         store->ops->expect_readers(store);
 }
@@ -38,6 +42,7 @@ const char *ash_store_default_db(const ash_store *store)
 
 int ash_store_capabilities(ash_store *store, ash_capabilities *out, ash_error *err)
 {
+    /* Filled whole, then cut to the size that the caller knows. */
     ash_capabilities full = ASH_CAPABILITIES_INIT;
     int rc = store->ops->capabilities(store, &full, err);
     return rc == 0 ? ash__out_copy(out, &full, sizeof full, err) : rc;

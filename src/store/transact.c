@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Transactions: which ones a thread is in, and who is told how one ended. */
+
 #include "store/transaction.h"
 
 #include "base/error.h"
@@ -57,6 +59,7 @@ static void tell(transact_call *call, ash_outcome outcome)
 {
     while (call->ends != NULL) {
         ash_transaction_end *end = call->ends;
+        /* Taken off first: who is told may let go of the memory that it is in. */
         call->ends = end->next;
         end->fn(end, outcome);
     }
@@ -70,6 +73,8 @@ static int run(ash_transaction *t, void *ctx, ash_error *err)
     tell(call, ASH_UNDONE);
     t->ends = &call->ends;
     t->broken = false;
+    /* Here, not in ash_store_transact: fn runs on whatever thread the backend chose, and that is
+     * the one that must not wait for itself. */
     innermost = &self;
     call->result = call->fn(t, call->ctx, err);
     innermost = self.outer;
@@ -83,6 +88,8 @@ static int run(ash_transaction *t, void *ctx, ash_error *err)
 
 static ash_outcome outcome_of(const transact_call *call, int rc)
 {
+    /* These say that the answer to a commit was lost, not what it was; when fn failed itself there
+     * was no commit. */
     bool lost = rc == ASH_ETIMEOUT || rc == ASH_ENETWORK || rc == ASH_EIO || rc == ASH_EINTERNAL;
     if (rc == 0)
         return ASH_COMMITTED;
@@ -100,6 +107,7 @@ int ash_store_transact(ash_store *store, ash_transact_fn fn, void *ctx, const as
     if (rc != 0)
         return rc;
     rc = store->ops->transact(store, run, &call, &o, err);
+    /* Outside of the transaction, so that who is told may use the store. */
     tell(&call, outcome_of(&call, rc));
     return rc;
 }

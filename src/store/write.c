@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Changing documents.  A caller may leave out the result, or know a shorter one; slots always fill
+ * a whole one. */
+
 #include "store/call.h"
 
 #include "base/budget.h"
@@ -74,6 +77,7 @@ int ash_collection_insert(ash_collection *c, const ash_doc *docs, size_t count,
         code = ash__call_write(c->store, &o.op, err);
     if (code == 0)
         code = check_docs(docs, count, err);
+    /* Backends need not think of a list of none. */
     if (code != 0 || count == 0)
         return code;
     result = result_begin(&room, result);
@@ -134,6 +138,7 @@ static int check_find_and_modify(const ash_find_and_modify_options *o, ash_error
     if (o->remove && o->update != NULL)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "either an update or remove may be given, not both");
+    /* Neither has a meaning when the document goes. */
     if (o->remove && (o->upsert || o->return_new))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "remove goes neither with upsert nor with return_new");
@@ -146,6 +151,7 @@ int ash_collection_find_and_modify(ash_collection *c, const bson_t *filter,
 {
     ash_find_and_modify_options o;
     result_room room;
+    /* The slot always gives them; the caller may not want them. */
     bson_t own_value;
     bool own_found;
     int code = ash__op_options_copy(&o, offsetof(ash_find_and_modify_options, op), opts, err);
