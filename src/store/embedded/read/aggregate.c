@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Pipelines: what leads them is read by a find's cursor, with its indexes, and the rest runs over
+ * that; $changeStream becomes a watch instead. */
+
 #include "store/embedded/read/aggregate.h"
 
 #include "base/budget.h"
@@ -46,6 +49,7 @@ static int agg_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes,
             c->exhausted = true;
             break;
         }
+        /* The pipeline cannot take it back. */
         if (!ash__batch_memory_fits(&c->batch, doc.len)) {
             ash__buffer_append(&c->pending, doc.data, doc.len);
             break;
@@ -64,6 +68,7 @@ static void agg_set_op(ash_cursor *cursor, int64_t deadline_ms, const volatile i
     agg_cursor *c = (agg_cursor *)(void *)cursor;
     c->host.op.deadline_ms = deadline_ms;
     c->host.op.cancel = cancel;
+    /* Expressions look at these while they run. */
     c->env.query.cancelled = cancel;
     c->env.query.deadline_ms = deadline_ms;
     if (c->input != NULL)
@@ -112,6 +117,7 @@ static void nothing_to_free(void *ctx)
 static int start(agg_cursor *c, const ash_aggregate_options *opts, ash_error *err)
 {
     const ash_pipeline_head *head = ash__pipeline_head(c->pipeline);
+    /* $collStats makes its one document itself. */
     ash_source input = {NULL, no_documents, nothing_to_free};
     ash_find_options find = ASH_FIND_OPTIONS_INIT;
     if (!head->is_coll_stats) {
@@ -176,18 +182,21 @@ static int open_pipeline(agg_cursor *c, const bson_t *pipeline, const ash_aggreg
 {
     ash_pipeline_host host;
     ash__agg_host_init(&c->host, &host);
+    /* Before anything is compiled: literals compare by it. */
     int rc = adopt_collation(c, err);
     if (rc == 0)
         rc = ash__pipeline_new(pipeline, &c->env.query, &host, &c->pipeline, err);
     if (rc != 0)
         return rc;
     const ash_pipeline_head *head = ash__pipeline_head(c->pipeline);
+    /* Known only when the pipeline is compiled; nothing was read yet. */
     if (head->is_change_stream)
         return watch_instead(c, pipeline, opts, instead, err);
     if (head->splits_events)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_ILLEGAL_OPERATION,
                                 "$changeStreamSplitLargeEvent is only allowed in a change stream's "
                                 "pipeline");
+    /* As in MongoDB.  The target is written in commits of its own. */
     if (head->has_write_out && c->host.op.transaction != NULL)
         return ash__fail_server(err, ASH_EUNSUPPORTED,
                                 ASH_MONGO_OPERATION_NOT_SUPPORTED_IN_TRANSACTION,
@@ -212,7 +221,9 @@ static int aggregate(ash_embedded *s, const ash_agg_spec *spec, ash_cursor **out
                              .db = ash__strdup(spec->ns.db),
                              .details = opts->error_details,
                              .coll = spec->ns.coll != NULL ? ash__strdup(spec->ns.coll) : NULL};
+    /* It belongs to the whole aggregate, not to each write of $merge. */
     c->host.op.retry = NULL;
+    /* A view within a pipeline counts against the same bounds. */
     c->host.memory = outer != NULL ? outer->memory : &c->memory;
     c->host.stages = outer != NULL ? outer->stages : 0;
     c->host.view_depth = outer != NULL ? outer->view_depth : 0;
@@ -231,6 +242,7 @@ static int aggregate(ash_embedded *s, const ash_agg_spec *spec, ash_cursor **out
         *out = &c->base;
         return 0;
     }
+    /* A watch stands for itself: nothing of the pipeline is needed any more. */
     agg_free(&c->base);
     *out = instead;
     return rc;
@@ -240,6 +252,7 @@ int ash__agg_open(ash_embedded *s, const ash_agg_spec *spec, ash_cursor **out, a
 {
     ash_error own = ASH_ERROR_INIT;
     int rc = aggregate(s, spec, out, &own);
+    /* Views are rare, so a look for one comes after the refusal, not before each aggregate. */
     if (spec->ns.coll != NULL && ash__view_was_refused(rc, &own)) {
         int on_view = ash__view_aggregate(s, spec, out, err);
         if (on_view != 0 || *out != NULL)
@@ -295,6 +308,7 @@ static int watch_instead(agg_cursor *c, const bson_t *pipeline, const ash_aggreg
 {
     ash_watch_options w = ASH_WATCH_OPTIONS_INIT;
     ash_builder rest = ASH_BUILDER_INIT;
+    /* Views into the pipeline's head, which lives until the watch is open. */
     bson_t docs[2];
     bson_t stages;
     char name[12];

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a pipeline asks of the store while it runs: other collections, statistics, a place to write
+ * to. */
+
 #include "store/embedded/read/aggregate.h"
 
 #include "store/embedded/catalog/slots.h"
@@ -50,6 +53,7 @@ ash_source ash__source_from_cursor(ash_cursor *cursor)
 static int find_in_view(const ash_agg_host *h, const ash_find_spec *view, uint32_t stages,
                         ash_source *out, ash_error *err)
 {
+    /* A copy, since only what runs below is one view deeper. */
     ash_agg_host outer = *h;
     ash_cursor *c = NULL;
     if (h->view_depth == ASH_VIEW_MAX_DEPTH)
@@ -72,10 +76,12 @@ static int host_find(void *ctx, const char *collection, ash_doc filter, uint32_t
     ash_error own = ASH_ERROR_INIT;
     bson_t view;
     ash__doc_to_bson(filter, &view);
+    /* Stages read as of the same time, and end by the same deadline. */
     opts.op = h->op;
     opts.collation = h->collation;
     ash_find_spec spec = {{h->db, collection}, &view, &opts};
     int rc = ash__find_open(h->store, &spec, &c, &own);
+    /* A stage may name a view as well as a collection. */
     if (ash__view_was_refused(rc, &own))
         return find_in_view(h, &spec, stages, out, err);
     if (rc == 0)
@@ -148,6 +154,7 @@ int ash__agg_namespace(const ash_agg_host *h, ash_value spec, ash_ns *out, ash_e
             return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_MERGE_TARGET_ILLEGAL,
                                     "the target must name a collection");
         out->coll = ash__value_string(to_coll, &len);
+        /* $merge may write to another database. */
         if (to_db.type == BSON_TYPE_UTF8)
             out->db = ash__value_string(to_db, &len);
     }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $merge: each document is an update, an insert or a question of its own, as its actions say, and
+ * nothing holds them together. */
+
 #include "store/embedded/read/aggregate.h"
 
 #include "bson/path.h"
@@ -37,6 +40,7 @@ static int read_actions(merge *m, ash_doc spec, ash_error *err)
     static const char *const unmatched[] = {"insert", "discard", "fail"};
     ash_value when = ash__doc_get(spec, "whenMatched");
     ash_value otherwise = ash__doc_get(spec, "whenNotMatched");
+    /* What is not given is the first of each list. */
     int known = ash__value_is_missing(when);
     for (int i = 0; i < 4; i++)
         if (text_is(when, matched[i])) {
@@ -84,6 +88,7 @@ static int read_on(merge *m, ash_value on, ash_error *err)
 
 static bool index_serves(const merge *m, const ash_index *index)
 {
+    /* The index has just these fields, in any order. */
     uint32_t hits = 0;
     if ((!index->unique && !index->pattern.is_id) || index->partial != NULL ||
         index->pattern.count != m->on_count)
@@ -146,6 +151,7 @@ static void build_merge(ash_doc doc, ash_builder *out)
 
 static void bson_value_of_doc(ash_doc doc, bool is_array, bson_value_t *out)
 {
+    /* A view: the update only reads it. */
     memset(out, 0, sizeof *out);
     out->value_type = is_array ? BSON_TYPE_ARRAY : BSON_TYPE_DOCUMENT;
     out->value.v_doc.data = (uint8_t *)(uintptr_t)doc.data;
@@ -156,6 +162,7 @@ static void bson_value_of_doc(ash_doc doc, bool is_array, bson_value_t *out)
 static void build_let(const merge *m, ash_doc doc, ash_builder *out)
 {
     ash__builder_begin(out);
+    /* $$new is the document as it comes; $literal, or its strings with a $ would be paths. */
     ash__builder_begin_doc(out, "new");
     ash__builder_doc_value(out, "$literal", doc);
     ash__builder_end(out);
@@ -192,6 +199,7 @@ static int change_match(const merge *m, ash_doc filter, ash_doc doc, int64_t *ma
     bson_t let_view;
     opts.op = m->op;
     ash__doc_to_bson(filter, &filter_view);
+    /* One of three forms of the update, all of one document. */
     if (m->matched == MATCHED_REPLACE) {
         bson_value_of_doc(doc, false, &value);
     } else if (m->matched == MATCHED_MERGE) {
@@ -241,6 +249,7 @@ static int merge_one(const merge *m, ash_doc doc, ash_error *err)
 {
     ash_builder filter = ASH_BUILDER_INIT;
     int64_t matched = 0;
+    /* The unique index finds the match; no question is needed. */
     bool only_insert = m->matched == MATCHED_FAIL && m->unmatched == UNMATCHED_INSERT;
     int rc = 0;
     /* A document without an _id gets one, so it cannot match by it. */
@@ -274,6 +283,7 @@ int ash__agg_merge(ash_agg_host *h, ash_value spec, ash_source *input, ash_error
     ash_value into = spec.type == BSON_TYPE_UTF8 ? spec : ash__doc_get(doc, "into");
     /* One wait for the disk, at the end. */
     m.op.durability = ASH_DURABILITY_INTERVAL;
+    /* Nobody waits for the single writes, so whether one was lost is asked at the end. */
     uint64_t losses = ash__engine_losses(h->store->engine);
     int rc = ash__agg_namespace(h, into, &m.ns, err);
     if (rc == 0)

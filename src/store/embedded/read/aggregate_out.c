@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* $out: the documents go into a collection of another name, which takes the target's place when all
+ * of them are on disk. */
+
 #include "store/embedded/read/aggregate.h"
 
 #include "store/embedded/catalog/slots.h"
@@ -40,6 +43,7 @@ static int copy_shape(output *o, ash_error *err)
         rc = ash__view_refuse(c, err);
     if (rc == 0 && c != NULL) {
         bson_concat(&options, &c->options);
+        /* The first is the index on _id, which is made with the collection. */
         for (uint32_t i = 1; i < c->index_count; i++)
             ash__builder_doc_value(&specs, ash__index_name(i - 1, name),
                                    ash__doc_from_bson(&c->indexes[i].spec));
@@ -73,6 +77,7 @@ static int flush(output *o, ash_error *err)
     ash_doc_list list = {o->docs, o->count};
     opts.op = o->op;
     for (size_t i = 0; i < o->count; i++) {
+        /* The buffer may have moved while it grew. */
         o->docs[i].data = o->bytes.data + offset;
         offset += o->docs[i].len;
     }
@@ -125,12 +130,16 @@ int ash__agg_out(ash_agg_host *h, ash_value spec, ash_source *input, ash_error *
         if (rc == 0)
             rc = copy_documents(o, input, err);
         if (rc == 0)
+            /* Before the rename: what took the target's place must not lose documents to a crash.
+             */
             rc = ash__engine_flush(h->store->engine, h->op.deadline_ms, err);
         if (rc == 0)
             rc = ash__losses_check(h->store, losses, err);
         if (rc == 0)
             rc = ash__embedded_rename(store, o->temp, o->ns, true, &h->op, err);
         if (rc != 0) {
+            /* Without the caller's deadline, which may be what ended it; and nobody waits for a
+             * drop. */
             ash_op undo = {.size = sizeof(ash_op), .durability = ASH_DURABILITY_INTERVAL};
             ash__embedded_drop(store, o->temp, &undo, NULL);
         }

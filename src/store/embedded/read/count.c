@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Count: the number that the engine keeps where all are counted, else a scan that fetches as little
+ * as the filter allows. */
+
 #include "store/embedded/read/slots.h"
 
 #include "base/clock.h"
@@ -47,6 +50,7 @@ static int count_in_view(counting *n, const bson_t *filter, ash_snapshot *snap,
 {
     ash_request_spec spec = {.filter = filter, .files = n->store->files};
     ash_coll_stats stats;
+    /* The collection's collation decides what matches, unless the count brings its own. */
     ash__env_adopt(&n->env, coll);
     int rc = ash__view_refuse(coll, err);
     if (rc != 0)
@@ -54,6 +58,7 @@ static int count_in_view(counting *n, const bson_t *filter, ash_snapshot *snap,
     rc = ash__request_compile(&n->request, &spec, &n->env.query, err);
     if (rc != 0 || coll == NULL)
         return rc;
+    /* A hint may be a sparse or partial index: then its keys are counted. */
     if (!ash__matcher_is_empty(n->request.filter) || n->opts->hint != NULL)
         return count_matches(n, snap, coll, out, err);
     rc = ash__coll_stats(snap, coll, &stats, err);
@@ -86,6 +91,7 @@ static int count_collection(ash_store *store, ash_ns ns, const bson_t *filter,
     ash__slow_note(n.store, "count", ns, from_ms);
     if (rc != 0)
         return rc;
+    /* Only now: the scan counted what is to be skipped as well. */
     all = all > opts->skip ? all - opts->skip : 0;
     /* A negative limit counts like its absolute value. */
     int64_t limit = opts->limit == INT64_MIN ? INT64_MAX

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Distinct: the values are kept once, in the answer itself, with a hash over their places in it. */
+
 #include "store/embedded/read/slots.h"
 
 #include "base/budget.h"
@@ -37,6 +39,7 @@ static size_t *find_slot(const seen_values *s, ash_value v)
 
 static void grow(seen_values *s)
 {
+    /* Places are moved, not values: those stay where they are in the answer. */
     size_t *old = s->slots;
     size_t old_capacity = s->capacity;
     s->capacity = old_capacity == 0 ? 64 : 2 * old_capacity;
@@ -49,11 +52,14 @@ static void grow(seen_values *s)
 
 static void add_value(seen_values *s, ash_value v)
 {
+    /* Half empty, so that probing stays short. */
     if (2 * (s->count + 1) > s->capacity)
         grow(s);
     size_t *slot = find_slot(s, v);
     if (*slot != 0)
         return;
+    /* Before it is appended: its element will begin here.  Never 0, which the head of the answer
+     * takes. */
     *slot = s->answer.buf.len;
     ash__builder_item(&s->answer, (uint32_t)s->count++, v);
 }
@@ -80,6 +86,8 @@ static int gather(ash_cursor *cursor, const char *key, seen_values *s, ash_error
         }
         if (rc != 0)
             return rc;
+        /* After each batch: it can exceed the limit by a batch's values, but does not grow without
+         * end. */
         if (s->answer.buf.len > ASH_DOC_MAX_BYTES)
             return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_LOCATION_DISTINCT_TOO_LARGE,
                                     "distinct too big, 16mb cap");
@@ -98,6 +106,7 @@ static int open_values(ash_embedded *s, const ash_find_spec *spec, ash_env *env,
     if (rc == 0)
         rc = ash__find_open(s, spec, &c, &own);
     if (rc == 0) {
+        /* The cursor may have taken the collection's. */
         env->query.collation = c->env.query.collation;
         *out = &c->base;
         return 0;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Explain: the command is read as far as it says what to find, planned as it would be, and, if
+ * asked to, the plan is run without its effect. */
+
 #include "store/embedded/read/slots.h"
 
 #include "base/budget.h"
@@ -61,6 +64,7 @@ static void take_number(ash_doc command, const char *name, int64_t *out)
     ash_value v = ash__doc_get(command, name);
     if (!ash__value_as_int64(v, out))
         *out = 0;
+    /* A negative limit counts like its absolute value. */
     if (*out < 0)
         *out = *out == INT64_MIN ? INT64_MAX : -*out;
 }
@@ -93,6 +97,7 @@ static ash_doc first_statement(ash_doc command, const char *list)
 static int read_pipeline(ash_embedded *s, ash_doc command, const ash_op *op, explained *x,
                          ash_error *err)
 {
+    /* Compiled for its head alone; it never runs. */
     ash_pipeline_host none = {0};
     bson_t stages;
     ash_value v = ash__doc_get(command, "pipeline");
@@ -126,6 +131,7 @@ static int read_command(ash_embedded *s, const bson_t *command, const ash_op *op
     take_doc(doc, "min", &x->min);
     take_doc(doc, "max", &x->max);
     take_hint(doc, x);
+    /* Only these have them at the top; elsewhere they are stages. */
     if (strcmp(x->name, "find") == 0 || strcmp(x->name, "count") == 0) {
         take_number(doc, "skip", &x->skip);
         take_number(doc, "limit", &x->limit);
@@ -166,7 +172,9 @@ static int run_plan(explaining *e, ash_snapshot *snap, const ash_coll *coll, ash
     run_figures *out = &e->figures;
     ash_scan_plan scan;
     ash_builder made = ASH_BUILDER_INIT;
+    /* A sort has to see all matches before it gives the first. */
     bool in_order = ash__sort_spec_is_empty(r->sort) || r->plan->provides_sort;
+    /* A plan that gives the order stops at the last document that is wanted. */
     uint64_t most = in_order && x->limit > 0 ? (uint64_t)x->limit + (uint64_t)x->skip : UINT64_MAX;
     bool counts = strcmp(x->name, "count") == 0;
     uint64_t seen = 0;
@@ -186,6 +194,7 @@ static int run_plan(explaining *e, ash_snapshot *snap, const ash_coll *coll, ash
         seen++;
         if (cover != NULL && record.doc.data == NULL &&
             !ash__cover_make(cover, scan.hit.key, &made))
+            /* What the key cannot tell is fetched by the find as well, and counted. */
             rc = ash__scan_plan_reget(&scan, record.rid, &record, NULL, &found, err);
     }
     ash__cover_free(cover);
@@ -283,6 +292,7 @@ static int plan_and_run(explaining *e, ash_snapshot *snap, const ash_coll *coll,
                             .skip = e->x.skip,
                             .limit = e->x.limit,
                             .covers = strcmp(e->x.name, "find") == 0};
+    /* As the command itself would. */
     ash__env_adopt(&e->env, coll);
     int rc = ash__request_compile(&e->request, &spec, &e->env.query, err);
     if (rc != 0)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Find: the two questions that buckets and drivers ask most have short ways of their own;
+ * everything else is planned. */
+
 #include "store/embedded/read/slots.h"
 
 #include "store/embedded/files/chunks.h"
@@ -29,6 +32,8 @@ int ash__embedded_find(ash_store *store, ash_ns ns, const bson_t *filter,
     }
     if (rc != 0 || *out != NULL)
         return rc;
+    /* The general way, also for what the short ones have left: large documents, collections without
+     * the index. */
     rc = ash__find_open(s, &spec, &c, &own);
     if (ash__view_was_refused(rc, &own))
         return ash__view_find(s, &spec, NULL, out, err);

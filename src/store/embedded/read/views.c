@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reads of views, as aggregates on what the views stand on. */
+
 #include "store/embedded/read/views.h"
 
 #include "query/pipeline/pipeline.h"
@@ -10,6 +12,8 @@ static void prepend(const ash_coll *view, ash_builder *stages, char **base)
 {
     uint32_t len, n = 0;
     char name[12];
+    /* A builder cannot be put in front of, so both lists are written once more; views stand on few
+     * others. */
     ash_builder both = ASH_BUILDER_INIT;
     ash_doc options = ash__doc_from_bson(&view->options);
     ash_value own = ash__doc_get(options, "pipeline");
@@ -37,6 +41,7 @@ static int expand(ash_embedded *s, const ash_agg_spec *view, ash_builder *stages
         rc = ash__catalog_find(reading.snap, view->ns.db, *base, &c, err);
         if (rc != 0 || !ash__coll_is_view(c))
             break;
+        /* Views that stand on each other would go round for ever. */
         if (*depth == ASH_VIEW_MAX_DEPTH)
             rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_VIEW_DEPTH_LIMIT_EXCEEDED,
                                   "views on views are deeper than %d", ASH_VIEW_MAX_DEPTH);
@@ -100,6 +105,7 @@ int ash__view_find(ash_embedded *s, const ash_find_spec *view, const ash_agg_hos
     const ash_find_options *opts = view->opts;
     ash_aggregate_options o = ASH_AGGREGATE_OPTIONS_INIT;
     ash_builder b = ASH_BUILDER_INIT;
+    /* The stages stand in the order in which find applies its options. */
     uint32_t n = 0;
     bson_t stages;
     *out = NULL;
@@ -107,6 +113,7 @@ int ash__view_find(ash_embedded *s, const ash_find_spec *view, const ash_agg_hos
         return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_COMMAND_NOT_SUPPORTED_ON_VIEW,
                                 "a tailable cursor cannot read the view %s.%s", view->ns.db,
                                 view->ns.coll);
+    /* Bounds are of an index, and what a view gives has none. */
     if ((opts->min != NULL && !bson_empty(opts->min)) ||
         (opts->max != NULL && !bson_empty(opts->max)))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_PIPELINE_OPERATOR,
@@ -127,6 +134,7 @@ int ash__view_find(ash_embedded *s, const ash_find_spec *view, const ash_agg_hos
     ash_agg_spec spec = {view->ns, &stages, &o, outer};
     int rc = ash__view_aggregate(s, &spec, out, err);
     ash__builder_release(&b);
+    /* It was refused as a view a moment ago. */
     if (rc == 0 && *out == NULL)
         rc = ash__fail_server(err, ASH_ECONFLICT, ASH_MONGO_WRITE_CONFLICT,
                               "the view %s.%s was just dropped", view->ns.db, view->ns.coll);
@@ -142,6 +150,7 @@ int ash__view_count(ash_embedded *s, ash_ns view, const bson_t *filter,
     find.op = opts->op;
     find.collation = opts->collation;
     find.skip = opts->skip;
+    /* A negative limit counts like its absolute value. */
     find.limit = opts->limit < 0 ? -opts->limit : opts->limit;
     *out = 0;
     ash_find_spec spec = {view, filter, &find};

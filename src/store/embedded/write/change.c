@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One document changed, on the writer: whatever may refuse comes first, then the record, then its
+ * entry in the change log, all in one commit. */
+
 #include "store/embedded/write/change.h"
 
 #include "store/embedded/kit/give.h"
@@ -21,6 +24,8 @@ static void append_rule(const ash_coll *c, ash_builder *b)
         return;
     bson_iter_document(&it, &len, &data);
     ash_doc rule = {data, len};
+    /* MongoDB names the operator that refused; of a validator with several, this names their $and.
+     */
     ash_doc_iter first = ash__doc_iter(rule);
     bool one = ash__doc_iter_next(&first) && ash__doc_count(rule) == 1;
     const char *name = one && first.name[0] == '$' ? first.name : "$and";
@@ -58,6 +63,7 @@ int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t
     ash_duplicate dup = {0};
     int rc = validate(c, doc, (ash_doc){NULL, 0}, err);
     if (rc == 0)
+        /* Behind the validator, which is cheaper: this may walk through all chunks of a file. */
         rc = c->store->files->inserting(c->store, ash__writer_snapshot(c->writer), c->coll, doc,
                                         err);
     if (rc != 0)
@@ -65,6 +71,8 @@ int ash__change_insert(ash_changer *c, ash_doc doc, ash_staged *staged, uint64_t
     rc = ash__record_insert(c->writer, c->coll, &(ash_content){doc, staged}, rid, &dup, err);
     if (rc != 0)
         return refused(c, &dup, doc, rc, err);
+    /* Behind the record, whose place the entry names when the document is too large to be copied.
+     */
     ash_change change = {.kind = ASH_CHANGE_INSERT,
                          .db = c->coll->db,
                          .coll = c->coll,
@@ -95,10 +103,12 @@ int ash__change_update(ash_changer *c, const ash_update *u, const ash_match *m, 
     ash_buffer before = ASH_BUFFER_INIT;
     bool is_replace = ash__update_kind(u) == ASH_UPDATE_REPLACE;
     uint64_t rid = r->rid;
+    /* Empty, should the update describe nothing. */
     ash__builder_begin(&changes);
     ash__builder_end(&changes);
     const ash_update_subject subject = {.doc = r->doc, .details = &m->details};
     int rc = ash__update_apply(u, &subject, after, modified, is_replace ? NULL : &changes, err);
+    /* What changes nothing is no change: no write, no entry, no event. */
     if (rc != 0 || !*modified)
         goto out;
     ash_doc doc = ash__builder_doc(after);
@@ -116,6 +126,8 @@ int ash__change_update(ash_changer *c, const ash_update *u, const ash_match *m, 
                          .id = ash__doc_get(doc, "_id"),
                          .rid = rid,
                          .before = {before.data, (uint32_t)before.len}};
+    /* An event of an update shows the document as it is now, or as it was then; only the log knows
+     * the latter. */
     if (before.len > 0 && !is_replace)
         change.after = doc;
     if (is_replace)

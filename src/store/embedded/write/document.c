@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A document made ready for insertion on the caller's thread, so that the writer has nothing left
+ * to check but what depends on the collection. */
+
 #include "store/embedded/write/document.h"
 
 #include "bson/builder.h"
@@ -12,6 +15,7 @@ static uint32_t reference_fields(ash_doc doc)
     if (!ash__doc_iter_next(&it) || strcmp(it.name, "$ref") != 0 ||
         it.value.type != BSON_TYPE_UTF8 || !ash__doc_iter_next(&it) || strcmp(it.name, "$id") != 0)
         return 0;
+    /* A third field that is no $db is a field like any other. */
     bool has_db =
         ash__doc_iter_next(&it) && strcmp(it.name, "$db") == 0 && it.value.type == BSON_TYPE_UTF8;
     return has_db ? 3 : 2;
@@ -67,12 +71,15 @@ static int rebuild(ash_doc in, ash_value id, ash_engine *clock, ash_prepared *ou
     while (ash__doc_iter_next(&it)) {
         if (strcmp(it.name, "_id") == 0)
             continue;
+        /* As the server does: Timestamp(0, 0) asks for the time, but not within another document.
+         */
         if (is_empty_timestamp(&it))
             ash__builder_timestamp(&b, it.name, ash__oplog_stamp(clock));
         else
             ash__builder_element(&b, &it);
     }
     ash__builder_end(&b);
+    /* An _id of our own may be what is too much. */
     size_t len = b.buf.len;
     if (len > ASH_DOC_MAX_BYTES) {
         ash__builder_release(&b);
@@ -99,6 +106,7 @@ int ash__document_prepare(ash_doc in, ash_engine *clock, ash_prepared *out, ash_
         return ash__fail_server(err, ASH_ETOOBIG, ASH_MONGO_BSON_OBJECT_TOO_LARGE,
                                 "object to insert too large: %zu bytes, the most is %d", in.len,
                                 ASH_DOC_MAX_BYTES);
+    /* Here or nowhere: everything inside takes lengths and types in a document as they are. */
     int rc = ash__bson_validate(in.data, in.len, ASH_DOC_MAX_DEPTH, err);
     if (rc != 0)
         return rc;
@@ -115,6 +123,7 @@ int ash__document_prepare(ash_doc in, ash_engine *clock, ash_prepared *out, ash_
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "can't have multiple _id fields in one document");
     rc = check_id(id, err);
+    /* Most documents are stored from the caller's own bytes. */
     if (rc == 0 && (!id_first || has_timestamp))
         rc = rebuild(in, id, clock, out, err);
     return rc;
@@ -127,6 +136,8 @@ int ash__document_stage(ash_embedded *s, uint32_t coll_id, ash_prepared *p, ash_
         return 0;
     ash_error own = ASH_ERROR_INIT;
     int rc = ash__staged_write(s->engine, coll_id, &part, 1, &p->staged, &own);
+    /* Old versions of files may hold the space; those that nobody can ask for are let go, and it is
+     * tried once more. */
     if (rc == ASH_ENOSPC) {
         s->files->make_room(s);
         return ash__staged_write(s->engine, coll_id, &part, 1, &p->staged, err);

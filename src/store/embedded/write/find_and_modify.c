@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* findAndModify: one document is found, changed and given back, as one apply; a retry gives the
+ * same document again, which is kept with the result. */
+
 #include "store/embedded/write/slots.h"
 
 #include "base/clock.h"
@@ -69,6 +72,7 @@ static int find_and_change(ash_single *one, ash_changer *c, ash_error *err)
 {
     answer *a = one->ctx;
     ash_match m;
+    /* Without a collection there is nothing to find; an upsert has made it before. */
     if (c->coll == NULL)
         return 0;
     int rc = ash__single_first(one, c, &m, err);
@@ -78,6 +82,7 @@ static int find_and_change(ash_single *one, ash_changer *c, ash_error *err)
         return one->create ? insert(one, c, err) : 0;
     if (!a->opts->remove)
         return modify(one, c, &m, err);
+    /* Before it goes: the view ends with the deletion. */
     rc = take_value(a, one->target, m.record.doc, &m.details, err);
     if (rc == 0)
         rc = ash__change_delete(c, &m.record, err);
@@ -91,6 +96,7 @@ static int find_and_change(ash_single *one, ash_changer *c, ash_error *err)
 static void encode_value(ash_single *one, ash_builder *b)
 {
     const answer *a = one->ctx;
+    /* Kept beside the counts of ash__retry_encode, under names that it does not use. */
     ash__builder_bool(b, "f", a->found);
     if (a->has_value)
         ash__builder_doc_value(b, "v", ash__doc_from_bson(a->value));

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Inserts.  Documents are checked and large ones written to a segment on the caller's thread, a
+ * turn at a time; the writer then only notes where they are. */
+
 #include "store/embedded/write/slots.h"
 
 #include "base/budget.h"
@@ -8,6 +11,7 @@
 #include "store/embedded/write/document.h"
 #include "store/embedded/write/retry.h"
 
+/* Of one turn: other writers wait behind it, and each turn is a commit of its own. */
 #define TURN_DOCS  500
 #define TURN_BYTES ((size_t)8 * 1024 * 1024)
 /* So much is synced here when commits come, or the writer would have to do it for the first of
@@ -56,6 +60,7 @@ static bool is_documents_fault(int rc)
 static int insert_next(insertion *in, ash_changer *c, size_t first, ash_error *err)
 {
     ash_error e = ASH_ERROR_INIT;
+    /* The turn's room is counted from its first document. */
     ash_prepared *p = &in->turn[in->next - first].doc;
     const ash_error *refusal = &in->turn[in->next - first].refusal;
     uint64_t rid;
@@ -63,12 +68,14 @@ static int insert_next(insertion *in, ash_changer *c, size_t first, ash_error *e
         note_failure(in, in->next++, refusal, NULL);
         return 0;
     }
+    /* Of the document before. */
     bson_reinit(c->details);
     /* Staged for a collection that was dropped and made anew meanwhile: the writer stages again. */
     if (p->staged != NULL && in->coll_id != c->coll->id) {
         ash__staged_free(in->store->engine, p->staged);
         p->staged = NULL;
     }
+    /* The record takes over what was staged, when it succeeds. */
     int rc = ash__change_insert(c, p->doc, p->staged, &rid, &e);
     if (rc == 0) {
         p->staged = NULL;
@@ -76,6 +83,7 @@ static int insert_next(insertion *in, ash_changer *c, size_t first, ash_error *e
         in->next++;
         return 0;
     }
+    /* The store's own failure ends the turn; what was inserted before it stays. */
     if (!is_documents_fault(rc)) {
         if (err != NULL)
             *err = e;
@@ -96,6 +104,7 @@ static int store_progress(insertion *in, ash_writer *w, ash_error *err)
     ash__builder_begin(&b);
     ash__retry_encode_counts(&b, in->result);
     ash__builder_int64(&b, "p", in->parts.count);
+    /* An ordered insert that met a failure is through: a retry must not go on behind it. */
     ash__builder_int64(&b, "k", in->stop ? (int64_t)in->count : (int64_t)in->next);
     ash__builder_end(&b);
     rc = ash__retry_store(w, &in->opts->op, ash__builder_doc(&b), err);
@@ -106,6 +115,7 @@ static int store_progress(insertion *in, ash_writer *w, ash_error *err)
 /* The first failure of an earlier execution is this one's, too. */
 static void take_first_error(insertion *in)
 {
+    /* A driver that repeats the call is to see the error that it missed. */
     int64_t code = 0;
     ash_value first = ash__doc_get(ash__doc_from_bson(&in->result->errors), "0");
     if (first.type != BSON_TYPE_DOCUMENT)
@@ -122,6 +132,7 @@ static int resume(insertion *in, ash_writer *w, ash_error *err)
     bool repeated = false;
     ash_doc stored;
     int64_t done = 0, parts = 0;
+    /* Only before the first turn: later ones find what this very call stored. */
     if (in->begun)
         return 0;
     in->begun = true;
@@ -150,6 +161,7 @@ static int insert_turn(ash_writer *w, void *ctx, ash_error *err)
         rc = ash__coll_ensure(w, in->ns, &c.coll, err);
     if (rc == 0)
         rc = ash__view_refuse(c.coll, err);
+    /* So that the next insert can stage before it asks the writer. */
     if (c.coll != NULL && in->coll_id != c.coll->id)
         ash__coll_ids_put(&in->store->coll_ids, in->ns, c.coll->id);
     while (rc == 0 && in->next < in->end && !in->stop) {
@@ -191,6 +203,7 @@ static int prepare_turn(insertion *in, ash_error *err)
         *refusal = (ash_error)ASH_ERROR_INIT;
         in->end++;
         int rc = ash__document_prepare(doc, in->store->engine, p, refusal);
+        /* An ordered insert ends with this document; those behind it need not be prepared. */
         if (rc != 0 && !in->opts->unordered)
             return 0;
         if (rc != 0)
@@ -202,6 +215,7 @@ static int prepare_turn(insertion *in, ash_error *err)
             return rc;
         bytes += doc.len;
     }
+    /* Many bytes are synced here, by their own thread, while the writer is busy with others. */
     bool sync =
         in->opts->to_disk || (bytes >= MUCH_BYTES && ash__engine_is_busy(in->store->engine));
     return sync ? sync_staged(in, err) : 0;
@@ -234,8 +248,10 @@ static void tell_lost(insertion *in, size_t from, bool undone, const ash_error *
     if (!in->opts->unordered || in->opts->op.transaction != NULL || err->code == ASH_ETIMEOUT ||
         err->code == ASH_EINTERRUPTED)
         return;
+    /* One entry a document: some were refused for a reason of their own. */
     bool *told = list_told(in);
     for (size_t i = from; i < in->count; i++) {
+        /* The text is the same each time, and a list has bounds; the code says enough. */
         if (i - from >= FULL_TEXTS)
             e.text[0] = '\0';
         if (!told[i])
@@ -256,6 +272,7 @@ static int do_turn(insertion *in, ash_error *err)
     in->turn_result = rc;
     if (rc == 0)
         rc = ash__write_run(in->store, &terms, insert_turn, in, &own);
+    /* The turn did well and its commit failed: what it counted did not happen. */
     lost = ash__write_is_lost(in->turn_result, rc);
     if (lost)
         in->result->inserted = before;
@@ -276,6 +293,7 @@ static int look_up_id(insertion *in, ash_error *err)
     size_t inline_max = ash__engine_inline_max(in->store->engine);
     bool any_large = false;
     for (size_t i = 0; i < in->count && !any_large; i++)
+        /* 32: an _id that is still to come. */
         any_large = in->docs[i].len + 32 > inline_max;
     if (!any_large)
         return 0;
@@ -300,6 +318,7 @@ int ash__embedded_insert(ash_store *store, ash_ns ns, const ash_doc_list *list,
 {
     int64_t from_ms = ash__clock_ms();
     size_t turn = list->count < TURN_DOCS ? list->count : TURN_DOCS;
+    /* One block, with room for a turn: a single insert is the most frequent one. */
     insertion *in = ash__alloc(sizeof *in + turn * sizeof in->turn[0]);
     in->store = ash__embedded(store);
     in->ns = ns;
@@ -312,6 +331,7 @@ int ash__embedded_insert(ash_store *store, ash_ns ns, const ash_doc_list *list,
         rc = do_turn(in, err);
     if (rc != 0 && opts->op.transaction != NULL)
         result->inserted = 0;
+    /* An unordered insert does all it can, and then says what the first failure was. */
     if (rc == 0 && in->first.code != 0) {
         rc = in->first.code;
         if (err != NULL)

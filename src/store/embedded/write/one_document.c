@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The first match changed, or an upsert.  What happened is kept with the retry id in the same
+ * commit. */
+
 #include "store/embedded/write/target.h"
 
 #include "store/embedded/write/retry.h"
@@ -26,6 +29,7 @@ static int should_look_ahead(ash_single *one, ash_changer *c, bool *yes, ash_err
 {
     ash_coll_stats stats;
     *yes = false;
+    /* A transaction has the writer anyway, and a sort reads everything wherever it runs. */
     if (one->looked || c->coll == NULL || c->op->transaction != NULL ||
         one->target->request.plan->kind != ASH_PLAN_COLLSCAN ||
         !ash__sort_spec_is_empty(one->target->request.sort))
@@ -41,6 +45,7 @@ static int look_ahead(ash_single *one, ash_error *err)
     ash_reading reading = {0};
     const ash_coll *coll = NULL;
     ash_match m = {.found = false};
+    /* Once only: whatever the snapshot shows, the writer does the work next time. */
     one->looked = true;
     one->candidate = 0;
     int rc = ash__reading_begin(t->store, t->spec.op, &reading, err);
@@ -58,6 +63,7 @@ int ash__single_first(ash_single *one, ash_changer *c, ash_match *out, ash_error
 {
     ash_snapshot *snap = ash__writer_snapshot(c->writer);
     *out = (ash_match){.details = {-1}};
+    /* What the look found is tried first; it may have changed since. */
     if (one->looked && one->candidate != 0) {
         int rc = ash__target_again(one->target, snap, c->coll, one->candidate, out, err);
         if (rc != 0 || out->found)
@@ -78,6 +84,7 @@ static int run_on_writer(ash_writer *w, void *ctx, ash_error *err)
     ash_error own = ASH_ERROR_INIT;
     bool repeated = false;
     ash_doc stored;
+    /* Before anything else: a repetition must not even make a collection. */
     int rc = ash__retry_begin(w, t->spec.op, &repeated, &stored, &own);
     if (rc == 0 && repeated) {
         ash__retry_decode(stored, one->result);
@@ -114,11 +121,14 @@ int ash__single_run(ash_single *one, ash_error *err)
     ash_write_terms terms = {.op = s->op, .coll = s->ns.coll, .flags = one->flags};
     int rc = ash__write_run(store, &terms, run_on_writer, one, err);
     if (rc == 0 && one->look_ahead) {
+        /* Back on the caller's thread: the collection is read on a snapshot, then the writer is
+         * asked again. */
         one->look_ahead = false;
         rc = look_ahead(one, err);
         if (rc == 0)
             rc = ash__write_run(store, &terms, run_on_writer, one, err);
     }
+    /* Whatever the counts say, none of it happened. */
     if (ash__write_is_lost(0, rc)) {
         r->matched = r->modified = r->deleted = 0;
         r->upserted = false;

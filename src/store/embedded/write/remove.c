@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Removing documents; what reads a file meanwhile keeps the version it was given
+ * (kit/file_rules.h). */
+
 #include "store/embedded/write/slots.h"
 
 #include "base/clock.h"
@@ -37,6 +40,8 @@ int ash__embedded_remove(ash_store *store, ash_ns ns, const bson_t *filter,
                             .op = &opts->op};
     int64_t from_ms = ash__clock_ms();
     ash_embedded *s = ash__embedded(store);
+    /* Ashlar changes files in transactions; a driver that removes chunks by itself has no version
+     * to keep. */
     if (opts->op.transaction != NULL)
         s->files->removing(s, opts->op.reader, ns, filter);
     int rc = ash__target_init(&t, s, &spec, err);

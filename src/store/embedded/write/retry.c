@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Results of retryable writes, in the engine's small state beside documents: what a driver sends a
+ * second time is answered, not done. */
+
 #include "store/embedded/write/retry.h"
 
 #include "base/bytes.h"
@@ -13,12 +16,14 @@
 #define PART_KEY_BYTES (KEY_BYTES + 4)
 #define EMPTY_BYTES    5 /* of a document without fields */
 
+/* One family of keys among others of the state. */
 static const char PREFIX[] = "rt";
 
 static void make_key(const ash_retry_id *id, int32_t statement, uint8_t key[KEY_BYTES])
 {
     memcpy(key, PREFIX, 2);
     memcpy(key + 2, id->session, 16);
+    /* Big-endian, so that one session's statements are neighbours. */
     ash__put_be32(key + 18, (uint32_t)statement);
 }
 
@@ -74,6 +79,8 @@ int ash__retry_begin(ash_writer *w, const ash_op *op, bool *repeated, ash_doc *s
     int rc = read_entry(w, id, 0, &e, err);
     if (rc != 0)
         return rc;
+    /* The session has gone on: its driver has given the older write up, so it must not happen now.
+     */
     if (e.found && id->txn_number < e.number)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TRANSACTION_TOO_OLD,
                                 "retryable write with txnNumber %" PRId64
@@ -81,6 +88,8 @@ int ash__retry_begin(ash_writer *w, const ash_op *op, bool *repeated, ash_doc *s
                                 "%" PRId64 " has already started",
                                 id->txn_number, e.number);
     if (!e.found || e.number < id->txn_number)
+        /* Statement 0 carries the newest number, even when the first statement to come is another.
+         */
         return id->statement == 0 ? 0 : write_entry(w, id, 0, (ash_doc){NULL, 0}, err);
     if (id->statement != 0) {
         rc = read_entry(w, id, id->statement, &e, err);
@@ -129,6 +138,7 @@ static void decode_doc(ash_value v, bson_t *out)
 
 void ash__retry_decode(ash_doc stored, ash_write_result *r)
 {
+    /* What this run has counted so far is replaced, not added to. */
     ash_write_result_release(r);
     ash_write_result_init(r);
     decode_number(stored, "i", &r->inserted);
@@ -174,6 +184,8 @@ int ash__retry_put_errors(ash_writer *w, const ash_op *op, const ash_write_resul
     ash_builder b = ASH_BUILDER_INIT;
     uint8_t key[PART_KEY_BYTES];
     ash_doc list = ash__doc_from_bson(&r->errors);
+    /* Each error is written once, with the turn that met it: a list of thousands would be written
+     * anew each time. */
     if (op->retry == NULL || list.len == EMPTY_BYTES || list.len == parts->bytes)
         return 0;
     make_part_key(op->retry, parts->count, key);
@@ -205,12 +217,14 @@ int ash__retry_get_errors(ash_writer *w, const ash_op *op, uint32_t count, ash_w
         if (rc != 0)
             return rc;
         ash_value errors = found ? ash__doc_get(doc, "e") : ASH_VALUE_MISSING;
+        /* A part of another number is of a write that came later in the session. */
         if (errors.type != BSON_TYPE_DOCUMENT ||
             !ash__value_as_int64(ash__doc_get(doc, "t"), &number) ||
             number != op->retry->txn_number)
             return ash__fail(err, ASH_ECORRUPT,
                              "errors of the stored result of a retryable write are missing");
         ash__doc_to_bson(ash__value_doc(errors), &view);
+        /* Into the list as it grows, under the names that the items have. */
         bson_concat(&r->errors, &view);
         r->error_count += ash__doc_count(ash__value_doc(errors));
     }
@@ -239,6 +253,7 @@ static bool is_old(ash_doc entry, int64_t before_ms)
 static bool collect_old(void *ctx, const void *key, size_t key_len, ash_doc value)
 {
     sweep *old = ctx;
+    /* Keys of another length are none of ours. */
     if ((key_len == KEY_BYTES || key_len == PART_KEY_BYTES) && is_old(value, old->before_ms)) {
         memcpy(old->keys[old->count].bytes, key, key_len);
         old->keys[old->count++].len = key_len;
@@ -272,12 +287,14 @@ static int sweep_turn(ash_embedded *s, sweep *old, ash_error *err)
         ash__snapshot_close(snap);
     }
     if (rc == 0 && old->count > 0)
+        /* Not waited for: what a crash brings back is swept again. */
         rc = ash__engine_apply(s->engine, delete_old, old, NULL, err);
     return rc;
 }
 
 int ash__retry_sweep(ash_embedded *s, int64_t before_ms, ash_error *err)
 {
+    /* Some forty kilobytes: not for the stack of a thread. */
     sweep *old = ash__new(sweep);
     int rc;
     old->before_ms = before_ms;

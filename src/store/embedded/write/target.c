@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What an update, remove or findAndModify is aimed at, compiled on the caller's thread and planned
+ * where it is looked for. */
+
 #include "store/embedded/write/target.h"
 
 #include "base/bytes.h"
@@ -29,6 +32,7 @@ int ash__target_init(ash_target *t, ash_embedded *s, const ash_target_spec *spec
     t->store = s;
     t->spec = *spec;
     int rc = ash__env_init(s, spec->op, spec->collation, spec->let, &t->env, err);
+    /* What a write stores of the time has to be its own: no two calls get one stamp. */
     t->env.query.cluster_time = ash__oplog_stamp(s->engine);
     return rc == 0 ? compile(t, err) : rc;
 }
@@ -48,6 +52,8 @@ int ash__target_resolve(ash_target *t, ash_snapshot *snap, const ash_coll **coll
         rc = ash__view_refuse(*coll, err);
     if (rc != 0 || *coll == NULL)
         return rc;
+    /* The collection's collation is known only now; literals compare by it, so all is compiled once
+     * more. */
     if (ash__env_adopt(&t->env, *coll)) {
         rc = compile(t, err);
         if (rc != 0)
@@ -89,6 +95,7 @@ static int first_sorted(ash_target *t, ash_scan_plan *scan, uint64_t *rid, ash_e
     }
     *rid = 0;
     if (rc == 0) {
+        /* It kept one document, the smallest. */
         ash__sorter_finish(sorter);
         if (!ash__sorter_next(sorter, &doc, rid))
             *rid = 0;
@@ -102,6 +109,7 @@ int ash__target_first(ash_target *t, ash_snapshot *snap, const ash_coll *coll, a
 {
     ash_scan_plan scan;
     ash_request *r = &t->request;
+    /* Any order will do when none was asked for. */
     bool in_order = ash__sort_spec_is_empty(r->sort) || ash__sort_spec_natural(r->sort) != 0 ||
                     r->plan->provides_sort;
     uint64_t rid = 0;
@@ -115,6 +123,7 @@ int ash__target_first(ash_target *t, ash_snapshot *snap, const ash_coll *coll, a
     else if (rc == 0)
         rc = first_sorted(t, &scan, &rid, err);
     ash__scan_plan_release(&scan);
+    /* The sorter kept a copy of the document; the change needs the record. */
     if (rc == 0 && rid != 0)
         rc = ash__target_again(t, snap, coll, rid, out, err);
     return rc;
@@ -124,6 +133,7 @@ int ash__target_all(ash_target *t, ash_snapshot *snap, const ash_coll *coll, ash
                     ash_error *err)
 {
     ash_scan_plan scan;
+    /* Ids alone: each document is read when its turn comes. */
     ash__scan_plan_init(&scan, &t->request, t->spec.op, ASH_FETCH_NONE);
     int rc = ash__scan_plan_attach(&scan, snap, coll, err);
     while (rc == 0) {
@@ -149,6 +159,7 @@ static void choose_next_id(const ash_target *t)
 {
     ash_transaction *tx = t->spec.op->transaction;
     if (tx != NULL && tx->has_new_id)
+        /* Bytes 4 to 11 of an ObjectId are its random and counting part; the time stays. */
         ash__put_be64(tx->new_id.bytes + 4, ash__get_be64(tx->new_id.bytes + 4) + 1);
 }
 
@@ -173,6 +184,7 @@ int ash__target_upsert(ash_target *t, ash_changer *c, ash_builder *after, ash_wr
         ash__builder_release(&b);
         choose_next_id(t);
     }
+    /* What is given back is what was stored: with its _id first, and timestamps filled in. */
     if (rc == 0 && p.owned != NULL) {
         ash__buffer_clear(&after->buf);
         ash__buffer_append(&after->buf, p.doc.data, p.doc.len);

@@ -41,6 +41,7 @@ static int update_one(ash_single *one, ash_changer *c, ash_error *err)
 
 static int check_update(const ash_target *t, const ash_update_options *opts, ash_error *err)
 {
+    /* MongoDB refuses it; each match would become the same document. */
     if (opts->multi && ash__update_kind(t->update) == ASH_UPDATE_REPLACE)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
                                 "multi update is not supported for replacement-style update");
@@ -68,6 +69,7 @@ int ash__embedded_update(ash_store *store, ash_ns ns, const ash_update_request *
         ash_many many = {.target = &t, .result = result, .change = update_match};
         rc = ash__many_run(&many, err);
     }
+    /* An upsert of many that found none goes the way of one, which looks again on the writer. */
     if (rc == 0 && (!opts->multi || (opts->upsert && result->matched == 0)))
         rc = ash__single_run(&one, err);
     ash__target_release(&t);
