@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which options of `create` are kept, ignored or refused, in one table.  What collMod changes goes
+ * through the same checks. */
+
 #include "store/embedded/catalog/coll_options.h"
 
 #include "bson/builder.h"
@@ -32,6 +35,7 @@ static const struct {
     {"validationAction", KEEP_TEXT},
     {"collation", KEEP_DOC},
     {"changeStreamPreAndPostImages", KEEP_IMAGES},
+    /* Tools send these along; nothing here depends on them. */
     {"storageEngine", IGNORE},
     {"indexOptionDefaults", IGNORE},
     {"autoIndexId", IGNORE},
@@ -40,6 +44,7 @@ static const struct {
     {"temp", IGNORE},
     {"viewOn", KEEP_NAME},
     {"pipeline", KEEP_STAGES},
+    /* To ignore these would give another collection than the one asked for. */
     {"timeseries", REFUSE},
     {"expireAfterSeconds", REFUSE},
     {"clusteredIndex", REFUSE},
@@ -49,6 +54,7 @@ static const struct {
 int ash__coll_options_check_validator(ash_value v, ash_error *err)
 {
     ash_query_env env = {0};
+    /* Compiled only for its refusals; the engine does so again when it keeps it. */
     ash_matcher *m = NULL;
     bson_t filter;
     if (v.type != BSON_TYPE_DOCUMENT)
@@ -63,6 +69,7 @@ int ash__coll_options_check_validator(ash_value v, ash_error *err)
 static int check_text(const char *name, ash_value v, ash_error *err)
 {
     static const char *const levels[] = {"off", "moderate", "strict", "error", "warn"};
+    /* One list: the first three are levels, the rest actions. */
     bool is_level = strcmp(name, "validationLevel") == 0;
     uint32_t len;
     if (v.type != BSON_TYPE_UTF8)
@@ -137,6 +144,7 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
         return ash__fail_server(err, ASH_EUNSUPPORTED, ASH_MONGO_NOT_IMPLEMENTED,
                                 "create: option '%s' is not supported", it->name);
     case KEEP_BOOL:
+        /* false is what it is without the option, and two such collections have to be equal. */
         if (ash__value_truthy(it->value))
             ash__builder_bool(out, it->name, true);
         return 0;
@@ -144,6 +152,7 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
         if (!ash__value_as_double(it->value, &number))
             rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH, "%s must be a number",
                                   it->name);
+        /* Up to here each whole number is exact as a double; NaN fails both. */
         else if (!(number >= 0 && number < 9e15))
             rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE, "%s is out of range",
                                   it->name);
@@ -160,6 +169,7 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
         break;
     case KEEP_IMAGES:
         rc = check_images(it->value, &enabled, err);
+        /* Off is the same as not given. */
         if (!enabled)
             return rc;
         break;
@@ -178,6 +188,7 @@ static int take_option(const ash_doc_iter *it, ash_builder *out, ash_error *err)
 /* {viewOn, pipeline}: a view keeps nothing of its own, and its stages only read. */
 static int check_view(ash_doc view_options, ash_error *err)
 {
+    /* What only something that keeps documents can have. */
     static const char *const others[] = {"capped", "size", "max", "validator",
                                          "changeStreamPreAndPostImages"};
     ash_value stages = ash__doc_get(view_options, "pipeline");
@@ -198,6 +209,8 @@ static int check_view(ash_doc view_options, ash_error *err)
     if (ash__value_is_missing(stages))
         return 0;
     ash__doc_to_bson(ash__value_doc(stages), &view);
+    /* Compiled to be refused now, instead of at each read; without a clock or other collections,
+     * which no check needs. */
     int rc = ash__pipeline_new(&view, &env, &none, &p, err);
     if (rc == 0 &&
         (ash__pipeline_head(p)->has_write_out || ash__pipeline_head(p)->is_change_stream))

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Collections are made, dropped and renamed on the writer, each with its entry in the change log in
+ * the same apply. */
+
 #include "store/embedded/catalog/slots.h"
 
 #include "store/embedded/catalog/coll_options.h"
@@ -8,6 +11,7 @@
 
 #include <string.h>
 
+/* A database may have thousands, and other writers wait behind a turn. */
 #define DROPS_PER_TURN 100
 
 typedef struct naming {
@@ -30,6 +34,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
         return rc;
     if (c == NULL)
         return ash__oplog_create(w, n->ns, n->options, &c, err);
+    /* As in MongoDB: to make what is there is no error. */
     if (ash__coll_options_equal(&c->options, n->options))
         return 0;
     return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS,
@@ -55,6 +60,7 @@ int ash__embedded_create(ash_store *store, ash_ns ns, const bson_t *options, con
 
 static int drop_coll(ash_writer *w, const ash_coll *c, ash_error *err)
 {
+    /* First, since the collection's names end with it. */
     ash_change change = {.kind = ASH_CHANGE_DROP, .db = c->db, .coll = c};
     int rc = ash__oplog_write(w, &change, err);
     return rc == 0 ? ash__catalog_drop(w, c, err) : rc;
@@ -101,6 +107,7 @@ static int drop_some(ash_writer *w, void *ctx, ash_error *err)
             break;
     }
     n->total += n->dropped;
+    /* Told with the last turn, and not of a database that was not there. */
     if (n->total == 0 || n->dropped == DROPS_PER_TURN)
         return 0;
     ash_change change = {.kind = ASH_CHANGE_DROP_DATABASE, .db = n->ns.db};
@@ -159,15 +166,18 @@ static int rename_on_writer(ash_writer *w, void *ctx, ash_error *err)
                                 "Source collection %s.%s does not exist", n->ns.db, n->ns.coll);
     rc = ash__view_refuse(from, err);
     if (rc == 0)
+        /* Only the new name: what has a bad one can be given a better one. */
         rc = ash__namespace_check_new(n->to.db, n->to.coll, err);
     if (rc != 0)
         return rc;
+    /* Pointers into one catalogue: the same collection. */
     if (from == to)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_ILLEGAL_OPERATION,
                                 "Can't rename a collection to itself");
     if (to != NULL && !n->drop_target)
         return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_NAMESPACE_EXISTS,
                                 "target namespace exists");
+    /* Before the names change, which the entry tells both of. */
     rc = log_rename(w, n, from, to, err);
     /* What is replaced by a rename is no drop of its own. */
     if (rc == 0 && to != NULL) {

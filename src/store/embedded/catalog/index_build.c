@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Indexes are filled beside the store's use: a few records a turn of the writer, then all made
+ * ready as one. */
+
 #include "store/embedded/catalog/index_build.h"
 
 #include "base/budget.h"
@@ -8,6 +11,7 @@
 
 #include <string.h>
 
+/* Of one turn: other writers wait behind it. */
 #define TURN_RECORDS 500
 #define TURN_MS      20
 #define STEP_RECORDS 20
@@ -58,6 +62,8 @@ void ash__build_release(ash_build *b)
     b->rid = 0;
 }
 
+/* By id, and in each apply anew: pointers into the catalogue end with its next change, and by now
+ * the name may be that of another index. */
 static const ash_index *find_index(const ash_coll *c, uint32_t id)
 {
     for (uint32_t i = 0; c != NULL && i < c->index_count; i++)
@@ -119,6 +125,7 @@ static int fill_turn(ash_build *b, ash_writer *w, ash_error *err)
     rc = fill_steps(b, w, c, index, &dup, err);
     if (rc == ASH_EEXISTS && dup.index != NULL)
         return name_duplicate(w, c, &dup, err);
+    /* Through with this one; records are numbered from 1. */
     if (rc == 0 && b->rid == 0) {
         b->at++;
         b->rid = 1;
@@ -140,6 +147,7 @@ static int make_ready(ash_build *b, ash_writer *w, ash_error *err)
             rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                                   "index build aborted: its collection or the index was dropped");
         if (rc == 0)
+            /* Told when it can be used, not when it was begun. */
             rc = ash__oplog_write_index(w, ASH_CHANGE_CREATE_INDEXES, c, index, err);
         if (rc == 0)
             rc = ash__index_ready(w, c, index, err);
@@ -161,6 +169,8 @@ static int drop_unfinished(ash_writer *w, uint32_t coll_id, uint32_t index_id, a
     return rc == 0 ? ash__state_delete(w, key, sizeof key, err) : rc;
 }
 
+/* Noted before it is undone: should that commit fail as well, the next build on the collection
+ * takes the index away (ash__build_clear). */
 static void abandon(const ash_build *b)
 {
     ash_embedded *s = b->store;
@@ -190,6 +200,7 @@ int ash__build_clear(ash_build *b, ash_writer *w, ash_error *err)
         int rc = ash__catalog_find_id(ash__writer_snapshot(w), b->coll_id, &c, err);
         for (uint32_t i = 0; rc == 0 && c != NULL && i < c->index_count; i++)
             left = is_abandoned(b->store, &c->indexes[i]) ? &c->indexes[i] : left;
+        /* One at a time, since each drop changes the catalogue under the list. */
         if (rc != 0 || left == NULL)
             return rc;
         rc = drop_unfinished(w, b->coll_id, left->id, err);
@@ -202,6 +213,7 @@ static int build_turn(ash_writer *w, void *ctx, ash_error *err)
 {
     ash_build *b = ctx;
     int rc = 0;
+    /* One function for three jobs, since an apply has one context. */
     if (b->finish)
         return make_ready(b, w, err);
     if (!b->undo) {
@@ -217,6 +229,7 @@ static int build_turn(ash_writer *w, void *ctx, ash_error *err)
 
 int ash__build_start(ash_build *b, ash_writer *w, bool at_once, ash_error *err)
 {
+    /* An empty document: the key says it all. */
     static const uint8_t nothing[5] = {5, 0, 0, 0, 0};
     ash_coll_stats stats;
     const ash_coll *c = NULL;
@@ -232,6 +245,7 @@ int ash__build_start(ash_build *b, ash_writer *w, bool at_once, ash_error *err)
         make_key(b->coll_id, b->ids[i], key);
         rc = ash__state_put(w, key, sizeof key, nothing, sizeof nothing, err);
     }
+    /* What fits a turn is done in this one; and in a transaction there is no later one. */
     if (stats.count > TURN_RECORDS && !at_once)
         return rc;
     while (rc == 0 && b->at < b->count)
@@ -247,6 +261,7 @@ int ash__build_start(ash_build *b, ash_writer *w, bool at_once, ash_error *err)
 static int await_others(ash_build *b, ash_error *err)
 {
     static const int poll_ms = 100;
+    /* A transaction holds the writer that the other build needs, so it cannot wait for it. */
     bool waiting = b->awaited_count > 0 && b->op->transaction == NULL;
     while (waiting) {
         ash_snapshot *snap = NULL;
@@ -279,6 +294,7 @@ static int await_others(ash_build *b, ash_error *err)
 
 static int fill_all(ash_build *b, ash_error *err)
 {
+    /* The work is done by then: to give it up for a deadline would only do it twice. */
     static const ash_op no_limits = ASH_OP_INIT;
     int rc = 0;
     while (rc == 0 && b->at < b->count) {
@@ -287,6 +303,7 @@ static int fill_all(ash_build *b, ash_error *err)
             rc = ash__engine_apply(b->store->engine, build_turn, b, NULL, err);
     }
     if (rc == 0) {
+        /* The turns were not waited for; this apply is, and everything before it with it. */
         b->finish = true;
         ash_write_terms terms = {.op = &no_limits, .flags = ASH_APPLY_ATOMIC};
         rc = ash__write_run(b->store, &terms, build_turn, b, err);
@@ -295,6 +312,8 @@ static int fill_all(ash_build *b, ash_error *err)
     if (rc != 0) {
         abandon(b);
         b->undo = true;
+        /* The first error is the one to tell; what fails here is done by the next build or opening.
+         */
         ash__engine_apply(b->store->engine, build_turn, b, NULL, NULL);
         b->undo = false;
     }
@@ -305,6 +324,7 @@ int ash__build_run(ash_build *b, ash_error *err)
 {
     int rc = b->count > 0 ? fill_all(b, err) : 0;
     ash__monitor_lock(b->store->monitor);
+    /* Whoever asked for the same index waits for us (await_others), whichever way it ended. */
     ash__monitor_wake_all(b->store->monitor);
     ash__monitor_unlock(b->store->monitor);
     return rc == 0 ? await_others(b, err) : rc;
@@ -321,6 +341,7 @@ static bool collect_leftover(void *ctx, const void *key, size_t key_len, ash_doc
 {
     leftovers *l = ctx;
     (void)value;
+    /* Another length is another family's. */
     if (key_len == KEY_BYTES)
         memcpy(l->keys[l->count++], key, KEY_BYTES);
     return l->count < ASH_ARRAY_LEN(l->keys);

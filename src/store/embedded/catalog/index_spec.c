@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One index specification: what a user says is checked field by field and written down in one form,
+ * so that two can be compared. */
+
 #include "store/embedded/catalog/index_spec.h"
 
 #include "base/text.h"
@@ -43,6 +46,7 @@ static int want_type(const char *name, ash_value v, uint8_t type, ash_error *err
 
 static int read_field(const char *name, ash_value v, spec_fields *out, ash_error *err)
 {
+    /* Older servers wrote these into specifications, and dumps still have them. */
     static const char *const ignored[] = {"v", "ns", "dropDups", "storageEngine", "clustered"};
     if (strcmp(name, "key") == 0) {
         out->key = v;
@@ -95,6 +99,7 @@ static bool is_id_key(ash_doc key)
 static int check_name(const spec_fields *f, bool is_id, ash_error *err)
 {
     uint32_t len;
+    /* The index on _id is there already, whatever it is called. */
     if (ash__value_is_missing(f->name))
         return is_id ? 0
                      : ash__fail_server(err, ASH_EINVAL, ASH_MONGO_FAILED_TO_PARSE,
@@ -104,6 +109,7 @@ static int check_name(const spec_fields *f, bool is_id, ash_error *err)
     if (len == 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "index name cannot be empty");
+    /* Names are C strings further down. */
     if (strlen(name) != len)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "index names cannot contain NUL characters");
@@ -112,6 +118,7 @@ static int check_name(const spec_fields *f, bool is_id, ash_error *err)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "index name is not UTF-8 (byte %zu is 0x%02x)", good,
                                 (unsigned char)name[good]);
+    /* dropIndexes takes it for all. */
     if (strcmp(name, "*") == 0)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_BAD_VALUE,
                                 "The index name '*' is not valid.");
@@ -131,6 +138,7 @@ static int check_expire(const spec_fields *f, ash_error *err)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH,
                                 "The field 'expireAfterSeconds' must be a number, not %s",
                                 ash__type_name(f->expire.type));
+    /* Written this way round so that NaN fails. */
     if (!(seconds >= 0 && seconds <= INT32_MAX))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "TTL index 'expireAfterSeconds' option must be within an "
@@ -149,6 +157,7 @@ static int check_expire(const spec_fields *f, ash_error *err)
 
 static int check_partial(const spec_fields *f, ash_error *err)
 {
+    /* Which documents an index holds must not depend on when one asks: no clock. */
     ash_query_env env = {0};
     ash_matcher *m = NULL;
     bson_t filter;
@@ -185,6 +194,7 @@ static int check_key(const spec_fields *f, ash_error *err)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_CANNOT_CREATE_INDEX,
                                 "index keys cannot be empty");
     ash__doc_to_bson(ash__value_doc(f->key), &key);
+    /* Only for its refusals; the engine parses it again. */
     int rc = ash__key_pattern_parse(&key, f->sparse, NULL, &pattern, err);
     if (rc != 0)
         return rc;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Whether an index may become unique: equal keys are neighbours in it, so one walk finds them all.
+ */
+
 #include "store/embedded/catalog/index_unique.h"
 
 #include "base/budget.h"
@@ -7,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The answer has to fit a document, whatever number of them there is. */
 enum { VIOLATION_BYTES = 4 * 1024 * 1024 };
 
 /* Neighbours in the index that have the same key. */
@@ -34,6 +38,7 @@ static int add_id(run *r, uint64_t rid, ash_error *err)
 static int begin_group(run *r, ash_error *err)
 {
     char name[16];
+    /* Only now: without a violation there is no such field. */
     if (r->groups == 0)
         ash__builder_begin_array(r->out, "violations");
     snprintf(name, sizeof name, "%u", r->groups++);

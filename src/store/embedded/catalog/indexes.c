@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* createIndexes, listIndexes, dropIndexes. */
+
 #include "store/embedded/catalog/slots.h"
 
 #include "store/embedded/catalog/index_build.h"
@@ -40,6 +42,7 @@ static int compare_with_all(const creation *cr, const ash_coll *c, const bson_t 
         int rc = ash__index_spec_compare(spec, &c->indexes[i].spec, &same, err);
         if (rc != 0)
             return rc;
+        /* The same one twice in one command is a mistake; one that was there before is not. */
         if (same && ash__build_has(&cr->build, c->indexes[i].id))
             return ash__fail_server(err, ASH_EEXISTS, ASH_MONGO_INDEX_ALREADY_EXISTS,
                                     "Identical index already exists: %s", c->indexes[i].name);
@@ -89,12 +92,14 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
     rc = ash__view_refuse(c, err);
     if (rc != 0)
         return rc;
+    /* The answer says so; it cannot be told afterwards. */
     cr->created_collection = c == NULL;
     if (c == NULL)
         rc = ash__coll_ensure(w, cr->ns, &c, err);
     if (rc != 0)
         return rc;
     cr->build.coll_id = c->id;
+    /* What a failed build left would look like an index that exists already. */
     rc = ash__build_clear(&cr->build, w, err);
     if (rc == 0)
         rc = ash__catalog_find_id(ash__writer_snapshot(w), cr->build.coll_id, &c, err);
@@ -166,6 +171,7 @@ int ash__embedded_list_indexes(ash_store *store, ash_ns ns, const ash_op *op, as
                               "ns does not exist: %s.%s", ns.db, ns.coll);
     ash__builder_begin(&b);
     for (uint32_t i = 0; rc == 0 && i < c->index_count; i++)
+        /* A half-built one is nobody's yet. */
         if (c->indexes[i].ready)
             ash__builder_doc_value(&b, ash__index_name(shown++, name),
                                    ash__doc_from_bson(&c->indexes[i].spec));
@@ -228,6 +234,7 @@ static int drop_all(ash_writer *w, const dropping *d, ash_error *err)
     for (;;) {
         const ash_coll *c = NULL;
         int rc = ash__catalog_find(ash__writer_snapshot(w), d->ns.db, d->ns.coll, &c, err);
+        /* From the end: the first is that on _id, which stays. */
         if (rc != 0 || c->index_count <= 1)
             return rc;
         rc = drop_one(w, d, &c->indexes[c->index_count - 1], err);

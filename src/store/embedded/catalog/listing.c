@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* listCollections and listDatabases: the whole list is built at once, from one state. */
+
 #include "store/embedded/catalog/slots.h"
 
 #include "base/budget.h"
@@ -24,6 +26,7 @@ static void describe(const listing *l, const ash_coll *c, ash_builder *b)
 {
     ash__builder_begin(b);
     ash__builder_text(b, "name", c->name);
+    /* A view has no documents, hence neither a UUID nor an index. */
     bool is_view = bson_has_field(&c->options, "viewOn");
     ash__builder_text(b, "type", is_view ? "view" : "collection");
     ash__builder_doc_value(b, "options", ash__doc_from_bson(&c->options));
@@ -44,6 +47,7 @@ static bool list_one(void *ctx, const ash_coll *c)
     describe(l, c, &l->one);
     ash_doc doc = ash__builder_doc(&l->one);
     bool wanted = false;
+    /* The filter is on what is shown, so each is described first. */
     l->rc = ash__matcher_check(l->filter, doc, NULL, &wanted, l->err);
     if (wanted)
         ash__builder_doc_value(&l->docs, ash__index_name(l->count++, name), doc);
@@ -117,6 +121,7 @@ static bool list_db(void *ctx, const char *db)
     db_listing *l = ctx;
     sizing s = {.snap = l->snap, .err = l->err};
     char name[12];
+    /* There are as many databases as have a collection; none is empty. */
     l->rc = ash__catalog_each(l->snap, db, add_size, &s, l->err);
     if (l->rc == 0)
         l->rc = s.rc;

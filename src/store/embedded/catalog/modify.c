@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* collMod: the changes of one command, made one by one on the writer in one atomic apply. */
+
 #include "store/embedded/catalog/slots.h"
 
 #include "bson/builder.h"
@@ -91,6 +93,7 @@ static int make_unique(modification *m, ash_writer *w, const ash_coll *c, const 
                        ash_error *err)
 {
     ash_value_box box;
+    /* It is so already: nothing to do. */
     if (index->unique)
         return 0;
     if (!index->guarded && !m->dry_run)
@@ -107,6 +110,7 @@ static int make_unique(modification *m, ash_writer *w, const ash_coll *c, const 
 
 static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error *err)
 {
+    /* In this order, so that prepareUnique of the same command counts for unique. */
     static const char *const fields[] = {"expireAfterSeconds", "hidden", "prepareUnique", "unique"};
     int rc = check_index_fields(which, err);
     for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(fields); i++) {
@@ -114,6 +118,7 @@ static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error
         char old_name[32];
         ash_value_box box;
         ash_value v = ash__doc_get(which, fields[i]);
+        /* Each time anew: the change before has moved the catalogue. */
         rc = ash__catalog_find(ash__writer_snapshot(w), m->ns.db, m->ns.coll, &c, err);
         if (rc != 0)
             return rc;
@@ -130,6 +135,7 @@ static int modify_index(modification *m, ash_writer *w, ash_doc which, ash_error
             return make_unique(m, w, c, index, err);
         bool is_flag = strcmp(fields[i], "expireAfterSeconds") != 0;
         ash_value old = ash__doc_get(ash__doc_from_bson(&index->spec), fields[i]);
+        /* A flag at its default is left out of the specification. */
         if (ash__value_is_missing(old) && is_flag)
             old = ash__box_bool(&box, false);
         snprintf(old_name, sizeof old_name, "%s_old", fields[i]);
@@ -156,6 +162,7 @@ static int modify_option(modification *m, ash_writer *w, const char *option, ash
     while (ash__doc_iter_next(&it))
         if (strcmp(it.name, option) != 0)
             ash__builder_element(&b, &it);
+    /* As in MongoDB: {} takes the validator away. */
     bool removes = strcmp(option, "validator") == 0 && v.type == BSON_TYPE_DOCUMENT &&
                    ash__doc_is_empty(ash__value_doc(v));
     if (!removes)
@@ -254,6 +261,7 @@ int ash__embedded_modify(ash_store *store, ash_ns ns, const bson_t *changes, con
                          bson_t *old_values, ash_error *err)
 {
     modification m = {.ns = ns, .changes = ash__doc_from_bson(changes)};
+    /* Known before the writer is asked, which then changes nothing. */
     m.dry_run = ash__value_truthy(ash__doc_get(m.changes, "dryRun"));
     ash__builder_begin(&m.old);
     ash__builder_begin(&m.violations);
@@ -261,6 +269,7 @@ int ash__embedded_modify(ash_store *store, ash_ns ns, const bson_t *changes, con
     int rc = ash__write_run(ash__embedded(store), &terms, modify_on_writer, &m, err);
     ash__builder_end(&m.old);
     ash__builder_end(&m.violations);
+    /* That refusal has a report, which says which documents are in the way. */
     if (rc == 0 || ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE) {
         ash__doc_give(ash__builder_doc(rc == 0 ? &m.old : &m.violations), old_values);
     }

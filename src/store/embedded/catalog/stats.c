@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Sizes, from the sums that the engine keeps: nothing is counted here. */
+
 #include "store/embedded/catalog/slots.h"
 
 #include "bson/builder.h"
@@ -86,6 +88,7 @@ static int coll_stats(ash_snapshot *snap, ash_ns ns, int64_t scale, ash_builder 
     ash__builder_text(b, "ns", name);
     ash__free(name);
     int rc = ash__catalog_find(snap, ns.db, ns.coll, &c, err);
+    /* Of a collection that is not there all sizes are 0, as in MongoDB. */
     if (rc == 0 && c != NULL) {
         add_collection(&t, c);
         rc = t.rc;
@@ -95,6 +98,7 @@ static int coll_stats(ash_snapshot *snap, ash_ns ns, int64_t scale, ash_builder 
     if (t.objects > 0)
         ash__builder_int64(b, "avgObjSize", t.data / t.objects);
     ash__builder_int64(b, "storageSize", t.storage / scale);
+    /* Free space is the segments', which all collections share. */
     ash__builder_int64(b, "freeStorageSize", 0);
     ash__builder_bool(b, "capped", c != NULL && c->capped);
     if (c != NULL && c->capped) {
@@ -126,6 +130,7 @@ static void append_damage(ash_embedded *s, ash_builder *b)
 static int store_stats(ash_embedded *s, int64_t scale, ash_builder *b, ash_error *err)
 {
     ash_engine_stats e;
+    /* The unit of space in segments. */
     const int64_t block = 4096;
     int rc = ash__engine_stats(s->engine, &e, err);
     /* What is known of damage is told, whatever cannot be read because of it. */
