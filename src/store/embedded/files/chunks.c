@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which filters ask for the chunks of one file, and what an index on (files_id, n) says of them. */
+
 #include "store/embedded/files/chunks.h"
 
 #include "query/kit/value_text.h"
@@ -32,6 +34,7 @@ int64_t ash__chunk_key_number(ash_doc key, size_t file_bytes, bool descending)
     if (key.len <= file_bytes || len > sizeof code)
         return -1;
     for (size_t i = 0; i < len; i++)
+        /* A descending part is the ascending one with every bit turned. */
         code[i] = descending ? (uint8_t)~key.data[file_bytes + i] : key.data[file_bytes + i];
     return ash__keycode_read_whole(code, len, &n) ? n : -1;
 }
@@ -83,6 +86,7 @@ static bool is_by_number(const bson_t *sort)
 bool ash__chunk_range_of(const bson_t *filter, const ash_find_options *o, ash_chunk_range *out)
 {
     *out = (ash_chunk_range){.first = -1, .last = -1};
+    /* All that a bucket never asks for leaves the short way: it is there to be short. */
     if (!o->download || o->limit != 0 || o->sort == NULL || !ash__find_is_plain(o) ||
         !is_by_number(o->sort) || ash__op_writer(&o->op) != NULL || o->op.at_time != 0)
         return false;
@@ -101,6 +105,7 @@ const ash_index *ash__chunk_range_index(const ash_coll *coll)
     for (uint32_t i = 0; i < coll->index_count && !coll->has_collation; i++) {
         const ash_index *x = &coll->indexes[i];
         const ash_key_part *parts = x->pattern.parts;
+        /* Anything unusual about the index is left to the planner, which knows about it. */
         if (x->ready && !x->hidden && !x->sparse && !x->multikey && x->partial == NULL &&
             !x->pattern.has_collation && x->pattern.count == 2 && !parts[0].descending &&
             !parts[0].hashed && !parts[1].descending && !parts[1].hashed &&
@@ -120,6 +125,7 @@ size_t ash__chunk_range_keys(const ash_chunk_range *r, ash_buffer *from, ash_buf
         ash__keycode_append(from, ash__box_int64(&box, r->first), false, NULL);
     if (r->last >= 0)
         ash__keycode_append(to, ash__box_int64(&box, r->last), false, NULL);
+    /* Without a last one the range ends behind all whole numbers; other types are no chunks. */
     if (r->first >= 0 && r->last < 0)
         ash__keycode_append_bracket_end(to, BSON_TYPE_INT64, false);
     else

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Whether a files document that is inserted after a loss has all its chunks (complete.h says why).
+ */
+
 #include "store/embedded/files/complete.h"
 
 #include "base/clock.h"
@@ -56,9 +59,11 @@ int ash__guard_init(ash_embedded *s, ash_error *err)
 {
     s->losses_seen = ash__engine_losses(s->engine);
     s->loss_at_ms = 0;
+    /* A store that was closed has lost nothing. */
     if (!ash__engine_was_unclean(s->engine))
         return 0;
     s->loss_at_ms = ash__clock_ms();
+    /* Records from this number on were written after the crash. */
     s->loss_sequence = ash__engine_boot_sequence(s->engine);
     old_chunks *old = ash__new(old_chunks);
     s->old_chunks = old;
@@ -68,6 +73,7 @@ int ash__guard_init(ash_embedded *s, ash_error *err)
         return rc;
     rc = ash__catalog_each(old->snap, NULL, note_coll, old, err);
     ash__snapshot_close(old->snap);
+    /* For bsearch: there may be thousands of buckets. */
     if (old->count > 0)
         qsort(old->items, old->count, sizeof *old->items, compare_ids);
     return rc == 0 ? old->rc : rc;
@@ -84,6 +90,7 @@ void ash__guard_release(ash_embedded *s)
 /* Records up to this one are older than the loss. */
 static uint64_t last_old_rid(const ash_embedded *s, uint32_t coll_id, uint64_t loss_sequence)
 {
+    /* A collection that was not there then has no old records: found NULL gives 0. */
     const old_chunks *old = s->old_chunks;
     old_coll key = {.id = coll_id};
     if (loss_sequence == UINT64_MAX)
@@ -196,6 +203,7 @@ static int count_chunks(ash_snapshot *snap, const ash_coll *chunks, ash_value id
     ash__builder_end(&filter);
     ash__builder_end(&filter);
     ash__doc_to_bson(ash__builder_doc(&filter), &by_file);
+    /* Planned like any find, since the index may be missing or another one. */
     ash_request_spec spec = {.filter = &by_file};
     int rc = ash__request_compile(&request, &spec, &env, err);
     if (rc == 0)
@@ -221,6 +229,7 @@ int ash__guard_check(ash_embedded *s, ash_snapshot *snap, const ash_coll *coll, 
     uint64_t loss_sequence;
     int64_t wanted;
     char id[96];
+    /* The usual case costs no more than this: nothing was lost since the store was opened. */
     if (!ash__name_ends_with(coll->name, ".files") ||
         !may_have_lost(s, &loss_at_ms, &loss_sequence) || !chunks_of(doc, &wanted))
         return 0;
@@ -235,9 +244,11 @@ int ash__guard_check(ash_embedded *s, ash_snapshot *snap, const ash_coll *coll, 
     ash__rid_set_release(&there.numbers);
     if (rc != 0 || (there.present == wanted && there.chunks == (uint64_t)wanted))
         return rc;
+    /* Nothing says that the loss is to blame: whoever inserts this may have meant it. */
     if (!there.older && ash__clock_ms() - loss_at_ms >= SUSPICION_MS)
         return 0;
     ash__value_text(ash__doc_get(doc, "_id"), id, sizeof id);
+    /* The commit failed in this very process, and why is known. */
     if (loss_sequence == UINT64_MAX) {
         ash_error why = ash__engine_loss_error(s->engine);
         return ash__fail(err, why.code, "file %s lost chunks when a commit failed: %s", id,

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The chunks of one file as they were when its cursor was opened: where each lies is noted and
+ * held, its bytes are read when their turn comes. */
+
 #include "store/embedded/files/download.h"
 
 #include "base/mem.h"
@@ -64,8 +67,10 @@ static int64_t number_of(collector *c)
 
 static void keep(ash_download *d, ash_snapshot *snap, const ash_record *r, int64_t n, entry *e)
 {
+    /* Only messages need it, and it has 32 bits here. */
     e->n = n > INT32_MAX ? -1 : (int32_t)n;
     e->piece = 0;
+    /* Three ways to hold a chunk, by what it costs: a pin, a copy, and last the whole snapshot. */
     if (r->place.segment != 0) {
         e->place = r->place;
         ash__pins_add(d->pins, snap, &r->place);
@@ -73,6 +78,7 @@ static void keep(ash_download *d, ash_snapshot *snap, const ash_record *r, int64
         e->place = (ash_pointer){0, IN_MEMORY, (uint32_t)r->doc.len, d->memory.len};
         ash__buffer_append(&d->memory, r->doc.data, r->doc.len);
     } else {
+        /* The last resort: it keeps metadata from being used again for as long as it is held. */
         e->place = (ash_pointer){0, IN_SNAPSHOT, (uint32_t)r->doc.len, r->rid};
     }
 }
@@ -95,6 +101,7 @@ static void add_item(collector *c, const ash_record *r)
     sort_item *item = &c->items[c->item_count++];
     keep(c->d, c->snap, r, number_of(c), &item->e);
     ash__buffer_clear(&c->key);
+    /* The key is kept instead of the document, which may be megabytes. */
     ash__sort_key(c->request->sort, r->doc, &c->key);
     item->rid = r->rid;
     item->key_len = c->key.len;
@@ -116,6 +123,7 @@ static int compare_items(const void *a, const void *b)
 
 static int collect(collector *c, const ash_download_spec *spec, ash_error *err)
 {
+    /* What is skipped is known only when all are in order. */
     int64_t skip = c->sorting ? 0 : spec->skip;
     int64_t limit = c->sorting || spec->limit == 0 ? INT64_MAX : spec->limit;
     while (limit > 0) {
@@ -149,6 +157,7 @@ static void put_in_order(collector *c, const ash_download_spec *spec)
 
 static bool needs_snapshot(const ash_download *d)
 {
+    /* From the end, where the memory for copies was used up. */
     for (size_t i = d->count; i > 0; i--)
         if (d->entries[i - 1].place.segment == 0 && d->entries[i - 1].place.block == IN_SNAPSHOT)
             return true;
@@ -164,6 +173,7 @@ static ash_download *make_download(ash_embedded *s, const ash_coll *coll, ash_va
     d->coll = ash__strdup(coll->name);
     d->file = file;
     if (!ash__value_is_missing(file))
+        /* The value is a view of the filter, which the caller may free. */
         d->file.data = ash__memdup(file.data, file.len);
     return d;
 }
@@ -171,6 +181,7 @@ static ash_download *make_download(ash_embedded *s, const ash_coll *coll, ash_va
 /* What could not be held otherwise is read from the snapshot, which is then taken over. */
 static void hold_snapshot(ash_download *d, ash_reading *reading)
 {
+    /* In a look the snapshot is the lender's, and a dated one is nobody's to take. */
     ash_reading *owner = reading->owned ? reading : reading->lender;
     if (owner == NULL || !owner->owned || !needs_snapshot(d))
         return;
@@ -260,6 +271,7 @@ static int read_held(ash_download *d, const entry *e, ash_doc *out, ash_error *e
     if (rc == 0 && coll != NULL)
         rc = ash__record_get(snap, coll, e->place.sequence, &r, &found, err);
     if (rc == 0 && !found)
+        /* It was there in this very snapshot when the download was opened. */
         rc = ash__fail(err, ASH_EINTERNAL, "a record is missing from its own snapshot");
     if (rc == 0) {
         if (d->arena == NULL)
@@ -293,6 +305,7 @@ int ash__download_peek(ash_download *d, ash_doc *out, ash_error *err)
 int ash__download_look(ash_download *d, ash_payload *payload, ash_doc *out, ash_error *err)
 {
     *payload = (ash_payload){.record = NULL};
+    /* What is not in a segment comes verified, and there is no payload to look at. */
     if (d->at == d->count || d->entries[d->at].place.segment == 0)
         return ash__download_peek(d, out, err);
     entry *e = &d->entries[d->at];
@@ -310,6 +323,7 @@ int ash__download_verify(ash_download *d, size_t index, const ash_payload *paylo
                          size_t *to, ash_error *err)
 {
     const entry *e = &d->entries[index];
+    /* Copied and held documents were verified as they were read. */
     if (payload->record == NULL) {
         *from = 0;
         *to = e->place.len;
@@ -325,6 +339,7 @@ int ash__download_look_again(ash_download *d, size_t index, ash_payload *payload
 {
     const entry *e = &d->entries[index];
     ash_assert(ash__download_lasts(d, index));
+    /* Lapsed pins let the bytes be used again, so that what is there may be another file's. */
     if (!ash__pins_touch(d->pins))
         return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
     int rc = ash__pins_open_again(d->pins, &e->place, e->piece, payload, err);

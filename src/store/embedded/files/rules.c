@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The rules about files, by the files that know how. */
+
 #include "store/embedded/files/rules.h"
 
 #include "store/embedded/files/chunks.h"

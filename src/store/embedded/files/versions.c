@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Old versions of files for clients that read a file in two steps: which document each was given,
+ * and the snapshots that fit (versions.h). */
+
 #include "store/embedded/files/versions.h"
 
 #include "base/buffer.h"
@@ -74,6 +77,7 @@ static uint64_t name_file(ash_ns ns, ash_value id)
     ash__keycode_append(&text, id, false, NULL);
     uint64_t name = ash__checksum(text.data, text.len);
     ash__buffer_release(&text);
+    /* 0 stands for a free place. */
     return name != 0 ? name : 1;
 }
 
@@ -93,6 +97,7 @@ static file_ids ids_of(const bson_t *filter)
     ash_doc_iter it = ash__doc_iter(ash__value_doc(v));
     if (!ash__doc_iter_next(&it) || it.name[0] != '$')
         return ids;
+    /* A document without an operator is an _id that is a document. */
     ids.one = strcmp(it.name, "$eq") == 0 ? it.value : ASH_VALUE_MISSING;
     if (strcmp(it.name, "$in") == 0 && it.value.type == BSON_TYPE_ARRAY)
         ids.list = ash__value_doc(it.value);
@@ -103,6 +108,7 @@ static file_ids ids_of(const bson_t *filter)
 
 static seen *place_of(ash_versions *v, uint64_t file)
 {
+    ash__monitor_assert_held(v->monitor);
     return v->places[file % PLACES];
 }
 
@@ -140,11 +146,13 @@ static range commit_given(ash_versions *v, uint64_t reader, uint64_t file, int64
         if (!is_fresh(&place[i], file, now_ms))
             continue;
         if (place[i].reader == reader) {
+            /* As long as it reads, it is remembered. */
             place[i].at_ms = now_ms;
             return (range){place[i].commit, place[i].commit};
         }
         if (r.lowest == 0 || place[i].commit < r.lowest)
             r.lowest = place[i].commit;
+        /* Both ends: one version has to fit everything that was given. */
         if (place[i].commit > r.highest)
             r.highest = place[i].commit;
     }
@@ -171,8 +179,10 @@ static bool is_wanted(ash_versions *v, uint64_t file, int64_t now_ms)
 static ash_version *find_version(ash_versions *v, uint64_t file, uint64_t commit)
 {
     ash_version *best = NULL;
+    ash__monitor_assert_held(v->monitor);
     for (size_t i = 0; i < ASH_VERSIONS_KEPT; i++) {
         ash_version *k = &v->kept[i];
+        /* What is older than the document that was given is of before it. */
         if (k->snap == NULL || k->file != file || k->commit < commit)
             continue;
         if (best == NULL || k->commit < best->commit)
@@ -198,6 +208,7 @@ static ash_version *choose_version(ash_versions *v, bool wanted, int64_t now_ms)
     ash_version *best = NULL;
     bool best_is_asked_for = false;
     size_t end = wanted ? WANTED : ASH_VERSIONS_KEPT;
+    ash__monitor_assert_held(v->monitor);
     for (size_t i = wanted ? 0 : WANTED; i < end; i++) {
         ash_version *k = &v->kept[i];
         if (k->snap == NULL)
@@ -218,6 +229,7 @@ static ash_version *choose_version(ash_versions *v, bool wanted, int64_t now_ms)
  * to make room for it. */
 static ash_snapshot *promote(ash_versions *v, ash_version *k)
 {
+    /* It is in the right part already, or somebody reads it. */
     if (k == NULL || k < v->kept + WANTED || k->in_use)
         return NULL;
     ash_version *to = choose_version(v, true, ash__clock_ms());
@@ -260,6 +272,7 @@ void ash__versions_giving_begin(ash_embedded *s, ash_giving *g)
 {
     ash_versions *v = s->versions;
     ash__monitor_lock(v->monitor);
+    /* Not known yet: it may come to be any. */
     g->commit = 0;
     if (!g->under_way) {
         g->under_way = true;
@@ -331,6 +344,8 @@ static void keep(ash_embedded *s, uint64_t reader, ash_ns ns, ash_value id)
     ash_snapshot *snap = NULL;
     ash_error ignored = ASH_ERROR_INIT;
     uint64_t file = name_file(ns, id);
+    /* The state before the transaction, which has not committed yet.  Without one, readers get the
+     * newest chunks, as without all this. */
     if (ash__snapshot_committed(s->engine, &snap, &ignored) != 0)
         return;
     uint64_t commit = ash__snapshot_commit(snap);
@@ -340,6 +355,7 @@ static void keep(ash_embedded *s, uint64_t reader, ash_ns ns, ash_value id)
 
 void ash__versions_changing(ash_embedded *s, uint64_t reader, ash_ns ns, const bson_t *filter)
 {
+    /* Without a server in this process nobody reads in two steps, and no lock is taken. */
     if (!atomic_load(&s->versions->has_readers) || filter == NULL)
         return;
     file_ids ids = ids_of(filter);
@@ -364,6 +380,8 @@ static ash_version *borrow(ash_versions *v, uint64_t reader, uint64_t file)
             k->used_ms = now;
             return k;
         }
+        /* A snapshot is read by one thread at a time.  Everything is looked up again, for it may
+         * have gone. */
         ash__monitor_wait_until(v->monitor, now + 1000);
     }
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Batches of a find: from a scan that goes on where it stood, from a sorter that has read
+ * everything, or from a download. */
+
 #include "store/embedded/find/cursor.h"
 
 #include "base/budget.h"
@@ -107,6 +110,7 @@ static int next_match(ash_find_cursor *c, ash_record *r, ash_match_details *deta
                       ash_error *err)
 {
     uint64_t pending = c->pending;
+    /* It did not fit the last batch, and may have changed or gone since. */
     c->pending = 0;
     *found = false;
     if (pending != 0) {
@@ -142,6 +146,7 @@ static int put_damage_off(ash_find_cursor *c, int rc, const ash_error *own, ash_
 
 static int tell_damage(ash_find_cursor *c, ash_error *err)
 {
+    /* Told once; what lies behind it is read next. */
     ash_error told = c->damage;
     c->damage = (ash_error)ASH_ERROR_INIT;
     return ash__unless(0, told.code, &told, err);
@@ -160,6 +165,7 @@ static int fill_stream(ash_find_cursor *c, ash_snapshot *snap, ash_error *err)
         if (rc != 0)
             return put_damage_off(c, rc, &own, err);
         if (!found) {
+            /* A tail waits where an ordinary cursor ends. */
             c->exhausted = !c->tailable;
             return 0;
         }
@@ -185,6 +191,7 @@ static int fill_stream(ash_find_cursor *c, ash_snapshot *snap, ash_error *err)
 
 static int fill_sorter(ash_find_cursor *c, ash_error *err)
 {
+    /* The sorter need not hold what can never be given. */
     uint64_t keep = c->limit > 0 ? (uint64_t)c->limit + (uint64_t)c->skip : 0;
     uint64_t order = 0;
     int rc = 0;
@@ -320,6 +327,7 @@ static int fill_from_view(ash_find_cursor *c, uint64_t *seen, ash_error *err)
     }
     if (rc == 0)
         rc = c->mode == ASH_CURSOR_SORTED ? fill_sorter(c, err) : fill_stream(c, reading.snap, err);
+    /* Between two batches no snapshot is held: its pages could not be used again. */
     ash__scan_plan_detach(&c->scan);
     ash__reading_end(&reading);
     return rc;
@@ -345,8 +353,10 @@ static int find_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_bytes
     int rc = 0;
     int64_t from_ms = c->in_parts ? 0 : ash__clock_ms();
     ash__batch_memory_begin(&c->batch, max_docs, max_bytes);
+    /* The collection was not there when the cursor was opened. */
     if (c->mode == ASH_CURSOR_EMPTY)
         c->exhausted = true;
+    /* Before the snapshot is opened, so that no version is let go of that it may still lead to. */
     if (c->gives_files && !c->giving.under_way && !c->exhausted)
         ash__versions_giving_begin(c->store, &c->giving);
     if (!c->exhausted) {

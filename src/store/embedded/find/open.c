@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which kind of cursor a find becomes; everything about it that can be refused is refused here. */
+
 #include "store/embedded/find/cursor.h"
 
 #include "base/budget.h"
@@ -32,6 +34,7 @@ static ash_find_cursor *make_cursor(ash_embedded *s, ash_ns ns, const ash_find_o
     c->base.store = &s->base;
     c->store = s;
     c->op = opts->op;
+    /* It is of writes, and points into the caller's memory. */
     c->op.retry = NULL;
     c->db = ash__strdup(ns.db);
     c->coll = ash__strdup(ns.coll);
@@ -56,10 +59,12 @@ static bool is_download(const ash_find_cursor *c, const ash_find_options *opts)
     if (ash__op_writer(&opts->op) != NULL || opts->op.at_time != 0 || opts->tailable ||
         opts->show_record_id)
         return false;
+    /* Who asks for it by name need not be recognised. */
     if (opts->download)
         return true;
     if (!ash__name_ends_with(c->coll, ".chunks"))
         return false;
+    /* Another order would have to read the documents, which a download puts off. */
     if (opts->sort != NULL && !bson_empty(opts->sort) &&
         !(bson_count_keys(opts->sort) == 1 && bson_has_field(opts->sort, "n")))
         return false;
@@ -69,6 +74,7 @@ static bool is_download(const ash_find_cursor *c, const ash_find_options *opts)
 /* Records are followed in the order of their insertion, whatever indexes there are. */
 static int plan_tailable(ash_find_cursor *c, const ash_coll *coll, ash_error *err)
 {
+    /* {$natural: 1}, as bytes. */
     static const uint8_t natural[] = {19,  0,   0,   0, 16, '$', 'n', 'a', 't', 'u',
                                       'r', 'a', 'l', 0, 1,  0,   0,   0,   0};
     bson_value_t hint = {.value_type = BSON_TYPE_DOCUMENT};
@@ -139,6 +145,7 @@ static int begin_reading(ash_embedded *s, const ash_find_spec *spec, ash_reading
         !ash__name_ends_with(spec->ns.coll, ".chunks"))
         return rc;
     *version = ash__versions_borrow(s, op->reader, spec->ns, spec->filter);
+    /* The version's snapshot instead; it stays the store's, so this reading does not own it. */
     if (*version != NULL) {
         ash__reading_end(reading);
         reading->snap = ash__version_snapshot(*version);
@@ -163,6 +170,7 @@ int ash__find_open(ash_embedded *s, const ash_find_spec *spec, ash_find_cursor *
         rc = begin_reading(s, spec, &reading, &version, err);
     if (rc == 0)
         rc = ash__catalog_find(reading.snap, spec->ns.db, spec->ns.coll, &found, err);
+    /* A filter may be so large that compiling it takes long. */
     ash_budget outer = ash__budget_enter(opts->op.deadline_ms, opts->op.cancel, 0);
     if (rc == 0)
         rc = ash__view_refuse(found, err);
@@ -193,6 +201,7 @@ int ash__find_open_chunks(ash_embedded *s, ash_ns ns, const ash_chunk_range *ran
         rc = ash__catalog_find(reading.snap, ns.db, ns.coll, &found, err);
     if (rc == 0 && found != NULL)
         index = ash__chunk_range_index(found);
+    /* Without a collection or the index the planner says what is to be done. */
     if (index != NULL) {
         c = make_cursor(s, ns, opts);
         ash_range_spec spec = {found, index, range, &c->op};

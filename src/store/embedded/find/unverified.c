@@ -28,6 +28,8 @@ static void add_payload(ash_find_cursor *c, const ash_payload *payload)
 
 int ash__find_fill_parts(ash_find_cursor *c, ash_error *err)
 {
+    /* Unlike documents that are verified as they are read, views into lapsed pins could show
+     * anything. */
     if (!ash__download_begin_batch(c->download))
         return ash__fail(err, ASH_ECURSOR, "the cursor was idle for too long");
     while (!ash__batch_memory_is_full(&c->batch)) {
@@ -60,6 +62,7 @@ int ash__find_verify(ash_cursor *cursor, size_t index, size_t *from, size_t *to,
     size_t at = index - ash__download_batch_from(c->download);
     if (at < c->batch.count)
         return ash__download_verify(c->download, index, &c->payloads[at], from, to, err);
+    /* An earlier batch's document is looked at: its pins must not lapse meanwhile. */
     ash__batch_memory_hold(&c->batch);
     int rc = ash__download_look_again(c->download, index, &payload, err);
     return rc == 0 ? ash__download_verify(c->download, index, &payload, from, to, err) : rc;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The documents of a batch while they are in the caller's hands: small ones in an arena, large ones
+ * pinned where they lie. */
+
 #include "store/embedded/kit/batch.h"
 
 #include "base/mem.h"
@@ -20,6 +23,7 @@ void ash__batch_memory_init(ash_batch_memory *m, ash_embedded *s)
 static void set_out(ash_batch_memory *m, bool out)
 {
     ash__monitor_lock(m->store->monitor);
+    /* Under the monitor, for the sweeper touches the same pins (touch_all). */
     m->out = out;
     if (m->pins != NULL)
         ash__pins_hold(m->pins, out);
@@ -77,6 +81,7 @@ bool ash__batch_memory_is_full(const ash_batch_memory *m)
 
 bool ash__batch_memory_fits(const ash_batch_memory *m, size_t len)
 {
+    /* One document always fits, or a cursor would come to a halt before it. */
     if (m->count == 0)
         return true;
     return !ash__batch_memory_is_full(m) && m->bytes + len <= m->max_bytes;
@@ -104,6 +109,7 @@ void ash__batch_memory_add_copy(ash_batch_memory *m, ash_doc doc)
 static ash_pins *pins_of(ash_batch_memory *m)
 {
     if (m->pins == NULL) {
+        /* Many batches have no large document and need no pins. */
         ash_pins *pins = ash__pins_new(m->store->engine);
         ash__monitor_lock(m->store->monitor);
         m->pins = pins;
@@ -148,6 +154,7 @@ void ash__batch_memory_release(ash_batch_memory *m)
     if (m->store == NULL)
         return;
     ash__monitor_lock(m->store->monitor);
+    /* Out of the sweeper's reach before the pins go. */
     *m->link = m->next;
     if (m->next != NULL)
         m->next->link = m->link;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Known ids by a checksum of the name, 64 of them.  Two names in one place, or a wrong id, cost no
+ * more than a payload that is staged again. */
+
 #include "store/embedded/kit/embedded.h"
 
 #include "base/hash.h"

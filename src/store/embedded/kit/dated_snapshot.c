@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Snapshots that are found by their time.  One is read by one thread at a time, and lapses only
+ * when nobody reads in it. */
+
 #include "store/embedded/kit/dated_snapshot.h"
 
 #include "base/clock.h"
@@ -20,6 +23,7 @@ struct ash_dated_snapshot {
 
 static ash_dated_snapshot *find(ash_embedded *s, uint64_t time)
 {
+    ash__monitor_assert_held(s->monitor);
     for (int i = 0; s->dated != NULL && i < ASH_DATED_SNAPSHOTS_MAX; i++)
         if (s->dated[i].snap != NULL && s->dated[i].time == time && !s->dated[i].in_the_way)
             return &s->dated[i];
@@ -36,12 +40,14 @@ static bool has_lapsed(const ash_dated_snapshot *d, int64_t now)
 static ash_dated_snapshot *make_place(ash_embedded *s, ash_snapshot **former)
 {
     ash_dated_snapshot *best = NULL;
+    ash__monitor_assert_held(s->monitor);
     if (s->dated == NULL)
         s->dated = ash__alloc_array(ASH_DATED_SNAPSHOTS_MAX, sizeof *s->dated);
     for (int i = 0; i < ASH_DATED_SNAPSHOTS_MAX; i++) {
         ash_dated_snapshot *d = &s->dated[i];
         if (d->depth > 0)
             continue;
+        /* A free place, else the one that was unused for longest. */
         if (best == NULL || d->snap == NULL || (best->snap != NULL && d->used_ms < best->used_ms))
             best = d;
         if (d->snap == NULL)
@@ -76,6 +82,7 @@ static int keep(ash_embedded *s, ash_snapshot *snap, uint64_t newest, uint64_t t
     int rc = 0;
     ash__monitor_lock(s->monitor);
     ash_dated_snapshot *d = find(s, time);
+    /* Under one time there may be one state only, which the newest change tells. */
     *taken = d == NULL || d->newest == newest;
     if (d == NULL) {
         d = make_place(s, &unused);
@@ -92,6 +99,7 @@ static int keep(ash_embedded *s, ash_snapshot *snap, uint64_t newest, uint64_t t
         d->used_ms = now;
     }
     ash__monitor_unlock(s->monitor);
+    /* Not under the monitor: the engine takes locks of its own. */
     ash__snapshot_close(unused);
     return rc;
 }
@@ -106,6 +114,7 @@ static int choose_time(ash_embedded *s, uint64_t asked, uint64_t newest, uint64_
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "readConcern atClusterTime must not be greater than the current "
                                 "clusterTime");
+    /* What it was like then is gone: only the present can still be held. */
     if (asked != 0 && asked < newest)
         return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_SNAPSHOT_TOO_OLD,
                                 "the state of the store at that time is not held (any longer)");
@@ -134,6 +143,7 @@ int ash__dated_snapshot_hold(ash_embedded *s, uint64_t time, const ash_op *op, u
     bool taken = false;
     int rc = ash__op_check(op, err);
     *out = time;
+    /* One that is held is simply held longer. */
     if (rc != 0 || (time != 0 && touch_held(s, time)))
         return rc;
     for (int i = 0; rc == 0 && !taken && i < TRIES; i++) {
@@ -156,6 +166,8 @@ int ash__dated_snapshot_enter(ash_embedded *s, const ash_op *op, ash_dated_snaps
     int rc = 0;
     ash_dated_snapshot *d;
     ash__monitor_lock(s->monitor);
+    /* LMDB's snapshots are for one thread at a time, but one thread may begin several readings in
+     * one.  Found again after each wait, since it may have lapsed. */
     while ((d = find(s, op->at_time)) != NULL && d->depth > 0 &&
            !pthread_equal(d->owner, pthread_self()) && (rc = ash__op_check(op, err)) == 0)
         ash__monitor_wait_until(s->monitor, ash__clock_ms() + WAIT_SLICE_MS);
@@ -177,6 +189,7 @@ void ash__dated_snapshot_leave(ash_embedded *s, ash_dated_snapshot *d)
     ash_snapshot *unwanted = NULL;
     ash__monitor_lock(s->monitor);
     d->used_ms = ash__clock_ms();
+    /* Lapsed while it was read: the last reader closes it. */
     if (--d->depth == 0) {
         if (d->in_the_way) {
             unwanted = d->snap;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Validators and the filters of partial indexes, compiled: the engine keeps them beside its
+ * catalogue without knowing what they are. */
+
 #include "store/embedded/kit/filters.h"
 
 #include "base/mem.h"
@@ -48,6 +51,8 @@ int ash__hooked_test(const void *filter, ash_doc doc, bool *matches, ash_error *
     const hooked *h = filter;
     ash_error own = ASH_ERROR_INIT;
     int rc = ash__matcher_check(h->matcher, doc, NULL, matches, &own);
+    /* What an expression cannot be evaluated for is data, and data that does not match; that time
+     * was up is no answer. */
     if (rc != ASH_ETIMEOUT && rc != ASH_EINTERRUPTED)
         return 0;
     if (err != NULL)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Snapshots that outlive a call, in a list by which the sweeper finds those that nobody has
+ * touched. */
+
 #include "store/embedded/kit/kept_snapshot.h"
 
 #include "base/clock.h"
@@ -31,6 +34,7 @@ ash_snapshot *ash__kept_snapshot_borrow(ash_kept_snapshot *k)
 {
     ash__monitor_lock(k->store->monitor);
     ash_snapshot *snap = k->snap;
+    /* While it is lent the sweeper leaves it alone, however old it is. */
     k->in_use = snap != NULL;
     ash__monitor_unlock(k->store->monitor);
     return snap;
@@ -78,6 +82,7 @@ static ash_snapshot *take_lapsed(ash_embedded *s, int64_t before_ms, uint64_t be
 static void lapse(ash_embedded *s, uint64_t before_commit)
 {
     int64_t before_ms = ash__clock_ms() - s->pin_timeout_ms;
+    /* One at a time: closing is done without the monitor, and the list may change meanwhile. */
     for (ash_snapshot *snap; (snap = take_lapsed(s, before_ms, before_commit)) != NULL;)
         ash__snapshot_close(snap);
 }

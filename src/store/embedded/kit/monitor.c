@@ -36,12 +36,19 @@ void ash__monitor_unlock(ash_monitor *m)
     ash__mutex_unlock(&m->mutex);
 }
 
+void ash__monitor_assert_held(const ash_monitor *m)
+{
+    ash__mutex_assert_held(&m->mutex);
+}
+
 void ash__monitor_wait_until(ash_monitor *m, int64_t deadline_ms)
 {
+    ash__monitor_assert_held(m);
     ash__cond_wait_until(&m->cond, &m->mutex, deadline_ms);
 }
 
 void ash__monitor_wake_all(ash_monitor *m)
 {
+    ash__monitor_assert_held(m);
     ash__cond_broadcast(&m->cond);
 }

@@ -11,7 +11,9 @@ ash_monitor *ash__monitor_new(void);
 void ash__monitor_free(ash_monitor *m);
 void ash__monitor_lock(ash_monitor *m);
 void ash__monitor_unlock(ash_monitor *m);
-void ash__monitor_wait_until(ash_monitor *m, int64_t deadline_ms); /* locked */
-void ash__monitor_wake_all(ash_monitor *m);                        /* locked */
+/* What a function counts on that is called with the monitor locked, as these two are. */
+void ash__monitor_assert_held(const ash_monitor *m);
+void ash__monitor_wait_until(ash_monitor *m, int64_t deadline_ms);
+void ash__monitor_wake_all(ash_monitor *m);
 
 #endif

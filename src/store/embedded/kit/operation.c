@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Where an operation reads, and what its query is compiled with. */
+
 #include "store/embedded/kit/embedded.h"
 
 #include "base/clock.h"
@@ -27,11 +29,13 @@ int ash__reading_begin(ash_embedded *s, const ash_op *op, ash_reading *out, ash_
     int rc = ash__op_check(op, err);
     if (rc != 0)
         return rc;
+    /* On the writer everything that the transaction did is seen, and nothing has to be closed. */
     if (w != NULL) {
         out->snap = ash__writer_snapshot(w);
         return 0;
     }
     if (op->transaction != NULL) {
+        /* The look's snapshot; a download may take it over from there (hold_snapshot). */
         out->lender = ((ash_embedded_tx *)(void *)op->transaction)->look;
         out->snap = out->lender->snap;
         return 0;
@@ -74,6 +78,7 @@ static int evaluate_let(const bson_t *let, ash_env *env, ash_error *err)
     ash__builder_end(&b);
     if (rc == 0) {
         ash_doc doc = ash__builder_doc(&b);
+        /* A copy: the builder goes, and a cursor may live long. */
         env->let = bson_new_from_data(doc.data, doc.len);
         env->query.let = env->let;
     }
@@ -87,6 +92,7 @@ int ash__env_init(ash_embedded *s, const ash_op *op, const bson_t *collation, co
 {
     memset(out, 0, sizeof *out);
     out->query.now_ms = ash__clock_wall_ms();
+    /* A list of operations that is run again has to come to the same results. */
     if (op->transaction != NULL && op->transaction->now_ms != 0)
         out->query.now_ms = op->transaction->now_ms;
     if (op->transaction != NULL && op->transaction->has_new_id)
@@ -95,6 +101,7 @@ int ash__env_init(ash_embedded *s, const ash_op *op, const bson_t *collation, co
     out->query.cancelled = op->cancel;
     out->query.deadline_ms = op->deadline_ms;
     if (collation != NULL && !bson_empty(collation)) {
+        /* {locale: "simple"} is byte order, and still the operation's own choice. */
         bool is_simple = false;
         int rc = ash__collation_parse(collation, &out->query.collation, &is_simple, err);
         if (rc != 0)
@@ -115,6 +122,7 @@ void ash__env_release(ash_env *env)
 
 bool ash__env_adopt(ash_env *env, const ash_coll *coll)
 {
+    /* The operation's own goes first. */
     if (env->has_collation || coll == NULL || !coll->has_collation)
         return false;
     env->query.collation = coll->collation;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Entries of the change log, written in the apply of the change that they tell of; so neither is
+ * there without the other. */
+
 #include "store/embedded/kit/oplog.h"
 
 #include "base/clock.h"
@@ -21,6 +24,7 @@ static int append_document(ash_writer *w, const ash_change *change, ash_builder 
         ash__record_locate(ash__writer_snapshot(w), change->coll, change->rid, &r, &found, err);
     if (rc != 0)
         return rc;
+    /* The place tells that version from a later one under the same record. */
     bool large = found && r.place.segment != 0;
     if (!large && !is_small_chunk(change)) {
         ash__builder_doc_value(b, "f", change->doc);
@@ -45,6 +49,7 @@ static int build_entry(ash_writer *w, const ash_change *change, ash_builder *b, 
         ash__builder_int64(b, "i", change->coll->id);
         ash__builder_binary(b, "u", BSON_SUBTYPE_UUID, change->coll->uuid, 16);
     }
+    /* Beside the entry's time, which is its key and may run ahead of the clock. */
     ash__builder_date(b, "w", ash__clock_wall_ms());
     if (!ash__value_is_missing(change->id)) {
         ash__builder_begin_doc(b, "k");
@@ -104,6 +109,7 @@ int ash__oplog_create(ash_writer *w, ash_ns ns, const bson_t *options, const ash
         return rc;
     ash__builder_begin(&b);
     ash__builder_elements(&b, ash__doc_from_bson(&(*out)->options));
+    /* Expanded streams show it with the options. */
     ash__builder_doc_value(&b, "idIndex", ash__doc_from_bson(&(*out)->indexes[0].spec));
     ash__builder_end(&b);
     ash_change change = {

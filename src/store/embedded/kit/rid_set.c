@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* An open hash of record ids; 0 is no id, so it marks a free place. */
+
 #include "store/embedded/kit/rid_set.h"
 
 #include "base/mem.h"
 
 static size_t slot_of(const ash_rid_set *set, uint64_t rid)
 {
+    /* Ids are numbered one after the other; the multiplication spreads neighbours. */
     size_t at = (size_t)((rid * UINT64_C(0x9E3779B97F4A7C15)) >> 17) & (set->capacity - 1);
     while (set->slots[at] != 0 && set->slots[at] != rid)
         at = (at + 1) & (set->capacity - 1);
@@ -25,6 +28,7 @@ static void grow(ash_rid_set *set)
 
 bool ash__rid_set_add(ash_rid_set *set, uint64_t rid)
 {
+    /* Half empty, so that probing stays short. */
     if (2 * (set->count + 1) > set->capacity)
         grow(set);
     size_t at = slot_of(set, rid);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* How changes reach the writer, when they are acknowledged, and what a refused document is told. */
+
 #include "store/embedded/kit/embedded.h"
 
 #include "base/budget.h"
@@ -56,16 +58,19 @@ int ash__write_run(ash_embedded *s, const ash_write_terms *terms, ash_apply_fn f
     if (rc != 0)
         return rc;
     ash_assert(w != NULL || op->transaction == NULL); /* a look changes nothing */
+    /* Several of these come together in one commit; a transaction is one apply already. */
     if (w == NULL)
         return ash__engine_apply(s->engine, run_bounded, &b,
                                  &(ash_apply_terms){.ack = ack_for(s, terms),
                                                     .flags = terms->flags,
                                                     .deadline_ms = op->deadline_ms},
                                  err);
+    /* So that a failed operation leaves the rest of the transaction as it was. */
     rc = ash__writer_savepoint(w, err);
     if (rc != 0)
         return rc;
     rc = run_bounded(w, &b, err);
+    /* The first error stays: why the operation failed says more than why it could not be undone. */
     int ended = ash__writer_savepoint_end(w, rc == 0, rc == 0 ? err : NULL);
     return rc != 0 ? rc : ended;
 }
@@ -112,6 +117,7 @@ int ash__duplicate_fail(const ash_coll *c, const ash_duplicate *dup, ash_doc doc
     ash__builder_begin(&value);
     for (uint32_t i = 0; i < p->count; i++) {
         ash_value v = ash__path_get(doc, p->parts[i].path);
+        /* In an index, what is missing is null. */
         if (ash__value_is_missing(v))
             v = ash__box_null(&box);
         ash__buffer_printf(&text, "%s%s: %s", i > 0 ? ", " : "", p->parts[i].path,
@@ -142,6 +148,7 @@ int ash__coll_validate(const ash_coll *c, ash_doc doc, ash_doc old, const ash_op
 {
     if (c->validator == NULL || op->bypass_validation)
         return 0;
+    /* "warn" would be a line in the log for each write; the document is stored either way. */
     if (option_is(c, "validationLevel", "off") || option_is(c, "validationAction", "warn"))
         return 0;
     bool good = false;

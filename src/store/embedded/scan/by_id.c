@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* find({_id: value}) in its shortest form; a document in a segment would have to be pinned and goes
+ * the long way. */
+
 #include "store/embedded/scan/by_id.h"
 
 #include "base/clock.h"
@@ -59,6 +62,8 @@ static bool is_nothing(const bson_t *doc)
 bool ash__value_is_plain_id(ash_value v)
 {
     switch (v.type) {
+    /* Not among them: documents, arrays, null and regular expressions, which mean more than
+     * equality in a filter. */
     case BSON_TYPE_OID:
     case BSON_TYPE_INT32:
     case BSON_TYPE_INT64:
@@ -117,6 +122,7 @@ int ash__point_find(ash_embedded *s, ash_ns ns, ash_value id, const ash_op *op, 
     bool is_view = ash__view_refuse(found, NULL) != 0;
     if (rc == 0 && found != NULL && !is_view)
         rc = ash__record_find_id(reading.snap, found, id, &r, &there, err);
+    /* Nothing is an answer, too: the long way would come to the same. */
     if (rc == 0 && !is_view && (!there || r.place.segment == 0))
         *out = make_cursor(s, there ? r.doc : (ash_doc){NULL, 0});
     ash__reading_end(&reading);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Several ranges of one index in one order: each is read one key ahead, and the smallest goes
+ * first. */
+
 #include "store/embedded/scan/merge.h"
 
 #include <string.h>
@@ -31,6 +34,7 @@ static void open_stream(const ash_plan *plan, const ash_key_range *range, stream
 {
     const ash_scan_range keys = {
         {range->from.data, range->from.len}, {range->to.data, range->to.len}, plan->backward};
+    /* A paused scan begins behind what was given; what was only read ahead is read again. */
     ash_scan_hit after = {s->given_rid, {s->given_key.data, s->given_key.len}};
     s->scan = ash__scan_index(snap, plan->index->handle, &keys, s->has_given ? &after : NULL);
 }
@@ -66,6 +70,7 @@ static bool comes_before(const ash_scan_merge *m, uint32_t a, uint32_t b)
     int order = memcmp(x.data, y.data, x.len < y.len ? x.len : y.len);
     if (order != 0)
         return m->plan->backward ? order > 0 : order < 0;
+    /* Equal keys in the order of insertion, in both directions. */
     return m->streams[a].hit.rid < m->streams[b].hit.rid;
 }
 
@@ -99,6 +104,7 @@ void ash__scan_merge_pause(ash_scan_merge *m)
     for (uint32_t i = 0; m != NULL && i < m->plan->range_count; i++) {
         ash__scan_free(m->streams[i].scan);
         m->streams[i].scan = NULL;
+        /* Its key is a view into the snapshot that is about to end. */
         m->streams[i].is_ahead = false;
     }
 }

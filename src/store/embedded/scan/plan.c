@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a plan: ranges and branches one after the other, each record once, its filter tried on keys
+ * before its document is fetched. */
+
 #include "store/embedded/scan/plan.h"
 
+/* The clock is not asked for each key. */
 #define TICKS_PER_CHECK 100
 
 static uint32_t count_leaves(const ash_plan *p)
@@ -33,6 +37,7 @@ void ash__scan_plan_init(ash_scan_plan *p, ash_request *r, const ash_op *op,
     *p = (ash_scan_plan){.request = r, .op = op, .fetch = fetch};
     p->leaves = ash__alloc_array(count_leaves(r->plan) + 1, sizeof *p->leaves);
     collect_leaves(p, r->plan);
+    /* Two branches may lead to one record, and so may two keys of an array. */
     p->dedupe = p->leaf_count > 1;
     for (uint32_t i = 0; i < p->leaf_count; i++)
         p->dedupe = p->dedupe || p->leaves[i]->may_repeat;
@@ -64,6 +69,7 @@ void ash__scan_plan_detach(ash_scan_plan *p)
     if (p->scan != NULL && p->has_hit) {
         p->after_rid = p->hit.rid;
         p->has_after = true;
+        /* The key is a view into the snapshot that is about to end. */
         ash__buffer_clear(&p->after_key);
         if (p->hit.key.len > 0)
             ash__buffer_append(&p->after_key, p->hit.key.data, p->hit.key.len);
@@ -111,6 +117,7 @@ static ash_scan *open_range(const ash_scan_plan *p, const ash_plan *leaf)
 {
     if (leaf->kind == ASH_PLAN_COLLSCAN)
         return ash__scan_records(p->snap, p->coll, leaf->backward, p->has_after ? p->after_rid : 0);
+    /* Ranges stand in ascending order; backward they are run from the last. */
     uint32_t at = leaf->backward ? leaf->range_count - 1 - p->range : p->range;
     const ash_key_range *range = &leaf->ranges[at];
     const ash_scan_range keys = {
@@ -149,6 +156,7 @@ static int next_hit(ash_scan_plan *p, const ash_plan **leaf, ash_error *err)
             ash__scan_free(p->scan);
             p->scan = NULL;
             p->has_hit = false;
+            /* The next range has a beginning of its own; behind the last record a tail goes on. */
             p->has_after = now->kind == ASH_PLAN_COLLSCAN && p->has_after;
             p->range++;
         }
@@ -165,6 +173,7 @@ static int fetch(ash_scan_plan *p, uint64_t rid, bool whole, ash_record *out, bo
         return ash__record_locate(p->snap, p->coll, rid, out, found, err);
     p->docs_examined++;
     int rc = ash__record_get(p->snap, p->coll, rid, out, found, err);
+    /* An error about a chunk that names no file helps nobody. */
     if (rc == ASH_ECORRUPT && p->request->files != NULL)
         p->request->files->name_damage(p->coll->name, p->request->filter, err);
     return rc;
@@ -178,6 +187,7 @@ static enum ash_key_verdict try_key(ash_scan_plan *p, const ash_plan *leaf)
     if (*filter == NULL || leaf->index->multikey)
         return ASH_KEY_UNSURE;
     enum ash_key_verdict v = ash__key_filter_test(*filter, p->hit.key);
+    /* It has not decided anything for long: trying it costs more than it saves. */
     if (ash__key_filter_is_idle(*filter)) {
         ash__key_filter_free(*filter);
         *filter = NULL;
@@ -197,6 +207,7 @@ int ash__scan_plan_next(ash_scan_plan *p, ash_record *out, ash_match_details *de
         if (rc != 0 || leaf == NULL)
             return rc;
         p->keys_examined += leaf->kind == ASH_PLAN_IXSCAN;
+        /* Before the filter, whose verdict would be the same. */
         if (p->dedupe && !ash__rid_set_add(&p->seen, p->hit.rid))
             continue;
         enum ash_key_verdict verdict = try_key(p, leaf);
@@ -211,6 +222,7 @@ int ash__scan_plan_next(ash_scan_plan *p, ash_record *out, ash_match_details *de
         }
         bool there = false;
         rc = fetch(p, p->hit.rid, whole, out, &there, err);
+        /* One snapshot shows both, so a key without its record is damage, not a deletion. */
         if (rc == 0 && !there && leaf->kind == ASH_PLAN_IXSCAN)
             rc = ash__fail(err, ASH_ECORRUPT, "%s.%s: index %s leads to a record that is not there",
                            p->coll->db, p->coll->name, leaf->index->name);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* A request compiled, and its plan: chosen once for a collection, pointed at each snapshot's
+ * indexes anew. */
+
 #include "store/embedded/scan/request.h"
 
 #include "store/embedded/kit/filters.h"
@@ -54,6 +57,7 @@ int ash__request_plan(ash_request *r, const ash_coll *coll, const bson_value_t *
     r->descs = ash__alloc_array(coll->index_count, sizeof *r->descs);
     r->index_ids = ash__alloc_array(coll->index_count, sizeof *r->index_ids);
     for (uint32_t i = 0; i < coll->index_count; i++) {
+        /* A half-built index lacks records. */
         if (!coll->indexes[i].ready)
             continue;
         r->index_ids[r->desc_count] = coll->indexes[i].id;
@@ -99,6 +103,7 @@ int ash__request_attach(ash_request *r, const ash_coll *coll, ash_error *err)
             return ash__fail_server(err, ASH_ECURSOR, ASH_MONGO_QUERY_PLAN_KILLED,
                                     "query plan killed: an index it uses was dropped");
         else
+            /* Gone, but the plan does not need it. */
             r->descs[i].handle = NULL;
     }
     return 0;

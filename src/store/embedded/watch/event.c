@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Entries of the change log as events of a change stream.  The log has what was small; larger
+ * documents are looked up, as long as that version exists. */
+
 #include "store/embedded/watch/event.h"
 
 #include "base/hash.h"
@@ -14,6 +17,7 @@ int ash__entry_read(ash_doc doc, uint64_t time, ash_entry *out, bool *known, ash
     int64_t kind = 0;
     int64_t coll_id = 0;
     *known = false;
+    /* The log is read from disk like any data, and everything below takes it as it is. */
     if (ash__bson_validate_within(doc.data, doc.len, ENTRY_MAX_BYTES, ASH_DOC_MAX_DEPTH + 4,
                                   NULL) != 0)
         return ash__fail(err, ASH_ECORRUPT, "an entry of the change log is damaged");
@@ -25,6 +29,7 @@ int ash__entry_read(ash_doc doc, uint64_t time, ash_entry *out, bool *known, ash
                        .doc = doc};
     ash__value_as_int64(ash__doc_get(doc, "o"), &kind);
     ash__value_as_int64(ash__doc_get(doc, "i"), &coll_id);
+    /* Also of a later version of Ashlar, whose kinds this one does not know. */
     if (kind < ASH_CHANGE_INSERT || kind > ASH_CHANGE_MODIFY || out->db == NULL)
         return 0;
     out->kind = (enum ash_change_kind)kind;
@@ -82,6 +87,7 @@ static int written_document(ash_snapshot *snap, const ash_entry *e, ash_doc *out
     const ash_coll *c = NULL;
     ash_record r;
     bool found = false;
+    /* Small enough to have been copied: no look-up, and it cannot be gone. */
     ash_value inline_doc = ash__doc_get(e->doc, "f");
     if (inline_doc.type == BSON_TYPE_DOCUMENT) {
         *out = ash__value_doc(inline_doc);
@@ -95,12 +101,14 @@ static int written_document(ash_snapshot *snap, const ash_entry *e, ash_doc *out
     rc = ash__record_locate(snap, c, (uint64_t)rid, &r, &found, err);
     if (rc != 0 || !found)
         return rc;
+    /* A small record has no sequence of its own, so its bytes have to tell. */
     if (r.place.segment == 0) {
         if (ash__value_as_int64(ash__doc_get(e->doc, "h"), &sum) &&
             ash__checksum(r.doc.data, r.doc.len) == (uint64_t)sum)
             *out = r.doc;
         return 0;
     }
+    /* Written over since: that version is gone, and the event goes without its document. */
     if (r.place.sequence != (uint64_t)sequence)
         return 0;
     rc = ash__record_get(snap, c, (uint64_t)rid, &r, &found, err);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Resume tokens: a time and what it stands behind, so that nothing has to be kept for a stream that
+ * may come back. */
+
 #include "store/embedded/watch/token.h"
 
 #include "base/bytes.h"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The cursor of a change stream: from its position in the change log it makes events, runs them
+ * through the pipeline, and waits for commits. */
+
 #include "store/embedded/watch/slots.h"
 
 #include "base/budget.h"
@@ -45,6 +48,7 @@ static bool concerns(const watch_cursor *c, const ash_entry *e)
         return false;
     if (c->db == NULL)
         return true;
+    /* What is renamed to a name that is watched concerns its watcher as well. */
     if (e->kind == ASH_CHANGE_RENAME && same(c->db, e->to_db) &&
         (c->coll == NULL || same(c->coll, e->to_coll)))
         return true;
@@ -91,6 +95,7 @@ static int deliver(watch_cursor *c, bool *fits, ash_error *err)
         int rc = ash__pipeline_next(c->pipeline, &doc, err);
         if (rc != 0 || doc.data == NULL)
             return rc;
+        /* A client resumes by the last _id that it saw. */
         if (!same_value(ash__doc_get(doc, "_id"), ash__doc_get(ash__builder_doc(&c->event), "_id")))
             return ash__fail_server(err, ASH_EINTERNAL, ASH_MONGO_CHANGE_STREAM_FATAL_ERROR,
                                     "the pipeline changed or removed the event's _id, which "
@@ -154,8 +159,10 @@ static int fill_from_view(watch_cursor *c, ash_snapshot *snap, ash_error *err)
         bool found = false;
         bool known = false;
         bool fits = true;
+        /* Behind the event that ended the stream, in the next batch if need be. */
         if (c->invalidated != 0)
             return deliver_invalidate(c, err);
+        /* Streams of one collection pass over the entries of all others. */
         rc = n % 100 == 0 ? ash__op_check(&c->op, err) : 0;
         if (rc == 0)
             rc = ash__oplog_next(snap, c->after, &time, &doc, &found, err);
@@ -164,6 +171,7 @@ static int fill_from_view(watch_cursor *c, ash_snapshot *snap, ash_error *err)
         rc = ash__entry_read(doc, time, &e, &known, err);
         if (rc == 0 && known && concerns(c, &e))
             rc = deliver_entry(c, snap, &e, &fits, err);
+        /* c->after stays: the entry is read again for the next batch. */
         if (rc != 0 || !fits)
             return rc;
         c->after = time;
@@ -214,6 +222,8 @@ static int watch_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
         rc = look(c, err);
     }
     ash__batch_memory_give(&c->batch, c->exhausted, out);
+    /* With every batch, also an empty one: a client that resumes need not pass over what was of no
+     * concern. */
     ash__builder_begin(&c->token);
     ash__token_append(&c->token, "t", c->after, token_kind(c));
     ash__builder_end(&c->token);
@@ -304,6 +314,7 @@ static int compile_pipeline(watch_cursor *c, const bson_t *stages, ash_error *er
     if (rc != 0)
         return rc;
     const ash_pipeline_head *head = ash__pipeline_head(c->pipeline);
+    /* A stream has no end at which anything could be sorted or grouped. */
     if (!ash__pipeline_is_streaming(c->pipeline) || head->is_coll_stats || head->has_write_out ||
         head->is_change_stream || head->skip != 0 || head->limit != 0 || !bson_empty(&head->sort))
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_ILLEGAL_OPERATION,
@@ -345,13 +356,16 @@ static int find_start(watch_cursor *c, const ash_watch_options *opts, ash_snapsh
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_LOCATION_RESUME_POINT_TWICE,
                                 "only one of resumeAfter, startAfter and startAtOperationTime may "
                                 "be given");
+    /* From now on. */
     if (given == 0)
         return ash__oplog_bounds(snap, &oldest, &c->after, err);
     if (token == NULL) {
+        /* That very time is included; c->after is what was looked at. */
         c->after = opts->start_at_operation_time - 1;
         return check_history(snap, c->after, err);
     }
     int rc = ash__token_parse(ash__doc_from_bson(token), &c->after, &kind, err);
+    /* There is nothing behind the end; startAfter begins a new stream there. */
     if (rc == 0 && kind == ASH_TOKEN_INVALIDATE && opts->resume_after != NULL)
         rc = ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_RESUME_TOKEN,
                               "attempting to resume a change stream using 'resumeAfter' is not "
