@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing, and the table of slots. */
+
 #include "store/embedded/kit/embedded.h"
 
 #include "base/clock.h"
@@ -66,6 +68,7 @@ static ash_embedded *make_store(ash_engine *engine, const ash_store_options *opt
 static void embedded_close(ash_store *store)
 {
     ash_embedded *s = ash__embedded(store);
+    /* Whatever reads from the engine ends before it does. */
     ash__sweep_stop(s);
     ash__versions_free(s->versions);
     ash__dated_snapshots_release(s);
@@ -92,6 +95,7 @@ static int prepare(ash_embedded *s, ash_error *err)
     if (s->read_only)
         return 0;
     ash_damage damage;
+    /* What a crash left half-built goes before anybody writes to it. */
     int rc = ash__build_sweep(s, err);
     if (rc == 0)
         rc = ash__engine_apply(s->engine, begin_history, NULL, NULL, err);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What a check found, in words: damaged chunks are named by their files, which children look up,
+ * since what they read is damaged. */
+
 #include "store/embedded/care/findings.h"
 
 #include "base/log.h"
@@ -25,6 +28,7 @@ void ash__findings_add(ash_findings *f, const char *text, const bson_t *facts)
 {
     f->count++;
     f->invalid += is_unreadable(facts);
+    /* A thousand of them fit a report; the rest is only counted. */
     if (f->kept == FINDINGS_MAX)
         return;
     if (f->items == NULL)
@@ -81,6 +85,8 @@ void ash__findings_name(ash_findings *f, ash_engine *e)
         rc = ash__engine_probe(e, &fns, &through, &why);
         if (n.learned == 0 && !n.by_index)
             break;
+        /* A try that died without a word has met damage in the index; the next one asks the
+         * documents. */
         n.by_index = n.by_index && n.learned > 0;
     }
     if (rc != 0)

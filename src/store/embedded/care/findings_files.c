@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which chunk of which file a damaged record is, found out in a child process that the damage may
+ * kill. */
+
 #include "store/embedded/care/findings.h"
 
 #include "base/mem.h"
@@ -137,6 +140,7 @@ static void add_name(ash_builder *b, ash_value name)
         return;
     }
     len = NAME_BYTES_MAX;
+    /* Not in the middle of a character. */
     while (len > 0 && ((unsigned char)text[len] & 0xC0) == 0x80)
         len--;
     char *cut = ash__sprintf("%.*s…", (int)len, text);
@@ -171,6 +175,7 @@ static void add_file(looking *l, const ash_coll *files, const chunk_at *c, ash_b
     int rc = files != NULL && key.len > 0 ? find_file(l, files, key, &record, &found, &why) : 0;
     if (rc == 0 && found) {
         ash_value id = ash__doc_get(record.doc, "_id");
+        /* An _id may be a whole document. */
         if (id.len <= ID_BYTES_MAX)
             ash__builder_value(b, "files_id", id);
         add_name(b, ash__doc_get(record.doc, "filename"));
@@ -267,6 +272,7 @@ static void look_at(looking *l, const ash_finding *like, bool by_index)
 void ash__findings_look(const ash_findings *f, bool by_index, ash_probe *p, ash_snapshot *snap)
 {
     looking l = {.f = f, .probe = p, .snap = snap};
+    /* One collection at a time, whose index is then read once. */
     bool *done = ash__alloc_array(f->kept, sizeof *done);
     l.chunks = ash__alloc_array(f->kept, sizeof *l.chunks);
     for (uint32_t i = 0; i < f->kept; i++) {

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The actions of ash_store_maintain, in one table. */
+
 #include "store/embedded/care/maintain.h"
 
 #include "engine/check/check.h"
@@ -53,6 +55,7 @@ static int run_check(ash_embedded *s, checking *c, bool payloads, ash_check_repo
 
 static bool flag_of(const bson_t *action, const char *name, bool fallback)
 {
+    /* An argument that is not given keeps its default, which need not be false. */
     ash_value v = ash__doc_get(ash__doc_from_bson(action), name);
     return ash__value_is_missing(v) ? fallback : ash__value_truthy(v);
 }
@@ -147,6 +150,7 @@ static int validate(ash_embedded *s, const bson_t *action, ash_progress_fn progr
         rc = ash__fail_server(err, ASH_ENOTFOUND, ASH_MONGO_NAMESPACE_NOT_FOUND,
                               "Collection '%s.%s' does not exist to validate.", db, c.only_coll);
     if (rc == 0)
+        /* The whole store is checked, and on_finding keeps what is of this collection. */
         rc = run_check(s, &c, flag_of(action, "full", false), &report, err);
     if (rc == 0 || (rc == ASH_ECORRUPT && coll != NULL)) {
         char *ns = ash__sprintf("%s.%s", db, c.only_coll);
@@ -266,6 +270,7 @@ int ash__embedded_maintain(ash_store *store, const bson_t *action, ash_progress_
         int rc = check_arguments(&kinds[i], it, err);
         return rc != 0 ? rc : kinds[i].run(ash__embedded(store), action, progress, ctx, out, err);
     }
+    /* Known, and answered with what to do instead. */
     if (strcmp(name, "repair") == 0)
         return ash__fail(err, ASH_EUNSUPPORTED,
                          "an open store is not repaired: close it, then `ashlar check --repair`");

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The backup action: the engine copies, this reports. */
+
 #include "store/embedded/care/maintain.h"
 
 #include "engine/backup/backup.h"

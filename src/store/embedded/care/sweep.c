@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The one thread that looks after a store: it sleeps until something is due, and does one round of
+ * each thing at a time. */
+
 #include "store/embedded/care/sweep.h"
 
 #include "base/clock.h"
@@ -39,6 +42,7 @@ static bool sleep_until(ash_embedded *s, int64_t until_ms)
 {
     int64_t watch_at = ash__clock_ms();
     for (int64_t now; !ash__embedded_is_closing(s) && (now = ash__clock_ms()) < until_ms;) {
+        /* A reader has met damage, so the next census is due now. */
         if (ash__engine_is_doubted(s->engine))
             break;
         if (now >= watch_at) {
@@ -46,6 +50,7 @@ static bool sleep_until(ash_embedded *s, int64_t until_ms)
             watch_at = now + SNAPSHOT_WATCH_MS;
         }
         ash__monitor_lock(s->monitor);
+        /* Asked again under the monitor, or the wake-up of a close in between would be missed. */
         if (!s->closing)
             ash__monitor_wait_until(s->monitor, watch_at < until_ms ? watch_at : until_ms);
         ash__monitor_unlock(s->monitor);
@@ -92,6 +97,7 @@ static void census_round(ash_embedded *s)
 /* Pins are looked after several times before they could lapse. */
 static int64_t pause_of(const ash_embedded *s)
 {
+    /* + 1: a test may set the timeout to next to nothing. */
     int64_t for_pins = s->pin_timeout_ms / 4 + 1;
     return for_pins < s->ttl_interval_ms ? for_pins : s->ttl_interval_ms;
 }
@@ -143,6 +149,7 @@ void ash__sweep_stop(ash_embedded *s)
     if (!s->has_sweeper)
         return;
     ash__monitor_lock(s->monitor);
+    /* Everything that runs for long looks at this between two steps. */
     s->closing = true;
     ash__monitor_wake_all(s->monitor);
     ash__monitor_unlock(s->monitor);

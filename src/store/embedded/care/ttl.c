@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Documents that expire: found by the TTL index itself, deleted in turns of the writer like any
+ * other. */
+
 #include "store/embedded/care/sweep.h"
 
 #include "base/budget.h"
@@ -6,6 +9,7 @@
 #include "store/embedded/kit/rid_set.h"
 #include "store/embedded/write/change.h"
 
+/* Of one turn: other writers wait behind it. */
 #define TURN_RECORDS 500
 #define TURN_MS      20
 
@@ -31,6 +35,7 @@ typedef struct expiry {
 static bool note_index(void *ctx, const ash_coll *c, const ash_index *index)
 {
     expiring_list *list = ctx;
+    /* It lacks records, and will be looked at when it has them. */
     if (!index->ready)
         return true;
     list->items = ash__realloc_array(list->items, list->count + 1, sizeof *list->items);
@@ -47,6 +52,7 @@ static void expired_range(const ash_index *index, ash_buffer *from, ash_buffer *
     ash_value last = ash__box_date(&box, before);
     if (descending) {
         ash__keycode_append(from, last, true, NULL);
+        /* Descending, the oldest dates stand last. */
         ash__keycode_append_bracket_end(to, BSON_TYPE_DATE_TIME, true);
     } else {
         ash__keycode_append_bracket_start(from, BSON_TYPE_DATE_TIME, false);
@@ -105,6 +111,7 @@ static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
     const ash_index *index = NULL;
     ash_rid_list rids = {0};
     ash_changer c = {.store = e->store, .writer = w, .op = &no_limits};
+    /* A count alone would not do: documents may be large, with thousands of keys. */
     int64_t until = ash__clock_ms() + TURN_MS;
     int rc = ash__catalog_find_id(ash__writer_snapshot(w), e->what.coll_id, &c.coll, err);
     for (uint32_t i = 0; rc == 0 && c.coll != NULL && i < c.coll->index_count; i++)
@@ -113,6 +120,7 @@ static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
     if (rc == 0 && index != NULL)
         rc = find_expired(ash__writer_snapshot(w), index, &rids, err);
     size_t i = 0;
+    /* Of this turn alone. */
     e->deleted = 0;
     ash_budget outer = ash__budget_enter(0, NULL, ASH_BUDGET_TURN_MS);
     for (; rc == 0 && i < rids.count && ash__clock_ms() < until; i++) {
@@ -120,6 +128,7 @@ static int expire_turn(ash_writer *w, void *ctx, ash_error *err)
         rc = expire_one(e, &c, rids.rids[i], err);
     }
     ash__budget_leave(outer);
+    /* A turn that deleted nothing met only damage, and the next one would do the same. */
     e->more = e->deleted > 0 && (i < rids.count || rids.count == TURN_RECORDS);
     ash__rid_list_release(&rids);
     return rc;

@@ -41,6 +41,7 @@ static bool read_facts(ash_doc doc, file_facts *out)
         out->chunk_size <= 0 || out->chunk_size > INT32_MAX)
         return false;
     ash__salvage_file_hash(out->id, out->hash);
+    /* Rounded up without a sum that could overflow. */
     out->count = out->length / out->chunk_size + (out->length % out->chunk_size != 0);
     return true;
 }
@@ -65,6 +66,7 @@ static void begin(const bucket_work *b, const char *kind, const file_facts *f, a
 static const ash_salvage_record *should_be(bucket_work *b, const file_facts *f, int64_t n,
                                            const ash_salvage_chunk *bad)
 {
+    /* Damaged, but it says itself which chunk it was. */
     if (bad != NULL)
         return bad->record;
     const ash_salvage_record *r = ash__salvage_chunk_record(b->w->from, b->chunks, f->id, n);
@@ -162,16 +164,19 @@ static int copy_file(bucket_work *b, const ash_salvage_record *r, ash_doc doc, c
 {
     bool refused = false;
     int rc = 0;
+    /* Found where nothing is: deleted, or of a commit that was lost.  It must not come back. */
     if (r->vacant) {
         tell_uncertain(b, r, f);
         return 0;
     }
+    /* The segments are scanned only when something is missing: that reads all of them. */
     if (count_bad(b, f, false) > 0)
         rc = ash__salvage_chunks_add_unclaimed(b->w, b->chunks, &b->list, err);
     if (rc == 0 && count_bad(b, f, true) > 0)
         return 0;
     if (rc == 0)
         rc = copy_chunks(b, f, &refused, err);
+    /* The document last, as drivers do it: a file that is seen is complete. */
     if (rc == 0 && !refused)
         rc = ash__salvaging_insert(b->w, b->to_files, b->files, doc, &refused, err);
     if (rc != 0 || refused)

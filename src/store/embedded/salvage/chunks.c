@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* All chunks of a bucket, in one sorted list: by file and number, the best candidate for each
+ * first. */
+
 #include "store/embedded/salvage/chunks.h"
 
 #include "base/hash.h"
@@ -24,6 +27,7 @@ static int by_file(const void *a, const void *b)
         return order;
     if (x->n != y->n)
         return x->n < y->n ? -1 : 1;
+    /* What the metadata points at comes first, then the newer record. */
     if (x->unclaimed != y->unclaimed)
         return x->unclaimed ? 1 : -1;
     uint64_t s = x->record->place.sequence, t = y->record->place.sequence;
@@ -99,6 +103,7 @@ int ash__salvage_chunks_add_unclaimed(ash_salvaging *w, const ash_salvage_coll *
     int rc = ash__salvage_unclaimed(w->from, chunks->id, &r, &count, err);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         ash_doc doc;
+        /* A damaged one that nothing points at is nobody's chunk. */
         if (ash__salvage_read(w->from, &r[i], &w->buf, &doc, NULL) == 0)
             add(list, &r[i], doc, true);
     }

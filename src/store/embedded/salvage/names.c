@@ -80,6 +80,7 @@ static const ash_salvage_coll *find_chunks(ash_salvaging *w, const ash_salvage_c
     for (size_t i = 0; i < count; i++) {
         uint8_t file[16];
         uint32_t away = all[i].id > files->id ? all[i].id - files->id : files->id - all[i].id;
+        /* The cheap questions first: the last one reads documents. */
         if (all[i].db != NULL || away >= best_away || away == 0 ||
             looks_like(w, all[i].id, file) != CHUNKS || !has_file(w, files->id, file))
             continue;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What was copied, what was not and why: each finding as a document, the losses as one sentence. */
+
 #include "store/embedded/salvage/internal.h"
 
 #include "base/mem.h"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The steps of a salvage: collections are made anew, documents copied one by one, and only a whole
+ * store gets its name. */
+
 #include "store/embedded/salvage/internal.h"
 
 #include "base/file.h"
@@ -35,6 +38,7 @@ static void make_index(ash_salvaging *w, const ash_salvage_coll *c, ash_collecti
     ash__builder_doc_value(&b, "0", spec);
     ash__builder_end(&b);
     ash__doc_to_bson(ash__builder_doc(&b), &specs);
+    /* A collection has that one from its beginning. */
     if (strcmp(called, "_id_") != 0 &&
         ash_collection_create_indexes(to, &specs, NULL, NULL, &why) != 0) {
         ash__finding_begin(&facts, "index", c->db, c->name);
@@ -101,6 +105,7 @@ int ash__salvaging_insert(ash_salvaging *w, ash_collection *to, const ash_salvag
     *refused = false;
     if (to == NULL)
         return 0;
+    /* They were accepted once, perhaps by another validator. */
     opts.op.bypass_validation = true;
     opts.op.durability = ASH_DURABILITY_INTERVAL; /* all is flushed at the end */
     int rc = ash_collection_insert(to, &doc, 1, &opts, NULL, &why);
@@ -151,6 +156,7 @@ static int copy_document(ash_salvaging *w, const ash_salvage_coll *c, const ash_
         tell_bad(w, c, r, doc, &why);
         return 0;
     }
+    /* What was found where nothing is may have been deleted: it is told of, and not copied. */
     if (!r->vacant)
         rc = ash__salvaging_insert(w, to, c, doc, &refused, err);
     if (rc != 0 || refused)
@@ -256,6 +262,7 @@ static int copy_collection(ash_salvaging *w, const ash_salvage_coll *c, ash_erro
     chunks = partner(w, c, ".files", ".chunks");
     if (chunks != NULL)
         return ash__salvaging_bucket(w, c, chunks, err);
+    /* Copied with its files. */
     if (partner(w, c, ".chunks", ".files") != NULL)
         return 0;
     return copy_documents(w, c, err);
@@ -349,6 +356,7 @@ static void discard(const char *partial, ash_error *err)
 {
     ash_error why = ASH_ERROR_INIT;
     ash_error first = err != NULL ? *err : why;
+    /* The first error stays in front: it says why there is something to discard. */
     if (ash__dir_remove(partial, &why) != 0 && err != NULL)
         ash__fail(err, first.code, "%s (and %s)", first.text, why.text);
 }
@@ -359,6 +367,7 @@ static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
     struct stat st;
     char *partial = ash__sprintf("%s.partial", into);
     char *uri = ash__sprintf("%s%s", into[0] == '/' ? "file:" : "", partial);
+    /* Nobody else is to use it before it is whole. */
     opts.no_server = true;
     opts.ttl_interval_ms = INT64_C(1) << 40; /* what has expired is not the repair's to delete */
     int rc = check_vacant(into, "", err);
@@ -370,6 +379,7 @@ static int copy_into(ash_salvaging *w, const char *into, ash_error *err)
     if (rc == 0)
         rc = copy_all(w, err);
     if (rc == 0)
+        /* Nobody waited for the single documents; now they are on disk, or the losses say so. */
         rc = ash_store_flush(w->to, NULL, err);
     if (rc == 0)
         rc = ash__losses_check(ash__embedded(w->to), 0, err);

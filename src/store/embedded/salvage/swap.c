@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Two folders change their names.  Every step is a rename, so that a crash leaves whole folders
+ * under names that say what happened. */
+
 #include "store/embedded/salvage/swap.h"
 
 #include "base/file.h"
@@ -64,6 +67,7 @@ static int set_aside(const char *folder, const char *fresh, const char *aside, a
     int rc = move(fresh, aside, &why);
     if (rc == 0)
         return 0;
+    /* Back again: the caller is promised that after an error both are where they were. */
     if (ash__io()->exchange(folder, fresh) == 0) {
         if (err != NULL)
             *err = why;
@@ -103,12 +107,14 @@ int ash__swap(const char *folder, const char *fresh, const char *tail, ash_error
         rc = ash__fail(err, ASH_EEXISTS, "%s exists already", aside);
     else if (ash__io()->exchange(folder, fresh) == 0)
         rc = set_aside(folder, fresh, aside, err);
+    /* The file system, or the kernel, cannot exchange two names. */
     else if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP)
         rc = by_renames(folder, fresh, tail, aside, err);
     else
         rc = ash__fail_errno(err, errno, "cannot give %s the name %s", fresh, folder);
     ash__free(aside);
     if (rc == 0)
+        /* Both parents, for the fresh one may have lain elsewhere. */
         rc = ash__parent_sync(folder, err);
     return rc == 0 ? ash__parent_sync(fresh, err) : rc;
 }
@@ -132,6 +138,7 @@ static char *newest_tail(const char *folder, const char *parent, const char *nam
     DIR *dir = opendir(parent);
     while (dir != NULL && (entry = readdir(dir)) != NULL) {
         const char *tail = tail_of(folder, name, entry->d_name);
+        /* Tails begin with the date, so the last in order is the newest. */
         if (tail == NULL || (found != NULL && strcmp(tail, found) < 0))
             continue;
         ash__free(found);
