@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Questions about the deployment as a whole. */
+
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
@@ -6,6 +8,7 @@
 int ash__mongo_time(ash_store *store, int64_t *wall_ms, uint64_t *operation_time, ash_error *err)
 {
     static const ash_op op = ASH_OP_INIT;
+    /* Needs no rights, and tells both times. */
     bson_t *command = BCON_NEW("hello", BCON_INT32(1));
     bson_iter_t it;
     ash_mongo_call call;
@@ -46,6 +49,7 @@ int ash__mongo_flush(ash_store *store, const ash_op *op, ash_error *err)
     bson_t *command;
     int rc;
 
+    /* A store that is open for reading has nothing to wait for, and no right to delete. */
     if (store->read_only)
         return 0;
     every.durability = ASH_DURABILITY_EVERY;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One call of the driver: a connection from the pool, the options that go with every command, and
+ * its answer. */
+
 #include "store/mongo/driver.h"
 
 #include "base/clock.h"
@@ -68,6 +71,8 @@ int ash__mongo_call_begin(ash_mongo_call *call, ash_store *store, const ash_op *
     init_call(call, store, op);
     rc = take_client(call, err);
     ash__mongo_call_limit(call, op);
+    /* The deployment stops by itself; our own limits only hang up.  At least 1: 0 would be no
+     * limit. */
     if (rc == 0 && op->deadline_ms != 0) {
         int64_t left = op->deadline_ms - ash__clock_ms();
         BSON_APPEND_INT64(&call->opts, "maxTimeMS", left > 0 ? left : 1);
@@ -89,6 +94,7 @@ void ash__mongo_call_local_limit(ash_mongo_call *call)
 void ash__mongo_call_end(ash_mongo_call *call)
 {
     ash__mongo_call_limit(call, NULL);
+    /* A transaction keeps its connection until it ends. */
     if (call->client != NULL && call->transaction == NULL)
         mongoc_client_pool_push(call->store->pool, call->client);
     call->client = NULL;
@@ -109,6 +115,7 @@ static bool is_chunks(const char *coll)
 bool ash__mongo_call_wants_disk(const ash_mongo_call *call, const char *coll)
 {
     ash_durability asked = call->op->durability;
+    /* What is asked for in so many words outranks the URI; the default does not. */
     if (asked == ASH_DURABILITY_EVERY || call->store->durability == ASH_DURABILITY_EVERY)
         return true;
     if (call->store->own_write_concern)
@@ -139,6 +146,7 @@ int ash__mongo_command(ash_mongo_call *call, const ash_mongo_request *request, a
     bool ok;
 
     bson_destroy(&call->reply);
+    /* Three calls, since the driver adds read and write concerns by which one it is. */
     if (request->kind == ASH_MONGO_READ)
         ok = mongoc_client_read_command_with_opts(call->client, db, command, NULL, &call->opts,
                                                   &call->reply, &call->error);
@@ -163,6 +171,7 @@ int ash__mongo_check(const bson_t *b, ash_error *err)
 void ash__mongo_copy_reply(const ash_mongo_call *call, bson_t *out)
 {
     bson_init(out);
+    /* A caller must not see whether a server or the engine has answered. */
     bson_copy_to_excluding_noinit(&call->reply, out, "ok", "errmsg", "code", "codeName",
                                   "$clusterTime", "operationTime", NULL);
 }

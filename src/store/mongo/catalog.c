@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Collections and databases, each by the command of that name. */
+
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
@@ -66,6 +68,7 @@ int ash__mongo_modify(ash_store *store, ash_ns ns, const bson_t *changes, const 
         bson_concat(command, changes);
         ash__mongo_call_writes(&call, NULL);
         rc = ash__mongo_command(&call, &(ash_mongo_request){ASH_MONGO_WRITE, ns.db, command}, err);
+        /* That refusal tells which documents are in the way. */
         if (rc == 0 || ash_error_server_code(err) == ASH_MONGO_CANNOT_CONVERT_INDEX_TO_UNIQUE)
             ash__mongo_copy_reply(&call, old_values);
         ash__mongo_call_end(&call);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Read preferences as a caller writes them, made the driver's. */
+
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
@@ -34,6 +36,7 @@ static mongoc_read_prefs_t *build_prefs(const bson_t *doc, mongoc_read_mode_t mo
         uint32_t len;
         bson_t tags;
         bson_iter_array(&it, &len, &data);
+        /* The driver checks the rest: is_valid below. */
         if (bson_init_static(&tags, data, len))
             mongoc_read_prefs_set_tags(prefs, &tags);
     }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Cursors of the driver, in batches of ours. */
+
 #include "store/mongo/driver.h"
 
 #include "base/buffer.h"
@@ -42,6 +44,7 @@ static void let_go(struct mongo_cursor *c)
 
 static int fail_step(struct mongo_cursor *c, const bson_t *reply, ash_error *err)
 {
+    /* The labels in it say whether a transaction may be tried again. */
     if (reply != NULL) {
         bson_destroy(&c->call.reply);
         bson_copy_to(reply, &c->call.reply);
@@ -66,6 +69,7 @@ static int ask_driver(struct mongo_cursor *c, ash_error *err)
         return 0;
     if (mongoc_cursor_error_document(c->driver, &c->call.error, &reply))
         return fail_step(c, reply, err);
+    /* No document now is not the end of a tailable cursor. */
     c->ended = !mongoc_cursor_more(c->driver);
     return 0;
 }
@@ -99,6 +103,7 @@ static int step(struct mongo_cursor *c, ash_error *err)
     ash__mongo_call_limit(&c->call, &c->op);
     rc = ask_driver(c, err);
     ash__mongo_call_limit(&c->call, NULL);
+    /* Each document, for it came from a socket and nobody behind here looks again. */
     if (rc == 0 && c->pending != NULL)
         rc = ash__mongo_check(c->pending, err);
     if (rc != 0)
@@ -160,6 +165,7 @@ static bool is_invalidate(const bson_t *event)
 static int next_single(struct mongo_cursor *c, ash_batch *out, ash_error *err)
 {
     int rc = ash__op_check(&c->op, err);
+    /* Behind the invalidate event the end is not asked for (is_invalidate). */
     if (c->invalidated)
         c->ended = true;
     else if (rc == 0 && c->pending == NULL && c->damage.code == 0)
@@ -203,6 +209,7 @@ static int mongo_next_batch(ash_cursor *cursor, size_t max_docs, size_t max_byte
         out->exhausted = true;
         return 0;
     }
+    /* Whoever waits is given each document as it comes. */
     if (c->waits || max_docs == 1) {
         rc = next_single(c, out, err);
     } else {

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The driver's errors and a deployment's, as ours: its numbers stay in server_code, and ours say
+ * what can be done about them. */
+
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
@@ -76,6 +79,7 @@ int ash__mongo_fail(const bson_error_t *error, ash_error *err)
 
     if (error->domain == MONGOC_ERROR_SERVER)
         return ash__fail_server(err, ash__mongo_code(number), number, "%s", error->message);
+    /* The write was done: only that enough members have it is not known. */
     if (error->domain == MONGOC_ERROR_WRITE_CONCERN)
         return ash__fail_server(err, number != 0 ? ash__mongo_code(number) : ASH_ETIMEOUT,
                                 number != 0 ? number : ASH_MONGO_WRITE_CONCERN_FAILED,
@@ -92,6 +96,7 @@ int ash__mongo_call_fail(ash_mongo_call *call, ash_error *err)
 {
     int rc = ash__mongo_fail(&call->error, err);
 
+    /* The one thing by which the driver, or a replay, tells that trying all again may cure it. */
     if (call->transaction != NULL &&
         mongoc_error_has_label(&call->reply, "TransientTransactionError"))
         call->transaction->transient = true;
@@ -162,6 +167,7 @@ int ash__mongo_write_errors(ash_mongo_call *call, ash_write_result *result, ash_
         read_entry(&entry, &why);
         ash__write_result_add_error(result, (uint32_t)ash__mongo_int_field(&entry, "index"), &why,
                                     &entry);
+        /* Of several the first is the one to return; all are in the result. */
         if (code == 0) {
             code = why.code;
             ash__fail_server(err, why.code, why.server_code, "%s", why.text);

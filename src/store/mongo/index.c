@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Indexes, each by the command of that name. */
+
 #include "store/mongo/driver.h"
 
 int ash__mongo_create_indexes(ash_store *store, ash_ns ns, const bson_t *specs, const ash_op *op,
@@ -28,6 +30,7 @@ int ash__mongo_list_indexes(ash_store *store, ash_ns ns, const ash_op *op, ash_c
         rc = ash__mongo_call_fail(&call, err);
     } else {
         int32_t id = (int32_t)mongoc_server_description_id(server);
+        /* The cursor that the command opens lives on the server that answered. */
         BSON_APPEND_INT32(&call.opts, "serverId", id);
         BSON_APPEND_INT32(&cursor_opts, "serverId", id);
         rc = ash__mongo_command(&call, &(ash_mongo_request){ASH_MONGO_ASK, ns.db, command}, err);

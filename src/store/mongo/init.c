@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The driver is started once a process, and what it would print becomes lines of our log. */
+
 #include "store/mongo/driver.h"
 
 #include "base/log.h"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Which limits hold on which connection: a list by client, since the driver hands a client's
+ * streams nothing of a call. */
+
 #include "store/mongo/limits.h"
 
 #include "base/hash.h"
@@ -34,6 +37,7 @@ ash_mongo_limits *ash__mongo_limits_of(ash_mongo_limits_list *list, mongoc_clien
     ash_mongo_limits *l;
 
     ash__mutex_lock(&list->lock);
+    /* As many as the pool has connections, at most; a walk is short beside a command. */
     for (l = list->first; l != NULL && l->client != client; l = l->next) {
     }
     if (l == NULL) {
@@ -42,6 +46,7 @@ ash_mongo_limits *ash__mongo_limits_of(ash_mongo_limits_list *list, mongoc_clien
         ash__random(l->session, sizeof l->session);
         l->next = list->first;
         list->first = l;
+        /* Over TLS the driver opens its streams itself (limits.h). */
         if (!wants_tls(client))
             mongoc_client_set_stream_initiator(client, ash__mongo_stream_open, l);
     }

@@ -67,6 +67,7 @@ static int fail_maintain(ash_mongo_call *call, bson_t *out, ash_error *err)
 
 static int run(maintenance *m, ash_error *err)
 {
+    /* No deadline: it may take hours. */
     ash_op op = {.size = sizeof(ash_op), .cancel = &m->cancel};
     ash_mongo_call call;
     int rc = ash__mongo_call_begin(&call, m->store, &op, err);
@@ -74,6 +75,7 @@ static int run(maintenance *m, ash_error *err)
         return rc;
     bson_t *command = BCON_NEW("ashlarMaintain", BCON_INT32(1), "action", BCON_DOCUMENT(m->action),
                                "comment", BCON_OID(&m->comment));
+    /* The driver initialises it. */
     bson_destroy(&call.reply);
     if (!mongoc_client_command_simple(call.client, "admin", command, NULL, &call.reply,
                                       &call.error))
@@ -103,6 +105,7 @@ static bool has_ended(maintenance *m, int64_t wait_ms)
 {
     int64_t until = ash__clock_ms() + wait_ms;
     ash__mutex_lock(&m->lock);
+    /* A condition may wake for nothing. */
     while (!m->ended && ash__cond_wait_until(&m->ended_cond, &m->lock, until))
         continue;
     bool ended = m->ended;
@@ -157,6 +160,7 @@ static void stop(maintenance *m, int64_t id)
 {
     ash_op op = {.size = sizeof(ash_op), .deadline_ms = ash__clock_deadline(ASK_WITHIN_MS)};
     bson_t *command = BCON_NEW("killOp", BCON_INT32(1), "op", BCON_INT64(id));
+    /* Without an id the server was never seen at it: hanging up is all that is left. */
     bool told =
         id != 0 && ash__mongo_run(m->store, &(ash_mongo_request){ASH_MONGO_ASK, "admin", command},
                                   &op, NULL, NULL) == 0;

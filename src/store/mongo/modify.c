@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* findAndModify, by the driver's function; its answer is read here for replays as well. */
+
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
@@ -26,6 +28,7 @@ static mongoc_find_and_modify_opts_t *driver_options(ash_mongo_call *call, const
         mongoc_find_and_modify_opts_set_update(to, update);
     if (o->op.bypass_validation)
         mongoc_find_and_modify_opts_set_bypass_document_validation(to, true);
+    /* Before the options are copied into the driver's. */
     ash__mongo_call_writes(call, coll);
     ash__mongo_add_array(&call->opts, "arrayFilters", o->array_filters);
     ash__mongo_add_value(&call->opts, "hint", o->hint);
@@ -68,6 +71,7 @@ static int duplicate_details(ash_mongo_call *call, ash_write_result *result, ash
 {
     ash_error why = ASH_ERROR_INIT;
     int code = ash__mongo_call_fail(call, &why);
+    /* The answer names the key and its value beside the error. */
     if (why.server_code == ASH_MONGO_DUPLICATE_KEY)
         ash__write_result_add_error(result, 0, &why, &call->reply);
     if (err != NULL)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* From a URI to a pool of connections, and what the deployment behind it can do. */
+
 #include "store/mongo/mongo.h"
 
 #include "base/error.h"
@@ -9,10 +11,12 @@
 
 #include <string.h>
 
-#define DEFAULT_WAIT_QUEUE_MS    30000
-#define SERVED_SELECTION_MS      5000
-#define SERVED_LEAST_MS          1000
-#define SERVED_SOCKET_MS         (24 * 3600 * 1000) /* checks and backups take their time */
+#define DEFAULT_WAIT_QUEUE_MS 30000
+/* Of a folder's server, which is on this machine: it answers soon or not at all. */
+#define SERVED_SELECTION_MS 5000
+#define SERVED_LEAST_MS     1000
+#define SERVED_SOCKET_MS    (24 * 3600 * 1000) /* checks and backups take their time */
+/* Wire versions of MongoDB 4.0 and 4.2. */
 #define TRANSACTIONS_REPLICA_SET 7
 #define TRANSACTIONS_SHARDED     8
 
@@ -99,6 +103,7 @@ static mongoc_uri_t *parse_uri(const char *text, bool served, int64_t busy_ms, a
         return NULL;
     }
     if (!mongoc_uri_has_option(uri, MONGOC_URI_WAITQUEUETIMEOUTMS))
+        /* The driver would wait for a free connection without end. */
         mongoc_uri_set_option_as_int32(uri, MONGOC_URI_WAITQUEUETIMEOUTMS, DEFAULT_WAIT_QUEUE_MS);
     if (served) {
         /* It may hang, and whoever opens the folder says how long to wait for it. */
@@ -135,6 +140,7 @@ static void read_hello(ash_mongo_store *s, const bson_t *hello)
                    strcmp(bson_iter_utf8(&it, NULL), "isdbgrid") == 0;
     bool sessions = bson_has_field(hello, "logicalSessionTimeoutMinutes");
 
+    /* A lone server has no log of changes to stream from. */
     s->watch = replica_set || sharded;
     s->replays = ash__mongo_int_field(hello, "ashlarTransact") == ASH_REPLAY_VERSION;
     s->past_damage = bson_has_field(hello, "ashlarPastDamage");
@@ -166,6 +172,7 @@ static int reach_deployment(ash_mongo_store *s, ash_error *err)
         rc = ash__mongo_call_fail(&call, err);
     s->served = s->served || bson_has_field(&call.reply, "ashlarVersion");
     s->past_damage = s->past_damage && s->served;
+    /* A deployment that says the same of itself by chance is none of ours. */
     s->replays = s->replays && s->served;
     s->transactions = s->served ? s->replays : s->transactions;
 out:
@@ -201,6 +208,7 @@ static int mongo_open(const char *text, const ash_store_options *opts, ash_store
             rc = ash__mongo_fail(&error, err);
     }
     if (rc == 0) {
+        /* Version 2 keeps a server's own codes apart from the driver's. */
         mongoc_client_pool_set_error_api(s->pool, MONGOC_ERROR_API_VERSION_2);
         rc = reach_deployment(s, err);
     }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Reading, by the driver's functions; in a transaction of an Ashlar server, by commands that are
+ * replayed. */
+
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
@@ -49,6 +52,7 @@ static int find(ash_store *store, ash_ns ns, const bson_t *filter, const ash_fin
         return rc;
     }
     ash__mongo_find_fields(&call.opts, opts);
+    /* MongoDB refuses options that it does not know. */
     bool past_damage = opts->past_damage && call.store->past_damage && opts->op.transaction == NULL;
     if (past_damage)
         BSON_APPEND_BOOL(&call.opts, "ashlarPastDamage", true);
@@ -99,6 +103,7 @@ static void add_aggregate_options(ash_mongo_call *call, const char *coll, const 
         BSON_APPEND_INT32(&call->opts, "batchSize", o->batch_size);
     if (o->allow_disk_use)
         BSON_APPEND_BOOL(&call->opts, "allowDiskUse", true);
+    /* A pipeline that only reads has no use for a write concern. */
     if (!ash__pipeline_writes(pipeline))
         return;
     ash__mongo_call_writes(call, coll);
@@ -131,6 +136,7 @@ int ash__mongo_aggregate(ash_store *store, ash_ns ns, const bson_t *pipeline,
     int rc;
     if (ash__replay_is_on(&opts->op))
         return ash__replay_aggregate(store, ns, pipeline, opts, out, err);
+    /* So that the driver resumes it, as it does with its own. */
     if (is_change_stream(pipeline))
         return ash__mongo_watch_stage(store, ns, pipeline, opts, out, err);
     rc = ash__mongo_call_begin(&call, store, &opts->op, err);

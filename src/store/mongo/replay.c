@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Transactions on an Ashlar server as lists of operations: each is sent behind all before it, and
+ * the commit sends the list once more (replay.h). */
+
 #include "store/mongo/replay.h"
 
 #include "base/clock.h"
@@ -121,6 +124,7 @@ static int read_failure(ash_mongo_call *call, ash_error *err)
     const char *text = "operation of the transaction failed";
     if (bson_iter_init_find(&it, &call->reply, "errmsg") && BSON_ITER_HOLDS_UTF8(&it))
         text = bson_iter_utf8(&it, NULL);
+    /* As if the driver had run the command alone, so that errors come out the same. */
     bson_set_error(&call->error, MONGOC_ERROR_SERVER, (uint32_t)number, "%s", text);
     return ash__mongo_call_fail(call, err);
 }
@@ -148,6 +152,7 @@ static int run_in_turn(ash_mongo_call *call, ash_mongo_replay *r, const bson_t *
         bson_destroy(&all);
         return rc;
     }
+    /* Only what was answered is part of the list, also when the answer is an error: fn saw it. */
     append_item(&r->results, r->count++, NULL, &hash);
     bson_destroy(&r->operations);
     bson_steal(&r->operations, &all);
@@ -176,6 +181,7 @@ static void start_over(attempt *a)
     bson_reinit(&r->results);
     r->count = 0;
     r->has_now = false;
+    /* Each run makes up its own ids; within one they stay the same. */
     bson_oid_init(&r->seed, NULL);
     a->t.transient = false;
 }
@@ -186,6 +192,7 @@ static int send_commit(attempt *a, ash_mongo_call *call, ash_error *err)
     BSON_APPEND_BOOL(request, "commit", true);
     bson_append_binary(request, "session", -1, BSON_SUBTYPE_UUID, call->limits->session,
                        sizeof call->limits->session);
+    /* By session and number the server knows a commit that it has done already. */
     BSON_APPEND_INT64(request, "number", ++call->limits->commits);
     if (ash__mongo_call_wants_disk(call, NULL)) {
         bson_t concern;
@@ -196,6 +203,7 @@ static int send_commit(attempt *a, ash_mongo_call *call, ash_error *err)
     }
     int rc = send_request(call, request, err);
     bson_destroy(request);
+    /* A transient one is tried again and never told. */
     if (rc != 0 && !a->t.transient)
         ash__error_prefix(err, "cannot commit transaction");
     return rc;
@@ -204,6 +212,7 @@ static int send_commit(attempt *a, ash_mongo_call *call, ash_error *err)
 static int commit(attempt *a, ash_error *err)
 {
     ash_mongo_call call;
+    /* Nothing was done, and nothing has to be kept. */
     if (a->replay.count == 0)
         return 0;
     ash__mongo_call_join(&call, &a->store->base, &a->t, a->op);
@@ -219,6 +228,7 @@ static void pause_between(const ash_op *op, int tries)
     int64_t most = tries < 6 ? 1 << tries : PAUSE_MAX_MS;
     ash__random(&random, sizeof random);
     int64_t until = ash__clock_ms() + random % (uint32_t)(most + 1);
+    /* In small steps, for who gives up is not to be kept. */
     while (ash__clock_ms() < until && ash__op_check(op, NULL) == 0)
         ash__clock_sleep_ms(1);
 }

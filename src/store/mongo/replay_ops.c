@@ -21,6 +21,7 @@ static int open_batch(ash_store *store, const bson_t *reply, ash_cursor **out, a
         return ash__fail(err, ASH_ENETWORK, "answer in a transaction has no batch");
     bson_iter_array(&at, &len, &data);
     ash_assert(bson_init_static(&view, data, len)); /* checked when it arrived */
+    /* The answer goes with the call, the cursor stays. */
     docs = bson_copy(&view);
     *out = ash__cursor_from_array(store, docs);
     return 0;
@@ -214,6 +215,7 @@ int ash__replay_update(ash_store *store, ash_ns ns, const ash_update_request *re
     ash__mongo_add_doc(&statement, "collation", opts->collation);
     end_statement(command, &list, &statement, opts->let);
     int rc = run_write(&(write_request){store, &opts->op, ns.db, command}, result, &n, err);
+    /* n counts an upsert as well. */
     result->matched += n - (result->upserted ? 1 : 0);
     bson_destroy(command);
     return rc;

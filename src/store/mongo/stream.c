@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The driver's sockets with a stream around them that looks at the limits of the call at hand. */
+
 #include "store/mongo/stream.h"
 
 #include "base/clock.h"
@@ -16,8 +18,9 @@
 
 #define DEFAULT_CONNECT_MS 10000
 #define BUFFER_BYTES       1024
-#define CANCEL_EVERY_MS    50
-#define POLL_MAX           64
+/* How late a cancel flag is seen. */
+#define CANCEL_EVERY_MS 50
+#define POLL_MAX        64
 /* The driver asks a stream for its type only to know its own; any other number is foreign. */
 #define FOREIGN_TYPE 100
 
@@ -52,6 +55,7 @@ static int32_t cut(const ash_mongo_limits *l, int32_t timeout_ms)
 static ssize_t give_up(struct limited *s)
 {
     s->timed_out = true;
+    /* The driver takes it for its own time-out and closes the connection. */
     errno = ETIMEDOUT;
     return -1;
 }
@@ -77,6 +81,7 @@ static ssize_t limited_readv(mongoc_stream_t *stream, mongoc_iovec_t *iov, size_
 {
     struct limited *s = (struct limited *)stream;
     s->timed_out = false;
+    /* Only who may be cancelled pays for waking up. */
     if (s->limits->cancel != NULL && !wait_for_bytes(s, cut(s->limits, timeout_ms)))
         return give_up(s);
     if (is_over(s->limits))
@@ -136,6 +141,7 @@ static ssize_t limited_poll(mongoc_stream_poll_t *streams, size_t count, int32_t
 {
     mongoc_stream_poll_t inner[POLL_MAX];
     ssize_t result;
+    /* The driver polls one stream for each server that it looks for. */
     if (count > POLL_MAX) {
         errno = EINVAL;
         return -1;

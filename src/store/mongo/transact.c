@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Transactions: the driver's own, with its retries; or an Ashlar server's. */
+
 #include "store/mongo/driver.h"
 
 #include "base/clock.h"
@@ -42,12 +44,14 @@ static bool attempt(mongoc_client_session_t *session, void *ctx, bson_t **reply,
     struct run *run = ctx;
     (void)session;
 
+    /* Of the attempt before. */
     run->t.transient = false;
     run->result = ash__op_check(run->op, &run->err);
     if (run->result == 0)
         run->result = run->fn(&run->t.base, run->ctx, &run->err);
     if (run->result == 0)
         return true;
+    /* fn returns our codes, so the label by which the driver tries again is put back. */
     if (run->t.transient)
         *reply = BCON_NEW("errorLabels", "[", "TransientTransactionError", "]");
     bson_set_error(error, MONGOC_ERROR_TRANSACTION, 0, "%s", run->err.text);
@@ -63,6 +67,7 @@ static int run_all(struct run *run, ash_error *err)
         mongoc_client_session_with_transaction(run->t.session, attempt, opts, run, &reply, &error);
     int rc = run->result;
 
+    /* fn's own failure, in its own words, before whatever the driver makes of it. */
     if (rc != 0) {
         if (err != NULL)
             *err = run->err;

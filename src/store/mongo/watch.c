@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Change streams, by the driver's watch, which resumes them. */
+
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
@@ -19,6 +21,7 @@ static void add_watch_options(bson_t *to, const ash_watch_options *o)
         BSON_APPEND_UTF8(to, "fullDocumentBeforeChange", o->full_document_before_change);
     if (o->expanded_events)
         BSON_APPEND_BOOL(to, "showExpandedEvents", true);
+    /* A stream waits as it was opened; set_op cannot change it. */
     BSON_APPEND_INT64(to, "maxAwaitTimeMS", o->max_await_ms);
     if (o->batch_size > 0)
         BSON_APPEND_INT32(to, "batchSize", o->batch_size);
@@ -148,6 +151,7 @@ int ash__mongo_watch_stage(ash_store *store, ash_ns ns, const bson_t *pipeline,
     o.watch.op = opts->op;
     o.watch.batch_size = opts->batch_size;
     o.watch.max_await_ms = opts->max_await_ms;
+    /* The stage becomes options; what stands behind it stays a pipeline. */
     if (bson_iter_init(&it, pipeline) && bson_iter_next(&it) && bson_iter_recurse(&it, &stage) &&
         bson_iter_next(&stage) && BSON_ITER_HOLDS_DOCUMENT(&stage) &&
         bson_iter_recurse(&stage, &spec))
@@ -158,6 +162,7 @@ int ash__mongo_watch_stage(ash_store *store, ash_ns ns, const bson_t *pipeline,
         BSON_APPEND_VALUE(&rest, name, bson_iter_value(&it));
     }
     o.watch.pipeline = &rest;
+    /* The driver asks so of the whole deployment. */
     if (o.watch.all_changes)
         ns.db = NULL;
     int rc = ash__mongo_watch(store, ns, &o.watch, out, err);

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Writing, by the driver's functions; in a transaction of an Ashlar server, by commands that are
+ * replayed. */
+
 #include "store/mongo/driver.h"
 
 #include "base/error.h"
@@ -64,6 +67,7 @@ int ash__mongo_insert(ash_store *store, ash_ns ns, const ash_doc_list *docs,
         code = ash__mongo_call_begin(&call, store, &opts->op, err);
     if (code != 0)
         return code;
+    /* The driver wants documents of libbson; views cost no copy. */
     views = ash__alloc_array(docs->count, sizeof *views);
     list = ash__alloc_array(docs->count, sizeof *list);
     for (size_t i = 0; i < docs->count; i++) {
@@ -110,6 +114,7 @@ static bool send_update(ash_mongo_call *call, mongoc_collection_t *collection, b
                         const ash_update_request *request, const bson_t *view)
 {
     const bson_t *filter = request->filter;
+    /* Each of the driver's functions initialises the reply itself. */
     bson_destroy(&call->reply);
     if (multi)
         return mongoc_collection_update_many(collection, filter, view, &call->opts, &call->reply,
