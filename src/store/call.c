@@ -18,7 +18,7 @@ int64_t ash_deadline(int64_t timeout_ms)
     return ash__clock_deadline(timeout_ms);
 }
 
-int ash__op_copy(ash_op *ours, const ash_op *theirs, ash_error *err)
+static int copy_op(ash_op *ours, const ash_op *theirs, ash_error *err)
 {
     return ash__options_copy(ours, sizeof *ours, theirs, err);
 }
@@ -37,8 +37,8 @@ int ash__op_options_copy(void *ours, size_t own_bytes, const void *theirs, ash_e
     int rc = ash__options_copy(ours, own_bytes, theirs, err);
     if (rc != 0)
         return rc;
-    return ash__op_copy(
-        op, theirs == NULL ? NULL : (const ash_op *)((const uint8_t *)theirs + size), err);
+    return copy_op(op, theirs == NULL ? NULL : (const ash_op *)((const uint8_t *)theirs + size),
+                   err);
 }
 
 int ash__op_check(const ash_op *op, ash_error *err)
@@ -72,13 +72,13 @@ int ash__call_write(const ash_store *store, const ash_op *op, ash_error *err)
 
 int ash__call_read_op(const ash_store *store, const ash_op *op, ash_op *ours, ash_error *err)
 {
-    int rc = ash__op_copy(ours, op, err);
+    int rc = copy_op(ours, op, err);
     return rc == 0 ? ash__call_read(store, ours, err) : rc;
 }
 
 int ash__call_write_op(const ash_store *store, const ash_op *op, ash_op *ours, ash_error *err)
 {
-    int rc = ash__op_copy(ours, op, err);
+    int rc = copy_op(ours, op, err);
     return rc == 0 ? ash__call_write(store, ours, err) : rc;
 }
 

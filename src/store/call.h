@@ -8,10 +8,9 @@
 
 extern const bson_t ash__bson_empty;
 
-/* A caller's op, or the defaults (NULL), in today's size.  ASH_EINVAL: it is not initialised, or
- * asks for what this version does not know. */
-int ash__op_copy(ash_op *ours, const ash_op *theirs, ash_error *err);
-/* Options that end with an ash_op, likewise.  own_bytes: of ours, before the op. */
+/* A caller's options that end with an ash_op, or the defaults (NULL), in today's size.  own_bytes:
+ * of ours, before the op.  ASH_EINVAL: they are not initialised, or ask for what this version does
+ * not know. */
 int ash__op_options_copy(void *ours, size_t own_bytes, const void *theirs, ash_error *err);
 
 static inline const bson_t *ash__bson_or_empty(const bson_t *b)

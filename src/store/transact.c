@@ -22,7 +22,8 @@ typedef struct transact_call {
     ash_transaction_end *ends;
 } transact_call;
 
-bool ash__store_in_transaction(const ash_store *store)
+/* Does this thread run a transaction of the store? */
+static bool is_inside(const ash_store *store)
 {
     const running *r = innermost;
     while (r != NULL && r->store != store)
@@ -32,7 +33,7 @@ bool ash__store_in_transaction(const ash_store *store)
 
 int ash__call_outside(const ash_store *store, ash_error *err)
 {
-    if (!ash__store_in_transaction(store))
+    if (!is_inside(store))
         return 0;
     return ash__fail(err, ASH_ESTATE,
                      "a transaction is running: what is done by the same thread has to be part of "

@@ -32,7 +32,4 @@ void ash__transaction_break(ash_transaction *t);
 
 bool ash__transaction_is_of(const ash_transaction *t, const ash_store *store);
 
-/* Does this thread run a transaction of the store? */
-bool ash__store_in_transaction(const ash_store *store);
-
 #endif

@@ -92,7 +92,6 @@ int ash__mongo_check(const bson_t *b, ash_error *err);
 /* Fill *err from call->error and return its code. */
 int ash__mongo_call_fail(ash_mongo_call *call, ash_error *err);
 int ash__mongo_fail(const bson_error_t *error, ash_error *err);
-int ash__mongo_code(int32_t server_code);
 /* The deployment's writeErrors or writeConcernError(s) in call->reply, into result; 0 if none. */
 int ash__mongo_write_errors(ash_mongo_call *call, ash_write_result *result, ash_error *err);
 int64_t ash__mongo_int_field(const bson_t *b, const char *name);

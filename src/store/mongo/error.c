@@ -8,7 +8,7 @@
 
 #define FIRST_LOCATION_CODE 10000
 
-int ash__mongo_code(int32_t server_code)
+static int code_of(int32_t server_code)
 {
     int code = ash__code_from_server(server_code);
     if (server_code == ASH_MONGO_LOCATION_CHANGE_STREAM_ON_STANDALONE)
@@ -78,10 +78,10 @@ int ash__mongo_fail(const bson_error_t *error, ash_error *err)
     int32_t number = (int32_t)error->code;
 
     if (error->domain == MONGOC_ERROR_SERVER)
-        return ash__fail_server(err, ash__mongo_code(number), number, "%s", error->message);
+        return ash__fail_server(err, code_of(number), number, "%s", error->message);
     /* The write was done: only that enough members have it is not known. */
     if (error->domain == MONGOC_ERROR_WRITE_CONCERN)
-        return ash__fail_server(err, number != 0 ? ash__mongo_code(number) : ASH_ETIMEOUT,
+        return ash__fail_server(err, number != 0 ? code_of(number) : ASH_ETIMEOUT,
                                 number != 0 ? number : ASH_MONGO_WRITE_CONCERN_FAILED,
                                 "applied, but not acknowledged as asked: %s", error->message);
     if (error->domain == MONGOC_ERROR_SERVER_SELECTION)
@@ -115,7 +115,7 @@ static void read_entry(const bson_t *entry, ash_error *out)
 
     if (bson_iter_init_find(&it, entry, "errmsg") && BSON_ITER_HOLDS_UTF8(&it))
         text = bson_iter_utf8(&it, NULL);
-    ash__fail_server(out, ash__mongo_code(number), number, "%s", text);
+    ash__fail_server(out, code_of(number), number, "%s", text);
 }
 
 static bool first_entry(const bson_t *reply, const char *name, bson_iter_t *item)

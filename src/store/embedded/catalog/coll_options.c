@@ -51,7 +51,7 @@ static const struct {
     {"encryptedFields", REFUSE},
 };
 
-int ash__coll_options_check_validator(ash_value v, ash_error *err)
+static int check_validator(ash_value v, ash_error *err)
 {
     ash_query_env env = {0};
     /* Compiled only for its refusals; the engine does so again when it keeps it. */
@@ -91,7 +91,7 @@ static int check_doc(const char *name, ash_value v, ash_error *err)
     bool is_simple;
     bson_t spec;
     if (strcmp(name, "validator") == 0)
-        return ash__coll_options_check_validator(v, err);
+        return check_validator(v, err);
     if (v.type != BSON_TYPE_DOCUMENT)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_TYPE_MISMATCH, "%s must be an object",
                                 name);

@@ -12,7 +12,4 @@ int ash__coll_options_parse(const bson_t *given, bson_t *out, ash_error *err);
 /* Equal but for the order of fields. */
 bool ash__coll_options_equal(const bson_t *a, const bson_t *b);
 
-/* check of one validator document. */
-int ash__coll_options_check_validator(ash_value v, ash_error *err);
-
 #endif
