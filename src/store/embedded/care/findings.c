@@ -57,6 +57,7 @@ static bool take(void *ctx, const bson_t *doc)
     if (!ash__value_as_int64(ash__doc_get(ash__doc_from_bson(doc), "i"), &i) || i < 0 ||
         i >= n->f->kept)
         return true;
+    /* A later word is the better one (findings.h). */
     bson_destroy(n->f->items[i].file);
     n->f->items[i].file = bson_copy(doc);
     n->learned++;

@@ -74,6 +74,7 @@ static void read_key(looking *l, const ash_scan_hit *hit)
     chunk_at wanted = {.rid = hit->rid};
     chunk_at *c =
         l->count > 0 ? bsearch(&wanted, l->chunks, l->count, sizeof wanted, by_rid) : NULL;
+    /* Told once; a second key of the same record would be damage itself. */
     if (c == NULL || hit->key.len <= NUMBER_BYTES || c->file.len > 0)
         return;
     size_t file_bytes = hit->key.len - NUMBER_BYTES;

@@ -187,6 +187,7 @@ static bool is_abandoned(ash_embedded *s, const ash_index *index)
     bool is = false;
     ash__monitor_lock(s->monitor);
     for (size_t i = 0; i < s->abandoned_count; i++)
+        /* Once it is ready it is somebody's, whatever the list says. */
         is = is || (!index->ready && s->abandoned[i] == index->id);
     ash__monitor_unlock(s->monitor);
     return is;

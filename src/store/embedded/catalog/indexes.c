@@ -105,6 +105,7 @@ static int create_on_writer(ash_writer *w, void *ctx, ash_error *err)
         rc = ash__catalog_find_id(ash__writer_snapshot(w), cr->build.coll_id, &c, err);
     if (rc != 0)
         return rc;
+    /* Behind the clearing, whose leftovers nobody has asked for. */
     cr->before = c->index_count;
     ash_doc_iter it = ash__doc_iter(ash__doc_from_bson(cr->specs));
     while (rc == 0 && ash__doc_iter_next(&it))

@@ -96,6 +96,7 @@ static int make_unique(modification *m, ash_writer *w, const ash_coll *c, const 
     /* It is so already: nothing to do. */
     if (index->unique)
         return 0;
+    /* As MongoDB wants it; here looking and changing are one step anyway. */
     if (!index->guarded && !m->dry_run)
         return ash__fail_server(err, ASH_EINVAL, ASH_MONGO_INVALID_OPTIONS,
                                 "index %s cannot be made unique before collMod has set "
@@ -263,6 +264,7 @@ int ash__embedded_modify(ash_store *store, ash_ns ns, const bson_t *changes, con
     modification m = {.ns = ns, .changes = ash__doc_from_bson(changes)};
     /* Known before the writer is asked, which then changes nothing. */
     m.dry_run = ash__value_truthy(ash__doc_get(m.changes, "dryRun"));
+    /* Begun here, since the writer only adds to them. */
     ash__builder_begin(&m.old);
     ash__builder_begin(&m.violations);
     ash_write_terms terms = {.op = op, .flags = ASH_APPLY_ATOMIC};

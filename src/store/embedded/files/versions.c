@@ -232,6 +232,7 @@ static ash_snapshot *promote(ash_versions *v, ash_version *k)
     /* It is in the right part already, or somebody reads it. */
     if (k == NULL || k < v->kept + WANTED || k->in_use)
         return NULL;
+    /* In the other part it would soon have to make room. */
     ash_version *to = choose_version(v, true, ash__clock_ms());
     if (to == NULL)
         return NULL;
@@ -449,6 +450,7 @@ static ash_snapshot *take_idle(ash_versions *v, int64_t now_ms, uint64_t newest)
         }
         any = any || k->snap != NULL;
     }
+    /* Until the next version is kept, readers need no lock again. */
     atomic_store(&v->any_kept, any);
     ash__monitor_unlock(v->monitor);
     return snap;

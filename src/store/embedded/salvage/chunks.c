@@ -14,6 +14,7 @@
 void ash__salvage_file_hash(ash_value id, uint8_t out[16])
 {
     ash_buffer key = ASH_BUFFER_INIT;
+    /* By the encoding of keys, so that ids which compare as equal are one file. */
     ash__keycode_append(&key, id, false, NULL);
     ash__checksum128(key.data, key.len, out);
     ash__buffer_release(&key);
@@ -48,6 +49,7 @@ static bool add(ash_salvage_chunks *list, const ash_salvage_record *r, ash_doc d
     if (ash__value_is_missing(id) || !ash__value_as_int64(ash__doc_get(doc, "n"), &c.n))
         return false;
     ash__salvage_file_hash(id, c.file);
+    /* Data of another kind has no bytes, and fits an empty chunk alone. */
     if (data.type == BSON_TYPE_BINARY && ash__value_binary_content(data, &c.bytes) == NULL)
         c.bytes = UINT32_MAX; /* fits no file */
     list->items = ash__grow_array(list->items, list->count, &list->capacity, sizeof *list->items);

@@ -29,6 +29,7 @@ static enum looks looks_like(ash_salvaging *w, uint32_t id, uint8_t file[16])
 {
     size_t count;
     const ash_salvage_record *r = ash__salvage_records(w->from, id, &count);
+    /* Those that cannot be read tell nothing; a collection holds one kind of documents. */
     for (size_t i = 0; i < count && i < TRIES; i++) {
         ash_doc doc;
         if (ash__salvage_read(w->from, &r[i], &w->buf, &doc, NULL) != 0)

@@ -41,6 +41,7 @@ void ash__finding_tell(ash_salvaging *w, ash_builder *facts, bool lost, const ch
     bson_t view;
     ash_assert(format != NULL);
     va_start(args, format);
+    /* Measured first: names of files have no bound here. */
     int len = vsnprintf(NULL, 0, format, args);
     va_end(args);
     char *text = ash__alloc((size_t)len + 1);

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* A document takes microseconds, and a caller's function may draw. */
 enum { STEP = 256 };
 
 int ash__salvaging_step(ash_salvaging *w, ash_error *err)
@@ -219,6 +220,7 @@ static int copy_documents(ash_salvaging *w, const ash_salvage_coll *c, ash_error
         ash__finding_tell(w, &facts, true, "%s.%s: nothing is left of %llu document%s", c->db,
                           c->name, (unsigned long long)gone, gone == 1 ? "" : "s");
     }
+    /* Where nothing is missing, what nobody points at was deleted. */
     if (rc == 0 && (damaged > 0 || c->expected > count))
         rc = list_unclaimed(w, c, err);
     ash_collection_free(to);
@@ -309,6 +311,7 @@ static int copy_all(ash_salvaging *w, ash_error *err)
     size_t count;
     const ash_salvage_coll *c = ash__salvage_colls(w->from, &count);
     uint64_t broken = ash__salvage_broken_pages(w->from);
+    /* Told first: it bounds what all that follows can say. */
     const char *fault = ash__salvage_journal_fault(w->from);
     int rc = 0;
     if (fault != NULL) {
@@ -331,6 +334,7 @@ static int copy_all(ash_salvaging *w, ash_error *err)
     ash__salvaging_name(w);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = copy_collection(w, &c[i], err);
+    /* Else the metadata names all collections, and the rest was dropped. */
     if (rc == 0 && (count == 0 || broken > 0))
         rc = list_rest(w, err);
     return rc;

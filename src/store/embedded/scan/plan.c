@@ -160,6 +160,7 @@ static int next_hit(ash_scan_plan *p, const ash_plan **leaf, ash_error *err)
             p->has_after = now->kind == ASH_PLAN_COLLSCAN && p->has_after;
             p->range++;
         }
+        /* Only the last branch can be gone on with: a tail has just the one. */
         p->has_after = p->has_after && p->leaf + 1 == p->leaf_count;
     }
     *leaf = NULL;

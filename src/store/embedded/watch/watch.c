@@ -129,6 +129,7 @@ static int deliver_entry(watch_cursor *c, ash_snapshot *snap, const ash_entry *e
     if (rc == 0)
         rc = deliver(c, fits, err);
     if (rc == 0 && *fits && invalidates(c, e)) {
+        /* The invalidate event is made behind this one, for which the batch may have no room. */
         c->invalidated = e->time;
         c->invalidated_ms = ash__entry_wall_ms(e);
     }
