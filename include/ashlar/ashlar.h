@@ -11,5 +11,6 @@
 #include <ashlar/log.h>
 #include <ashlar/maintain.h>
 #include <ashlar/store.h>
+#include <ashlar/tree.h>
 
 #endif
