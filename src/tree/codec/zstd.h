@@ -8,7 +8,8 @@
  * one after the other.  The frame is a standard one (`zstd -d --patch-from` reads it) and says how
  * long the content is; it has no checksum, for contents have digests.
  *
- * One thread at a time uses a codec; it keeps its tables from one content to the next. */
+ * One thread at a time uses a codec; it keeps its tables from one content to the next: up to
+ * 36 MB, beside the prefix, the content and the frame, which the caller holds. */
 
 #include "base/error.h"
 
