@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_TREE_CONTENT_CONTENTS_H
+#define ASH_TREE_CONTENT_CONTENTS_H
+
+/* What the files of this folder share: the object, its collections, and small requests to them. */
+
+#include "tree/content/content.h"
+
+#include <stdatomic.h>
+
+#include "bson/value.h"
+#include "store/ops.h"
+
+/* The most that is ever decoded as one: a content in one frame, or what a delta builds on. */
+#define ASH_CONTENT_WHOLE_MAX ((int64_t)32 * 1024 * 1024)
+/* Ids in one request. */
+#define ASH_CONTENT_IDS_AT_ONCE 1000
+
+struct ash_contents {
+    ash_store *store;
+    ash_bucket *bucket;    /* NULL in the last generation */
+    ash_collection *files; /* NAME.files; in the last generation NAME */
+    ash_collection *chunks, *attributes;
+    ash_collection *holders[2]; /* or NULL */
+    bool last_generation;
+    bool serial;   /* the store's transactions are: what one reads needs no touch */
+    bool replayed; /* each operation of a transaction is run again with those that follow */
+    bool transactions;
+    ash_digest_kind digest;
+    int64_t piece_bytes;
+    atomic_bool prepared;
+};
+
+/* Room for a name of a BSON array's element. */
+#define ASH_KEY_CHARS 12
+
+static inline void ash__append_id(bson_t *doc, const char *key, const ash_content_id *id)
+{
+    bson_append_binary(doc, key, -1, BSON_SUBTYPE_BINARY, id->bytes, id->len);
+}
+
+/* The array element number i. */
+void ash__append_nth_id(bson_t *array, uint32_t i, const ash_content_id *id);
+/* {FIELD: {$in: [ids]}} */
+void ash__filter_ids(bson_t *filter, const char *field, const ash_content_id *ids, size_t count);
+bool ash__content_id_from(ash_value v, ash_content_id *out);
+
+/* As ash_collection_update with many; *matched may be NULL. */
+int ash__change_many(ash_collection *c, const bson_t *filter, const bson_t *update, bool pipeline,
+                     const ash_op *op, int64_t *matched, ash_error *err);
+int ash__remove_many(ash_collection *c, const bson_t *filter, const ash_op *op, ash_error *err);
+/* The document of a content, copied into *out (bson_destroy()); false: there is none. */
+int ash__find_content(ash_contents *c, const ash_content_id *id, const ash_op *op, bson_t *out,
+                      bool *found, ash_error *err);
+/* A copy that is complete, whatever the caller's size. */
+int ash__contents_op(const ash_op *op, ash_op *out, ash_error *err);
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree/content/source.h"
+
+#include "base/mem.h"
+
+/* Parts one after the other.  Only the one that is read is open. */
+
+typedef struct list_source {
+    ash_source head;
+    ash_form *form;
+    int64_t *starts; /* of each part in the whole, and where the last ends */
+    size_t part;     /* that `inner` is; with inner */
+    ash_source *inner;
+    int level; /* of the content in others: parts are opened long after it was */
+} list_source;
+
+static size_t part_at(const list_source *l, int64_t position)
+{
+    size_t low = 0, high = l->form->part_count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (l->starts[middle] <= position)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static int open_part(list_source *l, size_t i, ash_error *err)
+{
+    const ash_form_part *part = &l->form->parts[i];
+    ash_fetch *f = l->head.fetch;
+    int level = f->level;
+    if (l->inner != NULL && l->part == i)
+        return 0;
+    ash__source_free(l->inner);
+    l->inner = NULL;
+    l->part = i;
+    if (part->id.len == 0) {
+        l->inner = ash__source_memory(f, part->bytes, part->bytes_len, part->off + part->len);
+        return 0;
+    }
+    f->level = l->level;
+    int rc = part->zipped ? ash__source_of_zip(f, part, &l->inner, err)
+                          : ash__source_open(f, &part->id, &l->inner, err);
+    f->level = level;
+    return rc;
+}
+
+/* Where in the opened part the position lies, and how much can be had there: v7files lets a
+ * reference be longer than what it names, which is repeated then. */
+static int place_in_part(list_source *l, const ash_form_part *part, int64_t *room, ash_error *err)
+{
+    int64_t within = l->head.position - l->starts[l->part];
+    int64_t at = (part->zipped ? 0 : part->off) + within;
+    int64_t length = l->inner->length;
+    *room = part->len - within;
+    if (length == 0)
+        return ash__fail(err, ASH_ECORRUPT, "takes bytes from a content that has none");
+    if (length > 0) {
+        at %= length;
+        if (*room > length - at)
+            *room = length - at;
+    }
+    return ash__source_seek(l->inner, at, err);
+}
+
+static int list_read(ash_source *s, uint8_t *buf, size_t len, size_t *got, ash_error *err)
+{
+    list_source *l = (list_source *)s;
+    int64_t room = 0;
+    if (s->position >= s->length)
+        return 0;
+    size_t i = part_at(l, s->position);
+    int rc = open_part(l, i, err);
+    if (rc == 0)
+        rc = place_in_part(l, &l->form->parts[i], &room, err);
+    if (rc == 0 && (int64_t)len > room)
+        len = (size_t)room;
+    if (rc == 0)
+        rc = ash__source_read(l->inner, buf, len, got, err);
+    if (rc == 0 && *got == 0)
+        rc = ash__fail(err, ASH_ECORRUPT, "takes more bytes of a content than that has");
+    return rc;
+}
+
+static int list_seek(ash_source *s, int64_t position, ash_error *err)
+{
+    (void)s, (void)position, (void)err;
+    return 0;
+}
+
+static void list_free(ash_source *s)
+{
+    list_source *l = (list_source *)s;
+    ash__source_free(l->inner);
+    ash__form_release(l->form);
+    ash__free(l->form);
+    ash__free(l->starts);
+    ash__free(l);
+}
+
+static const ash_source_ops list_ops = {list_read, list_seek, list_free};
+
+int ash__source_of_list(ash_fetch *f, ash_form *form, ash_source **out, ash_error *err)
+{
+    list_source *l = ash__new(list_source);
+    int64_t sum = 0;
+    (void)err;
+    l->form = form;
+    l->level = f->level;
+    l->starts = ash__alloc_array(form->part_count + 1, sizeof *l->starts);
+    for (size_t i = 0; i < form->part_count; i++) {
+        l->starts[i] = sum;
+        sum += form->parts[i].len;
+    }
+    l->starts[form->part_count] = sum;
+    l->head = (ash_source){.ops = &list_ops, .fetch = f, .id = form->id, .length = sum};
+    *out = &l->head;
+    return 0;
+}
