@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree/content/write.h"
+
+#include "tree/content/use.h"
+
+/* The end of a writer, in the transaction of its file.  Nothing in memory counts as done: the
+ * function may be run again, and then finds the writer as it was sealed. */
+
+static void append_owner(bson_t *doc, const char *field, const bson_value_t *owner)
+{
+    bson_t list;
+    bson_append_array_begin(doc, field, -1, &list);
+    bson_append_value(&list, "0", 1, owner);
+    bson_append_array_end(doc, &list);
+}
+
+/* Somebody else was faster. */
+static int say_came(const ash_content_writer *w, ash_error *err)
+{
+    char hex[ASH_DIGEST_TEXT_BYTES];
+    ash__content_id_hex(&w->id, hex);
+    return ash__fail(err, ASH_ECONFLICT, "content %s came since it was looked for", hex);
+}
+
+static int insert_new(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
+                      ash_error *err)
+{
+    bson_t doc = BSON_INITIALIZER;
+    const bson_t *docs[] = {&doc};
+    int rc = 0;
+    if (w->pieces != NULL)
+        rc = ash__pieces_document(w, &doc, err);
+    else
+        ash__content_document(w, &w->plan, &w->id, w->length, &doc);
+    append_owner(&doc, "refs", owner);
+    append_owner(&doc, "refHistory", owner);
+    if (rc == 0 && w->pieces == NULL && w->plan.len > ASH_IN_DOC_BYTES)
+        rc = ash__insert_chunks(w->c, &w->id, w->plan.data, w->plan.len, op, err);
+    if (rc == 0)
+        rc = ash__insert_documents(w->c->files, docs, 1, op, err);
+    bson_destroy(&doc);
+    return rc == ASH_EEXISTS ? say_came(w, err) : rc;
+}
+
+/* The document that the bucket made gets what it cannot say. */
+static int amend(ash_content_writer *w, const bson_value_t *owner, const ash_op *op, ash_error *err)
+{
+    static const char *const fields[] = {"store", "size", "base", "depth", "features"};
+    bson_t whole = BSON_INITIALIZER, update = BSON_INITIALIZER, set, filter = BSON_INITIALIZER;
+    bson_iter_t it;
+    int64_t matched = 0;
+    ash__content_document(w, &w->plan, &w->id, w->length, &whole);
+    bson_append_document_begin(&update, "$set", 4, &set);
+    for (size_t i = 0; w->plan.data != NULL && i < sizeof fields / sizeof fields[0]; i++)
+        if (bson_iter_init_find(&it, &whole, fields[i]))
+            bson_append_iter(&set, NULL, 0, &it);
+    append_owner(&set, "refs", owner);
+    append_owner(&set, "refHistory", owner);
+    bson_append_document_end(&update, &set);
+    ash__append_id(&filter, "_id", &w->id);
+    int rc = ash__change_many(w->c->files, &filter, &update, false, op, &matched, err);
+    if (rc == 0 && matched != 1)
+        rc = say_came(w, err);
+    bson_destroy(&filter);
+    bson_destroy(&update);
+    bson_destroy(&whole);
+    return rc;
+}
+
+static int finish_upload(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
+                         ash_error *err)
+{
+    ash_finish_options o = ASH_FINISH_OPTIONS_INIT;
+    bson_value_t id = {.value_type = BSON_TYPE_BINARY};
+    id.value.v_binary.data = w->id.bytes;
+    id.value.v_binary.data_len = w->id.len;
+    o.id = &id;
+    o.transaction = op->transaction;
+    int rc = ash_upload_finish_with(w->upload, &o, NULL, NULL, err);
+    if (rc == ASH_EEXISTS)
+        return say_came(w, err);
+    return rc == 0 ? amend(w, owner, op, err) : rc;
+}
+
+int ash__content_writer_store(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
+                              ash_error *err)
+{
+    ash_op own;
+    int rc = ash__contents_op(op, &own, err);
+    if (rc == 0 && (!w->sealed || own.transaction == NULL))
+        rc = ash__fail(err, ASH_ESTATE, "contents are sealed, and then stored in a transaction");
+    if (rc != 0 || w->in_file)
+        return rc;
+    if (w->exists) {
+        const ash_content_use use = {w->id, owner};
+        return ash__contents_hold_dated(w->c, &use, w->exists_date_ms, &own, err);
+    }
+    if (w->pieces != NULL)
+        rc = ash__pieces_rely_on(w, &own, err);
+    else if (w->plan.base_count > 0)
+        rc = ash__contents_rely_on(w->c, w->plan.bases, w->plan.base_count, &own, err);
+    if (rc != 0)
+        return rc;
+    return w->upload != NULL ? finish_upload(w, owner, &own, err) : insert_new(w, owner, &own, err);
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree/content/write.h"
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "tree/content/use.h"
+
+#include <string.h>
+
+static const size_t FIRST_BYTES = 16 * 1024;
+
+void ash__plan_release(ash_plan *p)
+{
+    ash__free(p->packed);
+    ash__free(p->bases);
+    *p = (ash_plan){0};
+}
+
+int ash__content_writer_new(ash_contents *c, const ash_content_hint *hint, ash_content_writer **out,
+                            ash_error *err)
+{
+    static const ash_content_hint nothing;
+    unsigned kinds = c->digest | (c->digest == ASH_DIGEST_SHA1 ? ASH_DIGEST_SHA256 : 0);
+    *out = NULL;
+    if (hint == NULL)
+        hint = &nothing;
+    if (c->last_generation)
+        return ash__fail(err, ASH_EREADONLY, "contents of v7files' last generation are only read");
+    if (!c->transactions)
+        return ash__fail(err, ASH_EUNSUPPORTED,
+                         "contents are stored in transactions, "
+                         "which the store does not have");
+    ash_content_writer *w = ash__new(ash_content_writer);
+    w->c = c;
+    w->before = hint->before;
+    w->filename = ash__strdup(hint->filename != NULL ? hint->filename : "");
+    w->content_type = hint->content_type != NULL ? ash__strdup(hint->content_type) : NULL;
+    w->hasher = ash__hasher_new();
+    if (!ash__hasher_choose(w->hasher, kinds)) {
+        ash__content_writer_free(w);
+        return ash__fail(err, ASH_EUNSUPPORTED, "this machine does not make the digest");
+    }
+    *out = w;
+    return 0;
+}
+
+void ash__content_writer_free(ash_content_writer *w)
+{
+    if (w == NULL)
+        return;
+    ash__hasher_free(w->hasher); /* before the bytes that it may be reading */
+    ash__pieces_free(w->pieces);
+    ash_upload_free(w->upload);
+    ash__zstd_free(w->zstd);
+    ash__plan_release(&w->plan);
+    ash__free(w->bytes);
+    ash__free(w->filename);
+    ash__free(w->content_type);
+    ash__free(w);
+}
+
+/* ---- bytes ---- */
+
+static int make_room(ash_content_writer *w, size_t wanted, ash_error *err)
+{
+    size_t most = (size_t)w->c->piece_bytes;
+    size_t capacity = w->capacity > 0 ? w->capacity : FIRST_BYTES;
+    while (capacity < wanted)
+        capacity *= 2;
+    if (capacity > most)
+        capacity = most;
+    if (capacity <= w->capacity)
+        return 0;
+    uint8_t *bigger = ash__try_alloc(capacity);
+    if (bigger == NULL)
+        return ash__fail(err, ASH_ENOMEM, "no memory for a content of %zu bytes", wanted);
+    ash__hasher_drain(w->hasher, 0);
+    if (w->len > 0)
+        memcpy(bigger, w->bytes, w->len);
+    ash__free(w->bytes);
+    w->bytes = bigger;
+    w->capacity = capacity;
+    return 0;
+}
+
+static int open_upload(ash_content_writer *w, ash_error *err)
+{
+    ash_upload_options o = ASH_UPLOAD_OPTIONS_INIT;
+    o.id_at_end = true;
+    o.without_digest = true;
+    o.content_type = w->content_type;
+    return ash_bucket_open_upload_stream(w->c->bucket, w->filename, &o, &w->upload, err);
+}
+
+/* The memory is full. */
+static int hand_on(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    int rc = 0;
+    if (w->c->digest != ASH_DIGEST_SHA1) {
+        if (w->pieces == NULL)
+            rc = ash__pieces_new(w, err);
+        return rc == 0 ? ash__pieces_cut(w, false, op, err) : rc;
+    }
+    if (w->upload == NULL)
+        rc = open_upload(w, err);
+    if (rc == 0)
+        rc = ash_upload_write(w->upload, w->bytes, w->len, err);
+    ash__hasher_drain(w->hasher, 0);
+    w->len = 0;
+    return rc;
+}
+
+int ash__content_writer_add(ash_content_writer *w, const void *data, size_t len, const ash_op *op,
+                            ash_error *err)
+{
+    const uint8_t *at = data;
+    ash_op own;
+    int rc = ash__contents_op(op, &own, err);
+    if (rc == 0 && w->ended)
+        rc = ash__fail(err, ASH_ESTATE, "content has ended already");
+    while (rc == 0 && len > 0) {
+        rc = ash__op_check(&own, err);
+        if (rc == 0 && w->len == (size_t)w->c->piece_bytes)
+            rc = hand_on(w, &own, err);
+        size_t room = (size_t)w->c->piece_bytes - w->len;
+        size_t take = len < room ? len : room;
+        if (rc == 0)
+            rc = make_room(w, w->len + take, err);
+        if (rc != 0)
+            return rc;
+        memcpy(w->bytes + w->len, at, take);
+        ash__hasher_add(w->hasher, w->bytes + w->len, take);
+        w->len += take;
+        w->length += (int64_t)take;
+        at += take;
+        len -= take;
+    }
+    return rc;
+}
+
+/* ---- the end of it ---- */
+
+static uint8_t hex_digit(char c)
+{
+    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+static void take_digest(ash_content_writer *w)
+{
+    ash__hasher_finish(w->hasher, &w->digests);
+    const char *text = ash__digests_get(&w->digests, w->c->digest);
+    w->id.len = (uint8_t)(strlen(text) / 2);
+    for (uint8_t i = 0; i < w->id.len; i++)
+        w->id.bytes[i] = (uint8_t)(hex_digit(text[2 * i]) << 4 | hex_digit(text[2 * i + 1]));
+}
+
+/* Once: what follows is repeated by a second seal. */
+static int end(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    int rc = 0;
+    if (w->pieces != NULL)
+        rc = ash__pieces_cut(w, true, op, err);
+    else if (w->upload != NULL)
+        rc = ash_upload_write(w->upload, w->bytes, w->len, err);
+    if (rc == 0 && w->upload != NULL)
+        rc = ash_upload_seal(w->upload, err);
+    if (rc != 0)
+        return rc;
+    take_digest(w);
+    w->ended = true;
+    int64_t most =
+        w->c->digest == ASH_DIGEST_SHA1 ? ASH_IN_FILE_SHA1_BYTES : ASH_IN_FILE_SHA256_BYTES;
+    w->in_file = w->length <= most && w->length == (int64_t)w->len && w->pieces == NULL;
+    return 0;
+}
+
+/* What is there already is what came: by its bytes or, when those are not here any more, by the
+ * SHA-256 that was made beside the SHA-1. */
+typedef struct comparison {
+    const ash_content_writer *w;
+    ash_digest *sha256;
+    int64_t at;
+    bool same;
+} comparison;
+
+static void compare_some(comparison *k, const uint8_t *data, size_t len)
+{
+    const ash_content_writer *w = k->w;
+    if (k->sha256 != NULL)
+        ash__digest_add(k->sha256, data, len);
+    else
+        k->same =
+            k->at + (int64_t)len <= (int64_t)w->len && memcmp(w->bytes + k->at, data, len) == 0;
+    k->at += (int64_t)len;
+}
+
+static bool is_same(comparison *k)
+{
+    uint8_t bytes[ASH_DIGEST_MAX_BYTES];
+    char hex[ASH_DIGEST_TEXT_BYTES];
+    if (k->sha256 != NULL) {
+        ash__hex(bytes, ash__digest_finish(k->sha256, bytes), hex);
+        k->same = strcmp(hex, k->w->digests.sha256) == 0;
+    }
+    return k->same && k->at == k->w->length;
+}
+
+/* Who has made a second content of a SHA-1 does not get the file of the first. */
+static int compare_bytes(ash_content_writer *w, const bson_t *doc, const ash_op *op, ash_error *err)
+{
+    comparison k = {.w = w, .same = true};
+    ash_fetch f;
+    ash_source *s = NULL;
+    uint8_t buf[16 * 1024];
+    size_t got = 1;
+    k.sha256 = w->upload != NULL ? ash__digest_new(ASH_DIGEST_SHA256) : NULL;
+    int rc = ash__fetch_init(&f, w->c, op, err);
+    if (rc == 0)
+        rc = ash__source_open_doc(&f, doc, &s, err);
+    while (rc == 0 && k.same && got > 0) {
+        rc = ash__source_read(s, buf, sizeof buf, &got, err);
+        if (rc == 0)
+            compare_some(&k, buf, got);
+    }
+    if (rc == 0 && !is_same(&k)) {
+        char hex[ASH_DIGEST_TEXT_BYTES];
+        ash__content_id_hex(&w->id, hex);
+        rc = ash__fail(err, ASH_ECORRUPT, "content %s is there, but is another of this SHA-1", hex);
+    }
+    ash__source_free(s);
+    ash__digest_free(k.sha256);
+    ash__fetch_release(&f);
+    return rc;
+}
+
+static int look_for_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    bson_t doc;
+    int rc = ash__find_content(w->c, &w->id, op, &doc, &w->exists, err);
+    if (rc != 0 || !w->exists)
+        return rc;
+    ash_value date = ash__doc_get(ash__doc_from_bson(&doc), "uploadDate");
+    w->exists_date_ms =
+        date.type == BSON_TYPE_DATE_TIME && w->id.len == 20 ? ash__value_int64(date) : INT64_MIN;
+    if (w->id.len == 20)
+        rc = compare_bytes(w, &doc, op, err);
+    bson_destroy(&doc);
+    return rc;
+}
+
+/* What is kept of it is too much for a transaction. */
+static int store_ahead(ash_content_writer *w, ash_error *err)
+{
+    if (w->upload != NULL || w->plan.len <= ASH_IN_COMMIT_BYTES)
+        return 0;
+    int rc = open_upload(w, err);
+    if (rc == 0)
+        rc = ash_upload_write(w->upload, w->plan.data, w->plan.len, err);
+    return rc == 0 ? ash_upload_seal(w->upload, err) : rc;
+}
+
+static int choose(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    if (w->pieces != NULL)
+        return 0;
+    if (w->upload != NULL && w->plan.data == NULL) /* raw, from its first byte */
+        return 0;
+    ash_upload_free(w->upload);
+    w->upload = NULL;
+    ash__plan_release(&w->plan);
+    int rc = ash__choose_form(w, op, err);
+    return rc == 0 ? store_ahead(w, err) : rc;
+}
+
+int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    ash_op own;
+    int rc = ash__contents_op(op, &own, err);
+    w->sealed = false;
+    if (rc == 0 && own.transaction != NULL)
+        rc = ash__fail(err, ASH_ESTATE, "contents are sealed before the transaction");
+    if (rc == 0)
+        rc = ash__contents_prepare(w->c, &own, err);
+    if (rc == 0 && !w->ended)
+        rc = end(w, &own, err);
+    if (rc == 0 && !w->in_file)
+        rc = look_for_existing(w, &own, err);
+    if (rc == 0 && !w->in_file && !w->exists)
+        rc = choose(w, &own, err);
+    w->upload_date_ms = ash__clock_wall_ms();
+    w->sealed = rc == 0;
+    return rc;
+}
+
+void ash__content_writer_ref(const ash_content_writer *w, ash_content_ref *out)
+{
+    ash_assert(w->sealed);
+    *out = (ash_content_ref){.length = w->length};
+    if (w->in_file) {
+        out->in = w->bytes;
+        out->in_len = (uint32_t)w->len;
+    } else {
+        out->id = w->id;
+    }
+}
