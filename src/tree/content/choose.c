@@ -11,15 +11,6 @@
 /* Shorter ones have too little in them that an earlier one could have. */
 enum { DELTA_MIN_BYTES = 256 };
 
-static void keep_raw(ash_content_writer *w, ash_plan *p)
-{
-    ash__free(p->packed);
-    p->packed = NULL;
-    p->store = NULL;
-    p->data = w->bytes;
-    p->len = w->len;
-}
-
 /* For v7files: deflate, where that saves a tenth. */
 static int choose_seed_form(ash_content_writer *w, ash_error *err)
 {
@@ -34,28 +25,45 @@ static int choose_seed_form(ash_content_writer *w, ash_error *err)
     return rc;
 }
 
-/* A frame of at most `room` bytes; none: the plan stays as it is. */
-static int try_frame(ash_content_writer *w, ash_span prefix, size_t room, const char *store,
-                     ash_error *err)
+int ash__plan_frame(ash_content_writer *w, ash_plan *plan, ash_span prefix, ash_span data,
+                    size_t room, ash_error *err)
 {
     size_t len = 0;
-    uint8_t *out = room > 0 ? ash__try_alloc(room) : NULL;
-    if (room > 0 && out == NULL)
+    if (room == 0)
+        return 0;
+    uint8_t *out = ash__try_alloc(room);
+    if (out == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory for a frame of %zu bytes", room);
     if (w->zstd == NULL)
         w->zstd = ash__zstd_new();
-    int rc = room > 0 ? ash__zstd_encode(w->zstd, prefix, (ash_span){w->bytes, w->len}, out, room,
-                                         &len, err)
-                      : 0;
+    int rc = ash__zstd_encode(w->zstd, prefix, data, out, room, &len, err);
     if (rc != 0 || len == 0) {
         ash__free(out);
         return rc;
     }
-    ash__free(w->plan.packed);
-    w->plan.data = w->plan.packed = out;
-    w->plan.len = len;
-    w->plan.store = store;
+    ash__free(plan->packed);
+    plan->data = plan->packed = out;
+    plan->len = len;
     return 0;
+}
+
+bool ash__looks_random(ash_content_writer *w, ash_span data)
+{
+    enum { SAMPLE = 16 * 1024, SAMPLES = 3, WORTHWHILE = 256 * 1024 };
+    uint8_t out[SAMPLE - SAMPLE / 10];
+    if (data.len < WORTHWHILE)
+        return false;
+    if (w->zstd == NULL)
+        w->zstd = ash__zstd_new();
+    for (size_t i = 0; i < SAMPLES; i++) {
+        ash_span sample = {data.data + i * ((data.len - SAMPLE) / (SAMPLES - 1)), SAMPLE};
+        size_t len = 0;
+        int rc =
+            ash__zstd_encode(w->zstd, (ash_span){NULL, 0}, sample, out, sizeof out, &len, NULL);
+        if (rc != 0 || len != 0)
+            return false;
+    }
+    return true;
 }
 
 /* The content to build on: the one before or, where its chain is as long as they get, the nearest
@@ -101,14 +109,14 @@ static int try_delta(ash_content_writer *w, const ash_op *op, ash_error *err)
         rc = find_base(w, &f, &base, &depth, err);
     /* A base that cannot be read costs the versions that stand on it already, not this one. */
     if (rc == 0 && base.len != 0 && ash__fetch_whole(&f, &base, &prefix, NULL) == 0) {
-        rc =
-            try_frame(w, (ash_span){prefix->data, prefix->len}, w->len - w->len / 10, "delta", err);
+        rc = ash__plan_frame(w, &w->plan, (ash_span){prefix->data, prefix->len},
+                             (ash_span){w->bytes, w->len}, w->len - w->len / 10, err);
         if (rc == 0 && w->plan.packed != NULL) {
-            w->plan.base = base;
-            w->plan.base_len = (int64_t)prefix->len;
+            const ash_form_part part = {.id = base, .len = (int64_t)prefix->len};
+            w->plan.store = "delta";
             w->plan.depth = depth + 1;
-            w->plan.bases = ash__memdup(&base, sizeof base);
-            w->plan.base_count = 1;
+            w->plan.parts = ash__memdup(&part, sizeof part);
+            w->plan.part_count = 1;
         }
     }
     ash__blob_release(prefix);
@@ -116,36 +124,37 @@ static int try_delta(ash_content_writer *w, const ash_op *op, ash_error *err)
     return rc;
 }
 
-/* No delta any more: the frame stands by itself. */
-static void forget_base(ash_plan *p)
+/* A frame by itself, where that saves a tenth; a delta that is not clearly smaller than it makes a
+ * chain for nothing. */
+static int try_alone(ash_content_writer *w, ash_error *err)
 {
-    ash__free(p->bases);
-    p->bases = NULL;
-    p->base_count = 0;
-    p->base.len = 0;
-    p->depth = 0;
+    ash_plan *p = &w->plan, alone = {0};
+    size_t room = w->len - w->len / 10;
+    if (p->packed != NULL && p->len + p->len / 10 < room)
+        room = p->len + p->len / 10;
+    int rc =
+        ash__plan_frame(w, &alone, (ash_span){NULL, 0}, (ash_span){w->bytes, w->len}, room, err);
+    if (rc == 0 && alone.packed != NULL) {
+        ash__plan_release(p);
+        *p = alone;
+        p->store = "zstd";
+    }
+    return rc;
 }
 
 int ash__choose_form(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_plan *p = &w->plan;
     int rc = 0;
-    keep_raw(w, p);
+    p->data = w->bytes;
+    p->len = w->len;
     if (w->c->digest == ASH_DIGEST_SHA1)
         return choose_seed_form(w, err);
     if (w->before.len != 0 && w->len >= DELTA_MIN_BYTES)
         rc = try_delta(w, op, err);
-    if (rc != 0)
+    /* What is a quarter of it is not beaten. */
+    if (rc != 0 || (p->packed != NULL && p->len < w->len / 4) ||
+        ash__looks_random(w, (ash_span){w->bytes, w->len}))
         return rc;
-    /* A delta of a quarter is not beaten; one that is not clearly smaller makes a chain for
-     * nothing. */
-    if (p->packed != NULL && p->len < w->len / 4)
-        return 0;
-    size_t room = w->len - w->len / 10;
-    if (p->packed != NULL && p->len + p->len / 10 < room)
-        room = p->len + p->len / 10;
-    rc = try_frame(w, (ash_span){NULL, 0}, room, "zstd", err);
-    if (rc == 0 && p->store != NULL && strcmp(p->store, "zstd") == 0)
-        forget_base(p);
-    return rc;
+    return try_alone(w, err);
 }

@@ -220,21 +220,21 @@ static int append_part(ash_fetch *f, const ash_form_part *part, uint8_t *to, ash
 }
 
 /* The common case: all of one content, which is remembered as it is. */
-static bool is_one_whole(const ash_form *form)
+static bool is_one_whole(const ash_form_part *p, size_t count)
 {
-    const ash_form_part *p = form->parts;
-    return form->part_count == 1 && p->id.len != 0 && p->off == 0 && !p->zipped &&
+    return count == 1 && p->id.len != 0 && p->off == 0 && !p->zipped &&
            p->len <= ASH_CONTENT_WHOLE_MAX;
 }
 
-int ash__fetch_parts(ash_fetch *f, const ash_form *form, ash_blob **out, ash_error *err)
+int ash__fetch_parts(ash_fetch *f, const ash_form_part *parts, size_t count, ash_blob **out,
+                     ash_error *err)
 {
     int64_t sum = 0;
     int rc = 0;
-    for (size_t i = 0; i < form->part_count; i++)
-        sum += form->parts[i].len;
-    if (is_one_whole(form)) {
-        rc = ash__fetch_whole(f, &form->parts[0].id, out, err);
+    for (size_t i = 0; i < count; i++)
+        sum += parts[i].len;
+    if (is_one_whole(parts, count)) {
+        rc = ash__fetch_whole(f, &parts[0].id, out, err);
         if (rc != 0 || (int64_t)(*out)->len == sum)
             return rc;
         ash__blob_release(*out);
@@ -242,9 +242,9 @@ int ash__fetch_parts(ash_fetch *f, const ash_form *form, ash_blob **out, ash_err
     *out = ash__blob_new((size_t)sum, err);
     uint8_t *to = *out != NULL ? (*out)->data : NULL;
     rc = *out != NULL ? 0 : ASH_ENOMEM;
-    for (size_t i = 0; rc == 0 && i < form->part_count; i++) {
-        rc = append_part(f, &form->parts[i], to, err);
-        to += form->parts[i].len;
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = append_part(f, &parts[i], to, err);
+        to += parts[i].len;
     }
     if (rc != 0) {
         ash__blob_release(*out);
@@ -289,7 +289,7 @@ int ash__decode_frame(ash_fetch *f, const ash_form *form, ash_source *frame, ash
         return ash__fail(err, ASH_ECORRUPT, "stands on more deltas than anybody makes");
     f->delta_level++;
     if (form->part_count > 0)
-        rc = ash__fetch_parts(f, form, &prefix, err);
+        rc = ash__fetch_parts(f, form->parts, form->part_count, &prefix, err);
     if (rc == 0)
         rc = decode(f, form, frame, prefix, out, err);
     f->delta_level--;

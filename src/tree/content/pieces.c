@@ -1,27 +1,433 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/content/write.h"
 
-int ash__pieces_new(ash_content_writer *w, ash_error *err)
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "tree/codec/cutter.h"
+#include "tree/content/named.h"
+#include "tree/content/previous.h"
+#include "tree/content/use.h"
+
+#include <string.h>
+
+/* Contents that are too long for memory: pieces, cut off as bytes come, each a content of its own,
+ * and a list of them.  Equal pieces are kept once; a new one is a delta against what the version
+ * before had at that place.
+ *
+ * Pieces are stored some at a time, each time in a transaction that nobody else's waits for long.
+ * Until the list is there nothing names them but their age: a piece that was there already is
+ * marked as counted on, and all are from time to time.
+ *
+ * The list has two levels where it is very long: behind FLAT_PIECES it lists groups, which list
+ * pieces.  A group's name is the digest of its bytes as anybody's. */
+
+enum { FLAT_PIECES = 2048, GROUP_PIECES = 512, BATCH_PIECES = 512, ATTEMPTS = 8 };
+static const size_t BATCH_BYTES = 8 * 1024 * 1024;
+static const int64_t RENEW_MS = 10 * 60 * 1000;
+/* The average length of a piece, in the most that memory takes. */
+static const int64_t PIECES_OF_MEMORY = 32;
+
+typedef struct piece {
+    ash_content_id id;
+    ash_span bytes; /* in the writer's */
+    int64_t position;
+    bool exists, planned;
+    ash_plan plan;
+} piece;
+
+struct ash_pieces {
+    ash_cutter cutter;
+    size_t fed;       /* of the writer's bytes: the cutter has seen them */
+    int64_t position; /* of the writer's first byte in the content */
+    ash_form_part *parts;
+    size_t count, capacity;
+    ash_id_set known; /* the ids in `distinct` */
+    ash_content_id *distinct;
+    size_t distinct_count, distinct_capacity;
+    ash_form_part *group; /* GROUP_PIECES, or NULL */
+    size_t group_count;
+    ash_digest *group_digest;
+    int64_t renewed_ms;
+    ash_previous *previous; /* NULL: there is none */
+    piece batch[BATCH_PIECES];
+    size_t batch_count, batch_bytes;
+};
+
+int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
-    (void)w;
-    return ash__fail(err, ASH_ETOOBIG, "pieces are still to come");
+    ash_pieces *p = ash__new(ash_pieces);
+    size_t avg = (size_t)(w->c->piece_bytes / PIECES_OF_MEMORY);
+    if (avg < 4 * ASH_CUTTER_MIN_BYTES)
+        avg = 4 * ASH_CUTTER_MIN_BYTES;
+    ash__cutter_init(&p->cutter, avg / 4, avg, 4 * avg);
+    p->renewed_ms = ash__clock_ms();
+    w->pieces = p;
+    return ash__previous_open(w->c, &w->before, op, &p->previous, err);
 }
-int ash__pieces_cut(ash_content_writer *w, bool all, const ash_op *op, ash_error *err)
+
+static void clear_batch(ash_pieces *p)
 {
-    (void)w, (void)all, (void)op;
-    return ash__fail(err, ASH_ETOOBIG, "pieces are still to come");
+    for (size_t i = 0; i < p->batch_count; i++)
+        ash__plan_release(&p->batch[i].plan);
+    memset(p->batch, 0, p->batch_count * sizeof p->batch[0]);
+    p->batch_count = p->batch_bytes = 0;
 }
-int ash__pieces_document(const ash_content_writer *w, bson_t *out, ash_error *err)
-{
-    (void)w, (void)out;
-    return ash__fail(err, ASH_ETOOBIG, "pieces are still to come");
-}
-int ash__pieces_rely_on(const ash_content_writer *w, const ash_op *op, ash_error *err)
-{
-    (void)w, (void)op;
-    return ash__fail(err, ASH_ETOOBIG, "pieces are still to come");
-}
+
 void ash__pieces_free(ash_pieces *p)
 {
-    (void)p;
+    if (p == NULL)
+        return;
+    clear_batch(p);
+    ash__previous_close(p->previous);
+    ash__id_set_release(&p->known);
+    ash__digest_free(p->group_digest);
+    ash__free(p->group);
+    ash__free(p->distinct);
+    ash__free(p->parts);
+    ash__free(p);
+}
+
+/* ---- storing a batch ---- */
+
+static bool is_repeated(const ash_pieces *p, size_t i)
+{
+    for (size_t j = 0; j < i; j++)
+        if (ash__content_id_equal(&p->batch[j].id, &p->batch[i].id))
+            return true;
+    return false;
+}
+
+static void mark_existing(ash_pieces *p, const ash_content_id *id)
+{
+    for (size_t i = 0; i < p->batch_count; i++)
+        if (ash__content_id_equal(&p->batch[i].id, id))
+            p->batch[i].exists = true;
+}
+
+static size_t batch_ids(const ash_pieces *p, bool existing, ash_content_id *ids)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->batch_count; i++)
+        if ((!existing || p->batch[i].exists) && !is_repeated(p, i))
+            ids[n++] = p->batch[i].id;
+    return n;
+}
+
+static int find_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    ash_pieces *p = w->pieces;
+    ash_content_id ids[BATCH_PIECES], id;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    o.op = *op;
+    o.projection = projection;
+    for (size_t i = 0; i < p->batch_count; i++)
+        p->batch[i].exists = false;
+    ash__filter_ids(&filter, "_id", ids, batch_ids(p, false, ids));
+    int rc = ash_collection_find(w->c->files, &filter, &o, &cursor, err);
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
+        if (ash__content_id_from(ash__doc_get(doc, "_id"), &id))
+            mark_existing(p, &id);
+    ash_cursor_free(cursor);
+    bson_destroy(projection);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* ASH_ECONFLICT: one went just now. */
+static int renew_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    ash_content_id ids[BATCH_PIECES];
+    int64_t there = 0;
+    size_t n = batch_ids(w->pieces, true, ids);
+    if (n == 0)
+        return 0;
+    int rc = ash__contents_renew(w->c, ids, n, op, &there, err);
+    if (rc == 0 && there != (int64_t)n)
+        rc = ash__fail(err, ASH_ECONFLICT, "pieces of the content went while it was stored");
+    return rc;
+}
+
+static int plan_piece(ash_content_writer *w, piece *one, ash_error *err)
+{
+    ash_plan *plan = &one->plan;
+    ash_span data = one->bytes;
+    int rc = 0;
+    plan->data = data.data;
+    plan->len = data.len;
+    plan->is_piece = one->planned = true;
+    if (w->pieces->previous != NULL)
+        rc = ash__previous_delta(w->pieces->previous, w, plan, data, one->position, err);
+    if (rc != 0 || plan->packed != NULL || ash__looks_random(w, data))
+        return rc;
+    rc = ash__plan_frame(w, plan, (ash_span){NULL, 0}, data, data.len - data.len / 10, err);
+    if (rc == 0 && plan->packed != NULL)
+        plan->store = "zstd";
+    return rc;
+}
+
+static int plan_batch(ash_content_writer *w, ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < p->batch_count; i++) {
+        piece *one = &p->batch[i];
+        if (one->exists && p->previous != NULL)
+            ash__previous_align(p->previous, &one->id, one->position);
+        if (!one->exists && !one->planned && !is_repeated(p, i))
+            rc = plan_piece(w, one, err);
+    }
+    return rc;
+}
+
+typedef struct batch_call {
+    ash_content_writer *w;
+    const ash_op *op;
+    ash_documents files, chunks;
+    ash_content_id *bases;
+    size_t base_count, base_capacity;
+} batch_call;
+
+static void add_bases(batch_call *call, const ash_plan *plan)
+{
+    for (size_t i = 0; i < plan->part_count; i++) {
+        bool known = false;
+        for (size_t j = 0; j < call->base_count && !known; j++)
+            known = ash__content_id_equal(&call->bases[j], &plan->parts[i].id);
+        if (known)
+            continue;
+        call->bases = ash__grow_array(call->bases, call->base_count, &call->base_capacity,
+                                      sizeof *call->bases);
+        call->bases[call->base_count++] = plan->parts[i].id;
+    }
+}
+
+static int insert_batch(ash_transaction *t, void *ctx, ash_error *err)
+{
+    const batch_call *call = ctx;
+    const ash_contents *c = call->w->c;
+    ash_op op = *call->op;
+    op.transaction = t;
+    int rc = ash__contents_rely_on(call->w->c, call->bases, call->base_count, &op, err);
+    if (rc == 0)
+        rc = ash__documents_insert(&call->chunks, c->chunks, &op, err);
+    if (rc == 0)
+        rc = ash__documents_insert(&call->files, c->files, &op, err);
+    return rc;
+}
+
+static int commit_batch(ash_content_writer *w, batch_call *call, const ash_op *op, ash_error *err)
+{
+    call->op = op;
+    return ash_store_transact(w->c->store, insert_batch, call, op, err);
+}
+
+static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    batch_call call = {.w = w};
+    ash_pieces *p = w->pieces;
+    int rc = 0;
+    w->upload_date_ms = ash__clock_wall_ms();
+    for (size_t i = 0; i < p->batch_count; i++) {
+        const piece *one = &p->batch[i];
+        if (one->exists || !one->planned)
+            continue;
+        bson_t *doc = bson_new();
+        ash__content_document(w, &one->plan, &one->id, (int64_t)one->bytes.len, doc);
+        ash__documents_add(&call.files, doc);
+        ash__documents_add_chunks(&call.chunks, w->c, &one->id, &one->plan);
+        add_bases(&call, &one->plan);
+    }
+    if (call.files.count > 0)
+        rc = commit_batch(w, &call, op, err);
+    ash__documents_release(&call.files);
+    ash__documents_release(&call.chunks);
+    ash__free(call.bases);
+    return rc;
+}
+
+/* A base went: without it. */
+static void forget_plans(ash_pieces *p)
+{
+    for (size_t i = 0; i < p->batch_count; i++) {
+        ash__plan_release(&p->batch[i].plan);
+        p->batch[i].planned = false;
+    }
+    ash__previous_close(p->previous);
+    p->previous = NULL;
+}
+
+static int store_pieces(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    int rc = ASH_ECONFLICT;
+    for (int i = 0; (rc == ASH_ECONFLICT || rc == ASH_EEXISTS) && i < ATTEMPTS; i++) {
+        if (i > 1)
+            forget_plans(w->pieces);
+        rc = find_existing(w, op, err);
+        if (rc == 0)
+            rc = renew_existing(w, op, err);
+        if (rc == 0)
+            rc = plan_batch(w, err);
+        if (rc == 0)
+            rc = insert_new(w, op, err);
+    }
+    return rc;
+}
+
+/* ---- the list ---- */
+
+static void add_part(ash_pieces *p, const ash_content_id *id, int64_t len)
+{
+    p->parts = ash__grow_array(p->parts, p->count, &p->capacity, sizeof *p->parts);
+    p->parts[p->count++] = (ash_form_part){.id = *id, .len = len};
+    if (ash__id_set_has(&p->known, id))
+        return;
+    ash__id_set_add(&p->known, id);
+    p->distinct =
+        ash__grow_array(p->distinct, p->distinct_count, &p->distinct_capacity, sizeof *p->distinct);
+    p->distinct[p->distinct_count++] = *id;
+}
+
+/* As for a piece: it may be there already. */
+static int store_group(ash_content_writer *w, const ash_content_id *id, const ash_op *op,
+                       ash_error *err)
+{
+    batch_call call = {.w = w};
+    ash_error own = ASH_ERROR_INIT;
+    bson_t *doc = bson_new();
+    const ash_plan pieces = {.parts = w->pieces->group, .part_count = w->pieces->group_count};
+    int64_t there = 0;
+    ash__list_document(w, pieces.parts, pieces.part_count, id, true, doc);
+    ash__documents_add(&call.files, doc);
+    add_bases(&call, &pieces);
+    int rc = ash__contents_renew(w->c, id, 1, op, &there, err);
+    if (rc == 0 && there == 0)
+        rc = ash__unless(ASH_EEXISTS, commit_batch(w, &call, op, &own), &own, err);
+    ash__documents_release(&call.files);
+    ash__free(call.bases);
+    return rc;
+}
+
+static int end_group(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    ash_content_id id = {.len = 0};
+    int64_t len = 0;
+    if (p->group_count == 0)
+        return 0;
+    id.len = (uint8_t)ash__digest_finish(p->group_digest, id.bytes);
+    ash__digest_free(p->group_digest);
+    p->group_digest = NULL;
+    for (size_t i = 0; i < p->group_count; i++)
+        len += p->group[i].len;
+    int rc = store_group(w, &id, op, err);
+    if (rc == 0)
+        add_part(p, &id, len);
+    p->group_count = 0;
+    return rc;
+}
+
+static int list_piece(ash_content_writer *w, const piece *one, const ash_op *op, ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    if (p->group == NULL && p->count < FLAT_PIECES) {
+        add_part(p, &one->id, (int64_t)one->bytes.len);
+        return 0;
+    }
+    if (p->group == NULL)
+        p->group = ash__alloc_array(GROUP_PIECES, sizeof *p->group);
+    if (p->group_digest == NULL)
+        p->group_digest = ash__digest_new(w->c->digest);
+    ash__digest_add(p->group_digest, one->bytes.data, one->bytes.len);
+    p->group[p->group_count++] = (ash_form_part){.id = one->id, .len = (int64_t)one->bytes.len};
+    return p->group_count == GROUP_PIECES ? end_group(w, op, err) : 0;
+}
+
+/* An upload may take longer than what collections think is old. */
+static int renew_all(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    int64_t there = 0, now = ash__clock_ms();
+    if (now - p->renewed_ms < RENEW_MS)
+        return 0;
+    p->renewed_ms = now;
+    return ash__contents_renew(w->c, p->distinct, p->distinct_count, op, &there, err);
+}
+
+static int store_batch(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    int rc = ash__op_check(op, err);
+    if (rc == 0 && p->batch_count > 0)
+        rc = store_pieces(w, op, err);
+    for (size_t i = 0; rc == 0 && i < p->batch_count; i++)
+        rc = list_piece(w, &p->batch[i], op, err);
+    clear_batch(p);
+    return rc == 0 ? renew_all(w, op, err) : rc;
+}
+
+/* ---- cutting ---- */
+
+static int add_piece(ash_content_writer *w, size_t start, size_t len, const ash_op *op,
+                     ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    piece *one = &p->batch[p->batch_count++];
+    ash_digest *digest = ash__digest_new(w->c->digest);
+    one->bytes = (ash_span){w->bytes + start, len};
+    one->position = p->position + (int64_t)start;
+    ash__digest_add(digest, one->bytes.data, len);
+    one->id.len = (uint8_t)ash__digest_finish(digest, one->id.bytes);
+    ash__digest_free(digest);
+    p->batch_bytes += len;
+    return p->batch_count == BATCH_PIECES || p->batch_bytes >= BATCH_BYTES ? store_batch(w, op, err)
+                                                                           : 0;
+}
+
+int ash__pieces_cut(ash_content_writer *w, bool all, const ash_op *op, ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    size_t start = 0;
+    int rc = 0;
+    ash_op soft = *op; /* nothing need be durable before the list is */
+    soft.durability = ASH_DURABILITY_INTERVAL;
+    op = &soft;
+    while (rc == 0 && p->fed < w->len) {
+        bool ends = false;
+        p->fed += ash__cutter_feed(&p->cutter, w->bytes + p->fed, w->len - p->fed, &ends);
+        if (!ends && !(all && p->fed == w->len))
+            continue;
+        rc = add_piece(w, start, p->fed - start, op, err);
+        start = p->fed;
+    }
+    if (rc == 0 && all && start < w->len) /* the cutter has seen it before */
+        rc = add_piece(w, start, w->len - start, op, err);
+    if (rc == 0)
+        rc = store_batch(w, op, err);
+    if (rc == 0 && all)
+        rc = end_group(w, op, err);
+    ash__hasher_drain(w->hasher, 0);
+    if (all)
+        start = w->len;
+    memmove(w->bytes, w->bytes + start, w->len - start);
+    p->position += (int64_t)start;
+    w->len -= start;
+    p->fed -= start;
+    return rc;
+}
+
+void ash__pieces_document(const ash_content_writer *w, bson_t *out)
+{
+    const ash_pieces *p = w->pieces;
+    ash__list_document(w, p->parts, p->count, &w->id, false, out);
+}
+
+int ash__pieces_rely_on(const ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    const ash_pieces *p = w->pieces;
+    return ash__contents_rely_on(w->c, p->distinct, p->distinct_count, op, err);
 }

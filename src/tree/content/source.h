@@ -29,7 +29,7 @@ ash_blob *ash__blob_new(size_t len, ash_error *err); /* NULL: ASH_ENOMEM */
 ash_blob *ash__blob_hold(ash_blob *b);
 void ash__blob_release(ash_blob *b); /* NULL is fine */
 
-enum { ASH_FETCH_SLOTS = 16 };
+enum { ASH_FETCH_SLOTS = 64 };
 
 /* What reading shares from one content to the next. */
 typedef struct ash_fetch {
@@ -82,8 +82,9 @@ void ash__source_free(ash_source *s); /* NULL is fine */
 
 /* A content of at most ASH_CONTENT_WHOLE_MAX bytes; what was decoded is remembered for a while. */
 int ash__fetch_whole(ash_fetch *f, const ash_content_id *id, ash_blob **out, ash_error *err);
-/* A form's parts, one after the other. */
-int ash__fetch_parts(ash_fetch *f, const ash_form *form, ash_blob **out, ash_error *err);
+/* Parts, one after the other. */
+int ash__fetch_parts(ash_fetch *f, const ash_form_part *parts, size_t count, ash_blob **out,
+                     ash_error *err);
 
 /* ---- of one form each ---- */
 

@@ -25,20 +25,22 @@ static int say_came(const ash_content_writer *w, ash_error *err)
 static int insert_new(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
                       ash_error *err)
 {
-    bson_t doc = BSON_INITIALIZER;
-    const bson_t *docs[] = {&doc};
-    int rc = 0;
-    if (w->pieces != NULL)
-        rc = ash__pieces_document(w, &doc, err);
-    else
-        ash__content_document(w, &w->plan, &w->id, w->length, &doc);
-    append_owner(&doc, "refs", owner);
-    append_owner(&doc, "refHistory", owner);
-    if (rc == 0 && w->pieces == NULL && w->plan.len > ASH_IN_DOC_BYTES)
-        rc = ash__insert_chunks(w->c, &w->id, w->plan.data, w->plan.len, op, err);
+    ash_documents files = {0}, chunks = {0};
+    bson_t *doc = bson_new();
+    if (w->pieces != NULL) {
+        ash__pieces_document(w, doc);
+    } else {
+        ash__content_document(w, &w->plan, &w->id, w->length, doc);
+        ash__documents_add_chunks(&chunks, w->c, &w->id, &w->plan);
+    }
+    append_owner(doc, "refs", owner);
+    append_owner(doc, "refHistory", owner);
+    ash__documents_add(&files, doc);
+    int rc = ash__documents_insert(&chunks, w->c->chunks, op, err);
     if (rc == 0)
-        rc = ash__insert_documents(w->c->files, docs, 1, op, err);
-    bson_destroy(&doc);
+        rc = ash__documents_insert(&files, w->c->files, op, err);
+    ash__documents_release(&chunks);
+    ash__documents_release(&files);
     return rc == ASH_EEXISTS ? say_came(w, err) : rc;
 }
 
@@ -97,8 +99,8 @@ int ash__content_writer_store(ash_content_writer *w, const bson_value_t *owner, 
     }
     if (w->pieces != NULL)
         rc = ash__pieces_rely_on(w, &own, err);
-    else if (w->plan.base_count > 0)
-        rc = ash__contents_rely_on(w->c, w->plan.bases, w->plan.base_count, &own, err);
+    else if (w->plan.part_count > 0)
+        rc = ash__contents_rely_on(w->c, &w->plan.parts[0].id, 1, &own, err);
     if (rc != 0)
         return rc;
     return w->upload != NULL ? finish_upload(w, owner, &own, err) : insert_new(w, owner, &own, err);

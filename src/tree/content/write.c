@@ -13,7 +13,7 @@ static const size_t FIRST_BYTES = 16 * 1024;
 void ash__plan_release(ash_plan *p)
 {
     ash__free(p->packed);
-    ash__free(p->bases);
+    ash__free(p->parts);
     *p = (ash_plan){0};
 }
 
@@ -99,7 +99,7 @@ static int hand_on(ash_content_writer *w, const ash_op *op, ash_error *err)
     int rc = 0;
     if (w->c->digest != ASH_DIGEST_SHA1) {
         if (w->pieces == NULL)
-            rc = ash__pieces_new(w, err);
+            rc = ash__pieces_new(w, op, err);
         return rc == 0 ? ash__pieces_cut(w, false, op, err) : rc;
     }
     if (w->upload == NULL)

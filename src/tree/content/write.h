@@ -10,6 +10,7 @@
  *   store    in the caller's transaction: the document, and chunks where they are few */
 
 #include "bucket/hasher.h"
+#include "tree/codec/sketch.h"
 #include "tree/codec/zstd.h"
 #include "tree/content/source.h"
 
@@ -22,21 +23,22 @@
 /* Chunks of so much go with the transaction; more are stored before it. */
 #define ASH_IN_COMMIT_BYTES (2 * 1024 * 1024)
 #define ASH_CHAIN_MAX       8
+/* Pieces stand on several each: what has to be decoded for one grows with the square. */
+#define ASH_PIECE_CHAIN_MAX 3
 
 typedef struct ash_pieces ash_pieces;
 
-/* What a content will be stored as. */
+/* What a content will be stored as.  What it holds is released with it. */
 typedef struct ash_plan {
     const char *store;   /* the field; NULL: raw */
     const uint8_t *data; /* what is kept, `len` bytes: of the writer's bytes or of `packed` */
     size_t len;
-    uint8_t *packed;       /* ash__free() */
-    ash_content_id *bases; /* that it stands on, each once */
-    size_t base_count;
-    ash_content_id base; /* delta: all `base_len` bytes of this; len 0: none */
-    int64_t base_len;
+    uint8_t *packed;
+    ash_form_part *parts; /* delta: the prefix */
+    size_t part_count;
     int32_t depth;
-    uint64_t features[4];
+    bool is_piece; /* of a larger content: has no name */
+    uint64_t features[ASH_SKETCH_FEATURES];
     int feature_count;
 } ash_plan;
 void ash__plan_release(ash_plan *p);
@@ -63,26 +65,44 @@ struct ash_content_writer {
     ash_plan plan;
 };
 
-/* choose.c: how bytes that are here as a whole are kept. */
+/* choose.c: how the writer's bytes are kept, which are here as a whole. */
 int ash__choose_form(ash_content_writer *w, const ash_op *op, ash_error *err);
+/* A frame of data as the plan's: at most `room` bytes, else the plan stays as it is. */
+int ash__plan_frame(ash_content_writer *w, ash_plan *plan, ash_span prefix, ash_span data,
+                    size_t room, ash_error *err);
+/* No tenth can be saved, as far as a few samples tell. */
+bool ash__looks_random(ash_content_writer *w, ash_span data);
 
-/* document.c: the document of a content that is kept as w->plan says, without owners. */
+/* ---- document.c ---- */
+
+/* The document of a content that is kept as the plan says, without owners. */
 void ash__content_document(const ash_content_writer *w, const ash_plan *plan,
                            const ash_content_id *id, int64_t length, bson_t *out);
-/* Chunk documents of data, inserted with op. */
-int ash__insert_chunks(ash_contents *c, const ash_content_id *id, const uint8_t *data, size_t len,
-                       const ash_op *op, ash_error *err);
-int ash__insert_documents(ash_collection *c, const bson_t *const *docs, size_t count,
-                          const ash_op *op, ash_error *err);
+/* That of one that is a list of others. */
+void ash__list_document(const ash_content_writer *w, const ash_form_part *parts, size_t count,
+                        const ash_content_id *id, bool is_piece, bson_t *out);
 
-/* pieces.c */
-int ash__pieces_new(ash_content_writer *w, ash_error *err);
+/* Documents to be inserted as one request.  All zero: none. */
+typedef struct ash_documents {
+    bson_t **docs;
+    size_t count, capacity;
+} ash_documents;
+void ash__documents_add(ash_documents *d, bson_t *doc); /* taken over */
+void ash__documents_add_chunks(ash_documents *d, const ash_contents *c, const ash_content_id *id,
+                               const ash_plan *plan);
+int ash__documents_insert(const ash_documents *d, ash_collection *c, const ash_op *op,
+                          ash_error *err);
+void ash__documents_release(ash_documents *d);
+
+/* ---- pieces.c ---- */
+
+int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err);
 /* Stores pieces out of w->bytes; what is left there belongs to the next. */
 int ash__pieces_cut(ash_content_writer *w, bool all, const ash_op *op, ash_error *err);
 /* The document of the whole, which lists them. */
-int ash__pieces_document(const ash_content_writer *w, bson_t *out, ash_error *err);
+void ash__pieces_document(const ash_content_writer *w, bson_t *out);
 /* All are there still. */
 int ash__pieces_rely_on(const ash_content_writer *w, const ash_op *op, ash_error *err);
-void ash__pieces_free(ash_pieces *p);
+void ash__pieces_free(ash_pieces *p); /* NULL is fine */
 
 #endif

@@ -18,7 +18,7 @@ typedef struct fixture {
     ash_error err;
 } fixture;
 
-#define PIECE (4 * 1024 * 1024)
+#define PIECE (64 * 1024)
 
 int support_setup(void **state);
 int support_teardown(void **state);

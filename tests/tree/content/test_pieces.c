@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Contents that are too long for memory. */
+
+enum { LEN = 40 * PIECE };
+
+/* A hundred bytes in front cost about a piece, not everything again. */
+static void test_content_pieces__bytes_in_front_store_one_piece_more(void **state)
+{
+    fixture *f = *state;
+    uint8_t *data = support_noise(LEN + 100, 7);
+    ash_content_id a = support_put(f, data + 100, LEN, 1, NULL);
+    assert_string_equal(support_store_of(f, &a), "alt");
+    ash_contents_sum before, after;
+    assert_ok(ash__contents_measure(f->contents, NULL, &before, &f->err), &f->err);
+    ash_content_id b = support_put(f, data, LEN + 100, 2, NULL);
+    assert_ok(ash__contents_measure(f->contents, NULL, &after, &f->err), &f->err);
+    assert_in_range(after.stored_bytes - before.stored_bytes, 100, PIECE / 4);
+    assert_in_range(after.contents - before.contents, 2, 4);
+    support_expect(f, &a, data + 100, LEN);
+    support_expect(f, &b, data, LEN + 100);
+    ash__free(data);
+}
+
+/* Bytes changed everywhere: each piece is a delta against what was there. */
+static void test_content_pieces__new_pieces_are_deltas(void **state)
+{
+    fixture *f = *state;
+    ash_content_id ids[12];
+    uint8_t *data = support_noise(LEN, 8);
+    int64_t first = 0;
+    for (int i = 0; i < 12; i++) {
+        for (size_t at = 100 + (size_t)i * 10; at + 8 < LEN; at += 1500)
+            memcpy(data + at, "changed", 7);
+        ids[i] = support_put(f, data, LEN, 1, i > 0 ? &ids[i - 1] : NULL);
+        ash_contents_sum sum;
+        assert_ok(ash__contents_measure(f->contents, NULL, &sum, &f->err), &f->err);
+        if (i == 0)
+            first = sum.stored_bytes;
+        if (i == 7)
+            assert_in_range(sum.stored_bytes, first, 2 * first);
+        support_expect(f, &ids[i], data, LEN);
+    }
+    ash__free(data);
+}
+
+static void read_at(ash_content_reader *r, const uint8_t *data, int64_t at, size_t len)
+{
+    ash_error err = ASH_ERROR_INIT;
+    uint8_t buf[3000];
+    size_t have = 0;
+    assert_ok(ash__content_reader_seek(r, at, &err), &err);
+    while (have < len) {
+        size_t got = 0;
+        assert_ok(ash__content_reader_read(r, buf + have, len - have, &got, &err), &err);
+        assert_true(got > 0);
+        have += got;
+    }
+    assert_memory_equal(buf, data + at, len);
+}
+
+static void test_content_pieces__ranges(void **state)
+{
+    fixture *f = *state;
+    uint8_t *data = support_text(LEN, 9);
+    ash_content_id id = support_put(f, data, LEN, 1, NULL);
+    const ash_content_ref ref = {.id = id, .length = LEN};
+    ash_content_reader *r = NULL;
+    assert_ok(ash__content_open(f->contents, &ref, true, NULL, &r, &f->err), &f->err);
+    srand(1);
+    for (int i = 0; i < 200; i++)
+        read_at(r, data, rand() % (LEN - 3000), 1 + (size_t)(rand() % 3000));
+    ash__content_reader_free(r);
+    ash__free(data);
+}
+
+/* More than one list holds: groups of pieces. */
+static void test_content_pieces__lists_of_lists(void **state)
+{
+    fixture *f = *state;
+    enum { MANY = 3 * 512 * 1024, SMALL = 8 * 1024 };
+    ash_contents *c = support_contents(f, ASH_DIGEST_SHA256, SMALL);
+    ash_content_hint hint = {.filename = "long"};
+    uint8_t *data = support_noise(MANY + 100, 10);
+    ash_content_ref a, b;
+    assert_ok(support_try(f, c, &hint, data + 100, MANY, 1, &a), &f->err);
+    int64_t before = support_count(f->files);
+    assert_true(before > 2500);
+    support_expect(f, &a.id, data + 100, MANY);
+    assert_ok(support_try(f, c, &hint, data, MANY + 100, 2, &b), &f->err);
+    support_expect(f, &b.id, data, MANY + 100);
+    assert_in_range(support_count(f->files) - before, 2, 40);
+    support_drop(f, 1, &a.id);
+    support_drop(f, 2, &b.id);
+    (void)support_collect(f, false);
+    assert_int_equal(support_count(f->files), 0);
+    assert_int_equal(support_count(f->chunks), 0);
+    ash__contents_free(c);
+    ash__free(data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_content_pieces__bytes_in_front_store_one_piece_more,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__new_pieces_are_deltas, support_setup,
+                                        support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__ranges, support_setup,
+                                        support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__lists_of_lists, support_setup,
+                                        support_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
