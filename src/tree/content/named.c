@@ -178,3 +178,25 @@ int ash__contents_named(ash_contents *c, const ash_content_id *ids, size_t count
         rc = search_field(&s, c->files, "alt.base._id", false, err);
     return rc;
 }
+
+int ash__contents_there(ash_contents *c, const ash_content_id *ids, size_t count, ash_id_set *there,
+                        const ash_op *op, ash_error *err)
+{
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    ash_content_id id;
+    o.op = *op;
+    o.projection = projection;
+    ash__filter_ids(&filter, "_id", ids, count);
+    int rc = ash_collection_find(c->files, &filter, &o, &cursor, err);
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
+        if (ash__content_id_from(ash__doc_get(doc, "_id"), &id))
+            ash__id_set_add(there, &id);
+    ash_cursor_free(cursor);
+    bson_destroy(projection);
+    bson_destroy(&filter);
+    return rc;
+}

@@ -21,6 +21,10 @@ void ash__id_set_release(ash_id_set *s);
 int ash__contents_named(ash_contents *c, const ash_content_id *ids, size_t count,
                         const ash_id_set *without, bool *named, const ash_op *op, ash_error *err);
 
+/* Which of at most ASH_CONTENT_IDS_AT_ONCE are there, added to the set. */
+int ash__contents_there(ash_contents *c, const ash_content_id *ids, size_t count, ash_id_set *there,
+                        const ash_op *op, ash_error *err);
+
 /* Calls fn for each id that a content's document says it is made of. */
 typedef void (*ash_base_fn)(void *ctx, const ash_content_id *base);
 void ash__content_bases(ash_doc doc, ash_base_fn fn, void *ctx);

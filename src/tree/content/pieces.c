@@ -98,13 +98,6 @@ static bool is_repeated(const ash_pieces *p, size_t i)
     return false;
 }
 
-static void mark_existing(ash_pieces *p, const ash_content_id *id)
-{
-    for (size_t i = 0; i < p->batch_count; i++)
-        if (ash__content_id_equal(&p->batch[i].id, id))
-            p->batch[i].exists = true;
-}
-
 static size_t batch_ids(const ash_pieces *p, bool existing, ash_content_id *ids)
 {
     size_t n = 0;
@@ -116,25 +109,13 @@ static size_t batch_ids(const ash_pieces *p, bool existing, ash_content_id *ids)
 
 static int find_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
-    ash_find_options o = ASH_FIND_OPTIONS_INIT;
     ash_pieces *p = w->pieces;
-    ash_content_id ids[BATCH_PIECES], id;
-    bson_t filter = BSON_INITIALIZER;
-    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
-    ash_cursor *cursor = NULL;
-    ash_doc doc = {NULL, 0};
-    o.op = *op;
-    o.projection = projection;
-    for (size_t i = 0; i < p->batch_count; i++)
-        p->batch[i].exists = false;
-    ash__filter_ids(&filter, "_id", ids, batch_ids(p, false, ids));
-    int rc = ash_collection_find(w->c->files, &filter, &o, &cursor, err);
-    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL)
-        if (ash__content_id_from(ash__doc_get(doc, "_id"), &id))
-            mark_existing(p, &id);
-    ash_cursor_free(cursor);
-    bson_destroy(projection);
-    bson_destroy(&filter);
+    ash_content_id ids[BATCH_PIECES];
+    ash_id_set there = {0};
+    int rc = ash__contents_there(w->c, ids, batch_ids(p, false, ids), &there, op, err);
+    for (size_t i = 0; rc == 0 && i < p->batch_count; i++)
+        p->batch[i].exists = ash__id_set_has(&there, &p->batch[i].id);
+    ash__id_set_release(&there);
     return rc;
 }
 

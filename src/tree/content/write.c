@@ -96,13 +96,13 @@ static int open_upload(ash_content_writer *w, ash_error *err)
 /* The memory is full. */
 static int hand_on(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
-    int rc = 0;
-    if (w->c->digest != ASH_DIGEST_SHA1) {
+    int rc = ash__contents_prepare(w->c, op, err);
+    if (rc == 0 && w->c->digest != ASH_DIGEST_SHA1) {
         if (w->pieces == NULL)
             rc = ash__pieces_new(w, op, err);
         return rc == 0 ? ash__pieces_cut(w, false, op, err) : rc;
     }
-    if (w->upload == NULL)
+    if (rc == 0 && w->upload == NULL)
         rc = open_upload(w, err);
     if (rc == 0)
         rc = ash_upload_write(w->upload, w->bytes, w->len, err);

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree/content/named.h"
+#include "tree/content/source.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+/* Looking at every content.  What is found is told with the content whose fault it is: a base that
+ * is damaged costs each version that stands on it, and each of them is named. */
+
+enum { REFS_LOOKED_AT = ASH_REFS_MAX + 1, BUFFER_BYTES = 64 * 1024 };
+
+typedef struct checking {
+    ash_contents *c;
+    ash_contents_check *check;
+    ash_op op;
+    ash_fetch fetch;
+    uint8_t *buffer;
+    ash_error *err;
+} checking;
+
+static int tell(checking *k, const ash_content_id *id, const ash_content_id *because,
+                const char *text)
+{
+    const ash_content_verdict verdict = {*id, because, text};
+    return k->check->tell != NULL ? k->check->tell(k->check->ctx, &verdict, k->err) : 0;
+}
+
+/* ---- bytes ---- */
+
+/* Reads a content to its end.  ASH_ECORRUPT: not what its digest says; k->fetch.blamed: whose
+ * fault. */
+static int read_whole(checking *k, ash_source *s, const ash_content_id *id, int64_t *bytes,
+                      ash_error *err)
+{
+    uint8_t made[ASH_DIGEST_MAX_BYTES];
+    ash_digest *digest = ash__digest_new(id->len == 20 ? ASH_DIGEST_SHA1 : ASH_DIGEST_SHA256);
+    size_t got = 1;
+    int64_t length = s->length;
+    int rc = 0;
+    while (rc == 0 && got > 0) {
+        rc = ash__source_read(s, k->buffer, BUFFER_BYTES, &got, err);
+        if (rc == 0 && got > 0)
+            ash__digest_add(digest, k->buffer, got);
+        *bytes += (int64_t)got;
+    }
+    size_t len = ash__digest_finish(digest, made);
+    ash__digest_free(digest);
+    if (rc == 0 && length >= 0 && s->position != length)
+        rc = ash__fail(err, ASH_ECORRUPT, "has %lld bytes, not %lld", (long long)s->position,
+                       (long long)length);
+    if (rc == 0 && (len != id->len || memcmp(made, id->bytes, len) != 0))
+        rc = ash__fail(err, ASH_ECORRUPT, "its bytes do not give its digest");
+    return rc;
+}
+
+static int read_content(checking *k, const ash_content_id *id, int64_t *bytes, ash_error *err)
+{
+    ash_source *s = NULL;
+    int rc = ASH_ECONFLICT;
+    for (int i = 0; rc == ASH_ECONFLICT && i < 5; i++) {
+        ash__fetch_forgive(&k->fetch);
+        rc = ash__source_open(&k->fetch, id, &s, err);
+    }
+    if (rc == 0)
+        rc = read_whole(k, s, id, bytes, err);
+    ash__source_free(s);
+    return rc;
+}
+
+typedef struct bases {
+    ash_content_id *ids;
+    size_t count, capacity;
+} bases;
+
+static void add_base(void *ctx, const ash_content_id *base)
+{
+    bases *b = ctx;
+    b->ids = ash__grow_array(b->ids, b->count, &b->capacity, sizeof *b->ids);
+    b->ids[b->count++] = *base;
+}
+
+/* Bytes that come out wrong without an error may be wrong further down already: what is wrong
+ * furthest down is to blame. */
+static int find_fault(checking *k, const ash_content_id *id, int level, ash_content_id *fault)
+{
+    bson_t doc;
+    bool found = false;
+    bases b = {0};
+    int rc = ash__find_content(k->c, id, &k->op, &doc, &found, k->err);
+    if (rc != 0 || !found || level > ASH_DELTA_LEVELS_MAX)
+        return rc;
+    ash__content_bases(ash__doc_from_bson(&doc), add_base, &b);
+    bson_destroy(&doc);
+    for (size_t i = 0; rc == 0 && i < b.count; i++) {
+        int64_t bytes = 0;
+        if (read_content(k, &b.ids[i], &bytes, NULL) != ASH_ECORRUPT)
+            continue;
+        *fault = k->fetch.blamed.len != 0 ? k->fetch.blamed : b.ids[i];
+        rc = find_fault(k, fault, level + 1, fault);
+        break;
+    }
+    ash__free(b.ids);
+    return rc;
+}
+
+static int check_bytes(checking *k, const ash_content_id *id)
+{
+    ash_error own = ASH_ERROR_INIT;
+    int64_t bytes = 0;
+    int rc = read_content(k, id, &bytes, &own);
+    k->check->bytes += bytes;
+    if (rc == 0)
+        return 0;
+    if (rc != ASH_ECORRUPT && rc != ASH_EUNSUPPORTED)
+        return ash__unless(0, rc, &own, k->err);
+    ash_content_id fault = k->fetch.blamed.len != 0 ? k->fetch.blamed : *id;
+    rc = ash__content_id_equal(&fault, id) ? find_fault(k, id, 0, &fault) : 0;
+    if (rc != 0)
+        return rc;
+    return tell(k, id, ash__content_id_equal(&fault, id) ? NULL : &fault, own.text);
+}
+
+/* ---- documents ---- */
+
+static int check_bases(checking *k, ash_doc doc, const ash_content_id *id)
+{
+    bases b = {0};
+    ash_id_set there = {0};
+    int rc = 0;
+    ash__content_bases(doc, add_base, &b);
+    for (size_t i = 0; rc == 0 && i < b.count; i += ASH_CONTENT_IDS_AT_ONCE) {
+        size_t n = b.count - i < ASH_CONTENT_IDS_AT_ONCE ? b.count - i : ASH_CONTENT_IDS_AT_ONCE;
+        rc = ash__contents_there(k->c, b.ids + i, n, &there, &k->op, k->err);
+    }
+    for (size_t i = 0; rc == 0 && i < b.count; i++)
+        if (!ash__id_set_has(&there, &b.ids[i])) {
+            rc = tell(k, id, &b.ids[i], "what it is made of is missing");
+            break;
+        }
+    ash__id_set_release(&there);
+    ash__free(b.ids);
+    return rc;
+}
+
+static bool lists_owner(ash_value refs, ash_value owner)
+{
+    if (refs.type != BSON_TYPE_ARRAY)
+        return false;
+    for (ash_doc_iter it = ash__doc_iter(ash__value_doc(refs)); ash__doc_iter_next(&it);)
+        if (ash__value_identical(it.value, owner))
+            return true;
+    return false;
+}
+
+/* Each current entry is among `refs`, as long as they are complete; v7files would take a content
+ * for garbage that has none. */
+static int check_refs(checking *k, ash_doc doc, const ash_content_id *id)
+{
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    bson_t filter = BSON_INITIALIZER;
+    ash_cursor *cursor = NULL;
+    ash_doc holder = {NULL, 0};
+    bool good = true;
+    if (k->c->holders[0] == NULL || k->c->last_generation ||
+        ash__value_truthy(ash__doc_get(doc, "refsMore")))
+        return 0;
+    bson_t *projection = BCON_NEW("_id", BCON_INT32(1));
+    o.op = k->op;
+    o.projection = projection;
+    o.limit = REFS_LOOKED_AT;
+    ash__append_id(&filter, "sha", id);
+    int rc = ash_collection_find(k->c->holders[0], &filter, &o, &cursor, k->err);
+    while (rc == 0 && good && (rc = ash_cursor_next(cursor, &holder, k->err)) == 0 &&
+           holder.data != NULL)
+        good = lists_owner(ash__doc_get(doc, "refs"), ash__doc_get(holder, "_id"));
+    ash_cursor_free(cursor);
+    bson_destroy(projection);
+    bson_destroy(&filter);
+    return rc == 0 && !good ? tell(k, id, NULL, "its refs lack an entry that has it") : rc;
+}
+
+static int check_document(checking *k, ash_doc doc)
+{
+    ash_error own = ASH_ERROR_INIT;
+    ash_content_id id;
+    ash_form form;
+    bson_t view;
+    ash__doc_to_bson(doc, &view);
+    k->check->checked++;
+    if (!ash__content_id_from(ash__doc_get(doc, "_id"), &id))
+        return tell(k, &id, NULL, "a content's _id is no digest");
+    int rc = ash__form_read(&view, &form, &own);
+    ash__form_release(&form);
+    if (rc != 0)
+        return tell(k, &id, NULL, own.text);
+    if (k->check->deep)
+        rc = check_bytes(k, &id);
+    else
+        rc = check_bases(k, doc, &id);
+    return rc == 0 ? check_refs(k, doc, &id) : rc;
+}
+
+static int check_all(checking *k)
+{
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    bson_t all = BSON_INITIALIZER;
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    o.op = k->op;
+    int rc = ash_collection_find(k->c->files, &all, &o, &cursor, k->err);
+    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, k->err)) == 0 && doc.data != NULL) {
+        rc = ash__op_check(&k->op, k->err);
+        if (rc == 0)
+            rc = check_document(k, doc);
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(&all);
+    return rc;
+}
+
+int ash__contents_check(ash_contents *c, ash_contents_check *check, const ash_op *op,
+                        ash_error *err)
+{
+    checking k = {.c = c, .check = check, .err = err};
+    check->checked = check->bytes = 0;
+    int rc = ash__contents_op(op, &k.op, err);
+    if (rc == 0)
+        rc = ash__fetch_init(&k.fetch, c, op, err);
+    k.buffer = ash__alloc(BUFFER_BYTES);
+    if (rc == 0)
+        rc = check_all(&k);
+    ash__fetch_release(&k.fetch);
+    ash__free(k.buffer);
+    return rc;
+}
