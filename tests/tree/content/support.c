@@ -154,6 +154,13 @@ static int put_in(ash_transaction *t, void *ctx, ash_error *err)
     return rc == 0 ? replace_document(p, &ref, &op, err) : rc;
 }
 
+int support_store(fixture *f, ash_content_writer *w, int32_t owner)
+{
+    put_call p = {.f = f, .w = w, .owner = {.value_type = BSON_TYPE_INT32}};
+    p.owner.value.v_int32 = owner;
+    return ash_store_transact(f->store, put_in, &p, NULL, &f->err);
+}
+
 int support_try(fixture *f, ash_contents *c, const ash_content_hint *hint, const void *data,
                 size_t len, int32_t owner, ash_content_ref *ref)
 {
@@ -167,14 +174,10 @@ int support_try(fixture *f, ash_contents *c, const ash_content_hint *hint, const
     for (size_t at = 0; rc == 0 && at < len; at += 10007)
         rc = ash__content_writer_add(p.w, (const uint8_t *)data + at,
                                      len - at < 10007 ? len - at : 10007, NULL, &err);
-    for (int i = 0; i < 20; i++) {
-        if (rc == 0)
-            rc = ash__content_writer_seal(p.w, NULL, &err);
+    for (int i = 0; (rc == 0 && i == 0) || (rc == ASH_ECONFLICT && i < 20); i++) {
+        rc = ash__content_writer_seal(p.w, NULL, &err);
         if (rc == 0)
             rc = ash_store_transact(f->store, put_in, &p, &op, &err);
-        if (rc != ASH_ECONFLICT)
-            break;
-        rc = 0;
     }
     if (rc == 0 && ref != NULL) {
         ash__content_writer_ref(p.w, ref);

@@ -35,6 +35,8 @@ int support_try(fixture *f, ash_contents *c, const ash_content_hint *hint, const
 /* The same, which has to succeed; before: NULL is nothing.  What stands in the file has no id. */
 ash_content_id support_put(fixture *f, const void *data, size_t len, int32_t owner,
                            const ash_content_id *before);
+/* A sealed writer's content, and its document, in a transaction. */
+int support_store(fixture *f, ash_content_writer *w, int32_t owner);
 /* The document goes; what it names is let go of. */
 void support_drop(fixture *f, int32_t owner, const ash_content_id *id);
 /* A content is these bytes, as its digest says. */
