@@ -9,7 +9,7 @@
 /* How a content is kept that is here as a whole. */
 
 /* Shorter ones have too little in them that an earlier one could have. */
-enum { DELTA_MIN_BYTES = 256 };
+enum { DELTA_MIN_BYTES = 512 };
 
 /* For v7files: deflate, where that saves a tenth. */
 static int choose_seed_form(ash_content_writer *w, ash_error *err)
@@ -66,38 +66,6 @@ bool ash__looks_random(ash_content_writer *w, ash_span data)
     return true;
 }
 
-/* The content to build on: the one before or, where its chain is as long as they get, the nearest
- * below it whose chain is short. */
-static int find_base(ash_content_writer *w, ash_fetch *f, ash_content_id *base, int32_t *depth,
-                     ash_error *err)
-{
-    *base = w->before;
-    for (int i = 0; i < ASH_DELTA_LEVELS_MAX && base->len == w->id.len; i++) {
-        bson_t doc;
-        bool found = false;
-        ash_form form;
-        int rc = ash__find_content(w->c, base, &f->op, &doc, &found, err);
-        if (rc != 0 || !found) {
-            base->len = 0;
-            return rc;
-        }
-        rc = ash__form_read(&doc, &form, NULL);
-        *depth = rc == 0 && form.kind == ASH_FORM_DELTA ? form.depth : 0;
-        bool usable = rc == 0 && form.size > 0 && form.size <= ASH_CONTENT_WHOLE_MAX;
-        bool at_cap = i == 0 ? *depth >= ASH_CHAIN_MAX : *depth > 1;
-        if (usable && at_cap && form.part_count > 0)
-            *base = form.parts[0].id;
-        else if (!usable)
-            base->len = 0;
-        ash__form_release(&form);
-        bson_destroy(&doc);
-        if (!usable || !at_cap)
-            return 0;
-    }
-    base->len = 0;
-    return 0;
-}
-
 static int try_delta(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_fetch f;
@@ -106,7 +74,7 @@ static int try_delta(ash_content_writer *w, const ash_op *op, ash_error *err)
     int32_t depth = 0;
     int rc = ash__fetch_init(&f, w->c, op, err);
     if (rc == 0)
-        rc = find_base(w, &f, &base, &depth, err);
+        rc = ash__choose_base(w, op, &base, &depth, err);
     /* A base that cannot be read costs the versions that stand on it already, not this one. */
     if (rc == 0 && base.len != 0 && ash__fetch_whole(&f, &base, &prefix, NULL) == 0) {
         rc = ash__plan_frame(w, &w->plan, (ash_span){prefix->data, prefix->len},
@@ -135,9 +103,11 @@ static int try_alone(ash_content_writer *w, ash_error *err)
     int rc =
         ash__plan_frame(w, &alone, (ash_span){NULL, 0}, (ash_span){w->bytes, w->len}, room, err);
     if (rc == 0 && alone.packed != NULL) {
+        alone.store = "zstd";
+        alone.sketched = p->sketched;
+        alone.sketch = p->sketch;
         ash__plan_release(p);
         *p = alone;
-        p->store = "zstd";
     }
     return rc;
 }
@@ -150,8 +120,11 @@ int ash__choose_form(ash_content_writer *w, const ash_op *op, ash_error *err)
     p->len = w->len;
     if (w->c->digest == ASH_DIGEST_SHA1)
         return choose_seed_form(w, err);
-    if (w->before.len != 0 && w->len >= DELTA_MIN_BYTES)
+    if (w->len >= DELTA_MIN_BYTES) {
+        ash__sketch_make(w->bytes, w->len, &p->sketch);
+        p->sketched = true;
         rc = try_delta(w, op, err);
+    }
     /* What is a quarter of it is not beaten. */
     if (rc != 0 || (p->packed != NULL && p->len < w->len / 4) ||
         ash__looks_random(w, (ash_span){w->bytes, w->len}))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/content/write.h"
 
+#include "base/bytes.h"
 #include "base/mem.h"
 
 #include <string.h>
@@ -38,19 +39,27 @@ static void append_head(const ash_content_writer *w, const ash_content_id *id, i
         bson_append_utf8(out, "contentType", 11, w->content_type, -1);
 }
 
-static void append_features(const ash_plan *plan, bson_t *out)
+/* What it is like (tree/codec/sketch.h): numbers to be found by, and what they were made of, little
+ * endian. */
+static void append_sketch(const ash_sketch *sketch, bson_t *out)
 {
+    uint64_t features[ASH_SKETCH_FEATURES];
+    uint8_t slots[4 * ASH_SKETCH_SLOTS];
     bson_t list;
     char buf[ASH_KEY_CHARS];
     const char *key;
-    if (plan->feature_count == 0)
+    int n = ash__sketch_features(sketch, features);
+    if (n == 0)
         return;
     bson_append_array_begin(out, "features", 8, &list);
-    for (int i = 0; i < plan->feature_count; i++) {
+    for (int i = 0; i < n; i++) {
         bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
-        bson_append_int64(&list, key, -1, (int64_t)plan->features[i]);
+        bson_append_int64(&list, key, -1, (int64_t)features[i]);
     }
     bson_append_array_end(out, &list);
+    for (int i = 0; i < ASH_SKETCH_SLOTS; i++)
+        ash__put_le32(slots + 4 * i, sketch->slots[i]);
+    bson_append_binary(out, "sketch", 6, BSON_SUBTYPE_BINARY, slots, sizeof slots);
 }
 
 static const char *store_of(const ash_plan *plan, bool inside)
@@ -78,7 +87,8 @@ void ash__content_document(const ash_content_writer *w, const ash_plan *plan,
     }
     if (inside)
         bson_append_binary(out, "in", 2, BSON_SUBTYPE_BINARY, plan->data, (uint32_t)plan->len);
-    append_features(plan, out);
+    if (plan->sketched)
+        append_sketch(&plan->sketch, out);
 }
 
 void ash__list_document(const ash_content_writer *w, const ash_form_part *parts, size_t count,

@@ -47,7 +47,7 @@ static int insert_new(ash_content_writer *w, const bson_value_t *owner, const as
 /* The document that the bucket made gets what it cannot say. */
 static int amend(ash_content_writer *w, const bson_value_t *owner, const ash_op *op, ash_error *err)
 {
-    static const char *const fields[] = {"store", "size", "base", "depth", "features"};
+    static const char *const fields[] = {"store", "size", "base", "depth", "features", "sketch"};
     bson_t whole = BSON_INITIALIZER, update = BSON_INITIALIZER, set, filter = BSON_INITIALIZER;
     bson_iter_t it;
     int64_t matched = 0;

@@ -22,7 +22,7 @@
 #define ASH_IN_DOC_BYTES 7168
 /* Chunks of so much go with the transaction; more are stored before it. */
 #define ASH_IN_COMMIT_BYTES (2 * 1024 * 1024)
-#define ASH_CHAIN_MAX       8
+#define ASH_CHAIN_MAX       16
 /* Pieces stand on several each: what has to be decoded for one grows with the square. */
 #define ASH_PIECE_CHAIN_MAX 3
 
@@ -37,9 +37,9 @@ typedef struct ash_plan {
     ash_form_part *parts; /* delta: the prefix */
     size_t part_count;
     int32_t depth;
-    bool is_piece; /* of a larger content: has no name */
-    uint64_t features[ASH_SKETCH_FEATURES];
-    int feature_count;
+    bool is_piece; /* of a larger content: has no name, and is looked for by no likeness */
+    bool sketched;
+    ash_sketch sketch;
 } ash_plan;
 void ash__plan_release(ash_plan *p);
 
@@ -67,6 +67,9 @@ struct ash_content_writer {
 
 /* choose.c: how the writer's bytes are kept, which are here as a whole. */
 int ash__choose_form(ash_content_writer *w, const ash_op *op, ash_error *err);
+/* base.c: the content to build on, and how deep its own chain is; base->len 0: none. */
+int ash__choose_base(ash_content_writer *w, const ash_op *op, ash_content_id *base, int32_t *depth,
+                     ash_error *err);
 /* A frame of data as the plan's: at most `room` bytes, else the plan stays as it is. */
 int ash__plan_frame(ash_content_writer *w, ash_plan *plan, ash_span prefix, ash_span data,
                     size_t room, ash_error *err);

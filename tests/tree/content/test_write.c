@@ -83,7 +83,7 @@ static void test_content_write__versions_are_deltas(void **state)
         ids[i] = support_put(f, data, LEN, 1, i > 0 ? &ids[i - 1] : NULL);
         if (i > 0) {
             assert_string_equal(support_store_of(f, &ids[i]), "delta");
-            assert_in_range(support_field(f, &ids[i], "depth"), 1, 8);
+            assert_in_range(support_field(f, &ids[i], "depth"), 1, 16);
         }
     }
     for (int i = VERSIONS - 1; i >= 0; i--) {
