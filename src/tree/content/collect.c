@@ -150,7 +150,7 @@ static int delete_in(ash_transaction *t, void *ctx, ash_error *err)
         ids[i] = d->all[i].id;
     int rc = look_again(d, ids, &op, err);
     if (rc == 0)
-        rc = ash__contents_named(d->k->c, ids, d->count, NULL, named, &op, err);
+        rc = ash__contents_named(d->k->c, &(ash_naming){ids, d->count, NULL, named}, &op, err);
     if (rc != 0)
         return rc;
     for (size_t i = 0; i < d->count; i++) {
@@ -236,8 +236,8 @@ static int end_batch(collection *k)
         return 0;
     for (size_t i = 0; i < k->count; i++)
         ids[i] = k->batch[i].id;
-    int rc = ash__contents_named(k->c, ids, k->count, k->opts.dry_run ? &k->gone : NULL, named,
-                                 &k->op, k->err);
+    const ash_naming naming = {ids, k->count, k->opts.dry_run ? &k->gone : NULL, named};
+    int rc = ash__contents_named(k->c, &naming, &k->op, k->err);
     for (size_t i = 0; rc == 0 && i < k->count; i++) {
         if (named[i])
             continue;

@@ -179,18 +179,20 @@ void ash__filter_ids(bson_t *filter, const char *field, const ash_content_id *id
     bson_append_document_end(filter, &in);
 }
 
-int ash__change_many(ash_collection *c, const bson_t *filter, const bson_t *update, bool pipeline,
-                     const ash_op *op, int64_t *matched, ash_error *err)
+int ash__change_many(ash_collection *c, const ash_content_change *change, const ash_op *op,
+                     int64_t *matched, ash_error *err)
 {
     ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
     ash_write_result result;
-    bson_value_t value = {.value_type = pipeline ? BSON_TYPE_ARRAY : BSON_TYPE_DOCUMENT};
-    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(update);
-    value.value.v_doc.data_len = update->len;
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    if (change->is_pipeline)
+        value.value_type = BSON_TYPE_ARRAY;
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(change->update);
+    value.value.v_doc.data_len = change->update->len;
     o.multi = true;
     o.op = *op;
     ash_write_result_init(&result);
-    int rc = ash_collection_update(c, filter, &value, &o, &result, err);
+    int rc = ash_collection_update(c, change->filter, &value, &o, &result, err);
     if (matched != NULL)
         *matched = result.matched;
     ash_write_result_release(&result);

@@ -45,9 +45,13 @@ void ash__append_nth_id(bson_t *array, uint32_t i, const ash_content_id *id);
 void ash__filter_ids(bson_t *filter, const char *field, const ash_content_id *ids, size_t count);
 bool ash__content_id_from(ash_value v, ash_content_id *out);
 
-/* As ash_collection_update with many; *matched may be NULL. */
-int ash__change_many(ash_collection *c, const bson_t *filter, const bson_t *update, bool pipeline,
-                     const ash_op *op, int64_t *matched, ash_error *err);
+/* Changes what the filter finds, by operators or by a pipeline; *matched may be NULL. */
+typedef struct ash_content_change {
+    const bson_t *filter, *update;
+    bool is_pipeline;
+} ash_content_change;
+int ash__change_many(ash_collection *c, const ash_content_change *change, const ash_op *op,
+                     int64_t *matched, ash_error *err);
 int ash__remove_many(ash_collection *c, const bson_t *filter, const ash_op *op, ash_error *err);
 /* The document of a content, copied into *out (bson_destroy()); false: there is none. */
 int ash__find_content(ash_contents *c, const ash_content_id *id, const ash_op *op, bson_t *out,

@@ -163,12 +163,11 @@ static int search_field(search *s, ash_collection *coll, const char *field, bool
     return rc;
 }
 
-int ash__contents_named(ash_contents *c, const ash_content_id *ids, size_t count,
-                        const ash_id_set *without, bool *named, const ash_op *op, ash_error *err)
+int ash__contents_named(ash_contents *c, const ash_naming *naming, const ash_op *op, ash_error *err)
 {
-    search s = {c, ids, count, without, named, op};
+    search s = {c, naming->ids, naming->count, naming->without, naming->named, op};
     int rc = 0;
-    memset(named, 0, count * sizeof *named);
+    memset(s.named, 0, s.count * sizeof *s.named);
     for (int i = 0; rc == 0 && i < 2; i++)
         if (c->holders[i] != NULL)
             rc = search_field(&s, c->holders[i], "sha", true, err);

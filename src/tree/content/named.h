@@ -16,10 +16,15 @@ bool ash__id_set_has(const ash_id_set *s, const ash_content_id *id);
 void ash__id_set_add(ash_id_set *s, const ash_content_id *id);
 void ash__id_set_release(ash_id_set *s);
 
-/* named[i]: somebody names ids[i].  without: contents that do not count, since they are to go as
- * well; or NULL. */
-int ash__contents_named(ash_contents *c, const ash_content_id *ids, size_t count,
-                        const ash_id_set *without, bool *named, const ash_op *op, ash_error *err);
+typedef struct ash_naming {
+    const ash_content_id *ids;
+    size_t count;
+    const ash_id_set
+        *without; /* contents that do not count, since they are to go as well; or NULL */
+    bool *named;  /* result: somebody names ids[i] */
+} ash_naming;
+int ash__contents_named(ash_contents *c, const ash_naming *naming, const ash_op *op,
+                        ash_error *err);
 
 /* Which of at most ASH_CONTENT_IDS_AT_ONCE are there, added to the set. */
 int ash__contents_there(ash_contents *c, const ash_content_id *ids, size_t count, ash_id_set *there,

@@ -60,7 +60,8 @@ static int amend(ash_content_writer *w, const bson_value_t *owner, const ash_op 
     append_owner(&set, "refHistory", owner);
     bson_append_document_end(&update, &set);
     ash__append_id(&filter, "_id", &w->id);
-    int rc = ash__change_many(w->c->files, &filter, &update, false, op, &matched, err);
+    int rc = ash__change_many(w->c->files, &(ash_content_change){&filter, &update, false}, op,
+                              &matched, err);
     if (rc == 0 && matched != 1)
         rc = say_came(w, err);
     bson_destroy(&filter);

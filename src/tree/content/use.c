@@ -251,17 +251,25 @@ static int say_gone(ash_contents *c, const ash_content_id *ids, size_t count, as
                      hex);
 }
 
-static int apply(ash_contents *c, const ash_content_use *uses, const owners *all, size_t count,
-                 bool hold, const ash_op *op, ash_error *err)
+/* Uses in order of their contents, and which of them are of one. */
+typedef struct grouped {
+    const ash_content_use *uses;
+    const owners *all;
+    size_t count;
+} grouped;
+
+static int apply(ash_contents *c, const grouped *some, bool hold, const ash_op *op, ash_error *err)
 {
+    size_t count = some->count;
     ash_content_id ids[CONTENTS_AT_ONCE];
     bson_t filter = BSON_INITIALIZER, pipeline = BSON_INITIALIZER;
     int64_t matched = 0;
     for (size_t i = 0; i < count; i++)
-        ids[i] = all[i].id;
+        ids[i] = some->all[i].id;
     ash__filter_ids(&filter, "_id", ids, count);
-    build_pipeline(c, uses, all, count, hold, &pipeline);
-    int rc = ash__change_many(c->files, &filter, &pipeline, true, op, &matched, err);
+    build_pipeline(c, some->uses, some->all, count, hold, &pipeline);
+    int rc = ash__change_many(c->files, &(ash_content_change){&filter, &pipeline, true}, op,
+                              &matched, err);
     if (rc == 0 && hold && matched != (int64_t)count)
         rc = say_gone(c, ids, count, err);
     bson_destroy(&pipeline);
@@ -279,9 +287,10 @@ static int apply_all(ash_contents *c, const ash_content_use *uses, size_t count,
     ash_content_use *sorted = ash__alloc_array(count, sizeof *sorted);
     owners *groups = ash__alloc_array(count, sizeof *groups);
     size_t n = group(uses, count, sorted, groups);
-    for (size_t i = 0; rc == 0 && i < n; i += CONTENTS_AT_ONCE)
-        rc = apply(c, sorted, groups + i, n - i < CONTENTS_AT_ONCE ? n - i : CONTENTS_AT_ONCE, hold,
-                   &own, err);
+    for (size_t i = 0; rc == 0 && i < n; i += CONTENTS_AT_ONCE) {
+        grouped some = {sorted, groups + i, n - i < CONTENTS_AT_ONCE ? n - i : CONTENTS_AT_ONCE};
+        rc = apply(c, &some, hold, &own, err);
+    }
     ash__free(groups);
     ash__free(sorted);
     return rc;
@@ -309,7 +318,8 @@ int ash__contents_hold_dated(ash_contents *c, const ash_content_use *use, int64_
     if (upload_date_ms != INT64_MIN)
         bson_append_date_time(&filter, "uploadDate", 10, upload_date_ms);
     build_pipeline(c, use, &one, 1, true, &pipeline);
-    int rc = ash__change_many(c->files, &filter, &pipeline, true, op, &matched, err);
+    int rc = ash__change_many(c->files, &(ash_content_change){&filter, &pipeline, true}, op,
+                              &matched, err);
     if (rc == 0 && matched != 1)
         rc = say_gone(c, &use->id, 1, err);
     bson_destroy(&pipeline);
@@ -328,7 +338,8 @@ static int touch(ash_contents *c, const bson_t *filter, const ash_op *op, int64_
     bson_append_document_begin(&update, "$set", 4, &set);
     bson_append_oid(&set, "used", 4, &now);
     bson_append_document_end(&update, &set);
-    int rc = ash__change_many(c->files, filter, &update, false, op, there, err);
+    int rc =
+        ash__change_many(c->files, &(ash_content_change){filter, &update, false}, op, there, err);
     bson_destroy(&update);
     return rc;
 }
@@ -344,17 +355,24 @@ static int count_there(ash_contents *c, const bson_t *filter, const ash_op *op, 
 typedef int (*ids_fn)(ash_contents *c, const bson_t *filter, const ash_op *op, int64_t *there,
                       ash_error *err);
 
-static int for_each_batch(ash_contents *c, const ash_content_id *ids, size_t count, ids_fn fn,
-                          const ash_op *op, int64_t *there, ash_error *err)
+typedef struct batches {
+    ash_contents *c;
+    const ash_content_id *ids;
+    size_t count;
+} batches;
+
+static int for_each_batch(const batches *all, ids_fn fn, const ash_op *op, int64_t *there,
+                          ash_error *err)
 {
     int rc = 0;
     *there = 0;
-    for (size_t i = 0; rc == 0 && i < count; i += ASH_CONTENT_IDS_AT_ONCE) {
-        size_t n = count - i < ASH_CONTENT_IDS_AT_ONCE ? count - i : ASH_CONTENT_IDS_AT_ONCE;
+    for (size_t i = 0; rc == 0 && i < all->count; i += ASH_CONTENT_IDS_AT_ONCE) {
+        size_t left = all->count - i;
         bson_t filter = BSON_INITIALIZER;
         int64_t some = 0;
-        ash__filter_ids(&filter, "_id", ids + i, n);
-        rc = fn(c, &filter, op, &some, err);
+        ash__filter_ids(&filter, "_id", all->ids + i,
+                        left < ASH_CONTENT_IDS_AT_ONCE ? left : ASH_CONTENT_IDS_AT_ONCE);
+        rc = fn(all->c, &filter, op, &some, err);
         *there += some;
         bson_destroy(&filter);
     }
@@ -365,7 +383,8 @@ int ash__contents_rely_on(ash_contents *c, const ash_content_id *ids, size_t cou
                           const ash_op *op, ash_error *err)
 {
     int64_t there = 0;
-    int rc = for_each_batch(c, ids, count, c->serial ? count_there : touch, op, &there, err);
+    int rc =
+        for_each_batch(&(batches){c, ids, count}, c->serial ? count_there : touch, op, &there, err);
     if (rc == 0 && there != (int64_t)count)
         rc = say_gone(c, ids, count, err);
     return rc;
@@ -374,5 +393,5 @@ int ash__contents_rely_on(ash_contents *c, const ash_content_id *ids, size_t cou
 int ash__contents_renew(ash_contents *c, const ash_content_id *ids, size_t count, const ash_op *op,
                         int64_t *there, ash_error *err)
 {
-    return for_each_batch(c, ids, count, touch, op, there, err);
+    return for_each_batch(&(batches){c, ids, count}, touch, op, there, err);
 }
