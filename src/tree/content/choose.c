@@ -25,6 +25,14 @@ static int choose_seed_form(ash_content_writer *w, ash_error *err)
     return rc;
 }
 
+static void take_codec(ash_content_writer *w)
+{
+    if (w->zstd == NULL)
+        w->zstd = atomic_exchange(&w->c->spare, NULL);
+    if (w->zstd == NULL)
+        w->zstd = ash__zstd_new();
+}
+
 int ash__plan_frame(ash_content_writer *w, ash_plan *plan, ash_span prefix, ash_span data,
                     size_t room, ash_error *err)
 {
@@ -34,8 +42,7 @@ int ash__plan_frame(ash_content_writer *w, ash_plan *plan, ash_span prefix, ash_
     uint8_t *out = ash__try_alloc(room);
     if (out == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory for a frame of %zu bytes", room);
-    if (w->zstd == NULL)
-        w->zstd = ash__zstd_new();
+    take_codec(w);
     int rc = ash__zstd_encode(w->zstd, prefix, data, out, room, &len, err);
     if (rc != 0 || len == 0) {
         ash__free(out);
@@ -53,8 +60,7 @@ bool ash__looks_random(ash_content_writer *w, ash_span data)
     uint8_t out[SAMPLE - SAMPLE / 10];
     if (data.len < WORTHWHILE)
         return false;
-    if (w->zstd == NULL)
-        w->zstd = ash__zstd_new();
+    take_codec(w);
     for (size_t i = 0; i < SAMPLES; i++) {
         ash_span sample = {data.data + i * ((data.len - SAMPLE) / (SAMPLES - 1)), SAMPLE};
         size_t len = 0;

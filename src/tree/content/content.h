@@ -57,7 +57,8 @@ typedef struct ash_contents_options {
                                      chunks; read only */
     ash_digest_kind digest;  /* of new contents */
     int64_t piece_bytes;     /* 0: the default */
-    const char *holders[2];  /* collections whose field `sha` names contents */
+    const char *holders[2];  /* collections whose field `sha` names contents, and which have a
+                                sparse index on it: current entries first, then the history */
 } ash_contents_options;
 
 int ash__contents_new(ash_store *store, const ash_contents_options *opts, ash_contents **out,
@@ -84,21 +85,25 @@ typedef struct ash_content_hint {
 /*   open ──add──▶ open ──seal──▶ sealed ──store in a transaction──▶ sealed
  *
  * Nothing names the content before the transaction is committed; what large ones need by then
- * (pieces) is stored earlier, and taken by collection when the writer dies. */
+ * (pieces) is stored earlier, and taken by collection when the writer dies.  A writer holds up to
+ * piece_bytes, as much again of what it builds on, and zstd's tables.
+ *
+ * ASH_EREADONLY: v7files' last generation.  ASH_EUNSUPPORTED: a store without transactions. */
 typedef struct ash_content_writer ash_content_writer;
 int ash__content_writer_new(ash_contents *c, const ash_content_hint *hint, ash_content_writer **out,
                             ash_error *err);
 int ash__content_writer_add(ash_content_writer *w, const void *data, size_t len, const ash_op *op,
                             ash_error *err);
-/* No more bytes: the id is known, and how the content will be stored.  Once more after
- * ASH_ECONFLICT from store: looks again whether it is there already, and chooses anew what it is
- * made of. */
+/* No more bytes: the id is known, and how the content will be stored.  Not in a transaction.  Once
+ * more after ASH_ECONFLICT from store: looks again whether it is there already, and chooses anew
+ * what it is made of; but pieces that were collected meanwhile cannot be made again, and each store
+ * is ASH_ECONFLICT then.  ASH_ECORRUPT: there is a SHA-1 content of this id that is another. */
 int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error *err);
 /* Borrowed from the writer. */
 void ash__content_writer_ref(const ash_content_writer *w, ash_content_ref *out);
-/* In op->transaction, any number of times: afterwards the content is there and has the owner.  A
- * SHA-1 content that was there before was compared byte by byte.  ASH_ECONFLICT: what it builds on
- * went since it was sealed, or it came or went. */
+/* In op->transaction, any number of times: afterwards the content is there and has the owner.
+ * Five requests at most, with 2 MiB of chunks.  A SHA-1 content that was there before was compared
+ * byte by byte.  ASH_ECONFLICT: what it builds on went since it was sealed, or it came or went. */
 int ash__content_writer_store(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
                               ash_error *err);
 void ash__content_writer_free(ash_content_writer *w);
@@ -121,7 +126,7 @@ int ash__contents_let_go(ash_contents *c, const ash_content_use *uses, size_t co
 /* ---- reading ---- */
 
 typedef struct ash_content_reader ash_content_reader;
-/* verify: compare the digest when everything was read in one go, from the first byte to the last.
+/* Not in a transaction: ASH_ESTATE.  verify: compare the digest when everything was read in one go, from the first byte to the last.
  * ref->in is copied.  ASH_ECORRUPT: the content, or one that it is made of, is missing or cannot
  * be; the text names both. */
 int ash__content_open(ash_contents *c, const ash_content_ref *ref, bool verify, const ash_op *op,
@@ -153,8 +158,8 @@ typedef struct ash_content_verdict {
 } ash_content_verdict;
 typedef int (*ash_content_verdict_fn)(void *ctx, const ash_content_verdict *verdict,
                                       ash_error *err);
-/* Every content: what it is made of is there, its refs are what the holders say, and (deep) its
- * bytes give its digest.  *checked: how many; *bytes: that were read. */
+/* Every content: what it is made of is there, its refs have every current entry, and (deep) its
+ * bytes give its digest.  0 also when something was told.  *checked: how many; *bytes: that were read. */
 typedef struct ash_contents_check {
     bool deep;
     ash_content_verdict_fn tell;

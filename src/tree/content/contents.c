@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "bucket/bucket.h"
+#include "tree/codec/zstd.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -110,6 +111,7 @@ void ash__contents_free(ash_contents *c)
     ash_collection_free(c->chunks);
     ash_collection_free(c->files);
     ash_bucket_free(c->bucket);
+    ash__zstd_free(atomic_load(&c->spare));
     ash__free(c);
 }
 

@@ -29,6 +29,7 @@ struct ash_contents {
     ash_digest_kind digest;
     int64_t piece_bytes;
     atomic_bool prepared;
+    struct ash_zstd *_Atomic spare; /* of the last writer: making its tables takes long */
 };
 
 /* Room for a name of a BSON array's element. */

@@ -52,7 +52,8 @@ void ash__content_writer_free(ash_content_writer *w)
     ash__hasher_free(w->hasher); /* before the bytes that it may be reading */
     ash__pieces_free(w->pieces);
     ash_upload_free(w->upload);
-    ash__zstd_free(w->zstd);
+    if (w->zstd != NULL)
+        ash__zstd_free(atomic_exchange(&w->c->spare, w->zstd));
     ash__plan_release(&w->plan);
     ash__free(w->bytes);
     ash__free(w->filename);
