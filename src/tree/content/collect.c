@@ -13,6 +13,8 @@
 
 enum { LOOK_AT_ONCE = 256, DELETE_AT_ONCE = 16 };
 static const int64_t DELETE_BYTES = 4 * 1024 * 1024;
+/* Other writers wait for as long as a transaction runs. */
+static const int64_t LONG_US = 4000, SHORT_US = 1000;
 static const int64_t HOUR_S = 3600;
 
 typedef struct candidate {
@@ -30,6 +32,7 @@ typedef struct collection {
     int64_t now_ms;
     candidate batch[LOOK_AT_ONCE];
     size_t count;
+    size_t at_once;              /* so many go in one transaction, as long as none takes long */
     int64_t dates[LOOK_AT_ONCE]; /* when each was stored or counted on last */
     ash_content_id *next;        /* what those were made of that went */
     size_t next_count, next_capacity;
@@ -91,6 +94,7 @@ typedef struct deletion {
     size_t count;
     bool goes[DELETE_AT_ONCE]; /* by the last run */
     bool young[DELETE_AT_ONCE];
+    int64_t took_us;
 } deletion;
 
 /* Whether a writer has counted on one since it was looked at. */
@@ -144,6 +148,7 @@ static int delete_in(ash_transaction *t, void *ctx, ash_error *err)
     ash_content_id ids[DELETE_AT_ONCE];
     bool named[DELETE_AT_ONCE];
     size_t n = 0;
+    int64_t began = ash__clock_us();
     ash_op op = d->k->op;
     op.transaction = t;
     for (size_t i = 0; i < d->count; i++)
@@ -159,7 +164,10 @@ static int delete_in(ash_transaction *t, void *ctx, ash_error *err)
         if (d->goes[i])
             ids[n++] = d->all[i].id;
     }
-    return n > 0 ? remove_ids(d->k, ids, n, &op, err) : 0;
+    if (n > 0)
+        rc = remove_ids(d->k, ids, n, &op, err);
+    d->took_us = ash__clock_us() - began;
+    return rc;
 }
 
 static bool tell(collection *k, const candidate *one)
@@ -185,6 +193,10 @@ static int delete_some(collection *k, const candidate *all, size_t count)
     deletion d = {.k = k, .all = all, .count = count};
     ash_error own = ASH_ERROR_INIT;
     int rc = ash_store_transact(k->c->store, delete_in, &d, &k->op, &own);
+    if (d.took_us > LONG_US && k->at_once > 1)
+        k->at_once /= 2;
+    else if (d.took_us < SHORT_US && k->at_once < DELETE_AT_ONCE)
+        k->at_once++;
     if (rc == ASH_ECONFLICT) /* somebody wants one of them: the next collection will see */
         return 0;
     if (rc != 0)
@@ -216,7 +228,7 @@ static int delete_batch(collection *k, const candidate *all, size_t count)
     for (size_t i = 0; rc == 0 && i < count;) {
         size_t n = 0;
         int64_t bytes = 0;
-        while (i + n < count && n < DELETE_AT_ONCE && (n == 0 || bytes < DELETE_BYTES))
+        while (i + n < count && n < k->at_once && (n == 0 || bytes < DELETE_BYTES))
             bytes += all[i + n++].stored;
         rc = ash__op_check(&k->op, k->err);
         if (rc == 0)
@@ -331,6 +343,7 @@ int ash__contents_collect(ash_contents *c, const ash_tree_collect_options *opts,
     collection *k = ash__new(collection);
     k->c = c;
     k->err = err;
+    k->at_once = DELETE_AT_ONCE / 4;
     int rc = ash__options_copy(&k->opts, sizeof k->opts, opts, err);
     if (rc == 0)
         rc = ash__contents_op(op, &k->op, err);
@@ -338,6 +351,9 @@ int ash__contents_collect(ash_contents *c, const ash_tree_collect_options *opts,
         rc = ash__fail(err, ASH_EREADONLY, "contents of v7files' last generation are only read");
     if (rc == 0 && k->op.transaction != NULL)
         rc = ash__fail(err, ASH_ESTATE, "a collection has transactions of its own");
+    /* A deletion that a crash undoes is done by the next collection; to wait for the disk each time
+     * would make everybody wait. */
+    k->op.durability = ASH_DURABILITY_INTERVAL;
     if (rc == 0)
         rc = run(k);
     k->report.size = sizeof k->report;
