@@ -61,7 +61,7 @@ extern "C" {
  *     if (rc == 0)
  *         rc = ash_tree_writer_write(writer, "hello\n", 6, &err);
  *     if (rc == 0)
- *         rc = ash_tree_writer_finish(writer, NULL, &err);
+ *         rc = ash_tree_writer_finish(writer, NULL, NULL, &err);
  *     if (rc != 0)
  *         fprintf(stderr, "%s\n", err.text);
  *     ash_tree_writer_free(writer);
@@ -98,6 +98,9 @@ typedef struct ash_tree_options {
 int ash_tree_open(ash_store *store, const char *root, const ash_tree_options *opts, ash_tree **out,
                   ash_error *err);
 void ash_tree_close(ash_tree *tree);
+/* Makes the collections and indexes that are missing.  The first change does it by itself; whoever
+ * changes a tree in a transaction of his own calls it before (else ASH_ESTATE). */
+int ash_tree_prepare(ash_tree *tree, const ash_op *op, ash_error *err);
 const char *ash_tree_root(const ash_tree *tree);
 ash_store *ash_tree_store(const ash_tree *tree);
 
@@ -190,10 +193,15 @@ int ash_tree_make_folder(ash_tree *tree, const char *path, const ash_tree_change
 int ash_tree_open_writer(ash_tree *tree, const char *path, const ash_tree_change_options *opts,
                          const ash_op *op, ash_tree_writer **out, ash_error *err);
 int ash_tree_writer_write(ash_tree_writer *w, const void *data, size_t len, ash_error *err);
-/* ASH_ECONFLICT: another version came since the writer was opened, when if_version asked for it, or
- * contents that it builds on went meanwhile, though it tried again.  After a failure but one of the
- * first kind it may be tried again.  *entry: yours. */
-int ash_tree_writer_finish(ash_tree_writer *w, ash_tree_entry **entry, ash_error *err);
+/* No more bytes: contents that are large are stored, and what the file will be called is known.
+ * Once more: nothing. */
+int ash_tree_writer_seal(ash_tree_writer *w, ash_error *err);
+/* op NULL: as the writer was opened with.  With op->transaction the writer has to be sealed before
+ * (ASH_ESTATE).  ASH_ECONFLICT: another version came since it was looked at, or contents that this
+ * one is made of went, though it was tried again (in a caller's transaction: once).  A failure
+ * leaves the writer as it was, to be finished again or freed.  *entry: yours. */
+int ash_tree_writer_finish(ash_tree_writer *w, const ash_op *op, ash_tree_entry **entry,
+                           ash_error *err);
 /* Before finish: forgets the bytes; never commits.  NULL is fine. */
 void ash_tree_writer_free(ash_tree_writer *w);
 /* The same from a stream, read to its end. */

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Access lists, with v7files' inheritance: a document that has any list counts alone, a right that
+ * it does not name belongs to nobody, and without a list the folder's above counts, up to the root.
+ * Whoever reads or writes also needs `open` on the folder; where its list does not speak of it,
+ * reading it is enough.  Where no list is at all, everybody may do everything: what a store without
+ * users would let the owner of the process do anyway. */
+#include "tree/acl.h"
+
+#include "base/mem.h"
+#include "tree/change.h"
+
+#include <string.h>
+
+static bool is_list(const ash_tree_entry *e, bson_iter_t *acl)
+{
+    return ash__entry_field(e, "acl", acl) && BSON_ITER_HOLDS_DOCUMENT(acl);
+}
+
+const ash_tree_entry *ash__acl_source(const ash_tree_chain *chain, size_t at)
+{
+    bson_iter_t it;
+    for (size_t i = at + 1; i-- > 0;)
+        if (is_list(chain->items[i], &it))
+            return chain->items[i];
+    return NULL;
+}
+
+static bool has_role(const ash_principal *who, const char *role)
+{
+    bson_iter_t it, child;
+    if (who->roles == NULL || !bson_iter_init(&it, who->roles))
+        return false;
+    while (bson_iter_next(&it)) {
+        if (BSON_ITER_HOLDS_UTF8(&it) && strcmp(bson_iter_utf8(&it, NULL), role) == 0)
+            return true;
+        if (BSON_ITER_HOLDS_DOCUMENT(&it) && bson_iter_recurse(&it, &child) &&
+            bson_iter_find(&child, "role") && BSON_ITER_HOLDS_UTF8(&child) &&
+            strcmp(bson_iter_utf8(&child, NULL), role) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Does the list name the right at all, and one of the principal's roles under it? */
+static bool is_granted(const ash_tree_entry *source, const char *right, const ash_principal *who,
+                       bool *named)
+{
+    bson_iter_t acl, list, item;
+    *named = false;
+    if (!is_list(source, &acl) || !bson_iter_recurse(&acl, &list) ||
+        !bson_iter_find(&list, right) || !BSON_ITER_HOLDS_ARRAY(&list))
+        return false;
+    *named = true;
+    if (!bson_iter_recurse(&list, &item))
+        return false;
+    while (bson_iter_next(&item))
+        if (BSON_ITER_HOLDS_UTF8(&item) && has_role(who, bson_iter_utf8(&item, NULL)))
+            return true;
+    return false;
+}
+
+static int refuse(const ash_tree_entry *e, const ash_tree_entry *source, const char *right,
+                  ash_error *err)
+{
+    return ash__fail(err, ASH_EACCES, "%s is not allowed to %s %s: by the list of %s", "this user",
+                     strcmp(right, "open") == 0 ? "enter" : right, ash_tree_entry_path(e),
+                     ash_tree_entry_path(source));
+}
+
+/* Each folder above has to be open, the root first. */
+static int require_open(const ash_tree_chain *chain, size_t count, const ash_principal *who,
+                        ash_error *err)
+{
+    for (size_t i = 0; i < count; i++) {
+        const ash_tree_entry *source = ash__acl_source(chain, i);
+        bool named = false;
+        if (source == NULL || is_granted(source, "open", who, &named))
+            continue;
+        if (!named && is_granted(source, "read", who, &named))
+            continue;
+        return refuse(chain->items[i], source, "open", err);
+    }
+    return 0;
+}
+
+int ash__tree_require(const ash_tree_chain *chain, unsigned rights, const ash_op *op,
+                      ash_error *err)
+{
+    static const struct {
+        unsigned bit;
+        const char *name;
+    } names[] = {{ASH_TREE_READ, "read"}, {ASH_TREE_WRITE, "write"}};
+    ash_op own = ash__tree_op(op);
+    size_t last = chain->count - 1;
+    if (own.principal == NULL)
+        return 0;
+    bool enter = (rights & ASH_TREE_ENTER) != 0;
+    int rc = require_open(chain, enter ? last + 1 : last, own.principal, err);
+    const ash_tree_entry *source = ash__acl_source(chain, last);
+    for (size_t i = 0; rc == 0 && source != NULL && i < ASH_ARRAY_LEN(names); i++) {
+        bool named = false;
+        if ((rights & names[i].bit) != 0 &&
+            !is_granted(source, names[i].name, own.principal, &named))
+            rc = refuse(chain->items[last], source, names[i].name, err);
+    }
+    return rc;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Documents of three generations of v7files and of our own.  Numbers come in any type, and what is
+ * missing has a meaning; but a field of a type that it cannot have is damage, and is told. */
+#include "tree/entry.h"
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "bucket/bucket.h"
+
+#include <string.h>
+
+static const char DELETED[] = "deleted:";
+
+bool ash__entry_field(const ash_tree_entry *e, const char *name, bson_iter_t *it)
+{
+    return bson_iter_init_find(it, e->doc, name);
+}
+
+static int bad_field(const ash_tree_entry *e, const char *field, ash_error *err)
+{
+    return ash__fail(err, ASH_ECORRUPT, "the document of %s has a %s that cannot be",
+                     e->name != NULL && e->name[0] != '\0' ? e->name : "an entry without a name",
+                     field);
+}
+
+static int64_t get_date(const ash_tree_entry *e, const char *name)
+{
+    bson_iter_t it;
+    return ash__entry_field(e, name, &it) && BSON_ITER_HOLDS_DATE_TIME(&it)
+               ? bson_iter_date_time(&it)
+               : 0;
+}
+
+/* In the history the entry's own id stands in a document with the version. */
+static bool read_id(ash_tree_entry *e)
+{
+    bson_iter_t it, child;
+    if (!ash__entry_field(e, "_id", &it))
+        return false;
+    bool past = BSON_ITER_HOLDS_DOCUMENT(&it) && bson_iter_recurse(&it, &child) &&
+                bson_iter_find(&child, "_version");
+    if (past && (!bson_iter_recurse(&it, &child) || !bson_iter_find(&child, "_id")))
+        return false;
+    bson_value_copy(bson_iter_value(past ? &child : &it), &e->id);
+    return true;
+}
+
+static int read_version(ash_tree_entry *e, ash_error *err)
+{
+    bson_iter_t it;
+    size_t prefix = sizeof DELETED - 1;
+    if (!ash__entry_field(e, "_version", &it))
+        return 0; /* v7files always writes one; a root that somebody made by hand may have none */
+    if (BSON_ITER_HOLDS_UTF8(&it) && strncmp(bson_iter_utf8(&it, NULL), DELETED, prefix) == 0) {
+        e->is_deleted = true;
+        e->version = (int32_t)strtol(bson_iter_utf8(&it, NULL) + prefix, NULL, 10);
+        return 0;
+    }
+    if (!BSON_ITER_HOLDS_NUMBER(&it))
+        return bad_field(e, "_version", err);
+    e->version = (int32_t)bson_iter_as_int64(&it);
+    return 0;
+}
+
+static int read_inline(ash_tree_entry *e, bson_iter_t *in, ash_error *err)
+{
+    bson_iter_t it;
+    bson_subtype_t subtype;
+    ash_digest *digest = ash__digest_new(ASH_DIGEST_SHA256);
+    uint8_t out[ASH_DIGEST_MAX_BYTES];
+    if (!BSON_ITER_HOLDS_BINARY(in) || digest == NULL) {
+        ash__digest_free(digest);
+        return bad_field(e, "in", err);
+    }
+    bson_iter_binary(in, &subtype, &e->content.in_len, &e->content.in);
+    e->content.length = e->content.in_len;
+    if (ash__entry_field(e, "length", &it) && BSON_ITER_HOLDS_NUMBER(&it))
+        e->content.length = bson_iter_as_int64(&it);
+    /* A length other than that of the bytes: they are a pattern (v7files' InlineContent). */
+    if (e->content.length < 0 || (e->content.in_len == 0 && e->content.length > 0)) {
+        ash__digest_free(digest);
+        return bad_field(e, "length", err);
+    }
+    if (e->content.length <= e->content.in_len) {
+        ash__digest_add(digest, e->content.in, (size_t)e->content.length);
+        ash__hex(out, ash__digest_finish(digest, out), e->digest);
+    }
+    ash__digest_free(digest);
+    return 0;
+}
+
+static int read_content(ash_tree_entry *e, ash_error *err)
+{
+    bson_iter_t it;
+    if (ash__entry_field(e, "in", &it))
+        return read_inline(e, &it, err);
+    if (!ash__entry_field(e, "sha", &it)) {
+        e->is_folder = !e->is_deleted;
+        return 0;
+    }
+    if (!ash__content_id_read(&it, &e->content.id))
+        return bad_field(e, "sha", err);
+    ash__content_id_hex(&e->content.id, e->digest);
+    if (!ash__entry_field(e, "length", &it) || !BSON_ITER_HOLDS_NUMBER(&it) ||
+        bson_iter_as_int64(&it) < 0)
+        return bad_field(e, "length", err);
+    e->content.length = bson_iter_as_int64(&it);
+    return 0;
+}
+
+static void read_dates(ash_tree_entry *e)
+{
+    e->created_ms = get_date(e, "created_at");
+    e->changed_ms = get_date(e, e->is_deleted ? "deleted_at" : "updated_at");
+    if (e->changed_ms == 0)
+        e->changed_ms = e->created_ms;
+    e->ended_ms = get_date(e, "until");
+    e->modified_ms = get_date(e, "modified_at");
+    if (e->modified_ms == 0)
+        e->modified_ms = e->changed_ms;
+}
+
+static int read_all(ash_tree_entry *e, ash_error *err)
+{
+    bson_iter_t it;
+    e->name = "";
+    if (!read_id(e))
+        return bad_field(e, "_id", err);
+    if (ash__entry_field(e, "filename", &it)) {
+        if (!BSON_ITER_HOLDS_UTF8(&it))
+            return bad_field(e, "filename", err);
+        e->name = bson_iter_utf8(&it, NULL);
+    }
+    if (ash__entry_field(e, "parent", &it))
+        bson_value_copy(bson_iter_value(&it), &e->parent);
+    int rc = read_version(e, err);
+    if (rc == 0)
+        rc = read_content(e, err);
+    if (rc == 0)
+        read_dates(e);
+    return rc;
+}
+
+int ash__entry_new(bson_t *doc, ash_tree_entry **out, ash_error *err)
+{
+    ash_tree_entry *e = ash__new(ash_tree_entry);
+    e->doc = doc;
+    int rc = read_all(e, err);
+    if (rc != 0)
+        ash_tree_entry_free(e);
+    *out = rc == 0 ? e : NULL;
+    return rc;
+}
+
+ash_tree_entry *ash__entry_new_root(const char *root)
+{
+    ash_tree_entry *e = NULL;
+    int rc = ash__entry_new(BCON_NEW("_id", BCON_UTF8(root)), &e, NULL);
+    ash_assert(rc == 0);
+    e->path = ash__strdup("/");
+    return e;
+}
+
+char *ash__entry_join(const char *folder_path, const char *name)
+{
+    return ash__sprintf("%s/%s", strcmp(folder_path, "/") == 0 ? "" : folder_path, name);
+}
+
+void ash__entry_set_path(ash_tree_entry *e, const char *folder_path)
+{
+    ash__free(e->path);
+    e->path = ash__entry_join(folder_path, e->name);
+}
+
+ash_tree_entry *ash__entry_copy(const ash_tree_entry *e)
+{
+    ash_tree_entry *copy = NULL;
+    int rc = ash__entry_new(bson_copy(e->doc), &copy, NULL);
+    ash_assert(rc == 0);
+    copy->path = e->path != NULL ? ash__strdup(e->path) : NULL;
+    copy->ended_ms = e->ended_ms;
+    copy->is_deleted = e->is_deleted;
+    return copy;
+}
+
+bool ash__same_id(const bson_value_t *a, const bson_value_t *b)
+{
+    if (a->value_type == BSON_TYPE_OID && b->value_type == BSON_TYPE_OID)
+        return bson_oid_equal(&a->value.v_oid, &b->value.v_oid);
+    return ash__id_equal(a, b);
+}
+
+void ash__tree_give(int rc, ash_tree_entry *e, ash_tree_entry **out)
+{
+    if (out != NULL)
+        *out = rc == 0 ? e : NULL;
+    if (out == NULL || rc != 0)
+        ash_tree_entry_free(e);
+}
+
+void ash_tree_entry_free(ash_tree_entry *e)
+{
+    if (e == NULL)
+        return;
+    bson_value_destroy(&e->id);
+    bson_value_destroy(&e->parent);
+    bson_destroy(e->doc);
+    ash__free(e->path);
+    ash__free(e);
+}
+
+/* ---- what an entry says ---- */
+
+bool ash_tree_entry_is_folder(const ash_tree_entry *e)
+{
+    return e->is_folder;
+}
+
+bool ash_tree_entry_is_deleted(const ash_tree_entry *e)
+{
+    return e->is_deleted;
+}
+
+const bson_value_t *ash_tree_entry_id(const ash_tree_entry *e)
+{
+    return &e->id;
+}
+
+const char *ash_tree_entry_name(const ash_tree_entry *e)
+{
+    return e->name;
+}
+
+const char *ash_tree_entry_path(const ash_tree_entry *e)
+{
+    return e->path != NULL ? e->path : e->name;
+}
+
+int32_t ash_tree_entry_version(const ash_tree_entry *e)
+{
+    return e->version;
+}
+
+int64_t ash_tree_entry_length(const ash_tree_entry *e)
+{
+    return e->content.length;
+}
+
+const char *ash_tree_entry_digest(const ash_tree_entry *e)
+{
+    return e->digest;
+}
+
+int64_t ash_tree_entry_created_ms(const ash_tree_entry *e)
+{
+    return e->created_ms;
+}
+
+int64_t ash_tree_entry_changed_ms(const ash_tree_entry *e)
+{
+    return e->changed_ms;
+}
+
+int64_t ash_tree_entry_ended_ms(const ash_tree_entry *e)
+{
+    return e->ended_ms;
+}
+
+int64_t ash_tree_entry_modified_ms(const ash_tree_entry *e)
+{
+    return e->modified_ms;
+}
+
+static const char *get_text(const ash_tree_entry *e, const char *name)
+{
+    bson_iter_t it;
+    return ash__entry_field(e, name, &it) && BSON_ITER_HOLDS_UTF8(&it) ? bson_iter_utf8(&it, NULL)
+                                                                       : NULL;
+}
+
+const char *ash_tree_entry_content_type(const ash_tree_entry *e)
+{
+    return get_text(e, "contentType");
+}
+
+const char *ash_tree_entry_changed_by(const ash_tree_entry *e)
+{
+    return get_text(e, "changed_by");
+}
+
+bool ash_tree_entry_has_tag(const ash_tree_entry *e, const char *tag)
+{
+    bson_iter_t it, child;
+    if (!ash__entry_field(e, "tags", &it) || !bson_iter_recurse(&it, &child))
+        return false;
+    while (bson_iter_next(&child))
+        if (BSON_ITER_HOLDS_UTF8(&child) && strcmp(bson_iter_utf8(&child, NULL), tag) == 0)
+            return true;
+    return false;
+}
+
+ash_doc ash_tree_entry_document(const ash_tree_entry *e)
+{
+    return ash__doc_from_bson(e->doc);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Listings: one scan of the index on folder and name.
+ *
+ * The folder as it was at a moment is two scans side by side in the order of names: what is current
+ * still, and what ended later.  At one moment at most one of both has a name. */
+#include "tree/list.h"
+
+#include "base/mem.h"
+#include "base/options.h"
+#include "bucket/bucket.h"
+#include "tree/acl.h"
+
+#include <string.h>
+
+/* One of the two scans, and the entry that it has in hand. */
+typedef struct scan {
+    ash_cursor *cursor; /* NULL: none, or at its end */
+    ash_tree_entry *head;
+} scan;
+
+typedef struct level {
+    scan scans[2];
+    ash_tree_entry *folder;
+} level;
+
+struct ash_tree_listing {
+    ash_tree *tree;
+    ash_op op;
+    int64_t at_ms, limit, given;
+    bool recursive;
+    ash_tree_chain above; /* down to the first level's folder, without it */
+    level *levels;        /* the deepest last */
+    size_t depth, capacity;
+    ash_tree_entry *current;
+    ash_tree_entry **items; /* instead of all that: what is there already */
+    size_t item_count, item_at;
+};
+
+/* ---- one folder ---- */
+
+static int open_scan(ash_tree_listing *l, ash_collection *c, const ash_tree_entry *folder,
+                     const char *after, scan *out, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *sort = BCON_NEW("filename", BCON_INT32(1));
+    ash_find_options o = ash__tree_find_options(&l->op);
+    ash__filter_id(&filter, "parent", &folder->id);
+    BCON_APPEND(&filter, "filename", "{", after != NULL ? "$gt" : "$gte",
+                BCON_UTF8(after != NULL ? after : ""), "}");
+    /* What ended before that moment is nothing to it; of v7files' own versions nobody knows yet. */
+    if (c == l->tree->past)
+        BCON_APPEND(&filter, "$or", "[", "{", "until", "{", "$gt", BCON_DATE_TIME(l->at_ms), "}",
+                    "}", "{", "until", BCON_NULL, "}", "]");
+    o.sort = sort;
+    if (l->limit > 0 && l->at_ms == 0 && !l->recursive)
+        o.limit = l->limit;
+    int rc = ash_collection_find(c, &filter, &o, &out->cursor, err);
+    bson_destroy(sort);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int was_there(ash_tree_listing *l, ash_tree_entry *e, bool *there, ash_error *err)
+{
+    *there = e->changed_ms <= l->at_ms;
+    if (!*there)
+        return 0;
+    int rc = ash__tree_find_end(l->tree, e, &l->op, err);
+    *there = e->ended_ms == 0 || l->at_ms < e->ended_ms;
+    return rc;
+}
+
+/* The next entry of the scan that counts, into its head. */
+static int advance(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, ash_error *err)
+{
+    int rc = 0;
+    while (rc == 0 && s->cursor != NULL && s->head == NULL) {
+        ash_doc doc;
+        bson_t view;
+        bool there = true;
+        rc = ash_cursor_next(s->cursor, &doc, err);
+        if (rc == 0 && doc.data == NULL) {
+            ash_cursor_free(s->cursor);
+            s->cursor = NULL;
+            break;
+        }
+        if (rc != 0)
+            break;
+        ash__doc_to_bson(doc, &view);
+        rc = ash__entry_new(bson_copy(&view), &s->head, err);
+        if (rc == 0 && l->at_ms != 0)
+            rc = was_there(l, s->head, &there, err);
+        if (rc == 0 && there) {
+            ash__entry_set_path(s->head, folder->path);
+        } else {
+            ash_tree_entry_free(s->head);
+            s->head = NULL;
+        }
+    }
+    return rc;
+}
+
+static void close_level(level *v)
+{
+    for (size_t i = 0; i < ASH_ARRAY_LEN(v->scans); i++) {
+        ash_cursor_free(v->scans[i].cursor);
+        ash_tree_entry_free(v->scans[i].head);
+    }
+    ash_tree_entry_free(v->folder);
+}
+
+static int open_level(ash_tree_listing *l, const ash_tree_entry *folder, const char *after,
+                      ash_error *err)
+{
+    level v = {.folder = ash__entry_copy(folder)};
+    int rc = open_scan(l, l->tree->current, folder, after, &v.scans[0], err);
+    if (rc == 0 && l->at_ms != 0)
+        rc = open_scan(l, l->tree->past, folder, after, &v.scans[1], err);
+    if (rc != 0) {
+        close_level(&v);
+        return rc;
+    }
+    l->levels = ash__grow_array(l->levels, l->depth, &l->capacity, sizeof *l->levels);
+    l->levels[l->depth++] = v;
+    return 0;
+}
+
+/* The smaller name of both heads. */
+static int take_next(ash_tree_listing *l, level *v, ash_tree_entry **out, ash_error *err)
+{
+    int rc = advance(l, v->folder, &v->scans[0], err);
+    if (rc == 0)
+        rc = advance(l, v->folder, &v->scans[1], err);
+    if (rc != 0)
+        return rc;
+    scan *s = &v->scans[0];
+    const scan *other = &v->scans[1];
+    if (s->head == NULL || (other->head != NULL && strcmp(other->head->name, s->head->name) < 0))
+        s = &v->scans[1];
+    *out = s->head;
+    s->head = NULL;
+    return 0;
+}
+
+/* ---- listings ---- */
+
+static ash_tree_listing *new_listing(ash_tree *tree, int64_t at_ms, const ash_op *op)
+{
+    ash_tree_listing *l = ash__new(ash_tree_listing);
+    l->tree = tree;
+    l->op = ash__tree_op(op);
+    l->at_ms = at_ms;
+    return l;
+}
+
+int ash__list_folder(ash_tree *tree, const ash_tree_entry *folder, int64_t at_ms, const ash_op *op,
+                     ash_tree_listing **out, ash_error *err)
+{
+    ash_tree_listing *l = new_listing(tree, at_ms, op);
+    int rc = open_level(l, folder, NULL, err);
+    if (rc != 0)
+        ash_tree_listing_free(l);
+    else
+        *out = l;
+    return rc;
+}
+
+ash_tree_listing *ash__list_entries(ash_tree_entry **items, size_t count)
+{
+    ash_tree_listing *l = new_listing(NULL, 0, NULL);
+    l->items = items;
+    l->item_count = count;
+    return l;
+}
+
+static int open_listing(ash_tree_listing *l, const ash_tree_path *path, const char *after,
+                        ash_error *err)
+{
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    int rc = ash__tree_walk_all(l->tree, path, l->at_ms, &l->op, &chain, err);
+    if (rc == 0 && !ash__chain_last(&chain)->is_folder)
+        rc =
+            ash__fail(err, ASH_EINVAL, "%s is a file, not a folder", ash__chain_last(&chain)->path);
+    if (rc == 0)
+        rc = ash__tree_require(&chain, ASH_TREE_READ | ASH_TREE_ENTER, &l->op, err);
+    if (rc == 0)
+        rc = open_level(l, ash__chain_last(&chain), after, err);
+    if (rc == 0) {
+        ash_tree_entry_free(ash__chain_take(&chain));
+        l->above = chain;
+        return 0;
+    }
+    ash__chain_release(&chain);
+    return rc;
+}
+
+int ash_tree_list(ash_tree *tree, const char *path, const ash_tree_list_options *opts,
+                  const ash_op *op, ash_tree_listing **out, ash_error *err)
+{
+    ash_tree_list_options o;
+    ash_tree_path parts = {0};
+    ash_assert(tree != NULL && path != NULL && out != NULL);
+    *out = NULL;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc == 0 && o.recursive && o.after != NULL)
+        rc = ash__fail(err, ASH_EINVAL, "a listing of all below a folder begins at its start");
+    if (rc == 0 && (o.limit < 0 || o.at_ms < 0))
+        rc = ash__fail(err, ASH_EINVAL, "limit and time are not negative");
+    if (rc == 0)
+        rc = ash__path_parse(path, &parts, err);
+    if (rc == 0) {
+        ash_tree_listing *l = new_listing(tree, o.at_ms, op);
+        l->limit = o.limit;
+        l->recursive = o.recursive;
+        rc = open_listing(l, &parts, o.after, err);
+        if (rc != 0)
+            ash_tree_listing_free(l);
+        else
+            *out = l;
+    }
+    ash__path_release(&parts);
+    return rc;
+}
+
+static int next_entry(ash_tree_listing *l, ash_tree_entry **out, ash_error *err)
+{
+    int rc = 0;
+    *out = NULL;
+    if (l->item_at < l->item_count) {
+        *out = l->items[l->item_at];
+        l->items[l->item_at++] = NULL;
+    }
+    while (rc == 0 && *out == NULL && l->depth > 0) {
+        rc = take_next(l, &l->levels[l->depth - 1], out, err);
+        if (rc == 0 && *out == NULL)
+            close_level(&l->levels[--l->depth]);
+    }
+    return rc;
+}
+
+/* A listing of all below passes over folders that the principal may not look into. */
+static bool may_enter(const ash_tree_listing *l, ash_tree_entry *folder)
+{
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    if (l->op.principal == NULL)
+        return true;
+    for (size_t i = 0; i < l->above.count; i++)
+        ash__chain_add(&chain, l->above.items[i]);
+    for (size_t i = 0; i < l->depth; i++)
+        ash__chain_add(&chain, l->levels[i].folder);
+    ash__chain_add(&chain, folder);
+    int rc = ash__tree_require(&chain, ASH_TREE_READ | ASH_TREE_ENTER, &l->op, NULL);
+    ash__free(chain.items);
+    return rc == 0;
+}
+
+int ash_tree_listing_next(ash_tree_listing *l, const ash_tree_entry **out, ash_error *err)
+{
+    int rc = 0;
+    *out = NULL;
+    ash_tree_entry *before = l->current;
+    l->current = NULL;
+    if (l->limit == 0 || l->given < l->limit) {
+        if (before != NULL && before->is_folder && l->recursive && may_enter(l, before))
+            rc = open_level(l, before, NULL, err);
+        if (rc == 0)
+            rc = next_entry(l, &l->current, err);
+    }
+    ash_tree_entry_free(before);
+    if (rc == 0 && l->current != NULL)
+        l->given++;
+    *out = l->current;
+    return rc;
+}
+
+void ash_tree_listing_free(ash_tree_listing *l)
+{
+    if (l == NULL)
+        return;
+    while (l->depth > 0)
+        close_level(&l->levels[--l->depth]);
+    for (size_t i = l->item_at; i < l->item_count; i++)
+        ash_tree_entry_free(l->items[i]);
+    ash__free(l->items);
+    ash__chain_release(&l->above);
+    ash__free(l->levels);
+    ash_tree_entry_free(l->current);
+    ash__free(l);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_TREE_PATH_H
+#define ASH_TREE_PATH_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* A path taken apart. */
+typedef struct ash_tree_path {
+    char *text; /* the names point into it */
+    const char **names;
+    size_t count; /* 0: the root */
+} ash_tree_path;
+
+/* ASH_EINVAL for what cannot be one, and says why; release in any case. */
+int ash__path_parse(const char *text, ash_tree_path *out, ash_error *err);
+void ash__path_release(ash_tree_path *p);
+/* "/a/b" of the first count names; ash__free(). */
+char *ash__path_join(const ash_tree_path *p, size_t count);
+/* A name as it may stand between slashes. */
+int ash__path_check_name(const char *name, size_t len, ash_error *err);
+
+#endif

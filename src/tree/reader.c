@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading files: an entry, and its content's bytes within a range. */
+#include "base/mem.h"
+#include "base/options.h"
+#include "tree/get.h"
+
+#include <inttypes.h>
+
+struct ash_tree_reader {
+    ash_tree_entry *entry;
+    ash_content_reader *content;
+    int64_t start, end, at;
+};
+
+static int check_range(const ash_tree_entry *e, const ash_tree_read_options *o, int64_t *end,
+                       ash_error *err)
+{
+    *end = o->end != 0 ? o->end : e->content.length;
+    if (e->is_folder)
+        return ash__fail(err, ASH_EINVAL, "%s is a folder", ash_tree_entry_path(e));
+    if (e->is_deleted && e->content.id.len == 0 && e->content.in == NULL)
+        return ash__fail(err, ASH_EINVAL, "a deletion has no contents");
+    if (o->start < 0 || o->start > *end || *end > e->content.length)
+        return ash__fail(err, ASH_EINVAL,
+                         "bytes %" PRId64 " to %" PRId64 " are not within the %" PRId64 " of %s",
+                         o->start, *end, e->content.length, ash_tree_entry_path(e));
+    return 0;
+}
+
+/* entry: taken over, also on failure. */
+static int open_reader(ash_tree *tree, ash_tree_entry *entry, const ash_tree_read_options *o,
+                       const ash_op *op, ash_tree_reader **out, ash_error *err)
+{
+    ash_tree_reader *r = ash__new(ash_tree_reader);
+    r->entry = entry;
+    int rc = check_range(entry, o, &r->end, err);
+    bool whole = o->start == 0 && r->end == entry->content.length;
+    if (rc == 0)
+        rc = ash__content_open(tree->contents, &entry->content, whole && !o->unverified, op,
+                               &r->content, err);
+    if (rc == 0 && o->start > 0)
+        rc = ash__content_reader_seek(r->content, o->start, err);
+    r->start = r->at = o->start;
+    if (rc != 0) {
+        if (err != NULL)
+            ash__error_prefix(err, "%s", ash_tree_entry_path(entry));
+        ash_tree_reader_free(r);
+    } else {
+        *out = r;
+    }
+    return rc;
+}
+
+int ash_tree_open_reader(ash_tree *tree, const char *path, const ash_tree_read_options *opts,
+                         const ash_op *op, ash_tree_reader **out, ash_error *err)
+{
+    ash_tree_read_options o;
+    ash_tree_entry *entry = NULL;
+    ash_assert(tree != NULL && path != NULL && out != NULL);
+    *out = NULL;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc == 0)
+        rc = ash__tree_get(tree, path, &o.when, ASH_TREE_READ, op, &entry, err);
+    return rc == 0 ? open_reader(tree, entry, &o, op, out, err) : rc;
+}
+
+int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
+                        const ash_tree_read_options *opts, const ash_op *op, ash_tree_reader **out,
+                        ash_error *err)
+{
+    ash_tree_read_options o;
+    ash_assert(tree != NULL && entry != NULL && out != NULL);
+    *out = NULL;
+    int rc = ash__options_copy(&o, sizeof o, opts, err);
+    return rc == 0 ? open_reader(tree, ash__entry_copy(entry), &o, op, out, err) : rc;
+}
+
+const ash_tree_entry *ash_tree_reader_entry(const ash_tree_reader *r)
+{
+    return r->entry;
+}
+
+int ash_tree_reader_read(ash_tree_reader *r, void *buf, size_t len, size_t *got, ash_error *err)
+{
+    int64_t left = r->end - r->at;
+    *got = 0;
+    /* The whole content is read past its last byte, too: that is where its digest is compared. */
+    if (left == 0 && r->end < r->entry->content.length)
+        return 0;
+    if (left > 0 && (uint64_t)left < len)
+        len = (size_t)left;
+    int rc = ash__content_reader_read(r->content, buf, len, got, err);
+    if (rc != 0 && err != NULL)
+        ash__error_prefix(err, "%s", ash_tree_entry_path(r->entry));
+    r->at += (int64_t)*got;
+    return rc;
+}
+
+int ash_tree_reader_seek(ash_tree_reader *r, int64_t position, ash_error *err)
+{
+    if (position < r->start || position > r->end)
+        return ash__fail(err, ASH_EINVAL, "position %" PRId64 " is not within the range", position);
+    int rc = ash__content_reader_seek(r->content, position, err);
+    if (rc == 0)
+        r->at = position;
+    return rc;
+}
+
+void ash_tree_reader_free(ash_tree_reader *r)
+{
+    if (r == NULL)
+        return;
+    ash__content_reader_free(r->content);
+    ash_tree_entry_free(r->entry);
+    ash__free(r);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Deleting: one commit for a folder and all below it, in batches of few operations. */
+#include "tree/remove.h"
+
+#include "base/mem.h"
+#include "bucket/bucket.h"
+#include "tree/acl.h"
+
+#include <inttypes.h>
+
+enum { BATCH = 1000 };
+
+static int take_out(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
+                    ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, in, ids;
+    ash_remove_options o = ASH_REMOVE_OPTIONS_INIT;
+    ash_write_result result;
+    ash_write_result_init(&result);
+    o.op = c->op;
+    bson_append_document_begin(&filter, "_id", 3, &in);
+    bson_append_array_begin(&in, "$in", 3, &ids);
+    for (size_t i = 0; i < count; i++) {
+        char buf[12];
+        const char *key;
+        size_t len = bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
+        bson_append_value(&ids, key, (int)len, &entries[i]->id);
+    }
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(&filter, &in);
+    int rc = ash_collection_remove(c->tree->current, &filter, &o, &result, err);
+    if (rc == 0 && result.deleted != (int64_t)count)
+        rc = ash__fail(err, ASH_ECONFLICT, "what is to be deleted was changed meanwhile");
+    ash_write_result_release(&result);
+    bson_destroy(&filter);
+    return rc;
+}
+
+int ash__commit_remove(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
+                       ash_error *err)
+{
+    int rc = 0;
+    for (size_t first = 0; rc == 0 && first < count; first += BATCH) {
+        size_t n = count - first < BATCH ? count - first : BATCH, used;
+        ash_content_use *uses = ash__content_uses(entries + first, n, &used);
+        rc = ash__commit_bury(c, entries + first, n, err);
+        if (rc == 0)
+            rc = take_out(c, entries + first, n, err);
+        if (rc == 0 && used > 0)
+            rc = ash__contents_let_go(c->tree->contents, uses, used, &c->op, err);
+        ash__free(uses);
+    }
+    return rc;
+}
+
+/* ---- ash_tree_remove ---- */
+
+/* Somebody may be putting something into each of the folders. */
+static int claim_folders(ash_tree_commit *c, const ash_tree_subtree *s, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->count; i++)
+        if (s->items[i]->is_folder)
+            rc = ash__commit_claim(c, &s->items[i]->id, err);
+    return rc;
+}
+
+static int remove_entry(ash_tree_commit *c, void *ctx, ash_error *err)
+{
+    const ash_tree_path *path = ctx;
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    ash_tree_subtree below = ASH_TREE_SUBTREE_INIT;
+    int rc = path->count == 0 ? ash__fail(err, ASH_EINVAL, "the root cannot be removed")
+                              : ash__commit_entry(c, path, &chain, err);
+    if (rc == 0)
+        rc = ash__commit_conditions(c, ash__chain_last(&chain), err);
+    if (rc == 0)
+        rc = ash__subtree_read(c->tree, ash__entry_copy(ash__chain_last(&chain)), 0, &c->op, &below,
+                               err);
+    if (rc == 0)
+        rc = ash__subtree_require(&below, &chain, ASH_TREE_WRITE, &c->op, err);
+    if (rc == 0 && below.count > 1 && !c->opts->recursive)
+        rc = ash__fail(err, ASH_ESTATE, "%s is not empty: %zu entries lie in it",
+                       ash__chain_last(&chain)->path, below.count - 1);
+    if (rc == 0)
+        rc = claim_folders(c, &below, err);
+    if (rc == 0)
+        rc = ash__commit_remove(c, below.items, below.count, err);
+    ash__subtree_release(&below);
+    ash__chain_release(&chain);
+    return rc;
+}
+
+int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_options *opts,
+                    const ash_op *op, ash_error *err)
+{
+    ash_tree_change_options o;
+    ash_tree_path parts = {0};
+    int rc = ash__tree_change_options(&o, opts, err);
+    if (rc == 0)
+        rc = ash__path_parse(path, &parts, err);
+    if (rc == 0)
+        rc = ash__tree_change(tree, &o, op, remove_entry, &parts, err);
+    ash__path_release(&parts);
+    return rc;
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tree/subtree.h"
+
+#include "base/mem.h"
+#include "bucket/bucket.h"
+#include "tree/acl.h"
+#include "tree/list.h"
+
+enum { BATCH = 500 }; /* folders in one find */
+
+void ash__subtree_release(ash_tree_subtree *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        ash_tree_entry_free(s->items[i]);
+    ash__free(s->items);
+    ash__free(s->parents);
+    *s = (ash_tree_subtree)ASH_TREE_SUBTREE_INIT;
+}
+
+static void add(ash_tree_subtree *s, ash_tree_entry *e, size_t parent)
+{
+    s->items = ash__grow_array(s->items, s->count, &s->capacity, sizeof *s->items);
+    s->parents = ash__grow_array(s->parents, s->count, &s->parents_capacity, sizeof *s->parents);
+    s->items[s->count] = e;
+    s->parents[s->count++] = parent;
+}
+
+/* Among the folders of the batch, by its id. */
+static size_t find_parent(const ash_tree_subtree *s, size_t first, size_t end,
+                          const bson_value_t *id)
+{
+    for (size_t i = first; i < end; i++)
+        if (s->items[i]->is_folder && ash__same_id(&s->items[i]->id, id))
+            return i;
+    return SIZE_MAX;
+}
+
+static int read_batch(ash_tree *tree, ash_tree_subtree *s, size_t first, size_t end,
+                      const ash_op *op, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, in, ids;
+    ash_find_options o = ash__tree_find_options(op);
+    ash_cursor *cursor = NULL;
+    uint32_t n = 0;
+    bson_append_document_begin(&filter, "parent", 6, &in);
+    bson_append_array_begin(&in, "$in", 3, &ids);
+    for (size_t i = first; i < end; i++) {
+        char buf[12];
+        const char *key;
+        size_t len = bson_uint32_to_string(n, &key, buf, sizeof buf);
+        if (s->items[i]->is_folder)
+            bson_append_value(&ids, key, (int)len, &s->items[i]->id), n++;
+    }
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(&filter, &in);
+    int rc = n > 0 ? ash_collection_find(tree->current, &filter, &o, &cursor, err) : 0;
+    while (rc == 0 && cursor != NULL) {
+        ash_doc doc;
+        bson_t view;
+        ash_tree_entry *e = NULL;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        rc = ash__entry_new(bson_copy(&view), &e, err);
+        size_t parent = rc == 0 ? find_parent(s, first, end, &e->parent) : SIZE_MAX;
+        if (parent == SIZE_MAX) {
+            ash_tree_entry_free(e);
+            continue;
+        }
+        ash__entry_set_path(e, s->items[parent]->path);
+        add(s, e, parent);
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int read_at(ash_tree *tree, ash_tree_subtree *s, int64_t at_ms, const ash_op *op,
+                   ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < s->count; i++) {
+        if (!s->items[i]->is_folder)
+            continue;
+        ash_tree_listing *l = NULL;
+        rc = ash__list_folder(tree, s->items[i], at_ms, op, &l, err);
+        while (rc == 0) {
+            const ash_tree_entry *e = NULL;
+            rc = ash_tree_listing_next(l, &e, err);
+            if (rc != 0 || e == NULL)
+                break;
+            add(s, ash__entry_copy(e), i);
+        }
+        ash_tree_listing_free(l);
+    }
+    return rc;
+}
+
+int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const ash_op *op,
+                      ash_tree_subtree *out, ash_error *err)
+{
+    int rc = 0;
+    add(out, top, SIZE_MAX);
+    if (at_ms != 0)
+        return read_at(tree, out, at_ms, op, err);
+    for (size_t first = 0; rc == 0 && first < out->count;) {
+        size_t end = out->count - first > BATCH ? first + BATCH : out->count;
+        rc = read_batch(tree, out, first, end, op, err);
+        first = end;
+    }
+    return rc;
+}
+
+/* Borrowed entries from the root to the item, the top as `above` has it. */
+static void chain_to(const ash_tree_subtree *s, size_t item, const ash_tree_chain *above,
+                     ash_tree_chain *out)
+{
+    if (s->parents[item] == SIZE_MAX) {
+        for (size_t i = 0; i < above->count; i++)
+            ash__chain_add(out, above->items[i]);
+        return;
+    }
+    chain_to(s, s->parents[item], above, out);
+    ash__chain_add(out, s->items[item]);
+}
+
+int ash__subtree_require(const ash_tree_subtree *s, const ash_tree_chain *above, unsigned rights,
+                         const ash_op *op, ash_error *err)
+{
+    int rc = 0;
+    if (op->principal == NULL)
+        return 0;
+    for (size_t i = 0; rc == 0 && i < s->count; i++) {
+        ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+        chain_to(s, i, above, &chain);
+        rc = ash__tree_require(&chain, rights, op, err);
+        ash__free(chain.items);
+    }
+    return rc;
+}
+
+ash_content_use *ash__content_uses(ash_tree_entry *const *entries, size_t count, size_t *uses)
+{
+    ash_content_use *list = ash__alloc_array(count > 0 ? count : 1, sizeof *list);
+    *uses = 0;
+    for (size_t i = 0; i < count; i++)
+        if (entries[i]->content.id.len != 0)
+            list[(*uses)++] = (ash_content_use){entries[i]->content.id, &entries[i]->id};
+    return list;
+}
