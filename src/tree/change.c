@@ -230,7 +230,7 @@ void ash__document_begin(bson_t *doc, const bson_oid_t *id, const bson_value_t *
     bson_append_utf8(doc, "filename", 8, name, -1);
 }
 
-static void append_changed_by(const ash_tree_commit *c, bson_t *doc)
+void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc)
 {
     const char *who = c->opts->changed_by;
     if (who == NULL && c->op.principal != NULL)
@@ -291,7 +291,7 @@ int ash__document_end(ash_tree_commit *c, bson_t *doc, ash_error *err)
         while (bson_iter_next(&it))
             if (!BSON_ITER_HOLDS_NULL(&it) && strcmp(bson_iter_key(&it), "contentType") != 0)
                 bson_append_iter(doc, NULL, 0, &it);
-    append_changed_by(c, doc);
+    ash__document_changed_by(c, doc);
     bson_destroy(&set);
     return rc;
 }
@@ -315,6 +315,39 @@ int ash__commit_insert(ash_tree_commit *c, const bson_t *doc, const char *folder
     return rc;
 }
 
+static int insert_batch(ash_tree_commit *c, bson_t *const *made, size_t count, ash_error *err)
+{
+    ash_doc *docs = ash__alloc_array(count, sizeof *docs);
+    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
+    o.op = c->op;
+    for (size_t i = 0; i < count; i++)
+        docs[i] = ash__doc_from_bson(made[i]);
+    int rc = ash_collection_insert(c->tree->current, docs, count, &o, NULL, err);
+    ash__free(docs);
+    return rc;
+}
+
+static size_t batch_of(size_t left)
+{
+    return left < ASH_TREE_BATCH ? left : ASH_TREE_BATCH;
+}
+
+int ash__commit_insert_all(ash_tree_commit *c, bson_t *const *docs, size_t count, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i += ASH_TREE_BATCH)
+        rc = insert_batch(c, docs + i, batch_of(count - i), err);
+    return rc;
+}
+
+int ash__commit_hold(ash_tree_commit *c, const ash_content_use *uses, size_t count, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i += ASH_TREE_BATCH)
+        rc = ash__contents_hold(c->tree->contents, uses + i, batch_of(count - i), &c->op, err);
+    return rc;
+}
+
 /* The document as the history has it. */
 static void append_past(const ash_tree_commit *c, const ash_tree_entry *e, bson_t *out)
 {
@@ -334,7 +367,7 @@ static void append_deletion(const ash_tree_commit *c, const ash_tree_entry *e, b
     ash__tree_append_version_id(out, "_id", &e->id, e->version + 1);
     bson_append_utf8(out, "_version", 8, text, -1);
     bson_append_date_time(out, "deleted_at", 10, c->now_ms);
-    append_changed_by(c, out);
+    ash__document_changed_by(c, out);
 }
 
 int ash__commit_bury(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
@@ -364,7 +397,7 @@ int ash__commit_bury(ash_tree_commit *c, ash_tree_entry *const *entries, size_t 
 }
 
 /* Fields that each version has of its own. */
-static bool is_of_version(const char *field)
+bool ash__field_is_of_version(const char *field)
 {
     return strcmp(field, "_version") == 0 || strcmp(field, "updated_at") == 0 ||
            strcmp(field, "changed_by") == 0 || strcmp(field, "tags") == 0 ||
@@ -387,7 +420,7 @@ static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *ol
     if (bson_iter_init(&it, old->doc))
         while (bson_iter_next(&it)) {
             const char *key = bson_iter_key(&it);
-            if (strcmp(key, "_id") == 0 || is_of_version(key))
+            if (strcmp(key, "_id") == 0 || ash__field_is_of_version(key))
                 continue;
             append_unless_null(doc, bson_iter_init_find(&other, set, key) ? &other : &it);
         }
@@ -396,7 +429,7 @@ static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *ol
             if (!bson_has_field(old->doc, bson_iter_key(&it)))
                 append_unless_null(doc, &it);
     bson_append_date_time(doc, "updated_at", 10, c->now_ms);
-    append_changed_by(c, doc);
+    ash__document_changed_by(c, doc);
     return doc;
 }
 

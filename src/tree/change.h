@@ -54,6 +54,10 @@ int ash__commit_revise(ash_tree_commit *c, const ash_tree_entry *old, const bson
 /* A root's own document, where it has none yet. */
 int ash__commit_insert(ash_tree_commit *c, const bson_t *doc, const char *folder_path,
                        ash_tree_entry **out, ash_error *err);
+/* Many at once, in few operations: a server runs each of them again with every later one. */
+#define ASH_TREE_BATCH 1000
+int ash__commit_insert_all(ash_tree_commit *c, bson_t *const *docs, size_t count, ash_error *err);
+int ash__commit_hold(ash_tree_commit *c, const ash_content_use *uses, size_t count, ash_error *err);
 /* Into the history, several at once: the versions as they are, and their deletions. */
 int ash__commit_bury(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
                      ash_error *err);
@@ -63,6 +67,10 @@ void ash__document_begin(bson_t *doc, const bson_oid_t *id, const bson_value_t *
                          const char *name, int32_t version);
 /* created_at, and what the options say besides. */
 int ash__document_end(ash_tree_commit *c, bson_t *doc, ash_error *err);
+/* The principal's user, unless the options name somebody. */
+void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc);
+/* Fields that each version has of its own: the next one does not inherit them. */
+bool ash__field_is_of_version(const char *field);
 /* contentType, modified_at, props of the options, as ash__commit_revise takes them; old may be
  * NULL. */
 int ash__document_set(const ash_tree_change_options *opts, const ash_tree_entry *old, bson_t *set,

@@ -9,8 +9,6 @@
 
 #include <string.h>
 
-enum { BATCH = 1000 };
-
 typedef struct copy_call {
     const char *from;
     ash_tree_when when;
@@ -48,30 +46,14 @@ static bson_t *build_copy(ash_tree_commit *c, const bson_oid_t *id, const bson_v
 {
     bson_t *doc = bson_new();
     bson_iter_t it;
-    const char *who = c->opts->changed_by;
     ash__document_begin(doc, id, parent, name, 1);
     if (bson_iter_init(&it, e->doc))
         while (bson_iter_next(&it))
             if (!is_of_entry(bson_iter_key(&it)))
                 bson_append_iter(doc, NULL, 0, &it);
     bson_append_date_time(doc, "created_at", 10, c->now_ms);
-    if (who == NULL && c->op.principal != NULL)
-        who = c->op.principal->user;
-    if (who != NULL)
-        bson_append_utf8(doc, "changed_by", 10, who, -1);
+    ash__document_changed_by(c, doc);
     return doc;
-}
-
-static int insert_batch(ash_tree_commit *c, bson_t **made, size_t count, ash_error *err)
-{
-    ash_doc *docs = ash__alloc_array(count, sizeof *docs);
-    ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
-    o.op = c->op;
-    for (size_t i = 0; i < count; i++)
-        docs[i] = ash__doc_from_bson(made[i]);
-    int rc = ash_collection_insert(c->tree->current, docs, count, &o, NULL, err);
-    ash__free(docs);
-    return rc;
 }
 
 /* The contents are there, and get the new entries as owners. */
@@ -87,10 +69,7 @@ static int hold(ash_tree_commit *c, copy_call *call, const ash_tree_subtree *s, 
         uses[n] = (ash_content_use){s->items[i]->content.id, &owners[n]};
         n++;
     }
-    int rc = 0;
-    for (size_t first = 0; rc == 0 && first < n; first += BATCH)
-        rc = ash__contents_hold(c->tree->contents, uses + first,
-                                n - first < BATCH ? n - first : BATCH, &c->op, err);
+    int rc = ash__commit_hold(c, uses, n, err);
     ash__free(owners);
     ash__free(uses);
     return rc;
@@ -100,7 +79,6 @@ static int insert_copies(ash_tree_commit *c, copy_call *call, const ash_tree_sub
                          const ash_tree_entry *folder, ash_error *err)
 {
     bson_t **made = ash__alloc_array(s->count, sizeof *made);
-    int rc = 0;
     for (size_t i = 0; i < s->count; i++) {
         bool top = s->parents[i] == SIZE_MAX;
         bson_value_t parent = folder->id;
@@ -111,9 +89,7 @@ static int insert_copies(ash_tree_commit *c, copy_call *call, const ash_tree_sub
             build_copy(c, new_id(call, i), &parent,
                        top ? call->to->names[call->to->count - 1] : s->items[i]->name, s->items[i]);
     }
-    for (size_t first = 0; rc == 0 && first < s->count; first += BATCH)
-        rc =
-            insert_batch(c, made + first, s->count - first < BATCH ? s->count - first : BATCH, err);
+    int rc = ash__commit_insert_all(c, made, s->count, err);
     if (rc == 0)
         rc = ash__entry_new(bson_copy(made[0]), &call->entry, err);
     if (rc == 0)

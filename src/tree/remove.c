@@ -8,7 +8,7 @@
 
 #include <inttypes.h>
 
-enum { BATCH = 1000 };
+enum { BATCH = ASH_TREE_BATCH };
 
 static int take_out(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
                     ash_error *err)

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Versions of one entry, and entries that were deleted. */
+#include "tree/history.h"
+
+#include "base/mem.h"
+#include "bucket/bucket.h"
+#include "tree/acl.h"
+#include "tree/list.h"
+
+#include <string.h>
+
+/* ---- one entry ---- */
+
+void ash__entries_add(ash_tree_entries *list, ash_tree_entry *e)
+{
+    list->items = ash__grow_array(list->items, list->count, &list->capacity, sizeof *list->items);
+    list->items[list->count++] = e;
+}
+
+void ash__entries_release(ash_tree_entries *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        ash_tree_entry_free(list->items[i]);
+    ash__free(list->items);
+    *list = (ash_tree_entries)ASH_TREE_ENTRIES_INIT;
+}
+
+int ash__tree_find_all(ash_collection *c, const bson_t *filter, const ash_find_options *o,
+                       ash_tree_entries *out, ash_error *err)
+{
+    ash_cursor *cursor = NULL;
+    int rc = ash_collection_find(c, filter, o, &cursor, err);
+    while (rc == 0) {
+        ash_doc doc;
+        bson_t view;
+        ash_tree_entry *e = NULL;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        rc = ash__entry_new(bson_copy(&view), &e, err);
+        if (rc == 0)
+            ash__entries_add(out, e);
+    }
+    ash_cursor_free(cursor);
+    return rc;
+}
+
+int ash__tree_past(ash_tree *tree, const bson_value_t *id, int64_t limit, const ash_op *op,
+                   ash_tree_entries *out, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *sort = BCON_NEW("_id", BCON_INT32(-1));
+    ash_find_options o = ash__tree_find_options(op);
+    o.sort = sort;
+    o.limit = limit;
+    ash__tree_filter_versions(&filter, id);
+    int rc = ash__tree_find_all(tree->past, &filter, &o, out, err);
+    bson_destroy(sort);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* Newest first, so that each version ended when the one before it in the list began; but a version
+ * that says so itself knows better: the one that followed may have been pruned. */
+static void settle_ends(ash_tree_entries *list)
+{
+    for (size_t i = 1; i < list->count; i++)
+        if (list->items[i]->ended_ms == 0)
+            list->items[i]->ended_ms = list->items[i - 1]->changed_ms;
+}
+
+/* Deletions have neither name nor parent of their own: they take their path from the version that
+ * they ended, and the others keep the names that they had then. */
+static int settle_paths(ash_tree *tree, ash_tree_entries *list, const ash_op *op, ash_error *err)
+{
+    int rc = 0;
+    const char *known = NULL;
+    const bson_value_t *folder = NULL;
+    for (size_t i = list->count; rc == 0 && i-- > 0;) {
+        ash_tree_entry *e = list->items[i];
+        ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+        bool reached;
+        if (e->parent.value_type == BSON_TYPE_EOD) {
+            e->path = ash__strdup(known != NULL ? known : "/?");
+            continue;
+        }
+        if (folder != NULL && ash__same_id(folder, &e->parent)) {
+            const char *slash = strrchr(known, '/');
+            e->path = ash__sprintf("%.*s/%s", (int)(slash - known), known, e->name);
+        } else {
+            rc = ash__tree_climb(tree, e, op, &chain, &reached, err);
+            if (rc == 0)
+                ash__entry_set_path(e, chain.count > 0 ? ash__chain_last(&chain)->path : "/?");
+            ash__chain_release(&chain);
+        }
+        folder = &e->parent;
+        known = e->path;
+    }
+    return rc;
+}
+
+int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, const ash_op *op,
+                       ash_tree_entries *out, ash_error *err)
+{
+    ash_tree_entry *current = NULL;
+    int rc = ash__tree_current(tree, id, op, &current, err);
+    if (rc == 0 && current != NULL)
+        ash__entries_add(out, current);
+    if (rc == 0 && (limit == 0 || limit > (int64_t)out->count))
+        rc = ash__tree_past(tree, id, limit == 0 ? 0 : limit - (int64_t)out->count, op, out, err);
+    settle_ends(out);
+    if (rc == 0)
+        rc = settle_paths(tree, out, op, err);
+    return rc;
+}
+
+/* Whoever had the name in the folder last. */
+static int find_last_owner(ash_tree *tree, const ash_tree_path *path, const ash_op *op,
+                           const ash_tree_entry *folder, ash_tree_entry **out, ash_error *err)
+{
+    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    bson_t filter = BSON_INITIALIZER;
+    ash_find_options o = ash__tree_find_options(op);
+    ash__filter_id(&filter, "parent", &folder->id);
+    bson_append_utf8(&filter, "filename", 8, path->names[path->count - 1], -1);
+    int rc = ash__tree_find_all(tree->past, &filter, &o, &list, err);
+    *out = NULL;
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        rc = ash__tree_find_end(tree, list.items[i], op, err);
+        if (*out == NULL || list.items[i]->ended_ms > (*out)->ended_ms)
+            *out = list.items[i];
+    }
+    if (*out != NULL)
+        *out = ash__entry_copy(*out);
+    ash__entries_release(&list);
+    bson_destroy(&filter);
+    if (rc != 0) {
+        ash_tree_entry_free(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const ash_op *op,
+                        ash_tree_entry **out, ash_error *err)
+{
+    ash_tree_path parts = {0};
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    *out = NULL;
+    int rc = ash__path_parse(path, &parts, err);
+    if (rc == 0)
+        rc = ash__tree_walk(tree, &parts, 0, op, &chain, err);
+    if (rc == 0)
+        rc = ash__tree_require(&chain, rights, op, err);
+    if (rc == 0 && chain.count > parts.count)
+        *out = ash__chain_take(&chain);
+    else if (rc == 0 && chain.count == parts.count)
+        rc = find_last_owner(tree, &parts, op, ash__chain_last(&chain), out, err);
+    if (rc == 0 && *out == NULL)
+        rc = ash__tree_say_missing(&parts, chain.count, 0, err);
+    if (rc == 0 && (*out)->path == NULL)
+        (*out)->path = ash__path_join(&parts, parts.count);
+    ash__chain_release(&chain);
+    ash__path_release(&parts);
+    return rc;
+}
+
+int ash_tree_history(ash_tree *tree, const char *path, int64_t limit, const ash_op *op,
+                     ash_tree_listing **out, ash_error *err)
+{
+    ash_op own = ash__tree_op(op);
+    ash_tree_entry *e = NULL;
+    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    *out = NULL;
+    int rc = limit < 0 ? ash__fail(err, ASH_EINVAL, "the limit is negative")
+                       : ash__tree_find_ever(tree, path, ASH_TREE_READ, &own, &e, err);
+    if (rc == 0 && e->version == 0)
+        ash__entries_add(&list, ash__entry_copy(e)); /* a root that nobody has changed */
+    else if (rc == 0)
+        rc = ash__tree_versions(tree, &e->id, limit, &own, &list, err);
+    ash_tree_entry_free(e);
+    if (rc == 0)
+        *out = ash__list_entries(list.items, list.count);
+    else
+        ash__entries_release(&list);
+    return rc;
+}
+
+/* ---- the trash ---- */
+
+typedef struct trash_call {
+    ash_tree *tree;
+    const bson_value_t *folder;
+    int64_t limit;
+    ash_op op;
+    ash_tree_entries found;
+} trash_call;
+
+/* Is it still deleted, and did it lie below the folder?  Rights are those on where it lay. */
+static int look_at_deletion(trash_call *call, const ash_tree_entry *deletion, ash_error *err)
+{
+    ash_tree_entry *e = NULL;
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    bool reached = false, below = false;
+    int rc = ash__tree_newest(call->tree, &deletion->id, &call->op, &e, err);
+    /* It came back since, or its versions were pruned away. */
+    if (rc != 0 || e == NULL || !e->is_deleted || e->version + 1 != deletion->version) {
+        ash_tree_entry_free(e);
+        return rc;
+    }
+    rc = ash__tree_climb(call->tree, e, &call->op, &chain, &reached, err);
+    for (size_t i = 0; rc == 0 && i < chain.count; i++)
+        below = below || ash__same_id(&chain.items[i]->id, call->folder);
+    bool mine = rc == 0 && reached && below;
+    if (mine) {
+        ash__entry_set_path(e, ash__chain_last(&chain)->path);
+        e->ended_ms = deletion->changed_ms;
+        ash__chain_add(&chain, ash__entry_copy(e));
+        mine = ash__tree_require(&chain, ASH_TREE_READ, &call->op, NULL) == 0;
+    }
+    if (mine)
+        ash__entries_add(&call->found, e);
+    else
+        ash_tree_entry_free(e);
+    ash__chain_release(&chain);
+    return rc;
+}
+
+static int read_trash(trash_call *call, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("deleted_at", "{", "$exists", BCON_BOOL(true), "}");
+    bson_t *sort = BCON_NEW("deleted_at", BCON_INT32(-1));
+    ash_find_options o = ash__tree_find_options(&call->op);
+    ash_cursor *cursor = NULL;
+    o.sort = sort;
+    int rc = ash_collection_find(call->tree->past, filter, &o, &cursor, err);
+    while (rc == 0 && (call->limit == 0 || (int64_t)call->found.count < call->limit)) {
+        ash_doc doc;
+        bson_t view;
+        ash_tree_entry *e = NULL;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        rc = ash__entry_new(bson_copy(&view), &e, err);
+        if (rc == 0 && e->is_deleted)
+            rc = look_at_deletion(call, e, err);
+        ash_tree_entry_free(e);
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(sort);
+    bson_destroy(filter);
+    return rc;
+}
+
+int ash_tree_trash(ash_tree *tree, const char *path, int64_t limit, const ash_op *op,
+                   ash_tree_listing **out, ash_error *err)
+{
+    trash_call call = {.tree = tree, .limit = limit, .op = ash__tree_op(op)};
+    ash_tree_entry *folder = NULL;
+    *out = NULL;
+    int rc = limit < 0 ? ash__fail(err, ASH_EINVAL, "the limit is negative")
+                       : ash__tree_find_ever(tree, path, ASH_TREE_READ, &call.op, &folder, err);
+    if (rc == 0) {
+        call.folder = &folder->id;
+        rc = read_trash(&call, err);
+    }
+    ash_tree_entry_free(folder);
+    if (rc == 0)
+        *out = ash__list_entries(call.found.items, call.found.count);
+    else
+        ash__entries_release(&call.found);
+    return rc;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_TREE_HISTORY_H
+#define ASH_TREE_HISTORY_H
+
+#include "tree/lookup.h"
+
+/* Entries of one's own. */
+typedef struct ash_tree_entries {
+    ash_tree_entry **items;
+    size_t count, capacity;
+} ash_tree_entries;
+#define ASH_TREE_ENTRIES_INIT                                                                      \
+    {                                                                                              \
+        NULL, 0, 0                                                                                 \
+    }
+void ash__entries_add(ash_tree_entries *list, ash_tree_entry *e);
+void ash__entries_release(ash_tree_entries *list);
+
+/* Everything that the filter finds, without paths. */
+int ash__tree_find_all(ash_collection *c, const bson_t *filter, const ash_find_options *o,
+                       ash_tree_entries *out, ash_error *err);
+/* The history of one entry, newest first, the current version not among them; limit 0: all. */
+int ash__tree_past(ash_tree *tree, const bson_value_t *id, int64_t limit, const ash_op *op,
+                   ash_tree_entries *out, ash_error *err);
+/* The same with the current version, with ends and paths. */
+int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, const ash_op *op,
+                       ash_tree_entries *out, ash_error *err);
+/* What is at the path, or who had it last. */
+int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const ash_op *op,
+                        ash_tree_entry **out, ash_error *err);
+
+#endif

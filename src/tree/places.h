@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_TREE_PLACES_H
+#define ASH_TREE_PLACES_H
+
+/* Where folders lie, remembered while many entries are looked at: by the folder's id, its path, its
+ * rule of history, and whether it is the folder in question or below it. */
+
+#include "tree/keep.h"
+
+typedef struct ash_tree_place {
+    bson_value_t id;
+    char *path;   /* as it is, or was last; own */
+    bool reached; /* it hangs from this tree's root */
+    bool below;   /* `top`, or below it */
+    bool deleted; /* it, or a folder above it */
+    ash_tree_keep keep;
+} ash_tree_place;
+
+typedef struct ash_tree_places ash_tree_places;
+/* top: copied. */
+ash_tree_places *ash__places_new(ash_tree *tree, const bson_value_t *top, const ash_op *op);
+void ash__places_free(ash_tree_places *p);
+/* Of the folder in which the entry lies; borrowed until free.  For a root's own document: of the
+ * root.  NULL: nothing says where. */
+int ash__places_find(ash_tree_places *p, const ash_tree_entry *e, const ash_tree_place **out,
+                     ash_error *err);
+
+#endif

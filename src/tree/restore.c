@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was comes back: contents of an earlier version as a new one, or entries that were deleted.
+ * Contents of the history are there as long as it is, so that nothing is copied. */
+#include "tree/subtree.h"
+
+#include "base/mem.h"
+#include "bucket/bucket.h"
+#include "tree/acl.h"
+#include "tree/history.h"
+#include "tree/set.h"
+
+#include <inttypes.h>
+
+/* ---- ash_tree_restore ---- */
+
+typedef struct restore_call {
+    const ash_tree_path *path;
+    int32_t version;
+    ash_tree_entry *entry;
+} restore_call;
+
+/* What the old version says of its contents, and what it does not say goes. */
+static void fields_of_version(const ash_tree_entry *old, bson_t *set)
+{
+    static const char *const kinds[] = {"length",      "sha",         "in",
+                                        "contentType", "modified_at", "props"};
+    bson_iter_t it;
+    for (size_t i = 0; i < ASH_ARRAY_LEN(kinds); i++)
+        if (ash__entry_field(old, kinds[i], &it))
+            bson_append_iter(set, NULL, 0, &it);
+        else
+            bson_append_null(set, kinds[i], -1);
+}
+
+static int bring_back(ash_tree_commit *c, restore_call *call, const ash_tree_entry *now,
+                      const ash_tree_entry *old, ash_error *err)
+{
+    bson_t set = BSON_INITIALIZER;
+    ash_content_use holds = {old->content.id, &now->id}, goes = {now->content.id, &now->id};
+    bool same = ash__content_id_equal(&holds.id, &goes.id);
+    fields_of_version(old, &set);
+    int rc = 0;
+    if (ash__entry_says(now, &set)) {
+        call->entry = ash__entry_copy(now);
+    } else {
+        if (!same && holds.id.len != 0)
+            rc = ash__contents_hold(c->tree->contents, &holds, 1, &c->op, err);
+        if (rc == 0 && !same && goes.id.len != 0)
+            rc = ash__contents_let_go(c->tree->contents, &goes, 1, &c->op, err);
+        if (rc == 0)
+            rc = ash__commit_revise(c, now, &set, &call->entry, err);
+    }
+    bson_destroy(&set);
+    return rc;
+}
+
+static int restore(ash_tree_commit *c, void *ctx, ash_error *err)
+{
+    restore_call *call = ctx;
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    ash_tree_entry *old = NULL;
+    ash_tree_entry_free(call->entry);
+    call->entry = NULL;
+    int rc = ash__commit_entry(c, call->path, &chain, err);
+    if (rc == 0)
+        rc = ash__tree_require(&chain, ASH_TREE_READ | ASH_TREE_WRITE, &c->op, err);
+    if (rc == 0)
+        rc = ash__commit_conditions(c, ash__chain_last(&chain), err);
+    if (rc == 0)
+        rc = ash__tree_version(c->tree, &ash__chain_last(&chain)->id, call->version, &c->op, &old,
+                               err);
+    if (rc == 0 && (old == NULL || old->is_deleted))
+        rc = ash__fail(err, ASH_ENOREVISION, "%s has no version %" PRId32,
+                       ash__chain_last(&chain)->path, call->version);
+    if (rc == 0)
+        rc = bring_back(c, call, ash__chain_last(&chain), old, err);
+    ash_tree_entry_free(old);
+    ash__chain_release(&chain);
+    return rc;
+}
+
+int ash_tree_restore(ash_tree *tree, const char *path, int32_t version,
+                     const ash_tree_change_options *opts, const ash_op *op, ash_tree_entry **entry,
+                     ash_error *err)
+{
+    ash_tree_change_options o;
+    ash_tree_path parts = {0};
+    restore_call call = {.path = &parts, .version = version};
+    int rc = ash__tree_change_options(&o, opts, err);
+    if (rc == 0)
+        rc = ash__path_parse(path, &parts, err);
+    if (rc == 0)
+        rc = ash__tree_change(tree, &o, op, restore, &call, err);
+    ash__tree_give(rc, call.entry, entry);
+    ash__path_release(&parts);
+    return rc;
+}
+
+/* ---- ash_tree_undelete ---- */
+
+typedef struct undelete_call {
+    const bson_value_t *id;
+    const ash_tree_path *to; /* or NULL */
+    ash_tree_entry *entry;
+} undelete_call;
+
+/* The document that was deleted, as the version behind its deletion. */
+static bson_t *build_return(ash_tree_commit *c, const ash_tree_entry *e, const bson_value_t *parent,
+                            const char *name)
+{
+    bson_t *doc = bson_new();
+    bson_iter_t it;
+    bson_append_value(doc, "_id", 3, &e->id);
+    bson_append_int32(doc, "_version", 8, e->version + 2);
+    bson_append_value(doc, "parent", 6, parent);
+    bson_append_utf8(doc, "filename", 8, name, -1);
+    if (bson_iter_init(&it, e->doc))
+        while (bson_iter_next(&it))
+            if (!bson_has_field(doc, bson_iter_key(&it)) &&
+                !ash__field_is_of_version(bson_iter_key(&it)))
+                bson_append_iter(doc, NULL, 0, &it);
+    bson_append_date_time(doc, "updated_at", 10, c->now_ms);
+    ash__document_changed_by(c, doc);
+    return doc;
+}
+
+/* Of what was deleted in the same commit, what lay in the folder: level by level. */
+static int find_below(ash_tree_commit *c, ash_tree_entries *list, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < list->count; i++) {
+        bson_t filter = BSON_INITIALIZER;
+        ash_find_options o = ash__tree_find_options(&c->op);
+        size_t before = list->count;
+        if (!list->items[i]->is_folder)
+            continue;
+        ash__filter_id(&filter, "parent", &list->items[i]->id);
+        bson_append_date_time(&filter, "until", 5, list->items[i]->ended_ms);
+        rc = ash__tree_find_all(c->tree->past, &filter, &o, list, err);
+        for (size_t k = before; rc == 0 && k < list->count;) {
+            ash_tree_entry *newest = NULL, *e = list->items[k];
+            rc = ash__tree_newest(c->tree, &e->id, &c->op, &newest, err);
+            bool counts = newest != NULL && newest->is_deleted && newest->version == e->version;
+            ash_tree_entry_free(newest);
+            if (counts) {
+                k++;
+                continue;
+            }
+            ash_tree_entry_free(e); /* it was moved or changed then, or is back already */
+            list->items[k] = list->items[--list->count];
+        }
+        bson_destroy(&filter);
+    }
+    return rc;
+}
+
+/* The folder that it comes back to, and its name there. */
+static int find_place(ash_tree_commit *c, const undelete_call *call, const ash_tree_entry *e,
+                      ash_tree_chain *chain, const char **name, ash_error *err)
+{
+    bool reached = false;
+    *name = e->name;
+    if (call->to != NULL) {
+        *name = call->to->count > 0 ? call->to->names[call->to->count - 1] : "";
+        return ash__commit_folder(c, call->to, chain, err);
+    }
+    int rc = ash__tree_climb(c->tree, e, &c->op, chain, &reached, err);
+    for (size_t i = 0; rc == 0 && i < chain->count; i++)
+        if (chain->items[i]->is_deleted || !reached)
+            rc = ash__fail(err, ASH_ENOTFOUND,
+                           "the folder of %s is not there any more: undelete it, or say where to",
+                           e->name);
+    if (rc == 0 && chain->count == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "nobody knows where %s lay: say where to", e->name);
+    return rc;
+}
+
+static int insert_returned(ash_tree_commit *c, undelete_call *call, const ash_tree_entries *list,
+                           const ash_tree_entry *folder, const char *name, ash_error *err)
+{
+    size_t used;
+    ash_content_use *uses = ash__content_uses(list->items, list->count, &used);
+    bson_t **made = ash__alloc_array(list->count, sizeof *made);
+    for (size_t i = 0; i < list->count; i++) {
+        const ash_tree_entry *e = list->items[i];
+        made[i] = build_return(c, e, i == 0 ? &folder->id : &e->parent, i == 0 ? name : e->name);
+    }
+    int rc = ash__commit_hold(c, uses, used, err);
+    if (rc == 0)
+        rc = ash__commit_insert_all(c, made, list->count, err);
+    if (rc == 0)
+        rc = ash__entry_new(bson_copy(made[0]), &call->entry, err);
+    if (rc == 0)
+        ash__entry_set_path(call->entry, folder->path);
+    for (size_t i = 0; i < list->count; i++)
+        bson_destroy(made[i]);
+    ash__free(made);
+    ash__free(uses);
+    return rc;
+}
+
+static int find_deleted(ash_tree_commit *c, const bson_value_t *id, ash_tree_entries *list,
+                        ash_error *err)
+{
+    ash_tree_entry *e = NULL;
+    int rc = ash__tree_newest(c->tree, id, &c->op, &e, err);
+    if (rc == 0 && e == NULL)
+        rc = ash__fail(err, ASH_ENOTFOUND, "there is no entry of that id, or it was pruned");
+    if (rc == 0 && !e->is_deleted)
+        rc = ash__fail(err, ASH_EEXISTS, "%s is not deleted", e->name);
+    if (rc != 0) {
+        ash_tree_entry_free(e);
+        return rc;
+    }
+    ash__entries_add(list, e);
+    return e->is_folder ? find_below(c, list, err) : 0;
+}
+
+static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
+{
+    undelete_call *call = ctx;
+    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    ash_tree_entry *there = NULL;
+    const char *name = "";
+    ash_tree_entry_free(call->entry);
+    call->entry = NULL;
+    int rc = find_deleted(c, call->id, &list, err);
+    if (rc == 0)
+        rc = find_place(c, call, list.items[0], &chain, &name, err);
+    if (rc == 0)
+        rc = ash__tree_require(&chain, ASH_TREE_WRITE | ASH_TREE_ENTER, &c->op, err);
+    if (rc == 0)
+        rc = ash__tree_child(c->tree, ash__chain_last(&chain), name, 0, &c->op, &there, err);
+    if (rc == 0 && there != NULL)
+        rc = ash__fail(err, ASH_EEXISTS, "%s is there already", there->path);
+    if (rc == 0)
+        rc = ash__commit_claim(c, &ash__chain_last(&chain)->id, err);
+    if (rc == 0)
+        rc = insert_returned(c, call, &list, ash__chain_last(&chain), name, err);
+    ash_tree_entry_free(there);
+    ash__chain_release(&chain);
+    ash__entries_release(&list);
+    return rc;
+}
+
+int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,
+                      const ash_tree_change_options *opts, const ash_op *op, ash_tree_entry **entry,
+                      ash_error *err)
+{
+    ash_tree_change_options o;
+    ash_tree_path parts = {0};
+    undelete_call call = {.id = id, .to = to != NULL ? &parts : NULL};
+    int rc = ash__tree_change_options(&o, opts, err);
+    if (rc == 0 && to != NULL)
+        rc = ash__path_parse(to, &parts, err);
+    if (rc == 0)
+        rc = ash__tree_change(tree, &o, op, undelete, &call, err);
+    ash__tree_give(rc, call.entry, entry);
+    ash__path_release(&parts);
+    return rc;
+}
