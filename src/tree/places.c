@@ -70,6 +70,14 @@ static void make_room(ash_tree_places *p)
     ash__free(before);
 }
 
+/* Roots are named by texts, everything else has an ObjectId: what hangs from a text that is not
+ * this tree's root belongs to another one. */
+static bool is_anchored(const ash_tree_chain *chain, const bson_value_t *parent, bool reached)
+{
+    const bson_value_t *last = chain->count > 0 ? &chain->items[0]->parent : parent;
+    return reached || last->value_type == BSON_TYPE_UTF8;
+}
+
 static ash_tree_place *new_place(const ash_tree_places *p, const ash_tree_chain *chain,
                                  bool reached)
 {
@@ -81,6 +89,8 @@ static ash_tree_place *new_place(const ash_tree_places *p, const ash_tree_chain 
     for (size_t i = 0; i < chain->count; i++) {
         place->below = place->below || ash__same_id(&chain->items[i]->id, &p->top);
         place->deleted = place->deleted || chain->items[i]->is_deleted;
+        place->in_file = place->in_file || !chain->items[i]->is_folder;
+        place->in_file = place->in_file || !chain->items[i]->is_folder;
     }
     return place;
 }
@@ -100,6 +110,7 @@ int ash__places_find(ash_tree_places *p, const ash_tree_entry *e, const ash_tree
     int rc = ash__tree_climb(p->tree, e, &p->op, &chain, &reached, err);
     if (rc == 0) {
         ash_tree_place *place = new_place(p, &chain, reached);
+        place->anchored = is_anchored(&chain, &e->parent, reached);
         bson_value_copy(&e->parent, &place->id);
         *slot = place;
         *out = place;

@@ -9,10 +9,12 @@
 
 typedef struct ash_tree_place {
     bson_value_t id;
-    char *path;   /* as it is, or was last; own */
-    bool reached; /* it hangs from this tree's root */
-    bool below;   /* `top`, or below it */
-    bool deleted; /* it, or a folder above it */
+    char *path;    /* as it is, or was last; own */
+    bool reached;  /* it hangs from this tree's root */
+    bool below;    /* `top`, or below it */
+    bool anchored; /* it hangs from some root */
+    bool deleted;  /* it, or a folder above it */
+    bool in_file;  /* likewise: is no folder */
     ash_tree_keep keep;
 } ash_tree_place;
 

@@ -20,6 +20,7 @@ typedef struct prune_call {
     ash_tree_prune_options opts;
     ash_op op;
     int64_t now_ms;
+    const bson_value_t *top;
     ash_tree_places *places;
     ash_tree_prune_report report;
     ash_tree_entries going; /* decided, to go with the next commit */
@@ -102,7 +103,8 @@ static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
     int rc = 0;
     for (size_t i = list->count; rc == 0 && place == NULL && i-- > 0;)
         rc = ash__places_find(call->places, list->items[i], &place, err);
-    if (rc != 0 || place == NULL || !place->reached || !place->below)
+    bool mine = list->count > 0 && ash__same_id(&list->items[0]->id, call->top);
+    if (rc != 0 || place == NULL || !place->reached || !(place->below || mine))
         return rc;
     const ash_tree_keep *keep = call->opts.keep != NULL ? call->opts.keep : &place->keep;
     for (size_t i = list->count; rc == 0 && i-- > 0;) {
@@ -176,6 +178,7 @@ int ash_tree_prune(ash_tree *tree, const char *path, const ash_tree_prune_option
     if (rc == 0)
         rc = ash_store_time(tree->store, &call.now_ms, NULL, err);
     if (rc == 0) {
+        call.top = &top->id;
         call.places = ash__places_new(tree, &top->id, &call.op);
         rc = read_all(&call, err);
     }

@@ -123,6 +123,10 @@ int ash__contents_hold(ash_contents *c, const ash_content_use *uses, size_t coun
 int ash__contents_let_go(ash_contents *c, const ash_content_use *uses, size_t count,
                          const ash_op *op, ash_error *err);
 
+/* Which of them are not there: missing[i], for each. */
+int ash__contents_missing(ash_contents *c, const ash_content_use *uses, size_t count, bool *missing,
+                          const ash_op *op, ash_error *err);
+
 /* ---- reading ---- */
 
 typedef struct ash_content_reader ash_content_reader;

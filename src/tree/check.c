@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looking for damage: what documents say of one another, then contents.
+ *
+ * Documents come in the order of folder and name, so that two of one name stand side by side.  Each
+ * content that does not give its digest is then traced to the versions that it costs, by the
+ * indexes that collection uses too. */
+#include "tree/history.h"
+#include "tree/places.h"
+
+#include "base/mem.h"
+#include "base/options.h"
+#include "bucket/bucket.h"
+#include "tree/subtree.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { BATCH = 500, PROGRESS_EVERY = 256 };
+
+typedef struct check_call {
+    ash_tree *tree;
+    ash_tree_check_options opts;
+    ash_op op;
+    ash_tree_check_report report;
+    ash_tree_places *places;
+    ash_tree_entries named; /* entries whose contents are still to be looked up */
+} check_call;
+
+static void find(check_call *call, const char *kind, const ash_tree_entry *e, const char *format,
+                 ...) __attribute__((format(printf, 4, 5)));
+
+static void find(check_call *call, const char *kind, const ash_tree_entry *e, const char *format,
+                 ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    call->report.findings++;
+    if (call->opts.finding == NULL)
+        return;
+    bson_t facts = BSON_INITIALIZER;
+    BSON_APPEND_UTF8(&facts, "text", text);
+    BSON_APPEND_UTF8(&facts, "kind", kind);
+    if (e != NULL) {
+        BSON_APPEND_VALUE(&facts, "id", &e->id);
+        BSON_APPEND_INT32(&facts, "version", e->version);
+        if (e->path != NULL)
+            BSON_APPEND_UTF8(&facts, "path", e->path);
+    }
+    call->opts.finding(call->opts.finding_ctx, text, &facts);
+    bson_destroy(&facts);
+}
+
+/* ---- contents that documents name ---- */
+
+static int look_up_named(check_call *call, ash_error *err)
+{
+    size_t used;
+    ash_content_use *uses = ash__content_uses(call->named.items, call->named.count, &used);
+    bool *missing = ash__alloc_array(used + 1, sizeof *missing);
+    int rc = ash__contents_missing(call->tree->contents, uses, used, missing, &call->op, err);
+    for (size_t i = 0, k = 0; rc == 0 && i < call->named.count; i++) {
+        const ash_tree_entry *e = call->named.items[i];
+        if (e->content.id.len == 0)
+            continue;
+        if (missing[k++])
+            find(call, "content missing", e, "%s, version %" PRId32 ": its content %s is missing",
+                 e->path, e->version, e->digest);
+    }
+    ash__free(missing);
+    ash__free(uses);
+    ash__entries_release(&call->named);
+    return rc;
+}
+
+/* Takes the entry over. */
+static int remember_named(check_call *call, ash_tree_entry *e, ash_error *err)
+{
+    if (e->content.id.len == 0) {
+        ash_tree_entry_free(e);
+        return 0;
+    }
+    ash__entries_add(&call->named, e);
+    return call->named.count >= BATCH ? look_up_named(call, err) : 0;
+}
+
+/* ---- documents ---- */
+
+static int check_place(check_call *call, ash_tree_entry *e, bool current, ash_error *err)
+{
+    const ash_tree_place *place = NULL;
+    if (e->parent.value_type == BSON_TYPE_EOD) {
+        e->path = ash__strdup(e->is_deleted ? "a deletion" : "/");
+        return 0;
+    }
+    int rc = ash__places_find(call->places, e, &place, err);
+    if (rc != 0)
+        return rc;
+    ash__entry_set_path(e, place->path);
+    if (current && !place->anchored)
+        find(call, "folder missing", e, "%s: a folder above it is missing", e->path);
+    else if (current && place->deleted)
+        find(call, "folder deleted", e, "%s is there, but a folder above it is deleted", e->path);
+    else if (current && place->in_file)
+        find(call, "folder is a file", e, "%s lies in something that is a file", e->path);
+    return 0;
+}
+
+static void check_name(check_call *call, const ash_tree_entry *before, const ash_tree_entry *e)
+{
+    if (e->parent.value_type == BSON_TYPE_EOD)
+        return;
+    if (e->name[0] == '\0' || strchr(e->name, '/') != NULL)
+        find(call, "name", e, "%s: no path leads to an entry of that name", e->path);
+    if (before != NULL && before->parent.value_type != BSON_TYPE_EOD &&
+        ash__same_id(&before->parent, &e->parent) && strcmp(before->name, e->name) == 0)
+        find(call, "name taken twice", e, "%s: two entries have that name", e->path);
+}
+
+static int tick(check_call *call, ash_error *err)
+{
+    int64_t done = call->report.entries + call->report.versions;
+    if (call->opts.progress != NULL && done % PROGRESS_EVERY == 0 &&
+        !call->opts.progress(call->opts.progress_ctx, "documents", done, 0))
+        return ash__fail(err, ASH_EINTERRUPTED, "the check was stopped");
+    return 0;
+}
+
+/* One document; *before: the one in front of it, which this one takes the place of. */
+static int check_document(check_call *call, const bson_t *doc, bool current,
+                          ash_tree_entry **before, ash_error *err)
+{
+    ash_tree_entry *e = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    *(current ? &call->report.entries : &call->report.versions) += 1;
+    if (ash__entry_new(bson_copy(doc), &e, &own) != 0) {
+        find(call, "document", NULL, "%s", own.text);
+        return tick(call, err);
+    }
+    int rc = check_place(call, e, current, err);
+    if (rc == 0 && current)
+        check_name(call, *before, e);
+    ash_tree_entry_free(*before);
+    *before = rc == 0 ? ash__entry_copy(e) : NULL;
+    if (rc == 0)
+        rc = remember_named(call, e, err);
+    else
+        ash_tree_entry_free(e);
+    return rc == 0 ? tick(call, err) : rc;
+}
+
+static int check_documents(check_call *call, bool current, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *sort = BCON_NEW("parent", BCON_INT32(1), "filename", BCON_INT32(1));
+    ash_find_options o = ash__tree_find_options(&call->op);
+    ash_cursor *cursor = NULL;
+    ash_tree_entry *before = NULL;
+    o.sort = current ? sort : NULL;
+    o.allow_disk_use = true;
+    int rc = ash_collection_find(current ? call->tree->current : call->tree->past, &filter, &o,
+                                 &cursor, err);
+    while (rc == 0) {
+        ash_doc doc;
+        bson_t view;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        rc = check_document(call, &view, current, &before, err);
+    }
+    if (rc == 0)
+        rc = look_up_named(call, err);
+    ash_tree_entry_free(before);
+    ash_cursor_free(cursor);
+    bson_destroy(sort);
+    return rc;
+}
+
+/* ---- contents ---- */
+
+/* Each version that names the content is told: that is what the damage costs. */
+static int tell_owners(check_call *call, const ash_content_verdict *v, bool current, bool *any,
+                       ash_error *err)
+{
+    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    bson_t filter = BSON_INITIALIZER;
+    ash_find_options o = ash__tree_find_options(&call->op);
+    char because[ASH_DIGEST_TEXT_BYTES] = "";
+    if (v->because != NULL)
+        ash__content_id_hex(v->because, because);
+    bson_append_binary(&filter, "sha", 3, BSON_SUBTYPE_BINARY, v->id.bytes, v->id.len);
+    int rc = ash__tree_find_all(current ? call->tree->current : call->tree->past, &filter, &o,
+                                &list, err);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        ash_tree_entry *e = list.items[i];
+        const ash_tree_place *place = NULL;
+        rc = ash__places_find(call->places, e, &place, err);
+        if (rc == 0 && place != NULL)
+            ash__entry_set_path(e, place->path);
+        if (rc == 0)
+            find(call, "content damaged", e, "%s, version %" PRId32 ": %s%s%s",
+                 ash_tree_entry_path(e), e->version, v->text,
+                 because[0] != '\0' ? "; damaged is " : "", because);
+        *any = true;
+    }
+    ash__entries_release(&list);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int tell_content(void *ctx, const ash_content_verdict *v, ash_error *err)
+{
+    check_call *call = ctx;
+    bool any = false;
+    int rc = tell_owners(call, v, true, &any, err);
+    if (rc == 0)
+        rc = tell_owners(call, v, false, &any, err);
+    if (rc == 0 && !any) {
+        char hex[ASH_DIGEST_TEXT_BYTES];
+        ash__content_id_hex(&v->id, hex);
+        find(call, "content damaged", NULL, "content %s, which no version names: %s", hex, v->text);
+    }
+    return rc;
+}
+
+static int check_contents(check_call *call, ash_error *err)
+{
+    ash_contents_check contents = {
+        .deep = !call->opts.without_contents, .tell = tell_content, .ctx = call};
+    int rc = ash__contents_check(call->tree->contents, &contents, &call->op, err);
+    call->report.contents = contents.checked;
+    call->report.bytes = contents.bytes;
+    return rc;
+}
+
+int ash_tree_check(ash_tree *tree, const ash_tree_check_options *opts, const ash_op *op,
+                   ash_tree_check_report *report, ash_error *err)
+{
+    check_call call = {.tree = tree, .op = ash__tree_op(op), .report = ASH_TREE_CHECK_REPORT_INIT};
+    bson_value_t none = {.value_type = BSON_TYPE_NULL};
+    int rc = ash__options_copy(&call.opts, sizeof call.opts, opts, err);
+    if (rc == 0 && call.op.transaction != NULL)
+        rc = ash__fail(err, ASH_ESTATE, "a check cannot be part of a transaction");
+    if (rc != 0)
+        return rc;
+    call.places = ash__places_new(tree, &none, &call.op);
+    rc = check_documents(&call, true, err);
+    if (rc == 0)
+        rc = check_documents(&call, false, err);
+    if (rc == 0)
+        rc = check_contents(&call, err);
+    ash__entries_release(&call.named);
+    ash__places_free(call.places);
+    if (rc == 0 && report != NULL)
+        rc = ash__out_copy(report, &call.report, sizeof call.report, err);
+    if (rc == 0 && call.report.findings > 0)
+        rc = ash__fail(err, ASH_ECORRUPT, "the tree in %s.%s has damage: %" PRId64 " findings",
+                       tree->db, ash_collection_name(tree->current), call.report.findings);
+    return rc;
+}
