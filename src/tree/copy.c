@@ -219,11 +219,11 @@ int ash_tree_copy(ash_tree *tree, const char *from, const ash_tree_when *when, c
     if (rc == 0)
         rc = ash__options_copy(&call.when, sizeof call.when, when, err);
     if (rc == 0)
-        rc = ash__path_parse(to, &parts, err);
+        rc = ash__tree_path_parse(to, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, copy_entry, &call, err);
     ash__tree_give(rc, call.entry, entry);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     ash__free(call.ids);
     return rc;
 }

@@ -105,10 +105,10 @@ int ash_tree_make_folder(ash_tree *tree, const char *path, const ash_tree_change
     bson_oid_init(&call.id, NULL);
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
-        rc = ash__path_parse(path, &parts, err);
+        rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, make_folder, &call, err);
     ash__tree_give(rc, call.made, entry);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }

@@ -38,7 +38,7 @@ int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, u
     if (rc == 0 && (w.at_ms < 0 || w.version < 0))
         rc = ash__fail(err, ASH_EINVAL, "times and versions are not negative");
     if (rc == 0)
-        rc = ash__path_parse(path, &parts, err);
+        rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_walk_all(tree, &parts, w.at_ms, &own, &chain, err);
     if (rc == 0)
@@ -52,7 +52,7 @@ int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, u
         *out = NULL;
     }
     ash__chain_release(&chain);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }
 

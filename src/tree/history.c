@@ -148,7 +148,7 @@ int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const
     ash_tree_path parts = {0};
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     *out = NULL;
-    int rc = ash__path_parse(path, &parts, err);
+    int rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_walk(tree, &parts, 0, op, &chain, err);
     if (rc == 0)
@@ -160,9 +160,9 @@ int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const
     if (rc == 0 && *out == NULL)
         rc = ash__tree_say_missing(&parts, chain.count, 0, err);
     if (rc == 0 && (*out)->path == NULL)
-        (*out)->path = ash__path_join(&parts, parts.count);
+        (*out)->path = ash__tree_path_join(&parts, parts.count);
     ash__chain_release(&chain);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }
 

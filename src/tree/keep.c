@@ -69,7 +69,7 @@ int ash_tree_get_keep(ash_tree *tree, const char *path, const ash_op *op, ash_tr
     ash_tree_keep found = ASH_TREE_KEEP_INIT;
     if (from != NULL)
         *from = NULL;
-    int rc = ash__path_parse(path, &parts, err);
+    int rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_walk_all(tree, &parts, 0, &own, &chain, err);
     if (rc == 0)
@@ -81,7 +81,7 @@ int ash_tree_get_keep(ash_tree *tree, const char *path, const ash_op *op, ash_tr
             *from = ash__strdup(source->path);
     }
     ash__chain_release(&chain);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }
 

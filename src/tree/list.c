@@ -207,7 +207,7 @@ int ash_tree_list(ash_tree *tree, const char *path, const ash_tree_list_options 
     if (rc == 0 && (o.limit < 0 || o.at_ms < 0))
         rc = ash__fail(err, ASH_EINVAL, "limit and time are not negative");
     if (rc == 0)
-        rc = ash__path_parse(path, &parts, err);
+        rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0) {
         ash_tree_listing *l = new_listing(tree, o.at_ms, op);
         l->limit = o.limit;
@@ -218,7 +218,7 @@ int ash_tree_list(ash_tree *tree, const char *path, const ash_tree_list_options 
         else
             *out = l;
     }
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }
 

@@ -236,8 +236,8 @@ int ash__tree_walk(ash_tree *tree, const ash_tree_path *path, int64_t at_ms, con
 
 int ash__tree_say_missing(const ash_tree_path *path, size_t found, int64_t at_ms, ash_error *err)
 {
-    char *whole = ash__path_join(path, path->count);
-    char *missing = ash__path_join(path, found);
+    char *whole = ash__tree_path_join(path, path->count);
+    char *missing = ash__tree_path_join(path, found);
     int rc = found == path->count ? ash__fail(err, ASH_ENOTFOUND, "there is no %s%s", whole,
                                               at_ms != 0 ? " at that time" : "")
                                   : ash__fail(err, ASH_ENOTFOUND, "there is no %s: no folder %s%s",

@@ -112,13 +112,13 @@ int ash_tree_move(ash_tree *tree, const char *from, const char *to,
     move_call call = {.from = &parts[0], .to = &parts[1]};
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
-        rc = ash__path_parse(from, &parts[0], err);
+        rc = ash__tree_path_parse(from, &parts[0], err);
     if (rc == 0)
-        rc = ash__path_parse(to, &parts[1], err);
+        rc = ash__tree_path_parse(to, &parts[1], err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, move_entry, &call, err);
     ash__tree_give(rc, call.entry, entry);
-    ash__path_release(&parts[0]);
-    ash__path_release(&parts[1]);
+    ash__tree_path_release(&parts[0]);
+    ash__tree_path_release(&parts[1]);
     return rc;
 }

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-int ash__path_check_name(const char *name, size_t len, ash_error *err)
+int ash__tree_path_check_name(const char *name, size_t len, ash_error *err)
 {
     if (len == 0)
         return ash__fail(err, ASH_EINVAL, "a path has an empty name in it");
@@ -26,7 +26,7 @@ int ash__path_check_name(const char *name, size_t len, ash_error *err)
     return 0;
 }
 
-int ash__path_parse(const char *text, ash_tree_path *out, ash_error *err)
+int ash__tree_path_parse(const char *text, ash_tree_path *out, ash_error *err)
 {
     size_t capacity = 0;
     *out = (ash_tree_path){.text = ash__strdup(text[0] == '/' ? text + 1 : text)};
@@ -37,7 +37,7 @@ int ash__path_parse(const char *text, ash_tree_path *out, ash_error *err)
         size_t len = slash != NULL ? (size_t)(slash - at) : strlen(at);
         if (slash != NULL && slash[1] == '\0') /* a folder is often written with one at its end */
             slash[0] = '\0', slash = NULL;
-        int rc = ash__path_check_name(at, len, err);
+        int rc = ash__tree_path_check_name(at, len, err);
         if (rc != 0)
             return rc;
         out->names = ash__grow_array(out->names, out->count, &capacity, sizeof *out->names);
@@ -49,14 +49,14 @@ int ash__path_parse(const char *text, ash_tree_path *out, ash_error *err)
     return 0;
 }
 
-void ash__path_release(ash_tree_path *p)
+void ash__tree_path_release(ash_tree_path *p)
 {
     ash__free(p->text);
     ash__free(p->names);
     *p = (ash_tree_path){0};
 }
 
-char *ash__path_join(const ash_tree_path *p, size_t count)
+char *ash__tree_path_join(const ash_tree_path *p, size_t count)
 {
     ash_buffer text = ASH_BUFFER_INIT;
     if (count == 0)

@@ -14,11 +14,11 @@ typedef struct ash_tree_path {
 } ash_tree_path;
 
 /* ASH_EINVAL for what cannot be one, and says why; release in any case. */
-int ash__path_parse(const char *text, ash_tree_path *out, ash_error *err);
-void ash__path_release(ash_tree_path *p);
+int ash__tree_path_parse(const char *text, ash_tree_path *out, ash_error *err);
+void ash__tree_path_release(ash_tree_path *p);
 /* "/a/b" of the first count names; ash__free(). */
-char *ash__path_join(const ash_tree_path *p, size_t count);
+char *ash__tree_path_join(const ash_tree_path *p, size_t count);
 /* A name as it may stand between slashes. */
-int ash__path_check_name(const char *name, size_t len, ash_error *err);
+int ash__tree_path_check_name(const char *name, size_t len, ash_error *err);
 
 #endif

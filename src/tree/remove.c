@@ -98,9 +98,9 @@ int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_opti
     ash_tree_path parts = {0};
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
-        rc = ash__path_parse(path, &parts, err);
+        rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, remove_entry, &parts, err);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }

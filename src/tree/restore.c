@@ -88,11 +88,11 @@ int ash_tree_restore(ash_tree *tree, const char *path, int32_t version,
     restore_call call = {.path = &parts, .version = version};
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
-        rc = ash__path_parse(path, &parts, err);
+        rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, restore, &call, err);
     ash__tree_give(rc, call.entry, entry);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }
 
@@ -253,10 +253,10 @@ int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,
     undelete_call call = {.id = id, .to = to != NULL ? &parts : NULL};
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0 && to != NULL)
-        rc = ash__path_parse(to, &parts, err);
+        rc = ash__tree_path_parse(to, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, undelete, &call, err);
     ash__tree_give(rc, call.entry, entry);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }

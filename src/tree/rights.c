@@ -45,10 +45,10 @@ static int walk(ash_tree *tree, const char *path, const ash_op *op, ash_tree_cha
                 ash_error *err)
 {
     ash_tree_path parts = {0};
-    int rc = ash__path_parse(path, &parts, err);
+    int rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_walk_all(tree, &parts, 0, op, chain, err);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }
 

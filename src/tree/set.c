@@ -60,11 +60,11 @@ int ash__tree_set_fields(ash_tree *tree, const char *path, const bson_t *fields,
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_path parts = {0};
     set_call call = {.path = &parts, .fields = fields};
-    int rc = ash__path_parse(path, &parts, err);
+    int rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, set, &call, err);
     ash_tree_entry_free(call.entry);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }
 
@@ -76,10 +76,10 @@ int ash_tree_set(ash_tree *tree, const char *path, const ash_tree_change_options
     set_call call = {.path = &parts};
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
-        rc = ash__path_parse(path, &parts, err);
+        rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, set, &call, err);
     ash__tree_give(rc, call.entry, entry);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }

@@ -84,9 +84,9 @@ int ash_tree_tag(ash_tree *tree, const char *path, int32_t version, const char *
     if (len == 0 || len > TAG_MAX || !bson_utf8_validate(name, len, false))
         rc = ash__fail(err, ASH_EINVAL, "a tag is 1 to %d bytes of UTF-8", TAG_MAX);
     if (rc == 0)
-        rc = ash__path_parse(path, &parts, err);
+        rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, tag, &call, err);
-    ash__path_release(&parts);
+    ash__tree_path_release(&parts);
     return rc;
 }

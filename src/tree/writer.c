@@ -80,7 +80,7 @@ int ash_tree_open_writer(ash_tree *tree, const char *path, const ash_tree_change
     if (rc == 0)
         keep_options(w, &o);
     if (rc == 0)
-        rc = ash__path_parse(path, &w->path, err);
+        rc = ash__tree_path_parse(path, &w->path, err);
     if (rc == 0 && w->path.count == 0)
         rc = ash__fail(err, ASH_EINVAL, "the root is a folder");
     if (rc == 0)
@@ -104,7 +104,7 @@ void ash_tree_writer_free(ash_tree_writer *w)
     if (w == NULL)
         return;
     ash__content_writer_free(w->content);
-    ash__path_release(&w->path);
+    ash__tree_path_release(&w->path);
     ash__free(w->if_digest);
     ash__free(w->content_type);
     ash__free(w->changed_by);
