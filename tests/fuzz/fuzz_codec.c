@@ -46,13 +46,14 @@ static void check_inflate(ash_deflate_form form, ash_span packed, size_t max)
 static void zstd_and_back(ash_span prefix, ash_span content)
 {
     ash_zstd *z = ash__zstd_new();
-    size_t room = content.len + 1000, len = 0;
-    uint8_t *frame = exact(room), *out = exact(content.len);
+    ash_frame frame = {.data = exact(content.len + 1000), .room = content.len + 1000};
+    uint8_t *out = exact(content.len);
     ash_error err;
-    ash_assert(ash__zstd_encode(z, prefix, content, frame, room, &len, &err) == 0 && len > 0);
-    ash_assert(ash__zstd_decode(z, prefix, (ash_span){frame, len}, out, content.len, &err) == 0);
+    ash_assert(ash__zstd_encode(z, prefix, content, &frame, &err) == 0 && frame.len > 0);
+    ash_assert(ash__zstd_decode(z, prefix, (ash_span){frame.data, frame.len}, out, content.len,
+                                &err) == 0);
     ash_assert(memcmp(out, content.data, content.len) == 0);
-    ash__free(frame);
+    ash__free(frame.data);
     ash__free(out);
     ash__zstd_free(z);
 }

@@ -103,10 +103,9 @@ static int fail_encoder(size_t rc, ash_error *err)
     return ash__fail(err, ASH_EINTERNAL, "cannot compress a content: %s", ZSTD_getErrorName(rc));
 }
 
-int ash__zstd_encode(ash_zstd *z, ash_span prefix, ash_span content, uint8_t *out, size_t room,
-                     size_t *out_len, ash_error *err)
+int ash__zstd_encode(ash_zstd *z, ash_span prefix, ash_span content, ash_frame *out, ash_error *err)
 {
-    *out_len = 0;
+    out->len = 0;
     if (z->encoder == NULL && (z->encoder = ZSTD_createCCtx()) == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory to compress a content");
     tuning t = tune(prefix.len, content);
@@ -114,9 +113,9 @@ int ash__zstd_encode(ash_zstd *z, ash_span prefix, ash_span content, uint8_t *ou
     if (!ZSTD_isError(rc))
         rc = ZSTD_CCtx_refPrefix(z->encoder, prefix.data, prefix.len);
     if (!ZSTD_isError(rc))
-        rc = ZSTD_compress2(z->encoder, out, room, content.data, content.len);
+        rc = ZSTD_compress2(z->encoder, out->data, out->room, content.data, content.len);
     if (!ZSTD_isError(rc))
-        *out_len = rc;
+        out->len = rc;
     else if (ZSTD_getErrorCode(rc) != ZSTD_error_dstSize_tooSmall)
         return fail_encoder(rc, err);
     return 0;

@@ -26,15 +26,22 @@ typedef struct ash_span {
     size_t len;
 } ash_span;
 
+/* Where a frame is put: the caller's memory, and how much of it the frame takes. */
+typedef struct ash_frame {
+    uint8_t *data;
+    size_t room;
+    size_t len;
+} ash_frame;
+
 ash_zstd *ash__zstd_new(void);
 void ash__zstd_free(ash_zstd *z);
 
-/* The frame of content, of at most room bytes, to out.  *out_len: its length; 0 when it would not
- * fit, so that room is also what a frame must not exceed to be worth it.  prefix: may be empty;
- * one that ends where the content begins in memory is found through faster.
+/* The frame of content, of at most out->room bytes, to out->data.  out->len: its length; 0 when it
+ * would not fit, so that room is also what a frame must not exceed to be worth it.  prefix: may be
+ * empty; one that ends where the content begins in memory is found through faster.
  * ASH_ENOMEM. */
-int ash__zstd_encode(ash_zstd *z, ash_span prefix, ash_span content, uint8_t *out, size_t room,
-                     size_t *out_len, ash_error *err);
+int ash__zstd_encode(ash_zstd *z, ash_span prefix, ash_span content, ash_frame *out,
+                     ash_error *err);
 
 /* The content of a frame to out: exactly len bytes.  Nothing is allocated for what a frame says of
  * itself.  ASH_ECORRUPT for anything but one whole frame of just that length, and then
