@@ -36,21 +36,20 @@ static void take_codec(ash_content_writer *w)
 int ash__plan_frame(ash_content_writer *w, ash_plan *plan, ash_span prefix, ash_span data,
                     size_t room, ash_error *err)
 {
-    size_t len = 0;
     if (room == 0)
         return 0;
-    uint8_t *out = ash__try_alloc(room);
-    if (out == NULL)
+    ash_frame out = {.data = ash__try_alloc(room), .room = room};
+    if (out.data == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory for a frame of %zu bytes", room);
     take_codec(w);
-    int rc = ash__zstd_encode(w->zstd, prefix, data, out, room, &len, err);
-    if (rc != 0 || len == 0) {
-        ash__free(out);
+    int rc = ash__zstd_encode(w->zstd, prefix, data, &out, err);
+    if (rc != 0 || out.len == 0) {
+        ash__free(out.data);
         return rc;
     }
     ash__free(plan->packed);
-    plan->data = plan->packed = out;
-    plan->len = len;
+    plan->data = plan->packed = out.data;
+    plan->len = out.len;
     return 0;
 }
 
@@ -63,10 +62,9 @@ bool ash__looks_random(ash_content_writer *w, ash_span data)
     take_codec(w);
     for (size_t i = 0; i < SAMPLES; i++) {
         ash_span sample = {data.data + i * ((data.len - SAMPLE) / (SAMPLES - 1)), SAMPLE};
-        size_t len = 0;
-        int rc =
-            ash__zstd_encode(w->zstd, (ash_span){NULL, 0}, sample, out, sizeof out, &len, NULL);
-        if (rc != 0 || len != 0)
+        ash_frame frame = {.data = out, .room = sizeof out};
+        int rc = ash__zstd_encode(w->zstd, (ash_span){NULL, 0}, sample, &frame, NULL);
+        if (rc != 0 || frame.len != 0)
             return false;
     }
     return true;

@@ -152,7 +152,8 @@ int ash__contents_prepare(ash_contents *c, const ash_op *op, ash_error *err)
         return 0;
     if (c->last_generation)
         return ash__fail(err, ASH_EREADONLY, "contents of v7files' last generation are only read");
-    int rc = ash__bucket_index(c->bucket, op != NULL ? op->deadline_ms : 0, err);
+    const ash_work work = ash__work(c->bucket, op != NULL ? op->deadline_ms : 0);
+    int rc = ash__bucket_index(&work, err);
     if (rc == 0)
         rc = index_files(c, op, err);
     if (rc == 0)
