@@ -19,7 +19,11 @@ static void print_longs(const ash_cmd_option *options)
 
 static void print_choices(const ash_cmd_verb *verb)
 {
-    if (strcmp(verb->name, "help") == 0)
+    for (int i = 0; verb->verbs != NULL && verb->verbs[i] != NULL; i++)
+        printf("%s ", ash__cmd_own_word(verb->verbs[i]));
+    if (verb->verbs != NULL)
+        printf("help");
+    else if (strcmp(verb->name, "help") == 0)
         print_verbs(" ");
     else if (verb->choices != NULL)
         printf("%s", verb->choices);
@@ -27,7 +31,7 @@ static void print_choices(const ash_cmd_verb *verb)
 
 static bool has_choices(const ash_cmd_verb *verb)
 {
-    return verb->choices != NULL || strcmp(verb->name, "help") == 0;
+    return verb->choices != NULL || verb->verbs != NULL || strcmp(verb->name, "help") == 0;
 }
 
 /* By what the help calls the value: the table has no other word for it. */
@@ -92,7 +96,11 @@ static const char bash_words[] =
     "        --progress) ((i++));;\n"
     "        --) if [[ $verb == lock ]]; then _ashlar_command; return; fi;;\n"
     "        -*) ;;\n"
-    "        *) if [[ -z $verb ]]; then verb=${words[i]} first=$((i + 1)); fi;;\n"
+    "        *) if [[ -z $verb ]]; then\n"
+    "               verb=${words[i]} first=$((i + 1))\n"
+    "           elif [[ $_ashlar_rooms == *\" $verb \"* ]]; then\n"
+    "               verb+=\" ${words[i]}\" first=0\n"
+    "           fi;;\n"
     "        esac\n"
     "    done\n"
     "    COMPREPLY=()\n"
@@ -133,11 +141,33 @@ static void print_bash_values(const ash_cmd_option *options)
     }
 }
 
+static void print_bash_verb(const ash_cmd_verb *verb)
+{
+    printf("    '%s') options=\"$options ", verb->name);
+    print_longs(verb->options);
+    printf("\" choices=\"");
+    print_choices(verb);
+    printf("\" names=%s;;\n", verb->takes_names ? "yes" : "");
+    for (int i = 0; verb->verbs != NULL && verb->verbs[i] != NULL; i++)
+        print_bash_verb(verb->verbs[i]);
+}
+
+/* Those whose next word is a verb, too. */
+static void print_bash_rooms(void)
+{
+    printf("_ashlar_rooms=' ");
+    for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
+        if (ash__cmd_verbs[i]->verbs != NULL)
+            printf("%s ", ash__cmd_verbs[i]->name);
+    }
+    printf("'\n");
+}
+
 static void print_bash(void)
 {
-    printf("# bash completion for ashlar: source <(ashlar completion bash)\n%s%s%s    case $option "
-           "in\n",
-           bash_line, bash_offer, bash_words);
+    printf("# bash completion for ashlar: source <(ashlar completion bash)\n");
+    print_bash_rooms();
+    printf("%s%s%s    case $option in\n", bash_line, bash_offer, bash_words);
     print_bash_values(ash__cmd_globals);
     for (int i = 0; ash__cmd_verbs[i] != NULL; i++)
         print_bash_values(ash__cmd_verbs[i]->options);
@@ -146,14 +176,8 @@ static void print_bash(void)
     printf("\"\n    case $verb in\n    '') choices=\"");
     print_verbs(" ");
     printf("\" first=$at;;\n");
-    for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
-        const ash_cmd_verb *verb = ash__cmd_verbs[i];
-        printf("    %s) options=\"$options ", verb->name);
-        print_longs(verb->options);
-        printf("\" choices=\"");
-        print_choices(verb);
-        printf("\" names=%s;;\n", verb->takes_names ? "yes" : "");
-    }
+    for (int i = 0; ash__cmd_verbs[i] != NULL; i++)
+        print_bash_verb(ash__cmd_verbs[i]);
     printf("%s", bash_end);
 }
 
@@ -167,6 +191,15 @@ static void print_quoted(const char *text)
             printf("'\\''");
         else
             putchar(*text);
+    }
+}
+
+static void print_zsh_summaries(const ash_cmd_verb *const *verbs)
+{
+    for (int i = 0; verbs[i] != NULL; i++) {
+        printf("        '%s:", ash__cmd_own_word(verbs[i]));
+        print_quoted(verbs[i]->summary);
+        printf("'\n");
     }
 }
 
@@ -191,9 +224,27 @@ static void print_zsh_options(const ash_cmd_option *options)
     }
 }
 
+static void print_zsh_verb(const ash_cmd_verb *verb);
+
+/* The next word decides, and is shifted away as the verb was. */
+static void print_zsh_room(const ash_cmd_verb *verb)
+{
+    printf("    %s)\n    verbs=(\n", verb->name);
+    print_zsh_summaries(verb->verbs);
+    printf("    )\n    if (( CURRENT == 2 )); then _describe verb verbs; return; fi\n"
+           "    shift words; (( CURRENT-- ))\n    case $words[1] in\n");
+    for (int i = 0; verb->verbs[i] != NULL; i++)
+        print_zsh_verb(verb->verbs[i]);
+    printf("    esac;;\n");
+}
+
 static void print_zsh_verb(const ash_cmd_verb *verb)
 {
-    printf("    %s) _arguments", verb->name);
+    if (verb->verbs != NULL) {
+        print_zsh_room(verb);
+        return;
+    }
+    printf("    %s) _arguments", ash__cmd_own_word(verb));
     print_zsh_options(verb->options);
     print_zsh_options(ash__cmd_globals);
     if (has_choices(verb)) {
@@ -211,11 +262,7 @@ static void print_zsh(void)
            "    names=(\"${(@f)$(ashlar -q ls 2>/dev/null)}\")\n"
            "    compadd -a names\n    _files\n}\n"
            "_ashlar() {\n    local -a verbs\n    verbs=(\n");
-    for (int i = 0; ash__cmd_verbs[i] != NULL; i++) {
-        printf("        '%s:", ash__cmd_verbs[i]->name);
-        print_quoted(ash__cmd_verbs[i]->summary);
-        printf("'\n");
-    }
+    print_zsh_summaries(ash__cmd_verbs);
     printf("    )\n    if (( CURRENT == 2 )); then _describe verb verbs; return; fi\n"
            "    shift words; (( CURRENT-- ))\n    case $words[1] in\n");
     for (int i = 0; ash__cmd_verbs[i] != NULL; i++)
@@ -225,11 +272,22 @@ static void print_zsh(void)
            "fi\n");
 }
 
+/* name: of a verb, or of a verb's own one, where both words were typed. */
+static void print_fish_condition(const char *name)
+{
+    const char *space = strchr(name, ' ');
+    int len = space != NULL ? (int)(space - name) : (int)strlen(name);
+    printf(" -n '__fish_seen_subcommand_from %.*s", len, name);
+    if (space != NULL)
+        printf("; and __fish_seen_subcommand_from %s", space + 1);
+    printf("'");
+}
+
 static void print_fish_option(const char *condition, const ash_cmd_option *option)
 {
     printf("complete -c ashlar");
     if (condition != NULL)
-        printf(" -n '__fish_seen_subcommand_from %s'", condition);
+        print_fish_condition(condition);
     if (option->letter != 0)
         printf(" -s %c", option->letter);
     printf(" -l %s", option->name);
@@ -244,6 +302,15 @@ static void print_fish_option(const char *condition, const ash_cmd_option *optio
     printf("'\n");
 }
 
+static void print_fish_own_verbs(const ash_cmd_verb *verb)
+{
+    for (int i = 0; verb->verbs != NULL && verb->verbs[i] != NULL; i++) {
+        const ash_cmd_verb *own = verb->verbs[i];
+        for (int j = 0; own->options != NULL && own->options[j].name != NULL; j++)
+            print_fish_option(own->name, &own->options[j]);
+    }
+}
+
 static void print_fish(void)
 {
     printf("# fish completion for ashlar: ashlar completion fish | source\n");
@@ -256,6 +323,7 @@ static void print_fish(void)
         printf("'\n");
         for (int j = 0; verb->options != NULL && verb->options[j].name != NULL; j++)
             print_fish_option(verb->name, &verb->options[j]);
+        print_fish_own_verbs(verb);
         if (has_choices(verb)) {
             printf("complete -c ashlar -f -n '__fish_seen_subcommand_from %s' -a '", verb->name);
             print_choices(verb);

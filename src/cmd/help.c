@@ -54,6 +54,32 @@ static const ash_cmd_option help_options[] = {
     {0, NULL, NULL, NULL},
 };
 
+/* Their own verbs by their words, as the overview has all. */
+static void print_own_verbs(const ash_cmd_verb *verb)
+{
+    if (verb->verbs == NULL)
+        return;
+    printf("\nVerbs:\n");
+    for (int i = 0; verb->verbs[i] != NULL; i++)
+        printf("  %-11s %s\n", ash__cmd_own_word(verb->verbs[i]), verb->verbs[i]->summary);
+}
+
+static int print_verb(const ash_cmd *cmd, const ash_cmd_verb *verb)
+{
+    printf("usage: %s%s%s%s\n\n%s.\n", cmd->mongofiles ? "mongofiles" : "ashlar ",
+           cmd->mongofiles ? "" : verb->name, verb->synopsis[0] != 0 ? " " : "", verb->synopsis,
+           verb->summary);
+    if (verb->details != NULL)
+        printf("\n%s\n", verb->details);
+    print_own_verbs(verb);
+    if (verb->options != NULL)
+        printf("\nOptions:\n");
+    print_options(verb->options, verb);
+    printf("\nGlobal options:\n");
+    print_options(ash__cmd_globals, verb);
+    return ASH_EXIT_OK;
+}
+
 static int run_help(ash_cmd *cmd, const ash_cmd_args *args)
 {
     if (args->values[MAN] != NULL)
@@ -63,25 +89,21 @@ static int run_help(ash_cmd *cmd, const ash_cmd_args *args)
     const ash_cmd_verb *verb = ash__cmd_find_verb(args->words[0]);
     if (verb == NULL)
         return ash__cmd_unknown_verb(cmd, args->words[0]);
-    printf("usage: %s%s%s%s\n\n%s.\n", cmd->mongofiles ? "mongofiles" : "ashlar ",
-           cmd->mongofiles ? "" : verb->name, verb->synopsis[0] != 0 ? " " : "", verb->synopsis,
-           verb->summary);
-    if (verb->details != NULL)
-        printf("\n%s\n", verb->details);
-    if (verb->options != NULL)
-        printf("\nOptions:\n");
-    print_options(verb->options, verb);
-    printf("\nGlobal options:\n");
-    print_options(ash__cmd_globals, verb);
-    return ASH_EXIT_OK;
+    if (args->count > 1 && verb->verbs == NULL)
+        return ash__cmd_usage(cmd, "%s has no verbs of its own", verb->name);
+    if (args->count > 1 && ash__cmd_find_own_verb(verb, args->words[1]) == NULL)
+        return ash__cmd_unknown_own_verb(cmd, verb, args->words[1]);
+    if (args->count > 1)
+        verb = ash__cmd_find_own_verb(verb, args->words[1]);
+    return print_verb(cmd, verb);
 }
 
 const ash_cmd_verb ash__cmd_help = {
     .name = "help",
     .group = "misc",
-    .synopsis = "[VERB]",
+    .synopsis = "[VERB [WORD]]",
     .summary = "explain the command, or one verb",
     .options = help_options,
-    .max_words = 1,
+    .max_words = 2,
     .run = run_help,
 };

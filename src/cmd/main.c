@@ -58,6 +58,31 @@ int ash__cmd_unknown_verb(const ash_cmd *cmd, const char *name)
     return ash__cmd_usage(cmd, "unknown verb \"%s\"; `ashlar help` lists them", name);
 }
 
+const char *ash__cmd_own_word(const ash_cmd_verb *verb)
+{
+    const char *space = strchr(verb->name, ' ');
+    return space != NULL ? space + 1 : verb->name;
+}
+
+const ash_cmd_verb *ash__cmd_find_own_verb(const ash_cmd_verb *verb, const char *word)
+{
+    for (int i = 0; verb->verbs != NULL && verb->verbs[i] != NULL; i++) {
+        if (strcmp(ash__cmd_own_word(verb->verbs[i]), word) == 0)
+            return verb->verbs[i];
+    }
+    return NULL;
+}
+
+int ash__cmd_unknown_own_verb(const ash_cmd *cmd, const ash_cmd_verb *verb, const char *word)
+{
+    const char *meant = ash__suggest_own_verb(verb, word);
+    if (meant != NULL)
+        return ash__cmd_usage(cmd, "unknown verb \"%s %s\"; did you mean %s %s?", verb->name, word,
+                              verb->name, meant);
+    return ash__cmd_usage(cmd, "unknown verb \"%s %s\"; `ashlar help %s` lists them", verb->name,
+                          word, verb->name);
+}
+
 static int find_option(const ash_cmd_option *table, const char *name, size_t len, char letter)
 {
     for (int i = 0; table != NULL && table[i].name != NULL; i++) {
@@ -118,7 +143,7 @@ struct parser {
     int argc;
     int at;
     bool help, version;
-    const char *verb_name;
+    const char *verb_name, *own_word;
     const char *swallowed; /* a verb that was taken for the value of an option … */
     const char *swallower; /* … of that name */
 };
@@ -203,8 +228,24 @@ static int take_letters(struct parser *p, const char *letters)
     return 0;
 }
 
+/* `ashlar tree help put` is `ashlar help tree put`. */
+static int take_own_verb(struct parser *p, const char *word)
+{
+    const ash_cmd_verb *verb = p->cmd->verb;
+    if (strcmp(word, "help") == 0) {
+        p->cmd->verb = ash__cmd_find_verb(word);
+        p->args->words[p->args->count++] = verb->name;
+        return 0;
+    }
+    p->own_word = word;
+    p->cmd->verb = ash__cmd_find_own_verb(verb, word);
+    return p->cmd->verb != NULL ? 0 : ash__cmd_unknown_own_verb(p->cmd, verb, word);
+}
+
 static int take_word(struct parser *p, const char *word)
 {
+    if (p->cmd->verb != NULL && p->cmd->verb->verbs != NULL)
+        return take_own_verb(p, word);
     if (p->verb_name != NULL) {
         p->args->words[p->args->count++] = word;
         return 0;
@@ -236,8 +277,9 @@ static int parse(struct parser *p)
 
 static int run_verb(struct parser *p)
 {
-    const char *help_words[] = {p->verb_name};
-    ash_cmd_args help_args = {.words = help_words, .count = p->verb_name != NULL};
+    const char *help_words[] = {p->verb_name, p->own_word};
+    ash_cmd_args help_args = {.words = help_words,
+                              .count = (p->verb_name != NULL) + (p->own_word != NULL)};
     const ash_cmd_verb *verb = p->cmd->verb;
     if (p->version)
         return ash__cmd_find_verb("version")->run(p->cmd, &help_args);

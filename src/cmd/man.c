@@ -49,6 +49,8 @@ static void print_verb(const ash_cmd_verb *verb)
         printf("\n");
     }
     print_man_options(verb->options);
+    for (int i = 0; verb->verbs != NULL && verb->verbs[i] != NULL; i++)
+        print_verb(verb->verbs[i]);
 }
 
 static const char head[] =

@@ -118,6 +118,18 @@ const char *ash__suggest_verb(const char *typed)
     return s.best;
 }
 
+const char *ash__suggest_own_verb(const ash_cmd_verb *verb, const char *typed)
+{
+    for (size_t i = 0; verb->known_as != NULL && verb->known_as[i] != NULL; i += 2) {
+        if (strcmp(verb->known_as[i], typed) == 0)
+            return verb->known_as[i + 1];
+    }
+    struct search s = begin(typed, strlen(typed));
+    for (int i = 0; verb->verbs[i] != NULL; i++)
+        consider(&s, ash__cmd_own_word(verb->verbs[i]));
+    return s.best;
+}
+
 const char *ash__suggest_option(const ash_cmd_option *own, const char *typed, size_t len)
 {
     struct search s = begin(typed, len);

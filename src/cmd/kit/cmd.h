@@ -75,12 +75,22 @@ typedef struct ash_cmd_verb {
     bool has_dry_run;              /* it looks at cmd->dry_run; -n is a mistake with the others */
     int min_words, max_words;      /* max < 0: any number */
     int (*run)(ash_cmd *cmd, const ash_cmd_args *args);
+    /* Verbs of its own, to one of which its first word leads; ends with NULL; or NULL.  Each is
+     * called "VERB WORD", and its table of options begins with this one's, so that these may stand
+     * before the word. */
+    const struct ash_cmd_verb *const *verbs;
+    const char *const *known_as; /* for "did you mean": what other programs call them, and they us:
+                                    word, answer, word, answer …, NULL; or NULL */
 } ash_cmd_verb;
 
 extern const ash_cmd_verb *const ash__cmd_verbs[]; /* NULL-terminated */
 extern const ash_cmd_option ash__cmd_globals[];
 const ash_cmd_verb *ash__cmd_find_verb(const char *name);
 int ash__cmd_unknown_verb(const ash_cmd *cmd, const char *name); /* says so: ASH_EXIT_USAGE */
+/* Of the verb's own verbs the one that the word leads to; or NULL, which the second one tells. */
+const ash_cmd_verb *ash__cmd_find_own_verb(const ash_cmd_verb *verb, const char *word);
+int ash__cmd_unknown_own_verb(const ash_cmd *cmd, const ash_cmd_verb *verb, const char *word);
+const char *ash__cmd_own_word(const ash_cmd_verb *verb); /* "put" of "tree put" */
 
 /* ---- errors and output (output.c) ---- */
 
