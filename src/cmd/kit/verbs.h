@@ -16,6 +16,7 @@
     X(rm)                                                                                          \
     X(sum)                                                                                         \
     X(gridfs)                                                                                      \
+    X(tree)                                                                                        \
     X(init)                                                                                        \
     X(check)                                                                                       \
     X(sweep)                                                                                       \

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/tree/room.h"
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+enum { READ = ASH_TREE_FIRST_OPTION, WRITE, ENTER, INHERIT, EFFECTIVE };
+static const ash_cmd_option options[] = {
+    ASH_TREE_OPTIONS,
+    {0, "read", "ROLE,...", "who may read; an empty list: nobody"},
+    {0, "write", "ROLE,...", "who may change"},
+    {0, "open", "ROLE,...", "who may pass through the folder"},
+    {0, "inherit", NULL, "no list of its own: that of the folder above counts"},
+    {0, "effective", "ROLE", "say what the role may do"},
+    ASH_TREE_NO_OPTION,
+};
+
+static const struct {
+    const char *name;
+    int option;
+    unsigned right;
+} rights[] = {{"read", READ, ASH_TREE_READ},
+              {"write", WRITE, ASH_TREE_WRITE},
+              {"open", ENTER, ASH_TREE_ENTER}};
+
+/* "a,b" as an array. */
+static void append_roles(bson_t *acl, const char *right, const char *roles)
+{
+    bson_t list;
+    int count = 0;
+    BSON_APPEND_ARRAY_BEGIN(acl, right, &list);
+    while (*roles != 0) {
+        char key[16];
+        size_t len = strcspn(roles, ",");
+        snprintf(key, sizeof key, "%d", count);
+        if (len > 0) {
+            bson_append_utf8(&list, key, -1, roles, (int)len);
+            count++;
+        }
+        roles += len + (roles[len] == ',');
+    }
+    bson_append_array_end(acl, &list);
+}
+
+/* The lists that were typed take the place of those that count; the others stay. */
+static int set_lists(ash_tree_run *r, const char *path, ash_error *err)
+{
+    bson_t now, acl = BSON_INITIALIZER;
+    bson_iter_t it;
+    int rc = ash_tree_get_acl(r->tree, path, &r->op, &now, NULL, err);
+    if (rc == 0) {
+        for (size_t i = 0; i < ASH_ARRAY_LEN(rights); i++) {
+            const char *roles = r->args->values[rights[i].option];
+            if (roles != NULL)
+                append_roles(&acl, rights[i].name, roles);
+            else if (bson_iter_init_find(&it, &now, rights[i].name))
+                BSON_APPEND_VALUE(&acl, rights[i].name, bson_iter_value(&it));
+        }
+        rc = ash_tree_set_acl(r->tree, path, &acl, &r->op, err);
+        bson_destroy(&now);
+    }
+    bson_destroy(&acl);
+    return rc;
+}
+
+static void print_list(const bson_t *acl, const char *right)
+{
+    bson_iter_t it, role;
+    ash_buffer line = ASH_BUFFER_INIT;
+    if (bson_iter_init_find(&it, acl, right) && bson_iter_recurse(&it, &role)) {
+        while (bson_iter_next(&role)) {
+            if (BSON_ITER_HOLDS_UTF8(&role))
+                ash__buffer_printf(&line, "%s%s", line.len > 0 ? ", " : "",
+                                   bson_iter_utf8(&role, NULL));
+        }
+    }
+    char *shown = ash__cmd_printable(line.len > 0 ? ash__buffer_text(&line) : "(nobody)");
+    printf("%-6s %s\n", right, shown);
+    ash__free(shown);
+    ash__buffer_release(&line);
+}
+
+static int show_lists(ash_tree_run *r, const char *path, ash_error *err)
+{
+    bson_t acl, object = BSON_INITIALIZER;
+    char *from = NULL;
+    int rc = ash_tree_get_acl(r->tree, path, &r->op, &acl, &from, err);
+    if (rc != 0)
+        return rc;
+    if (r->cmd->json) {
+        BSON_APPEND_UTF8(&object, "path", path);
+        if (from != NULL) {
+            BSON_APPEND_UTF8(&object, "from", from);
+            BSON_APPEND_DOCUMENT(&object, "acl", &acl);
+        }
+        ash__cmd_emit(&object);
+    } else if (from == NULL) {
+        ash__cmd_say(r->cmd, "%s has no list, and no folder above it: everybody may do everything",
+                     path);
+    } else {
+        ash__cmd_say(r->cmd, "%s, by the list of %s:", path, from);
+        for (size_t i = 0; i < ASH_ARRAY_LEN(rights); i++)
+            print_list(&acl, rights[i].name);
+        ash__cmd_keep_output_error();
+    }
+    bson_destroy(&acl);
+    bson_destroy(&object);
+    ash_tree_string_free(from);
+    return 0;
+}
+
+/* What a user with just this role may do. */
+static int show_effective(ash_tree_run *r, const char *path, const char *role, ash_error *err)
+{
+    ash_principal who = ASH_PRINCIPAL_INIT;
+    bson_t *roles = BCON_NEW("0", "{", "role", BCON_UTF8(role), "db",
+                             BCON_UTF8(ash_store_default_db(r->store)), "}");
+    bson_t object = BSON_INITIALIZER;
+    int rc = 0;
+    who.user = role;
+    who.db = ash_store_default_db(r->store);
+    who.roles = roles;
+    BSON_APPEND_UTF8(&object, "path", path);
+    BSON_APPEND_UTF8(&object, "role", role);
+    for (size_t i = 0; rc == 0 && i < ASH_ARRAY_LEN(rights); i++) {
+        ash_error refused = ASH_ERROR_INIT;
+        rc = ash_tree_allows(r->tree, path, &who, rights[i].right, &r->op, &refused);
+        bool may = rc == 0;
+        if (rc == ASH_EACCES)
+            rc = 0;
+        else if (rc != 0)
+            *err = refused;
+        BSON_APPEND_BOOL(&object, rights[i].name, may);
+        if (rc == 0)
+            ash__cmd_say(r->cmd, "%-6s %s%s%s", rights[i].name,
+                         may ? "yes" : "no: ", may ? "" : refused.text, "");
+    }
+    if (rc == 0 && r->cmd->json)
+        ash__cmd_emit(&object);
+    bson_destroy(&object);
+    bson_destroy(roles);
+    return rc;
+}
+
+static int acl(ash_tree_run *r, ash_error *err)
+{
+    const char *path = r->args->words[0];
+    const char *const *values = r->args->values;
+    bool set = values[READ] != NULL || values[WRITE] != NULL || values[ENTER] != NULL;
+    bool inherit = values[INHERIT] != NULL;
+    if (set + inherit + (values[EFFECTIVE] != NULL) > 1)
+        return ash__cmd_usage(r->cmd, "lists, --inherit and --effective cannot be had together");
+    if (values[EFFECTIVE] != NULL)
+        return show_effective(r, path, values[EFFECTIVE], err);
+    int rc = 0;
+    if (set)
+        rc = set_lists(r, path, err);
+    else if (inherit)
+        rc = ash_tree_set_acl(r->tree, path, NULL, &r->op, err);
+    return rc == 0 ? show_lists(r, path, err) : rc;
+}
+
+static int run_acl(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__tree_run(cmd, ASH_CMD_READ, args, acl);
+}
+
+const ash_cmd_verb ash__cmd_tree_acl = {
+    .name = "tree acl",
+    .group = "trees",
+    .synopsis = "[--read ROLE,...] [--write ROLE,...] [--open ROLE,...] [--inherit] [--effective "
+                "ROLE] PATH",
+    .summary = "show or say who may do what",
+    .details =
+        "The list of the nearest folder counts; a right that it does not name belongs to "
+        "nobody, and where no list is,\n"
+        "everybody may do everything.  Lists that are not given stay as they are.  They hold "
+        "for those who come through\n"
+        "a server with users; this command itself is the store's owner.",
+    .options = options,
+    .min_words = 1,
+    .max_words = 1,
+    .run = run_acl,
+};

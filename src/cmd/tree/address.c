@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/tree/room.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void ash__tree_address_release(ash_tree_address *a)
+{
+    ash__free(a->path);
+    if (a->id.value_type != BSON_TYPE_EOD)
+        bson_value_destroy(&a->id);
+    memset(a, 0, sizeof *a);
+}
+
+static int parse_id(const char *text, ash_tree_address *out, ash_error *err)
+{
+    ash_cmd_address address;
+    int rc = ash__cmd_address_parse(text, &address, err);
+    if (rc == 0)
+        bson_value_copy(&address.id, &out->id);
+    ash__cmd_address_release(&address);
+    return rc;
+}
+
+/* Where "@{…}" or "@7" begins at the end of the text; NULL: it has none. */
+static const char *find_suffix(const char *text)
+{
+    size_t len = strlen(text);
+    const char *at = strrchr(text, '@');
+    if (len > 3 && text[len - 1] == '}') {
+        for (const char *here = strstr(text, "@{"); here != NULL; here = strstr(here + 1, "@{"))
+            at = here;
+        return at != NULL && at[1] == '{' ? at : NULL;
+    }
+    return at != NULL && at[1] != 0 && at[1 + strspn(at + 1, "0123456789")] == 0 ? at : NULL;
+}
+
+static int parse_suffix(const char *suffix, ash_tree_when *when, ash_error *err)
+{
+    if (suffix[1] != '{') {
+        errno = 0;
+        long version = strtol(suffix + 1, NULL, 10);
+        if (errno != 0 || version < 1 || version > INT32_MAX)
+            return ash__fail(err, ASH_EINVAL, "version %s is out of range: the first is 1",
+                             suffix + 1);
+        when->version = (int32_t)version;
+        return 0;
+    }
+    char *time = ash__strndup(suffix + 2, strlen(suffix) - 3);
+    int rc = 0;
+    if (!ash__tree_parse_time(time, ash__clock_wall_ms(), &when->at_ms))
+        rc = ash__fail(err, ASH_EINVAL,
+                       "\"%s\" is no time; 2026-11-24, \"2026-11-24 09:30\", yesterday and \"2 "
+                       "hours ago\" are",
+                       time);
+    ash__free(time);
+    return rc;
+}
+
+int ash__tree_peek(const ash_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    *out = NULL;
+    int rc = r->tree != NULL ? ash_tree_get(r->tree, path, NULL, &r->op, out, &own) : 0;
+    if (rc == ASH_ENOTFOUND)
+        return 0;
+    if (rc != 0)
+        *err = own;
+    return rc;
+}
+
+/* Is what was typed the whole name of something? */
+static bool is_there(const ash_tree_run *r, const char *path, const ash_tree_when *when)
+{
+    ash_tree_entry *entry = NULL;
+    bool there = r->tree != NULL && ash_tree_get(r->tree, path, when, &r->op, &entry, NULL) == 0;
+    ash_tree_entry_free(entry);
+    return there;
+}
+
+int ash__tree_address(const ash_tree_run *r, const char *text, ash_tree_address *out,
+                      ash_error *err)
+{
+    ash_tree_address a = {.when = ASH_TREE_WHEN_INIT};
+    const char *suffix = find_suffix(text);
+    *out = a;
+    if (strncmp(text, "id:", 3) == 0)
+        return parse_id(text, out, err);
+    int rc = ash__cmd_check_name(text, err);
+    if (rc != 0)
+        return rc;
+    out->when.at_ms = r->at_ms;
+    if (suffix != NULL && is_there(r, text, &out->when))
+        suffix = NULL;
+    out->path = suffix != NULL ? ash__strndup(text, (size_t)(suffix - text)) : ash__strdup(text);
+    return suffix != NULL ? parse_suffix(suffix, &out->when, err) : 0;
+}
+
+int ash__tree_entry_at(const ash_tree_run *r, const ash_tree_address *a, ash_tree_entry **out,
+                       ash_error *err)
+{
+    if (a->path == NULL)
+        return ash_tree_get_by_id(r->tree, &a->id, 0, &r->op, out, err);
+    return ash_tree_get(r->tree, a->path, &a->when, &r->op, out, err);
+}
+
+int ash__tree_lookup(const ash_tree_run *r, const char *text, ash_tree_entry **out, ash_error *err)
+{
+    ash_tree_address address;
+    *out = NULL;
+    int rc = ash__tree_address(r, text, &address, err);
+    if (rc == 0)
+        rc = ash__tree_entry_at(r, &address, out, err);
+    ash__tree_address_release(&address);
+    return rc;
+}
+
+char *ash__tree_join(const char *folder, const char *name)
+{
+    size_t len = strlen(folder);
+    while (len > 0 && folder[len - 1] == '/')
+        len--;
+    return ash__sprintf("%.*s/%s", (int)len, folder, name);
+}
+
+char *ash__tree_target(const ash_tree_run *r, const char *to, const char *name, ash_error *err)
+{
+    ash_tree_entry *there = NULL;
+    size_t len = strlen(to);
+    if (ash__tree_peek(r, to, &there, err) != 0)
+        return NULL;
+    bool into =
+        (len > 0 && to[len - 1] == '/') || (there != NULL && ash_tree_entry_is_folder(there));
+    ash_tree_entry_free(there);
+    if (into && (name == NULL || name[0] == 0)) {
+        ash__fail(err, ASH_EINVAL, "%s is a folder; say what it is called in it", to);
+        return NULL;
+    }
+    return into ? ash__tree_join(to, name) : ash__strdup(to);
+}
+
+/* '/' is less than any other byte. */
+int ash__tree_compare_names(const char *a, const char *b)
+{
+    while (*a != 0 && *a == *b) {
+        a++;
+        b++;
+    }
+    int left = *a == '/' ? 1 : *a == 0 ? 0 : (unsigned char)*a + 1;
+    int right = *b == '/' ? 1 : *b == 0 ? 0 : (unsigned char)*b + 1;
+    return left - right;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `mkdir`, `mv`, `cp` and `rm`. */
+#include "cmd/tree/room.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <string.h>
+
+static void report(const ash_tree_run *r, const char *did, const ash_tree_entry *e,
+                   const char *from)
+{
+    const char *path = e != NULL ? ash_tree_entry_path(e) : "";
+    if (ash__tree_emit(r, e, from != NULL ? "from" : NULL, from))
+        return;
+    if (from != NULL)
+        ash__cmd_say(r->cmd, "%s %s to %s", did, from, path);
+    else
+        ash__cmd_say(r->cmd, "%s %s", did, path);
+}
+
+/* Of a dry run: there is no entry yet. */
+static void report_plan(const ash_tree_run *r, const char *would, const char *from, const char *to)
+{
+    bson_t object = BSON_INITIALIZER;
+    if (from != NULL)
+        BSON_APPEND_UTF8(&object, "from", from);
+    BSON_APPEND_UTF8(&object, "path", to);
+    BSON_APPEND_BOOL(&object, "dryRun", true);
+    if (r->cmd->json)
+        ash__cmd_emit(&object);
+    else
+        ash__cmd_say(r->cmd, "would %s %s%s%s", would, from != NULL ? from : "",
+                     from != NULL ? " to " : "", to);
+    bson_destroy(&object);
+}
+
+/* ---- mkdir ---- */
+
+enum { MKDIR_PARENTS = ASH_TREE_FIRST_OPTION, MKDIR_BY };
+static const ash_cmd_option mkdir_options[] = {
+    ASH_TREE_OPTIONS,
+    {'p', "parents", NULL, "those above it, too; no error if it is there"},
+    ASH_TREE_BY_OPTION,
+    ASH_TREE_NO_OPTION,
+};
+
+static int make_one(ash_tree_run *r, const char *word, ash_error *err)
+{
+    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_entry *entry = NULL;
+    o.make_folders = r->args->values[MKDIR_PARENTS] != NULL;
+    int rc = ash__tree_peek(r, word, &entry, err);
+    if (rc != 0)
+        return rc;
+    bool there = entry != NULL;
+    if (there && (!o.make_folders || !ash_tree_entry_is_folder(entry)))
+        rc = ash__fail(err, ASH_EEXISTS, "%s is there already", word);
+    if (rc == 0 && !there && r->cmd->dry_run)
+        report_plan(r, "make", NULL, word);
+    else if (rc == 0 && !there)
+        rc = ash_tree_make_folder(r->tree, word, &o, &r->op, &entry, err);
+    if (rc == 0 && !there && !r->cmd->dry_run)
+        report(r, "made", entry, NULL);
+    ash_tree_entry_free(entry);
+    return rc;
+}
+
+static int make_all(ash_tree_run *r, ash_error *err)
+{
+    (void)err;
+    return ash__tree_each(r, 0, r->args->count, make_one);
+}
+
+static int run_mkdir(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__tree_run(cmd, ASH_CMD_WRITE, args, make_all);
+}
+
+const ash_cmd_verb ash__cmd_tree_mkdir = {
+    .name = "tree mkdir",
+    .group = "trees",
+    .synopsis = "[-p] PATH...",
+    .summary = "make folders",
+    .options = mkdir_options,
+    .min_words = 1,
+    .max_words = -1,
+    .has_dry_run = true,
+    .run = run_mkdir,
+};
+
+/* ---- mv ---- */
+
+enum { MV_FORCE = ASH_TREE_FIRST_OPTION, MV_BY };
+static const ash_cmd_option mv_options[] = {
+    ASH_TREE_OPTIONS,
+    {'f', "force", NULL, "onto a file that is there: it can be undeleted"},
+    ASH_TREE_BY_OPTION,
+    ASH_TREE_NO_OPTION,
+};
+
+/* *out: where the entry goes; the caller frees. */
+static int find_target(const ash_tree_run *r, const ash_tree_entry *from, bool force, char **out,
+                       ash_error *err)
+{
+    ash_tree_entry *there = NULL;
+    *out = ash__tree_target(r, r->args->words[1], ash_tree_entry_name(from), err);
+    if (*out == NULL)
+        return err->code;
+    int rc = ash__tree_peek(r, *out, &there, err);
+    if (rc == 0 && there != NULL && !force)
+        rc = ash__fail(err, ASH_EEXISTS, "%s is there already; -f replaces it", *out);
+    ash_tree_entry_free(there);
+    return rc;
+}
+
+static int move(ash_tree_run *r, ash_error *err)
+{
+    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_entry *from = NULL, *entry = NULL;
+    char *to = NULL;
+    o.replace = r->args->values[MV_FORCE] != NULL;
+    int rc = ash_tree_get(r->tree, r->args->words[0], NULL, &r->op, &from, err);
+    if (rc == 0)
+        rc = find_target(r, from, o.replace, &to, err);
+    if (rc == 0 && r->cmd->dry_run)
+        report_plan(r, "move", ash_tree_entry_path(from), to);
+    else if (rc == 0)
+        rc = ash_tree_move(r->tree, r->args->words[0], to, &o, &r->op, &entry, err);
+    if (rc == 0 && !r->cmd->dry_run)
+        report(r, "moved", entry, ash_tree_entry_path(from));
+    ash_tree_entry_free(from);
+    ash_tree_entry_free(entry);
+    ash__free(to);
+    return rc;
+}
+
+static int run_mv(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__tree_run(cmd, ASH_CMD_READ, args, move);
+}
+
+const ash_cmd_verb ash__cmd_tree_mv = {
+    .name = "tree mv",
+    .group = "trees",
+    .synopsis = "[-f] FROM TO",
+    .summary = "move or rename a file or folder",
+    .details = "Into TO, if that is a folder.  Its versions go with it: `ashlar tree log TO` shows "
+               "where it was before.",
+    .options = mv_options,
+    .min_words = 2,
+    .max_words = 2,
+    .has_dry_run = true,
+    .run = run_mv,
+};
+
+/* ---- cp ---- */
+
+enum { CP_RECURSIVE = ASH_TREE_FIRST_OPTION, CP_FORCE, CP_AT, CP_BY };
+static const ash_cmd_option cp_options[] = {
+    ASH_TREE_OPTIONS,
+    {'r', "recursive", NULL, "a folder with all that lies in it"},
+    {'f', "force", NULL, "onto a file that is there, which becomes a version of it"},
+    ASH_TREE_AT_OPTION,
+    ASH_TREE_BY_OPTION,
+    ASH_TREE_NO_OPTION,
+};
+
+static int copy_entry(ash_tree_run *r, const ash_tree_address *a, const ash_tree_entry *from,
+                      ash_error *err)
+{
+    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_entry *entry = NULL;
+    char *to = NULL;
+    o.replace = r->args->values[CP_FORCE] != NULL;
+    o.recursive = r->args->values[CP_RECURSIVE] != NULL;
+    int rc = 0;
+    if (ash_tree_entry_is_folder(from) && !o.recursive)
+        rc = ash__fail(err, ASH_EINVAL, "%s is a folder; cp -r copies folders",
+                       ash_tree_entry_path(from));
+    if (rc == 0)
+        rc = find_target(r, from, o.replace, &to, err);
+    if (rc == 0 && r->cmd->dry_run)
+        report_plan(r, "copy", r->args->words[0], to);
+    else if (rc == 0)
+        rc = ash_tree_copy(r->tree, a->path, &a->when, to, &o, &r->op, &entry, err);
+    if (rc == 0 && !r->cmd->dry_run)
+        report(r, "copied", entry, r->args->words[0]);
+    ash_tree_entry_free(entry);
+    ash__free(to);
+    return rc;
+}
+
+static int copy(ash_tree_run *r, ash_error *err)
+{
+    ash_tree_address address;
+    ash_tree_entry *from = NULL;
+    int rc = ash__tree_address(r, r->args->words[0], &address, err);
+    if (rc == 0 && address.path == NULL)
+        rc = ash__fail(err, ASH_EINVAL, "cp takes a PATH, not an id");
+    if (rc == 0)
+        rc = ash__tree_entry_at(r, &address, &from, err);
+    if (rc == 0)
+        rc = copy_entry(r, &address, from, err);
+    ash_tree_entry_free(from);
+    ash__tree_address_release(&address);
+    return rc;
+}
+
+static int run_cp(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__tree_run(cmd, ASH_CMD_READ, args, copy);
+}
+
+const ash_cmd_verb ash__cmd_tree_cp = {
+    .name = "tree cp",
+    .group = "trees",
+    .synopsis = "[-r] [-f] [--at TIME] FROM TO",
+    .summary = "copy a file or folder",
+    .details =
+        "Into TO, if that is a folder.  FROM may be PATH@VERSION or PATH@{TIME}.  No bytes are "
+        "copied: the copy has the\nsame contents, which are kept once.",
+    .options = cp_options,
+    .min_words = 2,
+    .max_words = 2,
+    .has_dry_run = true,
+    .run = run_cp,
+};
+
+/* ---- rm ---- */
+
+enum { RM_RECURSIVE = ASH_TREE_FIRST_OPTION, RM_BY };
+static const ash_cmd_option rm_options[] = {
+    ASH_TREE_OPTIONS,
+    {'r', "recursive", NULL, "folders with all that lies in them"},
+    ASH_TREE_BY_OPTION,
+    ASH_TREE_NO_OPTION,
+};
+
+static int remove_one(ash_tree_run *r, const char *word, ash_error *err)
+{
+    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_entry *entry = NULL;
+    o.recursive = r->args->values[RM_RECURSIVE] != NULL;
+    /* Most likely a variable that should have had a value. */
+    if (word[0] == 0)
+        return ash__fail(err, ASH_EINVAL, "an empty path");
+    int rc = ash_tree_get(r->tree, word, NULL, &r->op, &entry, err);
+    if (rc == 0 && ash_tree_entry_is_folder(entry) && !o.recursive && r->cmd->dry_run)
+        rc = ash__fail(err, ASH_ESTATE, "%s is a folder; rm -r removes folders", word);
+    if (rc == 0 && r->cmd->dry_run)
+        report_plan(r, "remove", NULL, ash_tree_entry_path(entry));
+    else if (rc == 0)
+        rc = ash_tree_remove(r->tree, word, &o, &r->op, err);
+    if (rc == 0 && !r->cmd->dry_run)
+        report(r, "removed", entry, NULL);
+    ash_tree_entry_free(entry);
+    return rc;
+}
+
+static int remove_all(ash_tree_run *r, ash_error *err)
+{
+    (void)err;
+    return ash__tree_each(r, 0, r->args->count, remove_one);
+}
+
+static int run_rm(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__tree_run(cmd, ASH_CMD_READ, args, remove_all);
+}
+
+const ash_cmd_verb ash__cmd_tree_rm = {
+    .name = "tree rm",
+    .group = "trees",
+    .synopsis = "[-r] PATH...",
+    .summary = "remove files and folders",
+    .details =
+        "A folder that is not empty needs -r.  What was removed can be undeleted until it is "
+        "pruned.",
+    .options = rm_options,
+    .min_words = 1,
+    .max_words = -1,
+    .has_dry_run = true,
+    .run = run_rm,
+};

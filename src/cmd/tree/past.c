@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `restore`, `undelete` and `tag`. */
+#include "cmd/tree/room.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "tree/entry.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const ash_cmd_option change_options[] = {ASH_TREE_OPTIONS, ASH_TREE_BY_OPTION,
+                                                ASH_TREE_NO_OPTION};
+
+/* ---- restore ---- */
+
+static int say_restored(const ash_tree_run *r, const ash_tree_entry *e, int32_t version)
+{
+    if (!ash__tree_emit(r, e, NULL, NULL))
+        ash__cmd_say(r->cmd, "%s %s as of version %" PRId32 ": now version %" PRId32,
+                     r->cmd->dry_run ? "would restore" : "restored", ash_tree_entry_path(e),
+                     version, ash_tree_entry_version(e) + (r->cmd->dry_run ? 1 : 0));
+    return 0;
+}
+
+/* The path that stands before the "@" has to be there: what was deleted is undeleted first. */
+static int restore(ash_tree_run *r, ash_error *err)
+{
+    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_address address;
+    ash_tree_entry *old = NULL, *entry = NULL;
+    int rc = ash__tree_address(r, r->args->words[0], &address, err);
+    if (rc == 0 && (address.path == NULL || (address.when.version == 0 && address.when.at_ms == 0)))
+        rc = ash__fail(err, ASH_EINVAL, "say which version: PATH@VERSION or PATH@{TIME}");
+    if (rc == 0)
+        rc = ash__tree_entry_at(r, &address, &old, err);
+    if (rc == 0 && r->cmd->dry_run)
+        rc = ash_tree_get(r->tree, address.path, NULL, &r->op, &entry, err);
+    else if (rc == 0)
+        rc = ash_tree_restore(r->tree, address.path, ash_tree_entry_version(old), &o, &r->op,
+                              &entry, err);
+    if (rc == 0)
+        rc = say_restored(r, entry, ash_tree_entry_version(old));
+    ash_tree_entry_free(old);
+    ash_tree_entry_free(entry);
+    ash__tree_address_release(&address);
+    return rc;
+}
+
+static int run_restore(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__tree_run(cmd, ASH_CMD_READ, args, restore);
+}
+
+const ash_cmd_verb ash__cmd_tree_restore = {
+    .name = "tree restore",
+    .group = "trees",
+    .synopsis = "PATH@VERSION",
+    .summary = "make an earlier version the newest",
+    .details =
+        "Its contents, type, time and properties become a new version; name and place stay.  "
+        "PATH@{TIME} is the version\nof then.",
+    .options = change_options,
+    .min_words = 1,
+    .max_words = 1,
+    .has_dry_run = true,
+    .run = run_restore,
+};
+
+/* ---- undelete ---- */
+
+static void print_deleted(const ash_tree_run *r, const ash_tree_entry *e)
+{
+    char date[64], size[32] = "-";
+    if (ash__tree_emit(r, e, NULL, NULL))
+        return;
+    char *path = ash__cmd_printable(ash_tree_entry_path(e));
+    char *id = ash__cmd_id_text(ash_tree_entry_id(e));
+    ash__clock_print(date, sizeof date, ash_tree_entry_ended_ms(e));
+    if (ash_tree_entry_digest(e)[0] != 0)
+        ash__cmd_print_size(size, sizeof size, ash_tree_entry_length(e));
+    printf("%s  %10s  id:%-24s  %s\n", date, size, id, path);
+    ash__cmd_keep_output_error();
+    ash__free(path);
+    ash__free(id);
+}
+
+static int list_trash(ash_tree_run *r, ash_error *err)
+{
+    ash_tree_listing *listing = NULL;
+    const ash_tree_entry *e;
+    int rc = ash_tree_trash(r->tree, "/", 0, &r->op, &listing, err);
+    while (rc == 0 && !ferror(stdout)) {
+        rc = ash_tree_listing_next(listing, &e, err);
+        if (rc != 0 || e == NULL)
+            break;
+        print_deleted(r, e);
+    }
+    ash_tree_listing_free(listing);
+    return rc;
+}
+
+/* What was deleted last from the path. */
+static int find_deleted(ash_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
+{
+    ash_tree_listing *listing = NULL;
+    const ash_tree_entry *e;
+    char *whole = path[0] == '/' ? ash__strdup(path) : ash__sprintf("/%s", path);
+    int rc = ash_tree_trash(r->tree, "/", 0, &r->op, &listing, err);
+    *out = NULL;
+    while (rc == 0 && *out == NULL) {
+        rc = ash_tree_listing_next(listing, &e, err);
+        if (rc != 0 || e == NULL)
+            break;
+        if (strcmp(ash_tree_entry_path(e), whole) == 0)
+            *out = ash__entry_copy(e);
+    }
+    if (rc == 0 && *out == NULL)
+        rc = ash__fail(err, ASH_ENOTFOUND,
+                       "nothing was deleted there; `ashlar tree undelete` lists what was");
+    ash_tree_listing_free(listing);
+    ash__free(whole);
+    return rc;
+}
+
+static int find_to_undelete(ash_tree_run *r, const char *word, ash_tree_entry **out, ash_error *err)
+{
+    ash_tree_address address;
+    *out = NULL;
+    if (strncmp(word, "id:", 3) != 0)
+        return find_deleted(r, word, out, err);
+    int rc = ash__tree_address(r, word, &address, err);
+    if (rc == 0)
+        rc = ash__tree_entry_at(r, &address, out, err);
+    ash__tree_address_release(&address);
+    return rc;
+}
+
+static int undelete(ash_tree_run *r, ash_error *err)
+{
+    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_entry *gone = NULL, *entry = NULL;
+    const char *to = r->args->count > 1 ? r->args->words[1] : NULL;
+    if (r->args->count == 0)
+        return list_trash(r, err);
+    int rc = find_to_undelete(r, r->args->words[0], &gone, err);
+    if (rc == 0 && !r->cmd->dry_run)
+        rc = ash_tree_undelete(r->tree, ash_tree_entry_id(gone), to, &o, &r->op, &entry, err);
+    const ash_tree_entry *shown = entry != NULL ? entry : gone;
+    if (rc == 0 && !ash__tree_emit(r, shown, NULL, NULL))
+        ash__cmd_say(r->cmd, "%s %s", r->cmd->dry_run ? "would undelete" : "undeleted",
+                     r->cmd->dry_run && to != NULL ? to : ash_tree_entry_path(shown));
+    ash_tree_entry_free(gone);
+    ash_tree_entry_free(entry);
+    return rc < 0 ? ash__cmd_fail(r->cmd, r->args->words[0], err) : rc;
+}
+
+static int run_undelete(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__tree_run(cmd, ASH_CMD_READ, args, undelete);
+}
+
+const ash_cmd_verb ash__cmd_tree_undelete = {
+    .name = "tree undelete",
+    .group = "trees",
+    .synopsis = "[PATH|id:VALUE [TO]]",
+    .summary = "bring back what was deleted, or list it",
+    .details =
+        "What was deleted last from PATH, or what has the id, comes back to its place, or as "
+        "TO; a folder with all that\n"
+        "was deleted with it.  Without a word: what can be undeleted, the latest first.",
+    .options = change_options,
+    .max_words = 2,
+    .has_dry_run = true,
+    .run = run_undelete,
+};
+
+/* ---- tag ---- */
+
+enum { REMOVE = ASH_TREE_FIRST_OPTION };
+static const ash_cmd_option tag_options[] = {
+    ASH_TREE_OPTIONS,
+    {0, "remove", NULL, "take the mark away"},
+    ASH_TREE_NO_OPTION,
+};
+
+static int tag(ash_tree_run *r, ash_error *err)
+{
+    bool remove = r->args->values[REMOVE] != NULL;
+    const char *name = r->args->words[1];
+    ash_tree_address address;
+    ash_tree_entry *entry = NULL;
+    int rc = ash__tree_address(r, r->args->words[0], &address, err);
+    if (rc == 0 && address.path == NULL)
+        rc = ash__fail(err, ASH_EINVAL, "tag takes a PATH, not an id");
+    if (rc == 0)
+        rc = ash__tree_entry_at(r, &address, &entry, err);
+    if (rc == 0)
+        rc = ash_tree_tag(r->tree, address.path, ash_tree_entry_version(entry), name, remove,
+                          &r->op, err);
+    if (rc == 0 && !ash__tree_emit(r, entry, remove ? "untagged" : "tagged", name))
+        ash__cmd_say(r->cmd, "%s@%" PRId32 " is %s %s", ash_tree_entry_path(entry),
+                     ash_tree_entry_version(entry), remove ? "no longer tagged" : "tagged", name);
+    ash_tree_entry_free(entry);
+    ash__tree_address_release(&address);
+    return rc;
+}
+
+static int run_tag(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    return ash__tree_run(cmd, ASH_CMD_READ, args, tag);
+}
+
+const ash_cmd_verb ash__cmd_tree_tag = {
+    .name = "tree tag",
+    .group = "trees",
+    .synopsis = "[--remove] PATH[@VERSION] TAG",
+    .summary = "mark a version, so that it is found and never pruned",
+    .details = "The newest, if no VERSION is said.  `ashlar tree log` shows tags.",
+    .options = tag_options,
+    .min_words = 2,
+    .max_words = 2,
+    .run = run_tag,
+};

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_CMD_TREE_PUT_H
+#define ASH_CMD_TREE_PUT_H
+
+/* The parts of `put`: put.c has the verb, put_folder.c what -r does. */
+
+#include "cmd/tree/sync.h"
+
+/* One file that is to be written. */
+typedef struct ash_tree_put_target {
+    ash_tree *tree;
+    const char *path;
+    const ash_tree_change_options *opts;
+    const ash_op *op;
+    ash_progress *progress;
+} ash_tree_put_target;
+/* What f has in its buffer, if that is whole, else what its descriptor gives from where it stands.
+ */
+int ash__tree_put_file(const ash_tree_put_target *to, ash_sync_file *f, ash_tree_entry **entry,
+                       ash_error *err);
+
+typedef struct ash_tree_put_folder {
+    const char *local, *path;
+    const char *content_type;
+    bool delete, quick;
+} ash_tree_put_folder;
+/* All that lies in the local folder, below the path.  An exit code, or a negative ASH_E…. */
+int ash__tree_put_folder(ash_tree_run *r, const ash_tree_put_folder *what, ash_error *err);
+
+#endif

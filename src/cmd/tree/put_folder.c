@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/tree/put.h"
+
+#include "base/error.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { WORKERS = 2, LARGE_BYTES = 8 * 1024 * 1024 };
+
+typedef struct put {
+    ash_sync sync; /* first, so that its visitor finds the rest */
+    const char *content_type;
+} put;
+
+typedef struct job {
+    char *local, *name;
+    int64_t length;      /* of the local file, and … */
+    int64_t modified_ms; /* … its time, as they were when it was found */
+    bool there;          /* with what follows */
+    int64_t there_length, there_modified_ms;
+    char digest[ASH_DIGEST_TEXT_BYTES];
+} job;
+
+/* ---- one file, on a thread ---- */
+
+/* The size tells most changes, and saves reading twice. */
+static int compare(const ash_sync *s, const job *j, ash_sync_file *f, bool *same, ash_error *err)
+{
+    *same = false;
+    if (!j->there || j->length != j->there_length)
+        return 0;
+    if (s->quick && j->modified_ms == j->there_modified_ms) {
+        *same = true;
+        return 0;
+    }
+    int rc = ash__sync_same(f, j->digest, same, err);
+    if (rc == 0 && !*same && !f->whole && lseek(f->fd, 0, SEEK_SET) != 0)
+        rc = ash__fail(err, ASH_EIO, "cannot read %s again", f->path);
+    return rc;
+}
+
+static int write_file(put *p, const job *j, ash_sync_file *f, ash_tree_entry **entry,
+                      ash_error *err)
+{
+    ash_sync *s = &p->sync;
+    ash_tree_change_options o = ash__tree_changes(s->r);
+    char *path = ash__sync_path(s, j->name);
+    ash_tree_put_target to = {s->r->tree, path, &o, &s->op, s->progress};
+    bool large = j->length > LARGE_BYTES;
+    o.modified_ms = j->modified_ms;
+    o.content_type = p->content_type;
+    if (large)
+        ash__sync_large_begin(s);
+    int rc = ash__tree_put_file(&to, f, entry, err);
+    if (large)
+        ash__sync_large_end(s);
+    ash__free(path);
+    return rc;
+}
+
+static int put_file(put *p, const job *j, uint8_t *buf, ash_error *err)
+{
+    ash_sync *s = &p->sync;
+    ash_sync_file f = {.buf = buf};
+    ash_tree_entry *entry = NULL;
+    bool same;
+    ash__progress_add(s->progress, 0, 0, j->name);
+    int rc = ash__sync_open(j->local, &f, err);
+    if (rc != 0)
+        return rc;
+    rc = compare(s, j, &f, &same, err);
+    ash_sync_change change = same ? ASH_SYNC_UNCHANGED : j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW;
+    if (rc == 0 && !same && !s->r->cmd->dry_run)
+        rc = write_file(p, j, &f, &entry, err);
+    else if (rc == 0)
+        ash__progress_add(s->progress, j->length, 0, NULL);
+    if (rc == 0) {
+        ash__sync_count(s, change, 1, j->length);
+        ash__sync_did(s, change, j->name, entry);
+    }
+    ash__progress_add(s->progress, 0, 1, NULL);
+    ash_tree_entry_free(entry);
+    ash__sync_close(&f);
+    return rc;
+}
+
+static void run_job(void *ctx, void *taken, void *scratch)
+{
+    put *p = ctx;
+    job *j = taken;
+    ash_error err = ASH_ERROR_INIT;
+    if (!ash__sync_must_stop(&p->sync) && put_file(p, j, scratch, &err) != 0)
+        ash__sync_failed(&p->sync, j->local, &err);
+    ash__free(j->local);
+    ash__free(j->name);
+    ash__free(j);
+}
+
+/* ---- name by name ---- */
+
+static void queue_file(ash_sync *s, const ash_sync_pair *pair, bool there)
+{
+    job *j = ash__new(job);
+    j->local = ash__strdup(pair->here->path);
+    j->name = ash__strdup(pair->name);
+    j->length = pair->here->st.st_size;
+    j->modified_ms = ash__local_time_ms(&pair->here->st);
+    j->there = there;
+    if (there) {
+        j->there_length = ash_tree_entry_length(pair->there);
+        j->there_modified_ms = ash_tree_entry_modified_ms(pair->there);
+        snprintf(j->digest, sizeof j->digest, "%s", ash_tree_entry_digest(pair->there));
+    }
+    ash__work_add(s->work, j);
+}
+
+static int make_folder(ash_sync *s, const char *name, ash_error *err)
+{
+    ash_tree_change_options o = ash__tree_changes(s->r);
+    char *path = ash__sync_path(s, name);
+    int rc = s->r->cmd->dry_run ? 0 : ash_tree_make_folder(s->r->tree, path, &o, &s->op, NULL, err);
+    ash__free(path);
+    return rc;
+}
+
+static int remove_entry(ash_sync *s, const char *name, ash_error *err)
+{
+    ash_tree_change_options o = ash__tree_changes(s->r);
+    char *path = ash__sync_path(s, name);
+    o.recursive = true;
+    int rc = s->r->cmd->dry_run ? 0 : ash_tree_remove(s->r->tree, path, &o, &s->op, err);
+    if (rc == 0)
+        ash__sync_did(s, ASH_SYNC_DELETED, name, NULL);
+    ash__free(path);
+    return rc;
+}
+
+/* What is a folder on one side and a file on the other. */
+static int give_way(ash_sync *s, const ash_sync_pair *pair, ash_error *err)
+{
+    if (!s->delete)
+        return ash__fail(
+            err, ASH_EEXISTS,
+            ash_tree_entry_is_folder(pair->there)
+                ? "is a folder in the tree and a file here; --delete lets it give way"
+                : "is a file in the tree and a folder here; --delete lets it give way");
+    ash__sync_count(s, ASH_SYNC_DELETED, !ash_tree_entry_is_folder(pair->there), 0);
+    return remove_entry(s, pair->name, err);
+}
+
+static void doom(ash_sync *s, ash_sync_pair *pair)
+{
+    pair->skip = true;
+    if (pair->there == NULL || !s->delete)
+        return;
+    ash__sync_doom(s, pair->name);
+    ash__sync_count(s, ASH_SYNC_DELETED, !ash_tree_entry_is_folder(pair->there), 0);
+    pair->count = &s->counts[ASH_SYNC_DELETED];
+}
+
+/* A file or folder that is here. */
+static int bring(ash_sync *s, ash_sync_pair *pair, ash_error *err)
+{
+    bool folder = pair->here->kind == ASH_LOCAL_FOLDER;
+    bool there = pair->there != NULL;
+    int rc = 0;
+    if (there && ash_tree_entry_is_folder(pair->there) != folder) {
+        if (!folder) {
+            pair->skip = true;
+            pair->count = s->delete ? &s->counts[ASH_SYNC_DELETED] : NULL;
+        }
+        rc = give_way(s, pair, err);
+        there = false;
+    }
+    if (rc == 0 && folder && !there)
+        rc = make_folder(s, pair->name, err);
+    else if (rc == 0 && !folder)
+        queue_file(s, pair, there);
+    return rc;
+}
+
+static int visit(ash_sync *s, ash_sync_pair *pair, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    (void)err;
+    if (pair->here == NULL || pair->here->kind == ASH_LOCAL_OTHER) {
+        if (pair->here != NULL)
+            ash__sync_left_out(s, pair->here);
+        doom(s, pair);
+    } else if (pair->here->kind == ASH_LOCAL_STORE) {
+        ash__progress_clear(s->progress);
+        ash__cmd_note(s->r->cmd, "skipped %s: it is the store itself", pair->here->path);
+        pair->skip = true;
+    } else if (pair->here->kind == ASH_LOCAL_FAILED) {
+        ash__sync_failed(s, pair->here->path, &pair->here->err);
+        pair->skip = true;
+    } else if (bring(s, pair, &own) != 0) {
+        ash__sync_failed(s, pair->here->path, &own);
+        pair->skip = true;
+        pair->count = NULL;
+    }
+    return 0;
+}
+
+/* ---- all ---- */
+
+/* The folder in the tree, made if it is not there, and what lies in it. */
+static int open_target(ash_sync *s, const char *path, ash_tree_listing **out, ash_error *err)
+{
+    ash_tree_run *r = s->r;
+    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_list_options all = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_entry *folder = NULL;
+    o.make_folders = true;
+    all.recursive = true;
+    int rc = ash__tree_peek(r, path, &folder, err);
+    bool there = folder != NULL;
+    if (rc == 0 && !there && !r->cmd->dry_run)
+        rc = ash_tree_make_folder(r->tree, path, &o, &s->op, &folder, err);
+    if (rc == 0 && there && !ash_tree_entry_is_folder(folder))
+        rc = ash__fail(err, ASH_EEXISTS, "%s is a file in the tree", path);
+    if (rc == 0 && there)
+        rc = ash_tree_list(r->tree, path, &all, &r->op, out, err);
+    if (rc == 0) {
+        const char *whole = folder != NULL ? ash_tree_entry_path(folder) : path;
+        size_t len = strlen(whole);
+        while (len > 0 && whole[len - 1] == '/')
+            len--;
+        s->folder = ash__strndup(whole, len);
+    }
+    ash_tree_entry_free(folder);
+    return rc;
+}
+
+static void measure(ash_sync *s, const char *store)
+{
+    ash_local *local = NULL;
+    const ash_local_entry *e;
+    int64_t bytes = 0, files = 0;
+    if (ash__local_open(s->local, store, &local, NULL) != 0)
+        return;
+    while ((e = ash__local_next(local)) != NULL && !ash__cmd_is_interrupted()) {
+        files += e->kind == ASH_LOCAL_FILE;
+        bytes += e->kind == ASH_LOCAL_FILE ? e->st.st_size : 0;
+    }
+    ash__local_free(local);
+    ash__progress_set_total(s->progress, bytes, files);
+}
+
+static void delete_doomed(ash_sync *s)
+{
+    for (size_t i = 0; i < s->doomed_count && !ash__sync_must_stop(s); i++) {
+        ash_error err = ASH_ERROR_INIT;
+        int rc = remove_entry(s, s->doomed[i], &err);
+        if (rc != 0 && rc != ASH_ENOTFOUND)
+            ash__sync_failed(s, s->doomed[i], &err);
+    }
+}
+
+static int put_all(put *p, const char *path, const char *store, ash_error *err)
+{
+    ash_sync *s = &p->sync;
+    ash_local *local = NULL;
+    ash_tree_listing *listing = NULL;
+    int rc = ash__local_open(s->local, store, &local, err);
+    if (rc == 0)
+        rc = open_target(s, path, &listing, err);
+    if (rc == 0) {
+        measure(s, store);
+        s->work = ash__work_start(WORKERS, ASH_SYNC_BUFFER_BYTES, run_job, p);
+        rc = ash__sync_merge(s, listing, local, visit, err);
+        ash__work_finish(s->work);
+    }
+    ash_tree_listing_free(listing);
+    ash__local_free(local);
+    if (rc == 0)
+        delete_doomed(s);
+    if (s->folder != NULL && !s->r->cmd->dry_run) {
+        int flushed = ash_store_flush(s->r->store, NULL, rc == 0 ? err : NULL);
+        rc = rc == 0 ? flushed : rc;
+    }
+    return rc;
+}
+
+int ash__tree_put_folder(ash_tree_run *r, const ash_tree_put_folder *what, ash_error *err)
+{
+    put p = {.content_type = what->content_type};
+    char *store = ash__cmd_store_folder(r->cmd);
+    ash__sync_init(&p.sync, r, what->local);
+    p.sync.delete = what->delete;
+    p.sync.quick = what->quick;
+    int rc = put_all(&p, what->path, store, err);
+    if (rc == 0 || rc == ASH_EINTERRUPTED)
+        rc = ash__sync_end(&p.sync);
+    ash__sync_release(&p.sync);
+    ash__free(store);
+    return rc;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/tree/room.h"
+
+#include "base/buffer.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static bool find_field(const ash_tree_entry *e, const char *name, bson_iter_t *it, bson_t *doc)
+{
+    ash_doc bytes = ash_tree_entry_document(e);
+    return bson_init_static(doc, bytes.data, bytes.len) && bson_iter_init_find(it, doc, name);
+}
+
+static void append_field(const ash_tree_entry *e, const char *name, bson_type_t type, bson_t *out)
+{
+    bson_iter_t it;
+    bson_t doc;
+    if (find_field(e, name, &it, &doc) && bson_iter_type(&it) == type)
+        BSON_APPEND_VALUE(out, name, bson_iter_value(&it));
+}
+
+void ash__tree_object(const ash_tree_entry *e, bson_t *out)
+{
+    bool folder = ash_tree_entry_is_folder(e);
+    const char *by = ash_tree_entry_changed_by(e), *type = ash_tree_entry_content_type(e);
+    BSON_APPEND_UTF8(out, "path", ash_tree_entry_path(e));
+    BSON_APPEND_VALUE(out, "id", ash_tree_entry_id(e));
+    BSON_APPEND_INT32(out, "version", ash_tree_entry_version(e));
+    BSON_APPEND_BOOL(out, "folder", folder);
+    if (!folder) {
+        BSON_APPEND_INT64(out, "length", ash_tree_entry_length(e));
+        BSON_APPEND_UTF8(out, "digest", ash_tree_entry_digest(e));
+    }
+    BSON_APPEND_DATE_TIME(out, "created", ash_tree_entry_created_ms(e));
+    BSON_APPEND_DATE_TIME(out, "changed", ash_tree_entry_changed_ms(e));
+    BSON_APPEND_DATE_TIME(out, "modified", ash_tree_entry_modified_ms(e));
+    if (ash_tree_entry_ended_ms(e) != 0)
+        BSON_APPEND_DATE_TIME(out, "ended", ash_tree_entry_ended_ms(e));
+    if (type != NULL)
+        BSON_APPEND_UTF8(out, "contentType", type);
+    if (by != NULL)
+        BSON_APPEND_UTF8(out, "by", by);
+    append_field(e, "tags", BSON_TYPE_ARRAY, out);
+    append_field(e, "props", BSON_TYPE_DOCUMENT, out);
+    BSON_APPEND_BOOL(out, "deleted", ash_tree_entry_is_deleted(e));
+}
+
+bool ash__tree_emit(const ash_tree_run *r, const ash_tree_entry *e, const char *key,
+                    const char *value)
+{
+    bson_t object = BSON_INITIALIZER;
+    if (!r->cmd->json)
+        return false;
+    if (e != NULL)
+        ash__tree_object(e, &object);
+    if (key != NULL)
+        BSON_APPEND_UTF8(&object, key, value);
+    if (r->cmd->dry_run)
+        BSON_APPEND_BOOL(&object, "dryRun", true);
+    ash__cmd_emit(&object);
+    bson_destroy(&object);
+    return true;
+}
+
+char *ash__tree_tags(const ash_tree_entry *e)
+{
+    ash_buffer out = ASH_BUFFER_INIT;
+    bson_iter_t it, tag;
+    bson_t doc;
+    if (find_field(e, "tags", &it, &doc) && bson_iter_recurse(&it, &tag)) {
+        while (bson_iter_next(&tag)) {
+            if (BSON_ITER_HOLDS_UTF8(&tag))
+                ash__buffer_printf(&out, "%s%s", out.len > 0 ? ", " : "",
+                                   bson_iter_utf8(&tag, NULL));
+        }
+    }
+    if (out.len == 0)
+        return NULL;
+    ash__buffer_append_byte(&out, 0);
+    return (char *)ash__buffer_detach(&out);
+}
+
+const char *ash__tree_number(char buf[ASH_TREE_NUMBER_BYTES], int64_t number)
+{
+    char digits[24];
+    size_t out = 0;
+    size_t len = (size_t)snprintf(digits, sizeof digits, "%" PRId64, number);
+    for (size_t i = 0; i < len; i++) {
+        if (i > 0 && (len - i) % 3 == 0 && digits[i - 1] != '-')
+            buf[out++] = ',';
+        buf[out++] = digits[i];
+    }
+    buf[out] = 0;
+    return buf;
+}

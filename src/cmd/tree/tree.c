@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cmd/kit/verbs.h"
+
+#include "cmd/tree/room.h"
+
+static const ash_cmd_option options[] = {ASH_TREE_OPTIONS, ASH_TREE_NO_OPTION};
+
+static const ash_cmd_verb *const verbs[] = {
+#define X(name) &ash__cmd_tree_##name,
+    ASH_TREE_VERBS(X)
+#undef X
+        NULL,
+};
+
+static const char *const known_as[] = {
+    "list",     "ls",
+    "dir",      "ls",
+    "tree",     "ls -R",
+    "find",     "ls -R",
+    "show",     "cat",
+    "read",     "cat",
+    "info",     "stat",
+    "add",      "put",
+    "upload",   "put",
+    "save",     "put",
+    "sync",     "put -r --delete, or tree get -r --delete",
+    "rsync",    "put -r --delete, or tree get -r --delete",
+    "commit",   "put (each change is kept at once)",
+    "download", "get",
+    "fetch",    "get",
+    "checkout", "get -r --at, or tree restore",
+    "history",  "log",
+    "versions", "log",
+    "delete",   "rm",
+    "remove",   "rm",
+    "rmdir",    "rm",
+    "move",     "mv",
+    "rename",   "mv",
+    "copy",     "cp",
+    "revert",   "restore",
+    "reset",    "restore",
+    "trash",    "undelete (without a word it lists what was deleted)",
+    "untrash",  "undelete",
+    "collect",  "gc",
+    "sweep",    "gc",
+    "forget",   "prune",
+    "df",       "du",
+    "fsck",     "check",
+    "verify",   "check",
+    "chmod",    "acl",
+    "getfacl",  "acl",
+    "setfacl",  "acl",
+    "monitor",  "watch",
+    NULL,
+};
+
+static int run_tree(ash_cmd *cmd, const ash_cmd_args *args)
+{
+    (void)args; /* one of the verbs above is run in its place */
+    return ash__cmd_usage(cmd, "`ashlar help tree` lists what tree can do");
+}
+
+const ash_cmd_verb ash__cmd_tree = {
+    .name = "tree",
+    .group = "trees",
+    .synopsis = "VERB ...",
+    .summary = "keep folders and files with all their versions",
+    .details =
+        "A tree has folders and files, and remembers what they were: each change makes a version.\n"
+        "A PATH is what has it now; PATH@3 is its version 3; PATH@{TIME} is what had it then, as "
+        "in "
+        "docs@{yesterday}.\n"
+        "A TIME is 2026-11-24, \"2026-11-24 09:30\" (local time, or with Z or +01:00 behind it), "
+        "yesterday, \"2 hours ago\", or\n"
+        "@SECONDS since 1970.  What is itself called report@3 comes before version 3 of report.  "
+        "id:VALUE is an entry by\n"
+        "its id, wherever it was moved to.\n"
+        "`ashlar help tree VERB` tells more.",
+    .options = options,
+    .min_words = 1,
+    .max_words = -1,
+    .run = run_tree,
+    .verbs = verbs,
+    .known_as = known_as,
+};
