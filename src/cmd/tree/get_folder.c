@@ -139,6 +139,20 @@ static int remove_local(ash_sync *s, const char *name, ash_error *err)
     return rc;
 }
 
+/* How many files go with a folder. */
+static int64_t count_files(const char *path)
+{
+    ash_local *local = NULL;
+    const ash_local_entry *e;
+    int64_t count = 0;
+    if (ash__local_open(path, NULL, &local, NULL) != 0)
+        return 0;
+    while ((e = ash__local_next(local)) != NULL)
+        count += e->kind != ASH_LOCAL_FOLDER;
+    ash__local_free(local);
+    return count;
+}
+
 static int make_folder(ash_sync *s, const char *name, ash_error *err)
 {
     ash_place *none = NULL;
@@ -173,9 +187,10 @@ static int bring(ash_sync *s, ash_sync_pair *pair, ash_error *err)
                                    "way"
                                  : "is a file in the tree and a folder here; --delete lets it "
                                    "give way");
-        pair->count = pair->skip ? &s->counts[ASH_SYNC_DELETED] : NULL;
-        ash__sync_count(s, ASH_SYNC_DELETED, pair->here->kind != ASH_LOCAL_FOLDER, 0);
+        int64_t files = pair->here->kind == ASH_LOCAL_FOLDER ? count_files(pair->here->path) : 1;
         rc = remove_local(s, pair->name, err);
+        if (rc == 0)
+            ash__sync_count(s, ASH_SYNC_DELETED, files, 0);
         here = false;
     }
     if (rc == 0 && folder && !here)
@@ -193,7 +208,6 @@ static int visit(ash_sync *s, ash_sync_pair *pair, ash_error *err)
         if (bring(s, pair, &own) != 0) {
             ash__sync_failed(s, ash_tree_entry_path(pair->there), &own);
             pair->skip = true;
-            pair->count = NULL;
         }
         return 0;
     }

@@ -24,7 +24,7 @@ static const ash_cmd_option options[] = {
     ASH_TREE_NO_OPTION,
 };
 
-int ash__tree_put_file(const ash_tree_put_target *to, ash_sync_file *f, ash_tree_entry **entry,
+int ash__tree_put_seal(const ash_tree_put_target *to, ash_sync_file *f, ash_tree_writer **out,
                        ash_error *err)
 {
     ash_tree_writer *writer = NULL;
@@ -39,8 +39,11 @@ int ash__tree_put_file(const ash_tree_put_target *to, ash_sync_file *f, ash_tree
             rc = ash__sync_fill(f, err);
     }
     if (rc == 0)
-        rc = ash_tree_writer_finish(writer, NULL, entry, err);
-    ash_tree_writer_free(writer);
+        rc = ash_tree_writer_seal(writer, err);
+    if (rc != 0)
+        ash_tree_writer_free(writer);
+    else
+        *out = writer;
     return rc;
 }
 
@@ -89,6 +92,7 @@ static int put_one(ash_tree_run *r, const char *local, const char *path, ash_err
     ash_sync_file f = {.fd = STDIN_FILENO, .path = local};
     bool streamed = strcmp(local, "-") == 0;
     ash_tree_entry *entry = NULL;
+    ash_tree_writer *writer = NULL;
     ash_tree_put_target to = {r->tree, path, &o, &r->op, NULL};
     if (r->cmd->dry_run)
         return plan(r, local, path, err);
@@ -98,7 +102,10 @@ static int put_one(ash_tree_run *r, const char *local, const char *path, ash_err
     f.buf = ash__alloc(ASH_SYNC_BUFFER_BYTES);
     to.progress = ash__progress_new(r->cmd, 0, 1);
     ash__progress_add(to.progress, 0, 0, path);
-    rc = ash__tree_put_file(&to, &f, &entry, err);
+    rc = ash__tree_put_seal(&to, &f, &writer, err);
+    if (rc == 0)
+        rc = ash_tree_writer_finish(writer, NULL, &entry, err);
+    ash_tree_writer_free(writer);
     ash__progress_free(to.progress);
     ash__free(f.buf);
     if (!streamed)

@@ -14,9 +14,9 @@ typedef struct ash_tree_put_target {
     const ash_op *op;
     ash_progress *progress;
 } ash_tree_put_target;
-/* What f has in its buffer, if that is whole, else what its descriptor gives from where it stands.
- */
-int ash__tree_put_file(const ash_tree_put_target *to, ash_sync_file *f, ash_tree_entry **entry,
+/* A writer that has all bytes and is only to be finished: of what f has in its buffer, if that is
+ * whole, else of what its descriptor gives from where it stands. */
+int ash__tree_put_seal(const ash_tree_put_target *to, ash_sync_file *f, ash_tree_writer **out,
                        ash_error *err);
 
 typedef struct ash_tree_put_folder {

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/mem.h"
+#include "cmd/tree/put_batch.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -11,6 +12,7 @@ enum { WORKERS = 2, LARGE_BYTES = 8 * 1024 * 1024 };
 
 typedef struct put {
     ash_sync sync; /* first, so that its visitor finds the rest */
+    ash_put_batch batch;
     const char *content_type;
 } put;
 
@@ -41,47 +43,63 @@ static int compare(const ash_sync *s, const job *j, ash_sync_file *f, bool *same
     return rc;
 }
 
-static int write_file(put *p, const job *j, ash_sync_file *f, ash_tree_entry **entry,
-                      ash_error *err)
+/* A large one is committed before the next begins, as its memory is needed again. */
+static int write_file(put *p, const job *j, ash_sync_file *f, ash_error *err)
 {
     ash_sync *s = &p->sync;
     ash_tree_change_options o = ash__tree_changes(s->r);
+    ash_put_item item = {.length = j->length};
     char *path = ash__sync_path(s, j->name);
     ash_tree_put_target to = {s->r->tree, path, &o, &s->op, s->progress};
-    bool large = j->length > LARGE_BYTES;
     o.modified_ms = j->modified_ms;
     o.content_type = p->content_type;
-    if (large)
-        ash__sync_large_begin(s);
-    int rc = ash__tree_put_file(&to, f, entry, err);
-    if (large)
-        ash__sync_large_end(s);
+    o.make_folders = true;
+    int rc = ash__tree_put_seal(&to, f, &item.writer, err);
+    if (rc == 0) {
+        item.name = ash__strdup(j->name);
+        item.local = ash__strdup(j->local);
+        item.change = j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW;
+        ash__put_batch_add(&p->batch, &item);
+    }
     ash__free(path);
     return rc;
+}
+
+static int write_in_turn(put *p, const job *j, ash_sync_file *f, ash_error *err)
+{
+    bool large = j->length > LARGE_BYTES;
+    if (large)
+        ash__sync_large_begin(&p->sync);
+    int rc = write_file(p, j, f, err);
+    if (large)
+        ash__sync_large_end(&p->sync);
+    return rc;
+}
+
+static void say_unwritten(ash_sync *s, const job *j, ash_sync_change change)
+{
+    ash__progress_add(s->progress, j->length, 0, NULL);
+    ash__sync_count(s, change, 1, j->length);
+    ash__sync_did(s, change, j->name, NULL);
 }
 
 static int put_file(put *p, const job *j, uint8_t *buf, ash_error *err)
 {
     ash_sync *s = &p->sync;
     ash_sync_file f = {.buf = buf};
-    ash_tree_entry *entry = NULL;
     bool same;
     ash__progress_add(s->progress, 0, 0, j->name);
     int rc = ash__sync_open(j->local, &f, err);
     if (rc != 0)
         return rc;
     rc = compare(s, j, &f, &same, err);
-    ash_sync_change change = same ? ASH_SYNC_UNCHANGED : j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW;
-    if (rc == 0 && !same && !s->r->cmd->dry_run)
-        rc = write_file(p, j, &f, &entry, err);
+    if (rc == 0 && same)
+        say_unwritten(s, j, ASH_SYNC_UNCHANGED);
+    else if (rc == 0 && s->r->cmd->dry_run)
+        say_unwritten(s, j, j->there ? ASH_SYNC_CHANGED : ASH_SYNC_NEW);
     else if (rc == 0)
-        ash__progress_add(s->progress, j->length, 0, NULL);
-    if (rc == 0) {
-        ash__sync_count(s, change, 1, j->length);
-        ash__sync_did(s, change, j->name, entry);
-    }
+        rc = write_in_turn(p, j, &f, err);
     ash__progress_add(s->progress, 0, 1, NULL);
-    ash_tree_entry_free(entry);
     ash__sync_close(&f);
     return rc;
 }
@@ -116,13 +134,31 @@ static void queue_file(ash_sync *s, const ash_sync_pair *pair, bool there)
     ash__work_add(s->work, j);
 }
 
-static int make_folder(ash_sync *s, const char *name, ash_error *err)
+static void make_folder(ash_sync *s, const ash_sync_pair *pair)
 {
-    ash_tree_change_options o = ash__tree_changes(s->r);
+    ash_put_item item = {.change = ASH_SYNC_NEW};
+    if (s->r->cmd->dry_run)
+        return;
+    item.name = ash__strdup(pair->name);
+    item.local = ash__strdup(pair->here->path);
+    ash__put_batch_add(&((put *)s)->batch, &item);
+}
+
+/* How many files go with a folder. */
+static int64_t count_files(ash_sync *s, const char *name)
+{
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_listing *listing = NULL;
+    const ash_tree_entry *e = NULL;
+    int64_t count = 0;
     char *path = ash__sync_path(s, name);
-    int rc = s->r->cmd->dry_run ? 0 : ash_tree_make_folder(s->r->tree, path, &o, &s->op, NULL, err);
+    o.recursive = true;
+    int rc = ash_tree_list(s->r->tree, path, &o, &s->op, &listing, NULL);
+    while (rc == 0 && (rc = ash_tree_listing_next(listing, &e, NULL)) == 0 && e != NULL)
+        count += !ash_tree_entry_is_folder(e);
+    ash_tree_listing_free(listing);
     ash__free(path);
-    return rc;
+    return count;
 }
 
 static int remove_entry(ash_sync *s, const char *name, ash_error *err)
@@ -146,8 +182,11 @@ static int give_way(ash_sync *s, const ash_sync_pair *pair, ash_error *err)
             ash_tree_entry_is_folder(pair->there)
                 ? "is a folder in the tree and a file here; --delete lets it give way"
                 : "is a file in the tree and a folder here; --delete lets it give way");
-    ash__sync_count(s, ASH_SYNC_DELETED, !ash_tree_entry_is_folder(pair->there), 0);
-    return remove_entry(s, pair->name, err);
+    int64_t files = ash_tree_entry_is_folder(pair->there) ? count_files(s, pair->name) : 1;
+    int rc = remove_entry(s, pair->name, err);
+    if (rc == 0)
+        ash__sync_count(s, ASH_SYNC_DELETED, files, 0);
+    return rc;
 }
 
 static void doom(ash_sync *s, ash_sync_pair *pair)
@@ -167,15 +206,12 @@ static int bring(ash_sync *s, ash_sync_pair *pair, ash_error *err)
     bool there = pair->there != NULL;
     int rc = 0;
     if (there && ash_tree_entry_is_folder(pair->there) != folder) {
-        if (!folder) {
-            pair->skip = true;
-            pair->count = s->delete ? &s->counts[ASH_SYNC_DELETED] : NULL;
-        }
+        pair->skip = !folder;
         rc = give_way(s, pair, err);
         there = false;
     }
     if (rc == 0 && folder && !there)
-        rc = make_folder(s, pair->name, err);
+        make_folder(s, pair);
     else if (rc == 0 && !folder)
         queue_file(s, pair, there);
     return rc;
@@ -199,7 +235,6 @@ static int visit(ash_sync *s, ash_sync_pair *pair, ash_error *err)
     } else if (bring(s, pair, &own) != 0) {
         ash__sync_failed(s, pair->here->path, &own);
         pair->skip = true;
-        pair->count = NULL;
     }
     return 0;
 }
@@ -269,9 +304,12 @@ static int put_all(put *p, const char *path, const char *store, ash_error *err)
         rc = open_target(s, path, &listing, err);
     if (rc == 0) {
         measure(s, store);
+        rc = ash__put_batch_init(&p->batch, s, err);
         s->work = ash__work_start(WORKERS, ASH_SYNC_BUFFER_BYTES, run_job, p);
-        rc = ash__sync_merge(s, listing, local, visit, err);
+        if (rc == 0)
+            rc = ash__sync_merge(s, listing, local, visit, err);
         ash__work_finish(s->work);
+        ash__put_batch_end(&p->batch);
     }
     ash_tree_listing_free(listing);
     ash__local_free(local);

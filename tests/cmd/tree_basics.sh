@@ -1,0 +1,251 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ashlar tree: files and folders in and out, looked at, moved, copied and removed.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+t() {
+    "$ASHLAR" -s "$store" tree "$@"
+}
+# field NAME: of JSON objects on standard input, one a line; a missing one is null
+field() {
+    python3 -c 'import json, sys
+for line in sys.stdin:
+    value = json.loads(line).get(sys.argv[1])
+    print(value if isinstance(value, str) else json.dumps(value))' "$1"
+}
+fresh() {
+    rm -rf "$store"
+    "$ASHLAR" -s "$store" init >"$scratch/init"
+}
+
+case_a_file_in_and_out() {
+    fresh
+    echo hello >"$scratch/a.txt"
+    t put "$scratch/a.txt" docs/a.txt >"$scratch/out"
+    grep -q "^kept $scratch/a.txt as /docs/a.txt, version 1 (6 B)$" "$scratch/out"
+    [ "$(t cat docs/a.txt)" = hello ]
+    [ "$(t cat /docs/a.txt)" = hello ]
+    t put "$scratch/a.txt" docs # into it
+    [ "$(t ls docs)" = a.txt ]
+    t put "$scratch/a.txt" new/
+    [ "$(t cat new/a.txt)" = hello ]
+    echo more | t put - docs/b.txt
+    [ "$(t cat docs/a.txt docs/b.txt)" = "$(printf 'hello\nmore')" ]
+    (cd "$scratch" && mkdir folder && cd folder && "$ASHLAR" -s "$store" tree get docs/b.txt && [ "$(cat b.txt)" = more ])
+    t get docs/b.txt "$scratch/folder"
+    t get docs/b.txt "$scratch/folder/c.txt"
+    cmp "$scratch/folder/b.txt" "$scratch/folder/c.txt"
+    [ "$(t get docs/b.txt -)" = more ]
+    touch -d '2001-02-03 04:05:06Z' "$scratch/a.txt"
+    t -q put "$scratch/a.txt" old.txt
+    t -q get old.txt "$scratch/folder/old.txt"
+    [ "$(stat -c %Y "$scratch/folder/old.txt")" = 981173106 ]
+    t put "$scratch/a.txt" "$scratch/folder/old.txt" several/ >"$scratch/out.txt"
+    [ "$(t ls several | tr '\n' ' ')" = 'a.txt old.txt ' ]
+    printf x | t -q put --type text/css - style
+    [ "$(t --json stat style | field contentType)" = text/css ]
+}
+
+case_ranges() {
+    fresh
+    printf 0123456789 | t -q put - d
+    [ "$(t cat --range 2-4 d)" = 234 ]
+    [ "$(t cat --range 7- d)" = 789 ]
+    [ "$(t cat --range -3 d)" = 789 ]
+    [ "$(t cat --range 8-100 d)" = 89 ]
+    expect_status 2 t cat --range 10-11 d
+    grep -q 'the range begins at byte 10, the file has 10' "$scratch/err"
+    expect_status 2 t cat --range x d
+    expect_status 2 t cat --range 4-2 d
+    expect_status 2 t cat --range 1-2-3 d
+}
+
+case_listings() {
+    fresh
+    for name in b a.txt 'a b' sub/x sub/y; do
+        echo "$name" | t -q put - "$name"
+    done
+    t mkdir sub/empty
+    [ "$(t ls | tr '\n' ,)" = 'a b,a.txt,b,sub/,' ]
+    [ "$(t ls / | tr '\n' ,)" = 'a b,a.txt,b,sub/,' ]
+    [ "$(t ls sub | tr '\n' ,)" = 'empty/,x,y,' ]
+    [ "$(t ls -R | tr '\n' ,)" = 'a b,a.txt,b,sub/,sub/empty/,sub/x,sub/y,' ]
+    [ "$(t ls b)" = b ]
+    t ls -l | grep -q '^ *6  20.*Z     1  a.txt$'
+    t ls -l | grep -q '^ *-  20.*Z     1  sub/$'
+    t ls -lh | grep -q '^ *6 B  20'
+    [ "$(t ls --json -R | field path | tr '\n' ,)" = '/a b,/a.txt,/b,/sub,/sub/empty,/sub/x,/sub/y,' ]
+    [ "$(t ls --json | field folder | tr '\n' ,)" = 'false,false,false,true,' ]
+    expect_status 4 t ls nothing
+    expect_status 3 t ls b nothing
+    [ "$(cat "$scratch/out")" = b ]
+}
+
+case_an_entry_as_json() {
+    fresh
+    echo hello | t -q put --by ann - a
+    t --json stat a >"$scratch/stat"
+    [ "$(field path <"$scratch/stat")" = /a ]
+    [ "$(field version <"$scratch/stat")" = 1 ]
+    [ "$(field length <"$scratch/stat")" = 6 ]
+    [ "$(field by <"$scratch/stat")" = ann ]
+    [ "$(field deleted <"$scratch/stat")" = false ]
+    [ "$(field digest <"$scratch/stat")" = "$(echo hello | sha256sum | cut -d' ' -f1)" ]
+    for key in id created changed modified; do
+        [ "$(field $key <"$scratch/stat")" != null ]
+    done
+    t stat a >"$scratch/out"
+    grep -q '^Path:      */a$' "$scratch/out"
+    grep -q '^SHA-256:   *5891b5b522d5' "$scratch/out"
+    id=$(sed -n 's/^Id: *//p' "$scratch/out")
+    t mv a b
+    [ "$(t cat "id:$id")" = hello ]
+    expect_status 4 t stat "id:$(echo "$id" | tr 0-9a-f f)"
+    expect_status 2 t stat id:what
+}
+
+case_folders() {
+    fresh
+    t mkdir a >"$scratch/out"
+    grep -q '^made /a$' "$scratch/out"
+    expect_status 5 t mkdir a
+    expect_status 4 t mkdir x/y
+    t mkdir -p x/y/z x
+    [ "$(t ls -R | tr '\n' ,)" = 'a/,x/,x/y/,x/y/z/,' ]
+    t mkdir -n later | grep -q '^would make later$'
+    expect_status 4 t stat later
+    echo 1 | t -q put - f
+    expect_status 5 t mkdir f
+    expect_status 2 t put - f/g
+    expect_status 2 t cat a
+    grep -q 'a is a folder' "$scratch/err"
+    expect_status 2 t get a "$scratch/nowhere"
+    grep -q 'get -r gets folders' "$scratch/err"
+}
+
+case_moving() {
+    fresh
+    echo 1 | t -q put - a
+    echo 2 | t -q put - b
+    t mkdir d
+    t mv a c | grep -q '^moved /a to /c$'
+    expect_status 4 t cat a
+    t -q mv c d
+    [ "$(t cat d/c)" = 1 ]
+    expect_status 5 t mv b d/c
+    grep -q -- '-f replaces it' "$scratch/err"
+    t -q mv -f b d/c
+    [ "$(t cat d/c)" = 2 ]
+    t -q mkdir e
+    t -q mv d e/
+    [ "$(t cat e/d/c)" = 2 ]
+    expect_status 2 t mv e e/d
+    expect_status 4 t mv nothing x
+    t mv -n e f | grep -q '^would move /e to f$'
+    [ "$(t cat e/d/c)" = 2 ]
+    t --json mv e f | grep -q '"path" : "/f".*"from" : "/e"'
+}
+
+case_copying() {
+    fresh
+    echo 1 | t -q put - d/a
+    t cp d/a b | grep -q '^copied d/a to /b$'
+    [ "$(t cat b)" = 1 ]
+    expect_status 2 t cp d e
+    grep -q 'cp -r copies folders' "$scratch/err"
+    t -q cp -r d e
+    [ "$(t cat e/a)" = 1 ]
+    t -q cp b e
+    [ "$(t ls e | tr '\n' ,)" = 'a,b,' ]
+    echo 2 | t -q put - b
+    expect_status 5 t cp b e/b
+    t -q cp -f b e/b
+    [ "$(t cat e/b)" = 2 ]
+    t -q cp b@1 e/old
+    [ "$(t cat e/old)" = 1 ]
+    expect_status 4 t cp b@7 e/older
+}
+
+case_removing() {
+    fresh
+    echo 1 | t -q put - d/a
+    echo 2 | t -q put - b
+    t rm -n b | grep -q '^would remove /b$'
+    t rm b | grep -q '^removed /b$'
+    expect_status 4 t cat b
+    expect_status 1 t rm d
+    t -q mkdir empty
+    t -q rm empty
+    expect_status 3 t rm -r d nothing
+    grep -q 'nothing' "$scratch/err"
+    [ -z "$(t ls)" ]
+    expect_status 2 t rm ''
+    expect_status 2 t rm
+}
+
+case_mistakes() {
+    fresh
+    expect_status 2 t
+    expect_status 2 t lss
+    grep -q 'unknown verb "tree lss"; did you mean tree ls?' "$scratch/err"
+    expect_status 2 t history x
+    grep -q 'did you mean tree log?' "$scratch/err"
+    expect_status 2 t frobnicate
+    grep -q '`ashlar help tree` lists them' "$scratch/err"
+    expect_status 2 t put --recusive a b
+    grep -q 'did you mean --recursive?' "$scratch/err"
+    expect_status 2 t ls --delete
+    grep -q '`ashlar help tree ls`' "$scratch/err"
+    expect_status 2 t ls -n
+    grep -q 'tree ls does not take -n' "$scratch/err"
+    expect_status 2 t put x
+    grep -q 'too few arguments: ashlar tree put' "$scratch/err"
+    expect_status 4 t put "$scratch/missing" x
+    expect_status 2 t put "$scratch" x
+    grep -q 'put -r keeps folders' "$scratch/err"
+    expect_status 2 t put "$scratch" ''
+    echo 1 | t -q put - there
+    expect_status 5 t put --if-absent "$0" there
+    expect_status 2 t cat a/../b
+    expect_status 4 t cat a
+    "$ASHLAR" -s "$store" --json tree cat a 2>"$scratch/err" || true
+    grep -q '"error" : { "code" : "ENOTFOUND", "exit" : 4, "verb" : "tree cat", "item" : "a"' "$scratch/err"
+    expect_status 4 "$ASHLAR" -s "$scratch/none" tree ls
+    expect_status 4 "$ASHLAR" -s "$store" -d nowhere tree ls
+}
+
+case_help_and_completion() {
+    "$ASHLAR" help tree >"$scratch/out"
+    grep -q '^  undelete  *bring back' "$scratch/out"
+    "$ASHLAR" help tree put >"$scratch/help"
+    grep -q '^usage: ashlar tree put ' "$scratch/help"
+    grep -q -- '--quick' "$scratch/help"
+    "$ASHLAR" tree help put | cmp - "$scratch/help"
+    "$ASHLAR" tree put --help | cmp - "$scratch/help"
+    expect_status 2 "$ASHLAR" help tree pot
+    expect_status 2 "$ASHLAR" help ls x
+    "$ASHLAR" help | grep -q '^trees:'
+    "$ASHLAR" help --man | grep -q '^.SS tree undelete'
+    for shell in bash zsh fish; do
+        "$ASHLAR" completion $shell >"$scratch/completion"
+        grep -q 'undelete' "$scratch/completion"
+        grep -q -- 'if-absent' "$scratch/completion"
+    done
+    "$ASHLAR" completion bash >"$scratch/completion"
+    bash -c '. "$1"; COMP_WORDS=(ashlar tree un); COMP_CWORD=2; _ashlar; echo "${COMPREPLY[*]}"' - "$scratch/completion" |
+        grep -qx undelete
+    bash -c '. "$1"; COMP_WORDS=(ashlar tree keep --wi); COMP_CWORD=3; _ashlar; echo "${COMPREPLY[*]}"' - "$scratch/completion" |
+        grep -qx -- --within
+}
+
+case_several_trees_and_collections() {
+    fresh
+    echo 1 | t -q put - a
+    echo 2 | t --root other -q put - a
+    echo 3 | t -q put --collection shelf - a
+    echo 4 | "$ASHLAR" -s "$store" -d else tree -q put - a
+    [ "$(t cat a)$(t --root other cat a)$(t cat --collection shelf a)$("$ASHLAR" -s "$store" -d else tree cat a)" = 1234 ]
+    expect_status 4 t ls --collection shelve
+}
+
+run_cases
