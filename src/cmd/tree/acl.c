@@ -12,7 +12,7 @@ static const ash_cmd_option options[] = {
     ASH_TREE_OPTIONS,
     {0, "read", "ROLE,...", "who may read; an empty list: nobody"},
     {0, "write", "ROLE,...", "who may change"},
-    {0, "open", "ROLE,...", "who may pass through the folder"},
+    {0, "open", "ROLE,...", "who may pass through the folder (else: whoever may read it)"},
     {0, "inherit", NULL, "no list of its own: that of the folder above counts"},
     {0, "effective", "ROLE", "say what the role may do"},
     ASH_TREE_NO_OPTION,
@@ -77,7 +77,9 @@ static void print_list(const bson_t *acl, const char *right)
                                    bson_iter_utf8(&role, NULL));
         }
     }
-    char *shown = ash__cmd_printable(line.len > 0 ? ash__buffer_text(&line) : "(nobody)");
+    bool named = bson_has_field(acl, right);
+    const char *none = !named && strcmp(right, "open") == 0 ? "(whoever may read)" : "(nobody)";
+    char *shown = ash__cmd_printable(line.len > 0 ? ash__buffer_text(&line) : none);
     printf("%-6s %s\n", right, shown);
     ash__free(shown);
     ash__buffer_release(&line);

@@ -119,10 +119,11 @@ static void report(const ash_tree_run *r, const ash_tree_check_report *c, bool c
         return;
     }
     ash__cmd_print_size(size, sizeof size, c->bytes);
-    ash__cmd_say(r->cmd, "%s: %s entries, %s earlier versions, %s contents (%s read)",
+    ash__cmd_say(r->cmd, "%s: %s entr%s, %s earlier version%s, %s content%s (%s read)",
                  clean ? "clean" : "damaged", ash__tree_number(numbers[0], c->entries),
-                 ash__tree_number(numbers[1], c->versions),
-                 ash__tree_number(numbers[2], c->contents), size);
+                 c->entries == 1 ? "y" : "ies", ash__tree_number(numbers[1], c->versions),
+                 ash__cmd_s(c->versions), ash__tree_number(numbers[2], c->contents),
+                 ash__cmd_s(c->contents), size);
 }
 
 static int check(ash_tree_run *r, ash_error *err)

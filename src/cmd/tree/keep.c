@@ -147,9 +147,13 @@ static const ash_cmd_option prune_options[] = {
 static bool tell_pruned(void *ctx, const ash_tree_entry *e)
 {
     const ash_tree_run *r = ctx;
+    char *id = ash__cmd_id_text(ash_tree_entry_id(e)); /* a deletion has no path of its own */
+    const char *path = ash_tree_entry_path(e);
     if (!ash__tree_emit(r, e, NULL, NULL) && (r->cmd->dry_run || r->cmd->verbose > 0))
-        ash__cmd_say(r->cmd, "%s %s@%" PRId32, r->cmd->dry_run ? "would forget" : "forgot",
-                     ash_tree_entry_path(e), ash_tree_entry_version(e));
+        ash__cmd_say(r->cmd, "%s %s%s@%" PRId32, r->cmd->dry_run ? "would forget" : "forgot",
+                     path[0] != 0 ? "" : "id:", path[0] != 0 ? path : id,
+                     ash_tree_entry_version(e));
+    ash__free(id);
     return !ash__cmd_is_interrupted();
 }
 

@@ -42,6 +42,15 @@ static void add(ash_buffer *out, const char *text)
     ash__buffer_printf(out, "%s%s", out->len > 0 ? ", " : "", text);
 }
 
+/* A deletion has neither name nor folder of its own: what it ended lends it a path. */
+static bool was_moved(const ash_tree_entry *e, const ash_tree_entry *before)
+{
+    if (ash_tree_entry_is_deleted(before))
+        return differs(ash_tree_entry_path(e), ash_tree_entry_path(before));
+    return differs(ash_tree_entry_name(e), ash_tree_entry_name(before)) ||
+           !ash__same_id(&e->parent, &before->parent);
+}
+
 /* What made a version of the one before it (NULL: it is the oldest that is known). */
 static void describe(const ash_tree_entry *e, const ash_tree_entry *before, ash_buffer *out)
 {
@@ -55,14 +64,15 @@ static void describe(const ash_tree_entry *e, const ash_tree_entry *before, ash_
         add(out, "undeleted");
     if (before == NULL || ash_tree_entry_is_deleted(e))
         return;
-    if (differs(ash_tree_entry_digest(e), ash_tree_entry_digest(before)) &&
-        !ash_tree_entry_is_deleted(before))
+    if (!ash_tree_entry_is_deleted(before) &&
+        differs(ash_tree_entry_digest(e), ash_tree_entry_digest(before)))
         add(out, "contents");
-    if (differs(ash_tree_entry_name(e), ash_tree_entry_name(before)) ||
-        !ash__same_id(&e->parent, &before->parent)) {
+    if (was_moved(e, before)) {
         add(out, "moved from ");
         ash__buffer_append_text(out, ash_tree_entry_path(before));
     }
+    if (ash_tree_entry_is_deleted(before))
+        return; /* it says no more than that */
     if (differs(ash_tree_entry_content_type(e), ash_tree_entry_content_type(before)))
         add(out, "type");
     if (field_differs(e, before, "acl"))
@@ -101,15 +111,15 @@ static void print_version(const ash_tree_run *r, const ash_tree_entry *e,
     ash__buffer_release(&what);
 }
 
-/* Each is printed when the one before it is known; one more than the limit is asked for, to know
- * it of the last, too. */
+/* Each is printed when the one before it is known.  Two more than the limit are asked for, to know
+ * that of the last, too, and the path of a deletion from the one that it ended. */
 static int print_history(ash_tree_run *r, const char *path, int64_t limit, ash_error *err)
 {
     ash_tree_listing *listing = NULL;
     ash_tree_entry *newer = NULL;
     const ash_tree_entry *e = NULL;
     int64_t printed = 0;
-    int rc = ash_tree_history(r->tree, path, limit > 0 ? limit + 1 : 0, &r->op, &listing, err);
+    int rc = ash_tree_history(r->tree, path, limit > 0 ? limit + 2 : 0, &r->op, &listing, err);
     do {
         if (rc == 0)
             rc = ash_tree_listing_next(listing, &e, err);

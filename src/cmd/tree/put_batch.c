@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-enum { ITEMS_MAX = 32, BYTES_MAX = 8 * 1024 * 1024 };
+enum { ITEMS_MAX = 32, BYTES_MAX = 4 * 1024 * 1024 };
 
 /* Some of a batch. */
 typedef struct part {

@@ -6,6 +6,9 @@
 #include "cmd/tree/put_batch.h"
 
 #include <inttypes.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <string.h>
 
 enum { WORKERS = 2, LARGE_BYTES = 8 * 1024 * 1024 };
@@ -294,11 +297,23 @@ static void delete_doomed(ash_sync *s)
     }
 }
 
+/* Buffers of some mebibytes come and go with each file; giving them back to the system each time
+ * costs more than what is done with them. */
+static void keep_buffers(void)
+{
+#ifdef M_TRIM_THRESHOLD
+    enum { KEPT_BYTES = 32 * 1024 * 1024 };
+    (void)mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
+    (void)mallopt(M_TRIM_THRESHOLD, 2 * KEPT_BYTES);
+#endif
+}
+
 static int put_all(put *p, const char *path, const char *store, ash_error *err)
 {
     ash_sync *s = &p->sync;
     ash_local *local = NULL;
     ash_tree_listing *listing = NULL;
+    keep_buffers();
     int rc = ash__local_open(s->local, store, &local, err);
     if (rc == 0)
         rc = open_target(s, path, &listing, err);

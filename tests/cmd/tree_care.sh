@@ -1,0 +1,170 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ashlar tree: how much is kept, who may do what, changes as they happen, and damage.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+t() {
+    "$ASHLAR" -s "$store" tree "$@"
+}
+fresh() {
+    rm -rf "$store"
+    "$ASHLAR" -s "$store" init >"$scratch/init"
+}
+# put PATH TEXT
+put() {
+    printf '%b' "$2" | t -q put - "$1"
+}
+# versions PATH: the numbers of those that are there
+versions() {
+    t log "$1" | sed 's/^@\([0-9]*\).*/\1/' | tr '\n' ' '
+}
+five() {
+    for i in 1 2 3 4 5; do
+        put "$1" "$i"
+    done
+}
+
+case_rules() {
+    fresh
+    put d/sub/a one
+    t keep / | grep -q '^/ keeps all versions$'
+    t keep --last 3 --within 30d d | grep -q '^/d keeps 3 before the newest, and what was current within 30d$'
+    t keep d/sub/a | grep -q '^/d/sub/a keeps 3 .* (by the rule of /d)$'
+    t keep --all d/sub | grep -q '^/d/sub keeps all versions$'
+    t --json keep d | grep -q '^{ "path" : "/d", "all" : false, "last" : 3, "withinSeconds" : 2592000, "from" : "/d" }$'
+    t keep --inherit d/sub | grep -q '(by the rule of /d)$'
+    expect_status 2 t keep --all --last 3 d
+    expect_status 2 t keep --last x d
+    expect_status 2 t keep --within 3y d
+    expect_status 4 t keep nothing
+}
+
+case_prune() {
+    fresh
+    five d/a
+    five b
+    t -q tag d/a@2 good
+    t prune | grep -q '^forgot 0 versions'
+    t prune -n --last 1 d | grep -q '^would forget /d/a@1$'
+    [ "$(versions d/a)" = '5 4 3 2 1 ' ]
+    t prune --last 1 d | grep -q '^forgot 2 versions (2 B)$'
+    [ "$(versions d/a)" = '5 4 2 ' ]
+    [ "$(t cat d/a@2)" = 2 ]
+    expect_status 4 t cat d/a@1
+    [ "$(versions b)" = '5 4 3 2 1 ' ]
+    t -q keep --last 2 /
+    t --json prune >"$scratch/out"
+    [ "$(grep -c '"path" : "/b"' "$scratch/out")" = 2 ]
+    [ "$(versions b)" = '5 4 3 ' ]
+    t prune --within 1h | grep -q '^forgot 0 versions'
+}
+
+case_contents_that_nobody_has() {
+    fresh
+    head -c 100000 /dev/urandom >"$scratch/one"
+    head -c 100000 /dev/urandom >"$scratch/two"
+    t -q put "$scratch/one" a
+    t -q put "$scratch/two" a
+    t gc --min-age 0 | grep -q '^looked at [12] contents\{0,1\}, deleted 0'
+    t -q prune --last 0
+    t gc | grep -q 'deleted 0 (0 B); 1 unused, but too young to go$'
+    t gc -n --min-age 0 >"$scratch/out"
+    grep -q "^would delete $(sha256sum <"$scratch/one" | cut -c 1-64)$" "$scratch/out"
+    grep -q ' would delete 1 ' "$scratch/out"
+    t --json gc --min-age 0 | grep -q '"digest" : "[0-9a-f]*", "stored" : [0-9]*, "dryRun" : false'
+    t cat a | cmp - "$scratch/two"
+    t check | grep -q '^clean: 1 entry, 0 earlier versions, 1 content '
+    expect_status 2 t gc --min-age soon
+}
+
+case_how_much_there_is() {
+    fresh
+    head -c 100000 /dev/urandom >"$scratch/big"
+    t -q put "$scratch/big" d/a
+    t -q cp d/a d/b
+    t -q cp d/a c
+    put c small
+    t --json du d >"$scratch/out"
+    grep -q '"path" : "d", "folders" : 1, "files" : 2, "bytes" : 200000, "versions" : 0, ' "$scratch/out"
+    t du | grep -q '^files  *3  *195.3 KiB$'
+    t du | grep -q '^earlier versions  *1  *97.7 KiB$'
+    t du | grep -q '^contents, in all  *1  *97.'
+    expect_status 4 t du nothing
+}
+
+case_access_lists() {
+    fresh
+    put d/a one
+    t acl d | grep -q 'everybody may do everything'
+    t acl --read ann,bob --write ann d >"$scratch/out"
+    grep -q '^d, by the list of /d:$' "$scratch/out"
+    grep -q '^read   ann, bob$' "$scratch/out"
+    grep -q '^write  ann$' "$scratch/out"
+    grep -q '^open   (whoever may read)$' "$scratch/out"
+    t acl --write '' d | grep -q '^write  (nobody)$'
+    t acl d/a | grep -q 'by the list of /d:$'
+    t acl --effective bob d/a >"$scratch/out"
+    grep -q '^read   yes$' "$scratch/out"
+    grep -q '^write  no: ' "$scratch/out"
+    t --json acl --effective carl d/a | grep -q '"role" : "carl", "read" : false, "write" : false'
+    t --json acl d | grep -q '"from" : "/d", "acl" : { "read" : \[ "ann", "bob" \], "write" : \[  *\] }'
+    [ "$(t cat d/a)" = one ] # the owner of the store is not held to it
+    t acl --inherit d | grep -q 'everybody may do everything'
+    expect_status 2 t acl --inherit --read x d
+    expect_status 4 t acl nothing
+}
+
+case_watching() {
+    fresh
+    put d/a one
+    "$ASHLAR" -s "$store" tree watch d >"$scratch/seen" 2>"$scratch/err" &
+    watcher=$!
+    tries=0
+    until grep -q watching "$scratch/err"; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ]
+        sleep 0.05
+    done
+    put d/b new
+    put d/a two
+    t -q mv d/b d/c
+    t -q rm d/c
+    put other 'not of it'
+    tries=0
+    until [ "$(wc -l <"$scratch/seen")" -ge 4 ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 200 ]
+        sleep 0.05
+    done
+    kill $watcher
+    got=0
+    wait $watcher || got=$?
+    [ $got = 130 ]
+    sed 's/^[^ ]*  *//' "$scratch/seen" | tr -s ' ' | tr '\n' , >"$scratch/got"
+    [ "$(cat "$scratch/got")" = 'created /d/b,changed /d/a,moved /d/b to /d/c,deleted /d/c,' ]
+    expect_status 4 t watch nothing
+}
+
+case_damage_is_found() {
+    fresh
+    head -c 100000 /dev/urandom >"$scratch/big"
+    t -q put "$scratch/big" d/a
+    put d/b small
+    t check | grep -q '^clean: 3 entries, 0 earlier versions, 1 content (97.7 KiB read)$'
+    # The content goes, by way of its bucket.
+    "$ASHLAR" -s "$store" -b v7.fs --json ls >"$scratch/files"
+    id=$(python3 -c 'import json, sys; print(json.dumps(json.loads(sys.stdin.readline())["id"]))' <"$scratch/files")
+    "$ASHLAR" -s "$store" -b v7.fs -q rm "id:$id"
+    expect_status 7 t check
+    grep -q '/d/a' "$scratch/out"
+    expect_status 7 t --json check
+    grep -q '"finding" : ' "$scratch/out"
+    grep -q '"clean" : false' "$scratch/out"
+    expect_status 7 t cat d/a
+    [ "$(t cat d/b)" = small ]
+    expect_status 3 t get -r d "$scratch/back"
+    [ "$(cat "$scratch/back/b")" = small ]
+    expect_status 7 t check --fast
+}
+
+run_cases

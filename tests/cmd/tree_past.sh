@@ -1,0 +1,198 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# ashlar tree: versions, times, what changed, and what comes back.
+. "$(dirname "$0")/../lib.sh"
+store=$scratch/store
+t() {
+    "$ASHLAR" -s "$store" tree "$@"
+}
+fresh() {
+    rm -rf "$store"
+    "$ASHLAR" -s "$store" init >"$scratch/init"
+}
+# put PATH TEXT
+put() {
+    printf '%b' "$2" | t -q put - "$1"
+}
+now() {
+    sleep 0.02
+    date -u +%Y-%m-%dT%H:%M:%S.%3NZ
+    sleep 0.02
+}
+
+case_versions() {
+    fresh
+    put a one
+    put a two
+    put a three
+    [ "$(t cat a@1)$(t cat a@2)$(t cat a@3)$(t cat a)" = onetwothreethree ]
+    expect_status 4 t cat a@4
+    expect_status 2 t cat a@0
+    expect_status 2 t cat a@99999999999
+    put a@2 'a file of that name'
+    [ "$(t cat a@2)" = 'a file of that name' ]
+    [ "$(t cat a@2@1)" = 'a file of that name' ]
+    t stat a@1 | grep -q '^Version: *1, not the newest$'
+    t stat a@1 | grep -q '^Ended: '
+}
+
+case_times() {
+    fresh
+    put d/a one
+    then=$(now)
+    put d/a two
+    put d/b new
+    [ "$(t cat "d/a@{$then}")" = one ]
+    [ "$(t cat --at "$then" d/a)" = one ]
+    [ "$(t ls --at "$then" d)" = a ]
+    [ "$(t ls "d@{$then}")" = a ]
+    [ "$(t ls d | tr '\n' ,)" = a,b, ]
+    epoch=$(date -d "$then" +%s.%3N)
+    [ "$(t cat "d/a@{@$epoch}")" = one ]
+    local_time=$(TZ=America/New_York date -d "$then" '+%Y-%m-%d %H:%M:%S.%3N')
+    [ "$(TZ=America/New_York t cat "d/a@{$local_time}")" = one ]
+    zoned=$(TZ=Asia/Kolkata date -d "$then" '+%Y-%m-%dT%H:%M:%S.%3N%:z')
+    [ "$(t cat "d/a@{$zoned}")" = one ]
+    expect_status 4 t cat 'd/a@{yesterday}'
+    expect_status 4 t cat 'd/a@{2 hours ago}'
+    [ "$(t cat 'd/a@{now}')" = two ]
+    for time in soon 2026-13-01 2026-02-30 '5 parsecs ago' 2026-01-01T25:00 ''; do
+        expect_status 2 t cat --at "$time" d/a
+    done
+    expect_status 2 t cat 'd/a@{soon}'
+    grep -q '"soon" is no time' "$scratch/err"
+    t -q cp -r "d@{$then}" e
+    [ "$(t ls e)" = a ]
+    [ "$(t cat e/a)" = one ]
+    expect_status 4 t ls '/d@{1 year ago}'
+}
+
+case_log() {
+    fresh
+    put a one
+    put a two
+    t -q mkdir d
+    t -q mv a d/b
+    printf two | t -q put --type text/plain --by ann - d/b
+    t -q rm d/b
+    t log d/b >"$scratch/log"
+    [ "$(wc -l <"$scratch/log")" = 5 ]
+    sed -n 1p "$scratch/log" | grep -q '^@5 .* deleted$'
+    sed -n 2p "$scratch/log" | grep -q '^@4 .* ann  .* type$'
+    sed -n 3p "$scratch/log" | grep -q '^@3 .* moved from /a$'
+    sed -n 4p "$scratch/log" | grep -q '^@2 .* 3 B  3fc4ccfe7458  contents$'
+    sed -n 5p "$scratch/log" | grep -q '^@1 .*T.*\.[0-9]*Z .* created$'
+    t log --limit 2 d/b | cmp - "$(head -n 2 "$scratch/log" >"$scratch/two"; echo "$scratch/two")"
+    t -q undelete d/b
+    t log --limit 1 d/b | grep -q '  undeleted$'
+    t --json log --limit 1 d/b | grep -q '"version" : 6, .*"what" : "undeleted"'
+    expect_status 4 t log nothing
+    expect_status 2 t log --limit 0 d/b
+    t log d | grep -q '^@1 .* created$'
+}
+
+case_diff_of_files() {
+    fresh
+    put a 'one\ntwo\n'
+    put a 'one\nTWO\n'
+    expect_status 1 t diff a@1 a@2
+    grep -q '^--- /a@1' "$scratch/out"
+    grep -q '^+++ /a@2' "$scratch/out"
+    grep -q '^-two$' "$scratch/out"
+    grep -q '^+TWO$' "$scratch/out"
+    expect_status 1 t diff a@1
+    expect_status 0 t diff a@2 a
+    [ ! -s "$scratch/out" ]
+    expect_status 2 t diff a
+    expect_status 4 t diff a@1 a@9
+    expect_status 1 t --json diff a@1 a
+    grep -q '"a" : { "path" : "/a", .*"b" : .*"same" : false }$' "$scratch/out"
+    [ -z "$(ls "$scratch"/ashlar-diff* 2>/dev/null)" ]
+    mkdir "$scratch/none"
+    got=0
+    PATH=$scratch/none "$ASHLAR" -s "$store" tree diff a@1 a 2>"$scratch/said" || got=$?
+    [ $got = 1 ]
+    grep -q 'they differ; to see the lines, a program called diff is needed' "$scratch/said"
+    put b 'bytes\00001'
+    put b 'bytes\00002'
+    TMPDIR=$scratch expect_status 1 t diff b@1 b
+    grep -q 'differ' "$scratch/out"
+    [ -z "$(ls "$scratch" | grep ashlar-diff)" ]
+}
+
+case_diff_of_folders() {
+    fresh
+    put d/same same
+    put d/changed one
+    put d/gone gone
+    put d/kind/x x
+    then=$(now)
+    put d/changed two
+    t -q rm d/gone
+    t -q rm -r d/kind
+    put d/kind 'a file now'
+    put d/sub/new new
+    expect_status 1 t diff -r "d@{$then}" d
+    tr -s ' ' <"$scratch/out" | tr '\n' , >"$scratch/got"
+    [ "$(cat "$scratch/got")" = 'changed /d/changed,deleted /d/gone,replaced /d/kind,deleted /d/kind/x,new /d/sub/,new /d/sub/new,' ]
+    expect_status 0 t diff -r d d
+    expect_status 2 t diff "d@{$then}" d
+    grep -q 'diff -r compares folders' "$scratch/err"
+    expect_status 2 t diff d d/same
+    t --json diff -r "d@{$then}" | grep -q '"change" : "deleted" }'
+}
+
+case_restore() {
+    fresh
+    put a one
+    put a two
+    t restore -n a@1 | grep -q '^would restore /a as of version 1: now version 3$'
+    t restore a@1 | grep -q '^restored /a as of version 1: now version 3$'
+    [ "$(t cat a)" = one ]
+    [ "$(t cat a@2)" = two ]
+    then=$(now)
+    put a four
+    t -q restore "a@{$then}"
+    [ "$(t cat a)" = one ]
+    expect_status 2 t restore a
+    expect_status 4 t restore a@17
+    expect_status 4 t restore b@1
+}
+
+case_trash() {
+    fresh
+    put d/a one
+    put d/b two
+    [ -z "$(t undelete)" ]
+    t -q rm d/a
+    t undelete | grep -q '^20.*Z  *3 B  id:[0-9a-f]*  */d/a$'
+    put d/a other
+    expect_status 5 t undelete d/a
+    t undelete -n d/a d/old | grep -q '^would undelete d/old$'
+    t undelete d/a d/old | grep -q '^undeleted /d/old$'
+    [ "$(t cat d/old)" = one ]
+    expect_status 4 t undelete d/a
+    grep -q 'nothing was deleted there' "$scratch/err"
+    t -q rm -r d
+    id=$(t undelete | sed -n 's|^.* \(id:[0-9a-f]*\)  */d$|\1|p')
+    t -q undelete "$id"
+    [ "$(t ls d | tr '\n' ,)" = a,b,old, ]
+    expect_status 4 t undelete id:ffffffffffffffffffffffff
+}
+
+case_tags() {
+    fresh
+    put a one
+    put a two
+    t tag a@1 first | grep -q '^/a@1 is tagged first$'
+    t -q tag a newest
+    t log a | grep -q '^@1 .* created  \[first\]$'
+    t log a | grep -q '^@2 .* contents  \[newest\]$'
+    t --json stat a@1 | grep -q '"tags" : \[ "first" \]'
+    t -q tag --remove a@1 first
+    ! t log a | grep -q first
+    expect_status 2 t tag a ''
+    expect_status 4 t tag a@9 x
+}
+
+run_cases
