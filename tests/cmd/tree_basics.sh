@@ -174,6 +174,8 @@ case_removing() {
     t rm b | grep -q '^removed /b$'
     expect_status 4 t cat b
     expect_status 1 t rm d
+    expect_status 1 t rm -n d
+    grep -q 'd is not empty; rm -r removes folders' "$scratch/err"
     t -q mkdir empty
     t -q rm empty
     expect_status 3 t rm -r d nothing

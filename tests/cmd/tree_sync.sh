@@ -242,6 +242,43 @@ case_the_state_of_then() {
     [ "$(cat "$scratch/back/sub/deep/three")" = three ]
 }
 
+case_a_dry_run_makes_nothing() {
+    fresh
+    rm -r "$store"
+    put -n "$here" docs
+    said 'would be: 5 new, 0 changed, 0 deleted, 0 unchanged'
+    grep -q '^would be new /docs/sub/deep/three$' "$scratch/out"
+    [ ! -e "$store" ]
+    t put -n "$here/one" x | grep -q "^would put $here/one as x$"
+    t mkdir -n x | grep -q '^would make x$'
+    expect_status 4 t put -n "$here/missing" x
+    [ ! -e "$store" ]
+    put "$here" docs
+    get -n docs "$scratch/back"
+    said 'would be: 5 new, 0 changed, 0 deleted, 0 unchanged'
+    [ ! -e "$scratch/back" ]
+}
+
+case_through_a_server() {
+    fresh
+    start_server "$store"
+    put "$here" docs
+    said '5 new, 0 changed, 0 deleted, 0 unchanged'
+    store=mongodb://$server_address/test
+    echo ONE >"$here/one"
+    rm -r "$here/sub"
+    head -c 300000 /dev/urandom >"$here/large"
+    put --delete "$here" docs
+    said '1 new, 1 changed, 2 deleted, 2 unchanged'
+    get docs "$scratch/back"
+    diff -r "$here" "$scratch/back"
+    t -q restore docs/one@1
+    [ "$(t cat docs/one)" = one ]
+    t -q undelete docs/sub
+    t check >"$scratch/out"
+    stop_server
+}
+
 # Whatever a killed one had done is there whole, and typed again it does the rest.
 case_a_killed_put_goes_on() {
     fresh

@@ -237,6 +237,22 @@ static const ash_cmd_option rm_options[] = {
     ASH_TREE_NO_OPTION,
 };
 
+/* What removing it would say. */
+static int check_empty(ash_tree_run *r, const char *path, ash_error *err)
+{
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_listing *listing = NULL;
+    const ash_tree_entry *e = NULL;
+    o.limit = 1;
+    int rc = ash_tree_list(r->tree, path, &o, &r->op, &listing, err);
+    if (rc == 0)
+        rc = ash_tree_listing_next(listing, &e, err);
+    if (rc == 0 && e != NULL)
+        rc = ash__fail(err, ASH_ESTATE, "%s is not empty; rm -r removes folders", path);
+    ash_tree_listing_free(listing);
+    return rc;
+}
+
 static int remove_one(ash_tree_run *r, const char *word, ash_error *err)
 {
     ash_tree_change_options o = ash__tree_changes(r);
@@ -247,7 +263,7 @@ static int remove_one(ash_tree_run *r, const char *word, ash_error *err)
         return ash__fail(err, ASH_EINVAL, "an empty path");
     int rc = ash_tree_get(r->tree, word, NULL, &r->op, &entry, err);
     if (rc == 0 && ash_tree_entry_is_folder(entry) && !o.recursive && r->cmd->dry_run)
-        rc = ash__fail(err, ASH_ESTATE, "%s is a folder; rm -r removes folders", word);
+        rc = check_empty(r, word, err);
     if (rc == 0 && r->cmd->dry_run)
         report_plan(r, "remove", NULL, ash_tree_entry_path(entry));
     else if (rc == 0)

@@ -244,6 +244,16 @@ static int visit(ash_sync *s, ash_sync_pair *pair, ash_error *err)
 
 /* ---- all ---- */
 
+/* As entries have it, but "" for the root. */
+static char *folder_path(const char *path)
+{
+    path += strspn(path, "/");
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    return ash__sprintf("%s%.*s", len > 0 ? "/" : "", (int)len, path);
+}
+
 /* The folder in the tree, made if it is not there, and what lies in it. */
 static int open_target(ash_sync *s, const char *path, ash_tree_listing **out, ash_error *err)
 {
@@ -261,13 +271,8 @@ static int open_target(ash_sync *s, const char *path, ash_tree_listing **out, as
         rc = ash__fail(err, ASH_EEXISTS, "%s is a file in the tree", path);
     if (rc == 0 && there)
         rc = ash_tree_list(r->tree, path, &all, &r->op, out, err);
-    if (rc == 0) {
-        const char *whole = folder != NULL ? ash_tree_entry_path(folder) : path;
-        size_t len = strlen(whole);
-        while (len > 0 && whole[len - 1] == '/')
-            len--;
-        s->folder = ash__strndup(whole, len);
-    }
+    if (rc == 0)
+        s->folder = folder_path(folder != NULL ? ash_tree_entry_path(folder) : path);
     ash_tree_entry_free(folder);
     return rc;
 }
