@@ -79,6 +79,7 @@ const ash_cmd_verb ash__cmd_tree = {
     .options = options,
     .min_words = 1,
     .max_words = -1,
+    .has_dry_run = true, /* most of its verbs; the others say so */
     .run = run_tree,
     .verbs = verbs,
     .known_as = known_as,
