@@ -7,15 +7,15 @@
 
 #include <string.h>
 
-enum { READ = ASH_TREE_FIRST_OPTION, WRITE, ENTER, INHERIT, EFFECTIVE };
+enum { READ = ASH_CMD_TREE_FIRST_OPTION, WRITE, ENTER, INHERIT, EFFECTIVE };
 static const ash_cmd_option options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {0, "read", "ROLE,...", "who may read; an empty list: nobody"},
     {0, "write", "ROLE,...", "who may change"},
     {0, "open", "ROLE,...", "who may pass through the folder (else: whoever may read it)"},
     {0, "inherit", NULL, "no list of its own: that of the folder above counts"},
     {0, "effective", "ROLE", "say what the role may do"},
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
 static const struct {
@@ -46,7 +46,7 @@ static void append_roles(bson_t *acl, const char *right, const char *roles)
 }
 
 /* The lists that were typed take the place of those that count; the others stay. */
-static int set_lists(ash_tree_run *r, const char *path, ash_error *err)
+static int set_lists(ash_cmd_tree_run *r, const char *path, ash_error *err)
 {
     bson_t now, acl = BSON_INITIALIZER;
     bson_iter_t it;
@@ -85,7 +85,7 @@ static void print_list(const bson_t *acl, const char *right)
     ash__buffer_release(&line);
 }
 
-static int show_lists(ash_tree_run *r, const char *path, ash_error *err)
+static int show_lists(ash_cmd_tree_run *r, const char *path, ash_error *err)
 {
     bson_t acl, object = BSON_INITIALIZER;
     char *from = NULL;
@@ -115,7 +115,7 @@ static int show_lists(ash_tree_run *r, const char *path, ash_error *err)
 }
 
 /* What a user with just this role may do. */
-static int show_effective(ash_tree_run *r, const char *path, const char *role, ash_error *err)
+static int show_effective(ash_cmd_tree_run *r, const char *path, const char *role, ash_error *err)
 {
     ash_principal who = ASH_PRINCIPAL_INIT;
     bson_t *roles = BCON_NEW("0", "{", "role", BCON_UTF8(role), "db",
@@ -147,7 +147,7 @@ static int show_effective(ash_tree_run *r, const char *path, const char *role, a
     return rc;
 }
 
-static int acl(ash_tree_run *r, ash_error *err)
+static int acl(ash_cmd_tree_run *r, ash_error *err)
 {
     const char *path = r->args->words[0];
     const char *const *values = r->args->values;
@@ -167,7 +167,7 @@ static int acl(ash_tree_run *r, ash_error *err)
 
 static int run_acl(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, acl);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, acl);
 }
 
 const ash_cmd_verb ash__cmd_tree_acl = {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void ash__tree_address_release(ash_tree_address *a)
+void ash__cmd_tree_address_release(ash_cmd_tree_address *a)
 {
     ash__free(a->path);
     if (a->id.value_type != BSON_TYPE_EOD)
@@ -17,7 +17,7 @@ void ash__tree_address_release(ash_tree_address *a)
     memset(a, 0, sizeof *a);
 }
 
-static int parse_id(const char *text, ash_tree_address *out, ash_error *err)
+static int parse_id(const char *text, ash_cmd_tree_address *out, ash_error *err)
 {
     ash_cmd_address address;
     int rc = ash__cmd_address_parse(text, &address, err);
@@ -53,7 +53,7 @@ static int parse_suffix(const char *suffix, ash_tree_when *when, ash_error *err)
     }
     char *time = ash__strndup(suffix + 2, strlen(suffix) - 3);
     int rc = 0;
-    if (!ash__tree_parse_time(time, ash__clock_wall_ms(), &when->at_ms))
+    if (!ash__cmd_tree_parse_time(time, ash__clock_wall_ms(), &when->at_ms))
         rc = ash__fail(err, ASH_EINVAL,
                        "\"%s\" is no time; 2026-11-24, \"2026-11-24 09:30\", yesterday and \"2 "
                        "hours ago\" are",
@@ -62,7 +62,8 @@ static int parse_suffix(const char *suffix, ash_tree_when *when, ash_error *err)
     return rc;
 }
 
-int ash__tree_peek(const ash_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
+int ash__cmd_tree_peek(const ash_cmd_tree_run *r, const char *path, ash_tree_entry **out,
+                       ash_error *err)
 {
     ash_error own = ASH_ERROR_INIT;
     *out = NULL;
@@ -75,7 +76,7 @@ int ash__tree_peek(const ash_tree_run *r, const char *path, ash_tree_entry **out
 }
 
 /* Is what was typed the whole name of something? */
-static bool is_there(const ash_tree_run *r, const char *path, const ash_tree_when *when)
+static bool is_there(const ash_cmd_tree_run *r, const char *path, const ash_tree_when *when)
 {
     ash_tree_entry *entry = NULL;
     bool there = r->tree != NULL && ash_tree_get(r->tree, path, when, &r->op, &entry, NULL) == 0;
@@ -83,10 +84,10 @@ static bool is_there(const ash_tree_run *r, const char *path, const ash_tree_whe
     return there;
 }
 
-int ash__tree_address(const ash_tree_run *r, const char *text, ash_tree_address *out,
-                      ash_error *err)
+int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_tree_address *out,
+                          ash_error *err)
 {
-    ash_tree_address a = {.when = ASH_TREE_WHEN_INIT};
+    ash_cmd_tree_address a = {.when = ASH_TREE_WHEN_INIT};
     const char *suffix = find_suffix(text);
     *out = a;
     if (strncmp(text, "id:", 3) == 0)
@@ -101,26 +102,27 @@ int ash__tree_address(const ash_tree_run *r, const char *text, ash_tree_address 
     return suffix != NULL ? parse_suffix(suffix, &out->when, err) : 0;
 }
 
-int ash__tree_entry_at(const ash_tree_run *r, const ash_tree_address *a, ash_tree_entry **out,
-                       ash_error *err)
+int ash__cmd_tree_entry_at(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
+                           ash_tree_entry **out, ash_error *err)
 {
     if (a->path == NULL)
         return ash_tree_get_by_id(r->tree, &a->id, 0, &r->op, out, err);
     return ash_tree_get(r->tree, a->path, &a->when, &r->op, out, err);
 }
 
-int ash__tree_lookup(const ash_tree_run *r, const char *text, ash_tree_entry **out, ash_error *err)
+int ash__cmd_tree_lookup(const ash_cmd_tree_run *r, const char *text, ash_tree_entry **out,
+                         ash_error *err)
 {
-    ash_tree_address address;
+    ash_cmd_tree_address address;
     *out = NULL;
-    int rc = ash__tree_address(r, text, &address, err);
+    int rc = ash__cmd_tree_address(r, text, &address, err);
     if (rc == 0)
-        rc = ash__tree_entry_at(r, &address, out, err);
-    ash__tree_address_release(&address);
+        rc = ash__cmd_tree_entry_at(r, &address, out, err);
+    ash__cmd_tree_address_release(&address);
     return rc;
 }
 
-char *ash__tree_join(const char *folder, const char *name)
+char *ash__cmd_tree_join(const char *folder, const char *name)
 {
     size_t len = strlen(folder);
     while (len > 0 && folder[len - 1] == '/')
@@ -128,11 +130,12 @@ char *ash__tree_join(const char *folder, const char *name)
     return ash__sprintf("%.*s/%s", (int)len, folder, name);
 }
 
-char *ash__tree_target(const ash_tree_run *r, const char *to, const char *name, ash_error *err)
+char *ash__cmd_tree_target(const ash_cmd_tree_run *r, const char *to, const char *name,
+                           ash_error *err)
 {
     ash_tree_entry *there = NULL;
     size_t len = strlen(to);
-    if (ash__tree_peek(r, to, &there, err) != 0)
+    if (ash__cmd_tree_peek(r, to, &there, err) != 0)
         return NULL;
     bool into =
         (len > 0 && to[len - 1] == '/') || (there != NULL && ash_tree_entry_is_folder(there));
@@ -141,11 +144,11 @@ char *ash__tree_target(const ash_tree_run *r, const char *to, const char *name, 
         ash__fail(err, ASH_EINVAL, "%s is a folder; say what it is called in it", to);
         return NULL;
     }
-    return into ? ash__tree_join(to, name) : ash__strdup(to);
+    return into ? ash__cmd_tree_join(to, name) : ash__strdup(to);
 }
 
 /* '/' is less than any other byte. */
-int ash__tree_compare_names(const char *a, const char *b)
+int ash__cmd_tree_compare_names(const char *a, const char *b)
 {
     while (*a != 0 && *a == *b) {
         a++;

@@ -9,7 +9,7 @@
 
 /* ---- du ---- */
 
-static const ash_cmd_option du_options[] = {ASH_TREE_OPTIONS, ASH_TREE_NO_OPTION};
+static const ash_cmd_option du_options[] = {ASH_CMD_TREE_OPTIONS, ASH_CMD_TREE_NO_OPTION};
 
 static void emit_usage(const char *path, const ash_tree_usage *u)
 {
@@ -28,14 +28,14 @@ static void emit_usage(const char *path, const ash_tree_usage *u)
 
 static void print_line(const char *title, int64_t count, int64_t bytes)
 {
-    char number[ASH_TREE_NUMBER_BYTES], size[32] = "";
+    char number[ASH_CMD_TREE_NUMBER_BYTES], size[32] = "";
     if (bytes >= 0)
         ash__cmd_print_size(size, sizeof size, bytes);
-    printf("%-18s %12s  %12s\n", title, ash__tree_number(number, count), size);
+    printf("%-18s %12s  %12s\n", title, ash__cmd_tree_number(number, count), size);
     ash__cmd_keep_output_error();
 }
 
-static int measure(ash_tree_run *r, ash_error *err)
+static int measure(ash_cmd_tree_run *r, ash_error *err)
 {
     ash_tree_usage u = ASH_TREE_USAGE_INIT;
     const char *path = r->args->count > 0 ? r->args->words[0] : "/";
@@ -55,7 +55,7 @@ static int measure(ash_tree_run *r, ash_error *err)
 
 static int run_du(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, measure);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, measure);
 }
 
 const ash_cmd_verb ash__cmd_tree_du = {
@@ -72,15 +72,15 @@ const ash_cmd_verb ash__cmd_tree_du = {
 
 /* ---- check ---- */
 
-enum { FAST = ASH_TREE_FIRST_OPTION };
+enum { FAST = ASH_CMD_TREE_FIRST_OPTION };
 static const ash_cmd_option check_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {0, "fast", NULL, "folders and files alone: finds no rotten bytes"},
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
 struct check {
-    const ash_tree_run *r;
+    const ash_cmd_tree_run *r;
     ash_progress *progress;
 };
 
@@ -103,9 +103,9 @@ static void tell_finding(void *ctx, const char *text, const bson_t *facts)
     ash__free(shown);
 }
 
-static void report(const ash_tree_run *r, const ash_tree_check_report *c, bool clean)
+static void report(const ash_cmd_tree_run *r, const ash_tree_check_report *c, bool clean)
 {
-    char size[32], numbers[3][ASH_TREE_NUMBER_BYTES];
+    char size[32], numbers[3][ASH_CMD_TREE_NUMBER_BYTES];
     if (r->cmd->json) {
         bson_t object = BSON_INITIALIZER;
         BSON_APPEND_BOOL(&object, "clean", clean);
@@ -120,13 +120,13 @@ static void report(const ash_tree_run *r, const ash_tree_check_report *c, bool c
     }
     ash__cmd_print_size(size, sizeof size, c->bytes);
     ash__cmd_say(r->cmd, "%s: %s entr%s, %s earlier version%s, %s content%s (%s read)",
-                 clean ? "clean" : "damaged", ash__tree_number(numbers[0], c->entries),
-                 c->entries == 1 ? "y" : "ies", ash__tree_number(numbers[1], c->versions),
-                 ash__cmd_s(c->versions), ash__tree_number(numbers[2], c->contents),
+                 clean ? "clean" : "damaged", ash__cmd_tree_number(numbers[0], c->entries),
+                 c->entries == 1 ? "y" : "ies", ash__cmd_tree_number(numbers[1], c->versions),
+                 ash__cmd_s(c->versions), ash__cmd_tree_number(numbers[2], c->contents),
                  ash__cmd_s(c->contents), size);
 }
 
-static int check(ash_tree_run *r, ash_error *err)
+static int check(ash_cmd_tree_run *r, ash_error *err)
 {
     ash_tree_check_options o = ASH_TREE_CHECK_OPTIONS_INIT;
     ash_tree_check_report found = ASH_TREE_CHECK_REPORT_INIT;
@@ -145,7 +145,7 @@ static int check(ash_tree_run *r, ash_error *err)
 
 static int run_check(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, check);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, check);
 }
 
 const ash_cmd_verb ash__cmd_tree_check = {

@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANGE = ASH_TREE_FIRST_OPTION, AT };
+enum { RANGE = ASH_CMD_TREE_FIRST_OPTION, AT };
 static const ash_cmd_option options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {0, "range", "A-B",
      "bytes A to B, both included, from 0; \"A-\" to the end, \"-N\" the last N"},
-    ASH_TREE_AT_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_AT_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 enum { BUFFER_BYTES = 256 * 1024 };
 
@@ -71,13 +71,13 @@ static int write_out(ash_tree_reader *reader, ash_error *err)
     return rc;
 }
 
-static int cat_word(ash_tree_run *r, const char *word, ash_error *err)
+static int cat_word(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     ash_tree_entry *entry = NULL;
     ash_tree_reader *reader = NULL;
     ash_tree_read_options o = ASH_TREE_READ_OPTIONS_INIT;
     const char *range = r->args->values[RANGE];
-    int rc = ash__tree_lookup(r, word, &entry, err);
+    int rc = ash__cmd_tree_lookup(r, word, &entry, err);
     if (rc == 0 && ash_tree_entry_is_folder(entry))
         rc = ash__fail(err, ASH_EINVAL, "%s is a folder", word);
     if (rc == 0 && range != NULL)
@@ -91,10 +91,10 @@ static int cat_word(ash_tree_run *r, const char *word, ash_error *err)
     return rc;
 }
 
-static int cat_all(ash_tree_run *r, ash_error *err)
+static int cat_all(ash_cmd_tree_run *r, ash_error *err)
 {
     (void)err;
-    return ash__tree_each(r, 0, r->args->count, cat_word);
+    return ash__cmd_tree_each(r, 0, r->args->count, cat_word);
 }
 
 static int run_cat(ash_cmd *cmd, const ash_cmd_args *args)
@@ -103,7 +103,7 @@ static int run_cat(ash_cmd *cmd, const ash_cmd_args *args)
     const char *range = args->values[RANGE];
     if (range != NULL && !parse_range(range, &first, &last))
         return ash__cmd_usage(cmd, "--range takes A-B, A- or -N, not \"%s\"", range);
-    return ash__tree_run(cmd, ASH_CMD_READ, args, cat_all);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, cat_all);
 }
 
 const ash_cmd_verb ash__cmd_tree_cat = {

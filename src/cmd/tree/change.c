@@ -7,11 +7,11 @@
 
 #include <string.h>
 
-static void report(const ash_tree_run *r, const char *did, const ash_tree_entry *e,
+static void report(const ash_cmd_tree_run *r, const char *did, const ash_tree_entry *e,
                    const char *from)
 {
     const char *path = e != NULL ? ash_tree_entry_path(e) : "";
-    if (ash__tree_emit(r, e, from != NULL ? "from" : NULL, from))
+    if (ash__cmd_tree_emit(r, e, from != NULL ? "from" : NULL, from))
         return;
     if (from != NULL)
         ash__cmd_say(r->cmd, "%s %s to %s", did, from, path);
@@ -20,7 +20,8 @@ static void report(const ash_tree_run *r, const char *did, const ash_tree_entry 
 }
 
 /* Of a dry run: there is no entry yet. */
-static void report_plan(const ash_tree_run *r, const char *would, const char *from, const char *to)
+static void report_plan(const ash_cmd_tree_run *r, const char *would, const char *from,
+                        const char *to)
 {
     bson_t object = BSON_INITIALIZER;
     if (from != NULL)
@@ -37,20 +38,20 @@ static void report_plan(const ash_tree_run *r, const char *would, const char *fr
 
 /* ---- mkdir ---- */
 
-enum { MKDIR_PARENTS = ASH_TREE_FIRST_OPTION, MKDIR_BY };
+enum { MKDIR_PARENTS = ASH_CMD_TREE_FIRST_OPTION, MKDIR_BY };
 static const ash_cmd_option mkdir_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {'p', "parents", NULL, "those above it, too; no error if it is there"},
-    ASH_TREE_BY_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_BY_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
-static int make_one(ash_tree_run *r, const char *word, ash_error *err)
+static int make_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
-    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_tree_entry *entry = NULL;
     o.make_folders = r->args->values[MKDIR_PARENTS] != NULL;
-    int rc = ash__tree_peek(r, word, &entry, err);
+    int rc = ash__cmd_tree_peek(r, word, &entry, err);
     if (rc != 0)
         return rc;
     bool there = entry != NULL;
@@ -66,15 +67,15 @@ static int make_one(ash_tree_run *r, const char *word, ash_error *err)
     return rc;
 }
 
-static int make_all(ash_tree_run *r, ash_error *err)
+static int make_all(ash_cmd_tree_run *r, ash_error *err)
 {
     (void)err;
-    return ash__tree_each(r, 0, r->args->count, make_one);
+    return ash__cmd_tree_each(r, 0, r->args->count, make_one);
 }
 
 static int run_mkdir(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_WRITE, args, make_all);
+    return ash__cmd_tree_run(cmd, ASH_CMD_WRITE, args, make_all);
 }
 
 const ash_cmd_verb ash__cmd_tree_mkdir = {
@@ -91,32 +92,32 @@ const ash_cmd_verb ash__cmd_tree_mkdir = {
 
 /* ---- mv ---- */
 
-enum { MV_FORCE = ASH_TREE_FIRST_OPTION, MV_BY };
+enum { MV_FORCE = ASH_CMD_TREE_FIRST_OPTION, MV_BY };
 static const ash_cmd_option mv_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {'f', "force", NULL, "onto a file that is there: it can be undeleted"},
-    ASH_TREE_BY_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_BY_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
 /* *out: where the entry goes; the caller frees. */
-static int find_target(const ash_tree_run *r, const ash_tree_entry *from, bool force, char **out,
-                       ash_error *err)
+static int find_target(const ash_cmd_tree_run *r, const ash_tree_entry *from, bool force,
+                       char **out, ash_error *err)
 {
     ash_tree_entry *there = NULL;
-    *out = ash__tree_target(r, r->args->words[1], ash_tree_entry_name(from), err);
+    *out = ash__cmd_tree_target(r, r->args->words[1], ash_tree_entry_name(from), err);
     if (*out == NULL)
         return err->code;
-    int rc = ash__tree_peek(r, *out, &there, err);
+    int rc = ash__cmd_tree_peek(r, *out, &there, err);
     if (rc == 0 && there != NULL && !force)
         rc = ash__fail(err, ASH_EEXISTS, "%s is there already; -f replaces it", *out);
     ash_tree_entry_free(there);
     return rc;
 }
 
-static int move(ash_tree_run *r, ash_error *err)
+static int move(ash_cmd_tree_run *r, ash_error *err)
 {
-    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_tree_entry *from = NULL, *entry = NULL;
     char *to = NULL;
     o.replace = r->args->values[MV_FORCE] != NULL;
@@ -137,7 +138,7 @@ static int move(ash_tree_run *r, ash_error *err)
 
 static int run_mv(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, move);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, move);
 }
 
 const ash_cmd_verb ash__cmd_tree_mv = {
@@ -156,20 +157,20 @@ const ash_cmd_verb ash__cmd_tree_mv = {
 
 /* ---- cp ---- */
 
-enum { CP_RECURSIVE = ASH_TREE_FIRST_OPTION, CP_FORCE, CP_AT, CP_BY };
+enum { CP_RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, CP_FORCE, CP_AT, CP_BY };
 static const ash_cmd_option cp_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {'r', "recursive", NULL, "a folder with all that lies in it"},
     {'f', "force", NULL, "onto a file that is there, which becomes a version of it"},
-    ASH_TREE_AT_OPTION,
-    ASH_TREE_BY_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_AT_OPTION,
+    ASH_CMD_TREE_BY_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
-static int copy_entry(ash_tree_run *r, const ash_tree_address *a, const ash_tree_entry *from,
-                      ash_error *err)
+static int copy_entry(ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
+                      const ash_tree_entry *from, ash_error *err)
 {
-    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_tree_entry *entry = NULL;
     char *to = NULL;
     o.replace = r->args->values[CP_FORCE] != NULL;
@@ -191,25 +192,25 @@ static int copy_entry(ash_tree_run *r, const ash_tree_address *a, const ash_tree
     return rc;
 }
 
-static int copy(ash_tree_run *r, ash_error *err)
+static int copy(ash_cmd_tree_run *r, ash_error *err)
 {
-    ash_tree_address address;
+    ash_cmd_tree_address address;
     ash_tree_entry *from = NULL;
-    int rc = ash__tree_address(r, r->args->words[0], &address, err);
+    int rc = ash__cmd_tree_address(r, r->args->words[0], &address, err);
     if (rc == 0 && address.path == NULL)
         rc = ash__fail(err, ASH_EINVAL, "cp takes a PATH, not an id");
     if (rc == 0)
-        rc = ash__tree_entry_at(r, &address, &from, err);
+        rc = ash__cmd_tree_entry_at(r, &address, &from, err);
     if (rc == 0)
         rc = copy_entry(r, &address, from, err);
     ash_tree_entry_free(from);
-    ash__tree_address_release(&address);
+    ash__cmd_tree_address_release(&address);
     return rc;
 }
 
 static int run_cp(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, copy);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, copy);
 }
 
 const ash_cmd_verb ash__cmd_tree_cp = {
@@ -229,16 +230,16 @@ const ash_cmd_verb ash__cmd_tree_cp = {
 
 /* ---- rm ---- */
 
-enum { RM_RECURSIVE = ASH_TREE_FIRST_OPTION, RM_BY };
+enum { RM_RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, RM_BY };
 static const ash_cmd_option rm_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {'r', "recursive", NULL, "folders with all that lies in them"},
-    ASH_TREE_BY_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_BY_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
 /* What removing it would say. */
-static int check_empty(ash_tree_run *r, const char *path, ash_error *err)
+static int check_empty(ash_cmd_tree_run *r, const char *path, ash_error *err)
 {
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     ash_tree_listing *listing = NULL;
@@ -253,9 +254,9 @@ static int check_empty(ash_tree_run *r, const char *path, ash_error *err)
     return rc;
 }
 
-static int remove_one(ash_tree_run *r, const char *word, ash_error *err)
+static int remove_one(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
-    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_tree_entry *entry = NULL;
     o.recursive = r->args->values[RM_RECURSIVE] != NULL;
     /* Most likely a variable that should have had a value. */
@@ -274,15 +275,15 @@ static int remove_one(ash_tree_run *r, const char *word, ash_error *err)
     return rc;
 }
 
-static int remove_all(ash_tree_run *r, ash_error *err)
+static int remove_all(ash_cmd_tree_run *r, ash_error *err)
 {
     (void)err;
-    return ash__tree_each(r, 0, r->args->count, remove_one);
+    return ash__cmd_tree_each(r, 0, r->args->count, remove_one);
 }
 
 static int run_rm(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, remove_all);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, remove_all);
 }
 
 const ash_cmd_verb ash__cmd_tree_rm = {

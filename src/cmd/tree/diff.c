@@ -14,28 +14,28 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECURSIVE = ASH_TREE_FIRST_OPTION, AT };
+enum { RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, AT };
 static const ash_cmd_option options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {'r', "recursive", NULL, "folders: which files below them are new, changed or deleted"},
-    ASH_TREE_AT_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_AT_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 enum { BUFFER_BYTES = 256 * 1024, SAME = 0, DIFFERENT = 1 };
 
 /* One of the two that are compared. */
 typedef struct side {
     const char *word;
-    ash_tree_address address;
+    ash_cmd_tree_address address;
     ash_tree_entry *entry;
     char *file; /* a temporary one with its bytes; NULL: none */
 } side;
 
-static int open_side(ash_tree_run *r, const char *word, side *s, ash_error *err)
+static int open_side(ash_cmd_tree_run *r, const char *word, side *s, ash_error *err)
 {
     s->word = word;
-    int rc = ash__tree_address(r, word, &s->address, err);
-    return rc == 0 ? ash__tree_entry_at(r, &s->address, &s->entry, err) : rc;
+    int rc = ash__cmd_tree_address(r, word, &s->address, err);
+    return rc == 0 ? ash__cmd_tree_entry_at(r, &s->address, &s->entry, err) : rc;
 }
 
 static void close_side(side *s)
@@ -44,7 +44,7 @@ static void close_side(side *s)
         unlink(s->file);
     ash__free(s->file);
     ash_tree_entry_free(s->entry);
-    ash__tree_address_release(&s->address);
+    ash__cmd_tree_address_release(&s->address);
 }
 
 /* ---- two files ---- */
@@ -67,7 +67,7 @@ static int write_bytes(ash_tree_reader *reader, int fd, ash_error *err)
     return rc;
 }
 
-static int write_temporary(ash_tree_run *r, side *s, ash_error *err)
+static int write_temporary(ash_cmd_tree_run *r, side *s, ash_error *err)
 {
     const char *folder = getenv("TMPDIR");
     ash_tree_reader *reader = NULL;
@@ -91,7 +91,7 @@ static int write_temporary(ash_tree_run *r, side *s, ash_error *err)
 static char *label_of(const side *s)
 {
     char date[64];
-    ash__tree_print_time(date, sizeof date, ash_tree_entry_changed_ms(s->entry));
+    ash__cmd_tree_print_time(date, sizeof date, ash_tree_entry_changed_ms(s->entry));
     return ash__sprintf("%s@%d\t%s", ash_tree_entry_path(s->entry),
                         (int)ash_tree_entry_version(s->entry), date);
 }
@@ -133,17 +133,17 @@ static void emit_both(const ash_tree_entry *a, const ash_tree_entry *b, bool sam
 {
     bson_t object = BSON_INITIALIZER, inner;
     BSON_APPEND_DOCUMENT_BEGIN(&object, "a", &inner);
-    ash__tree_object(a, &inner);
+    ash__cmd_tree_object(a, &inner);
     bson_append_document_end(&object, &inner);
     BSON_APPEND_DOCUMENT_BEGIN(&object, "b", &inner);
-    ash__tree_object(b, &inner);
+    ash__cmd_tree_object(b, &inner);
     bson_append_document_end(&object, &inner);
     BSON_APPEND_BOOL(&object, "same", same);
     ash__cmd_emit(&object);
     bson_destroy(&object);
 }
 
-static int diff_files(ash_tree_run *r, side *a, side *b, ash_error *err)
+static int diff_files(ash_cmd_tree_run *r, side *a, side *b, ash_error *err)
 {
     bool same = is_same_file(a->entry, b->entry);
     if (r->cmd->json)
@@ -174,7 +174,7 @@ static int step(walk *w, ash_error *err)
     return rc;
 }
 
-static int open_walk(ash_tree_run *r, const side *s, walk *w, ash_error *err)
+static int open_walk(ash_cmd_tree_run *r, const side *s, walk *w, ash_error *err)
 {
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     const char *path = ash_tree_entry_path(s->entry);
@@ -185,15 +185,16 @@ static int open_walk(ash_tree_run *r, const side *s, walk *w, ash_error *err)
     return rc == 0 ? step(w, err) : rc;
 }
 
-static void report(const ash_tree_run *r, const char *change, const ash_tree_entry *e)
+static void report(const ash_cmd_tree_run *r, const char *change, const ash_tree_entry *e)
 {
-    if (!ash__tree_emit(r, e, "change", change))
+    if (!ash__cmd_tree_emit(r, e, "change", change))
         ash__cmd_say(r->cmd, "%-8s %s%s", change, ash_tree_entry_path(e),
                      ash_tree_entry_is_folder(e) ? "/" : "");
 }
 
 /* Says what differs of one name; false: nothing. */
-static bool compare_names(const ash_tree_run *r, const ash_tree_entry *a, const ash_tree_entry *b)
+static bool compare_names(const ash_cmd_tree_run *r, const ash_tree_entry *a,
+                          const ash_tree_entry *b)
 {
     if (a == NULL || b == NULL)
         report(r, a == NULL ? "new" : "deleted", a == NULL ? b : a);
@@ -206,7 +207,7 @@ static bool compare_names(const ash_tree_run *r, const ash_tree_entry *a, const 
     return true;
 }
 
-static int diff_folders(ash_tree_run *r, const side *a, const side *b, ash_error *err)
+static int diff_folders(ash_cmd_tree_run *r, const side *a, const side *b, ash_error *err)
 {
     walk left = {.skip = 0}, right = {.skip = 0};
     int status = SAME;
@@ -216,7 +217,7 @@ static int diff_folders(ash_tree_run *r, const side *a, const side *b, ash_error
     while (rc == 0 && (left.entry != NULL || right.entry != NULL) && !ferror(stdout)) {
         int order = left.entry == NULL    ? 1
                     : right.entry == NULL ? -1
-                                          : ash__tree_compare_names(left.name, right.name);
+                                          : ash__cmd_tree_compare_names(left.name, right.name);
         if (compare_names(r, order <= 0 ? left.entry : NULL, order >= 0 ? right.entry : NULL))
             status = DIFFERENT;
         if (order <= 0)
@@ -232,7 +233,7 @@ static int diff_folders(ash_tree_run *r, const side *a, const side *b, ash_error
 /* ---- the verb ---- */
 
 /* A word alone is compared with what has its path now. */
-static int open_other(ash_tree_run *r, const side *a, side *b, ash_error *err)
+static int open_other(ash_cmd_tree_run *r, const side *a, side *b, ash_error *err)
 {
     if (r->args->count > 1)
         return open_side(r, r->args->words[1], b, err);
@@ -246,7 +247,7 @@ static int open_other(ash_tree_run *r, const side *a, side *b, ash_error *err)
     return rc;
 }
 
-static int diff(ash_tree_run *r, ash_error *err)
+static int diff(ash_cmd_tree_run *r, ash_error *err)
 {
     side a = {.word = NULL}, b = {.word = NULL};
     int rc = open_side(r, r->args->words[0], &a, err);
@@ -268,7 +269,7 @@ static int diff(ash_tree_run *r, ash_error *err)
 
 static int run_diff(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, diff);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, diff);
 }
 
 const ash_cmd_verb ash__cmd_tree_diff = {

@@ -6,17 +6,17 @@
 
 #include <string.h>
 
-enum { RECURSIVE = ASH_TREE_FIRST_OPTION, DELETE, QUICK, AT };
+enum { RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, DELETE, QUICK, AT };
 static const ash_cmd_option options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {'r', "recursive", NULL,
      "what lies in folder PATH goes below LOCAL; what is here already as it "
      "is there is left alone"},
     {0, "delete", NULL, "with -r: delete below LOCAL what is not in PATH, so that both are equal"},
     {0, "quick", NULL,
      "with -r: a file of the same size and time is the same; else its bytes decide"},
-    ASH_TREE_AT_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_AT_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 enum { BUFFER_BYTES = 256 * 1024 };
 
@@ -39,8 +39,8 @@ static int copy_out(ash_tree_reader *reader, const ash_output *out, ash_progress
     return rc;
 }
 
-int ash__tree_get_file(const ash_tree_run *r, const ash_tree_entry *e, ash_place *place,
-                       ash_progress *progress, ash_error *err)
+int ash__cmd_tree_get_file(const ash_cmd_tree_run *r, const ash_tree_entry *e, ash_place *place,
+                           ash_progress *progress, ash_error *err)
 {
     ash_tree_reader *reader = NULL;
     ash_output out = {place, ash__place_write};
@@ -69,7 +69,7 @@ static char *choose_path(const char *local, const ash_tree_entry *e)
     return ash__sprintf("%s%s%s", local, slash ? "" : "/", name);
 }
 
-static int get_to_standard(ash_tree_run *r, const ash_tree_entry *e, ash_error *err)
+static int get_to_standard(ash_cmd_tree_run *r, const ash_tree_entry *e, ash_error *err)
 {
     ash_tree_reader *reader = NULL;
     ash_output out = {NULL, ash__cmd_write_out};
@@ -80,7 +80,8 @@ static int get_to_standard(ash_tree_run *r, const ash_tree_entry *e, ash_error *
     return rc;
 }
 
-static int get_to_path(ash_tree_run *r, const ash_tree_entry *e, const char *path, ash_error *err)
+static int get_to_path(ash_cmd_tree_run *r, const ash_tree_entry *e, const char *path,
+                       ash_error *err)
 {
     char size[32];
     ash_place *place = NULL;
@@ -91,18 +92,18 @@ static int get_to_path(ash_tree_run *r, const ash_tree_entry *e, const char *pat
         ash__progress_add(progress, 0, 0, path);
         int rc = ash__place_open(path, &place, err);
         if (rc == 0)
-            rc = ash__tree_get_file(r, e, place, progress, err);
+            rc = ash__cmd_tree_get_file(r, e, place, progress, err);
         ash__place_free(place);
         ash__progress_free(progress);
         if (rc != 0)
             return rc;
     }
-    if (!ash__tree_emit(r, e, "local", path))
+    if (!ash__cmd_tree_emit(r, e, "local", path))
         ash__cmd_say(r->cmd, "%s %s (%s)", did, path, size);
     return 0;
 }
 
-static int get_file(ash_tree_run *r, const ash_tree_entry *e, const char *local, ash_error *err)
+static int get_file(ash_cmd_tree_run *r, const ash_tree_entry *e, const char *local, ash_error *err)
 {
     if (local != NULL && strcmp(local, "-") == 0)
         return get_to_standard(r, e, err);
@@ -112,29 +113,29 @@ static int get_file(ash_tree_run *r, const ash_tree_entry *e, const char *local,
     return rc;
 }
 
-static int get_folder(ash_tree_run *r, const ash_tree_entry *e, int64_t at_ms, const char *local,
-                      ash_error *err)
+static int get_folder(ash_cmd_tree_run *r, const ash_tree_entry *e, int64_t at_ms,
+                      const char *local, ash_error *err)
 {
     const char *name = ash_tree_entry_name(e);
-    ash_tree_get_folder all = {e, at_ms,
-                               local != NULL  ? local
-                               : name[0] != 0 ? name
-                                              : ".",
-                               r->args->values[DELETE] != NULL, r->args->values[QUICK] != NULL};
+    ash_cmd_tree_get_folder all = {e, at_ms,
+                                   local != NULL  ? local
+                                   : name[0] != 0 ? name
+                                                  : ".",
+                                   r->args->values[DELETE] != NULL, r->args->values[QUICK] != NULL};
     if (r->args->values[RECURSIVE] == NULL)
         return ash__fail(err, ASH_EINVAL, "%s is a folder; get -r gets folders",
                          ash_tree_entry_path(e));
-    return ash__tree_get_folder(r, &all, err);
+    return ash__cmd_tree_get_folder(r, &all, err);
 }
 
-static int get(ash_tree_run *r, ash_error *err)
+static int get(ash_cmd_tree_run *r, ash_error *err)
 {
     const char *local = r->args->count > 1 ? r->args->words[1] : NULL;
-    ash_tree_address address;
+    ash_cmd_tree_address address;
     ash_tree_entry *entry = NULL;
-    int rc = ash__tree_address(r, r->args->words[0], &address, err);
+    int rc = ash__cmd_tree_address(r, r->args->words[0], &address, err);
     if (rc == 0)
-        rc = ash__tree_entry_at(r, &address, &entry, err);
+        rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
     if (rc == 0 && ash_tree_entry_is_folder(entry) && address.when.version != 0)
         rc = ash__fail(err, ASH_EINVAL,
                        "a folder's versions do not say what lay in it: %s@{TIME} does",
@@ -144,7 +145,7 @@ static int get(ash_tree_run *r, ash_error *err)
     else if (rc == 0)
         rc = get_file(r, entry, local, err);
     ash_tree_entry_free(entry);
-    ash__tree_address_release(&address);
+    ash__cmd_tree_address_release(&address);
     return rc < 0 ? ash__cmd_fail(r->cmd, r->args->words[0], err) : rc;
 }
 
@@ -156,7 +157,7 @@ static int run_get(ash_cmd *cmd, const ash_cmd_args *args)
                               args->values[DELETE] != NULL ? "delete" : "quick");
     if (args->values[DELETE] != NULL && args->count < 2)
         return ash__cmd_usage(cmd, "--delete needs LOCAL, so that nothing is deleted by accident");
-    return ash__tree_run(cmd, ASH_CMD_READ, args, get);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, get);
 }
 
 const ash_cmd_verb ash__cmd_tree_get = {

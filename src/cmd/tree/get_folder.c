@@ -66,7 +66,7 @@ static int write_file(ash_sync *s, const job *j, ash_error *err)
     if (large)
         ash__sync_large_begin(s);
     if (rc == 0)
-        rc = ash__tree_get_file(s->r, j->entry, place, s->progress, err);
+        rc = ash__cmd_tree_get_file(s->r, j->entry, place, s->progress, err);
     if (large)
         ash__sync_large_end(s);
     ash__place_free(place);
@@ -241,7 +241,7 @@ static void delete_doomed(ash_sync *s)
     }
 }
 
-static int get_all(ash_sync *s, const ash_tree_get_folder *what, ash_error *err)
+static int get_all(ash_sync *s, const ash_cmd_tree_get_folder *what, ash_error *err)
 {
     ash_tree_list_options all = ASH_TREE_LIST_OPTIONS_INIT;
     ash_local *local = NULL;
@@ -268,7 +268,8 @@ static int get_all(ash_sync *s, const ash_tree_get_folder *what, ash_error *err)
     return rc;
 }
 
-int ash__tree_get_folder(ash_tree_run *r, const ash_tree_get_folder *what, ash_error *err)
+int ash__cmd_tree_get_folder(ash_cmd_tree_run *r, const ash_cmd_tree_get_folder *what,
+                             ash_error *err)
 {
     ash_sync s;
     const char *path = ash_tree_entry_path(what->folder);

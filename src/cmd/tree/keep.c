@@ -39,17 +39,17 @@ static int read_rule(const ash_cmd *cmd, const char *last, const char *within, a
 
 /* ---- keep ---- */
 
-enum { KEEP_LAST = ASH_TREE_FIRST_OPTION, KEEP_WITHIN, KEEP_ALL, KEEP_INHERIT };
+enum { KEEP_LAST = ASH_CMD_TREE_FIRST_OPTION, KEEP_WITHIN, KEEP_ALL, KEEP_INHERIT };
 static const ash_cmd_option keep_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {0, "last", "N", "the N versions of each file before the newest"},
     {0, "within", "TIME", "versions that were current within that time: 12h, 30d"},
     {0, "all", NULL, "everything: what counts where no rule is"},
     {0, "inherit", NULL, "no rule of its own: that of the folder above counts"},
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
-static void say_rule(const ash_tree_run *r, const char *path, const ash_tree_keep *keep,
+static void say_rule(const ash_cmd_tree_run *r, const char *path, const ash_tree_keep *keep,
                      const char *from)
 {
     char period[40], last[48] = "", within[80] = "", by[300] = "";
@@ -69,7 +69,7 @@ static void say_rule(const ash_tree_run *r, const char *path, const ash_tree_kee
         ash__cmd_say(r->cmd, "%s keeps %s%s%s", path, last, within, by);
 }
 
-static int show_rule(ash_tree_run *r, const char *path, ash_error *err)
+static int show_rule(ash_cmd_tree_run *r, const char *path, ash_error *err)
 {
     ash_tree_keep keep = ASH_TREE_KEEP_INIT;
     ash_tree_entry *entry = NULL;
@@ -95,7 +95,7 @@ static int show_rule(ash_tree_run *r, const char *path, ash_error *err)
     return rc;
 }
 
-static int keep_rule(ash_tree_run *r, ash_error *err)
+static int keep_rule(ash_cmd_tree_run *r, ash_error *err)
 {
     const char *path = r->args->words[0];
     const char *const *values = r->args->values;
@@ -116,7 +116,7 @@ static int keep_rule(ash_tree_run *r, ash_error *err)
 
 static int run_keep(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, keep_rule);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, keep_rule);
 }
 
 const ash_cmd_verb ash__cmd_tree_keep = {
@@ -136,20 +136,20 @@ const ash_cmd_verb ash__cmd_tree_keep = {
 
 /* ---- prune ---- */
 
-enum { PRUNE_LAST = ASH_TREE_FIRST_OPTION, PRUNE_WITHIN };
+enum { PRUNE_LAST = ASH_CMD_TREE_FIRST_OPTION, PRUNE_WITHIN };
 static const ash_cmd_option prune_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {0, "last", "N", "keep N versions of each file before the newest, whatever the rules are"},
     {0, "within", "TIME", "keep versions that were current within that time, likewise"},
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
 static bool tell_pruned(void *ctx, const ash_tree_entry *e)
 {
-    const ash_tree_run *r = ctx;
+    const ash_cmd_tree_run *r = ctx;
     char *id = ash__cmd_id_text(ash_tree_entry_id(e)); /* a deletion has no path of its own */
     const char *path = ash_tree_entry_path(e);
-    if (!ash__tree_emit(r, e, NULL, NULL) && (r->cmd->dry_run || r->cmd->verbose > 0))
+    if (!ash__cmd_tree_emit(r, e, NULL, NULL) && (r->cmd->dry_run || r->cmd->verbose > 0))
         ash__cmd_say(r->cmd, "%s %s%s@%" PRId32, r->cmd->dry_run ? "would forget" : "forgot",
                      path[0] != 0 ? "" : "id:", path[0] != 0 ? path : id,
                      ash_tree_entry_version(e));
@@ -157,13 +157,13 @@ static bool tell_pruned(void *ctx, const ash_tree_entry *e)
     return !ash__cmd_is_interrupted();
 }
 
-static int prune(ash_tree_run *r, ash_error *err)
+static int prune(ash_cmd_tree_run *r, ash_error *err)
 {
     ash_tree_prune_options o = ASH_TREE_PRUNE_OPTIONS_INIT;
     ash_tree_prune_report report = ASH_TREE_PRUNE_REPORT_INIT;
     ash_tree_keep keep;
     bool given;
-    char size[32], number[ASH_TREE_NUMBER_BYTES];
+    char size[32], number[ASH_CMD_TREE_NUMBER_BYTES];
     int status = read_rule(r->cmd, r->args->values[PRUNE_LAST], r->args->values[PRUNE_WITHIN],
                            &keep, &given);
     if (status != 0)
@@ -177,13 +177,14 @@ static int prune(ash_tree_run *r, ash_error *err)
     ash__cmd_print_size(size, sizeof size, report.bytes);
     if (rc == 0 || report.versions > 0)
         ash__cmd_say(r->cmd, "%s %s version%s (%s)", o.dry_run ? "would forget" : "forgot",
-                     ash__tree_number(number, report.versions), ash__cmd_s(report.versions), size);
+                     ash__cmd_tree_number(number, report.versions), ash__cmd_s(report.versions),
+                     size);
     return rc;
 }
 
 static int run_prune(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, prune);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, prune);
 }
 
 const ash_cmd_verb ash__cmd_tree_prune = {
@@ -202,17 +203,17 @@ const ash_cmd_verb ash__cmd_tree_prune = {
 
 /* ---- gc ---- */
 
-enum { MIN_AGE = ASH_TREE_FIRST_OPTION };
+enum { MIN_AGE = ASH_CMD_TREE_FIRST_OPTION };
 static const ash_cmd_option gc_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {0, "min-age", "TIME",
      "leave contents that are younger, which somebody may be about to use (default 1h)"},
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
 static bool tell_collected(void *ctx, const char *digest, int64_t stored)
 {
-    const ash_tree_run *r = ctx;
+    const ash_cmd_tree_run *r = ctx;
     bson_t object = BSON_INITIALIZER;
     BSON_APPEND_UTF8(&object, "digest", digest);
     BSON_APPEND_INT64(&object, "stored", stored);
@@ -225,21 +226,22 @@ static bool tell_collected(void *ctx, const char *digest, int64_t stored)
     return !ash__cmd_is_interrupted();
 }
 
-static void say_collected(const ash_tree_run *r, const ash_tree_collect_report *report)
+static void say_collected(const ash_cmd_tree_run *r, const ash_tree_collect_report *report)
 {
-    char size[32], looked[ASH_TREE_NUMBER_BYTES], gone[ASH_TREE_NUMBER_BYTES], young[96] = "";
-    char number[ASH_TREE_NUMBER_BYTES];
+    char size[32], looked[ASH_CMD_TREE_NUMBER_BYTES], gone[ASH_CMD_TREE_NUMBER_BYTES],
+        young[96] = "";
+    char number[ASH_CMD_TREE_NUMBER_BYTES];
     ash__cmd_print_size(size, sizeof size, report->bytes);
     if (report->young > 0)
         snprintf(young, sizeof young, "; %s unused, but too young to go",
-                 ash__tree_number(number, report->young));
+                 ash__cmd_tree_number(number, report->young));
     ash__cmd_say(r->cmd, "looked at %s content%s, %s %s (%s)%s",
-                 ash__tree_number(looked, report->looked_at), ash__cmd_s(report->looked_at),
+                 ash__cmd_tree_number(looked, report->looked_at), ash__cmd_s(report->looked_at),
                  r->cmd->dry_run ? "would delete" : "deleted",
-                 ash__tree_number(gone, report->contents), size, young);
+                 ash__cmd_tree_number(gone, report->contents), size, young);
 }
 
-static int collect(ash_tree_run *r, ash_error *err)
+static int collect(ash_cmd_tree_run *r, ash_error *err)
 {
     ash_tree_collect_options o = ASH_TREE_COLLECT_OPTIONS_INIT;
     ash_tree_collect_report report = ASH_TREE_COLLECT_REPORT_INIT;
@@ -261,7 +263,7 @@ static int collect(ash_tree_run *r, ash_error *err)
 
 static int run_gc(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, collect);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, collect);
 }
 
 const ash_cmd_verb ash__cmd_tree_gc = {

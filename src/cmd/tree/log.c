@@ -9,11 +9,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LIMIT = ASH_TREE_FIRST_OPTION };
+enum { LIMIT = ASH_CMD_TREE_FIRST_OPTION };
 static const ash_cmd_option options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {0, "limit", "N", "the newest N versions only"},
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 enum { SHOWN_DIGITS = 12 };
 
@@ -83,19 +83,19 @@ static void describe(const ash_tree_entry *e, const ash_tree_entry *before, ash_
         add(out, "time or properties");
 }
 
-static void print_version(const ash_tree_run *r, const ash_tree_entry *e,
+static void print_version(const ash_cmd_tree_run *r, const ash_tree_entry *e,
                           const ash_tree_entry *before)
 {
     char date[64], size[32] = "-", version[16];
     ash_buffer what = ASH_BUFFER_INIT;
-    char *tags = ash__tree_tags(e);
+    char *tags = ash__cmd_tree_tags(e);
     const char *by = ash_tree_entry_changed_by(e);
     describe(e, before, &what);
-    if (!ash__tree_emit(r, e, "what", ash__buffer_text(&what))) {
+    if (!ash__cmd_tree_emit(r, e, "what", ash__buffer_text(&what))) {
         char *shown = ash__cmd_printable(ash__buffer_text(&what));
         char *shown_by = ash__cmd_printable(by != NULL ? by : "-");
         char *shown_tags = ash__cmd_printable(tags != NULL ? tags : "");
-        ash__tree_print_time(date, sizeof date, ash_tree_entry_changed_ms(e));
+        ash__cmd_tree_print_time(date, sizeof date, ash_tree_entry_changed_ms(e));
         if (ash_tree_entry_digest(e)[0] != 0)
             ash__cmd_print_size(size, sizeof size, ash_tree_entry_length(e));
         snprintf(version, sizeof version, "@%" PRId32, ash_tree_entry_version(e));
@@ -113,7 +113,7 @@ static void print_version(const ash_tree_run *r, const ash_tree_entry *e,
 
 /* Each is printed when the one before it is known.  Two more than the limit are asked for, to know
  * that of the last, too, and the path of a deletion from the one that it ended. */
-static int print_history(ash_tree_run *r, const char *path, int64_t limit, ash_error *err)
+static int print_history(ash_cmd_tree_run *r, const char *path, int64_t limit, ash_error *err)
 {
     ash_tree_listing *listing = NULL;
     ash_tree_entry *newer = NULL;
@@ -133,10 +133,10 @@ static int print_history(ash_tree_run *r, const char *path, int64_t limit, ash_e
     return rc;
 }
 
-static int show_log(ash_tree_run *r, ash_error *err)
+static int show_log(ash_cmd_tree_run *r, ash_error *err)
 {
     const char *word = r->args->words[0];
-    ash_tree_address address;
+    ash_cmd_tree_address address;
     ash_tree_entry *entry = NULL;
     int64_t limit = 0;
     if (r->args->values[LIMIT] != NULL) {
@@ -144,19 +144,19 @@ static int show_log(ash_tree_run *r, ash_error *err)
         if (status != 0)
             return status;
     }
-    int rc = ash__tree_address(r, word, &address, err);
+    int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0 && address.path == NULL)
-        rc = ash__tree_entry_at(r, &address, &entry, err);
+        rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
     if (rc == 0)
         rc = print_history(r, entry != NULL ? ash_tree_entry_path(entry) : word, limit, err);
     ash_tree_entry_free(entry);
-    ash__tree_address_release(&address);
+    ash__cmd_tree_address_release(&address);
     return rc < 0 ? ash__cmd_fail(r->cmd, word, err) : rc;
 }
 
 static int run_log(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, show_log);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, show_log);
 }
 
 const ash_cmd_verb ash__cmd_tree_log = {

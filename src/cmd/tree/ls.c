@@ -8,17 +8,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { LONG = ASH_TREE_FIRST_OPTION, RECURSIVE, HUMAN, AT };
+enum { LONG = ASH_CMD_TREE_FIRST_OPTION, RECURSIVE, HUMAN, AT };
 static const ash_cmd_option options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {'l', "long", NULL, "show size, modification time and version, too"},
     {'R', "recursive", NULL, "all that lies below, by its path"},
     {'h', "human", NULL, "with -l: sizes as 1.2 MiB"},
-    ASH_TREE_AT_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_AT_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
-static void print_long(const ash_tree_run *r, const ash_tree_entry *e)
+static void print_long(const ash_cmd_tree_run *r, const ash_tree_entry *e)
 {
     char date[64], size[32] = "-";
     ash__clock_print(date, sizeof date, ash_tree_entry_modified_ms(e));
@@ -29,9 +29,9 @@ static void print_long(const ash_tree_run *r, const ash_tree_entry *e)
     printf("%14s  %s  %4" PRId32 "  ", size, date, ash_tree_entry_version(e));
 }
 
-static void print_entry(const ash_tree_run *r, const ash_tree_entry *e, const char *name)
+static void print_entry(const ash_cmd_tree_run *r, const ash_tree_entry *e, const char *name)
 {
-    if (ash__tree_emit(r, e, NULL, NULL))
+    if (ash__cmd_tree_emit(r, e, NULL, NULL))
         return;
     char *shown = ash__cmd_printable(name);
     if (r->args->values[LONG] != NULL)
@@ -42,7 +42,7 @@ static void print_entry(const ash_tree_run *r, const ash_tree_entry *e, const ch
 }
 
 /* Names, or with -R what follows the folder's own path. */
-static int list_folder(ash_tree_run *r, const char *path, int64_t at_ms, ash_error *err)
+static int list_folder(ash_cmd_tree_run *r, const char *path, int64_t at_ms, ash_error *err)
 {
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     ash_tree_listing *listing = NULL;
@@ -61,32 +61,32 @@ static int list_folder(ash_tree_run *r, const char *path, int64_t at_ms, ash_err
     return rc;
 }
 
-static int list_word(ash_tree_run *r, const char *word, ash_error *err)
+static int list_word(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
-    ash_tree_address address;
+    ash_cmd_tree_address address;
     ash_tree_entry *entry = NULL;
-    int rc = ash__tree_address(r, word, &address, err);
+    int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0)
-        rc = ash__tree_entry_at(r, &address, &entry, err);
+        rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
     if (rc == 0 && ash_tree_entry_is_folder(entry) && address.when.version == 0)
         rc = list_folder(r, ash_tree_entry_path(entry), address.when.at_ms, err);
     else if (rc == 0)
         print_entry(r, entry, word);
     ash_tree_entry_free(entry);
-    ash__tree_address_release(&address);
+    ash__cmd_tree_address_release(&address);
     return rc;
 }
 
-static int list(ash_tree_run *r, ash_error *err)
+static int list(ash_cmd_tree_run *r, ash_error *err)
 {
     if (r->args->count == 0)
         return list_word(r, "/", err);
-    return ash__tree_each(r, 0, r->args->count, list_word);
+    return ash__cmd_tree_each(r, 0, r->args->count, list_word);
 }
 
 static int run_ls(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, list);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, list);
 }
 
 const ash_cmd_verb ash__cmd_tree_ls = {

@@ -10,14 +10,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const ash_cmd_option change_options[] = {ASH_TREE_OPTIONS, ASH_TREE_BY_OPTION,
-                                                ASH_TREE_NO_OPTION};
+static const ash_cmd_option change_options[] = {ASH_CMD_TREE_OPTIONS, ASH_CMD_TREE_BY_OPTION,
+                                                ASH_CMD_TREE_NO_OPTION};
 
 /* ---- restore ---- */
 
-static int say_restored(const ash_tree_run *r, const ash_tree_entry *e, int32_t version)
+static int say_restored(const ash_cmd_tree_run *r, const ash_tree_entry *e, int32_t version)
 {
-    if (!ash__tree_emit(r, e, NULL, NULL))
+    if (!ash__cmd_tree_emit(r, e, NULL, NULL))
         ash__cmd_say(r->cmd, "%s %s as of version %" PRId32 ": now version %" PRId32,
                      r->cmd->dry_run ? "would restore" : "restored", ash_tree_entry_path(e),
                      version, ash_tree_entry_version(e) + (r->cmd->dry_run ? 1 : 0));
@@ -25,16 +25,16 @@ static int say_restored(const ash_tree_run *r, const ash_tree_entry *e, int32_t 
 }
 
 /* The path that stands before the "@" has to be there: what was deleted is undeleted first. */
-static int restore(ash_tree_run *r, ash_error *err)
+static int restore(ash_cmd_tree_run *r, ash_error *err)
 {
-    ash_tree_change_options o = ash__tree_changes(r);
-    ash_tree_address address;
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
+    ash_cmd_tree_address address;
     ash_tree_entry *old = NULL, *entry = NULL;
-    int rc = ash__tree_address(r, r->args->words[0], &address, err);
+    int rc = ash__cmd_tree_address(r, r->args->words[0], &address, err);
     if (rc == 0 && (address.path == NULL || (address.when.version == 0 && address.when.at_ms == 0)))
         rc = ash__fail(err, ASH_EINVAL, "say which version: PATH@VERSION or PATH@{TIME}");
     if (rc == 0)
-        rc = ash__tree_entry_at(r, &address, &old, err);
+        rc = ash__cmd_tree_entry_at(r, &address, &old, err);
     if (rc == 0 && r->cmd->dry_run)
         rc = ash_tree_get(r->tree, address.path, NULL, &r->op, &entry, err);
     else if (rc == 0)
@@ -44,13 +44,13 @@ static int restore(ash_tree_run *r, ash_error *err)
         rc = say_restored(r, entry, ash_tree_entry_version(old));
     ash_tree_entry_free(old);
     ash_tree_entry_free(entry);
-    ash__tree_address_release(&address);
+    ash__cmd_tree_address_release(&address);
     return rc;
 }
 
 static int run_restore(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, restore);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, restore);
 }
 
 const ash_cmd_verb ash__cmd_tree_restore = {
@@ -70,10 +70,10 @@ const ash_cmd_verb ash__cmd_tree_restore = {
 
 /* ---- undelete ---- */
 
-static void print_deleted(const ash_tree_run *r, const ash_tree_entry *e)
+static void print_deleted(const ash_cmd_tree_run *r, const ash_tree_entry *e)
 {
     char date[64], size[32] = "-";
-    if (ash__tree_emit(r, e, NULL, NULL))
+    if (ash__cmd_tree_emit(r, e, NULL, NULL))
         return;
     char *path = ash__cmd_printable(ash_tree_entry_path(e));
     char *id = ash__cmd_id_text(ash_tree_entry_id(e));
@@ -86,7 +86,7 @@ static void print_deleted(const ash_tree_run *r, const ash_tree_entry *e)
     ash__free(id);
 }
 
-static int list_trash(ash_tree_run *r, ash_error *err)
+static int list_trash(ash_cmd_tree_run *r, ash_error *err)
 {
     ash_tree_listing *listing = NULL;
     const ash_tree_entry *e;
@@ -102,7 +102,7 @@ static int list_trash(ash_tree_run *r, ash_error *err)
 }
 
 /* What was deleted last from the path. */
-static int find_deleted(ash_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
+static int find_deleted(ash_cmd_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
 {
     ash_tree_listing *listing = NULL;
     const ash_tree_entry *e;
@@ -124,22 +124,23 @@ static int find_deleted(ash_tree_run *r, const char *path, ash_tree_entry **out,
     return rc;
 }
 
-static int find_to_undelete(ash_tree_run *r, const char *word, ash_tree_entry **out, ash_error *err)
+static int find_to_undelete(ash_cmd_tree_run *r, const char *word, ash_tree_entry **out,
+                            ash_error *err)
 {
-    ash_tree_address address;
+    ash_cmd_tree_address address;
     *out = NULL;
     if (strncmp(word, "id:", 3) != 0)
         return find_deleted(r, word, out, err);
-    int rc = ash__tree_address(r, word, &address, err);
+    int rc = ash__cmd_tree_address(r, word, &address, err);
     if (rc == 0)
-        rc = ash__tree_entry_at(r, &address, out, err);
-    ash__tree_address_release(&address);
+        rc = ash__cmd_tree_entry_at(r, &address, out, err);
+    ash__cmd_tree_address_release(&address);
     return rc;
 }
 
-static int undelete(ash_tree_run *r, ash_error *err)
+static int undelete(ash_cmd_tree_run *r, ash_error *err)
 {
-    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_tree_entry *gone = NULL, *entry = NULL;
     const char *to = r->args->count > 1 ? r->args->words[1] : NULL;
     if (r->args->count == 0)
@@ -148,7 +149,7 @@ static int undelete(ash_tree_run *r, ash_error *err)
     if (rc == 0 && !r->cmd->dry_run)
         rc = ash_tree_undelete(r->tree, ash_tree_entry_id(gone), to, &o, &r->op, &entry, err);
     const ash_tree_entry *shown = entry != NULL ? entry : gone;
-    if (rc == 0 && !ash__tree_emit(r, shown, NULL, NULL))
+    if (rc == 0 && !ash__cmd_tree_emit(r, shown, NULL, NULL))
         ash__cmd_say(r->cmd, "%s %s", r->cmd->dry_run ? "would undelete" : "undeleted",
                      r->cmd->dry_run && to != NULL ? to : ash_tree_entry_path(shown));
     ash_tree_entry_free(gone);
@@ -158,7 +159,7 @@ static int undelete(ash_tree_run *r, ash_error *err)
 
 static int run_undelete(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, undelete);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, undelete);
 }
 
 const ash_cmd_verb ash__cmd_tree_undelete = {
@@ -178,38 +179,38 @@ const ash_cmd_verb ash__cmd_tree_undelete = {
 
 /* ---- tag ---- */
 
-enum { REMOVE = ASH_TREE_FIRST_OPTION };
+enum { REMOVE = ASH_CMD_TREE_FIRST_OPTION };
 static const ash_cmd_option tag_options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {0, "remove", NULL, "take the mark away"},
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
-static int tag(ash_tree_run *r, ash_error *err)
+static int tag(ash_cmd_tree_run *r, ash_error *err)
 {
     bool remove = r->args->values[REMOVE] != NULL;
     const char *name = r->args->words[1];
-    ash_tree_address address;
+    ash_cmd_tree_address address;
     ash_tree_entry *entry = NULL;
-    int rc = ash__tree_address(r, r->args->words[0], &address, err);
+    int rc = ash__cmd_tree_address(r, r->args->words[0], &address, err);
     if (rc == 0 && address.path == NULL)
         rc = ash__fail(err, ASH_EINVAL, "tag takes a PATH, not an id");
     if (rc == 0)
-        rc = ash__tree_entry_at(r, &address, &entry, err);
+        rc = ash__cmd_tree_entry_at(r, &address, &entry, err);
     if (rc == 0)
         rc = ash_tree_tag(r->tree, address.path, ash_tree_entry_version(entry), name, remove,
                           &r->op, err);
-    if (rc == 0 && !ash__tree_emit(r, entry, remove ? "untagged" : "tagged", name))
+    if (rc == 0 && !ash__cmd_tree_emit(r, entry, remove ? "untagged" : "tagged", name))
         ash__cmd_say(r->cmd, "%s@%" PRId32 " is %s %s", ash_tree_entry_path(entry),
                      ash_tree_entry_version(entry), remove ? "no longer tagged" : "tagged", name);
     ash_tree_entry_free(entry);
-    ash__tree_address_release(&address);
+    ash__cmd_tree_address_release(&address);
     return rc;
 }
 
 static int run_tag(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, tag);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, tag);
 }
 
 const ash_cmd_verb ash__cmd_tree_tag = {

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RECURSIVE = ASH_TREE_FIRST_OPTION, DELETE, QUICK, TYPE, IF_ABSENT, BY };
+enum { RECURSIVE = ASH_CMD_TREE_FIRST_OPTION, DELETE, QUICK, TYPE, IF_ABSENT, BY };
 static const ash_cmd_option options[] = {
-    ASH_TREE_OPTIONS,
+    ASH_CMD_TREE_OPTIONS,
     {'r', "recursive", NULL,
      "what lies in folder LOCAL goes below PATH; what is there already as it "
      "is here is left alone"},
@@ -20,12 +20,12 @@ static const ash_cmd_option options[] = {
      "with -r: a file of the same size and time is the same; else its bytes decide"},
     {0, "type", "TYPE", "content type, such as text/html"},
     {0, "if-absent", NULL, "fail if PATH is there already (not with -r)"},
-    ASH_TREE_BY_OPTION,
-    ASH_TREE_NO_OPTION,
+    ASH_CMD_TREE_BY_OPTION,
+    ASH_CMD_TREE_NO_OPTION,
 };
 
-int ash__tree_put_seal(const ash_tree_put_target *to, ash_sync_file *f, ash_tree_writer **out,
-                       ash_error *err)
+int ash__cmd_tree_put_seal(const ash_cmd_tree_put_target *to, ash_sync_file *f,
+                           ash_tree_writer **out, ash_error *err)
 {
     ash_tree_writer *writer = NULL;
     int rc = ash_tree_open_writer(to->tree, to->path, to->opts, to->op, &writer, err);
@@ -47,10 +47,10 @@ int ash__tree_put_seal(const ash_tree_put_target *to, ash_sync_file *f, ash_tree
     return rc;
 }
 
-static void report(const ash_tree_run *r, const char *local, const ash_tree_entry *e)
+static void report(const ash_cmd_tree_run *r, const char *local, const ash_tree_entry *e)
 {
     char size[32];
-    if (ash__tree_emit(r, e, NULL, NULL))
+    if (ash__cmd_tree_emit(r, e, NULL, NULL))
         return;
     ash__cmd_print_size(size, sizeof size, ash_tree_entry_length(e));
     ash__cmd_say(r->cmd, "kept %s as %s, version %" PRId32 " (%s)",
@@ -58,7 +58,7 @@ static void report(const ash_tree_run *r, const char *local, const ash_tree_entr
                  ash_tree_entry_version(e), size);
 }
 
-static int plan(const ash_tree_run *r, const char *local, const char *path, ash_error *err)
+static int plan(const ash_cmd_tree_run *r, const char *local, const char *path, ash_error *err)
 {
     bson_t object = BSON_INITIALIZER;
     if (strcmp(local, "-") != 0 && access(local, R_OK) != 0)
@@ -74,10 +74,10 @@ static int plan(const ash_tree_run *r, const char *local, const char *path, ash_
     return 0;
 }
 
-static ash_tree_change_options changes(const ash_tree_run *r, const char *local)
+static ash_tree_change_options changes(const ash_cmd_tree_run *r, const char *local)
 {
     struct stat st;
-    ash_tree_change_options o = ash__tree_changes(r);
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     o.make_folders = true;
     o.if_absent = r->args->values[IF_ABSENT] != NULL;
     o.content_type = r->args->values[TYPE];
@@ -86,14 +86,14 @@ static ash_tree_change_options changes(const ash_tree_run *r, const char *local)
     return o;
 }
 
-static int put_one(ash_tree_run *r, const char *local, const char *path, ash_error *err)
+static int put_one(ash_cmd_tree_run *r, const char *local, const char *path, ash_error *err)
 {
     ash_tree_change_options o = changes(r, local);
     ash_sync_file f = {.fd = STDIN_FILENO, .path = local};
     bool streamed = strcmp(local, "-") == 0;
     ash_tree_entry *entry = NULL;
     ash_tree_writer *writer = NULL;
-    ash_tree_put_target to = {r->tree, path, &o, &r->op, NULL};
+    ash_cmd_tree_put_target to = {r->tree, path, &o, &r->op, NULL};
     if (r->cmd->dry_run)
         return plan(r, local, path, err);
     int rc = streamed ? 0 : ash__sync_open(local, &f, err);
@@ -102,7 +102,7 @@ static int put_one(ash_tree_run *r, const char *local, const char *path, ash_err
     f.buf = ash__alloc(ASH_SYNC_BUFFER_BYTES);
     to.progress = ash__progress_new(r->cmd, 0, 1);
     ash__progress_add(to.progress, 0, 0, path);
-    rc = ash__tree_put_seal(&to, &f, &writer, err);
+    rc = ash__cmd_tree_put_seal(&to, &f, &writer, err);
     if (rc == 0)
         rc = ash_tree_writer_finish(writer, NULL, &entry, err);
     ash_tree_writer_free(writer);
@@ -135,30 +135,30 @@ static char *own_name(const char *local)
 }
 
 /* One folder goes to PATH; of several words each goes into it by its own name. */
-static int put_word(ash_tree_run *r, const char *local, ash_error *err)
+static int put_word(ash_cmd_tree_run *r, const char *local, ash_error *err)
 {
     const char *path = r->args->words[r->args->count - 1];
     bool folder = is_folder(local);
     if (folder && r->args->values[RECURSIVE] == NULL)
         return ash__fail(err, ASH_EINVAL, "is a folder; put -r keeps folders");
     char *name = own_name(local);
-    char *target = r->args->count > 2 ? ash__tree_join(path, name)
+    char *target = r->args->count > 2 ? ash__cmd_tree_join(path, name)
                    : folder           ? ash__strdup(path)
-                                      : ash__tree_target(r, path, name, err);
-    ash_tree_put_folder all = {local, target, r->args->values[TYPE],
-                               r->args->values[DELETE] != NULL, r->args->values[QUICK] != NULL};
+                                      : ash__cmd_tree_target(r, path, name, err);
+    ash_cmd_tree_put_folder all = {local, target, r->args->values[TYPE],
+                                   r->args->values[DELETE] != NULL, r->args->values[QUICK] != NULL};
     int rc = target == NULL ? err->code
-             : folder       ? ash__tree_put_folder(r, &all, err)
+             : folder       ? ash__cmd_tree_put_folder(r, &all, err)
                             : put_one(r, local, target, err);
     ash__free(target);
     ash__free(name);
     return rc;
 }
 
-static int put(ash_tree_run *r, ash_error *err)
+static int put(ash_cmd_tree_run *r, ash_error *err)
 {
     (void)err;
-    return ash__tree_each(r, 0, r->args->count - 1, put_word);
+    return ash__cmd_tree_each(r, 0, r->args->count - 1, put_word);
 }
 
 static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
@@ -182,7 +182,7 @@ static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
 static int run_put(ash_cmd *cmd, const ash_cmd_args *args)
 {
     int status = check_words(cmd, args);
-    return status != 0 ? status : ash__tree_run(cmd, ASH_CMD_WRITE, args, put);
+    return status != 0 ? status : ash__cmd_tree_run(cmd, ASH_CMD_WRITE, args, put);
 }
 
 const ash_cmd_verb ash__cmd_tree_put = {

@@ -7,24 +7,25 @@
 #include "cmd/tree/sync.h"
 
 /* One file that is to be written. */
-typedef struct ash_tree_put_target {
+typedef struct ash_cmd_tree_put_target {
     ash_tree *tree;
     const char *path;
     const ash_tree_change_options *opts;
     const ash_op *op;
     ash_progress *progress;
-} ash_tree_put_target;
+} ash_cmd_tree_put_target;
 /* A writer that has all bytes and is only to be finished: of what f has in its buffer, if that is
  * whole, else of what its descriptor gives from where it stands. */
-int ash__tree_put_seal(const ash_tree_put_target *to, ash_sync_file *f, ash_tree_writer **out,
-                       ash_error *err);
+int ash__cmd_tree_put_seal(const ash_cmd_tree_put_target *to, ash_sync_file *f,
+                           ash_tree_writer **out, ash_error *err);
 
-typedef struct ash_tree_put_folder {
+typedef struct ash_cmd_tree_put_folder {
     const char *local, *path;
     const char *content_type;
     bool delete, quick;
-} ash_tree_put_folder;
+} ash_cmd_tree_put_folder;
 /* All that lies in the local folder, below the path.  An exit code, or a negative ASH_E…. */
-int ash__tree_put_folder(ash_tree_run *r, const ash_tree_put_folder *what, ash_error *err);
+int ash__cmd_tree_put_folder(ash_cmd_tree_run *r, const ash_cmd_tree_put_folder *what,
+                             ash_error *err);
 
 #endif

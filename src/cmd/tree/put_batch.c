@@ -32,7 +32,7 @@ static void free_item(ash_put_item *item)
 
 static int commit_item(ash_sync *s, ash_put_item *item, const ash_op *op, ash_error *err)
 {
-    ash_tree_change_options o = ash__tree_changes(s->r);
+    ash_tree_change_options o = ash__cmd_tree_changes(s->r);
     ash_tree_entry_free(item->entry);
     item->entry = NULL;
     if (item->writer != NULL)
@@ -60,7 +60,7 @@ static bool is_folder_by_now(ash_sync *s, const ash_put_item *item)
 {
     ash_tree_entry *entry = NULL;
     char *path = ash__sync_path(s, item->name);
-    bool there = item->writer == NULL && ash__tree_peek(s->r, path, &entry, NULL) == 0 &&
+    bool there = item->writer == NULL && ash__cmd_tree_peek(s->r, path, &entry, NULL) == 0 &&
                  entry != NULL && ash_tree_entry_is_folder(entry);
     ash_tree_entry_free(entry);
     ash__free(path);
@@ -94,7 +94,7 @@ static void commit(ash_sync *s, ash_put_item *items, size_t count)
     }
     ash_error err = ASH_ERROR_INIT;
     int rc = ash_store_transact(s->r->store, commit_part, &whole, &s->op, &err);
-    if (rc != 0 && ash__tree_is_hopeless(rc)) {
+    if (rc != 0 && ash__cmd_tree_is_hopeless(rc)) {
         ash__sync_failed(s, items[0].local, &err);
     } else if (rc != 0) {
         commit(s, items, count / 2);

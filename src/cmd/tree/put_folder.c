@@ -50,14 +50,14 @@ static int compare(const ash_sync *s, const job *j, ash_sync_file *f, bool *same
 static int write_file(put *p, const job *j, ash_sync_file *f, ash_error *err)
 {
     ash_sync *s = &p->sync;
-    ash_tree_change_options o = ash__tree_changes(s->r);
+    ash_tree_change_options o = ash__cmd_tree_changes(s->r);
     ash_put_item item = {.length = j->length};
     char *path = ash__sync_path(s, j->name);
-    ash_tree_put_target to = {s->r->tree, path, &o, &s->op, s->progress};
+    ash_cmd_tree_put_target to = {s->r->tree, path, &o, &s->op, s->progress};
     o.modified_ms = j->modified_ms;
     o.content_type = p->content_type;
     o.make_folders = true;
-    int rc = ash__tree_put_seal(&to, f, &item.writer, err);
+    int rc = ash__cmd_tree_put_seal(&to, f, &item.writer, err);
     if (rc == 0) {
         item.name = ash__strdup(j->name);
         item.local = ash__strdup(j->local);
@@ -166,7 +166,7 @@ static int64_t count_files(ash_sync *s, const char *name)
 
 static int remove_entry(ash_sync *s, const char *name, ash_error *err)
 {
-    ash_tree_change_options o = ash__tree_changes(s->r);
+    ash_tree_change_options o = ash__cmd_tree_changes(s->r);
     char *path = ash__sync_path(s, name);
     o.recursive = true;
     int rc = s->r->cmd->dry_run ? 0 : ash_tree_remove(s->r->tree, path, &o, &s->op, err);
@@ -257,13 +257,13 @@ static char *folder_path(const char *path)
 /* The folder in the tree, made if it is not there, and what lies in it. */
 static int open_target(ash_sync *s, const char *path, ash_tree_listing **out, ash_error *err)
 {
-    ash_tree_run *r = s->r;
-    ash_tree_change_options o = ash__tree_changes(r);
+    ash_cmd_tree_run *r = s->r;
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     ash_tree_list_options all = ASH_TREE_LIST_OPTIONS_INIT;
     ash_tree_entry *folder = NULL;
     o.make_folders = true;
     all.recursive = true;
-    int rc = ash__tree_peek(r, path, &folder, err);
+    int rc = ash__cmd_tree_peek(r, path, &folder, err);
     bool there = folder != NULL;
     if (rc == 0 && !there && !r->cmd->dry_run)
         rc = ash_tree_make_folder(r->tree, path, &o, &s->op, &folder, err);
@@ -342,7 +342,8 @@ static int put_all(put *p, const char *path, const char *store, ash_error *err)
     return rc;
 }
 
-int ash__tree_put_folder(ash_tree_run *r, const ash_tree_put_folder *what, ash_error *err)
+int ash__cmd_tree_put_folder(ash_cmd_tree_run *r, const ash_cmd_tree_put_folder *what,
+                             ash_error *err)
 {
     put p = {.content_type = what->content_type};
     char *store = ash__cmd_store_folder(r->cmd);

@@ -29,11 +29,11 @@ static char *login_name(void)
     return NULL;
 }
 
-static int read_options(ash_tree_run *r)
+static int read_options(ash_cmd_tree_run *r)
 {
     const char *at = value_of(r->cmd, r->args, "at");
     const char *by = value_of(r->cmd, r->args, "by");
-    if (at != NULL && !ash__tree_parse_time(at, ash__clock_wall_ms(), &r->at_ms))
+    if (at != NULL && !ash__cmd_tree_parse_time(at, ash__clock_wall_ms(), &r->at_ms))
         return ash__cmd_usage(r->cmd,
                               "--at takes a time such as 2026-11-24, \"2026-11-24 09:30\", "
                               "yesterday or \"2 hours ago\", not \"%s\"",
@@ -43,7 +43,7 @@ static int read_options(ash_tree_run *r)
 }
 
 /* Whoever reads from what nobody has made is told so where he named it. */
-static int open_tree(ash_tree_run *r, enum ash_cmd_open how, ash_error *err)
+static int open_tree(ash_cmd_tree_run *r, enum ash_cmd_open how, ash_error *err)
 {
     ash_tree_options o = ASH_TREE_OPTIONS_INIT;
     const char *root = value_of(r->cmd, r->args, "root");
@@ -58,9 +58,10 @@ static int open_tree(ash_tree_run *r, enum ash_cmd_open how, ash_error *err)
     return ash_tree_open(r->store, root != NULL ? root : "/", &o, &r->tree, err);
 }
 
-int ash__tree_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args, ash_tree_work work)
+int ash__cmd_tree_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                      ash_cmd_tree_work work)
 {
-    ash_tree_run r = {.cmd = cmd, .args = args, .op = ASH_OP_INIT};
+    ash_cmd_tree_run r = {.cmd = cmd, .args = args, .op = ASH_OP_INIT};
     ash_error err = ASH_ERROR_INIT;
     int status = read_options(&r);
     r.op.cancel = &ash__cmd_interrupted;
@@ -78,19 +79,19 @@ int ash__tree_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
     return status;
 }
 
-ash_tree_change_options ash__tree_changes(const ash_tree_run *r)
+ash_tree_change_options ash__cmd_tree_changes(const ash_cmd_tree_run *r)
 {
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     o.changed_by = r->by;
     return o;
 }
 
-bool ash__tree_is_hopeless(int rc)
+bool ash__cmd_tree_is_hopeless(int rc)
 {
     return rc == ASH_ENETWORK || rc == ASH_ENOSPC || rc == ASH_EINTERRUPTED;
 }
 
-int ash__tree_each(ash_tree_run *r, int first, int count, ash_tree_item item)
+int ash__cmd_tree_each(ash_cmd_tree_run *r, int first, int count, ash_cmd_tree_item item)
 {
     int failed = 0, status = ASH_EXIT_OK;
     for (int i = first; i < first + count; i++) {
@@ -104,7 +105,7 @@ int ash__tree_each(ash_tree_run *r, int first, int count, ash_tree_item item)
         status = failed++ == 0 ? item_status : status;
         if (item_status == ASH_EXIT_PIPE || rc == ASH_EINTERRUPTED)
             return item_status;
-        if (ash__tree_is_hopeless(rc))
+        if (ash__cmd_tree_is_hopeless(rc))
             break;
     }
     return failed > 0 && count > 1 ? ASH_EXIT_PARTIAL : status;

@@ -9,29 +9,29 @@
 #include <ashlar/tree.h>
 
 /* Each table of options begins with these, as the verb's own does: they may stand before the word.
- * The enum goes on with ASH_TREE_FIRST_OPTION. */
-#define ASH_TREE_OPTIONS                                                                           \
+ * The enum goes on with ASH_CMD_TREE_FIRST_OPTION. */
+#define ASH_CMD_TREE_OPTIONS                                                                       \
     {0, "root", "NAME", "which tree (default: /)"},                                                \
     {                                                                                              \
         0, "collection", "NAME", "of files and folders (default: v7files)"                         \
     }
-enum { ASH_TREE_FIRST_OPTION = 2 };
+enum { ASH_CMD_TREE_FIRST_OPTION = 2 };
 /* For those that have them; they are found by their names. */
-#define ASH_TREE_AT_OPTION                                                                         \
+#define ASH_CMD_TREE_AT_OPTION                                                                     \
     {                                                                                              \
         0, "at", "TIME", "the tree as it was then: as in PATH@{TIME}, for every PATH without one"  \
     }
-#define ASH_TREE_BY_OPTION                                                                         \
+#define ASH_CMD_TREE_BY_OPTION                                                                     \
     {                                                                                              \
         0, "by", "NAME", "who makes the change (default: who is logged in)"                        \
     }
-#define ASH_TREE_NO_OPTION                                                                         \
+#define ASH_CMD_TREE_NO_OPTION                                                                     \
     {                                                                                              \
         0, NULL, NULL, NULL                                                                        \
     }
 
 /* The verbs, in the order of the help. */
-#define ASH_TREE_VERBS(X)                                                                          \
+#define ASH_CMD_TREE_VERBS(X)                                                                      \
     X(put)                                                                                         \
     X(get)                                                                                         \
     X(cat)                                                                                         \
@@ -54,12 +54,12 @@ enum { ASH_TREE_FIRST_OPTION = 2 };
     X(du)                                                                                          \
     X(check)
 #define X(name) extern const ash_cmd_verb ash__cmd_tree_##name;
-ASH_TREE_VERBS(X)
+ASH_CMD_TREE_VERBS(X)
 #undef X
 
 /* ---- one run of a verb (room.c) ---- */
 
-typedef struct ash_tree_run {
+typedef struct ash_cmd_tree_run {
     ash_cmd *cmd;
     const ash_cmd_args *args;
     ash_store *store; /* NULL: a dry run, where no store is yet */
@@ -67,70 +67,74 @@ typedef struct ash_tree_run {
     ash_op op;        /* can be interrupted; changes are durable one by one */
     int64_t at_ms;    /* --at, or 0 */
     char *by;         /* --by, or who is logged in; or NULL */
-} ash_tree_run;
+} ash_cmd_tree_run;
 
 /* Opens the tree, does the work, reports what went wrong, closes.  work returns a negative ASH_E…
  * with err filled, or an exit code. */
-typedef int (*ash_tree_work)(ash_tree_run *r, ash_error *err);
-int ash__tree_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
-                  ash_tree_work work);
+typedef int (*ash_cmd_tree_work)(ash_cmd_tree_run *r, ash_error *err);
+int ash__cmd_tree_run(ash_cmd *cmd, enum ash_cmd_open how, const ash_cmd_args *args,
+                      ash_cmd_tree_work work);
 /* All that a change says where nothing else is said. */
-ash_tree_change_options ash__tree_changes(const ash_tree_run *r);
+ash_tree_change_options ash__cmd_tree_changes(const ash_cmd_tree_run *r);
 /* The items of several that failed are counted, told and passed over, but for what would fail with
  * all that follow.  Returns what the loop over them ends with: 0 to go on. */
-typedef int (*ash_tree_item)(ash_tree_run *r, const char *word, ash_error *err);
-int ash__tree_each(ash_tree_run *r, int first, int count, ash_tree_item item);
+typedef int (*ash_cmd_tree_item)(ash_cmd_tree_run *r, const char *word, ash_error *err);
+int ash__cmd_tree_each(ash_cmd_tree_run *r, int first, int count, ash_cmd_tree_item item);
 /* Nothing that follows can be done: the store is out of reach, or the disk is full. */
-bool ash__tree_is_hopeless(int rc);
+bool ash__cmd_tree_is_hopeless(int rc);
 
 /* ---- which entry (address.c) ---- */
 
 /* PATH, PATH@VERSION, PATH@{TIME}, id:VALUE. */
-typedef struct ash_tree_address {
+typedef struct ash_cmd_tree_address {
     char *path; /* NULL: id */
     bson_value_t id;
     ash_tree_when when;
-} ash_tree_address;
+} ash_cmd_tree_address;
 
 /* An entry whose whole path is what was typed comes before a version of another.  ASH_EINVAL for
  * versions and times that cannot be.  Released after failures, too. */
-int ash__tree_address(const ash_tree_run *r, const char *text, ash_tree_address *out,
-                      ash_error *err);
-void ash__tree_address_release(ash_tree_address *a);
-int ash__tree_entry_at(const ash_tree_run *r, const ash_tree_address *a, ash_tree_entry **out,
-                       ash_error *err);
+int ash__cmd_tree_address(const ash_cmd_tree_run *r, const char *text, ash_cmd_tree_address *out,
+                          ash_error *err);
+void ash__cmd_tree_address_release(ash_cmd_tree_address *a);
+int ash__cmd_tree_entry_at(const ash_cmd_tree_run *r, const ash_cmd_tree_address *a,
+                           ash_tree_entry **out, ash_error *err);
 /* Both in one. */
-int ash__tree_lookup(const ash_tree_run *r, const char *text, ash_tree_entry **out, ash_error *err);
+int ash__cmd_tree_lookup(const ash_cmd_tree_run *r, const char *text, ash_tree_entry **out,
+                         ash_error *err);
 /* As it is now; NULL: nothing has the path. */
-int ash__tree_peek(const ash_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err);
+int ash__cmd_tree_peek(const ash_cmd_tree_run *r, const char *path, ash_tree_entry **out,
+                       ash_error *err);
 /* What a target means, as cp and mv have it: into the folder TO, if it is one or ends in "/", else
  * by that name.  The caller frees; NULL with err filled. */
-char *ash__tree_target(const ash_tree_run *r, const char *to, const char *name, ash_error *err);
+char *ash__cmd_tree_target(const ash_cmd_tree_run *r, const char *to, const char *name,
+                           ash_error *err);
 /* The order of listings of all below a folder: each folder before what lies in it, and that before
  * the folder's next neighbour. */
-int ash__tree_compare_names(const char *a, const char *b);
-char *ash__tree_join(const char *folder, const char *name); /* the caller frees */
+int ash__cmd_tree_compare_names(const char *a, const char *b);
+char *ash__cmd_tree_join(const char *folder, const char *name); /* the caller frees */
 
 /* ---- times (when.c) ---- */
 
 /* "2026-11-24", "2026-11-24 09:30", "…T09:30:15.250Z", "…+01:00", "yesterday", "2 hours ago",
  * "@1764000000": milliseconds since 1970.  Where no zone is said it is the local one.  now_ms: since
  * 1970. */
-bool ash__tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms);
-void ash__tree_print_time(char *buf, size_t size, int64_t ms); /* ISO 8601 with milliseconds, UTC */
+bool ash__cmd_tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms);
+void ash__cmd_tree_print_time(char *buf, size_t size,
+                              int64_t ms); /* ISO 8601 with milliseconds, UTC */
 
 /* ---- showing (show.c) ---- */
 
 /* {path, id, version, folder, length, digest, created, changed, modified, …} */
-void ash__tree_object(const ash_tree_entry *e, bson_t *out);
+void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out);
 /* The entry as JSON with --json, and something more about it: key NULL for nothing.  true: it was
  * printed, false: there is no --json. */
-bool ash__tree_emit(const ash_tree_run *r, const ash_tree_entry *e, const char *key,
-                    const char *value);
+bool ash__cmd_tree_emit(const ash_cmd_tree_run *r, const ash_tree_entry *e, const char *key,
+                        const char *value);
 /* Tags, with commas; the caller frees; NULL: none. */
-char *ash__tree_tags(const ash_tree_entry *e);
+char *ash__cmd_tree_tags(const ash_tree_entry *e);
 /* "1,403". */
-#define ASH_TREE_NUMBER_BYTES 32
-const char *ash__tree_number(char buf[ASH_TREE_NUMBER_BYTES], int64_t number);
+#define ASH_CMD_TREE_NUMBER_BYTES 32
+const char *ash__cmd_tree_number(char buf[ASH_CMD_TREE_NUMBER_BYTES], int64_t number);
 
 #endif

@@ -21,7 +21,7 @@ static void append_field(const ash_tree_entry *e, const char *name, bson_type_t 
         BSON_APPEND_VALUE(out, name, bson_iter_value(&it));
 }
 
-void ash__tree_object(const ash_tree_entry *e, bson_t *out)
+void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out)
 {
     bool folder = ash_tree_entry_is_folder(e);
     const char *by = ash_tree_entry_changed_by(e), *type = ash_tree_entry_content_type(e);
@@ -47,14 +47,14 @@ void ash__tree_object(const ash_tree_entry *e, bson_t *out)
     BSON_APPEND_BOOL(out, "deleted", ash_tree_entry_is_deleted(e));
 }
 
-bool ash__tree_emit(const ash_tree_run *r, const ash_tree_entry *e, const char *key,
-                    const char *value)
+bool ash__cmd_tree_emit(const ash_cmd_tree_run *r, const ash_tree_entry *e, const char *key,
+                        const char *value)
 {
     bson_t object = BSON_INITIALIZER;
     if (!r->cmd->json)
         return false;
     if (e != NULL)
-        ash__tree_object(e, &object);
+        ash__cmd_tree_object(e, &object);
     if (key != NULL)
         BSON_APPEND_UTF8(&object, key, value);
     if (r->cmd->dry_run)
@@ -64,7 +64,7 @@ bool ash__tree_emit(const ash_tree_run *r, const ash_tree_entry *e, const char *
     return true;
 }
 
-char *ash__tree_tags(const ash_tree_entry *e)
+char *ash__cmd_tree_tags(const ash_tree_entry *e)
 {
     ash_buffer out = ASH_BUFFER_INIT;
     bson_iter_t it, tag;
@@ -82,7 +82,7 @@ char *ash__tree_tags(const ash_tree_entry *e)
     return (char *)ash__buffer_detach(&out);
 }
 
-const char *ash__tree_number(char buf[ASH_TREE_NUMBER_BYTES], int64_t number)
+const char *ash__cmd_tree_number(char buf[ASH_CMD_TREE_NUMBER_BYTES], int64_t number)
 {
     char digits[24];
     size_t out = 0;

@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-static const ash_cmd_option options[] = {ASH_TREE_OPTIONS, ASH_TREE_AT_OPTION, ASH_TREE_NO_OPTION};
+static const ash_cmd_option options[] = {ASH_CMD_TREE_OPTIONS, ASH_CMD_TREE_AT_OPTION,
+                                         ASH_CMD_TREE_NO_OPTION};
 
 static void print_text(const char *title, const char *text)
 {
@@ -18,7 +19,7 @@ static void print_text(const char *title, const char *text)
 static void print_date(const char *title, int64_t ms)
 {
     char date[64];
-    ash__tree_print_time(date, sizeof date, ms);
+    ash__cmd_tree_print_time(date, sizeof date, ms);
     printf("%-10s %s\n", title, date);
 }
 
@@ -35,7 +36,7 @@ static void print_content(const ash_tree_entry *e)
 
 static void print_entry(const ash_tree_entry *e)
 {
-    char *id = ash__cmd_id_text(ash_tree_entry_id(e)), *tags = ash__tree_tags(e);
+    char *id = ash__cmd_id_text(ash_tree_entry_id(e)), *tags = ash__cmd_tree_tags(e);
     print_text("Path:", ash_tree_entry_path(e));
     print_text("Id:", id);
     printf("%-10s %s\n", "Kind:", ash_tree_entry_is_folder(e) ? "folder" : "file");
@@ -58,11 +59,11 @@ static void print_entry(const ash_tree_entry *e)
     ash__free(id);
 }
 
-static int stat_word(ash_tree_run *r, const char *word, ash_error *err)
+static int stat_word(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     ash_tree_entry *entry = NULL;
-    int rc = ash__tree_lookup(r, word, &entry, err);
-    if (rc == 0 && !ash__tree_emit(r, entry, NULL, NULL)) {
+    int rc = ash__cmd_tree_lookup(r, word, &entry, err);
+    if (rc == 0 && !ash__cmd_tree_emit(r, entry, NULL, NULL)) {
         if (word != r->args->words[0])
             putchar('\n');
         print_entry(entry);
@@ -72,15 +73,15 @@ static int stat_word(ash_tree_run *r, const char *word, ash_error *err)
     return rc;
 }
 
-static int stat_all(ash_tree_run *r, ash_error *err)
+static int stat_all(ash_cmd_tree_run *r, ash_error *err)
 {
     (void)err;
-    return ash__tree_each(r, 0, r->args->count, stat_word);
+    return ash__cmd_tree_each(r, 0, r->args->count, stat_word);
 }
 
 static int run_stat(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, stat_all);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, stat_all);
 }
 
 const ash_cmd_verb ash__cmd_tree_stat = {

@@ -9,7 +9,7 @@
 
 static const char *const change_names[] = {"new", "changed", "deleted", "unchanged"};
 
-void ash__sync_init(ash_sync *s, ash_tree_run *r, const char *local)
+void ash__sync_init(ash_sync *s, ash_cmd_tree_run *r, const char *local)
 {
     *s = (ash_sync){.r = r, .local = local, .root_fd = -1};
     s->op = r->op;
@@ -53,7 +53,7 @@ void ash__sync_failed(ash_sync *s, const char *what, const ash_error *err)
     s->failed++;
     if (s->first_status == 0)
         s->first_status = status;
-    s->hopeless = s->hopeless || ash__tree_is_hopeless(err->code);
+    s->hopeless = s->hopeless || ash__cmd_tree_is_hopeless(err->code);
     ash__mutex_unlock(&s->lock);
 }
 
@@ -71,7 +71,7 @@ static void emit_change(const ash_sync *s, ash_sync_change change, const char *p
 {
     bson_t object = BSON_INITIALIZER;
     if (entry != NULL)
-        ash__tree_object(entry, &object);
+        ash__cmd_tree_object(entry, &object);
     else
         BSON_APPEND_UTF8(&object, "path", path);
     BSON_APPEND_UTF8(&object, "change", change_names[change]);
@@ -147,13 +147,13 @@ static void emit_summary(const ash_sync *s)
 
 static void say_summary(const ash_sync *s)
 {
-    char numbers[ASH_SYNC_CHANGES + 1][ASH_TREE_NUMBER_BYTES];
+    char numbers[ASH_SYNC_CHANGES + 1][ASH_CMD_TREE_NUMBER_BYTES];
     char others[80] = "";
     for (int i = 0; i < ASH_SYNC_CHANGES; i++)
-        ash__tree_number(numbers[i], s->counts[i]);
+        ash__cmd_tree_number(numbers[i], s->counts[i]);
     if (s->left_out > 0)
         snprintf(others, sizeof others, ", %s left out",
-                 ash__tree_number(numbers[ASH_SYNC_CHANGES], s->left_out));
+                 ash__cmd_tree_number(numbers[ASH_SYNC_CHANGES], s->left_out));
     ash__cmd_say(s->r->cmd, "%s%s new, %s changed, %s deleted, %s unchanged%s",
                  s->r->cmd->dry_run ? "would be: " : "", numbers[ASH_SYNC_NEW],
                  numbers[ASH_SYNC_CHANGED], numbers[ASH_SYNC_DELETED], numbers[ASH_SYNC_UNCHANGED],

@@ -25,7 +25,7 @@ typedef enum ash_sync_change {
 } ash_sync_change;
 
 typedef struct ash_sync {
-    ash_tree_run *r;
+    ash_cmd_tree_run *r;
     bool delete, quick;
     char *folder; /* in the tree: "/a", "" for the root */
     const char *local;
@@ -43,7 +43,7 @@ typedef struct ash_sync {
     int first_status; /* exit code of the first failure */
 } ash_sync;
 
-void ash__sync_init(ash_sync *s, ash_tree_run *r, const char *local);
+void ash__sync_init(ash_sync *s, ash_cmd_tree_run *r, const char *local);
 void ash__sync_release(ash_sync *s);
 /* The path in the tree of a name below the folder; the caller frees. */
 char *ash__sync_path(const ash_sync *s, const char *name);

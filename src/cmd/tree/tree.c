@@ -3,11 +3,11 @@
 
 #include "cmd/tree/room.h"
 
-static const ash_cmd_option options[] = {ASH_TREE_OPTIONS, ASH_TREE_NO_OPTION};
+static const ash_cmd_option options[] = {ASH_CMD_TREE_OPTIONS, ASH_CMD_TREE_NO_OPTION};
 
 static const ash_cmd_verb *const verbs[] = {
 #define X(name) &ash__cmd_tree_##name,
-    ASH_TREE_VERBS(X)
+    ASH_CMD_TREE_VERBS(X)
 #undef X
         NULL,
 };

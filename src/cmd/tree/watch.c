@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
-static const ash_cmd_option options[] = {ASH_TREE_OPTIONS, ASH_TREE_NO_OPTION};
+static const ash_cmd_option options[] = {ASH_CMD_TREE_OPTIONS, ASH_CMD_TREE_NO_OPTION};
 enum { WAIT_MS = 200 };
 
 static const char *const kinds[] = {
@@ -23,7 +23,7 @@ static void emit_event(const ash_tree_event *event)
         BSON_APPEND_UTF8(&object, "from", event->from);
     if (event->entry != NULL) {
         BSON_APPEND_DOCUMENT_BEGIN(&object, "entry", &entry);
-        ash__tree_object(event->entry, &entry);
+        ash__cmd_tree_object(event->entry, &entry);
         bson_append_document_end(&object, &entry);
     }
     ash__cmd_emit(&object);
@@ -43,7 +43,7 @@ static void say_event(const ash_tree_event *event)
 }
 
 /* Until it is interrupted, or nobody reads any more. */
-static int watch(ash_tree_run *r, ash_error *err)
+static int watch(ash_cmd_tree_run *r, ash_error *err)
 {
     ash_tree_watch *w = NULL;
     ash_tree_event event = ASH_TREE_EVENT_INIT;
@@ -68,7 +68,7 @@ static int watch(ash_tree_run *r, ash_error *err)
 
 static int run_watch(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    return ash__tree_run(cmd, ASH_CMD_READ, args, watch);
+    return ash__cmd_tree_run(cmd, ASH_CMD_READ, args, watch);
 }
 
 const ash_cmd_verb ash__cmd_tree_watch = {

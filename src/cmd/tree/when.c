@@ -161,7 +161,7 @@ static bool parse_epoch(const char *text, int64_t *out_ms)
     return *out_ms > 0;
 }
 
-bool ash__tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
+bool ash__cmd_tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
 {
     if (strcasecmp(text, "now") == 0) {
         *out_ms = now_ms;
@@ -172,7 +172,7 @@ bool ash__tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
     return parse_epoch(text, out_ms) || parse_ago(text, now_ms, out_ms) || parse_date(text, out_ms);
 }
 
-void ash__tree_print_time(char *buf, size_t size, int64_t ms)
+void ash__cmd_tree_print_time(char *buf, size_t size, int64_t ms)
 {
     char date[64];
     ash__clock_print(date, sizeof date, ms);
