@@ -74,7 +74,9 @@ const ash_cmd_verb ash__cmd_tree = {
         "yesterday, \"2 hours ago\", or\n"
         "@SECONDS since 1970.  What is itself called report@3 comes before version 3 of report.  "
         "id:VALUE is an entry by\n"
-        "its id, wherever it was moved to.\n"
+        "its id, wherever it was moved to.  Contents are in the bucket that -b names (default "
+        "here: "
+        "v7.fs).\n"
         "`ashlar help tree VERB` tells more.",
     .options = options,
     .min_words = 1,
