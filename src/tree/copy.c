@@ -6,6 +6,7 @@
 #include "base/options.h"
 #include "tree/acl.h"
 #include "tree/get.h"
+#include "tree/set.h"
 
 #include <string.h>
 
@@ -119,12 +120,14 @@ static int copy_onto(ash_tree_commit *c, copy_call *call, const ash_tree_entry *
         else
             bson_append_null(&set, kinds[i], -1);
     int rc = ash__commit_conditions(c, there, err);
-    bool same = ash__content_id_equal(&holds.id, &goes.id);
+    bool says = ash__entry_says(there, &set), same = ash__content_id_equal(&holds.id, &goes.id);
+    if (rc == 0 && says)
+        call->entry = ash__entry_copy(there);
     if (rc == 0 && !same && holds.id.len != 0)
         rc = ash__contents_hold(c->tree->contents, &holds, 1, &c->op, err);
     if (rc == 0 && !same && goes.id.len != 0)
         rc = ash__contents_let_go(c->tree->contents, &goes, 1, &c->op, err);
-    if (rc == 0)
+    if (rc == 0 && !says)
         rc = ash__commit_revise(c, there, &set, &call->entry, err);
     bson_destroy(&set);
     return rc;

@@ -9,6 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { SEED_BYTES = 500 };
+
 static void open_all(fixture *f, unsigned digest)
 {
     ash_store_options s = ASH_STORE_OPTIONS_INIT;
@@ -59,6 +61,8 @@ int support_setup_sha1(void **state)
 int support_teardown(void **state)
 {
     fixture *f = *state;
+    if (!f->damaged)
+        support_expect_sound(f);
     ash_store_drop_database(f->store, NULL, NULL, NULL);
     close_all(f);
     remove_folder(f->folder);
@@ -114,6 +118,32 @@ void support_folder(fixture *f, const char *path)
     assert_ok(ash_tree_make_folder(f->tree, path, NULL, NULL, NULL, &f->err), &f->err);
 }
 
+void support_put_seed(fixture *f, const char *path, uint32_t seed)
+{
+    uint8_t *data = support_bytes(SEED_BYTES, seed);
+    support_put(f, path, data, SEED_BYTES);
+    ash__free(data);
+}
+
+void support_move(fixture *f, const char *from, const char *to)
+{
+    assert_ok(ash_tree_move(f->tree, from, to, NULL, NULL, NULL, &f->err), &f->err);
+}
+
+void support_copy(fixture *f, const char *from, const char *to)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    o.recursive = true;
+    assert_ok(ash_tree_copy(f->tree, from, NULL, to, &o, NULL, NULL, &f->err), &f->err);
+}
+
+void support_remove(fixture *f, const char *path)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    o.recursive = true;
+    assert_ok(ash_tree_remove(f->tree, path, &o, NULL, &f->err), &f->err);
+}
+
 /* ---- reading ---- */
 
 int support_read(fixture *f, const char *path, int32_t version, int64_t at_ms, ash_buffer *out)
@@ -159,11 +189,50 @@ void support_expect_bytes(fixture *f, const char *path, const void *data, size_t
     ash__buffer_release(&got);
 }
 
+void support_expect_seed_of(fixture *f, const char *path, int32_t version, int64_t at_ms,
+                            uint32_t seed)
+{
+    ash_buffer got = ASH_BUFFER_INIT;
+    uint8_t *data = support_bytes(SEED_BYTES, seed);
+    assert_ok(support_read(f, path, version, at_ms, &got), &f->err);
+    assert_int_equal(got.len, SEED_BYTES);
+    assert_memory_equal(got.data, data, SEED_BYTES);
+    ash__buffer_release(&got);
+    ash__free(data);
+}
+
+void support_expect_seed(fixture *f, const char *path, uint32_t seed)
+{
+    support_expect_seed_of(f, path, 0, 0, seed);
+}
+
 ash_tree_entry *support_get(fixture *f, const char *path)
 {
     ash_tree_entry *e = NULL;
     assert_ok(ash_tree_get(f->tree, path, NULL, NULL, &e, &f->err), &f->err);
     return e;
+}
+
+bson_value_t support_id(fixture *f, const char *path)
+{
+    ash_tree_entry *e = support_get(f, path);
+    bson_value_t id = *ash_tree_entry_id(e);
+    assert_int_equal(id.value_type, BSON_TYPE_OID);
+    ash_tree_entry_free(e);
+    return id;
+}
+
+void support_expect_id(fixture *f, const char *path, const bson_value_t *id)
+{
+    bson_value_t got = support_id(f, path);
+    assert_true(bson_oid_equal(&got.value.v_oid, &id->value.v_oid));
+}
+
+void support_expect_version(fixture *f, const char *path, int32_t version)
+{
+    ash_tree_entry *e = support_get(f, path);
+    assert_int_equal(ash_tree_entry_version(e), version);
+    ash_tree_entry_free(e);
 }
 
 void support_expect_missing(fixture *f, const char *path)
@@ -173,26 +242,31 @@ void support_expect_missing(fixture *f, const char *path)
     assert_null(e);
 }
 
-void support_expect_list(fixture *f, const char *path, bool recursive, int64_t at_ms,
-                         const char *names)
+void support_expect_entries(fixture *f, ash_tree_listing *l, bool paths, const char *names)
 {
-    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
-    ash_tree_listing *l = NULL;
     const ash_tree_entry *e = NULL;
     ash_buffer got = ASH_BUFFER_INIT;
-    o.recursive = recursive;
-    o.at_ms = at_ms;
-    assert_ok(ash_tree_list(f->tree, path, &o, NULL, &l, &f->err), &f->err);
     for (;;) {
         assert_ok(ash_tree_listing_next(l, &e, &f->err), &f->err);
         if (e == NULL)
             break;
         ash__buffer_printf(&got, "%s%s", got.len > 0 ? " " : "",
-                           recursive ? ash_tree_entry_path(e) : ash_tree_entry_name(e));
+                           paths ? ash_tree_entry_path(e) : ash_tree_entry_name(e));
     }
     assert_string_equal(ash__buffer_text(&got), names);
     ash_tree_listing_free(l);
     ash__buffer_release(&got);
+}
+
+void support_expect_list(fixture *f, const char *path, bool recursive, int64_t at_ms,
+                         const char *names)
+{
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_listing *l = NULL;
+    o.recursive = recursive;
+    o.at_ms = at_ms;
+    assert_ok(ash_tree_list(f->tree, path, &o, NULL, &l, &f->err), &f->err);
+    support_expect_entries(f, l, recursive, names);
 }
 
 void support_expect_history(fixture *f, const char *path, const char *versions)
@@ -270,6 +344,35 @@ void support_insert(ash_collection *c, const char *json)
     ash_error err = ASH_ERROR_INIT;
     assert_ok(ash_collection_insert_one(c, doc, NULL, &err), &err);
     bson_destroy(doc);
+}
+
+void support_update(ash_collection *c, const char *filter, const char *update)
+{
+    bson_t *which = from_json(filter), *how = from_json(update);
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    ash_write_result result;
+    ash_error err = ASH_ERROR_INIT;
+    ash_write_result_init(&result);
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(how);
+    value.value.v_doc.data_len = how->len;
+    assert_ok(ash_collection_update(c, which, &value, NULL, &result, &err), &err);
+    assert_int_equal(result.matched, 1);
+    ash_write_result_release(&result);
+    bson_destroy(which);
+    bson_destroy(how);
+}
+
+static void tell_finding(void *ctx, const char *text, const bson_t *facts)
+{
+    (void)ctx, (void)facts;
+    print_message("# %s\n", text);
+}
+
+void support_expect_sound(fixture *f)
+{
+    ash_tree_check_options o = ASH_TREE_CHECK_OPTIONS_INIT;
+    o.finding = tell_finding;
+    assert_ok(ash_tree_check(f->tree, &o, NULL, NULL, &f->err), &f->err);
 }
 
 static int count_array(const bson_t *doc, const char *name)
