@@ -370,6 +370,32 @@ static void append_deletion(const ash_tree_commit *c, const ash_tree_entry *e, b
     ash__document_changed_by(c, out);
 }
 
+/* What v7files left there when it was cut off between a history and its version, or before a
+ * deletion: it would be in the way for ever. */
+static int clear_way(ash_tree_commit *c, const ash_doc *docs, size_t count, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, in, ids;
+    ash_remove_options o = ASH_REMOVE_OPTIONS_INIT;
+    o.op = c->op;
+    bson_append_document_begin(&filter, "_id", 3, &in);
+    bson_append_array_begin(&in, "$in", 3, &ids);
+    for (size_t i = 0; i < count; i++) {
+        bson_t view;
+        bson_iter_t it;
+        char buf[12];
+        const char *key;
+        size_t len = bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
+        ash__doc_to_bson(docs[i], &view);
+        if (bson_iter_init_find(&it, &view, "_id"))
+            bson_append_iter(&ids, key, (int)len, &it);
+    }
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(&filter, &in);
+    int rc = ash_collection_remove(c->tree->past, &filter, &o, NULL, err);
+    bson_destroy(&filter);
+    return rc;
+}
+
 int ash__commit_bury(ash_tree_commit *c, ash_tree_entry *const *entries, size_t count,
                      ash_error *err)
 {
@@ -384,11 +410,9 @@ int ash__commit_bury(ash_tree_commit *c, ash_tree_entry *const *entries, size_t 
         docs[i] = ash__doc_from_bson(made[i]);
     ash_insert_options o = ASH_INSERT_OPTIONS_INIT;
     o.op = c->op;
-    int rc = count > 0 ? ash_collection_insert(c->tree->past, docs, n, &o, NULL, err) : 0;
-    if (rc == ASH_EEXISTS)
-        rc = ash__fail(err, ASH_ECORRUPT,
-                       "the history has a version already that is to go there: ashlar tree check "
-                       "tells which");
+    int rc = count > 0 ? clear_way(c, docs, n, err) : 0;
+    if (rc == 0 && count > 0)
+        rc = ash_collection_insert(c->tree->past, docs, n, &o, NULL, err);
     for (size_t i = 0; i < n; i++)
         bson_destroy(made[i]);
     ash__free(made);
