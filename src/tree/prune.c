@@ -77,11 +77,13 @@ static bool is_kept(const prune_call *call, const ash_tree_keep *keep, const ash
            (keep->within_s > 0 && e->ended_ms > call->now_ms - keep->within_s * 1000);
 }
 
-static int let_go(prune_call *call, const ash_tree_entry *e, const char *folder, ash_error *err)
+/* name: of the version, or of the one that the deletion ended. */
+static int let_go(prune_call *call, const ash_tree_entry *e, const char *folder, const char *name,
+                  ash_error *err)
 {
     ash_tree_entry *copy = ash__entry_copy(e);
-    if (!e->is_deleted || e->parent.value_type != BSON_TYPE_EOD)
-        ash__entry_set_path(copy, folder);
+    ash__free(copy->path);
+    copy->path = ash__entry_join(folder, name);
     if (call->opts.each != NULL && !call->opts.each(call->opts.each_ctx, copy)) {
         ash_tree_entry_free(copy);
         return ash__fail(err, ASH_EINTERRUPTED, "pruning was stopped");
@@ -115,9 +117,9 @@ static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
             e->ended_ms = list->items[i + 1]->changed_ms;
         if (!is_kept(call, keep, e, newer++)) {
             if (i + 1 < list->count && list->items[i + 1]->parent.value_type == BSON_TYPE_EOD)
-                rc = let_go(call, list->items[i + 1], place->path, err);
+                rc = let_go(call, list->items[i + 1], place->path, e->name, err);
             if (rc == 0)
-                rc = let_go(call, e, place->path, err);
+                rc = let_go(call, e, place->path, e->name, err);
         }
     }
     return rc;
