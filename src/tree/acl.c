@@ -105,3 +105,40 @@ int ash__tree_require(const ash_tree_chain *chain, unsigned rights, const ash_op
     }
     return rc;
 }
+
+int ash__acl_guard(ash_tree *tree, const ash_tree_entry *e, const ash_op *op, ash_tree_entry **out,
+                   ash_error *err)
+{
+    *out = NULL;
+    int rc = e->parent.value_type == BSON_TYPE_EOD ? 0 /* a root is looked up as it is now */
+                                                   : ash__tree_newest(tree, &e->id, op, out, err);
+    if (rc != 0)
+        return rc;
+    if (*out == NULL) {
+        *out = ash__entry_copy(e);
+        return 0;
+    }
+    ash__free((*out)->path);
+    (*out)->path = e->path != NULL ? ash__strdup(e->path) : NULL;
+    return 0;
+}
+
+int ash__tree_require_at(ash_tree *tree, const ash_tree_chain *chain, int64_t at_ms,
+                         unsigned rights, const ash_op *op, ash_error *err)
+{
+    ash_tree_chain guards = ASH_TREE_CHAIN_INIT;
+    ash_op own = ash__tree_op(op);
+    int rc = 0;
+    if (at_ms == 0 || own.principal == NULL)
+        return ash__tree_require(chain, rights, op, err);
+    for (size_t i = 0; rc == 0 && i < chain->count; i++) {
+        ash_tree_entry *guard = NULL;
+        rc = ash__acl_guard(tree, chain->items[i], &own, &guard, err);
+        if (rc == 0)
+            ash__chain_add(&guards, guard);
+    }
+    if (rc == 0)
+        rc = ash__tree_require(&guards, rights, &own, err);
+    ash__chain_release(&guards);
+    return rc;
+}

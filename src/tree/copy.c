@@ -155,15 +155,19 @@ static int read_source(ash_tree_commit *c, const copy_call *call, ash_tree_subtr
     bool reached;
     int rc = ash__tree_get(c->tree, call->from, &call->when, ASH_TREE_READ, &c->op, &top, err);
     if (rc == 0 && c->op.principal != NULL) {
+        ash_tree_entry *guard = NULL;
         rc = ash__tree_climb(c->tree, top, &c->op, &chain, &reached, err);
-        ash__chain_add(&chain, ash__entry_copy(top));
+        if (rc == 0)
+            rc = ash__acl_guard(c->tree, top, &c->op, &guard, err);
+        if (rc == 0)
+            ash__chain_add(&chain, guard);
     }
     if (rc == 0)
         rc = ash__subtree_read(c->tree, top, call->when.at_ms, &c->op, s, err);
     else
         ash_tree_entry_free(top);
     if (rc == 0)
-        rc = ash__subtree_require(s, &chain, ASH_TREE_READ, &c->op, err);
+        rc = ash__subtree_require(c->tree, s, &chain, call->when.at_ms, ASH_TREE_READ, &c->op, err);
     ash__chain_release(&chain);
     return rc;
 }

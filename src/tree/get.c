@@ -42,7 +42,7 @@ int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, u
     if (rc == 0)
         rc = ash__tree_walk_all(tree, &parts, w.at_ms, &own, &chain, err);
     if (rc == 0)
-        rc = ash__tree_require(&chain, rights, &own, err);
+        rc = ash__tree_require_at(tree, &chain, w.at_ms, rights, &own, err);
     if (rc == 0) {
         *out = ash__chain_take(&chain);
         rc = pick_version(tree, out, w.version, &own, err);
@@ -79,10 +79,13 @@ int ash_tree_get_by_id(ash_tree *tree, const bson_value_t *id, int32_t version, 
     if (rc == 0)
         rc = ash__tree_climb(tree, *out, &own, &chain, &reached, err);
     if (rc == 0) {
+        ash_tree_entry *guard = NULL;
         ash__entry_set_path(*out, chain.count > 0 ? ash__chain_last(&chain)->path : "/?");
-        ash__chain_add(&chain, *out);
-        rc = ash__tree_require(&chain, ASH_TREE_READ, &own, err);
-        (void)ash__chain_take(&chain);
+        rc = ash__acl_guard(tree, *out, &own, &guard, err);
+        if (rc == 0) {
+            ash__chain_add(&chain, guard);
+            rc = ash__tree_require(&chain, ASH_TREE_READ, &own, err);
+        }
     }
     if (rc != 0) {
         ash_tree_entry_free(*out);

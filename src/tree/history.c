@@ -142,6 +142,34 @@ static int find_last_owner(ash_tree *tree, const ash_tree_path *path, const ash_
     return rc;
 }
 
+/* It may lie elsewhere by now, and its history is what it is there, too: that place counts. */
+static int find_gone(ash_tree *tree, const ash_tree_path *path, unsigned rights, const ash_op *op,
+                     const ash_tree_entry *folder, ash_tree_entry **out, ash_error *err)
+{
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    ash_tree_entry *newest = NULL;
+    bool reached;
+    int rc = find_last_owner(tree, path, op, folder, out, err);
+    if (rc != 0 || *out == NULL || op->principal == NULL)
+        return rc;
+    rc = ash__tree_newest(tree, &(*out)->id, op, &newest, err);
+    if (rc == 0 && newest != NULL)
+        rc = ash__tree_climb(tree, newest, op, &chain, &reached, err);
+    if (rc == 0 && newest != NULL) {
+        ash__entry_set_path(newest, chain.count > 0 ? ash__chain_last(&chain)->path : "/?");
+        ash__chain_add(&chain, newest);
+        rc = ash__tree_require(&chain, rights, op, err);
+    } else {
+        ash_tree_entry_free(newest);
+    }
+    if (rc != 0) {
+        ash_tree_entry_free(*out);
+        *out = NULL;
+    }
+    ash__chain_release(&chain);
+    return rc;
+}
+
 int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const ash_op *op,
                         ash_tree_entry **out, ash_error *err)
 {
@@ -156,7 +184,7 @@ int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const
     if (rc == 0 && chain.count > parts.count)
         *out = ash__chain_take(&chain);
     else if (rc == 0 && chain.count == parts.count)
-        rc = find_last_owner(tree, &parts, op, ash__chain_last(&chain), out, err);
+        rc = find_gone(tree, &parts, rights, op, ash__chain_last(&chain), out, err);
     if (rc == 0 && *out == NULL)
         rc = ash__tree_say_missing(&parts, chain.count, 0, err);
     if (rc == 0 && (*out)->path == NULL)

@@ -182,7 +182,8 @@ static int open_listing(ash_tree_listing *l, const ash_tree_path *path, const ch
         rc =
             ash__fail(err, ASH_EINVAL, "%s is a file, not a folder", ash__chain_last(&chain)->path);
     if (rc == 0)
-        rc = ash__tree_require(&chain, ASH_TREE_READ | ASH_TREE_ENTER, &l->op, err);
+        rc = ash__tree_require_at(l->tree, &chain, l->at_ms, ASH_TREE_READ | ASH_TREE_ENTER, &l->op,
+                                  err);
     if (rc == 0)
         rc = open_level(l, ash__chain_last(&chain), after, err);
     if (rc == 0) {
@@ -249,7 +250,8 @@ static bool may_enter(const ash_tree_listing *l, ash_tree_entry *folder)
     for (size_t i = 0; i < l->depth; i++)
         ash__chain_add(&chain, l->levels[i].folder);
     ash__chain_add(&chain, folder);
-    int rc = ash__tree_require(&chain, ASH_TREE_READ | ASH_TREE_ENTER, &l->op, NULL);
+    int rc = ash__tree_require_at(l->tree, &chain, l->at_ms, ASH_TREE_READ | ASH_TREE_ENTER, &l->op,
+                                  NULL);
     ash__free(chain.items);
     return rc == 0;
 }

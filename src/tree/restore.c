@@ -175,6 +175,27 @@ static int find_place(ash_tree_commit *c, const undelete_call *call, const ash_t
     return rc;
 }
 
+/* Whoever brings something back may write where each of them lay, and read it if he takes it
+ * elsewhere: else the trash would be a way out of a closed folder. */
+static int require_source(ash_tree_commit *c, const undelete_call *call,
+                          const ash_tree_entries *list, ash_error *err)
+{
+    unsigned rights = ASH_TREE_WRITE | (call->to != NULL ? ASH_TREE_READ : 0);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && c->op.principal != NULL && i < list->count; i++) {
+        ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+        bool reached;
+        rc = ash__tree_climb(c->tree, list->items[i], &c->op, &chain, &reached, err);
+        ash__chain_add(&chain, ash__entry_copy(list->items[i]));
+        if (rc == 0 && chain.count > 1)
+            ash__entry_set_path(ash__chain_last(&chain), chain.items[chain.count - 2]->path);
+        if (rc == 0)
+            rc = ash__tree_require(&chain, rights, &c->op, err);
+        ash__chain_release(&chain);
+    }
+    return rc;
+}
+
 static int insert_returned(ash_tree_commit *c, undelete_call *call, const ash_tree_entries *list,
                            const ash_tree_entry *folder, const char *name, ash_error *err)
 {
@@ -226,6 +247,8 @@ static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
     ash_tree_entry_free(call->entry);
     call->entry = NULL;
     int rc = find_deleted(c, call->id, &list, err);
+    if (rc == 0)
+        rc = require_source(c, call, &list, err);
     if (rc == 0)
         rc = find_place(c, call, list.items[0], &chain, &name, err);
     if (rc == 0)

@@ -113,30 +113,50 @@ int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const 
 }
 
 /* Borrowed entries from the root to the item, the top as `above` has it. */
-static void chain_to(const ash_tree_subtree *s, size_t item, const ash_tree_chain *above,
-                     ash_tree_chain *out)
+static void chain_to(const ash_tree_subtree *s, ash_tree_entry *const *guards, size_t item,
+                     const ash_tree_chain *above, ash_tree_chain *out)
 {
     if (s->parents[item] == SIZE_MAX) {
         for (size_t i = 0; i < above->count; i++)
             ash__chain_add(out, above->items[i]);
         return;
     }
-    chain_to(s, s->parents[item], above, out);
-    ash__chain_add(out, s->items[item]);
+    chain_to(s, guards, s->parents[item], above, out);
+    ash__chain_add(out, guards[item]);
 }
 
-int ash__subtree_require(const ash_tree_subtree *s, const ash_tree_chain *above, unsigned rights,
-                         const ash_op *op, ash_error *err)
+static int require_all(const ash_tree_subtree *s, ash_tree_entry *const *guards,
+                       const ash_tree_chain *above, unsigned rights, const ash_op *op,
+                       ash_error *err)
 {
     int rc = 0;
-    if (op->principal == NULL)
-        return 0;
     for (size_t i = 0; rc == 0 && i < s->count; i++) {
         ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
-        chain_to(s, i, above, &chain);
+        chain_to(s, guards, i, above, &chain);
         rc = ash__tree_require(&chain, rights, op, err);
         ash__free(chain.items);
     }
+    return rc;
+}
+
+int ash__subtree_require(ash_tree *tree, const ash_tree_subtree *s, const ash_tree_chain *above,
+                         int64_t at_ms, unsigned rights, const ash_op *op, ash_error *err)
+{
+    ash_tree_chain guards = ASH_TREE_CHAIN_INIT;
+    int rc = 0;
+    if (op->principal == NULL)
+        return 0;
+    if (at_ms == 0)
+        return require_all(s, s->items, above, rights, op, err);
+    for (size_t i = 0; rc == 0 && i < s->count; i++) {
+        ash_tree_entry *guard = NULL;
+        rc = ash__acl_guard(tree, s->items[i], op, &guard, err);
+        if (rc == 0)
+            ash__chain_add(&guards, guard);
+    }
+    if (rc == 0)
+        rc = require_all(s, guards.items, above, rights, op, err);
+    ash__chain_release(&guards);
     return rc;
 }
 

@@ -20,9 +20,9 @@ typedef struct ash_tree_subtree {
 int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const ash_op *op,
                       ash_tree_subtree *out, ash_error *err);
 /* May op's principal do that with every one of them?  above: the chain down to the top, itself
- * included. */
-int ash__subtree_require(const ash_tree_subtree *s, const ash_tree_chain *above, unsigned rights,
-                         const ash_op *op, ash_error *err);
+ * included, as ash__acl_guard() has it; at_ms: of which moment the subtree is. */
+int ash__subtree_require(ash_tree *tree, const ash_tree_subtree *s, const ash_tree_chain *above,
+                         int64_t at_ms, unsigned rights, const ash_op *op, ash_error *err);
 void ash__subtree_release(ash_tree_subtree *s);
 
 /* Who uses which content among the entries; owners point into them.  *count of them; ash__free(). */
