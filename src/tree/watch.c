@@ -60,23 +60,30 @@ void ash_tree_watch_close(ash_tree_watch *w)
 
 /* ---- events ---- */
 
-/* Gives the entry its path; *below: it is what is watched, or lies below it. */
-static int locate(ash_tree_watch *w, ash_tree_entry *e, bool *below, ash_error *err)
+/* Where something is or was, and whether whoever watches may know of it. */
+typedef struct seen {
+    bool below; /* it is what is watched, or lies below it */
+    bool allowed;
+} seen;
+
+/* Gives the entry its path. */
+static int locate(ash_tree_watch *w, ash_tree_entry *e, seen *out, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     bool reached = false;
     int rc = ash__tree_climb(w->tree, e, &w->op, &chain, &reached, err);
-    *below = ash__same_id(&e->id, &w->top);
+    out->below = ash__same_id(&e->id, &w->top);
     for (size_t i = 0; rc == 0 && i < chain.count; i++)
-        *below = *below || ash__same_id(&chain.items[i]->id, &w->top);
+        out->below = out->below || ash__same_id(&chain.items[i]->id, &w->top);
     if (rc == 0 && chain.count > 0)
         ash__entry_set_path(e, ash__chain_last(&chain)->path);
     else if (rc == 0)
         e->path = ash__strdup("/");
-    *below = *below && (reached || e->parent.value_type == BSON_TYPE_EOD);
-    if (rc == 0 && *below && w->op.principal != NULL) {
+    out->below = out->below && (reached || e->parent.value_type == BSON_TYPE_EOD);
+    out->allowed = rc == 0;
+    if (rc == 0 && w->op.principal != NULL) {
         ash__chain_add(&chain, ash__entry_copy(e));
-        *below = ash__tree_require(&chain, ASH_TREE_READ, &w->op, NULL) == 0;
+        out->allowed = ash__tree_require(&chain, ASH_TREE_READ, &w->op, NULL) == 0;
     }
     ash__chain_release(&chain);
     return rc;
@@ -87,18 +94,36 @@ static bool is_at_same_place(const ash_tree_entry *a, const ash_tree_entry *b)
     return strcmp(a->name, b->name) == 0 && ash__same_id(&a->parent, &b->parent);
 }
 
+/* From elsewhere.  Whoever may not see one of the places is told of the other as if there were no
+ * more. */
+static void tell_move(ash_tree_watch *w, ash_tree_entry *before, const seen *was, seen *is,
+                      ash_tree_event *out)
+{
+    out->kind = ASH_TREE_MOVED;
+    if (is->allowed && !was->allowed) {
+        out->kind = ASH_TREE_CREATED;
+    } else if (was->allowed && !is->allowed) {
+        out->kind = ASH_TREE_DELETED;
+        *is = *was;
+        ash_tree_entry_free(w->entry);
+        w->entry = ash__entry_copy(before);
+    } else {
+        is->below = is->below || was->below;
+        w->from = ash__strdup(before->path);
+    }
+}
+
 /* A new version: in its place, or from elsewhere. */
-static int tell_version(ash_tree_watch *w, bool *below, ash_tree_event *out, ash_error *err)
+static int tell_version(ash_tree_watch *w, seen *is, ash_tree_event *out, ash_error *err)
 {
     ash_tree_entry *before = NULL;
-    bool was_below = false;
+    seen was = {false, false};
     int rc = ash__tree_version(w->tree, &w->entry->id, w->entry->version - 1, &w->op, &before, err);
     out->kind = ASH_TREE_CHANGED;
     if (rc == 0 && before != NULL && !before->is_deleted && !is_at_same_place(before, w->entry)) {
-        rc = locate(w, before, &was_below, err);
-        out->kind = ASH_TREE_MOVED;
-        *below = *below || was_below;
-        w->from = rc == 0 ? ash__strdup(before->path) : NULL;
+        rc = locate(w, before, &was, err);
+        if (rc == 0)
+            tell_move(w, before, &was, is, out);
     }
     ash_tree_entry_free(before);
     return rc;
@@ -128,7 +153,7 @@ static int read_deleted(ash_tree_watch *w, bson_iter_t *key, ash_error *err)
 static int tell(ash_tree_watch *w, const bson_t *event, ash_tree_event *out, ash_error *err)
 {
     bson_iter_t it;
-    bool below = false;
+    seen is = {false, false};
     int rc = 0;
     const char *what = bson_iter_init_find(&it, event, "operationType") && BSON_ITER_HOLDS_UTF8(&it)
                            ? bson_iter_utf8(&it, NULL)
@@ -140,11 +165,11 @@ static int tell(ash_tree_watch *w, const bson_t *event, ash_tree_event *out, ash
         rc = read_deleted(w, &it, err);
     if (rc != 0 || w->entry == NULL)
         return rc;
-    rc = locate(w, w->entry, &below, err);
+    rc = locate(w, w->entry, &is, err);
     out->kind = insert ? ASH_TREE_CREATED : ASH_TREE_DELETED;
     if (rc == 0 && replace)
-        rc = tell_version(w, &below, out, err);
-    if (rc != 0 || !below) {
+        rc = tell_version(w, &is, out, err);
+    if (rc != 0 || !is.below || !is.allowed) {
         out->kind = 0;
         return rc;
     }
