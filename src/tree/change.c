@@ -183,29 +183,6 @@ int ash__commit_entry(ash_tree_commit *c, const ash_tree_path *path, ash_tree_ch
     return ash__tree_walk_all(c->tree, path, 0, &c->op, chain, err);
 }
 
-/* The fence of a lock: its document says who holds it. */
-static int check_fence(ash_tree_commit *c, ash_error *err)
-{
-    const ash_fence *fence = c->opts->fence;
-    if (fence == NULL)
-        return 0;
-    ash_collection *locks = NULL;
-    bson_t filter = BSON_INITIALIZER;
-    bson_t *doc = NULL;
-    ash__filter_id(&filter, "_id", fence->lock_id);
-    bson_append_int64(&filter, "writes", 6, fence->writes);
-    BCON_APPEND(&filter, "write_lock", BCON_BOOL(true));
-    int rc = ash_collection_new(c->tree->store, c->tree->db, fence->collection, &locks, err);
-    if (rc == 0)
-        rc = ash__tree_find_one(locks, &filter, NULL, &c->op, &doc, err);
-    if (rc == 0 && doc == NULL)
-        rc = ash__fail(err, ASH_ELOST, "the lock is not held any more as it was granted");
-    bson_destroy(doc);
-    bson_destroy(&filter);
-    ash_collection_free(locks);
-    return rc;
-}
-
 int ash__commit_conditions(ash_tree_commit *c, const ash_tree_entry *e, ash_error *err)
 {
     const ash_tree_change_options *o = c->opts;
@@ -216,7 +193,7 @@ int ash__commit_conditions(ash_tree_commit *c, const ash_tree_entry *e, ash_erro
                          e->version, o->if_version);
     if (e != NULL && o->if_digest != NULL && strcmp(e->digest, o->if_digest) != 0)
         return ash__fail(err, ASH_ECONDITION, "%s has other contents: %s", e->path, e->digest);
-    return check_fence(c, err);
+    return ash__commit_fence(c, err);
 }
 
 /* ---- documents ---- */
@@ -239,22 +216,31 @@ void ash__document_changed_by(const ash_tree_commit *c, bson_t *doc)
         bson_append_utf8(doc, "changed_by", 10, who, -1);
 }
 
-/* Those of before with the new ones merged in; null takes one away. */
+static void append_unless_null(bson_t *out, const bson_iter_t *it)
+{
+    if (!BSON_ITER_HOLDS_NULL(it))
+        bson_append_iter(out, NULL, 0, it);
+}
+
+/* Those of before, with new values at their places, and new ones behind them; null takes one
+ * away. */
 static int merge_props(const bson_t *props, const ash_tree_entry *old, bson_t *set, ash_error *err)
 {
     bson_t all = BSON_INITIALIZER;
-    bson_iter_t it, before, added;
+    bson_iter_t it, before, added, changed;
     if (old != NULL && ash__entry_field(old, "props", &it) && bson_iter_recurse(&it, &before))
         while (bson_iter_next(&before))
-            if (!bson_has_field(props, bson_iter_key(&before)))
-                bson_append_iter(&all, bson_iter_key(&before), -1, &before);
+            append_unless_null(&all, bson_iter_init_find(&changed, props, bson_iter_key(&before))
+                                         ? &changed
+                                         : &before);
     if (!bson_iter_init(&added, props)) {
         bson_destroy(&all);
         return ash__fail(err, ASH_EINVAL, "properties are not a valid document");
     }
     while (bson_iter_next(&added))
-        if (!BSON_ITER_HOLDS_NULL(&added))
-            bson_append_iter(&all, bson_iter_key(&added), -1, &added);
+        if (old == NULL || !ash__entry_field(old, "props", &it) ||
+            !bson_iter_recurse(&it, &before) || !bson_iter_find(&before, bson_iter_key(&added)))
+            append_unless_null(&all, &added);
     int rc = 0;
     if (all.len > ASH_TREE_PROPS_MAX)
         rc = ash__fail(err, ASH_ETOOBIG, "properties would have %u bytes, over %d", all.len,
@@ -426,12 +412,6 @@ bool ash__field_is_of_version(const char *field)
     return strcmp(field, "_version") == 0 || strcmp(field, "updated_at") == 0 ||
            strcmp(field, "changed_by") == 0 || strcmp(field, "tags") == 0 ||
            strcmp(field, "until") == 0;
-}
-
-static void append_unless_null(bson_t *out, const bson_iter_t *it)
-{
-    if (!BSON_ITER_HOLDS_NULL(it))
-        bson_append_iter(out, NULL, 0, it);
 }
 
 static bson_t *build_revision(const ash_tree_commit *c, const ash_tree_entry *old,

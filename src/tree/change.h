@@ -41,6 +41,8 @@ int ash__commit_entry(ash_tree_commit *c, const ash_tree_path *path, ash_tree_ch
                       ash_error *err);
 /* Does the entry meet the conditions of the options?  NULL: it is new. */
 int ash__commit_conditions(ash_tree_commit *c, const ash_tree_entry *e, ash_error *err);
+/* The fence of the options, or ASH_ELOST; conditions ask for it, too. */
+int ash__commit_fence(ash_tree_commit *c, ash_error *err);
 /* No other transaction that claims the same is committed beside this one. */
 int ash__commit_claim(ash_tree_commit *c, const bson_value_t *id, ash_error *err);
 int ash__commit_claim_shape(ash_tree_commit *c, ash_error *err);

@@ -248,6 +248,8 @@ static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
     call->entry = NULL;
     int rc = find_deleted(c, call->id, &list, err);
     if (rc == 0)
+        rc = ash__commit_fence(c, err);
+    if (rc == 0)
         rc = require_source(c, call, &list, err);
     if (rc == 0)
         rc = find_place(c, call, list.items[0], &chain, &name, err);

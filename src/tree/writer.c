@@ -189,6 +189,9 @@ static int revise_file(ash_tree_writer *w, ash_tree_commit *c, const ash_tree_en
     ash_content_use gone = {old->content.id, &old->id};
     if (!same)
         set_content(&set, ref);
+    /* The time was that of the bytes that go. */
+    if (!same && c->opts->modified_ms == 0)
+        bson_append_null(&set, "modified_at", 11);
     int rc = ash__document_set(c->opts, old, &set, err);
     if (rc == 0 && ash__entry_says(old, &set)) {
         w->entry = ash__entry_copy(old);

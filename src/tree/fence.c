@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fence of a lock: its document says whether it is held as it was granted. */
+#include "tree/change.h"
+
+#include "bucket/bucket.h"
+
+/* Not all of the document: those who wait for the lock change it all the time, and a transaction
+ * that saw that would begin anew each time. */
+static int look(ash_tree_commit *c, ash_collection *locks, const bson_t *filter, bool *held,
+                ash_error *err)
+{
+    ash_find_options o = ash__tree_find_options(&c->op);
+    bson_t *only_id = BCON_NEW("_id", BCON_INT32(1));
+    bson_t doc;
+    o.projection = only_id;
+    int rc = ash__collection_find_if_any(locks, filter, &o, &doc, held, err);
+    if (rc == 0 && *held)
+        bson_destroy(&doc);
+    bson_destroy(only_id);
+    return rc;
+}
+
+/* Where transactions may overlap, only a write makes them notice that the lock goes meanwhile. */
+static int touch(ash_tree_commit *c, ash_collection *locks, const bson_t *filter, bool *held,
+                 ash_error *err)
+{
+    bson_t *inc = BCON_NEW("$inc", "{", "fenced", BCON_INT64(1), "}");
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    ash_write_result result;
+    ash_write_result_init(&result);
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(inc);
+    value.value.v_doc.data_len = inc->len;
+    o.op = c->op;
+    int rc = ash_collection_update(locks, filter, &value, &o, &result, err);
+    *held = rc == 0 && result.matched == 1;
+    ash_write_result_release(&result);
+    bson_destroy(inc);
+    return rc;
+}
+
+int ash__commit_fence(ash_tree_commit *c, ash_error *err)
+{
+    const ash_fence *fence = c->opts->fence;
+    ash_collection *locks = NULL;
+    bson_t filter = BSON_INITIALIZER;
+    bool held = false;
+    if (fence == NULL)
+        return 0;
+    ash__filter_id(&filter, "_id", fence->lock_id);
+    bson_append_int64(&filter, "writes", 6, fence->writes);
+    bson_append_bool(&filter, "write_lock", 10, true);
+    int rc = ash_collection_new(c->tree->store, c->tree->db, fence->collection, &locks, err);
+    if (rc == 0)
+        rc = c->tree->serial ? look(c, locks, &filter, &held, err)
+                             : touch(c, locks, &filter, &held, err);
+    if (rc == 0 && !held)
+        rc = ash__fail(err, ASH_ELOST, "the lock is not held any more as it was granted");
+    bson_destroy(&filter);
+    ash_collection_free(locks);
+    return rc;
+}
