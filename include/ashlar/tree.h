@@ -433,6 +433,50 @@ typedef struct ash_tree_check_report {
 int ash_tree_check(ash_tree *tree, const ash_tree_check_options *opts, const ash_op *op,
                    ash_tree_check_report *report, ash_error *err);
 
+/* ---- from other trees ---- */
+
+typedef struct ash_tree_import_options {
+    size_t size;
+    const char *from;     /* the folder whose contents are brought; NULL: the root */
+    const char *to;       /* the folder that they come to lie in, made if missing; NULL: the root */
+    bool without_history; /* what is there now, and nothing that was */
+    bool dry_run;         /* count what would be brought, without reading contents */
+    ash_tree_entry_fn
+        each; /* each entry, as the source has it, when the first of it has arrived (in
+                               a dry run: would); or NULL */
+    void *each_ctx;
+    ash_finding_fn failed; /* each version or document that is left out; or NULL.  facts: {text,
+                              kind, id?, version?, path?} */
+    void *failed_ctx;
+    ash_progress_fn progress; /* "entries", how many were looked at, 0; or NULL */
+    void *progress_ctx;
+} ash_tree_import_options;
+#define ASH_TREE_IMPORT_OPTIONS_INIT ASH_OPTIONS_INIT(ash_tree_import_options)
+typedef struct ash_tree_import_report {
+    size_t size;
+    int64_t entries;  /* of which something was brought */
+    int64_t versions; /* that were, deletions among them */
+    int64_t bytes;    /* of their files */
+    int64_t skipped;  /* versions that were there already */
+    int64_t renamed;  /* entries whose name was taken: NAME (2) */
+    int64_t failed;   /* versions and documents that were left out */
+} ash_tree_import_report;
+#define ASH_TREE_IMPORT_REPORT_INIT ASH_OPTIONS_INIT(ash_tree_import_report)
+/* What lies in a folder of one tree, of any generation and on any store, comes to lie in a folder
+ * of another that can be written, with its past and what was deleted: ids, versions, dates, names,
+ * access lists, marks and fields that nobody here knows stay; contents are put anew, by the
+ * target's digest.  The root's own document comes along from root to root.  Not between trees of
+ * one collection or one bucket of contents: ASH_EINVAL.
+ *
+ * Many commits, of several versions each.  A version whose id and number the target has is skipped,
+ * so that the same call goes on where it was interrupted, and later brings what came since; an
+ * entry that has gone on in the target stays as it is there.  Where v7files let two entries of a
+ * folder have one name, the second is called "NAME (2)" from here on.  A version that is damaged is
+ * told and left out, the others are brought: ASH_EPARTIAL at the end.  The report is filled in
+ * any case.  ASH_EACCES: with a principal.  ASH_ESTATE: in a transaction. */
+int ash_tree_import(ash_tree *to, ash_tree *from, const ash_tree_import_options *opts,
+                    const ash_op *op, ash_tree_import_report *report, ash_error *err);
+
 #ifdef __cplusplus
 }
 #endif

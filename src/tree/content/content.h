@@ -65,6 +65,8 @@ int ash__contents_new(ash_store *store, const ash_contents_options *opts, ash_co
                       ash_error *err);
 void ash__contents_free(ash_contents *c);
 ash_digest_kind ash__contents_digest(const ash_contents *c);
+/* The collection of their documents. */
+const char *ash__contents_collection(const ash_contents *c);
 /* Indexes on what contents are made of and look like; once per object, before the first write. */
 int ash__contents_prepare(ash_contents *c, const ash_op *op, ash_error *err);
 
