@@ -153,6 +153,7 @@ typedef struct ash_journal {
     uint64_t base;    /* of the records in it */
     uint64_t ordinal; /* of the next one */
     uint64_t at;      /* where it goes */
+    uint64_t ready;   /* what lies before has been written: a sync there is one write */
     bool failed;      /* not to be used any more */
 } ash_journal;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The journal's file: made whole before it is used, written record by record, and read as bytes
  * when a store is opened. */
+#define _GNU_SOURCE /* SEEK_HOLE, where the system has it */
 #include "engine/journal.h"
 
 #include "base/file.h"
@@ -9,9 +10,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 enum { HEADER_SUM_AT = ASH_JOURNAL_FIRST - 8, RECORD_SUM_AT = ASH_JOURNAL_HEAD - 8 };
+
+enum {
+    READY_BYTES = 64 << 10,            /* the first step ahead */
+    KEPT_BYTES = ASH_JOURNAL_FIRST * 2 /* the header, and what each record begins with */
+};
 
 static size_t aligned(size_t len)
 {
@@ -44,25 +50,31 @@ static void make_head(uint8_t head[ASH_JOURNAL_HEAD], const ash_journal *j, uint
 }
 
 /* Written, not just reserved: blocks that were never written to cost a change of the file system's
- * metadata with their first sync. */
+ * metadata with their first sync.  Not durable yet. */
+static int write_zeros(int fd, uint64_t from, uint64_t to, ash_error *err)
+{
+    enum { PIECE = 64 << 10 };
+    static const uint8_t zeros[PIECE];
+    int rc = 0;
+    for (uint64_t at = from; rc == 0 && at < to; at += PIECE)
+        rc = ash__file_write(fd, zeros, to - at < PIECE ? to - at : PIECE, (off_t)at, err);
+    return rc;
+}
+
 static int fill(const ash_engine *e, int fd, ash_error *err)
 {
-    enum { PIECE = 1 << 20 };
     uint8_t header[ASH_JOURNAL_FIRST + ASH_JOURNAL_HEAD];
     ash_journal none = {.generation = e->journal.generation};
-    uint8_t *zeros = ash__alloc(PIECE);
-    int rc = 0;
-    memset(zeros, 0, PIECE);
-    for (off_t at = 0; rc == 0 && at < ASH_JOURNAL_BYTES; at += PIECE)
-        rc = ash__file_write(fd, zeros, PIECE, at, err);
+    int rc = write_zeros(fd, 0, READY_BYTES, err);
+    if (rc == 0 && ash__io()->ftruncate(fd, ASH_JOURNAL_BYTES) != 0)
+        rc = ash__fail_errno(err, errno, "cannot make the journal as long as it has to be");
     make_header(e, header);
-    make_head(header + ASH_JOURNAL_FIRST, &none, 0, zeros, 0);
+    make_head(header + ASH_JOURNAL_FIRST, &none, 0, header, 0);
     if (rc == 0)
         rc = ash__file_write(fd, header, sizeof header, 0, err);
-    /* With all its metadata, so that from now on syncing a record is one write. */
+    /* With all its metadata: its size has to last. */
     if (rc == 0 && ash__io()->fsync(fd) != 0)
         rc = ash__fail_errno(err, errno, "cannot sync the journal");
-    ash__free(zeros);
     return rc;
 }
 
@@ -90,10 +102,35 @@ int ash__journal_make(ash_engine *e, ash_error *err)
     } else {
         ash__journal_close(&e->journal);
         e->journal.fd = fd;
+        e->journal.ready = READY_BYTES;
     }
     ash__free(temp);
     ash__free(path);
     return rc;
+}
+
+int ash__journal_use(ash_engine *e, ash_error *err)
+{
+    ash_journal *j = &e->journal;
+    char *path = ash__path_join(e->folder, "journal");
+    int rc = ash__file_open(path, O_RDWR | O_NOFOLLOW, &j->fd, err);
+    ash__free(path);
+    if (rc != 0)
+        return rc;
+    /* Where nobody can tell, records are written into holes, too: it takes a little longer. */
+    off_t hole = -1;
+#ifdef SEEK_HOLE
+    hole = lseek(j->fd, ASH_JOURNAL_FIRST, SEEK_HOLE);
+#endif
+    j->ready = hole < 0 ? ASH_JOURNAL_BYTES : (uint64_t)hole;
+    return 0;
+}
+
+void ash__journal_give_back(ash_journal *j)
+{
+    if (ash__journal_is_usable(j) && j->ready > KEPT_BYTES &&
+        ash__io()->punch(j->fd, KEPT_BYTES, ASH_JOURNAL_BYTES - KEPT_BYTES) == 0)
+        j->ready = KEPT_BYTES;
 }
 
 void ash__journal_close(ash_journal *j)
@@ -108,6 +145,21 @@ bool ash__journal_is_usable(const ash_journal *j)
 }
 
 /* ---- writing ---- */
+
+/* Write ahead of a record that is about to be written, and ends there; one sync is for both. */
+static int get_ready(ash_journal *j, uint64_t end, ash_error *err)
+{
+    uint64_t to = j->ready > READY_BYTES ? j->ready : READY_BYTES;
+    if (end <= j->ready)
+        return 0;
+    while (to < end)
+        to *= 2;
+    to = to < ASH_JOURNAL_BYTES ? to : ASH_JOURNAL_BYTES;
+    int rc = write_zeros(j->fd, end, to, err);
+    if (rc == 0)
+        j->ready = to;
+    return rc;
+}
 
 int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, size_t len,
                         ash_error *err)
@@ -124,11 +176,15 @@ int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, s
     ash_assert(ash__journal_is_usable(j) && j->at >= ASH_JOURNAL_FIRST);
     if (whole > ASH_JOURNAL_BYTES - j->at)
         return ash__fail(err, ASH_ENOSPC, "the journal is full");
+    int rc = get_ready(j, j->at + whole, err);
+    if (rc == ASH_ENOSPC)
+        return rc;
     make_head(head, j, base, changes, len);
     struct iovec iov[3] = {{head, sizeof head},
                            {(void *)(uintptr_t)changes, len},
                            {(void *)(uintptr_t)zeros, whole - sizeof head - len}};
-    int rc = ash__file_writev(j->fd, iov, 3, (off_t)j->at, err);
+    if (rc == 0)
+        rc = ash__file_writev(j->fd, iov, 3, (off_t)j->at, err);
     if (rc == 0)
         rc = ash__file_sync(j->fd, err);
     /* Nothing is written behind a record of unknown fate: it would be read as if that one held. */

@@ -9,8 +9,10 @@
  * record here, syncs the file and answers; its LMDB transaction stays open and is committed when
  * somebody wants to read, a little later, or when this file is full.
  *
- * The file has a fixed size and was written with zeros and synced when it was made, so that syncing
- * a record changes nothing but the record's blocks.  Integers are little-endian.
+ * The file has a fixed size.  Zeros are written and synced ahead of the records, twice as far each
+ * time that a record gets there, so that syncing one mostly changes nothing but the record's
+ * blocks; what lies behind is a hole.  A clean end makes all behind the first block of records one
+ * again.  Integers are little-endian.
  *
  *   block 0 (4,096 bytes)
  *     0  magic "ASHJRNL1"
@@ -69,10 +71,15 @@ enum {
 /* Make the file anew, with nothing in it, and use it; the generation is the journal's.  Nothing
  * may depend on the old one.  A failure leaves that as it is. */
 int ash__journal_make(ash_engine *e, ash_error *err);
+/* Go on with the file that is there. */
+int ash__journal_use(ash_engine *e, ash_error *err);
 /* One more record, durable when this returns 0.  ASH_ENOSPC: it does not fit, nothing was written.
  * Any other failure: it may or may not be there; the journal is not used any more in this run. */
 int ash__journal_append(ash_journal *j, uint64_t base, const uint8_t *changes, size_t len,
                         ash_error *err);
+/* After a clean end, when LMDB has all that is in it: it takes no more room than two blocks.  A
+ * failure means just that it does. */
+void ash__journal_give_back(ash_journal *j);
 void ash__journal_close(ash_journal *j);
 bool ash__journal_is_usable(const ash_journal *j);
 

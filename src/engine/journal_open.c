@@ -7,7 +7,6 @@
 #include "base/mem.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/statvfs.h>
 
 /* On the disk and in LMDB's map.  A commit writes some pages for each change; and a full disk
@@ -91,12 +90,8 @@ static int use(ash_engine *e, const ash_journal_image *image, ash_error *err)
 {
     ash_error why = ASH_ERROR_INIT;
     if (image->state == ASH_JOURNAL_GOOD && !image->is_short &&
-        image->generation == e->journal.generation) {
-        char *path = ash__path_join(e->folder, "journal");
-        int rc = ash__file_open(path, O_RDWR | O_NOFOLLOW, &e->journal.fd, err);
-        ash__free(path);
-        return rc;
-    }
+        image->generation == e->journal.generation)
+        return ash__journal_use(e, err);
     int rc = ash__journal_make(e, &why);
     if (rc == 0)
         return 0;
