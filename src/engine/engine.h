@@ -50,6 +50,8 @@ typedef struct ash_engine_options {
     int64_t trim_slack_bytes;
     int64_t trim_interval_ms; /* between two looks at it; 0 = 30000 */
     int64_t trim_span_bytes;  /* shorter free spans are left alone; 0 = 1 MiB */
+    /* How long closing may look for what takes room for nothing; 0 = 50, < 0: not at all */
+    int64_t tidy_ms;
     ash_filter_hooks filters;
     int64_t journal_after; /* commits that somebody waited for before a new store gets its
                                       journal; 0 = 16, < 0 never */
@@ -61,7 +63,8 @@ typedef struct ash_engine_options {
  * superblock is damaged. ASH_ENOTFOUND with must_exist. */
 int ash__engine_open(const char *folder, const ash_engine_options *opts, ash_engine **out,
                      ash_error *err);
-void ash__engine_close(ash_engine *e); /* commits, syncs, marks the store as cleanly closed */
+/* Commits, syncs, marks the store as cleanly closed, and gives back what it has reserved ahead. */
+void ash__engine_close(ash_engine *e);
 bool ash__engine_was_unclean(const ash_engine *e); /* the last process did not close it */
 uint64_t ash__engine_boot_sequence(
     const ash_engine *e); /* record sequences at or above this were written by this process */

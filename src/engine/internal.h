@@ -206,6 +206,7 @@ struct ash_engine {
     pthread_t writer_thread;
     bool writer_runs;
     bool closed_well; /* the writer has ended, and what it was given is committed */
+    bool has_rest;    /* so has the file `reserve`, what the next opening may need */
     ash_trim trim;
 
     ash_mutex watch_lock;
@@ -425,12 +426,17 @@ void ash__reserve_open(ash_engine *e); /* again: only a refill */
 void ash__reserve_refill(ash_engine *e);
 void ash__reserve_use(ash_engine *e); /* let it go, if the disk is full */
 void ash__reserve_let_go(ash_engine *e);
+/* Keep what it takes to open the store on a full disk, and to delete.  false: there is less. */
+bool ash__reserve_rest(ash_engine *e);
 bool ash__reserve_spend(ash_engine *e); /* before it is open; false: there is none */
 bool ash__reserve_is_disk_full(const ash_engine *e);
 void ash__reserve_close(ash_engine *e);
 
 /* trim.c: when the writer has stopped. */
 void ash__trim_at_close(ash_engine *e);
+/* tidy.c: what the store holds only for those who have it open, when it ended well. */
+void ash__tidy_at_close(ash_engine *e);
+void ash__tidy_readers(ash_engine *e); /* when LMDB is closed, too */
 
 /* drops.c */
 int ash__drops_turn(ash_writer *w, ash_error *err);

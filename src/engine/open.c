@@ -262,6 +262,7 @@ static void engine_free(ash_engine *e)
     ash__snapshots_release(e);
     if (e->env != NULL)
         ash__lmdb_env_close(e->env);
+    ash__tidy_readers(e);
     ash__reserve_close(e);
     ash__journal_close(&e->journal);
     ash__folder_release(e);
@@ -351,6 +352,7 @@ void ash__engine_close(ash_engine *e)
     ash__writer_stop(e);
     /* The writer has ended, so that nobody else is in the files. */
     ash__trim_at_close(e);
+    ash__tidy_at_close(e);
     engine_free(e);
 }
 

@@ -13,7 +13,13 @@
 #include <sys/stat.h>
 
 /* A reader's slot is one cache line; the page before them is more than LMDB's head takes. */
-enum { MAX_READERS = 4096, READER_BYTES = 64, READERS_AT = 4096, UNFINISHED_BYTES = 1 << 20 };
+enum {
+    MAX_READERS = 4096,
+    FEW_READERS = 1024, /* on a full disk, in the room that is in reserve */
+    READER_BYTES = 64,
+    READERS_AT = 4096,
+    UNFINISHED_BYTES = 1 << 20
+};
 #define LEAST_MAP_BYTES (INT64_C(1) << 32)
 
 /* The superblock's, which is made last. */
@@ -108,7 +114,7 @@ static int check_page_size(const char *path, ash_error *err)
     return good ? 0 : ash__fail(err, ASH_ECORRUPT, "%s is damaged: its size of pages", path);
 }
 
-static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)
+static int try_env_of(ash_engine *e, const char *path, unsigned readers, int64_t map_bytes)
 {
     /* NOTLS: a snapshot is not tied to the thread that opened it.  NORDAHEAD: rows are read here
      * and there. */
@@ -123,7 +129,7 @@ static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)
     if (rc == 0)
         rc = mdb_env_set_mapsize(e->env, (size_t)map_bytes);
     if (rc == 0)
-        rc = mdb_env_set_maxreaders(e->env, MAX_READERS);
+        rc = mdb_env_set_maxreaders(e->env, readers);
     if (rc == 0)
         /* Room for what a later version may have. */
         rc = mdb_env_set_maxdbs(e->env, ASH_DB_COUNT + 4);
@@ -134,15 +140,15 @@ static int try_env_of(ash_engine *e, const char *path, int64_t map_bytes)
 
 /* Address space costs nothing where there is enough of it; where it is limited (ulimit -v,
  * sanitizers) less has to do. */
-static int try_env(ash_engine *e, const char *path)
+static int try_env(ash_engine *e, const char *path, unsigned readers)
 {
     int64_t map_bytes = e->opts.map_bytes;
-    int rc = try_env_of(e, path, map_bytes);
+    int rc = try_env_of(e, path, readers, map_bytes);
     while (rc == ENOMEM && map_bytes > LEAST_MAP_BYTES) {
         ash__lmdb_env_close(e->env);
         e->env = NULL;
         map_bytes /= 4;
-        rc = try_env_of(e, path, map_bytes);
+        rc = try_env_of(e, path, readers, map_bytes);
     }
     return rc;
 }
@@ -157,23 +163,40 @@ static bool is_unfinished(const ash_engine *e, const char *path)
            st.st_size <= UNFINISHED_BYTES;
 }
 
+/* LMDB takes a longer file for a longer table; what is in it means nothing now. */
+static int allocate_few(ash_engine *e, int fd)
+{
+    off_t bytes = READERS_AT + (off_t)FEW_READERS * READER_BYTES;
+    if (ash__io()->ftruncate(fd, bytes) != 0)
+        return errno;
+    if (ash__io()->fallocate(fd, 0, bytes) == 0)
+        return 0;
+    int reason = errno;
+    /* The file of an earlier run; ours is not open yet. */
+    if (reason == ENOSPC && ash__reserve_spend(e))
+        reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
+    return reason;
+}
+
 /* LMDB maps its table of readers and makes the file by length alone: on a full disk the first touch
  * of a hole in it would end the process.  So the whole of it gets its blocks before anybody maps
- * it; a store has room in reserve for that. */
-static int allocate_readers(ash_engine *e, ash_error *err)
+ * it; a store has room in reserve for a short one. */
+static int allocate_readers(ash_engine *e, unsigned *readers, ash_error *err)
 {
     struct stat st;
     int fd = -1, reason = 0;
     off_t bytes = READERS_AT + (off_t)MAX_READERS * READER_BYTES;
     char *path = ash__path_join(e->folder, "meta.mdb-lock");
     int rc = ash__file_open(path, O_RDWR | O_CREAT | O_NOFOLLOW, &fd, err);
+    *readers = MAX_READERS;
     if (rc == 0 && fstat(fd, &st) == 0 && st.st_size > bytes)
         bytes = st.st_size;
     if (rc == 0)
         reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
-    /* The file of an earlier run; ours is not open yet. */
-    if (reason == ENOSPC && ash__reserve_spend(e))
-        reason = ash__io()->fallocate(fd, 0, bytes) == 0 ? 0 : errno;
+    if (reason == ENOSPC) {
+        *readers = FEW_READERS;
+        reason = allocate_few(e, fd);
+    }
     /* Some file systems cannot reserve. */
     if (reason != 0 && reason != EOPNOTSUPP && reason != ENOSYS && reason != EINVAL)
         rc = ash__fail_errno(err, reason, "cannot reserve the %lld bytes of %s", (long long)bytes,
@@ -185,7 +208,8 @@ static int allocate_readers(ash_engine *e, ash_error *err)
 
 int ash__env_open(ash_engine *e, ash_error *err)
 {
-    int result = e->opts.read_only ? 0 : allocate_readers(e, err);
+    unsigned readers = MAX_READERS;
+    int result = e->opts.read_only ? 0 : allocate_readers(e, &readers, err);
     if (result != 0)
         return result;
     char *path = ash__path_join(e->folder, "meta.mdb");
@@ -194,11 +218,11 @@ int ash__env_open(ash_engine *e, ash_error *err)
         ash__free(path);
         return result;
     }
-    int rc = try_env(e, path);
+    int rc = try_env(e, path, readers);
     /* A second try only where nothing can be lost. */
     if (rc == MDB_INVALID && is_unfinished(e, path) && ash__io()->unlink(path) == 0) {
         ash__lmdb_env_close(e->env);
-        rc = try_env(e, path);
+        rc = try_env(e, path, readers);
     }
     if (rc == MDB_INVALID || rc == MDB_VERSION_MISMATCH || rc == MDB_CORRUPTED)
         result = ash__fail(err, ASH_ECORRUPT, "%s is damaged: %s", path, mdb_strerror(rc));

@@ -14,6 +14,11 @@
 
 enum { LEAST_BYTES = 64 << 10, MOST_BYTES = 64 << 20 };
 
+/* A store that nobody has open keeps a part.  Whoever opens it on a full disk needs LMDB's table of
+ * readers, a short one, and a commit that deletes.  The version before took the whole table (260
+ * KiB), and can at least be opened. */
+enum { REST_SHARE = 4, LEAST_REST_BYTES = 272 << 10 };
+
 /* A commit changes at most all of the metadata; mostly a small part of it. */
 static off_t wanted(const ash_engine *e)
 {
@@ -91,6 +96,21 @@ void ash__reserve_let_go(ash_engine *e)
         e->reserve_bytes = 0;
         e->reserve_whole = false;
     }
+}
+
+bool ash__reserve_rest(ash_engine *e)
+{
+    off_t rest = wanted(e) / REST_SHARE;
+    if (rest < LEAST_REST_BYTES)
+        rest = LEAST_REST_BYTES;
+    if (e->reserve_fd < 0)
+        return false;
+    if (e->reserve_bytes > rest && ash__io()->ftruncate(e->reserve_fd, rest) == 0)
+        e->reserve_bytes = rest;
+    /* The last commit may have taken it. */
+    if (e->reserve_bytes < rest)
+        fill(e, rest);
+    return e->reserve_bytes >= rest;
 }
 
 bool ash__reserve_spend(ash_engine *e)

@@ -21,6 +21,7 @@ typedef struct ash_segment {
 
     /* Loaded on demand. */
     bool loaded;
+    bool is_new;       /* this run made it: what is free in it no other run ever used */
     uint8_t *map;      /* used blocks */
     uint8_t *dirty;    /* one byte a slice: changed since the last commit */
     bool dirty_totals; /* `used` changed, or the segment is new */

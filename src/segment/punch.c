@@ -40,12 +40,19 @@ static bool is_there(ash_segments *s, uint32_t id)
     return there;
 }
 
-/* Can the segment have a free span of that length?  Most are known without their map. */
-static bool may_have_span(ash_segments *s, uint32_t id, uint32_t blocks)
+static bool is_among(const ash_segment *seg, enum ash_segments_which which)
 {
+    return seg != NULL && (which == ASH_SEGMENTS_ALL ||
+                           (which == ASH_SEGMENTS_USED && seg->loaded) || seg->is_new);
+}
+
+/* Can the segment have a free span of that length?  Most are known without their map. */
+static bool may_have_span(ash_segments *s, uint32_t id, const ash_punch_options *opts)
+{
+    uint32_t blocks = opts->least_blocks;
     ash__mutex_lock(&s->lock);
     const ash_segment *seg = ash__segment_find(s, id);
-    bool may = seg != NULL &&
+    bool may = is_among(seg, opts->which) &&
                (seg->loaded ? seg->largest >= blocks : seg->blocks - 1 - seg->used >= blocks);
     ash__mutex_unlock(&s->lock);
     return may;
@@ -95,7 +102,7 @@ static int punch_segment(ash_segments *s, uint32_t id, const ash_punch_options *
     ash_extent piece;
     uint32_t from = 1;
     int fd = -1;
-    if (!may_have_span(s, id, opts->least_blocks))
+    if (!may_have_span(s, id, opts))
         return 0;
     int rc = ash__segment_load(s, id, err);
     if (rc != 0)
@@ -124,6 +131,39 @@ int ash__segments_punch(ash_segments *s, const ash_punch_options *opts, uint64_t
     for (uint32_t id = 1; rc == 0 && id <= count && goes_on(opts); id++)
         rc = punch_segment(s, id, opts, freed_bytes, err);
     return rc;
+}
+
+/* What is not free of the segment, its header with it; false: it is none of those. */
+static bool count_kept(ash_segments *s, uint32_t id, enum ash_segments_which which, uint64_t *bytes)
+{
+    uint64_t blocks = 0;
+    ash__mutex_lock(&s->lock);
+    const ash_segment *seg = ash__segment_find(s, id);
+    bool among = is_among(seg, which);
+    if (among) {
+        blocks = seg->loaded ? seg->blocks : seg->used + 1;
+        for (uint32_t i = 0; i < seg->span_count; i++)
+            blocks -= seg->spans[i].blocks;
+    }
+    ash__mutex_unlock(&s->lock);
+    *bytes = blocks * ASH_BLOCK_BYTES;
+    return among;
+}
+
+uint64_t ash__segments_idle(ash_segments *s, enum ash_segments_which which)
+{
+    uint64_t idle = 0, kept;
+    uint32_t count = count_segments(s);
+    for (uint32_t id = 1; id <= count; id++) {
+        struct stat st;
+        if (!count_kept(s, id, which, &kept))
+            continue;
+        char *path = ash__segment_path(s, id);
+        if (stat(path, &st) == 0 && taken_by(&st) > kept)
+            idle += taken_by(&st) - kept;
+        ash__free(path);
+    }
+    return idle;
 }
 
 int ash__segments_taken(ash_segments *s, uint64_t *bytes, ash_error *err)

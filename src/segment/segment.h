@@ -140,16 +140,25 @@ typedef struct ash_segments_stats {
 } ash_segments_stats;
 void ash__segments_stats(ash_segments *s, ash_segments_stats *out);
 
+/* Of which segments something is asked, or done. */
+enum ash_segments_which {
+    ASH_SEGMENTS_ALL,
+    ASH_SEGMENTS_USED, /* in which this run wrote or freed something, or looked for room */
+    ASH_SEGMENTS_MADE  /* by this run */
+};
 /* Punch free extents out of the files, of which they then take no place on the disk.  Anybody may
  * write meanwhile.  *freed_bytes: what the file system gave back, also after a failure, which
  * leaves everything as it is but for holes. */
 typedef struct ash_punch_options {
+    enum ash_segments_which which;
     uint32_t least_blocks;    /* shorter free spans are left alone */
     bool (*go_on)(void *ctx); /* asked between pieces; false ends it, well.  NULL: to the end */
     void *ctx;
 } ash_punch_options;
 int ash__segments_punch(ash_segments *s, const ash_punch_options *opts, uint64_t *freed_bytes,
                         ash_error *err);
+/* How much they take on the disk for blocks that are free.  Of files that cannot be looked at: 0. */
+uint64_t ash__segments_idle(ash_segments *s, enum ash_segments_which which);
 /* What the files take on the disk. */
 int ash__segments_taken(ash_segments *s, uint64_t *bytes, ash_error *err);
 

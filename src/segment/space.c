@@ -271,6 +271,7 @@ static int grow(ash_segments *s, uint32_t need, ash_error *err)
     if (rc == 0) {
         ash_segment *seg = insert(s, id, blocks, 0);
         install(seg, NULL);
+        seg->is_new = true;
         seg->fd = fd;
         seg->reserved = blocks < ASH_RESERVE_BLOCKS ? blocks : ASH_RESERVE_BLOCKS;
         s->open_fds++;

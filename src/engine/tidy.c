@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a store takes only for those who have it open, it gives back when the last of them leaves:
+ * room that was reserved ahead, a journal of which all is committed, LMDB's table of readers.
+ *
+ * All of that happens behind the commit that marks the store as closed.  So whatever ends it halfway
+ * leaves a closed store that takes a little more room. */
+#include "engine/journal.h"
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/statvfs.h>
+
+/* Everybody who types a command waits for it; what is left is for the next one, or for who asks. */
+enum { TIDY_MS = 50 };
+
+/* What was free before this run is free because the metadata does not name it: that has to be looked
+ * through first, which is worth it for some room, and as long as there is not much of it. */
+enum { LEAST_IDLE_BYTES = 256 << 10, MOST_META_BYTES = 8 << 20 };
+
+/* On a disk that is nearly full, others would take what is given back; and whoever deletes to make
+ * room for what he puts next would find none. */
+#define LEAST_ROOM_BYTES (UINT64_C(16) << 20)
+
+static bool is_disk_roomy(const ash_engine *e)
+{
+    struct statvfs fs;
+    return statvfs(e->folder, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize >= LEAST_ROOM_BYTES;
+}
+
+static bool is_before(void *deadline)
+{
+    return ash__clock_ms() < *(const int64_t *)deadline;
+}
+
+static bool is_metadata_small(const ash_engine *e)
+{
+    MDB_envinfo info;
+    MDB_stat stat_of;
+    ash__lmdb_env_info(e->env, &info);
+    ash__lmdb_env_stat(e->env, &stat_of);
+    return ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize <= MOST_META_BYTES;
+}
+
+static bool is_metadata_whole(ash_engine *e, int64_t *deadline)
+{
+    ash_damage damage;
+    return is_metadata_small(e) && ash__engine_census(e, is_before, deadline, NULL) == 0 &&
+           !ash__engine_damage(e, &damage);
+}
+
+static void give_segments_back(ash_engine *e)
+{
+    int64_t deadline = ash__clock_ms() + (e->opts.tidy_ms != 0 ? e->opts.tidy_ms : TIDY_MS);
+    ash_punch_options opts = {
+        .which = ASH_SEGMENTS_MADE, .least_blocks = 1, .go_on = is_before, .ctx = &deadline};
+    ash_error err = ASH_ERROR_INIT;
+    uint64_t freed = 0, more = 0;
+    int rc = ash__segments_punch(e->segments, &opts, &freed, &err);
+    opts.which = ASH_SEGMENTS_USED;
+    if (rc == 0 && ash__segments_idle(e->segments, ASH_SEGMENTS_USED) >= LEAST_IDLE_BYTES &&
+        is_metadata_whole(e, &deadline))
+        rc = ash__segments_punch(e->segments, &opts, &more, &err);
+    if (rc != 0)
+        ash__log(ASH_LOG_INFO, "%s keeps what it has reserved: %s", e->folder, err.text);
+    ash__log(ASH_LOG_DEBUG, "%s gave %" PRIu64 " KiB back when it was closed", e->folder,
+             (freed + more) >> 10);
+}
+
+void ash__tidy_at_close(ash_engine *e)
+{
+    ash_damage damage;
+    if (e->opts.read_only || e->opts.tidy_ms < 0 || !e->closed_well ||
+        ash__engine_damage(e, &damage) || ash__folder_require(e, NULL) != 0 || !is_disk_roomy(e))
+        return;
+    /* Unless free space is to stay on the disk, or the disk does not take it back. */
+    if (e->opts.trim_slack_bytes >= 0 && !e->trim.failed) {
+        give_segments_back(e);
+        ash__journal_give_back(&e->journal);
+    }
+    e->has_rest = ash__reserve_rest(e);
+}
+
+void ash__tidy_readers(ash_engine *e)
+{
+    int fd = -1;
+    char *path = ash__path_join(e->folder, "meta.mdb-lock");
+    /* LMDB has closed it, and by the folder's lock nobody else has it open.  Where there is less in
+     * reserve, the next opening might find no room for it. */
+    if (e->has_rest && ash__folder_require(e, NULL) == 0 &&
+        ash__file_open(path, O_RDWR | O_NOFOLLOW, &fd, NULL) == 0)
+        (void)ash__io()->ftruncate(fd, 0);
+    ash__file_close(fd);
+    ash__free(path);
+}
