@@ -24,7 +24,10 @@
  * --rule breaks a rule of the engine in the recorded process; then cuts must find damage.
  * A failure names the journal that it keeps and the command that replays it. */
 
-enum { MAKING = 60 }; /* about as many entries make an empty store */
+enum {
+    MAKING = 60, /* about as many entries make an empty store */
+    CLOSING = 20 /* and so many give back what it has reserved, behind the commit that closes it */
+};
 
 typedef struct options {
     const char *record, *workload, *journal;
@@ -130,7 +133,18 @@ static int compare_sizes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Cut behind random entries, in their order; every fifth while the store is made. */
+/* Every fifth while the store is made, and one while it is closed for the last time. */
+static size_t choose_point(const run *r, rng *random, int i)
+{
+    size_t at = (size_t)rng_next(random);
+    if (i % 5 == 0 && r->entries > MAKING)
+        return at % MAKING;
+    if (i % 5 == 1 && r->entries > CLOSING)
+        return r->entries - 1 - at % CLOSING;
+    return at % r->entries;
+}
+
+/* Cut behind random entries, in their order. */
 static void replay(run *r, int cuts)
 {
     rng random = rng_for(r->seed, 0);
@@ -140,7 +154,7 @@ static void replay(run *r, int cuts)
     size_t at = 0;
     int next = 0;
     for (int i = 0; i < cuts; i++)
-        points[i] = rng_next(&random) % (i % 5 == 0 && r->entries > MAKING ? MAKING : r->entries);
+        points[i] = choose_point(r, &random, i);
     qsort(points, (size_t)cuts, sizeof *points, compare_sizes);
     r->disk = disk_new();
     for (int i = 0; i < MODEL_THREADS; i++)
