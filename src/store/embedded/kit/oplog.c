@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "store/ops.h"
 
-enum { CHUNK_BYTES = 512 };
+enum { CHUNK_BYTES = 64 };
 
 /* Chunks are written once, and their bytes twice would be half of what a small file costs. */
 static bool is_small_chunk(const ash_change *change)
