@@ -120,6 +120,11 @@ ash_digest_kind ash__contents_digest(const ash_contents *c)
     return c->digest;
 }
 
+const char *ash__contents_collection(const ash_contents *c)
+{
+    return ash_collection_name(c->files);
+}
+
 static void append_sparse(bson_t *specs, const char *nth, const char *field)
 {
     bson_t spec, key;
