@@ -153,7 +153,7 @@ static int read_source(ash_tree_commit *c, const copy_call *call, ash_tree_subtr
     ash_tree_entry *top = NULL;
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     bool reached;
-    int rc = ash__tree_get(c->tree, call->from, &call->when, ASH_TREE_READ, &c->op, &top, err);
+    int rc = ash__tree_get(c->tree, call->from, &call->when, &c->op, &top, err);
     if (rc == 0 && c->op.principal != NULL) {
         ash_tree_entry *guard = NULL;
         rc = ash__tree_climb(c->tree, top, &c->op, &chain, &reached, err);
@@ -167,7 +167,7 @@ static int read_source(ash_tree_commit *c, const copy_call *call, ash_tree_subtr
     else
         ash_tree_entry_free(top);
     if (rc == 0)
-        rc = ash__subtree_require(c->tree, s, &chain, call->when.at_ms, ASH_TREE_READ, &c->op, err);
+        rc = ash__subtree_require(c->tree, s, &chain, ASH_TREE_READ, &c->op, err);
     ash__chain_release(&chain);
     return rc;
 }
@@ -198,7 +198,7 @@ static int copy_entry(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0)
         rc = check_circle(&source, &target, err);
     if (rc == 0)
-        rc = ash__tree_child(c->tree, ash__chain_last(&target), name, 0, &c->op, &there, err);
+        rc = ash__tree_child(c->tree, ash__chain_last(&target), name, &c->op, &there, err);
     if (rc == 0 && there == NULL) {
         rc = copy_new(c, call, &source, ash__chain_last(&target), err);
     } else if (rc == 0 && !c->opts->replace) {

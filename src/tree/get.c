@@ -26,8 +26,8 @@ static int pick_version(ash_tree *tree, ash_tree_entry **e, int32_t version, con
     return 0;
 }
 
-int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, unsigned rights,
-                  const ash_op *op, ash_tree_entry **out, ash_error *err)
+int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, const ash_op *op,
+                  ash_tree_entry **out, ash_error *err)
 {
     ash_tree_when w;
     ash_op own = ash__tree_op(op);
@@ -42,7 +42,7 @@ int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, u
     if (rc == 0)
         rc = ash__tree_walk_all(tree, &parts, w.at_ms, &own, &chain, err);
     if (rc == 0)
-        rc = ash__tree_require_at(tree, &chain, w.at_ms, rights, &own, err);
+        rc = ash__tree_require_at(tree, &chain, w.at_ms, ASH_TREE_READ, &own, err);
     if (rc == 0) {
         *out = ash__chain_take(&chain);
         rc = pick_version(tree, out, w.version, &own, err);
@@ -60,7 +60,7 @@ int ash_tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, co
                  ash_tree_entry **out, ash_error *err)
 {
     ash_assert(tree != NULL && path != NULL && out != NULL);
-    return ash__tree_get(tree, path, when, ASH_TREE_READ, op, out, err);
+    return ash__tree_get(tree, path, when, op, out, err);
 }
 
 int ash_tree_get_by_id(ash_tree *tree, const bson_value_t *id, int32_t version, const ash_op *op,

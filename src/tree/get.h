@@ -4,8 +4,8 @@
 
 #include "tree/lookup.h"
 
-/* As ash_tree_get(), for who needs those rights. */
-int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, unsigned rights,
-                  const ash_op *op, ash_tree_entry **out, ash_error *err);
+/* As ash_tree_get(), of arguments that were checked. */
+int ash__tree_get(ash_tree *tree, const char *path, const ash_tree_when *when, const ash_op *op,
+                  ash_tree_entry **out, ash_error *err);
 
 #endif

@@ -143,16 +143,15 @@ static int find_last_owner(ash_tree *tree, const ash_tree_path *path, const ash_
 }
 
 /* It may lie elsewhere by now, and its history is what it is there, too: that place counts. */
-static int find_gone(ash_tree *tree, const ash_tree_path *path, unsigned rights, const ash_op *op,
-                     const ash_tree_entry *folder, ash_tree_entry **out, ash_error *err)
+static int require_gone(ash_tree *tree, const ash_tree_entry *gone, unsigned rights,
+                        const ash_op *op, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_tree_entry *newest = NULL;
     bool reached;
-    int rc = find_last_owner(tree, path, op, folder, out, err);
-    if (rc != 0 || *out == NULL || op->principal == NULL)
-        return rc;
-    rc = ash__tree_newest(tree, &(*out)->id, op, &newest, err);
+    if (op->principal == NULL)
+        return 0;
+    int rc = ash__tree_newest(tree, &gone->id, op, &newest, err);
     if (rc == 0 && newest != NULL)
         rc = ash__tree_climb(tree, newest, op, &chain, &reached, err);
     if (rc == 0 && newest != NULL) {
@@ -161,10 +160,6 @@ static int find_gone(ash_tree *tree, const ash_tree_path *path, unsigned rights,
         rc = ash__tree_require(&chain, rights, op, err);
     } else {
         ash_tree_entry_free(newest);
-    }
-    if (rc != 0) {
-        ash_tree_entry_free(*out);
-        *out = NULL;
     }
     ash__chain_release(&chain);
     return rc;
@@ -181,14 +176,21 @@ int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const
         rc = ash__tree_walk(tree, &parts, 0, op, &chain, err);
     if (rc == 0)
         rc = ash__tree_require(&chain, rights, op, err);
-    if (rc == 0 && chain.count > parts.count)
+    bool there = chain.count > parts.count;
+    if (rc == 0 && there)
         *out = ash__chain_take(&chain);
     else if (rc == 0 && chain.count == parts.count)
-        rc = find_gone(tree, &parts, rights, op, ash__chain_last(&chain), out, err);
+        rc = find_last_owner(tree, &parts, op, ash__chain_last(&chain), out, err);
+    if (rc == 0 && *out != NULL && !there)
+        rc = require_gone(tree, *out, rights, op, err);
     if (rc == 0 && *out == NULL)
         rc = ash__tree_say_missing(&parts, chain.count, 0, err);
     if (rc == 0 && (*out)->path == NULL)
         (*out)->path = ash__tree_path_join(&parts, parts.count);
+    if (rc != 0) {
+        ash_tree_entry_free(*out);
+        *out = NULL;
+    }
     ash__chain_release(&chain);
     ash__tree_path_release(&parts);
     return rc;

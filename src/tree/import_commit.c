@@ -175,7 +175,7 @@ static int is_taken(ash_import *im, const ash_import_step *s, const char *name, 
 {
     ash_tree_entry folder = {.id = *ash__import_id(im, &s->version->parent), .path = (char[]){"/"}};
     ash_tree_entry *other = NULL;
-    int rc = ash__tree_child(im->to, &folder, name, 0, &im->op, &other, err);
+    int rc = ash__tree_child(im->to, &folder, name, &im->op, &other, err);
     *taken = other != NULL && !ash__same_id(&other->id, ash__import_id(im, &s->version->id));
     ash_tree_entry_free(other);
     return rc;

@@ -180,21 +180,35 @@ static int find_child_at(ash_tree *tree, bson_t *filter, int64_t at_ms, const as
     return rc;
 }
 
-int ash__tree_child(ash_tree *tree, const ash_tree_entry *folder, const char *name, int64_t at_ms,
-                    const ash_op *op, ash_tree_entry **out, ash_error *err)
+/* A name in a folder, at a moment or (at_ms 0) now. */
+typedef struct child {
+    const ash_tree_entry *folder;
+    const char *name;
+    int64_t at_ms;
+} child;
+
+static int find_child(ash_tree *tree, const child *c, const ash_op *op, ash_tree_entry **out,
+                      ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    filter_child(&filter, folder, name);
+    filter_child(&filter, c->folder, c->name);
     int rc = find_entry(tree->current, &filter, op, out, err);
-    if (rc == 0 && at_ms != 0 && (*out == NULL || (*out)->changed_ms > at_ms)) {
+    if (rc == 0 && c->at_ms != 0 && (*out == NULL || (*out)->changed_ms > c->at_ms)) {
         ash_tree_entry_free(*out);
         *out = NULL;
-        rc = find_child_at(tree, &filter, at_ms, op, out, err);
+        rc = find_child_at(tree, &filter, c->at_ms, op, out, err);
     }
     if (rc == 0 && *out != NULL)
-        ash__entry_set_path(*out, folder->path);
+        ash__entry_set_path(*out, c->folder->path);
     bson_destroy(&filter);
     return rc;
+}
+
+int ash__tree_child(ash_tree *tree, const ash_tree_entry *folder, const char *name,
+                    const ash_op *op, ash_tree_entry **out, ash_error *err)
+{
+    const child now = {folder, name, 0};
+    return find_child(tree, &now, op, out, err);
 }
 
 /* ---- along a path ---- */
@@ -225,7 +239,8 @@ int ash__tree_walk(ash_tree *tree, const ash_tree_path *path, int64_t at_ms, con
         ash_tree_entry *folder = ash__chain_last(chain);
         if (!folder->is_folder)
             return ash__fail(err, ASH_EINVAL, "%s is a file, not a folder", folder->path);
-        rc = ash__tree_child(tree, folder, path->names[i], at_ms, op, &next, err);
+        const child c = {folder, path->names[i], at_ms};
+        rc = find_child(tree, &c, op, &next, err);
         if (rc == 0 && next == NULL)
             break;
         if (rc == 0)

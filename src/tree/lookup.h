@@ -36,7 +36,7 @@ int ash__tree_walk_all(ash_tree *tree, const ash_tree_path *path, int64_t at_ms,
 int ash__tree_say_missing(const ash_tree_path *path, size_t found, int64_t at_ms, ash_error *err);
 
 /* One name in a folder, or NULL. */
-int ash__tree_child(ash_tree *tree, const ash_tree_entry *folder, const char *name, int64_t at_ms,
+int ash__tree_child(ash_tree *tree, const ash_tree_entry *folder, const char *name,
                     const ash_op *op, ash_tree_entry **out, ash_error *err);
 /* The current version by id, or NULL. */
 int ash__tree_current(ash_tree *tree, const bson_value_t *id, const ash_op *op,

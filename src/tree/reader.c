@@ -60,7 +60,7 @@ int ash_tree_open_reader(ash_tree *tree, const char *path, const ash_tree_read_o
     *out = NULL;
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
-        rc = ash__tree_get(tree, path, &o.when, ASH_TREE_READ, op, &entry, err);
+        rc = ash__tree_get(tree, path, &o.when, op, &entry, err);
     return rc == 0 ? open_reader(tree, entry, &o, op, out, err) : rc;
 }
 

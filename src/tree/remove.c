@@ -78,7 +78,7 @@ static int remove_entry(ash_tree_commit *c, void *ctx, ash_error *err)
         rc = ash__subtree_read(c->tree, ash__entry_copy(ash__chain_last(&chain)), 0, &c->op, &below,
                                err);
     if (rc == 0)
-        rc = ash__subtree_require(c->tree, &below, &chain, 0, ASH_TREE_WRITE, &c->op, err);
+        rc = ash__subtree_require(c->tree, &below, &chain, ASH_TREE_WRITE, &c->op, err);
     if (rc == 0 && below.count > 1 && !c->opts->recursive)
         rc = ash__fail(err, ASH_ESTATE, "%s is not empty: %zu entries lie in it",
                        ash__chain_last(&chain)->path, below.count - 1);

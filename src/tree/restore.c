@@ -256,7 +256,7 @@ static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__tree_require(&chain, ASH_TREE_WRITE | ASH_TREE_ENTER, &c->op, err);
     if (rc == 0)
-        rc = ash__tree_child(c->tree, ash__chain_last(&chain), name, 0, &c->op, &there, err);
+        rc = ash__tree_child(c->tree, ash__chain_last(&chain), name, &c->op, &there, err);
     if (rc == 0 && there != NULL)
         rc = ash__fail(err, ASH_EEXISTS, "%s is there already", there->path);
     if (rc == 0)

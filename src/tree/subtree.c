@@ -101,6 +101,7 @@ int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const 
                       ash_tree_subtree *out, ash_error *err)
 {
     int rc = 0;
+    out->at_ms = at_ms;
     add(out, top, SIZE_MAX);
     if (at_ms != 0)
         return read_at(tree, out, at_ms, op, err);
@@ -140,13 +141,13 @@ static int require_all(const ash_tree_subtree *s, ash_tree_entry *const *guards,
 }
 
 int ash__subtree_require(ash_tree *tree, const ash_tree_subtree *s, const ash_tree_chain *above,
-                         int64_t at_ms, unsigned rights, const ash_op *op, ash_error *err)
+                         unsigned rights, const ash_op *op, ash_error *err)
 {
     ash_tree_chain guards = ASH_TREE_CHAIN_INIT;
     int rc = 0;
     if (op->principal == NULL)
         return 0;
-    if (at_ms == 0)
+    if (s->at_ms == 0)
         return require_all(s, s->items, above, rights, op, err);
     for (size_t i = 0; rc == 0 && i < s->count; i++) {
         ash_tree_entry *guard = NULL;

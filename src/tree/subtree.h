@@ -11,10 +11,11 @@ typedef struct ash_tree_subtree {
     ash_tree_entry **items; /* each folder before what lies in it */
     size_t *parents;        /* where in items its folder is; SIZE_MAX: the top */
     size_t count, capacity, parents_capacity;
+    int64_t at_ms; /* as it was then; 0: now */
 } ash_tree_subtree;
 #define ASH_TREE_SUBTREE_INIT                                                                      \
     {                                                                                              \
-        NULL, NULL, 0, 0, 0                                                                        \
+        NULL, NULL, 0, 0, 0, 0                                                                     \
     }
 /* top becomes the first item, and is the subtree's then.  at_ms 0: now. */
 int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const ash_op *op,
@@ -22,7 +23,7 @@ int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const 
 /* May op's principal do that with every one of them?  above: the chain down to the top, itself
  * included, as ash__acl_guard() has it; at_ms: of which moment the subtree is. */
 int ash__subtree_require(ash_tree *tree, const ash_tree_subtree *s, const ash_tree_chain *above,
-                         int64_t at_ms, unsigned rights, const ash_op *op, ash_error *err);
+                         unsigned rights, const ash_op *op, ash_error *err);
 void ash__subtree_release(ash_tree_subtree *s);
 
 /* Who uses which content among the entries; owners point into them.  *count of them; ash__free(). */

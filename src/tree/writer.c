@@ -231,7 +231,7 @@ static int commit_file(ash_tree_commit *c, void *ctx, ash_error *err)
     ash__content_writer_ref(w->content, &ref);
     int rc = ash__commit_folder(c, &w->path, &chain, err);
     if (rc == 0)
-        rc = ash__tree_child(c->tree, ash__chain_last(&chain), w->path.names[w->path.count - 1], 0,
+        rc = ash__tree_child(c->tree, ash__chain_last(&chain), w->path.names[w->path.count - 1],
                              &c->op, &there, err);
     if (rc == 0)
         rc = check_target(c, there, err);
