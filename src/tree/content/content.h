@@ -32,7 +32,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 
-#define ASH_REFS_MAX 1000
+#define ASH_REFS_MAX 100
 
 /* The digest that names a content.  len: 20 (SHA-1), 32 (SHA-256), 0: none. */
 typedef struct ash_content_id {
