@@ -186,6 +186,8 @@ static int check_pair(const ash_import *im, ash_error *err)
     if (im->op.principal != NULL)
         return ash__fail(err, ASH_EACCES,
                          "access lists are brought along: only who is held to none imports");
+    if (to == NULL)
+        return im->opts.dry_run ? 0 : ash__fail(err, ASH_EINVAL, "only a dry run has no target");
     if (from->store == to->store && strcmp(from->db, to->db) == 0 &&
         (strcmp(ash_collection_name(from->current), ash_collection_name(to->current)) == 0 ||
          strcmp(ash__contents_collection(from->contents), ash__contents_collection(to->contents)) ==
@@ -239,8 +241,10 @@ static int begin(ash_import *im, ash_error *err)
     if (rc == 0)
         rc = find_folder(im->from, im->opts.from != NULL ? im->opts.from : "/", &im->op,
                          &im->from_top, err);
-    if (rc == 0)
-        rc = has_any(im, im->to->current, &any, err);
+    im->fresh = true;
+    if (rc != 0 || im->to == NULL)
+        return rc;
+    rc = has_any(im, im->to->current, &any, err);
     if (rc == 0)
         rc = has_any(im, im->to->past, &any, err);
     if (rc == 0)
@@ -255,7 +259,7 @@ static int begin(ash_import *im, ash_error *err)
 int ash_tree_import(ash_tree *to, ash_tree *from, const ash_tree_import_options *opts,
                     const ash_op *op, ash_tree_import_report *report, ash_error *err)
 {
-    ash_assert(to != NULL && from != NULL);
+    ash_assert(from != NULL);
     ash_import *im = ash__new(ash_import);
     im->to = to;
     im->from = from;

@@ -8,6 +8,7 @@
 #include "base/thread.h"
 #include "bucket/file.h"
 #include "cmd/copy/documents.h"
+#include "cmd/copy/trees.h"
 #include "cmd/kit/verbs.h"
 #include "cmd/kit/work.h"
 
@@ -15,10 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALL, COLLECTION, REPLACE, VERIFY };
+enum { ALL, COLLECTION, TREE, ROOT, NO_HISTORY, REPLACE, VERIFY };
 static const ash_cmd_option options[] = {
     {0, "all", NULL, "all collections and views, with their options and indexes, and all buckets"},
     {0, "collection", "NAME", "this collection or view and no buckets; may be given repeatedly"},
+    {0, "tree", NULL, "the trees of files and folders with their past, into trees of today"},
+    {0, "root", "NAME", "with --tree: this one alone"},
+    {0, "no-history", NULL, "with --tree: what is there now, and nothing that was"},
     {0, "replace", NULL, "replace a target file or document when a different one has its id"},
     {0, "verify", NULL,
      "with --all, --collection: read both sides again and compare the documents"},
@@ -309,6 +313,25 @@ static int copy_bucket(void *ctx, ash_store *store, const char *db, const char *
 
 /* ---- what was asked for ---- */
 
+/* Trees are brought, not copied: what the other options say of copies is not of them. */
+static int check_tree(const ash_cmd *cmd, const ash_cmd_args *args)
+{
+    static const struct {
+        int option;
+        const char *name;
+    } others[] = {
+        {ALL, "--all"}, {COLLECTION, "--collection"}, {REPLACE, "--replace"}, {VERIFY, "--verify"}};
+    bool tree = args->values[TREE] != NULL;
+    for (size_t i = 0; tree && i < ASH_ARRAY_LEN(others); i++) {
+        if (args->values[others[i].option] != NULL)
+            return ash__cmd_usage(cmd, "--tree does not go with %s", others[i].name);
+    }
+    if (!tree && (args->values[ROOT] != NULL || args->values[NO_HISTORY] != NULL))
+        return ash__cmd_usage(cmd, "%s is of trees: it goes with --tree",
+                              args->values[ROOT] != NULL ? "--root" : "--no-history");
+    return 0;
+}
+
 static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
 {
     bool all = args->values[ALL] != NULL, some = args->values[COLLECTION] != NULL;
@@ -325,7 +348,7 @@ static int check_words(const ash_cmd *cmd, const ash_cmd_args *args)
         if (args->given[i].value[0] == 0)
             return ash__cmd_usage(cmd, "the name of a collection cannot be empty");
     }
-    return 0;
+    return check_tree(cmd, args);
 }
 
 static bool takes_buckets(const ash_cmd *from, const ash_cmd_args *args)
@@ -417,6 +440,19 @@ static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, const
     return rc;
 }
 
+static int copy_trees(const struct copy *c, ash_store *store, const ash_cmd_args *args,
+                      ash_error *err)
+{
+    const ash_copy_trees t = {.cmd = c->cmd,
+                              .from = store,
+                              .to = c->to_store,
+                              .to_db = c->to_db,
+                              .root = args->values[ROOT],
+                              .without_history = args->values[NO_HISTORY] != NULL,
+                              .progress = c->route.progress};
+    return ash__copy_trees(&t, err);
+}
+
 static int open_both(struct copy *c, const ash_cmd *from, const ash_cmd *to, ash_store **store,
                      ash_error *err)
 {
@@ -453,7 +489,8 @@ static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
     rc = open_both(&c, &from, &to, &store, &err);
     if (rc == 0) {
         c.to_db = into_one ? ash_store_default_db(c.to_store) : NULL;
-        rc = copy_all(&c, &from, store, args, &err);
+        rc = args->values[TREE] != NULL ? copy_trees(&c, store, args, &err)
+                                        : copy_all(&c, &from, store, args, &err);
     }
     ash__progress_free(c.route.progress);
     ash__mutex_release(&c.lock);
@@ -468,8 +505,9 @@ const ash_cmd_verb ash__cmd_copy = {
     .name = "copy",
     .group = "store",
     .synopsis =
-        "[-d DB] [-b BUCKET | --all | --collection NAME ...] [--replace] [--verify] SRC DST",
-    .summary = "copy buckets, collections or whole databases from store SRC to store DST",
+        "[-d DB] [-b BUCKET | --all | --collection NAME ... | --tree [--root NAME]] [--replace] "
+        "[--verify] SRC DST",
+    .summary = "copy buckets, collections, trees or whole databases from store SRC to store DST",
     .details = "Both are folders or mongodb:// URIs.  All buckets of all databases are copied, or "
                "those of the one that -d or\n"
                "SRC's URI names, into a database of the same name, or the one in DST's URI.  Files "
@@ -497,7 +535,18 @@ const ash_cmd_verb ash__cmd_copy = {
                "other options is not copied.  --verify reads each copied collection once more on "
                "both sides.  The parts of a\n"
                "bucket (NAME.files, NAME.chunks, NAME.attributes) always go as a bucket: with "
-               "--all their other indexes too.",
+               "--all their other indexes too.\n\n"
+               "A database of v7files is copied by --all when it is to stay what it is, document "
+               "by document; trees of its first\n"
+               "generations can be written on there.  --tree makes trees of today of it: every "
+               "entry with its id, versions, dates\n"
+               "and what was deleted, contents by SHA-256, equal ones once, later ones as deltas.  "
+               "It is also how trees move\n"
+               "between stores of today.  -d names the source's database, -b its bucket of "
+               "contents (default: v7.fs).  Repeated,\n"
+               "it goes on where it ended, and brings what came since.  Of two files that have one "
+               "name in a folder, the second\n"
+               "is called \"NAME (2)\".  What is damaged is told and left out: exit status 3.",
     .options = options,
     .min_words = 2,
     .max_words = 2,
