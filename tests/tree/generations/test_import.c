@@ -12,6 +12,7 @@ static const char PAST[] = "v7files.vermongo";
  * tree can look at it. */
 typedef struct target {
     fixture view;
+    char *db;
     ash_tree_import_report report;
     ash_buffer told; /* paths of what arrived */
     ash_buffer failed;
@@ -29,12 +30,12 @@ static void open_target(fixture *f, target *t)
 {
     ash_tree_options o = ASH_TREE_OPTIONS_INIT;
     *t = (target){.view = {.store = f->store}};
-    o.db = "target";
+    o.db = t->db = ash__sprintf("%s-to", ash_store_default_db(f->store));
     assert_ok(ash_tree_open(f->store, "/", &o, &t->view.tree, &f->err), &f->err);
-    t->view.current = open_collection(f, "target", V7);
-    t->view.past = open_collection(f, "target", PAST);
-    t->view.contents = open_collection(f, "target", "v7.fs.files");
-    t->view.chunks = open_collection(f, "target", "v7.fs.chunks");
+    t->view.current = open_collection(f, t->db, V7);
+    t->view.past = open_collection(f, t->db, PAST);
+    t->view.contents = open_collection(f, t->db, "v7.fs.files");
+    t->view.chunks = open_collection(f, t->db, "v7.fs.chunks");
 }
 
 static void close_target(target *t)
@@ -44,6 +45,8 @@ static void close_target(target *t)
     ash_collection_free(t->view.contents);
     ash_collection_free(t->view.chunks);
     ash_tree_close(t->view.tree);
+    ash_store_drop_database(t->view.store, t->db, NULL, NULL);
+    ash__free(t->db);
     ash__buffer_release(&t->told);
     ash__buffer_release(&t->failed);
 }
