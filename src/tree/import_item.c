@@ -43,6 +43,15 @@ static void settle_ends(ash_tree_entries *list)
     }
 }
 
+/* v7files put a version into the history before it wrote the next one: where it ended in between,
+ * the history has what is current still. */
+static void drop_unfinished(ash_import_item *item)
+{
+    ash_tree_entries *list = &item->versions;
+    while (list->count > 0 && list->items[list->count - 1]->version >= item->shown->version)
+        ash_tree_entry_free(list->items[--list->count]);
+}
+
 static int read_versions(ash_import *im, ash_import_item *item, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
@@ -53,8 +62,10 @@ static int read_versions(ash_import *im, ash_import_item *item, ash_error *err)
     ash__tree_filter_versions(&filter, &item->shown->id);
     if (!im->opts.without_history)
         rc = ash__import_each(im, &past, err);
-    if (rc == 0 && item->has_current)
+    if (rc == 0 && item->has_current) {
+        drop_unfinished(item);
         ash__entries_add(&item->versions, ash__entry_copy(item->shown));
+    }
     settle_ends(&item->versions);
     bson_destroy(sort);
     bson_destroy(&filter);

@@ -420,6 +420,57 @@ static void test_tree_generations_import__two_of_one_name(void **state)
     close_target(&t);
 }
 
+/* What the target has of its own stays as it is. */
+static void test_tree_generations_import__names_that_are_taken(void **state)
+{
+    fixture *f = *state;
+    target t;
+    fill_first(f);
+    open_target(f, &t);
+    support_folder(&t.view, "docs");
+    support_put_text(&t.view, "docs/a", "of the target");
+    support_put_text(&t.view, "tiny", "of the target");
+    assert_ok(import(f, &t, NULL), &f->err);
+    expect_report(&t, 6, 10, 0, 0);
+    assert_int_equal(t.report.renamed, 2);
+    support_expect_list(&t.view, "/", false, 0, "docs docs (2) tiny tiny (2)");
+    support_expect_text(&t.view, "docs/a", "of the target");
+    support_expect_text(&t.view, "tiny", "of the target");
+    support_expect_text(&t.view, "tiny (2)", "tiny");
+    support_expect_history(&t.view, "docs (2)/a", "4 3 2 1");
+    old_expect_findings(&t.view, t.view.tree, "");
+    close_target(&t);
+}
+
+/* v7files ended after it had written the history, and before the new version. */
+static void test_tree_generations_import__changes_that_v7files_did_not_finish(void **state)
+{
+    fixture *f = *state;
+    target t;
+    static const char *const where[] = {V7, PAST};
+    for (int i = 0; i < 2; i++) {
+        char *json = ash__sprintf(
+            "{\"_id\": %s, \"_version\": 1, \"parent\": \"/\", \"filename\": \"a\", \"in\": "
+            "{\"$binary\": {\"base64\": \"dGlueQ==\", \"subType\": \"00\"}}, \"created_at\": "
+            "{\"$date\": 1}}",
+            i == 0 ? "%1" : "{\"_id\": %1, \"_version\": 1}");
+        old_json(f, where[i], json);
+        ash__free(json);
+    }
+    old_open(f);
+    open_target(f, &t);
+    assert_ok(import(f, &t, NULL), &f->err);
+    expect_report(&t, 1, 1, 0, 0);
+    support_expect_history(&t.view, "a", "1");
+    support_expect_text(&t.view, "a", "tiny");
+    assert_ok(import(f, &t, NULL), &f->err);
+    expect_report(&t, 0, 0, 1, 0);
+    /* Where it lies, it can be written on as well. */
+    support_put_text(f, "a", "new");
+    support_expect_history(f, "a", "2 1");
+    close_target(&t);
+}
+
 /* A content that is gone, bytes that are not what the digest says, documents that cannot be. */
 static void test_tree_generations_import__what_is_damaged_is_left_out(void **state)
 {
@@ -539,6 +590,8 @@ int main(void)
         T(goes_on_where_it_was_interrupted),
         T(brings_what_came_since),
         T(two_of_one_name),
+        T(names_that_are_taken),
+        T(changes_that_v7files_did_not_finish),
         T(what_is_damaged_is_left_out),
         T(orphans),
         T(refusals),
