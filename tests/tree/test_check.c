@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support.h"
+
+#include <string.h>
+
+/* Each rule broken on purpose, beside the tree, is found and named. */
+
+typedef struct findings {
+    ash_buffer kinds; /* "kind path; kind path" */
+    ash_buffer texts;
+} findings;
+
+static const char *text_of(const bson_t *facts, const char *name)
+{
+    bson_iter_t it;
+    return bson_iter_init_find(&it, facts, name) && BSON_ITER_HOLDS_UTF8(&it)
+               ? bson_iter_utf8(&it, NULL)
+               : "";
+}
+
+static void note(void *ctx, const char *text, const bson_t *facts)
+{
+    findings *f = ctx;
+    const char *path = text_of(facts, "path");
+    ash__buffer_printf(&f->kinds, "%s%s%s%s", f->kinds.len > 0 ? "; " : "", text_of(facts, "kind"),
+                       path[0] != '\0' ? " " : "", path);
+    ash__buffer_printf(&f->texts, "%s\n", text);
+    assert_string_equal(text, text_of(facts, "text"));
+}
+
+/* Exactly these findings; contents: with their bytes. */
+static void expect(fixture *f, bool contents, const char *kinds, const char *word)
+{
+    findings found = {ASH_BUFFER_INIT, ASH_BUFFER_INIT};
+    ash_tree_check_options o = ASH_TREE_CHECK_OPTIONS_INIT;
+    ash_tree_check_report report = ASH_TREE_CHECK_REPORT_INIT;
+    o.without_contents = !contents;
+    o.finding = note;
+    o.finding_ctx = &found;
+    f->damaged = true;
+    assert_int_equal(ash_tree_check(f->tree, &o, NULL, &report, &f->err), ASH_ECORRUPT);
+    assert_true(report.findings > 0);
+    assert_string_equal(ash__buffer_text(&found.kinds), kinds);
+    if (word != NULL && strstr(ash__buffer_text(&found.texts), word) == NULL)
+        fail_msg("\"%s\" is not in: %s", word, ash__buffer_text(&found.texts));
+    ash__buffer_release(&found.kinds);
+    ash__buffer_release(&found.texts);
+}
+
+static void remove_document(ash_collection *c, const char *json)
+{
+    bson_error_t reason;
+    ash_error err = ASH_ERROR_INIT;
+    bson_t *filter = bson_new_from_json((const uint8_t *)json, -1, &reason);
+    assert_ok(ash_collection_remove(c, filter, NULL, NULL, &err), &err);
+    bson_destroy(filter);
+}
+
+static void test_tree_check__a_sound_tree(void **state)
+{
+    fixture *f = *state;
+    ash_tree_check_report report = ASH_TREE_CHECK_REPORT_INIT;
+    support_folder(f, "d");
+    support_put_seed(f, "d/a", 1);
+    support_put_seed(f, "d/a", 2);
+    support_put_text(f, "b", "tiny");
+    support_remove(f, "d");
+    assert_ok(ash_tree_check(f->tree, NULL, NULL, &report, &f->err), &f->err);
+    assert_int_equal(report.entries, 1);
+    assert_int_equal(report.versions, 5);
+    assert_int_equal(report.contents, 2);
+    assert_int_equal(report.bytes, 1000);
+    assert_int_equal(report.findings, 0);
+}
+
+static void test_tree_check__folders_that_are_missing(void **state)
+{
+    fixture *f = *state;
+    support_folder(f, "d");
+    support_put_text(f, "d/a", "x");
+    remove_document(f->current, "{\"filename\": \"d\"}");
+    expect(f, true, "folder missing /?/a", "a folder above it is missing");
+}
+
+/* v7files deleted a folder's own document alone. */
+static void test_tree_check__folders_that_are_deleted(void **state)
+{
+    fixture *f = *state;
+    support_folder(f, "d");
+    support_folder(f, "d/e");
+    support_remove(f, "d");
+    bson_t *doc = support_document(f->past, "{\"filename\": \"d\"}");
+    bson_iter_t it, child;
+    assert_true(bson_iter_init_find(&it, doc, "_id") && bson_iter_recurse(&it, &child));
+    assert_true(bson_iter_find(&child, "_id"));
+    bson_t *orphan = BCON_NEW("_version", BCON_INT32(1), "parent", BCON_OID(bson_iter_oid(&child)),
+                              "filename", BCON_UTF8("lost"));
+    assert_ok(ash_collection_insert_one(f->current, orphan, NULL, &f->err), &f->err);
+    bson_destroy(orphan);
+    bson_destroy(doc);
+    expect(f, true, "folder deleted /d/lost", "a folder above it is deleted");
+}
+
+static void test_tree_check__folders_that_are_files(void **state)
+{
+    fixture *f = *state;
+    support_folder(f, "d");
+    support_put_text(f, "d/a", "x");
+    support_update(f->current, "{\"filename\": \"d\"}",
+                   "{\"$set\": {\"in\": {\"$binary\": {\"base64\": \"\", \"subType\": \"00\"}}}}");
+    expect(f, true, "folder is a file /d/a", "lies in something that is a file");
+}
+
+/* Two moves that v7files did not keep apart. */
+static void test_tree_check__folders_in_a_circle(void **state)
+{
+    fixture *f = *state;
+    support_folder(f, "d");
+    support_folder(f, "d/e");
+    bson_value_t e = support_id(f, "d/e");
+    bson_t *filter = BCON_NEW("filename", BCON_UTF8("d"));
+    bson_t *update = BCON_NEW("$set", "{", "parent", BCON_OID(&e.value.v_oid), "}");
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(update);
+    value.value.v_doc.data_len = update->len;
+    assert_ok(ash_collection_update(f->current, filter, &value, NULL, NULL, &f->err), &f->err);
+    bson_destroy(filter);
+    bson_destroy(update);
+    expect(f, true, "folder missing /?/e; folder missing /?/d", NULL);
+}
+
+static void test_tree_check__names(void **state)
+{
+    fixture *f = *state;
+    support_folder(f, "a");
+    support_folder(f, "b");
+    support_update(f->current, "{\"filename\": \"a\"}", "{\"$set\": {\"filename\": \"x/y\"}}");
+    support_update(f->current, "{\"filename\": \"b\"}", "{\"$set\": {\"filename\": \"\"}}");
+    expect(f, true, "name /; name /x/y", "no path leads to an entry of that name");
+}
+
+static void test_tree_check__names_that_two_have(void **state)
+{
+    fixture *f = *state;
+    for (int i = 0; i < 2; i++)
+        support_insert(f->current, "{\"_version\": 1, \"parent\": \"/\", \"filename\": \"a\"}");
+    expect(f, true, "name taken twice /a", "two entries have that name");
+}
+
+static void test_tree_check__documents_that_cannot_be(void **state)
+{
+    fixture *f = *state;
+    static const char *const bad[] = {
+        "{\"_id\": 1, \"_version\": 1, \"parent\": \"/\", \"filename\": 7}",
+        "{\"_id\": 2, \"_version\": \"one\", \"parent\": \"/\", \"filename\": \"b\"}",
+        "{\"_id\": 3, \"_version\": 1, \"parent\": \"/\", \"filename\": \"c\", \"sha\": \"x\"}"};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(bad); i++)
+        support_insert(f->current, bad[i]);
+    support_insert(f->past, "{\"_id\": {\"_id\": 4, \"_version\": 1}, \"_version\": 1, \"parent\": "
+                            "\"/\", \"filename\": \"d\", \"in\": 5}");
+    expect(f, true, "document; document; document; document", "the document of d has a in");
+}
+
+/* Each version that loses something is told. */
+static void test_tree_check__contents_that_are_missing(void **state)
+{
+    fixture *f = *state;
+    support_put_seed(f, "a", 1);
+    support_copy(f, "a", "b");
+    support_put_seed(f, "b", 2);
+    remove_document(f->contents, "{\"refHistory.1\": {\"$exists\": true}}");
+    expect(f, false, "content missing /a; content missing /b", "/b, version 1: its content");
+}
+
+static void rot(fixture *f, const char *filter)
+{
+    support_update(f->contents, filter,
+                   "{\"$set\": {\"in\": {\"$binary\": {\"base64\": \"cm90dGVu\", \"subType\": "
+                   "\"00\"}}}}");
+}
+
+static void test_tree_check__contents_that_rot(void **state)
+{
+    fixture *f = *state;
+    support_put_seed(f, "a", 1);
+    support_put_seed(f, "a", 2);
+    support_put_seed(f, "b", 3);
+    rot(f, "{\"filename\": \"a\", \"refs\": []}");
+    expect(f, true, "content damaged /a", "/a, version 1");
+    ash_buffer got = ASH_BUFFER_INIT;
+    assert_int_equal(support_read(f, "a", 1, 0, &got), ASH_ECORRUPT);
+    ash__buffer_release(&got);
+    support_expect_seed(f, "a", 2);
+}
+
+static void test_tree_check__references_that_are_wrong(void **state)
+{
+    fixture *f = *state;
+    support_put_seed(f, "a", 1);
+    support_update(f->contents, "{}", "{\"$set\": {\"refs\": []}}");
+    expect(f, false, "content damaged /a", "its refs lack an entry");
+}
+
+static bool stop(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    (void)what, (void)done, (void)total;
+    *(int *)ctx += 1;
+    return false;
+}
+
+static void test_tree_check__can_be_stopped(void **state)
+{
+    fixture *f = *state;
+    ash_tree_check_options o = ASH_TREE_CHECK_OPTIONS_INIT;
+    int asked = 0;
+    char path[] = "d/000";
+    support_folder(f, "d");
+    for (int i = 0; i < 300; i++) {
+        path[2] = (char)('0' + i / 100);
+        path[3] = (char)('0' + i / 10 % 10);
+        path[4] = (char)('0' + i % 10);
+        support_put_text(f, path, "x");
+    }
+    o.progress = stop;
+    o.progress_ctx = &asked;
+    assert_int_equal(ash_tree_check(f->tree, &o, NULL, NULL, &f->err), ASH_EINTERRUPTED);
+    assert_int_equal(asked, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define here(test) cmocka_unit_test_setup_teardown(test, support_setup, support_teardown)
+        here(test_tree_check__a_sound_tree),
+        here(test_tree_check__folders_that_are_missing),
+        here(test_tree_check__folders_that_are_deleted),
+        here(test_tree_check__folders_that_are_files),
+        here(test_tree_check__folders_in_a_circle),
+        here(test_tree_check__names),
+        here(test_tree_check__names_that_two_have),
+        here(test_tree_check__documents_that_cannot_be),
+        here(test_tree_check__contents_that_are_missing),
+        here(test_tree_check__contents_that_rot),
+        here(test_tree_check__references_that_are_wrong),
+        here(test_tree_check__can_be_stopped),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
