@@ -25,6 +25,10 @@ int ash__tree_past(ash_tree *tree, const bson_value_t *id, int64_t limit, const 
 /* The same with the current version, with ends and paths. */
 int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, const ash_op *op,
                        ash_tree_entries *out, ash_error *err);
+/* list: one folder that was deleted.  Adds what was deleted in the same commit below it, level by
+ * level and in few operations; what came back since is left out. */
+int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, const ash_op *op,
+                            ash_error *err);
 /* What is at the path, or who had it last. */
 int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const ash_op *op,
                         ash_tree_entry **out, ash_error *err);

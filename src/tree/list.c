@@ -153,18 +153,6 @@ static ash_tree_listing *new_listing(ash_tree *tree, int64_t at_ms, const ash_op
     return l;
 }
 
-int ash__list_folder(ash_tree *tree, const ash_tree_entry *folder, int64_t at_ms, const ash_op *op,
-                     ash_tree_listing **out, ash_error *err)
-{
-    ash_tree_listing *l = new_listing(tree, at_ms, op);
-    int rc = open_level(l, folder, NULL, err);
-    if (rc != 0)
-        ash_tree_listing_free(l);
-    else
-        *out = l;
-    return rc;
-}
-
 ash_tree_listing *ash__list_entries(ash_tree_entry **items, size_t count)
 {
     ash_tree_listing *l = new_listing(NULL, 0, NULL);

@@ -124,36 +124,6 @@ static bson_t *build_return(ash_tree_commit *c, const ash_tree_entry *e, const b
     return doc;
 }
 
-/* Of what was deleted in the same commit, what lay in the folder: level by level. */
-static int find_below(ash_tree_commit *c, ash_tree_entries *list, ash_error *err)
-{
-    int rc = 0;
-    for (size_t i = 0; rc == 0 && i < list->count; i++) {
-        bson_t filter = BSON_INITIALIZER;
-        ash_find_options o = ash__tree_find_options(&c->op);
-        size_t before = list->count;
-        if (!list->items[i]->is_folder)
-            continue;
-        ash__filter_id(&filter, "parent", &list->items[i]->id);
-        bson_append_date_time(&filter, "until", 5, list->items[i]->ended_ms);
-        rc = ash__tree_find_all(c->tree->past, &filter, &o, list, err);
-        for (size_t k = before; rc == 0 && k < list->count;) {
-            ash_tree_entry *newest = NULL, *e = list->items[k];
-            rc = ash__tree_newest(c->tree, &e->id, &c->op, &newest, err);
-            bool counts = newest != NULL && newest->is_deleted && newest->version == e->version;
-            ash_tree_entry_free(newest);
-            if (counts) {
-                k++;
-                continue;
-            }
-            ash_tree_entry_free(e); /* it was moved or changed then, or is back already */
-            list->items[k] = list->items[--list->count];
-        }
-        bson_destroy(&filter);
-    }
-    return rc;
-}
-
 /* The folder that it comes back to, and its name there. */
 static int find_place(ash_tree_commit *c, const undelete_call *call, const ash_tree_entry *e,
                       ash_tree_chain *chain, const char **name, ash_error *err)
@@ -234,7 +204,7 @@ static int find_deleted(ash_tree_commit *c, const bson_value_t *id, ash_tree_ent
         return rc;
     }
     ash__entries_add(list, e);
-    return e->is_folder ? find_below(c, list, err) : 0;
+    return e->is_folder ? ash__tree_deleted_below(c->tree, list, &c->op, err) : 0;
 }
 
 static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)

@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "bucket/bucket.h"
 #include "tree/acl.h"
-#include "tree/list.h"
+#include "tree/history.h"
 
 enum { BATCH = 500 }; /* folders in one find */
 
@@ -35,14 +35,12 @@ static size_t find_parent(const ash_tree_subtree *s, size_t first, size_t end,
     return SIZE_MAX;
 }
 
-static int read_batch(ash_tree *tree, ash_tree_subtree *s, size_t first, size_t end,
-                      const ash_op *op, ash_error *err)
+/* {parent: {$in: the batch's folders}}; false: there is none among them. */
+static bool filter_children(const ash_tree_subtree *s, size_t first, size_t end, bson_t *filter)
 {
-    bson_t filter = BSON_INITIALIZER, in, ids;
-    ash_find_options o = ash__tree_find_options(op);
-    ash_cursor *cursor = NULL;
+    bson_t in, ids;
     uint32_t n = 0;
-    bson_append_document_begin(&filter, "parent", 6, &in);
+    bson_append_document_begin(filter, "parent", 6, &in);
     bson_append_array_begin(&in, "$in", 3, &ids);
     for (size_t i = first; i < end; i++) {
         char buf[12];
@@ -52,48 +50,60 @@ static int read_batch(ash_tree *tree, ash_tree_subtree *s, size_t first, size_t 
             bson_append_value(&ids, key, (int)len, &s->items[i]->id), n++;
     }
     bson_append_array_end(&in, &ids);
-    bson_append_document_end(&filter, &in);
-    int rc = n > 0 ? ash_collection_find(tree->current, &filter, &o, &cursor, err) : 0;
-    while (rc == 0 && cursor != NULL) {
-        ash_doc doc;
-        bson_t view;
-        ash_tree_entry *e = NULL;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
-            break;
-        ash__doc_to_bson(doc, &view);
-        rc = ash__entry_new(bson_copy(&view), &e, err);
-        size_t parent = rc == 0 ? find_parent(s, first, end, &e->parent) : SIZE_MAX;
-        if (parent == SIZE_MAX) {
-            ash_tree_entry_free(e);
-            continue;
-        }
-        ash__entry_set_path(e, s->items[parent]->path);
-        add(s, e, parent);
+    bson_append_document_end(filter, &in);
+    return n > 0;
+}
+
+static int was_there(ash_tree *tree, ash_tree_entry *e, int64_t at_ms, const ash_op *op,
+                     bool *there, ash_error *err)
+{
+    int rc = 0;
+    *there = at_ms == 0 || e->changed_ms <= at_ms;
+    if (at_ms != 0 && *there) {
+        rc = ash__tree_find_end(tree, e, op, err);
+        *there = e->ended_ms == 0 || at_ms < e->ended_ms;
     }
-    ash_cursor_free(cursor);
-    bson_destroy(&filter);
     return rc;
 }
 
-static int read_at(ash_tree *tree, ash_tree_subtree *s, int64_t at_ms, const ash_op *op,
-                   ash_error *err)
+static int add_children(ash_tree *tree, ash_tree_subtree *s, size_t first, size_t end,
+                        ash_tree_entries *found, int64_t at_ms, const ash_op *op, ash_error *err)
 {
     int rc = 0;
-    for (size_t i = 0; rc == 0 && i < s->count; i++) {
-        if (!s->items[i]->is_folder)
+    for (size_t i = 0; rc == 0 && i < found->count; i++) {
+        ash_tree_entry *e = found->items[i];
+        size_t parent = find_parent(s, first, end, &e->parent);
+        bool there = false;
+        rc = was_there(tree, e, at_ms, op, &there, err);
+        if (rc != 0 || !there || parent == SIZE_MAX)
             continue;
-        ash_tree_listing *l = NULL;
-        rc = ash__list_folder(tree, s->items[i], at_ms, op, &l, err);
-        while (rc == 0) {
-            const ash_tree_entry *e = NULL;
-            rc = ash_tree_listing_next(l, &e, err);
-            if (rc != 0 || e == NULL)
-                break;
-            add(s, ash__entry_copy(e), i);
-        }
-        ash_tree_listing_free(l);
+        ash__entry_set_path(e, s->items[parent]->path);
+        add(s, e, parent);
+        found->items[i] = NULL;
     }
+    return rc;
+}
+
+static int read_batch(ash_tree *tree, ash_tree_subtree *s, size_t first, size_t end, int64_t at_ms,
+                      const ash_op *op, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_find_options o = ash__tree_find_options(op);
+    ash_tree_entries found = ASH_TREE_ENTRIES_INIT;
+    int rc = 0;
+    if (filter_children(s, first, end, &filter)) {
+        rc = ash__tree_find_all(tree->current, &filter, &o, &found, err);
+        if (rc == 0 && at_ms != 0) {
+            /* Of v7files' own versions nobody knows yet when they ended. */
+            BCON_APPEND(&filter, "$or", "[", "{", "until", "{", "$gt", BCON_DATE_TIME(at_ms), "}",
+                        "}", "{", "until", BCON_NULL, "}", "]");
+            rc = ash__tree_find_all(tree->past, &filter, &o, &found, err);
+        }
+        if (rc == 0)
+            rc = add_children(tree, s, first, end, &found, at_ms, op, err);
+    }
+    ash__entries_release(&found);
+    bson_destroy(&filter);
     return rc;
 }
 
@@ -103,11 +113,9 @@ int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const 
     int rc = 0;
     out->at_ms = at_ms;
     add(out, top, SIZE_MAX);
-    if (at_ms != 0)
-        return read_at(tree, out, at_ms, op, err);
     for (size_t first = 0; rc == 0 && first < out->count;) {
         size_t end = out->count - first > BATCH ? first + BATCH : out->count;
-        rc = read_batch(tree, out, first, end, op, err);
+        rc = read_batch(tree, out, first, end, at_ms, op, err);
         first = end;
     }
     return rc;

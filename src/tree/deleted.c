@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was deleted together with a folder. */
+#include "tree/history.h"
+
+#include "base/mem.h"
+#include "bucket/bucket.h"
+
+enum { BATCH = 200 };
+
+static const char *nth(size_t i, char buf[12])
+{
+    const char *key;
+    bson_uint32_to_string((uint32_t)i, &key, buf, 12);
+    return key;
+}
+
+/* Versions of that time in the batch's folders: of deletions, as a rule. */
+static int find_children(ash_tree *tree, ash_tree_entries *list, size_t first, size_t end,
+                         const ash_op *op, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, in, ids;
+    ash_find_options o = ash__tree_find_options(op);
+    size_t n = 0;
+    char buf[12];
+    bson_append_document_begin(&filter, "parent", 6, &in);
+    bson_append_array_begin(&in, "$in", 3, &ids);
+    for (size_t i = first; i < end; i++)
+        if (list->items[i]->is_folder)
+            bson_append_value(&ids, nth(n++, buf), -1, &list->items[i]->id);
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(&filter, &in);
+    bson_append_date_time(&filter, "until", 5, list->items[0]->ended_ms);
+    int rc = n > 0 ? ash__tree_find_all(tree->past, &filter, &o, list, err) : 0;
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* Whoever is among them is there again, or had a later life. */
+static int strike_out(ash_collection *c, const bson_t *filter, ash_tree_entries *list, size_t first,
+                      size_t end, bool *struck, const ash_op *op, ash_error *err)
+{
+    ash_find_options o = ash__tree_find_options(op);
+    ash_tree_entries found = ASH_TREE_ENTRIES_INIT;
+    bson_t *only = BCON_NEW("_id", BCON_INT32(1));
+    o.projection = only;
+    int rc = ash__tree_find_all(c, filter, &o, &found, err);
+    for (size_t i = 0; rc == 0 && i < found.count; i++)
+        for (size_t k = first; k < end; k++)
+            if (ash__same_id(&list->items[k]->id, &found.items[i]->id))
+                struck[k - first] = true;
+    ash__entries_release(&found);
+    bson_destroy(only);
+    return rc;
+}
+
+static int strike_out_current(ash_tree *tree, ash_tree_entries *list, size_t first, size_t end,
+                              bool *struck, const ash_op *op, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, in, ids;
+    char buf[12];
+    bson_append_document_begin(&filter, "_id", 3, &in);
+    bson_append_array_begin(&in, "$in", 3, &ids);
+    for (size_t i = first; i < end; i++)
+        bson_append_value(&ids, nth(i - first, buf), -1, &list->items[i]->id);
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(&filter, &in);
+    int rc = strike_out(tree->current, &filter, list, first, end, struck, op, err);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int strike_out_later(ash_tree *tree, ash_tree_entries *list, size_t first, size_t end,
+                            bool *struck, const ash_op *op, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER, any, one, range;
+    char buf[12];
+    bson_append_array_begin(&filter, "$or", 3, &any);
+    for (size_t i = first; i < end; i++) {
+        const ash_tree_entry *e = list->items[i];
+        bson_append_document_begin(&any, nth(i - first, buf), -1, &one);
+        bson_append_document_begin(&one, "_id", 3, &range);
+        ash__tree_append_version_id(&range, "$gt", &e->id, e->version);
+        ash__tree_append_version_id(&range, "$lte", &e->id, INT32_MAX);
+        bson_append_document_end(&one, &range);
+        bson_append_document_end(&any, &one);
+    }
+    bson_append_array_end(&filter, &any);
+    BCON_APPEND(&filter, "_version", "{", "$type", BCON_UTF8("number"), "}");
+    int rc = strike_out(tree->past, &filter, list, first, end, struck, op, err);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* Of the list from first on, those that are deleted still, and by that. */
+static int leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,
+                         ash_error *err)
+{
+    size_t kept = first, count = list->count;
+    int rc = 0;
+    for (size_t i = first; i < count; i += BATCH) {
+        size_t end = count - i < BATCH ? count : i + BATCH;
+        bool struck[BATCH] = {false};
+        if (rc == 0)
+            rc = strike_out_current(tree, list, i, end, struck, op, err);
+        if (rc == 0)
+            rc = strike_out_later(tree, list, i, end, struck, op, err);
+        for (size_t k = i; k < end; k++)
+            if (struck[k - i])
+                ash_tree_entry_free(list->items[k]);
+            else
+                list->items[kept++] = list->items[k];
+    }
+    list->count = kept;
+    return rc;
+}
+
+int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, const ash_op *op,
+                            ash_error *err)
+{
+    int rc = 0;
+    for (size_t first = 0; rc == 0 && first < list->count;) {
+        size_t before = list->count;
+        size_t end = before - first > BATCH ? first + BATCH : before;
+        rc = find_children(tree, list, first, end, op, err);
+        if (rc == 0)
+            rc = leave_deleted(tree, list, before, op, err);
+        first = end;
+    }
+    return rc;
+}
