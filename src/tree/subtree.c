@@ -54,6 +54,11 @@ static bool filter_children(const ash_tree_subtree *s, size_t first, size_t end,
     return n > 0;
 }
 
+/* Folders of the subtree, by their places in it: from first to before end. */
+typedef struct batch {
+    size_t first, end;
+} batch;
+
 static int was_there(ash_tree *tree, ash_tree_entry *e, int64_t at_ms, const ash_op *op,
                      bool *there, ash_error *err)
 {
@@ -66,15 +71,15 @@ static int was_there(ash_tree *tree, ash_tree_entry *e, int64_t at_ms, const ash
     return rc;
 }
 
-static int add_children(ash_tree *tree, ash_tree_subtree *s, size_t first, size_t end,
-                        ash_tree_entries *found, int64_t at_ms, const ash_op *op, ash_error *err)
+static int add_children(ash_tree *tree, ash_tree_subtree *s, const batch *b,
+                        ash_tree_entries *found, const ash_op *op, ash_error *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < found->count; i++) {
         ash_tree_entry *e = found->items[i];
-        size_t parent = find_parent(s, first, end, &e->parent);
+        size_t parent = find_parent(s, b->first, b->end, &e->parent);
         bool there = false;
-        rc = was_there(tree, e, at_ms, op, &there, err);
+        rc = was_there(tree, e, s->at_ms, op, &there, err);
         if (rc != 0 || !there || parent == SIZE_MAX)
             continue;
         ash__entry_set_path(e, s->items[parent]->path);
@@ -84,23 +89,23 @@ static int add_children(ash_tree *tree, ash_tree_subtree *s, size_t first, size_
     return rc;
 }
 
-static int read_batch(ash_tree *tree, ash_tree_subtree *s, size_t first, size_t end, int64_t at_ms,
-                      const ash_op *op, ash_error *err)
+static int read_batch(ash_tree *tree, ash_tree_subtree *s, const batch *b, const ash_op *op,
+                      ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     ash_find_options o = ash__tree_find_options(op);
     ash_tree_entries found = ASH_TREE_ENTRIES_INIT;
     int rc = 0;
-    if (filter_children(s, first, end, &filter)) {
+    if (filter_children(s, b->first, b->end, &filter)) {
         rc = ash__tree_find_all(tree->current, &filter, &o, &found, err);
-        if (rc == 0 && at_ms != 0) {
+        if (rc == 0 && s->at_ms != 0) {
             /* Of v7files' own versions nobody knows yet when they ended. */
-            BCON_APPEND(&filter, "$or", "[", "{", "until", "{", "$gt", BCON_DATE_TIME(at_ms), "}",
-                        "}", "{", "until", BCON_NULL, "}", "]");
+            BCON_APPEND(&filter, "$or", "[", "{", "until", "{", "$gt", BCON_DATE_TIME(s->at_ms),
+                        "}", "}", "{", "until", BCON_NULL, "}", "]");
             rc = ash__tree_find_all(tree->past, &filter, &o, &found, err);
         }
         if (rc == 0)
-            rc = add_children(tree, s, first, end, &found, at_ms, op, err);
+            rc = add_children(tree, s, b, &found, op, err);
     }
     ash__entries_release(&found);
     bson_destroy(&filter);
@@ -114,9 +119,9 @@ int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const 
     out->at_ms = at_ms;
     add(out, top, SIZE_MAX);
     for (size_t first = 0; rc == 0 && first < out->count;) {
-        size_t end = out->count - first > BATCH ? first + BATCH : out->count;
-        rc = read_batch(tree, out, first, end, at_ms, op, err);
-        first = end;
+        const batch b = {first, out->count - first > BATCH ? first + BATCH : out->count};
+        rc = read_batch(tree, out, &b, op, err);
+        first = b.end;
     }
     return rc;
 }
