@@ -7,6 +7,13 @@
 
 enum { BATCH = 200 };
 
+/* Some of the list, and which of them do not belong there. */
+typedef struct batch {
+    ash_tree_entries *list;
+    size_t first, end;
+    bool struck[BATCH];
+} batch;
+
 static const char *nth(size_t i, char buf[12])
 {
     const char *key;
@@ -36,8 +43,8 @@ static int find_children(ash_tree *tree, ash_tree_entries *list, size_t first, s
 }
 
 /* Whoever is among them is there again, or had a later life. */
-static int strike_out(ash_collection *c, const bson_t *filter, ash_tree_entries *list, size_t first,
-                      size_t end, bool *struck, const ash_op *op, ash_error *err)
+static int strike_out(ash_collection *c, const bson_t *filter, batch *b, const ash_op *op,
+                      ash_error *err)
 {
     ash_find_options o = ash__tree_find_options(op);
     ash_tree_entries found = ASH_TREE_ENTRIES_INIT;
@@ -45,39 +52,37 @@ static int strike_out(ash_collection *c, const bson_t *filter, ash_tree_entries 
     o.projection = only;
     int rc = ash__tree_find_all(c, filter, &o, &found, err);
     for (size_t i = 0; rc == 0 && i < found.count; i++)
-        for (size_t k = first; k < end; k++)
-            if (ash__same_id(&list->items[k]->id, &found.items[i]->id))
-                struck[k - first] = true;
+        for (size_t k = b->first; k < b->end; k++)
+            if (ash__same_id(&b->list->items[k]->id, &found.items[i]->id))
+                b->struck[k - b->first] = true;
     ash__entries_release(&found);
     bson_destroy(only);
     return rc;
 }
 
-static int strike_out_current(ash_tree *tree, ash_tree_entries *list, size_t first, size_t end,
-                              bool *struck, const ash_op *op, ash_error *err)
+static int strike_out_current(ash_tree *tree, batch *b, const ash_op *op, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER, in, ids;
     char buf[12];
     bson_append_document_begin(&filter, "_id", 3, &in);
     bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = first; i < end; i++)
-        bson_append_value(&ids, nth(i - first, buf), -1, &list->items[i]->id);
+    for (size_t i = b->first; i < b->end; i++)
+        bson_append_value(&ids, nth(i - b->first, buf), -1, &b->list->items[i]->id);
     bson_append_array_end(&in, &ids);
     bson_append_document_end(&filter, &in);
-    int rc = strike_out(tree->current, &filter, list, first, end, struck, op, err);
+    int rc = strike_out(tree->current, &filter, b, op, err);
     bson_destroy(&filter);
     return rc;
 }
 
-static int strike_out_later(ash_tree *tree, ash_tree_entries *list, size_t first, size_t end,
-                            bool *struck, const ash_op *op, ash_error *err)
+static int strike_out_later(ash_tree *tree, batch *b, const ash_op *op, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER, any, one, range;
     char buf[12];
     bson_append_array_begin(&filter, "$or", 3, &any);
-    for (size_t i = first; i < end; i++) {
-        const ash_tree_entry *e = list->items[i];
-        bson_append_document_begin(&any, nth(i - first, buf), -1, &one);
+    for (size_t i = b->first; i < b->end; i++) {
+        const ash_tree_entry *e = b->list->items[i];
+        bson_append_document_begin(&any, nth(i - b->first, buf), -1, &one);
         bson_append_document_begin(&one, "_id", 3, &range);
         ash__tree_append_version_id(&range, "$gt", &e->id, e->version);
         ash__tree_append_version_id(&range, "$lte", &e->id, INT32_MAX);
@@ -86,7 +91,7 @@ static int strike_out_later(ash_tree *tree, ash_tree_entries *list, size_t first
     }
     bson_append_array_end(&filter, &any);
     BCON_APPEND(&filter, "_version", "{", "$type", BCON_UTF8("number"), "}");
-    int rc = strike_out(tree->past, &filter, list, first, end, struck, op, err);
+    int rc = strike_out(tree->past, &filter, b, op, err);
     bson_destroy(&filter);
     return rc;
 }
@@ -98,14 +103,13 @@ static int leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, c
     size_t kept = first, count = list->count;
     int rc = 0;
     for (size_t i = first; i < count; i += BATCH) {
-        size_t end = count - i < BATCH ? count : i + BATCH;
-        bool struck[BATCH] = {false};
+        batch b = {.list = list, .first = i, .end = count - i < BATCH ? count : i + BATCH};
         if (rc == 0)
-            rc = strike_out_current(tree, list, i, end, struck, op, err);
+            rc = strike_out_current(tree, &b, op, err);
         if (rc == 0)
-            rc = strike_out_later(tree, list, i, end, struck, op, err);
-        for (size_t k = i; k < end; k++)
-            if (struck[k - i])
+            rc = strike_out_later(tree, &b, op, err);
+        for (size_t k = i; k < b.end; k++)
+            if (b.struck[k - i])
                 ash_tree_entry_free(list->items[k]);
             else
                 list->items[kept++] = list->items[k];
