@@ -83,7 +83,9 @@ typedef struct ash_tree_options {
     const char *db;         /* NULL: the store's default database */
     const char *collection; /* NULL: "v7files", or "v7files.files" where only v7files' last
                                generation has left its documents, which is read only */
-    const char *bucket;     /* of the contents; NULL: "v7.fs" */
+    const char *bucket;     /* of the contents; NULL: "v7.fs", of another collection
+                               COLLECTION.fs.  One bucket is for one collection: ASH_EEXISTS from
+                               the first change */
     unsigned digest;        /* ASH_DIGEST_SHA256 or ASH_DIGEST_SHA1, of new contents; 0: as those
                                that are there, else SHA-256 */
     bool must_exist;        /* the collection has to be there: ASH_ENOTFOUND */
@@ -231,16 +233,14 @@ int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_opti
 
 typedef struct ash_tree_read_options {
     size_t size;
-    ash_tree_when when;
+    int64_t at_ms;   /* as in ash_tree_when; of an entry that is given by itself: no matter */
+    int32_t version; /* likewise */
+    bool unverified; /* do not compare the digest when all bytes were read */
     int64_t start;   /* first byte */
     int64_t end;     /* first byte not wanted; 0: to the end.  Not 0 <= start <= end <= length:
                         ASH_EINVAL */
-    bool unverified; /* do not compare the digest when all bytes were read */
 } ash_tree_read_options;
-#define ASH_TREE_READ_OPTIONS_INIT                                                                 \
-    {                                                                                              \
-        .size = sizeof(ash_tree_read_options), .when = ASH_TREE_WHEN_INIT                          \
-    }
+#define ASH_TREE_READ_OPTIONS_INIT ASH_OPTIONS_INIT(ash_tree_read_options)
 
 /* Bytes of one version to the end, whatever becomes of it.  Read from the first byte to the last,
  * the digest is compared: ASH_ECORRUPT from the read that reaches the end.  *out is yours. */

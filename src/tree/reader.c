@@ -59,8 +59,9 @@ int ash_tree_open_reader(ash_tree *tree, const char *path, const ash_tree_read_o
     ash_assert(tree != NULL && path != NULL && out != NULL);
     *out = NULL;
     int rc = ash__options_copy(&o, sizeof o, opts, err);
+    ash_tree_when when = {.size = sizeof when, .at_ms = o.at_ms, .version = o.version};
     if (rc == 0)
-        rc = ash__tree_get(tree, path, &o.when, op, &entry, err);
+        rc = ash__tree_get(tree, path, &when, op, &entry, err);
     return rc == 0 ? open_reader(tree, entry, &o, op, out, err) : rc;
 }
 

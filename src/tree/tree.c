@@ -125,7 +125,11 @@ static int open_parts(ash_tree *tree, const ash_tree_options *o, const char *nam
                       ash_error *err)
 {
     char *past = ash__sprintf("%s.vermongo", name);
-    const char *bucket = o->bucket != NULL ? o->bucket : last ? "v7files.content" : "v7.fs";
+    char *own_bucket = ash__sprintf("%s.fs", name);
+    const char *bucket = o->bucket != NULL         ? o->bucket
+                         : last                    ? "v7files.content"
+                         : strcmp(name, SEED) == 0 ? "v7.fs"
+                                                   : own_bucket;
     unsigned digest = o->digest;
     int rc = ash_collection_new(tree->store, tree->db, name, &tree->current, err);
     if (rc == 0)
@@ -140,6 +144,7 @@ static int open_parts(ash_tree *tree, const ash_tree_options *o, const char *nam
                               .holders = {name, past}};
     if (rc == 0)
         rc = ash__contents_new(tree->store, &c, &tree->contents, err);
+    ash__free(own_bucket);
     ash__free(past);
     return rc;
 }

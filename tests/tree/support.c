@@ -151,8 +151,8 @@ int support_read(fixture *f, const char *path, int32_t version, int64_t at_ms, a
     ash_tree_read_options o = ASH_TREE_READ_OPTIONS_INIT;
     ash_tree_reader *r = NULL;
     size_t got = 1;
-    o.when.version = version;
-    o.when.at_ms = at_ms;
+    o.version = version;
+    o.at_ms = at_ms;
     ash__buffer_clear(out);
     int rc = ash_tree_open_reader(f->tree, path, &o, NULL, &r, &f->err);
     while (rc == 0 && got > 0) {

@@ -236,6 +236,27 @@ static void test_tree_refs__of_many(void **state)
     assert_int_equal(report.contents, 0);
 }
 
+/* A collection asks the documents of one collection: two must not share what they name. */
+static void test_tree_refs__a_bucket_is_for_one_collection(void **state)
+{
+    fixture *f = *state;
+    ash_tree_options o = ASH_TREE_OPTIONS_INIT;
+    ash_tree *other = NULL;
+    ash_tree_collect_options c = ASH_TREE_COLLECT_OPTIONS_INIT;
+    c.min_age_s = -1;
+    support_put_seed(f, "mine", 1);
+    o.collection = "others";
+    assert_ok(ash_tree_open(f->store, "/", &o, &other, &f->err), &f->err);
+    assert_ok(ash_tree_collect(other, &c, NULL, NULL, &f->err), &f->err);
+    ash_tree_close(other);
+    o.bucket = "v7.fs";
+    assert_ok(ash_tree_open(f->store, "/", &o, &other, &f->err), &f->err);
+    assert_int_equal(ash_tree_make_folder(other, "a", NULL, NULL, NULL, &f->err), ASH_EEXISTS);
+    assert_int_equal(ash_tree_collect(other, &c, NULL, NULL, &f->err), ASH_EEXISTS);
+    ash_tree_close(other);
+    support_expect_sound(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -244,6 +265,7 @@ int main(void)
         here(test_tree_refs__of_versions),
         here(test_tree_refs__of_who_lost),
         here(test_tree_refs__of_many),
+        here(test_tree_refs__a_bucket_is_for_one_collection),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

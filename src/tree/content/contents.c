@@ -151,6 +151,51 @@ static int index_files(ash_contents *c, const ash_op *op, ash_error *err)
     return rc;
 }
 
+static int check_keeper(ash_contents *c, const bson_t *found, ash_error *err)
+{
+    const char *mine = ash_collection_name(c->holders[0]);
+    bson_iter_t it;
+    if (bson_iter_init_find(&it, found, "collection") && BSON_ITER_HOLDS_UTF8(&it) &&
+        strcmp(bson_iter_utf8(&it, NULL), mine) == 0)
+        return 0;
+    return ash__fail(err, ASH_EEXISTS,
+                     "the contents in %s belong to the tree of another collection than %s: name "
+                     "another bucket",
+                     ash_bucket_name(c->bucket), mine);
+}
+
+/* A collection that asked only one of two trees would delete what the other one names: so a bucket
+ * is for one of them, and BUCKET.tree says for which. */
+static int take_bucket(ash_contents *c, const ash_op *op, ash_error *err)
+{
+    ash_find_and_modify_options o = ASH_FIND_AND_MODIFY_OPTIONS_INIT;
+    char *name = ash__sprintf("%s.tree", ash_bucket_name(c->bucket));
+    ash_collection *keeper = NULL;
+    bson_t *filter = BCON_NEW("_id", BCON_UTF8("keeper")), found;
+    bson_t *update = BCON_NEW("$setOnInsert", "{", "collection",
+                              BCON_UTF8(ash_collection_name(c->holders[0])), "}");
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    bool any = false;
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(update);
+    value.value.v_doc.data_len = update->len;
+    o.update = &value;
+    o.upsert = o.return_new = true;
+    int rc = ash__contents_op(op, &o.op, err);
+    if (rc == 0)
+        rc = ash_collection_new(c->store, ash_bucket_db(c->bucket), name, &keeper, err);
+    if (rc == 0)
+        rc = ash_collection_find_and_modify(keeper, filter, &o, &found, &any, NULL, err);
+    if (rc == 0) {
+        rc = check_keeper(c, &found, err);
+        bson_destroy(&found);
+    }
+    bson_destroy(update);
+    bson_destroy(filter);
+    ash_collection_free(keeper);
+    ash__free(name);
+    return rc;
+}
+
 int ash__contents_prepare(ash_contents *c, const ash_op *op, ash_error *err)
 {
     if (atomic_load(&c->prepared))
@@ -158,7 +203,9 @@ int ash__contents_prepare(ash_contents *c, const ash_op *op, ash_error *err)
     if (c->last_generation)
         return ash__fail(err, ASH_EREADONLY, "contents of v7files' last generation are only read");
     const ash_work work = ash__work(c->bucket, op != NULL ? op->deadline_ms : 0);
-    int rc = ash__bucket_index(&work, err);
+    int rc = c->holders[0] != NULL ? take_bucket(c, op, err) : 0;
+    if (rc == 0)
+        rc = ash__bucket_index(&work, err);
     if (rc == 0)
         rc = index_files(c, op, err);
     if (rc == 0)

@@ -222,6 +222,7 @@ static void test_tree_generations_first__fields_of_any_kind(void **state)
 static void test_tree_generations_first__roots_with_and_without_documents(void **state)
 {
     fixture *f = *state;
+    f->damaged = true; /* on purpose */
     ash_tree *other = NULL;
     ash_tree_entry *e = NULL;
     old_json(f, V7, "{\"_id\": \"docs.root\", \"acl\": {\"read\": [\"all\"]}}");

@@ -392,6 +392,7 @@ static void test_tree_generations_import__brings_what_came_since(void **state)
 static void test_tree_generations_import__two_of_one_name(void **state)
 {
     fixture *f = *state;
+    f->damaged = true; /* on purpose */
     target t;
     for (int i = 1; i <= 3; i++) {
         char *json = ash__sprintf("{\"_id\": %%%d, \"_version\": 1, \"parent\": \"/\", "
@@ -475,6 +476,7 @@ static void test_tree_generations_import__changes_that_v7files_did_not_finish(vo
 static void test_tree_generations_import__what_is_damaged_is_left_out(void **state)
 {
     fixture *f = *state;
+    f->damaged = true; /* on purpose */
     target t;
     bson_t *filter = BCON_NEW("store", BCON_UTF8("zin"));
     fill_first(f);
@@ -510,6 +512,7 @@ static void test_tree_generations_import__what_is_damaged_is_left_out(void **sta
 static void test_tree_generations_import__orphans(void **state)
 {
     fixture *f = *state;
+    f->damaged = true; /* on purpose */
     target t;
     bson_value_t folder = old_id_value(1);
     old_json(f, PAST,
