@@ -63,17 +63,15 @@ static int take(ash_import *im, const ash_import_scan *scan, const bson_t *doc, 
     return ash__unless(0, rc, &own, err);
 }
 
-/* A damaged document is passed over where the store can go on behind it; else it ends the scan. */
+/* A damaged document costs itself, where the store goes on behind it; others would give the same
+ * error for ever. */
 static int next(ash_import *im, ash_cursor *cursor, ash_doc *doc, ash_error *err)
 {
-    enum { DAMAGED_MAX = 10000 };
     ash_error own = ASH_ERROR_INIT;
     int rc = ash_cursor_next(cursor, doc, &own);
-    for (int i = 0; rc == ASH_ECORRUPT && i < DAMAGED_MAX; i++) {
+    while (rc == ASH_ECORRUPT && im->past_damage) {
         ash__import_fail(im, NULL, &own);
         rc = ash_cursor_next(cursor, doc, &own);
-        if (rc == ASH_ESTATE || rc == ASH_ECURSOR) /* it could not */
-            return ash__fail(err, ASH_ECORRUPT, "the rest of the documents cannot be read");
     }
     return ash__unless(0, rc, &own, err);
 }
@@ -241,6 +239,9 @@ static int begin(ash_import *im, ash_error *err)
     if (rc == 0)
         rc = find_folder(im->from, im->opts.from != NULL ? im->opts.from : "/", &im->op,
                          &im->from_top, err);
+    if (rc == 0)
+        rc = ash_store_capabilities(im->from->store, &can, err);
+    im->past_damage = can.past_damage;
     im->fresh = true;
     if (rc != 0 || im->to == NULL)
         return rc;

@@ -43,6 +43,7 @@ typedef struct ash_import {
     ash_tree_import_report report;
     ash_tree_entry *from_top, *to_top; /* the folders; to_top NULL: a dry run would make it */
     ash_tree_places *places;           /* of the source */
+    bool past_damage;                  /* the source's finds go on behind a damaged document */
     int64_t looked_at;                 /* entries */
     bool fresh;                        /* the target had no entries: nothing of it is looked up */
     ash_import_item items[ASH_IMPORT_GROUP];
