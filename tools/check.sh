@@ -47,7 +47,7 @@ step "address and undefined-behaviour sanitizers" sanitize build-asan address,un
 export TSAN_OPTIONS="suppressions=$root/tools/tsan.supp:halt_on_error=1:die_after_fork=0"
 step "thread sanitizer" sanitize build-tsan thread
 if command -v spin >/dev/null 2>&1 && [ -f docs/model/run.sh ]; then
-    step "protocol model" sh docs/model/run.sh
+    step "models of locks and trees" sh docs/model/run.sh
 fi
 step "sizes" python3 tests/house/sizes.py "$root"
 if [ -n "$failed" ]; then
