@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -282,6 +283,94 @@ static void test_tree_places__two_entries_of_one_name(void **state)
     support_expect_sound(f);
 }
 
+/* ---- one name for two ---- */
+
+typedef struct creator {
+    fixture *f;
+    pthread_barrier_t *start;
+    int seed;
+    bool folder, absent;
+    int rc[10];
+} creator;
+
+static int create(const creator *c, const char *path)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_error err = ASH_ERROR_INIT;
+    ash_tree_writer *w = NULL;
+    uint8_t *data = support_bytes(500, (uint32_t)c->seed);
+    o.if_absent = c->absent;
+    int rc = c->folder ? ash_tree_make_folder(c->f->tree, path, &o, NULL, NULL, &err)
+                       : ash_tree_open_writer(c->f->tree, path, &o, NULL, &w, &err);
+    if (rc == 0 && w != NULL)
+        rc = ash_tree_writer_write(w, data, 500, &err);
+    if (rc == 0 && w != NULL)
+        rc = ash_tree_writer_finish(w, NULL, NULL, &err);
+    ash_tree_writer_free(w);
+    ash__free(data);
+    return rc;
+}
+
+static void *create_all(void *ctx)
+{
+    creator *c = ctx;
+    char path[] = "/d/0";
+    for (int i = 0; i < 10; i++) {
+        path[3] = (char)('0' + i);
+        pthread_barrier_wait(c->start);
+        c->rc[i] = create(c, path);
+    }
+    return NULL;
+}
+
+static void race(fixture *f, bool folder, bool absent, creator c[2])
+{
+    pthread_barrier_t start;
+    pthread_t threads[2];
+    pthread_barrier_init(&start, NULL, 2);
+    for (int i = 0; i < 2; i++) {
+        c[i] = (creator){.f = f, .start = &start, .seed = i, .folder = folder, .absent = absent};
+        assert_int_equal(pthread_create(&threads[i], NULL, create_all, &c[i]), 0);
+    }
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    pthread_barrier_destroy(&start);
+}
+
+/* Behaviour 27; v7files looked first and inserted then, so that both did. */
+static void test_tree_places__two_make_one_name(void **state)
+{
+    fixture *f = *state;
+    creator c[2];
+    for (int folder = 0; folder < 2; folder++) {
+        support_folder(f, "d");
+        race(f, folder == 1, true, c);
+        for (int i = 0; i < 10; i++) {
+            assert_true(c[0].rc[i] == 0 || c[1].rc[i] == 0);
+            assert_int_equal(c[0].rc[i] + c[1].rc[i], ASH_EEXISTS);
+        }
+        support_expect_list(f, "d", false, 0, "0 1 2 3 4 5 6 7 8 9");
+        support_remove(f, "d");
+    }
+    assert_int_equal(support_count(f->contents, "{}"), 2);
+}
+
+/* Without the condition the later one is the next version. */
+static void test_tree_places__two_put_one_name(void **state)
+{
+    fixture *f = *state;
+    creator c[2];
+    char path[] = "d/0";
+    support_folder(f, "d");
+    race(f, false, false, c);
+    for (int i = 0; i < 10; i++) {
+        path[2] = (char)('0' + i);
+        assert_int_equal(c[0].rc[i], 0);
+        assert_int_equal(c[1].rc[i], 0);
+        support_expect_history(f, path, "2 1");
+    }
+}
+
 static void test_tree_places__names_that_can_be(void **state)
 {
     fixture *f = *state;
@@ -320,6 +409,8 @@ int main(void)
         here(test_tree_places__copies_of_what_was),
         here(test_tree_places__folders_are_made_on_the_way),
         here(test_tree_places__two_entries_of_one_name),
+        here(test_tree_places__two_make_one_name),
+        here(test_tree_places__two_put_one_name),
         here(test_tree_places__names_that_can_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
