@@ -249,6 +249,37 @@ static void test_tree_files__ranges(void **state)
     ash__free(data);
 }
 
+/* v7files' V7GridFSTest: inserted, read, listed, updated and deleted, small and large; and its
+ * MongoContentStorageTest's 10 MiB, stored twice. */
+static void test_tree_files__the_life_of_a_file(void **state)
+{
+    fixture *f = *state;
+    static const size_t sizes[] = {12, 1000000, 10 * 1024 * 1024};
+    for (size_t i = 0; i < ASH_ARRAY_LEN(sizes); i++) {
+        ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+        uint8_t *data = support_bytes(sizes[i] + 1, (uint32_t)i);
+        o.content_type = "text/plain";
+        assert_ok(support_try_put(f, "test.txt", data, sizes[i], &o, NULL), &f->err);
+        ash_tree_entry *e = support_get(f, "test.txt");
+        assert_string_equal(ash_tree_entry_name(e), "test.txt");
+        assert_string_equal(ash_tree_entry_content_type(e), "text/plain");
+        assert_int_equal(ash_tree_entry_length(e), sizes[i]);
+        assert_int_equal(ash_tree_entry_version(e), 1);
+        ash_tree_entry_free(e);
+        support_expect_list(f, "/", false, 0, "test.txt");
+        support_expect_bytes(f, "test.txt", data, sizes[i]);
+        support_put(f, "test.txt", data + 1, sizes[i]);
+        support_expect_bytes(f, "test.txt", data + 1, sizes[i]);
+        support_put(f, "again", data + 1, sizes[i]);
+        support_expect_bytes(f, "again", data + 1, sizes[i]);
+        support_remove(f, "again");
+        support_remove(f, "test.txt");
+        support_expect_missing(f, "test.txt");
+        support_expect_list(f, "/", false, 0, "");
+        ash__free(data);
+    }
+}
+
 #define with_sha1(test)                                                                            \
     {                                                                                              \
 #test "__sha1", test, support_setup_sha1, support_teardown, NULL                           \
@@ -273,6 +304,8 @@ int main(void)
         here(test_tree_files__paths_that_cannot_be),
         here(test_tree_files__unknown_fields_are_kept),
         here(test_tree_files__ranges),
+        here(test_tree_files__the_life_of_a_file),
+        with_sha1(test_tree_files__the_life_of_a_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
