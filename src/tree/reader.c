@@ -2,6 +2,7 @@
 /* Reading files: an entry, and its content's bytes within a range. */
 #include "base/mem.h"
 #include "base/options.h"
+#include "tree/acl.h"
 #include "tree/get.h"
 
 #include <inttypes.h>
@@ -65,6 +66,27 @@ int ash_tree_open_reader(ash_tree *tree, const char *path, const ash_tree_read_o
     return rc == 0 ? open_reader(tree, entry, &o, op, out, err) : rc;
 }
 
+/* Whoever may list a folder has entries of files that he may not read. */
+static int require_read(ash_tree *tree, const ash_tree_entry *entry, const ash_op *op,
+                        ash_error *err)
+{
+    ash_op own = ash__tree_op(op);
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    ash_tree_entry *guard = NULL;
+    bool reached;
+    if (own.principal == NULL)
+        return 0;
+    int rc = ash__tree_climb(tree, entry, &own, &chain, &reached, err);
+    if (rc == 0)
+        rc = ash__acl_guard(tree, entry, &own, &guard, err);
+    if (rc == 0) {
+        ash__chain_add(&chain, guard);
+        rc = ash__tree_require(&chain, ASH_TREE_READ, &own, err);
+    }
+    ash__chain_release(&chain);
+    return rc;
+}
+
 int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
                         const ash_tree_read_options *opts, const ash_op *op, ash_tree_reader **out,
                         ash_error *err)
@@ -73,6 +95,8 @@ int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
     ash_assert(tree != NULL && entry != NULL && out != NULL);
     *out = NULL;
     int rc = ash__options_copy(&o, sizeof o, opts, err);
+    if (rc == 0)
+        rc = require_read(tree, entry, op, err);
     return rc == 0 ? open_reader(tree, ash__entry_copy(entry), &o, op, out, err) : rc;
 }
 

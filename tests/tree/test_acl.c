@@ -263,6 +263,26 @@ static void test_tree_acl__what_lies_below_counts_too(void **state)
     bson_destroy(house.roles);
 }
 
+static void test_tree_acl__an_entry_is_no_right(void **state)
+{
+    fixture *f = *state;
+    someone house;
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    ash_tree_reader *r = NULL;
+    build(f);
+    become(&house, "house");
+    set_acl(f, "open/inner/b", "{\"read\": [\"boss\"]}");
+    assert_ok(ash_tree_list(f->tree, "open/inner", NULL, &house.op, &l, &f->err), &f->err);
+    assert_ok(ash_tree_listing_next(l, &e, &f->err), &f->err);
+    assert_string_equal(ash_tree_entry_name(e), "b");
+    assert_int_equal(ash_tree_open_entry(f->tree, e, NULL, &house.op, &r, &f->err), ASH_EACCES);
+    assert_ok(ash_tree_open_entry(f->tree, e, NULL, NULL, &r, &f->err), &f->err);
+    ash_tree_reader_free(r);
+    ash_tree_listing_free(l);
+    bson_destroy(house.roles);
+}
+
 /* What was is no way round what is. */
 static void test_tree_acl__the_past_is_guarded(void **state)
 {
@@ -370,6 +390,7 @@ int main(void)
         here(test_tree_acl__a_right_that_is_not_named_is_nobodys),
         here(test_tree_acl__a_principal_without_roles),
         here(test_tree_acl__what_lies_below_counts_too),
+        here(test_tree_acl__an_entry_is_no_right),
         here(test_tree_acl__the_past_is_guarded),
         here(test_tree_acl__moved_out_of_sight),
         here(test_tree_acl__todays_lists_guard_the_past),
