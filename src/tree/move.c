@@ -65,7 +65,7 @@ static int find_source(ash_tree_commit *c, const move_call *call, ash_tree_chain
         return ash__fail(err, ASH_EINVAL, "the root cannot be moved");
     int rc = ash__commit_entry(c, call->from, source, err);
     if (rc == 0)
-        rc = ash__tree_require(source, ASH_TREE_WRITE, &c->op, err);
+        rc = ash__tree_require(source, ASH_TREE_READ | ASH_TREE_WRITE, &c->op, err);
     if (rc == 0)
         rc = ash__commit_conditions(c, ash__chain_last(source), err);
     return rc;
