@@ -90,6 +90,9 @@ typedef struct ash_content_hint {
  * (pieces) is stored earlier, and taken by collection when the writer dies.  A writer holds up to
  * piece_bytes, as much again of what it builds on, and zstd's tables.
  *
+ * When add fails, or seal while it stores pieces, bytes are lost: each later add and seal fails with
+ * the same code.
+ *
  * ASH_EREADONLY: v7files' last generation.  ASH_EUNSUPPORTED: a store without transactions. */
 typedef struct ash_content_writer ash_content_writer;
 int ash__content_writer_new(ash_contents *c, const ash_content_hint *hint, ash_content_writer **out,

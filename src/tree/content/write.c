@@ -112,18 +112,13 @@ static int hand_on(ash_content_writer *w, const ash_op *op, ash_error *err)
     return rc;
 }
 
-int ash__content_writer_add(ash_content_writer *w, const void *data, size_t len, const ash_op *op,
-                            ash_error *err)
+static int add_bytes(ash_content_writer *w, const uint8_t *at, size_t len, const ash_op *op,
+                     ash_error *err)
 {
-    const uint8_t *at = data;
-    ash_op own;
-    int rc = ash__contents_op(op, &own, err);
-    if (rc == 0 && w->ended)
-        rc = ash__fail(err, ASH_ESTATE, "content has ended already");
-    while (rc == 0 && len > 0) {
-        rc = ash__op_check(&own, err);
+    while (len > 0) {
+        int rc = ash__op_check(op, err);
         if (rc == 0 && w->len == (size_t)w->c->piece_bytes)
-            rc = hand_on(w, &own, err);
+            rc = hand_on(w, op, err);
         size_t room = (size_t)w->c->piece_bytes - w->len;
         size_t take = len < room ? len : room;
         if (rc == 0)
@@ -137,6 +132,27 @@ int ash__content_writer_add(ash_content_writer *w, const void *data, size_t len,
         at += take;
         len -= take;
     }
+    return 0;
+}
+
+/* A batch of pieces that could not be stored is gone, and its digest is in the whole's already:
+ * whoever went on would name a content by bytes that it has not. */
+static int say_failed(const ash_content_writer *w, ash_error *err)
+{
+    return ash__fail(err, w->failed, "bytes of the content could not be kept before");
+}
+
+int ash__content_writer_add(ash_content_writer *w, const void *data, size_t len, const ash_op *op,
+                            ash_error *err)
+{
+    ash_op own;
+    int rc = ash__contents_op(op, &own, err);
+    if (rc == 0 && w->ended)
+        rc = ash__fail(err, ASH_ESTATE, "content has ended already");
+    if (rc == 0 && w->failed != 0)
+        rc = say_failed(w, err);
+    if (rc == 0)
+        rc = w->failed = add_bytes(w, data, len, &own, err);
     return rc;
 }
 
@@ -283,8 +299,10 @@ int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error 
         rc = ash__fail(err, ASH_ESTATE, "contents are sealed before the transaction");
     if (rc == 0)
         rc = ash__contents_prepare(w->c, &own, err);
+    if (rc == 0 && w->failed != 0)
+        rc = say_failed(w, err);
     if (rc == 0 && !w->ended)
-        rc = end(w, &own, err);
+        rc = w->failed = end(w, &own, err);
     if (rc == 0 && !w->in_file)
         rc = look_for_existing(w, &own, err);
     if (rc == 0 && !w->in_file && !w->exists)

@@ -56,6 +56,7 @@ struct ash_content_writer {
     ash_pieces *pieces; /* or NULL */
     ash_zstd *zstd;
     bool ended, sealed;
+    int failed;          /* what a call failed with that may have lost bytes: nothing follows it */
     ash_digests digests; /* once it has ended */
     ash_content_id id;
     bool in_file;           /* the file's document has the bytes */

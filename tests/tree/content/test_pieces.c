@@ -103,6 +103,29 @@ static void test_content_pieces__lists_of_lists(void **state)
     ash__free(data);
 }
 
+/* What could not be stored is not there, and nobody goes on as if it were. */
+static void test_content_pieces__nothing_follows_lost_bytes(void **state)
+{
+    fixture *f = *state;
+    ash_op late = ASH_OP_INIT;
+    late.deadline_ms = 1;
+    uint8_t *data = support_noise(2 * PIECE, 11);
+    support_put(f, data, LEN / 1000, 1, NULL); /* the indexes are there */
+    for (int at_end = 0; at_end < 2; at_end++) {
+        ash_content_writer *w = NULL;
+        size_t first = at_end ? 2 * PIECE : PIECE;
+        assert_ok(ash__content_writer_new(f->contents, NULL, &w, &f->err), &f->err);
+        assert_ok(ash__content_writer_add(w, data, first, NULL, &f->err), &f->err);
+        int rc = at_end ? ash__content_writer_seal(w, &late, &f->err)
+                        : ash__content_writer_add(w, data + PIECE, PIECE, &late, &f->err);
+        assert_int_equal(rc, ASH_ETIMEOUT);
+        assert_int_equal(ash__content_writer_add(w, data, 1, NULL, &f->err), rc);
+        assert_int_equal(ash__content_writer_seal(w, NULL, &f->err), rc);
+        ash__content_writer_free(w);
+    }
+    ash__free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -114,6 +137,8 @@ int main(void)
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__lists_of_lists, support_setup,
                                         support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__nothing_follows_lost_bytes,
+                                        support_setup, support_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
