@@ -35,6 +35,26 @@ static void index_sha(fixture *f, ash_collection *c)
     bson_destroy(specs);
 }
 
+void support_open(fixture *f)
+{
+    assert_ok(ash_store_open(f->folder, NULL, &f->store, &f->err), &f->err);
+    f->contents = support_contents(f, ASH_DIGEST_SHA256, PIECE);
+    f->files = open_collection(f, "v7.fs.files");
+    f->chunks = open_collection(f, "v7.fs.chunks");
+    f->tree = open_collection(f, "tree");
+    f->history = open_collection(f, "tree.vermongo");
+}
+
+void support_close(fixture *f)
+{
+    ash__contents_free(f->contents);
+    ash_collection_free(f->files);
+    ash_collection_free(f->chunks);
+    ash_collection_free(f->tree);
+    ash_collection_free(f->history);
+    ash_store_close(f->store);
+}
+
 int support_setup(void **state)
 {
     fixture *f = ash__new(fixture);
@@ -42,12 +62,7 @@ int support_setup(void **state)
     f->folder = ash__sprintf("%s/ashlar-content-XXXXXX", tmp != NULL ? tmp : "/tmp");
     if (mkdtemp(f->folder) == NULL)
         return -1;
-    assert_ok(ash_store_open(f->folder, NULL, &f->store, &f->err), &f->err);
-    f->contents = support_contents(f, ASH_DIGEST_SHA256, PIECE);
-    f->files = open_collection(f, "v7.fs.files");
-    f->chunks = open_collection(f, "v7.fs.chunks");
-    f->tree = open_collection(f, "tree");
-    f->history = open_collection(f, "tree.vermongo");
+    support_open(f);
     index_sha(f, f->tree);
     index_sha(f, f->history);
     *state = f;
@@ -57,12 +72,7 @@ int support_setup(void **state)
 int support_teardown(void **state)
 {
     fixture *f = *state;
-    ash__contents_free(f->contents);
-    ash_collection_free(f->files);
-    ash_collection_free(f->chunks);
-    ash_collection_free(f->tree);
-    ash_collection_free(f->history);
-    ash_store_close(f->store);
+    support_close(f);
     remove_folder(f->folder);
     ash__free(f->folder);
     ash__free(f);

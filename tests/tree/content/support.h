@@ -22,6 +22,9 @@ typedef struct fixture {
 
 int support_setup(void **state);
 int support_teardown(void **state);
+/* The store itself, for tests that do something to its files meanwhile. */
+void support_open(fixture *f);
+void support_close(fixture *f);
 /* Another object for the same bucket. */
 ash_contents *support_contents(fixture *f, ash_digest_kind digest, int64_t piece_bytes);
 

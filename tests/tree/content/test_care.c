@@ -2,10 +2,12 @@
 #include "support.h"
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/hash.h"
 #include "base/thread.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,6 +221,45 @@ static void test_content_care__damage_to_a_base_names_what_it_costs(void **state
     ash__free(other);
 }
 
+/* In both descriptions of commits, the number of rows of the tree of databases: nothing that LMDB
+ * minds. */
+static void miscount_rows(const fixture *f)
+{
+    static const long places[] = {120, 4216};
+    static const uint8_t zeros[8];
+    char *path = ash__path_join(f->folder, "meta.mdb");
+    FILE *meta = fopen(path, "r+b");
+    assert_non_null(meta);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(places); i++) {
+        assert_int_equal(fseek(meta, places[i], SEEK_SET), 0);
+        assert_int_equal(fwrite(zeros, 1, sizeof zeros, meta), sizeof zeros);
+    }
+    assert_int_equal(fclose(meta), 0);
+    ash__free(path);
+}
+
+/* Who names a content may be among the rows that are lost. */
+static void test_content_care__nothing_goes_on_damaged_metadata(void **state)
+{
+    fixture *f = *state;
+    ash_tree_collect_options o = {.size = sizeof o, .min_age_s = -1};
+    ash_tree_collect_report report = {.size = sizeof report};
+    uint8_t *data = support_noise(LEN, 1);
+    ash_content_id a = support_put(f, data, LEN, 1, NULL);
+    data[5] ^= 1;
+    ash_content_id b = support_put(f, data, LEN, 2, NULL);
+    support_drop(f, 1, &a);
+    support_close(f);
+    miscount_rows(f);
+    support_open(f);
+    assert_int_equal(ash__contents_collect(f->contents, &o, NULL, &report, &f->err), ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "the metadata is damaged"));
+    assert_int_equal(report.contents, 0);
+    assert_int_equal(support_count(f->files), 2);
+    support_expect(f, &b, data, LEN);
+    ash__free(data);
+}
+
 /* A base that goes between seal and store: a conflict, and the second seal does without it. */
 static void test_content_care__a_base_that_goes(void **state)
 {
@@ -413,6 +454,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_content_care__any_number_of_owners, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_care__damage_to_a_base_names_what_it_costs,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_care__nothing_goes_on_damaged_metadata,
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_care__a_base_that_goes, support_setup,
                                         support_teardown),
