@@ -124,8 +124,7 @@ int64_t ash_tree_entry_length(const ash_tree_entry *e);         /* bytes; 0 for 
 const char *ash_tree_entry_digest(const ash_tree_entry *e);
 int64_t ash_tree_entry_created_ms(const ash_tree_entry *e); /* since 1970, of the first version */
 int64_t ash_tree_entry_changed_ms(const ash_tree_entry *e); /* when this version began */
-int64_t
-ash_tree_entry_ended_ms(const ash_tree_entry *e); /* when it was replaced; 0: it is current */
+int64_t ash_tree_entry_ended_ms(const ash_tree_entry *e);   /* when it ended; 0: it is current */
 /* As the user's system had it; else when the version began. */
 int64_t ash_tree_entry_modified_ms(const ash_tree_entry *e);
 const char *ash_tree_entry_content_type(const ash_tree_entry *e); /* or NULL */

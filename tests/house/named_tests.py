@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-DOCUMENTS = ["docs/CONFORMANCE.md", "docs/LOCKS.md"]
+DOCUMENTS = ["docs/CONFORMANCE.md", "docs/LOCKS.md", "docs/TREES.md"]
 NAMED = re.compile(r"`(test_\w+\*?|case_\w+|[\w-]+\.json)`")
 
 
