@@ -242,20 +242,27 @@ static void forget_plans(ash_pieces *p)
     p->previous = NULL;
 }
 
+static int try_to_store_pieces(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    int rc = find_existing(w, op, err);
+    if (rc == 0)
+        rc = renew_existing(w, op, err);
+    if (rc == 0)
+        rc = plan_batch(w, err);
+    return rc == 0 ? insert_new(w, op, err) : rc;
+}
+
+/* ASH_ECONFLICT: other writers store the same pieces, and a collection takes them, each time. */
 static int store_pieces(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     int rc = ASH_ECONFLICT;
     for (int i = 0; (rc == ASH_ECONFLICT || rc == ASH_EEXISTS) && i < ATTEMPTS; i++) {
         if (i > 1)
             forget_plans(w->pieces);
-        rc = find_existing(w, op, err);
-        if (rc == 0)
-            rc = renew_existing(w, op, err);
-        if (rc == 0)
-            rc = plan_batch(w, err);
-        if (rc == 0)
-            rc = insert_new(w, op, err);
+        rc = try_to_store_pieces(w, op, err);
     }
+    if (rc == ASH_EEXISTS)
+        rc = ash__fail(err, ASH_ECONFLICT, "pieces of the content came and went as it was stored");
     return rc;
 }
 

@@ -126,6 +126,24 @@ static void test_content_pieces__nothing_follows_lost_bytes(void **state)
     ash__free(data);
 }
 
+/* A row that stands in the way each time: whoever puts the file again is told that it may help. */
+static void test_content_pieces__pieces_that_cannot_come_are_a_conflict(void **state)
+{
+    fixture *f = *state;
+    ash_contents *c = support_contents(f, ASH_DIGEST_SHA256, 16 * PIECE);
+    uint8_t *data = support_noise(LEN, 12);
+    bson_t all = BSON_INITIALIZER;
+    ash_remove_options many = ASH_REMOVE_OPTIONS_INIT;
+    assert_ok(support_try(f, c, NULL, data, LEN, 1, NULL), &f->err);
+    assert_ok(ash_collection_remove(f->files, &all, &many, NULL, &f->err), &f->err);
+    assert_int_equal(support_count(f->files), 0);
+    assert_true(support_count(f->chunks) > 0);
+    assert_int_equal(support_try(f, c, NULL, data, LEN, 2, NULL), ASH_ECONFLICT);
+    bson_destroy(&all);
+    ash__contents_free(c);
+    ash__free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +156,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_content_pieces__lists_of_lists, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__nothing_follows_lost_bytes,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__pieces_that_cannot_come_are_a_conflict,
                                         support_setup, support_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
