@@ -28,9 +28,7 @@ static int choose_seed_form(ash_content_writer *w, ash_error *err)
 static void take_codec(ash_content_writer *w)
 {
     if (w->zstd == NULL)
-        w->zstd = atomic_exchange(&w->c->spare, NULL);
-    if (w->zstd == NULL)
-        w->zstd = ash__zstd_new();
+        w->zstd = ash__codec_take(w->c);
 }
 
 int ash__plan_frame(ash_content_writer *w, ash_plan *plan, ash_span prefix, ash_span data,

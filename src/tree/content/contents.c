@@ -111,8 +111,24 @@ void ash__contents_free(ash_contents *c)
     ash_collection_free(c->chunks);
     ash_collection_free(c->files);
     ash_bucket_free(c->bucket);
-    ash__zstd_free(atomic_load(&c->spare));
+    for (int i = 0; i < ASH_SPARE_CODECS; i++)
+        ash__zstd_free(atomic_load(&c->spare[i]));
     ash__free(c);
+}
+
+ash_zstd *ash__codec_take(ash_contents *c)
+{
+    ash_zstd *z = NULL;
+    for (int i = 0; z == NULL && i < ASH_SPARE_CODECS; i++)
+        z = atomic_exchange(&c->spare[i], NULL);
+    return z != NULL ? z : ash__zstd_new();
+}
+
+void ash__codec_give(ash_contents *c, ash_zstd *z)
+{
+    for (int i = 0; z != NULL && i < ASH_SPARE_CODECS; i++)
+        z = atomic_exchange(&c->spare[i], z);
+    ash__zstd_free(z);
 }
 
 ash_digest_kind ash__contents_digest(const ash_contents *c)

@@ -13,6 +13,8 @@
 
 /* The most that is ever decoded as one: a content in one frame, or what a delta builds on. */
 #define ASH_CONTENT_WHOLE_MAX ((int64_t)32 * 1024 * 1024)
+/* Threads that make contents at a time without making tables anew. */
+#define ASH_SPARE_CODECS 2
 /* Ids in one request. */
 #define ASH_CONTENT_IDS_AT_ONCE 1000
 
@@ -29,8 +31,13 @@ struct ash_contents {
     ash_digest_kind digest;
     int64_t piece_bytes;
     atomic_bool prepared;
-    struct ash_zstd *_Atomic spare; /* of the last writer: making its tables takes long */
+    /* Of writers before, for the next: making their tables takes long. */
+    struct ash_zstd *_Atomic spare[ASH_SPARE_CODECS];
 };
+
+/* A codec that is not in use, and back again; NULL is fine. */
+struct ash_zstd *ash__codec_take(ash_contents *c);
+void ash__codec_give(ash_contents *c, struct ash_zstd *z);
 
 /* Room for a name of a BSON array's element. */
 #define ASH_KEY_CHARS 12

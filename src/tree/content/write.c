@@ -45,6 +45,12 @@ int ash__content_writer_new(ash_contents *c, const ash_content_hint *hint, ash_c
     return 0;
 }
 
+static void give_codec(ash_content_writer *w)
+{
+    ash__codec_give(w->c, w->zstd);
+    w->zstd = NULL;
+}
+
 void ash__content_writer_free(ash_content_writer *w)
 {
     if (w == NULL)
@@ -52,8 +58,7 @@ void ash__content_writer_free(ash_content_writer *w)
     ash__hasher_free(w->hasher); /* before the bytes that it may be reading */
     ash__pieces_free(w->pieces);
     ash_upload_free(w->upload);
-    if (w->zstd != NULL)
-        ash__zstd_free(atomic_exchange(&w->c->spare, w->zstd));
+    give_codec(w);
     ash__plan_release(&w->plan);
     ash__free(w->bytes);
     ash__free(w->filename);
@@ -307,6 +312,7 @@ int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error 
         rc = look_for_existing(w, &own, err);
     if (rc == 0 && !w->in_file && !w->exists)
         rc = choose(w, &own, err);
+    give_codec(w); /* many may be sealed before one is stored */
     w->upload_date_ms = ash__clock_wall_ms();
     w->sealed = rc == 0;
     return rc;
