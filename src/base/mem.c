@@ -123,6 +123,11 @@ void *ash__try_alloc(size_t size_bytes)
     return malloc(size_bytes > 0 ? size_bytes : 1);
 }
 
+void *ash__try_resize(void *old, size_t size_bytes)
+{
+    return realloc(old, size_bytes > 0 ? size_bytes : 1);
+}
+
 void ash__free(void *pointer)
 {
     free(pointer);

@@ -28,8 +28,9 @@ char *ash__sprintf(const char *format, ...) __attribute__((format(printf, 1, 2))
 
 #define ash__new(type) ((type *)ash__alloc(sizeof(type)))
 
-/* Not zeroed; NULL when memory runs out. */
+/* Not zeroed; NULL when memory runs out, and then `old` stays as it is. */
 void *ash__try_alloc(size_t size_bytes);
+void *ash__try_resize(void *old, size_t size_bytes);
 
 void ash__free(void *pointer);
 

@@ -45,8 +45,9 @@ int ash__plan_frame(ash_content_writer *w, ash_plan *plan, ash_span prefix, ash_
         ash__free(out.data);
         return rc;
     }
+    uint8_t *fitting = ash__try_resize(out.data, out.len);
     ash__free(plan->packed);
-    plan->data = plan->packed = out.data;
+    plan->data = plan->packed = fitting != NULL ? fitting : out.data;
     plan->len = out.len;
     return 0;
 }
@@ -68,17 +69,32 @@ bool ash__looks_random(ash_content_writer *w, ash_span data)
     return true;
 }
 
+/* *out NULL: a base that cannot be read costs the versions that stand on it already, not this one.
+ * Of a long chain of deltas only two contents are ever in memory, and pieces, which several of a
+ * list may stand on. */
+static int fetch_base(ash_content_writer *w, const ash_content_id *base, const ash_op *op,
+                      ash_blob **out, ash_error *err)
+{
+    enum { PIECES_BYTES = 8 * 1024 * 1024 };
+    ash_fetch f;
+    *out = NULL;
+    int rc = ash__fetch_init(&f, w->c, op, err);
+    f.cache_bytes = PIECES_BYTES;
+    if (rc == 0 && base->len != 0)
+        (void)ash__fetch_whole(&f, base, out, NULL);
+    ash__fetch_release(&f);
+    return rc;
+}
+
 static int try_delta(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
-    ash_fetch f;
     ash_blob *prefix = NULL;
     ash_content_id base = {.len = 0};
     int32_t depth = 0;
-    int rc = ash__fetch_init(&f, w->c, op, err);
+    int rc = ash__choose_base(w, op, &base, &depth, err);
     if (rc == 0)
-        rc = ash__choose_base(w, op, &base, &depth, err);
-    /* A base that cannot be read costs the versions that stand on it already, not this one. */
-    if (rc == 0 && base.len != 0 && ash__fetch_whole(&f, &base, &prefix, NULL) == 0) {
+        rc = fetch_base(w, &base, op, &prefix, err);
+    if (rc == 0 && prefix != NULL) {
         rc = ash__plan_frame(w, &w->plan, (ash_span){prefix->data, prefix->len},
                              (ash_span){w->bytes, w->len}, w->len - w->len / 10, err);
         if (rc == 0 && w->plan.packed != NULL) {
@@ -90,7 +106,6 @@ static int try_delta(ash_content_writer *w, const ash_op *op, ash_error *err)
         }
     }
     ash__blob_release(prefix);
-    ash__fetch_release(&f);
     return rc;
 }
 

@@ -81,9 +81,9 @@ static void drop_oldest(ash_fetch *f)
 
 static void remember(ash_fetch *f, const ash_content_id *id, ash_blob *blob)
 {
-    if (blob->len > CACHE_BYTES)
+    if (blob->len > f->cache_bytes)
         return;
-    while (cache_bytes(f) > CACHE_BYTES - blob->len)
+    while (cache_bytes(f) > f->cache_bytes - blob->len)
         drop_oldest(f);
     int slot = oldest_slot(f);
     ash__blob_release(f->cache[slot].blob);
@@ -96,6 +96,7 @@ int ash__fetch_init(ash_fetch *f, ash_contents *c, const ash_op *op, ash_error *
 {
     memset((void *)f, 0, sizeof *f);
     f->contents = c;
+    f->cache_bytes = CACHE_BYTES;
     int rc = ash__contents_op(op, &f->op, err);
     /* A download has a version of its own, whatever a transaction sees. */
     if (rc == 0 && f->op.transaction != NULL)

@@ -41,6 +41,7 @@ typedef struct ash_fetch {
         ash_blob *blob;
         uint64_t used;
     } cache[ASH_FETCH_SLOTS]; /* decoded whole: what deltas build on */
+    size_t cache_bytes;       /* the most of them; who decodes but one content wants few */
     uint64_t clock;
     int level, delta_level; /* how deep it is just now */
     int decodes;            /* for the content that is decoded now, with all below it */

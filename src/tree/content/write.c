@@ -78,13 +78,10 @@ static int make_room(ash_content_writer *w, size_t wanted, ash_error *err)
         capacity = most;
     if (capacity <= w->capacity)
         return 0;
-    uint8_t *bigger = ash__try_alloc(capacity);
+    ash__hasher_drain(w->hasher, 0);
+    uint8_t *bigger = ash__try_resize(w->bytes, capacity);
     if (bigger == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory for a content of %zu bytes", wanted);
-    ash__hasher_drain(w->hasher, 0);
-    if (w->len > 0)
-        memcpy(bigger, w->bytes, w->len);
-    ash__free(w->bytes);
     w->bytes = bigger;
     w->capacity = capacity;
     return 0;
