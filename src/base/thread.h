@@ -17,7 +17,8 @@ enum ash_lock_rank {
     ASH_RANK_SERVER = 10,     /* net: list of peers */
     ASH_RANK_CONNECTION = 20, /* net: rooms; wire: cursor table */
     ASH_RANK_BUCKET = 30,
-    ASH_RANK_LOCK = 40, /* gridfs-locks objects */
+    ASH_RANK_LOCK = 40,     /* gridfs-locks objects */
+    ASH_RANK_CONTENTS = 45, /* tree: what contents were like that were stored last */
     ASH_RANK_STORE = 50,
     ASH_RANK_CATALOG = 60,
     ASH_RANK_QUEUE = 70,     /* the writer's queue */

@@ -81,6 +81,23 @@ static int find_similar(ash_content_writer *w, const ash_op *op, likeness *best,
     return rc;
 }
 
+/* Also one of those that were stored last, if its commit is done. */
+static int look_at_recent(ash_content_writer *w, const ash_op *op, likeness *best, ash_error *err)
+{
+    likeness recent;
+    bson_t doc;
+    bool found = false;
+    recent.alike = ash__recent_most_alike(&w->c->recent, &w->plan.sketch, &recent.id);
+    if (recent.id.len == 0 || recent.alike < best->alike)
+        return 0;
+    int rc = ash__find_content(w->c, &recent.id, op, &doc, &found, err);
+    if (rc == 0 && found) {
+        bson_destroy(&doc);
+        *best = recent;
+    }
+    return rc;
+}
+
 /* base becomes the nearest below it whose chain is not too long. */
 static int climb_down(ash_content_writer *w, const ash_op *op, ash_content_id *base, int32_t *depth,
                       ash_error *err)
@@ -134,6 +151,8 @@ int ash__choose_base(ash_content_writer *w, const ash_op *op, ash_content_id *ba
     int rc = look_at_before(w, op, &before, err);
     if (rc == 0 && before.alike < ASH_SKETCH_SLOTS - BETTER_BY + 1)
         rc = find_similar(w, op, &similar, err);
+    if (rc == 0)
+        rc = look_at_recent(w, op, &similar, err);
     *base = before.id;
     if (similar.alike >= (before.id.len != 0 ? before.alike + BETTER_BY : ALIKE_MIN))
         *base = similar.id;

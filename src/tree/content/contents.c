@@ -77,6 +77,7 @@ int ash__contents_new(ash_store *store, const ash_contents_options *opts, ash_co
     ash_capabilities can = ASH_CAPABILITIES_INIT;
     ash_contents *c = ash__new(ash_contents);
     *out = NULL;
+    ash__recent_init(&c->recent);
     c->store = store;
     c->digest = opts->digest;
     c->last_generation = opts->last_generation;
@@ -111,6 +112,7 @@ void ash__contents_free(ash_contents *c)
     ash_collection_free(c->chunks);
     ash_collection_free(c->files);
     ash_bucket_free(c->bucket);
+    ash__recent_release(&c->recent);
     for (int i = 0; i < ASH_SPARE_CODECS; i++)
         ash__zstd_free(atomic_load(&c->spare[i]));
     ash__free(c);

@@ -10,6 +10,7 @@
 
 #include "bson/value.h"
 #include "store/ops.h"
+#include "tree/content/recent.h"
 
 /* The most that is ever decoded as one: a content in one frame, or what a delta builds on. */
 #define ASH_CONTENT_WHOLE_MAX ((int64_t)32 * 1024 * 1024)
@@ -33,6 +34,7 @@ struct ash_contents {
     atomic_bool prepared;
     /* Of writers before, for the next: making their tables takes long. */
     struct ash_zstd *_Atomic spare[ASH_SPARE_CODECS];
+    ash_recent recent;
 };
 
 /* A codec that is not in use, and back again; NULL is fine. */

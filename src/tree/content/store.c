@@ -104,5 +104,8 @@ int ash__content_writer_store(ash_content_writer *w, const bson_value_t *owner, 
         rc = ash__contents_rely_on(w->c, &w->plan.parts[0].id, 1, &own, err);
     if (rc != 0)
         return rc;
-    return w->upload != NULL ? finish_upload(w, owner, &own, err) : insert_new(w, owner, &own, err);
+    rc = w->upload != NULL ? finish_upload(w, owner, &own, err) : insert_new(w, owner, &own, err);
+    if (rc == 0 && w->plan.sketched)
+        ash__recent_add(&w->c->recent, &w->id, &w->plan.sketch);
+    return rc;
 }

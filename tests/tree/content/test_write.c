@@ -58,16 +58,18 @@ static void test_content_write__equal_bytes_are_kept_once(void **state)
 static void test_content_write__forms_are_chosen_by_what_they_save(void **state)
 {
     fixture *f = *state;
-    uint8_t *noise = support_noise(20000, 1), *text = support_text(60000, 1);
+    uint8_t *noise = support_noise(5000, 1), *text = support_text(60000, 1);
+    uint8_t *more = support_noise(20000, 2); /* nothing of the other in it */
     ash_content_id id = support_put(f, noise, 5000, 1, NULL);
     assert_string_equal(support_store_of(f, &id), "in");
-    id = support_put(f, noise, 20000, 2, NULL);
+    id = support_put(f, more, 20000, 2, NULL);
     assert_string_equal(support_store_of(f, &id), "");
     assert_int_equal(support_field(f, &id, "length"), 20000);
     id = support_put(f, text, 60000, 3, NULL);
     assert_string_equal(support_store_of(f, &id), "zstd");
     assert_int_equal(support_field(f, &id, "size"), 60000);
     ash__free(noise);
+    ash__free(more);
     ash__free(text);
 }
 
