@@ -7,21 +7,40 @@
 #include "tree/acl.h"
 #include "tree/set.h"
 
-static int64_t number(bson_iter_t *rule, const char *name)
+/* A number of a rule; missing is 0.  False: it is none. */
+static bool read_number(const bson_iter_t *rule, const char *name, int64_t most, int64_t *out)
 {
     bson_iter_t it;
-    return bson_iter_recurse(rule, &it) && bson_iter_find(&it, name) ? bson_iter_as_int64(&it) : 0;
+    *out = 0;
+    if (!bson_iter_recurse(rule, &it) || !bson_iter_find(&it, name))
+        return true;
+    if (BSON_ITER_HOLDS_DOUBLE(&it)) {
+        double d = bson_iter_double(&it);
+        *out = d >= (double)most ? most : d >= 0 ? (int64_t)d : -1;
+    } else {
+        *out = BSON_ITER_HOLDS_INT(&it) ? bson_iter_as_int64(&it) : -1;
+    }
+    if (*out > most)
+        *out = most;
+    return *out >= 0;
 }
 
+/* A rule that cannot be read keeps everything: what is forgotten does not come back. */
 bool ash__keep_read(const ash_tree_entry *e, ash_tree_keep *out)
 {
     bson_iter_t rule, it;
+    int64_t last, within;
     if (!ash__entry_field(e, "keep", &rule) || !BSON_ITER_HOLDS_DOCUMENT(&rule))
         return false;
     out->all =
         bson_iter_recurse(&rule, &it) && bson_iter_find(&it, "all") && bson_iter_as_bool(&it);
-    out->last = (int32_t)number(&rule, "last");
-    out->within_s = number(&rule, "within");
+    if (!read_number(&rule, "last", INT32_MAX, &last) ||
+        !read_number(&rule, "within", INT64_MAX / 1000, &within)) {
+        out->all = true;
+        last = within = 0;
+    }
+    out->last = (int32_t)last;
+    out->within_s = within;
     return true;
 }
 

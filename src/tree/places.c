@@ -120,3 +120,18 @@ int ash__places_find(ash_tree_places *p, const ash_tree_entry *e, const ash_tree
     ash__chain_release(&chain);
     return rc;
 }
+
+int ash__places_hold(ash_tree_places *p, const ash_tree_entry *e, ash_error *err)
+{
+    const ash_tree_place *found = NULL;
+    int rc = ash__places_find(p, e, &found, err);
+    if (rc == 0 && found != NULL)
+        (*slot_of(p, &e->parent))->held = true;
+    return rc;
+}
+
+bool ash__places_is_held(const ash_tree_places *p, const bson_value_t *id)
+{
+    const ash_tree_place *found = *slot_of(p, id);
+    return found != NULL && found->held;
+}

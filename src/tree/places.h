@@ -15,6 +15,7 @@ typedef struct ash_tree_place {
     bool anchored; /* it hangs from some root */
     bool deleted;  /* it, or a folder above it */
     bool in_file;  /* likewise: is no folder */
+    bool held;     /* something in it stays: ash__places_hold() */
     ash_tree_keep keep;
 } ash_tree_place;
 
@@ -26,5 +27,9 @@ void ash__places_free(ash_tree_places *p);
  * root.  NULL: nothing says where. */
 int ash__places_find(ash_tree_places *p, const ash_tree_entry *e, const ash_tree_place **out,
                      ash_error *err);
+/* Remembers that the entry's folder has something in it that stays. */
+int ash__places_hold(ash_tree_places *p, const ash_tree_entry *e, ash_error *err);
+/* Was that said of the folder of this id? */
+bool ash__places_is_held(const ash_tree_places *p, const bson_value_t *id);
 
 #endif

@@ -2,7 +2,8 @@
 /* Forgetting versions that no rule keeps.
  *
  * The history lies in the order of its ids, so that all versions of an entry stand together, oldest
- * first: they are judged together, by the rule of the folder in which the entry lies or lay.
+ * first: they are judged together, by the entry's own rule or that of the folder in which it lies or
+ * lay.  Folders that were deleted come last, the deepest first, and stay for what stays in them.
  * Contents are not touched: once no document names one, collection takes it. */
 #include "tree/history.h"
 #include "tree/keep.h"
@@ -13,7 +14,15 @@
 #include "tree/acl.h"
 #include "tree/change.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 enum { BATCH = 200 }; /* versions in a commit, so that others do not wait long */
+
+/* A folder that was deleted: it leads to what lay in it. */
+typedef struct gone_folder {
+    ash_tree_entry *version, *deletion;
+} gone_folder;
 
 typedef struct prune_call {
     ash_tree *tree;
@@ -23,7 +32,10 @@ typedef struct prune_call {
     const bson_value_t *top;
     ash_tree_places *places;
     ash_tree_prune_report report;
+    ash_tree_entries ruled; /* current entries that have rules of their own */
     ash_tree_entries going; /* decided, to go with the next commit */
+    gone_folder *folders;   /* to be decided on when everything else is */
+    size_t folder_count, folder_capacity;
 } prune_call;
 
 /* ---- a commit ---- */
@@ -70,25 +82,51 @@ static bool is_tagged(const ash_tree_entry *e)
            bson_iter_next(&child);
 }
 
+static bool is_recent(const prune_call *call, const ash_tree_keep *keep, const ash_tree_entry *e)
+{
+    if (keep->within_s > INT64_MAX / 1000)
+        return true;
+    return keep->within_s > 0 && e->ended_ms > call->now_ms - keep->within_s * 1000;
+}
+
 static bool is_kept(const prune_call *call, const ash_tree_keep *keep, const ash_tree_entry *e,
                     int32_t newer)
 {
-    return keep->all || is_tagged(e) || newer < keep->last ||
-           (keep->within_s > 0 && e->ended_ms > call->now_ms - keep->within_s * 1000);
+    return keep->all || is_tagged(e) || newer < keep->last || is_recent(call, keep, e);
 }
 
-/* name: of the version, or of the one that the deletion ended. */
-static int let_go(prune_call *call, const ash_tree_entry *e, const char *folder, const char *name,
-                  ash_error *err)
+static bool is_deletion(const ash_tree_entry *e)
+{
+    return e->parent.value_type == BSON_TYPE_EOD;
+}
+
+/* The entry's own rule, or that of the folder it lies in. */
+static ash_tree_keep rule_of(const prune_call *call, const ash_tree_entries *list,
+                             const ash_tree_place *place)
+{
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    const ash_tree_entry *last = list->items[list->count - 1];
+    if (call->opts.keep != NULL)
+        return *call->opts.keep;
+    for (size_t i = 0; i < call->ruled.count; i++)
+        if (ash__same_id(&call->ruled.items[i]->id, &last->id) &&
+            ash__keep_read(call->ruled.items[i], &keep))
+            return keep;
+    if (is_deletion(last) && list->count > 1 && ash__keep_read(list->items[list->count - 2], &keep))
+        return keep;
+    return place->keep;
+}
+
+static int let_go(prune_call *call, const ash_tree_entry *e, const char *path, ash_error *err)
 {
     ash_tree_entry *copy = ash__entry_copy(e);
     ash__free(copy->path);
-    copy->path = ash__entry_join(folder, name);
+    copy->path = ash__strdup(path);
     if (call->opts.each != NULL && !call->opts.each(call->opts.each_ctx, copy)) {
         ash_tree_entry_free(copy);
         return ash__fail(err, ASH_EINTERRUPTED, "pruning was stopped");
     }
-    if (e->parent.value_type != BSON_TYPE_EOD) {
+    if (!is_deletion(e)) {
         call->report.versions++;
         call->report.bytes += e->content.length;
     }
@@ -96,8 +134,56 @@ static int let_go(prune_call *call, const ash_tree_entry *e, const char *folder,
     return call->going.count >= BATCH ? settle(call, err) : 0;
 }
 
-/* Versions of one entry, oldest first, deletions among them.  A deletion goes with the version that
- * it ended. */
+static void put_off(prune_call *call, const ash_tree_entry *version, const char *path,
+                    const ash_tree_entry *deletion)
+{
+    gone_folder folder = {ash__entry_copy(version), ash__entry_copy(deletion)};
+    ash__free(folder.version->path);
+    folder.version->path = ash__strdup(path);
+    call->folders = ash__grow_array(call->folders, call->folder_count, &call->folder_capacity,
+                                    sizeof *call->folders);
+    call->folders[call->folder_count++] = folder;
+}
+
+/* A version that no rule keeps.  A deletion goes with the version that it ended. */
+static int dismiss(prune_call *call, const ash_tree_entries *list, size_t i, const char *folder,
+                   ash_error *err)
+{
+    const ash_tree_entry *e = list->items[i];
+    const ash_tree_entry *next = i + 1 < list->count ? list->items[i + 1] : NULL;
+    char *path = ash__entry_join(folder, e->name);
+    int rc = 0;
+    if (next != NULL && !is_deletion(next))
+        next = NULL;
+    if (next != NULL && e->is_folder && i + 2 == list->count) {
+        put_off(call, e, path, next);
+    } else {
+        if (next != NULL)
+            rc = let_go(call, next, path, err);
+        if (rc == 0)
+            rc = let_go(call, e, path, err);
+    }
+    ash__free(path);
+    return rc;
+}
+
+static int find_end(prune_call *call, const ash_tree_entries *list, size_t i, ash_error *err)
+{
+    ash_tree_entry *e = list->items[i];
+    if (e->ended_ms == 0 && i + 1 < list->count)
+        e->ended_ms = list->items[i + 1]->changed_ms;
+    return ash__tree_find_end(call->tree, e, &call->op, err);
+}
+
+static int hold_all(prune_call *call, const ash_tree_entries *list, ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < list->count; i++)
+        rc = ash__places_hold(call->places, list->items[i], err);
+    return rc;
+}
+
+/* Versions of one entry, oldest first, deletions among them. */
 static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
 {
     const ash_tree_place *place = NULL;
@@ -107,21 +193,68 @@ static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
         rc = ash__places_find(call->places, list->items[i], &place, err);
     bool mine = list->count > 0 && ash__same_id(&list->items[0]->id, call->top);
     if (rc != 0 || place == NULL || !place->reached || !(place->below || mine))
-        return rc;
-    const ash_tree_keep *keep = call->opts.keep != NULL ? call->opts.keep : &place->keep;
+        return rc == 0 ? hold_all(call, list, err) : rc;
+    const ash_tree_keep keep = rule_of(call, list, place);
     for (size_t i = list->count; rc == 0 && i-- > 0;) {
         ash_tree_entry *e = list->items[i];
-        if (e->parent.value_type == BSON_TYPE_EOD)
-            continue; /* a deletion: told with the one before it */
-        if (e->ended_ms == 0 && i + 1 < list->count)
-            e->ended_ms = list->items[i + 1]->changed_ms;
-        if (!is_kept(call, keep, e, newer++)) {
-            if (i + 1 < list->count && list->items[i + 1]->parent.value_type == BSON_TYPE_EOD)
-                rc = let_go(call, list->items[i + 1], place->path, e->name, err);
-            if (rc == 0)
-                rc = let_go(call, e, place->path, e->name, err);
-        }
+        if (is_deletion(e))
+            continue; /* told with the one before it */
+        rc = find_end(call, list, i, err);
+        if (rc == 0 && is_kept(call, &keep, e, newer++))
+            rc = ash__places_hold(call->places, e, err);
+        else if (rc == 0)
+            rc = dismiss(call, list, i, place->path, err);
     }
+    return rc;
+}
+
+/* ---- folders that were deleted ---- */
+
+static int compare_depth(const void *a, const void *b)
+{
+    size_t left = strlen(((const gone_folder *)a)->version->path);
+    size_t right = strlen(((const gone_folder *)b)->version->path);
+    return left < right ? 1 : left > right ? -1 : 0;
+}
+
+/* What lies in a folder is found by way of it: so it goes after that, and stays while any of it
+ * does. */
+static int judge_folders(prune_call *call, ash_error *err)
+{
+    int rc = 0;
+    if (call->folder_count > 1)
+        qsort(call->folders, call->folder_count, sizeof *call->folders, compare_depth);
+    for (size_t i = 0; rc == 0 && i < call->folder_count; i++) {
+        const gone_folder *f = &call->folders[i];
+        if (ash__places_is_held(call->places, &f->version->id)) {
+            rc = ash__places_hold(call->places, f->version, err);
+            continue;
+        }
+        rc = let_go(call, f->deletion, f->version->path, err);
+        if (rc == 0)
+            rc = let_go(call, f->version, f->version->path, err);
+    }
+    return rc;
+}
+
+static void release(prune_call *call)
+{
+    for (size_t i = 0; i < call->folder_count; i++) {
+        ash_tree_entry_free(call->folders[i].version);
+        ash_tree_entry_free(call->folders[i].deletion);
+    }
+    ash__free(call->folders);
+    ash__entries_release(&call->ruled);
+    ash__entries_release(&call->going);
+    ash__places_free(call->places);
+}
+
+static int read_rules(prune_call *call, ash_error *err)
+{
+    bson_t *filter = BCON_NEW("keep", "{", "$exists", BCON_BOOL(true), "}");
+    ash_find_options o = ash__tree_find_options(&call->op);
+    int rc = ash__tree_find_all(call->tree->current, filter, &o, &call->ruled, err);
+    bson_destroy(filter);
     return rc;
 }
 
@@ -153,6 +286,8 @@ static int read_all(prune_call *call, ash_error *err)
     if (rc == 0)
         rc = judge(call, &group, err);
     if (rc == 0)
+        rc = judge_folders(call, err);
+    if (rc == 0)
         rc = settle(call, err);
     ash__entries_release(&group);
     ash_cursor_free(cursor);
@@ -182,10 +317,11 @@ int ash_tree_prune(ash_tree *tree, const char *path, const ash_tree_prune_option
     if (rc == 0) {
         call.top = &top->id;
         call.places = ash__places_new(tree, &top->id, &call.op);
-        rc = read_all(&call, err);
+        rc = read_rules(&call, err);
     }
-    ash__entries_release(&call.going);
-    ash__places_free(call.places);
+    if (rc == 0)
+        rc = read_all(&call, err);
+    release(&call);
     ash_tree_entry_free(top);
     if (report != NULL && (rc == 0 || rc == ASH_EINTERRUPTED)) {
         int out = ash__out_copy(report, &call.report, sizeof call.report, err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -270,6 +271,102 @@ static void test_tree_keep__young_contents_stay(void **state)
     assert_int_equal(support_count(f->chunks, "{}"), 0);
 }
 
+static void test_tree_keep__rules_that_cannot_be_read_keep_all(void **state)
+{
+    fixture *f = *state;
+    static const char *const rules[] = {
+        "{\"last\": \"5\"}", "{\"last\": -1}", "{\"last\": {\"$numberLong\": \"4294967296\"}}",
+        "{\"within\": \"30d\"}", "{\"within\": {\"$numberLong\": \"9223372036854775807\"}}"};
+    ash_tree_keep for_ever = ASH_TREE_KEEP_INIT;
+    support_folder(f, "d");
+    put_versions(f, "d/a", 1, 3);
+    for_ever.within_s = INT64_MAX;
+    assert_int_equal(prune(f, "/", &for_ever, true).versions, 0);
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        char update[128];
+        snprintf(update, sizeof update, "{\"$set\": {\"keep\": %s}}", rules[i]);
+        support_update(f->current, "{\"filename\": \"d\"}", update);
+        assert_int_equal(prune(f, "/", NULL, true).versions, 0);
+    }
+}
+
+/* v7files does not say when a version ended: the last of the history did when the current one
+ * began. */
+static void test_tree_keep__ends_that_are_not_said(void **state)
+{
+    fixture *f = *state;
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    put_versions(f, "a", 1, 2);
+    support_update(f->past, "{}", "{\"$unset\": {\"until\": 1}}");
+    keep.within_s = 3600;
+    assert_int_equal(prune(f, "/", &keep, false).versions, 0);
+    support_expect_history(f, "a", "2 1");
+}
+
+static void test_tree_keep__rules_are_for_their_own_entry_too(void **state)
+{
+    fixture *f = *state;
+    ash_tree_keep keep = ASH_TREE_KEEP_INIT;
+    keep.all = true;
+    put_versions(f, "a", 1, 3);
+    put_versions(f, "b", 11, 3);
+    set_keep(f, "/", 0, 0);
+    assert_ok(ash_tree_set_keep(f->tree, "a", &keep, NULL, &f->err), &f->err);
+    assert_int_equal(prune(f, "/", NULL, false).versions, 2);
+    support_expect_history(f, "a", "4 3 2 1");
+    support_expect_history(f, "b", "3");
+    support_remove(f, "a");
+    assert_int_equal(prune(f, "/", NULL, false).versions, 0);
+}
+
+static void remove_folder(fixture *f, const char *path)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    o.recursive = true;
+    assert_ok(ash_tree_remove(f->tree, path, &o, NULL, &f->err), &f->err);
+}
+
+/* More than a commit takes: the folder is forgotten after what lay in it. */
+static void test_tree_keep__folders_go_last(void **state)
+{
+    fixture *f = *state;
+    ash_tree_keep nothing = ASH_TREE_KEEP_INIT;
+    char path[32];
+    support_folder(f, "d");
+    support_folder(f, "d/e");
+    for (int i = 0; i < 210; i++) {
+        snprintf(path, sizeof path, "d/%d", i);
+        support_put_text(f, path, "x");
+    }
+    support_folder(f, "d/e/f");
+    support_put_text(f, "d/e/f/a", "x");
+    remove_folder(f, "d");
+    assert_int_equal(prune(f, "/", &nothing, false).versions, 214);
+    assert_int_equal(support_count(f->past, "{}"), 0);
+}
+
+static void test_tree_keep__folders_stay_for_what_stays_in_them(void **state)
+{
+    fixture *f = *state;
+    ash_tree_keep nothing = ASH_TREE_KEEP_INIT;
+    support_folder(f, "d");
+    support_folder(f, "d/e");
+    support_folder(f, "d/g");
+    put_versions(f, "d/e/a", 1, 3);
+    assert_ok(tag(f, "d/e/a", 0, "release", false), &f->err);
+    remove_folder(f, "d");
+    assert_int_equal(prune(f, "/", &nothing, true).versions, 3);
+    assert_int_equal(prune(f, "/", &nothing, false).versions, 3); /* two of a, and g */
+    bson_t *d = support_document(f->past, "{\"filename\": \"d\"}");
+    bson_iter_t it, id;
+    assert_true(bson_iter_init_find(&it, d, "_id") && bson_iter_recurse(&it, &id) &&
+                bson_iter_find(&id, "_id"));
+    assert_ok(ash_tree_undelete(f->tree, bson_iter_value(&id), NULL, NULL, NULL, NULL, &f->err),
+              &f->err);
+    support_expect_seed(f, "d/e/a", 3);
+    bson_destroy(d);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +379,11 @@ int main(void)
         here(test_tree_keep__below_a_path_alone),
         here(test_tree_keep__then_the_space_comes_back),
         here(test_tree_keep__young_contents_stay),
+        here(test_tree_keep__rules_that_cannot_be_read_keep_all),
+        here(test_tree_keep__ends_that_are_not_said),
+        here(test_tree_keep__rules_are_for_their_own_entry_too),
+        here(test_tree_keep__folders_go_last),
+        here(test_tree_keep__folders_stay_for_what_stays_in_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
