@@ -143,8 +143,8 @@ static int find_last_owner(ash_tree *tree, const ash_tree_path *path, const ash_
 }
 
 /* It may lie elsewhere by now, and its history is what it is there, too: that place counts. */
-static int require_gone(ash_tree *tree, const ash_tree_entry *gone, unsigned rights,
-                        const ash_op *op, ash_error *err)
+int ash__tree_require_gone(ash_tree *tree, const ash_tree_entry *gone, unsigned rights,
+                           const ash_op *op, ash_error *err)
 {
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_tree_entry *newest = NULL;
@@ -182,7 +182,7 @@ int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const
     else if (rc == 0 && chain.count == parts.count)
         rc = find_last_owner(tree, &parts, op, ash__chain_last(&chain), out, err);
     if (rc == 0 && *out != NULL && !there)
-        rc = require_gone(tree, *out, rights, op, err);
+        rc = ash__tree_require_gone(tree, *out, rights, op, err);
     if (rc == 0 && *out == NULL)
         rc = ash__tree_say_missing(&parts, chain.count, 0, err);
     if (rc == 0 && (*out)->path == NULL)

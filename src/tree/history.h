@@ -32,5 +32,8 @@ int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, const ash_op
 /* What is at the path, or who had it last. */
 int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const ash_op *op,
                         ash_tree_entry **out, ash_error *err);
+/* Of an entry that has a history, by the lists that count where it lies now, or lay last. */
+int ash__tree_require_gone(ash_tree *tree, const ash_tree_entry *gone, unsigned rights,
+                           const ash_op *op, ash_error *err);
 
 #endif

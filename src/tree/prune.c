@@ -183,6 +183,17 @@ static int hold_all(prune_call *call, const ash_tree_entries *list, ash_error *e
     return rc;
 }
 
+/* Whoever may write to the folder above need not be let into all below. */
+static int may_forget(prune_call *call, const ash_tree_entry *e, bool *may, ash_error *err)
+{
+    ash_error refused = ASH_ERROR_INIT;
+    int rc = ash__tree_require_gone(call->tree, e, ASH_TREE_WRITE, &call->op, &refused);
+    *may = rc == 0;
+    if (rc == 0 || rc == ASH_EACCES)
+        return 0;
+    return ash__fail(err, rc, "%s", refused.text);
+}
+
 /* Versions of one entry, oldest first, deletions among them. */
 static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
 {
@@ -192,7 +203,10 @@ static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
     for (size_t i = list->count; rc == 0 && place == NULL && i-- > 0;)
         rc = ash__places_find(call->places, list->items[i], &place, err);
     bool mine = list->count > 0 && ash__same_id(&list->items[0]->id, call->top);
-    if (rc != 0 || place == NULL || !place->reached || !(place->below || mine))
+    bool may = place != NULL && place->reached && (place->below || mine);
+    if (rc == 0 && may)
+        rc = may_forget(call, list->items[0], &may, err);
+    if (rc != 0 || !may)
         return rc == 0 ? hold_all(call, list, err) : rc;
     const ash_tree_keep keep = rule_of(call, list, place);
     for (size_t i = list->count; rc == 0 && i-- > 0;) {

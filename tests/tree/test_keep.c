@@ -367,6 +367,28 @@ static void test_tree_keep__folders_stay_for_what_stays_in_them(void **state)
     bson_destroy(d);
 }
 
+static void test_tree_keep__of_those_who_may(void **state)
+{
+    fixture *f = *state;
+    ash_tree_keep nothing = ASH_TREE_KEEP_INIT;
+    ash_tree_prune_options o = ASH_TREE_PRUNE_OPTIONS_INIT;
+    ash_principal eve = ASH_PRINCIPAL_INIT;
+    ash_op op = ASH_OP_INIT;
+    bson_t nobody = BSON_INITIALIZER;
+    o.keep = &nothing;
+    eve.user = "eve";
+    eve.db = "test";
+    op.principal = &eve;
+    support_folder(f, "d");
+    put_versions(f, "d/a", 1, 3);
+    put_versions(f, "b", 11, 3);
+    assert_ok(ash_tree_set_acl(f->tree, "d", &nobody, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_prune(f->tree, "/", &o, &op, NULL, &f->err), &f->err);
+    support_expect_history(f, "d/a", "3 2 1");
+    support_expect_history(f, "b", "3");
+    bson_destroy(&nobody);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -383,6 +405,7 @@ int main(void)
         here(test_tree_keep__ends_that_are_not_said),
         here(test_tree_keep__rules_are_for_their_own_entry_too),
         here(test_tree_keep__folders_go_last),
+        here(test_tree_keep__of_those_who_may),
         here(test_tree_keep__folders_stay_for_what_stays_in_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
