@@ -245,7 +245,7 @@ static int compare_bytes(ash_content_writer *w, const bson_t *doc, const ash_op 
     if (rc == 0 && !is_same(&k)) {
         char hex[ASH_DIGEST_TEXT_BYTES];
         ash__content_id_hex(&w->id, hex);
-        rc = ash__fail(err, ASH_ECORRUPT, "content %s is there, but is another of this SHA-1", hex);
+        rc = ash__fail(err, ASH_ECORRUPT, "content %s is there, but with other bytes", hex);
     }
     ash__source_free(s);
     ash__digest_free(k.sha256);
@@ -262,7 +262,9 @@ static int look_for_existing(ash_content_writer *w, const ash_op *op, ash_error 
     ash_value date = ash__doc_get(ash__doc_from_bson(&doc), "uploadDate");
     w->exists_date_ms =
         date.type == BSON_TYPE_DATE_TIME && w->id.len == 20 ? ash__value_int64(date) : INT64_MIN;
-    if (w->id.len == 20)
+    /* What is damaged must not be acknowledged: who puts a file again means to have it.  Contents in
+     * pieces are not here any more to be compared. */
+    if (w->id.len == 20 || w->pieces == NULL)
         rc = compare_bytes(w, &doc, op, err);
     bson_destroy(&doc);
     return rc;

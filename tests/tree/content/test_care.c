@@ -343,6 +343,24 @@ static void test_content_care__sha1_is_not_believed(void **state)
     ash__contents_free(old);
 }
 
+/* The same bytes put again are not acknowledged as kept where what is there cannot be read. */
+static void test_content_care__damage_is_no_content(void **state)
+{
+    fixture *f = *state;
+    uint8_t *data = support_noise(LEN, 77);
+    bson_t doc = BSON_INITIALIZER;
+    ash_content_ref ref;
+    assert_ok(support_try(f, f->contents, NULL, data, LEN, 1, &ref), &f->err);
+    bson_append_binary(&doc, "_id", 3, BSON_SUBTYPE_BINARY, ref.id.bytes, ref.id.len);
+    assert_ok(ash_collection_remove(f->files, &doc, NULL, NULL, &f->err), &f->err);
+    bson_append_utf8(&doc, "store", 5, "in", 2);
+    bson_append_binary(&doc, "in", 2, BSON_SUBTYPE_BINARY, (const uint8_t *)"evil", 4);
+    assert_ok(ash_collection_insert_one(f->files, &doc, NULL, &f->err), &f->err);
+    assert_int_equal(support_try(f, f->contents, NULL, data, LEN, 2, NULL), ASH_ECORRUPT);
+    bson_destroy(&doc);
+    ash__free(data);
+}
+
 /* v7files of its day has to read them: raw, deflated or within, and nothing of ours. */
 static void test_content_care__sha1_trees_keep_the_seeds_forms(void **state)
 {
@@ -462,6 +480,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_content_care__two_writers_of_one_content,
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_care__sha1_is_not_believed, support_setup,
+                                        support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_care__damage_is_no_content, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_care__sha1_trees_keep_the_seeds_forms,
                                         support_setup, support_teardown),
