@@ -411,7 +411,7 @@ case_buckets_and_databases_are_apart() {
     # While df looks, the store also takes what only an open one needs.
     closed=$(($(du -s --block-size=512 "$store" | cut -f1) * 512))
     [ "$taken" -ge "$closed" ]
-    [ "$taken" -le $((closed + 524288)) ]
+    [ "$taken" -le $((closed + 2097152)) ]
 }
 
 case_what_does_not_exist_is_named() {
