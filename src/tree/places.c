@@ -90,7 +90,6 @@ static ash_tree_place *new_place(const ash_tree_places *p, const ash_tree_chain 
         place->below = place->below || ash__same_id(&chain->items[i]->id, &p->top);
         place->deleted = place->deleted || chain->items[i]->is_deleted;
         place->in_file = place->in_file || !chain->items[i]->is_folder;
-        place->in_file = place->in_file || !chain->items[i]->is_folder;
     }
     return place;
 }
