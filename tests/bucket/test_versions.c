@@ -81,7 +81,8 @@ static bool read_one(reader *r, ash_download *d)
 static void *keep_reading(void *arg)
 {
     reader *r = arg;
-    while (!atomic_load(&r->stop)) {
+    /* On a busy machine all changes may be over before it comes to its first. */
+    while (!atomic_load(&r->stop) || r->whole == 0) {
         ash_download *d = NULL;
         int rc = ash_bucket_open_download_stream_by_name(r->bucket, "f", NULL, &d, &r->err);
         if (rc == ASH_ENOTFOUND) {
