@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The writer thread: runs applies one after the other in an open transaction, answers those that
- * need no more, and commits for those that do.
+ * need no more, and makes durable what others wait for.
  *
- *   QUEUED --run_one--> RUNNING --settle--> DONE                  (APPLIED was asked, or no change)
- *                                  \------> APPLIED --finish--> DONE   (DURABLE was asked)
- */
+ *   QUEUED --writer_main--> RUNNING --settle--------------------> DONE
+ *      |                       |                                   ^
+ *      |                       |                                   |  answer_settled:
+ *      |                       |                                   |  flush (the journal has it),
+ *      |                       |                                   |  finish (LMDB has it, or the
+ *      |                       \--settle--> APPLIED ---------------/  batch was lost)
+ *      |                                       |
+ *      \--await--> (removed) <-----await------/
+ *
+ * settle has three ways to DONE: APPLIED is all that was asked; nothing was changed, and nothing
+ * was there to be seen that is not durable (!w->fresh); or the apply broke the batch, which
+ * give_up ends for all who wait for it.  Everything else waits in APPLIED.
+ *
+ * await removes whose time is over: what is QUEUED is not made then; what is APPLIED has run, and
+ * becomes durable all the same, which its caller learns as ASH_ETIMEOUT or, with a turn, by
+ * turn->late.  What is RUNNING cannot be taken back: it is impatient, and leaves when settled. */
 #include "engine/journal.h"
 
 #include "base/clock.h"
