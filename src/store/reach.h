@@ -12,7 +12,7 @@
  * takes no connection.
  *
  * The store behind it is opened as `ashlar+unix://<path of the socket, percent-encoded>`, a URI
- * that is only used between store.c and the backend that takes it. */
+ * that is only used between open.c and the backend that takes it. */
 
 #include <stdbool.h>
 
