@@ -12,7 +12,6 @@
 #include "bson/value.h"
 
 int ash__number_compare(ash_value a, ash_value b); /* exact, across types; NaN lowest */
-bool ash__number_is_negative_zero(ash_value v);
 
 /* Divide gives a double or a Decimal128; mod has the sign of a, and of two integers (a double that
  * is one counts as one on the right) it is an integer. */

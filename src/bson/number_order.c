@@ -93,13 +93,3 @@ int ash__number_compare(ash_value a, ash_value b)
     int64_t n = ash__value_integer(b);
     return (m > n) - (m < n);
 }
-
-bool ash__number_is_negative_zero(ash_value v)
-{
-    if (v.type == BSON_TYPE_DOUBLE)
-        return ash__value_double(v) == 0 && signbit(ash__value_double(v));
-    if (v.type != BSON_TYPE_DECIMAL128)
-        return false;
-    ash_decimal d = ash__value_decimal(v);
-    return ash__decimal_is_zero(d) && ash__decimal_is_negative(d);
-}

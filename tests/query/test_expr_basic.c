@@ -197,31 +197,6 @@ static void test_query_expr__basic_errors(void **state)
     RUN_EXPR_ERRORS(cases);
 }
 
-static void test_query_expr__constants_are_known(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *expr;
-        bool constant;
-    } cases[] = {
-        {"{'$add': [1, 2]}", true},
-        {"{'$add': [1, '$a']}", false},
-        {"'$$ROOT'", false},
-        {"'$$NOW'", true},
-        {"{'$map': {'input': [1], 'in': '$$this'}}", true},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        ash_error err = ASH_ERROR_INIT;
-        ash_expr *e;
-        bson_t *spec = cases_value(cases[i].expr);
-        assert_ok(ash__expr_new(ash__doc_get(ash__doc_from_bson(spec), "v"), &case_env, &e, &err),
-                  &err);
-        assert_int_equal(ash__expr_is_constant(e), cases[i].constant);
-        ash__expr_free(e);
-        bson_destroy(spec);
-    }
-}
-
 static void test_query_expr__let_of_the_command(void **state)
 {
     (void)state;
@@ -262,7 +237,6 @@ int main(void)
         cmocka_unit_test(test_query_expr__logic_and_control),
         cmocka_unit_test(test_query_expr__arithmetic),
         cmocka_unit_test(test_query_expr__basic_errors),
-        cmocka_unit_test(test_query_expr__constants_are_known),
         cmocka_unit_test(test_query_expr__let_of_the_command),
         cmocka_unit_test(test_query_expr__every_operator_is_listed),
     };

@@ -153,25 +153,9 @@ static void test_query_project__errors(void **state)
     project_check_errors(cases, ASH_ARRAY_LEN(cases));
 }
 
-static void test_query_project__only_id(void **state)
+static void test_query_project__of_nothing(void **state)
 {
     (void)state;
-    static const struct {
-        const char *spec;
-        bool only_id;
-    } cases[] = {{"{'_id': 1}", true},
-                 {"{'_id': 1, 'a': 1}", false},
-                 {"{'_id': 0}", false},
-                 {"{'a': 1}", false}};
-    for (size_t i = 0; i < ASH_ARRAY_LEN(cases); i++) {
-        ash_error err = ASH_ERROR_INIT;
-        ash_projection *p = NULL;
-        bson_t *spec = cases_bson(cases[i].spec);
-        assert_ok(ash__projection_new(spec, NULL, &p, &err), &err);
-        assert_int_equal(ash__projection_only_id(p), cases[i].only_id);
-        ash__projection_free(p);
-        bson_destroy(spec);
-    }
     ash_projection *none = NULL;
     assert_int_equal(ash__projection_new(NULL, NULL, &none, NULL), 0);
     assert_null(none);
@@ -185,7 +169,7 @@ int main(void)
         cmocka_unit_test(test_query_project__positional),
         cmocka_unit_test(test_query_project__positional_without_a_match),
         cmocka_unit_test(test_query_project__errors),
-        cmocka_unit_test(test_query_project__only_id),
+        cmocka_unit_test(test_query_project__of_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,7 +11,6 @@ struct ash_expr {
     ash_arena *arena;
     ash_node *root;
     const ash_query_env *env;
-    bool is_constant;
 };
 
 static const ash_query_env no_env;
@@ -64,7 +63,6 @@ int ash__expr_new(ash_value spec, const ash_query_env *env, ash_expr **out, ash_
         ash__expr_free(e);
         return rc;
     }
-    e->is_constant = !p.uses_document;
     *out = e;
     return 0;
 }
@@ -75,11 +73,6 @@ void ash__expr_free(ash_expr *e)
         return;
     ash__arena_free(e->arena);
     ash__free(e);
-}
-
-bool ash__expr_is_constant(const ash_expr *e)
-{
-    return e->is_constant;
 }
 
 int ash__expr_eval(const ash_expr *e, ash_doc root, const ash_vars *vars, ash_arena *arena,

@@ -11,7 +11,6 @@ typedef struct ash_expr ash_expr;
 int ash__expr_new(ash_value spec, const ash_query_env *env, ash_expr **out,
                   ash_error *err); /* copies */
 void ash__expr_free(ash_expr *e);
-bool ash__expr_is_constant(const ash_expr *e);
 
 /* Memory for values made while evaluating: freed all at once. */
 typedef struct ash_arena ash_arena;

@@ -27,7 +27,6 @@ typedef struct ash_parse {
     const ash_query_env *env;
     const ash_scope *scope;
     int depth;
-    bool uses_document;
     ash_error *err;
 } ash_parse;
 

@@ -90,8 +90,6 @@ static int parse_get_field(ash_parse *p, ash_value spec, ash_node *n)
         return ash__expr_parse_params(p, &named, spec, n);
     n->count = 1;
     n->args = ash__arena_alloc(p->arena, sizeof *n->args);
-    /* The field's name may be a constant, but its value never is. */
-    p->uses_document = true;
     return ash__expr_parse(p, spec, &n->args[0]);
 }
 

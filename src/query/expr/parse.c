@@ -111,7 +111,6 @@ static ash_node *path_node(ash_parse *p, const char *path)
 {
     ash_node *n = new_node(p, ASH_NODE_PATH);
     n->path = path;
-    p->uses_document = true;
     return n;
 }
 

@@ -53,11 +53,6 @@ bool ash__projection_needs_details(const ash_projection *p)
     return p->needs_details;
 }
 
-bool ash__projection_only_id(const ash_projection *p)
-{
-    return p->only_id;
-}
-
 const ash_feature *ash__projection_features(void)
 {
     static const ash_feature table[] = {

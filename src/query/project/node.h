@@ -32,7 +32,6 @@ struct ash_projection {
     ash_project_node *root;
     bool exclusion; /* what the tree does not name stays */
     bool needs_details;
-    bool only_id;
     bool has_computed;
 };
 

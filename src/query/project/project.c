@@ -21,7 +21,6 @@ typedef struct parser {
     bool has_positional;
     bool id_included;
     bool id_excluded;
-    bool has_other; /* anything but _id */
 } parser;
 
 static int parse_field(parser *p, const char *path, ash_value v, int depth);
@@ -312,8 +311,6 @@ static int parse_field(parser *p, const char *path, ash_value v, int depth)
     int rc = ash__budget_step(p->err);
     if (rc != 0)
         return rc;
-    if (strcmp(path, "_id") != 0)
-        p->has_other = true;
     if (len > 2 && strcmp(path + len - 2, ".$") == 0)
         return parse_positional(p, path, v);
     if (strstr(path, ".$.") != NULL)
@@ -361,7 +358,6 @@ static ash_projection *projection_of(parser *p)
     /* The tree goes over to the projection. */
     projection->root = p->root;
     projection->needs_details = p->has_positional;
-    projection->only_id = !projection->exclusion && !p->has_other && p->id_included;
     for (uint32_t i = 0; i < p->root->count; i++)
         projection->has_computed |= p->root->children[i]->has_computed;
     return projection;

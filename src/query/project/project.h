@@ -11,7 +11,6 @@ int ash__projection_new(const bson_t *spec, const ash_query_env *env, ash_projec
                         ash_error *err); /* NULL or {}: *out NULL */
 void ash__projection_free(ash_projection *p);
 bool ash__projection_needs_details(const ash_projection *p); /* positional: match with details */
-bool ash__projection_only_id(const ash_projection *p);
 /* Builds into out (starting over); after an error there is no document in it. */
 int ash__projection_apply(const ash_projection *p, ash_doc doc, const ash_match_details *details,
                           ash_builder *out, ash_error *err);
