@@ -30,6 +30,7 @@ case_a_file_in_and_out() {
     t put "$scratch/a.txt" new/
     [ "$(t cat new/a.txt)" = hello ]
     echo more | t put - docs/b.txt
+    [ "$(t get docs/a.txt -)" = hello ]
     [ "$(t cat docs/a.txt docs/b.txt)" = "$(printf 'hello\nmore')" ]
     (cd "$scratch" && mkdir folder && cd folder && "$ASHLAR" -s "$store" tree get docs/b.txt && [ "$(cat b.txt)" = more ])
     t get docs/b.txt "$scratch/folder"

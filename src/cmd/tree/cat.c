@@ -2,7 +2,6 @@
 #include "cmd/tree/room.h"
 
 #include "base/error.h"
-#include "base/mem.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +15,6 @@ static const ash_cmd_option options[] = {
     ASH_CMD_TREE_AT_OPTION,
     ASH_CMD_TREE_NO_OPTION,
 };
-enum { BUFFER_BYTES = 256 * 1024 };
 
 /* "A-B", "A-" or "-N"; *first or *last is -1 where nothing stands. */
 static bool parse_range(const char *text, int64_t *first, int64_t *last)
@@ -55,27 +53,12 @@ static int apply_range(const char *text, int64_t length, ash_tree_read_options *
     return 0;
 }
 
-static int write_out(ash_tree_reader *reader, ash_error *err)
-{
-    char *buf = ash__alloc(BUFFER_BYTES);
-    size_t got = 1;
-    int rc = 0;
-    while (rc == 0 && got > 0) {
-        rc = ash_tree_reader_read(reader, buf, BUFFER_BYTES, &got, err);
-        if (rc == 0)
-            rc = ash__cmd_check_interrupted(err);
-        if (rc == 0 && got > 0)
-            rc = ash__cmd_write_out(NULL, buf, got, err);
-    }
-    ash__free(buf);
-    return rc;
-}
-
 static int cat_word(ash_cmd_tree_run *r, const char *word, ash_error *err)
 {
     ash_tree_entry *entry = NULL;
     ash_tree_reader *reader = NULL;
     ash_tree_read_options o = ASH_TREE_READ_OPTIONS_INIT;
+    ash_output out = {NULL, ash__cmd_write_out};
     const char *range = r->args->values[RANGE];
     int rc = ash__cmd_tree_lookup(r, word, &entry, err);
     if (rc == 0 && ash_tree_entry_is_folder(entry))
@@ -85,7 +68,7 @@ static int cat_word(ash_cmd_tree_run *r, const char *word, ash_error *err)
     if (rc == 0)
         rc = ash_tree_open_entry(r->tree, entry, &o, &r->op, &reader, err);
     if (rc == 0)
-        rc = write_out(reader, err);
+        rc = ash__cmd_tree_copy_out(reader, &out, NULL, err);
     ash_tree_reader_free(reader);
     ash_tree_entry_free(entry);
     return rc;

@@ -7,7 +7,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/kit/child.h"
-#include "tree/entry.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -21,7 +20,7 @@ static const ash_cmd_option options[] = {
     ASH_CMD_TREE_AT_OPTION,
     ASH_CMD_TREE_NO_OPTION,
 };
-enum { BUFFER_BYTES = 256 * 1024, SAME = 0, DIFFERENT = 1 };
+enum { SAME = 0, DIFFERENT = 1 };
 
 /* One of the two that are compared. */
 typedef struct side {
@@ -49,21 +48,17 @@ static void close_side(side *s)
 
 /* ---- two files ---- */
 
-static int write_bytes(ash_tree_reader *reader, int fd, ash_error *err)
+/* A temporary file that is being written. */
+typedef struct copy {
+    int fd;
+    off_t at;
+} copy;
+
+static int write_piece(void *ctx, const void *data, size_t len, ash_error *err)
 {
-    char *buf = ash__alloc(BUFFER_BYTES);
-    size_t got = 1;
-    off_t at = 0;
-    int rc = 0;
-    while (rc == 0 && got > 0) {
-        rc = ash_tree_reader_read(reader, buf, BUFFER_BYTES, &got, err);
-        if (rc == 0)
-            rc = ash__cmd_check_interrupted(err);
-        if (rc == 0 && got > 0)
-            rc = ash__file_write(fd, buf, got, at, err);
-        at += (off_t)got;
-    }
-    ash__free(buf);
+    copy *c = ctx;
+    int rc = ash__file_write(c->fd, data, len, c->at, err);
+    c->at += (off_t)len;
     return rc;
 }
 
@@ -73,8 +68,9 @@ static int write_temporary(ash_cmd_tree_run *r, side *s, ash_error *err)
     ash_tree_reader *reader = NULL;
     char *path =
         ash__sprintf("%s/ashlar-diff.XXXXXX", folder != NULL && folder[0] != 0 ? folder : "/tmp");
-    int fd = mkstemp(path);
-    if (fd < 0) {
+    copy c = {.fd = mkstemp(path)};
+    ash_output out = {&c, write_piece};
+    if (c.fd < 0) {
         int rc = ash__fail_errno(err, errno, "cannot make a temporary file %s", path);
         ash__free(path);
         return rc;
@@ -82,9 +78,9 @@ static int write_temporary(ash_cmd_tree_run *r, side *s, ash_error *err)
     s->file = path;
     int rc = ash_tree_open_entry(r->tree, s->entry, NULL, &r->op, &reader, err);
     if (rc == 0)
-        rc = write_bytes(reader, fd, err);
+        rc = ash__cmd_tree_copy_out(reader, &out, NULL, err);
     ash_tree_reader_free(reader);
-    close(fd);
+    close(c.fd);
     return rc;
 }
 

@@ -20,8 +20,8 @@ static const ash_cmd_option options[] = {
 };
 enum { BUFFER_BYTES = 256 * 1024 };
 
-static int copy_out(ash_tree_reader *reader, const ash_output *out, ash_progress *progress,
-                    ash_error *err)
+int ash__cmd_tree_copy_out(ash_tree_reader *reader, const ash_output *out, ash_progress *progress,
+                           ash_error *err)
 {
     char *buf = ash__alloc(BUFFER_BYTES);
     size_t got = 1;
@@ -32,7 +32,7 @@ static int copy_out(ash_tree_reader *reader, const ash_output *out, ash_progress
             rc = ash__cmd_check_interrupted(err);
         if (rc == 0 && got > 0)
             rc = out->write(out->ctx, buf, got, err);
-        if (rc == 0)
+        if (rc == 0 && progress != NULL)
             ash__progress_add(progress, (int64_t)got, 0, NULL);
     }
     ash__free(buf);
@@ -47,7 +47,7 @@ int ash__cmd_tree_get_file(const ash_cmd_tree_run *r, const ash_tree_entry *e, a
     ash_preserved kept = {.has_mtime = true, .mtime_ms = ash_tree_entry_modified_ms(e)};
     int rc = ash_tree_open_entry(r->tree, e, NULL, &r->op, &reader, err);
     if (rc == 0)
-        rc = copy_out(reader, &out, progress, err);
+        rc = ash__cmd_tree_copy_out(reader, &out, progress, err);
     if (rc == 0)
         rc = ash__place_preserve(place, &kept, err);
     if (rc == 0)
@@ -75,7 +75,7 @@ static int get_to_standard(ash_cmd_tree_run *r, const ash_tree_entry *e, ash_err
     ash_output out = {NULL, ash__cmd_write_out};
     int rc = ash_tree_open_entry(r->tree, e, NULL, &r->op, &reader, err);
     if (rc == 0)
-        rc = copy_out(reader, &out, NULL, err);
+        rc = ash__cmd_tree_copy_out(reader, &out, NULL, err);
     ash_tree_reader_free(reader);
     return rc;
 }

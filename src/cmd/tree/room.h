@@ -123,6 +123,12 @@ bool ash__cmd_tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
 void ash__cmd_tree_print_time(char *buf, size_t size,
                               int64_t ms); /* ISO 8601 with milliseconds, UTC */
 
+/* ---- bytes (get.c) ---- */
+
+/* From where the reader is to its end; progress may be NULL.  ASH_EINTERRUPTED by a signal. */
+int ash__cmd_tree_copy_out(ash_tree_reader *reader, const ash_output *out, ash_progress *progress,
+                           ash_error *err);
+
 /* ---- showing (show.c) ---- */
 
 /* {path, id, version, folder, length, digest, created, changed, modified, …} */
