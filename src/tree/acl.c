@@ -115,7 +115,7 @@ int ash__acl_guard(ash_tree *tree, const ash_tree_entry *e, const ash_op *op, as
     if (rc != 0)
         return rc;
     if (*out == NULL) {
-        *out = ash__entry_copy(e);
+        *out = ash_tree_entry_copy(e);
         return 0;
     }
     ash__free((*out)->path);

@@ -145,7 +145,7 @@ static int check_document(check_call *call, const bson_t *doc, bool current,
     if (rc == 0 && current)
         check_name(call, *before, e);
     ash_tree_entry_free(*before);
-    *before = rc == 0 ? ash__entry_copy(e) : NULL;
+    *before = rc == 0 ? ash_tree_entry_copy(e) : NULL;
     if (rc == 0)
         rc = remember_named(call, e, err);
     else

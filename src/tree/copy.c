@@ -122,7 +122,7 @@ static int copy_onto(ash_tree_commit *c, copy_call *call, const ash_tree_entry *
     int rc = ash__commit_conditions(c, there, err);
     bool says = ash__entry_says(there, &set), same = ash__content_id_equal(&holds.id, &goes.id);
     if (rc == 0 && says)
-        call->entry = ash__entry_copy(there);
+        call->entry = ash_tree_entry_copy(there);
     if (rc == 0 && !same && holds.id.len != 0)
         rc = ash__contents_hold(c->tree->contents, &holds, 1, &c->op, err);
     if (rc == 0 && !same && goes.id.len != 0)
@@ -204,7 +204,7 @@ static int copy_entry(ash_tree_commit *c, void *ctx, ash_error *err)
     } else if (rc == 0 && !c->opts->replace) {
         rc = ash__fail(err, ASH_EEXISTS, "%s is there already", there->path);
     } else if (rc == 0) {
-        ash__chain_add(&target, ash__entry_copy(there));
+        ash__chain_add(&target, ash_tree_entry_copy(there));
         rc = ash__tree_require(&target, ASH_TREE_WRITE, &c->op, err);
         if (rc == 0)
             rc = copy_onto(c, call, source.items[0], there, err);

@@ -172,7 +172,7 @@ void ash__entry_set_path(ash_tree_entry *e, const char *folder_path)
     e->path = ash__entry_join(folder_path, e->name);
 }
 
-ash_tree_entry *ash__entry_copy(const ash_tree_entry *e)
+ash_tree_entry *ash_tree_entry_copy(const ash_tree_entry *e)
 {
     ash_tree_entry *copy = NULL;
     int rc = ash__entry_new(bson_copy(e->doc), &copy, NULL);

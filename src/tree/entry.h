@@ -27,7 +27,6 @@ ash_tree_entry *ash__entry_new_root(const char *root);
 void ash__entry_set_path(ash_tree_entry *e, const char *folder_path);
 /* "/a/b" of a folder and a name in it; ash__free(). */
 char *ash__entry_join(const char *folder_path, const char *name);
-ash_tree_entry *ash__entry_copy(const ash_tree_entry *e);
 /* To a caller who may not want it; after a failure to nobody. */
 void ash__tree_give(int rc, ash_tree_entry *e, ash_tree_entry **out);
 

@@ -132,7 +132,7 @@ static int find_last_owner(ash_tree *tree, const ash_tree_path *path, const ash_
             *out = list.items[i];
     }
     if (*out != NULL)
-        *out = ash__entry_copy(*out);
+        *out = ash_tree_entry_copy(*out);
     ash__entries_release(&list);
     bson_destroy(&filter);
     if (rc != 0) {
@@ -206,7 +206,7 @@ int ash_tree_history(ash_tree *tree, const char *path, int64_t limit, const ash_
     int rc = limit < 0 ? ash__fail(err, ASH_EINVAL, "the limit is negative")
                        : ash__tree_find_ever(tree, path, ASH_TREE_READ, &own, &e, err);
     if (rc == 0 && e->version == 0)
-        ash__entries_add(&list, ash__entry_copy(e)); /* a root that nobody has changed */
+        ash__entries_add(&list, ash_tree_entry_copy(e)); /* a root that nobody has changed */
     else if (rc == 0)
         rc = ash__tree_versions(tree, &e->id, limit, &own, &list, err);
     ash_tree_entry_free(e);
@@ -246,7 +246,7 @@ static int look_at_deletion(trash_call *call, const ash_tree_entry *deletion, as
     if (mine) {
         ash__entry_set_path(e, ash__chain_last(&chain)->path);
         e->ended_ms = deletion->changed_ms;
-        ash__chain_add(&chain, ash__entry_copy(e));
+        ash__chain_add(&chain, ash_tree_entry_copy(e));
         mine = ash__tree_require(&chain, ASH_TREE_READ, &call->op, NULL) == 0;
     }
     if (mine)

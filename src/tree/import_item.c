@@ -64,7 +64,7 @@ static int read_versions(ash_import *im, ash_import_item *item, ash_error *err)
         rc = ash__import_each(im, &past, err);
     if (rc == 0 && item->has_current) {
         drop_unfinished(item);
-        ash__entries_add(&item->versions, ash__entry_copy(item->shown));
+        ash__entries_add(&item->versions, ash_tree_entry_copy(item->shown));
     }
     settle_ends(&item->versions);
     bson_destroy(sort);

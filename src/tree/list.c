@@ -112,7 +112,7 @@ static void close_level(level *v)
 static int open_level(ash_tree_listing *l, const ash_tree_entry *folder, const char *after,
                       ash_error *err)
 {
-    level v = {.folder = ash__entry_copy(folder)};
+    level v = {.folder = ash_tree_entry_copy(folder)};
     int rc = open_scan(l, l->tree->current, folder, after, &v.scans[0], err);
     if (rc == 0 && l->at_ms != 0)
         rc = open_scan(l, l->tree->past, folder, after, &v.scans[1], err);

@@ -89,7 +89,7 @@ static int move_entry(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__tree_child(c->tree, ash__chain_last(&target), name, &c->op, &there, err);
     if (rc == 0 && there != NULL && ash__same_id(&there->id, &ash__chain_last(&source)->id)) {
-        call->entry = ash__entry_copy(there); /* it is there already */
+        call->entry = ash_tree_entry_copy(there); /* it is there already */
     } else {
         if (rc == 0)
             rc = make_way(c, &target, there, ash__chain_last(&source), err);

@@ -119,7 +119,7 @@ static ash_tree_keep rule_of(const prune_call *call, const ash_tree_entries *lis
 
 static int let_go(prune_call *call, const ash_tree_entry *e, const char *path, ash_error *err)
 {
-    ash_tree_entry *copy = ash__entry_copy(e);
+    ash_tree_entry *copy = ash_tree_entry_copy(e);
     ash__free(copy->path);
     copy->path = ash__strdup(path);
     if (call->opts.each != NULL && !call->opts.each(call->opts.each_ctx, copy)) {
@@ -137,7 +137,7 @@ static int let_go(prune_call *call, const ash_tree_entry *e, const char *path, a
 static void put_off(prune_call *call, const ash_tree_entry *version, const char *path,
                     const ash_tree_entry *deletion)
 {
-    gone_folder folder = {ash__entry_copy(version), ash__entry_copy(deletion)};
+    gone_folder folder = {ash_tree_entry_copy(version), ash_tree_entry_copy(deletion)};
     ash__free(folder.version->path);
     folder.version->path = ash__strdup(path);
     call->folders = ash__grow_array(call->folders, call->folder_count, &call->folder_capacity,

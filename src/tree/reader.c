@@ -97,7 +97,7 @@ int ash_tree_open_entry(ash_tree *tree, const ash_tree_entry *entry,
     int rc = ash__options_copy(&o, sizeof o, opts, err);
     if (rc == 0)
         rc = require_read(tree, entry, op, err);
-    return rc == 0 ? open_reader(tree, ash__entry_copy(entry), &o, op, out, err) : rc;
+    return rc == 0 ? open_reader(tree, ash_tree_entry_copy(entry), &o, op, out, err) : rc;
 }
 
 const ash_tree_entry *ash_tree_reader_entry(const ash_tree_reader *r)

@@ -75,8 +75,8 @@ static int remove_entry(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__commit_conditions(c, ash__chain_last(&chain), err);
     if (rc == 0)
-        rc = ash__subtree_read(c->tree, ash__entry_copy(ash__chain_last(&chain)), 0, &c->op, &below,
-                               err);
+        rc = ash__subtree_read(c->tree, ash_tree_entry_copy(ash__chain_last(&chain)), 0, &c->op,
+                               &below, err);
     if (rc == 0)
         rc = ash__subtree_require(c->tree, &below, &chain, ASH_TREE_WRITE, &c->op, err);
     if (rc == 0 && below.count > 1 && !c->opts->recursive)

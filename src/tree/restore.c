@@ -41,7 +41,7 @@ static int bring_back(ash_tree_commit *c, restore_call *call, const ash_tree_ent
     fields_of_version(old, &set);
     int rc = 0;
     if (ash__entry_says(now, &set)) {
-        call->entry = ash__entry_copy(now);
+        call->entry = ash_tree_entry_copy(now);
     } else {
         if (!same && holds.id.len != 0)
             rc = ash__contents_hold(c->tree->contents, &holds, 1, &c->op, err);
@@ -156,7 +156,7 @@ static int require_source(ash_tree_commit *c, const undelete_call *call,
         ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
         bool reached;
         rc = ash__tree_climb(c->tree, list->items[i], &c->op, &chain, &reached, err);
-        ash__chain_add(&chain, ash__entry_copy(list->items[i]));
+        ash__chain_add(&chain, ash_tree_entry_copy(list->items[i]));
         if (rc == 0 && chain.count > 1)
             ash__entry_set_path(ash__chain_last(&chain), chain.items[chain.count - 2]->path);
         if (rc == 0)

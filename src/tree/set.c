@@ -46,7 +46,7 @@ static int set(ash_tree_commit *c, void *ctx, ash_error *err)
     else if (rc == 0)
         rc = ash__document_set(c->opts, old, &fields, err);
     if (rc == 0 && ash__entry_says(old, &fields))
-        call->entry = ash__entry_copy(old);
+        call->entry = ash_tree_entry_copy(old);
     else if (rc == 0)
         rc = ash__commit_revise(c, old, &fields, &call->entry, err);
     bson_destroy(&fields);

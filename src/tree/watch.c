@@ -82,7 +82,7 @@ static int locate(ash_tree_watch *w, ash_tree_entry *e, seen *out, ash_error *er
     out->below = out->below && (reached || e->parent.value_type == BSON_TYPE_EOD);
     out->allowed = rc == 0;
     if (rc == 0 && w->op.principal != NULL) {
-        ash__chain_add(&chain, ash__entry_copy(e));
+        ash__chain_add(&chain, ash_tree_entry_copy(e));
         out->allowed = ash__tree_require(&chain, ASH_TREE_READ, &w->op, NULL) == 0;
     }
     ash__chain_release(&chain);
@@ -106,7 +106,7 @@ static void tell_move(ash_tree_watch *w, ash_tree_entry *before, const seen *was
         out->kind = ASH_TREE_DELETED;
         *is = *was;
         ash_tree_entry_free(w->entry);
-        w->entry = ash__entry_copy(before);
+        w->entry = ash_tree_entry_copy(before);
     } else {
         is->below = is->below || was->below;
         w->from = ash__strdup(before->path);

@@ -194,7 +194,7 @@ static int revise_file(ash_tree_writer *w, ash_tree_commit *c, const ash_tree_en
         bson_append_null(&set, "modified_at", 11);
     int rc = ash__document_set(c->opts, old, &set, err);
     if (rc == 0 && ash__entry_says(old, &set)) {
-        w->entry = ash__entry_copy(old);
+        w->entry = ash_tree_entry_copy(old);
         bson_destroy(&set);
         return 0;
     }
@@ -238,7 +238,7 @@ static int commit_file(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__commit_conditions(c, there, err);
     if (rc == 0 && there != NULL)
-        ash__chain_add(&chain, ash__entry_copy(there));
+        ash__chain_add(&chain, ash_tree_entry_copy(there));
     if (rc == 0)
         rc = ash__tree_require(&chain, ASH_TREE_WRITE | (there == NULL ? ASH_TREE_ENTER : 0),
                                &c->op, err);

@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/kit/folder.h"
-#include "tree/entry.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -108,7 +107,7 @@ static void run_job(void *ctx, void *taken, void *scratch)
 static void queue_file(ash_sync *s, const ash_sync_pair *pair, bool here)
 {
     job *j = ash__new(job);
-    j->entry = ash__entry_copy(pair->there);
+    j->entry = ash_tree_entry_copy(pair->there);
     j->name = ash__strdup(pair->name);
     j->here = here && pair->here->kind == ASH_LOCAL_FILE;
     if (j->here) {

@@ -4,7 +4,6 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "tree/entry.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -25,7 +24,9 @@ static bool differs(const char *a, const char *b)
 static bool field_differs(const ash_tree_entry *a, const ash_tree_entry *b, const char *name)
 {
     bson_iter_t left, right;
-    bool has_left = ash__entry_field(a, name, &left), has_right = ash__entry_field(b, name, &right);
+    bson_t doc_a, doc_b;
+    bool has_left = ash__cmd_tree_field(a, name, &left, &doc_a);
+    bool has_right = ash__cmd_tree_field(b, name, &right, &doc_b);
     if (has_left != has_right || !has_left)
         return has_left != has_right;
     bson_t one = BSON_INITIALIZER, two = BSON_INITIALIZER;
@@ -48,7 +49,7 @@ static bool was_moved(const ash_tree_entry *e, const ash_tree_entry *before)
     if (ash_tree_entry_is_deleted(before))
         return differs(ash_tree_entry_path(e), ash_tree_entry_path(before));
     return differs(ash_tree_entry_name(e), ash_tree_entry_name(before)) ||
-           !ash__same_id(&e->parent, &before->parent);
+           field_differs(e, before, "parent");
 }
 
 /* What made a version of the one before it (NULL: it is the oldest that is known). */
@@ -126,7 +127,7 @@ static int print_history(ash_cmd_tree_run *r, const char *path, int64_t limit, a
         if (rc == 0 && newer != NULL && (limit == 0 || printed++ < limit))
             print_version(r, newer, e);
         ash_tree_entry_free(newer);
-        newer = rc == 0 && e != NULL ? ash__entry_copy(e) : NULL;
+        newer = rc == 0 && e != NULL ? ash_tree_entry_copy(e) : NULL;
     } while (newer != NULL && !ferror(stdout));
     ash_tree_entry_free(newer);
     ash_tree_listing_free(listing);

@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/mem.h"
-#include "tree/entry.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -114,7 +113,7 @@ static int find_deleted(ash_cmd_tree_run *r, const char *path, ash_tree_entry **
         if (rc != 0 || e == NULL)
             break;
         if (strcmp(ash_tree_entry_path(e), whole) == 0)
-            *out = ash__entry_copy(e);
+            *out = ash_tree_entry_copy(e);
     }
     if (rc == 0 && *out == NULL)
         rc = ash__fail(err, ASH_ENOTFOUND,

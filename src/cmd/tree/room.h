@@ -131,6 +131,8 @@ int ash__cmd_tree_copy_out(ash_tree_reader *reader, const ash_output *out, ash_p
 
 /* ---- showing (show.c) ---- */
 
+/* A field of the entry's document, of which doc becomes a view; false: there is none. */
+bool ash__cmd_tree_field(const ash_tree_entry *e, const char *name, bson_iter_t *it, bson_t *doc);
 /* {path, id, version, folder, length, digest, created, changed, modified, …} */
 void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out);
 /* The entry as JSON with --json, and something more about it: key NULL for nothing.  true: it was

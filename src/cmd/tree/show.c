@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static bool find_field(const ash_tree_entry *e, const char *name, bson_iter_t *it, bson_t *doc)
+bool ash__cmd_tree_field(const ash_tree_entry *e, const char *name, bson_iter_t *it, bson_t *doc)
 {
     ash_doc bytes = ash_tree_entry_document(e);
     return bson_init_static(doc, bytes.data, bytes.len) && bson_iter_init_find(it, doc, name);
@@ -17,7 +17,7 @@ static void append_field(const ash_tree_entry *e, const char *name, bson_type_t 
 {
     bson_iter_t it;
     bson_t doc;
-    if (find_field(e, name, &it, &doc) && bson_iter_type(&it) == type)
+    if (ash__cmd_tree_field(e, name, &it, &doc) && bson_iter_type(&it) == type)
         BSON_APPEND_VALUE(out, name, bson_iter_value(&it));
 }
 
@@ -69,7 +69,7 @@ char *ash__cmd_tree_tags(const ash_tree_entry *e)
     ash_buffer out = ASH_BUFFER_INIT;
     bson_iter_t it, tag;
     bson_t doc;
-    if (find_field(e, "tags", &it, &doc) && bson_iter_recurse(&it, &tag)) {
+    if (ash__cmd_tree_field(e, "tags", &it, &doc) && bson_iter_recurse(&it, &tag)) {
         while (bson_iter_next(&tag)) {
             if (BSON_ITER_HOLDS_UTF8(&tag))
                 ash__buffer_printf(&out, "%s%s", out.len > 0 ? ", " : "",
