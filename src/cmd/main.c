@@ -17,7 +17,7 @@ const ash_cmd_option ash__cmd_globals[] = {
     {'s', "store", "STORE",
      "folder, mongodb://… (default: $ASHLAR_STORE, else ~/.local/share/ashlar)"},
     {'d', "db", "DB", "database (default: the URI's, else \"test\")"},
-    {'b', "bucket", "BUCKET", "bucket (default: fs)"},
+    {'b', "bucket", "BUCKET", "bucket (default: fs; of trees: v7.fs)"},
     {0, "json", NULL, "one JSON object a line; errors too, on standard error"},
     {'q', "quiet", NULL, "print only results and errors"},
     {'v', "verbose", NULL,
