@@ -113,7 +113,8 @@ ash_store *ash_tree_store(const ash_tree *tree);
 void ash_tree_entry_free(ash_tree_entry *e);
 /* Yours, to keep what was borrowed. */
 ash_tree_entry *ash_tree_entry_copy(const ash_tree_entry *e);
-/* The root's own entry is a folder without a name, of version 0 until something is set on it. */
+/* The root's own entry is a folder without a name, of version 0 and without dates (0) until
+ * something is set on it. */
 bool ash_tree_entry_is_folder(const ash_tree_entry *e);
 bool ash_tree_entry_is_deleted(const ash_tree_entry *e); /* what the trash lists, and histories */
 const bson_value_t *ash_tree_entry_id(const ash_tree_entry *e); /* stays through moves */

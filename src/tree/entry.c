@@ -178,6 +178,8 @@ ash_tree_entry *ash_tree_entry_copy(const ash_tree_entry *e)
     int rc = ash__entry_new(bson_copy(e->doc), &copy, NULL);
     ash_assert(rc == 0);
     copy->path = e->path != NULL ? ash__strdup(e->path) : NULL;
+    /* What the document does not say, others have found out. */
+    copy->created_ms = e->created_ms;
     copy->ended_ms = e->ended_ms;
     copy->is_deleted = e->is_deleted;
     return copy;

@@ -62,12 +62,16 @@ int ash__tree_past(ash_tree *tree, const bson_value_t *id, int64_t limit, const 
 }
 
 /* Newest first, so that each version ended when the one before it in the list began; but a version
- * that says so itself knows better: the one that followed may have been pruned. */
-static void settle_ends(ash_tree_entries *list)
+ * that says so itself knows better: the one that followed may have been pruned.  A deletion does
+ * not say when the entry was created. */
+static void settle_dates(ash_tree_entries *list)
 {
-    for (size_t i = 1; i < list->count; i++)
+    for (size_t i = 1; i < list->count; i++) {
         if (list->items[i]->ended_ms == 0)
             list->items[i]->ended_ms = list->items[i - 1]->changed_ms;
+        if (list->items[i - 1]->created_ms == 0)
+            list->items[i - 1]->created_ms = list->items[i]->created_ms;
+    }
 }
 
 /* Deletions have neither name nor parent of their own: they take their path from the version that
@@ -109,7 +113,7 @@ int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, co
         ash__entries_add(out, current);
     if (rc == 0 && (limit == 0 || limit > (int64_t)out->count))
         rc = ash__tree_past(tree, id, limit == 0 ? 0 : limit - (int64_t)out->count, op, out, err);
-    settle_ends(out);
+    settle_dates(out);
     if (rc == 0)
         rc = settle_paths(tree, out, op, err);
     return rc;

@@ -150,11 +150,13 @@ static int dismiss(prune_call *call, const ash_tree_entries *list, size_t i, con
                    ash_error *err)
 {
     const ash_tree_entry *e = list->items[i];
-    const ash_tree_entry *next = i + 1 < list->count ? list->items[i + 1] : NULL;
+    ash_tree_entry *next = i + 1 < list->count ? list->items[i + 1] : NULL;
     char *path = ash__entry_join(folder, e->name);
     int rc = 0;
     if (next != NULL && !is_deletion(next))
         next = NULL;
+    else if (next != NULL)
+        next->created_ms = e->created_ms;
     if (next != NULL && e->is_folder && i + 2 == list->count) {
         put_off(call, e, path, next);
     } else {

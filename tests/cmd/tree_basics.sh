@@ -103,6 +103,10 @@ case_an_entry_as_json() {
     [ "$(t cat "id:$id")" = hello ]
     expect_status 4 t stat "id:$(echo "$id" | tr 0-9a-f f)"
     expect_status 2 t stat id:what
+    t --json stat / >"$scratch/stat"
+    [ "$(field version <"$scratch/stat") $(field created <"$scratch/stat")" = '0 null' ]
+    [ "$(t stat / | tail -n 1)" = 'Version:   0' ]
+    t log / | grep -q '^@0    -  '
 }
 
 case_folders() {

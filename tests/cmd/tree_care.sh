@@ -57,6 +57,10 @@ case_prune() {
     [ "$(grep -c '"path" : "/b"' "$scratch/out")" = 2 ]
     [ "$(versions b)" = '5 4 3 ' ]
     t prune --within 1h | grep -q '^forgot 0 versions'
+    t rm -r d b
+    t --json prune -n --last 0 >"$scratch/out"
+    grep -q '"path" : "/b", .*"deleted" : true' "$scratch/out"
+    ! grep -q '"1970-' "$scratch/out"
 }
 
 case_contents_that_nobody_has() {

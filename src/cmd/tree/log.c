@@ -100,7 +100,7 @@ static void print_version(const ash_cmd_tree_run *r, const ash_tree_entry *e,
         if (ash_tree_entry_digest(e)[0] != 0)
             ash__cmd_print_size(size, sizeof size, ash_tree_entry_length(e));
         snprintf(version, sizeof version, "@%" PRId32, ash_tree_entry_version(e));
-        printf("%-5s %s  %-10s %10s  %-*.*s  %s%s%s%s\n", version, date, shown_by, size,
+        printf("%-5s %-24s  %-10s %10s  %-*.*s  %s%s%s%s\n", version, date, shown_by, size,
                SHOWN_DIGITS, SHOWN_DIGITS, ash_tree_entry_digest(e), shown,
                tags != NULL ? "  [" : "", shown_tags, tags != NULL ? "]" : "");
         ash__free(shown);

@@ -120,8 +120,8 @@ char *ash__cmd_tree_join(const char *folder, const char *name); /* the caller fr
  * "@1764000000": milliseconds since 1970.  Where no zone is said it is the local one.  now_ms: since
  * 1970. */
 bool ash__cmd_tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms);
-void ash__cmd_tree_print_time(char *buf, size_t size,
-                              int64_t ms); /* ISO 8601 with milliseconds, UTC */
+/* ISO 8601 with milliseconds, UTC; "-" for 0, which nobody knows. */
+void ash__cmd_tree_print_time(char *buf, size_t size, int64_t ms);
 
 /* ---- bytes (get.c) ---- */
 
@@ -133,7 +133,7 @@ int ash__cmd_tree_copy_out(ash_tree_reader *reader, const ash_output *out, ash_p
 
 /* A field of the entry's document, of which doc becomes a view; false: there is none. */
 bool ash__cmd_tree_field(const ash_tree_entry *e, const char *name, bson_iter_t *it, bson_t *doc);
-/* {path, id, version, folder, length, digest, created, changed, modified, …} */
+/* {path, id, version, folder, length, digest, created, changed, modified, …}; without dates that nobody knows. */
 void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out);
 /* The entry as JSON with --json, and something more about it: key NULL for nothing.  true: it was
  * printed, false: there is no --json. */

@@ -21,6 +21,13 @@ static void append_field(const ash_tree_entry *e, const char *name, bson_type_t 
         BSON_APPEND_VALUE(out, name, bson_iter_value(&it));
 }
 
+/* A root on which nothing was set has no dates, and what is current has not ended. */
+static void append_date(bson_t *out, const char *name, int64_t ms)
+{
+    if (ms != 0)
+        BSON_APPEND_DATE_TIME(out, name, ms);
+}
+
 void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out)
 {
     bool folder = ash_tree_entry_is_folder(e);
@@ -33,11 +40,10 @@ void ash__cmd_tree_object(const ash_tree_entry *e, bson_t *out)
         BSON_APPEND_INT64(out, "length", ash_tree_entry_length(e));
         BSON_APPEND_UTF8(out, "digest", ash_tree_entry_digest(e));
     }
-    BSON_APPEND_DATE_TIME(out, "created", ash_tree_entry_created_ms(e));
-    BSON_APPEND_DATE_TIME(out, "changed", ash_tree_entry_changed_ms(e));
-    BSON_APPEND_DATE_TIME(out, "modified", ash_tree_entry_modified_ms(e));
-    if (ash_tree_entry_ended_ms(e) != 0)
-        BSON_APPEND_DATE_TIME(out, "ended", ash_tree_entry_ended_ms(e));
+    append_date(out, "created", ash_tree_entry_created_ms(e));
+    append_date(out, "changed", ash_tree_entry_changed_ms(e));
+    append_date(out, "modified", ash_tree_entry_modified_ms(e));
+    append_date(out, "ended", ash_tree_entry_ended_ms(e));
     if (type != NULL)
         BSON_APPEND_UTF8(out, "contentType", type);
     if (by != NULL)

@@ -16,9 +16,12 @@ static void print_text(const char *title, const char *text)
     ash__free(shown);
 }
 
+/* A root on which nothing was set has none, and what is current has not ended. */
 static void print_date(const char *title, int64_t ms)
 {
     char date[64];
+    if (ms == 0)
+        return;
     ash__cmd_tree_print_time(date, sizeof date, ms);
     printf("%-10s %s\n", title, date);
 }
@@ -48,8 +51,7 @@ static void print_entry(const ash_tree_entry *e)
         print_content(e);
     print_date("Created:", ash_tree_entry_created_ms(e));
     print_date("Changed:", ash_tree_entry_changed_ms(e));
-    if (ash_tree_entry_ended_ms(e) != 0)
-        print_date("Ended:", ash_tree_entry_ended_ms(e));
+    print_date("Ended:", ash_tree_entry_ended_ms(e));
     print_date("Modified:", ash_tree_entry_modified_ms(e));
     if (ash_tree_entry_changed_by(e) != NULL)
         print_text("By:", ash_tree_entry_changed_by(e));

@@ -174,8 +174,9 @@ bool ash__cmd_tree_parse_time(const char *text, int64_t now_ms, int64_t *out_ms)
 
 void ash__cmd_tree_print_time(char *buf, size_t size, int64_t ms)
 {
-    char date[64];
-    ash__clock_print(date, sizeof date, ms);
+    char date[64] = "-";
+    if (ms != 0)
+        ash__clock_print(date, sizeof date, ms);
     size_t len = strlen(date);
     if (len == 0 || date[len - 1] != 'Z') {
         snprintf(buf, size, "%s", date);
