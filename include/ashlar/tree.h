@@ -293,9 +293,10 @@ typedef struct ash_tree_keep {
 } ash_tree_keep;
 #define ASH_TREE_KEEP_INIT ASH_OPTIONS_INIT(ash_tree_keep)
 
-/* keep NULL: no rule of its own any more. */
-int ash_tree_set_keep(ash_tree *tree, const char *path, const ash_tree_keep *keep, const ash_op *op,
-                      ash_error *err);
+/* keep NULL: no rule of its own any more.  A version, as any change; conditions, fence and
+ * changed_by of the options count. */
+int ash_tree_set_keep(ash_tree *tree, const char *path, const ash_tree_keep *keep,
+                      const ash_tree_change_options *opts, const ash_op *op, ash_error *err);
 /* The rule that counts there, and the path of the folder that has it (NULL: none has; yours, free()
  * by ash_tree_string_free()). */
 int ash_tree_get_keep(ash_tree *tree, const char *path, const ash_op *op, ash_tree_keep *keep,
@@ -362,9 +363,10 @@ typedef enum ash_tree_right {
 } ash_tree_right;
 
 /* acl: {read: [roles], write: [roles], open: [roles]}; a list that is missing lets nobody; NULL:
- * none of its own, the folder's above counts.  A version, as any change. */
-int ash_tree_set_acl(ash_tree *tree, const char *path, const bson_t *acl, const ash_op *op,
-                     ash_error *err);
+ * none of its own, the folder's above counts.  A version, as any change; conditions, fence and
+ * changed_by of the options count. */
+int ash_tree_set_acl(ash_tree *tree, const char *path, const bson_t *acl,
+                     const ash_tree_change_options *opts, const ash_op *op, ash_error *err);
 /* The list that counts there; *from as in ash_tree_get_keep().  *acl: initialised on success. */
 int ash_tree_get_acl(ash_tree *tree, const char *path, const ash_op *op, bson_t *acl, char **from,
                      ash_error *err);

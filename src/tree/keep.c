@@ -53,8 +53,8 @@ const ash_tree_entry *ash__keep_find(const ash_tree_chain *chain, ash_tree_keep 
     return NULL;
 }
 
-int ash_tree_set_keep(ash_tree *tree, const char *path, const ash_tree_keep *keep, const ash_op *op,
-                      ash_error *err)
+int ash_tree_set_keep(ash_tree *tree, const char *path, const ash_tree_keep *keep,
+                      const ash_tree_change_options *opts, const ash_op *op, ash_error *err)
 {
     bson_t set = BSON_INITIALIZER, rule;
     ash_tree_keep k;
@@ -74,7 +74,7 @@ int ash_tree_set_keep(ash_tree *tree, const char *path, const ash_tree_keep *kee
         bson_append_document_end(&set, &rule);
     }
     if (rc == 0)
-        rc = ash__tree_set_fields(tree, path, &set, op, err);
+        rc = ash__tree_set_fields(tree, path, &set, opts, op, err);
     bson_destroy(&set);
     return rc;
 }

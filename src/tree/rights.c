@@ -21,8 +21,8 @@ static int check_list(bson_iter_t *list, ash_error *err)
     return 0;
 }
 
-int ash_tree_set_acl(ash_tree *tree, const char *path, const bson_t *acl, const ash_op *op,
-                     ash_error *err)
+int ash_tree_set_acl(ash_tree *tree, const char *path, const bson_t *acl,
+                     const ash_tree_change_options *opts, const ash_op *op, ash_error *err)
 {
     bson_t set = BSON_INITIALIZER;
     bson_iter_t it;
@@ -36,7 +36,7 @@ int ash_tree_set_acl(ash_tree *tree, const char *path, const bson_t *acl, const 
     else
         bson_append_null(&set, "acl", 3);
     if (rc == 0)
-        rc = ash__tree_set_fields(tree, path, &set, op, err);
+        rc = ash__tree_set_fields(tree, path, &set, opts, op, err);
     bson_destroy(&set);
     return rc;
 }

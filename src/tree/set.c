@@ -54,13 +54,15 @@ static int set(ash_tree_commit *c, void *ctx, ash_error *err)
     return rc;
 }
 
-int ash__tree_set_fields(ash_tree *tree, const char *path, const bson_t *fields, const ash_op *op,
-                         ash_error *err)
+int ash__tree_set_fields(ash_tree *tree, const char *path, const bson_t *fields,
+                         const ash_tree_change_options *opts, const ash_op *op, ash_error *err)
 {
-    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_change_options o;
     ash_tree_path parts = {0};
     set_call call = {.path = &parts, .fields = fields};
-    int rc = ash__tree_path_parse(path, &parts, err);
+    int rc = ash__tree_change_options(&o, opts, err);
+    if (rc == 0)
+        rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, set, &call, err);
     ash_tree_entry_free(call.entry);

@@ -32,6 +32,8 @@ case_rules() {
     t keep d/sub/a | grep -q '^/d/sub/a keeps 3 .* (by the rule of /d)$'
     t keep --all d/sub | grep -q '^/d/sub keeps all versions$'
     t --json keep d | grep -q '^{ "path" : "/d", "all" : false, "last" : 3, "withinSeconds" : 2592000, "from" : "/d" }$'
+    t keep --by ann --last 7 d/sub >"$scratch/out"
+    t log d/sub | head -n 1 | grep -q ' ann  .* what is kept$'
     t keep --inherit d/sub | grep -q '(by the rule of /d)$'
     expect_status 2 t keep --all --last 3 d
     expect_status 2 t keep --last x d
@@ -113,7 +115,9 @@ case_access_lists() {
     t --json acl --effective carl d/a | grep -q '"role" : "carl", "read" : false, "write" : false'
     t --json acl d | grep -q '"from" : "/d", "acl" : { "read" : \[ "ann", "bob" \], "write" : \[  *\] }'
     [ "$(t cat d/a)" = one ] # the owner of the store is not held to it
-    t acl --inherit d | grep -q 'everybody may do everything'
+    t log d | head -n 1 | grep -q " $(id -un)  .* access list\$"
+    t acl --inherit --by ann d | grep -q 'everybody may do everything'
+    [ "$(t --json log d | head -n 1 | grep -o '"by" : "ann"')" = '"by" : "ann"' ]
     expect_status 2 t acl --inherit --read x d
     expect_status 4 t acl nothing
 }

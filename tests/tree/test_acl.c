@@ -28,7 +28,7 @@ static void set_acl(fixture *f, const char *path, const char *json)
 {
     bson_t *acl = bson_new_from_json((const uint8_t *)json, -1, NULL);
     assert_non_null(acl);
-    assert_ok(ash_tree_set_acl(f->tree, path, acl, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_acl(f->tree, path, acl, NULL, NULL, &f->err), &f->err);
     bson_destroy(acl);
 }
 
@@ -126,7 +126,7 @@ static void test_tree_acl__lists_are_inherited(void **state)
     assert_true(bson_has_field(&acl, "read"));
     bson_destroy(&acl);
     ash_tree_string_free(from);
-    assert_ok(ash_tree_set_acl(f->tree, "open/inner", NULL, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_acl(f->tree, "open/inner", NULL, NULL, NULL, &f->err), &f->err);
     assert_ok(get(f, &house, "open/inner/b"), &f->err);
     bson_destroy(house.roles);
     bson_destroy(boss.roles);
@@ -152,7 +152,8 @@ static void test_tree_acl__readers_do_not_write(void **state)
     assert_int_equal(ash_tree_make_folder(f->tree, "shown/d", NULL, &house.op, NULL, &f->err),
                      ASH_EACCES);
     assert_int_equal(ash_tree_prune(f->tree, "shown", NULL, &house.op, NULL, &f->err), ASH_EACCES);
-    assert_int_equal(ash_tree_set_keep(f->tree, "shown", NULL, &house.op, &f->err), ASH_EACCES);
+    assert_int_equal(ash_tree_set_keep(f->tree, "shown", NULL, NULL, &house.op, &f->err),
+                     ASH_EACCES);
     support_expect_text(f, "shown/a", "shown");
     support_expect_history(f, "shown/a", "1");
     bson_destroy(house.roles);
@@ -166,9 +167,11 @@ static void test_tree_acl__nobody_gives_himself_rights(void **state)
     bson_t *acl = BCON_NEW("write", "[", BCON_UTF8("house"), "]");
     build(f);
     become(&house, "house");
-    assert_int_equal(ash_tree_set_acl(f->tree, "shown", acl, &house.op, &f->err), ASH_EACCES);
-    assert_int_equal(ash_tree_set_acl(f->tree, "shown/a", acl, &house.op, &f->err), ASH_EACCES);
-    assert_int_equal(ash_tree_set_acl(f->tree, "secret", NULL, &house.op, &f->err), ASH_EACCES);
+    assert_int_equal(ash_tree_set_acl(f->tree, "shown", acl, NULL, &house.op, &f->err), ASH_EACCES);
+    assert_int_equal(ash_tree_set_acl(f->tree, "shown/a", acl, NULL, &house.op, &f->err),
+                     ASH_EACCES);
+    assert_int_equal(ash_tree_set_acl(f->tree, "secret", NULL, NULL, &house.op, &f->err),
+                     ASH_EACCES);
     bson_t seen;
     assert_int_equal(ash_tree_get_acl(f->tree, "secret", &house.op, &seen, NULL, &f->err),
                      ASH_EACCES);
@@ -369,7 +372,7 @@ static void test_tree_acl__lists_that_cannot_be(void **state)
     support_folder(f, "d");
     for (size_t i = 0; i < ASH_ARRAY_LEN(bad); i++) {
         bson_t *acl = bson_new_from_json((const uint8_t *)bad[i], -1, NULL);
-        assert_int_equal(ash_tree_set_acl(f->tree, "d", acl, NULL, &f->err), ASH_EINVAL);
+        assert_int_equal(ash_tree_set_acl(f->tree, "d", acl, NULL, NULL, &f->err), ASH_EINVAL);
         bson_destroy(acl);
     }
     assert_int_equal(ash_tree_allows(f->tree, "d", NULL, 8, NULL, &f->err), ASH_EINVAL);

@@ -28,7 +28,7 @@ static void set_keep(fixture *f, const char *path, int32_t last, int64_t within_
     ash_tree_keep keep = ASH_TREE_KEEP_INIT;
     keep.last = last;
     keep.within_s = within_s;
-    assert_ok(ash_tree_set_keep(f->tree, path, &keep, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_keep(f->tree, path, &keep, NULL, NULL, &f->err), &f->err);
 }
 
 typedef struct pruning {
@@ -133,14 +133,14 @@ static void test_tree_keep__rules_are_inherited(void **state)
     expect_rule(f, "d", false, 5, "/d");
     set_keep(f, "/", 9, 0);
     expect_rule(f, "/", false, 9, "/");
-    assert_ok(ash_tree_set_keep(f->tree, "d", NULL, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_keep(f->tree, "d", NULL, NULL, NULL, &f->err), &f->err);
     expect_rule(f, "d", false, 9, "/");
     keep.all = true;
-    assert_ok(ash_tree_set_keep(f->tree, "d/e", &keep, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_keep(f->tree, "d/e", &keep, NULL, NULL, &f->err), &f->err);
     expect_rule(f, "d/e/a", true, 0, "/d/e");
     keep.all = false;
     keep.last = -1;
-    assert_int_equal(ash_tree_set_keep(f->tree, "d", &keep, NULL, &f->err), ASH_EINVAL);
+    assert_int_equal(ash_tree_set_keep(f->tree, "d", &keep, NULL, NULL, &f->err), ASH_EINVAL);
     support_expect_version(f, "/", 1);          /* the root has a document by now, … */
     support_expect_list(f, "/", false, 0, "d"); /* … which lies nowhere */
 }
@@ -311,7 +311,7 @@ static void test_tree_keep__rules_are_for_their_own_entry_too(void **state)
     put_versions(f, "a", 1, 3);
     put_versions(f, "b", 11, 3);
     set_keep(f, "/", 0, 0);
-    assert_ok(ash_tree_set_keep(f->tree, "a", &keep, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_keep(f->tree, "a", &keep, NULL, NULL, &f->err), &f->err);
     assert_int_equal(prune(f, "/", NULL, false).versions, 2);
     support_expect_history(f, "a", "4 3 2 1");
     support_expect_history(f, "b", "3");
@@ -382,7 +382,7 @@ static void test_tree_keep__of_those_who_may(void **state)
     support_folder(f, "d");
     put_versions(f, "d/a", 1, 3);
     put_versions(f, "b", 11, 3);
-    assert_ok(ash_tree_set_acl(f->tree, "d", &nobody, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_acl(f->tree, "d", &nobody, NULL, NULL, &f->err), &f->err);
     assert_ok(ash_tree_prune(f->tree, "/", &o, &op, NULL, &f->err), &f->err);
     support_expect_history(f, "d/a", "3 2 1");
     support_expect_history(f, "b", "3");

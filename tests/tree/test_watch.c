@@ -156,7 +156,7 @@ static void test_tree_watch__rights(void **state)
     op.principal = &who;
     support_folder(f, "d");
     support_folder(f, "closed");
-    assert_ok(ash_tree_set_acl(f->tree, "closed", acl, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_acl(f->tree, "closed", acl, NULL, NULL, &f->err), &f->err);
     assert_int_equal(ash_tree_watch_open(f->tree, "closed", &op, &w, &f->err), ASH_EACCES);
     assert_ok(ash_tree_watch_open(f->tree, "/", &op, &w, &f->err), &f->err);
     support_put_seed(f, "closed/a", 1);

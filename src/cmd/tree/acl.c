@@ -15,6 +15,7 @@ static const ash_cmd_option options[] = {
     {0, "open", "ROLE,...", "who may pass through the folder (else: whoever may read it)"},
     {0, "inherit", NULL, "no list of its own: that of the folder above counts"},
     {0, "effective", "ROLE", "say what the role may do"},
+    ASH_CMD_TREE_BY_OPTION,
     ASH_CMD_TREE_NO_OPTION,
 };
 
@@ -50,6 +51,7 @@ static int set_lists(ash_cmd_tree_run *r, const char *path, ash_error *err)
 {
     bson_t now, acl = BSON_INITIALIZER;
     bson_iter_t it;
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     int rc = ash_tree_get_acl(r->tree, path, &r->op, &now, NULL, err);
     if (rc == 0) {
         for (size_t i = 0; i < ASH_ARRAY_LEN(rights); i++) {
@@ -59,7 +61,7 @@ static int set_lists(ash_cmd_tree_run *r, const char *path, ash_error *err)
             else if (bson_iter_init_find(&it, &now, rights[i].name))
                 BSON_APPEND_VALUE(&acl, rights[i].name, bson_iter_value(&it));
         }
-        rc = ash_tree_set_acl(r->tree, path, &acl, &r->op, err);
+        rc = ash_tree_set_acl(r->tree, path, &acl, &o, &r->op, err);
         bson_destroy(&now);
     }
     bson_destroy(&acl);
@@ -157,11 +159,12 @@ static int acl(ash_cmd_tree_run *r, ash_error *err)
         return ash__cmd_usage(r->cmd, "lists, --inherit and --effective cannot be had together");
     if (values[EFFECTIVE] != NULL)
         return show_effective(r, path, values[EFFECTIVE], err);
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     int rc = 0;
     if (set)
         rc = set_lists(r, path, err);
     else if (inherit)
-        rc = ash_tree_set_acl(r->tree, path, NULL, &r->op, err);
+        rc = ash_tree_set_acl(r->tree, path, NULL, &o, &r->op, err);
     return rc == 0 ? show_lists(r, path, err) : rc;
 }
 

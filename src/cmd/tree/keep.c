@@ -46,6 +46,7 @@ static const ash_cmd_option keep_options[] = {
     {0, "within", "TIME", "versions that were current within that time: 12h, 30d"},
     {0, "all", NULL, "everything: what counts where no rule is"},
     {0, "inherit", NULL, "no rule of its own: that of the folder above counts"},
+    ASH_CMD_TREE_BY_OPTION,
     ASH_CMD_TREE_NO_OPTION,
 };
 
@@ -108,9 +109,10 @@ static int keep_rule(ash_cmd_tree_run *r, ash_error *err)
     if (given + keep.all + inherit > 1)
         return ash__cmd_usage(r->cmd, "--all, --inherit, and --last with --within cannot be had "
                                       "together");
+    ash_tree_change_options o = ash__cmd_tree_changes(r);
     int rc = 0;
     if (given || keep.all || inherit)
-        rc = ash_tree_set_keep(r->tree, path, inherit ? NULL : &keep, &r->op, err);
+        rc = ash_tree_set_keep(r->tree, path, inherit ? NULL : &keep, &o, &r->op, err);
     return rc == 0 ? show_rule(r, path, err) : rc;
 }
 

@@ -253,7 +253,7 @@ static void test_tree_generations_import__a_tree_of_today(void **state)
     support_put_text(f, "d/c", "c");
     assert_ok(ash_tree_remove(f->tree, "d/c", NULL, NULL, &f->err), &f->err);
     keep.last = 7;
-    assert_ok(ash_tree_set_keep(f->tree, "d", &keep, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_keep(f->tree, "d", &keep, NULL, NULL, &f->err), &f->err);
     open_target(f, &t);
     assert_ok(import(f, &t, NULL), &f->err);
     support_expect_list(&t.view, "/", true, 0, "/b /d");
