@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "bucket/file.h"
+#include "cmd/copy/buckets.h"
 #include "cmd/copy/documents.h"
 #include "cmd/copy/trees.h"
 #include "cmd/kit/verbs.h"
@@ -33,18 +34,13 @@ enum { WORKERS = 8 }; /* they share the target's commits: small files are bound 
 
 enum action { COPIED, UPDATED, PRESENT };
 
-/* The lock guards the counters, `fatal` and the output; the rest is set before the workers start.
- */
+/* One go over all buckets.  The lock guards the counters of `all`, `fatal` and the output; the rest
+ * is set before the workers start. */
 struct copy {
-    ash_cmd *cmd;
-    ash_store *to_store;
-    const char *to_db; /* NULL: that of the source */
+    ash_copy_buckets *all;
     ash_copy_route route;
-    bool replace, all;
-    int64_t total_bytes, total_files;
     ash_work *work;
     ash_mutex lock;
-    int64_t copied, present, failed, bytes;
     int fatal; /* what ends everything */
     ash_error fatal_error;
 };
@@ -60,7 +56,7 @@ static int bring_up_to_date(struct copy *c, const ash_file *from, const ash_file
     if (a.len == b.len && memcmp(a.data, b.data, a.len) == 0)
         return 0;
     *action = UPDATED; /* renamed, or given other metadata */
-    return c->cmd->dry_run ? 0 : ash__copy_document(c->route.to, from, err);
+    return c->all->cmd->dry_run ? 0 : ash__copy_document(c->route.to, from, err);
 }
 
 /* Of two files of one id; COPIED: the source's takes the place of the other. */
@@ -71,7 +67,7 @@ static int judge(struct copy *c, const ash_file *from, const ash_file *there, en
     int rc = same ? ash__copy_has_chunks(c->route.to, there, &whole, err) : 0;
     if (rc == 0 && same && whole)
         rc = bring_up_to_date(c, from, there, action, err);
-    else if (rc == 0 && !c->replace)
+    else if (rc == 0 && !c->all->replace)
         rc = same ? ash__fail(err, ASH_ECHUNKMISSING,
                               "the target's file lacks chunks; --replace replaces it")
                   : ash__fail(err, ASH_EEXISTS,
@@ -109,22 +105,23 @@ static void report(struct copy *c, const ash_file *file, enum action action, con
 {
     static const char *const names[] = {"copied", "updated", "present"};
     bson_t object = BSON_INITIALIZER;
-    const char *db = c->to_db != NULL ? c->to_db : ash_bucket_db(c->route.from);
+    const char *db = c->all->to_db != NULL ? c->all->to_db : ash_bucket_db(c->route.from);
     ash__mutex_assert_held(&c->lock);
-    if (c->cmd->json) {
+    if (c->all->cmd->json) {
         BSON_APPEND_UTF8(&object, "db", db);
         BSON_APPEND_UTF8(&object, "bucket", ash_bucket_name(c->route.from));
         BSON_APPEND_UTF8(&object, "action", names[action]);
         ash__cmd_file_object(file, &object);
         if (sha256[0] != 0)
             BSON_APPEND_UTF8(&object, "sha256", sha256);
-        if (c->cmd->dry_run)
+        if (c->all->cmd->dry_run)
             BSON_APPEND_BOOL(&object, "dryRun", true);
         ash__cmd_emit(&object);
-    } else if (c->cmd->dry_run && action != PRESENT) {
+    } else if (c->all->cmd->dry_run && action != PRESENT) {
         const char *name = ash_file_filename(file);
         char *shown = ash__cmd_printable(name != NULL ? name : "(no name)");
-        ash__cmd_say(c->cmd, "would copy %s.%s: %s", db, ash_bucket_name(c->route.from), shown);
+        ash__cmd_say(c->all->cmd, "would copy %s.%s: %s", db, ash_bucket_name(c->route.from),
+                     shown);
         ash__free(shown);
     }
     bson_destroy(&object);
@@ -138,7 +135,7 @@ static int bring(struct copy *c, const ash_file *file, enum action *action, char
     for (int turn = 0; turn < 2; turn++) {
         ash_file *there = NULL;
         rc = compare(c, ash_file_id(file), action, &there, err);
-        bool copies = rc == 0 && *action == COPIED && !c->cmd->dry_run;
+        bool copies = rc == 0 && *action == COPIED && !c->all->cmd->dry_run;
         if (copies)
             rc = ash__copy_file(&c->route, ash_file_id(file), there, sha256, err);
         else
@@ -159,9 +156,9 @@ static int copy_one(struct copy *c, const ash_file *file, ash_error *err)
         return rc;
     ash__mutex_lock(&c->lock);
     report(c, file, action, sha256);
-    c->copied += action != PRESENT ? 1 : 0;
-    c->present += action == PRESENT ? 1 : 0;
-    c->bytes += action == COPIED ? ash_file_length(file) : 0;
+    c->all->copied += action != PRESENT ? 1 : 0;
+    c->all->present += action == PRESENT ? 1 : 0;
+    c->all->bytes += action == COPIED ? ash_file_length(file) : 0;
     ash__mutex_unlock(&c->lock);
     return 0;
 }
@@ -179,8 +176,8 @@ static void note_failure(struct copy *c, const char *name, int rc, const ash_err
     ash__mutex_lock(&c->lock);
     /* Reported under the lock, as output is; what ends everything is told once, at the end. */
     if (!ash__copy_ends_all(rc)) {
-        ash__cmd_fail(c->cmd, name, err);
-        c->failed++;
+        ash__cmd_fail(c->all->cmd, name, err);
+        c->all->failed++;
     } else if (c->fatal == 0) {
         c->fatal = ash__fail(&c->fatal_error, rc, "%s: %s", name, err->text);
     }
@@ -221,8 +218,8 @@ static int take_file(struct copy *c, ash_file *file, ash_error *err)
 
 static int count_file(struct copy *c, ash_file *file, ash_error *err)
 {
-    c->total_bytes += ash_file_length(file);
-    c->total_files++;
+    c->all->total_bytes += ash_file_length(file);
+    c->all->total_files++;
     ash_file_free(file);
     return ash__cmd_check_interrupted(err);
 }
@@ -246,8 +243,8 @@ static int each_file(struct copy *c, visit_file visit, ash_error *err)
         ash_doc doc = {0};
         ash_file *file = NULL;
         ash_error own = ASH_ERROR_INIT;
-        rc = ash__cmd_next_document(copies ? c->cmd : NULL, c->route.from, cursor, &doc, &damaged,
-                                    err);
+        rc = ash__cmd_next_document(copies ? c->all->cmd : NULL, c->route.from, cursor, &doc,
+                                    &damaged, err);
         if (rc != 0 || doc.data == NULL)
             break;
         if (ash_file_from_document(doc, &file, &own) == 0) {
@@ -258,7 +255,7 @@ static int each_file(struct copy *c, visit_file visit, ash_error *err)
     }
     ash_cursor_free(cursor);
     ash__mutex_lock(&c->lock);
-    c->failed += copies ? damaged : 0;
+    c->all->failed += copies ? damaged : 0;
     ash__mutex_unlock(&c->lock);
     return rc;
 }
@@ -271,9 +268,9 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     opts.bucket_name = name;
     c->route.from = c->route.to = NULL;
     int rc = ash_bucket_new(store, &opts, &c->route.from, err);
-    opts.db = c->to_db != NULL ? c->to_db : db;
-    if (rc == 0 && c->to_store != NULL)
-        rc = ash_bucket_new(c->to_store, &opts, &c->route.to, err);
+    opts.db = c->all->to_db != NULL ? c->all->to_db : db;
+    if (rc == 0 && c->all->to != NULL)
+        rc = ash_bucket_new(c->all->to, &opts, &c->route.to, err);
     if (rc == 0) {
         /* Also for counting, where it has nothing to do: that is cheaper than two ways through
          * here. */
@@ -290,12 +287,12 @@ static int with_bucket(struct copy *c, ash_store *store, const char *db, const c
     return rc;
 }
 
-/* With --all, NAME.files without NAME.chunks is a collection like others. */
 static int visit_bucket(struct copy *c, ash_store *store, const char *db, const char *name,
                         visit_file visit, ash_error *err)
 {
     bool chunks = true;
-    int rc = c->all ? ash__cmd_has_collection(store, db, name, ".chunks", &chunks, err) : 0;
+    int rc =
+        c->all->whole_only ? ash__cmd_has_collection(store, db, name, ".chunks", &chunks, err) : 0;
     return rc == 0 && chunks ? with_bucket(c, store, db, name, visit, err) : rc;
 }
 
@@ -309,6 +306,27 @@ static int copy_bucket(void *ctx, ash_store *store, const char *db, const char *
                        ash_error *err)
 {
     return visit_bucket(ctx, store, db, name, take_file, err);
+}
+
+static int go_over(ash_copy_buckets *b, const ash_cmd *from, ash_store *store,
+                   ash_cmd_bucket_visit visit, ash_error *err)
+{
+    struct copy c = {.all = b, .route = {.progress = b->progress}};
+    ash__mutex_init(&c.lock, ASH_RANK_SERVER);
+    int rc = ash__cmd_each_bucket(from, store, ".files", visit, &c, err);
+    ash__mutex_release(&c.lock);
+    return rc;
+}
+
+int ash__copy_buckets_count(ash_copy_buckets *b, const ash_cmd *from, ash_store *store,
+                            ash_error *err)
+{
+    return go_over(b, from, store, count_bucket, err);
+}
+
+int ash__copy_buckets(ash_copy_buckets *b, const ash_cmd *from, ash_store *store, ash_error *err)
+{
+    return go_over(b, from, store, copy_bucket, err);
 }
 
 /* ---- what was asked for ---- */
@@ -361,7 +379,7 @@ static bool takes_collections(const ash_cmd_args *args)
     return args->values[COLLECTION] != NULL || args->values[ALL] != NULL;
 }
 
-static void say_files(const struct copy *c)
+static void say_files(const ash_copy_buckets *c)
 {
     char size[32];
     ash__cmd_print_size(size, sizeof size, c->bytes);
@@ -379,7 +397,8 @@ static void say_documents(const ash_copy_collections *c)
                  c->collections, ash__cmd_s(c->collections), c->replaced, c->present, c->failed);
 }
 
-static int say_if_empty(const struct copy *c, const ash_cmd *from, ash_store *store, ash_error *err)
+static int say_if_empty(const ash_copy_buckets *c, const ash_cmd *from, ash_store *store,
+                        ash_error *err)
 {
     if (c->total_files > 0 || (from->bucket == NULL && !ash__cmd_names_database(from)))
         return 0;
@@ -389,116 +408,125 @@ static int say_if_empty(const struct copy *c, const ash_cmd *from, ash_store *st
                      ash_store_default_db(store));
 }
 
+/* What the copy is between. */
+struct copying {
+    const ash_cmd *cmd;
+    const ash_cmd_args *args;
+    ash_cmd from, to; /* the command, as it would be typed for either store */
+    ash_store *from_store;
+    ash_store *to_store; /* NULL: a dry run whose target is yet to be made */
+    const char *to_db;   /* NULL: that of the source */
+    ash_progress *progress;
+};
+
 /* Collections first: a bucket's have their options and indexes before they have files. */
-static int copy_counted(struct copy *c, ash_copy_collections *d, const ash_cmd *from,
-                        ash_store *store, const ash_cmd_args *args, ash_error *err)
+static int copy_counted(const struct copying *c, ash_copy_collections *d, ash_copy_buckets *b,
+                        ash_error *err)
 {
     int rc = 0;
-    ash__progress_set_total(c->route.progress, c->total_bytes + d->total_bytes,
-                            c->total_files + d->total_documents);
-    if (takes_collections(args)) {
-        rc = ash__copy_collections(d, from, store, err);
-        ash__progress_clear(c->route.progress);
+    ash__progress_set_total(c->progress, b->total_bytes + d->total_bytes,
+                            b->total_files + d->total_documents);
+    if (takes_collections(c->args)) {
+        rc = ash__copy_collections(d, &c->from, c->from_store, err);
+        ash__progress_clear(c->progress);
         say_documents(d);
     }
-    if (!takes_buckets(from, args))
+    if (!takes_buckets(&c->from, c->args))
         return rc;
     if (rc == 0)
-        rc = ash__cmd_each_bucket(from, store, ".files", copy_bucket, c, err);
-    ash__progress_clear(c->route.progress);
-    say_files(c);
-    if (rc == 0 && (!c->all || d->collections == 0))
-        rc = say_if_empty(c, from, store, err);
-    /* Behind the lines about files, which count their own. */
-    c->failed += d->failed;
+        rc = ash__copy_buckets(b, &c->from, c->from_store, err);
+    ash__progress_clear(c->progress);
+    say_files(b);
+    if (rc == 0 && (!b->whole_only || d->collections == 0))
+        rc = say_if_empty(b, &c->from, c->from_store, err);
     return rc;
 }
 
-static int copy_all(struct copy *c, const ash_cmd *from, ash_store *store, const ash_cmd_args *args,
-                    ash_error *err)
+static int copy_all(const struct copying *c, ash_error *err)
 {
+    const ash_cmd_args *args = c->args;
     const char **names = ash__alloc_array((size_t)args->given_count + 1, sizeof *names);
     bool *found = ash__alloc_array((size_t)args->given_count + 1, sizeof *found);
+    bool all = args->values[ALL] != NULL, replace = args->values[REPLACE] != NULL;
     ash_copy_collections d = {.cmd = c->cmd,
                               .to = c->to_store,
                               .to_db = c->to_db,
-                              .replace = c->replace,
+                              .replace = replace,
                               .verify = args->values[VERIFY] != NULL,
-                              .names = c->all ? NULL : names,
+                              .names = all ? NULL : names,
                               .found = found,
                               .name_count = args->given_count,
-                              .progress = c->route.progress};
+                              .progress = c->progress};
+    ash_copy_buckets b = {.cmd = c->cmd,
+                          .to = c->to_store,
+                          .to_db = c->to_db,
+                          .replace = replace,
+                          .whole_only = all,
+                          .progress = c->progress};
     for (int i = 0; i < args->given_count; i++)
         names[i] = args->given[i].value;
-    int rc = takes_collections(args) ? ash__copy_collections_count(&d, from, store, err) : 0;
-    if (rc == 0 && takes_buckets(from, args))
-        rc = ash__cmd_each_bucket(from, store, ".files", count_bucket, c, err);
+    int rc =
+        takes_collections(args) ? ash__copy_collections_count(&d, &c->from, c->from_store, err) : 0;
+    if (rc == 0 && takes_buckets(&c->from, args))
+        rc = ash__copy_buckets_count(&b, &c->from, c->from_store, err);
     if (rc == 0)
-        rc = copy_counted(c, &d, from, store, args, err);
+        rc = copy_counted(c, &d, &b, err);
     ash__free(names);
     ash__free(found);
-    return rc;
+    return rc == 0 && b.failed + d.failed > 0 ? ASH_EXIT_PARTIAL : rc;
 }
 
-static int copy_trees(const struct copy *c, ash_store *store, const ash_cmd_args *args,
-                      ash_error *err)
+static int copy_trees(const struct copying *c, ash_error *err)
 {
     const ash_copy_trees t = {.cmd = c->cmd,
-                              .from = store,
+                              .from = c->from_store,
                               .to = c->to_store,
                               .to_db = c->to_db,
-                              .root = args->values[ROOT],
-                              .without_history = args->values[NO_HISTORY] != NULL,
-                              .progress = c->route.progress};
+                              .root = c->args->values[ROOT],
+                              .without_history = c->args->values[NO_HISTORY] != NULL,
+                              .progress = c->progress};
     return ash__copy_trees(&t, err);
 }
 
-static int open_both(struct copy *c, const ash_cmd *from, const ash_cmd *to, ash_store **store,
-                     ash_error *err)
+static int open_both(struct copying *c, ash_error *err)
 {
-    int rc = ash__cmd_open_store(from, ASH_CMD_READ, NULL, store, err);
+    int rc = ash__cmd_open_store(&c->from, ASH_CMD_READ, NULL, &c->from_store, err);
     if (rc == 0 && c->cmd->dry_run)
-        rc = ash__cmd_open_if_any(to, &c->to_store, err);
+        rc = ash__cmd_open_if_any(&c->to, &c->to_store, err);
     else if (rc == 0)
-        rc = ash__cmd_open_store(to, ASH_CMD_WRITE, NULL, &c->to_store, err);
+        rc = ash__cmd_open_store(&c->to, ASH_CMD_WRITE, NULL, &c->to_store, err);
     return rc;
 }
 
 static int run_copy(ash_cmd *cmd, const ash_cmd_args *args)
 {
-    struct copy c = {
-        .cmd = cmd, .replace = args->values[REPLACE] != NULL, .all = args->values[ALL] != NULL};
+    struct copying c = {.cmd = cmd, .args = args, .from = *cmd, .to = *cmd};
     ash_error err = ASH_ERROR_INIT;
-    ash_store *store = NULL;
-    ash_cmd from = *cmd, to = *cmd;
     int rc = check_words(cmd, args);
     if (rc != 0)
         return rc;
-    from.store_uri = args->words[0];
-    to.store_uri = args->words[1];
-    to.db = NULL;
-    bool into_one = ash__cmd_names_database(&to);
-    if (into_one && !ash__cmd_names_database(&from))
+    c.from.store_uri = args->words[0];
+    c.to.store_uri = args->words[1];
+    c.to.db = NULL;
+    bool into_one = ash__cmd_names_database(&c.to);
+    if (into_one && !ash__cmd_names_database(&c.from))
         return ash__cmd_usage(cmd, "the target names a database: choose one of the source by -d");
-    rc = ash__copy_check_target(&from, &to);
+    rc = ash__copy_check_target(&c.from, &c.to);
     if (rc != 0)
         return rc;
     ash__cmd_catch_signals();
-    ash__mutex_init(&c.lock, ASH_RANK_SERVER);
-    c.route.progress = ash__progress_new(cmd, 0, 0);
-    rc = open_both(&c, &from, &to, &store, &err);
+    c.progress = ash__progress_new(cmd, 0, 0);
+    rc = open_both(&c, &err);
     if (rc == 0) {
         c.to_db = into_one ? ash_store_default_db(c.to_store) : NULL;
-        rc = args->values[TREE] != NULL ? copy_trees(&c, store, args, &err)
-                                        : copy_all(&c, &from, store, args, &err);
+        rc = args->values[TREE] != NULL ? copy_trees(&c, &err) : copy_all(&c, &err);
     }
-    ash__progress_free(c.route.progress);
-    ash__mutex_release(&c.lock);
+    ash__progress_free(c.progress);
     if (rc < 0)
         rc = ash__cmd_fail(cmd, NULL, &err);
     ash__cmd_close_store(c.to_store);
-    ash__cmd_close_store(store);
-    return rc == 0 && c.failed > 0 ? ASH_EXIT_PARTIAL : rc;
+    ash__cmd_close_store(c.from_store);
+    return rc;
 }
 
 const ash_cmd_verb ash__cmd_copy = {
