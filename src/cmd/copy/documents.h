@@ -33,7 +33,7 @@ int ash__copy_collections_count(ash_copy_collections *c, const ash_cmd *from, as
 int ash__copy_collections(ash_copy_collections *c, const ash_cmd *from, ash_store *store,
                           ash_error *err);
 
-/* What copy.c says of a failure: does it end everything, as trouble with a store does? */
+/* What buckets.c says of a failure: does it end everything, as trouble with a store does? */
 bool ash__copy_ends_all(int rc);
 
 /* ---- one collection ---- */
