@@ -5,19 +5,19 @@
 
 /* Trees of any kind come to lie in one of today, with their past. */
 
-static const char V7[] = "v7files";
-static const char PAST[] = "v7files.vermongo";
+#define IMPORT_CURRENT "v7files"
+#define IMPORT_PAST    "v7files.vermongo"
 
 /* The target's collections take the place of the source's in the fixture, so that what looks at a
  * tree can look at it. */
-typedef struct target {
+typedef struct import_target {
     fixture view;
     char *db;
     ash_tree_import_report report;
     ash_buffer told; /* paths of what arrived */
     ash_buffer failed;
     int stop_after; /* entries; 0: never */
-} target;
+} import_target;
 
 static ash_collection *open_collection(fixture *f, const char *db, const char *name)
 {
@@ -26,19 +26,19 @@ static ash_collection *open_collection(fixture *f, const char *db, const char *n
     return c;
 }
 
-static void open_target(fixture *f, target *t)
+static void import_open(fixture *f, import_target *t)
 {
     ash_tree_options o = ASH_TREE_OPTIONS_INIT;
-    *t = (target){.view = {.store = f->store}};
+    *t = (import_target){.view = {.store = f->store}};
     o.db = t->db = ash__sprintf("%s-to", ash_store_default_db(f->store));
     assert_ok(ash_tree_open(f->store, "/", &o, &t->view.tree, &f->err), &f->err);
-    t->view.current = open_collection(f, t->db, V7);
-    t->view.past = open_collection(f, t->db, PAST);
+    t->view.current = open_collection(f, t->db, IMPORT_CURRENT);
+    t->view.past = open_collection(f, t->db, IMPORT_PAST);
     t->view.contents = open_collection(f, t->db, "v7.fs.files");
     t->view.chunks = open_collection(f, t->db, "v7.fs.chunks");
 }
 
-static void close_target(target *t)
+static void import_close(import_target *t)
 {
     ash_collection_free(t->view.current);
     ash_collection_free(t->view.past);
@@ -53,19 +53,19 @@ static void close_target(target *t)
 
 static bool note_entry(void *ctx, const ash_tree_entry *e)
 {
-    target *t = ctx;
+    import_target *t = ctx;
     ash__buffer_printf(&t->told, "%s%s", t->told.len > 0 ? " " : "", ash_tree_entry_path(e));
     return t->stop_after == 0 || --t->stop_after > 0;
 }
 
 static void note_failure(void *ctx, const char *text, const bson_t *facts)
 {
-    target *t = ctx;
+    import_target *t = ctx;
     assert_true(bson_has_field(facts, "kind"));
     ash__buffer_printf(&t->failed, "%s%s", t->failed.len > 0 ? "; " : "", text);
 }
 
-static int import(fixture *f, target *t, ash_tree_import_options *o)
+static int import_run(fixture *f, import_target *t, ash_tree_import_options *o)
 {
     ash_tree_import_options plain = ASH_TREE_IMPORT_OPTIONS_INIT;
     o = o != NULL ? o : &plain;
@@ -78,7 +78,8 @@ static int import(fixture *f, target *t, ash_tree_import_options *o)
     return ash_tree_import(t->view.tree, f->tree, o, NULL, &t->report, &f->err);
 }
 
-static void expect_report(const target *t, int entries, int versions, int skipped, int failed)
+static void import_expect(const import_target *t, int entries, int versions, int skipped,
+                          int failed)
 {
     assert_int_equal(t->report.entries, entries);
     assert_int_equal(t->report.versions, versions);
@@ -98,12 +99,12 @@ static char *version_text(int i)
 
 /* /docs, /docs/a of four versions, the second called b; /docs/gone, deleted; /tiny, inside;
  * /docs/pattern; all as the seed had it, with a mark and a field that nobody knows. */
-static void fill_first(fixture *f)
+static void import_fill(fixture *f)
 {
-    old_json(f, V7,
+    old_json(f, IMPORT_CURRENT,
              "{\"_id\": \"/\", \"_version\": 1, \"acl\": {\"read\": [\"all\"], \"write\": "
              "[\"some\"]}}");
-    old_json(f, V7,
+    old_json(f, IMPORT_CURRENT,
              "{\"_id\": %1, \"_version\": 1, \"parent\": \"/\", \"filename\": \"docs\", "
              "\"created_at\": {\"$date\": 1}}");
     for (int i = 1; i <= 4; i++) {
@@ -114,31 +115,31 @@ static void fill_first(fixture *f)
             "%d, \"created_at\": {\"$date\": 1}, \"updated_at\": {\"$date\": %d}}",
             id, i, i == 2 ? "b" : "a", i, i * 2);
         old_content(f, i % 2 == 0 ? OLD_Z : OLD_GZ, text, strlen(text), i < 4 ? 0 : 2);
-        old_file(f, i < 4 ? PAST : V7, json, text);
+        old_file(f, i < 4 ? IMPORT_PAST : IMPORT_CURRENT, json, text);
         ash__free(json);
         ash__free(id);
         ash__free(text);
     }
     old_content(f, OLD_BARE_ZIN, "what was deleted is not lost", 28, 0);
-    old_file(f, PAST,
+    old_file(f, IMPORT_PAST,
              "{\"_id\": {\"_id\": %3, \"_version\": 1}, \"_version\": 1, \"parent\": %1, "
              "\"filename\": \"gone\", \"created_at\": {\"$date\": 1}}",
              "what was deleted is not lost");
-    old_json(f, PAST,
+    old_json(f, IMPORT_PAST,
              "{\"_id\": {\"_id\": %3, \"_version\": 2}, \"_version\": \"deleted:2\", "
              "\"deleted_at\": {\"$date\": 4}}");
-    old_json(f, V7,
+    old_json(f, IMPORT_CURRENT,
              "{\"_id\": %4, \"_version\": 1, \"parent\": \"/\", \"filename\": \"tiny\", "
              "\"in\": {\"$binary\": {\"base64\": \"dGlueQ==\", \"subType\": \"00\"}}, "
              "\"created_at\": {\"$date\": 1}}");
-    old_json(f, V7,
+    old_json(f, IMPORT_CURRENT,
              "{\"_id\": %5, \"_version\": 1, \"parent\": %1, \"filename\": \"pattern\", "
              "\"in\": {\"$binary\": {\"base64\": \"YWJjZGU=\", \"subType\": \"00\"}}, "
              "\"length\": 12, \"created_at\": {\"$date\": 1}}");
     old_open(f);
 }
 
-static void expect_first(target *t)
+static void import_expect_all(import_target *t)
 {
     fixture *v = &t->view;
     support_expect_list(v, "/", true, 0, "/docs /docs/a /docs/pattern /tiny");
@@ -162,12 +163,12 @@ static void expect_first(target *t)
 static void test_tree_generations_import__the_seed_with_its_past(void **state)
 {
     fixture *f = *state;
-    target t;
-    fill_first(f);
-    open_target(f, &t);
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 6, 10, 0, 0);
-    expect_first(&t);
+    import_target t;
+    import_fill(f);
+    import_open(f, &t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 6, 10, 0, 0);
+    import_expect_all(&t);
     /* By the digest of today, and the later versions as deltas of the earlier ones. */
     assert_int_equal(support_count(t.view.contents, "{\"store\": \"delta\"}"), 3);
     support_expect_refs(&t.view, "docs/a", 1, 1);
@@ -200,13 +201,13 @@ static void test_tree_generations_import__the_seed_with_its_past(void **state)
     assert_ok(ash_tree_collect(t.view.tree, &co, NULL, NULL, &f->err), &f->err);
     support_expect_history(&t.view, "docs/a", "5 4 3 2 1");
     old_expect_findings(&t.view, t.view.tree, "");
-    close_target(&t);
+    import_close(&t);
 }
 
 static void test_tree_generations_import__the_last_generation(void **state)
 {
     fixture *f = *state;
-    target t;
+    import_target t;
     char *text = old_text(5000, 1);
     old_sha id = old_digest(text, strlen(text));
     old_made(f, "v7files.content", &id,
@@ -220,16 +221,16 @@ static void test_tree_generations_import__the_last_generation(void **state)
              "\"filename\": \"a\", \"created_at\": {\"$date\": 1}, \"mood\": 1}",
              text);
     old_open(f);
-    open_target(f, &t);
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 1, 2, 0, 0);
+    import_open(f, &t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 1, 2, 0, 0);
     assert_string_equal(ash__buffer_text(&t.told), "/a");
     support_expect_text(&t.view, "a", text);
     support_expect_text_of(&t.view, "a", 1, 0, text);
     assert_int_equal(support_count(t.view.contents, "{}"), 1);
     support_expect_refs(&t.view, "a", 1, 1);
     old_expect_findings(&t.view, t.view.tree, "");
-    close_target(&t);
+    import_close(&t);
     ash__free(text);
 }
 
@@ -237,7 +238,7 @@ static void test_tree_generations_import__the_last_generation(void **state)
 static void test_tree_generations_import__a_tree_of_today(void **state)
 {
     fixture *f = *state;
-    target t;
+    import_target t;
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_keep keep = ASH_TREE_KEEP_INIT;
     enum { LEN = 700000 };
@@ -254,8 +255,8 @@ static void test_tree_generations_import__a_tree_of_today(void **state)
     assert_ok(ash_tree_remove(f->tree, "d/c", NULL, NULL, &f->err), &f->err);
     keep.last = 7;
     assert_ok(ash_tree_set_keep(f->tree, "d", &keep, NULL, NULL, &f->err), &f->err);
-    open_target(f, &t);
-    assert_ok(import(f, &t, NULL), &f->err);
+    import_open(f, &t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
     support_expect_list(&t.view, "/", true, 0, "/b /d");
     support_expect_history(&t.view, "b", "3 2 1");
     support_expect_history(&t.view, "d/c", "d2 1");
@@ -272,7 +273,7 @@ static void test_tree_generations_import__a_tree_of_today(void **state)
     assert_int_equal(keep.last, 7);
     ash_tree_string_free(from);
     old_expect_findings(&t.view, t.view.tree, "");
-    close_target(&t);
+    import_close(&t);
     bson_destroy(props);
     ash__free(data);
 }
@@ -282,51 +283,51 @@ static void test_tree_generations_import__a_tree_of_today(void **state)
 static void test_tree_generations_import__a_folder_into_a_folder(void **state)
 {
     fixture *f = *state;
-    target t;
+    import_target t;
     ash_tree_import_options o = ASH_TREE_IMPORT_OPTIONS_INIT;
-    fill_first(f);
-    open_target(f, &t);
+    import_fill(f);
+    import_open(f, &t);
     o.from = "/docs";
     o.to = "/old/papers";
-    assert_ok(import(f, &t, &o), &f->err);
-    expect_report(&t, 3, 7, 0, 0);
+    assert_ok(import_run(f, &t, &o), &f->err);
+    import_expect(&t, 3, 7, 0, 0);
     support_expect_list(&t.view, "/", true, 0,
                         "/old /old/papers /old/papers/a /old/papers/pattern");
     support_expect_history(&t.view, "/old/papers/a", "4 3 2 1");
     support_expect_history(&t.view, "/old/papers/gone", "d2 1");
     old_expect_findings(&t.view, t.view.tree, "");
-    assert_ok(import(f, &t, &o), &f->err);
-    expect_report(&t, 0, 0, 7, 0);
+    assert_ok(import_run(f, &t, &o), &f->err);
+    import_expect(&t, 0, 0, 7, 0);
     o.from = "/tiny";
-    assert_int_equal(import(f, &t, &o), ASH_EINVAL);
+    assert_int_equal(import_run(f, &t, &o), ASH_EINVAL);
     o.from = "/nowhere";
-    assert_int_equal(import(f, &t, &o), ASH_ENOTFOUND);
-    close_target(&t);
+    assert_int_equal(import_run(f, &t, &o), ASH_ENOTFOUND);
+    import_close(&t);
 }
 
 static void test_tree_generations_import__without_history(void **state)
 {
     fixture *f = *state;
-    target t;
+    import_target t;
     ash_tree_import_options o = ASH_TREE_IMPORT_OPTIONS_INIT;
-    fill_first(f);
-    open_target(f, &t);
+    import_fill(f);
+    import_open(f, &t);
     o.without_history = o.dry_run = true;
-    assert_ok(import(f, &t, &o), &f->err);
-    expect_report(&t, 5, 5, 0, 0);
+    assert_ok(import_run(f, &t, &o), &f->err);
+    import_expect(&t, 5, 5, 0, 0);
     assert_int_equal(support_count(t.view.current, "{}"), 0);
     o.dry_run = false;
-    assert_ok(import(f, &t, &o), &f->err);
-    expect_report(&t, 5, 5, 0, 0);
+    assert_ok(import_run(f, &t, &o), &f->err);
+    import_expect(&t, 5, 5, 0, 0);
     support_expect_list(&t.view, "/", true, 0, "/docs /docs/a /docs/pattern /tiny");
     support_expect_history(&t.view, "docs/a", "4");
     assert_int_equal(support_count(t.view.past, "{}"), 0);
     /* The past can follow later. */
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 2, 5, 5, 0);
-    expect_first(&t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 2, 5, 5, 0);
+    import_expect_all(&t);
     support_expect_refs(&t.view, "docs/a", 1, 1);
-    close_target(&t);
+    import_close(&t);
 }
 
 /* ---- again ---- */
@@ -334,37 +335,37 @@ static void test_tree_generations_import__without_history(void **state)
 static void test_tree_generations_import__goes_on_where_it_was_interrupted(void **state)
 {
     fixture *f = *state;
-    target t;
-    fill_first(f);
-    open_target(f, &t);
+    import_target t;
+    import_fill(f);
+    import_open(f, &t);
     int64_t versions = 0;
     for (int turn = 0, rc = ASH_EINTERRUPTED; rc != 0; turn++) {
         assert_in_range(turn, 0, 20);
         t.stop_after = 1;
-        rc = import(f, &t, NULL);
+        rc = import_run(f, &t, NULL);
         assert_true(rc == 0 || rc == ASH_EINTERRUPTED);
         versions += t.report.versions;
     }
     assert_int_equal(versions, 10);
-    expect_first(&t);
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 0, 0, 10, 0);
+    import_expect_all(&t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 0, 0, 10, 0);
     assert_string_equal(ash__buffer_text(&t.told), "");
-    close_target(&t);
+    import_close(&t);
 }
 
 /* What the source has done since follows; what the target has done itself stays. */
 static void test_tree_generations_import__brings_what_came_since(void **state)
 {
     fixture *f = *state;
-    target t;
+    import_target t;
     support_put_text(f, "changes", "one");
     support_put_text(f, "goes", "one");
     support_put_text(f, "stays", "one");
     support_put_text(f, "diverges", "one");
-    open_target(f, &t);
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 4, 4, 0, 0);
+    import_open(f, &t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 4, 4, 0, 0);
     char *text = old_text(3000, 1);
     support_put(f, "changes", text, 3000);
     support_put_text(f, "changes", "three");
@@ -372,7 +373,7 @@ static void test_tree_generations_import__brings_what_came_since(void **state)
     support_put_text(f, "new", "one");
     support_put_text(f, "diverges", "two of the source");
     support_put_text(&t.view, "diverges", "two of the target");
-    assert_ok(import(f, &t, NULL), &f->err);
+    assert_ok(import_run(f, &t, NULL), &f->err);
     support_expect_list(&t.view, "/", false, 0, "changes diverges new stays");
     support_expect_history(&t.view, "changes", "3 2 1");
     support_expect_text(&t.view, "changes", "three");
@@ -381,9 +382,9 @@ static void test_tree_generations_import__brings_what_came_since(void **state)
     support_expect_history(&t.view, "goes", "d2 1");
     support_expect_text(&t.view, "diverges", "two of the target");
     old_expect_findings(&t.view, t.view.tree, "");
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 0, 0, 9, 0);
-    close_target(&t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 0, 0, 9, 0);
+    import_close(&t);
     ash__free(text);
 }
 
@@ -393,21 +394,21 @@ static void test_tree_generations_import__two_of_one_name(void **state)
 {
     fixture *f = *state;
     f->damaged = true; /* on purpose */
-    target t;
+    import_target t;
     for (int i = 1; i <= 3; i++) {
         char *json = ash__sprintf("{\"_id\": %%%d, \"_version\": 1, \"parent\": \"/\", "
                                   "\"filename\": \"same.txt\", \"created_at\": {\"$date\": %d}}",
                                   i, i);
         char *text = old_text(500, i);
         old_content(f, OLD_RAW, text, 500, i);
-        old_file(f, V7, json, text);
+        old_file(f, IMPORT_CURRENT, json, text);
         ash__free(text);
         ash__free(json);
     }
     old_open(f);
-    open_target(f, &t);
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 3, 3, 0, 0);
+    import_open(f, &t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 3, 3, 0, 0);
     assert_int_equal(t.report.renamed, 2);
     const char *const names[] = {"same.txt", "same (2).txt", "same (3).txt"};
     for (int i = 1; i <= 3; i++) {
@@ -416,23 +417,23 @@ static void test_tree_generations_import__two_of_one_name(void **state)
         ash__free(text);
     }
     old_expect_findings(&t.view, t.view.tree, "");
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 0, 0, 3, 0);
-    close_target(&t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 0, 0, 3, 0);
+    import_close(&t);
 }
 
 /* What the target has of its own stays as it is. */
 static void test_tree_generations_import__names_that_are_taken(void **state)
 {
     fixture *f = *state;
-    target t;
-    fill_first(f);
-    open_target(f, &t);
+    import_target t;
+    import_fill(f);
+    import_open(f, &t);
     support_folder(&t.view, "docs");
     support_put_text(&t.view, "docs/a", "of the target");
     support_put_text(&t.view, "tiny", "of the target");
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 6, 10, 0, 0);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 6, 10, 0, 0);
     assert_int_equal(t.report.renamed, 2);
     support_expect_list(&t.view, "/", false, 0, "docs docs (2) tiny tiny (2)");
     support_expect_text(&t.view, "docs/a", "of the target");
@@ -440,15 +441,15 @@ static void test_tree_generations_import__names_that_are_taken(void **state)
     support_expect_text(&t.view, "tiny (2)", "tiny");
     support_expect_history(&t.view, "docs (2)/a", "4 3 2 1");
     old_expect_findings(&t.view, t.view.tree, "");
-    close_target(&t);
+    import_close(&t);
 }
 
 /* v7files ended after it had written the history, and before the new version. */
 static void test_tree_generations_import__changes_that_v7files_did_not_finish(void **state)
 {
     fixture *f = *state;
-    target t;
-    static const char *const where[] = {V7, PAST};
+    import_target t;
+    static const char *const where[] = {IMPORT_CURRENT, IMPORT_PAST};
     for (int i = 0; i < 2; i++) {
         char *json = ash__sprintf(
             "{\"_id\": %s, \"_version\": 1, \"parent\": \"/\", \"filename\": \"a\", \"in\": "
@@ -459,17 +460,17 @@ static void test_tree_generations_import__changes_that_v7files_did_not_finish(vo
         ash__free(json);
     }
     old_open(f);
-    open_target(f, &t);
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 1, 1, 0, 0);
+    import_open(f, &t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 1, 1, 0, 0);
     support_expect_history(&t.view, "a", "1");
     support_expect_text(&t.view, "a", "tiny");
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 0, 0, 1, 0);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 0, 0, 1, 0);
     /* Where it lies, it can be written on as well. */
     support_put_text(f, "a", "new");
     support_expect_history(f, "a", "2 1");
-    close_target(&t);
+    import_close(&t);
 }
 
 /* A content that is gone, bytes that are not what the digest says, documents that cannot be. */
@@ -477,24 +478,24 @@ static void test_tree_generations_import__what_is_damaged_is_left_out(void **sta
 {
     fixture *f = *state;
     f->damaged = true; /* on purpose */
-    target t;
+    import_target t;
     bson_t *filter = BCON_NEW("store", BCON_UTF8("zin"));
-    fill_first(f);
-    old_json(f, V7,
+    import_fill(f);
+    old_json(f, IMPORT_CURRENT,
              "{\"_id\": %7, \"_version\": \"seven\", \"parent\": \"/\", \"filename\": "
              "\"bad\", \"created_at\": {\"$date\": 1}}");
-    old_file(f, V7,
+    old_file(f, IMPORT_CURRENT,
              "{\"_id\": %8, \"_version\": 1, \"parent\": \"/\", \"filename\": \"lost\", "
              "\"created_at\": {\"$date\": 1}}",
              "of this content there is nothing");
-    old_json(f, V7,
+    old_json(f, IMPORT_CURRENT,
              "{\"_id\": %9, \"_version\": 1, \"parent\": %6, \"filename\": \"nowhere\", "
              "\"created_at\": {\"$date\": 1}}");
     assert_ok(ash_collection_remove(f->contents, filter, NULL, NULL, &f->err), &f->err);
     bson_destroy(filter);
-    open_target(f, &t);
-    assert_int_equal(import(f, &t, NULL), ASH_EPARTIAL);
-    expect_report(&t, 6, 9, 0, 4);
+    import_open(f, &t);
+    assert_int_equal(import_run(f, &t, NULL), ASH_EPARTIAL);
+    import_expect(&t, 6, 9, 0, 4);
     const char *failed = ash__buffer_text(&t.failed);
     assert_non_null(strstr(failed, "the document of bad has a _version that cannot be"));
     assert_non_null(strstr(failed, "/lost, version 1: content "));
@@ -503,9 +504,9 @@ static void test_tree_generations_import__what_is_damaged_is_left_out(void **sta
     support_expect_list(&t.view, "/", true, 0, "/docs /docs/a /docs/pattern /tiny");
     support_expect_history(&t.view, "docs/a", "4 3 2 1");
     old_expect_findings(&t.view, t.view.tree, "");
-    assert_int_equal(import(f, &t, NULL), ASH_EPARTIAL);
-    expect_report(&t, 0, 0, 9, 4);
-    close_target(&t);
+    assert_int_equal(import_run(f, &t, NULL), ASH_EPARTIAL);
+    import_expect(&t, 0, 0, 9, 4);
+    import_close(&t);
 }
 
 /* v7files deleted folders and left what lay in them: that comes along. */
@@ -513,48 +514,48 @@ static void test_tree_generations_import__orphans(void **state)
 {
     fixture *f = *state;
     f->damaged = true; /* on purpose */
-    target t;
+    import_target t;
     bson_value_t folder = old_id_value(1);
-    old_json(f, PAST,
+    old_json(f, IMPORT_PAST,
              "{\"_id\": {\"_id\": %1, \"_version\": 1}, \"_version\": 1, \"parent\": "
              "\"/\", \"filename\": \"folder\", \"created_at\": {\"$date\": 1}}");
-    old_json(f, PAST,
+    old_json(f, IMPORT_PAST,
              "{\"_id\": {\"_id\": %1, \"_version\": 2}, \"_version\": \"deleted:2\", "
              "\"deleted_at\": {\"$date\": 4}}");
-    old_json(f, V7,
+    old_json(f, IMPORT_CURRENT,
              "{\"_id\": %2, \"_version\": 1, \"parent\": %1, \"filename\": \"orphan\", "
              "\"in\": {\"$binary\": {\"base64\": \"dGlueQ==\", \"subType\": \"00\"}}, "
              "\"created_at\": {\"$date\": 2}}");
     old_open(f);
-    open_target(f, &t);
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, 2, 3, 0, 0);
+    import_open(f, &t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, 2, 3, 0, 0);
     support_expect_list(&t.view, "/", true, 0, "");
     assert_ok(ash_tree_undelete(t.view.tree, &folder, NULL, NULL, NULL, NULL, &f->err), &f->err);
     support_expect_text(&t.view, "folder/orphan", "tiny");
-    close_target(&t);
+    import_close(&t);
 }
 
 static void test_tree_generations_import__refusals(void **state)
 {
     fixture *f = *state;
-    target t;
+    import_target t;
     ash_op op = ASH_OP_INIT;
     ash_principal who = ASH_PRINCIPAL_INIT;
-    fill_first(f);
-    open_target(f, &t);
+    import_fill(f);
+    import_open(f, &t);
     assert_int_equal(ash_tree_import(f->tree, f->tree, NULL, NULL, NULL, &f->err), ASH_EINVAL);
     op.principal = &who;
     assert_int_equal(ash_tree_import(t.view.tree, f->tree, NULL, &op, NULL, &f->err), ASH_EACCES);
     assert_int_equal(support_count(t.view.current, "{}"), 0);
-    close_target(&t);
+    import_close(&t);
 }
 
 /* More entries than one group, more bytes than one commit. */
 static void test_tree_generations_import__many(void **state)
 {
     fixture *f = *state;
-    target t;
+    import_target t;
     enum { FILES = 300, LEN = 400000 };
     uint8_t *data = support_bytes(LEN + 50, 1);
     support_folder(f, "d");
@@ -568,14 +569,14 @@ static void test_tree_generations_import__many(void **state)
             support_put_text(f, path, path);
         ash__free(path);
     }
-    open_target(f, &t);
-    assert_ok(import(f, &t, NULL), &f->err);
-    expect_report(&t, FILES + 1, FILES + 1 + FILES / 3, 0, 0);
+    import_open(f, &t);
+    assert_ok(import_run(f, &t, NULL), &f->err);
+    import_expect(&t, FILES + 1, FILES + 1 + FILES / 3, 0, 0);
     support_expect_bytes(&t.view, "d/010", data + 1, LEN);
     support_expect_bytes(&t.view, "d/004", data + 4000, 1000);
     support_expect_text(&t.view, "d/003", "d/003");
     old_expect_findings(&t.view, t.view.tree, "");
-    close_target(&t);
+    import_close(&t);
     ash__free(data);
 }
 
