@@ -127,22 +127,6 @@ static int look_again(deletion *d, const ash_content_id *ids, const ash_op *op, 
     return rc;
 }
 
-static int remove_ids(collection *k, const ash_content_id *ids, size_t count, const ash_op *op,
-                      ash_error *err)
-{
-    bson_t files = BSON_INITIALIZER, chunks = BSON_INITIALIZER;
-    ash__filter_ids(&files, "_id", ids, count);
-    ash__filter_ids(&chunks, "files_id", ids, count);
-    int rc = ash__remove_many(k->c->files, &files, op, err);
-    if (rc == 0)
-        rc = ash__remove_many(k->c->chunks, &chunks, op, err);
-    if (rc == 0) /* the bucket has a row for each that it stored itself */
-        rc = ash__remove_many(k->c->attributes, &files, op, err);
-    bson_destroy(&chunks);
-    bson_destroy(&files);
-    return rc;
-}
-
 static int delete_in(ash_transaction *t, void *ctx, ash_error *err)
 {
     deletion *d = ctx;
@@ -166,7 +150,7 @@ static int delete_in(ash_transaction *t, void *ctx, ash_error *err)
             ids[n++] = d->all[i].id;
     }
     if (n > 0)
-        rc = remove_ids(d->k, ids, n, &op, err);
+        rc = ash__contents_remove(d->k->c, ids, n, &op, err);
     d->took_us = ash__clock_us() - began;
     return rc;
 }

@@ -279,6 +279,22 @@ int ash__remove_many(ash_collection *c, const bson_t *filter, const ash_op *op, 
     return ash_collection_remove(c, filter, &o, NULL, err);
 }
 
+int ash__contents_remove(ash_contents *c, const ash_content_id *ids, size_t count, const ash_op *op,
+                         ash_error *err)
+{
+    bson_t files = BSON_INITIALIZER, chunks = BSON_INITIALIZER;
+    ash__filter_ids(&files, "_id", ids, count);
+    ash__filter_ids(&chunks, "files_id", ids, count);
+    int rc = ash__remove_many(c->files, &files, op, err);
+    if (rc == 0)
+        rc = ash__remove_many(c->chunks, &chunks, op, err);
+    if (rc == 0) /* the bucket has a row for each that it stored itself */
+        rc = ash__remove_many(c->attributes, &files, op, err);
+    bson_destroy(&chunks);
+    bson_destroy(&files);
+    return rc;
+}
+
 int ash__find_content(ash_contents *c, const ash_content_id *id, const ash_op *op, bson_t *out,
                       bool *found, ash_error *err)
 {

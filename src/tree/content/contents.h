@@ -63,6 +63,9 @@ typedef struct ash_content_change {
 int ash__change_many(ash_collection *c, const ash_content_change *change, const ash_op *op,
                      int64_t *matched, ash_error *err);
 int ash__remove_many(ash_collection *c, const bson_t *filter, const ash_op *op, ash_error *err);
+/* The documents, chunks and rows of attributes of contents; nobody is asked. */
+int ash__contents_remove(ash_contents *c, const ash_content_id *ids, size_t count, const ash_op *op,
+                         ash_error *err);
 /* The document of a content, copied into *out (bson_destroy()); false: there is none. */
 int ash__find_content(ash_contents *c, const ash_content_id *id, const ash_op *op, bson_t *out,
                       bool *found, ash_error *err);
