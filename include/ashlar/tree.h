@@ -34,7 +34,10 @@
  * look again; ASH_ECONDITION a condition of the caller does not hold; ASH_EACCES an access list
  * refuses; ASH_EINVAL paths that cannot be, a file where a folder is needed or the other way round;
  * ASH_ECORRUPT contents that do not give their digest, or documents that cannot be (the text says
- * which).  After any failure the tree is as before. */
+ * which).  After any failure the tree is as before.
+ *
+ * Damage costs what is damaged, and nothing else.  Who puts a file whose content is there already,
+ * but cannot be read, stores it anew, for all versions that have it. */
 
 #include <ashlar/bucket.h>
 #include <ashlar/digest.h>

@@ -140,7 +140,9 @@ int ash__choose_form(ash_content_writer *w, const ash_op *op, ash_error *err)
     if (w->len >= DELTA_MIN_BYTES) {
         ash__sketch_make(w->bytes, w->len, &p->sketch);
         p->sketched = true;
-        rc = try_delta(w, op, err);
+        /* What stands on the damaged one already must not be what its heir stands on. */
+        if (!w->damaged)
+            rc = try_delta(w, op, err);
     }
     /* What is a quarter of it is not beaten. */
     if (rc != 0 || (p->packed != NULL && p->len < w->len / 4) ||

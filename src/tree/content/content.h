@@ -102,13 +102,16 @@ int ash__content_writer_add(ash_content_writer *w, const void *data, size_t len,
 /* No more bytes: the id is known, and how the content will be stored.  Not in a transaction.  Once
  * more after ASH_ECONFLICT from store: looks again whether it is there already, and chooses anew
  * what it is made of; but pieces that were collected meanwhile cannot be made again, and each store
- * is ASH_ECONFLICT then.  ASH_ECORRUPT: there is a SHA-1 content of this id that is another. */
+ * is ASH_ECONFLICT then.  What is there but damaged is replaced by store.  ASH_ECORRUPT: there is a
+ * SHA-1 content of this id that is another; the row of the one that is there cannot be read; or a
+ * list of pieces would take the place of what one of them is made of. */
 int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error *err);
 /* Borrowed from the writer. */
 void ash__content_writer_ref(const ash_content_writer *w, ash_content_ref *out);
 /* In op->transaction, any number of times: afterwards the content is there and has the owner.
- * Five requests at most, with 2 MiB of chunks.  A SHA-1 content that was there before was compared
- * byte by byte.  ASH_ECONFLICT: what it builds on went since it was sealed, or it came or went. */
+ * Five requests at most (nine where one is replaced), with 2 MiB of chunks.  What was there before
+ * was compared byte by byte, except that a list of just the pieces that came is taken for what they
+ * come to.  ASH_ECONFLICT: what it builds on went since it was sealed, or it came or went. */
 int ash__content_writer_store(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
                               ash_error *err);
 void ash__content_writer_free(ash_content_writer *w);

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "tree/codec/cutter.h"
+#include "tree/content/heal.h"
 #include "tree/content/named.h"
 #include "tree/content/previous.h"
 #include "tree/content/use.h"
@@ -13,7 +14,8 @@
 
 /* Contents that are too long for memory: pieces, cut off as bytes come, each a content of its own,
  * and a list of them.  Equal pieces are kept once; a new one is a delta against what the version
- * before had at that place.
+ * before had at that place.  One that is there is compared with the bytes that came: damage would
+ * be acknowledged otherwise, and these bytes heal it.
  *
  * Pieces are stored some at a time, each time in a transaction that nobody else's waits for long.
  * Until the list is there nothing names them but their age: a piece that was there already is
@@ -27,12 +29,15 @@ static const size_t BATCH_BYTES = 8 * 1024 * 1024;
 static const int64_t RENEW_MS = 10 * 60 * 1000;
 /* The average length of a piece, in the most that memory takes. */
 static const int64_t PIECES_OF_MEMORY = 32;
+/* Of what pieces stand on that are compared. */
+static const size_t COMPARED_BYTES = 16 * 1024 * 1024;
 
 typedef struct piece {
     ash_content_id id;
     ash_span bytes; /* in the writer's */
     int64_t position;
     bool exists, planned;
+    bool compared, damaged; /* what is there is these bytes; … is not, and is replaced */
     ash_plan plan;
 } piece;
 
@@ -50,6 +55,7 @@ struct ash_pieces {
     ash_digest *group_digest;
     int64_t renewed_ms;
     ash_previous *previous; /* NULL: there is none */
+    ash_fetch fetch;        /* for what is compared */
     piece batch[BATCH_PIECES];
     size_t batch_count, batch_bytes;
 };
@@ -63,7 +69,9 @@ int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err)
     ash__cutter_init(&p->cutter, avg / 4, avg, 4 * avg);
     p->renewed_ms = ash__clock_ms();
     w->pieces = p;
-    return ash__previous_open(w->c, &w->before, op, &p->previous, err);
+    int rc = ash__fetch_init(&p->fetch, w->c, op, err);
+    p->fetch.cache_bytes = COMPARED_BYTES;
+    return rc == 0 ? ash__previous_open(w->c, &w->before, op, &p->previous, err) : rc;
 }
 
 static void clear_batch(ash_pieces *p)
@@ -80,6 +88,7 @@ void ash__pieces_free(ash_pieces *p)
         return;
     clear_batch(p);
     ash__previous_close(p->previous);
+    ash__fetch_release(&p->fetch);
     ash__id_set_release(&p->known);
     ash__digest_free(p->group_digest);
     ash__free(p->group);
@@ -119,6 +128,36 @@ static int find_existing(ash_content_writer *w, const ash_op *op, ash_error *err
     return rc;
 }
 
+static int compare_piece(ash_pieces *p, piece *one, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    ash_blob *there = NULL;
+    ash__fetch_forgive(&p->fetch);
+    int rc = ash__fetch_whole(&p->fetch, &one->id, &there, &own);
+    one->damaged = rc == ASH_ECORRUPT || rc == ASH_ETOOBIG ||
+                   (rc == 0 && (there->len != one->bytes.len ||
+                                memcmp(there->data, one->bytes.data, there->len) != 0));
+    one->compared = rc == 0;
+    ash__blob_release(there);
+    return one->damaged || rc == 0 ? 0 : ash__unless(0, rc, &own, err);
+}
+
+/* What this writer has compared or stored before needs no other look. */
+static int compare_existing(ash_content_writer *w, ash_error *err)
+{
+    ash_pieces *p = w->pieces;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < p->batch_count; i++) {
+        piece *one = &p->batch[i];
+        if (!one->exists || is_repeated(p, i) || ash__id_set_has(&p->known, &one->id))
+            continue;
+        if (!one->damaged && !one->compared)
+            rc = compare_piece(p, one, err);
+        one->exists = !one->damaged;
+    }
+    return rc;
+}
+
 /* ASH_ECONFLICT: one went just now. */
 static int renew_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
@@ -141,7 +180,8 @@ static int plan_piece(ash_content_writer *w, piece *one, ash_error *err)
     plan->data = data.data;
     plan->len = data.len;
     plan->is_piece = one->planned = true;
-    if (w->pieces->previous != NULL)
+    /* What stands on the damaged one already must not be what its heir stands on. */
+    if (w->pieces->previous != NULL && !one->damaged)
         rc = ash__previous_delta(w->pieces->previous, w, plan, data, one->position, err);
     if (rc != 0 || plan->packed != NULL || ash__looks_random(w, data))
         return rc;
@@ -171,6 +211,7 @@ typedef struct batch_call {
     ash_documents files, chunks;
     ash_content_id *bases;
     size_t base_count, base_capacity;
+    ash_documents healed; /* documents that come in the place of damaged ones */
 } batch_call;
 
 static void add_bases(batch_call *call, const ash_plan *plan)
@@ -187,6 +228,25 @@ static void add_bases(batch_call *call, const ash_plan *plan)
     }
 }
 
+/* The documents are completed in copies: the transaction may be run again. */
+static int replace_damaged(const batch_call *call, const ash_op *op, ash_error *err)
+{
+    ash_contents *c = call->w->c;
+    ash_documents complete = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < call->healed.count; i++) {
+        bson_t *doc = bson_copy(call->healed.docs[i]);
+        ash_content_id id;
+        (void)ash__content_id_from(ash__doc_get(ash__doc_from_bson(doc), "_id"), &id);
+        rc = ash__content_make_way(c, &id, doc, op, err);
+        ash__documents_add(&complete, doc);
+    }
+    if (rc == 0)
+        rc = ash__documents_insert(&complete, c->files, op, err);
+    ash__documents_release(&complete);
+    return rc;
+}
+
 static int insert_batch(ash_transaction *t, void *ctx, ash_error *err)
 {
     const batch_call *call = ctx;
@@ -194,6 +254,8 @@ static int insert_batch(ash_transaction *t, void *ctx, ash_error *err)
     ash_op op = *call->op;
     op.transaction = t;
     int rc = ash__contents_rely_on(call->w->c, call->bases, call->base_count, &op, err);
+    if (rc == 0)
+        rc = replace_damaged(call, &op, err);
     if (rc == 0)
         rc = ash__documents_insert(&call->chunks, c->chunks, &op, err);
     if (rc == 0)
@@ -205,6 +267,14 @@ static int commit_batch(ash_content_writer *w, batch_call *call, const ash_op *o
 {
     call->op = op;
     return ash_store_transact(w->c->store, insert_batch, call, op, err);
+}
+
+static void release_call(batch_call *call)
+{
+    ash__documents_release(&call->files);
+    ash__documents_release(&call->chunks);
+    ash__documents_release(&call->healed);
+    ash__free(call->bases);
 }
 
 static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
@@ -219,15 +289,13 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
             continue;
         bson_t *doc = bson_new();
         ash__content_document(w, &one->plan, &one->id, (int64_t)one->bytes.len, doc);
-        ash__documents_add(&call.files, doc);
+        ash__documents_add(one->damaged ? &call.healed : &call.files, doc);
         ash__documents_add_chunks(&call.chunks, w->c, &one->id, &one->plan);
         add_bases(&call, &one->plan);
     }
-    if (call.files.count > 0)
+    if (call.files.count + call.healed.count > 0)
         rc = commit_batch(w, &call, op, err);
-    ash__documents_release(&call.files);
-    ash__documents_release(&call.chunks);
-    ash__free(call.bases);
+    release_call(&call);
     return rc;
 }
 
@@ -245,6 +313,8 @@ static void forget_plans(ash_pieces *p)
 static int try_to_store_pieces(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     int rc = find_existing(w, op, err);
+    if (rc == 0)
+        rc = compare_existing(w, err);
     if (rc == 0)
         rc = renew_existing(w, op, err);
     if (rc == 0)
@@ -280,23 +350,48 @@ static void add_part(ash_pieces *p, const ash_content_id *id, int64_t len)
     p->distinct[p->distinct_count++] = *id;
 }
 
+int ash__pieces_compare(ash_content_writer *w, const bson_t *doc, const ash_op *op, ash_error *err)
+{
+    const ash_pieces *p = w->pieces;
+    const ash_rival there = {doc, {.id = w->id, .length = w->length}, p->parts, p->count};
+    return ash__rival_compare(w->c, &there, &w->damaged, op, err);
+}
+
+static int compare_group(ash_content_writer *w, const ash_content_id *id, int64_t len,
+                         bool *damaged, const ash_op *op, ash_error *err)
+{
+    const ash_pieces *p = w->pieces;
+    bson_t doc;
+    bool found = false;
+    *damaged = false;
+    int rc = ash__find_content(w->c, id, op, &doc, &found, err);
+    if (rc == 0 && found) {
+        const ash_rival there = {&doc, {.id = *id, .length = len}, p->group, p->group_count};
+        rc = ash__rival_compare(w->c, &there, damaged, op, err);
+        bson_destroy(&doc);
+    }
+    return rc;
+}
+
 /* As for a piece: it may be there already. */
-static int store_group(ash_content_writer *w, const ash_content_id *id, const ash_op *op,
-                       ash_error *err)
+static int store_group(ash_content_writer *w, const ash_content_id *id, int64_t len,
+                       const ash_op *op, ash_error *err)
 {
     batch_call call = {.w = w};
     ash_error own = ASH_ERROR_INIT;
     bson_t *doc = bson_new();
     const ash_plan pieces = {.parts = w->pieces->group, .part_count = w->pieces->group_count};
     int64_t there = 0;
+    bool damaged = false;
+    int rc = compare_group(w, id, len, &damaged, op, err);
     ash__list_document(w, pieces.parts, pieces.part_count, id, true, doc);
-    ash__documents_add(&call.files, doc);
+    ash__documents_add(damaged ? &call.healed : &call.files, doc);
     add_bases(&call, &pieces);
-    int rc = ash__contents_renew(w->c, id, 1, op, &there, err);
+    if (rc == 0 && !damaged)
+        rc = ash__contents_renew(w->c, id, 1, op, &there, err);
     if (rc == 0 && there == 0)
         rc = ash__unless(ASH_EEXISTS, commit_batch(w, &call, op, &own), &own, err);
-    ash__documents_release(&call.files);
-    ash__free(call.bases);
+    release_call(&call);
     return rc;
 }
 
@@ -312,7 +407,7 @@ static int end_group(ash_content_writer *w, const ash_op *op, ash_error *err)
     p->group_digest = NULL;
     for (size_t i = 0; i < p->group_count; i++)
         len += p->group[i].len;
-    int rc = store_group(w, &id, op, err);
+    int rc = store_group(w, &id, len, op, err);
     if (rc == 0)
         add_part(p, &id, len);
     p->group_count = 0;

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/content/write.h"
 
+#include "tree/content/heal.h"
 #include "tree/content/use.h"
 
 /* The end of a writer, in the transaction of its file.  Nothing in memory counts as done: the
  * function may be run again, and then finds the writer as it was sealed. */
 
-static void append_owner(bson_t *doc, const char *field, const bson_value_t *owner)
+static void append_list(bson_t *doc, const char *field, const bson_value_t *owner)
 {
     bson_t list;
     bson_append_array_begin(doc, field, -1, &list);
     bson_append_value(&list, "0", 1, owner);
     bson_append_array_end(doc, &list);
+}
+
+static void append_owner(bson_t *owners, const bson_value_t *owner)
+{
+    append_list(owners, "refs", owner);
+    append_list(owners, "refHistory", owner);
 }
 
 /* Somebody else was faster. */
@@ -22,8 +29,7 @@ static int say_came(const ash_content_writer *w, ash_error *err)
     return ash__fail(err, ASH_ECONFLICT, "content %s came since it was looked for", hex);
 }
 
-static int insert_new(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
-                      ash_error *err)
+static int insert_new(ash_content_writer *w, const bson_t *owners, const ash_op *op, ash_error *err)
 {
     ash_documents files = {0}, chunks = {0};
     bson_t *doc = bson_new();
@@ -33,8 +39,7 @@ static int insert_new(ash_content_writer *w, const bson_value_t *owner, const as
         ash__content_document(w, &w->plan, &w->id, w->length, doc);
         ash__documents_add_chunks(&chunks, w->c, &w->id, &w->plan);
     }
-    append_owner(doc, "refs", owner);
-    append_owner(doc, "refHistory", owner);
+    bson_concat(doc, owners);
     ash__documents_add(&files, doc);
     int rc = ash__documents_insert(&chunks, w->c->chunks, op, err);
     if (rc == 0)
@@ -45,7 +50,7 @@ static int insert_new(ash_content_writer *w, const bson_value_t *owner, const as
 }
 
 /* The document that the bucket made gets what it cannot say. */
-static int amend(ash_content_writer *w, const bson_value_t *owner, const ash_op *op, ash_error *err)
+static int amend(ash_content_writer *w, const bson_t *owners, const ash_op *op, ash_error *err)
 {
     static const char *const fields[] = {"store", "size", "base", "depth", "features", "sketch"};
     bson_t whole = BSON_INITIALIZER, update = BSON_INITIALIZER, set, filter = BSON_INITIALIZER;
@@ -56,8 +61,7 @@ static int amend(ash_content_writer *w, const bson_value_t *owner, const ash_op 
     for (size_t i = 0; w->plan.data != NULL && i < sizeof fields / sizeof fields[0]; i++)
         if (bson_iter_init_find(&it, &whole, fields[i]))
             bson_append_iter(&set, NULL, 0, &it);
-    append_owner(&set, "refs", owner);
-    append_owner(&set, "refHistory", owner);
+    bson_concat(&set, owners);
     bson_append_document_end(&update, &set);
     ash__append_id(&filter, "_id", &w->id);
     int rc = ash__change_many(w->c->files, &(ash_content_change){&filter, &update, false}, op,
@@ -70,7 +74,7 @@ static int amend(ash_content_writer *w, const bson_value_t *owner, const ash_op 
     return rc;
 }
 
-static int finish_upload(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
+static int finish_upload(ash_content_writer *w, const bson_t *owners, const ash_op *op,
                          ash_error *err)
 {
     ash_finish_options o = ASH_FINISH_OPTIONS_INIT;
@@ -82,7 +86,34 @@ static int finish_upload(ash_content_writer *w, const bson_value_t *owner, const
     int rc = ash_upload_finish_with(w->upload, &o, NULL, NULL, err);
     if (rc == ASH_EEXISTS)
         return say_came(w, err);
-    return rc == 0 ? amend(w, owner, op, err) : rc;
+    return rc == 0 ? amend(w, owners, op, err) : rc;
+}
+
+static int rely_on_bases(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    if (w->pieces != NULL)
+        return ash__pieces_rely_on(w, op, err);
+    return w->plan.part_count > 0 ? ash__contents_rely_on(w->c, &w->plan.parts[0].id, 1, op, err)
+                                  : 0;
+}
+
+/* In the place of a damaged one it has the owners of that, too. */
+static int store_new(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
+                     ash_error *err)
+{
+    const ash_content_use use = {w->id, owner};
+    bson_t owners = BSON_INITIALIZER;
+    int rc = w->damaged ? ash__content_make_way(w->c, &w->id, &owners, op, err) : 0;
+    bool inherits = !bson_empty(&owners);
+    if (!inherits)
+        append_owner(&owners, owner);
+    if (rc == 0)
+        rc = w->upload != NULL ? finish_upload(w, &owners, op, err)
+                               : insert_new(w, &owners, op, err);
+    if (rc == 0 && inherits)
+        rc = ash__contents_hold(w->c, &use, 1, op, err);
+    bson_destroy(&owners);
+    return rc;
 }
 
 int ash__content_writer_store(ash_content_writer *w, const bson_value_t *owner, const ash_op *op,
@@ -98,13 +129,9 @@ int ash__content_writer_store(ash_content_writer *w, const bson_value_t *owner, 
         const ash_content_use use = {w->id, owner};
         return ash__contents_hold_dated(w->c, &use, w->exists_date_ms, &own, err);
     }
-    if (w->pieces != NULL)
-        rc = ash__pieces_rely_on(w, &own, err);
-    else if (w->plan.part_count > 0)
-        rc = ash__contents_rely_on(w->c, &w->plan.parts[0].id, 1, &own, err);
-    if (rc != 0)
-        return rc;
-    rc = w->upload != NULL ? finish_upload(w, owner, &own, err) : insert_new(w, owner, &own, err);
+    rc = rely_on_bases(w, &own, err);
+    if (rc == 0)
+        rc = store_new(w, owner, &own, err);
     if (rc == 0 && w->plan.sketched)
         ash__recent_add(&w->c->recent, &w->id, &w->plan.sketch);
     return rc;

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+enum { LOOKS = 5 };
 static const size_t FIRST_BYTES = 16 * 1024;
 
 void ash__plan_release(ash_plan *p)
@@ -225,48 +226,70 @@ static bool is_same(comparison *k)
     return k->same && k->at == k->w->length;
 }
 
-/* Who has made a second content of a SHA-1 does not get the file of the first. */
-static int compare_bytes(ash_content_writer *w, const bson_t *doc, const ash_op *op, ash_error *err)
+static int read_and_compare(ash_content_writer *w, const bson_t *doc, comparison *k,
+                            const ash_op *op, ash_error *err)
 {
-    comparison k = {.w = w, .same = true};
     ash_fetch f;
     ash_source *s = NULL;
     uint8_t buf[16 * 1024];
     size_t got = 1;
-    k.sha256 = w->upload != NULL ? ash__digest_new(ASH_DIGEST_SHA256) : NULL;
     int rc = ash__fetch_init(&f, w->c, op, err);
     if (rc == 0)
         rc = ash__source_open_doc(&f, doc, &s, err);
-    while (rc == 0 && k.same && got > 0) {
+    while (rc == 0 && k->same && got > 0) {
         rc = ash__source_read(s, buf, sizeof buf, &got, err);
         if (rc == 0)
-            compare_some(&k, buf, got);
-    }
-    if (rc == 0 && !is_same(&k)) {
-        char hex[ASH_DIGEST_TEXT_BYTES];
-        ash__content_id_hex(&w->id, hex);
-        rc = ash__fail(err, ASH_ECORRUPT, "content %s is there, but with other bytes", hex);
+            compare_some(k, buf, got);
     }
     ash__source_free(s);
-    ash__digest_free(k.sha256);
     ash__fetch_release(&f);
     return rc;
 }
 
-static int look_for_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
+/* Who has made a second content of a SHA-1 does not get the file of the first.  What cannot be read,
+ * or has other bytes than a SHA-256 says, is damaged, and the right bytes are here. */
+static int compare_bytes(ash_content_writer *w, const bson_t *doc, const ash_op *op, ash_error *err)
 {
-    bson_t doc;
-    int rc = ash__find_content(w->c, &w->id, op, &doc, &w->exists, err);
-    if (rc != 0 || !w->exists)
-        return rc;
-    ash_value date = ash__doc_get(ash__doc_from_bson(&doc), "uploadDate");
+    comparison k = {.w = w, .same = true};
+    char hex[ASH_DIGEST_TEXT_BYTES];
+    k.sha256 = w->upload != NULL ? ash__digest_new(ASH_DIGEST_SHA256) : NULL;
+    int rc = read_and_compare(w, doc, &k, op, err);
+    bool same = rc == 0 && is_same(&k);
+    ash__digest_free(k.sha256);
+    w->damaged = rc == ASH_ECORRUPT || (rc == 0 && !same && w->id.len != 20);
+    if (w->damaged)
+        return 0;
+    ash__content_id_hex(&w->id, hex);
+    return rc == 0 && !same
+               ? ash__fail(err, ASH_ECORRUPT, "content %s is there, but with other bytes", hex)
+               : rc;
+}
+
+static int compare_existing(ash_content_writer *w, const bson_t *doc, const ash_op *op,
+                            ash_error *err)
+{
+    ash_value date = ash__doc_get(ash__doc_from_bson(doc), "uploadDate");
     w->exists_date_ms =
         date.type == BSON_TYPE_DATE_TIME && w->id.len == 20 ? ash__value_int64(date) : INT64_MIN;
-    /* What is damaged must not be acknowledged: who puts a file again means to have it.  Contents in
-     * pieces are not here any more to be compared. */
-    if (w->id.len == 20 || w->pieces == NULL)
-        rc = compare_bytes(w, &doc, op, err);
-    bson_destroy(&doc);
+    /* What is damaged must not be acknowledged: who puts a file again means to have it. */
+    return w->pieces != NULL ? ash__pieces_compare(w, doc, op, err)
+                             : compare_bytes(w, doc, op, err);
+}
+
+static int look_for_existing(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    int rc = ASH_ECONFLICT;
+    /* A conflict: it went, or was stored anew, while it was read. */
+    for (int i = 0; rc == ASH_ECONFLICT && i < LOOKS; i++) {
+        bson_t doc;
+        w->exists = w->damaged = false;
+        rc = ash__find_content(w->c, &w->id, op, &doc, &w->exists, err);
+        if (rc == 0 && w->exists) {
+            rc = compare_existing(w, &doc, op, err);
+            bson_destroy(&doc);
+        }
+    }
+    w->exists = w->exists && !w->damaged;
     return rc;
 }
 

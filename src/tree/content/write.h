@@ -62,6 +62,7 @@ struct ash_content_writer {
     bool in_file;           /* the file's document has the bytes */
     bool exists;            /* it is there already, … */
     int64_t exists_date_ms; /* … from then */
+    bool damaged;           /* what is there is not what its digest says: the commit replaces it */
     int64_t upload_date_ms;
     ash_plan plan;
 };
@@ -105,6 +106,10 @@ int ash__pieces_new(ash_content_writer *w, const ash_op *op, ash_error *err);
 int ash__pieces_cut(ash_content_writer *w, bool all, const ash_op *op, ash_error *err);
 /* The document of the whole, which lists them. */
 void ash__pieces_document(const ash_content_writer *w, bson_t *out);
+/* What is there under the whole's id: w->damaged, if it is not what came.  A list of the very pieces
+ * that came is not read: each of them was compared on its way.  ASH_ECORRUPT: it is damaged, and what
+ * came stands on it. */
+int ash__pieces_compare(ash_content_writer *w, const bson_t *doc, const ash_op *op, ash_error *err);
 /* All are there still. */
 int ash__pieces_rely_on(const ash_content_writer *w, const ash_op *op, ash_error *err);
 void ash__pieces_free(ash_pieces *p); /* NULL is fine */

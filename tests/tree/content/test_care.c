@@ -343,21 +343,101 @@ static void test_content_care__sha1_is_not_believed(void **state)
     ash__contents_free(old);
 }
 
-/* The same bytes put again are not acknowledged as kept where what is there cannot be read. */
-static void test_content_care__damage_is_no_content(void **state)
+/* ---- what comes heals what is there ---- */
+
+/* Something of the content is not as it was. */
+static void spoil(fixture *f, const ash_content_id *id, int how)
+{
+    bson_t filter = BSON_INITIALIZER;
+    switch (how) {
+    case 0: /* other bytes, and no error of the store's */
+        change(f->files, id,
+               "{\"$set\": {\"store\": \"in\", \"in\": {\"$binary\": {\"base64\": "
+               "\"ZXZpbA==\", \"subType\": \"00\"}}}, \"$unset\": {\"size\": 1}}");
+        break;
+    case 1: /* no form at all */
+        change(f->files, id, "{\"$set\": {\"store\": \"lost\"}}");
+        break;
+    default: /* its chunks are gone */
+        bson_append_binary(&filter, "files_id", 8, BSON_SUBTYPE_BINARY, id->bytes, id->len);
+        assert_ok(ash_collection_remove(f->chunks, &filter, NULL, NULL, &f->err), &f->err);
+    }
+    bson_destroy(&filter);
+}
+
+/* The same bytes put again are not acknowledged as kept where what is there cannot be read: they
+ * take its place, for whoever named it before, too. */
+static void test_content_care__a_put_heals_damage(void **state)
 {
     fixture *f = *state;
     uint8_t *data = support_noise(LEN, 77);
-    bson_t doc = BSON_INITIALIZER;
-    ash_content_ref ref;
-    assert_ok(support_try(f, f->contents, NULL, data, LEN, 1, &ref), &f->err);
-    bson_append_binary(&doc, "_id", 3, BSON_SUBTYPE_BINARY, ref.id.bytes, ref.id.len);
-    assert_ok(ash_collection_remove(f->files, &doc, NULL, NULL, &f->err), &f->err);
-    bson_append_utf8(&doc, "store", 5, "in", 2);
-    bson_append_binary(&doc, "in", 2, BSON_SUBTYPE_BINARY, (const uint8_t *)"evil", 4);
-    assert_ok(ash_collection_insert_one(f->files, &doc, NULL, &f->err), &f->err);
-    assert_int_equal(support_try(f, f->contents, NULL, data, LEN, 2, NULL), ASH_ECORRUPT);
-    bson_destroy(&doc);
+    ash_content_id id = support_put(f, data, LEN, 1, NULL);
+    for (int how = 0; how < 3; how++) {
+        uint8_t *out = ash__alloc(LEN + 4099);
+        spoil(f, &id, how);
+        assert_int_equal(support_read(f, &id, LEN, out), ASH_ECORRUPT);
+        ash__free(out);
+        assert_int_equal(check(f, true, 0).count, 1);
+        assert_ok(support_try(f, f->contents, NULL, data, LEN, 2 + how, NULL), &f->err);
+        support_expect(f, &id, data, LEN);
+        assert_int_equal(check(f, true, 0).count, 0);
+        assert_int_equal(list_length(f, &id, "refs"), 2 + how);
+        assert_int_equal(list_length(f, &id, "refHistory"), 2 + how);
+        assert_int_equal(support_count(f->files), 1);
+    }
+    ash__free(data);
+}
+
+/* A delta whose base is damaged is stored as a whole; the base, put again, heals all that stand on
+ * it, and is made of none of them. */
+static void test_content_care__a_base_heals_what_stands_on_it(void **state)
+{
+    fixture *f = *state;
+    enum { VERSIONS = 4 };
+    ash_content_id ids[VERSIONS];
+    uint8_t *data = support_noise(LEN, 5);
+    for (int i = 0; i < VERSIONS; i++) {
+        data[100] = (uint8_t)i;
+        ids[i] = support_put(f, data, LEN, 1, i > 0 ? &ids[i - 1] : NULL);
+    }
+    assert_string_equal(support_store_of(f, &ids[1]), "delta");
+    assert_string_equal(support_store_of(f, &ids[3]), "delta");
+    spoil(f, &ids[0], 1);
+    assert_int_equal(check(f, true, 0).count, VERSIONS);
+    data[100] = 3;
+    support_put(f, data, LEN, 2, NULL);
+    support_expect(f, &ids[3], data, LEN);
+    assert_string_not_equal(support_store_of(f, &ids[3]), "delta");
+    assert_int_equal(check(f, true, 0).count, VERSIONS - 1);
+    data[100] = 0;
+    support_put(f, data, LEN, 3, &ids[1]);
+    assert_string_not_equal(support_store_of(f, &ids[0]), "delta");
+    assert_int_equal(check(f, true, 0).count, 0);
+    for (int i = 0; i < VERSIONS; i++) {
+        data[100] = (uint8_t)i;
+        support_expect(f, &ids[i], data, LEN);
+    }
+    ash__free(data);
+}
+
+/* What is too much for a transaction is stored before it, and takes the damaged one's place all the
+ * same. */
+static void test_content_care__a_large_put_heals_damage(void **state)
+{
+    fixture *f = *state;
+    enum { LARGE = 3 * 1024 * 1024 };
+    ash_contents *all[] = {support_contents(f, ASH_DIGEST_SHA256, 2 * LARGE),
+                           support_contents(f, ASH_DIGEST_SHA1, PIECE)};
+    uint8_t *data = support_noise(LARGE, 6);
+    for (size_t i = 0; i < ASH_ARRAY_LEN(all); i++) {
+        ash_content_ref ref;
+        assert_ok(support_try(f, all[i], NULL, data, LARGE, 1, &ref), &f->err);
+        spoil(f, &ref.id, 2);
+        assert_ok(support_try(f, all[i], NULL, data, LARGE, 2, NULL), &f->err);
+        support_expect(f, &ref.id, data, LARGE);
+        assert_int_equal(list_length(f, &ref.id, "refs"), 2);
+        ash__contents_free(all[i]);
+    }
     ash__free(data);
 }
 
@@ -481,7 +561,11 @@ int main(void)
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_care__sha1_is_not_believed, support_setup,
                                         support_teardown),
-        cmocka_unit_test_setup_teardown(test_content_care__damage_is_no_content, support_setup,
+        cmocka_unit_test_setup_teardown(test_content_care__a_put_heals_damage, support_setup,
+                                        support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_care__a_base_heals_what_stands_on_it,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_care__a_large_put_heals_damage, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_care__sha1_trees_keep_the_seeds_forms,
                                         support_setup, support_teardown),

@@ -144,6 +144,138 @@ static void test_content_pieces__pieces_that_cannot_come_are_a_conflict(void **s
     ash__free(data);
 }
 
+/* ---- damage ---- */
+
+/* What the n-th document that the filter finds is made of has no bytes any more. */
+static ash_content_id lose_chunks(fixture *f, const char *json, int n)
+{
+    ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    bson_t *filter = bson_new_from_json((const uint8_t *)json, -1, NULL);
+    bson_t *sort = BCON_NEW("_id", BCON_INT32(1));
+    bson_t lost = BSON_INITIALIZER, view;
+    ash_remove_options many = ASH_REMOVE_OPTIONS_INIT;
+    ash_cursor *cursor = NULL;
+    ash_content_id id = {.len = 0};
+    bson_iter_t it;
+    ash_doc doc;
+    many.op = o.op;
+    o.sort = sort;
+    assert_ok(ash_collection_find(f->files, filter, &o, &cursor, &f->err), &f->err);
+    for (int i = 0; i <= n; i++)
+        assert_ok(ash_cursor_next(cursor, &doc, &f->err), &f->err);
+    assert_non_null(doc.data);
+    assert_true(bson_init_static(&view, doc.data, doc.len));
+    assert_true(bson_iter_init_find(&it, &view, "_id") && ash__content_id_read(&it, &id));
+    ash_cursor_free(cursor);
+    bson_append_binary(&lost, "files_id", 8, BSON_SUBTYPE_BINARY, id.bytes, id.len);
+    assert_ok(ash_collection_remove(f->chunks, &lost, &many, NULL, &f->err), &f->err);
+    bson_destroy(&lost);
+    bson_destroy(sort);
+    bson_destroy(filter);
+    return id;
+}
+
+static int count_verdict(void *ctx, const ash_content_verdict *v, ash_error *err)
+{
+    (void)v, (void)err;
+    ++*(int64_t *)ctx;
+    return 0;
+}
+
+static int64_t damaged(fixture *f)
+{
+    int64_t n = 0;
+    ash_contents_check k = {.deep = true, .tell = count_verdict, .ctx = &n};
+    assert_ok(ash__contents_check(f->contents, &k, NULL, &f->err), &f->err);
+    return n;
+}
+
+/* A piece that is damaged is stored anew by whoever brings its bytes, also within another content. */
+static void test_content_pieces__a_put_heals_pieces(void **state)
+{
+    fixture *f = *state;
+    ash_contents *c = support_contents(f, ASH_DIGEST_SHA256, 16 * PIECE);
+    uint8_t *data = support_noise(LEN, 13);
+    ash_content_ref ref;
+    assert_ok(support_try(f, c, NULL, data, LEN, 1, &ref), &f->err);
+    for (int same = 0; same < 2; same++) {
+        ash_content_hint hint = {.filename = "a"};
+        if (same)
+            hint.before = ref.id;
+        lose_chunks(f, "{\"length\": {\"$gt\": 0}}", 3);
+        assert_in_range(damaged(f), 2, 3);
+        data[LEN - 1] ^= (uint8_t)!same;
+        assert_ok(support_try(f, c, &hint, data, LEN, 2, NULL), &f->err);
+        data[LEN - 1] ^= (uint8_t)!same;
+        support_expect(f, &ref.id, data, LEN);
+        assert_int_equal(damaged(f), 0);
+    }
+    ash__contents_free(c);
+    ash__free(data);
+}
+
+static void change_everywhere(uint8_t *data)
+{
+    for (size_t at = 100; at < LEN; at += 1500)
+        data[at] ^= 1;
+}
+
+/* Deltas on a damaged piece are healed with it, and it stands on none of them. */
+static void test_content_pieces__a_piece_heals_what_stands_on_it(void **state)
+{
+    fixture *f = *state;
+    ash_contents *c = support_contents(f, ASH_DIGEST_SHA256, 16 * PIECE);
+    ash_content_hint hint = {.filename = "a"};
+    uint8_t *data = support_noise(LEN, 14);
+    ash_content_ref first, second;
+    assert_ok(support_try(f, c, &hint, data, LEN, 1, &first), &f->err);
+    ash_content_id lost =
+        lose_chunks(f, "{\"length\": {\"$gt\": 0}, \"store\": {\"$ne\": \"delta\"}}", 3);
+    assert_ok(support_try(f, c, &hint, data, LEN, 1, &first), &f->err);
+    assert_int_equal(damaged(f), 0);
+    hint.before = first.id;
+    change_everywhere(data);
+    assert_ok(support_try(f, c, &hint, data, LEN, 1, &second), &f->err);
+    ash_content_id again =
+        lose_chunks(f, "{\"length\": {\"$gt\": 0}, \"store\": {\"$ne\": \"delta\"}}", 3);
+    assert_true(ash__content_id_equal(&lost, &again));
+    assert_true(damaged(f) > 3);
+    hint.before = second.id;
+    change_everywhere(data);
+    assert_ok(support_try(f, c, &hint, data, LEN, 2, NULL), &f->err);
+    assert_int_equal(damaged(f), 0);
+    support_expect(f, &first.id, data, LEN);
+    ash__contents_free(c);
+    ash__free(data);
+}
+
+/* A list that lacks a piece; the same of a list of lists. */
+static void test_content_pieces__a_put_heals_lists(void **state)
+{
+    fixture *f = *state;
+    enum { MANY = 3 * 512 * 1024, SMALL = 8 * 1024 };
+    ash_contents *c = support_contents(f, ASH_DIGEST_SHA256, SMALL);
+    bson_t *broken = BCON_NEW("$pop", "{", "alt.0.base", BCON_INT32(1), "}");
+    uint8_t *data = support_noise(MANY, 15);
+    ash_content_ref ref;
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(broken);
+    value.value.v_doc.data_len = broken->len;
+    assert_ok(support_try(f, c, NULL, data, MANY, 1, &ref), &f->err);
+    bson_t *filter = BCON_NEW("store", BCON_UTF8("alt"));
+    o.multi = true;
+    assert_ok(ash_collection_update(f->files, filter, &value, &o, NULL, &f->err), &f->err);
+    assert_true(damaged(f) > 1);
+    assert_ok(support_try(f, c, NULL, data, MANY, 2, NULL), &f->err);
+    assert_int_equal(damaged(f), 0);
+    support_expect(f, &ref.id, data, MANY);
+    bson_destroy(filter);
+    bson_destroy(broken);
+    ash__contents_free(c);
+    ash__free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +291,12 @@ int main(void)
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__pieces_that_cannot_come_are_a_conflict,
                                         support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__a_put_heals_pieces, support_setup,
+                                        support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__a_piece_heals_what_stands_on_it,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__a_put_heals_lists, support_setup,
+                                        support_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ASH_TREE_CONTENT_HEAL_H
+#define ASH_TREE_CONTENT_HEAL_H
+
+/* Contents that are there but damaged make way for what a writer has of them. */
+
+#include "tree/content/form.h"
+
+/* In op->transaction: what is left of a content goes.  What its document says of owners (refs,
+ * refHistory, refsMore) is appended to *owners, for the document that comes in its place; nothing,
+ * where the content is not there. */
+int ash__content_make_way(ash_contents *c, const ash_content_id *id, bson_t *owners,
+                          const ash_op *op, ash_error *err);
+
+/* A content that is there, and the parts that it would be made of here, each of which was compared
+ * on its way in. */
+typedef struct ash_rival {
+    const bson_t *doc;
+    ash_content_ref ref;
+    const ash_form_part *parts;
+    size_t count;
+} ash_rival;
+
+/* *damaged: it is not what its digest says.  A list of the very parts is not read; what was cut
+ * otherwise, or is no list, is, to its end.  ASH_ECORRUPT: it is damaged, and one of the parts is
+ * made of it, so that they cannot take its place. */
+int ash__rival_compare(ash_contents *c, const ash_rival *there, bool *damaged, const ash_op *op,
+                       ash_error *err);
+
+#endif
