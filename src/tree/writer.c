@@ -193,13 +193,14 @@ static int revise_file(ash_tree_writer *w, ash_tree_commit *c, const ash_tree_en
     if (!same && c->opts->modified_ms == 0)
         bson_append_null(&set, "modified_at", 11);
     int rc = ash__document_set(c->opts, old, &set, err);
+    /* The same bytes are no new version, but heal the old one. */
+    if (rc == 0 && (!same || ash__content_writer_heals(w->content)))
+        rc = name_content(w, c, &old->id, ref, err);
     if (rc == 0 && ash__entry_says(old, &set)) {
         w->entry = ash_tree_entry_copy(old);
         bson_destroy(&set);
         return 0;
     }
-    if (rc == 0 && !same)
-        rc = name_content(w, c, &old->id, ref, err);
     if (rc == 0 && !same && gone.id.len != 0)
         rc = ash__contents_let_go(c->tree->contents, &gone, 1, &c->op, err);
     if (rc == 0)

@@ -193,6 +193,38 @@ static void test_tree_check__contents_that_rot(void **state)
     support_expect_seed(f, "a", 2);
 }
 
+/* The file's content, which an earlier version of `other` has as well, is damaged, and put again. */
+static void rot_and_put(fixture *f, const char *path, const char *other, const char *target)
+{
+    uint32_t seed = (uint32_t)path[0];
+    ash_tree_entry *e = NULL;
+    ash_buffer filter = ASH_BUFFER_INIT, kinds = ASH_BUFFER_INIT;
+    support_put_seed(f, path, seed);
+    support_put_seed(f, other, seed);
+    support_put_seed(f, other, seed + 100);
+    ash__buffer_printf(&filter, "{\"filename\": \"%s\", \"refs.0\": {\"$exists\": true}}", path);
+    ash__buffer_printf(&kinds, "content damaged /%s; content damaged /%s", path, other);
+    rot(f, ash__buffer_text(&filter));
+    expect(f, true, ash__buffer_text(&kinds), NULL);
+    support_put_seed(f, target, seed);
+    support_expect_sound(f);
+    support_expect_seed(f, path, seed);
+    assert_ok(ash_tree_get(f->tree, path, NULL, NULL, &e, &f->err), &f->err);
+    assert_int_equal(ash_tree_entry_version(e), 1);
+    ash_tree_entry_free(e);
+    ash__buffer_release(&filter);
+    ash__buffer_release(&kinds);
+}
+
+/* Putting the same bytes again heals them for every version that has them, and makes none where the
+ * path has them already. */
+static void test_tree_check__a_put_heals(void **state)
+{
+    fixture *f = *state;
+    rot_and_put(f, "a", "b", "a");
+    rot_and_put(f, "c", "d", "e");
+}
+
 static void test_tree_check__references_that_are_wrong(void **state)
 {
     fixture *f = *state;
@@ -241,6 +273,7 @@ int main(void)
         here(test_tree_check__documents_that_cannot_be),
         here(test_tree_check__contents_that_are_missing),
         here(test_tree_check__contents_that_rot),
+        here(test_tree_check__a_put_heals),
         here(test_tree_check__references_that_are_wrong),
         here(test_tree_check__can_be_stopped),
     };

@@ -340,6 +340,11 @@ int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error 
     return rc;
 }
 
+bool ash__content_writer_heals(const ash_content_writer *w)
+{
+    return w->sealed && !w->in_file && w->damaged;
+}
+
 void ash__content_writer_ref(const ash_content_writer *w, ash_content_ref *out)
 {
     ash_assert(w->sealed);
