@@ -57,6 +57,7 @@ typedef struct ash_contents_options {
                                      chunks; read only */
     ash_digest_kind digest;  /* of new contents */
     int64_t piece_bytes;     /* 0: the default */
+    int64_t renew_ms;        /* how often a writer renews his pieces; 0: every ten minutes */
     const char *holders[2];  /* collections whose field `sha` names contents, and which have a
                                 sparse index on it: current entries first, then the history */
 } ash_contents_options;

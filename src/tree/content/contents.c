@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
+static const int64_t RENEW_MS = 10 * 60 * 1000;
+
 /* ---- ids ---- */
 
 bool ash__content_id_equal(const ash_content_id *a, const ash_content_id *b)
@@ -84,6 +86,7 @@ int ash__contents_new(ash_store *store, const ash_contents_options *opts, ash_co
     c->piece_bytes = opts->piece_bytes > 0 && opts->piece_bytes < ASH_CONTENT_WHOLE_MAX
                          ? opts->piece_bytes
                          : ASH_CONTENT_WHOLE_MAX;
+    c->renew_ms = opts->renew_ms > 0 ? opts->renew_ms : RENEW_MS;
     int rc = ash_store_capabilities(store, &can, err);
     c->serial = can.serial_transactions;
     c->replayed = can.replayed_transactions;

@@ -30,7 +30,7 @@ struct ash_contents {
     bool replayed; /* each operation of a transaction is run again with those that follow */
     bool transactions;
     ash_digest_kind digest;
-    int64_t piece_bytes;
+    int64_t piece_bytes, renew_ms;
     atomic_bool prepared;
     /* Of writers before, for the next: making their tables takes long. */
     struct ash_zstd *_Atomic spare[ASH_SPARE_CODECS];

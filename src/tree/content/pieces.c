@@ -26,7 +26,6 @@
 
 enum { FLAT_PIECES = 2048, GROUP_PIECES = 512, BATCH_PIECES = 512, ATTEMPTS = 8 };
 static const size_t BATCH_BYTES = 8 * 1024 * 1024;
-static const int64_t RENEW_MS = 10 * 60 * 1000;
 /* The average length of a piece, in the most that memory takes. */
 static const int64_t PIECES_OF_MEMORY = 32;
 /* Of what pieces stand on that are compared. */
@@ -430,15 +429,27 @@ static int list_piece(ash_content_writer *w, const piece *one, const ash_op *op,
     return p->group_count == GROUP_PIECES ? end_group(w, op, err) : 0;
 }
 
-/* An upload may take longer than what collections think is old. */
+static int renew_group(ash_content_writer *w, const ash_op *op, ash_error *err)
+{
+    const ash_pieces *p = w->pieces;
+    ash_content_id ids[GROUP_PIECES];
+    int64_t there = 0;
+    for (size_t i = 0; i < p->group_count; i++)
+        ids[i] = p->group[i].id;
+    return ash__contents_renew(w->c, ids, p->group_count, op, &there, err);
+}
+
+/* An upload may take longer than what collections think is old.  What a group lists is named by it,
+ * but for the group that is not stored yet. */
 static int renew_all(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     ash_pieces *p = w->pieces;
     int64_t there = 0, now = ash__clock_ms();
-    if (now - p->renewed_ms < RENEW_MS)
+    if (now - p->renewed_ms < w->c->renew_ms)
         return 0;
     p->renewed_ms = now;
-    return ash__contents_renew(w->c, p->distinct, p->distinct_count, op, &there, err);
+    int rc = ash__contents_renew(w->c, p->distinct, p->distinct_count, op, &there, err);
+    return rc == 0 ? renew_group(w, op, err) : rc;
 }
 
 static int store_batch(ash_content_writer *w, const ash_op *op, ash_error *err)

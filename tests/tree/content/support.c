@@ -8,16 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-ash_contents *support_contents(fixture *f, ash_digest_kind digest, int64_t piece_bytes)
+static ash_contents *open_contents(fixture *f, ash_contents_options o)
 {
-    ash_contents_options o = {.db = "test",
-                              .bucket = "v7.fs",
-                              .digest = digest,
-                              .piece_bytes = piece_bytes,
-                              .holders = {"tree", "tree.vermongo"}};
     ash_contents *c = NULL;
+    o.db = "test";
+    o.bucket = "v7.fs";
+    o.holders[0] = "tree";
+    o.holders[1] = "tree.vermongo";
     assert_ok(ash__contents_new(f->store, &o, &c, &f->err), &f->err);
     return c;
+}
+
+ash_contents *support_contents(fixture *f, ash_digest_kind digest, int64_t piece_bytes)
+{
+    return open_contents(f, (ash_contents_options){.digest = digest, .piece_bytes = piece_bytes});
+}
+
+ash_contents *support_contents_renewed(fixture *f, int64_t piece_bytes, int64_t renew_ms)
+{
+    return open_contents(f, (ash_contents_options){.digest = ASH_DIGEST_SHA256,
+                                                   .piece_bytes = piece_bytes,
+                                                   .renew_ms = renew_ms});
 }
 
 static ash_collection *open_collection(fixture *f, const char *name)

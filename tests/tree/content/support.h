@@ -27,6 +27,8 @@ void support_open(fixture *f);
 void support_close(fixture *f);
 /* Another object for the same bucket. */
 ash_contents *support_contents(fixture *f, ash_digest_kind digest, int64_t piece_bytes);
+/* The same, whose writers renew their pieces that often. */
+ash_contents *support_contents_renewed(fixture *f, int64_t piece_bytes, int64_t renew_ms);
 
 /* Bytes that do not compress, or lines of text that do; `seed` tells them apart. */
 uint8_t *support_noise(size_t len, uint32_t seed);

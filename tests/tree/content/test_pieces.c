@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "base/clock.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -140,6 +142,61 @@ static void test_content_pieces__pieces_that_cannot_come_are_a_conflict(void **s
     assert_true(support_count(f->chunks) > 0);
     assert_int_equal(support_try(f, c, NULL, data, LEN, 2, NULL), ASH_ECONFLICT);
     bson_destroy(&all);
+    ash__contents_free(c);
+    ash__free(data);
+}
+
+/* ---- age ---- */
+
+/* Two hours go by, as far as contents say when they came and were counted on. */
+static void let_two_hours_pass(fixture *f)
+{
+    bson_oid_t used;
+    bson_t all = BSON_INITIALIZER, update = BSON_INITIALIZER, set;
+    ash_update_options o = ASH_UPDATE_OPTIONS_INIT;
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    int64_t then = ash__clock_wall_ms() / 1000 - 7200;
+    bson_oid_init(&used, NULL);
+    for (int i = 0; i < 4; i++)
+        used.bytes[i] = (uint8_t)(then >> (24 - 8 * i));
+    bson_append_document_begin(&update, "$set", 4, &set);
+    bson_append_date_time(&set, "uploadDate", 10, then * 1000);
+    bson_append_oid(&set, "used", 4, &used);
+    bson_append_document_end(&update, &set);
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(&update);
+    value.value.v_doc.data_len = update.len;
+    o.multi = true;
+    assert_ok(ash_collection_update(f->files, &all, &value, &o, NULL, &f->err), &f->err);
+    bson_destroy(&update);
+}
+
+/* However slow it is, an upload loses no pieces to a collection: also not those of the group that it
+ * is at. */
+static void test_content_pieces__a_slow_upload_keeps_its_pieces(void **state)
+{
+    fixture *f = *state;
+    enum { FIRST = 3 * 512 * 1024, SMALL = 8 * 1024, MANY = FIRST + 4 * SMALL };
+    ash_contents *c = support_contents_renewed(f, SMALL, 1);
+    uint8_t *data = support_noise(MANY, 17);
+    ash_content_writer *w = NULL;
+    ash_tree_collect_options o = {.size = sizeof o};
+    ash_tree_collect_report report = {.size = sizeof report};
+    ash_content_ref ref;
+    assert_ok(ash__content_writer_new(c, NULL, &w, &f->err), &f->err);
+    assert_ok(ash__content_writer_add(w, data, FIRST, NULL, &f->err), &f->err);
+    assert_true(support_count(f->files) > 2100);
+    let_two_hours_pass(f);
+    ash__clock_sleep_ms(2);
+    assert_ok(ash__content_writer_add(w, data + FIRST, 2 * SMALL, NULL, &f->err), &f->err);
+    assert_ok(ash__contents_collect(f->contents, &o, NULL, &report, &f->err), &f->err);
+    assert_int_equal(report.contents, 0);
+    assert_ok(ash__content_writer_add(w, data + FIRST + 2 * SMALL, 2 * SMALL, NULL, &f->err),
+              &f->err);
+    assert_ok(ash__content_writer_seal(w, NULL, &f->err), &f->err);
+    assert_ok(support_store(f, w, 1), &f->err);
+    ash__content_writer_ref(w, &ref);
+    support_expect(f, &ref.id, data, MANY);
+    ash__content_writer_free(w);
     ash__contents_free(c);
     ash__free(data);
 }
@@ -290,6 +347,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_content_pieces__nothing_follows_lost_bytes,
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__pieces_that_cannot_come_are_a_conflict,
+                                        support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__a_slow_upload_keeps_its_pieces,
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__a_put_heals_pieces, support_setup,
                                         support_teardown),
