@@ -125,7 +125,7 @@ static int note(const commit_call *call, ash_error *err)
     for (size_t i = call->first; i < call->end; i++) {
         const ash_import_step *s = &im->steps[i];
         im->report.versions++;
-        im->report.bytes += s->version->content.length;
+        ash__add_length(&im->report.bytes, s->version->content.length);
         if (s->id.len != 0) {
             s->item->before = s->id;
             if (s->version->content.id.len != 0)

@@ -177,7 +177,7 @@ static int count_group(ash_import *im, ash_error *err)
         im->report.entries++;
         im->report.versions += (int64_t)item->versions.count;
         for (size_t k = 0; k < item->versions.count; k++)
-            im->report.bytes += item->versions.items[k]->content.length;
+            ash__add_length(&im->report.bytes, item->versions.items[k]->content.length);
         if (im->opts.each != NULL && !im->opts.each(im->opts.each_ctx, item->shown))
             return ash__fail(err, ASH_EINTERRUPTED, "the import was stopped");
     }

@@ -25,7 +25,7 @@ static int count_current(ash_tree *tree, const ash_tree_entry *top, const char *
             u->folders++;
         else
             u->files++;
-        u->bytes += e->content.length;
+        ash__add_length(&u->bytes, e->content.length);
         e = NULL;
         if (l != NULL)
             rc = ash_tree_listing_next(l, &e, err);
@@ -58,7 +58,7 @@ static int count_past(ash_tree *tree, const ash_tree_entry *top, const ash_op *o
             ((place != NULL && place->reached && place->below) ||
              (e->parent.value_type != BSON_TYPE_EOD && ash__same_id(&e->id, &top->id)))) {
             u->versions++;
-            u->version_bytes += e->content.length;
+            ash__add_length(&u->version_bytes, e->content.length);
         }
         ash_tree_entry_free(e);
     }

@@ -128,7 +128,7 @@ static int let_go(prune_call *call, const ash_tree_entry *e, const char *path, a
     }
     if (!is_deletion(e)) {
         call->report.versions++;
-        call->report.bytes += e->content.length;
+        ash__add_length(&call->report.bytes, e->content.length);
     }
     ash__entries_add(&call->going, copy);
     return call->going.count >= BATCH ? settle(call, err) : 0;

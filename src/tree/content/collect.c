@@ -70,7 +70,10 @@ static int64_t stored_bytes(ash_doc doc)
     (void)ash__value_as_int64(ash__doc_get(doc, "length"), &length);
     if (in.type == BSON_TYPE_BINARY)
         (void)ash__value_binary_content(in, &in_len);
-    return length + in_len;
+    if (length < 0)
+        length = 0;
+    ash__add_length(&length, in_len);
+    return length;
 }
 
 static bool is_young(const collection *k, int64_t date_ms)
@@ -165,7 +168,7 @@ static bool tell(collection *k, const candidate *one)
 static int count_gone(collection *k, const candidate *one)
 {
     k->report.contents++;
-    k->report.bytes += one->stored;
+    ash__add_length(&k->report.bytes, one->stored);
     for (size_t i = 0; i < one->base_count; i++) {
         k->next = ash__grow_array(k->next, k->next_count, &k->next_capacity, sizeof *k->next);
         k->next[k->next_count++] = one->bases[i];
@@ -214,7 +217,7 @@ static int delete_batch(collection *k, const candidate *all, size_t count)
         size_t n = 0;
         int64_t bytes = 0;
         while (i + n < count && n < k->at_once && (n == 0 || bytes < DELETE_BYTES))
-            bytes += all[i + n++].stored;
+            ash__add_length(&bytes, all[i + n++].stored);
         rc = ash__op_check(&k->op, k->err);
         if (rc == 0)
             rc = delete_some(k, all + i, n);
@@ -371,7 +374,7 @@ int ash__contents_measure(ash_contents *c, const ash_op *op, ash_contents_sum *o
         rc = ash_collection_find(c->files, &all, &o, &cursor, err);
     while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, err)) == 0 && doc.data != NULL) {
         out->contents++;
-        out->stored_bytes += stored_bytes(doc);
+        ash__add_length(&out->stored_bytes, stored_bytes(doc));
     }
     ash_cursor_free(cursor);
     bson_destroy(projection);

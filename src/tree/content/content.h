@@ -34,6 +34,12 @@
 
 #define ASH_REFS_MAX 100
 
+/* Adds a length out of a document, where several lies may come to more than there is. */
+static inline void ash__add_length(int64_t *sum, int64_t length)
+{
+    *sum = length > INT64_MAX - *sum ? INT64_MAX : *sum + (length > 0 ? length : 0);
+}
+
 /* The digest that names a content.  len: 20 (SHA-1), 32 (SHA-256), 0: none. */
 typedef struct ash_content_id {
     uint8_t bytes[32];

@@ -48,8 +48,17 @@ static int open_part(list_source *l, size_t i, ash_error *err)
     return rc;
 }
 
-/* Where in the opened part the position lies, and how much can be had there: v7files lets a
- * reference be longer than what it names, which is repeated then. */
+/* v7files lets a part be longer than what it names, which is repeated then. */
+static int check_repetition(const list_source *l, const ash_form_part *part, ash_error *err)
+{
+    int64_t length = part->id.len == 0 ? (int64_t)part->bytes_len : l->inner->length;
+    if (length < 0 || part->off + part->len <= length || l->head.length <= ASH_REPEATED_MAX)
+        return 0;
+    return ash__fail(err, ASH_ECORRUPT,
+                     "repeats a part to be longer than anything that is repeated");
+}
+
+/* Where in the opened part the position lies, and how much can be had there. */
 static int place_in_part(list_source *l, const ash_form_part *part, int64_t *room, ash_error *err)
 {
     int64_t within = l->head.position - l->starts[l->part];
@@ -74,6 +83,8 @@ static int list_read(ash_source *s, uint8_t *buf, size_t len, size_t *got, ash_e
         return 0;
     size_t i = part_at(l, s->position);
     int rc = open_part(l, i, err);
+    if (rc == 0)
+        rc = check_repetition(l, &l->form->parts[i], err);
     if (rc == 0)
         rc = place_in_part(l, &l->form->parts[i], &room, err);
     if (rc == 0 && (int64_t)len > room)

@@ -23,6 +23,9 @@ static int open_inner(ash_content_reader *r, const ash_content_ref *ref, ash_err
 {
     if (ref->in_len == 0 && ref->length > 0)
         return ash__fail(err, ASH_ECORRUPT, "a file's bytes are neither in it nor elsewhere");
+    if (ref->length > ref->in_len && ref->length > ASH_REPEATED_MAX)
+        return ash__fail(err, ASH_ECORRUPT,
+                         "a file's bytes are repeated to be longer than anything that is repeated");
     r->in = ash__alloc(ref->in_len + 1);
     if (ref->in_len > 0)
         memcpy(r->in, ref->in, ref->in_len);

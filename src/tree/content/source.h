@@ -18,6 +18,8 @@
 /* Contents inside contents, and deltas on deltas. */
 #define ASH_SOURCE_LEVELS_MAX 6
 #define ASH_DELTA_LEVELS_MAX  64
+/* What repeats something comes to no more: a few bytes could claim to be endless. */
+#define ASH_REPEATED_MAX ((int64_t)64 * 1024 * 1024 * 1024)
 
 /* Bytes that several may hold. */
 typedef struct ash_blob {
@@ -73,7 +75,7 @@ struct ash_source {
 int ash__source_open(ash_fetch *f, const ash_content_id *id, ash_source **out, ash_error *err);
 /* The same of a document that was found already. */
 int ash__source_open_doc(ash_fetch *f, const bson_t *doc, ash_source **out, ash_error *err);
-/* bytes, repeated until len; they have to stay. */
+/* bytes, repeated until len, which whoever asks has bounded; they have to stay. */
 ash_source *ash__source_memory(ash_fetch *f, const uint8_t *bytes, size_t count, int64_t len);
 int ash__source_read(ash_source *s, uint8_t *buf, size_t len, size_t *got, ash_error *err);
 /* All len bytes, or ASH_ECORRUPT. */

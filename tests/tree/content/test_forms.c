@@ -244,6 +244,59 @@ static void test_content_forms__last_generation(void **state)
     ash__buffer_release(&gz);
 }
 
+/* Some bytes that claim to be repeated without end: nobody begins to read them. */
+static void test_content_forms__nothing_is_endless(void **state)
+{
+    fixture *f = *state;
+    const int64_t endless = (int64_t)1 << 60;
+    const ash_content_id base = put_inside(f, "0123456789", 10);
+    const ash_content_ref in = {.length = endless, .in = (const uint8_t *)"abcde", .in_len = 5};
+    ash_content_reader *r = NULL;
+    for (int by_bytes = 0; by_bytes < 2; by_bytes++) {
+        ash_content_id id = support_id("endless", 7 - (size_t)by_bytes, ASH_DIGEST_SHA1);
+        const ash_content_ref ref = {.id = id, .length = endless};
+        bson_t *doc = with_id(&id), list, part;
+        uint8_t buf[100];
+        size_t got = 0;
+        BSON_APPEND_UTF8(doc, "store", "cat");
+        BSON_APPEND_INT64(doc, "length", INT64_MAX / 4);
+        bson_append_array_begin(doc, "base", 4, &list);
+        bson_append_document_begin(&list, "0", 1, &part);
+        if (by_bytes)
+            bytes(&part, "in", "01234", 5);
+        else
+            bytes(&part, "_id", base.bytes, base.len);
+        BSON_APPEND_INT64(&part, "len", endless);
+        bson_append_document_end(&list, &part);
+        bson_append_array_end(doc, &list);
+        insert(f->files, doc);
+        assert_ok(ash__content_open(f->contents, &ref, true, NULL, &r, &f->err), &f->err);
+        assert_int_equal(ash__content_reader_read(r, buf, sizeof buf, &got, &f->err), ASH_ECORRUPT);
+        ash__content_reader_free(r);
+    }
+    ash_contents_check k = {.deep = true};
+    assert_ok(ash__contents_check(f->contents, &k, NULL, &f->err), &f->err);
+    assert_int_equal(k.bytes, 10);
+    assert_int_equal(ash__content_open(f->contents, &in, true, NULL, &r, &f->err), ASH_ECORRUPT);
+}
+
+/* Lengths that are lies come to no more than there is. */
+static void test_content_forms__sums_of_lies(void **state)
+{
+    fixture *f = *state;
+    ash_contents_sum sum;
+    for (uint8_t i = 0; i < 3; i++) {
+        const ash_content_id id = support_id(&i, 1, ASH_DIGEST_SHA1);
+        bson_t *doc = with_id(&id);
+        BSON_APPEND_INT64(doc, "length", INT64_MAX);
+        bytes(doc, "in", "01234", 5);
+        insert(f->files, doc);
+    }
+    assert_ok(ash__contents_measure(f->contents, NULL, &sum, &f->err), &f->err);
+    assert_true(sum.stored_bytes == INT64_MAX);
+    assert_true(support_collect(f, false).bytes == INT64_MAX);
+}
+
 static void test_content_forms__bytes_in_a_file_are_repeated(void **state)
 {
     fixture *f = *state;
@@ -344,6 +397,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_content_forms__zip_entries, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_forms__last_generation, support_setup,
+                                        support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_forms__nothing_is_endless, support_setup,
+                                        support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_forms__sums_of_lies, support_setup,
                                         support_teardown),
         cmocka_unit_test_setup_teardown(test_content_forms__bytes_in_a_file_are_repeated,
                                         support_setup, support_teardown),
