@@ -353,7 +353,8 @@ typedef struct ash_tree_collect_report {
 #define ASH_TREE_COLLECT_REPORT_INIT ASH_OPTIONS_INIT(ash_tree_collect_report)
 /* Delete contents that no current or kept version, and no other content, is made of; of all roots
  * in the collection.  Each goes in a commit that looks whether it is still unused.  Other writers
- * wait for one such commit at most. */
+ * wait for one such commit at most.  A principal has to be allowed to read, write and enter this
+ * tree's root: ASH_EACCES. */
 int ash_tree_collect(ash_tree *tree, const ash_tree_collect_options *opts, const ash_op *op,
                      ash_tree_collect_report *report, ash_error *err);
 
@@ -436,7 +437,8 @@ typedef struct ash_tree_check_report {
 #define ASH_TREE_CHECK_REPORT_INIT ASH_OPTIONS_INIT(ash_tree_check_report)
 /* All roots of the collection: parents that are there, names that are unique, contents that are
  * there and give their digests, references that are right.  What damage to a content costs is told
- * version by version.  ASH_ECORRUPT: something was found; the report is complete. */
+ * version by version.  ASH_ECORRUPT: something was found; the report is complete.  A principal has
+ * to be allowed to read, write and enter this tree's root, as he is told of everything: ASH_EACCES. */
 int ash_tree_check(ash_tree *tree, const ash_tree_check_options *opts, const ash_op *op,
                    ash_tree_check_report *report, ash_error *err);
 

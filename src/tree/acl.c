@@ -142,3 +142,16 @@ int ash__tree_require_at(ash_tree *tree, const ash_tree_chain *chain, int64_t at
     ash__chain_release(&guards);
     return rc;
 }
+
+int ash__tree_require_care(ash_tree *tree, const ash_op *op, ash_error *err)
+{
+    const ash_tree_path root = {0};
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    if (op->principal == NULL)
+        return 0;
+    int rc = ash__tree_walk_all(tree, &root, 0, op, &chain, err);
+    if (rc == 0)
+        rc = ash__tree_require(&chain, ASH_TREE_READ | ASH_TREE_WRITE | ASH_TREE_ENTER, op, err);
+    ash__chain_release(&chain);
+    return rc;
+}

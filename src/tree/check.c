@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/options.h"
 #include "bucket/bucket.h"
+#include "tree/acl.h"
 #include "tree/subtree.h"
 
 #include <inttypes.h>
@@ -246,6 +247,8 @@ int ash_tree_check(ash_tree *tree, const ash_tree_check_options *opts, const ash
     int rc = ash__options_copy(&call.opts, sizeof call.opts, opts, err);
     if (rc == 0 && call.op.transaction != NULL)
         rc = ash__fail(err, ASH_ESTATE, "a check cannot be part of a transaction");
+    if (rc == 0)
+        rc = ash__tree_require_care(tree, &call.op, err);
     if (rc != 0)
         return rc;
     call.places = ash__places_new(tree, &none, &call.op);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Collection, as the public header has it; tree/content does the work. */
 #include "base/options.h"
+#include "tree/acl.h"
 #include "tree/change.h"
 
 int ash_tree_collect(ash_tree *tree, const ash_tree_collect_options *opts, const ash_op *op,
@@ -13,6 +14,8 @@ int ash_tree_collect(ash_tree *tree, const ash_tree_collect_options *opts, const
     if (rc == 0 && own.transaction != NULL)
         rc =
             ash__fail(err, ASH_ESTATE, "collecting is many commits, and cannot be part of another");
+    if (rc == 0)
+        rc = ash__tree_require_care(tree, &own, err);
     /* What asks whether somebody names a content asks its indexes. */
     if (rc == 0)
         rc = ash_tree_prepare(tree, &own, err);

@@ -364,6 +364,33 @@ static void test_tree_acl__todays_lists_guard_the_past(void **state)
     bson_destroy(house.roles);
 }
 
+/* What concerns the whole tree is for its owners. */
+static void test_tree_acl__care_is_for_owners(void **state)
+{
+    fixture *f = *state;
+    ash_tree_collect_options o = ASH_TREE_COLLECT_OPTIONS_INIT;
+    static const char *const lists[] = {"{\"read\": [\"boss\", \"house\"], \"write\": [\"boss\"]}",
+                                        "{\"read\": [\"boss\"], \"write\": [\"boss\", \"house\"]}"};
+    someone house, boss;
+    o.min_age_s = -1;
+    become(&house, "house");
+    become(&boss, "boss");
+    support_put_seed(f, "a", 1);
+    assert_ok(ash_tree_check(f->tree, NULL, &house.op, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_collect(f->tree, &o, &house.op, NULL, &f->err), &f->err);
+    support_remove(f, "a");
+    for (size_t i = 0; i < ASH_ARRAY_LEN(lists); i++) {
+        set_acl(f, "/", lists[i]);
+        assert_int_equal(ash_tree_check(f->tree, NULL, &house.op, NULL, &f->err), ASH_EACCES);
+        assert_int_equal(ash_tree_collect(f->tree, &o, &house.op, NULL, &f->err), ASH_EACCES);
+        assert_ok(ash_tree_check(f->tree, NULL, &boss.op, NULL, &f->err), &f->err);
+        assert_ok(ash_tree_collect(f->tree, &o, &boss.op, NULL, &f->err), &f->err);
+        assert_ok(ash_tree_collect(f->tree, &o, NULL, NULL, &f->err), &f->err);
+    }
+    bson_destroy(house.roles);
+    bson_destroy(boss.roles);
+}
+
 static void test_tree_acl__lists_that_cannot_be(void **state)
 {
     fixture *f = *state;
@@ -397,6 +424,7 @@ int main(void)
         here(test_tree_acl__the_past_is_guarded),
         here(test_tree_acl__moved_out_of_sight),
         here(test_tree_acl__todays_lists_guard_the_past),
+        here(test_tree_acl__care_is_for_owners),
         here(test_tree_acl__lists_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
