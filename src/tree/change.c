@@ -73,11 +73,16 @@ static int refuse_read_only(const ash_tree *tree, ash_error *err)
 
 int ash_tree_prepare(ash_tree *tree, const ash_op *op, ash_error *err)
 {
+    if (tree->read_only)
+        return refuse_read_only(tree, err);
+    return atomic_load(&tree->prepared) ? 0 : ash__tree_prepare_anew(tree, op, err);
+}
+
+int ash__tree_prepare_anew(ash_tree *tree, const ash_op *op, ash_error *err)
+{
     ash_op own = ash__tree_op(op);
     if (tree->read_only)
         return refuse_read_only(tree, err);
-    if (atomic_load(&tree->prepared))
-        return 0;
     if (own.transaction != NULL)
         return ash__fail(err, ASH_ESTATE,
                          "collections and indexes cannot be made in a transaction: call "
@@ -86,7 +91,7 @@ int ash_tree_prepare(ash_tree *tree, const ash_op *op, ash_error *err)
     if (rc == 0)
         rc = index_rest(tree, &own, err);
     if (rc == 0)
-        rc = ash__contents_prepare(tree->contents, &own, err);
+        rc = ash__contents_prepare_anew(tree->contents, &own, err);
     if (rc == 0)
         atomic_store(&tree->prepared, true);
     return rc;

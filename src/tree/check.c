@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looking for damage: what documents say of one another, then contents.
  *
- * Documents come in the order of folder and name, so that two of one name stand side by side.  Each
- * content that does not give its digest is then traced to the versions that it costs, by the
- * indexes that collection uses too. */
+ * Documents come in the order of folder and name, so that two of one name stand side by side; all
+ * that is looked up of them is so by _id.  Each content that does not give its digest is then traced
+ * to the versions that it costs, by the indexes that collection uses too. */
 #include "tree/history.h"
 #include "tree/places.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/options.h"
 #include "bucket/bucket.h"
@@ -27,6 +28,7 @@ typedef struct check_call {
     ash_tree_check_report report;
     ash_tree_places *places;
     ash_tree_entries named; /* entries whose contents are still to be looked up */
+    bool warned;            /* of indexes that are not there, if so */
 } check_call;
 
 static void find(check_call *call, const char *kind, const ash_tree_entry *e, const char *format,
@@ -58,35 +60,63 @@ static void find(check_call *call, const char *kind, const ash_tree_entry *e, co
 
 /* ---- contents that documents name ---- */
 
-static int look_up_named(check_call *call, ash_error *err)
+/* The version is there still, and has the content: else what was found is of a moment that nobody
+ * sees any more. */
+static int is_there_still(check_call *call, const ash_tree_entry *e, bool *still, ash_error *err)
+{
+    ash_tree_entry *now = NULL;
+    int rc = ash__tree_version(call->tree, &e->id, e->version, &call->op, &now, err);
+    *still = now != NULL && ash__content_id_equal(&now->content.id, &e->content.id);
+    ash_tree_entry_free(now);
+    return rc;
+}
+
+static int tell_standing(check_call *call, const ash_tree_entry *e, bool current, ash_error *err)
+{
+    const ash_content_use use = {e->content.id, &e->id};
+    ash_content_standing standing;
+    bool still = false;
+    int rc = is_there_still(call, e, &still, err);
+    if (rc != 0 || !still)
+        return rc;
+    rc = ash__contents_look_up(call->tree->contents, &use, 1, &standing, &call->op, err);
+    if (rc == 0 && standing == ASH_CONTENT_MISSING)
+        find(call, "content missing", e, "%s, version %" PRId32 ": its content %s is missing",
+             e->path, e->version, e->digest);
+    else if (rc == 0 && standing == ASH_CONTENT_UNLISTED && current)
+        find(call, "content damaged", e,
+             "%s, version %" PRId32 ": content %s: its refs lack an entry that has it", e->path,
+             e->version, e->digest);
+    return rc;
+}
+
+static int look_up_named(check_call *call, bool current, ash_error *err)
 {
     size_t used;
     ash_content_use *uses = ash__content_uses(call->named.items, call->named.count, &used);
-    bool *missing = ash__alloc_array(used + 1, sizeof *missing);
-    int rc = ash__contents_missing(call->tree->contents, uses, used, missing, &call->op, err);
+    ash_content_standing *standings = ash__alloc_array(used + 1, sizeof *standings);
+    int rc = ash__contents_look_up(call->tree->contents, uses, used, standings, &call->op, err);
     for (size_t i = 0, k = 0; rc == 0 && i < call->named.count; i++) {
         const ash_tree_entry *e = call->named.items[i];
-        if (e->content.id.len == 0)
-            continue;
-        if (missing[k++])
-            find(call, "content missing", e, "%s, version %" PRId32 ": its content %s is missing",
-                 e->path, e->version, e->digest);
+        ash_content_standing standing = e->content.id.len != 0 ? standings[k++] : ASH_CONTENT_THERE;
+        if (standing == ASH_CONTENT_MISSING || (standing == ASH_CONTENT_UNLISTED && current))
+            rc = tell_standing(call, e, current, err);
     }
-    ash__free(missing);
+    ash__free(standings);
     ash__free(uses);
     ash__entries_release(&call->named);
     return rc;
 }
 
 /* Takes the entry over. */
-static int remember_named(check_call *call, ash_tree_entry *e, ash_error *err)
+static int remember_named(check_call *call, ash_tree_entry *e, bool current, ash_error *err)
 {
     if (e->content.id.len == 0) {
         ash_tree_entry_free(e);
         return 0;
     }
     ash__entries_add(&call->named, e);
-    return call->named.count >= BATCH ? look_up_named(call, err) : 0;
+    return call->named.count >= BATCH ? look_up_named(call, current, err) : 0;
 }
 
 /* ---- documents ---- */
@@ -148,7 +178,7 @@ static int check_document(check_call *call, const bson_t *doc, bool current,
     ash_tree_entry_free(*before);
     *before = rc == 0 ? ash_tree_entry_copy(e) : NULL;
     if (rc == 0)
-        rc = remember_named(call, e, err);
+        rc = remember_named(call, e, current, err);
     else
         ash_tree_entry_free(e);
     return rc == 0 ? tick(call, err) : rc;
@@ -175,7 +205,7 @@ static int check_documents(check_call *call, bool current, ash_error *err)
         rc = check_document(call, &view, current, &before, err);
     }
     if (rc == 0)
-        rc = look_up_named(call, err);
+        rc = look_up_named(call, current, err);
     ash_tree_entry_free(before);
     ash_cursor_free(cursor);
     bson_destroy(sort);
@@ -183,6 +213,38 @@ static int check_documents(check_call *call, bool current, ash_error *err)
 }
 
 /* ---- contents ---- */
+
+/* *has: the collection has an index that begins with `sha`. */
+static int has_index(check_call *call, ash_collection *c, bool *has, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    int rc = ash_collection_list_indexes(c, &call->op, &cursor, &own);
+    while (rc == 0 && !*has && (rc = ash_cursor_next(cursor, &doc, &own)) == 0 && doc.data != NULL)
+        *has = strcmp(ash__doc_utf8(doc, "name", ""), "sha_1") == 0;
+    ash_cursor_free(cursor);
+    return ash__unless(ASH_ENOTFOUND, rc, &own, err);
+}
+
+/* Nobody is left to wonder why it takes so long. */
+static int warn_once(check_call *call, ash_error *err)
+{
+    bool current = false, past = false;
+    if (call->warned)
+        return 0;
+    call->warned = true;
+    int rc = has_index(call, call->tree->current, &current, err);
+    if (rc == 0)
+        rc = has_index(call, call->tree->past, &past, err);
+    if (rc == 0 && !(current && past))
+        ash__log(ASH_LOG_WARN,
+                 "%s.%s has no index on sha: for each damaged content the check reads all its "
+                 "documents; collecting contents makes the index",
+                 call->tree->db,
+                 ash_collection_name(current ? call->tree->past : call->tree->current));
+    return rc;
+}
 
 /* Each version that names the content is told: that is what the damage costs. */
 static int tell_owners(check_call *call, const ash_content_verdict *v, bool current, bool *any,
@@ -218,7 +280,9 @@ static int tell_content(void *ctx, const ash_content_verdict *v, ash_error *err)
 {
     check_call *call = ctx;
     bool any = false;
-    int rc = tell_owners(call, v, true, &any, err);
+    int rc = warn_once(call, err);
+    if (rc == 0)
+        rc = tell_owners(call, v, true, &any, err);
     if (rc == 0)
         rc = tell_owners(call, v, false, &any, err);
     if (rc == 0 && !any) {
@@ -232,7 +296,7 @@ static int tell_content(void *ctx, const ash_content_verdict *v, ash_error *err)
 static int check_contents(check_call *call, ash_error *err)
 {
     ash_contents_check contents = {
-        .deep = !call->opts.without_contents, .tell = tell_content, .ctx = call};
+        .deep = !call->opts.without_contents, .refs = true, .tell = tell_content, .ctx = call};
     int rc = ash__contents_check(call->tree->contents, &contents, &call->op, err);
     call->report.contents = contents.checked;
     call->report.bytes = contents.bytes;

@@ -18,7 +18,7 @@ int ash_tree_collect(ash_tree *tree, const ash_tree_collect_options *opts, const
         rc = ash__tree_require_care(tree, &own, err);
     /* What asks whether somebody names a content asks its indexes. */
     if (rc == 0)
-        rc = ash_tree_prepare(tree, &own, err);
+        rc = ash__tree_prepare_anew(tree, &own, err);
     if (rc == 0)
         rc = ash__contents_collect(tree->contents, &o, &own, &r, err);
     if (report != NULL && (rc == 0 || rc == ASH_EINTERRUPTED)) {

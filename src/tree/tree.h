@@ -57,4 +57,8 @@ int ash__tree_find_one(ash_collection *c, const bson_t *filter, const bson_t *so
 /* op of a caller who may not have one. */
 ash_op ash__tree_op(const ash_op *op);
 
+/* ash_tree_prepare(), also when it was done before: somebody may have dropped an index since, and
+ * whoever asks all documents would read all of them each time. */
+int ash__tree_prepare_anew(ash_tree *tree, const ash_op *op, ash_error *err);
+
 #endif

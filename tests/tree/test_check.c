@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include <ashlar/log.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Each rule broken on purpose, beside the tree, is found and named. */
@@ -233,6 +235,83 @@ static void test_tree_check__references_that_are_wrong(void **state)
     expect(f, false, "content damaged /a", "its refs lack an entry");
 }
 
+static void test_tree_check__references_that_are_too_many(void **state)
+{
+    fixture *f = *state;
+    support_put_seed(f, "a", 1);
+    support_put_text(f, "b", "tiny");
+    bson_value_t b = support_id(f, "b");
+    bson_t *all = bson_new();
+    bson_t *update = BCON_NEW("$push", "{", "refs", BCON_OID(&b.value.v_oid), "}");
+    bson_value_t value = {.value_type = BSON_TYPE_DOCUMENT};
+    value.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(update);
+    value.value.v_doc.data_len = update->len;
+    assert_ok(ash_collection_update(f->contents, all, &value, NULL, NULL, &f->err), &f->err);
+    expect(f, false, "content damaged /a", "its refs have an entry that does not have it");
+    bson_destroy(update);
+    bson_destroy(all);
+}
+
+/* ---- indexes that somebody dropped ---- */
+
+static void drop_index(fixture *f, ash_collection *c, const char *name)
+{
+    bson_value_t index = {.value_type = BSON_TYPE_UTF8};
+    index.value.v_utf8.str = (char *)(uintptr_t)name;
+    index.value.v_utf8.len = (uint32_t)strlen(name);
+    assert_ok(ash_collection_drop_indexes(c, &index, NULL, &f->err), &f->err);
+}
+
+static bool has_index(fixture *f, ash_collection *c, const char *name)
+{
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    bool has = false;
+    assert_ok(ash_collection_list_indexes(c, NULL, &cursor, &f->err), &f->err);
+    while (!has && ash_cursor_next(cursor, &doc, &f->err) == 0 && doc.data != NULL) {
+        bson_t view;
+        bson_iter_t it;
+        assert_true(bson_init_static(&view, doc.data, doc.len));
+        has =
+            bson_iter_init_find(&it, &view, "name") && strcmp(bson_iter_utf8(&it, NULL), name) == 0;
+    }
+    ash_cursor_free(cursor);
+    return has;
+}
+
+static char warning[500];
+
+static void keep_warning(void *ctx, ash_log_level level, const char *text)
+{
+    (void)ctx;
+    if (level == ASH_LOG_WARN)
+        snprintf(warning, sizeof warning, "%s", text);
+}
+
+/* A check finds all the same without them, and says what makes it slow; a collection makes them. */
+static void test_tree_check__indexes_that_are_missing(void **state)
+{
+    fixture *f = *state;
+    ash_tree_collect_options o = ASH_TREE_COLLECT_OPTIONS_INIT;
+    static const char *const name = "parent_1_filename_1";
+    o.min_age_s = -1;
+    support_put_seed(f, "a", 1);
+    support_put_seed(f, "b", 2);
+    drop_index(f, f->current, name);
+    drop_index(f, f->current, "sha_1");
+    drop_index(f, f->past, "sha_1");
+    support_expect_sound(f);
+    rot(f, "{\"filename\": \"a\"}");
+    ash_log_set(keep_warning, NULL, ASH_LOG_WARN);
+    expect(f, true, "content damaged /a", NULL);
+    ash_log_set(NULL, NULL, ASH_LOG_ERROR);
+    assert_non_null(strstr(warning, "has no index on sha"));
+    assert_ok(ash_tree_collect(f->tree, &o, NULL, NULL, &f->err), &f->err);
+    assert_true(has_index(f, f->current, name));
+    assert_true(has_index(f, f->current, "sha_1"));
+    assert_true(has_index(f, f->past, "sha_1"));
+}
+
 static bool stop(void *ctx, const char *what, int64_t done, int64_t total)
 {
     (void)what, (void)done, (void)total;
@@ -275,6 +354,8 @@ int main(void)
         here(test_tree_check__contents_that_rot),
         here(test_tree_check__a_put_heals),
         here(test_tree_check__references_that_are_wrong),
+        here(test_tree_check__references_that_are_too_many),
+        here(test_tree_check__indexes_that_are_missing),
         here(test_tree_check__can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,8 @@ ash_digest_kind ash__contents_digest(const ash_contents *c);
 const char *ash__contents_collection(const ash_contents *c);
 /* Indexes on what contents are made of and look like; once per object, before the first write. */
 int ash__contents_prepare(ash_contents *c, const ash_op *op, ash_error *err);
+/* The same, also when it was done before. */
+int ash__contents_prepare_anew(ash_contents *c, const ash_op *op, ash_error *err);
 
 bool ash__content_id_equal(const ash_content_id *a, const ash_content_id *b);
 /* `sha` of a document; false: it is no digest. */
@@ -140,9 +142,14 @@ int ash__contents_hold(ash_contents *c, const ash_content_use *uses, size_t coun
 int ash__contents_let_go(ash_contents *c, const ash_content_use *uses, size_t count,
                          const ash_op *op, ash_error *err);
 
-/* Which of them are not there: missing[i], for each. */
-int ash__contents_missing(ash_contents *c, const ash_content_use *uses, size_t count, bool *missing,
-                          const ash_op *op, ash_error *err);
+typedef enum ash_content_standing {
+    ASH_CONTENT_THERE,
+    ASH_CONTENT_UNLISTED, /* it is there, but its refs, which are complete, lack the owner */
+    ASH_CONTENT_MISSING
+} ash_content_standing;
+/* standings[i], for each of them. */
+int ash__contents_look_up(ash_contents *c, const ash_content_use *uses, size_t count,
+                          ash_content_standing *standings, const ash_op *op, ash_error *err);
 
 /* ---- reading ---- */
 
@@ -179,10 +186,10 @@ typedef struct ash_content_verdict {
 } ash_content_verdict;
 typedef int (*ash_content_verdict_fn)(void *ctx, const ash_content_verdict *verdict,
                                       ash_error *err);
-/* Every content: what it is made of is there, its refs have every current entry, and (deep) its
- * bytes give its digest.  0 also when something was told.  *checked: how many; *bytes: that were read. */
+/* Every content: what it is made of is there, (refs) no entry is among its refs that does not have
+ * it, and (deep) its bytes give its digest.  0 also when something was told.  *checked: how many; *bytes: that were read. */
 typedef struct ash_contents_check {
-    bool deep;
+    bool deep, refs;
     ash_content_verdict_fn tell;
     void *ctx;
     int64_t checked, bytes; /* results */

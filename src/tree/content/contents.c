@@ -219,8 +219,11 @@ static int take_bucket(ash_contents *c, const ash_op *op, ash_error *err)
 
 int ash__contents_prepare(ash_contents *c, const ash_op *op, ash_error *err)
 {
-    if (atomic_load(&c->prepared))
-        return 0;
+    return atomic_load(&c->prepared) ? 0 : ash__contents_prepare_anew(c, op, err);
+}
+
+int ash__contents_prepare_anew(ash_contents *c, const ash_op *op, ash_error *err)
+{
     if (c->last_generation)
         return ash__fail(err, ASH_EREADONLY, "contents of v7files' last generation are only read");
     const ash_work work = ash__work(c->bucket, op != NULL ? op->deadline_ms : 0);
