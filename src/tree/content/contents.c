@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tree/content/contents.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/mem.h"
@@ -11,7 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int64_t RENEW_MS = 10 * 60 * 1000;
+static const int64_t RENEW_MS = 10 * 60 * 1000, ASK_TIME_MS = 60 * 1000;
 
 /* ---- ids ---- */
 
@@ -233,8 +234,36 @@ int ash__contents_prepare_anew(ash_contents *c, const ash_op *op, ash_error *err
     if (rc == 0)
         rc = index_files(c, op, err);
     if (rc == 0)
+        rc = ash__contents_ask_time(c, err);
+    if (rc == 0)
         atomic_store(&c->prepared, true);
     return rc;
+}
+
+/* ---- the time ---- */
+
+int ash__contents_ask_time(ash_contents *c, ash_error *err)
+{
+    int64_t now = ash__clock_ms(), asked = atomic_load(&c->asked_ms), theirs = 0;
+    if (asked != 0 && now - asked < ASK_TIME_MS)
+        return 0;
+    int rc = ash_store_time(c->store, &theirs, NULL, err);
+    if (rc != 0)
+        return rc;
+    atomic_store(&c->ahead_ms, theirs - ash__clock_wall_ms());
+    atomic_store(&c->asked_ms, now);
+    return 0;
+}
+
+int64_t ash__contents_now_ms(const ash_contents *c)
+{
+    return ash__clock_wall_ms() + atomic_load(&c->ahead_ms);
+}
+
+void ash__contents_stamp(const ash_contents *c, bson_oid_t *out)
+{
+    bson_oid_init(out, NULL);
+    ash__put_be32(out->bytes, (uint32_t)(ash__contents_now_ms(c) / 1000));
 }
 
 /* ---- requests ---- */

@@ -32,6 +32,9 @@ struct ash_contents {
     ash_digest_kind digest;
     int64_t piece_bytes, renew_ms;
     atomic_bool prepared;
+    /* The store's clock, by which collections tell ages: how far it is ahead of this process's, and
+     * when that was asked for (monotonic; 0: never). */
+    atomic_int_least64_t ahead_ms, asked_ms;
     /* Of writers before, for the next: making their tables takes long. */
     struct ash_zstd *_Atomic spare[ASH_SPARE_CODECS];
     ash_recent recent;
@@ -63,6 +66,12 @@ typedef struct ash_content_change {
 int ash__change_many(ash_collection *c, const ash_content_change *change, const ash_op *op,
                      int64_t *matched, ash_error *err);
 int ash__remove_many(ash_collection *c, const bson_t *filter, const ash_op *op, ash_error *err);
+/* Asks for the store's time now and then; not within a transaction. */
+int ash__contents_ask_time(ash_contents *c, ash_error *err);
+/* The store's time, as far as was asked: since 1970, and as an id of its own that says it. */
+int64_t ash__contents_now_ms(const ash_contents *c);
+void ash__contents_stamp(const ash_contents *c, bson_oid_t *out);
+
 /* The documents, chunks and rows of attributes of contents; nobody is asked. */
 int ash__contents_remove(ash_contents *c, const ash_content_id *ids, size_t count, const ash_op *op,
                          ash_error *err);

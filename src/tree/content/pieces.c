@@ -280,8 +280,8 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
 {
     batch_call call = {.w = w};
     ash_pieces *p = w->pieces;
-    int rc = 0;
-    w->upload_date_ms = ash__clock_wall_ms();
+    int rc = ash__contents_ask_time(w->c, err);
+    w->upload_date_ms = ash__contents_now_ms(w->c);
     for (size_t i = 0; i < p->batch_count; i++) {
         const piece *one = &p->batch[i];
         if (one->exists || !one->planned)
@@ -292,7 +292,7 @@ static int insert_new(ash_content_writer *w, const ash_op *op, ash_error *err)
         ash__documents_add_chunks(&call.chunks, w->c, &one->id, &one->plan);
         add_bases(&call, &one->plan);
     }
-    if (call.files.count + call.healed.count > 0)
+    if (rc == 0 && call.files.count + call.healed.count > 0)
         rc = commit_batch(w, &call, op, err);
     release_call(&call);
     return rc;

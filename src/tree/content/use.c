@@ -172,7 +172,7 @@ static void append_touch(const ash_contents *c, bson_t *set)
     bson_oid_t now;
     if (c->serial)
         return;
-    bson_oid_init(&now, NULL);
+    ash__contents_stamp(c, &now);
     bson_append_oid(set, "used", 4, &now);
 }
 
@@ -334,7 +334,7 @@ static int touch(ash_contents *c, const bson_t *filter, const ash_op *op, int64_
 {
     bson_t update = BSON_INITIALIZER, set;
     bson_oid_t now;
-    bson_oid_init(&now, NULL);
+    ash__contents_stamp(c, &now);
     bson_append_document_begin(&update, "$set", 4, &set);
     bson_append_oid(&set, "used", 4, &now);
     bson_append_document_end(&update, &set);
@@ -393,5 +393,7 @@ int ash__contents_rely_on(ash_contents *c, const ash_content_id *ids, size_t cou
 int ash__contents_renew(ash_contents *c, const ash_content_id *ids, size_t count, const ash_op *op,
                         int64_t *there, ash_error *err)
 {
-    return for_each_batch(&(batches){c, ids, count}, touch, op, there, err);
+    *there = 0;
+    int rc = ash__contents_ask_time(c, err);
+    return rc == 0 ? for_each_batch(&(batches){c, ids, count}, touch, op, there, err) : rc;
 }

@@ -335,7 +335,9 @@ int ash__content_writer_seal(ash_content_writer *w, const ash_op *op, ash_error 
     if (rc == 0 && !w->in_file && !w->exists)
         rc = choose(w, &own, err);
     give_codec(w); /* many may be sealed before one is stored */
-    w->upload_date_ms = ash__clock_wall_ms();
+    if (rc == 0)
+        rc = ash__contents_ask_time(w->c, err);
+    w->upload_date_ms = ash__contents_now_ms(w->c);
     w->sealed = rc == 0;
     return rc;
 }

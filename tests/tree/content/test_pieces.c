@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "tree/content/contents.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -168,6 +170,41 @@ static void let_two_hours_pass(fixture *f)
     o.multi = true;
     assert_ok(ash_collection_update(f->files, &all, &value, &o, NULL, &f->err), &f->err);
     bson_destroy(&update);
+}
+
+/* Whatever clock the writer's machine has, pieces are dated by the store's, which collections go by. */
+static void test_content_pieces__dates_are_the_stores(void **state)
+{
+    fixture *f = *state;
+    enum { AHEAD = 7200 };
+    ash_contents *c = support_contents_renewed(f, PIECE, 1);
+    uint8_t *data = support_noise(LEN, 19);
+    ash_content_writer *w = NULL;
+    assert_ok(ash__contents_prepare(c, NULL, &f->err), &f->err);
+    int64_t now = ash__clock_wall_ms();
+    atomic_store(&c->ahead_ms, AHEAD * 1000);
+    assert_ok(ash__content_writer_new(c, NULL, &w, &f->err), &f->err);
+    assert_ok(ash__content_writer_add(w, data, 2 * PIECE, NULL, &f->err), &f->err);
+    ash__clock_sleep_ms(2);
+    assert_ok(ash__content_writer_add(w, data, 2 * PIECE, NULL, &f->err), &f->err);
+    bson_t filter = BSON_INITIALIZER, range;
+    bson_oid_t least = {{0}};
+    ash__put_be32(least.bytes, (uint32_t)(now / 1000 + AHEAD));
+    int64_t all = support_count(f->files), later = 0;
+    assert_true(all > 0);
+    bson_append_document_begin(&filter, "used", 4, &range);
+    bson_append_oid(&range, "$gte", 4, &least);
+    bson_append_document_end(&filter, &range);
+    assert_ok(ash_collection_count(f->files, &filter, NULL, &later, &f->err), &f->err);
+    assert_true(later > 0);
+    bson_reinit(&filter);
+    BCON_APPEND(&filter, "uploadDate", "{", "$gte", BCON_DATE_TIME(now + AHEAD * 1000), "}");
+    assert_ok(ash_collection_count(f->files, &filter, NULL, &later, &f->err), &f->err);
+    assert_int_equal(later, all);
+    bson_destroy(&filter);
+    ash__content_writer_free(w);
+    ash__contents_free(c);
+    ash__free(data);
 }
 
 /* However slow it is, an upload loses no pieces to a collection: also not those of the group that it
@@ -348,6 +385,8 @@ int main(void)
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__pieces_that_cannot_come_are_a_conflict,
                                         support_setup, support_teardown),
+        cmocka_unit_test_setup_teardown(test_content_pieces__dates_are_the_stores, support_setup,
+                                        support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__a_slow_upload_keeps_its_pieces,
                                         support_setup, support_teardown),
         cmocka_unit_test_setup_teardown(test_content_pieces__a_put_heals_pieces, support_setup,
