@@ -166,7 +166,8 @@ typedef struct ash_tree_list_options {
 /* What lies in a folder, by name, byte by byte.  *out is yours: ash_tree_listing_free(). */
 int ash_tree_list(ash_tree *tree, const char *path, const ash_tree_list_options *opts,
                   const ash_op *op, ash_tree_listing **out, ash_error *err);
-/* Borrowed until the next call on the listing; NULL at the end. */
+/* Borrowed until the next call on the listing; NULL at the end.  ASH_ECORRUPT: an entry that cannot
+ * be read, which the text names as far as it can; whoever asks again gets what lies behind it. */
 int ash_tree_listing_next(ash_tree_listing *l, const ash_tree_entry **out, ash_error *err);
 void ash_tree_listing_free(ash_tree_listing *l);
 
@@ -416,6 +417,7 @@ typedef struct ash_tree_usage {
     int64_t stored_bytes; /* … what they take: what equal contents, deltas and zstd come to */
 } ash_tree_usage;
 #define ASH_TREE_USAGE_INIT ASH_OPTIONS_INIT(ash_tree_usage)
+/* ASH_EPARTIAL: documents that cannot be read were left out, and *out has the others. */
 int ash_tree_measure(ash_tree *tree, const char *path, const ash_op *op, ash_tree_usage *out,
                      ash_error *err);
 

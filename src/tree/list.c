@@ -28,6 +28,7 @@ struct ash_tree_listing {
     ash_op op;
     int64_t at_ms, limit, given;
     bool recursive;
+    bool past_damage;     /* the store's finds go on behind a damaged document */
     ash_tree_chain above; /* down to the first level's folder, without it */
     level *levels;        /* the deepest last */
     size_t depth, capacity;
@@ -52,6 +53,7 @@ static int open_scan(ash_tree_listing *l, ash_collection *c, const ash_tree_entr
         BCON_APPEND(&filter, "$or", "[", "{", "until", "{", "$gt", BCON_DATE_TIME(l->at_ms), "}",
                     "}", "{", "until", BCON_NULL, "}", "]");
     o.sort = sort;
+    o.past_damage = true;
     if (l->limit > 0 && l->at_ms == 0 && !l->recursive)
         o.limit = l->limit;
     int rc = ash_collection_find(c, &filter, &o, &out->cursor, err);
@@ -70,31 +72,39 @@ static int was_there(ash_tree_listing *l, ash_tree_entry *e, bool *there, ash_er
     return rc;
 }
 
+/* What cannot be an entry is told by its folder and its name, and the scan goes on behind it. */
+static int read_head(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, ash_doc doc,
+                     ash_error *err)
+{
+    bson_t view;
+    bool there = true;
+    ash__doc_to_bson(doc, &view);
+    int rc = ash__entry_new(bson_copy(&view), &s->head, err);
+    if (rc == ASH_ECORRUPT)
+        ash__error_prefix(err, "%s", folder->path);
+    if (rc == 0 && l->at_ms != 0)
+        rc = was_there(l, s->head, &there, err);
+    if (rc == 0 && there) {
+        ash__entry_set_path(s->head, folder->path);
+    } else {
+        ash_tree_entry_free(s->head);
+        s->head = NULL;
+    }
+    return rc;
+}
+
 /* The next entry of the scan that counts, into its head. */
 static int advance(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, ash_error *err)
 {
     int rc = 0;
     while (rc == 0 && s->cursor != NULL && s->head == NULL) {
         ash_doc doc;
-        bson_t view;
-        bool there = true;
         rc = ash_cursor_next(s->cursor, &doc, err);
-        if (rc == 0 && doc.data == NULL) {
+        if (rc == 0 && doc.data != NULL) {
+            rc = read_head(l, folder, s, doc, err);
+        } else if (rc == 0 || rc != ASH_ECORRUPT || !l->past_damage) {
             ash_cursor_free(s->cursor);
             s->cursor = NULL;
-            break;
-        }
-        if (rc != 0)
-            break;
-        ash__doc_to_bson(doc, &view);
-        rc = ash__entry_new(bson_copy(&view), &s->head, err);
-        if (rc == 0 && l->at_ms != 0)
-            rc = was_there(l, s->head, &there, err);
-        if (rc == 0 && there) {
-            ash__entry_set_path(s->head, folder->path);
-        } else {
-            ash_tree_entry_free(s->head);
-            s->head = NULL;
         }
     }
     return rc;
@@ -198,10 +208,14 @@ int ash_tree_list(ash_tree *tree, const char *path, const ash_tree_list_options 
     if (rc == 0)
         rc = ash__tree_path_parse(path, &parts, err);
     if (rc == 0) {
+        ash_capabilities can = ASH_CAPABILITIES_INIT;
         ash_tree_listing *l = new_listing(tree, o.at_ms, op);
         l->limit = o.limit;
         l->recursive = o.recursive;
-        rc = open_listing(l, &parts, o.after, err);
+        rc = ash_store_capabilities(tree->store, &can, err);
+        l->past_damage = can.past_damage;
+        if (rc == 0)
+            rc = open_listing(l, &parts, o.after, err);
         if (rc != 0)
             ash_tree_listing_free(l);
         else

@@ -175,4 +175,62 @@ case_damage_is_found() {
     expect_status 7 t check --fast
 }
 
+# The documents lie in the metadata, each once with its type: one of them is not what it was.
+damage_a_document() { # NAME
+    python3 - "$store/meta.mdb" "$1" <<'END'
+import sys
+path, name = sys.argv[1], sys.argv[2].encode() + b'\x00'
+data = bytearray(open(path, 'rb').read())
+hits = 0
+at = data.find(name)
+while at >= 0:
+    if data.find(b'contentType', at, at + 200) >= 0:
+        data[at] = ord('#')
+        hits += 1
+    at = data.find(name, at + 1)
+assert hits > 0, 'no such document'
+open(path, 'r+b').write(data)
+END
+}
+
+# All but one of a hundred files: in listings, in sums, and brought.
+costs_itself() {
+    for words in "ls d" "ls -l d" "ls -R"; do
+        expect_status 3 t $words
+        [ "$(grep -c 'file[0-9]' "$scratch/out")" = 99 ]
+        grep -q 'record .*wrong checksum' "$scratch/err"
+    done
+    expect_status 3 t du
+    grep -q '^files  *99 ' "$scratch/out"
+    rm -rf "$scratch/back"
+    mkdir "$scratch/back"
+    echo mine >"$scratch/back/mine"
+    expect_status 3 t get -r --delete d "$scratch/back"
+    [ "$(ls "$scratch/back" | wc -l)" = 100 ] # what is unknown deletes nothing
+    for i in $(seq -w 1 100); do
+        [ "$i" = 050 ] || [ "$(t cat d/file$i)" = "content $i" ]
+    done
+    expect_status 7 t cat d/file050
+    printf 'new' | t -q put - d/new
+    t -q rm d/new
+}
+
+case_a_damaged_document() {
+    command -v python3 >/dev/null || skip "no python3"
+    fresh
+    mkdir -p "$scratch/tree"
+    for i in $(seq -w 1 100); do
+        printf 'content %s\n' "$i" >"$scratch/tree/file$i"
+    done
+    for i in $(seq -w 1 100); do
+        t -q put --type text/plain "$scratch/tree/file$i" d/file$i
+    done
+    damage_a_document file050
+    costs_itself
+    # Whoever collects finds out, and forgets nothing; what can be read can be read after it, too.
+    expect_status 7 t gc --min-age 0
+    costs_itself
+    expect_status 7 t check
+}
+
 run_cases

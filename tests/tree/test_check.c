@@ -163,6 +163,53 @@ static void test_tree_check__documents_that_cannot_be(void **state)
     expect(f, true, "document; document; document; document", "the document of d has a in");
 }
 
+/* One bad document costs itself: the folder's others are listed and counted, and can be put. */
+static void test_tree_check__a_bad_document_costs_itself(void **state)
+{
+    fixture *f = *state;
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_usage usage = ASH_TREE_USAGE_INIT;
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    ash_buffer names = ASH_BUFFER_INIT;
+    int bad = 0, rc = 0;
+    f->damaged = true;
+    support_folder(f, "d");
+    support_folder(f, "d/e");
+    support_put_text(f, "d/e/x", "x");
+    support_put_text(f, "d/a", "a");
+    support_put_text(f, "d/b", "b");
+    support_put_text(f, "d/c", "c");
+    support_put_text(f, "d/c", "cc");
+    support_update(f->current, "{\"filename\": \"b\"}", "{\"$set\": {\"in\": 7}}");
+    support_update(f->past, "{\"filename\": \"c\"}", "{\"$set\": {\"_version\": \"one\"}}");
+    o.recursive = true;
+    assert_ok(ash_tree_list(f->tree, "/", &o, NULL, &l, &f->err), &f->err);
+    do {
+        rc = ash_tree_listing_next(l, &e, &f->err);
+        if (rc == 0 && e != NULL)
+            ash__buffer_printf(&names, "%s ", ash_tree_entry_path(e));
+        else if (rc == ASH_ECORRUPT)
+            assert_non_null(strstr(f->err.text, "/d: the document of b has a in")), bad++;
+        else
+            assert_ok(rc, &f->err);
+    } while (rc != 0 || e != NULL);
+    ash_tree_listing_free(l);
+    assert_string_equal(ash__buffer_text(&names), "/d /d/a /d/c /d/e /d/e/x ");
+    assert_int_equal(bad, 1);
+    ash__buffer_release(&names);
+    assert_int_equal(ash_tree_measure(f->tree, "/", NULL, &usage, &f->err), ASH_EPARTIAL);
+    assert_int_equal(usage.files, 3);
+    assert_int_equal(usage.folders, 3);
+    assert_non_null(strstr(f->err.text, "2 damaged documents, first: /d: the document of b"));
+    /* What is put over it would lose what it was: it is refused by its name. */
+    ash_tree_writer *w = NULL;
+    assert_int_equal(ash_tree_open_writer(f->tree, "d/b", NULL, NULL, &w, &f->err), ASH_ECORRUPT);
+    assert_non_null(strstr(f->err.text, "the document of b has a in"));
+    support_put_text(f, "d/a", "new");
+    support_put_text(f, "d/d", "new");
+}
+
 /* Each version that loses something is told. */
 static void test_tree_check__contents_that_are_missing(void **state)
 {
@@ -350,6 +397,7 @@ int main(void)
         here(test_tree_check__names),
         here(test_tree_check__names_that_two_have),
         here(test_tree_check__documents_that_cannot_be),
+        here(test_tree_check__a_bad_document_costs_itself),
         here(test_tree_check__contents_that_are_missing),
         here(test_tree_check__contents_that_rot),
         here(test_tree_check__a_put_heals),

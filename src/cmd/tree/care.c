@@ -40,17 +40,17 @@ static int measure(ash_cmd_tree_run *r, ash_error *err)
     ash_tree_usage u = ASH_TREE_USAGE_INIT;
     const char *path = r->args->count > 0 ? r->args->words[0] : "/";
     int rc = ash_tree_measure(r->tree, path, &r->op, &u, err);
-    if (rc != 0)
+    if (rc != 0 && rc != ASH_EPARTIAL)
         return rc;
     if (r->cmd->json) {
         emit_usage(path, &u);
-        return 0;
+        return rc;
     }
     print_line("folders", u.folders, -1);
     print_line("files", u.files, u.bytes);
     print_line("earlier versions", u.versions, u.version_bytes);
     print_line("contents, in all", u.contents, u.stored_bytes);
-    return 0;
+    return rc;
 }
 
 static int run_du(ash_cmd *cmd, const ash_cmd_args *args)

@@ -160,11 +160,12 @@ typedef struct walk {
     const ash_tree_entry *entry;
     const char *name;
     size_t skip;
+    int damaged;
 } walk;
 
-static int step(walk *w, ash_error *err)
+static int step(const ash_cmd_tree_run *r, walk *w, ash_error *err)
 {
-    int rc = ash_tree_listing_next(w->listing, &w->entry, err);
+    int rc = ash__cmd_tree_next(r, w->listing, &w->entry, &w->damaged, err);
     if (rc == 0 && w->entry != NULL)
         w->name = ash_tree_entry_path(w->entry) + w->skip;
     return rc;
@@ -178,7 +179,7 @@ static int open_walk(ash_cmd_tree_run *r, const side *s, walk *w, ash_error *err
     o.at_ms = s->address.when.at_ms;
     w->skip = (strcmp(path, "/") == 0 ? 0 : strlen(path)) + 1;
     int rc = ash_tree_list(r->tree, path, &o, &r->op, &w->listing, err);
-    return rc == 0 ? step(w, err) : rc;
+    return rc == 0 ? step(r, w, err) : rc;
 }
 
 static void report(const ash_cmd_tree_run *r, const char *change, const ash_tree_entry *e)
@@ -217,12 +218,13 @@ static int diff_folders(ash_cmd_tree_run *r, const side *a, const side *b, ash_e
         if (compare_names(r, order <= 0 ? left.entry : NULL, order >= 0 ? right.entry : NULL))
             status = DIFFERENT;
         if (order <= 0)
-            rc = step(&left, err);
+            rc = step(r, &left, err);
         if (rc == 0 && order >= 0)
-            rc = step(&right, err);
+            rc = step(r, &right, err);
     }
     ash_tree_listing_free(left.listing);
     ash_tree_listing_free(right.listing);
+    rc = ash__cmd_tree_passed_over(rc, left.damaged + right.damaged, err);
     return rc == 0 ? status : rc;
 }
 

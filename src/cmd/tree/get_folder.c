@@ -214,8 +214,8 @@ static int visit(ash_sync *s, ash_sync_pair *pair, ash_error *err)
     if (pair->here->kind == ASH_LOCAL_STORE || !s->delete)
         return 0;
     ash__sync_doom(s, pair->name);
-    ash__sync_count(s, ASH_SYNC_DELETED, pair->here->kind != ASH_LOCAL_FOLDER, 0);
-    pair->count = &s->counts[ASH_SYNC_DELETED];
+    s->doomed_files += pair->here->kind != ASH_LOCAL_FOLDER;
+    pair->count = &s->doomed_files;
     return 0;
 }
 
@@ -231,8 +231,14 @@ static int open_root(ash_sync *s, ash_error *err)
     return rc;
 }
 
+/* What cannot be read in the tree may be what lies here. */
 static void delete_doomed(ash_sync *s)
 {
+    if (s->incomplete && s->doomed_count > 0) {
+        ash__cmd_warn(s->r->cmd, "nothing is deleted here, as not all of the tree could be read");
+        return;
+    }
+    ash__sync_count(s, ASH_SYNC_DELETED, s->doomed_files, 0);
     for (size_t i = 0; i < s->doomed_count && !ash__sync_must_stop(s); i++) {
         ash_error err = ASH_ERROR_INIT;
         if (remove_local(s, s->doomed[i], &err) != 0)

@@ -47,18 +47,19 @@ static int list_folder(ash_cmd_tree_run *r, const char *path, int64_t at_ms, ash
     ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
     ash_tree_listing *listing = NULL;
     const ash_tree_entry *e;
+    int damaged = 0;
     size_t len = strcmp(path, "/") == 0 ? 0 : strlen(path);
     o.at_ms = at_ms;
     o.recursive = r->args->values[RECURSIVE] != NULL;
     int rc = ash_tree_list(r->tree, path, &o, &r->op, &listing, err);
     while (rc == 0 && !ferror(stdout)) {
-        rc = ash_tree_listing_next(listing, &e, err);
+        rc = ash__cmd_tree_next(r, listing, &e, &damaged, err);
         if (rc != 0 || e == NULL)
             break;
         print_entry(r, e, ash_tree_entry_path(e) + len + 1);
     }
     ash_tree_listing_free(listing);
-    return rc;
+    return ash__cmd_tree_passed_over(rc, damaged, err);
 }
 
 static int list_word(ash_cmd_tree_run *r, const char *word, ash_error *err)

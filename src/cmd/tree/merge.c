@@ -21,7 +21,10 @@ struct merge {
 static int next_there(struct merge *m, ash_error *err)
 {
     m->there = NULL;
-    int rc = m->listing != NULL ? ash_tree_listing_next(m->listing, &m->there, err) : 0;
+    int damaged = 0;
+    int rc =
+        m->listing != NULL ? ash__cmd_tree_next(m->s->r, m->listing, &m->there, &damaged, err) : 0;
+    ash__sync_damaged(m->s, damaged);
     if (rc == 0 && m->there != NULL)
         m->there_name = ash_tree_entry_path(m->there) + strlen(m->s->folder) + 1;
     return rc;

@@ -110,3 +110,23 @@ int ash__cmd_tree_each(ash_cmd_tree_run *r, int first, int count, ash_cmd_tree_i
     }
     return failed > 0 && count > 1 ? ASH_EXIT_PARTIAL : status;
 }
+
+int ash__cmd_tree_next(const ash_cmd_tree_run *r, ash_tree_listing *listing,
+                       const ash_tree_entry **out, int *damaged, ash_error *err)
+{
+    for (;;) {
+        ash_error own = ASH_ERROR_INIT;
+        int rc = ash_tree_listing_next(listing, out, &own);
+        if (rc != ASH_ECORRUPT)
+            return ash__unless(0, rc, &own, err);
+        (void)ash__cmd_fail(r->cmd, NULL, &own);
+        ++*damaged;
+    }
+}
+
+int ash__cmd_tree_passed_over(int rc, int damaged, ash_error *err)
+{
+    return rc == 0 && damaged > 0
+               ? ash__fail(err, ASH_EPARTIAL, "damaged entries passed over: %d", damaged)
+               : rc;
+}

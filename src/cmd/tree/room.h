@@ -80,6 +80,12 @@ ash_tree_change_options ash__cmd_tree_changes(const ash_cmd_tree_run *r);
  * all that follow.  Returns what the loop over them ends with: 0 to go on. */
 typedef int (*ash_cmd_tree_item)(ash_cmd_tree_run *r, const char *word, ash_error *err);
 int ash__cmd_tree_each(ash_cmd_tree_run *r, int first, int count, ash_cmd_tree_item item);
+/* The next entry of a listing, NULL at its end.  One that cannot be read is told and counted, and
+ * the listing goes on. */
+int ash__cmd_tree_next(const ash_cmd_tree_run *r, ash_tree_listing *listing,
+                       const ash_tree_entry **out, int *damaged, ash_error *err);
+/* rc, or ASH_EPARTIAL where entries were passed over. */
+int ash__cmd_tree_passed_over(int rc, int damaged, ash_error *err);
 /* Nothing that follows can be done: the store is out of reach, or the disk is full. */
 bool ash__cmd_tree_is_hopeless(int rc);
 

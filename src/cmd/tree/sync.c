@@ -57,6 +57,18 @@ void ash__sync_failed(ash_sync *s, const char *what, const ash_error *err)
     ash__mutex_unlock(&s->lock);
 }
 
+void ash__sync_damaged(ash_sync *s, int count)
+{
+    if (count == 0)
+        return;
+    s->incomplete = true;
+    ash__mutex_lock(&s->lock);
+    s->failed += count;
+    if (s->first_status == 0)
+        s->first_status = ash_error_exit_code(ASH_ECORRUPT);
+    ash__mutex_unlock(&s->lock);
+}
+
 void ash__sync_count(ash_sync *s, ash_sync_change change, int64_t files, int64_t bytes)
 {
     ash__mutex_lock(&s->lock);

@@ -35,7 +35,9 @@ typedef struct ash_sync {
     ash_work *work;
     char **doomed; /* names below the folder, to be deleted; for the main thread */
     size_t doomed_count, doomed_capacity;
-    ash_mutex lock; /* guards what follows */
+    int64_t doomed_files; /* get: how many files go with them */
+    bool incomplete;      /* not all that the tree has could be read */
+    ash_mutex lock;       /* guards what follows */
     ash_cond changed;
     bool large_busy; /* a large file is being written, which takes memory: one at a time */
     bool hopeless;   /* what is left would fail the same way */
@@ -54,6 +56,8 @@ void ash__sync_failed(ash_sync *s, const char *what, const ash_error *err);
 void ash__sync_did(ash_sync *s, ash_sync_change change, const char *name,
                    const ash_tree_entry *entry);
 void ash__sync_count(ash_sync *s, ash_sync_change change, int64_t files, int64_t bytes);
+/* So many entries of the tree could not be read, which was told. */
+void ash__sync_damaged(ash_sync *s, int count);
 /* The name, and all below it, is to be deleted at the end. */
 void ash__sync_doom(ash_sync *s, const char *name);
 /* A link, a device: told and counted. */
