@@ -14,8 +14,12 @@
 
 /* One of the two scans, and the entry that it has in hand. */
 typedef struct scan {
+    ash_collection *collection;
     ash_cursor *cursor; /* NULL: none, or at its end */
     ash_tree_entry *head;
+    char *last;   /* the name that it gave last; NULL: none */
+    bool broken;  /* what it gave last was an error */
+    bool natural; /* it goes over all documents, without the index */
 } scan;
 
 typedef struct level {
@@ -39,24 +43,31 @@ struct ash_tree_listing {
 
 /* ---- one folder ---- */
 
-static int open_scan(ash_tree_listing *l, ash_collection *c, const ash_tree_entry *folder,
-                     const char *after, scan *out, ash_error *err)
+static int open_scan(ash_tree_listing *l, const ash_tree_entry *folder, const char *after,
+                     scan *out, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
     bson_t *sort = BCON_NEW("filename", BCON_INT32(1));
+    bson_t *natural = BCON_NEW("$natural", BCON_INT32(1));
     ash_find_options o = ash__tree_find_options(&l->op);
+    bson_value_t hint = {.value_type = BSON_TYPE_DOCUMENT};
     ash__filter_id(&filter, "parent", &folder->id);
     BCON_APPEND(&filter, "filename", "{", after != NULL ? "$gt" : "$gte",
                 BCON_UTF8(after != NULL ? after : ""), "}");
     /* What ended before that moment is nothing to it; of v7files' own versions nobody knows yet. */
-    if (c == l->tree->past)
+    if (out->collection == l->tree->past)
         BCON_APPEND(&filter, "$or", "[", "{", "until", "{", "$gt", BCON_DATE_TIME(l->at_ms), "}",
                     "}", "{", "until", BCON_NULL, "}", "]");
+    hint.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(natural);
+    hint.value.v_doc.data_len = natural->len;
     o.sort = sort;
     o.past_damage = true;
+    o.allow_disk_use = out->natural;
+    o.hint = out->natural ? &hint : NULL;
     if (l->limit > 0 && l->at_ms == 0 && !l->recursive)
         o.limit = l->limit;
-    int rc = ash_collection_find(c, &filter, &o, &out->cursor, err);
+    int rc = ash_collection_find(out->collection, &filter, &o, &out->cursor, err);
+    bson_destroy(natural);
     bson_destroy(sort);
     bson_destroy(&filter);
     return rc;
@@ -93,19 +104,55 @@ static int read_head(ash_tree_listing *l, const ash_tree_entry *folder, scan *s,
     return rc;
 }
 
+/* Where the last thing was an error, the index may have ended there, and not the folder: what lies
+ * behind it is looked for among all documents. */
+static int end_scan(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, ash_error *err)
+{
+    bool again = s->broken && !s->natural && l->past_damage;
+    ash_cursor_free(s->cursor);
+    s->cursor = NULL;
+    if (!again)
+        return 0;
+    s->natural = true;
+    return open_scan(l, folder, s->last, s, err);
+}
+
+/* What cannot be read is told once, by the index: without it, of the other folders', too. */
+static int take_error(ash_tree_listing *l, scan *s, int rc, const ash_error *what, ash_error *err)
+{
+    s->broken = rc == ASH_ECORRUPT;
+    if (s->broken && s->natural)
+        return 0;
+    if (!s->broken || !l->past_damage) {
+        ash_cursor_free(s->cursor);
+        s->cursor = NULL;
+    }
+    return ash__unless(0, rc, what, err);
+}
+
+static void keep_name(scan *s)
+{
+    ash__free(s->last);
+    s->last = ash__strdup(s->head->name);
+    s->broken = false;
+}
+
 /* The next entry of the scan that counts, into its head. */
 static int advance(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, ash_error *err)
 {
     int rc = 0;
     while (rc == 0 && s->cursor != NULL && s->head == NULL) {
+        ash_error own = ASH_ERROR_INIT;
         ash_doc doc;
-        rc = ash_cursor_next(s->cursor, &doc, err);
-        if (rc == 0 && doc.data != NULL) {
+        rc = ash_cursor_next(s->cursor, &doc, &own);
+        if (rc != 0)
+            rc = take_error(l, s, rc, &own, err);
+        else if (doc.data == NULL)
+            rc = end_scan(l, folder, s, err);
+        else
             rc = read_head(l, folder, s, doc, err);
-        } else if (rc == 0 || rc != ASH_ECORRUPT || !l->past_damage) {
-            ash_cursor_free(s->cursor);
-            s->cursor = NULL;
-        }
+        if (rc == 0 && s->head != NULL)
+            keep_name(s);
     }
     return rc;
 }
@@ -114,6 +161,7 @@ static void close_level(level *v)
 {
     for (size_t i = 0; i < ASH_ARRAY_LEN(v->scans); i++) {
         ash_cursor_free(v->scans[i].cursor);
+        ash__free(v->scans[i].last);
         ash_tree_entry_free(v->scans[i].head);
     }
     ash_tree_entry_free(v->folder);
@@ -123,9 +171,13 @@ static int open_level(ash_tree_listing *l, const ash_tree_entry *folder, const c
                       ash_error *err)
 {
     level v = {.folder = ash_tree_entry_copy(folder)};
-    int rc = open_scan(l, l->tree->current, folder, after, &v.scans[0], err);
+    v.scans[0].collection = l->tree->current;
+    v.scans[1].collection = l->tree->past;
+    v.scans[0].last = after != NULL ? ash__strdup(after) : NULL;
+    v.scans[1].last = after != NULL ? ash__strdup(after) : NULL;
+    int rc = open_scan(l, folder, after, &v.scans[0], err);
     if (rc == 0 && l->at_ms != 0)
-        rc = open_scan(l, l->tree->past, folder, after, &v.scans[1], err);
+        rc = open_scan(l, folder, after, &v.scans[1], err);
     if (rc != 0) {
         close_level(&v);
         return rc;

@@ -46,16 +46,45 @@ int ash__tree_find_one(ash_collection *c, const bson_t *filter, const bson_t *so
 
 /* ---- opening ---- */
 
+/* A document that can be read, by the index on _id: of damaged metadata, that leads to each of them
+ * without walking over what may be lost.  What cannot be read is a document, too. */
+static int find_any(ash_collection *c, const bson_t *filter, bson_t **out, bool *there,
+                    ash_error *err)
+{
+    ash_find_options o = ash__tree_find_options(NULL);
+    bson_t *by_id = BCON_NEW("_id", BCON_INT32(1));
+    ash_error own = ASH_ERROR_INIT;
+    ash_cursor *cursor = NULL;
+    ash_doc doc = {NULL, 0};
+    bson_t view;
+    o.sort = by_id;
+    o.limit = 1;
+    o.past_damage = true;
+    int rc = ash_collection_find(c, filter, &o, &cursor, &own);
+    if (rc == 0)
+        rc = ash_cursor_next(cursor, &doc, &own);
+    *there = rc == ASH_ECORRUPT || doc.data != NULL;
+    for (int next = rc; next == ASH_ECORRUPT && cursor != NULL;)
+        next = ash_cursor_next(cursor, &doc, NULL);
+    if (doc.data != NULL) {
+        ash__doc_to_bson(doc, &view);
+        *out = bson_copy(&view);
+    }
+    ash_cursor_free(cursor);
+    bson_destroy(by_id);
+    return ash__unless(ASH_ECORRUPT, rc, &own, err);
+}
+
 static int has_documents(ash_store *store, const char *db, const char *name, bool *there,
                          ash_error *err)
 {
     ash_collection *c = NULL;
     bson_t filter = BSON_INITIALIZER;
     bson_t *doc = NULL;
+    *there = false;
     int rc = ash_collection_new(store, db, name, &c, err);
     if (rc == 0)
-        rc = ash__tree_find_one(c, &filter, NULL, NULL, &doc, err);
-    *there = doc != NULL;
+        rc = find_any(c, &filter, &doc, there, err);
     bson_destroy(doc);
     ash_collection_free(c);
     return rc;
@@ -71,9 +100,10 @@ static int learn_digest(ash_store *store, const char *db, const char *bucket, un
     char *files = ash__sprintf("%s.files", bucket);
     bson_iter_t it;
     ash_content_id id;
+    bool there = false;
     int rc = ash_collection_new(store, db, files, &c, err);
     if (rc == 0)
-        rc = ash__tree_find_one(c, filter, NULL, NULL, &doc, err);
+        rc = find_any(c, filter, &doc, &there, err);
     *kind = 0;
     if (doc != NULL && bson_iter_init_find(&it, doc, "_id") && ash__content_id_read(&it, &id))
         *kind = id.len == 20 ? ASH_DIGEST_SHA1 : ASH_DIGEST_SHA256;
