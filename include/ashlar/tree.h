@@ -167,7 +167,8 @@ typedef struct ash_tree_list_options {
 int ash_tree_list(ash_tree *tree, const char *path, const ash_tree_list_options *opts,
                   const ash_op *op, ash_tree_listing **out, ash_error *err);
 /* Borrowed until the next call on the listing; NULL at the end.  ASH_ECORRUPT: an entry that cannot
- * be read, which the text names as far as it can; whoever asks again gets what lies behind it. */
+ * be read, which the text names as far as it can; whoever asks again gets what lies behind it.
+ * Where an index is damaged, names that were found without it come last. */
 int ash_tree_listing_next(ash_tree_listing *l, const ash_tree_entry **out, ash_error *err);
 void ash_tree_listing_free(ash_tree_listing *l);
 
@@ -437,7 +438,7 @@ typedef struct ash_tree_check_report {
     int64_t findings;
 } ash_tree_check_report;
 #define ASH_TREE_CHECK_REPORT_INIT ASH_OPTIONS_INIT(ash_tree_check_report)
-/* All roots of the collection: parents that are there, names that are unique, contents that are
+/* All roots of the collection: metadata that is whole, parents that are there, names that are unique, contents that are
  * there and give their digests, references that are right.  What damage to a content costs is told
  * version by version.  ASH_ECORRUPT: something was found; the report is complete.  A principal has
  * to be allowed to read, write and enter this tree's root, as he is told of everything: ASH_EACCES. */

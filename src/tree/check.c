@@ -29,6 +29,8 @@ typedef struct check_call {
     ash_tree_places *places;
     ash_tree_entries named; /* entries whose contents are still to be looked up */
     bool warned;            /* of indexes that are not there, if so */
+    bool unsound;           /* rows of the metadata are damaged */
+    bool past_damage;       /* finds go on behind what cannot be read */
 } check_call;
 
 static void find(check_call *call, const char *kind, const ash_tree_entry *e, const char *format,
@@ -71,15 +73,28 @@ static int is_there_still(check_call *call, const ash_tree_entry *e, bool *still
     return rc;
 }
 
+/* What cannot be asked for is a finding as well. */
+static int tell_unreadable(check_call *call, const ash_tree_entry *e, int rc, const ash_error *what,
+                           ash_error *err)
+{
+    if (rc != ASH_ECORRUPT)
+        return ash__unless(0, rc, what, err);
+    find(call, "content damaged", e, "%s, version %" PRId32 ": %s", e->path, e->version,
+         what->text);
+    return 0;
+}
+
 static int tell_standing(check_call *call, const ash_tree_entry *e, bool current, ash_error *err)
 {
     const ash_content_use use = {e->content.id, &e->id};
-    ash_content_standing standing;
+    ash_error own = ASH_ERROR_INIT;
+    ash_content_standing standing = ASH_CONTENT_THERE;
     bool still = false;
-    int rc = is_there_still(call, e, &still, err);
-    if (rc != 0 || !still)
-        return rc;
-    rc = ash__contents_look_up(call->tree->contents, &use, 1, &standing, &call->op, err);
+    int rc = is_there_still(call, e, &still, &own);
+    if (rc == 0 && still)
+        rc = ash__contents_look_up(call->tree->contents, &use, 1, &standing, &call->op, &own);
+    if (rc != 0)
+        return tell_unreadable(call, e, rc, &own, err);
     if (rc == 0 && standing == ASH_CONTENT_MISSING)
         find(call, "content missing", e, "%s, version %" PRId32 ": its content %s is missing",
              e->path, e->version, e->digest);
@@ -95,11 +110,15 @@ static int look_up_named(check_call *call, bool current, ash_error *err)
     size_t used;
     ash_content_use *uses = ash__content_uses(call->named.items, call->named.count, &used);
     ash_content_standing *standings = ash__alloc_array(used + 1, sizeof *standings);
-    int rc = ash__contents_look_up(call->tree->contents, uses, used, standings, &call->op, err);
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__contents_look_up(call->tree->contents, uses, used, standings, &call->op, &own);
+    bool alone = rc == ASH_ECORRUPT; /* one of them cannot be read: each by itself */
+    rc = alone ? 0 : ash__unless(0, rc, &own, err);
     for (size_t i = 0, k = 0; rc == 0 && i < call->named.count; i++) {
         const ash_tree_entry *e = call->named.items[i];
         ash_content_standing standing = e->content.id.len != 0 ? standings[k++] : ASH_CONTENT_THERE;
-        if (standing == ASH_CONTENT_MISSING || (standing == ASH_CONTENT_UNLISTED && current))
+        if ((alone && e->content.id.len != 0) || standing == ASH_CONTENT_MISSING ||
+            (standing == ASH_CONTENT_UNLISTED && current))
             rc = tell_standing(call, e, current, err);
     }
     ash__free(standings);
@@ -121,6 +140,19 @@ static int remember_named(check_call *call, ash_tree_entry *e, bool current, ash
 
 /* ---- documents ---- */
 
+static int find_place(check_call *call, ash_tree_entry *e, const ash_tree_place **place,
+                      ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash__places_find(call->places, e, place, &own);
+    ash__entry_set_path(e, rc == 0 ? (*place)->path : "/?");
+    if (rc != ASH_ECORRUPT)
+        return ash__unless(0, rc, &own, err);
+    *place = NULL;
+    find(call, "folder damaged", e, "%s: where it lies cannot be read: %s", e->path, own.text);
+    return 0;
+}
+
 static int check_place(check_call *call, ash_tree_entry *e, bool current, ash_error *err)
 {
     const ash_tree_place *place = NULL;
@@ -128,10 +160,9 @@ static int check_place(check_call *call, ash_tree_entry *e, bool current, ash_er
         e->path = ash__strdup(e->is_deleted ? "a deletion" : "/");
         return 0;
     }
-    int rc = ash__places_find(call->places, e, &place, err);
-    if (rc != 0)
+    int rc = find_place(call, e, &place, err);
+    if (rc != 0 || place == NULL)
         return rc;
-    ash__entry_set_path(e, place->path);
     if (current && !place->anchored)
         find(call, "folder missing", e, "%s: a folder above it is missing", e->path);
     else if (current && place->deleted)
@@ -184,31 +215,118 @@ static int check_document(check_call *call, const bson_t *doc, bool current,
     return rc == 0 ? tick(call, err) : rc;
 }
 
-static int check_documents(check_call *call, bool current, ash_error *err)
+/* A walk over all documents of a collection: in the order of folders and names, for which all are
+ * sorted.  Where the metadata is damaged, by the index on _id, which leads to each document without
+ * passing over others; where that ends, what lies behind is looked for among all documents. */
+typedef struct walk {
+    bool current;
+    ash_cursor *cursor;
+    ash_tree_entry *before; /* the last that could be read; by name only */
+    bson_value_t last;      /* its _id; EOD: none */
+    bool by_id, natural;
+    bool broken; /* what came last was an error */
+    bool ends;
+} walk;
+
+/* {_id: {$gt: ID}}; texts, which name roots, come before other ids. */
+static void filter_behind(const bson_value_t *id, bson_t *filter)
+{
+    bson_t any, way, range;
+    bson_append_array_begin(filter, "$or", 3, &any);
+    bson_append_document_begin(&any, "0", 1, &way);
+    bson_append_document_begin(&way, "_id", 3, &range);
+    bson_append_value(&range, "$gt", 3, id);
+    bson_append_document_end(&way, &range);
+    bson_append_document_end(&any, &way);
+    if (id->value_type == BSON_TYPE_UTF8) {
+        bson_append_document_begin(&any, "1", 1, &way);
+        BCON_APPEND(&way, "_id", "{", "$type", BCON_UTF8("objectId"), "}");
+        bson_append_document_end(&any, &way);
+    }
+    bson_append_array_end(filter, &any);
+}
+
+static int open_walk(check_call *call, walk *w, ash_error *err)
 {
     bson_t filter = BSON_INITIALIZER;
-    bson_t *sort = BCON_NEW("parent", BCON_INT32(1), "filename", BCON_INT32(1));
+    bson_t *names = BCON_NEW("parent", BCON_INT32(1), "filename", BCON_INT32(1));
+    bson_t *id = BCON_NEW("_id", BCON_INT32(1)), *natural = BCON_NEW("$natural", BCON_INT32(1));
+    bson_t *by = w->by_id ? id : natural;
+    bson_value_t hint = {.value_type = BSON_TYPE_DOCUMENT};
     ash_find_options o = ash__tree_find_options(&call->op);
-    ash_cursor *cursor = NULL;
-    ash_tree_entry *before = NULL;
-    o.sort = current ? sort : NULL;
-    o.allow_disk_use = true;
-    int rc = ash_collection_find(current ? call->tree->current : call->tree->past, &filter, &o,
-                                 &cursor, err);
-    while (rc == 0) {
-        ash_doc doc;
-        bson_t view;
-        rc = ash_cursor_next(cursor, &doc, err);
-        if (rc != 0 || doc.data == NULL)
-            break;
-        ash__doc_to_bson(doc, &view);
-        rc = check_document(call, &view, current, &before, err);
+    hint.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(by);
+    hint.value.v_doc.data_len = by->len;
+    if (w->natural && w->last.value_type != BSON_TYPE_EOD)
+        filter_behind(&w->last, &filter);
+    o.sort = w->by_id ? id : w->current && !w->natural ? names : NULL;
+    o.hint = w->by_id || w->natural ? &hint : NULL;
+    o.allow_disk_use = o.past_damage = true;
+    ash_cursor_free(w->cursor);
+    w->cursor = NULL;
+    int rc = ash_collection_find(w->current ? call->tree->current : call->tree->past, &filter, &o,
+                                 &w->cursor, err);
+    bson_destroy(natural);
+    bson_destroy(id);
+    bson_destroy(names);
+    bson_destroy(&filter);
+    return rc;
+}
+
+/* Where the last thing was an error, the index may have ended there, and not the documents. */
+static int end_walk(check_call *call, walk *w, ash_error *err)
+{
+    w->ends = !w->broken || !w->by_id;
+    w->natural = !w->ends;
+    w->by_id = false;
+    return w->ends ? 0 : open_walk(call, w, err);
+}
+
+static int take_document(check_call *call, walk *w, const bson_t *doc, ash_error *err)
+{
+    bson_iter_t it;
+    w->broken = false;
+    bson_value_destroy(&w->last);
+    w->last.value_type = BSON_TYPE_EOD;
+    if (bson_iter_init_find(&it, doc, "_id"))
+        bson_value_copy(bson_iter_value(&it), &w->last);
+    int rc = check_document(call, doc, w->current, &w->before, err);
+    if (w->by_id || w->natural) {
+        ash_tree_entry_free(w->before);
+        w->before = NULL;
     }
+    return rc;
+}
+
+static int check_next(check_call *call, walk *w, ash_error *err)
+{
+    ash_error own = ASH_ERROR_INIT;
+    ash_doc doc = {NULL, 0};
+    bson_t view;
+    int rc = ash_cursor_next(w->cursor, &doc, &own);
+    if (rc == ASH_ECORRUPT && call->past_damage) {
+        find(call, "document", NULL, "%s", own.text);
+        w->broken = true;
+        return 0;
+    }
+    if (rc != 0)
+        return ash__unless(0, rc, &own, err);
+    if (doc.data == NULL)
+        return end_walk(call, w, err);
+    ash__doc_to_bson(doc, &view);
+    return take_document(call, w, &view, err);
+}
+
+static int check_documents(check_call *call, bool current, ash_error *err)
+{
+    walk w = {.current = current, .by_id = call->unsound};
+    int rc = open_walk(call, &w, err);
+    while (rc == 0 && !w.ends)
+        rc = check_next(call, &w, err);
     if (rc == 0)
         rc = look_up_named(call, current, err);
-    ash_tree_entry_free(before);
-    ash_cursor_free(cursor);
-    bson_destroy(sort);
+    ash_tree_entry_free(w.before);
+    bson_value_destroy(&w.last);
+    ash_cursor_free(w.cursor);
     return rc;
 }
 
@@ -276,21 +394,33 @@ static int tell_owners(check_call *call, const ash_content_verdict *v, bool curr
     return rc;
 }
 
+static int tell_all_owners(check_call *call, const ash_content_verdict *v, bool *any,
+                           ash_error *err)
+{
+    int rc = warn_once(call, err);
+    if (rc == 0)
+        rc = tell_owners(call, v, true, any, err);
+    return rc == 0 ? tell_owners(call, v, false, any, err) : rc;
+}
+
 static int tell_content(void *ctx, const ash_content_verdict *v, ash_error *err)
 {
     check_call *call = ctx;
+    ash_error own = ASH_ERROR_INIT;
+    char hex[ASH_DIGEST_TEXT_BYTES];
     bool any = false;
-    int rc = warn_once(call, err);
-    if (rc == 0)
-        rc = tell_owners(call, v, true, &any, err);
-    if (rc == 0)
-        rc = tell_owners(call, v, false, &any, err);
-    if (rc == 0 && !any) {
-        char hex[ASH_DIGEST_TEXT_BYTES];
-        ash__content_id_hex(&v->id, hex);
-        find(call, "content damaged", NULL, "content %s, which no version names: %s", hex, v->text);
+    if (v->id.len == 0) {
+        find(call, "content damaged", NULL, "%s", v->text);
+        return 0;
     }
-    return rc;
+    int rc = tell_all_owners(call, v, &any, &own);
+    ash__content_id_hex(&v->id, hex);
+    if (rc == ASH_ECORRUPT)
+        find(call, "content damaged", NULL, "content %s: %s; who has it cannot be read: %s", hex,
+             v->text, own.text);
+    else if (rc == 0 && !any)
+        find(call, "content damaged", NULL, "content %s, which no version names: %s", hex, v->text);
+    return rc == ASH_ECORRUPT ? 0 : ash__unless(0, rc, &own, err);
 }
 
 static int check_contents(check_call *call, ash_error *err)
@@ -303,11 +433,42 @@ static int check_contents(check_call *call, ash_error *err)
     return rc;
 }
 
+/* What collections refuse to go on with. */
+static int check_metadata(check_call *call, ash_error *err)
+{
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    ash_error own = ASH_ERROR_INIT;
+    int rc = ash_store_capabilities(call->tree->store, &can, err);
+    call->past_damage = can.past_damage;
+    if (rc != 0)
+        return rc;
+    rc = ash__contents_require_sound(call->tree->contents, &own);
+    call->unsound = rc == ASH_ECORRUPT;
+    if (call->unsound)
+        find(call, "metadata", NULL, "%s", own.text);
+    return call->unsound ? 0 : ash__unless(0, rc, &own, err);
+}
+
+static int check_all(check_call *call, ash_error *err)
+{
+    bson_value_t none = {.value_type = BSON_TYPE_NULL};
+    call->places = ash__places_new(call->tree, &none, &call->op);
+    int rc = check_metadata(call, err);
+    if (rc == 0)
+        rc = check_documents(call, true, err);
+    if (rc == 0)
+        rc = check_documents(call, false, err);
+    if (rc == 0)
+        rc = check_contents(call, err);
+    ash__entries_release(&call->named);
+    ash__places_free(call->places);
+    return rc;
+}
+
 int ash_tree_check(ash_tree *tree, const ash_tree_check_options *opts, const ash_op *op,
                    ash_tree_check_report *report, ash_error *err)
 {
     check_call call = {.tree = tree, .op = ash__tree_op(op), .report = ASH_TREE_CHECK_REPORT_INIT};
-    bson_value_t none = {.value_type = BSON_TYPE_NULL};
     int rc = ash__options_copy(&call.opts, sizeof call.opts, opts, err);
     if (rc == 0 && call.op.transaction != NULL)
         rc = ash__fail(err, ASH_ESTATE, "a check cannot be part of a transaction");
@@ -315,14 +476,7 @@ int ash_tree_check(ash_tree *tree, const ash_tree_check_options *opts, const ash
         rc = ash__tree_require_care(tree, &call.op, err);
     if (rc != 0)
         return rc;
-    call.places = ash__places_new(tree, &none, &call.op);
-    rc = check_documents(&call, true, err);
-    if (rc == 0)
-        rc = check_documents(&call, false, err);
-    if (rc == 0)
-        rc = check_contents(&call, err);
-    ash__entries_release(&call.named);
-    ash__places_free(call.places);
+    rc = check_all(&call, err);
     if (rc == 0 && report != NULL)
         rc = ash__out_copy(report, &call.report, sizeof call.report, err);
     if (rc == 0 && call.report.findings > 0)

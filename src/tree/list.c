@@ -18,8 +18,11 @@ typedef struct scan {
     ash_cursor *cursor; /* NULL: none, or at its end */
     ash_tree_entry *head;
     char *last;   /* the name that it gave last; NULL: none */
-    bool broken;  /* what it gave last was an error */
-    bool natural; /* it goes over all documents, without the index */
+    bool broken;  /* something could not be read; from then on */
+    char *missed; /* … behind this name (NULL: from the first on) names may be missing, but for */
+    char **given; /* … these, in their order */
+    size_t given_count, given_capacity, given_at;
+    bool natural; /* it looks for them among all documents, without the index */
 } scan;
 
 typedef struct level {
@@ -104,8 +107,8 @@ static int read_head(ash_tree_listing *l, const ash_tree_entry *folder, scan *s,
     return rc;
 }
 
-/* Where the last thing was an error, the index may have ended there, and not the folder: what lies
- * behind it is looked for among all documents. */
+/* An entry of an index that is damaged may be that of a file which is not: behind the first error,
+ * all documents are looked at for what the index did not give. */
 static int end_scan(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, ash_error *err)
 {
     bool again = s->broken && !s->natural && l->past_damage;
@@ -114,27 +117,59 @@ static int end_scan(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, 
     if (!again)
         return 0;
     s->natural = true;
-    return open_scan(l, folder, s->last, s, err);
+    return open_scan(l, folder, s->missed, s, err);
 }
 
 /* What cannot be read is told once, by the index: without it, of the other folders', too. */
 static int take_error(ash_tree_listing *l, scan *s, int rc, const ash_error *what, ash_error *err)
 {
-    s->broken = rc == ASH_ECORRUPT;
-    if (s->broken && s->natural)
+    if (rc == ASH_ECORRUPT && s->natural)
         return 0;
-    if (!s->broken || !l->past_damage) {
+    if (rc == ASH_ECORRUPT && !s->broken) {
+        s->broken = true;
+        s->missed = s->last;
+        s->last = NULL;
+    }
+    if (rc != ASH_ECORRUPT || !l->past_damage) {
         ash_cursor_free(s->cursor);
         s->cursor = NULL;
     }
     return ash__unless(0, rc, what, err);
 }
 
+static bool was_given(scan *s, const char *name)
+{
+    while (s->given_at < s->given_count && strcmp(s->given[s->given_at], name) < 0)
+        s->given_at++;
+    return s->given_at < s->given_count && strcmp(s->given[s->given_at], name) == 0;
+}
+
+/* What the index gave already is not given twice. */
 static void keep_name(scan *s)
 {
+    if (s->natural) {
+        if (was_given(s, s->head->name)) {
+            ash_tree_entry_free(s->head);
+            s->head = NULL;
+        }
+    } else if (s->broken) {
+        s->given = ash__grow_array(s->given, s->given_count, &s->given_capacity, sizeof *s->given);
+        s->given[s->given_count++] = ash__strdup(s->head->name);
+    } else {
+        ash__free(s->last);
+        s->last = ash__strdup(s->head->name);
+    }
+}
+
+static void release_scan(scan *s)
+{
+    ash_cursor_free(s->cursor);
+    ash_tree_entry_free(s->head);
+    for (size_t i = 0; i < s->given_count; i++)
+        ash__free(s->given[i]);
+    ash__free(s->given);
+    ash__free(s->missed);
     ash__free(s->last);
-    s->last = ash__strdup(s->head->name);
-    s->broken = false;
 }
 
 /* The next entry of the scan that counts, into its head. */
@@ -159,11 +194,8 @@ static int advance(ash_tree_listing *l, const ash_tree_entry *folder, scan *s, a
 
 static void close_level(level *v)
 {
-    for (size_t i = 0; i < ASH_ARRAY_LEN(v->scans); i++) {
-        ash_cursor_free(v->scans[i].cursor);
-        ash__free(v->scans[i].last);
-        ash_tree_entry_free(v->scans[i].head);
-    }
+    for (size_t i = 0; i < ASH_ARRAY_LEN(v->scans); i++)
+        release_scan(&v->scans[i]);
     ash_tree_entry_free(v->folder);
 }
 

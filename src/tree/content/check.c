@@ -203,39 +203,54 @@ static int check_refs(checking *k, ash_doc doc, const ash_content_id *id)
                             : rc;
 }
 
-static int check_document(checking *k, ash_doc doc)
+static int check_form(checking *k, ash_doc doc, const ash_content_id *id)
 {
     ash_error own = ASH_ERROR_INIT;
-    ash_content_id id;
     ash_form form;
     bson_t view;
     ash__doc_to_bson(doc, &view);
-    k->check->checked++;
-    if (!ash__content_id_from(ash__doc_get(doc, "_id"), &id))
-        return tell(k, &id, NULL, "a content's _id is no digest");
     int rc = ash__form_read(&view, &form, &own);
     ash__form_release(&form);
     if (rc != 0)
-        return tell(k, &id, NULL, own.text);
-    if (k->check->deep)
-        rc = check_bytes(k, &id);
-    else
-        rc = check_bases(k, doc, &id);
-    return rc == 0 ? check_refs(k, doc, &id) : rc;
+        return tell(k, id, NULL, own.text);
+    rc = k->check->deep ? check_bytes(k, id) : check_bases(k, doc, id);
+    return rc == 0 ? check_refs(k, doc, id) : rc;
+}
+
+static int check_document(checking *k, ash_doc doc)
+{
+    ash_content_id id;
+    k->check->checked++;
+    if (!ash__content_id_from(ash__doc_get(doc, "_id"), &id))
+        return tell(k, &id, NULL, "a content's _id is no digest");
+    int rc = check_form(k, doc, &id);
+    /* What had to be asked for cannot be read. */
+    return rc == ASH_ECORRUPT ? tell(k, &id, NULL, k->err->text) : rc;
 }
 
 static int check_all(checking *k)
 {
+    static const ash_content_id unknown = {.len = 0};
     ash_find_options o = ASH_FIND_OPTIONS_INIT;
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
     bson_t all = BSON_INITIALIZER;
     ash_cursor *cursor = NULL;
     ash_doc doc = {NULL, 0};
+    bool ends = false;
     o.op = k->op;
-    int rc = ash_collection_find(k->c->files, &all, &o, &cursor, k->err);
-    while (rc == 0 && (rc = ash_cursor_next(cursor, &doc, k->err)) == 0 && doc.data != NULL) {
-        rc = ash__op_check(&k->op, k->err);
-        if (rc == 0)
+    o.past_damage = true;
+    int rc = ash_store_capabilities(k->c->store, &can, k->err);
+    if (rc == 0)
+        rc = ash_collection_find(k->c->files, &all, &o, &cursor, k->err);
+    while (rc == 0 && !ends) {
+        rc = ash_cursor_next(cursor, &doc, k->err);
+        ends = rc == 0 && doc.data == NULL;
+        if (rc == ASH_ECORRUPT && can.past_damage)
+            rc = tell(k, &unknown, NULL, k->err->text);
+        else if (rc == 0 && !ends)
             rc = check_document(k, doc);
+        if (rc == 0)
+            rc = ash__op_check(&k->op, k->err);
     }
     ash_cursor_free(cursor);
     bson_destroy(&all);
@@ -245,15 +260,16 @@ static int check_all(checking *k)
 int ash__contents_check(ash_contents *c, ash_contents_check *check, const ash_op *op,
                         ash_error *err)
 {
-    checking k = {.c = c, .check = check, .err = err};
+    ash_error own = ASH_ERROR_INIT;
+    checking k = {.c = c, .check = check, .err = &own};
     check->checked = check->bytes = 0;
-    int rc = ash__contents_op(op, &k.op, err);
+    int rc = ash__contents_op(op, &k.op, &own);
     if (rc == 0)
-        rc = ash__fetch_init(&k.fetch, c, op, err);
+        rc = ash__fetch_init(&k.fetch, c, op, &own);
     k.buffer = ash__alloc(BUFFER_BYTES);
     if (rc == 0)
         rc = check_all(&k);
     ash__fetch_release(&k.fetch);
     ash__free(k.buffer);
-    return rc;
+    return ash__unless(0, rc, &own, err);
 }

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/options.h"
-#include "bucket/bucket.h"
 
 #include <string.h>
 
@@ -315,7 +314,7 @@ static int run(collection *k)
         rc = ash__contents_prepare(k->c, &k->op, k->err);
     /* Where rows of the metadata are lost, nobody seems to name what somebody does. */
     if (rc == 0 && !k->opts.dry_run)
-        rc = ash__bucket_require_sound(k->c->bucket, k->err);
+        rc = ash__contents_require_sound(k->c, k->err);
     if (rc == 0)
         rc = pass(k, &all);
     int64_t looked_at = k->report.looked_at, young = k->report.young;

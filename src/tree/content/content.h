@@ -171,14 +171,18 @@ void ash__content_reader_free(ash_content_reader *r);
 int ash__contents_collect(ash_contents *c, const ash_tree_collect_options *opts, const ash_op *op,
                           ash_tree_collect_report *report, ash_error *err);
 
+/* ASH_ECORRUPT: rows of the store's metadata are damaged, so that what seems not to be there may be.
+ * 0 also where nobody can say. */
+int ash__contents_require_sound(ash_contents *c, ash_error *err);
+
 typedef struct ash_contents_sum {
     int64_t contents;
     int64_t stored_bytes;
 } ash_contents_sum;
 int ash__contents_measure(ash_contents *c, const ash_op *op, ash_contents_sum *out, ash_error *err);
 
-/* Told of each content that cannot be read, and of each that stands on one (because: of whom; NULL:
- * by itself).  Returns 0 to go on. */
+/* Told of each content that cannot be read (id.len 0: nobody knows which it is), and of each that
+ * stands on one (because: of whom; NULL: by itself).  Returns 0 to go on. */
 typedef struct ash_content_verdict {
     ash_content_id id;
     const ash_content_id *because;

@@ -240,6 +240,11 @@ int ash__contents_prepare_anew(ash_contents *c, const ash_op *op, ash_error *err
     return rc;
 }
 
+int ash__contents_require_sound(ash_contents *c, ash_error *err)
+{
+    return c->bucket != NULL ? ash__bucket_require_sound(c->bucket, err) : 0;
+}
+
 /* ---- the time ---- */
 
 int ash__contents_ask_time(ash_contents *c, ash_error *err)
