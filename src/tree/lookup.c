@@ -273,7 +273,8 @@ int ash__tree_walk_all(ash_tree *tree, const ash_tree_path *path, int64_t at_ms,
 
 /* ---- upwards ---- */
 
-enum { CLIMB_MAX = 4096 }; /* a circle of parents is damage, and must end */
+/* Damage; more than paths and moves come to, and little enough to be held in memory. */
+enum { CLIMB_MAX = 65536 };
 
 static void turn_round(ash_tree_chain *chain)
 {
@@ -290,23 +291,49 @@ static bool is_root(const ash_tree *tree, const bson_value_t *id)
            memcmp(id->value.v_utf8.str, tree->root, id->value.v_utf8.len) == 0;
 }
 
+int ash__tree_folder(ash_tree *tree, const bson_value_t *id, const ash_op *op, ash_tree_entry **out,
+                     bool *is_this_root, ash_error *err)
+{
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    *out = NULL;
+    *is_this_root = is_root(tree, id);
+    if (!*is_this_root)
+        return ash__tree_newest(tree, id, op, out, err);
+    int rc = find_root(tree, op, &chain, err);
+    if (rc == 0)
+        *out = ash__chain_take(&chain);
+    ash__chain_release(&chain);
+    return rc;
+}
+
+/* A circle of parents is damage, and must end: one that stands still is met again by one that goes
+ * on, if he moves up to him at each power of two (Brent). */
+static bool is_met_again(const ash_tree_chain *chain, size_t *stands)
+{
+    size_t last = chain->count - 1;
+    if (last > *stands && ash__same_id(&chain->items[last]->id, &chain->items[*stands]->id))
+        return true;
+    if ((chain->count & last) == 0)
+        *stands = last;
+    return false;
+}
+
 int ash__tree_climb(ash_tree *tree, const ash_tree_entry *e, const ash_op *op,
                     ash_tree_chain *chain, bool *reached, ash_error *err)
 {
     const ash_tree_entry *at = e;
+    size_t stands = 0;
     int rc = 0;
     *reached = false;
-    while (rc == 0 && at->parent.value_type != BSON_TYPE_EOD && chain->count < CLIMB_MAX) {
+    while (rc == 0 && !*reached && at->parent.value_type != BSON_TYPE_EOD &&
+           chain->count < CLIMB_MAX) {
         ash_tree_entry *folder = NULL;
-        *reached = is_root(tree, &at->parent);
-        if (*reached) {
-            rc = find_root(tree, op, chain, err);
-            break;
-        }
-        rc = ash__tree_newest(tree, &at->parent, op, &folder, err);
+        rc = ash__tree_folder(tree, &at->parent, op, &folder, reached, err);
         if (rc != 0 || folder == NULL)
             break;
         ash__chain_add(chain, folder);
+        if (is_met_again(chain, &stands))
+            break;
         at = folder;
     }
     turn_round(chain);

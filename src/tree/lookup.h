@@ -50,6 +50,10 @@ int ash__tree_newest(ash_tree *tree, const bson_value_t *id, const ash_op *op, a
 /* When a version of the history ended, where its document does not say (v7files' own). */
 int ash__tree_find_end(ash_tree *tree, ash_tree_entry *e, const ash_op *op, ash_error *err);
 
+/* What an id that stands as a parent is of: this tree's root, or the newest of a folder (NULL: there
+ * is none). */
+int ash__tree_folder(ash_tree *tree, const bson_value_t *id, const ash_op *op, ash_tree_entry **out,
+                     bool *is_this_root, ash_error *err);
 /* Above an entry, by its parents as they are now, or were last: its chain from the root on, itself
  * not in it.  *reached: it begins at this tree's root. */
 int ash__tree_climb(ash_tree *tree, const ash_tree_entry *e, const ash_op *op,

@@ -37,7 +37,10 @@ int ash__tree_path_parse(const char *text, ash_tree_path *out, ash_error *err)
         size_t len = slash != NULL ? (size_t)(slash - at) : strlen(at);
         if (slash != NULL && slash[1] == '\0') /* a folder is often written with one at its end */
             slash[0] = '\0', slash = NULL;
-        int rc = ash__tree_path_check_name(at, len, err);
+        int rc = out->count < ASH_TREE_DEPTH_MAX
+                     ? ash__tree_path_check_name(at, len, err)
+                     : ash__fail(err, ASH_EINVAL, "a path of more than %d names is too deep",
+                                 ASH_TREE_DEPTH_MAX);
         if (rc != 0)
             return rc;
         out->names = ash__grow_array(out->names, out->count, &capacity, sizeof *out->names);

@@ -6,6 +6,10 @@
 
 #include "base/error.h"
 
+/* Names in a path: each costs a lookup, and every folder above an entry is held while it is
+ * changed. */
+#define ASH_TREE_DEPTH_MAX 4096
+
 /* A path taken apart. */
 typedef struct ash_tree_path {
     char *text; /* the names point into it */

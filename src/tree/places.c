@@ -70,53 +70,105 @@ static void make_room(ash_tree_places *p)
     ash__free(before);
 }
 
-/* Roots are named by texts, everything else has an ObjectId: what hangs from a text that is not
- * this tree's root belongs to another one. */
-static bool is_anchored(const ash_tree_chain *chain, const bson_value_t *parent, bool reached)
-{
-    const bson_value_t *last = chain->count > 0 ? &chain->items[0]->parent : parent;
-    return reached || last->value_type == BSON_TYPE_UTF8;
-}
-
-static ash_tree_place *new_place(const ash_tree_places *p, const ash_tree_chain *chain,
-                                 bool reached)
+/* Where it lies is said later: one that is met again until then lies in a circle. */
+static ash_tree_place *add(ash_tree_places *p, const bson_value_t *id)
 {
     ash_tree_place *place = ash__new(ash_tree_place);
-    place->reached = reached;
-    place->path = ash__strdup(chain->count > 0 && reached ? ash__chain_last(chain)->path : "/?");
+    bson_value_copy(id, &place->id);
+    place->path = ash__strdup("/?");
     place->keep = (ash_tree_keep)ASH_TREE_KEEP_INIT;
-    (void)ash__keep_find(chain, &place->keep);
-    for (size_t i = 0; i < chain->count; i++) {
-        place->below = place->below || ash__same_id(&chain->items[i]->id, &p->top);
-        place->deleted = place->deleted || chain->items[i]->is_deleted;
-        place->in_file = place->in_file || !chain->items[i]->is_folder;
-    }
+    place->keep.all = true;
+    /* Roots are named by texts, everything else has an ObjectId. */
+    place->anchored = id->value_type == BSON_TYPE_UTF8;
+    *slot_of(p, id) = place;
+    p->count++;
+    make_room(p);
     return place;
+}
+
+static void set_path(ash_tree_place *place, char *path)
+{
+    ash__free(place->path);
+    place->path = path;
+}
+
+/* above: of the folder in which this one lies; NULL: this is a root, or nobody knows. */
+static void fill(const ash_tree_places *p, ash_tree_place *place, const ash_tree_entry *folder,
+                 const ash_tree_place *above)
+{
+    place->below = ash__same_id(&place->id, &p->top);
+    place->deleted = folder->is_deleted;
+    place->in_file = !folder->is_folder;
+    if (above != NULL) {
+        place->reached = above->reached;
+        place->anchored = above->anchored;
+        place->below = place->below || above->below;
+        place->deleted = place->deleted || above->deleted;
+        place->in_file = place->in_file || above->in_file;
+        place->keep = above->keep;
+        if (above->reached)
+            set_path(place, ash__entry_join(above->path, folder->name));
+    }
+    (void)ash__keep_read(folder, &place->keep);
+}
+
+/* A place that was added, and its folder. */
+typedef struct step {
+    ash_tree_place *place;
+    ash_tree_entry *folder; /* NULL: there is none of that id */
+} step;
+
+typedef struct way {
+    step *steps;
+    size_t count, capacity;
+} way;
+
+/* One up.  *id: of the folder to go on with; NULL: there is none. */
+static int climb_to(ash_tree_places *p, way *w, const bson_value_t **id, ash_error *err)
+{
+    step s = {.place = add(p, *id)};
+    bool is_root;
+    int rc = ash__tree_folder(p->tree, *id, &p->op, &s.folder, &is_root, err);
+    *id = NULL;
+    if (rc == 0 && is_root) {
+        s.place->reached = true;
+        set_path(s.place, ash__strdup("/"));
+    } else if (s.folder != NULL && s.folder->parent.value_type != BSON_TYPE_EOD) {
+        *id = &s.folder->parent;
+    }
+    w->steps = ash__grow_array(w->steps, w->count, &w->capacity, sizeof *w->steps);
+    w->steps[w->count++] = s;
+    return rc;
+}
+
+/* Up to the first place that is known, so that each folder is looked up once. */
+static int look_up(ash_tree_places *p, const bson_value_t *id, ash_error *err)
+{
+    const ash_tree_place *above = NULL;
+    way w = {0};
+    int rc = 0;
+    while (rc == 0 && id != NULL && (above = *slot_of(p, id)) == NULL)
+        rc = climb_to(p, &w, &id, err);
+    while (w.count > 0) {
+        step s = w.steps[--w.count];
+        if (rc == 0 && s.folder != NULL)
+            fill(p, s.place, s.folder, above);
+        above = s.place;
+        ash_tree_entry_free(s.folder);
+    }
+    ash__free(w.steps);
+    return rc;
 }
 
 int ash__places_find(ash_tree_places *p, const ash_tree_entry *e, const ash_tree_place **out,
                      ash_error *err)
 {
-    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
-    bool reached = false;
     *out = NULL;
     if (e->parent.value_type == BSON_TYPE_EOD)
         return 0;
-    ash_tree_place **slot = slot_of(p, &e->parent);
-    *out = *slot;
-    if (*slot != NULL)
-        return 0;
-    int rc = ash__tree_climb(p->tree, e, &p->op, &chain, &reached, err);
-    if (rc == 0) {
-        ash_tree_place *place = new_place(p, &chain, reached);
-        place->anchored = is_anchored(&chain, &e->parent, reached);
-        bson_value_copy(&e->parent, &place->id);
-        *slot = place;
-        *out = place;
-        p->count++;
-        make_room(p);
-    }
-    ash__chain_release(&chain);
+    int rc = *slot_of(p, &e->parent) == NULL ? look_up(p, &e->parent, err) : 0;
+    if (rc == 0)
+        *out = *slot_of(p, &e->parent);
     return rc;
 }
 
