@@ -270,7 +270,8 @@ void ash_tree_reader_free(ash_tree_reader *r);
  * there any more: the entry that had it last. */
 int ash_tree_history(ash_tree *tree, const char *path, int64_t limit, const ash_op *op,
                      ash_tree_listing **out, ash_error *err);
-/* Entries that were deleted below a folder and can be undeleted, the latest first. */
+/* Entries that were deleted below a folder and can be undeleted, the latest first.  They are looked
+ * up as the listing goes on. */
 int ash_tree_trash(ash_tree *tree, const char *path, int64_t limit, const ash_op *op,
                    ash_tree_listing **out, ash_error *err);
 /* What an earlier version said becomes a new one: contents, type, time and properties; name and

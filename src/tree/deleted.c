@@ -96,9 +96,8 @@ static int strike_out_later(ash_tree *tree, batch *b, const ash_op *op, ash_erro
     return rc;
 }
 
-/* Of the list from first on, those that are deleted still, and by that. */
-static int leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,
-                         ash_error *err)
+int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,
+                            ash_error *err)
 {
     size_t kept = first, count = list->count;
     int rc = 0;
@@ -127,7 +126,7 @@ int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, const ash_op
         size_t end = before - first > BATCH ? first + BATCH : before;
         rc = find_children(tree, list, first, end, op, err);
         if (rc == 0)
-            rc = leave_deleted(tree, list, before, op, err);
+            rc = ash__tree_leave_deleted(tree, list, before, op, err);
         first = end;
     }
     return rc;

@@ -29,6 +29,10 @@ int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, co
  * level and in few operations; what came back since is left out. */
 int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, const ash_op *op,
                             ash_error *err);
+/* Of the list from first on, last versions before deletions, each entry once: leaves those that
+ * nothing came after. */
+int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,
+                            ash_error *err);
 /* What is at the path, or who had it last. */
 int ash__tree_find_ever(ash_tree *tree, const char *path, unsigned rights, const ash_op *op,
                         ash_tree_entry **out, ash_error *err);

@@ -40,8 +40,9 @@ struct ash_tree_listing {
     level *levels;        /* the deepest last */
     size_t depth, capacity;
     ash_tree_entry *current;
-    ash_tree_entry **items; /* instead of all that: what is there already */
+    ash_tree_entry **items; /* instead of all that: what is there already, … */
     size_t item_count, item_at;
+    ash_tree_source source; /* … or comes from elsewhere */
 };
 
 /* ---- one folder ---- */
@@ -255,6 +256,14 @@ ash_tree_listing *ash__list_entries(ash_tree_entry **items, size_t count)
     return l;
 }
 
+ash_tree_listing *ash__list_from(const ash_tree_source *source, int64_t limit)
+{
+    ash_tree_listing *l = new_listing(NULL, 0, NULL);
+    l->source = *source;
+    l->limit = limit;
+    return l;
+}
+
 static int open_listing(ash_tree_listing *l, const ash_tree_path *path, const char *after,
                         ash_error *err)
 {
@@ -313,6 +322,8 @@ static int next_entry(ash_tree_listing *l, ash_tree_entry **out, ash_error *err)
 {
     int rc = 0;
     *out = NULL;
+    if (l->source.next != NULL)
+        return l->source.next(l->source.ctx, out, err);
     if (l->item_at < l->item_count) {
         *out = l->items[l->item_at];
         l->items[l->item_at++] = NULL;
@@ -369,6 +380,8 @@ void ash_tree_listing_free(ash_tree_listing *l)
         close_level(&l->levels[--l->depth]);
     for (size_t i = l->item_at; i < l->item_count; i++)
         ash_tree_entry_free(l->items[i]);
+    if (l->source.free != NULL)
+        l->source.free(l->source.ctx);
     ash__free(l->items);
     ash__chain_release(&l->above);
     ash__free(l->levels);

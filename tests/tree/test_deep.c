@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "support.h"
+
+#include "store/ops.h"
+#include "tree/path.h"
+
+#include <string.h>
+
+/* Folders in folders, many levels deep: what is done with them all takes so many reads for each
+ * level, however many there are. */
+
+static const ash_store_ops *real_ops;
+static ash_store_ops counting_ops;
+static int64_t finds;
+
+static int count_find(ash_store *store, ash_ns ns, const bson_t *filter,
+                      const ash_find_options *opts, ash_cursor **out, ash_error *err)
+{
+    finds++;
+    return real_ops->find(store, ns, filter, opts, out, err);
+}
+
+static void count_finds_of(ash_store *store)
+{
+    real_ops = store->ops;
+    counting_ops = *real_ops;
+    counting_ops.find = count_find;
+    store->ops = &counting_ops;
+}
+
+static bool is_replayed(fixture *f)
+{
+    ash_capabilities can = ASH_CAPABILITIES_INIT;
+    assert_ok(ash_store_capabilities(f->store, &can, &f->err), &f->err);
+    return can.replayed_transactions;
+}
+
+/* "a/a/…", so many times; ash__free(). */
+static char *deep_path(const char *top, int levels)
+{
+    ash_buffer text = ASH_BUFFER_INIT;
+    ash__buffer_append_text(&text, top);
+    for (int i = 0; i < levels; i++)
+        ash__buffer_append_text(&text, "/a");
+    (void)ash__buffer_text(&text);
+    return (char *)ash__buffer_detach(&text);
+}
+
+static void list_all(fixture *f, const char *path, int64_t expected)
+{
+    ash_tree_list_options o = ASH_TREE_LIST_OPTIONS_INIT;
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    int64_t n = -1;
+    o.recursive = true;
+    assert_ok(ash_tree_list(f->tree, path, &o, NULL, &l, &f->err), &f->err);
+    do {
+        n++;
+        assert_ok(ash_tree_listing_next(l, &e, &f->err), &f->err);
+    } while (e != NULL);
+    ash_tree_listing_free(l);
+    assert_int_equal(n, expected);
+}
+
+static void list_trash(fixture *f, int64_t expected)
+{
+    ash_tree_listing *l = NULL;
+    const ash_tree_entry *e = NULL;
+    int64_t n = -1;
+    assert_ok(ash_tree_trash(f->tree, "/", 0, NULL, &l, &f->err), &f->err);
+    do {
+        n++;
+        assert_ok(ash_tree_listing_next(l, &e, &f->err), &f->err);
+    } while (e != NULL);
+    ash_tree_listing_free(l);
+    assert_int_equal(n, expected);
+}
+
+enum { MAKE, LIST, MOVE, MEASURE, CHECK, REMOVE, TRASH, UNDELETE, PRUNE, STEPS };
+static const char *const step_names[] = {"make",   "list",  "move",     "measure", "check",
+                                         "remove", "trash", "undelete", "prune"};
+
+static void take(int64_t *into)
+{
+    *into = finds;
+    finds = 0;
+}
+
+/* `levels` folders below a top one, and how many finds each step takes. */
+static void go_through(fixture *f, int levels, int64_t took[STEPS])
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_tree_keep nothing = ASH_TREE_KEEP_INIT;
+    ash_tree_prune_options p = ASH_TREE_PRUNE_OPTIONS_INIT;
+    ash_tree_prune_report pruned = ASH_TREE_PRUNE_REPORT_INIT;
+    ash_tree_usage usage = ASH_TREE_USAGE_INIT;
+    char *path = deep_path("top", levels);
+    p.keep = &nothing;
+    o.make_folders = true;
+    finds = 0;
+    assert_ok(ash_tree_make_folder(f->tree, path, &o, NULL, NULL, &f->err), &f->err);
+    take(&took[MAKE]);
+    list_all(f, "top", levels);
+    take(&took[LIST]);
+    support_move(f, "top", "moved");
+    take(&took[MOVE]);
+    assert_ok(ash_tree_measure(f->tree, "moved", NULL, &usage, &f->err), &f->err);
+    assert_int_equal(usage.folders, levels + 1);
+    take(&took[MEASURE]);
+    support_expect_sound(f);
+    take(&took[CHECK]);
+    bson_value_t id = support_id(f, "moved");
+    finds = 0;
+    support_remove(f, "moved");
+    take(&took[REMOVE]);
+    list_trash(f, levels + 1);
+    take(&took[TRASH]);
+    assert_ok(ash_tree_undelete(f->tree, &id, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    take(&took[UNDELETE]);
+    list_all(f, "moved", levels);
+    support_remove(f, "moved");
+    finds = 0;
+    assert_ok(ash_tree_prune(f->tree, "/", &p, NULL, &pruned, &f->err), &f->err);
+    assert_int_equal(pruned.versions, 2 * (levels + 1) + 1);
+    take(&took[PRUNE]);
+    ash__free(path);
+}
+
+static void test_tree_deep__reads_grow_with_the_levels(void **state)
+{
+    fixture *f = *state;
+    int64_t few[STEPS], many[STEPS];
+    /* In a transaction through a server every read counts as an operation, of which there are a
+     * thousand. */
+    int levels = is_replayed(f) ? 40 : 500;
+    count_finds_of(f->store);
+    go_through(f, levels, few);
+    go_through(f, 4 * levels, many);
+    for (int i = 0; i < STEPS; i++)
+        if (many[i] > 4 * few[i] + 100)
+            fail_msg("%s: %lld reads for %d levels, %lld for %d", step_names[i], (long long)few[i],
+                     levels, (long long)many[i], 4 * levels);
+}
+
+static void test_tree_deep__paths_end(void **state)
+{
+    fixture *f = *state;
+    ash_tree_path parts;
+    char *path = deep_path("a", ASH_TREE_DEPTH_MAX - 1);
+    assert_int_equal(ash__tree_path_parse(path, &parts, &f->err), 0);
+    assert_int_equal(parts.count, ASH_TREE_DEPTH_MAX);
+    ash__tree_path_release(&parts);
+    ash__free(path);
+    path = deep_path("a", ASH_TREE_DEPTH_MAX);
+    assert_int_equal(ash_tree_get(f->tree, path, NULL, NULL, &(ash_tree_entry *){NULL}, &f->err),
+                     ASH_EINVAL);
+    assert_non_null(strstr(f->err.text, "4096 names is too deep"));
+    ash__free(path);
+}
+
+/* Damage: it is found, and nobody climbs for ever. */
+static void test_tree_deep__circles_end(void **state)
+{
+    fixture *f = *state;
+    ash_tree_entry *e = NULL;
+    char text[200], hex[25];
+    support_folder(f, "a");
+    support_folder(f, "a/b");
+    support_folder(f, "a/b/c");
+    bson_value_t b = support_id(f, "a/b"), c = support_id(f, "a/b/c");
+    bson_oid_to_string(&c.value.v_oid, hex);
+    snprintf(text, sizeof text, "{\"$set\": {\"parent\": {\"$oid\": \"%s\"}}}", hex);
+    support_update(f->current, "{\"filename\": \"b\"}", text);
+    f->damaged = true;
+    assert_int_equal(ash_tree_check(f->tree, NULL, NULL, NULL, &f->err), ASH_ECORRUPT);
+    assert_ok(ash_tree_get_by_id(f->tree, &b, 0, NULL, &e, &f->err), &f->err);
+    ash_tree_entry_free(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+#define here(test) cmocka_unit_test_setup_teardown(test, support_setup, support_teardown)
+        here(test_tree_deep__reads_grow_with_the_levels),
+        here(test_tree_deep__paths_end),
+        here(test_tree_deep__circles_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
