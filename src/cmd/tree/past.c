@@ -100,25 +100,55 @@ static int list_trash(ash_cmd_tree_run *r, ash_error *err)
     return rc;
 }
 
-/* What was deleted last from the path. */
-static int find_deleted(ash_cmd_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
+/* Who had the path last, if that ended with a deletion: by an index, while the trash is as long as
+ * it is.  NULL: somebody else may have been deleted from there. */
+static int find_last_owner(ash_cmd_tree_run *r, const char *path, ash_tree_entry **out,
+                           ash_error *err)
+{
+    ash_tree_listing *listing = NULL;
+    const ash_tree_entry *e = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    *out = NULL;
+    int rc = ash_tree_history(r->tree, path, 2, &r->op, &listing, &own);
+    if (rc == ASH_ENOTFOUND)
+        return 0;
+    if (rc == 0)
+        rc = ash_tree_listing_next(listing, &e, &own);
+    bool deleted = rc == 0 && e != NULL && ash_tree_entry_is_deleted(e);
+    if (deleted)
+        rc = ash_tree_listing_next(listing, &e, &own);
+    if (deleted && rc == 0 && e != NULL && strcmp(ash_tree_entry_path(e), path) == 0)
+        *out = ash_tree_entry_copy(e);
+    ash_tree_listing_free(listing);
+    return rc != 0 ? ash__fail(err, rc, "%s", own.text) : 0;
+}
+
+static int search_trash(ash_cmd_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
 {
     ash_tree_listing *listing = NULL;
     const ash_tree_entry *e;
-    char *whole = path[0] == '/' ? ash__strdup(path) : ash__sprintf("/%s", path);
     int rc = ash_tree_trash(r->tree, "/", 0, &r->op, &listing, err);
-    *out = NULL;
     while (rc == 0 && *out == NULL) {
         rc = ash_tree_listing_next(listing, &e, err);
         if (rc != 0 || e == NULL)
             break;
-        if (strcmp(ash_tree_entry_path(e), whole) == 0)
+        if (strcmp(ash_tree_entry_path(e), path) == 0)
             *out = ash_tree_entry_copy(e);
     }
     if (rc == 0 && *out == NULL)
         rc = ash__fail(err, ASH_ENOTFOUND,
                        "nothing was deleted there; `ashlar tree undelete` lists what was");
     ash_tree_listing_free(listing);
+    return rc;
+}
+
+/* What was deleted last from the path. */
+static int find_deleted(ash_cmd_tree_run *r, const char *path, ash_tree_entry **out, ash_error *err)
+{
+    char *whole = path[0] == '/' ? ash__strdup(path) : ash__sprintf("/%s", path);
+    int rc = find_last_owner(r, whole, out, err);
+    if (rc == 0 && *out == NULL)
+        rc = search_trash(r, whole, out, err);
     ash__free(whole);
     return rc;
 }
