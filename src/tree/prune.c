@@ -21,7 +21,8 @@ enum { BATCH = 200 }; /* versions in a commit, so that others do not wait long *
 
 /* A folder that was deleted: it leads to what lay in it. */
 typedef struct gone_folder {
-    ash_tree_entry *version, *deletion;
+    ash_tree_entry *version;
+    ash_tree_entry *deletion; /* NULL: stays for an earlier version that does */
 } gone_folder;
 
 typedef struct prune_call {
@@ -137,7 +138,8 @@ static int let_go(prune_call *call, const ash_tree_entry *e, const char *path, a
 static void put_off(prune_call *call, const ash_tree_entry *version, const char *path,
                     const ash_tree_entry *deletion)
 {
-    gone_folder folder = {ash_tree_entry_copy(version), ash_tree_entry_copy(deletion)};
+    gone_folder folder = {ash_tree_entry_copy(version),
+                          deletion != NULL ? ash_tree_entry_copy(deletion) : NULL};
     ash__free(folder.version->path);
     folder.version->path = ash__strdup(path);
     call->folders = ash__grow_array(call->folders, call->folder_count, &call->folder_capacity,
@@ -145,19 +147,21 @@ static void put_off(prune_call *call, const ash_tree_entry *version, const char 
     call->folders[call->folder_count++] = folder;
 }
 
-/* A version that no rule keeps.  A deletion goes with the version that it ended. */
+/* A version that no rule keeps.  A deletion goes with the version that it ended; but the last one
+ * stays while any version does (any_stays), or nothing would say that it is gone, and since when. */
 static int dismiss(prune_call *call, const ash_tree_entries *list, size_t i, const char *folder,
-                   ash_error *err)
+                   bool any_stays, ash_error *err)
 {
     const ash_tree_entry *e = list->items[i];
     ash_tree_entry *next = i + 1 < list->count ? list->items[i + 1] : NULL;
+    bool is_last = next != NULL && is_deletion(next) && i + 2 == list->count;
     char *path = ash__entry_join(folder, e->name);
     int rc = 0;
-    if (next != NULL && !is_deletion(next))
+    if (next != NULL && (!is_deletion(next) || (is_last && any_stays)))
         next = NULL;
     else if (next != NULL)
         next->created_ms = e->created_ms;
-    if (next != NULL && e->is_folder && i + 2 == list->count) {
+    if (is_last && e->is_folder) {
         put_off(call, e, path, next);
     } else {
         if (next != NULL)
@@ -196,11 +200,35 @@ static int may_forget(prune_call *call, const ash_tree_entry *e, bool *may, ash_
     return ash__fail(err, rc, "%s", refused.text);
 }
 
+/* Those that no rule keeps go. */
+static int apply_rule(prune_call *call, ash_tree_entries *list, const ash_tree_place *place,
+                      ash_error *err)
+{
+    const ash_tree_keep keep = rule_of(call, list, place);
+    bool *kept = ash__alloc_array(list->count, sizeof *kept);
+    bool any = false;
+    int32_t newer = 0;
+    int rc = 0;
+    for (size_t i = list->count; rc == 0 && i-- > 0;) {
+        if (is_deletion(list->items[i]))
+            continue; /* told with the one before it */
+        rc = find_end(call, list, i, err);
+        kept[i] = rc == 0 && is_kept(call, &keep, list->items[i], newer++);
+        any = any || kept[i];
+    }
+    for (size_t i = list->count; rc == 0 && i-- > 0;)
+        if (kept[i])
+            rc = ash__places_hold(call->places, list->items[i], err);
+        else if (!is_deletion(list->items[i]))
+            rc = dismiss(call, list, i, place->path, any, err);
+    ash__free(kept);
+    return rc;
+}
+
 /* Versions of one entry, oldest first, deletions among them. */
 static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
 {
     const ash_tree_place *place = NULL;
-    int32_t newer = 0;
     int rc = 0;
     for (size_t i = list->count; rc == 0 && place == NULL && i-- > 0;)
         rc = ash__places_find(call->places, list->items[i], &place, err);
@@ -210,18 +238,7 @@ static int judge(prune_call *call, ash_tree_entries *list, ash_error *err)
         rc = may_forget(call, list->items[0], &may, err);
     if (rc != 0 || !may)
         return rc == 0 ? hold_all(call, list, err) : rc;
-    const ash_tree_keep keep = rule_of(call, list, place);
-    for (size_t i = list->count; rc == 0 && i-- > 0;) {
-        ash_tree_entry *e = list->items[i];
-        if (is_deletion(e))
-            continue; /* told with the one before it */
-        rc = find_end(call, list, i, err);
-        if (rc == 0 && is_kept(call, &keep, e, newer++))
-            rc = ash__places_hold(call->places, e, err);
-        else if (rc == 0)
-            rc = dismiss(call, list, i, place->path, err);
-    }
-    return rc;
+    return apply_rule(call, list, place, err);
 }
 
 /* ---- folders that were deleted ---- */
@@ -246,7 +263,8 @@ static int judge_folders(prune_call *call, ash_error *err)
             rc = ash__places_hold(call->places, f->version, err);
             continue;
         }
-        rc = let_go(call, f->deletion, f->version->path, err);
+        if (f->deletion != NULL)
+            rc = let_go(call, f->deletion, f->version->path, err);
         if (rc == 0)
             rc = let_go(call, f->version, f->version->path, err);
     }

@@ -101,17 +101,18 @@ int ash_tree_restore(ash_tree *tree, const char *path, int32_t version,
 typedef struct undelete_call {
     const bson_value_t *id;
     const ash_tree_path *to; /* or NULL */
+    int32_t deletion;        /* the version that the entry's deletion is */
     ash_tree_entry *entry;
 } undelete_call;
 
 /* The document that was deleted, as the version behind its deletion. */
 static bson_t *build_return(ash_tree_commit *c, const ash_tree_entry *e, const bson_value_t *parent,
-                            const char *name)
+                            const char *name, int32_t deletion)
 {
     bson_t *doc = bson_new();
     bson_iter_t it;
     bson_append_value(doc, "_id", 3, &e->id);
-    bson_append_int32(doc, "_version", 8, e->version + 2);
+    bson_append_int32(doc, "_version", 8, deletion + 1);
     bson_append_value(doc, "parent", 6, parent);
     bson_append_utf8(doc, "filename", 8, name, -1);
     if (bson_iter_init(&it, e->doc))
@@ -174,7 +175,8 @@ static int insert_returned(ash_tree_commit *c, undelete_call *call, const ash_tr
     bson_t **made = ash__alloc_array(list->count, sizeof *made);
     for (size_t i = 0; i < list->count; i++) {
         const ash_tree_entry *e = list->items[i];
-        made[i] = build_return(c, e, i == 0 ? &folder->id : &e->parent, i == 0 ? name : e->name);
+        made[i] = i == 0 ? build_return(c, e, &folder->id, name, call->deletion)
+                         : build_return(c, e, &e->parent, e->name, e->version + 1);
     }
     int rc = ash__commit_hold(c, uses, used, err);
     if (rc == 0)
@@ -190,15 +192,39 @@ static int insert_returned(ash_tree_commit *c, undelete_call *call, const ash_tr
     return rc;
 }
 
-static int find_deleted(ash_tree_commit *c, const bson_value_t *id, ash_tree_entries *list,
+/* The version before the deletion may have been pruned away, where an earlier one was kept. */
+static int find_deletion(ash_tree_commit *c, undelete_call *call, ash_tree_entry *e, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *sort = BCON_NEW("_id", BCON_INT32(-1)), *doc = NULL;
+    ash_tree_entry *deletion = NULL;
+    call->deletion = e->version + 1;
+    ash__tree_filter_versions(&filter, call->id);
+    BCON_APPEND(&filter, "deleted_at", "{", "$exists", BCON_BOOL(true), "}");
+    int rc = ash__tree_find_one(c->tree->past, &filter, sort, &c->op, &doc, err);
+    if (rc == 0 && doc != NULL)
+        rc = ash__entry_new(doc, &deletion, err);
+    if (rc == 0 && deletion != NULL && deletion->version > call->deletion) {
+        call->deletion = deletion->version;
+        e->ended_ms = deletion->changed_ms;
+    }
+    ash_tree_entry_free(deletion);
+    bson_destroy(sort);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int find_deleted(ash_tree_commit *c, undelete_call *call, ash_tree_entries *list,
                         ash_error *err)
 {
     ash_tree_entry *e = NULL;
-    int rc = ash__tree_newest(c->tree, id, &c->op, &e, err);
+    int rc = ash__tree_newest(c->tree, call->id, &c->op, &e, err);
     if (rc == 0 && e == NULL)
         rc = ash__fail(err, ASH_ENOTFOUND, "there is no entry of that id, or it was pruned");
     if (rc == 0 && !e->is_deleted)
         rc = ash__fail(err, ASH_EEXISTS, "%s is not deleted", e->name);
+    if (rc == 0)
+        rc = find_deletion(c, call, e, err);
     if (rc != 0) {
         ash_tree_entry_free(e);
         return rc;
@@ -216,7 +242,7 @@ static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
     const char *name = "";
     ash_tree_entry_free(call->entry);
     call->entry = NULL;
-    int rc = find_deleted(c, call->id, &list, err);
+    int rc = find_deleted(c, call, &list, err);
     if (rc == 0)
         rc = ash__commit_fence(c, err);
     if (rc == 0)

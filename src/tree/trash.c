@@ -59,6 +59,33 @@ static int read_deletions(trash *t, ash_tree_entries *out, ash_error *err)
     return rc;
 }
 
+static bool has(const ash_tree_entries *list, const bson_value_t *id)
+{
+    for (size_t i = 0; i < list->count; i++)
+        if (ash__same_id(&list->items[i]->id, id))
+            return true;
+    return false;
+}
+
+/* Where pruning took the version that a deletion ended, the newest one that it left. */
+static int add_earlier(trash *t, const ash_tree_entries *deletions, ash_tree_entries *out,
+                       ash_error *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < deletions->count; i++) {
+        const ash_tree_entry *deletion = deletions->items[i];
+        ash_tree_entry *e = NULL;
+        if (has(out, &deletion->id))
+            continue;
+        rc = ash__tree_newest(t->tree, &deletion->id, &t->op, &e, err);
+        if (e != NULL && e->is_deleted && e->version < deletion->version)
+            ash__entries_add(out, e);
+        else
+            ash_tree_entry_free(e);
+    }
+    return rc;
+}
+
 /* The versions that ended with them, and that nothing came after. */
 static int read_ended(trash *t, const ash_tree_entries *deletions, ash_tree_entries *out,
                       ash_error *err)
@@ -78,6 +105,8 @@ static int read_ended(trash *t, const ash_tree_entries *deletions, ash_tree_entr
     bson_append_document_end(&filter, &in);
     BCON_APPEND(&filter, "_version", "{", "$type", BCON_UTF8("number"), "}");
     int rc = ash__tree_find_all(t->tree->past, &filter, &o, out, err);
+    if (rc == 0)
+        rc = add_earlier(t, deletions, out, err);
     if (rc == 0)
         rc = ash__tree_leave_deleted(t->tree, out, 0, &t->op, err);
     bson_destroy(&filter);

@@ -75,6 +75,13 @@ static void put_versions(fixture *f, const char *path, uint32_t first, uint32_t 
         support_put_seed(f, path, first + i);
 }
 
+static void remove_folder(fixture *f, const char *path)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    o.recursive = true;
+    assert_ok(ash_tree_remove(f->tree, path, &o, NULL, &f->err), &f->err);
+}
+
 static void test_tree_keep__marks(void **state)
 {
     fixture *f = *state;
@@ -319,13 +326,6 @@ static void test_tree_keep__rules_are_for_their_own_entry_too(void **state)
     assert_int_equal(prune(f, "/", NULL, false).versions, 0);
 }
 
-static void remove_folder(fixture *f, const char *path)
-{
-    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
-    o.recursive = true;
-    assert_ok(ash_tree_remove(f->tree, path, &o, NULL, &f->err), &f->err);
-}
-
 /* More than a commit takes: the folder is forgotten after what lay in it. */
 static void test_tree_keep__folders_go_last(void **state)
 {
@@ -367,6 +367,47 @@ static void test_tree_keep__folders_stay_for_what_stays_in_them(void **state)
     bson_destroy(d);
 }
 
+/* Else nothing would say since when the file is gone, and it could not come back. */
+static void test_tree_keep__a_deletion_stays_with_any_version(void **state)
+{
+    fixture *f = *state;
+    ash_tree_keep nothing = ASH_TREE_KEEP_INIT;
+    ash_tree_listing *l = NULL;
+    put_versions(f, "a", 1, 3);
+    assert_ok(tag(f, "a", 2, "release", false), &f->err);
+    bson_value_t id = support_id(f, "a");
+    support_remove(f, "a");
+    assert_int_equal(prune(f, "/", &nothing, false).versions, 2);
+    support_expect_history(f, "a", "d4 2");
+    assert_ok(ash_tree_trash(f->tree, "/", 0, NULL, &l, &f->err), &f->err);
+    support_expect_entries(f, l, true, "/a");
+    assert_ok(ash_tree_undelete(f->tree, &id, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    support_expect_seed(f, "a", 2);
+    support_expect_history(f, "a", "5 d4 2"); /* no number twice */
+    assert_int_equal(prune(f, "/", &nothing, false).versions, 0);
+    assert_ok(tag(f, "a", 2, "release", true), &f->err);
+    support_remove(f, "a");
+    assert_int_equal(prune(f, "/", &nothing, false).versions, 2);
+    assert_int_equal(support_count(f->past, "{}"), 0);
+}
+
+/* So does that of a folder, one version of which is marked. */
+static void test_tree_keep__a_deletion_stays_with_any_folder(void **state)
+{
+    fixture *f = *state;
+    ash_tree_keep nothing = ASH_TREE_KEEP_INIT;
+    support_folder(f, "d");
+    assert_ok(tag(f, "d", 1, "release", false), &f->err);
+    set_keep(f, "d", 0, 0);
+    support_put_text(f, "d/a", "x");
+    bson_value_t id = support_id(f, "d");
+    remove_folder(f, "d");
+    assert_int_equal(prune(f, "/", &nothing, false).versions, 2);
+    support_expect_history(f, "d", "d3 1");
+    assert_ok(ash_tree_undelete(f->tree, &id, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    support_expect_list(f, "/", true, 0, "/d");
+}
+
 static void test_tree_keep__of_those_who_may(void **state)
 {
     fixture *f = *state;
@@ -406,6 +447,8 @@ int main(void)
         here(test_tree_keep__rules_are_for_their_own_entry_too),
         here(test_tree_keep__folders_go_last),
         here(test_tree_keep__of_those_who_may),
+        here(test_tree_keep__a_deletion_stays_with_any_version),
+        here(test_tree_keep__a_deletion_stays_with_any_folder),
         here(test_tree_keep__folders_stay_for_what_stays_in_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
