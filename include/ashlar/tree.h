@@ -34,7 +34,7 @@
  * look again; ASH_ECONDITION a condition of the caller does not hold; ASH_EACCES an access list
  * refuses; ASH_EINVAL paths that cannot be, a file where a folder is needed or the other way round;
  * ASH_ECORRUPT contents that do not give their digest, or documents that cannot be (the text says
- * which).  After any failure the tree is as before.
+ * which).  After any failure the tree is as before, but where a call is said to be several commits.
  *
  * Damage costs what is damaged, and nothing else.  Who puts a file whose content is there already,
  * but cannot be read, stores it anew, for all versions that have it. */
@@ -232,7 +232,11 @@ int ash_tree_copy(ash_tree *tree, const char *from, const ash_tree_when *when, c
                   const ash_tree_change_options *opts, const ash_op *op, ash_tree_entry **entry,
                   ash_error *err);
 /* A folder that is not empty needs recursive: ASH_ESTATE.  What is removed can be undeleted until
- * it is pruned. */
+ * it is pruned.  Up to 10,000 entries (through a server 2,500) go in one commit.  Of more, what lies
+ * in the folder goes first, in commits of up to 1,000, each folder after what lies in it, with the
+ * time of the first: whoever looks meanwhile finds some of them, and after a failure the same call
+ * does the rest; rights are asked for all before the first goes.  With op->transaction: all at once,
+ * and all in memory. */
 int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_options *opts,
                     const ash_op *op, ash_error *err);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deleting: one commit for a folder and all below it, in batches of few operations. */
+/* Deleting: one commit for a folder and all below it, in batches of few operations; where that would
+ * be too long a commit, what lies in the folder goes before. */
 #include "tree/remove.h"
 
 #include "base/mem.h"
@@ -65,27 +66,49 @@ static int claim_folders(ash_tree_commit *c, const ash_tree_subtree *s, ash_erro
     return rc;
 }
 
+int ash__removal_top(ash_tree_commit *c, ash_tree_removal *r, ash_tree_chain *chain, ash_error *err)
+{
+    if (r->began_ms == 0)
+        r->began_ms = c->now_ms;
+    c->now_ms = r->began_ms;
+    int rc = ash__commit_entry(c, r->path, chain, err);
+    if (rc != 0)
+        return rc;
+    const ash_tree_entry *top = ash__chain_last(chain);
+    if (r->top == NULL)
+        r->top = ash_tree_entry_copy(top);
+    if (!ash__same_id(&r->top->id, &top->id))
+        return ash__fail(err, ASH_ECONFLICT, "%s is another one by now", top->path);
+    return ash__commit_conditions(c, top, err);
+}
+
+static int remove_all(ash_tree_commit *c, const ash_tree_subtree *all, ash_error *err)
+{
+    if (all->count > 1 && !c->opts->recursive)
+        return ash__fail(err, ASH_ESTATE, "%s is not empty: %s%zu entries lie in it",
+                         all->items[0]->path, all->more ? "more than " : "", all->count - 1);
+    int rc = claim_folders(c, all, err);
+    return rc == 0 ? ash__commit_remove(c, all->items, all->count, err) : rc;
+}
+
 static int remove_entry(ash_tree_commit *c, void *ctx, ash_error *err)
 {
-    const ash_tree_path *path = ctx;
+    ash_tree_removal *r = ctx;
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_tree_subtree below = ASH_TREE_SUBTREE_INIT;
-    int rc = path->count == 0 ? ash__fail(err, ASH_EINVAL, "the root cannot be removed")
-                              : ash__commit_entry(c, path, &chain, err);
-    if (rc == 0)
-        rc = ash__commit_conditions(c, ash__chain_last(&chain), err);
+    bool bounded = !r->whole || !c->opts->recursive;
+    below.max = bounded ? c->tree->whole_max : 0;
+    below.finds_max = bounded ? c->tree->finds_max : 0;
+    int rc = r->path->count == 0 ? ash__fail(err, ASH_EINVAL, "the root cannot be removed")
+                                 : ash__removal_top(c, r, &chain, err);
     if (rc == 0)
         rc = ash__subtree_read(c->tree, ash_tree_entry_copy(ash__chain_last(&chain)), 0, &c->op,
                                &below, err);
-    if (rc == 0)
+    r->too_many = rc == 0 && below.more && c->opts->recursive;
+    if (rc == 0 && !r->too_many)
         rc = ash__subtree_require(c->tree, &below, &chain, ASH_TREE_WRITE, &c->op, err);
-    if (rc == 0 && below.count > 1 && !c->opts->recursive)
-        rc = ash__fail(err, ASH_ESTATE, "%s is not empty: %zu entries lie in it",
-                       ash__chain_last(&chain)->path, below.count - 1);
-    if (rc == 0)
-        rc = claim_folders(c, &below, err);
-    if (rc == 0)
-        rc = ash__commit_remove(c, below.items, below.count, err);
+    if (rc == 0 && !r->too_many)
+        rc = remove_all(c, &below, err);
     ash__subtree_release(&below);
     ash__chain_release(&chain);
     return rc;
@@ -94,13 +117,22 @@ static int remove_entry(ash_tree_commit *c, void *ctx, ash_error *err)
 int ash_tree_remove(ash_tree *tree, const char *path, const ash_tree_change_options *opts,
                     const ash_op *op, ash_error *err)
 {
+    enum { ROUNDS = 8 }; /* others would have to fill it faster than it is emptied */
     ash_tree_change_options o;
     ash_tree_path parts = {0};
+    ash_tree_removal r = {
+        .path = &parts, .whole = ash__tree_op(op).transaction != NULL, .too_many = true};
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0)
         rc = ash__tree_path_parse(path, &parts, err);
-    if (rc == 0)
-        rc = ash__tree_change(tree, &o, op, remove_entry, &parts, err);
+    for (int i = 0; rc == 0 && r.too_many && i < ROUNDS; i++) {
+        rc = ash__tree_change(tree, &o, op, remove_entry, &r, err);
+        if (rc == 0 && r.too_many)
+            rc = ash__removal_empty(tree, &r, &o, op, err);
+    }
+    if (rc == 0 && r.too_many)
+        rc = ash__fail(err, ASH_ECONFLICT, "%s is filled as fast as it is emptied", path);
+    ash_tree_entry_free(r.top);
     ash__tree_path_release(&parts);
     return rc;
 }

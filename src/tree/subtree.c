@@ -97,6 +97,8 @@ static int read_batch(ash_tree *tree, ash_tree_subtree *s, const batch *b, const
     ash_tree_entries found = ASH_TREE_ENTRIES_INIT;
     int rc = 0;
     if (filter_children(s, b->first, b->end, &filter)) {
+        if (s->max > 0)
+            o.limit = (int64_t)(s->max - s->count) + 1;
         rc = ash__tree_find_all(tree->current, &filter, &o, &found, err);
         if (rc == 0 && s->at_ms != 0) {
             /* Of v7files' own versions nobody knows yet when they ended. */
@@ -115,10 +117,15 @@ static int read_batch(ash_tree *tree, ash_tree_subtree *s, const batch *b, const
 int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const ash_op *op,
                       ash_tree_subtree *out, ash_error *err)
 {
+    size_t finds = 0;
     int rc = 0;
     out->at_ms = at_ms;
     add(out, top, SIZE_MAX);
     for (size_t first = 0; rc == 0 && first < out->count;) {
+        out->more = (out->max > 0 && out->count > out->max) ||
+                    (out->finds_max > 0 && finds++ == out->finds_max);
+        if (out->more)
+            break;
         const batch b = {first, out->count - first > BATCH ? first + BATCH : out->count};
         rc = read_batch(tree, out, &b, op, err);
         first = b.end;

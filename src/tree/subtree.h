@@ -11,11 +11,13 @@ typedef struct ash_tree_subtree {
     ash_tree_entry **items; /* each folder before what lies in it */
     size_t *parents;        /* where in items its folder is; SIZE_MAX: the top */
     size_t count, capacity, parents_capacity;
-    int64_t at_ms; /* as it was then; 0: now */
+    int64_t at_ms;         /* as it was then; 0: now */
+    size_t max, finds_max; /* entries, and finds, that it ends with; 0: none */
+    bool more;             /* it ended with them */
 } ash_tree_subtree;
 #define ASH_TREE_SUBTREE_INIT                                                                      \
     {                                                                                              \
-        NULL, NULL, 0, 0, 0, 0                                                                     \
+        NULL, NULL, 0, 0, 0, 0, 0, 0, false                                                        \
     }
 /* top becomes the first item, and is the subtree's then.  at_ms 0: now. */
 int ash__subtree_read(ash_tree *tree, ash_tree_entry *top, int64_t at_ms, const ash_op *op,

@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* Entries in a commit: some seconds, and some tens of megabytes. */
+enum { WHOLE_MAX = 10000 };
+
 static const char SEED[] = "v7files";
 static const char LAST[] = "v7files.files"; /* of v7files' last generation */
 
@@ -204,6 +207,9 @@ int ash_tree_open(ash_store *store, const char *root, const ash_tree_options *op
     tree->db = ash__strdup(db);
     tree->read_only = last || !can.transactions;
     tree->serial = can.serial_transactions;
+    /* Through a server, a commit has a thousand operations and 16 MiB. */
+    tree->whole_max = can.replayed_transactions ? WHOLE_MAX / 4 : WHOLE_MAX;
+    tree->finds_max = can.replayed_transactions ? 200 : 0;
     rc = open_parts(tree, &o, name, last, err);
     if (rc != 0)
         ash_tree_close(tree);

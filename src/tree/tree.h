@@ -43,8 +43,11 @@ struct ash_tree {
     ash_collection *current; /* the newest versions */
     ash_collection *past;    /* earlier ones, and deletions */
     ash_contents *contents;
-    bool read_only; /* v7files' last generation, or a store without transactions */
-    bool serial;    /* what a transaction reads is still so when it commits */
+    bool read_only;   /* v7files' last generation, or a store without transactions */
+    bool serial;      /* what a transaction reads is still so when it commits */
+    size_t whole_max; /* entries of a folder that are deleted or come back in one commit; tests make
+                         it small */
+    size_t finds_max; /* in one commit, to read what lies in a folder; 0: any number */
     atomic_bool prepared;
 };
 

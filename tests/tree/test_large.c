@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
+#include "store/ops.h"
+#include "tree/tree.h"
+
 #include <stdio.h>
 
 /* Folders of some thousand entries, each change of which is one commit: through a server, a
@@ -64,6 +67,143 @@ static void test_tree_large__folders_go_and_come_back(void **state)
     assert_int_equal(count_below(f, "large", then), ALL);
 }
 
+/* ---- more than a commit takes ---- */
+
+/* What happens before each transaction but the first `pass` ones. */
+static struct {
+    const ash_store_ops *real;
+    ash_store_ops own;
+    int pass;
+    void (*happens)(fixture *f);
+    bool fails;
+    fixture *f;
+} between;
+
+static int transact_with(ash_store *store, ash_transact_fn fn, void *ctx, const ash_op *op,
+                         ash_error *err)
+{
+    if (--between.pass < 0) {
+        store->ops = between.real;
+        if (between.happens != NULL)
+            between.happens(between.f);
+        if (between.fails)
+            return ash__fail(err, ASH_EIO, "the disk is away");
+    }
+    return between.real->transact(store, fn, ctx, op, err);
+}
+
+static void set_between(fixture *f, int pass, void (*happens)(fixture *f), bool fails)
+{
+    between.real = f->store->ops;
+    between.own = *f->store->ops;
+    between.own.transact = transact_with;
+    between.pass = pass;
+    between.happens = happens;
+    between.fails = fails;
+    between.f = f;
+    f->store->ops = &between.own;
+}
+
+/* Commits of a hundred entries. */
+static void make_commits_small(fixture *f)
+{
+    f->tree->whole_max = 100;
+    f->tree->finds_max = 100;
+}
+
+static int try_remove(fixture *f, const char *path)
+{
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    o.recursive = true;
+    return ash_tree_remove(f->tree, path, &o, NULL, &f->err);
+}
+
+static void test_tree_large__folders_go_in_many_commits(void **state)
+{
+    fixture *f = *state;
+    build(f);
+    make_commits_small(f);
+    bson_value_t id = support_id(f, "large");
+    int64_t then = support_moment(f);
+    support_remove(f, "large");
+    support_expect_list(f, "/", false, 0, "one");
+    assert_int_equal(support_count(f->current, "{}"), 3);
+    assert_int_equal(count_below(f, "large", then), ALL);
+    f->tree->whole_max = 10000;
+    assert_ok(ash_tree_undelete(f->tree, &id, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(count_below(f, "large", 0), ALL);
+}
+
+static void test_tree_large__a_folder_is_left_half_emptied(void **state)
+{
+    fixture *f = *state;
+    build(f);
+    make_commits_small(f);
+    set_between(f, 8, NULL, true);
+    assert_int_equal(try_remove(f, "large"), ASH_EIO);
+    support_expect_sound(f);
+    int64_t left = count_below(f, "large", 0);
+    assert_true(left > 0 && left < ALL);
+    support_remove(f, "large");
+    assert_int_equal(support_count(f->current, "{}"), 3);
+}
+
+static void put_into_it(fixture *f)
+{
+    support_put_seed(f, "large/01/late", 1); /* in a folder that was looked at, … */
+    support_put_seed(f, "large/19/29/late", 2);
+    support_put_seed(f, "large/19/29/a", 3);
+    support_move(f, "large/19/28", "out"); /* … and others */
+}
+
+static void test_tree_large__others_change_the_folder_meanwhile(void **state)
+{
+    fixture *f = *state;
+    build(f);
+    make_commits_small(f);
+    set_between(f, 2, put_into_it, false);
+    support_remove(f, "large");
+    support_expect_list(f, "/", true, 0, "/one /one/a /one/b /out /out/a /out/b");
+}
+
+static void replace_it(fixture *f)
+{
+    support_move(f, "large", "old");
+    support_folder(f, "large");
+}
+
+static void test_tree_large__another_folder_has_its_name(void **state)
+{
+    fixture *f = *state;
+    build(f);
+    make_commits_small(f);
+    set_between(f, 5, replace_it, false);
+    assert_int_equal(try_remove(f, "large"), ASH_ECONFLICT);
+    support_expect_list(f, "large", false, 0, "");
+}
+
+/* Nothing goes before all may. */
+static void test_tree_large__of_those_who_may(void **state)
+{
+    fixture *f = *state;
+    ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
+    ash_principal eve = ASH_PRINCIPAL_INIT;
+    ash_op op = ASH_OP_INIT;
+    bson_t nobody = BSON_INITIALIZER;
+    build(f);
+    make_commits_small(f);
+    o.recursive = true;
+    eve.user = "eve";
+    eve.db = "test";
+    op.principal = &eve;
+    assert_ok(ash_tree_set_acl(f->tree, "large/19/29", &nobody, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(ash_tree_remove(f->tree, "large", &o, &op, &f->err), ASH_EACCES);
+    assert_int_equal(count_below(f, "large", 0), ALL);
+    assert_ok(ash_tree_remove(f->tree, "large/07", &o, &op, &f->err), &f->err);
+    support_expect_missing(f, "large/07");
+    bson_destroy(&nobody);
+}
+
 static void test_tree_large__folders_are_copied(void **state)
 {
     fixture *f = *state;
@@ -87,6 +227,11 @@ int main(void)
 #define here(test) cmocka_unit_test_setup_teardown(test, support_setup, support_teardown)
         here(test_tree_large__folders_go_and_come_back),
         here(test_tree_large__folders_are_copied),
+        here(test_tree_large__folders_go_in_many_commits),
+        here(test_tree_large__a_folder_is_left_half_emptied),
+        here(test_tree_large__others_change_the_folder_meanwhile),
+        here(test_tree_large__another_folder_has_its_name),
+        here(test_tree_large__of_those_who_may),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
