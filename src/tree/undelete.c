@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries that were deleted come back, a folder with all that was deleted with it. */
+#include "tree/subtree.h"
+
+#include "base/mem.h"
+#include "bucket/bucket.h"
+#include "tree/acl.h"
+#include "tree/history.h"
+
+typedef struct undelete_call {
+    const bson_value_t *id;
+    const ash_tree_path *to; /* or NULL */
+    int32_t deletion;        /* the version that the entry's deletion is */
+    ash_tree_entry *entry;
+} undelete_call;
+
+/* The document that was deleted, as the version behind its deletion. */
+static bson_t *build_return(ash_tree_commit *c, const ash_tree_entry *e, const bson_value_t *parent,
+                            const char *name, int32_t deletion)
+{
+    bson_t *doc = bson_new();
+    bson_iter_t it;
+    bson_append_value(doc, "_id", 3, &e->id);
+    bson_append_int32(doc, "_version", 8, deletion + 1);
+    bson_append_value(doc, "parent", 6, parent);
+    bson_append_utf8(doc, "filename", 8, name, -1);
+    if (bson_iter_init(&it, e->doc))
+        while (bson_iter_next(&it))
+            if (!bson_has_field(doc, bson_iter_key(&it)) &&
+                !ash__field_is_of_version(bson_iter_key(&it)))
+                bson_append_iter(doc, NULL, 0, &it);
+    bson_append_date_time(doc, "updated_at", 10, c->now_ms);
+    ash__document_changed_by(c, doc);
+    return doc;
+}
+
+/* The folder that it comes back to, and its name there. */
+static int find_place(ash_tree_commit *c, const undelete_call *call, const ash_tree_entry *e,
+                      ash_tree_chain *chain, const char **name, ash_error *err)
+{
+    bool reached = false;
+    *name = e->name;
+    if (call->to != NULL) {
+        *name = call->to->count > 0 ? call->to->names[call->to->count - 1] : "";
+        return ash__commit_folder(c, call->to, chain, err);
+    }
+    int rc = ash__tree_climb(c->tree, e, &c->op, chain, &reached, err);
+    for (size_t i = 0; rc == 0 && i < chain->count; i++)
+        if (chain->items[i]->is_deleted || !reached)
+            rc = ash__fail(err, ASH_ENOTFOUND,
+                           "the folder of %s is not there any more: undelete it, or say where to",
+                           e->name);
+    if (rc == 0 && chain->count == 0)
+        rc = ash__fail(err, ASH_ENOTFOUND, "nobody knows where %s lay: say where to", e->name);
+    return rc;
+}
+
+/* Whoever brings something back may write where each of them lay, and read it if he takes it
+ * elsewhere: else the trash would be a way out of a closed folder. */
+static int require_source(ash_tree_commit *c, const undelete_call *call,
+                          const ash_tree_entries *list, ash_error *err)
+{
+    unsigned rights = ASH_TREE_WRITE | (call->to != NULL ? ASH_TREE_READ : 0);
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && c->op.principal != NULL && i < list->count; i++) {
+        ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+        bool reached;
+        rc = ash__tree_climb(c->tree, list->items[i], &c->op, &chain, &reached, err);
+        ash__chain_add(&chain, ash_tree_entry_copy(list->items[i]));
+        if (rc == 0 && chain.count > 1)
+            ash__entry_set_path(ash__chain_last(&chain), chain.items[chain.count - 2]->path);
+        if (rc == 0)
+            rc = ash__tree_require(&chain, rights, &c->op, err);
+        ash__chain_release(&chain);
+    }
+    return rc;
+}
+
+static int insert_returned(ash_tree_commit *c, undelete_call *call, const ash_tree_entries *list,
+                           const ash_tree_entry *folder, const char *name, ash_error *err)
+{
+    size_t used;
+    ash_content_use *uses = ash__content_uses(list->items, list->count, &used);
+    bson_t **made = ash__alloc_array(list->count, sizeof *made);
+    for (size_t i = 0; i < list->count; i++) {
+        const ash_tree_entry *e = list->items[i];
+        made[i] = i == 0 ? build_return(c, e, &folder->id, name, call->deletion)
+                         : build_return(c, e, &e->parent, e->name, e->version + 1);
+    }
+    int rc = ash__commit_hold(c, uses, used, err);
+    if (rc == 0)
+        rc = ash__commit_insert_all(c, made, list->count, err);
+    if (rc == 0)
+        rc = ash__entry_new(bson_copy(made[0]), &call->entry, err);
+    if (rc == 0)
+        ash__entry_set_path(call->entry, folder->path);
+    for (size_t i = 0; i < list->count; i++)
+        bson_destroy(made[i]);
+    ash__free(made);
+    ash__free(uses);
+    return rc;
+}
+
+/* The version before the deletion may have been pruned away, where an earlier one was kept. */
+static int find_deletion(ash_tree_commit *c, undelete_call *call, ash_tree_entry *e, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    bson_t *sort = BCON_NEW("_id", BCON_INT32(-1)), *doc = NULL;
+    ash_tree_entry *deletion = NULL;
+    call->deletion = e->version + 1;
+    ash__tree_filter_versions(&filter, call->id);
+    BCON_APPEND(&filter, "deleted_at", "{", "$exists", BCON_BOOL(true), "}");
+    int rc = ash__tree_find_one(c->tree->past, &filter, sort, &c->op, &doc, err);
+    if (rc == 0 && doc != NULL)
+        rc = ash__entry_new(doc, &deletion, err);
+    if (rc == 0 && deletion != NULL && deletion->version > call->deletion) {
+        call->deletion = deletion->version;
+        e->ended_ms = deletion->changed_ms;
+    }
+    ash_tree_entry_free(deletion);
+    bson_destroy(sort);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int find_deleted(ash_tree_commit *c, undelete_call *call, ash_tree_entries *list,
+                        ash_error *err)
+{
+    ash_tree_entry *e = NULL;
+    int rc = ash__tree_newest(c->tree, call->id, &c->op, &e, err);
+    if (rc == 0 && e == NULL)
+        rc = ash__fail(err, ASH_ENOTFOUND, "there is no entry of that id, or it was pruned");
+    if (rc == 0 && !e->is_deleted)
+        rc = ash__fail(err, ASH_EEXISTS, "%s is not deleted", e->name);
+    if (rc == 0)
+        rc = find_deletion(c, call, e, err);
+    if (rc != 0) {
+        ash_tree_entry_free(e);
+        return rc;
+    }
+    ash__entries_add(list, e);
+    return e->is_folder ? ash__tree_deleted_below(c->tree, list, &c->op, err) : 0;
+}
+
+static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
+{
+    undelete_call *call = ctx;
+    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
+    ash_tree_entry *there = NULL;
+    const char *name = "";
+    ash_tree_entry_free(call->entry);
+    call->entry = NULL;
+    int rc = find_deleted(c, call, &list, err);
+    if (rc == 0)
+        rc = ash__commit_fence(c, err);
+    if (rc == 0)
+        rc = require_source(c, call, &list, err);
+    if (rc == 0)
+        rc = find_place(c, call, list.items[0], &chain, &name, err);
+    if (rc == 0)
+        rc = ash__tree_require(&chain, ASH_TREE_WRITE | ASH_TREE_ENTER, &c->op, err);
+    if (rc == 0)
+        rc = ash__tree_child(c->tree, ash__chain_last(&chain), name, &c->op, &there, err);
+    if (rc == 0 && there != NULL)
+        rc = ash__fail(err, ASH_EEXISTS, "%s is there already", there->path);
+    if (rc == 0)
+        rc = ash__commit_claim(c, &ash__chain_last(&chain)->id, err);
+    if (rc == 0)
+        rc = insert_returned(c, call, &list, ash__chain_last(&chain), name, err);
+    ash_tree_entry_free(there);
+    ash__chain_release(&chain);
+    ash__entries_release(&list);
+    return rc;
+}
+
+int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,
+                      const ash_tree_change_options *opts, const ash_op *op, ash_tree_entry **entry,
+                      ash_error *err)
+{
+    ash_tree_change_options o;
+    ash_tree_path parts = {0};
+    undelete_call call = {.id = id, .to = to != NULL ? &parts : NULL};
+    int rc = ash__tree_change_options(&o, opts, err);
+    if (rc == 0 && to != NULL)
+        rc = ash__tree_path_parse(to, &parts, err);
+    if (rc == 0)
+        rc = ash__tree_change(tree, &o, op, undelete, &call, err);
+    ash__tree_give(rc, call.entry, entry);
+    ash__tree_path_release(&parts);
+    return rc;
+}
