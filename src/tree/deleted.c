@@ -22,21 +22,23 @@ static const char *nth(size_t i, char buf[12])
 }
 
 /* Versions of that time in the batch's folders: of deletions, as a rule. */
-static int find_children(ash_tree *tree, ash_tree_entries *list, size_t first, size_t end,
-                         const ash_op *op, ash_error *err)
+static int find_children(ash_tree *tree, batch *b, size_t max, const ash_op *op, ash_error *err)
 {
+    ash_tree_entries *list = b->list;
     bson_t filter = BSON_INITIALIZER, in, ids;
     ash_find_options o = ash__tree_find_options(op);
     size_t n = 0;
     char buf[12];
     bson_append_document_begin(&filter, "parent", 6, &in);
     bson_append_array_begin(&in, "$in", 3, &ids);
-    for (size_t i = first; i < end; i++)
+    for (size_t i = b->first; i < b->end; i++)
         if (list->items[i]->is_folder)
             bson_append_value(&ids, nth(n++, buf), -1, &list->items[i]->id);
     bson_append_array_end(&in, &ids);
     bson_append_document_end(&filter, &in);
     bson_append_date_time(&filter, "until", 5, list->items[0]->ended_ms);
+    if (max > 0)
+        o.limit = (int64_t)(max - list->count) + 1;
     int rc = n > 0 ? ash__tree_find_all(tree->past, &filter, &o, list, err) : 0;
     bson_destroy(&filter);
     return rc;
@@ -117,17 +119,20 @@ int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first
     return rc;
 }
 
-int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, const ash_op *op,
-                            ash_error *err)
+int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, size_t max, bool *more,
+                            const ash_op *op, ash_error *err)
 {
     int rc = 0;
-    for (size_t first = 0; rc == 0 && first < list->count;) {
+    *more = false;
+    for (size_t first = 0; rc == 0 && first < list->count && !*more;) {
         size_t before = list->count;
-        size_t end = before - first > BATCH ? first + BATCH : before;
-        rc = find_children(tree, list, first, end, op, err);
-        if (rc == 0)
+        batch b = {.list = list, .first = first};
+        b.end = before - first > BATCH ? first + BATCH : before;
+        rc = find_children(tree, &b, max, op, err);
+        *more = rc == 0 && max > 0 && list->count > max;
+        if (rc == 0 && !*more)
             rc = ash__tree_leave_deleted(tree, list, before, op, err);
-        first = end;
+        first = b.end;
     }
     return rc;
 }

@@ -25,10 +25,11 @@ int ash__tree_past(ash_tree *tree, const bson_value_t *id, int64_t limit, const 
 /* The same with the current version, with ends and paths. */
 int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, const ash_op *op,
                        ash_tree_entries *out, ash_error *err);
-/* list: one folder that was deleted.  Adds what was deleted in the same commit below it, level by
- * level and in few operations; what came back since is left out. */
-int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, const ash_op *op,
-                            ash_error *err);
+/* list: one folder that was deleted.  Adds what was deleted together with it below it, level by level
+ * and in few operations; what came back since is left out.  max: *more, and some of them, when the
+ * list would be longer; 0: all. */
+int ash__tree_deleted_below(ash_tree *tree, ash_tree_entries *list, size_t max, bool *more,
+                            const ash_op *op, ash_error *err);
 /* Of the list from first on, last versions before deletions, each entry once: leaves those that
  * nothing came after. */
 int ash__tree_leave_deleted(ash_tree *tree, ash_tree_entries *list, size_t first, const ash_op *op,

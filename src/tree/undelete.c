@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Entries that were deleted come back, a folder with all that was deleted with it. */
-#include "tree/subtree.h"
+#include "tree/undelete.h"
 
 #include "base/mem.h"
 #include "bucket/bucket.h"
 #include "tree/acl.h"
-#include "tree/history.h"
+#include "tree/subtree.h"
 
 typedef struct undelete_call {
     const bson_value_t *id;
     const ash_tree_path *to; /* or NULL */
-    int32_t deletion;        /* the version that the entry's deletion is */
+    bool whole;              /* in a caller's transaction: all at once */
+    bool alone;              /* without what was deleted with it, which comes later */
+    bool too_many;           /* result of a run: nothing was done, as that was too much for it */
+    bool is_back;            /* likewise: as it is there already */
+    int32_t deletion;        /* the version that the entry's deletion is, and … */
+    int64_t deleted_ms;      /* … its time */
     ash_tree_entry *entry;
 } undelete_call;
 
-/* The document that was deleted, as the version behind its deletion. */
-static bson_t *build_return(ash_tree_commit *c, const ash_tree_entry *e, const bson_value_t *parent,
-                            const char *name, int32_t deletion)
+bson_t *ash__undelete_document(const ash_tree_commit *c, const ash_tree_entry *e, int32_t deletion,
+                               const bson_value_t *parent, const char *name)
 {
     bson_t *doc = bson_new();
     bson_iter_t it;
@@ -55,12 +59,10 @@ static int find_place(ash_tree_commit *c, const undelete_call *call, const ash_t
     return rc;
 }
 
-/* Whoever brings something back may write where each of them lay, and read it if he takes it
- * elsewhere: else the trash would be a way out of a closed folder. */
-static int require_source(ash_tree_commit *c, const undelete_call *call,
-                          const ash_tree_entries *list, ash_error *err)
+/* Else the trash would be a way out of a closed folder. */
+int ash__undelete_require(ash_tree_commit *c, const ash_tree_entries *list, unsigned rights,
+                          ash_error *err)
 {
-    unsigned rights = ASH_TREE_WRITE | (call->to != NULL ? ASH_TREE_READ : 0);
     int rc = 0;
     for (size_t i = 0; rc == 0 && c->op.principal != NULL && i < list->count; i++) {
         ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
@@ -84,8 +86,8 @@ static int insert_returned(ash_tree_commit *c, undelete_call *call, const ash_tr
     bson_t **made = ash__alloc_array(list->count, sizeof *made);
     for (size_t i = 0; i < list->count; i++) {
         const ash_tree_entry *e = list->items[i];
-        made[i] = i == 0 ? build_return(c, e, &folder->id, name, call->deletion)
-                         : build_return(c, e, &e->parent, e->name, e->version + 1);
+        made[i] = i == 0 ? ash__undelete_document(c, e, call->deletion, &folder->id, name)
+                         : ash__undelete_document(c, e, e->version + 1, &e->parent, e->name);
     }
     int rc = ash__commit_hold(c, uses, used, err);
     if (rc == 0)
@@ -107,7 +109,7 @@ static int find_deletion(ash_tree_commit *c, undelete_call *call, ash_tree_entry
     bson_t filter = BSON_INITIALIZER;
     bson_t *sort = BCON_NEW("_id", BCON_INT32(-1)), *doc = NULL;
     ash_tree_entry *deletion = NULL;
-    call->deletion = e->version + 1;
+    call->deletion = e->is_deleted ? e->version + 1 : 0;
     ash__tree_filter_versions(&filter, call->id);
     BCON_APPEND(&filter, "deleted_at", "{", "$exists", BCON_BOOL(true), "}");
     int rc = ash__tree_find_one(c->tree->past, &filter, sort, &c->op, &doc, err);
@@ -117,10 +119,16 @@ static int find_deletion(ash_tree_commit *c, undelete_call *call, ash_tree_entry
         call->deletion = deletion->version;
         e->ended_ms = deletion->changed_ms;
     }
+    call->deleted_ms = e->ended_ms;
     ash_tree_entry_free(deletion);
     bson_destroy(sort);
     bson_destroy(&filter);
     return rc;
+}
+
+static int say_it_is_back(const char *name, ash_error *err)
+{
+    return ash__fail(err, ASH_EEXISTS, "%s is not deleted", name);
 }
 
 static int find_deleted(ash_tree_commit *c, undelete_call *call, ash_tree_entries *list,
@@ -130,8 +138,9 @@ static int find_deleted(ash_tree_commit *c, undelete_call *call, ash_tree_entrie
     int rc = ash__tree_newest(c->tree, call->id, &c->op, &e, err);
     if (rc == 0 && e == NULL)
         rc = ash__fail(err, ASH_ENOTFOUND, "there is no entry of that id, or it was pruned");
-    if (rc == 0 && !e->is_deleted)
-        rc = ash__fail(err, ASH_EEXISTS, "%s is not deleted", e->name);
+    call->is_back = rc == 0 && !e->is_deleted && e->is_folder && !call->whole && call->to == NULL;
+    if (rc == 0 && !e->is_deleted && !call->is_back)
+        rc = say_it_is_back(e->name, err);
     if (rc == 0)
         rc = find_deletion(c, call, e, err);
     if (rc != 0) {
@@ -139,25 +148,26 @@ static int find_deleted(ash_tree_commit *c, undelete_call *call, ash_tree_entrie
         return rc;
     }
     ash__entries_add(list, e);
-    return e->is_folder ? ash__tree_deleted_below(c->tree, list, &c->op, err) : 0;
+    if (!e->is_folder || call->is_back || call->alone)
+        return 0;
+    return ash__tree_deleted_below(c->tree, list, call->whole ? 0 : c->tree->whole_max,
+                                   &call->too_many, &c->op, err);
 }
 
-static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
+static unsigned rights_of(const undelete_call *call)
 {
-    undelete_call *call = ctx;
-    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    return ASH_TREE_WRITE | (call->to != NULL ? ASH_TREE_READ : 0);
+}
+
+static int bring_back(ash_tree_commit *c, undelete_call *call, const ash_tree_entries *list,
+                      ash_error *err)
+{
     ash_tree_chain chain = ASH_TREE_CHAIN_INIT;
     ash_tree_entry *there = NULL;
     const char *name = "";
-    ash_tree_entry_free(call->entry);
-    call->entry = NULL;
-    int rc = find_deleted(c, call, &list, err);
+    int rc = ash__undelete_require(c, list, rights_of(call), err);
     if (rc == 0)
-        rc = ash__commit_fence(c, err);
-    if (rc == 0)
-        rc = require_source(c, call, &list, err);
-    if (rc == 0)
-        rc = find_place(c, call, list.items[0], &chain, &name, err);
+        rc = find_place(c, call, list->items[0], &chain, &name, err);
     if (rc == 0)
         rc = ash__tree_require(&chain, ASH_TREE_WRITE | ASH_TREE_ENTER, &c->op, err);
     if (rc == 0)
@@ -167,10 +177,49 @@ static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
     if (rc == 0)
         rc = ash__commit_claim(c, &ash__chain_last(&chain)->id, err);
     if (rc == 0)
-        rc = insert_returned(c, call, &list, ash__chain_last(&chain), name, err);
+        rc = insert_returned(c, call, list, ash__chain_last(&chain), name, err);
     ash_tree_entry_free(there);
     ash__chain_release(&chain);
+    return rc;
+}
+
+static int undelete(ash_tree_commit *c, void *ctx, ash_error *err)
+{
+    undelete_call *call = ctx;
+    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    ash_tree_entry_free(call->entry);
+    call->entry = NULL;
+    call->too_many = false;
+    int rc = find_deleted(c, call, &list, err);
+    if (rc == 0)
+        rc = ash__commit_fence(c, err);
+    if (rc == 0 && call->is_back)
+        call->entry = ash_tree_entry_copy(list.items[0]);
+    else if (rc == 0 && !call->too_many)
+        rc = bring_back(c, call, &list, err);
     ash__entries_release(&list);
+    return rc;
+}
+
+/* The folder by itself, when all of it may come back, and then the rest. */
+static int undelete_many(ash_tree *tree, undelete_call *call, const ash_tree_change_options *opts,
+                         const ash_op *op, ash_error *err)
+{
+    ash_tree_rest rest = {
+        .id = call->id, .deleted_ms = call->deleted_ms, .rights = rights_of(call)};
+    int rc = 0;
+    if (ash__tree_op(op).principal != NULL) {
+        rest.only_rights = true;
+        rc = ash__undelete_rest(tree, &rest, opts, op, err);
+        rest.only_rights = false;
+    }
+    call->alone = true;
+    if (rc == 0 && !call->is_back)
+        rc = ash__tree_change(tree, opts, op, undelete, call, err);
+    if (rc == 0)
+        rc = ash__undelete_rest(tree, &rest, opts, op, err);
+    if (rc == 0 && call->is_back && rest.came_back == 0)
+        rc = say_it_is_back(call->entry->name, err);
     return rc;
 }
 
@@ -181,11 +230,18 @@ int ash_tree_undelete(ash_tree *tree, const bson_value_t *id, const char *to,
     ash_tree_change_options o;
     ash_tree_path parts = {0};
     undelete_call call = {.id = id, .to = to != NULL ? &parts : NULL};
+    call.whole = ash__tree_op(op).transaction != NULL;
     int rc = ash__tree_change_options(&o, opts, err);
     if (rc == 0 && to != NULL)
         rc = ash__tree_path_parse(to, &parts, err);
     if (rc == 0)
         rc = ash__tree_change(tree, &o, op, undelete, &call, err);
+    if (rc == 0 && (call.too_many || call.is_back))
+        rc = undelete_many(tree, &call, &o, op, err);
+    if (rc == 0 && call.is_back) {
+        ash_tree_entry_free(call.entry);
+        rc = ash_tree_get_by_id(tree, id, 0, op, &call.entry, err); /* with its path */
+    }
     ash__tree_give(rc, call.entry, entry);
     ash__tree_path_release(&parts);
     return rc;

@@ -118,6 +118,11 @@ static int try_remove(fixture *f, const char *path)
     return ash_tree_remove(f->tree, path, &o, NULL, &f->err);
 }
 
+static int undelete(fixture *f, const bson_value_t *id)
+{
+    return ash_tree_undelete(f->tree, id, NULL, NULL, NULL, NULL, &f->err);
+}
+
 static void test_tree_large__folders_go_in_many_commits(void **state)
 {
     fixture *f = *state;
@@ -129,9 +134,45 @@ static void test_tree_large__folders_go_in_many_commits(void **state)
     support_expect_list(f, "/", false, 0, "one");
     assert_int_equal(support_count(f->current, "{}"), 3);
     assert_int_equal(count_below(f, "large", then), ALL);
-    f->tree->whole_max = 10000;
-    assert_ok(ash_tree_undelete(f->tree, &id, NULL, NULL, NULL, NULL, &f->err), &f->err);
+    assert_int_equal(undelete(f, &id), 0);
     assert_int_equal(count_below(f, "large", 0), ALL);
+    support_expect_seed(f, "large/19/29/b", 2);
+    assert_int_equal(undelete(f, &id), ASH_EEXISTS);
+}
+
+static void take_a_name(fixture *f)
+{
+    support_put_seed(f, "large/00", 7);
+}
+
+static void test_tree_large__a_folder_is_left_half_way_back(void **state)
+{
+    fixture *f = *state;
+    build(f);
+    bson_value_t id = support_id(f, "large");
+    support_remove(f, "large");
+    make_commits_small(f);
+    set_between(f, 5, NULL, true);
+    assert_int_equal(undelete(f, &id), ASH_EIO);
+    support_expect_sound(f);
+    int64_t back = count_below(f, "large", 0);
+    assert_true(back > 0 && back < ALL);
+    assert_int_equal(undelete(f, &id), 0);
+    assert_int_equal(count_below(f, "large", 0), ALL);
+    assert_int_equal(undelete(f, &id), ASH_EEXISTS);
+}
+
+static void test_tree_large__a_name_is_taken_before_it_comes_back(void **state)
+{
+    fixture *f = *state;
+    build(f);
+    bson_value_t id = support_id(f, "large");
+    support_remove(f, "large");
+    make_commits_small(f);
+    set_between(f, 2, take_a_name, false);
+    assert_int_equal(undelete(f, &id), 0);
+    support_expect_seed(f, "large/00", 7);
+    assert_int_equal(count_below(f, "large", 0), ALL - 90);
 }
 
 static void test_tree_large__a_folder_is_left_half_emptied(void **state)
@@ -229,6 +270,8 @@ int main(void)
         here(test_tree_large__folders_are_copied),
         here(test_tree_large__folders_go_in_many_commits),
         here(test_tree_large__a_folder_is_left_half_emptied),
+        here(test_tree_large__a_folder_is_left_half_way_back),
+        here(test_tree_large__a_name_is_taken_before_it_comes_back),
         here(test_tree_large__others_change_the_folder_meanwhile),
         here(test_tree_large__another_folder_has_its_name),
         here(test_tree_large__of_those_who_may),

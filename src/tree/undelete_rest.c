@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was deleted with a folder that is back already.
+ *
+ * Level by level, some folders at once: a scan of the history, outside of transactions, says what
+ * lay in them, and each commit looks again.  Whoever is killed between two commits leaves a folder
+ * with less in it than it had, and goes on when he is called again. */
+#include "tree/undelete.h"
+
+#include "base/mem.h"
+#include "bucket/bucket.h"
+#include "tree/subtree.h"
+
+enum { FOLDERS_AT_ONCE = 200 };
+
+typedef struct bringing {
+    ash_tree *tree;
+    ash_tree_rest *rest;
+    const ash_tree_change_options *opts;
+    ash_op op;
+    ash_tree_entries folders; /* whose turn has not come yet, and … */
+    size_t first;             /* … the first of them */
+    ash_tree_entries batch;   /* for the next commit */
+    bool careful;             /* somebody has one of the names */
+    int64_t made;             /* by the last run of a commit */
+} bringing;
+
+static void append_nth(bson_t *array, size_t i, const bson_value_t *id)
+{
+    char buf[12];
+    const char *key;
+    size_t len = bson_uint32_to_string((uint32_t)i, &key, buf, sizeof buf);
+    bson_append_value(array, key, (int)len, id);
+}
+
+/* ---- a commit ---- */
+
+/* Entries that follow one another lie in the same folder, mostly. */
+static int require_folder(ash_tree_commit *c, const bson_value_t *id, ash_tree_entry **folder,
+                          ash_error *err)
+{
+    if (*folder != NULL && ash__same_id(&(*folder)->id, id))
+        return 0;
+    ash_tree_entry_free(*folder);
+    int rc = ash__tree_current(c->tree, id, &c->op, folder, err);
+    return rc == 0 && *folder != NULL ? ash__commit_claim(c, id, err) : rc;
+}
+
+static int is_free(bringing *m, ash_tree_commit *c, const ash_tree_entry *folder, const char *name,
+                   bool *yes, ash_error *err)
+{
+    ash_tree_entry *there = NULL;
+    *yes = true;
+    if (!m->careful)
+        return 0;
+    ash_tree_entry at = *folder;
+    at.path = (char *)(uintptr_t) "";
+    int rc = ash__tree_child(c->tree, &at, name, &c->op, &there, err);
+    *yes = there == NULL;
+    ash_tree_entry_free(there);
+    return rc;
+}
+
+/* Those that lie in a folder that is there, and whose names are free. */
+static int choose(bringing *m, ash_tree_commit *c, ash_tree_entries *list, ash_error *err)
+{
+    ash_tree_entry *folder = NULL;
+    size_t kept = 0;
+    int rc = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        ash_tree_entry *e = list->items[i];
+        bool yes = false;
+        if (rc == 0)
+            rc = require_folder(c, &e->parent, &folder, err);
+        if (rc == 0 && folder != NULL)
+            rc = is_free(m, c, folder, e->name, &yes, err);
+        if (rc == 0 && yes)
+            list->items[kept++] = e;
+        else
+            ash_tree_entry_free(e);
+    }
+    list->count = kept;
+    ash_tree_entry_free(folder);
+    return rc;
+}
+
+static int insert_all(ash_tree_commit *c, const ash_tree_entries *list, ash_error *err)
+{
+    size_t used;
+    ash_content_use *uses = ash__content_uses(list->items, list->count, &used);
+    bson_t **made = ash__alloc_array(list->count + 1, sizeof *made);
+    for (size_t i = 0; i < list->count; i++) {
+        const ash_tree_entry *e = list->items[i];
+        made[i] = ash__undelete_document(c, e, e->version + 1, &e->parent, e->name);
+    }
+    int rc = ash__commit_hold(c, uses, used, err);
+    if (rc == 0)
+        rc = ash__commit_insert_all(c, made, list->count, err);
+    for (size_t i = 0; i < list->count; i++)
+        bson_destroy(made[i]);
+    ash__free(made);
+    ash__free(uses);
+    return rc;
+}
+
+static int bring_batch(ash_tree_commit *c, void *ctx, ash_error *err)
+{
+    bringing *m = ctx;
+    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    for (size_t i = 0; i < m->batch.count; i++)
+        ash__entries_add(&list, ash_tree_entry_copy(m->batch.items[i]));
+    int rc = ash__commit_fence(c, err);
+    if (rc == 0)
+        rc = ash__tree_leave_deleted(c->tree, &list, 0, &c->op, err);
+    if (rc == 0)
+        rc = ash__undelete_require(c, &list, m->rest->rights, err);
+    if (rc == 0 && !m->rest->only_rights)
+        rc = choose(m, c, &list, err);
+    if (rc == 0 && !m->rest->only_rights)
+        rc = insert_all(c, &list, err);
+    m->made = (int64_t)list.count;
+    ash__entries_release(&list);
+    return rc;
+}
+
+static int commit_batch(bringing *m, ash_error *err)
+{
+    int rc = 0;
+    m->made = 0;
+    m->careful = false;
+    if (m->batch.count > 0)
+        rc = ash__tree_change(m->tree, m->opts, &m->op, bring_batch, m, err);
+    if (rc == ASH_EEXISTS) {
+        m->careful = true;
+        rc = ash__tree_change(m->tree, m->opts, &m->op, bring_batch, m, err);
+    }
+    if (rc == 0 && !m->rest->only_rights)
+        m->rest->came_back += m->made;
+    /* Those that are there already may have been left half-way. */
+    for (size_t i = 0; i < m->batch.count; i++)
+        if (m->batch.items[i]->is_folder) {
+            ash__entries_add(&m->folders, m->batch.items[i]);
+            m->batch.items[i] = NULL;
+        }
+    ash__entries_release(&m->batch);
+    return rc;
+}
+
+/* ---- level by level ---- */
+
+static void filter_inside(const bringing *m, size_t count, bson_t *filter)
+{
+    bson_t in, ids;
+    bson_append_document_begin(filter, "parent", 6, &in);
+    bson_append_array_begin(&in, "$in", 3, &ids);
+    for (size_t i = 0; i < count; i++)
+        append_nth(&ids, i, &m->folders.items[m->first + i]->id);
+    bson_append_array_end(&in, &ids);
+    bson_append_document_end(filter, &in);
+    bson_append_date_time(filter, "until", 5, m->rest->deleted_ms);
+}
+
+static int bring_into(bringing *m, size_t count, ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_find_options o = ash__tree_find_options(&m->op);
+    ash_cursor *cursor = NULL;
+    filter_inside(m, count, &filter);
+    int rc = ash_collection_find(m->tree->past, &filter, &o, &cursor, err);
+    while (rc == 0) {
+        ash_doc doc;
+        bson_t view;
+        ash_tree_entry *e = NULL;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        rc = ash__entry_new(bson_copy(&view), &e, err);
+        if (rc == 0)
+            ash__entries_add(&m->batch, e);
+        if (rc == 0 && m->batch.count == ASH_TREE_BATCH)
+            rc = commit_batch(m, err);
+    }
+    if (rc == 0)
+        rc = commit_batch(m, err);
+    ash_cursor_free(cursor);
+    bson_destroy(&filter);
+    return rc;
+}
+
+static int bring_all(bringing *m, ash_error *err)
+{
+    int rc = 0;
+    while (rc == 0 && m->first < m->folders.count) {
+        size_t left = m->folders.count - m->first;
+        size_t count = left < FOLDERS_AT_ONCE ? left : FOLDERS_AT_ONCE;
+        rc = bring_into(m, count, err);
+        for (size_t i = 0; i < count; i++, m->first++) {
+            ash_tree_entry_free(m->folders.items[m->first]);
+            m->folders.items[m->first] = NULL;
+        }
+    }
+    return rc;
+}
+
+int ash__undelete_rest(ash_tree *tree, ash_tree_rest *rest, const ash_tree_change_options *opts,
+                       const ash_op *op, ash_error *err)
+{
+    bringing m = {.tree = tree, .rest = rest, .opts = opts, .op = ash__tree_op(op)};
+    ash_tree_entry *top = NULL;
+    m.op.durability = ASH_DURABILITY_INTERVAL;
+    rest->came_back = 0;
+    int rc = ash__tree_newest(tree, rest->id, &m.op, &top, err);
+    if (rc == 0 && top != NULL) {
+        ash__entries_add(&m.folders, top);
+        rc = bring_all(&m, err);
+    }
+    /* What its commits wrote is as durable as the caller wants. */
+    if (rc == 0 && rest->came_back > 0 && ash__tree_op(op).durability != ASH_DURABILITY_INTERVAL)
+        rc = ash_store_flush(tree->store, op, err);
+    ash__entries_release(&m.batch);
+    ash__entries_release(&m.folders);
+    return rc;
+}
