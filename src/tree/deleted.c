@@ -81,6 +81,8 @@ static int strike_out_later(ash_tree *tree, batch *b, const ash_op *op, ash_erro
 {
     bson_t filter = BSON_INITIALIZER, any, one, range;
     char buf[12];
+    /* First, as the deletion itself, which lies in the range, is told by it: the ranges are many. */
+    BCON_APPEND(&filter, "_version", "{", "$type", BCON_UTF8("number"), "}");
     bson_append_array_begin(&filter, "$or", 3, &any);
     for (size_t i = b->first; i < b->end; i++) {
         const ash_tree_entry *e = b->list->items[i];
@@ -92,7 +94,6 @@ static int strike_out_later(ash_tree *tree, batch *b, const ash_op *op, ash_erro
         bson_append_document_end(&any, &one);
     }
     bson_append_array_end(&filter, &any);
-    BCON_APPEND(&filter, "_version", "{", "$type", BCON_UTF8("number"), "}");
     int rc = strike_out(tree->past, &filter, b, op, err);
     bson_destroy(&filter);
     return rc;
