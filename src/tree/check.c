@@ -215,8 +215,8 @@ static int check_document(check_call *call, const bson_t *doc, bool current,
     return rc == 0 ? tick(call, err) : rc;
 }
 
-/* A walk over all documents of a collection: in the order of folders and names, for which all are
- * sorted.  Where the metadata is damaged, by the index on _id, which leads to each document without
+/* A walk over all documents of a collection: in the order of folders and names, which an index has
+ * of what lies in a folder (a sort holds but 100 MB), and then over what lies in none.  Where the metadata is damaged, by the index on _id, which leads to each document without
  * passing over others; where that ends, what lies behind is looked for among all documents. */
 typedef struct walk {
     bool current;
@@ -224,6 +224,7 @@ typedef struct walk {
     ash_tree_entry *before; /* the last that could be read; by name only */
     bson_value_t last;      /* its _id; EOD: none */
     bool by_id, natural;
+    bool roots;  /* what lies in no folder */
     bool broken; /* what came last was an error */
     bool ends;
 } walk;
@@ -256,9 +257,12 @@ static int open_walk(check_call *call, walk *w, ash_error *err)
     ash_find_options o = ash__tree_find_options(&call->op);
     hint.value.v_doc.data = (uint8_t *)(uintptr_t)bson_get_data(by);
     hint.value.v_doc.data_len = by->len;
+    bool by_name = w->current && !w->by_id && !w->natural && !w->roots;
     if (w->natural && w->last.value_type != BSON_TYPE_EOD)
         filter_behind(&w->last, &filter);
-    o.sort = w->by_id ? id : w->current && !w->natural ? names : NULL;
+    if (by_name || w->roots)
+        BCON_APPEND(&filter, "parent", "{", "$exists", BCON_BOOL(!w->roots), "}");
+    o.sort = w->by_id ? id : by_name ? names : NULL;
     o.hint = w->by_id || w->natural ? &hint : NULL;
     o.allow_disk_use = o.past_damage = true;
     ash_cursor_free(w->cursor);
@@ -316,17 +320,24 @@ static int check_next(check_call *call, walk *w, ash_error *err)
     return take_document(call, w, &view, err);
 }
 
-static int check_documents(check_call *call, bool current, ash_error *err)
+static int check_walk(check_call *call, walk w, ash_error *err)
 {
-    walk w = {.current = current, .by_id = call->unsound};
     int rc = open_walk(call, &w, err);
     while (rc == 0 && !w.ends)
         rc = check_next(call, &w, err);
     if (rc == 0)
-        rc = look_up_named(call, current, err);
+        rc = look_up_named(call, w.current, err);
     ash_tree_entry_free(w.before);
     bson_value_destroy(&w.last);
     ash_cursor_free(w.cursor);
+    return rc;
+}
+
+static int check_documents(check_call *call, bool current, ash_error *err)
+{
+    int rc = check_walk(call, (walk){.current = current, .by_id = call->unsound}, err);
+    if (rc == 0 && current && !call->unsound)
+        rc = check_walk(call, (walk){.current = true, .roots = true}, err);
     return rc;
 }
 

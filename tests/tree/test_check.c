@@ -385,6 +385,25 @@ static void test_tree_check__can_be_stopped(void **state)
     assert_int_equal(asked, 1);
 }
 
+/* A million documents do not fit into what a sort may hold. */
+static void test_tree_check__documents_come_in_order(void **state)
+{
+    fixture *f = *state;
+    bson_t plan;
+    support_put_text(f, "a", "x");
+    bson_t *command = BCON_NEW("find", BCON_UTF8("v7files"), "filter", "{", "parent", "{",
+                               "$exists", BCON_BOOL(true), "}", "}", "sort", "{", "parent",
+                               BCON_INT32(1), "filename", BCON_INT32(1), "}");
+    assert_ok(ash_collection_explain(f->current, command, "queryPlanner", NULL, &plan, &f->err),
+              &f->err);
+    char *text = bson_as_relaxed_extended_json(&plan, NULL);
+    assert_non_null(strstr(text, "parent_1_filename_1"));
+    assert_null(strstr(text, "\"SORT\""));
+    bson_free(text);
+    bson_destroy(&plan);
+    bson_destroy(command);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +423,7 @@ int main(void)
         here(test_tree_check__references_that_are_wrong),
         here(test_tree_check__references_that_are_too_many),
         here(test_tree_check__indexes_that_are_missing),
+        here(test_tree_check__documents_come_in_order),
         here(test_tree_check__can_be_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
