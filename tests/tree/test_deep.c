@@ -132,7 +132,7 @@ static void test_tree_deep__reads_grow_with_the_levels(void **state)
     int64_t few[STEPS], many[STEPS];
     /* In a transaction through a server every read counts as an operation, of which there are a
      * thousand. */
-    int levels = is_replayed(f) ? 40 : 500;
+    int levels = is_replayed(f) ? 15 : 500;
     count_finds_of(f->store);
     go_through(f, levels, few);
     go_through(f, 4 * levels, many);

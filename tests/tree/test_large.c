@@ -9,7 +9,7 @@
 /* Folders of some thousand entries, each change of which is one commit: through a server, a
  * transaction has a thousand operations at most, and few of them if it is to be quick. */
 
-enum { FOLDERS = 600, FILES = 1200 };
+enum { FOLDERS = 20, BELOW_EACH = 30 + 2 * 30 };
 
 static int64_t count_below(fixture *f, const char *path, int64_t at_ms)
 {
@@ -29,8 +29,8 @@ static int64_t count_below(fixture *f, const char *path, int64_t at_ms)
     return n;
 }
 
-/* large/ has 20 folders of 30 folders of 2 files. */
-static void build(fixture *f)
+/* large/ has so many folders of 30 folders of 2 files. */
+static void build(fixture *f, int folders)
 {
     char path[60];
     support_folder(f, "one");
@@ -42,19 +42,19 @@ static void build(fixture *f)
         support_copy(f, "one", path);
     }
     support_folder(f, "large");
-    for (int i = 0; i < FOLDERS / 30; i++) {
+    for (int i = 0; i < folders; i++) {
         snprintf(path, sizeof path, "large/%02d", i);
         support_copy(f, "some", path);
     }
     support_remove(f, "some");
 }
 
-enum { ALL = FOLDERS + FILES + FOLDERS / 30 };
+enum { ALL = FOLDERS * (1 + BELOW_EACH) };
 
 static void test_tree_large__folders_go_and_come_back(void **state)
 {
     fixture *f = *state;
-    build(f);
+    build(f, FOLDERS);
     assert_int_equal(count_below(f, "large", 0), ALL);
     bson_value_t id = support_id(f, "large");
     int64_t then = support_moment(f);
@@ -68,6 +68,8 @@ static void test_tree_large__folders_go_and_come_back(void **state)
 }
 
 /* ---- more than a commit takes ---- */
+
+enum { SOME = 6, ALL_OF_SOME = SOME * (1 + BELOW_EACH) };
 
 /* What happens before each transaction but the first `pass` ones. */
 static struct {
@@ -126,17 +128,17 @@ static int undelete(fixture *f, const bson_value_t *id)
 static void test_tree_large__folders_go_in_many_commits(void **state)
 {
     fixture *f = *state;
-    build(f);
+    build(f, SOME);
     make_commits_small(f);
     bson_value_t id = support_id(f, "large");
     int64_t then = support_moment(f);
     support_remove(f, "large");
     support_expect_list(f, "/", false, 0, "one");
     assert_int_equal(support_count(f->current, "{}"), 3);
-    assert_int_equal(count_below(f, "large", then), ALL);
+    assert_int_equal(count_below(f, "large", then), ALL_OF_SOME);
     assert_int_equal(undelete(f, &id), 0);
-    assert_int_equal(count_below(f, "large", 0), ALL);
-    support_expect_seed(f, "large/19/29/b", 2);
+    assert_int_equal(count_below(f, "large", 0), ALL_OF_SOME);
+    support_expect_seed(f, "large/05/29/b", 2);
     assert_int_equal(undelete(f, &id), ASH_EEXISTS);
 }
 
@@ -148,43 +150,43 @@ static void take_a_name(fixture *f)
 static void test_tree_large__a_folder_is_left_half_way_back(void **state)
 {
     fixture *f = *state;
-    build(f);
+    build(f, SOME);
     bson_value_t id = support_id(f, "large");
     support_remove(f, "large");
     make_commits_small(f);
-    set_between(f, 5, NULL, true);
+    set_between(f, 3, NULL, true);
     assert_int_equal(undelete(f, &id), ASH_EIO);
     support_expect_sound(f);
     int64_t back = count_below(f, "large", 0);
-    assert_true(back > 0 && back < ALL);
+    assert_true(back > 0 && back < ALL_OF_SOME);
     assert_int_equal(undelete(f, &id), 0);
-    assert_int_equal(count_below(f, "large", 0), ALL);
+    assert_int_equal(count_below(f, "large", 0), ALL_OF_SOME);
     assert_int_equal(undelete(f, &id), ASH_EEXISTS);
 }
 
 static void test_tree_large__a_name_is_taken_before_it_comes_back(void **state)
 {
     fixture *f = *state;
-    build(f);
+    build(f, SOME);
     bson_value_t id = support_id(f, "large");
     support_remove(f, "large");
     make_commits_small(f);
     set_between(f, 2, take_a_name, false);
     assert_int_equal(undelete(f, &id), 0);
     support_expect_seed(f, "large/00", 7);
-    assert_int_equal(count_below(f, "large", 0), ALL - 90);
+    assert_int_equal(count_below(f, "large", 0), ALL_OF_SOME - BELOW_EACH);
 }
 
 static void test_tree_large__a_folder_is_left_half_emptied(void **state)
 {
     fixture *f = *state;
-    build(f);
+    build(f, SOME);
     make_commits_small(f);
-    set_between(f, 8, NULL, true);
+    set_between(f, 4, NULL, true);
     assert_int_equal(try_remove(f, "large"), ASH_EIO);
     support_expect_sound(f);
     int64_t left = count_below(f, "large", 0);
-    assert_true(left > 0 && left < ALL);
+    assert_true(left > 0 && left < ALL_OF_SOME);
     support_remove(f, "large");
     assert_int_equal(support_count(f->current, "{}"), 3);
 }
@@ -192,15 +194,15 @@ static void test_tree_large__a_folder_is_left_half_emptied(void **state)
 static void put_into_it(fixture *f)
 {
     support_put_seed(f, "large/01/late", 1); /* in a folder that was looked at, … */
-    support_put_seed(f, "large/19/29/late", 2);
-    support_put_seed(f, "large/19/29/a", 3);
-    support_move(f, "large/19/28", "out"); /* … and others */
+    support_put_seed(f, "large/05/29/late", 2);
+    support_put_seed(f, "large/05/29/a", 3);
+    support_move(f, "large/05/28", "out"); /* … and others */
 }
 
 static void test_tree_large__others_change_the_folder_meanwhile(void **state)
 {
     fixture *f = *state;
-    build(f);
+    build(f, SOME);
     make_commits_small(f);
     set_between(f, 2, put_into_it, false);
     support_remove(f, "large");
@@ -216,9 +218,9 @@ static void replace_it(fixture *f)
 static void test_tree_large__another_folder_has_its_name(void **state)
 {
     fixture *f = *state;
-    build(f);
+    build(f, SOME);
     make_commits_small(f);
-    set_between(f, 5, replace_it, false);
+    set_between(f, 3, replace_it, false);
     assert_int_equal(try_remove(f, "large"), ASH_ECONFLICT);
     support_expect_list(f, "large", false, 0, "");
 }
@@ -231,17 +233,17 @@ static void test_tree_large__of_those_who_may(void **state)
     ash_principal eve = ASH_PRINCIPAL_INIT;
     ash_op op = ASH_OP_INIT;
     bson_t nobody = BSON_INITIALIZER;
-    build(f);
+    build(f, SOME);
     make_commits_small(f);
     o.recursive = true;
     eve.user = "eve";
     eve.db = "test";
     op.principal = &eve;
-    assert_ok(ash_tree_set_acl(f->tree, "large/19/29", &nobody, NULL, NULL, &f->err), &f->err);
+    assert_ok(ash_tree_set_acl(f->tree, "large/05/29", &nobody, NULL, NULL, &f->err), &f->err);
     assert_int_equal(ash_tree_remove(f->tree, "large", &o, &op, &f->err), ASH_EACCES);
-    assert_int_equal(count_below(f, "large", 0), ALL);
-    assert_ok(ash_tree_remove(f->tree, "large/07", &o, &op, &f->err), &f->err);
-    support_expect_missing(f, "large/07");
+    assert_int_equal(count_below(f, "large", 0), ALL_OF_SOME);
+    assert_ok(ash_tree_remove(f->tree, "large/02", &o, &op, &f->err), &f->err);
+    support_expect_missing(f, "large/02");
     bson_destroy(&nobody);
 }
 
@@ -251,7 +253,7 @@ static void test_tree_large__folders_are_copied(void **state)
     ash_tree_change_options o = ASH_TREE_CHANGE_OPTIONS_INIT;
     ash_tree_when when = ASH_TREE_WHEN_INIT;
     o.recursive = true;
-    build(f);
+    build(f, FOLDERS);
     when.at_ms = support_moment(f);
     support_copy(f, "large", "copy");
     assert_int_equal(count_below(f, "copy", 0), ALL);
