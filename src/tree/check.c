@@ -375,32 +375,48 @@ static int warn_once(check_call *call, ash_error *err)
     return rc;
 }
 
-/* Each version that names the content is told: that is what the damage costs. */
-static int tell_owners(check_call *call, const ash_content_verdict *v, bool current, bool *any,
-                       ash_error *err)
+static int tell_owner(check_call *call, const ash_content_verdict *v, ash_tree_entry *e,
+                      ash_error *err)
 {
-    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
-    bson_t filter = BSON_INITIALIZER;
-    ash_find_options o = ash__tree_find_options(&call->op);
+    const ash_tree_place *place = NULL;
     char because[ASH_DIGEST_TEXT_BYTES] = "";
     if (v->because != NULL)
         ash__content_id_hex(v->because, because);
+    int rc = ash__places_find(call->places, e, &place, err);
+    if (rc == 0 && place != NULL)
+        ash__entry_set_path(e, place->path);
+    if (rc == 0)
+        find(call, "content damaged", e, "%s, version %" PRId32 ": %s%s%s", ash_tree_entry_path(e),
+             e->version, v->text, because[0] != '\0' ? "; damaged is " : "", because);
+    return rc;
+}
+
+/* Each version that names the content is told, one by one, as they may be a million: that is what
+ * the damage costs. */
+static int tell_owners(check_call *call, const ash_content_verdict *v, bool current, bool *any,
+                       ash_error *err)
+{
+    bson_t filter = BSON_INITIALIZER;
+    ash_find_options o = ash__tree_find_options(&call->op);
+    ash_cursor *cursor = NULL;
     bson_append_binary(&filter, "sha", 3, BSON_SUBTYPE_BINARY, v->id.bytes, v->id.len);
-    int rc = ash__tree_find_all(current ? call->tree->current : call->tree->past, &filter, &o,
-                                &list, err);
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
-        ash_tree_entry *e = list.items[i];
-        const ash_tree_place *place = NULL;
-        rc = ash__places_find(call->places, e, &place, err);
-        if (rc == 0 && place != NULL)
-            ash__entry_set_path(e, place->path);
+    int rc = ash_collection_find(current ? call->tree->current : call->tree->past, &filter, &o,
+                                 &cursor, err);
+    while (rc == 0) {
+        ash_doc doc;
+        bson_t view;
+        ash_tree_entry *e = NULL;
+        rc = ash_cursor_next(cursor, &doc, err);
+        if (rc != 0 || doc.data == NULL)
+            break;
+        ash__doc_to_bson(doc, &view);
+        rc = ash__entry_new(bson_copy(&view), &e, err);
         if (rc == 0)
-            find(call, "content damaged", e, "%s, version %" PRId32 ": %s%s%s",
-                 ash_tree_entry_path(e), e->version, v->text,
-                 because[0] != '\0' ? "; damaged is " : "", because);
+            rc = tell_owner(call, v, e, err);
+        ash_tree_entry_free(e);
         *any = true;
     }
-    ash__entries_release(&list);
+    ash_cursor_free(cursor);
     bson_destroy(&filter);
     return rc;
 }

@@ -119,25 +119,47 @@ int ash__tree_versions(ash_tree *tree, const bson_value_t *id, int64_t limit, co
     return rc;
 }
 
-/* Whoever had the name in the folder last. */
+/* The latest of what the filter finds, if it is later than *out. */
+static int choose_later(ash_tree *tree, const bson_t *filter, const ash_find_options *o,
+                        ash_tree_entry **out, ash_error *err)
+{
+    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
+    int rc = ash__tree_find_all(tree->past, filter, o, &list, err);
+    for (size_t i = 0; rc == 0 && i < list.count; i++) {
+        ash_tree_entry *e = list.items[i];
+        rc = ash__tree_find_end(tree, e, &o->op, err);
+        if (rc == 0 && (*out == NULL || e->ended_ms > (*out)->ended_ms)) {
+            ash_tree_entry_free(*out);
+            *out = e;
+            list.items[i] = NULL;
+        }
+    }
+    ash__entries_release(&list);
+    return rc;
+}
+
+/* Whoever had the name in the folder last.  An index has the order of ends; v7files' own versions
+ * do not say theirs. */
 static int find_last_owner(ash_tree *tree, const ash_tree_path *path, const ash_op *op,
                            const ash_tree_entry *folder, ash_tree_entry **out, ash_error *err)
 {
-    ash_tree_entries list = ASH_TREE_ENTRIES_INIT;
     bson_t filter = BSON_INITIALIZER;
-    ash_find_options o = ash__tree_find_options(op);
+    bson_t *sort = BCON_NEW("until", BCON_INT32(-1));
+    ash_find_options last = ash__tree_find_options(op), all = ash__tree_find_options(op);
     ash__filter_id(&filter, "parent", &folder->id);
     bson_append_utf8(&filter, "filename", 8, path->names[path->count - 1], -1);
-    int rc = ash__tree_find_all(tree->past, &filter, &o, &list, err);
+    bson_t *ended = bson_copy(&filter), *silent = bson_copy(&filter);
+    BCON_APPEND(ended, "until", "{", "$gt", BCON_DATE_TIME(0), "}");
+    BCON_APPEND(silent, "until", BCON_NULL);
+    last.sort = sort;
+    last.limit = 1;
     *out = NULL;
-    for (size_t i = 0; rc == 0 && i < list.count; i++) {
-        rc = ash__tree_find_end(tree, list.items[i], op, err);
-        if (*out == NULL || list.items[i]->ended_ms > (*out)->ended_ms)
-            *out = list.items[i];
-    }
-    if (*out != NULL)
-        *out = ash_tree_entry_copy(*out);
-    ash__entries_release(&list);
+    int rc = choose_later(tree, ended, &last, out, err);
+    if (rc == 0)
+        rc = choose_later(tree, silent, &all, out, err);
+    bson_destroy(sort);
+    bson_destroy(ended);
+    bson_destroy(silent);
     bson_destroy(&filter);
     if (rc != 0) {
         ash_tree_entry_free(*out);
