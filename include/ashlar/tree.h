@@ -9,14 +9,15 @@
  * contents are kept once.  docs/TREES.md teaches trees, docs/FORMAT.md has every field.
  *
  * A tree is a root: a name chosen by the user, which is the `parent` of what lies in it.  Paths are
- * UTF-8 with '/' between names; a first '/' may be left out, and "" or "/" is the root itself.
- * Names are not empty, not "." or "..", of at most 1,024 bytes, without NUL and '/'; they are told
- * apart byte by byte.
+ * UTF-8 with '/' between at most 4,096 names; a first '/' may be left out, and "" or "/" is the root
+ * itself.  Names are not empty, not "." or "..", of at most 1,024 bytes, without NUL and '/'; they
+ * are told apart byte by byte.
  *
  * Each change is one commit, durable when the call returns 0 (ash_op.durability may say otherwise):
  * the version of before in the history, the document of now, what refers to contents.  A crash
- * leaves the tree of before or of after.  Readers see files whole, as one version.  Where the store
- * has no transactions (a single MongoDB server), trees are read only: ASH_EUNSUPPORTED.
+ * leaves the tree of before or of after.  To delete or undelete a very large folder is several.
+ * Readers see files whole, as one version.  Where the store has no transactions (a single MongoDB
+ * server), trees are read only: ASH_EUNSUPPORTED.
  *
  * Every call takes an ash_op (NULL: none): deadline, cancel flag, principal, durability.  With
  * op->transaction a call is part of the caller's transaction; those that cannot be are ASH_ESTATE.

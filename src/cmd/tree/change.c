@@ -293,7 +293,8 @@ const ash_cmd_verb ash__cmd_tree_rm = {
     .summary = "remove files and folders",
     .details =
         "A folder that is not empty needs -r.  What was removed can be undeleted until it is "
-        "pruned.",
+        "pruned.  More than 10,000 files\n"
+        "and folders go in several commits: when it was interrupted, the same again does the rest.",
     .options = rm_options,
     .min_words = 1,
     .max_words = -1,
