@@ -167,6 +167,25 @@ static int find_to_undelete(ash_cmd_tree_run *r, const char *word, ash_tree_entr
     return rc;
 }
 
+/* A folder that is back already may be so by half, as when this was interrupted: *entry NULL: there
+ * is none, or nothing is missing in it. */
+static int go_on(ash_cmd_tree_run *r, const ash_tree_change_options *o, ash_tree_entry **entry,
+                 ash_error *err)
+{
+    const char *path = r->args->words[0];
+    ash_tree_entry *there = NULL;
+    ash_error own = ASH_ERROR_INIT;
+    *entry = NULL;
+    if (strncmp(path, "id:", 3) == 0 || r->args->count > 1 || r->cmd->dry_run)
+        return 0;
+    int rc = ash__cmd_tree_peek(r, path, &there, &own);
+    if (rc == 0 && there != NULL && ash_tree_entry_is_folder(there))
+        rc = ash_tree_undelete(r->tree, ash_tree_entry_id(there), NULL, o, &r->op, entry, &own);
+    ash_tree_entry_free(there);
+    bool nothing_is_missing = rc == ASH_EEXISTS || rc == ASH_ENOTFOUND;
+    return rc == 0 || nothing_is_missing ? 0 : ash__fail(err, rc, "%s", own.text);
+}
+
 static int undelete(ash_cmd_tree_run *r, ash_error *err)
 {
     ash_tree_change_options o = ash__cmd_tree_changes(r);
@@ -174,8 +193,10 @@ static int undelete(ash_cmd_tree_run *r, ash_error *err)
     const char *to = r->args->count > 1 ? r->args->words[1] : NULL;
     if (r->args->count == 0)
         return list_trash(r, err);
-    int rc = find_to_undelete(r, r->args->words[0], &gone, err);
-    if (rc == 0 && !r->cmd->dry_run)
+    int rc = go_on(r, &o, &entry, err);
+    if (rc == 0 && entry == NULL)
+        rc = find_to_undelete(r, r->args->words[0], &gone, err);
+    if (rc == 0 && gone != NULL && !r->cmd->dry_run)
         rc = ash_tree_undelete(r->tree, ash_tree_entry_id(gone), to, &o, &r->op, &entry, err);
     const ash_tree_entry *shown = entry != NULL ? entry : gone;
     if (rc == 0 && !ash__cmd_tree_emit(r, shown, NULL, NULL))
