@@ -263,7 +263,9 @@ static int finish_alone(ash_tree_writer *w, const ash_op *op, ash_error *err)
 {
     int rc = 0;
     for (int i = 0; i < TRIES; i++) {
-        rc = ash_tree_writer_seal(w, err);
+        /* Who sealed it already has chosen its form, which takes most of the time. */
+        if (i > 0 || !w->sealed)
+            rc = ash_tree_writer_seal(w, err);
         if (rc == 0)
             rc = ash__tree_change(w->tree, &w->opts, op, commit_file, w, err);
         if (rc != ASH_ECONFLICT || !w->content_moved)
