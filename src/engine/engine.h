@@ -43,7 +43,9 @@ typedef struct ash_engine_options {
     int64_t busy_timeout_ms; /* wait for the folder's lock; <= 0: do not */
     int64_t map_bytes;       /* 0 = 1 TiB */
     int64_t segment_bytes;   /* of a full-grown segment; 0 = 256 MiB */
-    int64_t oplog_bytes;     /* 0 = 64 MiB */
+    /* 0 = 64 MiB; but until somebody watches, of what former runs wrote 256 KiB, or a 64th of what
+     * the store takes */
+    int64_t oplog_bytes;
     int64_t interval_ms;     /* longest time between commits; 0 = 100 */
     int64_t pin_timeout_ms;  /* 0 = 600000 */
     /* Free space that stays on the disk, besides half of what is in use; 0 = 64 MiB, < 0: all */
@@ -335,6 +337,12 @@ int ash__record_delete(ash_writer *w, const ash_coll *c, uint64_t rid, ash_error
 
 /* ---- change log and state ---- */
 
+/* Of a new store, with the first entry: nobody has watched it.  Until somebody does, less is kept of
+ * what former runs wrote. */
+int ash__oplog_begin(ash_writer *w, ash_error *err);
+/* Somebody watches, and may go on in a later run: all is kept from now on.  Once it is known,
+ * nothing is done.  What fails is logged. */
+void ash__oplog_watched(ash_engine *e);
 /* Append an entry; its time (seconds << 32 | increment, always growing) is returned.  The oldest
  * entries beyond oplog_bytes are deleted. */
 int ash__oplog_append(ash_writer *w, ash_doc entry, uint64_t *time, ash_error *err);

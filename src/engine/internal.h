@@ -215,6 +215,8 @@ struct ash_engine {
     uint64_t committed_time; /* newest entry of the oplog that is committed */
     uint64_t told_time;      /* what ash__oplog_time last said */
     uint64_t stamp;          /* what ash__oplog_stamp last said */
+    uint64_t former_time;    /* newest entry of the runs before; set at opening */
+    atomic_bool unwatched;   /* nobody ever watched, in any run */
 
     ash_mutex pins_lock;
     struct ash_pins *pin_sets;
@@ -442,6 +444,7 @@ void ash__tidy_readers(ash_engine *e); /* when LMDB is closed, too */
 int ash__drops_turn(ash_writer *w, ash_error *err);
 
 /* oplog.c */
+int ash__oplog_load(ash_engine *e, ash_snapshot *snap, ash_error *err);
 int ash__oplog_trim(ash_writer *w, ash_error *err);
 void ash__oplog_committed(ash_engine *e, uint64_t time);
 

@@ -33,7 +33,6 @@ static void take_options(ash_engine *e, const ash_engine_options *opts)
         e->opts = *opts;
     e->opts.map_bytes = value_or(e->opts.map_bytes, INT64_C(1) << 40);
     e->opts.segment_bytes = value_or(e->opts.segment_bytes, INT64_C(256) << 20);
-    e->opts.oplog_bytes = value_or(e->opts.oplog_bytes, INT64_C(64) << 20);
     e->opts.journal_after = value_or(e->opts.journal_after, ASH_JOURNAL_AFTER);
     e->opts.interval_ms = value_or(e->opts.interval_ms, 100);
     e->opts.pin_timeout_ms = value_or(e->opts.pin_timeout_ms, 600000);
@@ -217,10 +216,8 @@ static int load_state(ash_engine *e, ash_error *err)
             /* Its numbers were not recorded; 2^40 are more than a run can give. */
             e->boot_sequence += sequence_gap;
         atomic_store(&e->next_sequence, e->boot_sequence);
-        rc = ash__row_last(snap, ASH_DB_OPLOG, &row, err);
+        rc = ash__oplog_load(e, snap, err);
     }
-    if (rc == 0 && row.found && row.key.mv_size == 8)
-        e->writer.last_time = e->committed_time = e->told_time = ash__get_be64(row.key.mv_data);
     if (rc == 0)
         rc = ash__row_seek(snap, ASH_DB_DROPS, ash__bytes(NULL, 0), &row, err);
     if (rc == 0)

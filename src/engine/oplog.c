@@ -4,10 +4,18 @@
 #include "engine/internal.h"
 
 #include "base/clock.h"
+#include "base/log.h"
 
 #include <string.h>
 
 enum { TRIM_ENTRIES = 2000 };
+
+/* Of a store that nobody has ever watched, no client can go on from a place in the log that a former
+ * run wrote: that much of it is kept, or a share of what the store takes, to look back a little. */
+enum { UNWATCHED_BYTES = 256 << 10, UNWATCHED_SHARE = 64 };
+#define MOST_BYTES (UINT64_C(64) << 20)
+
+static const char unwatched_key[] = "unwatched";
 
 static uint64_t clock_time(void)
 {
@@ -30,14 +38,40 @@ int ash__oplog_append(ash_writer *w, ash_doc entry, uint64_t *time, ash_error *e
     return rc;
 }
 
+static uint64_t store_bytes(ash_engine *e)
+{
+    ash_segments_stats segments;
+    MDB_envinfo info;
+    MDB_stat stat_of;
+    ash__segments_stats(e->segments, &segments);
+    ash__lmdb_env_info(e->env, &info);
+    ash__lmdb_env_stat(e->env, &stat_of);
+    return (segments.blocks - segments.free) * ASH_BLOCK_BYTES +
+           ((uint64_t)info.me_last_pgno + 1) * stat_of.ms_psize;
+}
+
+/* *former: of what former runs wrote. */
+static uint64_t most_bytes(ash_engine *e, uint64_t *former)
+{
+    uint64_t most = e->opts.oplog_bytes > 0 ? (uint64_t)e->opts.oplog_bytes : MOST_BYTES;
+    *former = most;
+    if (e->opts.oplog_bytes == 0 && atomic_load(&e->unwatched)) {
+        uint64_t share = store_bytes(e) / UNWATCHED_SHARE;
+        *former = share < UNWATCHED_BYTES ? UNWATCHED_BYTES : share < most ? share : most;
+    }
+    return most;
+}
+
 /* Bounded: what is left over is trimmed by the next commits. */
 int ash__oplog_trim(ash_writer *w, ash_error *err)
 {
-    uint64_t pair[2];
+    uint64_t pair[2], former, most;
     int64_t entries = 0, bytes = 0;
     int rc = ash__counts_pair(&w->snap, 'O', 0, pair, err);
-    while (rc == 0 && entries < TRIM_ENTRIES &&
-           pair[1] - (uint64_t)bytes > (uint64_t)w->engine->opts.oplog_bytes) {
+    if (rc != 0)
+        return rc;
+    most = most_bytes(w->engine, &former);
+    while (rc == 0 && entries < TRIM_ENTRIES && pair[1] - (uint64_t)bytes > former) {
         ash_row row;
         uint8_t oldest[8];
         rc = ash__row_seek(&w->snap, ASH_DB_OPLOG, ash__bytes(NULL, 0), &row, err);
@@ -46,6 +80,8 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
             break;
         /* A copy: deleting moves the page that the key lies in. */
         memcpy(oldest, row.key.mv_data, sizeof oldest);
+        if (pair[1] - (uint64_t)bytes <= most && ash__get_be64(oldest) > w->engine->former_time)
+            break;
         bytes += (int64_t)(row.value.mv_size - ASH_SUM_BYTES);
         entries++;
         rc = ash__row_delete(w, ASH_DB_OPLOG, ash__bytes(oldest, sizeof oldest), err);
@@ -53,6 +89,44 @@ int ash__oplog_trim(ash_writer *w, ash_error *err)
     if (rc == 0 && entries > 0)
         rc = ash__counts_add(w, 'O', 0, -entries, -bytes, err);
     return rc;
+}
+
+int ash__oplog_begin(ash_writer *w, ash_error *err)
+{
+    uint8_t yes = 1;
+    atomic_store(&w->engine->unwatched, true);
+    return ash__state_put(w, unwatched_key, sizeof unwatched_key - 1, &yes, 1, err);
+}
+
+int ash__oplog_load(ash_engine *e, ash_snapshot *snap, ash_error *err)
+{
+    ash_row row;
+    ash_doc value;
+    bool found = false;
+    int rc = ash__row_last(snap, ASH_DB_OPLOG, &row, err);
+    if (rc == 0 && row.found && row.key.mv_size == 8)
+        e->former_time = ash__get_be64(row.key.mv_data);
+    e->writer.last_time = e->committed_time = e->told_time = e->former_time;
+    if (rc == 0)
+        rc = ash__state_get(snap, unwatched_key, sizeof unwatched_key - 1, &value, &found, err);
+    atomic_store(&e->unwatched, found);
+    return rc;
+}
+
+static int forget_unwatched(ash_writer *w, void *ctx, ash_error *err)
+{
+    (void)ctx;
+    return ash__state_delete(w, unwatched_key, sizeof unwatched_key - 1, err);
+}
+
+void ash__oplog_watched(ash_engine *e)
+{
+    ash_error err = ASH_ERROR_INIT;
+    if (!atomic_exchange(&e->unwatched, false) || e->opts.read_only)
+        return;
+    if (ash__engine_apply(e, forget_unwatched, NULL, NULL, &err) != 0)
+        ash__log(ASH_LOG_WARN, "%s may not keep its changes for who watches it now: %s", e->folder,
+                 err.text);
 }
 
 int ash__oplog_next(ash_snapshot *snap, uint64_t after, uint64_t *time, ash_doc *entry, bool *found,

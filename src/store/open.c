@@ -15,7 +15,6 @@
 #define DEFAULT_BUSY_TIMEOUT_MS 5000
 #define DEFAULT_MAP_BYTES       ((int64_t)1 << 40)
 #define DEFAULT_SEGMENT_BYTES   ((int64_t)256 << 20)
-#define DEFAULT_OPLOG_BYTES     ((int64_t)64 << 20)
 #define DEFAULT_TTL_INTERVAL_MS 5000
 #define DEFAULT_SLOW_MS         100
 #define DEFAULT_PIN_TIMEOUT_MS  600000
@@ -40,7 +39,6 @@ static int complete_options(ash_store_options *o, const ash_store_options *their
     set_default(&o->busy_timeout_ms, DEFAULT_BUSY_TIMEOUT_MS);
     set_default(&o->map_bytes, DEFAULT_MAP_BYTES);
     set_default(&o->segment_bytes, DEFAULT_SEGMENT_BYTES);
-    set_default(&o->oplog_bytes, DEFAULT_OPLOG_BYTES);
     set_default(&o->ttl_interval_ms, DEFAULT_TTL_INTERVAL_MS);
     set_default(&o->slow_ms, DEFAULT_SLOW_MS);
     set_default(&o->pin_timeout_ms, DEFAULT_PIN_TIMEOUT_MS);

@@ -312,6 +312,46 @@ static void test_engine_writer__oplog_grows_in_time_and_is_bounded(void **state)
     fixture_check(f);
 }
 
+static int begin_log(ash_writer *w, void *ctx, ash_error *err)
+{
+    (void)ctx;
+    return ash__oplog_begin(w, err);
+}
+
+static uint64_t log_bytes(fixture *f)
+{
+    ash_engine_stats stats;
+    assert_ok(ash__engine_flush(f->engine, 0, &f->err), &f->err);
+    assert_ok(ash__engine_stats(f->engine, &stats, &f->err), &f->err);
+    return stats.oplog_bytes;
+}
+
+static void append_entries(fixture *f, int count)
+{
+    uint64_t time = 0;
+    for (int i = 0; i < count; i++)
+        fixture_apply(f, append_entry, &time, ASH_ACK_APPLIED, 0);
+}
+
+static void test_engine_writer__what_nobody_watched_is_kept_for_a_run(void **state)
+{
+    enum { ENTRIES = 400, ENTRY_BYTES = 900, KEPT_BYTES = 256 << 10 };
+    fixture *f = *state;
+    fixture_apply(f, begin_log, NULL, ASH_ACK_APPLIED, 0);
+    append_entries(f, ENTRIES);
+    assert_true(log_bytes(f) > ENTRIES * ENTRY_BYTES);
+    fixture_reopen(f);
+    append_entries(f, 1);
+    assert_true(log_bytes(f) <= KEPT_BYTES);
+    append_entries(f, ENTRIES);
+    assert_true(log_bytes(f) > ENTRIES * ENTRY_BYTES);
+    ash__oplog_watched(f->engine);
+    fixture_reopen(f);
+    append_entries(f, 1);
+    assert_true(log_bytes(f) > ENTRIES * ENTRY_BYTES);
+    fixture_check(f);
+}
+
 static int append_and_undo(ash_writer *w, void *ctx, ash_error *err)
 {
     int result = append_entry(w, ctx, err);
@@ -501,6 +541,7 @@ int main(void)
         TEST(test_engine_writer__who_tells_learns_that_it_was_late),
         TEST(test_engine_writer__state_rows),
         TEST(test_engine_writer__oplog_grows_in_time_and_is_bounded),
+        TEST(test_engine_writer__what_nobody_watched_is_kept_for_a_run),
         TEST(test_engine_writer__undone_entries_wake_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

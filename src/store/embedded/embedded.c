@@ -87,6 +87,8 @@ static int begin_history(ash_writer *w, void *ctx, ash_error *err)
     uint64_t newest;
     (void)ctx;
     int rc = ash__oplog_bounds(ash__writer_snapshot(w), &oldest, &newest, err);
+    if (rc == 0 && oldest == 0)
+        rc = ash__oplog_begin(w, err);
     return rc == 0 && oldest == 0 ? ash__oplog_write_mark(w, err) : rc;
 }
 

@@ -411,6 +411,8 @@ int ash__embedded_watch(ash_store *store, ash_ns ns, const ash_watch_options *op
     c->await_ms = opts->max_await_ms > 0 ? opts->max_await_ms : 1000;
     ash__batch_memory_init(&c->batch, s);
     int rc = ash__env_init(s, &opts->op, NULL, NULL, &c->env, err);
+    /* Before a token is given out. */
+    ash__oplog_watched(s->engine);
     if (rc == 0)
         rc = open_watch(c, opts, err);
     if (rc != 0) {
