@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 _Noreturn void ash__assert_failed(const char *condition, const char *file, int line)
 {
@@ -126,6 +127,30 @@ void *ash__try_alloc(size_t size_bytes)
 void *ash__try_resize(void *old, size_t size_bytes)
 {
     return realloc(old, size_bytes > 0 ? size_bytes : 1);
+}
+
+enum { LARGE_PAGE = 2 << 20 };
+
+void *ash__try_alloc_large(size_t size_bytes)
+{
+    if (size_bytes < LARGE_PAGE || size_bytes > SIZE_MAX / 2)
+        return ash__try_alloc(size_bytes);
+    size_t whole = (size_bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+    void *p = aligned_alloc(LARGE_PAGE, whole);
+    ash__mem_large(p, whole);
+    return p;
+}
+
+void ash__mem_large(void *pointer, size_t size_bytes)
+{
+    enum { PAGE = 4096 };
+    /* With the pages at both ends, though a part of them is not ours: of a mapping that has two kinds
+     * of pages, realloc() cannot move the pages and copies all bytes. */
+    uintptr_t from = (uintptr_t)pointer & ~(uintptr_t)(PAGE - 1);
+    uintptr_t to = ((uintptr_t)pointer + size_bytes + PAGE - 1) & ~(uintptr_t)(PAGE - 1);
+    /* Advice: without it all is as it was, but slower. */
+    if (pointer != NULL && size_bytes >= LARGE_PAGE)
+        (void)madvise((void *)from, to - from, MADV_HUGEPAGE);
 }
 
 void ash__free(void *pointer)

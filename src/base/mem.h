@@ -31,6 +31,11 @@ char *ash__sprintf(const char *format, ...) __attribute__((format(printf, 1, 2))
 /* Not zeroed; NULL when memory runs out, and then `old` stays as it is. */
 void *ash__try_alloc(size_t size_bytes);
 void *ash__try_resize(void *old, size_t size_bytes);
+/* The same for what may have mebibytes: laid out so that the advice below holds for all of it. */
+void *ash__try_alloc_large(size_t size_bytes);
+/* Advice for a block of mebibytes that will be used all over and soon: the system gives it few large
+ * pages instead of many small ones, if it has them.  Short ones are left as they are. */
+void ash__mem_large(void *pointer, size_t size_bytes);
 
 void ash__free(void *pointer);
 

@@ -258,7 +258,7 @@ static int decode(ash_fetch *f, const ash_form *form, ash_source *frame, const a
 {
     ash_span before = {NULL, 0};
     ash_blob *packed = ash__blob_new((size_t)form->stored, err);
-    *out = packed != NULL ? ash__blob_new((size_t)form->size, err) : NULL;
+    *out = packed != NULL ? ash__fetch_blob(f, (size_t)form->size, err) : NULL;
     int rc =
         *out != NULL ? ash__source_read_all(frame, packed->data, packed->len, err) : ASH_ENOMEM;
     if (f->zstd == NULL)
@@ -293,6 +293,6 @@ int ash__decode_frame(ash_fetch *f, const ash_form *form, ash_source *frame, ash
     if (rc == 0)
         rc = decode(f, form, frame, prefix, out, err);
     f->delta_level--;
-    ash__blob_release(prefix);
+    ash__fetch_recycle(f, prefix);
     return rc;
 }

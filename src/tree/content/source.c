@@ -13,13 +13,18 @@ static const size_t CACHE_BYTES = (size_t)48 * 1024 * 1024;
 
 ash_blob *ash__blob_new(size_t len, ash_error *err)
 {
-    ash_blob *b = ash__try_alloc(sizeof *b + len + 1);
+    enum { STEP = 2 << 20 };
+    /* Another, somewhat longer one may come to be in its memory. */
+    size_t room = len < STEP ? len + 1 : len / STEP * STEP + STEP - sizeof(ash_blob);
+    room = room > len ? room : room + STEP;
+    ash_blob *b = ash__try_alloc_large(sizeof *b + room);
     if (b == NULL) {
         (void)ash__fail(err, ASH_ENOMEM, "no memory for a content of %zu bytes", len);
         return NULL;
     }
     b->holders = 1;
     b->len = len;
+    b->room = room;
     return b;
 }
 
@@ -104,8 +109,34 @@ int ash__fetch_init(ash_fetch *f, ash_contents *c, const ash_op *op, ash_error *
     return rc;
 }
 
+/* Of a long chain each link is as long as the next, about: memory that is new each time costs more
+ * than what is copied into it. */
+ash_blob *ash__fetch_blob(ash_fetch *f, size_t len, ash_error *err)
+{
+    ash_blob *b = f->spare;
+    if (b == NULL || b->room < len || b->room / 2 > len)
+        return ash__blob_new(len, err);
+    f->spare = NULL;
+    b->holders = 1;
+    b->len = len;
+    return b;
+}
+
+void ash__fetch_recycle(ash_fetch *f, ash_blob *b)
+{
+    enum { WORTHWHILE_BYTES = 1 << 20 };
+    if (b == NULL || b->holders > 1 || b->room < WORTHWHILE_BYTES) {
+        ash__blob_release(b);
+        return;
+    }
+    ash__free(f->spare);
+    f->spare = b;
+}
+
 void ash__fetch_release(ash_fetch *f)
 {
+    ash__free(f->spare);
+    f->spare = NULL;
     for (int i = 0; i < ASH_FETCH_SLOTS; i++)
         ash__blob_release(f->cache[i].blob);
     ash__zstd_free(f->zstd);

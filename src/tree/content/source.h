@@ -24,7 +24,7 @@
 /* Bytes that several may hold. */
 typedef struct ash_blob {
     uint32_t holders;
-    size_t len;
+    size_t len, room;
     uint8_t data[];
 } ash_blob;
 ash_blob *ash__blob_new(size_t len, ash_error *err); /* NULL: ASH_ENOMEM */
@@ -44,6 +44,7 @@ typedef struct ash_fetch {
         uint64_t used;
     } cache[ASH_FETCH_SLOTS]; /* decoded whole: what deltas build on */
     size_t cache_bytes;       /* the most of them; who decodes but one content wants few */
+    ash_blob *spare; /* nobody's: memory for the next */
     uint64_t clock;
     int level, delta_level; /* how deep it is just now */
     int decodes;            /* for the content that is decoded now, with all below it */
@@ -51,6 +52,10 @@ typedef struct ash_fetch {
     ash_content_id blamed;
 } ash_fetch;
 
+/* As ash__blob_new(), in the memory of one that was given back. */
+ash_blob *ash__fetch_blob(ash_fetch *f, size_t len, ash_error *err);
+/* Instead of ash__blob_release(). */
+void ash__fetch_recycle(ash_fetch *f, ash_blob *b);
 int ash__fetch_init(ash_fetch *f, ash_contents *c, const ash_op *op, ash_error *err);
 void ash__fetch_release(ash_fetch *f);
 /* Before a new attempt: nothing has failed yet. */

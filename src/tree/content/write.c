@@ -83,6 +83,7 @@ static int make_room(ash_content_writer *w, size_t wanted, ash_error *err)
     uint8_t *bigger = ash__try_resize(w->bytes, capacity);
     if (bigger == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory for a content of %zu bytes", wanted);
+    ash__mem_large(bigger, capacity);
     w->bytes = bigger;
     w->capacity = capacity;
     return 0;
