@@ -6,6 +6,8 @@
 
 #include <stdbool.h>
 #include <string.h>
+/* For an allocator of one's own. */
+#define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -15,6 +17,19 @@ struct ash_zstd {
     ZSTD_CCtx *encoder; /* each made when first needed */
     ZSTD_DCtx *decoder;
 };
+
+/* The tables are looked at all over: with small pages, finding the page takes as long as the look. */
+static void *alloc_tables(void *ctx, size_t size_bytes)
+{
+    (void)ctx;
+    return ash__try_alloc_large(size_bytes);
+}
+
+static void free_tables(void *ctx, void *tables)
+{
+    (void)ctx;
+    ash__free(tables);
+}
 
 ash_zstd *ash__zstd_new(void)
 {
@@ -39,9 +54,9 @@ static int log_of(size_t len)
     return log;
 }
 
-/* hash_log: 0 as the level has it. */
+/* 0: as the level has it. */
 typedef struct tuning {
-    int level, window_log, hash_log;
+    int level, window_log, hash_log, search_log, min_match;
 } tuning;
 
 /* Text, unlike programs and what is compressed already, holds no zero byte; some places tell. */
@@ -59,18 +74,22 @@ static bool seems_text(ash_span content)
  * own tables are made for contents without a prefix: what they forget of a long one is a delta's
  * greatest loss.  The thorough levels enter each byte's place and forget the oldest; text, which
  * repeats itself, leaves room, but of anything else a prefix longer than the table is lost to them.
- * The fast level enters a third of the places.  Long-distance matching makes every delta longer: it
+ * The fast level enters a third of the places.  What has a prefix is mostly long matches: shorter
+ * ones than six bytes, which the levels look for, take the places of those.  Long-distance matching makes every delta longer: it
  * splits what these find. */
 static tuning tune(size_t prefix_len, ash_span content)
 {
     enum { SMALL_BYTES = 1 << 20, MEDIUM_BYTES = 32 << 20 };
     tuning t = {.level = 9, .window_log = log_of(prefix_len + content.len)};
+    t.min_match = prefix_len > 0 ? 6 : 0;
     if (content.len <= SMALL_BYTES)
         return t;
     bool thorough = prefix_len + content.len <= MEDIUM_BYTES && seems_text(content);
     t.level = thorough ? 7 : 3;
     if (prefix_len > 0) {
-        int most = prefix_len + content.len <= MEDIUM_BYTES ? 22 : 23;
+        t.level = thorough ? 8 : 3;
+        t.search_log = thorough ? 5 : 0;
+        int most = thorough ? 21 : prefix_len + content.len <= MEDIUM_BYTES ? 22 : 23;
         t.hash_log = t.window_log < most ? t.window_log : most;
     }
     return t;
@@ -85,6 +104,8 @@ static size_t set_up(ZSTD_CCtx *c, const tuning *t)
         {ZSTD_c_compressionLevel, t->level},
         {ZSTD_c_windowLog, t->window_log},
         {ZSTD_c_hashLog, t->hash_log},
+        {ZSTD_c_searchLog, t->search_log},
+        {ZSTD_c_minMatch, t->min_match},
         {ZSTD_c_contentSizeFlag, 1},
         {ZSTD_c_checksumFlag, 0},
         {ZSTD_c_dictIDFlag, 0},
@@ -105,8 +126,9 @@ static int fail_encoder(size_t rc, ash_error *err)
 
 int ash__zstd_encode(ash_zstd *z, ash_span prefix, ash_span content, ash_frame *out, ash_error *err)
 {
+    const ZSTD_customMem memory = {alloc_tables, free_tables, NULL};
     out->len = 0;
-    if (z->encoder == NULL && (z->encoder = ZSTD_createCCtx()) == NULL)
+    if (z->encoder == NULL && (z->encoder = ZSTD_createCCtx_advanced(memory)) == NULL)
         return ash__fail(err, ASH_ENOMEM, "no memory to compress a content");
     tuning t = tune(prefix.len, content);
     size_t rc = set_up(z->encoder, &t);
